@@ -36,7 +36,9 @@ type (
 	// order: WriteTo would write exactly these. Reading goes into the same
 	// memory. The spans are valid until the value is resized. A nil slice with
 	// ok == false: not possible on this machine (byte order), use WriteTo.
-	Spanner interface{ Spans() (spans [][]byte, ok bool) }
+	Spanner interface {
+		Spans() (spans [][]byte, ok bool)
+	}
 
 	// Resizer makes room for what is stored, before it is read into Spans or
 	// ReadFrom; it returns a *MismatchError if the stored value has another

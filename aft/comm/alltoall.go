@@ -1,0 +1,72 @@
+package comm
+
+import "context"
+
+// Alltoallv sends parts[r], of any length, to rank r, for all r, and returns
+// what the ranks sent to this one: element r is that of rank r.
+func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error) {
+	const op = "Alltoallv"
+	n, me := c.Size(), int(c.Rank())
+	fits := len(parts) == n
+	give, take := make([]int64, n), make([]int64, n)
+	for r := range n {
+		give[r] = refused
+		if fits {
+			give[r] = int64(len(parts[r]))
+		}
+	}
+	one := func(counts []int64) func(int) []int64 {
+		return func(r int) []int64 { return counts[r : r+1] }
+	}
+	if err := swap(ctx, c, one(give), one(take)); err != nil {
+		return nil, wrap(op, err)
+	}
+	if !fits {
+		return nil, errArgument(op, "%d parts for %d ranks", len(parts), n)
+	}
+	// A rank that refused neither sends nor receives, so nothing is sent to it.
+	var bad error
+	for r, k := range take {
+		if k == refused {
+			bad = errDiffer(op)
+			take[r], parts = 0, without(parts, r)
+		}
+	}
+	take[me] = int64(len(parts[me]))
+	out := carve[T](take)
+	err := swap(ctx, c, func(r int) []T { return parts[r] }, func(r int) []T { return out[r] })
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	return out, nil
+}
+
+func without[T Datum](parts [][]T, r int) [][]T {
+	parts = append([][]T(nil), parts...)
+	parts[r] = nil
+	return parts
+}
+
+// swap sends give(r) to each rank r and receives take(r) from it. Empty parts
+// are not sent.
+func swap[T Datum](ctx context.Context, c Comm, give, take func(r int) []T) error {
+	n, me := c.Size(), int(c.Rank())
+	recvs, sends := make([]Request, n), make([]Request, n)
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		if p := take(r); len(p) > 0 {
+			recvs[r] = c.Irecv(Rank(r), tagAlltoallv, bytesOf(p))
+		}
+	}
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		if p := give(r); len(p) > 0 {
+			sends[r] = c.Isend(Rank(r), tagAlltoallv, bytesOf(p))
+		}
+	}
+	copy(take(me), give(me))
+	return waitBoth(ctx, recvs, sends)
+}

@@ -1,0 +1,179 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// The trials of this file give a collective lengths that differ between ranks,
+// or arguments that do not fit. No rank may wait for ever, every error must be
+// ErrTruncated, at least one rank (all of them, where told) must get one, and the
+// collective must work afterwards.
+var lengthTrials = []trial{
+	{"bcast", 2, bcastLengths},
+	{"reduce", 2, reduceLengths},
+	{"allreduce", 2, allreduceLengths},
+	{"gather", 2, gatherLengths},
+	{"allgather", 2, allgatherLengths},
+	{"scatter", 2, scatterLengths},
+	{"wrong number of parts", 2, partLengths},
+	{"own arguments", 1, ownArguments},
+}
+
+// mismatch is a length in float64 that most ranks give, and one that differs.
+type mismatch struct{ most, one int }
+
+// Both small, one or the other of the length of a control message, and both
+// ways across each change of algorithm.
+var mismatches = []mismatch{
+	{1, 2}, {2, 1}, {0, 1}, {1, 0}, {4, 3}, {3, 4}, {0, 4}, {4, 0},
+	{10, 40_000}, {40_000, 10}, {4, 40_000}, {40_000, 4}, {0, 40_000}, {40_000, 0},
+	{40_000, 70_000}, {70_000, 40_000}, {70_000, 69_999}, {1, 700}, {700, 1},
+}
+
+// disagree runs call with one odd rank (several, in turn) and checks the
+// verdict.
+func disagree(ctx context.Context, c comm.Comm, everybody bool, call func(length int) error) error {
+	for _, m := range mismatches {
+		for _, odd := range roots(c) {
+			length := m.most
+			if c.Rank() == odd {
+				length = m.one
+			}
+			err := verdict(ctx, c, everybody, call(length))
+			if err == nil {
+				err = call(5)
+			}
+			if err != nil {
+				return fmt.Errorf("%d elements, %d on rank %d: %w", m.most, m.one, odd, err)
+			}
+		}
+	}
+	return nil
+}
+
+// verdict checks the errors of all ranks.
+func verdict(ctx context.Context, c comm.Comm, everybody bool, err error) error {
+	if err != nil && !errors.Is(err, comm.ErrTruncated) {
+		return fmt.Errorf("want ErrTruncated: %w", err)
+	}
+	failed, agreeErr := comm.Alltoallv(ctx, c, flags(c, err != nil))
+	if agreeErr != nil {
+		return agreeErr
+	}
+	count := 0
+	for _, f := range failed {
+		if f[0] {
+			count++
+		}
+	}
+	switch {
+	case count == 0:
+		return errors.New("no rank got an error")
+	case everybody && count < c.Size():
+		return fmt.Errorf("only %d of %d ranks got an error", count, c.Size())
+	}
+	return nil
+}
+
+// flags sends one flag to every rank by another collective than those on trial.
+func flags(c comm.Comm, flag bool) [][]bool {
+	parts := make([][]bool, c.Size())
+	for i := range parts {
+		parts[i] = []bool{flag}
+	}
+	return parts
+}
+
+func bcastLengths(ctx context.Context, c comm.Comm) error {
+	return first(
+		disagree(ctx, c, false, func(length int) error {
+			return comm.Bcast(ctx, c, 0, make([]float64, length))
+		}),
+		disagree(ctx, c, false, func(length int) error {
+			return comm.Bcast(ctx, c, comm.Rank(c.Size()-1), make([]float64, length))
+		}))
+}
+
+func reduceLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, false, func(length int) error {
+		return comm.Reduce(ctx, c, 0, make([]float64, length), make([]float64, length), comm.Sum)
+	})
+}
+
+func allreduceLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, true, func(length int) error {
+		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum)
+	})
+}
+
+func gatherLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, false, func(length int) error {
+		return comm.Gather(ctx, c, 0, make([]float64, length), make([]float64, length*c.Size()))
+	})
+}
+
+func allgatherLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, true, func(length int) error {
+		return comm.Allgather(ctx, c, make([]float64, length), make([]float64, length*c.Size()))
+	})
+}
+
+func scatterLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, false, func(length int) error {
+		return comm.Scatter(ctx, c, 0, make([]float64, length*c.Size()), make([]float64, length))
+	})
+}
+
+// partLengths gives one part too few.
+func partLengths(ctx context.Context, c comm.Comm) error {
+	short := make([][]int, c.Size()-1)
+	_, err := comm.Scatterv(ctx, c, 0, short)
+	if err := verdict(ctx, c, true, err); err != nil {
+		return fmt.Errorf("Scatterv: %w", err)
+	}
+	parts := make([][]int, c.Size())
+	for i := range parts {
+		parts[i] = make([]int, 20_000) // longer than what engines buffer
+	}
+	if c.Rank() == 1 {
+		parts = short
+	}
+	_, err = comm.Alltoallv(ctx, c, parts)
+	if err := verdict(ctx, c, true, err); err != nil {
+		return fmt.Errorf("Alltoallv: %w", err)
+	}
+	return nil
+}
+
+// ownArguments: in and out do not fit on rank 0, or the operation is missing.
+func ownArguments(ctx context.Context, c comm.Comm) error {
+	for _, length := range []int{2, 40_000} {
+		out := length
+		op := comm.Op[float64](nil)
+		if c.Rank() == 0 {
+			out++
+		} else {
+			op = comm.Sum[float64]
+		}
+		in := make([]float64, length)
+		err := first(
+			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, make([]float64, out), comm.Sum)),
+			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, in, op)),
+			verdict(ctx, c, false, comm.Reduce(ctx, c, 0, in, make([]float64, out), comm.Sum)),
+			verdict(ctx, c, false, comm.Reduce(ctx, c, 0, in, in, op)),
+			verdict(ctx, c, true, comm.Allgather(ctx, c, in, make([]float64, out*c.Size()))),
+			verdict(ctx, c, false, comm.Gather(ctx, c, 0, in, make([]float64, out*c.Size()))),
+			verdict(ctx, c, c.Size() > 1, comm.Scatter(ctx, c, 0, make([]float64, out*c.Size()), in)))
+		if err != nil {
+			return fmt.Errorf("%d elements: %w", length, err)
+		}
+		if err := comm.Allreduce(ctx, c, in, in, comm.Sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}

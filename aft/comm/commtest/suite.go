@@ -1,0 +1,109 @@
+package commtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Launch runs body on n ranks, waits for all of them, and fails t with the
+// errors that the bodies return. It may skip t if the engine cannot run n ranks.
+type Launch func(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error)
+
+// sizes have powers of two, their neighbours, and odd ones.
+var sizes = []int{1, 2, 3, 4, 5, 7, 8, 16}
+
+// trial is one requirement. Its body runs on all ranks.
+type trial struct {
+	name string
+	min  int // fewest ranks that it needs
+	body func(ctx context.Context, c comm.Comm) error
+}
+
+// Run runs the suite on an engine.
+func Run(t *testing.T, launch Launch) {
+	groups := []struct {
+		name   string
+		trials []trial
+	}{
+		{"message", messageTrials},
+		{"request", requestTrials},
+		{"collective", collectiveTrials},
+		{"length", lengthTrials},
+	}
+	for _, g := range groups {
+		for _, tr := range g.trials {
+			t.Run(g.name+"/"+tr.name, func(t *testing.T) {
+				for _, n := range sizes {
+					if n >= tr.min {
+						t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { launch(t, n, together(tr.body)) })
+					}
+				}
+			})
+		}
+	}
+	t.Run("traffic", func(t *testing.T) { runTraffic(t, launch) })
+}
+
+// together keeps the ranks that are done until all are, so that nobody who still
+// tries something sees a rank that has left.
+func together(body func(context.Context, comm.Comm) error) func(context.Context, comm.Comm) error {
+	return func(ctx context.Context, c comm.Comm) error {
+		return first(body(ctx, c), comm.Barrier(ctx, c))
+	}
+}
+
+// equal is an error that says what differs, or nil.
+func equal[T comparable](what string, got, want T) error {
+	if got != want {
+		return fmt.Errorf("%s: got %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+// equalSlices is an error that says where the slices differ, or nil.
+func equalSlices[T comparable](what string, got, want []T) error {
+	if slices.Equal(got, want) {
+		return nil
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: got %d elements, want %d", what, len(got), len(want))
+	}
+	i := 0
+	for got[i] == want[i] {
+		i++
+	}
+	return fmt.Errorf("%s: element %d of %d: got %v, want %v", what, i, len(got), got[i], want[i])
+}
+
+// first is the first error, or nil.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pattern is data that tells sender, tag and place apart.
+func pattern(source comm.Rank, tag comm.Tag, length int) []byte {
+	b := make([]byte, length)
+	x := uint32(source)*2654435761 + uint32(tag)*40503 + 12345
+	for i := range b {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+	}
+	return b
+}
+
+// right and left are the neighbours in a ring.
+func right(c comm.Comm) comm.Rank { return (c.Rank() + 1) % comm.Rank(c.Size()) }
+
+func left(c comm.Comm) comm.Rank {
+	n := comm.Rank(c.Size())
+	return (c.Rank() + n - 1) % n
+}

@@ -1,0 +1,93 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrProcFailed is returned when an operation needs a process that is no
+	// longer there. The ranks are in a FailedError.
+	ErrProcFailed = errors.New("process failed")
+
+	// ErrRevoked is returned by every operation of a communicator that one of
+	// its ranks has revoked, also by those that were under way.
+	ErrRevoked = errors.New("communicator revoked")
+
+	// ErrTruncated is returned when a message does not fit the buffer or the
+	// element type it is received with, and by a collective whose arguments do
+	// not fit each other or whose ranks gave different lengths.
+	ErrTruncated = errors.New("length mismatch")
+
+	// ErrRank is returned when a rank is not one of the communicator.
+	ErrRank = errors.New("rank out of range")
+
+	// ErrTag is returned when a program uses a negative tag, other than AnyTag
+	// to receive.
+	ErrTag = errors.New("tag out of range")
+
+	// ErrClosed is returned when a rank uses its communicator after its part of
+	// the job has ended.
+	ErrClosed = errors.New("communicator closed")
+)
+
+// FailedError names the processes that an operation would have needed. It
+// matches ErrProcFailed.
+type FailedError struct {
+	// Ranks are in ascending order, in the communicator of the operation.
+	Ranks []Rank
+}
+
+// Error names the ranks.
+func (e *FailedError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrProcFailed.Error())
+	for i, r := range e.Ranks {
+		if i == 0 {
+			b.WriteString(": rank ")
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d", r)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrProcFailed) true.
+func (e *FailedError) Is(target error) bool { return target == ErrProcFailed }
+
+// TruncatedError says which message did not fit. It matches ErrTruncated.
+type TruncatedError struct {
+	Status Status // of the message, which has been consumed
+	Buffer int    // length of the receive buffer in bytes
+}
+
+// Error names sender, tag and both lengths.
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("%v: message of %d bytes from rank %d with tag %d, buffer of %d bytes",
+		ErrTruncated, e.Status.Bytes, e.Status.Source, e.Status.Tag, e.Buffer)
+}
+
+// Is makes errors.Is(err, ErrTruncated) true.
+func (e *TruncatedError) Is(target error) bool { return target == ErrTruncated }
+
+// WithdrawnError is returned by Wait when its context ended first. It matches
+// the context's error (context.Canceled, context.DeadlineExceeded) and the cause
+// of the cancellation.
+type WithdrawnError struct {
+	Err   error // of the context
+	Cause error // context.Cause of the context
+}
+
+// Error gives the cause.
+func (e *WithdrawnError) Error() string { return "operation withdrawn: " + e.Cause.Error() }
+
+// Unwrap gives both errors.
+func (e *WithdrawnError) Unwrap() []error { return []error{e.Err, e.Cause} }
+
+// Withdrawn is the error of an operation that was given up because ctx ended.
+func Withdrawn(ctx context.Context) error {
+	return &WithdrawnError{Err: ctx.Err(), Cause: context.Cause(ctx)}
+}

@@ -1,0 +1,106 @@
+package comm
+
+import "context"
+
+// refused stands for a count when a rank's arguments do not fit.
+const refused = -1
+
+// Scatter gives part r of root's in to the out of rank r. All out have the same
+// length m, in has n*m elements. in of the other ranks is not used; on root, out
+// may be root's part of in.
+func Scatter[T Datum](ctx context.Context, c Comm, root Rank, in, out []T) error {
+	const op = "Scatter"
+	if err := checkRank(c, root); err != nil {
+		return wrap(op, err)
+	}
+	if c.Rank() != root {
+		return scatterRecv(ctx, c, op, root, bytesOf(out))
+	}
+	n, m := c.Size(), len(out)
+	var bad error
+	if len(in) != n*m {
+		bad = errArgument(op, "out has %d elements on %d ranks, in %d", m, n, len(in))
+	}
+	sends := make([]Request, n)
+	for r := range n {
+		switch {
+		case Rank(r) == root:
+			if bad == nil {
+				copy(out, in[r*m:(r+1)*m])
+			}
+		case bad != nil:
+			sends[r] = c.Isend(Rank(r), tagScatter, refusal.notice())
+		default:
+			sends[r] = c.Isend(Rank(r), tagScatter, bytesOf(in[r*m:(r+1)*m]))
+		}
+	}
+	if err := WaitAll(ctx, sends...); err != nil {
+		return wrap(op, err)
+	}
+	return bad
+}
+
+func scatterRecv(ctx context.Context, c Comm, op string, root Rank, out []byte) error {
+	st, err := c.Irecv(root, tagScatter, out).Wait(ctx)
+	switch {
+	case err != nil && !isLength(err):
+		return wrap(op, err)
+	case !isData(st, err, out):
+		return errArgument(op, "root gave %d bytes, this rank expects %d", st.Bytes, len(out))
+	}
+	return nil
+}
+
+// Scatterv gives root's parts[r], of any length, to rank r, which returns it.
+// parts has one element for each rank on root and is not looked at elsewhere.
+func Scatterv[T Datum](ctx context.Context, c Comm, root Rank, parts [][]T) ([]T, error) {
+	const op = "Scatterv"
+	if err := checkRank(c, root); err != nil {
+		return nil, wrap(op, err)
+	}
+	if c.Rank() == root {
+		return scattervSend(ctx, c, op, parts)
+	}
+	count := []int64{0}
+	if _, err := c.Irecv(root, tagScatterv, bytesOf(count)).Wait(ctx); err != nil {
+		return nil, wrap(op, err)
+	}
+	if count[0] == refused {
+		return nil, errDiffer(op)
+	}
+	out := make([]T, count[0])
+	if len(out) == 0 {
+		return out, nil
+	}
+	if _, err := c.Irecv(root, tagScatterv, bytesOf(out)).Wait(ctx); err != nil {
+		return nil, wrap(op, err)
+	}
+	return out, nil
+}
+
+func scattervSend[T Datum](ctx context.Context, c Comm, op string, parts [][]T) ([]T, error) {
+	n := c.Size()
+	fits := len(parts) == n
+	counts := make([]int64, n)
+	sends := make([]Request, 2*n)
+	for r := range n {
+		counts[r] = refused
+		if fits {
+			counts[r] = int64(len(parts[r]))
+		}
+		if Rank(r) == c.Rank() {
+			continue
+		}
+		sends[2*r] = c.Isend(Rank(r), tagScatterv, bytesOf(counts[r:r+1]))
+		if fits && len(parts[r]) > 0 {
+			sends[2*r+1] = c.Isend(Rank(r), tagScatterv, bytesOf(parts[r]))
+		}
+	}
+	if err := WaitAll(ctx, sends...); err != nil {
+		return nil, wrap(op, err)
+	}
+	if !fits {
+		return nil, errArgument(op, "%d parts for %d ranks", len(parts), n)
+	}
+	return append(make([]T, 0, len(parts[c.Rank()])), parts[c.Rank()]...), nil
+}

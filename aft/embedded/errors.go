@@ -1,0 +1,46 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// ErrSize is returned when a job is to have less than one rank.
+var ErrSize = errors.New("number of ranks must be at least 1")
+
+// errExit is the RankError of a body that ended its goroutine, as testing.T's
+// FailNow does.
+var errExit = errors.New("body called runtime.Goexit")
+
+// RankError is the error of one rank's body. It is what Run returns, and the
+// cause for which the contexts of the other ranks end.
+type RankError struct {
+	Rank comm.Rank
+	Err  error
+}
+
+// Error names the rank.
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
+
+// Unwrap is the body's error.
+func (e *RankError) Unwrap() error { return e.Err }
+
+// PanicError is what Run panics with after a body has panicked.
+type PanicError struct {
+	Rank  comm.Rank
+	Value any    // of the body's panic
+	Stack []byte // of the body's goroutine
+}
+
+// Error gives the value and the stack of the body.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic in rank %d: %v\n\n%s", e.Rank, e.Value, e.Stack)
+}
+
+// Unwrap is the panic's value if it is an error, else nil.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,100 @@
+package embedded
+
+import "github.com/craft-go/craft/aft/comm"
+
+// message is one that has been sent and not yet received.
+type message struct {
+	source comm.Rank
+	tag    comm.Tag
+	data   []byte   // eager: the mailbox's copy; otherwise the sender's slice
+	send   *request // completed by whoever copies data; nil: eager
+	place  place[message]
+}
+
+// receive is one that has been posted.
+type receive struct {
+	source  comm.Rank // or AnySource
+	tag     comm.Tag  // or AnyTag
+	buf     []byte
+	request *request // completed by whoever fills buf
+	place   place[receive]
+}
+
+func (m *message) matches(r *receive) bool {
+	return (r.source == comm.AnySource || r.source == m.source) && m.tag.Matches(r.tag)
+}
+
+// matcher pairs the messages to one rank with the receives that it posts, both
+// in their order. It is a plain data structure: the caller locks, copies and
+// completes. What goes in comes out exactly once: as a match, or withdrawn.
+type matcher struct {
+	clock    uint64           // counts what was queued, to compare lists
+	messages []queue[message] // by source
+	receives []queue[receive] // by source
+	any      queue[receive]   // from any source
+}
+
+func newMatcher(ranks int) *matcher {
+	return &matcher{
+		messages: make([]queue[message], ranks),
+		receives: make([]queue[receive], ranks),
+	}
+}
+
+// arrive returns the receive that takes m, or queues m and returns nil.
+func (x *matcher) arrive(m *message) *receive {
+	if r := x.find(m); r != nil {
+		x.withdrawReceive(r)
+		return r
+	}
+	x.queueMessage(m)
+	return nil
+}
+
+// find is the oldest receive that matches m.
+func (x *matcher) find(m *message) *receive {
+	r := x.receives[m.source].first(m.matches)
+	if w := x.any.first(m.matches); w != nil && (r == nil || w.place.order < r.place.order) {
+		r = w
+	}
+	return r
+}
+
+// queueMessage puts m behind all others; find has been asked before.
+func (x *matcher) queueMessage(m *message) {
+	x.clock++
+	x.messages[m.source].push(m, &m.place, x.clock)
+}
+
+// post returns the message that r takes, or queues r and returns nil.
+func (x *matcher) post(r *receive) *message {
+	matches := func(m *message) bool { return m.matches(r) }
+	var found *message
+	if r.source != comm.AnySource {
+		found = x.messages[r.source].first(matches)
+	} else {
+		for i := range x.messages {
+			m := x.messages[i].first(matches)
+			if m != nil && (found == nil || m.place.order < found.place.order) {
+				found = m
+			}
+		}
+	}
+	if found != nil {
+		x.withdrawMessage(found)
+		return found
+	}
+	x.clock++
+	if r.source == comm.AnySource {
+		x.any.push(r, &r.place, x.clock)
+	} else {
+		x.receives[r.source].push(r, &r.place, x.clock)
+	}
+	return nil
+}
+
+// withdrawReceive takes r out, and tells whether it was still in.
+func (x *matcher) withdrawReceive(r *receive) bool { return r.place.leave() }
+
+// withdrawMessage takes m out, and tells whether it was still in.
+func (x *matcher) withdrawMessage(m *message) bool { return m.place.leave() }

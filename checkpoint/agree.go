@@ -1,0 +1,122 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+)
+
+// verdict says how a step went on one rank, or on the worst of all.
+type verdict int64
+
+const (
+	fine    verdict = iota
+	damaged         // the version has wrong bytes: another one may do
+	failed          // the step cannot be done now
+)
+
+func judge(err error) verdict {
+	switch {
+	case err == nil:
+		return fine
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrNotFound) && !errors.Is(err, fs.ErrPermission):
+		return damaged
+	}
+	return failed
+}
+
+// agree makes the outcome of a step the same on all ranks: each gives its own
+// error, and all get the worst verdict. The rank that had it returns its own
+// error, the others a *RankError with its text. An error of the communicator
+// itself comes back as such, with the verdict failed.
+func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
+	size := int64(cp.comm.Size())
+	if size == 1 {
+		return judge(mine), mine
+	}
+	// The worst verdict wins, among equals the lowest rank.
+	score := int64(judge(mine))*size + size - 1 - int64(cp.comm.Rank())
+	if mine == nil {
+		score = 0
+	}
+	worst, err := comm.AllreduceOne(ctx, cp.comm, score, comm.Max[int64])
+	if err != nil {
+		return failed, err
+	}
+	v := verdict(worst / size)
+	if v == fine {
+		return fine, nil
+	}
+	reporter := comm.Rank(size - 1 - worst%size)
+	report, err := comm.BcastBytes(ctx, cp.comm, reporter, encodeReport(mine))
+	if err != nil {
+		return failed, err
+	}
+	if reporter == cp.comm.Rank() {
+		return v, mine
+	}
+	return v, decodeReport(reporter, report)
+}
+
+// report is an error on its way to other ranks.
+type report struct {
+	Message string
+	Is      []int // indices of sentinels
+}
+
+func encodeReport(err error) []byte {
+	if err == nil {
+		return nil
+	}
+	r := report{Message: err.Error()}
+	for i, s := range sentinels {
+		if errors.Is(err, s) {
+			r.Is = append(r.Is, i)
+		}
+	}
+	data, _ := json.Marshal(r)
+	return data
+}
+
+func decodeReport(rank comm.Rank, data []byte) error {
+	var r report
+	if err := json.Unmarshal(data, &r); err != nil {
+		return &RankError{Rank: rank, Message: "failed, and its report cannot be read: " + err.Error()}
+	}
+	e := &RankError{Rank: rank, Message: r.Message}
+	for _, i := range r.Is {
+		if i >= 0 && i < len(sentinels) {
+			e.is = append(e.is, sentinels[i])
+		}
+	}
+	return e
+}
+
+// fromRoot gives all ranks what rank 0 found, or its error.
+func fromRoot[T any](ctx context.Context, cp *Checkpoint, value T, mine error) (T, error) {
+	if _, err := cp.agree(ctx, mine); err != nil {
+		return value, err
+	}
+	if cp.comm.Size() == 1 {
+		return value, nil
+	}
+	var data []byte
+	if cp.root() {
+		data, mine = json.Marshal(value)
+		if mine != nil {
+			return value, mine
+		}
+	}
+	data, err := comm.BcastBytes(ctx, cp.comm, 0, data)
+	if err != nil {
+		return value, err
+	}
+	if !cp.root() {
+		err = json.Unmarshal(data, &value)
+	}
+	return value, err
+}

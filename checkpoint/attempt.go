@@ -1,0 +1,177 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// attempt is what the ranks have agreed on for this run. Every version that
+// the run writes carries it.
+type attempt struct {
+	begun   bool
+	id      container.AttemptID
+	lineage container.LineageID
+	last    uint64       // number of the last version, of any attempt or of this one
+	lock    storage.Lock // on rank 0
+	// boxes is this rank's part of the partitioned values when the ranks last
+	// checked that their boxes fit together.
+	boxes string
+}
+
+// begin starts the attempt: rank 0 takes the lock and looks at what is stored,
+// the newest usable version is restored if that is wanted, and the ranks agree
+// on lineage, attempt and the next number.
+func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
+	defer func() {
+		if err != nil {
+			cp.abandon()
+		}
+	}()
+	if err := cp.lock(ctx); err != nil {
+		return nil, err
+	}
+	found, err := cp.survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := cp.guard(ctx, found); err != nil {
+		return nil, err
+	}
+	if read {
+		if restored, err = cp.restore(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	return restored, cp.agreeOnAttempt(ctx, found, restored)
+}
+
+// abandon gives the lock back when the attempt could not begin, so that the
+// call can be made again.
+func (cp *Checkpoint) abandon() {
+	if cp.attempt.lock == nil {
+		return
+	}
+	if err := cp.attempt.lock.Unlock(); err != nil {
+		cp.log.Warn("lock not given back", "error", err)
+	}
+	cp.attempt.lock = nil
+}
+
+func (cp *Checkpoint) lock(ctx context.Context) error {
+	var err error
+	if locker, ok := cp.store.Driver.(storage.Locker); ok && cp.root() {
+		cp.attempt.lock, err = locker.Lock(ctx)
+	}
+	_, err = cp.agree(ctx, err)
+	return err
+}
+
+// guard keeps a fresh start from writing over another problem's versions.
+func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
+	var err error
+	if cp.root() && len(found.Candidates) > 0 && found.Candidates[0].Known {
+		c := found.Candidates[0]
+		err = cp.checkFingerprint(c.Fingerprint, cp.store.Path(c.ID))
+	}
+	_, err = cp.agree(ctx, err)
+	return err
+}
+
+// identity is what rank 0 draws for all.
+type identity struct {
+	Attempt container.AttemptID
+	Lineage container.LineageID
+}
+
+func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
+	var draw identity
+	if cp.root() {
+		_, _ = rand.Read(draw.Attempt[:]) // never fails
+		_, _ = rand.Read(draw.Lineage[:])
+	}
+	var err error
+	if cp.root() {
+		err = cp.prepare(ctx, found)
+	}
+	draw, err = fromRoot(ctx, cp, draw, err)
+	if err != nil {
+		return err
+	}
+	if restored != nil {
+		draw.Lineage = restored.Lineage
+	}
+	cp.attempt.begun = true
+	cp.attempt.id = draw.Attempt
+	cp.attempt.lineage = draw.Lineage
+	cp.attempt.last = found.Highest
+	return nil
+}
+
+// prepare makes the directory and removes what crashed runs have left: every
+// version that is not complete.
+func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
+	p, ok := cp.store.Driver.(storage.Preparer)
+	if !ok {
+		return nil
+	}
+	if err := p.Prepare(ctx, storage.Entry.Complete); err != nil {
+		return err
+	}
+	for _, e := range found.Entries {
+		if e.Complete() {
+			cp.history.entries = append(cp.history.entries, e)
+		} else {
+			cp.log.Info("removed what an interrupted write had left", "version", e.ID.Version)
+		}
+	}
+	return nil
+}
+
+// RestartIfNeeded reads the newest usable version into the added values, if
+// there is one, and sets *iter to the iteration after the one that it was
+// written at (iter may be nil; a version without an iteration leaves it). It
+// acts once: later calls, and calls after a write, return at once. Without
+// stored versions, and with CRAFT_READ_CP_ON_RESTART=0, it changes nothing.
+//
+// Errors: ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree,
+// storage.ErrLocked, errors of the file system, and of the communicator. After
+// an error the added values may hold parts of what is stored.
+func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
+	if !cp.opt.Enable {
+		return nil
+	}
+	if err := cp.ready("RestartIfNeeded"); err != nil {
+		return err
+	}
+	if cp.attempt.begun {
+		return nil
+	}
+	timer := cp.stats.time(&cp.stats.RestartTime)
+	defer timer()
+	h, err := cp.begin(ctx, cp.opt.ReadOnRestart)
+	if err != nil {
+		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
+	}
+	if h == nil {
+		return nil
+	}
+	cp.stats.Restored, cp.stats.RestoredVersion = true, h.Version
+	if iter != nil && h.Iteration != container.NoIteration {
+		*iter = int(h.Iteration) + 1
+	}
+	return nil
+}
+
+// errVersion adds which version an error is about.
+func errVersion(id storage.ID, err error) error {
+	var part *storage.PartError
+	if err == nil || errors.As(err, &part) {
+		return err
+	}
+	return fmt.Errorf("version %d: %w", id.Version, err)
+}

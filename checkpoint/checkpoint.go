@@ -1,0 +1,182 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// Checkpoint is a registry of named values that are stored together. Its
+// methods are called by one goroutine at a time.
+type Checkpoint struct {
+	name        string
+	comm        comm.Comm
+	opt         options
+	log         *slog.Logger
+	store       *storage.Store
+	fingerprint []byte
+
+	entries   []entry
+	index     map[string]int
+	addErr    error
+	committed bool
+	closed    bool
+
+	attempt attempt // of this run; zero before it has begun
+	history history // what rank 0 knows of the stored versions
+	stats   Stats
+}
+
+// entry is one registered value.
+type entry struct {
+	key      string
+	value    cptypes.Value
+	optional bool
+}
+
+// New makes a checkpoint of the given name for the ranks of c; nil means that
+// the program is one process. It touches no file.
+func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
+	fail := func(err error) (*Checkpoint, error) {
+		return nil, fmt.Errorf("checkpoint %q: %w", name, err)
+	}
+	o, err := newOptions(opts)
+	if err != nil {
+		return fail(err)
+	}
+	if c == nil {
+		c = comm.Self()
+	}
+	cp := &Checkpoint{
+		name: name, comm: c, opt: o, index: make(map[string]int),
+		log: o.logger.With("checkpoint", name, "rank", int(c.Rank())),
+	}
+	if cp.fingerprint, err = canonical(o.fingerprint); err != nil {
+		return fail(err)
+	}
+	if cp.store, err = newStore(name, o); err != nil {
+		return fail(err)
+	}
+	if c.Rank() == 0 {
+		o.reportEnvironment()
+	}
+	return cp, nil
+}
+
+func newStore(name string, o options) (*storage.Store, error) {
+	o.lock.Logger = o.logger
+	driver, err := filestore.New(filestore.Config{
+		Path: o.Path, Name: name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	compression, err := o.compression()
+	if err != nil {
+		return nil, err
+	}
+	return storage.NewStore(driver, container.Options{Compression: compression, ChunkSize: o.chunkSize})
+}
+
+// AddOption changes how one value is treated.
+type AddOption func(*entry)
+
+// Optional accepts a stored version without this key: the value then stays as
+// it is. For programs that have learned to store more than they used to.
+func Optional() AddOption { return func(e *entry) { e.optional = true } }
+
+// Add registers a value under a key: a pointer to one of the types that
+// cptypes.Of accepts, or a cptypes.Value. The first error of any Add is also
+// returned by Commit, so a program may leave checking to that.
+func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) error {
+	err := cp.add(key, value, opts)
+	if err != nil {
+		err = fmt.Errorf("checkpoint %q: %w", cp.name, &KeyError{Key: key, Err: err})
+		if cp.addErr == nil {
+			cp.addErr = err
+		}
+	}
+	return err
+}
+
+func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
+	switch {
+	case cp.closed:
+		return fmt.Errorf("%w: Add after Close", ErrState)
+	case cp.committed:
+		return fmt.Errorf("%w: Add after Commit", ErrState)
+	}
+	if err := storage.CheckName("key", key); err != nil {
+		return err
+	}
+	if _, taken := cp.index[key]; taken {
+		return fmt.Errorf("%w: a value was added under this key before", ErrArgument)
+	}
+	v, err := cptypes.Of(value)
+	if err != nil {
+		return err
+	}
+	e := entry{key: key, value: v}
+	for _, opt := range opts {
+		opt(&e)
+	}
+	cp.index[key] = len(cp.entries)
+	cp.entries = append(cp.entries, e)
+	return nil
+}
+
+// Commit closes the registry: no value can be added after it, and nothing else
+// can be called before. It returns the first error of Add.
+func (cp *Checkpoint) Commit() error {
+	switch {
+	case cp.closed:
+		return cp.outOfOrder("Commit after Close")
+	case cp.committed:
+		return cp.outOfOrder("Commit was called before")
+	case cp.addErr != nil:
+		return cp.addErr
+	}
+	cp.committed = true
+	return nil
+}
+
+// Close ends the use of the checkpoint: added values are not touched any more
+// and the directory is free for another job. Further calls do nothing.
+func (cp *Checkpoint) Close() error {
+	if cp.closed {
+		return nil
+	}
+	cp.closed = true
+	var err error
+	if cp.attempt.lock != nil {
+		err = cp.attempt.lock.Unlock()
+	}
+	cp.entries = nil
+	if err != nil {
+		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
+	}
+	return nil
+}
+
+func (cp *Checkpoint) outOfOrder(what string) error {
+	return fmt.Errorf("checkpoint %q: %w: %s", cp.name, ErrState, what)
+}
+
+// ready returns an error unless the checkpoint can be read and written.
+func (cp *Checkpoint) ready(call string) error {
+	switch {
+	case cp.closed:
+		return cp.outOfOrder(call + " after Close")
+	case !cp.committed:
+		return errors.Join(cp.outOfOrder(call+" before Commit"), cp.addErr)
+	}
+	return nil
+}
+
+func (cp *Checkpoint) root() bool { return cp.comm.Rank() == 0 }

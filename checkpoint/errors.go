@@ -1,0 +1,76 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+)
+
+var (
+	// ErrNoUsableVersion is returned by RestartIfNeeded when there are complete
+	// versions but none of them can be read. The program must not start from
+	// zero without somebody's decision.
+	ErrNoUsableVersion = errors.New("no usable version")
+
+	// ErrFingerprint is returned when the directory belongs to another problem.
+	ErrFingerprint = errors.New("checkpoint of another problem")
+
+	// ErrKey is matched by errors about a single key: duplicate, missing in the
+	// stored version, stored but not added, or of another type.
+	ErrKey = errors.New("key error")
+
+	// ErrRanks is returned when a value that is local to its rank is to be
+	// restored by another number of ranks.
+	ErrRanks = errors.New("another number of ranks")
+
+	// ErrDisagree is returned when ranks hold different values of a replicated
+	// key, or their boxes of a partitioned one do not cover the array once.
+	ErrDisagree = errors.New("ranks disagree")
+
+	// ErrState is returned for calls in the wrong order: Add after Commit,
+	// anything else before it, anything after Close.
+	ErrState = errors.New("call out of order")
+
+	// ErrArgument is returned for an argument that cannot be meant.
+	ErrArgument = errors.New("invalid argument")
+)
+
+// KeyError says what is wrong with one key.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+func (e *KeyError) Error() string        { return fmt.Sprintf("key %q: %v", e.Key, e.Err) }
+func (e *KeyError) Unwrap() error        { return e.Err }
+func (e *KeyError) Is(target error) bool { return target == ErrKey }
+
+// RankError is what all ranks return when something went wrong on another one.
+type RankError struct {
+	Rank    comm.Rank
+	Message string
+	is      []error
+}
+
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
+
+// Is makes the error match the same sentinels as the original one does on its
+// own rank.
+func (e *RankError) Is(target error) bool {
+	for _, s := range e.is {
+		if s == target {
+			return true
+		}
+	}
+	return false
+}
+
+// sentinels travel between ranks by their index.
+var sentinels = []error{
+	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
+	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
+	cptypes.ErrMismatch,
+}

@@ -1,0 +1,216 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// partBoxes lists the boxes of one part.
+type partBoxes struct {
+	Part  int
+	Boxes []keyDesc
+}
+
+type keyDesc struct {
+	Key  string
+	Desc container.Desc
+}
+
+func boxesOfPart(f *storage.File) partBoxes {
+	out := partBoxes{Part: f.Header().Rank}
+	for _, info := range f.Sections() {
+		if info.Desc.Dist == container.Partitioned {
+			out.Boxes = append(out.Boxes, keyDesc{Key: info.Key, Desc: info.Desc})
+		}
+	}
+	return out
+}
+
+// load reads the values.
+func (r *restoration) load(ctx context.Context) error {
+	for _, e := range r.cp.entries {
+		info, ok := r.stored[e.key]
+		if !ok || info.Desc.Dist == container.Partitioned && r.redistribute {
+			continue
+		}
+		if err := r.loadValue(ctx, e, info); err != nil {
+			return keyed(e.key, err)
+		}
+	}
+	if !r.redistribute {
+		return nil
+	}
+	return r.loadBoxes(ctx)
+}
+
+// keyed adds the key to an error that does not name it.
+func keyed(key string, err error) error {
+	var damage *container.DamageError
+	if errors.As(err, &damage) && damage.Section == key {
+		return err
+	}
+	return &KeyError{Key: key, Err: err}
+}
+
+func (r *restoration) loadValue(ctx context.Context, e entry, info container.Info) error {
+	section, ok := r.home.Section(e.key)
+	if !ok {
+		return &container.DamageError{Section: e.key, Reason: "it is not in the part"}
+	}
+	if info.Split {
+		joined, done, err := r.join(ctx, e.key, info)
+		if err != nil {
+			return err
+		}
+		defer done()
+		section = joined
+	}
+	return readValue(ctx, e.value, section)
+}
+
+// join opens all parts that hold chunks of a split section.
+func (r *restoration) join(ctx context.Context, key string, info container.Info) (*container.SectionReader, func(), error) {
+	var files []*storage.File
+	done := func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	var sections []*container.SectionReader
+	for p := range min(r.from.Ranks, info.Chunks) {
+		f, err := r.openPart(ctx, p)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		files = append(files, f)
+		section, ok := f.Section(key)
+		if !ok {
+			done()
+			return nil, nil, &container.DamageError{Section: key, Reason: fmt.Sprintf("it is not in the part of rank %d", p)}
+		}
+		sections = append(sections, section)
+	}
+	joined, err := container.Join(sections)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return joined, done, nil
+}
+
+// readValue fills a value, whose room was made before, from its section.
+func readValue(ctx context.Context, v cptypes.Value, section *container.SectionReader) error {
+	if spans, ok := spansOf(v); ok {
+		return section.ReadSpans(ctx, spans)
+	}
+	src := &watched{r: section.NewReader(ctx)}
+	n, err := v.ReadFrom(src)
+	switch {
+	case src.err != nil:
+		return src.err // also if the value's own code has hidden it
+	case err != nil:
+		return err
+	case src.n != section.Info().Size:
+		return fmt.Errorf("ReadFrom of %T took %d of the %d stored bytes (and says %d)", v, src.n, section.Info().Size, n)
+	}
+	return nil
+}
+
+// watched remembers what went wrong below a value's ReadFrom.
+type watched struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	w.n += int64(n)
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}
+
+// loadBoxes fills partitioned values from the parts that overlap with what
+// this rank holds now.
+func (r *restoration) loadBoxes(ctx context.Context) error {
+	for _, part := range r.layout {
+		wanted := r.overlapping(part)
+		if len(wanted) == 0 {
+			continue
+		}
+		if err := r.loadFromPart(ctx, part.Part, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatherLayout tells every rank the boxes of all parts; each has looked at its
+// share of them.
+func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
+	mine := r.layout
+	if int(r.cp.comm.Rank()) >= r.from.Ranks {
+		mine = nil // its home is another rank's share
+	}
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	all, err := comm.AllgatherBytes(ctx, r.cp.comm, data)
+	if err != nil {
+		return nil, err
+	}
+	var layout []partBoxes
+	for rank, data := range all {
+		var theirs []partBoxes
+		if err := json.Unmarshal(data, &theirs); err != nil {
+			return nil, fmt.Errorf("layout from rank %d: %w", rank, err)
+		}
+		layout = append(layout, theirs...)
+	}
+	return layout, nil
+}
+
+func (r *restoration) overlapping(part partBoxes) []keyDesc {
+	var out []keyDesc
+	for _, b := range part.Boxes {
+		i, ok := r.cp.index[b.Key]
+		if !ok {
+			continue
+		}
+		if _, overlap := describe(r.cp.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (r *restoration) loadFromPart(ctx context.Context, part int, wanted []keyDesc) error {
+	f, err := r.openPart(ctx, part)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, b := range wanted {
+		section, ok := f.Section(b.Key)
+		if !ok {
+			return &container.DamageError{Section: b.Key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
+		}
+		value := r.cp.entries[r.cp.index[b.Key]].value.(cptypes.BoxReader)
+		if err := value.ReadBox(b.Desc, section); err != nil {
+			return keyed(b.Key, err)
+		}
+	}
+	return nil
+}

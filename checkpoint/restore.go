@@ -1,0 +1,198 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// restoration is the attempt to restore one candidate. All ranks go through
+// its steps together and agree after each how it went.
+type restoration struct {
+	cp   *Checkpoint
+	from candidate
+	// home is the part whose local and replicated values this rank takes.
+	home   *storage.File
+	stored map[string]container.Info // of home
+	layout []partBoxes               // of the parts that this rank has looked at, later of all
+	// redistribute: the parts of partitioned values are not where they were.
+	redistribute bool
+}
+
+// tryRestore reads a candidate into the values. The verdict damaged means that
+// the next older one may be tried.
+func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate) (*container.Header, verdict, error) {
+	r := &restoration{cp: cp, from: c}
+	defer r.close()
+	for _, step := range []func(context.Context) error{r.open, r.match, r.compare, r.load} {
+		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
+			return nil, v, err
+		}
+	}
+	h := r.home.Header()
+	return &h, fine, nil
+}
+
+func (r *restoration) close() {
+	if r.home != nil {
+		_ = r.home.Close()
+	}
+}
+
+func (r *restoration) openPart(ctx context.Context, rank int) (*storage.File, error) {
+	return r.cp.store.Open(ctx, r.cp.name, r.from.ID, storage.Part{Rank: rank, Size: r.from.Ranks})
+}
+
+// open opens this rank's share of the parts, so that together the ranks have
+// seen the index of each, and keeps its home open.
+func (r *restoration) open(ctx context.Context) (err error) {
+	rank, ranks := int(r.cp.comm.Rank()), r.cp.comm.Size()
+	if r.home, err = r.openPart(ctx, rank%r.from.Ranks); err != nil {
+		return err
+	}
+	if err := r.look(r.home); err != nil {
+		return err
+	}
+	for p := rank + ranks; p < r.from.Ranks; p += ranks {
+		f, err := r.openPart(ctx, p)
+		if err != nil {
+			return err
+		}
+		err = r.look(f)
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.stored = make(map[string]container.Info)
+	for _, info := range r.home.Sections() {
+		r.stored[info.Key] = info
+	}
+	return nil
+}
+
+// look checks that a part belongs with the home part and notes its boxes.
+func (r *restoration) look(f *storage.File) error {
+	h, home := f.Header(), r.home.Header()
+	if versionDigest(h) != versionDigest(home) {
+		return &container.DamageError{Reason: fmt.Sprintf("the parts of ranks %d and %d are not of one version", home.Rank, h.Rank)}
+	}
+	r.layout = append(r.layout, boxesOfPart(f))
+	return nil
+}
+
+// versionDigest condenses what all parts of a version must have in common
+// beside what their places say.
+func versionDigest(h container.Header) int64 {
+	hash := fnv.New64a()
+	hash.Write(h.Lineage[:])
+	hash.Write(h.Fingerprint)
+	fmt.Fprint(hash, h.Iteration, h.Ancestors)
+	return int64(hash.Sum64())
+}
+
+// match compares what is stored with what was added, before any value is
+// changed, and then makes room for it.
+func (r *restoration) match(context.Context) error {
+	cp := r.cp
+	if err := cp.checkFingerprint(r.home.Header().Fingerprint, cp.store.Path(r.from.ID)); err != nil {
+		return err
+	}
+	for _, info := range r.home.Sections() {
+		if _, ok := cp.index[info.Key]; !ok {
+			return &KeyError{Key: info.Key, Err: fmt.Errorf("it is stored but was not added to the checkpoint: add it, or start with another CRAFT_CP_PATH")}
+		}
+	}
+	for _, e := range cp.entries {
+		if _, ok := r.stored[e.key]; !ok && !e.optional {
+			return &KeyError{Key: e.key, Err: fmt.Errorf("it was added to the checkpoint but is not stored: declare it checkpoint.Optional(), or start with another CRAFT_CP_PATH")}
+		}
+	}
+	for _, e := range cp.entries {
+		if info, ok := r.stored[e.key]; ok {
+			if err := r.makeRoom(e, info); err != nil {
+				return &KeyError{Key: e.key, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *restoration) makeRoom(e entry, info container.Info) error {
+	if info.Desc.Dist == container.Local && r.from.Ranks != r.cp.comm.Size() {
+		return fmt.Errorf("%w: it is local to its rank and was written by %d ranks, now there are %d: start with %d, or declare it replicated or partitioned",
+			ErrRanks, r.from.Ranks, r.cp.comm.Size(), r.from.Ranks)
+	}
+	if resizer, ok := e.value.(cptypes.Resizer); ok {
+		if err := resizer.Resize(info.Desc); err != nil {
+			return err
+		}
+	} else if mine := describe(e.value); mine.Type != info.Desc.Type || mine.Dist != info.Desc.Dist {
+		return &cptypes.MismatchError{Stored: info.Desc, Have: mine, Reason: "it is of another type"}
+	}
+	if info.Desc.Dist != container.Partitioned {
+		return nil
+	}
+	if _, ok := e.value.(cptypes.BoxReader); !ok {
+		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
+	}
+	if r.from.Ranks != r.cp.comm.Size() || !equalBox(describe(e.value).Box, info.Desc.Box) {
+		r.redistribute = true
+	}
+	return nil
+}
+
+func equalBox(a, b container.Box) bool {
+	return slices.Equal(a.Lo, b.Lo) && slices.Equal(a.Hi, b.Hi)
+}
+
+// compare makes sure that all ranks read the same version and hold the same
+// replicated values, and that they redistribute together or not at all. It is
+// the last step that communicates before its end: after it each rank may fail
+// alone.
+func (r *restoration) compare(ctx context.Context) error {
+	version := versionDigest(r.home.Header())
+	replicas := r.replicaDigest()
+	redistribute := int64(0)
+	if r.redistribute {
+		redistribute = 1
+	}
+	mine := []int64{version, ^version, replicas, ^replicas, redistribute}
+	all := make([]int64, len(mine))
+	if err := comm.Allreduce(ctx, r.cp.comm, mine, all, comm.Max[int64]); err != nil {
+		return err
+	}
+	if all[0] != ^all[1] {
+		return &container.DamageError{Reason: "the parts are not of one version"}
+	}
+	if all[2] != ^all[3] {
+		return fmt.Errorf("%w: the parts hold different values of a replicated key", ErrDisagree)
+	}
+	if r.redistribute = all[4] != 0; !r.redistribute {
+		return nil
+	}
+	var err error
+	r.layout, err = r.gatherLayout(ctx)
+	return err
+}
+
+func (r *restoration) replicaDigest() int64 {
+	hash := fnv.New64a()
+	var b [8]byte
+	for _, info := range r.home.Sections() {
+		if info.Desc.Dist == container.Replicated {
+			binary.LittleEndian.PutUint64(b[:], info.Digest)
+			hash.Write(b[:])
+		}
+	}
+	return int64(hash.Sum64())
+}

@@ -1,0 +1,139 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// survey is what is stored of a checkpoint when an attempt begins.
+type survey struct {
+	Entries []storage.Entry
+	// Candidates are the complete versions of the newest lineage, newest first.
+	Candidates []candidate
+	// Older counts complete versions of earlier lineages.
+	Older int
+	// Highest is the highest number of any version, complete or not.
+	Highest uint64
+}
+
+// candidate is a version that may be restored.
+type candidate struct {
+	ID    storage.ID
+	Ranks int // that wrote it
+	// Known is false if no header of it could be read; then the rest is not set.
+	Known       bool
+	Lineage     container.LineageID
+	Fingerprint []byte
+}
+
+// survey looks at the storage from rank 0, which speaks for all because they
+// share it, and tells the others.
+func (cp *Checkpoint) survey(ctx context.Context) (survey, error) {
+	var s survey
+	var err error
+	if cp.root() {
+		s, err = cp.look(ctx)
+	}
+	return fromRoot(ctx, cp, s, err)
+}
+
+func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
+	entries, err := cp.store.List(ctx)
+	if err != nil {
+		return survey{}, err
+	}
+	s := survey{Entries: entries}
+	var complete []candidate
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		s.Highest = max(s.Highest, e.ID.Version)
+		if !e.Complete() {
+			continue
+		}
+		c, err := cp.identify(ctx, e)
+		if err != nil {
+			return survey{}, err
+		}
+		complete = append(complete, c)
+	}
+	s.Candidates, s.Older = newestLineage(complete)
+	return s, nil
+}
+
+// identify reads the header of the first part that has a good one. Wrong bytes
+// in all of them leave the candidate unknown: whoever tries to restore it will
+// find the damage.
+func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate, error) {
+	c := candidate{ID: e.ID, Ranks: e.Size()}
+	for _, part := range e.Parts {
+		h, err := cp.store.Header(ctx, cp.name, e.ID, part)
+		if errors.Is(err, storage.ErrDamaged) || errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Known, c.Lineage, c.Fingerprint = true, h.Lineage, h.Fingerprint
+		return c, nil
+	}
+	return c, nil
+}
+
+// newestLineage keeps, of complete versions newest first, those of the lineage
+// of the newest one that is known, and the unknown ones that may belong to it.
+// older is the number of known ones that do not.
+func newestLineage(complete []candidate) (same []candidate, older int) {
+	var lineage *container.LineageID
+	for _, c := range complete {
+		if c.Known && lineage == nil {
+			lineage = &c.Lineage
+		}
+		if c.Known && c.Lineage != *lineage {
+			older++
+			continue
+		}
+		if older == 0 {
+			same = append(same, c)
+		}
+	}
+	return same, older
+}
+
+// restore reads the newest usable version among the candidates and returns its
+// header; nil if there are no candidates at all.
+func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Header, error) {
+	var causes []error
+	for i, c := range found.Candidates {
+		h, v, err := cp.tryRestore(ctx, c)
+		switch v {
+		case fine:
+			cp.history.verified = c.ID
+			cp.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
+			return h, nil
+		case failed:
+			return nil, err
+		}
+		cp.history.damaged = append(cp.history.damaged, c.ID)
+		causes = append(causes, err)
+		if cp.root() {
+			cp.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
+				"older_versions_left", len(found.Candidates)-1-i)
+		}
+	}
+	if len(causes) == 0 {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
+		ErrNoUsableVersion, len(causes), cp.store.Path(found.Candidates[0].ID), found.Older, errors.Join(causes...))
+}
+
+func iterationAttr(i int64) any {
+	if i == container.NoIteration {
+		return "none"
+	}
+	return i
+}

@@ -1,0 +1,158 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// checkTogether finds ranks that have written different things under one
+// version: out of step, unequal replicated values, boxes that do not fit.
+func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part) error {
+	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && !hasBoxes(p.sections) {
+		return nil
+	}
+	boxes := boxesOf(p.sections)
+	changed := int64(0)
+	if boxes != cp.attempt.boxes {
+		changed = 1
+	}
+	replicas := replicaDigest(p)
+	// One reduction: the maximum of x and of -x shows whether all x are equal.
+	mine := []int64{int64(h.Version), -int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed}
+	all := make([]int64, len(mine))
+	if err := comm.Allreduce(ctx, cp.comm, mine, all, comm.Max[int64]); err != nil {
+		return err
+	}
+	switch {
+	case all[0] != -all[1] || all[2] != ^all[3]:
+		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
+			ErrDisagree, h.Version, iterationAttr(h.Iteration))
+	case all[4] != ^all[5]:
+		return cp.findUnequal(ctx, p)
+	case all[6] != 0:
+		return cp.checkCover(ctx, p.sections, boxes)
+	}
+	return nil
+}
+
+func hasBoxes(sections []container.Section) bool {
+	for _, s := range sections {
+		if s.Desc.Dist == container.Partitioned {
+			return true
+		}
+	}
+	return false
+}
+
+// replicaDigest condenses the digests of all replicated values.
+func replicaDigest(p part) int64 {
+	hash := fnv.New64a()
+	var b [8]byte
+	for i, s := range p.sections {
+		if s.Desc.Dist == container.Replicated {
+			binary.LittleEndian.PutUint64(b[:], p.Digests[i])
+			hash.Write(b[:])
+		}
+	}
+	return int64(hash.Sum64())
+}
+
+// findUnequal names the keys whose replicas differ.
+func (cp *Checkpoint) findUnequal(ctx context.Context, p part) error {
+	var mine []byte
+	var keys []string
+	for i, s := range p.sections {
+		if s.Desc.Dist == container.Replicated {
+			mine = binary.LittleEndian.AppendUint64(mine, p.Digests[i])
+			keys = append(keys, s.Key)
+		}
+	}
+	all, err := comm.AllgatherBytes(ctx, cp.comm, mine)
+	if err != nil {
+		return err
+	}
+	for k, key := range keys {
+		for r, other := range all {
+			if len(other) != len(all[0]) {
+				return fmt.Errorf("%w: rank 0 has %d replicated values, rank %d has %d", ErrDisagree, len(all[0])/8, r, len(other)/8)
+			}
+			if string(other[8*k:8*k+8]) != string(all[0][8*k:8*k+8]) {
+				return &KeyError{Key: key, Err: fmt.Errorf("%w: it is declared replicated, but ranks 0 and %d hold different values", ErrDisagree, r)}
+			}
+		}
+	}
+	return fmt.Errorf("%w about their replicated values", ErrDisagree)
+}
+
+// keyBox is one rank's part of a partitioned value.
+type keyBox struct {
+	Key    string
+	Global []int64
+	Box    container.Box
+}
+
+func keyBoxes(sections []container.Section) []keyBox {
+	var out []keyBox
+	for _, s := range sections {
+		if s.Desc.Dist == container.Partitioned {
+			out = append(out, keyBox{Key: s.Key, Global: s.Desc.Global, Box: s.Desc.Box})
+		}
+	}
+	return out
+}
+
+func boxesOf(sections []container.Section) string {
+	if !hasBoxes(sections) {
+		return ""
+	}
+	data, _ := json.Marshal(keyBoxes(sections))
+	return string(data)
+}
+
+// checkCover lets every rank check that the boxes of all cover each array once.
+func (cp *Checkpoint) checkCover(ctx context.Context, sections []container.Section, boxes string) error {
+	all, err := comm.AllgatherBytes(ctx, cp.comm, []byte(boxes))
+	if err != nil {
+		return err
+	}
+	byRank := make([][]keyBox, len(all))
+	for r, data := range all {
+		if len(data) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(data, &byRank[r]); err != nil {
+			return fmt.Errorf("boxes of rank %d: %w", r, err)
+		}
+	}
+	for k, mine := range keyBoxes(sections) {
+		if err := coverKey(mine, byRank, k); err != nil {
+			return &KeyError{Key: mine.Key, Err: err}
+		}
+	}
+	cp.attempt.boxes = boxes
+	return nil
+}
+
+func coverKey(mine keyBox, byRank [][]keyBox, k int) error {
+	var boxes []container.Box
+	for r, theirs := range byRank {
+		if k >= len(theirs) || theirs[k].Key != mine.Key {
+			return fmt.Errorf("%w: rank %d does not hold a part of it", ErrDisagree, r)
+		}
+		if fmt.Sprint(theirs[k].Global) != fmt.Sprint(mine.Global) {
+			return fmt.Errorf("%w: its global shape is %v here and %v on rank %d", ErrDisagree, mine.Global, theirs[k].Global, r)
+		}
+		boxes = append(boxes, theirs[k].Box)
+	}
+	if err := cptypes.Cover(mine.Global, boxes); err != nil {
+		return fmt.Errorf("%w: the parts of the ranks do not cover it once: %w", ErrDisagree, err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// smallReplicated is the size in bytes up to which a replicated value is in
+// every rank's file. Larger ones are spread over the files by chunks.
+const smallReplicated = 64 << 10
+
+// UpdateAndWrite writes a version if iter % freq == 0 and does nothing
+// otherwise. When it returns nil after writing, the version is complete and
+// durable on all ranks. When it returns an error no rank has the version, the
+// earlier ones are as they were, and the program may go on and call it again.
+func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
+	if !cp.opt.Enable {
+		return nil
+	}
+	if freq < 1 {
+		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 1", cp.name, ErrArgument, freq)
+	}
+	if err := cp.ready("UpdateAndWrite"); err != nil {
+		return err
+	}
+	if iter%freq != 0 {
+		return nil
+	}
+	return cp.write(ctx, int64(iter))
+}
+
+// Write writes a version now, without an iteration. See UpdateAndWrite.
+func (cp *Checkpoint) Write(ctx context.Context) error {
+	if !cp.opt.Enable {
+		return nil
+	}
+	if err := cp.ready("Write"); err != nil {
+		return err
+	}
+	return cp.write(ctx, container.NoIteration)
+}
+
+func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
+	timer := cp.stats.time(&cp.stats.CheckpointTime)
+	defer timer()
+	if !cp.attempt.begun {
+		if _, err := cp.begin(ctx, false); err != nil {
+			return fmt.Errorf("first write of checkpoint %q: %w", cp.name, err)
+		}
+	}
+	cp.attempt.last++ // consumed, also if the write fails
+	h := cp.header(iteration)
+	done, err := cp.writePart(ctx, h)
+	if err = cp.settle(ctx, h, done, err); err != nil {
+		return fmt.Errorf("write checkpoint %q: %w", cp.name, errVersion(storage.ID{Version: h.Version}, err))
+	}
+	cp.stats.VersionsWritten++
+	cp.stats.BytesWritten += done.FileBytes
+	if cp.root() {
+		cp.published(ctx, h)
+	}
+	return nil
+}
+
+func (cp *Checkpoint) header(iteration int64) container.Header {
+	return container.Header{
+		Name: cp.name, Lineage: cp.attempt.lineage, Attempt: cp.attempt.id,
+		Version: cp.attempt.last, Iteration: iteration,
+		Rank: int(cp.comm.Rank()), Size: cp.comm.Size(),
+		Created: time.Now(), Fingerprint: cp.fingerprint,
+	}
+}
+
+// part is what this rank knows of the version that it has written.
+type part struct {
+	storage.Written
+	sections []container.Section
+}
+
+func (cp *Checkpoint) writePart(ctx context.Context, h container.Header) (part, error) {
+	if cp.attempt.lock != nil {
+		if err := cp.attempt.lock.Check(); err != nil {
+			return part{}, err
+		}
+	}
+	sections, err := cp.capture()
+	if err != nil {
+		return part{}, err
+	}
+	written, err := cp.store.Write(ctx, h, sections)
+	return part{Written: written, sections: sections}, err
+}
+
+// capture describes the present state of all values.
+func (cp *Checkpoint) capture() ([]container.Section, error) {
+	sections := make([]container.Section, len(cp.entries))
+	for i, e := range cp.entries {
+		s, err := cp.section(e)
+		if err != nil {
+			return nil, &KeyError{Key: e.key, Err: err}
+		}
+		sections[i] = s
+	}
+	return sections, nil
+}
+
+func (cp *Checkpoint) section(e entry) (container.Section, error) {
+	if u, ok := e.value.(cptypes.Updater); ok {
+		if err := u.Update(); err != nil {
+			return container.Section{}, err
+		}
+	}
+	s := container.Section{Key: e.key, Desc: describe(e.value)}
+	spans, ok := spansOf(e.value)
+	if ok {
+		s.Spans = spans
+	} else {
+		s.Source = e.value
+	}
+	if s.Desc.Dist == container.Replicated && cp.comm.Size() > 1 && sizeOf(e.value) > smallReplicated {
+		rank, ranks := int(cp.comm.Rank()), cp.comm.Size()
+		s.Stores = func(chunk int) bool { return chunk%ranks == rank }
+	}
+	return s, nil
+}
+
+func describe(v cptypes.Value) cptypes.Desc {
+	if d, ok := v.(cptypes.Describer); ok {
+		return d.Describe()
+	}
+	return cptypes.Desc{Type: fmt.Sprintf("%T", v)}
+}
+
+func spansOf(v cptypes.Value) ([][]byte, bool) {
+	if s, ok := v.(cptypes.Spanner); ok {
+		return s.Spans()
+	}
+	return nil, false
+}
+
+// sizeOf returns the stored size of v in bytes, 0 if v does not tell.
+func sizeOf(v cptypes.Value) int64 {
+	if s, ok := v.(cptypes.Sizer); ok {
+		return s.Size()
+	}
+	return 0
+}
+
+// settle ends a write on all ranks together: they agree whether the version is
+// complete and whether they mean the same by it. If not, nothing of it stays.
+func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mine error) error {
+	_, err := cp.agree(ctx, mine)
+	if err == nil {
+		err = cp.checkTogether(ctx, h, p)
+	}
+	if err == nil {
+		return nil
+	}
+	if cp.root() && mine == nil || errors.Is(err, ErrDisagree) && cp.root() {
+		id, _ := storage.Identity(h)
+		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
+			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
+		}
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package cptypes
+
+import (
+	"fmt"
+	"strings"
+)
+
+// extents is the shape of a box.
+func extents(b Box) []int64 {
+	shape := make([]int64, len(b.Lo))
+	for d := range shape {
+		shape[d] = b.Hi[d] - b.Lo[d]
+	}
+	return shape
+}
+
+// intersect is the overlap of two boxes; not ok if it is empty.
+func intersect(a, b Box) (Box, bool) {
+	n := len(a.Lo)
+	out := Box{Lo: make([]int64, n), Hi: make([]int64, n)}
+	for d := range n {
+		out.Lo[d] = max(a.Lo[d], b.Lo[d])
+		out.Hi[d] = min(a.Hi[d], b.Hi[d])
+		if out.Lo[d] >= out.Hi[d] {
+			return Box{}, false
+		}
+	}
+	return out, true
+}
+
+// boxString is "[2:5, 0:10]".
+func boxString(b Box) string {
+	if len(b.Lo) != len(b.Hi) {
+		return fmt.Sprintf("[%v:%v]", b.Lo, b.Hi)
+	}
+	parts := make([]string, len(b.Lo))
+	for d := range parts {
+		parts[d] = fmt.Sprintf("%d:%d", b.Lo[d], b.Hi[d])
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// checkBox checks that a box, which may be empty, lies in a global array.
+func checkBox(b Box, global []int64) error {
+	if len(global) == 0 {
+		return fmt.Errorf("the global array needs at least one dimension")
+	}
+	if len(b.Lo) != len(global) || len(b.Hi) != len(global) {
+		return fmt.Errorf("the box has %d lower and %d upper bounds, the global shape %v has %d dimensions",
+			len(b.Lo), len(b.Hi), global, len(global))
+	}
+	if _, ok := volume(global); !ok {
+		return fmt.Errorf("the global shape %v has a negative extent, or too many elements", global)
+	}
+	for d, n := range global {
+		if b.Lo[d] < 0 || b.Lo[d] > b.Hi[d] || b.Hi[d] > n {
+			return fmt.Errorf("dimension %d: want 0 <= lo <= hi <= %d, have lo = %d, hi = %d", d, n, b.Lo[d], b.Hi[d])
+		}
+	}
+	return nil
+}
+
+// runs walks through an overlap of two boxes in pieces that are contiguous in
+// the row-major storage of both, as long as possible, in ascending order.
+//
+//	for r.next() { copy r.length elements from r.from to r.to }
+type runs struct {
+	length   int64 // elements of each run
+	from, to int64 // offset of the current run in elements, in the two boxes
+
+	outer            []int64 // extents of the dimensions in front of a run
+	index            []int64 // of the current run in them
+	fromStep, toStep []int64 // stride of each of them
+	started          bool
+}
+
+// newRuns takes a non-empty overlap of the boxes from and to.
+func newRuns(overlap, from, to Box) *runs {
+	ext, extFrom, extTo := extents(overlap), extents(from), extents(to)
+	dims := len(ext)
+	r := &runs{length: 1, fromStep: make([]int64, dims), toStep: make([]int64, dims)}
+	strideFrom, strideTo := int64(1), int64(1)
+	for d := dims - 1; d >= 0; d-- {
+		r.from += (overlap.Lo[d] - from.Lo[d]) * strideFrom
+		r.to += (overlap.Lo[d] - to.Lo[d]) * strideTo
+		r.fromStep[d], r.toStep[d] = strideFrom, strideTo
+		strideFrom *= extFrom[d]
+		strideTo *= extTo[d]
+	}
+	inner := dims
+	for inner > 0 {
+		inner--
+		r.length *= ext[inner]
+		if ext[inner] != extFrom[inner] || ext[inner] != extTo[inner] {
+			break // the next dimension out has gaps between its pieces
+		}
+	}
+	r.outer = ext[:inner]
+	r.index = make([]int64, inner)
+	return r
+}
+
+func (r *runs) next() bool {
+	if !r.started {
+		r.started = true
+		return true
+	}
+	for d := len(r.outer) - 1; d >= 0; d-- {
+		r.index[d]++
+		r.from += r.fromStep[d]
+		r.to += r.toStep[d]
+		if r.index[d] < r.outer[d] {
+			return true
+		}
+		r.from -= r.outer[d] * r.fromStep[d]
+		r.to -= r.outer[d] * r.toStep[d]
+		r.index[d] = 0
+	}
+	return false
+}
+
+// step is the distance between the starts of neighbouring runs in the box that
+// is read; 0 if there is only one run.
+func (r *runs) step() int64 {
+	for d := len(r.outer) - 1; d >= 0; d-- {
+		if r.outer[d] > 1 {
+			return r.fromStep[d]
+		}
+	}
+	return 0
+}

@@ -1,0 +1,91 @@
+package cptypes
+
+import (
+	"io"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// fixed is a scalar or an array: memory that never moves, so that all
+// descriptions of it are made once.
+type fixed struct {
+	layout
+	p    unsafe.Pointer // keeps the variable alive
+	n    int            // elements
+	desc Desc
+}
+
+// fixedRaw is a fixed of which every bit pattern is a valid value.
+type fixedRaw struct {
+	fixed
+	spans [][]byte
+}
+
+var (
+	_ Value     = (*fixed)(nil)
+	_ Describer = (*fixed)(nil)
+	_ Sizer     = (*fixed)(nil)
+	_ Resizer   = (*fixed)(nil)
+	_ Spanner   = (*fixedRaw)(nil)
+)
+
+// newFixed takes a pointer to a scalar or an array with elements of layout l.
+func newFixed(ptr reflect.Value, l layout, shape []int64, n int) Value {
+	f := fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
+		Elem:  l.elem,
+		Shape: shape,
+		Type:  ptr.Type().Elem().String(),
+	}}
+	if !l.anyBits() {
+		return &f
+	}
+	raw := &fixedRaw{fixed: f}
+	if n > 0 {
+		raw.spans = [][]byte{l.bytes(f.p, n)}
+	}
+	return raw
+}
+
+func (v *fixed) Describe() Desc { return v.desc }
+
+func (v *fixed) Size() int64 { return int64(v.n) * int64(v.stored) }
+
+func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.write(w, v.p, v.n) }
+
+func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.read(r, v.p, v.n) }
+
+func (v *fixed) Resize(stored Desc) error {
+	if err := sameKind(stored, v.desc); err != nil {
+		return err
+	}
+	if !slices.Equal(stored.Shape, v.desc.Shape) {
+		return mismatch(stored, v.desc, "the shape of a fixed array must be the stored one; a slice takes any length")
+	}
+	return nil
+}
+
+func (v *fixedRaw) Spans() ([][]byte, bool) {
+	if !v.raw() {
+		return nil, false
+	}
+	return v.spans, true
+}
+
+// sameKind checks everything but the extents: element type, distribution, and
+// number of dimensions.
+func sameKind(stored, have Desc) error {
+	switch {
+	case stored.Elem != have.Elem:
+		return mismatch(stored, have, "the element type must be %s", elemName(stored.Elem))
+	case stored.Elem == container.Opaque && stored.Type != have.Type:
+		return mismatch(stored, have, "the type must be %s", stored.Type)
+	case stored.Dist != have.Dist:
+		return mismatch(stored, have, "the value must be declared %s, as it was when it was stored", distName(stored.Dist))
+	case len(stored.Shape) != len(have.Shape):
+		return mismatch(stored, have, "the number of dimensions must be %d", len(stored.Shape))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package cptypes
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"reflect"
+)
+
+const supported = "a pointer to a number, bool or string, to a slice or an array of them, or to a [][]T of numbers or bools; " +
+	"a type of your own: implement cptypes.Value, wrap it in one that does, or call cptypes.Register " +
+	"(encoding.BinaryMarshaler with BinaryUnmarshaler will do, too)"
+
+// Of returns the Value for what a program gives to Checkpoint.Add. In this
+// order:
+//
+//   - v is a Value: itself;
+//   - v is a *T with an adapter for T (see Register): what the adapter makes;
+//   - v is an encoding.BinaryMarshaler and BinaryUnmarshaler: opaque bytes;
+//   - v points to one of the types in the package's table.
+//
+// The memory that v points to belongs to the Value from then on: it is read
+// and written whenever the Value's methods are called. Errors match ErrNil or
+// ErrUnsupported, or are those of a constructor such as Partitioned.
+func Of(v any) (Value, error) {
+	if v == nil {
+		return nil, fmt.Errorf("cptypes: %w: allowed is %s", ErrNil, supported)
+	}
+	if bad, ok := v.(*invalid); ok {
+		return nil, bad.err
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && rv.IsNil() {
+		return nil, fmt.Errorf("cptypes: %w: the %T is nil; give the address of a variable", ErrNil, v)
+	}
+	switch v := v.(type) {
+	case *bytes.Buffer, *bufio.ReadWriter, *os.File:
+		return nil, fmt.Errorf("cptypes: %w %T: writing it would drain it; store its bytes", ErrUnsupported, v)
+	case Value:
+		return v, nil
+	}
+	if adapt, ok := adapterOf(rv.Type()); ok {
+		return adapted(v, adapt)
+	}
+	if m, ok := v.(marshaler); ok && rv.Kind() == reflect.Pointer {
+		return newMarshaled(m), nil
+	}
+	return builtin(rv)
+}
+
+func builtin(rv reflect.Value) (Value, error) {
+	if rv.Kind() != reflect.Pointer {
+		return nil, notPointer(rv.Type())
+	}
+	t := rv.Type().Elem()
+	if l, shape, n, ok := layoutOf(t); ok {
+		return newFixed(rv, l, shape, n), nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return newText(rv), nil
+	case reflect.Array:
+		if t.Elem().Kind() == reflect.String {
+			return newTexts(rv), nil
+		}
+	case reflect.Slice:
+		return builtinSlice(rv, t.Elem())
+	}
+	return nil, unsupported(rv.Type())
+}
+
+func builtinSlice(rv reflect.Value, entry reflect.Type) (Value, error) {
+	if l, inner, per, ok := layoutOf(entry); ok {
+		return newSlice(rv, l, inner, per), nil
+	}
+	switch entry.Kind() {
+	case reflect.String:
+		return newTexts(rv), nil
+	case reflect.Slice:
+		if l, ok := layouts[entry.Elem().Kind()]; ok {
+			return newRows(rv, l), nil
+		}
+	}
+	return nil, unsupported(rv.Type())
+}
+
+func unsupported(t reflect.Type) error {
+	return fmt.Errorf("cptypes: %w %v: allowed is %s", ErrUnsupported, t, supported)
+}
+
+// notPointer tells a forgotten & from a type that no & would help.
+func notPointer(t reflect.Type) error {
+	pointer := reflect.PointerTo(t)
+	_, known := adapterOf(pointer)
+	known = known || pointer.Implements(reflect.TypeFor[Value]()) || pointer.Implements(reflect.TypeFor[marshaler]())
+	if !known {
+		if _, err := builtin(reflect.New(t)); err != nil {
+			return unsupported(t)
+		}
+	}
+	return fmt.Errorf("cptypes: %w %v: give its address, a %v, so that it can be read back", ErrUnsupported, t, pointer)
+}

@@ -1,0 +1,54 @@
+package cptypes
+
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Replicated declares that v, which is anything that Of takes, has the same
+// value on every rank. It is stored once, and may be read on any number of
+// ranks. Ranks that disagree when it is written are an error of the write.
+//
+// The abilities of v's Value stay: only its distribution changes. A
+// partitioned value cannot be replicated; that is an error of Of.
+func Replicated(v any) Value {
+	inner, err := Of(v)
+	if err != nil {
+		return &invalid{err}
+	}
+	switch DescOf(inner).Dist {
+	case container.Replicated:
+		return inner
+	case container.Partitioned:
+		return &invalid{fmt.Errorf("cptypes: %w: Replicated(%T): it is partitioned, so not the same on every rank",
+			ErrUnsupported, v)}
+	}
+	return withAbilities(replicated{inner})
+}
+
+// replicated describes a value as replicated.
+type replicated struct{ Value }
+
+func (v replicated) Describe() Desc {
+	d := DescOf(v.Value)
+	d.Dist = container.Replicated
+	return d
+}
+
+// replicatedResizer hides the distribution from a local value.
+type replicatedResizer struct{ replicated }
+
+func (v replicatedResizer) Resize(stored Desc) error {
+	have := v.Describe()
+	if stored.Dist != have.Dist {
+		return sameKind(stored, have)
+	}
+	stored.Dist = container.Local
+	err := v.Value.(Resizer).Resize(stored)
+	if m, ok := err.(*MismatchError); ok {
+		stored.Dist = container.Replicated
+		return &MismatchError{Stored: stored, Have: have, Reason: m.Reason}
+	}
+	return err
+}

@@ -1,0 +1,233 @@
+package cptypes
+
+import (
+	"io"
+	"reflect"
+	"unsafe"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// rows is a [][]T. Rows of equal length are one two-dimensional array of shape
+// [rows, columns]. Ragged rows are opaque: the number of rows and the length
+// of each as uint64, little-endian, then the elements of all rows. Rows that
+// are all empty count as ragged, so that their number is backed by bytes.
+type rows struct {
+	layout
+	v    reflect.Value // the variable, settable
+	name string        // Go type
+	// storedRagged is set by Resize when ragged rows are to be read; their
+	// lengths are known to ReadFrom only.
+	storedRagged bool
+}
+
+// rowsRaw is a rows of which every bit pattern is a valid value.
+type rowsRaw struct{ rows }
+
+var (
+	_ Value     = (*rows)(nil)
+	_ Describer = (*rows)(nil)
+	_ Sizer     = (*rows)(nil)
+	_ Resizer   = (*rows)(nil)
+	_ Spanner   = (*rowsRaw)(nil)
+)
+
+// newRows takes a pointer to a slice of slices with elements of layout l.
+func newRows(ptr reflect.Value, l layout) Value {
+	v := rows{layout: l, v: ptr.Elem(), name: ptr.Type().Elem().String()}
+	if !l.anyBits() {
+		return &v
+	}
+	return &rowsRaw{v}
+}
+
+// columns is the common length of all rows; not ok if they are ragged.
+func (v *rows) columns() (n int, ok bool) {
+	if v.v.Len() == 0 {
+		return 0, true
+	}
+	n = v.v.Index(0).Len()
+	for i := 1; i < v.v.Len(); i++ {
+		if v.v.Index(i).Len() != n {
+			return 0, false
+		}
+	}
+	return n, n > 0
+}
+
+// shape is [rows, columns]; not ok if the value is stored as ragged rows.
+func (v *rows) shape() (shape []int64, ok bool) {
+	c, uniform := v.columns()
+	if v.storedRagged || !uniform {
+		return nil, false
+	}
+	return []int64{int64(v.v.Len()), int64(c)}, true
+}
+
+func (v *rows) raggedType() string { return "[][]" + elemName(v.elem) + " (ragged)" }
+
+func (v *rows) Describe() Desc {
+	if shape, ok := v.shape(); ok {
+		return Desc{Elem: v.elem, Shape: shape, Type: v.name}
+	}
+	return Desc{Elem: container.Opaque, Type: v.raggedType()}
+}
+
+func (v *rows) Size() int64 {
+	var n int64
+	for i := range v.v.Len() {
+		n += int64(v.v.Index(i).Len())
+	}
+	n *= int64(v.stored)
+	if _, ok := v.shape(); !ok {
+		n += lengthsBytes(v.v.Len())
+	}
+	return n
+}
+
+func (v *rows) WriteTo(w io.Writer) (int64, error) {
+	var total int64
+	if _, ok := v.shape(); !ok {
+		n, err := writeLengths(w, v.v.Len(), func(i int) int { return v.v.Index(i).Len() })
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	for i := range v.v.Len() {
+		row := v.v.Index(i)
+		n, err := v.write(w, row.UnsafePointer(), row.Len())
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// Resize gives the value the stored shape, in the rows that exist if they are
+// long enough. (They are never grown within their capacity: rows often lie in
+// one another's.)
+func (v *rows) Resize(stored Desc) error {
+	v.storedRagged = false
+	have := Desc{Elem: container.Opaque, Type: v.raggedType()}
+	ragged := stored.Elem == have.Elem && stored.Type == have.Type
+	if !ragged {
+		c, _ := v.columns()
+		have = Desc{Elem: v.elem, Shape: []int64{int64(v.v.Len()), int64(c)}, Type: v.name}
+	}
+	if err := sameKind(stored, have); err != nil {
+		return err
+	}
+	if ragged {
+		v.storedRagged = true
+		return nil
+	}
+	n, ok := volume(stored.Shape)
+	r, c := stored.Shape[0], stored.Shape[1]
+	switch {
+	case !ok || !fits(n, v.layout):
+		return mismatch(stored, have, "so many elements do not fit into the address space")
+	case n == 0 && r > 0:
+		return mismatch(stored, have, "rows without elements are stored as ragged rows")
+	}
+	if n == 0 {
+		c = 0
+	}
+	v.resize(int(r), int(c))
+	return nil
+}
+
+func (v *rows) resize(r, c int) {
+	keep := r <= v.v.Len()
+	for i := 0; keep && i < r; i++ {
+		keep = v.v.Index(i).Len() >= c
+	}
+	if keep {
+		v.v.SetLen(r)
+		for i := range r {
+			row := v.v.Index(i)
+			row.Set(row.Slice(0, c))
+		}
+		return
+	}
+	flat := reflect.MakeSlice(v.v.Type().Elem(), r*c, r*c)
+	v.v.Set(reflect.MakeSlice(v.v.Type(), r, r))
+	for i := range r {
+		// The capacity ends with the row: appending to it must not write into
+		// the next one.
+		v.v.Index(i).Set(flat.Slice3(i*c, (i+1)*c, (i+1)*c))
+	}
+}
+
+// ReadFrom fills the rows as they are, or makes new ones if ragged rows are
+// stored.
+func (v *rows) ReadFrom(r io.Reader) (int64, error) {
+	if _, ok := v.shape(); !ok {
+		return v.readRagged(r)
+	}
+	var total int64
+	for i := range v.v.Len() {
+		row := v.v.Index(i)
+		n, err := v.read(r, row.UnsafePointer(), row.Len())
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (v *rows) readRagged(r io.Reader) (int64, error) {
+	lengths, total, err := readLengths(r, v.layout)
+	if err != nil {
+		return total, err
+	}
+	all := reflect.MakeSlice(v.v.Type(), len(lengths), len(lengths))
+	for i, length := range lengths {
+		row, n, err := v.readRow(r, length)
+		total += n
+		if err != nil {
+			return total, err
+		}
+		all.Index(i).Set(row)
+	}
+	v.v.Set(all)
+	v.storedRagged = false
+	return total, nil
+}
+
+// readRow reads a row of a length that nothing vouches for: memory grows with
+// what the reader really holds.
+func (v *rows) readRow(r io.Reader, length int) (reflect.Value, int64, error) {
+	row := reflect.MakeSlice(v.v.Type().Elem(), 0, min(length, trusted/v.mem))
+	var total int64
+	for row.Len() < length {
+		done := row.Len()
+		if done == row.Cap() {
+			bigger := reflect.MakeSlice(row.Type(), done, min(length, 2*done))
+			reflect.Copy(bigger, row)
+			row = bigger
+		}
+		row = row.Slice(0, row.Cap())
+		n, err := v.read(r, v.at(row.UnsafePointer(), done), row.Len()-done)
+		total += n
+		if err != nil {
+			return row, total, err
+		}
+	}
+	return row, total, nil
+}
+
+// Spans are the rows, unless they are ragged.
+func (v *rowsRaw) Spans() ([][]byte, bool) {
+	if _, ok := v.shape(); !ok || !v.raw() {
+		return nil, false
+	}
+	spans := make([][]byte, 0, v.v.Len())
+	for i := range v.v.Len() {
+		row := v.v.Index(i)
+		spans = append(spans, unsafe.Slice((*byte)(row.UnsafePointer()), row.Len()*v.mem))
+	}
+	return spans, true
+}

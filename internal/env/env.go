@@ -1,0 +1,160 @@
+// Package env reads the CRAFT_* environment variables: each package has a
+// struct for its own ones and gives it to Load; this package turns errors into
+// messages that name the variable, the value and what is allowed, knows all
+// names (docs/environment.md is checked against them), and recognises
+// misspelled ones.
+package env
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Prefix starts the name of every variable.
+const Prefix = "CRAFT"
+
+// Variable documents one environment variable.
+type Variable struct {
+	Name    string
+	Values  string // what is allowed
+	Default string
+	Meaning string
+	// Reserved: known from the paper, without effect in this release.
+	Reserved bool
+}
+
+// Variables are all variables of the project, in the order of docs/environment.md.
+var Variables = []Variable{
+	{Name: "CRAFT_ENABLE", Values: "0, 1", Default: "1", Meaning: "0: every checkpoint call does nothing"},
+	{Name: "CRAFT_CP_PATH", Values: "a directory", Default: "the working directory", Meaning: "base directory of all checkpoints"},
+	{Name: "CRAFT_READ_CP_ON_RESTART", Values: "0, 1", Default: "1", Meaning: "0: start again without reading a checkpoint; what is written then is a new lineage"},
+	{Name: "CRAFT_KEEP", Values: "1, 2, ...", Default: "2", Meaning: "number of newest complete versions that are kept"},
+	{Name: "CRAFT_SYNC", Values: "full, none", Default: "full", Meaning: "what a write waits for: full = a crash of the machine cannot take the version back, none = a crash of the program cannot"},
+	{Name: "CRAFT_COMPRESS", Values: "auto, off, always", Default: "auto", Meaning: "LZ4 compression: auto = where a quick test says that it pays"},
+	{Name: "CRAFT_WRITE_ASYNC", Values: "0, 1", Default: "0", Meaning: "asynchronous writes through a private copy", Reserved: true},
+	{Name: "CRAFT_WRITE_ASYNC_ZERO_COPY", Values: "0, 1", Default: "0", Meaning: "asynchronous writes straight from the program's data", Reserved: true},
+	{Name: "CRAFT_ASYNC_THREAD_PIN_CPULIST", Values: "a list such as 0,2-3", Default: "", Meaning: "processors that the writer threads are pinned to", Reserved: true},
+	{Name: "CRAFT_USE_SCR", Values: "0, 1", Default: "1", Meaning: "node-level storage on or off", Reserved: true},
+	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure", Reserved: true},
+	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "whether a replacement may run on the failed node", Reserved: true},
+	{Name: "CRAFT_DEBUG", Values: "0 to 4", Default: "0", Meaning: "amount of messages", Reserved: true},
+	{Name: "CRAFT_DEBUG_PROC", Values: "a rank", Default: "0", Meaning: "the rank that prints them", Reserved: true},
+	{Name: "CRAFT_TIMING", Values: "0, 1", Default: "0", Meaning: "print the times of every phase", Reserved: true},
+}
+
+// testPrefix starts names that belong to the project's own tests.
+const testPrefix = Prefix + "_TEST_"
+
+// Error says that a variable has a value that is not allowed.
+type Error struct {
+	Name, Value, Allowed string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("environment variable %s=%q is not valid: allowed are %s", e.Name, e.Value, e.Allowed)
+}
+
+// Invalid returns the error for a value of the variable name.
+func Invalid(name, value string) error {
+	for _, v := range Variables {
+		if v.Name == name {
+			return &Error{Name: name, Value: value, Allowed: v.Values}
+		}
+	}
+	return &Error{Name: name, Value: value, Allowed: "nothing: the variable is not known"}
+}
+
+// Load fills spec, a pointer to a struct with envconfig's tags, from the
+// environment.
+func Load(spec any) error {
+	err := envconfig.Process(Prefix, spec)
+	var parse *envconfig.ParseError
+	if errors.As(err, &parse) {
+		return Invalid(parse.KeyName, parse.Value)
+	}
+	return err
+}
+
+// Names returns the variables that a spec for Load reads.
+func Names(spec any) []string {
+	var names []string
+	t := reflect.TypeOf(spec).Elem()
+	for i := range t.NumField() {
+		names = append(names, Prefix+"_"+strings.ToUpper(t.Field(i).Tag.Get("envconfig")))
+	}
+	return names
+}
+
+// Unknown is a variable with our prefix that nothing reads.
+type Unknown struct {
+	Name    string
+	Nearest string // the known name that is most alike
+}
+
+// FindUnknown looks for unknown variables in the environment of the process.
+func FindUnknown() []Unknown { return findUnknown(os.Environ()) }
+
+func findUnknown(environ []string) []Unknown {
+	known := make(map[string]bool)
+	for _, v := range Variables {
+		known[v.Name] = true
+	}
+	var out []Unknown
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, Prefix+"_") || strings.HasPrefix(name, testPrefix) || known[name] {
+			continue
+		}
+		out = append(out, Unknown{Name: name, Nearest: nearest(name)})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+func nearest(name string) string {
+	best, bestDistance := "", -1
+	for _, v := range Variables {
+		if d := distance(name, v.Name); bestDistance < 0 || d < bestDistance {
+			best, bestDistance = v.Name, d
+		}
+	}
+	return best
+}
+
+// distance is the distance of Levenshtein between the words of two names, in
+// any order: the paper itself swaps words (CRAFT_CP_READ_ON_RESTART).
+func distance(a, b string) int {
+	return min(levenshtein(a, b), levenshtein(sortWords(a), sortWords(b))+1)
+}
+
+func sortWords(name string) string {
+	words := strings.Split(name, "_")
+	sort.Strings(words)
+	return strings.Join(words, "_")
+}
+
+func levenshtein(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

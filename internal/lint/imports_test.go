@@ -1,0 +1,188 @@
+package lint
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/craft-go/craft"
+
+type rule struct {
+	pkg     string
+	imports []string
+}
+
+// allowed lists for each package the packages of this module that it may
+// import, in the order of the layers. A pattern that ends in /... means a whole
+// tree. Everything may import internal/...; tests may also import what is named
+// in testOnly. A package that is not listed fails the test: a new one has to
+// find its place here first.
+var allowed = []rule{
+	{"internal/...", nil},
+
+	{"storage/container", nil},
+	{"storage", []string{"storage/container"}},
+	{"storage/filestore", []string{"storage", "storage/container"}},
+	{"storage/storagetest", []string{"storage", "storage/container"}},
+
+	{"cptypes", []string{"storage/container"}},
+	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
+
+	{"async", nil},
+
+	{"aft/comm", nil},
+	{"aft/comm/commtest", []string{"aft/comm"}},
+	{"aft/embedded", []string{"aft/comm"}},
+
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore"}},
+
+	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
+	{"cmd/craft", []string{"storage", "storage/container", "storage/filestore"}},
+}
+
+// testOnly may be imported by tests beside what the package itself may import.
+var testOnly = []string{"aft/...", "cptypes/...", "storage/...", "checkpoint"}
+
+func TestImportsGoOneWay(t *testing.T) {
+	root := moduleRoot(t)
+	for dir, files := range goFiles(t, root) {
+		i := slices.IndexFunc(allowed, func(r rule) bool { return matches(r.pkg, dir) })
+		if i < 0 {
+			t.Errorf("package %s has no place in the import policy (internal/lint)", dir)
+			continue
+		}
+		for _, file := range files {
+			may := append([]string{"internal/..."}, allowed[i].imports...)
+			if strings.HasSuffix(file, "_test.go") {
+				may = append(may, testOnly...)
+			}
+			for _, imported := range importsOf(t, file) {
+				ok := imported == dir || slices.ContainsFunc(may, func(p string) bool { return matches(p, imported) })
+				if !ok {
+					t.Errorf("%s imports %s, which its package may not (internal/lint)", file, imported)
+				}
+			}
+		}
+	}
+}
+
+func matches(pattern, dir string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return dir == tree || strings.HasPrefix(dir, tree+"/")
+	}
+	return pattern == dir
+}
+
+// goFiles returns the Go files of each package, by its folder below the root.
+func goFiles(t *testing.T, root string) map[string][]string {
+	out := make(map[string][]string)
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "testdata") {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() && strings.HasSuffix(base, ".go") {
+			rel, err := filepath.Rel(root, filepath.Dir(name))
+			if err != nil {
+				return err
+			}
+			out[filepath.ToSlash(rel)] = append(out[filepath.ToSlash(rel)], name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, out)
+	return out
+}
+
+func importsOf(t *testing.T, file string) []string {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	require.NoError(t, err)
+	var out []string
+	for _, spec := range f.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		require.NoError(t, err)
+		if rest, ok := strings.CutPrefix(name, module+"/"); ok {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func TestEveryPackageExplainsItself(t *testing.T) {
+	root := moduleRoot(t)
+	for dir, files := range goFiles(t, root) {
+		explained := false
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+			require.NoError(t, err)
+			explained = explained || f.Doc != nil
+		}
+		if !explained {
+			t.Errorf("package %s has no package comment", dir)
+		}
+	}
+}
+
+func TestNoVagueNames(t *testing.T) {
+	for dir, files := range goFiles(t, moduleRoot(t)) {
+		for _, name := range append(files, dir) {
+			stem := strings.TrimSuffix(strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".go"), "_test")
+			if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc"}, stem) {
+				t.Errorf("%s: name it after what lives there", name)
+			}
+		}
+	}
+}
+
+// TestTopLevel keeps the top level as the project's user wants it.
+func TestTopLevel(t *testing.T) {
+	want := []string{"go.mod", "go.sum", "checkpoint", "cptypes", "async", "aft", "storage", "examples", "docs", "README.md"}
+	also := []string{"cmd", "internal", "LICENSE"}
+	entries, err := os.ReadDir(moduleRoot(t))
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	sort.Strings(names)
+	for _, w := range want {
+		require.Contains(t, names, w)
+	}
+	tracked := slices.Concat(want, also, []string{"cp"}) // cp: what the example writes when run here
+	for _, n := range names {
+		require.Contains(t, tracked, n, "the top level is fixed")
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		require.NotEqual(t, parent, dir, "no go.mod above the test")
+		dir = parent
+	}
+}

@@ -1,0 +1,29 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrTooLarge is returned when a file holds more bytes than the reader allows.
+var ErrTooLarge = errors.New("file is too large")
+
+// ShortWrite is an error for the injector of WithErrors: the first N bytes of
+// the failing Write are written, then the Write fails with Err
+// (io.ErrShortWrite if nil). For operations other than Write it is just Err.
+type ShortWrite struct {
+	N   int
+	Err error
+}
+
+func (e *ShortWrite) Error() string {
+	return fmt.Sprintf("short write of %d bytes: %v", e.N, e.Unwrap())
+}
+
+func (e *ShortWrite) Unwrap() error {
+	if e.Err == nil {
+		return io.ErrShortWrite
+	}
+	return e.Err
+}

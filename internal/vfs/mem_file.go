@@ -1,0 +1,139 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// memFile is an open file of a Mem, which guards its fields by its lock. Files
+// only grow at the end: their durable bytes are always a prefix.
+type memFile struct {
+	mem      *Mem
+	name     string
+	node     *node
+	writable bool
+	closed   bool
+}
+
+var (
+	_ File        = (*memFile)(nil)
+	_ RangeSyncer = (*memFile)(nil)
+)
+
+func (f *memFile) Write(p []byte) (int, error) {
+	op := Op{Kind: OpWrite, Path: f.name, Size: int64(len(p))}
+	written := 0
+	report, err := f.mem.locked(func() (err error) {
+		op.Offset = int64(len(f.node.data))
+		written, err = f.append(p)
+		return err
+	})
+	if report != nil && (err == nil || written > 0) {
+		report(Op{Kind: OpWrite, Path: f.name, Offset: op.Offset, Size: int64(written)})
+	}
+	if err != nil {
+		return written, op.fail(err)
+	}
+	return written, nil
+}
+
+func (f *memFile) append(p []byte) (int, error) {
+	if f.closed {
+		return 0, fs.ErrClosed
+	}
+	if !f.writable {
+		return 0, syscall.EBADF
+	}
+	var full error
+	if m := f.mem; m.capacity >= 0 && int64(len(p)) > m.capacity-m.used {
+		p = p[:max(0, m.capacity-m.used)]
+		full = syscall.ENOSPC
+	}
+	f.node.data = append(f.node.data, p...)
+	f.node.modTime = time.Now()
+	f.mem.used += int64(len(p))
+	return len(p), full
+}
+
+func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
+	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
+	data, err := f.contents()
+	if err == nil && off < 0 {
+		err = errors.New("negative offset")
+	}
+	if err != nil {
+		return 0, op.fail(err)
+	}
+	// Bytes that were there once never change: no lock for the copy.
+	n := copy(p, data[min(off, int64(len(data))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *memFile) contents() ([]byte, error) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if f.closed {
+		return nil, fs.ErrClosed
+	}
+	if f.node.isDir() {
+		return nil, syscall.EISDIR
+	}
+	return f.node.data, nil
+}
+
+func (f *memFile) Sync() error {
+	return f.mem.mutate(Op{Kind: OpSync, Path: f.name}, func() error {
+		if f.closed {
+			return fs.ErrClosed
+		}
+		if f.node.isDir() {
+			f.mem.pending.commit(f.node)
+		}
+		f.node.durable = len(f.node.data)
+		return nil
+	})
+}
+
+// StartSync implements RangeSyncer. It gives no guarantee, so a crash treats the
+// range as before.
+func (f *memFile) StartSync(off, n int64) error {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	err := checkRange(off, n)
+	if f.closed {
+		err = fs.ErrClosed
+	}
+	if err != nil {
+		return Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}.fail(err)
+	}
+	return nil
+}
+
+func (f *memFile) Stat() (fs.FileInfo, error) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if f.closed {
+		return nil, Op{Kind: OpStat, Path: f.name}.fail(fs.ErrClosed)
+	}
+	return f.node.info(f.name), nil
+}
+
+func (f *memFile) Close() error {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if f.closed {
+		return Op{Kind: OpClose, Path: f.name}.fail(fs.ErrClosed)
+	}
+	f.closed = true
+	f.node.open--
+	if f.node.unlinked {
+		f.mem.release(f.node)
+	}
+	return nil
+}

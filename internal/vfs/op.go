@@ -1,0 +1,93 @@
+package vfs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// OpKind says what an operation does.
+type OpKind int
+
+// The kinds of operations. OpStat is both FS.Stat and File.Stat.
+const (
+	OpOpen OpKind = iota
+	OpCreate
+	OpMkdir
+	OpRename
+	OpRemove
+	OpSyncDir
+	OpReadDir
+	OpStat
+	OpWrite
+	OpRead
+	OpSync
+	OpStartSync
+	OpClose
+)
+
+var opNames = [...]string{
+	OpOpen:      "open",
+	OpCreate:    "create",
+	OpMkdir:     "mkdir",
+	OpRename:    "rename",
+	OpRemove:    "remove",
+	OpSyncDir:   "syncdir",
+	OpReadDir:   "readdir",
+	OpStat:      "stat",
+	OpWrite:     "write",
+	OpRead:      "read",
+	OpSync:      "sync",
+	OpStartSync: "startsync",
+	OpClose:     "close",
+}
+
+func (k OpKind) String() string {
+	if k < 0 || int(k) >= len(opNames) {
+		return fmt.Sprintf("OpKind(%d)", int(k))
+	}
+	return opNames[k]
+}
+
+// Mutates reports whether a successful operation of this kind changes what is
+// there now or what a crash would leave.
+func (k OpKind) Mutates() bool {
+	switch k {
+	case OpCreate, OpMkdir, OpRename, OpRemove, OpSyncDir, OpWrite, OpSync:
+		return true
+	default:
+		return false
+	}
+}
+
+// Op is one operation of an FS or of one of its files.
+type Op struct {
+	Kind OpKind
+	// Path is the name as the caller gave it; for a file, the name it was
+	// opened or created with. For OpRename it is the old name.
+	Path string
+	// NewPath is the new name of OpRename.
+	NewPath string
+	// Offset and Size are the range in bytes of OpWrite, OpRead and
+	// OpStartSync.
+	Offset, Size int64
+}
+
+func (op Op) String() string {
+	switch op.Kind {
+	case OpRename:
+		return fmt.Sprintf("%v %s -> %s", op.Kind, op.Path, op.NewPath)
+	case OpWrite, OpRead, OpStartSync:
+		return fmt.Sprintf("%v %s: %d bytes at %d", op.Kind, op.Path, op.Size, op.Offset)
+	default:
+		return fmt.Sprintf("%v %s", op.Kind, op.Path)
+	}
+}
+
+// fail makes err an error of the operation in the form that FS promises.
+func (op Op) fail(err error) error {
+	if op.Kind == OpRename {
+		return &os.LinkError{Op: op.Kind.String(), Old: op.Path, New: op.NewPath, Err: err}
+	}
+	return &fs.PathError{Op: op.Kind.String(), Path: op.Path, Err: err}
+}

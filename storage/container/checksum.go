@@ -1,0 +1,40 @@
+package container
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// castagnoli is CRC-32C, which processors compute in hardware.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(p []byte) uint32 { return crc32.Update(0, castagnoli, p) }
+
+func extendChecksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
+
+// digest is the running 64-bit FNV-1a hash over the description of a value by
+// its checksums.
+type digest uint64
+
+// newDigest starts the digest of a value of the given raw size and chunk size,
+// in bytes; add takes the checksums of its raw chunks in order.
+func newDigest(size int64, chunkSize int) digest {
+	const offsetBasis = 14695981039346656037
+	var b [12]byte
+	binary.LittleEndian.PutUint64(b[:8], uint64(size))
+	binary.LittleEndian.PutUint32(b[8:], uint32(chunkSize))
+	d := digest(offsetBasis)
+	for _, x := range b {
+		d = d.addByte(x)
+	}
+	return d
+}
+
+func (d digest) add(crc uint32) digest {
+	return d.addByte(byte(crc)).addByte(byte(crc >> 8)).addByte(byte(crc >> 16)).addByte(byte(crc >> 24))
+}
+
+func (d digest) addByte(b byte) digest {
+	const prime = 1099511628211
+	return (d ^ digest(b)) * prime
+}

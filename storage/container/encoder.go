@@ -1,0 +1,163 @@
+package container
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"sync/atomic"
+)
+
+// Options of an Encoder. The zero value is good.
+type Options struct {
+	ChunkSize   int         // raw bytes per chunk; 0: 4 MiB; a power of two from 4 KiB to 64 MiB
+	Workers     int         // goroutines that checksum and compress; 0: GOMAXPROCS
+	Compression Compression // Auto (default, zero value), Off, Always
+}
+
+// Validate returns an error that names the first bad option.
+func (o Options) Validate() error {
+	if o.ChunkSize != 0 && !validChunkSize(o.ChunkSize) {
+		return invalidf("chunk size %d (allowed: powers of two from %d to %d, 0 for %d)", o.ChunkSize, minChunkSize, maxChunkSize, defaultChunkSize)
+	}
+	if o.Workers < 0 {
+		return invalidf("%d workers (allowed: 1 or more, 0 for as many as processors)", o.Workers)
+	}
+	if o.Compression > Always {
+		return invalidf("compression %d (allowed: Auto, Off, Always)", o.Compression)
+	}
+	return nil
+}
+
+// Stats says what an Encode did.
+type Stats struct {
+	RawBytes   int64 // of the chunks in this file, before compression
+	FileBytes  int64
+	Chunks     int // in this file
+	Compressed int // of them
+}
+
+// bufferBudget bounds the bytes of an Encoder's chunk buffers with the default
+// chunk size; with larger chunks it has at least four.
+const bufferBudget = 36 << 20
+
+// Encoder writes files. It keeps its buffers from one to the next, which makes
+// it faster and bounds its memory to about 40 MiB (more if chunks are larger
+// than 8 MiB).
+type Encoder struct {
+	opts Options
+	busy atomic.Bool
+
+	out     output
+	x       index
+	meta    []byte // header, later footer and trailer
+	keys    keySet
+	small   []byte // start of a streamed value
+	packer  *compressor
+	packers []*compressor // of the workers
+	jobs    []*job
+	bufs    []*buffer
+}
+
+// NewEncoder returns an Encoder or an error about the options.
+func NewEncoder(o Options) (*Encoder, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.ChunkSize == 0 {
+		o.ChunkSize = defaultChunkSize
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return &Encoder{opts: o}, nil
+}
+
+// Encode writes one file to w, in order and in large pieces; w is used by one
+// goroutine at a time. On an error, what was written is incomplete and cannot
+// be opened. One Encode at a time. Sections are stored in the order given.
+//
+// Errors match ErrInvalid if header or sections cannot be stored (then nothing
+// has been written, unless a Source made another number of bytes than its
+// description says) and otherwise wrap the error of w, of a Source or of ctx.
+func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []Section) (Stats, error) {
+	if !e.busy.CompareAndSwap(false, true) {
+		return Stats{}, invalidf("Encode is called while another Encode of the same Encoder runs")
+	}
+	defer e.busy.Store(false)
+	if err := ctx.Err(); err != nil {
+		return Stats{}, err
+	}
+	if p := h.problem(); p != "" {
+		return Stats{}, invalidf("header: %s", p)
+	}
+	if err := e.validate(sections); err != nil {
+		return Stats{}, err
+	}
+	run := newEncoding(e, ctx, w, sections)
+	return run.encode(&h)
+}
+
+// validate fills the index with what is known before the sections are read.
+func (e *Encoder) validate(sections []Section) error {
+	e.x.entries = e.x.entries[:0]
+	e.keys.reset(len(sections))
+	for i := range sections {
+		s := &sections[i]
+		if p := e.problem(s, i); p != "" {
+			return &SectionError{Key: s.Key, Index: i, Reason: p}
+		}
+		e.x.entries = append(e.x.entries, entry{key: s.Key, desc: s.Desc, geom: geometry{totalLen(s.Spans), e.opts.ChunkSize}})
+	}
+	return nil
+}
+
+func (e *Encoder) problem(s *Section, i int) string {
+	if !e.keys.add(i, s.Key) {
+		return "key is used twice"
+	}
+	if s.Source != nil {
+		if s.Spans != nil {
+			return "has both Spans and Source (allowed: one of them)"
+		}
+		if p := keyProblem(s.Key); p != "" {
+			return p
+		}
+		return s.Desc.problem()
+	}
+	en := entry{key: s.Key, desc: s.Desc, geom: geometry{totalLen(s.Spans), e.opts.ChunkSize}}
+	return en.problem()
+}
+
+// keySet finds keys used twice. Versions mostly have the keys of the one
+// before, in the same order, which then need no new look.
+type keySet struct {
+	list []string            // of the last version that was checked
+	seen map[string]struct{} // nil while all keys were those of list
+}
+
+func (k *keySet) reset(n int) {
+	if len(k.list) != n {
+		k.list = k.list[:0]
+	}
+	k.seen = nil
+}
+
+// add takes the i-th key; false if it is there already.
+func (k *keySet) add(i int, key string) bool {
+	if k.seen == nil && i < len(k.list) && k.list[i] == key {
+		return true
+	}
+	if k.seen == nil {
+		k.seen = make(map[string]struct{}, len(k.list))
+		for _, known := range k.list[:i] {
+			k.seen[known] = struct{}{}
+		}
+		k.list = k.list[:i]
+	}
+	if _, ok := k.seen[key]; ok {
+		return false
+	}
+	k.seen[key] = struct{}{}
+	k.list = append(k.list, key)
+	return true
+}

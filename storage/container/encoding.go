@@ -1,0 +1,300 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// parallelSize is how many bytes are encoded by the calling goroutine alone
+// before others are started.
+const parallelSize = 512 << 10
+
+// errStopped tells the encoding goroutine that another one has failed.
+var errStopped = errors.New("stopped")
+
+// encoding is one run of Encode. The calling goroutine cuts sections into jobs;
+// workers, if it is worth their start, checksum and compress ahead of the one
+// writer, which knows the offsets.
+type encoding struct {
+	*Encoder
+	ctx      context.Context
+	sections []Section
+	free     chan *job
+	spare    chan *buffer
+	pipe     *pipeline // nil: everything is done by the calling goroutine
+	alone    int       // bytes encoded without pipe
+
+	batch  *job // being filled; nil: none
+	stored bool // the current section has a stored chunk
+	chunks int  // of all sections so far
+	one    [1][]byte
+
+	// The writer's.
+	stats Stats
+}
+
+func newEncoding(e *Encoder, ctx context.Context, w io.Writer, sections []Section) *encoding {
+	e.out.reset(w)
+	e.x.chunks = e.x.chunks[:0]
+	e.prepare()
+	r := &encoding{
+		Encoder:  e,
+		ctx:      ctx,
+		sections: sections,
+		free:     make(chan *job, len(e.jobs)),
+		spare:    make(chan *buffer, len(e.bufs)),
+	}
+	for _, j := range e.jobs {
+		j.reset()
+		r.free <- j
+	}
+	for _, b := range e.bufs {
+		r.spare <- b
+	}
+	return r
+}
+
+// prepare makes what is kept from version to version; large memory is allocated
+// when it is used.
+func (e *Encoder) prepare() {
+	if e.jobs != nil {
+		return
+	}
+	e.packer = new(compressor)
+	e.jobs = make([]*job, min(2*e.opts.Workers+2, 64))
+	for i := range e.jobs {
+		e.jobs[i] = newJob()
+	}
+	e.bufs = make([]*buffer, min(max(4, bufferBudget/e.opts.ChunkSize), 2*len(e.jobs)))
+	for i := range e.bufs {
+		e.bufs[i] = new(buffer)
+	}
+}
+
+func (r *encoding) encode(h *Header) (stats Stats, err error) {
+	defer func() {
+		// Also when a Source panics: nobody may use the user's memory later.
+		err = r.stop(err)
+		for _, j := range r.jobs {
+			j.reset()
+		}
+		r.out.w = nil
+		if err != nil {
+			stats = Stats{}
+		}
+	}()
+	r.meta = appendHeader(r.meta[:0], h)
+	headerCRC := checksum(r.meta)
+	if err := r.out.putCopy(r.meta); err != nil {
+		return Stats{}, fmt.Errorf("container: writing the header: %w", err)
+	}
+	if err := r.encodeSections(); err != nil {
+		return Stats{}, err
+	}
+	if err := r.stop(nil); err != nil {
+		return Stats{}, err
+	}
+	if err := r.finish(headerCRC); err != nil {
+		return Stats{}, fmt.Errorf("container: writing the index: %w", err)
+	}
+	return r.stats, nil
+}
+
+func (r *encoding) encodeSections() error {
+	for i := range r.sections {
+		en := &r.x.entries[i]
+		en.first = r.chunks
+		r.stored = false
+		var err error
+		if r.sections[i].Source != nil {
+			err = r.stream(i)
+		} else {
+			err = r.cut(i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.seal()
+}
+
+// cut makes the chunks of a section that is in memory.
+func (r *encoding) cut(i int) error {
+	s, g := &r.sections[i], r.x.entries[i].geom
+	at := memoryCursor{spans: s.Spans}
+	for c := range int(g.chunks()) {
+		if err := r.chunk(i, c, at.next(g.rawLen(c)), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk takes the next chunk of a section. own is the buffer that it is in, if
+// it is not the user's memory, and is released when it is written.
+func (r *encoding) chunk(section, c int, m memory, own *buffer) error {
+	s := &r.sections[section]
+	store := s.Stores == nil || s.Stores(c)
+	r.chunks++
+	if r.isSmall(m.n) {
+		err := r.addSmall(section, m, store)
+		if own != nil {
+			r.spare <- own
+		}
+		return err
+	}
+	if err := r.seal(); err != nil {
+		return err
+	}
+	j, err := acquire(r.ctx, r.free)
+	if err != nil {
+		return err
+	}
+	j.section, j.store, j.raw = section, store, m
+	j.align = store && !r.stored && m.n >= alignedChunk
+	r.stored = r.stored || store
+	if j.gather = own; own != nil {
+		p, _ := m.contiguous()
+		j.setRaw(p)
+	}
+	if err := r.reserve(j); err != nil {
+		return err
+	}
+	return r.submit(j)
+}
+
+// isSmall says whether a chunk of n bytes goes into a batch.
+func (r *encoding) isSmall(n int) bool { return n < min(smallChunk, r.opts.ChunkSize) }
+
+// reserve gives a chunk the buffers that it may need. Only this goroutine takes
+// buffers and earlier jobs have all of theirs, so it will always get them.
+func (r *encoding) reserve(j *job) error {
+	if !j.store {
+		return nil
+	}
+	var err error
+	compress := r.opts.Compression != Off
+	if _, ok := j.raw.contiguous(); !ok && (compress || j.raw.fragmented()) {
+		if j.gather, err = acquire(r.ctx, r.spare); err != nil {
+			return err
+		}
+	}
+	if compress {
+		j.pack, err = acquire(r.ctx, r.spare)
+	}
+	return err
+}
+
+func (r *encoding) addSmall(section int, m memory, store bool) error {
+	if r.batch != nil && (len(r.batch.batch)+m.n > batchSize || len(r.batch.records) == batchChunks) {
+		if err := r.seal(); err != nil {
+			return err
+		}
+	}
+	if r.batch == nil {
+		j, err := acquire(r.ctx, r.free)
+		if err != nil {
+			return err
+		}
+		j.section = section
+		r.batch = j
+	}
+	r.batch.addSmall(m, store)
+	r.stored = r.stored || store
+	return nil
+}
+
+// seal hands on the batch.
+func (r *encoding) seal() error {
+	j := r.batch
+	if j == nil {
+		return nil
+	}
+	r.batch = nil
+	return r.submit(j)
+}
+
+// submit hands on a job, or does it at once as long as little was done so far.
+func (r *encoding) submit(j *job) error {
+	r.alone += j.raw.n + len(j.batch)
+	if r.pipe == nil && r.opts.Workers > 1 && r.alone > parallelSize {
+		r.start()
+	}
+	if r.pipe != nil {
+		r.pipe.send(j)
+		return nil
+	}
+	if !j.isBatch() {
+		j.run(r.packer, r.opts.Compression)
+	}
+	return r.emit(j)
+}
+
+// emit writes a finished job and releases it. It is called in order.
+func (r *encoding) emit(j *job) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.write(j); err != nil {
+		return fmt.Errorf("container: writing section %q: %w", r.sections[j.section].Key, err)
+	}
+	if j.gather != nil {
+		r.spare <- j.gather
+	}
+	if j.pack != nil {
+		r.spare <- j.pack
+	}
+	j.reset()
+	r.free <- j
+	return nil
+}
+
+func (r *encoding) write(j *job) error {
+	if j.align {
+		if err := r.out.align(); err != nil {
+			return err
+		}
+	}
+	base := r.out.off
+	for _, rec := range j.records {
+		if rec.kind != kindElsewhere {
+			rec.offset += base
+			r.stats.Chunks++
+			r.stats.RawBytes += int64(rec.stored)
+		}
+		if rec.kind == kindLZ4 {
+			r.stats.Compressed++
+			r.stats.RawBytes += int64(j.raw.n) - int64(rec.stored)
+		}
+		r.x.chunks = append(r.x.chunks, rec)
+	}
+	if j.isBatch() {
+		return r.out.put(j.batch)
+	}
+	for p := range j.stored.pieces() {
+		if err := r.out.put(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes footer and trailer.
+func (r *encoding) finish(headerCRC uint32) error {
+	b := r.x.append(r.meta[:0])
+	t := trailer{
+		footerOffset: r.out.off,
+		footerLen:    int64(len(b)),
+		fileSize:     r.out.off + int64(len(b)) + trailerSize,
+		footerCRC:    checksum(b),
+		headerCRC:    headerCRC,
+	}
+	r.meta = t.append(b)
+	r.stats.FileBytes = t.fileSize
+	if err := r.out.putCopy(r.meta); err != nil {
+		return err
+	}
+	return r.out.flush()
+}

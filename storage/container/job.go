@@ -1,0 +1,104 @@
+package container
+
+// job is a piece of work between the encoding goroutine, which fills it in, a
+// worker, which makes records and stored bytes, and the writer. It is either
+// one chunk or a batch of small ones that needs no worker.
+type job struct {
+	section int // index of the (first) section
+	store   bool
+	align   bool
+	raw     memory
+	gather  *buffer // for raw bytes that are not contiguous; nil if they are
+	pack    *buffer // for compressed bytes; nil without compression
+
+	// batch holds the stored bytes of small chunks, one after the other.
+	batch []byte
+
+	// records of the chunks; offsets count from where the job's bytes begin.
+	records []chunkRecord
+	stored  memory
+	one     [1][]byte // backs memory of a single piece
+	done    chan struct{}
+}
+
+// Limits of a batch.
+const (
+	batchSize   = 256 << 10
+	batchChunks = 4096
+)
+
+func newJob() *job { return &job{done: make(chan struct{}, 1)} }
+
+func (j *job) reset() {
+	select {
+	case <-j.done:
+	default:
+	}
+	*j = job{batch: j.batch[:0], records: j.records[:0], done: j.done}
+}
+
+func (j *job) isBatch() bool { return j.raw.n == 0 }
+
+// setRaw makes the job one of contiguous bytes.
+func (j *job) setRaw(p []byte) {
+	j.one[0] = p
+	j.raw = memory{j.one[:], 0, len(p)}
+}
+
+// addSmall appends a small chunk to a batch.
+func (j *job) addSmall(m memory, store bool) {
+	start := len(j.batch)
+	for p := range m.pieces() {
+		j.batch = append(j.batch, p...)
+	}
+	crc := checksum(j.batch[start:])
+	if !store {
+		j.batch = j.batch[:start]
+		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: crc})
+		return
+	}
+	j.records = append(j.records, chunkRecord{offset: int64(start), stored: uint32(m.n), crc: crc, rawCRC: crc})
+}
+
+// run makes the record and the stored bytes of a chunk.
+func (j *job) run(c *compressor, mode Compression) {
+	if !j.store {
+		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: j.raw.checksum()})
+		return
+	}
+	if j.raw.fragmented() {
+		j.gatherRaw()
+	}
+	crc := j.raw.checksum()
+	if j.pack != nil && (mode == Always || c.pays(j.raw)) {
+		if p, ok := c.compress(mode, j.gatherRaw(), j.pack.grow(j.raw.n)); ok {
+			j.one[0] = p
+			j.stored = memory{j.one[:], 0, len(p)}
+			j.records = append(j.records, chunkRecord{stored: uint32(len(p)), kind: kindLZ4, crc: checksum(p), rawCRC: crc})
+			return
+		}
+	}
+	j.stored = j.raw
+	j.records = append(j.records, chunkRecord{stored: uint32(j.raw.n), crc: crc, rawCRC: crc})
+}
+
+// gatherRaw returns the raw bytes in one piece, copying them if they are not.
+func (j *job) gatherRaw() []byte {
+	p, ok := j.raw.contiguous()
+	if !ok {
+		p = j.raw.gather(j.gather.grow(j.raw.n))
+		j.setRaw(p)
+	}
+	return p
+}
+
+// buffer is memory that is kept from version to version.
+type buffer struct{ b []byte }
+
+// grow returns n bytes with unspecified contents.
+func (b *buffer) grow(n int) []byte {
+	if cap(b.b) < n {
+		b.b = make([]byte, n)
+	}
+	return b.b[:n]
+}

@@ -1,0 +1,236 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+)
+
+// SectionReader reads the raw bytes of one section, verified. Its methods may
+// be called concurrently.
+type SectionReader struct {
+	info   Info
+	geom   geometry
+	chunks []chunkRecord
+	files  []*Reader
+	// home says in which of files a chunk is; nil: all are in files[0].
+	home []uint32
+	kept *kept
+}
+
+var _ io.ReaderAt = (*SectionReader)(nil)
+
+func newSectionReader(info Info, chunks []chunkRecord, files []*Reader, home []uint32) *SectionReader {
+	return &SectionReader{
+		info:   info,
+		geom:   geometry{info.Size, info.ChunkSize},
+		chunks: chunks,
+		files:  files,
+		home:   home,
+		kept:   &kept{chunk: -1},
+	}
+}
+
+// Info describes the section. Its slices must not be changed.
+func (s *SectionReader) Info() Info { return s.info }
+
+// ReadAt reads verified raw bytes from offset off of the section, in parallel
+// where they cover several chunks. A part of a chunk costs the decoding of all
+// of it, and the chunk decoded last is kept, so that small reads one after the
+// other are fast.
+//
+// It returns io.EOF for what is behind the end, a *DamageError for wrong bytes,
+// an error that matches ErrElsewhere for a chunk of another file, and wraps
+// errors of the file. n counts the bytes before the first whole chunk, or part
+// of one, that could not be read.
+func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, invalidf("section %q: negative offset %d", s.info.Key, off)
+	}
+	if off >= s.info.Size {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, io.EOF
+	}
+	if left := s.info.Size - off; int64(len(p)) > left {
+		p = p[:left]
+		err = io.EOF
+	}
+	n, readErr := s.readRange(context.Background(), p, off)
+	if readErr != nil {
+		err = readErr
+	}
+	return n, err
+}
+
+// readRange fills p, which lies within the section: a part of a chunk, whole
+// chunks, a part of a chunk.
+func (s *SectionReader) readRange(ctx context.Context, p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		c := int((off + int64(n)) / int64(s.geom.chunkSize))
+		within := int((off + int64(n)) % int64(s.geom.chunkSize))
+		rest := p[n:]
+		whole, count := s.wholeChunks(c, within, len(rest))
+		if count > 0 {
+			span := [][]byte{rest[:whole]}
+			if err := s.readChunks(ctx, c, count, span); err != nil {
+				return n, err
+			}
+			n += whole
+			continue
+		}
+		rest = rest[:min(len(rest), s.geom.rawLen(c)-within)]
+		if err := s.readPart(ctx, rest, c, within); err != nil {
+			return n, err
+		}
+		n += len(rest)
+	}
+	return n, nil
+}
+
+// wholeChunks says how many bytes, in how many chunks, n bytes from offset
+// within of chunk c on cover completely.
+func (s *SectionReader) wholeChunks(c, within, n int) (size, count int) {
+	if within != 0 {
+		return 0, 0
+	}
+	count = n / s.geom.chunkSize
+	size = count * s.geom.chunkSize
+	if c+count < len(s.chunks) && n-size >= s.geom.rawLen(c+count) {
+		size += s.geom.rawLen(c + count)
+		count++
+	}
+	return size, count
+}
+
+// readPart reads a part of chunk c by way of the kept chunk.
+func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) error {
+	k := s.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := s.geom.rawLen(c)
+	if k.chunk == c && k.buf != nil {
+		copy(p, k.buf[within:])
+		return nil
+	}
+	if allKept.room(k, n) {
+		if err := s.readChunk(ctx, c, whole(k.buf)); err != nil {
+			return err
+		}
+		k.chunk = c
+		copy(p, k.buf[within:])
+		return nil
+	}
+	// Everything else is in use at this moment: decode for this call alone.
+	buf := make([]byte, n)
+	if err := s.readChunk(ctx, c, whole(buf)); err != nil {
+		return err
+	}
+	copy(p, buf[within:])
+	return nil
+}
+
+// whole is the memory of one slice.
+func whole(p []byte) memory { return memory{[][]byte{p}, 0, len(p)} }
+
+func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error {
+	rec := &s.chunks[c]
+	if rec.kind == kindElsewhere {
+		return fmt.Errorf("container: section %q, chunk %d: %w", s.info.Key, c, ErrElsewhere)
+	}
+	file := 0
+	if s.home != nil {
+		file = int(s.home[c])
+	}
+	return s.files[file].decodeChunk(ctx, s.info.Key, c, rec, dst)
+}
+
+// ReadSpans reads the whole section into spans, whose lengths add up to its
+// size, with as many goroutines as there are processors. Raw chunks are read
+// directly into the spans; on an error their contents are unspecified.
+func (s *SectionReader) ReadSpans(ctx context.Context, spans [][]byte) error {
+	if n := totalLen(spans); n != s.info.Size {
+		return invalidf("section %q has %d bytes, the memory to read it into has %d", s.info.Key, s.info.Size, n)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.readChunks(ctx, 0, len(s.chunks), spans)
+}
+
+// readChunks reads whole chunks into spans of exactly their length.
+func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans [][]byte) error {
+	at := memoryCursor{spans: spans}
+	if count == 1 || runtime.GOMAXPROCS(0) == 1 {
+		for c := first; c < first+count; c++ {
+			if err := s.readChunk(ctx, c, at.next(s.geom.rawLen(c))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parts := make([]memory, count)
+	for i := range parts {
+		parts[i] = at.next(s.geom.rawLen(first + i))
+	}
+	return parallel(ctx, count, func(ctx context.Context, i int) error {
+		return s.readChunk(ctx, first+i, parts[i])
+	})
+}
+
+// NewReader reads the section from its beginning to its end. It holds at most
+// one chunk, and none where Read is given room for whole chunks, which then are
+// read in parallel. It starts nothing that outlives a Read. The errors are those
+// of ReadAt, and that of ctx.
+func (s *SectionReader) NewReader(ctx context.Context) io.Reader {
+	return &sequential{s: s, ctx: ctx}
+}
+
+type sequential struct {
+	s    *SectionReader
+	ctx  context.Context
+	next int    // chunk
+	buf  []byte // of one chunk
+	rest []byte // of buf: not yet handed out
+	err  error
+}
+
+func (q *sequential) Read(p []byte) (int, error) {
+	if q.err != nil {
+		return 0, q.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(q.rest) == 0 {
+		if q.next == len(q.s.chunks) {
+			return 0, io.EOF
+		}
+		if size, count := q.s.wholeChunks(q.next, 0, len(p)); count > 0 {
+			return q.direct(p[:size], count)
+		}
+		n := q.s.geom.rawLen(q.next)
+		if cap(q.buf) < n {
+			q.buf = make([]byte, n)
+		}
+		q.buf = q.buf[:n]
+		if q.err = q.s.readChunk(q.ctx, q.next, whole(q.buf)); q.err != nil {
+			return 0, q.err
+		}
+		q.next++
+		q.rest = q.buf
+	}
+	n := copy(p, q.rest)
+	q.rest = q.rest[n:]
+	return n, nil
+}
+
+func (q *sequential) direct(p []byte, count int) (int, error) {
+	if q.err = q.s.readChunks(q.ctx, q.next, count, [][]byte{p}); q.err != nil {
+		return 0, q.err
+	}
+	q.next += count
+	return len(p), nil
+}

@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"context"
+	"io"
+)
+
+// Driver gives access to the versions of one checkpoint on one level. Its
+// methods may be called concurrently. It knows nothing of what a part contains.
+type Driver interface {
+	// List returns every version of which anything is there, complete or not,
+	// as SortEntries orders them.
+	List(ctx context.Context) ([]Entry, error)
+
+	// Create starts a part. Nothing of it is visible to List and Open before
+	// Commit has returned nil.
+	Create(ctx context.Context, id ID, part Part) (PartWriter, error)
+
+	// Open returns a part for reading; ErrNotFound if it is not there.
+	Open(ctx context.Context, id ID, part Part) (PartReader, error)
+
+	// Remove deletes a version so that at no moment less than all of it looks
+	// complete. Removing what is not there is no error.
+	Remove(ctx context.Context, id ID) error
+
+	// Path tells people where a version is.
+	Path(id ID) string
+}
+
+// PartWriter writes one part. Exactly one of Commit and Abort ends it.
+type PartWriter interface {
+	io.Writer
+	// Commit makes the part visible in one step, as durable as the driver was
+	// asked to make it. When it fails the part is gone, as after Abort.
+	Commit() error
+	// Abort throws the part away.
+	Abort() error
+}
+
+// PartReader reads one part.
+type PartReader interface {
+	io.ReaderAt
+	Size() int64
+	io.Closer
+}
+
+// The optional abilities of a Driver.
+type (
+	// Preparer is a driver with something to set up before the first write of
+	// an attempt, by one rank for all: directories, left-overs to clean.
+	// keep tells which entries are not left-overs.
+	Preparer interface {
+		Prepare(ctx context.Context, keep func(Entry) bool) error
+	}
+
+	// Locker is a driver whose place only one job may write to at a time.
+	Locker interface {
+		// Lock takes the place for this job or returns an error that matches
+		// ErrLocked and says who has it.
+		Lock(ctx context.Context) (Lock, error)
+	}
+
+	// Announcer leaves a note for people and tools about the newest complete
+	// version. No restart ever reads it.
+	Announcer interface {
+		Announce(ctx context.Context, latest Latest) error
+	}
+)
+
+// Lock is held by one job.
+type Lock interface {
+	// Check returns nil while the lock is held, ErrLockLost otherwise.
+	Check() error
+	// Unlock gives it back.
+	Unlock() error
+}

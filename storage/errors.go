@@ -1,0 +1,50 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+var (
+	// ErrDamaged is matched by every error that says that bytes of a part are
+	// wrong, in contrast to bytes that could not be read now.
+	ErrDamaged = container.ErrDamaged
+
+	// ErrNotFound is returned when a part or a version is not on this level.
+	ErrNotFound = errors.New("not found")
+
+	// ErrLocked is returned when another job writes to the same place.
+	ErrLocked = errors.New("locked by another job")
+
+	// ErrLockLost is returned by a write when somebody else has taken or
+	// removed the lock that this job held.
+	ErrLockLost = errors.New("lock lost")
+
+	// ErrVanished is returned by a write when the directory of the checkpoint
+	// is no longer there.
+	ErrVanished = errors.New("checkpoint directory vanished")
+
+	// ErrName is returned for a name that cannot be used as a file name.
+	ErrName = errors.New("invalid name")
+)
+
+// PartError says which part of which version an error is about.
+type PartError struct {
+	Op   string // "read", "write", "verify"
+	ID   ID
+	Part Part
+	Path string // where the part is or would be, as far as the driver knows
+	Err  error
+}
+
+func (e *PartError) Error() string {
+	where := e.Path
+	if where == "" {
+		where = fmt.Sprintf("%v of %v", e.Part, e.ID)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, where, e.Err)
+}
+
+func (e *PartError) Unwrap() error { return e.Err }

@@ -1,0 +1,280 @@
+package filestore
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// Sync says what a commit waits for.
+type Sync string
+
+const (
+	SyncFull Sync = "full" // until a crash of the machine cannot take the part back
+	SyncNone Sync = "none" // until a crash of the process cannot
+)
+
+const (
+	dirPerm  = 0o700
+	filePerm = 0o600
+
+	trashPrefix = ".trash-"
+	latestName  = "LATEST.json"
+)
+
+// Config says where a Store is and how it works.
+type Config struct {
+	// Path is the base directory of all checkpoints, Name that of this one
+	// below it. Both are made by the first write.
+	Path, Name string
+	// Sync is SyncFull if empty.
+	Sync Sync
+	// FS is the file system; nil: that of the operating system.
+	FS vfs.FS
+	// Lock says who locks: see Lock.
+	Lock LockConfig
+}
+
+// Store is a storage.Driver.
+type Store struct {
+	dir      string
+	base     string
+	name     string
+	sync     bool
+	fs       vfs.FS
+	lock     LockConfig
+	vanished atomic.Bool
+}
+
+var (
+	_ storage.Driver    = (*Store)(nil)
+	_ storage.Preparer  = (*Store)(nil)
+	_ storage.Locker    = (*Store)(nil)
+	_ storage.Announcer = (*Store)(nil)
+)
+
+// New returns the store of one checkpoint. It touches no file.
+func New(c Config) (*Store, error) {
+	if err := storage.CheckName("checkpoint name", c.Name); err != nil {
+		return nil, err
+	}
+	if c.Sync == "" {
+		c.Sync = SyncFull
+	}
+	if c.Sync != SyncFull && c.Sync != SyncNone {
+		return nil, fmt.Errorf("sync policy %q: want %q or %q", c.Sync, SyncFull, SyncNone)
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS()
+	}
+	if c.Path == "" {
+		c.Path = "."
+	}
+	return &Store{
+		dir: filepath.Join(c.Path, c.Name), base: c.Path, name: c.Name,
+		sync: c.Sync == SyncFull, fs: c.FS, lock: c.Lock.withDefaults(),
+	}, nil
+}
+
+// Dir is the checkpoint's directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Path implements storage.Driver.
+func (s *Store) Path(id storage.ID) string { return filepath.Join(s.dir, id.String()) }
+
+// List implements storage.Driver. A directory that does not exist holds no
+// versions; one that cannot be read is an error.
+func (s *Store) List(ctx context.Context) ([]storage.Entry, error) {
+	dirs, err := s.fs.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []storage.Entry
+	for _, d := range dirs {
+		id, ok := ParseID(d.Name())
+		if !ok || !d.IsDir() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		parts, err := s.parts(id)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, storage.Entry{ID: id, Parts: parts})
+	}
+	storage.SortEntries(entries)
+	return entries, nil
+}
+
+func (s *Store) parts(id storage.ID) ([]storage.Part, error) {
+	files, err := s.fs.ReadDir(s.Path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // deleted since the directory above was read
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts []storage.Part
+	for _, f := range files {
+		if part, ok := ParsePart(f.Name()); ok && f.Type().IsRegular() {
+			parts = append(parts, part)
+		}
+	}
+	return parts, nil
+}
+
+// Open implements storage.Driver.
+func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	f, err := s.fs.Open(filepath.Join(s.Path(id), part.String()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", part)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &reader{File: f, size: info.Size()}, nil
+}
+
+type reader struct {
+	vfs.File
+
+	size int64
+}
+
+func (r *reader) Size() int64 { return r.size }
+
+// Remove implements storage.Driver: the version first gets a hidden name, so
+// that a crash in between leaves nothing that looks complete.
+func (s *Store) Remove(_ context.Context, id storage.ID) error {
+	trash := filepath.Join(s.dir, trashPrefix+id.String())
+	err := s.fs.Rename(s.Path(id), trash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		// An earlier deletion of a version of this name was interrupted.
+		if err := vfs.RemoveAll(s.fs, trash); err != nil {
+			return err
+		}
+		err = s.fs.Rename(s.Path(id), trash)
+	}
+	if err != nil {
+		return err
+	}
+	return vfs.RemoveAll(s.fs, trash)
+}
+
+// Prepare implements storage.Preparer: it makes the directory and deletes what
+// crashed runs have left, which the lock makes safe.
+func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	dirs, err := s.fs.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range dirs {
+		if strings.HasPrefix(d.Name(), trashPrefix) || isTemporary(d.Name()) {
+			if err := vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if keep(e) {
+			continue
+		}
+		if err := s.Remove(ctx, e.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) makeDir() error {
+	if err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync); err != nil {
+		return err
+	}
+	s.vanished.Store(false)
+	return nil
+}
+
+// Announce implements storage.Announcer. The note is not synced: nothing
+// depends on it.
+func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
+	data, err := json.MarshalIndent(latest, "", "  ")
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, latestName), append(data, '\n'), filePerm, false)
+}
+
+var (
+	idPattern   = regexp.MustCompile(`^v-([0-9]{6,20})-([0-9a-f]{16})$`)
+	partPattern = regexp.MustCompile(`^rank-([0-9]{5,10})-of-([0-9]{5,10})\.craft$`)
+)
+
+// ParseID reads the name of a version's directory; only names that ID.String
+// would give are accepted.
+func ParseID(name string) (id storage.ID, ok bool) {
+	m := idPattern.FindStringSubmatch(name)
+	if m == nil {
+		return id, false
+	}
+	version, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil || version == 0 {
+		return id, false
+	}
+	id.Version = version
+	if _, err := hex.Decode(id.Attempt[:], []byte(m[2])); err != nil {
+		return id, false
+	}
+	return id, id.String() == name
+}
+
+// ParsePart reads the name of a part's file.
+func ParsePart(name string) (part storage.Part, ok bool) {
+	m := partPattern.FindStringSubmatch(name)
+	if m == nil {
+		return part, false
+	}
+	rank, err1 := strconv.Atoi(m[1])
+	size, err2 := strconv.Atoi(m[2])
+	if err1 != nil || err2 != nil || rank >= size {
+		return part, false
+	}
+	part = storage.Part{Rank: rank, Size: size}
+	return part, part.String() == name
+}
+
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+}

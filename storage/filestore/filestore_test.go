@@ -1,0 +1,102 @@
+package filestore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/storagetest"
+)
+
+func TestDriver(t *testing.T) {
+	for _, policy := range []Sync{SyncFull, SyncNone} {
+		t.Run("disk, sync "+string(policy), func(t *testing.T) {
+			storagetest.Run(t, func(t *testing.T) storagetest.Opener {
+				dir := t.TempDir()
+				return func() storage.Driver { return newStore(t, dir, policy, nil) }
+			})
+		})
+	}
+	t.Run("memory", func(t *testing.T) {
+		storagetest.Run(t, func(t *testing.T) storagetest.Opener {
+			mem := vfs.NewMem()
+			return func() storage.Driver { return newStore(t, "/cp", SyncFull, mem) }
+		})
+	})
+}
+
+func newStore(t *testing.T, path string, policy Sync, fsys vfs.FS) *Store {
+	s, err := New(Config{Path: path, Name: "test", Sync: policy, FS: fsys})
+	require.NoError(t, err)
+	return s
+}
+
+func TestNamesRoundTrip(t *testing.T) {
+	id := storage.ID{Version: 12, Attempt: container.AttemptID{1, 0x23}}
+	require.Equal(t, "v-000012-0123000000000000", id.String())
+	got, ok := ParseID(id.String())
+	require.True(t, ok)
+	require.Equal(t, id, got)
+	part := storage.Part{Rank: 3, Size: 8}
+	require.Equal(t, "rank-00003-of-00008.craft", part.String())
+	gotPart, ok := ParsePart(part.String())
+	require.True(t, ok)
+	require.Equal(t, part, gotPart)
+	for _, name := range []string{"", "v-12-0123000000000000", "v-000012-012300000000000", "v-000012-0123000000000000 (copy)",
+		"v-000000-0123000000000000", "v-0000012-0123000000000000", "V-000012-0123000000000000", "v-000012-012300000000000G"} {
+		_, ok := ParseID(name)
+		require.False(t, ok, name)
+	}
+	for _, name := range []string{"", "rank-00008-of-00008.craft", "rank-00003-of-00008.craft.bak", ".rank-00003-of-00008.craft.tmp", "rank-3-of-8.craft"} {
+		_, ok := ParsePart(name)
+		require.False(t, ok, name)
+	}
+}
+
+func TestPrepareRemovesLeftOvers(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, SyncFull, nil)
+	ctx := context.Background()
+	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
+	half := storage.ID{Version: 1, Attempt: container.AttemptID{1}}
+	whole := storage.ID{Version: 2, Attempt: container.AttemptID{1}}
+	for _, w := range []struct {
+		id   storage.ID
+		part storage.Part
+	}{{half, storage.Part{Rank: 0, Size: 2}}, {whole, storage.Part{Rank: 0, Size: 1}}} {
+		p, err := s.Create(ctx, w.id, w.part)
+		require.NoError(t, err)
+		require.NoError(t, p.Commit())
+	}
+	_, err := s.Create(ctx, half, storage.Part{Rank: 1, Size: 2}) // the process dies here
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), ".trash-v-000000-x"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), "notes.txt"), []byte("of the user"), 0o600))
+	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
+	names, err := filepath.Glob(filepath.Join(s.Dir(), "*"))
+	require.NoError(t, err)
+	hidden, err := filepath.Glob(filepath.Join(s.Dir(), ".*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(s.Dir(), "notes.txt"), s.Path(whole)}, names)
+	require.Empty(t, hidden)
+}
+
+func TestPrivate(t *testing.T) {
+	s := newStore(t, filepath.Join(t.TempDir(), "new"), SyncFull, nil)
+	require.NoError(t, s.Prepare(context.Background(), storage.Entry.Complete))
+	id := storage.ID{Version: 1}
+	w, err := s.Create(context.Background(), id, storage.Part{Rank: 0, Size: 1})
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	for _, name := range []string{s.Dir(), s.Path(id), filepath.Join(s.Path(id), "rank-00000-of-00001.craft")} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, "%s is open to others", name)
+	}
+}

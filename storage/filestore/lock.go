@@ -1,0 +1,299 @@
+package filestore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+const (
+	lockName  = ".lock"
+	lockLimit = 1 << 20 // bytes; a heartbeat adds one, so this is two months
+)
+
+// LockConfig says how a Store locks its directory.
+type LockConfig struct {
+	// Job is the same for all processes of a job: a job takes over its own
+	// lock. Empty: this process is a job of its own.
+	Job string
+	// Heartbeat is how often a held lock shows that it is alive (5 s if 0);
+	// Patience is how long a lock of another host is watched without a sign of
+	// life before it counts as free (30 s if 0).
+	Heartbeat, Patience time.Duration
+	// Logger hears of stale locks that are taken over; nil: nobody.
+	Logger *slog.Logger
+}
+
+func (c LockConfig) withDefaults() LockConfig {
+	if c.Job == "" {
+		c.Job = processJob()
+	}
+	if c.Heartbeat <= 0 {
+		c.Heartbeat = 5 * time.Second
+	}
+	if c.Patience <= 0 {
+		c.Patience = 30 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+var processJob = sync.OnceValue(rand.Text)
+
+// Owner is the first line of the lock file, as JSON. One byte follows for each
+// heartbeat.
+type Owner struct {
+	Job     string    `json:"job"`
+	Token   string    `json:"token"` // of this one taking of the lock
+	Process Process   `json:"process"`
+	Since   time.Time `json:"since"`
+}
+
+func (o Owner) String() string {
+	return fmt.Sprintf("process %d on host %s since %s", o.Process.PID, o.Process.Host, o.Since.Format(time.DateTime))
+}
+
+// Lock implements storage.Locker. The lock is free if it belongs to this job,
+// if its process is dead on this host, or if it has shown no sign of life while
+// it was watched; otherwise the error says who holds it.
+func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	for {
+		held, err := s.tryLock()
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return held, err
+		}
+		seen, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // given back a moment ago
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.judge(ctx, seen); err != nil {
+			return nil, err
+		}
+		if err := s.discardLock(seen); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
+
+func (s *Store) tryLock() (*lock, error) {
+	l := &lock{store: s, owner: Owner{
+		Job: s.lock.Job, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
+	}}
+	if err := l.take(); err != nil {
+		return nil, err
+	}
+	l.stop = make(chan struct{})
+	l.stopped.Go(l.beat)
+	return l, nil
+}
+
+// judge returns nil if the lock whose file was seen is free.
+func (s *Store) judge(ctx context.Context, seen []byte) error {
+	owner, err := parseOwner(seen)
+	if err == nil && owner.Job == s.lock.Job {
+		return nil
+	}
+	if err == nil {
+		switch owner.Process.State() {
+		case ProcessDead:
+			return nil
+		case ProcessAlive:
+			return s.locked(owner)
+		}
+	}
+	s.lock.Logger.Info("watching a lock of another host for signs of life",
+		"path", s.lockPath(), "owner", owner, "patience", s.lock.Patience)
+	return s.watch(ctx, owner, seen)
+}
+
+// watch returns nil if the lock does not change while it is looked at.
+func (s *Store) watch(ctx context.Context, owner Owner, seen []byte) error {
+	deadline := time.NewTimer(s.lock.Patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(max(s.lock.Patience/60, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-deadline.C:
+			return nil
+		case <-tick.C:
+		}
+		now, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(now, seen) {
+			return s.locked(owner)
+		}
+	}
+}
+
+func (s *Store) locked(o Owner) error {
+	return fmt.Errorf("%s is %w: %v; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
+		s.dir, storage.ErrLocked, o, s.dir)
+}
+
+// discardLock removes the lock file that was judged to be free, and no other
+// one that may have taken its place since.
+func (s *Store) discardLock(judged []byte) error {
+	aside := filepath.Join(s.dir, fmt.Sprintf("%s-%s.tmp", lockName, rand.Text()))
+	if err := s.fs.Rename(s.lockPath(), aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	got, err := vfs.ReadFile(s.fs, aside, lockLimit)
+	if err == nil && !bytes.HasPrefix(got, judged) {
+		// It is somebody's who judged like us and was faster.
+		err = s.fs.Rename(aside, s.lockPath())
+		owner, _ := parseOwner(got)
+		return errors.Join(s.locked(owner), err)
+	}
+	if err != nil {
+		return err
+	}
+	s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath())
+	return s.fs.Remove(aside)
+}
+
+// Unlock removes the lock of a checkpoint directory by force and returns who
+// held it.
+func Unlock(fsys vfs.FS, dir string) (Owner, error) {
+	name := filepath.Join(dir, lockName)
+	data, err := vfs.ReadFile(fsys, name, lockLimit)
+	if err != nil {
+		return Owner{}, err
+	}
+	owner, _ := parseOwner(data)
+	return owner, fsys.Remove(name)
+}
+
+func parseOwner(data []byte) (Owner, error) {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	var o Owner
+	err := json.Unmarshal(line, &o)
+	return o, err
+}
+
+// lock is a held lock.
+type lock struct {
+	store   *Store
+	owner   Owner
+	stop    chan struct{}
+	stopped sync.WaitGroup
+
+	mu   sync.Mutex
+	file vfs.File
+}
+
+func (l *lock) take() error {
+	line, err := json.Marshal(l.owner)
+	if err != nil {
+		return err
+	}
+	f, err := l.store.fs.Create(l.store.lockPath(), filePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(append(line, '\n')); err != nil {
+		return errors.Join(err, f.Close(), l.store.fs.Remove(l.store.lockPath()))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.file = f
+	return nil
+}
+
+// beat shows that this job is alive. It writes to the open file, so when
+// somebody has taken the lock's name away nothing of theirs is touched.
+func (l *lock) beat() {
+	tick := time.NewTicker(l.store.lock.Heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		if _, err := l.file.Write([]byte(".")); err == nil {
+			_ = l.file.Sync() // so that other hosts see it
+		}
+		l.mu.Unlock()
+	}
+}
+
+// Check implements storage.Lock. A lock file that was deleted together with
+// its directory is made again with it.
+func (l *lock) Check() error {
+	data, err := vfs.ReadFile(l.store.fs, l.store.lockPath(), lockLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.retake()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the write will say that the directory is gone
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	owner, _ := parseOwner(data)
+	if owner.Token != l.owner.Token {
+		return fmt.Errorf("%s: %w: it belongs to %v now", l.store.lockPath(), storage.ErrLockLost, owner)
+	}
+	return nil
+}
+
+func (l *lock) retake() error {
+	l.mu.Lock()
+	old := l.file
+	l.mu.Unlock()
+	if err := l.take(); err != nil {
+		return err
+	}
+	return old.Close()
+}
+
+// Unlock implements storage.Lock.
+func (l *lock) Unlock() error {
+	close(l.stop)
+	l.stopped.Wait()
+	held := l.Check()
+	err := l.file.Close()
+	if held != nil {
+		return err // not ours any more
+	}
+	if rm := l.store.fs.Remove(l.store.lockPath()); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+		err = errors.Join(err, rm)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package filestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Process names a process so that another one on the same host can tell
+// whether it still runs, also after its number was used again.
+type Process struct {
+	Host string `json:"host"`
+	Boot string `json:"boot,omitempty"`   // of the running kernel
+	NS   string `json:"pid_ns,omitempty"` // PIDs only mean something within one
+	PID  int    `json:"pid"`
+	// Start is when the process started, in clock ticks since boot.
+	Start string `json:"start,omitempty"`
+}
+
+// ProcessState is what can be known of a process from here.
+type ProcessState int
+
+const (
+	ProcessUnknown ProcessState = iota // on another host, or in another container
+	ProcessAlive
+	ProcessDead
+)
+
+// ThisProcess describes the running process.
+var ThisProcess = sync.OnceValue(func() Process {
+	host, _ := os.Hostname()
+	p := Process{Host: host, Boot: bootID(), NS: pidNamespace(), PID: os.Getpid()}
+	p.Start, _, _ = processStat(p.PID)
+	return p
+})
+
+// State finds out whether the process runs.
+func (p Process) State() ProcessState {
+	me := ThisProcess()
+	if p.Host != me.Host {
+		return ProcessUnknown
+	}
+	if p.Boot != me.Boot {
+		return ProcessDead
+	}
+	if p.NS != me.NS || p.PID <= 0 {
+		return ProcessUnknown
+	}
+	if err := syscall.Kill(p.PID, 0); errors.Is(err, syscall.ESRCH) {
+		return ProcessDead
+	}
+	start, zombie, ok := processStat(p.PID)
+	if ok && (zombie || start != p.Start) {
+		return ProcessDead
+	}
+	return ProcessAlive
+}
+
+func bootID() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data))
+}
+
+func pidNamespace() string {
+	ns, _ := os.Readlink("/proc/self/ns/pid")
+	return ns
+}
+
+// processStat reads the start time and whether the process only waits to be
+// reaped; ok is false where /proc does not tell (not Linux).
+func processStat(pid int) (start string, zombie, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false, false
+	}
+	// The second field is the command in parentheses and may hold anything.
+	end := bytes.LastIndexByte(data, ')')
+	if end < 0 {
+		return "", false, false
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return "", false, false
+	}
+	return fields[19], fields[0] == "Z" || fields[0] == "X", true
+}
