@@ -111,27 +111,30 @@ func (s *Store) tryLock() (*lock, error) {
 // judge returns nil if the lock whose file was seen is free.
 func (s *Store) judge(ctx context.Context, seen []byte) error {
 	owner, err := parseOwner(seen)
-	if err == nil && owner.Job == s.lock.Job {
+	if err != nil {
+		// Its owner died, or the machine crashed, between making the file and
+		// writing into it, or is doing that now.
+		return s.watch(ctx, owner, seen, s.lock.Patience/15)
+	}
+	if owner.Job == s.lock.Job {
 		return nil
 	}
-	if err == nil {
-		switch owner.Process.State() {
-		case ProcessDead:
-			return nil
-		case ProcessAlive:
-			return s.locked(owner)
-		}
+	switch owner.Process.State() {
+	case ProcessDead:
+		return nil
+	case ProcessAlive:
+		return s.locked(owner)
 	}
 	s.lock.Logger.Info("watching a lock of another host for signs of life",
 		"path", s.lockPath(), "owner", owner, "patience", s.lock.Patience)
-	return s.watch(ctx, owner, seen)
+	return s.watch(ctx, owner, seen, s.lock.Patience)
 }
 
 // watch returns nil if the lock does not change while it is looked at.
-func (s *Store) watch(ctx context.Context, owner Owner, seen []byte) error {
-	deadline := time.NewTimer(s.lock.Patience)
+func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience time.Duration) error {
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(max(s.lock.Patience/60, time.Millisecond))
+	tick := time.NewTicker(max(patience/60, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {

@@ -1,0 +1,200 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// withFS replaces the file system, and shortens how long a lock is watched that
+// a crash has torn.
+func withFS(fsys vfs.FS) Option {
+	return func(o *options) {
+		o.fs = fsys
+		o.lock.Patience = 15 * time.Millisecond
+	}
+}
+
+// seed is printed, and replayed from CRAFT_TEST_SEED.
+func seed(t *testing.T) *rand.Rand {
+	s := rand.Uint64()
+	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
+		var err error
+		s, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// crashed is a disk as a crash would have left it at some moment.
+type crashed struct {
+	disk     *vfs.Mem
+	after    string // the last operation
+	returned int    // the last iteration whose UpdateAndWrite had returned
+	keep     float64
+}
+
+// crashEverywhere runs the program on a fresh disk and takes, after each
+// operation on files, what a crash would leave with nothing, half and all of
+// the unsynced data.
+func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
+	disk := vfs.NewMem()
+	var returned atomic.Int64
+	returned.Store(-1)
+	var mu sync.Mutex
+	var states []crashed
+	disk.OnOp(func(op vfs.Op) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, keep := range []float64{0, 0.5, 1} {
+			done := int(returned.Load()) // before the clone is taken
+			states = append(states, crashed{disk: disk.Crash(keep, rng), after: op.String(), returned: done, keep: keep})
+		}
+	})
+	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk))
+		defer p.cp.Close()
+		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
+			return err
+		}
+		for ; p.iter < iters; p.iter++ {
+			p.step()
+			if err := p.cp.UpdateAndWrite(ctx, p.iter, 1); err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				returned.Store(int64(p.iter))
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	disk.OnOp(nil)
+	return states
+}
+
+// What is read after a crash at any moment is exactly the last version that was
+// published, or exactly the one that was being written.
+func TestCrashAfterEveryOperation(t *testing.T) {
+	rng := seed(t)
+	const iters = 5
+	for _, ranks := range []int{1, 3} {
+		t.Run(fmt.Sprint(ranks, " ranks"), func(t *testing.T) {
+			states := crashEverywhere(t, ranks, iters, rng)
+			require.Greater(t, len(states), 100)
+			older, newer := 0, 0
+			for i, s := range states {
+				where := fmt.Sprintf("state %d: %s, %v of the unsynced data kept, iteration %d had returned", i, s.after, s.keep, s.returned)
+				got := restartAndFinish(t, s.disk, ranks, iters+2, where)
+				switch got - 1 {
+				case s.returned:
+					older++
+				case s.returned + 1:
+					newer++
+				default:
+					t.Fatalf("%s: restarted at iteration %d", where, got)
+				}
+			}
+			t.Logf("%d crashes: %d read the last published version, %d the one being written", len(states), older, newer)
+			require.NotZero(t, older)
+			require.NotZero(t, newer)
+		})
+	}
+}
+
+// restartAndFinish restarts the program from a disk, checks what it reads, runs
+// it to the end and returns the iteration at which it took up.
+func restartAndFinish(t *testing.T, disk vfs.FS, ranks, iters int, where string) int {
+	wantV, wantSums := reference(iters)
+	var from atomic.Int64
+	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk))
+		defer p.cp.Close()
+		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		from.Store(int64(p.iter))
+		v, sums := reference(p.iter)
+		if !slices.Equal(v[p.lo:p.hi], p.v) || !slices.Equal(sums, p.sums) || p.mine != p.iter*(p.iter-1)/2 {
+			return fmt.Errorf("%s: what was read is not the state of iteration %d", where, p.iter)
+		}
+		if err := p.run(ctx, iters, 1); err != nil {
+			return fmt.Errorf("%s: going on: %w", where, err)
+		}
+		if !slices.Equal(wantV[p.lo:p.hi], p.v) || !slices.Equal(wantSums, p.sums) {
+			return fmt.Errorf("%s: the result is not that of an undisturbed run", where)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return int(from.Load())
+}
+
+// Writers of a dead attempt that finish late never mix with the next attempt.
+func TestLateWritersOfADeadAttempt(t *testing.T) {
+	rng := seed(t)
+	for round := range 30 {
+		disk := vfs.NewMem()
+		// The old attempt dies in its third write: one rank has published its
+		// part, the other one is stopped at a random operation of its own.
+		stop := 1 + rng.IntN(8)
+		release := make(chan struct{})
+		stopped := make(chan struct{})
+		var ops atomic.Int64
+		var armed atomic.Bool
+		late := vfs.WithErrors(disk, func(op vfs.Op) error {
+			if armed.Load() && op.Kind.Mutates() && ops.Add(1) == int64(stop) {
+				close(stopped)
+				<-release
+			}
+			return nil
+		})
+		old := make(chan error, 1)
+		go func() {
+			old <- embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				var fsys vfs.FS = disk
+				if c.Rank() == 1 {
+					fsys = late
+				}
+				p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys))
+				defer p.cp.Close()
+				if err := p.run(ctx, 2, 1); err != nil {
+					return err
+				}
+				armed.Store(true)
+				return p.run(ctx, 3, 1)
+			})
+		}()
+		select {
+		case <-stopped:
+		case err := <-old:
+			require.NoError(t, err)
+			continue // it took fewer operations than that
+		}
+		// The new attempt starts, and the old writer goes on at some moment.
+		go func() {
+			for range rng.IntN(2000) {
+				_, _ = disk.ReadDir("/cp")
+			}
+			close(release)
+		}()
+		from := restartAndFinish(t, disk, 2, 6, fmt.Sprint("round ", round))
+		require.Contains(t, []int{2, 3}, from)
+		<-old // may have failed: its directory was cleaned away
+		require.Equal(t, 6, restartAndFinish(t, disk, 2, 8, "after all"))
+	}
+}
