@@ -1,43 +1,13 @@
 package cptypes
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
-// extents is the shape of a box.
-func extents(b Box) []int64 {
-	shape := make([]int64, len(b.Lo))
-	for d := range shape {
-		shape[d] = b.Hi[d] - b.Lo[d]
-	}
-	return shape
-}
-
-// intersect is the overlap of two boxes; not ok if it is empty.
-func intersect(a, b Box) (Box, bool) {
-	n := len(a.Lo)
-	out := Box{Lo: make([]int64, n), Hi: make([]int64, n)}
-	for d := range n {
-		out.Lo[d] = max(a.Lo[d], b.Lo[d])
-		out.Hi[d] = min(a.Hi[d], b.Hi[d])
-		if out.Lo[d] >= out.Hi[d] {
-			return Box{}, false
-		}
-	}
-	return out, true
-}
-
-// boxString is "[2:5, 0:10]".
+// boxString is "[2:5,0:10]" for a box that nothing was checked about.
 func boxString(b Box) string {
 	if len(b.Lo) != len(b.Hi) {
 		return fmt.Sprintf("[%v:%v]", b.Lo, b.Hi)
 	}
-	parts := make([]string, len(b.Lo))
-	for d := range parts {
-		parts[d] = fmt.Sprintf("%d:%d", b.Lo[d], b.Hi[d])
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return b.String()
 }
 
 // checkBox checks that a box, which may be empty, lies in a global array.
@@ -76,7 +46,7 @@ type runs struct {
 
 // newRuns takes a non-empty overlap of the boxes from and to.
 func newRuns(overlap, from, to Box) *runs {
-	ext, extFrom, extTo := extents(overlap), extents(from), extents(to)
+	ext, extFrom, extTo := overlap.Shape(), from.Shape(), to.Shape()
 	dims := len(ext)
 	r := &runs{length: 1, fromStep: make([]int64, dims), toStep: make([]int64, dims)}
 	strideFrom, strideTo := int64(1), int64(1)

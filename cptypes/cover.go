@@ -1,7 +1,7 @@
 package cptypes
 
 import (
-	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,96 +38,128 @@ func (e *CoverError) Is(target error) bool { return target == ErrCover }
 // first gap or overlap in row-major order, or matches ErrBox if a box does not
 // lie in the array.
 //
-// One dimension takes a sort. In more of them the array is cut into slabs at
-// the bounds of all boxes in the first dimension, and each slab is a problem of
-// one dimension less.
+// It takes time in proportion to the number of boxes times 2 to the number of
+// dimensions. How often an element is covered is the sum of +1 and -1 at the
+// corners of boxes that lie at or before it in every dimension (as in a
+// summed-area table). So the boxes cover the array once exactly if their
+// corners add up to those of the whole array, and the first corner where they
+// do not is the first element that is wrong.
 func Cover(global []int64, boxes []Box) error {
-	active := make([]int, 0, len(boxes))
+	whole := Box{Lo: make([]int64, len(global)), Hi: global}
+	if err := checkBox(whole, global); err != nil {
+		return fmt.Errorf("cptypes: %w: %w", ErrBox, err)
+	}
+	corners := make(cornerSum, 2*len(boxes))
 	for i, b := range boxes {
 		if err := checkBox(b, global); err != nil {
 			return fmt.Errorf("cptypes: %w: box %d %s: %w", ErrBox, i, boxString(b), err)
 		}
-		if !slices.Contains(extents(b), 0) {
-			active = append(active, i)
-		}
+		corners.add(b, global, 1)
 	}
-	if n, ok := volume(global); !ok || len(global) == 0 {
-		return fmt.Errorf("cptypes: %w: %w", ErrBox, checkBox(Box{}, global))
-	} else if n == 0 {
-		return nil // all boxes are empty
-	}
-	c := cover{global: global, boxes: boxes}
-	return c.check(0, active)
-}
-
-// cover is the state of the recursion over dimensions.
-type cover struct {
-	global []int64
-	boxes  []Box
-	prefix Box // the slab: bounds in the dimensions that were cut already
-}
-
-// check looks at dimension d and those after it, for the boxes that span the
-// slab.
-func (c *cover) check(d int, active []int) error {
-	slices.SortFunc(active, func(a, b int) int {
-		return cmp.Or(cmp.Compare(c.boxes[a].Lo[d], c.boxes[b].Lo[d]), cmp.Compare(a, b))
-	})
-	if d == len(c.global)-1 {
-		return c.line(d, active)
-	}
-	cuts := []int64{0, c.global[d]}
-	for _, i := range active {
-		cuts = append(cuts, c.boxes[i].Lo[d], c.boxes[i].Hi[d])
-	}
-	slices.Sort(cuts)
-	cuts = slices.Compact(cuts)
-
-	var spanning []int
-	scratch := make([]int, 0, len(active)) // the recursion reorders what it gets
-	for k := range len(cuts) - 1 {
-		lo, hi := cuts[k], cuts[k+1]
-		spanning = slices.DeleteFunc(spanning, func(i int) bool { return c.boxes[i].Hi[d] <= lo })
-		for len(active) > 0 && c.boxes[active[0]].Lo[d] == lo {
-			spanning = append(spanning, active[0])
-			active = active[1:]
-		}
-		c.prefix.Lo = append(c.prefix.Lo[:d], lo)
-		c.prefix.Hi = append(c.prefix.Hi[:d], hi)
-		scratch = append(scratch[:0], spanning...)
-		if err := c.check(d+1, scratch); err != nil {
-			return err
-		}
+	corners.add(whole, global, -1)
+	first, sum := corners.first(len(global))
+	switch {
+	case sum > 0:
+		return overlapAt(first, boxes)
+	case sum < 0:
+		return gapAt(first, global, boxes)
 	}
 	return nil
 }
 
-// line checks the last dimension; active is sorted by lower bound.
-func (c *cover) line(d int, active []int) error {
-	covered, last := int64(0), -1
-	for _, i := range active {
-		b := c.boxes[i]
-		switch {
-		case b.Lo[d] > covered:
-			return c.gap(d, covered, b.Lo[d], last, i)
-		case b.Lo[d] < covered:
-			at, _ := intersect(c.boxes[last], b)
-			return &CoverError{At: at, Overlap: true, Boxes: []int{min(last, i), max(last, i)}}
-		}
-		covered, last = b.Hi[d], i
+// cornerSum maps a point, as big-endian coordinates so that row-major order is
+// that of the strings, to the sum of the signs of the corners there.
+type cornerSum map[string]int
+
+func (c cornerSum) add(b Box, global []int64, sign int) {
+	if slices.Contains(b.Shape(), 0) {
+		return
 	}
-	if covered < c.global[d] {
-		return c.gap(d, covered, c.global[d], last, -1)
-	}
-	return nil
+	c.addFrom(make([]byte, 0, 8*len(global)), b, global, sign)
 }
 
-// gap is the error for [lo, hi) of the last dimension d of the slab.
-func (c *cover) gap(d int, lo, hi int64, neighbours ...int) error {
-	at := Box{
-		Lo: append(slices.Clone(c.prefix.Lo[:d]), lo),
-		Hi: append(slices.Clone(c.prefix.Hi[:d]), hi),
+// addFrom adds the corners whose first coordinates are in key.
+func (c cornerSum) addFrom(key []byte, b Box, global []int64, sign int) {
+	d := len(key) / 8
+	if d == len(global) {
+		c[string(key)] += sign
+		return
 	}
-	neighbours = slices.DeleteFunc(neighbours, func(i int) bool { return i < 0 })
-	return &CoverError{At: at, Boxes: neighbours}
+	c.addFrom(binary.BigEndian.AppendUint64(key, uint64(b.Lo[d])), b, global, sign)
+	if global[d] > 1 { // else all boxes end at the same place, outside
+		c.addFrom(binary.BigEndian.AppendUint64(key, uint64(b.Hi[d])), b, global, -sign)
+	}
+}
+
+// first is the first point with a sum that is not 0, and its sum.
+func (c cornerSum) first(dims int) (point []int64, sum int) {
+	var least string
+	for key, n := range c {
+		if n != 0 && (sum == 0 || key < least) {
+			least, sum = key, n
+		}
+	}
+	if sum == 0 {
+		return nil, 0
+	}
+	point = make([]int64, dims)
+	for d := range point {
+		point[d] = int64(binary.BigEndian.Uint64([]byte(least[8*d:])))
+	}
+	return point, sum
+}
+
+// overlapAt is the error for a point in at least two boxes.
+func overlapAt(point []int64, boxes []Box) error {
+	var in []int
+	for i, b := range boxes {
+		if contains(b, point) {
+			in = append(in, i)
+		}
+	}
+	at, _ := boxes[in[0]].Intersect(boxes[in[1]])
+	return &CoverError{At: at, Overlap: true, Boxes: in[:2]}
+}
+
+// gapAt is the error for a point in no box. It grows the point, the last
+// dimension first, up to the next box or the end of the array.
+func gapAt(point, global []int64, boxes []Box) error {
+	at := Box{Lo: point, Hi: slices.Clone(point)}
+	for d := range at.Hi {
+		at.Hi[d]++
+	}
+	before, after := -1, -1
+	for d := len(point) - 1; d >= 0; d-- {
+		at.Hi[d] = global[d]
+		stop := -1
+		for i, b := range boxes {
+			if common, ok := at.Intersect(b); ok {
+				at.Hi[d], stop = common.Lo[d], i
+			}
+		}
+		if after < 0 {
+			after = stop
+		}
+		if before < 0 {
+			before = neighbour(point, d, boxes)
+		}
+	}
+	next := slices.DeleteFunc([]int{before, after}, func(i int) bool { return i < 0 })
+	return &CoverError{At: at, Boxes: slices.Compact(next)}
+}
+
+// neighbour is the box in front of a point in dimension d; -1 if there is none.
+func neighbour(point []int64, d int, boxes []Box) int {
+	front := slices.Clone(point)
+	front[d]--
+	return slices.IndexFunc(boxes, func(b Box) bool { return contains(b, front) })
+}
+
+func contains(b Box, point []int64) bool {
+	for d, x := range point {
+		if x < b.Lo[d] || x >= b.Hi[d] {
+			return false
+		}
+	}
+	return true
 }

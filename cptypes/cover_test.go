@@ -1,9 +1,9 @@
 package cptypes_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,9 +40,9 @@ func TestCover(t *testing.T) {
 		{"2-D pinwheel", []int64{3, 3},
 			[]cptypes.Box{rect(0, 1, 0, 2), rect(0, 2, 2, 3), rect(2, 3, 1, 3), rect(1, 3, 0, 1), rect(1, 2, 1, 2)}, ""},
 		{"2-D hole", []int64{3, 3},
-			[]cptypes.Box{rect(0, 1, 0, 2), rect(0, 2, 2, 3), rect(2, 3, 1, 3), rect(1, 3, 0, 1)}, "[1:2, 1:2] is in no box; next to it: box 3 and 1"},
-		{"2-D overlap", []int64{4, 4}, []cptypes.Box{rect(0, 4, 0, 2), rect(0, 4, 2, 4), rect(3, 4, 3, 4)}, "[3:4, 3:4] is in boxes 1 and 2"},
-		{"2-D missing slab", []int64{4, 4}, []cptypes.Box{rect(0, 1, 0, 4), rect(2, 4, 0, 4)}, "[1:2, 0:4] is in no box"},
+			[]cptypes.Box{rect(0, 1, 0, 2), rect(0, 2, 2, 3), rect(2, 3, 1, 3), rect(1, 3, 0, 1)}, "[1:2,1:2] is in no box; next to it: box 3 and 1"},
+		{"2-D overlap", []int64{4, 4}, []cptypes.Box{rect(0, 4, 0, 2), rect(0, 4, 2, 4), rect(3, 4, 3, 4)}, "[3:4,3:4] is in boxes 1 and 2"},
+		{"2-D missing slab", []int64{4, 4}, []cptypes.Box{rect(0, 1, 0, 4), rect(2, 4, 0, 4)}, "[1:2,0:4] is in no box"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := cptypes.Cover(c.global, c.boxes)
@@ -121,12 +121,17 @@ func TestCoverAgainstReference(t *testing.T) {
 	}
 }
 
-func TestCoverOfManyBoxesIsFast(t *testing.T) {
-	rng := testRand(t)
+func BenchmarkCover(b *testing.B) {
+	rng := testRand(b)
 	for _, global := range [][]int64{{1 << 40}, {1 << 20, 1 << 20}, {1 << 12, 1 << 12, 1 << 12}} {
 		boxes := tile(rng, cptypes.Box{Lo: make([]int64, len(global)), Hi: global}, 10_000)
-		start := time.Now()
-		require.NoError(t, cptypes.Cover(global, boxes))
-		t.Logf("%d boxes in %d dimensions: %v", len(boxes), len(global), time.Since(start))
+		b.Run(fmt.Sprintf("%dD", len(global)), func(b *testing.B) {
+			for b.Loop() {
+				if err := cptypes.Cover(global, boxes); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(boxes)), "boxes")
+		})
 	}
 }

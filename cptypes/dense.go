@@ -106,7 +106,7 @@ func checkShape(shape []int64, l layout, what string) error {
 	n, ok := volume(shape)
 	if !ok || !fits(n, l) {
 		return fmt.Errorf("cptypes: %w: %s: the extents %v are negative, or too large to address %s elements",
-			ErrBox, what, shape, elemName(l.elem))
+			ErrBox, what, shape, l.elem)
 	}
 	return nil
 }

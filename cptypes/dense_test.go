@@ -2,6 +2,7 @@ package cptypes_test
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -48,10 +49,10 @@ func TestDeclaredArrays(t *testing.T) {
 func TestWrongLengthIsFoundByUpdate(t *testing.T) {
 	short := make([]float64, 3)
 	for what, v := range map[string]cptypes.Value{
-		"Partitioned(2, 6, 10)":             cptypes.Partitioned(&short, 2, 6, 10),
-		"PartitionedMatrix(0, 2, 4, 2)":     cptypes.PartitionedMatrix(&short, 0, 2, 4, 2),
-		"Matrix(2, 2)":                      cptypes.Matrix(&short, 2, 2),
-		"PartitionedBox([0:2, 1:3], [2 3])": cptypes.PartitionedBox(&short, cptypes.Box{Lo: []int64{0, 1}, Hi: []int64{2, 3}}, []int64{2, 3}),
+		"Partitioned(2, 6, 10)":            cptypes.Partitioned(&short, 2, 6, 10),
+		"PartitionedMatrix(0, 2, 4, 2)":    cptypes.PartitionedMatrix(&short, 0, 2, 4, 2),
+		"Matrix(2, 2)":                     cptypes.Matrix(&short, 2, 2),
+		"PartitionedBox([0:2,1:3], [2 3])": cptypes.PartitionedBox(&short, cptypes.Box{Lo: []int64{0, 1}, Hi: []int64{2, 3}}, []int64{2, 3}),
 	} {
 		err := v.(cptypes.Updater).Update()
 		require.ErrorIs(t, err, cptypes.ErrLength)
@@ -80,7 +81,7 @@ func TestConstructorErrorsComeOutOfOf(t *testing.T) {
 		{cptypes.PartitionedBox(&v, box(nil, nil), nil), cptypes.ErrBox, "at least one dimension"},
 		{cptypes.PartitionedBox(&v, box([]int64{0, 0}, []int64{1, 1}), []int64{1 << 40, 1 << 40}), cptypes.ErrBox, "too many"},
 		{cptypes.Matrix(&v, -1, 3), cptypes.ErrBox, "Matrix(-1, 3)"},
-		{cptypes.Matrix(&v, 1<<40, 1<<40), cptypes.ErrBox, "too large"},
+		{cptypes.Matrix(&v, math.MaxInt, math.MaxInt), cptypes.ErrBox, "too large"},
 		{cptypes.Matrix[float64](nil, 1, 3), cptypes.ErrNil, "Matrix(1, 3)"},
 		{cptypes.Replicated(nil), cptypes.ErrNil, "nil"},
 		{cptypes.Replicated(new(chan int)), cptypes.ErrUnsupported, "chan int"},

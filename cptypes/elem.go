@@ -63,48 +63,10 @@ func DescOf(v Value) Desc {
 	return Desc{Elem: container.Opaque, Type: strings.TrimPrefix(fmt.Sprintf("%T", v), "*")}
 }
 
-var elemNames = [...]string{
-	container.Opaque: "opaque", container.Bool: "bool",
-	container.Int8: "int8", container.Int16: "int16", container.Int32: "int32", container.Int64: "int64",
-	container.Uint8: "uint8", container.Uint16: "uint16", container.Uint32: "uint32", container.Uint64: "uint64",
-	container.Float32: "float32", container.Float64: "float64",
-	container.Complex64: "complex64", container.Complex128: "complex128",
-	container.String: "string",
-}
-
-func elemName(e container.Elem) string {
-	if int(e) < len(elemNames) {
-		return elemNames[e]
-	}
-	return fmt.Sprintf("element type %d", e)
-}
-
-func distName(d container.Dist) string {
-	switch d {
-	case container.Local:
-		return "local"
-	case container.Replicated:
-		return "replicated"
-	case container.Partitioned:
-		return "partitioned"
-	}
-	return fmt.Sprintf("distribution %d", d)
-}
-
-// describe is a Desc for messages: "float64[100 3]", "partitioned float64[2:5] of [10]".
+// describe is a Desc for messages. Nothing was checked about it.
 func describe(d Desc) string {
-	var b strings.Builder
-	if d.Dist != container.Local {
-		b.WriteString(distName(d.Dist) + " ")
+	if len(d.Box.Lo) != len(d.Box.Hi) {
+		d.Box = Box{}
 	}
-	b.WriteString(elemName(d.Elem))
-	switch {
-	case d.Dist == container.Partitioned:
-		fmt.Fprintf(&b, "%s of %v", boxString(d.Box), d.Global)
-	case d.Elem == container.Opaque:
-		b.WriteString(" " + d.Type)
-	case len(d.Shape) > 0:
-		fmt.Fprint(&b, d.Shape)
-	}
-	return b.String()
+	return d.String()
 }

@@ -1,6 +1,9 @@
 package cptypes
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 // ConvertAlways makes the rest of a test take the path of a machine with
 // another byte order: no Spans, every element converted. Tests that use it must
@@ -9,4 +12,9 @@ func ConvertAlways(t testing.TB) {
 	before := sameOrder
 	sameOrder = false
 	t.Cleanup(func() { sameOrder = before })
+}
+
+// UnregisterAfter forgets the adapter of T at the end of the test.
+func UnregisterAfter[T any](t testing.TB) {
+	t.Cleanup(func() { adapters.Delete(reflect.TypeFor[*T]()) })
 }

@@ -79,11 +79,11 @@ func (v *fixedRaw) Spans() ([][]byte, bool) {
 func sameKind(stored, have Desc) error {
 	switch {
 	case stored.Elem != have.Elem:
-		return mismatch(stored, have, "the element type must be %s", elemName(stored.Elem))
+		return mismatch(stored, have, "the element type must be %s", stored.Elem)
 	case stored.Elem == container.Opaque && stored.Type != have.Type:
 		return mismatch(stored, have, "the type must be %s", stored.Type)
 	case stored.Dist != have.Dist:
-		return mismatch(stored, have, "the value must be declared %s, as it was when it was stored", distName(stored.Dist))
+		return mismatch(stored, have, "the value must be declared %s, as it was when it was stored", stored.Dist)
 	case len(stored.Shape) != len(have.Shape):
 		return mismatch(stored, have, "the number of dimensions must be %d", len(stored.Shape))
 	}

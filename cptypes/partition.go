@@ -58,7 +58,7 @@ func newPart[T Elem](v *[]T, box Box, global []int64, what string) Value {
 		return &invalid{fmt.Errorf("cptypes: %w: %s: %w", ErrBox, what, err)}
 	}
 	l := layouts[reflect.TypeFor[T]().Kind()]
-	shape := extents(box)
+	shape := box.Shape()
 	if err := checkShape(shape, l, what); err != nil {
 		return &invalid{err}
 	}
@@ -89,7 +89,7 @@ func (v *part) check(stored Desc) error {
 	if err := checkBox(stored.Box, stored.Global); err != nil {
 		return mismatch(stored, v.desc, "the stored box is invalid: %v", err)
 	}
-	if !slices.Equal(stored.Shape, extents(stored.Box)) {
+	if !slices.Equal(stored.Shape, stored.Box.Shape()) {
 		return mismatch(stored, v.desc, "the stored box has another shape than the stored value, %v", stored.Shape)
 	}
 	return nil
@@ -104,14 +104,14 @@ func (v *part) ReadBox(stored Desc, src io.ReaderAt) error {
 	if err := v.Update(); err != nil {
 		return err
 	}
-	overlap, ok := intersect(stored.Box, v.desc.Box)
+	overlap, ok := stored.Box.Intersect(v.desc.Box)
 	if !ok {
 		return nil
 	}
 	l := v.slice.layout
 	runs := newRuns(overlap, stored.Box, v.desc.Box)
 	if size, step := runs.length*int64(l.stored), runs.step()*int64(l.stored); size < smallRun && step < readAhead/4 {
-		n, _ := volume(extents(stored.Box))
+		n, _ := volume(stored.Box.Shape())
 		src = &aheadReader{src: src, size: n * int64(l.stored)}
 	}
 	for runs.next() {

@@ -36,6 +36,11 @@ func (r *countingReader) ReadAt(p []byte, off int64) (int, error) {
 	return r.Reader.ReadAt(p, off)
 }
 
+// failingReader stands for a file that cannot be read.
+type failingReader struct{}
+
+func (failingReader) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
 func volume(b cptypes.Box) int {
 	n := 1
 	for d := range b.Lo {
@@ -222,8 +227,8 @@ func TestReadBoxErrors(t *testing.T) {
 	for name, change := range map[string]func(d *cptypes.Desc){
 		"element type":  func(d *cptypes.Desc) { d.Elem = container.Float32 },
 		"global shape":  func(d *cptypes.Desc) { d.Global = []int64{11} },
-		"box too large": func(d *cptypes.Desc) { d.Box.Hi = []int64{12} },
-		"box reversed":  func(d *cptypes.Desc) { d.Box = cptypes.Box{Lo: []int64{5}, Hi: []int64{2}} },
+		"box too large": func(d *cptypes.Desc) { d.Box.Hi, d.Shape = []int64{12}, []int64{12} },
+		"box reversed":  func(d *cptypes.Desc) { d.Box, d.Shape = cptypes.Box{Lo: []int64{5}, Hi: []int64{2}}, []int64{-3} },
 		"no box":        func(d *cptypes.Desc) { d.Box = cptypes.Box{} },
 		"shape":         func(d *cptypes.Desc) { d.Shape = []int64{9} },
 		"local":         func(d *cptypes.Desc) { d.Dist = container.Local },
@@ -235,6 +240,16 @@ func TestReadBoxErrors(t *testing.T) {
 			require.ErrorIs(t, v.(cptypes.Resizer).Resize(bad), cptypes.ErrMismatch)
 		})
 	}
+
+	// The same through the window for short runs.
+	grid := []int64{10, 10}
+	gridDesc, gridBytes := stored(t, cptypes.Box{Lo: []int64{0, 0}, Hi: grid}, grid, func(n int64) float64 { return float64(n) })
+	column := make([]float64, 10)
+	cv := cptypes.PartitionedBox(&column, cptypes.Box{Lo: []int64{0, 9}, Hi: []int64{10, 10}}, grid).(cptypes.BoxReader)
+	require.NoError(t, cv.ReadBox(gridDesc, bytes.NewReader(gridBytes)))
+	require.ErrorIs(t, cv.ReadBox(gridDesc, bytes.NewReader(gridBytes[:799])), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, cv.ReadBox(gridDesc, failingReader{}), io.ErrClosedPipe)
+	require.ErrorIs(t, v.ReadBox(desc, failingReader{}), io.ErrClosedPipe)
 
 	data = data[:9]
 	require.ErrorIs(t, v.ReadBox(desc, bytes.NewReader(b)), cptypes.ErrLength)

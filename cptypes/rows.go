@@ -64,7 +64,7 @@ func (v *rows) shape() (shape []int64, ok bool) {
 	return []int64{int64(v.v.Len()), int64(c)}, true
 }
 
-func (v *rows) raggedType() string { return "[][]" + elemName(v.elem) + " (ragged)" }
+func (v *rows) raggedType() string { return "[][]" + v.elem.String() + " (ragged)" }
 
 func (v *rows) Describe() Desc {
 	if shape, ok := v.shape(); ok {

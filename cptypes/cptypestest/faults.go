@@ -142,23 +142,6 @@ func (s *suite[T]) writerFails(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// elemSize is the stored size of an element; 0 if only the type itself knows.
-func elemSize(e container.Elem) int64 {
-	switch e {
-	case container.Bool, container.Int8, container.Uint8, container.String:
-		return 1
-	case container.Int16, container.Uint16:
-		return 2
-	case container.Int32, container.Uint32, container.Float32:
-		return 4
-	case container.Int64, container.Uint64, container.Float64, container.Complex64:
-		return 8
-	case container.Complex128:
-		return 16
-	}
-	return 0
-}
-
 func product(shape []int64) int64 {
 	n := int64(1)
 	for _, x := range shape {

@@ -149,7 +149,7 @@ func (s *suite[T]) sizes(t *testing.T, rng *rand.Rand) {
 		require.EqualValues(t, len(stored), z.Size(), "Size is not what WriteTo writes")
 	}
 	require.NotEmpty(t, desc.Type, "Describe names no type")
-	if size := elemSize(desc.Elem); size > 0 {
+	if size := int64(desc.Elem.Size()); size > 0 {
 		require.EqualValues(t, len(stored), size*product(desc.Shape), "Describe says another size than WriteTo: %+v", desc)
 	}
 	if desc.Dist != container.Partitioned {
