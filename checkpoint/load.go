@@ -189,7 +189,7 @@ func (r *restoration) overlapping(part partBoxes) []keyDesc {
 		if !ok {
 			continue
 		}
-		if _, overlap := describe(r.cp.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
+		if _, overlap := cptypes.DescOf(r.cp.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
 			out = append(out, b)
 		}
 	}

@@ -136,7 +136,7 @@ func (r *restoration) makeRoom(e entry, info container.Info) error {
 		if err := resizer.Resize(info.Desc); err != nil {
 			return err
 		}
-	} else if mine := describe(e.value); mine.Type != info.Desc.Type || mine.Dist != info.Desc.Dist {
+	} else if mine := cptypes.DescOf(e.value); mine.Type != info.Desc.Type || mine.Dist != info.Desc.Dist {
 		return &cptypes.MismatchError{Stored: info.Desc, Have: mine, Reason: "it is of another type"}
 	}
 	if info.Desc.Dist != container.Partitioned {
@@ -145,7 +145,7 @@ func (r *restoration) makeRoom(e entry, info container.Info) error {
 	if _, ok := e.value.(cptypes.BoxReader); !ok {
 		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
 	}
-	if r.from.Ranks != r.cp.comm.Size() || !equalBox(describe(e.value).Box, info.Desc.Box) {
+	if r.from.Ranks != r.cp.comm.Size() || !equalBox(cptypes.DescOf(e.value).Box, info.Desc.Box) {
 		r.redistribute = true
 	}
 	return nil

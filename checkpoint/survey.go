@@ -112,7 +112,9 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		switch v {
 		case fine:
 			cp.history.verified = c.ID
-			cp.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
+			if cp.root() {
+				cp.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
+			}
 			return h, nil
 		case failed:
 			return nil, err

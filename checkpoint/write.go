@@ -116,7 +116,7 @@ func (cp *Checkpoint) section(e entry) (container.Section, error) {
 			return container.Section{}, err
 		}
 	}
-	s := container.Section{Key: e.key, Desc: describe(e.value)}
+	s := container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
 	spans, ok := spansOf(e.value)
 	if ok {
 		s.Spans = spans
@@ -128,13 +128,6 @@ func (cp *Checkpoint) section(e entry) (container.Section, error) {
 		s.Stores = func(chunk int) bool { return chunk%ranks == rank }
 	}
 	return s, nil
-}
-
-func describe(v cptypes.Value) cptypes.Desc {
-	if d, ok := v.(cptypes.Describer); ok {
-		return d.Describe()
-	}
-	return cptypes.Desc{Type: fmt.Sprintf("%T", v)}
 }
 
 func spansOf(v cptypes.Value) ([][]byte, bool) {

@@ -75,8 +75,11 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	}
 	for {
 		held, err := s.tryLock()
-		if err == nil || !errors.Is(err, fs.ErrExist) {
-			return held, err
+		if err == nil {
+			return held, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
 		}
 		seen, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
 		if errors.Is(err, fs.ErrNotExist) {
