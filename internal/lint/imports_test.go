@@ -48,7 +48,7 @@ var allowed = []rule{
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"storage", "storage/container", "storage/filestore"}},
+	{"cmd/craft", []string{"cptypes", "storage", "storage/container", "storage/filestore"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

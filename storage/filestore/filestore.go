@@ -30,8 +30,11 @@ const (
 	filePerm = 0o600
 
 	trashPrefix = ".trash-"
-	latestName  = "LATEST.json"
 )
+
+// LatestName is the name of the note about the newest version.
+const LatestName = "LATEST.json"
+
 
 // Config says where a Store is and how it works.
 type Config struct {
@@ -234,7 +237,7 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, latestName), append(data, '\n'), filePerm, false)
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
 }
 
 var (

@@ -17,10 +17,12 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-const (
-	lockName  = ".lock"
-	lockLimit = 1 << 20 // bytes; a heartbeat adds one, so this is two months
-)
+// LockName is the name of the lock's file in the checkpoint's directory.
+const LockName = ".lock"
+
+// lockLimit is the size of the file in bytes that is accepted. A heartbeat adds
+// one byte, so this is two months.
+const lockLimit = 1 << 20
 
 // LockConfig says how a Store locks its directory.
 type LockConfig struct {
@@ -97,7 +99,7 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	}
 }
 
-func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
+func (s *Store) lockPath() string { return filepath.Join(s.dir, LockName) }
 
 func (s *Store) tryLock() (*lock, error) {
 	l := &lock{store: s, owner: Owner{
@@ -137,7 +139,7 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience time.Duration) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(max(patience/60, time.Millisecond))
+	tick := time.NewTicker(min(max(patience/60, time.Millisecond), time.Second))
 	defer tick.Stop()
 	for {
 		select {
@@ -168,7 +170,7 @@ func (s *Store) locked(o Owner) error {
 // discardLock removes the lock file that was judged to be free, and no other
 // one that may have taken its place since.
 func (s *Store) discardLock(judged []byte) error {
-	aside := filepath.Join(s.dir, fmt.Sprintf("%s-%s.tmp", lockName, rand.Text()))
+	aside := filepath.Join(s.dir, fmt.Sprintf("%s-%s.tmp", LockName, rand.Text()))
 	if err := s.fs.Rename(s.lockPath(), aside); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -192,13 +194,26 @@ func (s *Store) discardLock(judged []byte) error {
 // Unlock removes the lock of a checkpoint directory by force and returns who
 // held it.
 func Unlock(fsys vfs.FS, dir string) (Owner, error) {
-	name := filepath.Join(dir, lockName)
-	data, err := vfs.ReadFile(fsys, name, lockLimit)
+	owner, err := ReadOwner(fsys, dir)
+	if err != nil {
+		return owner, err
+	}
+	return owner, fsys.Remove(filepath.Join(dir, LockName))
+}
+
+// ReadOwner says who holds the lock of a checkpoint directory; the error
+// matches fs.ErrNotExist if nobody does. The zero Owner: the file does not tell,
+// because its writer was killed while it wrote.
+func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
+	data, err := vfs.ReadFile(fsys, filepath.Join(dir, LockName), lockLimit)
 	if err != nil {
 		return Owner{}, err
 	}
-	owner, _ := parseOwner(data)
-	return owner, fsys.Remove(name)
+	owner, err := parseOwner(data)
+	if err != nil {
+		return Owner{}, nil
+	}
+	return owner, nil
 }
 
 func parseOwner(data []byte) (Owner, error) {

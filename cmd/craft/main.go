@@ -1,0 +1,20 @@
+// Command craft looks into checkpoint directories: which versions there are,
+// what is in them, and whether every byte is what was written. It changes
+// nothing, except that craft unlock removes a lock.
+//
+// docs/cli.md describes its commands, their JSON and the exit codes.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	// Nothing needs to be cleaned up, so that other signals may end it at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := newProgram(os.Stdout, os.Stderr).run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

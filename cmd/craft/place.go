@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// place is what the DIR of a command line turned out to be.
+type place struct {
+	path string // as given
+	// base: DIR holds checkpoints. Otherwise it is a checkpoint, or something
+	// in it, and checkpoints has one element; none if DIR is a loose file.
+	base        bool
+	checkpoints []*checkpointDir
+	version     *storage.ID   // DIR is the directory of this version, or
+	part        *storage.Part // this file of it
+	loose       bool          // DIR is a file that is in no version's directory
+	problems    []error       // with what is below a base directory
+}
+
+// defaultBase is where programs write without being told otherwise.
+func defaultBase() string {
+	if dir := os.Getenv("CRAFT_CP_PATH"); dir != "" {
+		return dir
+	}
+	return "."
+}
+
+// find looks at what path is.
+func (p *program) find(ctx context.Context, path string) (*place, error) {
+	info, err := p.fs.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s does not exist%s: %w", path, p.hint(path), errNoCheckpoint)
+	}
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return p.findFile(path, abs)
+	}
+	if id, ok := filestore.ParseID(filepath.Base(abs)); ok {
+		c, err := p.openCheckpoint(parent(path, abs))
+		return &place{path: path, checkpoints: one(c), version: &id}, err
+	}
+	names, err := p.fs.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	if hasVersion(names) {
+		c, err := p.openCheckpoint(path)
+		return &place{path: path, checkpoints: one(c)}, err
+	}
+	return p.findBelow(ctx, path, names)
+}
+
+func one(c *checkpointDir) []*checkpointDir { return []*checkpointDir{c} }
+
+// hint points to a checkpoint of that name in the default base directory.
+func (p *program) hint(path string) string {
+	there := filepath.Join(defaultBase(), path)
+	if filepath.IsAbs(path) || there == filepath.Clean(path) {
+		return ""
+	}
+	if _, err := p.fs.Stat(there); err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", but %s does", there)
+}
+
+// parent is the directory that holds path, as short as the user wrote it.
+func parent(path, abs string) string {
+	if path = filepath.Clean(path); filepath.Base(path) == filepath.Base(abs) {
+		return filepath.Dir(path)
+	}
+	return filepath.Dir(abs)
+}
+
+func (p *program) findFile(path, abs string) (*place, error) {
+	part, okPart := filestore.ParsePart(filepath.Base(abs))
+	id, okID := filestore.ParseID(filepath.Base(filepath.Dir(abs)))
+	if !okPart || !okID {
+		return &place{path: path, loose: true}, nil
+	}
+	versionDir := parent(path, abs)
+	dir := parent(versionDir, filepath.Dir(abs))
+	c, err := p.openCheckpoint(dir)
+	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
+}
+
+func hasVersion(names []fs.DirEntry) bool {
+	for _, n := range names {
+		if _, ok := filestore.ParseID(n.Name()); ok && n.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// findBelow takes path as a base directory. What it holds beside checkpoints is
+// none of our business.
+func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntry) (*place, error) {
+	found := &place{path: path, base: true}
+	for _, n := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(path, n.Name())
+		if storage.CheckName("checkpoint name", n.Name()) != nil || !p.isDir(n, dir) {
+			continue
+		}
+		below, err := p.fs.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			found.problems = append(found.problems, err)
+			continue
+		}
+		if !hasVersion(below) {
+			continue
+		}
+		c, err := p.openCheckpoint(dir)
+		if err != nil {
+			return nil, err
+		}
+		found.checkpoints = append(found.checkpoints, c)
+	}
+	return found, nil
+}
+
+func (p *program) isDir(n fs.DirEntry, path string) bool {
+	if n.Type()&fs.ModeSymlink == 0 {
+		return n.IsDir()
+	}
+	info, err := p.fs.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// single returns the one checkpoint that the command is about.
+func (f *place) single(command string) (*checkpointDir, error) {
+	if !f.base {
+		return f.checkpoints[0], nil
+	}
+	if len(f.checkpoints) == 0 {
+		return nil, f.nothing()
+	}
+	calls := make([]string, 0, 5)
+	for _, c := range f.checkpoints[:min(4, len(f.checkpoints))] {
+		calls = append(calls, "craft "+command+" "+c.store.Dir())
+	}
+	if more := len(f.checkpoints) - len(calls); more > 0 {
+		calls = append(calls, fmt.Sprintf("(and %d more)", more))
+	}
+	return nil, fmt.Errorf("%s holds checkpoints but is none itself; try: %s", f.path, strings.Join(calls, ", "))
+}
+
+// nothing says what was looked for in vain.
+func (f *place) nothing() error {
+	err := fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef)",
+		errNoCheckpoint, f.path)
+	return errors.Join(append([]error{err}, f.problems...)...)
+}

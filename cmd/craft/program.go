@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// The exit codes.
+const (
+	exitFine        = 0
+	exitFailed      = 1 // something could not be done, or damage was found
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT
+)
+
+// program is what the commands work with.
+type program struct {
+	stdout, stderr io.Writer
+	// width is that of the terminal that stdout is; 0: it is none, and tables
+	// are plain.
+	width    int
+	progress bool // stderr is a terminal
+	now      func() time.Time
+	fs       vfs.FS
+}
+
+func newProgram(stdout, stderr *os.File) *program {
+	p := &program{stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS()}
+	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
+		p.width = 80
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			p.width = w
+		}
+	}
+	p.progress = term.IsTerminal(int(stderr.Fd()))
+	return p
+}
+
+// run executes one command line and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return exitFine
+	case ctx.Err() != nil:
+		p.say("interrupted")
+		return exitInterrupted
+	case errors.Is(err, errUsage):
+		p.say("%v", err)
+		fmt.Fprintf(p.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
+		return exitUsage
+	case !errors.Is(err, errReported):
+		p.say("%v", err)
+	}
+	return exitFailed
+}
+
+// say prints a message for people.
+func (p *program) say(format string, args ...any) {
+	fmt.Fprintf(p.stderr, "craft: %s\n", printable(fmt.Sprintf(format, args...)))
+}
+
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "craft",
+		Short: "Look into checkpoint directories",
+		Long: `craft looks into the checkpoints that programs write with CRAFT for Go: which
+versions there are, what is in them, and whether every byte is what was written.
+
+Checkpoints live in <base directory>/<checkpoint>/v-<version>-<attempt>/, one
+file for each rank. The base directory is CRAFT_CP_PATH.
+
+Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
+		Example: `  craft ls                      what is below $CRAFT_CP_PATH, or here
+  craft show cp/lanczos         what the newest complete version holds
+  craft verify cp/lanczos       read every byte and check it`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown command %q: there are ls, show, verify and unlock", args[0])}
+			}
+			return nil
+		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(p.lsCommand(), p.showCommand(), p.verifyCommand(), p.unlockCommand())
+	return root
+}
+
+// directories checks the number of arguments, which are directories.
+func directories(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return &usageError{fmt.Errorf("which directory? usage: %s", cmd.UseLine())}
+		case len(args) > most:
+			return &usageError{fmt.Errorf("one directory at a time, not %d; usage: %s", len(args), cmd.UseLine())}
+		}
+		return nil
+	}
+}
+
+func (p *program) printJSON(document any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(document)
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// showing is what the user wants to see.
+type showing struct {
+	version string // "latest" or a number
+	rank    int    // -1: all together
+	ranks   bool
+	values  bool
+	limit   int
+	json    bool
+}
+
+func (p *program) showCommand() *cobra.Command {
+	var s showing
+	cmd := &cobra.Command{
+		Use:   "show DIR",
+		Short: "Show what a version holds",
+		Long: `Show what a version holds: who wrote it and when, and its keys.
+
+DIR is a checkpoint, one of its versions, or a single file of a version. Sizes
+are sums over all ranks: raw before compression, stored in the files. The digest
+is there where all ranks hold the same value, or where one rank is shown.`,
+		Example: `  craft show cp/lanczos
+  craft show cp/lanczos --version 12 --ranks
+  craft show cp/lanczos --rank 3 --values --limit 4
+  craft show cp/lanczos/v-000012-0123456789abcdef/rank-00003-of-00008.craft`,
+		Args: directories(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.check(cmd.Flags().Changed("rank")); err != nil {
+				return err
+			}
+			return p.show(cmd.Context(), args[0], s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.version, "version", "latest", "number of the version; latest: the newest complete one")
+	flags.IntVar(&s.rank, "rank", -1, "show the file of this rank alone")
+	flags.BoolVar(&s.ranks, "ranks", false, "also what each rank holds, with the boxes of partitioned arrays")
+	flags.BoolVar(&s.values, "values", false, "also the first elements of each key, of the first rank or of --rank")
+	flags.IntVar(&s.limit, "limit", 8, "number of elements that --values shows")
+	flags.BoolVar(&s.json, "json", false, "one JSON document instead of tables")
+	return cmd
+}
+
+func (s *showing) check(rankGiven bool) error {
+	if s.version != "latest" {
+		if n, err := strconv.ParseUint(s.version, 10, 64); err != nil || n == 0 {
+			return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
+		}
+	}
+	if rankGiven && s.rank < 0 {
+		return &usageError{fmt.Errorf("--rank %d: ranks count from 0", s.rank)}
+	}
+	if s.limit < 1 {
+		return &usageError{fmt.Errorf("--limit %d: it must be at least 1", s.limit)}
+	}
+	return nil
+}
+
+// openPart is the open file of one rank.
+type openPart struct {
+	path   string
+	reader *container.Reader
+	bytes  int64
+	close  func() error
+}
+
+func (p *program) show(ctx context.Context, dir string, s showing) error {
+	where, err := p.find(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if where.loose {
+		return p.showLoose(dir, s)
+	}
+	c, err := where.single("show")
+	if err != nil {
+		return err
+	}
+	v, err := p.choose(ctx, c, where, s.version)
+	if err != nil {
+		return err
+	}
+	if where.part != nil {
+		s.rank = where.part.Rank
+	}
+	parts, bad := c.openParts(ctx, v, s.rank)
+	defer closeParts(parts)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(parts) == 0 {
+		return errors.Join(append(bad, noParts(v, s.rank))...)
+	}
+	if err := p.present(describeParts(v, parts), parts, s); err != nil {
+		return err
+	}
+	for _, problem := range bad {
+		p.say("%v", problem)
+	}
+	if len(bad) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+func (p *program) present(d *shownVersion, parts []openPart, s showing) error {
+	d.addKeys(parts, s)
+	if s.rank >= 0 {
+		d.Rank = &s.rank
+	}
+	if s.json {
+		return p.printJSON(d)
+	}
+	return p.printShown(d, s)
+}
+
+func noParts(v *version, rank int) error {
+	if rank < 0 {
+		return fmt.Errorf("%s: nothing in it can be shown", v.path)
+	}
+	if size := v.Size(); size > 0 && rank >= size {
+		return fmt.Errorf("%s: there is no rank %d, it was written by ranks 0 to %d", v.path, rank, size-1)
+	}
+	return fmt.Errorf("%s: the file of rank %d cannot be shown", v.path, rank)
+}
+
+// choose finds the version to show.
+func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wanted string) (*version, error) {
+	list, err := c.versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if where.version != nil {
+		for i := range list {
+			if list[i].ID == *where.version {
+				return &list[i], nil
+			}
+		}
+		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.store.Path(*where.version))
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: %s holds none any more", errNoVersion, c.store.Dir())
+	}
+	if wanted == "latest" {
+		if at := newestComplete(list); at >= 0 {
+			return &list[at], nil
+		}
+		last := &list[len(list)-1]
+		p.say("no version is complete; this is the newest one, of which there are %s", last.state())
+		return last, nil
+	}
+	return numbered(list, wanted, c.store.Dir())
+}
+
+func numbered(list []version, wanted, dir string) (*version, error) {
+	n, _ := strconv.ParseUint(wanted, 10, 64) // checked before
+	var same []*version
+	var there []string
+	for i := range list {
+		v := &list[i]
+		there = append(there, strconv.FormatUint(v.ID.Version, 10))
+		if v.ID.Version == n {
+			same = append(same, v)
+		}
+	}
+	switch len(same) {
+	case 1:
+		return same[0], nil
+	case 0:
+		return nil, fmt.Errorf("%w: %s has no version %d, there are: %s", errNoVersion, dir, n, strings.Join(there, ", "))
+	}
+	paths := make([]string, len(same))
+	for i, v := range same {
+		paths[i] = v.path
+	}
+	return nil, fmt.Errorf("several attempts wrote a version %d; name one: %s", n, strings.Join(paths, ", "))
+}
+
+// openParts opens all parts of a version, or that of one rank.
+func (c *checkpointDir) openParts(ctx context.Context, v *version, rank int) (parts []openPart, bad []error) {
+	for _, part := range v.Parts {
+		if rank >= 0 && part.Rank != rank {
+			continue
+		}
+		f, err := c.store.Open(ctx, c.name, v.ID, part)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		path := filepath.Join(v.path, part.String())
+		size := int64(0)
+		if info, err := c.fs.Stat(path); err == nil {
+			size = info.Size()
+		}
+		parts = append(parts, openPart{path: path, reader: f.Reader, bytes: size, close: f.Close})
+	}
+	return parts, bad
+}
+
+func closeParts(parts []openPart) {
+	for _, part := range parts {
+		_ = part.close() // nothing was written
+	}
+}
+
+// showLoose shows a file that is not where a program would look for it.
+func (p *program) showLoose(path string, s showing) error {
+	f, err := p.fs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	r, err := container.Open(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	part := openPart{path: path, reader: r, bytes: info.Size()}
+	h := r.Header()
+	id, p0 := storage.Identity(h)
+	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
+	s.rank = h.Rank
+	p.say("%s is not in the directory of its version: no program will find it there", path)
+	return p.present(describeParts(v, []openPart{part}), []openPart{part}, s)
+}

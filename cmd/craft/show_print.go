@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (p *program) printShown(d *shownVersion, s showing) error {
+	p.printHeader(d)
+	t := table{columns: []column{
+		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
+		{title: "RATIO", right: true, drop: 3}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
+	}}
+	for _, k := range d.Keys {
+		ratio, digest := "-", "-"
+		if k.Ratio != nil {
+			ratio = strconv.FormatFloat(*k.Ratio, 'f', 2, 64)
+		}
+		if k.Digest != nil {
+			digest = *k.Digest
+		}
+		t.add(k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), digest)
+	}
+	if err := p.printBelow(t); err != nil {
+		return err
+	}
+	if s.ranks {
+		if err := p.printRanks(d); err != nil {
+			return err
+		}
+	}
+	if s.values {
+		return p.printValues(d)
+	}
+	return nil
+}
+
+// printBelow prints a table after something else.
+func (p *program) printBelow(t table) error {
+	if _, err := fmt.Fprintln(p.stdout); err != nil {
+		return err
+	}
+	return t.write(p.stdout, p.width)
+}
+
+func (p *program) printHeader(d *shownVersion) {
+	line := func(name, value string) {
+		fmt.Fprintf(p.stdout, "%-12s %s\n", name, printable(value))
+	}
+	created := d.Created.Format(time.RFC3339)
+	if p.width > 0 {
+		created += " (" + p.moment(d.Created) + ")"
+	}
+	ranks := strconv.Itoa(d.Ranks)
+	if !d.Complete {
+		ranks += " (" + d.state + ")"
+	}
+	if d.Rank != nil {
+		ranks = fmt.Sprintf("%d of %d", *d.Rank, d.Ranks)
+	}
+	line("checkpoint", d.Checkpoint)
+	line("path", d.Path)
+	line("version", strconv.FormatUint(d.Version, 10))
+	line("iteration", orDash(d.Iteration))
+	line("created", created)
+	line("lineage", d.Lineage)
+	line("attempt", d.Attempt)
+	if d.Rank != nil {
+		line("rank", ranks)
+	} else {
+		line("ranks", ranks)
+	}
+	line("size", p.size(d.Bytes))
+	for _, a := range d.Ancestors {
+		line("within", fmt.Sprintf("version %d of %s, %d calls later", a.Version, a.Name, a.Calls))
+	}
+	line("fingerprint", strings.Join(fingerprintLines(d.Fingerprint), "\n"+strings.Repeat(" ", 13)))
+}
+
+// fingerprintLines is one line for each field of an object, which most
+// fingerprints are.
+func fingerprintLines(data json.RawMessage) []string {
+	if len(data) == 0 {
+		return []string{"-"}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return []string{string(data)}
+	}
+	var lines []string
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return []string{string(data)}
+		}
+		lines = append(lines, fmt.Sprintf("%v: %s", key, value))
+	}
+	if len(lines) == 0 {
+		return []string{"{}"}
+	}
+	return lines
+}
+
+func (p *program) printRanks(d *shownVersion) error {
+	t := table{columns: []column{
+		{title: "KEY"}, {title: "RANK", right: true}, {title: "DESCRIPTION"}, {title: "RAW", right: true},
+		{title: "STORED", right: true}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
+	}}
+	for _, k := range d.Keys {
+		for _, r := range k.ByRank {
+			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, p.size(r.RawBytes), p.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
+		}
+	}
+	return p.printBelow(t)
+}
+
+func (p *program) printValues(d *shownVersion) error {
+	t := table{columns: []column{{title: "KEY"}, {title: "RANK", right: true}, {title: "VALUES"}}}
+	for _, k := range d.Keys {
+		values := strings.Join(k.Values, " ")
+		if k.More {
+			values += " ..."
+		}
+		t.add(k.Key, strconv.Itoa(*k.ValuesRank), values)
+	}
+	return p.printBelow(t)
+}

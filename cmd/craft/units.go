@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// shortID is how many hexadecimal digits of an identity tables show.
+const shortID = 8
+
+// size prints a number of bytes: exact in a pipe, rounded for people.
+func (p *program) size(n int64) string {
+	if p.width == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return roundedBytes(n)
+}
+
+func roundedBytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, unit := float64(n)/1024, 0
+	for x >= 1023.95 && unit < 5 {
+		x, unit = x/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
+}
+
+// moment prints a time: exact in a pipe, its age for people.
+func (p *program) moment(t time.Time) string {
+	if p.width == 0 {
+		return t.UTC().Format(time.RFC3339)
+	}
+	return age(p.now().Sub(t))
+}
+
+func age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "in the future"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", d/(24*time.Hour))
+}
+
+// iteration is nil for a version that was written without one.
+func iteration(h container.Header) *int64 {
+	if h.Iteration == container.NoIteration {
+		return nil
+	}
+	return &h.Iteration
+}
+
+func orDash(i *int64) string {
+	if i == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*i, 10)
+}
+
+func short(id string) string { return id[:min(len(id), shortID)] }
+
+func lineageHex(l container.LineageID) string { return hex.EncodeToString(l[:]) }
+func attemptHex(a container.AttemptID) string { return hex.EncodeToString(a[:]) }
+
+// digestHex writes digests as text, because JSON numbers lose digits.
+func digestHex(d uint64) string { return fmt.Sprintf("%016x", d) }
+
+// printable makes text that comes from files harmless for a terminal.
+func printable(s string) string {
+	if strings.IndexFunc(s, notPrintable) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if notPrintable(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func notPrintable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }

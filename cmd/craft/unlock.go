@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+func (p *program) unlockCommand() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "unlock DIR",
+		Short: "Remove the lock that a dead job has left",
+		Long: `Remove the lock that a dead job has left in a checkpoint's directory.
+
+Mostly nobody needs this: the next job takes over the lock of a dead process of
+its host at once, and that of another host after 30 s without a sign of life.
+A lock whose owner seems to be alive is only removed with --force: two jobs that
+write to one checkpoint would delete each other's versions.`,
+		Example: `  craft unlock cp/lanczos
+  craft unlock --force cp/lanczos`,
+		Args: directories(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.unlock(cmd.Context(), args[0], force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also if the owner seems to be alive")
+	return cmd
+}
+
+func (p *program) unlock(ctx context.Context, dir string, force bool) error {
+	l, err := p.readLock(dir)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		return p.notLocked(ctx, dir)
+	}
+	if why := l.inUse(p.now()); why != "" && !force {
+		return fmt.Errorf("%s is locked by %s: %w: %s; if you are sure that the job is dead: craft unlock --force %s",
+			dir, ownerText(l.owner), errHeld, why, dir)
+	}
+	owner, err := filestore.Unlock(p.fs, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		p.say("%s is not locked any more", dir)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.say("removed the lock of %s from %s", ownerText(owner), dir)
+	return nil
+}
+
+// notLocked is fine for a checkpoint, and a mistake for anything else.
+func (p *program) notLocked(ctx context.Context, dir string) error {
+	where, err := p.find(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if where.loose || where.version != nil {
+		return fmt.Errorf("%s is not the directory of a checkpoint; locks are there", dir)
+	}
+	if _, err := where.single("unlock"); err != nil {
+		return err
+	}
+	p.say("%s is not locked", dir)
+	return nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// The verdicts on a version.
+const (
+	verdictOK          = "ok"
+	verdictDamaged     = "damaged"     // bytes are wrong, or files do not belong together
+	verdictUnreadable  = "unreadable"  // bytes could not be read now
+	verdictUnsupported = "unsupported" // a newer program is needed
+	verdictIncomplete  = "incomplete"  // not all ranks' files are there
+)
+
+// verification is the JSON document of craft verify.
+type verification struct {
+	Path     string            `json:"path"`
+	OK       bool              `json:"ok"`
+	Versions []verifiedVersion `json:"versions"`
+}
+
+type verifiedVersion struct {
+	Checkpoint string    `json:"checkpoint"`
+	Version    uint64    `json:"version"`
+	Attempt    string    `json:"attempt"`
+	Path       string    `json:"path"`
+	Iteration  *int64    `json:"iteration"`
+	Ranks      int       `json:"ranks"`
+	Parts      int       `json:"parts"`
+	Bytes      int64     `json:"bytes"`
+	Read       bool      `json:"read"` // false: its files were not read
+	Verdict    string    `json:"verdict"`
+	Findings   []finding `json:"findings"`
+}
+
+// finding is one thing that is wrong.
+type finding struct {
+	Kind   string `json:"kind"` // one of the verdicts
+	File   string `json:"file"`
+	Key    string `json:"key,omitempty"`
+	Offset *int64 `json:"offset,omitempty"` // of the damaged piece in the file, in bytes
+	Reason string `json:"reason"`
+}
+
+// verifying is what the user wants to be verified.
+type verifying struct {
+	latest, all, json bool
+}
+
+func (p *program) verifyCommand() *cobra.Command {
+	var w verifying
+	cmd := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Read every byte and check it",
+		Long: `Read every byte of all complete versions and check it against the checksums;
+check that the files of a version belong together, that partitioned arrays are
+covered once, and that ranks agree on replicated values.
+
+DIR is a checkpoint, a version, a single file of one, or a base directory, all
+of whose checkpoints are verified. Versions that vanish meanwhile, because the
+job goes on, are left out.
+
+Verdicts: ok; damaged: bytes are wrong; unreadable: they could not be read now
+(permissions, input errors); unsupported: a newer craft is needed; incomplete:
+files of ranks are missing, which is no damage unless DIR names that version.`,
+		Example: `  craft verify cp/lanczos
+  craft verify cp/lanczos --latest
+  craft verify --json cp | jq .ok`,
+		Args: directories(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if w.latest && w.all {
+				return &usageError{errors.New("--latest and --all exclude each other")}
+			}
+			return p.verify(cmd.Context(), args[0], w)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&w.latest, "latest", false, "only the newest complete version of each checkpoint")
+	flags.BoolVar(&w.all, "all", false, "also what is there of incomplete versions")
+	flags.BoolVar(&w.json, "json", false, "one JSON document instead of tables")
+	return cmd
+}
+
+func (p *program) verify(ctx context.Context, dir string, w verifying) error {
+	where, err := p.find(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if where.loose {
+		return fmt.Errorf("%s is not in the directory of a version, so nothing says what it should be; craft show %s checks its index", dir, dir)
+	}
+	if len(where.checkpoints) == 0 {
+		return where.nothing()
+	}
+	targets, problems, err := p.targets(ctx, where, w)
+	if err != nil {
+		return err
+	}
+	result := verification{Path: dir, OK: len(problems) == 0, Versions: []verifiedVersion{}}
+	read, err := p.verifyTargets(ctx, targets, &result)
+	if err != nil {
+		return err
+	}
+	if read == 0 && len(problems) == 0 {
+		result.OK = false
+		problems = append(problems, fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir))
+	}
+	if w.json {
+		err = p.printJSON(result)
+	} else if len(result.Versions) > 0 {
+		err = p.printVerification(result)
+	}
+	for _, problem := range problems {
+		p.say("%v", problem)
+	}
+	if err == nil && !result.OK {
+		err = errReported
+	}
+	return err
+}
+
+// target is a version to be verified.
+type target struct {
+	c *checkpointDir
+	v version
+	// read says that its files are read; otherwise it is only listed.
+	read bool
+	// named: the user wants to know of this version, complete or not.
+	named bool
+	part  int // the only rank to read, -1: all
+}
+
+// targets lists what is to be verified, oldest versions first.
+func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
+	problems = where.problems
+	for _, c := range where.checkpoints {
+		versions, err := c.versions(ctx)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		newest := newestComplete(versions)
+		for i, v := range versions {
+			t := target{c: c, v: v, part: -1, read: v.Complete() || w.all || v.Size() < 0}
+			switch {
+			case where.version != nil:
+				if v.ID != *where.version {
+					continue
+				}
+				t.named, t.read = true, true
+				if where.part != nil {
+					t.part = where.part.Rank
+				}
+			case w.latest && i != newest:
+				continue
+			}
+			list = append(list, t)
+		}
+	}
+	if where.version != nil && len(list) == 0 && len(problems) == 0 {
+		err = fmt.Errorf("%w: %s is gone", errNoVersion, where.path)
+	}
+	return list, problems, err
+}
+
+// verifyTargets fills the result and returns how many versions were read.
+func (p *program) verifyTargets(ctx context.Context, targets []target, result *verification) (read int, err error) {
+	bar := p.startProgress(targets)
+	defer bar.end()
+	for _, t := range targets {
+		bar.enter(t)
+		verdict, vanished, err := t.verify(ctx)
+		if err != nil {
+			return read, err
+		}
+		if vanished {
+			read++ // by the job that is writing: there is something newer
+			continue
+		}
+		if t.read {
+			read++
+		}
+		if verdict.Verdict != verdictOK && (verdict.Verdict != verdictIncomplete || t.named) {
+			result.OK = false
+		}
+		result.Versions = append(result.Versions, verdict)
+	}
+	return read, nil
+}
+
+func (p *program) printVerification(r verification) error {
+	t := table{columns: []column{
+		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
+		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
+	}}
+	found := table{columns: []column{
+		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
+	}}
+	for _, v := range r.Versions {
+		parts := strconv.Itoa(v.Parts)
+		if v.Parts != v.Ranks {
+			parts = fmt.Sprintf("%d of %d", v.Parts, v.Ranks)
+		}
+		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, p.size(v.Bytes), v.Verdict)
+		for _, f := range v.Findings {
+			found.add(f.Kind, f.File, f.Key, orDash(f.Offset), f.Reason)
+		}
+	}
+	if err := t.write(p.stdout, p.width); err != nil || len(found.rows) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(p.stdout); err != nil {
+		return err
+	}
+	return found.write(p.stdout, 0) // never cut: this is what the user came for
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// latestLimit is the size in bytes of a note that is read.
+const latestLimit = 1 << 20
+
+// partsAtOnce is how many files are read at the same time. Each is read by as
+// many goroutines as there are processors; the rest hides the file system's
+// latency when files are small.
+func partsAtOnce() int { return min(4, 2*runtime.GOMAXPROCS(0)) }
+
+// checkedPart is what is known of a part after it was read.
+type checkedPart struct {
+	part storage.Part
+	path string
+	// reader is closed: only its index is used; nil if it could not be opened.
+	reader *container.Reader
+	err    error
+}
+
+// verify reads a version. The error is that of the context.
+func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool, err error) {
+	v := &t.v
+	out = verifiedVersion{
+		Checkpoint: t.c.name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
+		Ranks: max(v.Size(), 0), Parts: len(v.Parts), Bytes: v.bytes, Read: t.read, Findings: []finding{},
+	}
+	if v.header != nil {
+		out.Iteration = iteration(*v.header)
+	}
+	var parts []checkedPart
+	if t.read {
+		if parts, err = t.readParts(ctx); err != nil {
+			return out, false, err
+		}
+	}
+	for _, p := range parts {
+		if p.err != nil {
+			out.Findings = append(out.Findings, findingOf(p.path, p.err))
+		}
+	}
+	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
+		out.Findings = append(out.Findings, together(parts)...)
+	}
+	out.Findings = append(out.Findings, t.missing()...)
+	if len(out.Findings) > 0 && !t.c.exists(v.ID) {
+		return out, true, nil
+	}
+	out.Verdict = t.verdict(out.Findings)
+	return out, false, nil
+}
+
+// readParts reads all files of the version, or the wanted one.
+func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
+	var parts []checkedPart
+	for _, part := range t.v.Parts {
+		if t.part < 0 || part.Rank == t.part {
+			parts = append(parts, checkedPart{part: part, path: filepath.Join(t.v.path, part.String())})
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce())
+	for i := range parts {
+		g.Go(func() error {
+			parts[i].read(ctx, t.c, t.v.ID)
+			return ctx.Err()
+		})
+	}
+	return parts, g.Wait()
+}
+
+func (p *checkedPart) read(ctx context.Context, c *checkpointDir, id storage.ID) {
+	f, err := c.store.Open(ctx, c.name, id, p.part)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.reader = f.Reader
+	p.err = f.Reader.Verify(ctx)
+	if err := f.Close(); p.err == nil {
+		p.err = err
+	}
+}
+
+// findingOf says what is wrong with a file.
+func findingOf(path string, err error) finding {
+	f := finding{Kind: verdictUnreadable, File: path, Reason: err.Error()}
+	var part *storage.PartError
+	if errors.As(err, &part) {
+		f.Reason = part.Err.Error()
+	}
+	var damage *container.DamageError
+	switch {
+	case errors.As(err, &damage):
+		f.Kind, f.Key, f.Offset, f.Reason = verdictDamaged, damage.Section, &damage.Offset, damage.Reason
+	case errors.Is(err, storage.ErrDamaged):
+		f.Kind = verdictDamaged
+	case errors.Is(err, container.ErrUnsupported):
+		f.Kind = verdictUnsupported
+	}
+	return f
+}
+
+// missing finds files that are missing of a version that was complete once, and
+// files that no writer leaves together.
+func (t *target) missing() []finding {
+	v := &t.v
+	if v.Size() < 0 {
+		return []finding{{Kind: verdictDamaged, File: v.path, Reason: "it holds files of groups of different size"}}
+	}
+	if v.Complete() || !t.c.announced(v.ID) {
+		return nil
+	}
+	var out []finding
+	for r := range v.Size() {
+		part := storage.Part{Rank: r, Size: v.Size()}
+		if !slices.Contains(v.Parts, part) {
+			out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(v.path, part.String()),
+				Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
+		}
+	}
+	if v.Size() == 0 {
+		out = append(out, finding{Kind: verdictDamaged, File: v.path, Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
+	}
+	return out
+}
+
+// announced reports whether the note for people says that a version is
+// complete.
+func (c *checkpointDir) announced(id storage.ID) bool {
+	data, err := vfs.ReadFile(c.fs, filepath.Join(c.store.Dir(), filestore.LatestName), latestLimit)
+	var latest storage.Latest
+	return err == nil && json.Unmarshal(data, &latest) == nil &&
+		latest.Version == id.Version && latest.Attempt == attemptHex(id.Attempt)
+}
+
+// verdict is the worst that was found.
+func (t *target) verdict(findings []finding) string {
+	for _, kind := range []string{verdictDamaged, verdictUnsupported, verdictUnreadable} {
+		if slices.ContainsFunc(findings, func(f finding) bool { return f.Kind == kind }) {
+			return kind
+		}
+	}
+	if !t.v.Complete() && t.part < 0 {
+		return verdictIncomplete
+	}
+	return verdictOK
+}
+
+// together checks that the files of a complete version, in the order of ranks,
+// belong together.
+func together(parts []checkedPart) []finding {
+	var out []finding
+	first := parts[0].reader.Header()
+	for _, p := range parts[1:] {
+		if what := differ(first, p.reader.Header()); what != "" {
+			out = append(out, finding{Kind: verdictDamaged, File: p.path,
+				Reason: fmt.Sprintf("%s is not that of rank %d: the files are not of one version", what, first.Rank)})
+		}
+	}
+	for _, key := range sharedKeys(parts) {
+		if reason := key.problem(parts); reason != "" {
+			out = append(out, finding{Kind: verdictDamaged, File: filepath.Dir(parts[0].path), Key: key.key, Reason: reason})
+		}
+	}
+	return out
+}
+
+func differ(a, b container.Header) string {
+	switch {
+	case a.Lineage != b.Lineage:
+		return "its lineage"
+	case a.Iteration != b.Iteration:
+		return "its iteration"
+	case string(a.Fingerprint) != string(b.Fingerprint):
+		return "its fingerprint"
+	case !slices.Equal(a.Ancestors, b.Ancestors):
+		return "what it says of outer checkpoints"
+	}
+	return ""
+}
