@@ -43,6 +43,7 @@ func Allgather[T Datum](ctx context.Context, c Comm, in, out []T) error {
 // parts are not sent.
 func spread[T Datum](ctx context.Context, c Comm, tag Tag, in []T, part func(r int) []T) error {
 	n, me := c.Size(), int(c.Rank())
+	copy(part(me), in) // not later: in may be that part, and others read it
 	recvs, sends := make([]Request, n), make([]Request, n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
@@ -54,7 +55,6 @@ func spread[T Datum](ctx context.Context, c Comm, tag Tag, in []T, part func(r i
 		r := (me + i) % n
 		sends[r] = c.Isend(Rank(r), tag, bytesOf(in))
 	}
-	copy(part(me), in)
 	return waitBoth(ctx, recvs, sends)
 }
 

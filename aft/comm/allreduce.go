@@ -1,14 +1,17 @@
 package comm
 
-import "context"
+import (
+	"context"
+	"unsafe"
+)
 
 const (
 	// gatherLimit is the length in bytes of all ranks' data together up to which
 	// every rank collects all of it: fewest messages one after the other.
-	gatherLimit = 16 << 10
+	gatherLimit = 64 << 10
 	// allreduceSegment is the length in bytes that is reduced at a time, so that
 	// working memory stays small and in the cache.
-	allreduceSegment = 4 << 20
+	allreduceSegment = 1 << 20
 )
 
 // Allreduce combines the in of all ranks with op into out on all ranks, folding
@@ -63,12 +66,7 @@ func allreduceGathered[T Datum](ctx context.Context, c Comm, name string, in, ou
 	}
 	for r := range n {
 		i := (r - me + n) % n
-		block := all[i*m : (i+1)*m]
-		if r == 0 {
-			copy(out, block)
-		} else {
-			op(out, block)
-		}
+		join(out, all[i*m:(i+1)*m], r, op)
 	}
 	work.free()
 	return nil
@@ -85,44 +83,62 @@ func share(length, n, r int) (lo, hi int) {
 func allreduceBlocks[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]) error {
 	n, me := c.Size(), int(c.Rank())
 	lo, hi := share(len(in), n, me)
-	m := hi - lo
+	own, result, m := in[lo:hi], out[lo:hi], hi-lo
 	work, blocks := borrow[T](n * m)
+	block := func(r int) []T { return blocks[r*m : (r+1)*m] }
+	acc := result
+	if me > 0 && unsafe.SliceData(in) == unsafe.SliceData(out) {
+		acc = block(0) // own must last until its turn
+	}
 	recvs, sends := make([]Request, n), make([]Request, 2*n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
-		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(blocks[r*m:(r+1)*m]))
+		buf := block(r)
+		if r == 0 {
+			buf = acc
+		}
+		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(buf))
 	}
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		rlo, rhi := share(len(in), n, r)
 		sends[r] = c.Isend(Rank(r), tagAllreduce, bytesOf(in[rlo:rhi]))
 	}
-	copy(blocks[me*m:(me+1)*m], in[lo:hi])
-	acc := blocks[:m]
 	for r := range n {
-		if r != me {
-			if _, err := recvs[r].Wait(ctx); err != nil {
-				withdraw(recvs[r+1:]...)
-				withdraw(sends...)
-				work.free()
-				return err
-			}
+		if r == me {
+			join(acc, own, r, op)
+			continue
+		}
+		if _, err := recvs[r].Wait(ctx); err != nil {
+			withdraw(recvs[r+1:]...)
+			withdraw(sends...)
+			work.free()
+			return err
 		}
 		if r > 0 {
-			op(acc, blocks[r*m:(r+1)*m])
+			join(acc, block(r), r, op)
 		}
 	}
+	copy(result, acc)
+	work.free()
 	// in may be out: the part of each other rank is overwritten only by that
 	// rank's result, so after that rank has received it.
-	copy(out[lo:hi], acc)
-	work.free()
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		rlo, rhi := share(len(in), n, r)
 		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(out[rlo:rhi]))
-		sends[n+r] = c.Isend(Rank(r), tagAllreduce, bytesOf(out[lo:hi]))
+		sends[n+r] = c.Isend(Rank(r), tagAllreduce, bytesOf(result))
 	}
 	return waitBoth(ctx, recvs, sends)
+}
+
+// join adds the block of rank r to those of the ranks before it.
+func join[T Datum](acc, block []T, r int, op Op[T]) {
+	if r == 0 {
+		copy(acc, block)
+	} else {
+		op(acc, block)
+	}
 }
 
 // waitBoth waits for receives and then sends; after an error, none is in use.

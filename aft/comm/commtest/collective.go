@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -29,19 +28,23 @@ var collectiveTrials = []trial{
 // elements are numbers of float64: none, one, the length of a collective's own
 // control messages (4), and some on both sides of every change of algorithm.
 func elements(c comm.Comm) []int {
-	n := []int{0, 1, 3, 4, 5, 100, 1000, 33_333}
-	if c.Size() <= 5 {
-		n = append(n, 600_011) // 4.6 MiB
+	n := []int{0, 1, 3, 4, 5, 100, 1000}
+	switch {
+	case c.Size() <= 3:
+		return append(n, 33_333, 600_011) // 4.6 MiB
+	case c.Size() <= 5:
+		return append(n, 33_333)
 	}
-	return n
+	return append(n, 9_001)
 }
 
 // sample is reproducible data of one rank, with rounding in every sum.
 func sample(r comm.Rank, length int) []float64 {
-	random := rand.New(rand.NewPCG(uint64(r), uint64(length)))
 	v := make([]float64, length)
+	x := uint64(r)<<32 + uint64(length)
 	for i := range v {
-		v[i] = random.NormFloat64() * math.Exp2(float64(random.IntN(20)))
+		x = x*6364136223846793005 + 1442695040888963407
+		v[i] = float64(int64(x)>>11) * float64(1+x>>60)
 	}
 	return v
 }
@@ -50,7 +53,7 @@ func sample(r comm.Rank, length int) []float64 {
 func whole(r comm.Rank, length int) []float64 {
 	v := sample(r, length)
 	for i := range v {
-		v[i] = math.Trunc(v[i])
+		v[i] = float64(int64(v[i]) >> 24)
 	}
 	return v
 }
@@ -101,15 +104,17 @@ func barrier(ctx context.Context, c comm.Comm) error {
 }
 
 func bcast(ctx context.Context, c comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
+	check := func(length int, root comm.Rank) error {
 		data := sample(c.Rank(), length)
 		err := comm.Bcast(ctx, c, root, data)
 		return first(err, equalSlices("data", data, sample(root, length)))
-	})
+	}
+	// In segments, also in large groups.
+	return first(forLengths(c, check), check(77_777, 0))
 }
 
 func bcastBytes(ctx context.Context, c comm.Comm) error {
-	for _, length := range []int{0, 1, 32, 1015, 1016, 1017, 1 << 20} {
+	for _, length := range []int{0, 1, 32, 1015, 1016, 1017, 300 << 10} {
 		for _, root := range roots(c) {
 			var data []byte
 			if c.Rank() == root {

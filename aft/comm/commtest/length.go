@@ -38,7 +38,7 @@ var mismatches = []mismatch{
 // verdict.
 func disagree(ctx context.Context, c comm.Comm, everybody bool, call func(length int) error) error {
 	for _, m := range mismatches {
-		for _, odd := range roots(c) {
+		for _, odd := range []comm.Rank{0, comm.Rank(c.Size() - 1)} {
 			length := m.most
 			if c.Rank() == odd {
 				length = m.one
@@ -112,7 +112,7 @@ func allreduceLengths(ctx context.Context, c comm.Comm) error {
 
 func gatherLengths(ctx context.Context, c comm.Comm) error {
 	return disagree(ctx, c, false, func(length int) error {
-		return comm.Gather(ctx, c, 0, make([]float64, length), make([]float64, length*c.Size()))
+		return comm.Gather(ctx, c, 0, make([]float64, length), onRoot(c, length))
 	})
 }
 
@@ -124,8 +124,16 @@ func allgatherLengths(ctx context.Context, c comm.Comm) error {
 
 func scatterLengths(ctx context.Context, c comm.Comm) error {
 	return disagree(ctx, c, false, func(length int) error {
-		return comm.Scatter(ctx, c, 0, make([]float64, length*c.Size()), make([]float64, length))
+		return comm.Scatter(ctx, c, 0, onRoot(c, length), make([]float64, length))
 	})
+}
+
+// onRoot is room for all ranks' data on rank 0, and nil elsewhere.
+func onRoot(c comm.Comm, length int) []float64 {
+	if c.Rank() != 0 {
+		return nil
+	}
+	return make([]float64, length*c.Size())
 }
 
 // partLengths gives one part too few.

@@ -21,12 +21,18 @@ var messageTrials = []trial{
 	{"bad arguments", 1, badArguments},
 }
 
-// messageLengths are none, one, some, around 64 KiB (where engines change from copy to
-// rendezvous), and a few MiB.
-var messageLengths = []int{0, 1, 100, 64 << 10, 64<<10 + 1, 3<<20 + 17}
+// messageLengths are none, one, some, around 64 KiB (where engines change from
+// copy to rendezvous), and in small groups a few MiB.
+func messageLengths(c comm.Comm) []int {
+	n := []int{0, 1, 100, 64 << 10, 64<<10 + 1, 300<<10 + 1}
+	if c.Size() <= 3 {
+		n = append(n, 3<<20+17)
+	}
+	return n
+}
 
 func ring(ctx context.Context, c comm.Comm) error {
-	for i, length := range messageLengths {
+	for i, length := range messageLengths(c) {
 		tag := comm.Tag(i)
 		buf := make([]byte, length+5)
 		n, st, err := comm.Sendrecv(ctx, c,
@@ -171,7 +177,7 @@ func reservedTags(ctx context.Context, c comm.Comm) error {
 }
 
 func toItself(ctx context.Context, c comm.Comm) error {
-	for _, length := range messageLengths {
+	for _, length := range messageLengths(c) {
 		data := pattern(c.Rank(), 1, length)
 		for _, receiveFirst := range []bool{true, false} {
 			buf := make([]byte, length)

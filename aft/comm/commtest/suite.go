@@ -1,7 +1,9 @@
 package commtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -52,7 +54,10 @@ func Run(t *testing.T, launch Launch) {
 // tries something sees a rank that has left.
 func together(body func(context.Context, comm.Comm) error) func(context.Context, comm.Comm) error {
 	return func(ctx context.Context, c comm.Comm) error {
-		return first(body(ctx, c), comm.Barrier(ctx, c))
+		if err := body(ctx, c); err != nil {
+			return err
+		}
+		return comm.Barrier(ctx, c)
 	}
 }
 
@@ -66,7 +71,7 @@ func equal[T comparable](what string, got, want T) error {
 
 // equalSlices is an error that says where the slices differ, or nil.
 func equalSlices[T comparable](what string, got, want []T) error {
-	if slices.Equal(got, want) {
+	if same(got, want) {
 		return nil
 	}
 	if len(got) != len(want) {
@@ -77,6 +82,13 @@ func equalSlices[T comparable](what string, got, want []T) error {
 		i++
 	}
 	return fmt.Errorf("%s: element %d of %d: got %v, want %v", what, i, len(got), got[i], want[i])
+}
+
+func same[T comparable](got, want []T) bool {
+	if a, ok := any(got).([]byte); ok {
+		return bytes.Equal(a, any(want).([]byte))
+	}
+	return slices.Equal(got, want)
 }
 
 // first is the first error, or nil.
@@ -91,13 +103,13 @@ func first(errs ...error) error {
 
 // pattern is data that tells sender, tag and place apart.
 func pattern(source comm.Rank, tag comm.Tag, length int) []byte {
-	b := make([]byte, length)
-	x := uint32(source)*2654435761 + uint32(tag)*40503 + 12345
-	for i := range b {
-		x = x*1664525 + 1013904223
-		b[i] = byte(x >> 24)
+	b := make([]byte, length+8)
+	x := uint64(source)<<32 + uint64(tag)
+	for i := 0; i < length; i += 8 {
+		x = x*6364136223846793005 + 1442695040888963407
+		binary.LittleEndian.PutUint64(b[i:], x^x>>32)
 	}
-	return b
+	return b[:length]
 }
 
 // right and left are the neighbours in a ring.

@@ -1,0 +1,45 @@
+package comm_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/commtest"
+)
+
+func TestSelf(t *testing.T) {
+	commtest.Run(t, func(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
+		if n != 1 {
+			t.Skip("one process")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, body(ctx, comm.Self()))
+	})
+}
+
+func TestSelfBuffersWithinItsBudget(t *testing.T) {
+	c := comm.Self()
+	data := make([]byte, 64<<10)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	buffered := 0
+	for {
+		if _, err := c.Isend(0, 1, data).Wait(ended); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+			break
+		}
+		buffered++
+		require.Less(t, buffered, 1000, "sends are buffered without a bound")
+	}
+	for range buffered {
+		_, _, err := comm.Recv(t.Context(), c, 0, 1, data)
+		require.NoError(t, err)
+	}
+	_, err := c.Isend(0, 1, data).Wait(ended)
+	require.NoError(t, err, "a send after the buffered ones have been received")
+}
