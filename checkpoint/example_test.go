@@ -63,7 +63,7 @@ func Example() {
 	// starts with iteration 0
 	// starts with iteration 31
 	// starts with iteration 81
-	// ends with 0.1414
+	// ends with 0.0737
 }
 
 // A vector that is spread over four ranks comes back on three.
