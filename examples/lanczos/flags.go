@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/examples/lanczos/graphene"
+)
+
+// config is what the command line says.
+type config struct {
+	lattice graphene.Lattice
+	seed    uint64
+	file    string // Matrix Market file in place of the lattice
+
+	iterations int
+	tolerance  float64
+	eigs       int
+	ranks      int
+
+	cpFrequency int // 0: no checkpoints
+	cpPath      string
+	fresh       bool
+	dieAt       int // -1: never
+
+	json bool
+}
+
+const usage = `Usage: lanczos [flags]
+
+Finds the lowest eigenvalues of a large sparse symmetric matrix by the Lanczos
+method, and checkpoints itself: kill it at any time, run the same command again,
+and it goes on where it was, to the same digits. Without flags it computes those
+of clean graphene for about ten seconds.
+
+Checkpoints are kept when it has finished: the same command then goes on from the
+last one, to the same result, and with a larger -iters to a better one; -fresh
+starts over. A checkpoint also restarts on another number of -ranks. A directory
+with the checkpoints of another matrix or seed is an error, not overwritten.
+
+Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, and exits with
+128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
+usage. The result goes to standard output, all else to standard error.
+
+Flags:
+`
+
+const maxRanks = 4096
+
+func parseFlags(args []string, help io.Writer) (config, error) {
+	var c config
+	f := flag.NewFlagSet("lanczos", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Int64Var(&c.lattice.NX, "nx", 320, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
+	f.Int64Var(&c.lattice.NY, "ny", 320, "unit cells of graphene in y")
+	f.Float64Var(&c.lattice.Disorder, "disorder", 0, "potential of each site, uniform in [-`d`/2, d/2)")
+	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vector")
+	f.StringVar(&c.file, "mtx", "", "read the matrix from a Matrix Market `file` (.mtx or .mtx.gz) in place of graphene:\nreal, integer or pattern; general (but symmetric) or symmetric")
+	f.IntVar(&c.iterations, "iters", 3000, "stop after this many iterations")
+	f.Float64Var(&c.tolerance, "tol", 0, "stop earlier when the residuals of the -eigs lowest eigenvalues are below\n`tol` times the largest one; 0: do not")
+	f.IntVar(&c.eigs, "eigs", 5, "number `k` of eigenvalues: the k lowest distinct ones")
+	f.IntVar(&c.ranks, "ranks", 1, "`number` of ranks that share the matrix, as goroutines of this process")
+	f.IntVar(&c.cpFrequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
+	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
+	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there is a checkpoint")
+	f.IntVar(&c.dieAt, "die-at", -1, "to try it out: kill the process with SIGKILL after `iteration` i (counted from 0), once per job")
+	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
+	f.Usage = func() {}
+	err := f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(help)
+		fmt.Fprint(help, usage)
+		f.PrintDefaults()
+		return c, err
+	}
+	if err != nil {
+		return c, err
+	}
+	if f.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q: all settings are flags", f.Arg(0))
+	}
+	c.lattice.Seed = c.seed
+	set := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if c.file != "" && (set["nx"] || set["ny"] || set["disorder"]) {
+		return c, errors.New("-mtx reads the matrix from a file: -nx, -ny and -disorder cannot go with it")
+	}
+	if c.cpPath == "" {
+		c.cpPath = c.defaultPath()
+	}
+	return c, c.validate()
+}
+
+func (c config) validate() error {
+	if c.file == "" {
+		if err := c.lattice.Validate(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.iterations < 1:
+		return fmt.Errorf("-iters %d: it must be at least 1", c.iterations)
+	case c.tolerance < 0 || math.IsNaN(c.tolerance) || c.tolerance >= 1:
+		return fmt.Errorf("-tol %v: it must be at least 0 and less than 1", c.tolerance)
+	case c.eigs < 1:
+		return fmt.Errorf("-eigs %d: it must be at least 1", c.eigs)
+	case c.ranks < 1 || c.ranks > maxRanks:
+		return fmt.Errorf("-ranks %d: it must be 1 to %d", c.ranks, maxRanks)
+	case c.cpFrequency < 0:
+		return fmt.Errorf("-cp-freq %d: it must be at least 0", c.cpFrequency)
+	case c.dieAt < -1:
+		return fmt.Errorf("-die-at %d: iterations count from 0", c.dieAt)
+	}
+	return nil
+}
+
+// defaultPath is a directory of its own for every matrix, so that trying one
+// after the other needs no care.
+func (c config) defaultPath() string {
+	if path := os.Getenv("CRAFT_CP_PATH"); path != "" {
+		return path
+	}
+	name := fmt.Sprintf("graphene-%dx%d-disorder%g-seed%d", c.lattice.NX, c.lattice.NY, c.lattice.Disorder, c.seed)
+	if c.file != "" {
+		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.file), ".gz"), ".mtx")
+		name = fmt.Sprintf("%s-seed%d", base, c.seed)
+	}
+	return filepath.Join("lanczos-checkpoints", name)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// interrupt remembers the first signal that asks the program to end. While it
+// is not armed, and after that first signal, signals have their usual effect:
+// there is nothing to save yet, or the user does not want to wait for it.
+type interrupt struct {
+	signals  chan os.Signal
+	first    atomic.Int64
+	watching sync.WaitGroup
+	armOnce  sync.Once
+}
+
+func newInterrupt() *interrupt {
+	i := &interrupt{signals: make(chan os.Signal, 1)}
+	i.watching.Go(func() {
+		if s, ok := <-i.signals; ok {
+			i.first.Store(int64(s.(syscall.Signal)))
+			signal.Stop(i.signals)
+		}
+	})
+	return i
+}
+
+// arm and disarm are called by all ranks; the first call of each counts.
+func (i *interrupt) arm() {
+	i.armOnce.Do(func() { signal.Notify(i.signals, syscall.SIGINT, syscall.SIGTERM) })
+}
+
+func (i *interrupt) disarm() { signal.Stop(i.signals) }
+
+// close ends the goroutine that listens.
+func (i *interrupt) close() {
+	signal.Stop(i.signals)
+	close(i.signals)
+	i.watching.Wait()
+}
+
+func (i *interrupt) requested() bool { return i.first.Load() != 0 }
+
+// stopped is how the program ends after iteration iter, which was saved unless
+// enabled is false or err is not nil.
+func (i *interrupt) stopped(iter int, enabled bool, err error) error {
+	return &interruptedError{signal: syscall.Signal(i.first.Load()), iter: iter, enabled: enabled, err: err}
+}
+
+type interruptedError struct {
+	signal  syscall.Signal
+	iter    int
+	enabled bool
+	err     error
+}
+
+func (e *interruptedError) Error() string {
+	what := fmt.Sprintf("lanczos: ended by signal %d (%v) after iteration %d", int(e.signal), e.signal, e.iter)
+	switch {
+	case !e.enabled:
+		return what + "; checkpoints are off, nothing is saved"
+	case e.err != nil:
+		return fmt.Sprintf("%s; the checkpoint failed: %v\nThe same command goes on from an earlier checkpoint, if there is one.", what, e.err)
+	}
+	return what + ", which is saved; the same command goes on from there."
+}
