@@ -23,6 +23,7 @@ type Checkpoint struct {
 	fingerprint []byte
 
 	entries   []entry
+	sections  []container.Section // of entries, for the version being written
 	index     map[string]int
 	addErr    error
 	committed bool
@@ -157,7 +158,7 @@ func (cp *Checkpoint) Close() error {
 	if cp.attempt.lock != nil {
 		err = cp.attempt.lock.Unlock()
 	}
-	cp.entries = nil
+	cp.entries, cp.sections = nil, nil
 	if err != nil {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}

@@ -99,26 +99,28 @@ func (cp *Checkpoint) writePart(ctx context.Context, h container.Header) (part, 
 
 // capture describes the present state of all values.
 func (cp *Checkpoint) capture() ([]container.Section, error) {
-	sections := make([]container.Section, len(cp.entries))
-	for i, e := range cp.entries {
-		s, err := cp.section(e)
-		if err != nil {
+	if cp.sections == nil {
+		cp.sections = make([]container.Section, len(cp.entries))
+	}
+	for i := range cp.entries {
+		e := &cp.entries[i]
+		if err := cp.describe(e, &cp.sections[i]); err != nil {
 			return nil, &KeyError{Key: e.key, Err: err}
 		}
-		sections[i] = s
 	}
-	return sections, nil
+	return cp.sections, nil
 }
 
-func (cp *Checkpoint) section(e entry) (container.Section, error) {
+// describe fills the section of one value, which is reused from version to
+// version.
+func (cp *Checkpoint) describe(e *entry, s *container.Section) error {
 	if u, ok := e.value.(cptypes.Updater); ok {
 		if err := u.Update(); err != nil {
-			return container.Section{}, err
+			return err
 		}
 	}
-	s := container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
-	spans, ok := spansOf(e.value)
-	if ok {
+	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
+	if spans, ok := spansOf(e.value); ok {
 		s.Spans = spans
 	} else {
 		s.Source = e.value
@@ -127,7 +129,7 @@ func (cp *Checkpoint) section(e entry) (container.Section, error) {
 		rank, ranks := int(cp.comm.Rank()), cp.comm.Size()
 		s.Stores = func(chunk int) bool { return chunk%ranks == rank }
 	}
-	return s, nil
+	return nil
 }
 
 func spansOf(v cptypes.Value) ([][]byte, bool) {

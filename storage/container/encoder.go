@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"sync/atomic"
 )
 
@@ -99,33 +100,32 @@ func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []
 
 // validate fills the index with what is known before the sections are read.
 func (e *Encoder) validate(sections []Section) error {
-	e.x.entries = e.x.entries[:0]
+	e.x.entries = slices.Grow(e.x.entries[:0], len(sections))[:len(sections)]
 	e.keys.reset(len(sections))
 	for i := range sections {
-		s := &sections[i]
-		if p := e.problem(s, i); p != "" {
+		s, en := &sections[i], &e.x.entries[i]
+		en.key, en.desc, en.geom = s.Key, s.Desc, geometry{totalLen(s.Spans), e.opts.ChunkSize}
+		if p := e.problem(s, en, i); p != "" {
 			return &SectionError{Key: s.Key, Index: i, Reason: p}
 		}
-		e.x.entries = append(e.x.entries, entry{key: s.Key, desc: s.Desc, geom: geometry{totalLen(s.Spans), e.opts.ChunkSize}})
 	}
 	return nil
 }
 
-func (e *Encoder) problem(s *Section, i int) string {
+func (e *Encoder) problem(s *Section, en *entry, i int) string {
 	if !e.keys.add(i, s.Key) {
 		return "key is used twice"
 	}
-	if s.Source != nil {
-		if s.Spans != nil {
-			return "has both Spans and Source (allowed: one of them)"
-		}
-		if p := keyProblem(s.Key); p != "" {
-			return p
-		}
-		return s.Desc.problem()
+	if s.Source == nil {
+		return en.problem()
 	}
-	en := entry{key: s.Key, desc: s.Desc, geom: geometry{totalLen(s.Spans), e.opts.ChunkSize}}
-	return en.problem()
+	if s.Spans != nil {
+		return "has both Spans and Source (allowed: one of them)"
+	}
+	if p := keyProblem(s.Key); p != "" {
+		return p
+	}
+	return s.Desc.problem()
 }
 
 // keySet finds keys used twice. Versions mostly have the keys of the one

@@ -35,7 +35,6 @@ const (
 // LatestName is the name of the note about the newest version.
 const LatestName = "LATEST.json"
 
-
 // Config says where a Store is and how it works.
 type Config struct {
 	// Path is the base directory of all checkpoints, Name that of this one
