@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,10 +22,10 @@ import (
 // cause, the earlier version stays, and a later write works.
 func TestEveryOperationOfAWriteMayFail(t *testing.T) {
 	for _, cause := range []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.EACCES, syscall.EROFS} {
-		for _, ranks := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%v, %d ranks", cause, ranks), func(t *testing.T) {
+		for _, c := range []struct{ ranks, victim int }{{1, 0}, {2, 0}, {2, 1}} {
+			t.Run(fmt.Sprintf("%v on rank %d of %d", cause, c.victim, c.ranks), func(t *testing.T) {
 				failures := 0
-				for n := 1; failNth(t, n, ranks, cause, &failures); n++ {
+				for n := 1; failNth(t, n, c.ranks, c.victim, cause, &failures); n++ {
 				}
 				t.Logf("%d writes failed", failures)
 				require.Greater(t, failures, 5)
@@ -32,9 +34,9 @@ func TestEveryOperationOfAWriteMayFail(t *testing.T) {
 	}
 }
 
-// failNth lets the n-th operation of the fourth write on the last rank fail
-// and returns false if there are not that many.
-func failNth(t *testing.T, n, ranks int, cause error, failures *int) (more bool) {
+// failNth lets the n-th operation of the fourth write on one rank fail and
+// returns false if there are not that many.
+func failNth(t *testing.T, n, ranks, victim int, cause error, failures *int) (more bool) {
 	disk := vfs.NewMem()
 	var armed atomic.Bool
 	var count atomic.Int64
@@ -50,7 +52,7 @@ func failNth(t *testing.T, n, ranks int, cause error, failures *int) (more bool)
 	var failed atomic.Bool
 	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 		fsys := vfs.FS(disk)
-		if int(c.Rank()) == ranks-1 {
+		if int(c.Rank()) == victim {
 			fsys = faulty
 		}
 		p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys))
@@ -67,7 +69,7 @@ func failNth(t *testing.T, n, ranks int, cause error, failures *int) (more bool)
 		armed.Store(false)
 		if err != nil {
 			failed.Store(true)
-			if int(c.Rank()) == ranks-1 && !errors.Is(err, cause) {
+			if int(c.Rank()) == victim && !errors.Is(err, cause) {
 				return fmt.Errorf("operation %d: the error hides its cause: %w", n, err)
 			}
 			// Nobody has the failed version; the one before is whole.
@@ -76,7 +78,7 @@ func failNth(t *testing.T, n, ranks int, cause error, failures *int) (more bool)
 			}
 			if c.Rank() == 0 {
 				if got := newest(t, disk); got != 3 {
-					return fmt.Errorf("operation %d: newest complete version is %d after a failed write", n, got)
+					return fmt.Errorf("operation %d: newest version is %d after a failed write", n, got)
 				}
 			}
 			if err := comm.Barrier(ctx, c); err != nil {
@@ -98,12 +100,10 @@ func newest(t *testing.T, disk vfs.FS) uint64 {
 	p := newProgram(t, nil, true, WithPath("/cp"), withFS(disk))
 	entries, err := p.cp.store.List(context.Background())
 	require.NoError(t, err)
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Complete() {
-			return entries[i].ID.Version
-		}
+	if len(entries) == 0 {
+		return 0
 	}
-	return 0
+	return entries[len(entries)-1].ID.Version // complete or not
 }
 
 // A disk that stays full for a while: every write fails, and when there is
@@ -186,4 +186,34 @@ func TestVanishedDirectory(t *testing.T) {
 	require.NoError(t, p.run(t.Context(), 7, 1))
 	require.NoError(t, p.cp.Close())
 	require.Equal(t, 7, restartAndFinish(t, disk, 1, 8, "after the directory had vanished"))
+}
+
+// fragile is a value whose code panics when it is told to.
+type fragile struct{ armed bool }
+
+func (f *fragile) WriteTo(w io.Writer) (int64, error) {
+	if f.armed {
+		panic("of the value")
+	}
+	n, err := w.Write([]byte("fine"))
+	return int64(n), err
+}
+
+func (f *fragile) ReadFrom(r io.Reader) (int64, error) { return io.Copy(io.Discard, r) }
+
+// A value that panics leaves nothing half-written and nothing open.
+func TestPanicOfAValue(t *testing.T) {
+	dir := t.TempDir()
+	value := &fragile{}
+	cp := open(t, dir, map[string]any{"value": value})
+	require.NoError(t, cp.Write(t.Context()))
+	value.armed = true
+	require.PanicsWithValue(t, "of the value", func() { _ = cp.Write(t.Context()) })
+	value.armed = false
+	left, err := filepath.Glob(filepath.Join(dir, "test", "v-*", ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
+	require.NoError(t, open(t, dir, map[string]any{"value": value}).RestartIfNeeded(t.Context(), nil))
 }

@@ -11,7 +11,8 @@ import (
 
 // survey is what is stored of a checkpoint when an attempt begins.
 type survey struct {
-	Entries []storage.Entry
+	// Entries are all versions, for rank 0 alone.
+	Entries []storage.Entry `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first.
 	Candidates []candidate
 	// Older counts complete versions of earlier lineages.

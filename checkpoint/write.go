@@ -19,6 +19,7 @@ const smallReplicated = 64 << 10
 // otherwise. When it returns nil after writing, the version is complete and
 // durable on all ranks. When it returns an error no rank has the version, the
 // earlier ones are as they were, and the program may go on and call it again.
+// Only after an error of the communicator may the version be complete or not.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
 	if !cp.opt.Enable {
 		return nil
@@ -157,11 +158,19 @@ func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mi
 	if err == nil {
 		return nil
 	}
-	if cp.root() && mine == nil || errors.Is(err, ErrDisagree) && cp.root() {
+	if cp.root() && (mine != nil || reported(err)) {
 		id, _ := storage.Identity(h)
 		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 	}
 	return err
+}
+
+// reported tells that the ranks found out together that the version is not
+// good, in contrast to a communicator that failed: then it may be complete, and
+// a restart may use it.
+func reported(err error) bool {
+	var remote *RankError
+	return errors.As(err, &remote) || errors.Is(err, ErrDisagree)
 }

@@ -46,15 +46,21 @@ func (s *Store) Write(ctx context.Context, h container.Header, sections []contai
 	return Written{Stats: stats, Digests: s.digests}, nil
 }
 
-func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header, sections []container.Section) (container.Stats, error) {
+func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header, sections []container.Section) (stats container.Stats, err error) {
 	w, err := s.Create(ctx, id, part)
 	if err != nil {
-		return container.Stats{}, err
+		return stats, err
 	}
-	stats, err := s.encoder.Encode(ctx, w, h, sections)
-	if err != nil {
-		return stats, errors.Join(err, w.Abort())
+	encoded := false
+	defer func() {
+		if !encoded { // also when a value's own code panics
+			err = errors.Join(err, w.Abort())
+		}
+	}()
+	if stats, err = s.encoder.Encode(ctx, w, h, sections); err != nil {
+		return stats, err
 	}
+	encoded = true
 	return stats, w.Commit()
 }
 
