@@ -100,7 +100,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 func (c config) validate() error {
 	if c.file == "" {
 		if err := c.lattice.Validate(); err != nil {
-			return err
+			return fmt.Errorf("-nx, -ny, -disorder: %w", err)
 		}
 	}
 	switch {

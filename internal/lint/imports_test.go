@@ -168,7 +168,7 @@ func TestTopLevel(t *testing.T) {
 	for _, w := range want {
 		require.Contains(t, names, w)
 	}
-	tracked := slices.Concat(want, also, []string{"cp"}) // cp: what the example writes when run here
+	tracked := slices.Concat(want, also, []string{"lanczos-checkpoints"}) // what the example writes when run here
 	for _, n := range names {
 		require.Contains(t, tracked, n, "the top level is fixed")
 	}
