@@ -57,8 +57,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("lanczos", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.Int64Var(&c.lattice.NX, "nx", 320, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
-	f.Int64Var(&c.lattice.NY, "ny", 320, "unit cells of graphene in y")
+	f.Int64Var(&c.lattice.NX, "nx", 500, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
+	f.Int64Var(&c.lattice.NY, "ny", 500, "unit cells of graphene in y")
 	f.Float64Var(&c.lattice.Disorder, "disorder", 0, "potential of each site, uniform in [-`d`/2, d/2)")
 	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vector")
 	f.StringVar(&c.file, "mtx", "", "read the matrix from a Matrix Market `file` (.mtx or .mtx.gz) in place of graphene:\nreal, integer or pattern; general (but symmetric) or symmetric")

@@ -246,7 +246,7 @@ func TestUsage(t *testing.T) {
 	}
 	s := newProgram(t).start("-help").end(0)
 	for _, flag := range strings.Fields("nx ny disorder seed mtx iters tol eigs ranks cp-freq cp-path fresh json die-at") {
-		require.Contains(t, s.stderr.String(), "  -"+flag+" ")
+		require.Regexp(t, `(?m)^  -`+flag+`( |$)`, s.stderr.String())
 	}
 }
 
