@@ -7,7 +7,7 @@ import (
 )
 
 // Compression says which chunks are compressed with LZ4. Chunks of less than
-// 16 KiB never are.
+// 16 KiB never are, or with a smaller chunk size those that are not full.
 type Compression uint8
 
 const (

@@ -47,6 +47,7 @@ const bufferBudget = 36 << 20
 type Encoder struct {
 	opts Options
 	busy atomic.Bool
+	done bool // the last Encode was successful
 
 	out     output
 	x       index
@@ -85,6 +86,7 @@ func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []
 		return Stats{}, invalidf("Encode is called while another Encode of the same Encoder runs")
 	}
 	defer e.busy.Store(false)
+	e.done = false
 	if err := ctx.Err(); err != nil {
 		return Stats{}, err
 	}
@@ -94,8 +96,9 @@ func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []
 	if err := e.validate(sections); err != nil {
 		return Stats{}, err
 	}
-	run := newEncoding(e, ctx, w, sections)
-	return run.encode(&h)
+	stats, err := newEncoding(e, ctx, w, sections).encode(&h)
+	e.done = err == nil
+	return stats, err
 }
 
 // validate fills the index with what is known before the sections are read.

@@ -86,7 +86,7 @@ func (r *encoding) encode(h *Header) (stats Stats, err error) {
 		}
 	}()
 	r.meta = appendHeader(r.meta[:0], h)
-	headerCRC := checksum(r.meta)
+	headerCRC := headerChecksum(r.meta)
 	if err := r.out.putCopy(r.meta); err != nil {
 		return Stats{}, fmt.Errorf("container: writing the header: %w", err)
 	}

@@ -2,12 +2,14 @@ package container
 
 import (
 	"fmt"
-	"math"
 	"unicode/utf8"
 )
 
 const (
 	maxKey = 1024
+	// maxChunks bounds the chunks of a section so that the length of its record
+	// fits 32 bits.
+	maxChunks = 1 << 27
 
 	footerPrefixSize = 8  // flags, number of sections
 	sectionFixedSize = 44 // a section record up to its key
@@ -208,8 +210,8 @@ func (e *entry) problem() string {
 	if !validChunkSize(e.geom.chunkSize) {
 		return fmt.Sprintf("chunk size %d (allowed: powers of two from %d to %d)", e.geom.chunkSize, minChunkSize, maxChunkSize)
 	}
-	if e.geom.size < 0 || e.geom.chunks() > math.MaxInt32 {
-		return fmt.Sprintf("size of %d bytes in chunks of %d (allowed: up to %d chunks)", e.geom.size, e.geom.chunkSize, math.MaxInt32)
+	if e.geom.size < 0 || e.geom.chunks() > maxChunks {
+		return fmt.Sprintf("size of %d bytes in chunks of %d (allowed: up to %d chunks)", e.geom.size, e.geom.chunkSize, maxChunks)
 	}
 	if p := e.desc.problem(); p != "" {
 		return p

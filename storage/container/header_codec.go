@@ -99,6 +99,11 @@ func appendHeader(b []byte, h *Header) []byte {
 	return le.AppendUint32(b, checksum(b[body:]))
 }
 
+// headerChecksum is the checksum at the end of an encoded header, which tells
+// headers apart. The checksum of bytes that end with their own checksum would
+// be the same for all headers of a length.
+func headerChecksum(encoded []byte) uint32 { return le.Uint32(encoded[len(encoded)-4:]) }
+
 // parsePreamble checks the first preambleSize bytes of a file and returns the
 // length of the whole header.
 func parsePreamble(p []byte) (int64, error) {

@@ -45,7 +45,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 		return nil, err
 	}
 	f.header = h
-	f.headerCRC = checksum(encoded)
+	f.headerCRC = headerChecksum(encoded)
 	f.headerEnd = int64(len(encoded))
 	if size < f.headerEnd+trailerSize {
 		return nil, &DamageError{Offset: size, Reason: "truncated: no trailer"}

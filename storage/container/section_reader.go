@@ -91,11 +91,12 @@ func (s *SectionReader) readRange(ctx context.Context, p []byte, off int64) (n i
 }
 
 // wholeChunks says how many bytes, in how many chunks, n bytes from offset
-// within of chunk c on cover completely.
+// within of chunk c on cover completely. n may reach beyond the end.
 func (s *SectionReader) wholeChunks(c, within, n int) (size, count int) {
 	if within != 0 {
 		return 0, 0
 	}
+	n = int(min(int64(n), s.geom.size-int64(c)*int64(s.geom.chunkSize)))
 	count = n / s.geom.chunkSize
 	size = count * s.geom.chunkSize
 	if c+count < len(s.chunks) && n-size >= s.geom.rawLen(c+count) {

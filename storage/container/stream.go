@@ -9,6 +9,7 @@ import (
 func (r *encoding) stream(i int) error {
 	s, en := &r.sections[i], &r.x.entries[i]
 	w := sourceWriter{r: r, section: i, small: r.small[:0]}
+	defer func() { w.closed = true }() // also when the Source panics
 	_, err := s.Source.WriteTo(&w)
 	if w.err == nil && err != nil {
 		w.err = fmt.Errorf("container: section %q: %w", s.Key, err)
@@ -18,7 +19,6 @@ func (r *encoding) stream(i int) error {
 	}
 	w.release()
 	r.small = w.small
-	w.closed = true
 	if w.err != nil {
 		return w.err
 	}

@@ -13,7 +13,7 @@ type trailer struct {
 	footerLen    int64
 	fileSize     int64
 	footerCRC    uint32
-	headerCRC    uint32 // of the whole header: binds it to this footer
+	headerCRC    uint32 // the one at the end of the header: binds it to this footer
 }
 
 func (t *trailer) append(b []byte) []byte {

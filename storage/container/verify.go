@@ -19,6 +19,9 @@ func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 // footer and trailer again, the chunks against their checksums, compressed ones
 // unpacked too, and the padding. The errors are those of Open, and that of ctx.
 func (r *Reader) Verify(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	again, err := Open(r.r, r.size)
 	if err != nil {
 		return err
