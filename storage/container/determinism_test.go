@@ -15,7 +15,7 @@ import (
 // whatever the encoder did before.
 func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
 	rng := seeded(t)
-	for _, chunkSize := range []int{minChunkSize, 64 << 10, defaultChunkSize} {
+	for _, chunkSize := range []int{minChunkSize, 64 << 10, 1 << 20} {
 		sections, _ := randomSections(rng, chunkSize)
 		for i := range sections {
 			if i%5 == 0 {

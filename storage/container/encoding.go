@@ -152,7 +152,7 @@ func (r *encoding) chunk(section, c int, m memory, own *buffer) error {
 	if err != nil {
 		return err
 	}
-	j.section, j.store, j.raw = section, store, m
+	j.section, j.single, j.store, j.raw = section, true, store, m
 	j.align = store && !r.stored && m.n >= alignedChunk
 	r.stored = r.stored || store
 	if j.gather = own; own != nil {

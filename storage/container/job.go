@@ -4,7 +4,8 @@ package container
 // worker, which makes records and stored bytes, and the writer. It is either
 // one chunk or a batch of small ones that needs no worker.
 type job struct {
-	section int // index of the (first) section
+	section int  // index of the (first) section
+	single  bool // one chunk, no batch
 	store   bool
 	align   bool
 	raw     memory
@@ -37,7 +38,8 @@ func (j *job) reset() {
 	*j = job{batch: j.batch[:0], records: j.records[:0], done: j.done}
 }
 
-func (j *job) isBatch() bool { return j.raw.n == 0 }
+// isBatch may be called while a worker runs the job.
+func (j *job) isBatch() bool { return !j.single }
 
 // setRaw makes the job one of contiguous bytes.
 func (j *job) setRaw(p []byte) {
