@@ -91,29 +91,58 @@ func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
 // published, or exactly the one that was being written.
 func TestCrashAfterEveryOperation(t *testing.T) {
 	rng := seed(t)
-	const iters = 5
+	var total outcomes
 	for _, ranks := range []int{1, 3} {
-		t.Run(fmt.Sprint(ranks, " ranks"), func(t *testing.T) {
-			states := crashEverywhere(t, ranks, iters, rng)
-			require.Greater(t, len(states), 100)
-			older, newer := 0, 0
-			for i, s := range states {
-				where := fmt.Sprintf("state %d: %s, %v of the unsynced data kept, iteration %d had returned", i, s.after, s.keep, s.returned)
-				got := restartAndFinish(t, s.disk, ranks, iters+2, where)
-				switch got - 1 {
-				case s.returned:
-					older++
-				case s.returned + 1:
-					newer++
-				default:
-					t.Fatalf("%s: restarted at iteration %d", where, got)
-				}
-			}
-			t.Logf("%d crashes: %d read the last published version, %d the one being written", len(states), older, newer)
-			require.NotZero(t, older)
-			require.NotZero(t, newer)
-		})
+		total.add(crashRound(t, ranks, 5, rng))
 	}
+	total.report(t, 2)
+}
+
+// TestRandomCrashes does the same with random sizes until CRAFT_TEST_SECONDS
+// are over; at least two rounds.
+func TestRandomCrashes(t *testing.T) {
+	rng := seed(t)
+	seconds, _ := strconv.Atoi(os.Getenv("CRAFT_TEST_SECONDS"))
+	until := time.Now().Add(time.Duration(seconds) * time.Second)
+	var total outcomes
+	rounds := 0
+	for ; rounds < 2 || time.Now().Before(until); rounds++ {
+		total.add(crashRound(t, 1+rng.IntN(4), 2+rng.IntN(5), rng))
+	}
+	total.report(t, rounds)
+}
+
+// outcomes counts what restarts after crashes have read.
+type outcomes struct{ older, newer int }
+
+func (o *outcomes) add(other outcomes) {
+	o.older += other.older
+	o.newer += other.newer
+}
+
+func (o *outcomes) report(t *testing.T, rounds int) {
+	t.Logf("%d crashes in %d rounds: %d read the last published version, %d the one being written", o.older+o.newer, rounds, o.older, o.newer)
+	require.NotZero(t, o.older)
+	require.NotZero(t, o.newer)
+}
+
+func crashRound(t *testing.T, ranks, iters int, rng *rand.Rand) outcomes {
+	states := crashEverywhere(t, ranks, iters, rng)
+	require.Greater(t, len(states), 50)
+	var o outcomes
+	for i, s := range states {
+		where := fmt.Sprintf("%d ranks, state %d: %s, %v of the unsynced data kept, iteration %d had returned", ranks, i, s.after, s.keep, s.returned)
+		got := restartAndFinish(t, s.disk, ranks, iters+2, where)
+		switch got - 1 {
+		case s.returned:
+			o.older++
+		case s.returned + 1:
+			o.newer++
+		default:
+			t.Fatalf("%s: restarted at iteration %d", where, got)
+		}
+	}
+	return o
 }
 
 // restartAndFinish restarts the program from a disk, checks what it reads, runs
