@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
 )
 
 // The benchmarks compare with the plainest program that does the same: each
@@ -308,4 +311,45 @@ func singleFile(name, sync string, data []byte) error {
 
 func bytesOf(v []float64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
+}
+
+// BenchmarkFourRanks writes versions of 4 ranks with 64 MiB each, the setting
+// in which the original library and FTI were measured.
+func BenchmarkFourRanks(b *testing.B) {
+	places(b, func(b *testing.B, dir, sync string) {
+		var times []float64
+		err := embedded.Run(b.Context(), 4, func(ctx context.Context, c comm.Comm) error {
+			values := randomValues(64<<20, 1)
+			cp, err := New("four", c, WithPath(dir), WithSync(sync), WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				return err
+			}
+			defer cp.Close()
+			_ = cp.Add("v", &values[0])
+			if err := cp.Commit(); err != nil {
+				return err
+			}
+			for i := range b.N + 1 { // the first one makes the buffers
+				if err := comm.Barrier(ctx, c); err != nil {
+					return err
+				}
+				start := time.Now()
+				if err := cp.Write(ctx); err != nil { // ends when all ranks have written
+					return err
+				}
+				if i > 0 && c.Rank() == 0 {
+					times = append(times, time.Since(start).Seconds()*1e3)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		slices.Sort(times)
+		b.ReportMetric(times[len(times)/2], "craft-ms")
+		b.ReportMetric(times[len(times)/4], "craft-ms-q1")
+		b.ReportMetric(times[3*len(times)/4], "craft-ms-q3")
+		b.ReportMetric(0, "ns/op")
+	})
 }

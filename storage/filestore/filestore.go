@@ -277,6 +277,7 @@ func ParsePart(name string) (part storage.Part, ok bool) {
 	return part, part.String() == name
 }
 
+// isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, LockName+"-"))
 }
