@@ -358,3 +358,37 @@ func TestTwoJobsOnOnePath(t *testing.T) {
 	require.NoError(t, second.RestartIfNeeded(t.Context(), nil)) // now it is free
 	require.NoError(t, second.Write(t.Context()))
 }
+
+// The same number of ranks with other boxes: the values are redistributed.
+func TestOtherBoxesOnTheSameRanks(t *testing.T) {
+	dir := t.TempDir()
+	const n = 1000
+	for round, border := range []int{300, 500, 0, n, 999} {
+		require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			lo, hi := 0, border
+			if c.Rank() == 1 {
+				lo, hi = border, n
+			}
+			v := make([]int, hi-lo)
+			cp, err := New("boxes", c, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				return err
+			}
+			defer cp.Close()
+			_ = cp.Add("v", cptypes.Partitioned(&v, lo, hi, n))
+			if err := cp.Commit(); err != nil {
+				return err
+			}
+			if err := cp.RestartIfNeeded(ctx, nil); err != nil {
+				return err
+			}
+			for i := range v {
+				if round > 0 && v[i] != lo+i+round-1 {
+					return fmt.Errorf("round %d: element %d is %d", round, lo+i, v[i])
+				}
+				v[i] = lo + i + round
+			}
+			return cp.Write(ctx)
+		}))
+	}
+}

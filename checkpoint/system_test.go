@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -281,3 +283,43 @@ type panics struct{}
 
 func (panics) Errorf(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) }
 func (panics) FailNow()                          { panic("requirement failed") }
+
+// Nothing is left open or running after Close, whatever failed before.
+func TestNothingIsLeft(t *testing.T) {
+	files := func() int {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(open)
+	}
+	round := func() {
+		dir, newest, _ := stored(t)
+		_, err := restartFrom(t, dir)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(partFile(newest, 1), 500)) // set aside
+		_, err = restartFrom(t, dir)
+		require.NoError(t, err)
+		p := newProgram(t, nil, true, WithPath(dir)) // another number of ranks: an error
+		require.ErrorIs(t, p.cp.RestartIfNeeded(t.Context(), nil), ErrRanks)
+		require.NoError(t, p.cp.Close())
+		require.NoError(t, os.Chmod(dir, 0o700))
+		q := newProgram(t, nil, true, WithPath(filepath.Join(newest, "rank-00000-of-00002.craft")))
+		require.Error(t, q.cp.Write(t.Context()))
+		require.NoError(t, q.cp.Close())
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := newProgram(t, nil, true, WithPath(t.TempDir()))
+		require.Error(t, r.cp.Write(cancelled))
+		require.NoError(t, r.cp.Close())
+	}
+	round()
+	wantFiles, wantRoutines := files(), runtime.NumGoroutine()
+	for range 5 {
+		round()
+	}
+	require.LessOrEqual(t, files(), wantFiles)
+	// One that has done its work may take a moment to be gone.
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > wantRoutines && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), wantRoutines)
+}
