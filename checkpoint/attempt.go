@@ -47,6 +47,10 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			return nil, err
 		}
 	}
+	if restored == nil && len(found.Candidates) > 0 && cp.root() {
+		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
+			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
+	}
 	return restored, cp.agreeOnAttempt(ctx, found, restored)
 }
 
@@ -76,7 +80,7 @@ func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
 	var err error
 	if cp.root() && len(found.Candidates) > 0 && found.Candidates[0].Known {
 		c := found.Candidates[0]
-		err = cp.checkFingerprint(c.Fingerprint, cp.store.Path(c.ID))
+		err = cp.checkFingerprint(c.Fingerprint)
 	}
 	_, err = cp.agree(ctx, err)
 	return err
@@ -140,7 +144,9 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
 //
 // Errors: ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree,
 // storage.ErrLocked, errors of the file system, and of the communicator. After
-// an error the added values may hold parts of what is stored.
+// an error the added values may hold parts of what is stored, and nothing can be
+// written until the call has been made again and succeeded: the newest versions
+// must not be driven out by those of a program that has not read them.
 func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	if !cp.opt.Enable {
 		return nil
@@ -154,11 +160,16 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	timer := cp.stats.time(&cp.stats.RestartTime)
 	defer timer()
 	h, err := cp.begin(ctx, cp.opt.ReadOnRestart)
+	cp.restartErr = err
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
 	}
 	if h == nil {
 		return nil
+	}
+	if iter != nil && h.Iteration == container.NoIteration && cp.root() {
+		cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
+			"version", h.Version, "iteration", *iter)
 	}
 	cp.stats.Restored, cp.stats.RestoredVersion = true, h.Version
 	if iter != nil && h.Iteration != container.NoIteration {

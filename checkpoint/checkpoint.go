@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -30,8 +31,10 @@ type Checkpoint struct {
 	closed    bool
 
 	attempt attempt // of this run; zero before it has begun
-	history history // what rank 0 knows of the stored versions
-	stats   Stats
+	// restartErr is why RestartIfNeeded failed when it was last called.
+	restartErr error
+	history    history // what rank 0 knows of the stored versions
+	stats      Stats
 }
 
 // entry is one registered value.
@@ -181,3 +184,6 @@ func (cp *Checkpoint) ready(call string) error {
 }
 
 func (cp *Checkpoint) root() bool { return cp.comm.Rank() == 0 }
+
+// dir is where the checkpoint's versions are.
+func (cp *Checkpoint) dir() string { return filepath.Dir(cp.store.Path(storage.ID{})) }

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
@@ -114,7 +113,7 @@ func newOptions(opts []Option) (options, error) {
 		opt(&o)
 	}
 	if err := o.Validate(); err != nil {
-		return o, fmt.Errorf("option of checkpoint.New: %w", err)
+		return o, err
 	}
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)

@@ -28,12 +28,12 @@ func canonical(problem any) ([]byte, error) {
 }
 
 // checkFingerprint compares what is stored with what the program says.
-func (cp *Checkpoint) checkFingerprint(stored []byte, where string) error {
+func (cp *Checkpoint) checkFingerprint(stored []byte) error {
 	if bytes.Equal(stored, cp.fingerprint) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s: %s; use another CRAFT_CP_PATH, run with the stored parameters, or delete the directory",
-		ErrFingerprint, where, difference(stored, cp.fingerprint))
+	return fmt.Errorf("%w: %s: %s; use another directory, run with the stored parameters, or delete this directory",
+		ErrFingerprint, cp.dir(), difference(stored, cp.fingerprint))
 }
 
 // difference names the fields that differ, old and new.

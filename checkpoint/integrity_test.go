@@ -102,7 +102,11 @@ func TestDamageFallsBack(t *testing.T) {
 			require.NoError(t, os.CopyFS(filepath.Join(filepath.Dir(older), name), os.DirFS(older)))
 		},
 		"newest version renamed": func(t *testing.T, _, newest, _ string) {
-			require.NoError(t, os.Rename(newest, newest[:len(newest)-1]+"0"))
+			last := "0"
+			if strings.HasSuffix(newest, last) {
+				last = "1"
+			}
+			require.NoError(t, os.Rename(newest, newest[:len(newest)-1]+last))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -254,7 +254,7 @@ func TestLocalValueNeedsTheSameRanks(t *testing.T) {
 	})
 	require.ErrorIs(t, err, ErrRanks)
 	require.ErrorContains(t, err, `"mine"`)
-	require.ErrorContains(t, err, "written by 2 ranks, now there are 3")
+	require.ErrorContains(t, err, "by 2 ranks, now there are 3")
 }
 
 func TestRanksMustAgree(t *testing.T) {
@@ -391,4 +391,20 @@ func TestOtherBoxesOnTheSameRanks(t *testing.T) {
 			return cp.Write(ctx)
 		}))
 	}
+}
+
+// A program that goes on after a failed restart must not drive out the versions
+// that it has not read.
+func TestNothingIsWrittenAfterAFailedRestart(t *testing.T) {
+	dir := t.TempDir()
+	x, y := 1, 2.5
+	store(t, dir, map[string]any{"x": &x})
+	cp := open(t, dir, map[string]any{"x": &y})
+	require.ErrorIs(t, cp.RestartIfNeeded(t.Context(), nil), ErrKey)
+	for range 3 {
+		err := cp.Write(t.Context())
+		require.ErrorIs(t, err, ErrState)
+		require.ErrorIs(t, err, ErrKey)
+	}
+	require.NoError(t, open(t, dir, map[string]any{"x": &x}).RestartIfNeeded(t.Context(), nil))
 }

@@ -104,17 +104,17 @@ func versionDigest(h container.Header) int64 {
 // changed, and then makes room for it.
 func (r *restoration) match(context.Context) error {
 	cp := r.cp
-	if err := cp.checkFingerprint(r.home.Header().Fingerprint, cp.store.Path(r.from.ID)); err != nil {
+	if err := cp.checkFingerprint(r.home.Header().Fingerprint); err != nil {
 		return err
 	}
 	for _, info := range r.home.Sections() {
 		if _, ok := cp.index[info.Key]; !ok {
-			return &KeyError{Key: info.Key, Err: fmt.Errorf("it is stored but was not added to the checkpoint: add it, or start with another CRAFT_CP_PATH")}
+			return &KeyError{Key: info.Key, Err: fmt.Errorf("it is stored but was not added to the checkpoint: add it, or start in another directory")}
 		}
 	}
 	for _, e := range cp.entries {
 		if _, ok := r.stored[e.key]; !ok && !e.optional {
-			return &KeyError{Key: e.key, Err: fmt.Errorf("it was added to the checkpoint but is not stored: declare it checkpoint.Optional(), or start with another CRAFT_CP_PATH")}
+			return &KeyError{Key: e.key, Err: fmt.Errorf("it was added to the checkpoint but is not stored: declare it checkpoint.Optional(), or start in another directory")}
 		}
 	}
 	for _, e := range cp.entries {
@@ -129,7 +129,7 @@ func (r *restoration) match(context.Context) error {
 
 func (r *restoration) makeRoom(e entry, info container.Info) error {
 	if info.Desc.Dist == container.Local && r.from.Ranks != r.cp.comm.Size() {
-		return fmt.Errorf("%w: it is local to its rank and was written by %d ranks, now there are %d: start with %d, or declare it replicated or partitioned",
+		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
 			ErrRanks, r.from.Ranks, r.cp.comm.Size(), r.from.Ranks)
 	}
 	if resizer, ok := e.value.(cptypes.Resizer); ok {

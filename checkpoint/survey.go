@@ -131,7 +131,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
-		ErrNoUsableVersion, len(causes), cp.store.Path(found.Candidates[0].ID), found.Older, errors.Join(causes...))
+		ErrNoUsableVersion, len(causes), cp.dir(), found.Older, errors.Join(causes...))
 }
 
 func iterationAttr(i int64) any {

@@ -36,7 +36,10 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 	return cp.write(ctx, int64(iter))
 }
 
-// Write writes a version now, without an iteration. See UpdateAndWrite.
+// Write writes a version now, without an iteration: a restart leaves the
+// iteration of the program as it is. It is for programs that add their own
+// position. A loop that counts iterations and wants to save now (on a signal,
+// say) calls UpdateAndWrite(ctx, iter, 1). See there.
 func (cp *Checkpoint) Write(ctx context.Context) error {
 	if !cp.opt.Enable {
 		return nil
@@ -50,6 +53,9 @@ func (cp *Checkpoint) Write(ctx context.Context) error {
 func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
 	timer := cp.stats.time(&cp.stats.CheckpointTime)
 	defer timer()
+	if cp.restartErr != nil {
+		return fmt.Errorf("checkpoint %q: %w: nothing is written after a failed RestartIfNeeded, call it again: %w", cp.name, ErrState, cp.restartErr)
+	}
 	if !cp.attempt.begun {
 		if _, err := cp.begin(ctx, false); err != nil {
 			return fmt.Errorf("first write of checkpoint %q: %w", cp.name, err)

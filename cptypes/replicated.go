@@ -8,7 +8,9 @@ import (
 
 // Replicated declares that v, which is anything that Of takes, has the same
 // value on every rank. It is stored once, and may be read on any number of
-// ranks. Ranks that disagree when it is written are an error of the write.
+// ranks. Ranks that disagree when it is written are an error of the write: they
+// are compared byte by byte, so a WriteTo of an own type must always give the
+// same bytes for the same value (not so: gob of a map).
 //
 // The abilities of v's Value stay: only its distribution changes. A
 // partitioned value cannot be replicated; that is an error of Of.

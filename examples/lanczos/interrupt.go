@@ -46,26 +46,31 @@ func (i *interrupt) close() {
 
 func (i *interrupt) requested() bool { return i.first.Load() != 0 }
 
-// stopped is how the program ends after iteration iter, which was saved unless
-// enabled is false or err is not nil.
-func (i *interrupt) stopped(iter int, enabled bool, err error) error {
-	return &interruptedError{signal: syscall.Signal(i.first.Load()), iter: iter, enabled: enabled, err: err}
+// stopped is how the program ends after iteration iter; err is why it was not
+// saved, if it was tried.
+func (i *interrupt) stopped(iter int, saved, fresh bool, err error) error {
+	return &interruptedError{signal: syscall.Signal(i.first.Load()), iter: iter, saved: saved, fresh: fresh, err: err}
 }
 
 type interruptedError struct {
-	signal  syscall.Signal
-	iter    int
-	enabled bool
-	err     error
+	signal syscall.Signal
+	iter   int
+	saved  bool
+	fresh  bool // the command has -fresh
+	err    error
 }
 
 func (e *interruptedError) Error() string {
 	what := fmt.Sprintf("lanczos: ended by signal %d (%v) after iteration %d", int(e.signal), e.signal, e.iter)
-	switch {
-	case !e.enabled:
-		return what + "; checkpoints are off, nothing is saved"
-	case e.err != nil:
-		return fmt.Sprintf("%s; the checkpoint failed: %v\nThe same command goes on from an earlier checkpoint, if there is one.", what, e.err)
+	again := "the same command"
+	if e.fresh {
+		again += " without -fresh"
 	}
-	return what + ", which is saved; the same command goes on from there."
+	switch {
+	case e.err != nil:
+		return fmt.Sprintf("%s; the checkpoint failed: %v\nAn earlier one, if there is any, is as it was: %s goes on from it.", what, e.err, again)
+	case !e.saved:
+		return what + "; checkpoints are off, nothing is saved"
+	}
+	return fmt.Sprintf("%s, which is saved; %s goes on from there.", what, again)
 }

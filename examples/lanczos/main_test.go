@@ -129,7 +129,7 @@ func TestKilledAndRestarted(t *testing.T) {
 		p.t = t
 		s := p.start(small("-seed", "5")...).end(1)
 		require.Contains(t, s.stderr.String(), "seed")
-		require.Contains(t, s.stderr.String(), "-fresh")
+		require.Contains(t, s.stderr.String(), "-cp-path")
 		require.Empty(t, s.stdout.String())
 	})
 	t.Run("fresh, and killed once more", func(t *testing.T) {

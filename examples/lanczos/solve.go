@@ -118,12 +118,13 @@ func (j *job) save(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoin
 		frequency = 1
 	}
 	var err error
+	before := cp.Stats().VersionsWritten
 	if frequency > 0 {
 		err = cp.UpdateAndWrite(ctx, iter, frequency)
 	}
 	switch {
 	case stop:
-		return j.interrupt.stopped(iter, frequency > 0, err)
+		return j.interrupt.stopped(iter, cp.Stats().VersionsWritten > before, j.fresh, err)
 	case err == nil:
 		return nil
 	case ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked):
@@ -140,7 +141,7 @@ func (j *job) save(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoin
 func (j *job) explain(err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrFingerprint):
-		return fmt.Errorf("%w\nGive another directory with -cp-path, or start over in this one with -fresh", err)
+		return fmt.Errorf("%w\nGive another directory with -cp-path", err)
 	case errors.Is(err, checkpoint.ErrNoUsableVersion):
 		return fmt.Errorf("%w\nStart over with -fresh, or in another directory with -cp-path", err)
 	}

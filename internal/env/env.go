@@ -33,7 +33,7 @@ type Variable struct {
 var Variables = []Variable{
 	{Name: "CRAFT_ENABLE", Values: "0, 1", Default: "1", Meaning: "0: every checkpoint call does nothing"},
 	{Name: "CRAFT_CP_PATH", Values: "a directory", Default: "the working directory", Meaning: "base directory of all checkpoints"},
-	{Name: "CRAFT_READ_CP_ON_RESTART", Values: "0, 1", Default: "1", Meaning: "0: start again without reading a checkpoint; what is written then is a new lineage"},
+	{Name: "CRAFT_READ_CP_ON_RESTART", Values: "0, 1", Default: "1", Meaning: "0: start again without reading a checkpoint; what is written then is a new lineage, and replaces what is stored"},
 	{Name: "CRAFT_KEEP", Values: "1, 2, ...", Default: "2", Meaning: "number of newest complete versions that are kept"},
 	{Name: "CRAFT_SYNC", Values: "full, none", Default: "full", Meaning: "what a write waits for: full = a crash of the machine cannot take the version back, none = a crash of the program cannot"},
 	{Name: "CRAFT_COMPRESS", Values: "auto, off, always", Default: "auto", Meaning: "LZ4 compression: auto = where a quick test says that it pays"},
@@ -57,7 +57,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("environment variable %s=%q is not valid: allowed are %s", e.Name, e.Value, e.Allowed)
+	return fmt.Sprintf("%s=%q (environment variable, or the option in its place) is not valid: allowed are %s", e.Name, e.Value, e.Allowed)
 }
 
 // Invalid returns the error for a value of the variable name.
