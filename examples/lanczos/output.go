@@ -39,7 +39,10 @@ func (r result) headline(w io.Writer, c config) {
 		fmt.Fprintf(w, "graphene of %d x %d unit cells with disorder %g, ", c.lattice.NX, c.lattice.NY, c.lattice.Disorder)
 	}
 	fmt.Fprintf(w, "%d rows\n%d iterations on %s in %.2f s", r.Rows, r.Iterations, count(r.Ranks, "rank"), r.Seconds)
-	if r.RestartedFrom >= 0 {
+	switch {
+	case r.RestartedFrom >= r.Iterations:
+		fmt.Fprint(w, ", all of them from the checkpoint")
+	case r.RestartedFrom >= 0:
 		fmt.Fprintf(w, ", of which this run did those from %d", r.RestartedFrom)
 	}
 	fmt.Fprintf(w, "\n\n")
