@@ -190,7 +190,9 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 }
 
 // Prepare implements storage.Preparer: it makes the directory and deletes what
-// crashed runs have left, which the lock makes safe.
+// crashed runs have left, which the lock makes safe. A version that the note
+// calls complete stays, whatever is missing of it: no crash has done that, and
+// somebody may still find the rest.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -210,8 +212,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if err != nil {
 		return err
 	}
+	announced := s.announced()
 	for _, e := range entries {
-		if keep(e) {
+		if keep(e) || e.ID.String() == announced {
 			continue
 		}
 		if err := s.Remove(ctx, e.ID); err != nil {
@@ -237,6 +240,17 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 		return err
 	}
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
+}
+
+// announced returns the directory of the version that the note names, if it can
+// be read.
+func (s *Store) announced() string {
+	var latest storage.Latest
+	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, LatestName), 1<<20)
+	if err != nil || json.Unmarshal(data, &latest) != nil {
+		return ""
+	}
+	return latest.Directory
 }
 
 var (

@@ -89,6 +89,24 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 	require.Equal(t, []string{filepath.Join(s.Dir(), ".of-the-user.tmp"), filepath.Join(s.Dir(), "notes.txt"), s.Path(whole)}, names)
 }
 
+// A version that was complete and has lost a part since is not a left-over.
+func TestPrepareKeepsWhatWasAnnounced(t *testing.T) {
+	s := newStore(t, t.TempDir(), SyncFull, nil)
+	ctx := context.Background()
+	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
+	id := storage.ID{Version: 3, Attempt: container.AttemptID{1}}
+	for r := range 2 {
+		p, err := s.Create(ctx, id, storage.Part{Rank: r, Size: 2})
+		require.NoError(t, err)
+		require.NoError(t, p.Commit())
+	}
+	require.NoError(t, s.Announce(ctx, storage.Latest{Directory: id.String()}))
+	lost := storage.Part{Rank: 1, Size: 2}
+	require.NoError(t, os.Remove(filepath.Join(s.Path(id), lost.String())))
+	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
+	require.DirExists(t, s.Path(id))
+}
+
 func TestPrivate(t *testing.T) {
 	s := newStore(t, filepath.Join(t.TempDir(), "new"), SyncFull, nil)
 	require.NoError(t, s.Prepare(context.Background(), storage.Entry.Complete))
