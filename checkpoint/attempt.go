@@ -130,7 +130,7 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
 		if e.Complete() {
 			cp.history.entries = append(cp.history.entries, e)
 		} else {
-			cp.log.Info("removed what an interrupted write had left", "version", e.ID.Version)
+			cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 		}
 	}
 	return nil

@@ -212,7 +212,10 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if err != nil {
 		return err
 	}
-	announced := s.announced()
+	announced, err := s.announced()
+	if err != nil {
+		return nil // nothing is deleted on a guess; the next start will do it
+	}
 	for _, e := range entries {
 		if keep(e) || e.ID.String() == announced {
 			continue
@@ -242,15 +245,21 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
 }
 
-// announced returns the directory of the version that the note names, if it can
-// be read.
-func (s *Store) announced() string {
-	var latest storage.Latest
+// announced returns the directory of the version that the note names; "" if
+// there is no note, or not a whole one.
+func (s *Store) announced() (string, error) {
 	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, LatestName), 1<<20)
-	if err != nil || json.Unmarshal(data, &latest) != nil {
-		return ""
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	return latest.Directory
+	if err != nil {
+		return "", err
+	}
+	var latest storage.Latest
+	if json.Unmarshal(data, &latest) != nil {
+		return "", nil
+	}
+	return latest.Directory, nil
 }
 
 var (

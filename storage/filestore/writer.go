@@ -23,23 +23,40 @@ func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (sto
 		}
 	}
 	dir := s.Path(id)
-	if err := s.fs.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, s.missing(err)
-	}
 	w := &writer{
 		store:  s,
 		dir:    dir,
 		hidden: filepath.Join(dir, "."+part.String()+".tmp"),
 		final:  filepath.Join(dir, part.String()),
 	}
-	f, err := s.fs.Create(w.hidden, filePerm)
+	f, err := s.createIn(dir, w.hidden)
+	for tries := 1; tries < createTries && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrVanished); tries++ {
+		// Another rank, whose write has failed, removed the directory while it
+		// was empty. Its error must not be hidden by one of ours.
+		f, err = s.createIn(dir, w.hidden)
+	}
 	if err != nil {
-		_ = s.fs.Remove(dir) // succeeds only while nothing is in it
 		return nil, err
 	}
 	w.file = f
 	w.ranger, _ = f.(vfs.RangeSyncer)
 	return w, nil
+}
+
+// createTries bounds how often the directory of a version is made again: each
+// time another rank must have failed.
+const createTries = 100
+
+func (s *Store) createIn(dir, name string) (vfs.File, error) {
+	if err := s.fs.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, s.missing(err)
+	}
+	f, err := s.fs.Create(name, filePerm)
+	if err != nil {
+		_ = s.fs.Remove(dir) // succeeds only while nothing is in it
+		return nil, err
+	}
+	return f, nil
 }
 
 // missing turns the absence of the checkpoint's directory into ErrVanished.
