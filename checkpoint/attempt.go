@@ -21,6 +21,8 @@ type attempt struct {
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
+	// samePlace: the ranks have found out that they write to one place.
+	samePlace bool
 }
 
 // begin starts the attempt: rank 0 takes the lock and looks at what is stored,

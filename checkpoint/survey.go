@@ -19,6 +19,9 @@ type survey struct {
 	Older int
 	// Highest is the highest number of any version, complete or not.
 	Highest uint64
+	// Lost is a version that was complete, as its note says, and lacks parts
+	// now: its directory.
+	Lost string
 }
 
 // candidate is a version that may be restored.
@@ -62,7 +65,26 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		complete = append(complete, c)
 	}
 	s.Candidates, s.Older = newestLineage(complete)
+	s.Lost = cp.lost(ctx, entries)
 	return s, nil
+}
+
+// lost finds a version that has lost parts since it was announced.
+func (cp *Checkpoint) lost(ctx context.Context, entries []storage.Entry) string {
+	a, ok := cp.store.Driver.(storage.Announcer)
+	if !ok {
+		return ""
+	}
+	name, err := a.Announced(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if e.ID.String() == name && !e.Complete() {
+			return cp.store.Path(e.ID)
+		}
+	}
+	return ""
 }
 
 // identify reads the header of the first part that has a good one. Wrong bytes
@@ -108,6 +130,9 @@ func newestLineage(complete []candidate) (same []candidate, older int) {
 // header; nil if there are no candidates at all.
 func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
+	if found.Lost != "" && cp.root() {
+		cp.log.Warn("the newest version lacks files and is not used", "path", found.Lost)
+	}
 	for i, c := range found.Candidates {
 		h, v, err := cp.tryRestore(ctx, c)
 		switch v {
@@ -126,6 +151,10 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 			cp.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
 				"older_versions_left", len(found.Candidates)-1-i)
 		}
+	}
+	if len(causes) == 0 && found.Lost != "" {
+		return nil, fmt.Errorf("%w: %s was complete and lacks files now, and there is no other version; put them back, or start from zero with CRAFT_READ_CP_ON_RESTART=0",
+			ErrNoUsableVersion, found.Lost)
 	}
 	if len(causes) == 0 {
 		return nil, nil

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -23,23 +25,55 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	if boxes != cp.attempt.boxes {
 		changed = 1
 	}
-	replicas := replicaDigest(p)
-	// One reduction: the maximum of x and of -x shows whether all x are equal.
-	mine := []int64{int64(h.Version), -int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed}
+	replicas, problem := replicaDigest(p), versionDigest(h)
+	// One reduction: the maximum of x and of ^x shows whether all x are equal.
+	mine := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, cp.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
 	}
 	switch {
-	case all[0] != -all[1] || all[2] != ^all[3]:
+	case all[0] != ^all[1] || all[2] != ^all[3]:
 		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
+	case all[7] != ^all[8]:
+		return fmt.Errorf("%w: they have different fingerprints, that of this rank is %s", ErrDisagree, orNone(cp.fingerprint))
 	case all[4] != ^all[5]:
 		return cp.findUnequal(ctx, p)
 	case all[6] != 0:
-		return cp.checkCover(ctx, p.sections, boxes)
+		_, err := cp.agree(ctx, cp.checkCover(ctx, p.sections, boxes))
+		return err
 	}
 	return nil
+}
+
+// checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it
+// writes its own: that no rank has another directory, or a disk of its own under
+// the same path.
+func (cp *Checkpoint) checkPlace(ctx context.Context, h container.Header) error {
+	var err error
+	if cp.root() {
+		for r := range h.Size {
+			if err = cp.findPart(ctx, h, r); err != nil {
+				break
+			}
+		}
+	}
+	_, err = cp.agree(ctx, err)
+	cp.attempt.samePlace = err == nil
+	return err
+}
+
+func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int) error {
+	id, _ := storage.Identity(h)
+	blob, err := cp.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
+	if errors.Is(err, storage.ErrNotFound) {
+		return fmt.Errorf("%w: what rank %d has written is not in %s: all ranks must write to one file system and directory", ErrDisagree, rank, cp.dir())
+	}
+	if err != nil {
+		return err
+	}
+	return blob.Close()
 }
 
 func hasBoxes(sections []container.Section) bool {

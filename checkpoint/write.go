@@ -109,23 +109,24 @@ func (cp *Checkpoint) capture() ([]container.Section, error) {
 	if cp.sections == nil {
 		cp.sections = make([]container.Section, len(cp.entries))
 	}
-	for i := range cp.entries {
-		e := &cp.entries[i]
-		if err := cp.describe(e, &cp.sections[i]); err != nil {
-			return nil, &KeyError{Key: e.key, Err: err}
+	// All are updated before any is looked at: the Update of one may change
+	// another.
+	for _, e := range cp.entries {
+		if u, ok := e.value.(cptypes.Updater); ok {
+			if err := u.Update(); err != nil {
+				return nil, &KeyError{Key: e.key, Err: err}
+			}
 		}
+	}
+	for i := range cp.entries {
+		cp.describe(&cp.entries[i], &cp.sections[i])
 	}
 	return cp.sections, nil
 }
 
 // describe fills the section of one value, which is reused from version to
 // version.
-func (cp *Checkpoint) describe(e *entry, s *container.Section) error {
-	if u, ok := e.value.(cptypes.Updater); ok {
-		if err := u.Update(); err != nil {
-			return err
-		}
-	}
+func (cp *Checkpoint) describe(e *entry, s *container.Section) {
 	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
 	if spans, ok := spansOf(e.value); ok {
 		s.Spans = spans
@@ -136,7 +137,6 @@ func (cp *Checkpoint) describe(e *entry, s *container.Section) error {
 		rank, ranks := int(cp.comm.Rank()), cp.comm.Size()
 		s.Stores = func(chunk int) bool { return chunk%ranks == rank }
 	}
-	return nil
 }
 
 func spansOf(v cptypes.Value) ([][]byte, bool) {
@@ -160,6 +160,9 @@ func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mi
 	_, err := cp.agree(ctx, mine)
 	if err == nil {
 		err = cp.checkTogether(ctx, h, p)
+	}
+	if err == nil && !cp.attempt.samePlace {
+		err = cp.checkPlace(ctx, h)
 	}
 	if err == nil {
 		return nil

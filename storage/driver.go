@@ -61,9 +61,13 @@ type (
 	}
 
 	// Announcer leaves a note for people and tools about the newest complete
-	// version. No restart ever reads it.
+	// version. No restart believes that a version is good because of it, only
+	// that one has been.
 	Announcer interface {
 		Announce(ctx context.Context, latest Latest) error
+		// Announced names the version of the note, as ID.String does; "" if
+		// there is no note.
+		Announced(ctx context.Context) (string, error)
 	}
 )
 

@@ -56,7 +56,8 @@ type Store struct {
 	sync     bool
 	fs       vfs.FS
 	lock     LockConfig
-	vanished atomic.Bool
+	vanished atomic.Bool // at the last write
+	gone     atomic.Bool // since the lock was taken, and the lock with it
 }
 
 var (
@@ -80,9 +81,12 @@ func New(c Config) (*Store, error) {
 	if c.FS == nil {
 		c.FS = vfs.OS()
 	}
-	if c.Path == "" {
-		c.Path = "."
+	// A program that changes its directory goes on writing to the same place.
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return nil, err
 	}
+	c.Path = path
 	return &Store{
 		dir: filepath.Join(c.Path, c.Name), base: c.Path, name: c.Name,
 		sync: c.Sync == SyncFull, fs: c.FS, lock: c.Lock.withDefaults(),
@@ -108,7 +112,7 @@ func (s *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	for _, d := range dirs {
 		id, ok := ParseID(d.Name())
-		if !ok || !d.IsDir() {
+		if !ok || !s.is(fs.FileMode.IsDir, d, filepath.Join(s.dir, d.Name())) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -134,11 +138,21 @@ func (s *Store) parts(id storage.ID) ([]storage.Part, error) {
 	}
 	var parts []storage.Part
 	for _, f := range files {
-		if part, ok := ParsePart(f.Name()); ok && f.Type().IsRegular() {
+		if part, ok := ParsePart(f.Name()); ok && s.is(fs.FileMode.IsRegular, f, filepath.Join(s.Path(id), f.Name())) {
 			parts = append(parts, part)
 		}
 	}
 	return parts, nil
+}
+
+// is tells what a name is, or what it points to: versions may have been moved
+// to another disk and linked.
+func (s *Store) is(kind func(fs.FileMode) bool, d fs.DirEntry, path string) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return kind(d.Type())
+	}
+	info, err := s.fs.Stat(path)
+	return err == nil && kind(info.Mode())
 }
 
 // Open implements storage.Driver.
@@ -212,7 +226,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if err != nil {
 		return err
 	}
-	announced, err := s.announced()
+	announced, err := s.Announced(ctx)
 	if err != nil {
 		return nil // nothing is deleted on a guess; the next start will do it
 	}
@@ -245,9 +259,8 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
 }
 
-// announced returns the directory of the version that the note names; "" if
-// there is no note, or not a whole one.
-func (s *Store) announced() (string, error) {
+// Announced implements storage.Announcer. A note that is not whole is none.
+func (s *Store) Announced(context.Context) (string, error) {
 	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, LatestName), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

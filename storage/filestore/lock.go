@@ -21,8 +21,8 @@ import (
 const LockName = ".lock"
 
 // lockLimit is the size of the file in bytes that is accepted. A heartbeat adds
-// one byte, so this is two months.
-const lockLimit = 1 << 20
+// one byte in 5 s, so this is ten years.
+const lockLimit = 64 << 20
 
 // LockConfig says how a Store locks its directory.
 type LockConfig struct {
@@ -75,7 +75,10 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	for {
+	for tries := 0; ; {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		held, err := s.tryLock()
 		if err == nil {
 			return held, nil
@@ -85,7 +88,11 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 		}
 		seen, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // given back a moment ago
+			// Given back a moment ago, or a link that leads nowhere.
+			if tries++; tries > 1000 {
+				return nil, fmt.Errorf("%s exists and cannot be read: %w", s.lockPath(), err)
+			}
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -276,21 +283,32 @@ func (l *lock) beat() {
 func (l *lock) Check() error {
 	data, err := vfs.ReadFile(l.store.fs, l.store.lockPath(), lockLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = l.retake()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the write will say that the directory is gone
-		}
-		if err == nil {
-			return nil
-		}
+		return l.missing()
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err != nil {
 		return err
 	}
 	owner, _ := parseOwner(data)
 	if owner.Token != l.owner.Token {
 		return fmt.Errorf("%s: %w: it belongs to %v now", l.store.lockPath(), storage.ErrLockLost, owner)
 	}
+	return nil
+}
+
+// missing is called when the lock's file is not there. It is made again if it
+// went away with its directory; otherwise somebody has removed it, and another
+// job may have been here since.
+func (l *lock) missing() error {
+	if _, err := l.store.fs.Stat(l.store.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // the write will say so
+	}
+	if !l.store.gone.Load() {
+		return fmt.Errorf("%s: %w: somebody has removed it; start the program again", l.store.lockPath(), storage.ErrLockLost)
+	}
+	if err := l.retake(); err != nil {
+		return err
+	}
+	l.store.gone.Store(false)
 	return nil
 }
 

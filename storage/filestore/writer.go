@@ -65,6 +65,7 @@ func (s *Store) missing(err error) error {
 		return err
 	}
 	s.vanished.Store(true)
+	s.gone.Store(true)
 	return fmt.Errorf("%w: %s is gone with all versions in it (%w); the next write makes it again if %s is there",
 		storage.ErrVanished, s.dir, err, s.base)
 }
