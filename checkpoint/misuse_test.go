@@ -1,0 +1,156 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+)
+
+// writeOn lets each of two ranks write one version as setup says, and returns
+// their errors.
+func writeOn(t *testing.T, setup func(rank int, v *[]float64) (opts []Option, value any)) []error {
+	errs := make([]error, 2)
+	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		v := make([]float64, 3)
+		opts, value := setup(int(c.Rank()), &v)
+		cp, err := New("misuse", c, opts...)
+		if err != nil {
+			return err
+		}
+		defer cp.Close()
+		_ = cp.Add("v", value)
+		if err := cp.Commit(); err != nil {
+			return err
+		}
+		errs[c.Rank()] = cp.Write(ctx)
+		return nil
+	}))
+	return errs
+}
+
+func TestRanksThatAreNotOfOneMind(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	for name, setup := range map[string]func(rank int, v *[]float64) ([]Option, any){
+		"different fingerprints": func(rank int, v *[]float64) ([]Option, any) {
+			return []Option{WithPath(dir), WithFingerprint(map[string]int{"rank": rank})}, v
+		},
+		"different directories": func(rank int, v *[]float64) ([]Option, any) {
+			require.NoError(t, os.MkdirAll(filepath.Join(other, "misuse"), 0o700))
+			return []Option{WithPath([]string{dir, other}[rank])}, v
+		},
+		"partitioned on one rank only": func(rank int, v *[]float64) ([]Option, any) {
+			if rank == 1 {
+				return []Option{WithPath(dir)}, cptypes.Partitioned(v, 0, 3, 3)
+			}
+			return []Option{WithPath(dir)}, v
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for rank, err := range writeOn(t, setup) {
+				require.ErrorIs(t, err, ErrDisagree, "rank %d", rank)
+			}
+		})
+	}
+}
+
+// A version that lost a part after it was complete: the one before it is used;
+// if there is none, nothing starts from zero by itself.
+func TestLostParts(t *testing.T) {
+	dir, newest, older := stored(t)
+	require.NoError(t, os.Remove(partFile(newest, 0)))
+	from, err := restartFrom(t, dir)
+	require.NoError(t, err)
+	require.Equal(t, 3, from)
+	require.DirExists(t, newest, "somebody may put the part back")
+	require.NoError(t, os.RemoveAll(older))
+	_, err = restartFrom(t, dir)
+	require.ErrorIs(t, err, ErrNoUsableVersion)
+	require.ErrorContains(t, err, newest)
+	require.DirExists(t, newest)
+}
+
+// Versions may be moved to another disk and linked.
+func TestLinkedVersions(t *testing.T) {
+	dir, newest, _ := stored(t)
+	elsewhere := filepath.Join(t.TempDir(), "version")
+	require.NoError(t, os.CopyFS(elsewhere, os.DirFS(newest)))
+	require.NoError(t, os.RemoveAll(newest))
+	require.NoError(t, os.Symlink(elsewhere, newest))
+	from, err := restartFrom(t, dir)
+	require.NoError(t, err)
+	require.Equal(t, 4, from)
+	// Retention removes the link and not what it points to.
+	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		p := newProgram(t, c, true, WithPath(dir), WithKeep(1))
+		defer p.cp.Close()
+		return p.run(ctx, 6, 1)
+	}))
+	require.FileExists(t, partFile(elsewhere, 0))
+}
+
+// A job whose lock was removed may not go on writing: another one may have been
+// there since.
+func TestRemovedLock(t *testing.T) {
+	dir := t.TempDir()
+	x := 1
+	cp := open(t, dir, map[string]any{"x": &x})
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, os.Remove(filepath.Join(dir, "test", ".lock")))
+	require.ErrorIs(t, cp.Write(t.Context()), storage.ErrLockLost)
+}
+
+// meddler's Update changes another value.
+type meddler struct{ other *[]int }
+
+func (m meddler) Update() error { *m.other = append(*m.other, 7); return nil }
+func (m meddler) WriteTo(w io.Writer) (int64, error) {
+	n, err := fmt.Fprint(w, "m")
+	return int64(n), err
+}
+func (m meddler) ReadFrom(r io.Reader) (int64, error) { return io.Copy(io.Discard, r) }
+
+func TestUpdateOfOneValueMayChangeAnother(t *testing.T) {
+	dir := t.TempDir()
+	list := []int{}
+	write := func() *Checkpoint {
+		cp, err := New("test", nil, WithPath(dir))
+		require.NoError(t, err)
+		require.NoError(t, cp.Add("list", &list))
+		require.NoError(t, cp.Add("meddler", meddler{&list}))
+		require.NoError(t, cp.Commit())
+		return cp
+	}
+	cp := write()
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
+	list = nil
+	cp = write()
+	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+	require.Equal(t, []int{7}, list)
+	require.NoError(t, cp.Close())
+}
+
+// A program that changes its directory goes on writing to the same place.
+func TestChangedWorkingDirectory(t *testing.T) {
+	start := t.TempDir()
+	t.Chdir(start)
+	x := 1
+	cp := open(t, ".", map[string]any{"x": &x})
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, os.Chdir(t.TempDir()))
+	require.NoError(t, cp.Write(t.Context()))
+	found, err := filepath.Glob(filepath.Join(start, "test", "v-*"))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.NoError(t, os.Chdir(start))
+}
