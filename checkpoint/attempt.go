@@ -29,8 +29,9 @@ type attempt struct {
 // the newest usable version is restored if that is wanted, and the ranks agree
 // on lineage, attempt and the next number.
 func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
+	begun := false
 	defer func() {
-		if err != nil {
+		if !begun { // also when a value's own code panics
 			cp.abandon()
 		}
 	}()
@@ -53,7 +54,9 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
 			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
 	}
-	return restored, cp.agreeOnAttempt(ctx, found, restored)
+	err = cp.agreeOnAttempt(ctx, found, restored)
+	begun = err == nil
+	return restored, err
 }
 
 // abandon gives the lock back when the attempt could not begin, so that the
@@ -128,6 +131,7 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
 	if err := p.Prepare(ctx, storage.Entry.Complete); err != nil {
 		return err
 	}
+	cp.history.entries = nil // if the attempt begins a second time
 	for _, e := range found.Entries {
 		if e.Complete() {
 			cp.history.entries = append(cp.history.entries, e)
@@ -161,6 +165,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	}
 	timer := cp.stats.time(&cp.stats.RestartTime)
 	defer timer()
+	cp.restartErr = errors.New("it did not end") // if a value's own code panics
 	h, err := cp.begin(ctx, cp.opt.ReadOnRestart)
 	cp.restartErr = err
 	if err != nil {

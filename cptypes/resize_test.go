@@ -36,18 +36,24 @@ func transfer(t testing.TB, from, to cptypes.Value) error {
 	return err
 }
 
-func TestSliceKeepsItsMemory(t *testing.T) {
-	x := make([]float64, 4, 10)
+// A slice shrinks in its memory and never grows into what lies behind it, which
+// may be another value.
+func TestSliceDoesNotGrowIntoItsNeighbour(t *testing.T) {
+	array := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	x, neighbour := array[:4], array[4:]
 	first := &x[0]
 	v := of(t, &x)
-	desc := cptypes.Desc{Elem: container.Float64, Shape: []int64{8}}
+	desc := cptypes.Desc{Elem: container.Float64, Shape: []int64{2}}
 	resizeTo(t, v, desc)
-	require.Len(t, x, 8)
+	require.Len(t, x, 2)
 	require.Same(t, first, &x[0])
-	desc.Shape = []int64{11}
+	desc.Shape = []int64{6}
 	resizeTo(t, v, desc)
-	require.Len(t, x, 11)
-	require.NotSame(t, first, &x[0])
+	require.Len(t, x, 6)
+	for i := range x {
+		x[i] = -1
+	}
+	require.Equal(t, []float64{5, 6, 7, 8}, neighbour)
 	desc.Shape = []int64{0}
 	resizeTo(t, v, desc)
 	require.Empty(t, x)

@@ -67,8 +67,9 @@ func (v *slice) WriteTo(w io.Writer) (int64, error) { return v.write(w, v.memory
 // ReadFrom fills the slice as long as it is: see Resize.
 func (v *slice) ReadFrom(r io.Reader) (int64, error) { return v.read(r, v.memory(), v.elems()) }
 
-// Resize gives the slice the stored length, in the same memory if its capacity
-// suffices. A length of 0 leaves a nil slice nil.
+// Resize gives the slice the stored length, in the same memory if it shrinks and
+// in new memory if it grows: what is behind its length may belong to another
+// slice. A length of 0 leaves a nil slice nil.
 func (v *slice) Resize(stored Desc) error {
 	have := v.Describe()
 	if err := sameKind(stored, have); err != nil {
@@ -86,13 +87,11 @@ func (v *slice) Resize(stored Desc) error {
 }
 
 func (v *slice) setLen(n int) {
-	switch {
-	case n == v.v.Len():
-	case n <= v.v.Cap():
+	if n <= v.v.Len() {
 		v.v.SetLen(n)
-	default:
-		v.v.Set(reflect.MakeSlice(v.v.Type(), n, n))
+		return
 	}
+	v.v.Set(reflect.MakeSlice(v.v.Type(), n, n))
 }
 
 func (v *sliceRaw) Spans() ([][]byte, bool) {

@@ -216,10 +216,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		return err
 	}
 	for _, d := range dirs {
-		if strings.HasPrefix(d.Name(), trashPrefix) || isTemporary(d.Name()) {
-			if err := vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name())); err != nil {
-				return err
-			}
+		if isTrash(d.Name()) || isTemporary(d.Name()) {
+			// What cannot be deleted does no harm: it is not taken for a version.
+			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
 		}
 	}
 	entries, err := s.List(ctx)
@@ -234,9 +233,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if keep(e) || e.ID.String() == announced {
 			continue
 		}
-		if err := s.Remove(ctx, e.ID); err != nil {
-			return err
-		}
+		_ = s.Remove(ctx, e.ID)
 	}
 	return nil
 }
@@ -244,6 +241,12 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 func (s *Store) makeDir() error {
 	if err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync); err != nil {
 		return err
+	}
+	if s.sync {
+		// Whoever made the directory may have been killed before it was durable.
+		if err := s.fs.SyncDir(s.base); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
 	}
 	s.vanished.Store(false)
 	return nil
@@ -311,6 +314,15 @@ func ParsePart(name string) (part storage.Part, ok bool) {
 	}
 	part = storage.Part{Rank: rank, Size: size}
 	return part, part.String() == name
+}
+
+func isTrash(name string) bool {
+	version, ok := strings.CutPrefix(name, trashPrefix)
+	if !ok {
+		return false
+	}
+	_, ok = ParseID(version)
+	return ok
 }
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.

@@ -76,17 +76,17 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 	}
 	_, err := s.Create(ctx, half, storage.Part{Rank: 1, Size: 2}) // the process dies here
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), ".trash-v-000000-x"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), trashPrefix+storage.ID{Version: 9}.String()), 0o700))
 	for _, left := range []string{".LATEST.json.abc.tmp", ".lock-abc.tmp"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), left), nil, 0o600))
 	}
-	for _, others := range []string{"notes.txt", ".of-the-user.tmp"} {
+	for _, others := range []string{"notes.txt", ".of-the-user.tmp", ".trash-of-mine"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), others), nil, 0o600))
 	}
 	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
 	names, err := filepath.Glob(filepath.Join(s.Dir(), "*")) // hidden ones as well
 	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(s.Dir(), ".of-the-user.tmp"), filepath.Join(s.Dir(), "notes.txt"), s.Path(whole)}, names)
+	require.Equal(t, []string{filepath.Join(s.Dir(), ".of-the-user.tmp"), filepath.Join(s.Dir(), ".trash-of-mine"), filepath.Join(s.Dir(), "notes.txt"), s.Path(whole)}, names)
 }
 
 // A version that was complete and has lost a part since is not a left-over.

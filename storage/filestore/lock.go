@@ -185,7 +185,7 @@ func (s *Store) discardLock(judged []byte) error {
 		return err
 	}
 	got, err := vfs.ReadFile(s.fs, aside, lockLimit)
-	if err == nil && !bytes.HasPrefix(got, judged) {
+	if _, torn := parseOwner(judged); err == nil && (!bytes.HasPrefix(got, judged) || torn != nil && len(got) != len(judged)) {
 		// It is somebody's who judged like us and was faster.
 		err = s.fs.Rename(aside, s.lockPath())
 		owner, _ := parseOwner(got)

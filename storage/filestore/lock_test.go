@@ -65,11 +65,14 @@ func TestLockOfADeadProcess(t *testing.T) {
 	for name, process := range map[string]Process{
 		"ended":             {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: dead.Process.Pid, Start: "1"},
 		"number used again": {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: me.PID, Start: "1"},
-		"before a reboot":   {Host: me.Host, Boot: "another", NS: me.NS, PID: me.PID, Start: me.Start},
+		"before a reboot":   {Host: me.Host, Machine: me.Machine, Boot: "another", NS: me.NS, PID: me.PID, Start: me.Start},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, proc := processStat(me.PID); !proc && name != "ended" {
 				t.Skip("no /proc here")
+			}
+			if process.Boot != me.Boot && me.Machine == "" {
+				t.Skip("no machine id here")
 			}
 			s := lockedBy(t, t.TempDir(), "b", time.Hour)
 			plant(t, s, Owner{Job: "a", Token: "x", Process: process})
@@ -82,6 +85,8 @@ func TestLockOfADeadProcess(t *testing.T) {
 
 func TestLockOfAnotherHost(t *testing.T) {
 	elsewhere := Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}}
+	// Two hosts may have one name.
+	require.Equal(t, ProcessUnknown, Process{Host: ThisProcess().Host, Machine: "other", Boot: "other", PID: 1}.State())
 	t.Run("no sign of life", func(t *testing.T) {
 		s := lockedBy(t, t.TempDir(), "b", 30*time.Millisecond)
 		plant(t, s, elsewhere)
@@ -149,9 +154,13 @@ func TestHeartbeat(t *testing.T) {
 
 // Many judge the same dead lock at once; one gets it.
 func TestOneTakesOver(t *testing.T) {
+	dead := exec.Command("true")
+	require.NoError(t, dead.Run())
+	gone := ThisProcess()
+	gone.PID, gone.Start = dead.Process.Pid, "1"
 	for range 20 {
 		dir := t.TempDir()
-		plant(t, lockedBy(t, dir, "x", 0), Owner{Job: "dead", Token: "x", Process: Process{Host: ThisProcess().Host, Boot: "old", PID: 1}})
+		plant(t, lockedBy(t, dir, "x", 0), Owner{Job: "dead", Token: "x", Process: gone})
 		var holders atomic.Int32
 		var group sync.WaitGroup
 		locks := make(chan storage.Lock, 8)

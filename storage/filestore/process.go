@@ -14,9 +14,11 @@ import (
 // whether it still runs, also after its number was used again.
 type Process struct {
 	Host string `json:"host"`
-	Boot string `json:"boot,omitempty"`   // of the running kernel
-	NS   string `json:"pid_ns,omitempty"` // PIDs only mean something within one
-	PID  int    `json:"pid"`
+	// Machine tells hosts of the same name apart; empty if it has none.
+	Machine string `json:"machine,omitempty"`
+	Boot    string `json:"boot,omitempty"`   // of the running kernel
+	NS      string `json:"pid_ns,omitempty"` // PIDs only mean something within one
+	PID     int    `json:"pid"`
 	// Start is when the process started, in clock ticks since boot.
 	Start string `json:"start,omitempty"`
 }
@@ -33,7 +35,7 @@ const (
 // ThisProcess describes the running process.
 var ThisProcess = sync.OnceValue(func() Process {
 	host, _ := os.Hostname()
-	p := Process{Host: host, Boot: bootID(), NS: pidNamespace(), PID: os.Getpid()}
+	p := Process{Host: host, Machine: machineID(), Boot: bootID(), NS: pidNamespace(), PID: os.Getpid()}
 	p.Start, _, _ = processStat(p.PID)
 	return p
 })
@@ -45,7 +47,10 @@ func (p Process) State() ProcessState {
 		return ProcessUnknown
 	}
 	if p.Boot != me.Boot {
-		return ProcessDead
+		if p.Machine == me.Machine && p.Machine != "" {
+			return ProcessDead // before a reboot
+		}
+		return ProcessUnknown // perhaps another host of the same name
 	}
 	if p.NS != me.NS || p.PID <= 0 {
 		return ProcessUnknown
@@ -62,6 +67,11 @@ func (p Process) State() ProcessState {
 
 func bootID() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data))
+}
+
+func machineID() string {
+	data, _ := os.ReadFile("/etc/machine-id")
 	return strings.TrimSpace(string(data))
 }
 
