@@ -72,6 +72,28 @@ func (o Owner) String() string {
 // if its process is dead on this host, or if it has shown no sign of life while
 // it was watched; otherwise the error says who holds it.
 func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
+	place := heldPlace{s.fs, s.dir}
+	if _, taken := held.LoadOrStore(place, true); taken {
+		return nil, fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
+	}
+	l, err := s.lockFile(ctx)
+	if err != nil {
+		held.Delete(place)
+		return nil, err
+	}
+	return l, nil
+}
+
+// held are the places that this process has locked: the lock's file says which
+// job and process holds it, not which of its checkpoints.
+var held sync.Map
+
+type heldPlace struct {
+	fs  vfs.FS
+	dir string
+}
+
+func (s *Store) lockFile(ctx context.Context) (*lock, error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
@@ -79,9 +101,9 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		held, err := s.tryLock()
+		l, err := s.tryLock()
 		if err == nil {
-			return held, nil
+			return l, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -326,9 +348,10 @@ func (l *lock) retake() error {
 func (l *lock) Unlock() error {
 	close(l.stop)
 	l.stopped.Wait()
-	held := l.Check()
+	defer held.Delete(heldPlace{l.store.fs, l.store.dir})
+	lost := l.Check()
 	err := l.file.Close()
-	if held != nil {
+	if lost != nil {
 		return err // not ours any more
 	}
 	if rm := l.store.fs.Remove(l.store.lockPath()); rm != nil && !errors.Is(rm, fs.ErrNotExist) {

@@ -18,7 +18,9 @@ import (
 )
 
 func lockedBy(t *testing.T, dir, job string, patience time.Duration) *Store {
-	s, err := New(Config{Path: dir, Name: "test", Lock: LockConfig{Job: job, Patience: patience, Heartbeat: time.Millisecond}})
+	// With a file system of its own it passes for a process of its own.
+	alone := vfs.WithErrors(vfs.OS(), func(vfs.Op) error { return nil })
+	s, err := New(Config{Path: dir, Name: "test", FS: alone, Lock: LockConfig{Job: job, Patience: patience, Heartbeat: time.Millisecond}})
 	require.NoError(t, err)
 	return s
 }
@@ -56,6 +58,19 @@ func TestLockOfTheSameJobIsTakenOver(t *testing.T) {
 	require.NoError(t, first.Unlock())
 	require.NoError(t, second.Check(), "the loser's Unlock must not touch it")
 	require.NoError(t, second.Unlock())
+}
+
+func TestTwoOfOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	first, err := newStore(t, dir, SyncFull, nil).Lock(t.Context())
+	require.NoError(t, err)
+	_, err = newStore(t, dir, SyncFull, nil).Lock(t.Context())
+	require.ErrorIs(t, err, storage.ErrLocked)
+	require.ErrorContains(t, err, "of this process")
+	require.NoError(t, first.Unlock())
+	again, err := newStore(t, dir, SyncFull, nil).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, again.Unlock())
 }
 
 func TestLockOfADeadProcess(t *testing.T) {
