@@ -39,7 +39,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		k.job(round)
 	}
 	t.Logf("%d kills in %d jobs, %d restarts took up a checkpoint; %d jobs changed the number of ranks", k.kills, k.jobs, k.restarts, k.mixed)
-	require.Greater(t, k.restarts, k.kills/4, "most kills came before the first checkpoint")
+	require.Greater(t, k.restarts, k.kills/20, "nearly all kills came before the first checkpoint")
 	require.NotZero(t, k.mixed)
 }
 
@@ -87,7 +87,7 @@ func (k *killer) job(round int) {
 	for start := 0; ; start++ {
 		args := append(problem(ranks), "-cp-path", dir, "-cp-freq", frequency)
 		after := time.Duration(k.rng.Int64N(int64(longest)))
-		longest += 5 * time.Millisecond // so that it gets through at last
+		longest += longest / 20 // so that it gets through at last, on any machine
 		got, killed := k.run(args, after)
 		if !killed {
 			k.compare(got, ranks, mixed && ranks != first, args)

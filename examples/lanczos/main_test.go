@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,7 +174,7 @@ func TestDigestDoesNotDependOnCores(t *testing.T) {
 func TestSignalSavesAndEnds(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := newProgram(t)
-		endless := strings.Fields("-nx 20 -ny 20 -disorder 1 -iters 100000000 -cp-freq 10 -cp-path cp -ranks 2")
+		endless := strings.Fields("-nx 20 -ny 20 -disorder 1 -iters 100000000 -cp-freq 90000000 -cp-path cp -ranks 2")
 		s := p.start(endless...)
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(p.dir, "cp", "lanczos", "LATEST.json"))
@@ -182,8 +184,10 @@ func TestSignalSavesAndEnds(t *testing.T) {
 		s.end(128 + int(sig))
 		require.Contains(t, s.stderr.String(), "saved")
 		require.Empty(t, s.stdout.String())
+		last := regexp.MustCompile(`after iteration (\d+)`).FindStringSubmatch(s.stderr.String())
+		require.NotNil(t, last, &s.stderr)
 		got := p.result(append(endless, "-iters", "1")...)
-		require.Positive(t, got.RestartedFrom)
+		require.Equal(t, last[1], strconv.Itoa(got.RestartedFrom-1))
 	}
 }
 

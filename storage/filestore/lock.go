@@ -148,7 +148,7 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 	if err != nil {
 		// Its owner died, or the machine crashed, between making the file and
 		// writing into it, or is doing that now.
-		return s.watch(ctx, owner, seen, s.lock.Patience/15)
+		return s.watch(ctx, owner, seen, s.lock.Patience/300)
 	}
 	if owner.Job == s.lock.Job {
 		return nil
@@ -272,7 +272,10 @@ func (l *lock) take() error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(append(line, '\n')); err != nil {
+	if _, err = f.Write(append(line, '\n')); err == nil {
+		err = f.Sync() // so that other hosts soon see whose it is
+	}
+	if err != nil {
 		return errors.Join(err, f.Close(), l.store.fs.Remove(l.store.lockPath()))
 	}
 	l.mu.Lock()

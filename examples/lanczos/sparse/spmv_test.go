@@ -59,6 +59,25 @@ func TestSumDoesNotDependOnMembers(t *testing.T) {
 	}
 }
 
+// TestSumAddsInTheOrderOfTheBlocks lets the first block be the last to finish.
+func TestSumAddsInTheOrderOfTheBlocks(t *testing.T) {
+	team := sparse.NewTeam(2)
+	defer team.Close()
+	others := make(chan struct{})
+	values := []float64{1, 1e16, -1e16} // 0 in this order, 1 with the first one last
+	sum := team.Sum(len(values)*sparse.BlockRows, func(lo, _ int) float64 {
+		block := lo / sparse.BlockRows
+		switch block {
+		case 0:
+			<-others
+		case len(values) - 1:
+			close(others)
+		}
+		return values[block]
+	})
+	require.Zero(t, sum)
+}
+
 func TestDoCoversEveryRowOnce(t *testing.T) {
 	team := sparse.NewTeam(3)
 	defer team.Close()

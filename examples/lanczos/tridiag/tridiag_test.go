@@ -119,6 +119,7 @@ func TestDistinct(t *testing.T) {
 		"a ghost on its way is dropped":  {[]tridiag.Pair{pair(-3, genuine, 0), pair(-2.9, none, 0.1), pair(3, genuine, 0)}, []float64{-3, 3}},
 		"brought in by rounding":         {[]tridiag.Pair{pair(-3, none, 0), pair(3, genuine, 0)}, []float64{-3, 3}},
 		"close ones are not copies":      {[]tridiag.Pair{pair(-3, genuine, 0), pair(-3+1e-9, genuine, 0)}, []float64{-3, -3 + 1e-9}},
+		"copies count without weight":    {[]tridiag.Pair{pair(-3, none, 0.1), pair(-3, none, 0.1), pair(3, genuine, 0)}, []float64{-3, 3}},
 		"copies of all eigenvalues zero": {[]tridiag.Pair{pair(0, genuine, 0), pair(0, genuine, 0)}, []float64{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
