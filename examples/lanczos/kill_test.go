@@ -39,7 +39,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		k.job(round)
 	}
 	t.Logf("%d kills in %d jobs, %d restarts took up a checkpoint; %d jobs changed the number of ranks", k.kills, k.jobs, k.restarts, k.mixed)
-	require.Greater(t, k.restarts, k.kills/20, "nearly all kills came before the first checkpoint")
+	require.Greater(t, k.restarts, k.kills/4, "most kills came before the first checkpoint")
 	require.NotZero(t, k.mixed)
 }
 
