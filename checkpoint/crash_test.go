@@ -183,6 +183,8 @@ func TestLateWritersOfADeadAttempt(t *testing.T) {
 		stop := 1 + rng.IntN(8)
 		release := make(chan struct{})
 		stopped := make(chan struct{})
+		finished := make(chan struct{})
+		over := make(chan struct{})
 		var ops atomic.Int64
 		var armed atomic.Bool
 		late := vfs.WithErrors(disk, func(op vfs.Op) error {
@@ -200,18 +202,26 @@ func TestLateWritersOfADeadAttempt(t *testing.T) {
 					fsys = late
 				}
 				p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys))
-				defer p.cp.Close()
+				defer func() {
+					<-over // the dead do not give their lock back
+					p.cp.Close()
+				}()
 				if err := p.run(ctx, 2, 1); err != nil {
 					return err
 				}
 				armed.Store(true)
-				return p.run(ctx, 3, 1)
+				err := p.run(ctx, 3, 1)
+				if c.Rank() == 1 {
+					close(finished)
+				}
+				return err
 			})
 		}()
 		select {
 		case <-stopped:
-		case err := <-old:
-			require.NoError(t, err)
+		case <-finished:
+			close(over)
+			require.NoError(t, <-old)
 			continue // it took fewer operations than that
 		}
 		// The new attempt starts, and the old writer goes on at some moment.
@@ -224,6 +234,7 @@ func TestLateWritersOfADeadAttempt(t *testing.T) {
 		alone := vfs.WithErrors(disk, func(vfs.Op) error { return nil }) // passes for another process
 		from := restartAndFinish(t, alone, 2, 6, fmt.Sprint("round ", round))
 		require.Contains(t, []int{2, 3}, from)
+		close(over)
 		<-old // may have failed: its directory was cleaned away
 		require.Equal(t, 6, restartAndFinish(t, disk, 2, 8, "after all"))
 	}

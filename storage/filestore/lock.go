@@ -357,8 +357,23 @@ func (l *lock) Unlock() error {
 	if lost != nil {
 		return err // not ours any more
 	}
-	if rm := l.store.fs.Remove(l.store.lockPath()); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+	if rm := l.remove(); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
 		err = errors.Join(err, rm)
 	}
 	return err
+}
+
+// remove removes the lock's file, looking once more at what it removes: it may
+// have been taken over since the last Check.
+func (l *lock) remove() error {
+	fsys, path := l.store.fs, l.store.lockPath()
+	aside := fmt.Sprintf("%s-%s.tmp", path, l.owner.Token)
+	if err := fsys.Rename(path, aside); err != nil {
+		return err
+	}
+	data, err := vfs.ReadFile(fsys, aside, lockLimit)
+	if owner, _ := parseOwner(data); err == nil && owner.Token != l.owner.Token {
+		return fsys.Rename(aside, path)
+	}
+	return fsys.Remove(aside)
 }
