@@ -100,7 +100,7 @@ func (cp *Checkpoint) writePart(ctx context.Context, h container.Header) (part, 
 	if err != nil {
 		return part{}, err
 	}
-	written, err := cp.store.Write(ctx, h, sections)
+	written, err := cp.store.Write(ctx, h, sections, nil)
 	return part{Written: written, sections: sections}, err
 }
 

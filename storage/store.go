@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -14,8 +16,9 @@ import (
 type Store struct {
 	Driver
 
-	encoder *container.Encoder
-	digests []uint64
+	encoder  *container.Encoder
+	digests  []uint64
+	progress atomic.Int64
 }
 
 // NewStore returns a store over driver that encodes as options say.
@@ -27,6 +30,13 @@ func NewStore(driver Driver, options container.Options) (*Store, error) {
 	return &Store{Driver: driver, encoder: encoder}, nil
 }
 
+// ChunkSize is how many bytes the chunks of the store's files have.
+func (s *Store) ChunkSize() int { return s.encoder.ChunkSize() }
+
+// Progress returns how many bytes the present Write, or the last one, has
+// written so far. It may be called at any time.
+func (s *Store) Progress() int64 { return s.progress.Load() }
+
 // Written says what a Write did.
 type Written struct {
 	container.Stats
@@ -35,21 +45,23 @@ type Written struct {
 }
 
 // Write writes this rank's part of the version that h names and publishes it.
-// When it fails, nothing of the part remains visible.
-func (s *Store) Write(ctx context.Context, h container.Header, sections []container.Section) (Written, error) {
+// Before that it asks mayPublish, if that is not nil, which gets what has been
+// written and whose error makes the write fail. When it fails, nothing of the
+// part remains visible.
+func (s *Store) Write(ctx context.Context, h container.Header, sections []container.Section, mayPublish func(Written) error) (Written, error) {
+	s.progress.Store(0)
 	id, part := Identity(h)
-	stats, err := s.write(ctx, id, part, h, sections)
+	done, err := s.write(ctx, id, part, h, sections, mayPublish)
 	if err != nil {
 		return Written{}, &PartError{Op: "write", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
 	}
-	s.digests = s.encoder.AppendDigests(s.digests[:0])
-	return Written{Stats: stats, Digests: s.digests}, nil
+	return done, nil
 }
 
-func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header, sections []container.Section) (stats container.Stats, err error) {
+func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header, sections []container.Section, mayPublish func(Written) error) (done Written, err error) {
 	w, err := s.Create(ctx, id, part)
 	if err != nil {
-		return stats, err
+		return done, err
 	}
 	encoded := false
 	defer func() {
@@ -57,11 +69,30 @@ func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header,
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	if stats, err = s.encoder.Encode(ctx, w, h, sections); err != nil {
-		return stats, err
+	if done.Stats, err = s.encoder.Encode(ctx, &counted{w, &s.progress}, h, sections); err != nil {
+		return done, err
+	}
+	s.digests = s.encoder.AppendDigests(s.digests[:0])
+	done.Digests = s.digests
+	if mayPublish != nil {
+		if err := mayPublish(done); err != nil {
+			return done, err
+		}
 	}
 	encoded = true
-	return stats, w.Commit()
+	return done, w.Commit()
+}
+
+// counted counts the bytes that go through.
+type counted struct {
+	w     io.Writer
+	total *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.total.Add(int64(n))
+	return n, err
 }
 
 // File is an open part whose identity has been checked.

@@ -12,3 +12,15 @@ func (e *Encoder) AppendDigests(dst []uint64) []uint64 {
 	}
 	return dst
 }
+
+// Digest returns the digest that a value of these bytes has in a file with the
+// given chunk size.
+func Digest(spans [][]byte, chunkSize int) uint64 {
+	g := geometry{totalLen(spans), chunkSize}
+	d := newDigest(g.size, chunkSize)
+	at := memoryCursor{spans: spans}
+	for c := range int(g.chunks()) {
+		d = d.add(at.next(g.rawLen(c)).checksum())
+	}
+	return uint64(d)
+}

@@ -13,6 +13,9 @@ type Options struct {
 	ChunkSize   int         // raw bytes per chunk; 0: 4 MiB; a power of two from 4 KiB to 64 MiB
 	Workers     int         // goroutines that checksum and compress; 0: GOMAXPROCS
 	Compression Compression // Auto (default, zero value), Off, Always
+	// Around, if not nil, runs the body of every goroutine that an Encode
+	// starts; nil: the body is run as it is.
+	Around func(body func())
 }
 
 // Validate returns an error that names the first bad option.
@@ -74,6 +77,9 @@ func NewEncoder(o Options) (*Encoder, error) {
 	return &Encoder{opts: o}, nil
 }
 
+// ChunkSize returns the raw bytes per chunk.
+func (e *Encoder) ChunkSize() int { return e.opts.ChunkSize }
+
 // Encode writes one file to w, in order and in large pieces; w is used by one
 // goroutine at a time. On an error, what was written is incomplete and cannot
 // be opened. One Encode at a time. Sections are stored in the order given.
@@ -119,11 +125,11 @@ func (e *Encoder) problem(s *Section, en *entry, i int) string {
 	if !e.keys.add(i, s.Key) {
 		return "key is used twice"
 	}
-	if s.Source == nil {
+	if s.Source == nil && s.Feed == nil {
 		return en.problem()
 	}
-	if s.Spans != nil {
-		return "has both Spans and Source (allowed: one of them)"
+	if s.Spans != nil || s.Source != nil && s.Feed != nil {
+		return "has more than one of Spans, Source and Feed (allowed: one of them)"
 	}
 	if p := keyProblem(s.Key); p != "" {
 		return p

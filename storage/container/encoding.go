@@ -108,9 +108,12 @@ func (r *encoding) encodeSections() error {
 		en.first = r.chunks
 		r.stored = false
 		var err error
-		if r.sections[i].Source != nil {
+		switch {
+		case r.sections[i].Feed != nil:
+			err = r.feed(i)
+		case r.sections[i].Source != nil:
 			err = r.stream(i)
-		} else {
+		default:
 			err = r.cut(i)
 		}
 		if err != nil {
@@ -125,24 +128,21 @@ func (r *encoding) cut(i int) error {
 	s, g := &r.sections[i], r.x.entries[i].geom
 	at := memoryCursor{spans: s.Spans}
 	for c := range int(g.chunks()) {
-		if err := r.chunk(i, c, at.next(g.rawLen(c)), nil); err != nil {
+		if err := r.chunk(i, c, at.next(g.rawLen(c)), loan{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// chunk takes the next chunk of a section. own is the buffer that it is in, if
-// it is not the user's memory, and is released when it is written.
-func (r *encoding) chunk(section, c int, m memory, own *buffer) error {
+// chunk takes the next chunk of a section, and gives l back when it is written.
+func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	s := &r.sections[section]
 	store := s.Stores == nil || s.Stores(c)
 	r.chunks++
 	if r.isSmall(m.n) {
 		err := r.addSmall(section, m, store)
-		if own != nil {
-			r.spare <- own
-		}
+		r.giveBack(l)
 		return err
 	}
 	if err := r.seal(); err != nil {
@@ -155,7 +155,7 @@ func (r *encoding) chunk(section, c int, m memory, own *buffer) error {
 	j.section, j.single, j.store, j.raw = section, true, store, m
 	j.align = store && !r.stored && m.n >= alignedChunk
 	r.stored = r.stored || store
-	if j.gather = own; own != nil {
+	if j.loan = l; l.lent() {
 		p, _ := m.contiguous()
 		j.setRaw(p)
 	}
@@ -240,6 +240,7 @@ func (r *encoding) emit(j *job) error {
 	if err := r.write(j); err != nil {
 		return fmt.Errorf("container: writing section %q: %w", r.sections[j.section].Key, err)
 	}
+	r.giveBack(j.loan)
 	if j.gather != nil {
 		r.spare <- j.gather
 	}

@@ -9,6 +9,7 @@ type job struct {
 	store   bool
 	align   bool
 	raw     memory
+	loan    loan    // of the raw bytes
 	gather  *buffer // for raw bytes that are not contiguous; nil if they are
 	pack    *buffer // for compressed bytes; nil without compression
 

@@ -34,7 +34,7 @@ func (r *encoding) start() {
 	r.pipe = p
 	stopped := r.ctx.Done()
 	for _, c := range r.packers {
-		p.group.Go(func() error {
+		p.group.Go(r.around(func() error {
 			for j := range p.work {
 				select {
 				case <-stopped:
@@ -44,9 +44,9 @@ func (r *encoding) start() {
 				j.done <- struct{}{}
 			}
 			return nil
-		})
+		}))
 	}
-	p.group.Go(func() error {
+	p.group.Go(r.around(func() error {
 		for j := range p.ordered {
 			if !j.isBatch() {
 				<-j.done
@@ -56,7 +56,17 @@ func (r *encoding) start() {
 			}
 		}
 		return nil
-	})
+	}))
+}
+
+func (r *encoding) around(body func() error) func() error {
+	if r.opts.Around == nil {
+		return body
+	}
+	return func() (err error) {
+		r.opts.Around(func() { err = body() })
+		return err
+	}
 }
 
 func (p *pipeline) send(j *job) {

@@ -1,8 +1,11 @@
 package container
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
-// Section is one value to be stored. Exactly one of Spans and Source is set.
+// Section is one value to be stored. One of Spans, Source and Feed is set.
 type Section struct {
 	Key  string
 	Desc Desc
@@ -12,8 +15,23 @@ type Section struct {
 	// Source writes a value whose bytes are not in memory as such. It is called
 	// once, from one goroutine.
 	Source io.WriterTo
+	// Feed hands over the value's bytes while they are still being captured.
+	// Sections with the same Feed are asked for in their order.
+	Feed Feeder
 	// Stores, if not nil, says which chunks go into this file; the others are
 	// recorded with their checksum and found in another rank's file (large
 	// replicated values, DESIGN: chunk c in rank c mod p).
 	Stores func(chunk int) bool
+}
+
+// Feeder hands over the bytes of sections piece by piece. Its methods are called
+// from two goroutines.
+type Feeder interface {
+	// Next waits for the next piece of the current section and for its last
+	// one says so; then the next section is the current one. All pieces have
+	// the size of a chunk but the last, which may be shorter or empty.
+	Next(ctx context.Context) (piece []byte, token int64, last bool, err error)
+	// Release says that a piece's bytes are no longer needed. After an error of
+	// Encode pieces may remain unreleased.
+	Release(token int64)
 }

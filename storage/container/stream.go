@@ -87,7 +87,7 @@ func (w *sourceWriter) hand() error {
 	own := w.buf
 	w.buf = nil
 	w.r.one[0] = own.b[:w.n]
-	err := w.r.chunk(w.section, w.chunk, memory{w.r.one[:], 0, w.n}, own)
+	err := w.r.chunk(w.section, w.chunk, memory{w.r.one[:], 0, w.n}, loan{buf: own})
 	w.chunk++
 	w.n = 0
 	return err
@@ -102,7 +102,7 @@ func (w *sourceWriter) end() error {
 		return nil
 	}
 	w.r.one[0] = w.small
-	return w.r.chunk(w.section, 0, memory{w.r.one[:], 0, len(w.small)}, nil)
+	return w.r.chunk(w.section, 0, memory{w.r.one[:], 0, len(w.small)}, loan{})
 }
 
 // release gives back the buffer after an error.

@@ -50,7 +50,7 @@ func TestInvalidSections(t *testing.T) {
 		{"box of another shape", box(0, 2, 4), "does not have the shape"},
 		{"partitioned scalar", func(s *Section) { s.Desc.Dist = Partitioned }, "at least 1"},
 		{"partitioned opaque", func(s *Section) { box(3, 4, 4)(s); s.Desc.Elem = Opaque }, "opaque"},
-		{"spans and source", func(s *Section) { s.Source = zeroSource(8) }, "both"},
+		{"spans and source", func(s *Section) { s.Source = zeroSource(8) }, "more than one"},
 		{"source", func(s *Section) { s.Source = zeroSource(8); s.Spans = nil }, ""},
 	} {
 		for _, workers := range []int{1, 4} {
