@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -14,6 +15,7 @@ import (
 // the run writes carries it.
 type attempt struct {
 	begun   bool
+	started time.Time
 	id      container.AttemptID
 	lineage container.LineageID
 	last    uint64       // number of the last version, of any attempt or of this one
@@ -35,6 +37,9 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			cp.abandon()
 		}
 	}()
+	if err := cp.parentBegun(); err != nil {
+		return nil, err
+	}
 	if err := cp.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -86,6 +91,10 @@ func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
 	if cp.root() && len(found.Candidates) > 0 && found.Candidates[0].Known {
 		c := found.Candidates[0]
 		err = cp.checkFingerprint(c.Fingerprint)
+		if len(c.Ancestors) > 0 && cp.parent == nil {
+			err = fmt.Errorf("%w: %s: it was stored nested in checkpoint %q, now it is not: declare it with SubCP, or use another name",
+				ErrFingerprint, cp.dir(), c.Ancestors[0].Name)
+		}
 	}
 	_, err = cp.agree(ctx, err)
 	return err
@@ -111,10 +120,14 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	if err != nil {
 		return err
 	}
-	if restored != nil {
+	switch {
+	case restored != nil:
 		draw.Lineage = restored.Lineage
+		cp.point = point{attempt: restored.Attempt, version: restored.Version}
+	case cp.parent != nil:
+		draw.Lineage = cp.parent.attempt.lineage
 	}
-	cp.attempt.begun = true
+	cp.attempt.begun, cp.attempt.started = true, time.Now()
 	cp.attempt.id = draw.Attempt
 	cp.attempt.lineage = draw.Lineage
 	cp.attempt.last = found.Highest
@@ -131,10 +144,10 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
 	if err := p.Prepare(ctx, storage.Entry.Complete); err != nil {
 		return err
 	}
-	cp.history.entries = nil // if the attempt begins a second time
+	cp.history.entries, cp.history.chains = nil, nil // if the attempt begins a second time
 	for _, e := range found.Entries {
 		if e.Complete() {
-			cp.history.entries = append(cp.history.entries, e)
+			cp.history.add(e, found.Ancestors[e.ID])
 		} else {
 			cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 		}
@@ -146,7 +159,8 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
 // there is one, and sets *iter to the iteration after the one that it was
 // written at (iter may be nil; a version without an iteration leaves it). It
 // acts once: later calls, and calls after a write, return at once. Without
-// stored versions, and with CRAFT_READ_CP_ON_RESTART=0, it changes nothing.
+// stored versions, and with CRAFT_READ_CP_ON_RESTART=0, it changes nothing. Of a
+// nested checkpoint only a version of the present stage is read: see SubCP.
 //
 // Errors: ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree,
 // storage.ErrLocked, errors of the file system, and of the communicator. After
@@ -163,14 +177,15 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	if cp.attempt.begun {
 		return nil
 	}
-	timer := cp.stats.time(&cp.stats.RestartTime)
-	defer timer()
+	defer cp.reportRestart() // after the time is known
+	defer cp.stats.time(&cp.stats.RestartTime)()
 	cp.restartErr = errors.New("it did not end") // if a value's own code panics
 	h, err := cp.begin(ctx, cp.opt.ReadOnRestart)
 	cp.restartErr = err
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
 	}
+	cp.record(false)
 	if h == nil {
 		return nil
 	}
@@ -178,7 +193,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 			"version", h.Version, "iteration", *iter)
 	}
-	cp.stats.Restored, cp.stats.RestoredVersion = true, h.Version
+	cp.stats.Restored, cp.stats.RestoredVersion, cp.stats.RestoredIteration = true, h.Version, h.Iteration
 	if iter != nil && h.Iteration != container.NoIteration {
 		*iter = int(h.Iteration) + 1
 	}

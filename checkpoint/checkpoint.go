@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
 // Checkpoint is a registry of named values that are stored together. Its
-// methods are called by one goroutine at a time.
+// methods, and those of all checkpoints that are nested in one another, are
+// called by one goroutine at a time; Progress by any.
 type Checkpoint struct {
 	name        string
 	comm        comm.Comm
@@ -35,6 +40,18 @@ type Checkpoint struct {
 	restartErr error
 	history    history // what rank 0 knows of the stored versions
 	stats      Stats
+	slowest    slowest
+	lastRecord time.Time
+
+	writer  *async.Writer // nil: synchronous
+	threads *async.Threads
+	staging *async.Staging
+	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
+
+	parent   *Checkpoint
+	children []*Checkpoint
+	point    point
+	skipped  bool // a write that could never be restored was skipped and logged
 }
 
 // entry is one registered value.
@@ -64,7 +81,7 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if cp.fingerprint, err = canonical(o.fingerprint); err != nil {
 		return fail(err)
 	}
-	if cp.store, err = newStore(name, o); err != nil {
+	if err := cp.build(); err != nil {
 		return fail(err)
 	}
 	if c.Rank() == 0 {
@@ -73,19 +90,44 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	return cp, nil
 }
 
-func newStore(name string, o options) (*storage.Store, error) {
-	o.lock.Logger = o.logger
-	driver, err := filestore.New(filestore.Config{
-		Path: o.Path, Name: name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
-	})
-	if err != nil {
-		return nil, err
-	}
+// build makes the parts that write.
+func (cp *Checkpoint) build() error {
+	o := &cp.opt
 	compression, err := o.compression()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return storage.NewStore(driver, container.Options{Compression: compression, ChunkSize: o.chunkSize})
+	encode := container.Options{Compression: compression, ChunkSize: o.chunkSize}
+	if o.mode() != synchronous {
+		cpus, err := async.ParseCPUList(o.AsyncCPUs)
+		if err != nil {
+			return err
+		}
+		if cp.threads, err = async.NewThreads(cpus, cp.log); err != nil {
+			return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", o.AsyncCPUs), err)
+		}
+		cp.writer = async.NewWriter(cp.threads)
+		encode.Workers, encode.Around = max(1, len(cpus)), cp.threads.Do
+	}
+	o.lock.Logger = o.logger
+	driver, err := filestore.New(filestore.Config{
+		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
+	})
+	if err != nil {
+		return err
+	}
+	if cp.store, err = storage.NewStore(driver, encode); err != nil {
+		return err
+	}
+	limit, err := o.staging()
+	if err != nil {
+		return err
+	}
+	if least := async.MinStaging(cp.store.ChunkSize()); limit < 0 || limit != 0 && limit < least {
+		return fmt.Errorf("%w: at least %v", env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging), env.Size(least))
+	}
+	cp.staging, err = async.NewStaging(limit, cp.store.ChunkSize())
+	return err
 }
 
 // AddOption changes how one value is treated.
@@ -150,18 +192,37 @@ func (cp *Checkpoint) Commit() error {
 	return nil
 }
 
-// Close ends the use of the checkpoint: added values are not touched any more
-// and the directory is free for another job. Further calls do nothing.
+// DisableSCR sends this checkpoint past the storage of the nodes to the parallel
+// file system, as CRAFT_USE_SCR=0 does for all. (There are no node levels yet,
+// so it changes nothing.) It is called before Commit.
+func (cp *Checkpoint) DisableSCR() error {
+	if cp.committed || cp.closed {
+		return cp.outOfOrder("DisableSCR after Commit")
+	}
+	cp.opt.UseSCR = false
+	return nil
+}
+
+// Close ends the use of the checkpoint: it waits for an asynchronous write, at
+// most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
+// touched any more, memory and threads are given back, and the directory is free
+// for another job. It is not collective: to know that the last version is
+// complete on all ranks call Wait before. Further calls do nothing.
 func (cp *Checkpoint) Close() error {
 	if cp.closed {
 		return nil
 	}
 	cp.closed = true
-	var err error
+	err := cp.drain()
+	if !errors.Is(err, async.ErrHangs) {
+		err = errors.Join(err, cp.staging.Free())
+	}
+	cp.record(true)
 	if cp.attempt.lock != nil {
-		err = cp.attempt.lock.Unlock()
+		err = errors.Join(err, cp.attempt.lock.Unlock())
 	}
 	cp.entries, cp.sections = nil, nil
+	cp.leaveParent()
 	if err != nil {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}

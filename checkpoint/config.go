@@ -1,10 +1,13 @@
 package checkpoint
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
+	"time"
 
+	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/container"
@@ -21,9 +24,18 @@ type Config struct {
 	Sync          string `envconfig:"SYNC" default:"full"`
 	Compress      string `envconfig:"COMPRESS" default:"auto"`
 
-	// Reserved: accepted and checked, without effect in this release.
-	WriteAsync         bool `envconfig:"WRITE_ASYNC"`
-	WriteAsyncZeroCopy bool `envconfig:"WRITE_ASYNC_ZERO_COPY"`
+	WriteAsync         bool          `envconfig:"WRITE_ASYNC"`
+	WriteAsyncZeroCopy bool          `envconfig:"WRITE_ASYNC_ZERO_COPY"` // wins over WriteAsync
+	AsyncCPUs          string        `envconfig:"ASYNC_THREAD_PIN_CPULIST"`
+	AsyncStaging       string        `envconfig:"ASYNC_STAGING" default:"0"`
+	AsyncCheck         bool          `envconfig:"ASYNC_CHECK"`
+	DrainTimeout       time.Duration `envconfig:"DRAIN_TIMEOUT" default:"10m"`
+
+	UseSCR    bool `envconfig:"USE_SCR" default:"true"`
+	Debug     int  `envconfig:"DEBUG"`
+	DebugProc int  `envconfig:"DEBUG_PROC"`
+	Timing    bool `envconfig:"TIMING"`
+	Record    bool `envconfig:"RECORD" default:"true"`
 }
 
 // LoadConfig reads the settings from the environment.
@@ -47,7 +59,50 @@ func (c Config) Validate() error {
 	if _, err := c.compression(); err != nil {
 		return err
 	}
-	return nil
+	if c.DrainTimeout <= 0 {
+		return env.Invalid("CRAFT_DRAIN_TIMEOUT", c.DrainTimeout.String())
+	}
+	if c.Debug < 0 || c.Debug > 4 {
+		return env.Invalid("CRAFT_DEBUG", strconv.Itoa(c.Debug))
+	}
+	if c.DebugProc < 0 {
+		return env.Invalid("CRAFT_DEBUG_PROC", strconv.Itoa(c.DebugProc))
+	}
+	if _, err := async.ParseCPUList(c.AsyncCPUs); err != nil {
+		return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", c.AsyncCPUs), err)
+	}
+	_, err := c.staging()
+	return err
+}
+
+// staging is the limit of the private copy in bytes; 0: none.
+func (c Config) staging() (int64, error) {
+	var n env.Size
+	if err := n.Decode(c.AsyncStaging); err != nil {
+		return 0, env.Invalid("CRAFT_ASYNC_STAGING", c.AsyncStaging)
+	}
+	return int64(n), nil
+}
+
+// mode says who writes and from what.
+type mode int
+
+const (
+	synchronous mode = iota
+	copied           // in the background, from a private copy
+	zeroCopy         // in the background, from the program's own memory
+)
+
+func (m mode) String() string { return [...]string{"off", "copy", "zero-copy"}[m] }
+
+func (c Config) mode() mode {
+	switch {
+	case c.WriteAsyncZeroCopy:
+		return zeroCopy
+	case c.WriteAsync:
+		return copied
+	}
+	return synchronous
 }
 
 func (c Config) compression() (container.Compression, error) {
@@ -71,6 +126,7 @@ type options struct {
 	fs          vfs.FS
 	lock        filestore.LockConfig
 	chunkSize   int
+	modeErr     error
 }
 
 // Option changes one setting of a single checkpoint.
@@ -94,6 +150,36 @@ func WithCompression(policy string) Option { return func(o *options) { o.Compres
 // CRAFT_READ_CP_ON_RESTART does.
 func WithReadOnRestart(read bool) Option { return func(o *options) { o.ReadOnRestart = read } }
 
+// WithAsync sets who writes: "off", the call itself; "copy", a background
+// writer from a private copy, as with CRAFT_WRITE_ASYNC=1; "zero-copy", a
+// background writer from the program's own memory, which must not change before
+// Wait has returned, as with CRAFT_WRITE_ASYNC_ZERO_COPY=1.
+func WithAsync(mode string) Option {
+	return func(o *options) {
+		o.modeErr = nil
+		switch mode {
+		case "off", "copy", "zero-copy":
+			o.WriteAsync, o.WriteAsyncZeroCopy = mode != "off", mode == "zero-copy"
+		default:
+			o.modeErr = fmt.Errorf("%w: asynchronous mode %q: allowed are off, copy and zero-copy", ErrArgument, mode)
+		}
+	}
+}
+
+// WithStaging bounds the memory of the private copy in bytes, as
+// CRAFT_ASYNC_STAGING does; 0: as much as the values have.
+func WithStaging(bytes int64) Option {
+	return func(o *options) { o.AsyncStaging = strconv.FormatInt(bytes, 10) }
+}
+
+// WithAsyncCheck looks whether values change while they are written, as
+// CRAFT_ASYNC_CHECK does. It costs two passes over the values.
+func WithAsyncCheck(check bool) Option { return func(o *options) { o.AsyncCheck = check } }
+
+// WithDrainTimeout sets how long Close waits for an asynchronous write, as
+// CRAFT_DRAIN_TIMEOUT does.
+func WithDrainTimeout(d time.Duration) Option { return func(o *options) { o.DrainTimeout = d } }
+
 // WithFingerprint describes the problem that the checkpoint belongs to by
 // anything that encoding/json can encode, best a struct or map of the
 // parameters that must not change between runs.
@@ -111,6 +197,9 @@ func newOptions(opts []Option) (options, error) {
 	o := options{Config: config, logger: slog.Default()}
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.modeErr != nil {
+		return o, o.modeErr
 	}
 	if err := o.Validate(); err != nil {
 		return o, err

@@ -36,7 +36,27 @@ var (
 
 	// ErrArgument is returned for an argument that cannot be meant.
 	ErrArgument = errors.New("invalid argument")
+
+	// ErrChanged is returned with CRAFT_ASYNC_CHECK=1 when a value changed while
+	// it was being written; the version is not stored.
+	ErrChanged = errors.New("value changed while it was being written")
 )
+
+// AsyncError says that an earlier version could not be written in the
+// background. It is returned, on all ranks, by the next call that waits for the
+// version: a due UpdateAndWrite or Write, which has begun the next version all
+// the same, or Wait. Close returns it on the ranks where the write failed.
+type AsyncError struct {
+	Version   uint64
+	Iteration int64 // container.NoIteration (math.MinInt64): none
+	Err       error
+}
+
+func (e *AsyncError) Error() string {
+	return fmt.Sprintf("version %d, of iteration %v, could not be written in the background: %v", e.Version, iterationAttr(e.Iteration), e.Err)
+}
+
+func (e *AsyncError) Unwrap() error { return e.Err }
 
 // KeyError says what is wrong with one key.
 type KeyError struct {
@@ -72,5 +92,5 @@ func (e *RankError) Is(target error) bool {
 var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
-	cptypes.ErrMismatch,
+	cptypes.ErrMismatch, ErrChanged,
 }

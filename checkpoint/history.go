@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -12,8 +13,33 @@ import (
 // look for them at each write. The job's lock makes it true.
 type history struct {
 	entries  []storage.Entry
+	chains   map[storage.ID]origin
 	verified storage.ID
 	damaged  []storage.ID
+}
+
+// origin is the stage of a nested checkpoint that a version belongs to.
+type origin struct {
+	ancestors []container.Ancestor
+	stage     chain
+}
+
+func (h *history) add(e storage.Entry, ancestors []container.Ancestor) {
+	h.entries = append(h.entries, e)
+	if h.chains == nil {
+		h.chains = make(map[storage.ID]origin)
+	}
+	h.chains[e.ID] = origin{ancestors, chainOf(ancestors)}
+}
+
+// has tells whether a version is stored.
+func (h *history) has(id storage.ID) bool {
+	return slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return e.ID == id })
+}
+
+// anyOf tells whether a version of a stage is stored.
+func (h *history) anyOf(stage chain) bool {
+	return slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return h.chains[e.ID].stage == stage })
 }
 
 // published is called on rank 0 when a version is complete.
@@ -23,9 +49,11 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header) {
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	cp.history.entries = append(cp.history.entries, entry)
+	cp.history.add(entry, h.Ancestors)
 	cp.announce(ctx, h)
 	cp.prune(ctx)
+	cp.pruneChildren(ctx)
+	cp.record(false)
 }
 
 // announce leaves the note for people; without it everything works as well.
@@ -50,14 +78,21 @@ func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
 // prune deletes versions that need not be kept. What cannot be deleted now is
 // tried again after the next version.
 func (cp *Checkpoint) prune(ctx context.Context) {
-	policy := storage.Retention{Keep: cp.opt.Keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
-	for _, id := range policy.Prunable(cp.history.entries) {
+	for _, id := range cp.prunable() {
 		if err := cp.store.Remove(ctx, id); err != nil {
 			cp.log.Warn("old version not deleted", "version", id.Version, "error", err)
 			continue
 		}
 		cp.history.forget(id)
 	}
+}
+
+func (cp *Checkpoint) prunable() []storage.ID {
+	if cp.parent != nil {
+		return cp.prunableNested()
+	}
+	policy := storage.Retention{Keep: cp.opt.Keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
+	return policy.Prunable(cp.history.entries)
 }
 
 func (h *history) forget(id storage.ID) {
@@ -68,4 +103,5 @@ func (h *history) forget(id storage.ID) {
 		}
 	}
 	h.entries = kept
+	delete(h.chains, id)
 }

@@ -5,14 +5,44 @@ import "time"
 // Stats tells what a checkpoint has done in this run, on this rank.
 type Stats struct {
 	VersionsWritten int   // complete versions
+	VersionsFailed  int   // versions that could not be written
+	VersionsSkipped int   // of a nested checkpoint: see SubCP
 	BytesWritten    int64 // of this rank's files
-	CheckpointTime  time.Duration
-	RestartTime     time.Duration
-	Restored        bool
-	RestoredVersion uint64
+	// CheckpointTime is how long the program has waited in UpdateAndWrite,
+	// Write, Wait and Close (OH_cp, paper section 5); RestartTime, in
+	// RestartIfNeeded (OH_res).
+	CheckpointTime time.Duration
+	RestartTime    time.Duration
+	// WriterCPU is the processor time of the background threads. Together,
+	// CheckpointTime + WriterCPU / processors is what checkpoints cost.
+	WriterCPU time.Duration
+	Phases    Phases
+
+	Restored          bool
+	RestoredVersion   uint64
+	RestoredIteration int64 // or container.NoIteration (math.MinInt64)
 }
 
-// Stats returns what has been done so far.
+// Phases divides the time of a version, or the sum of all. Asynchronous writes
+// overlap with the program: only Update, Copy, Wait and Settle are waited for.
+type Phases struct {
+	Update time.Duration // the values' own Update
+	Copy   time.Duration // into the private copy; 0 in synchronous mode
+	Wait   time.Duration // for the end of an asynchronous write
+	Write  time.Duration // encoding, storing, syncing, publishing
+	Settle time.Duration // agreeing with the other ranks, pruning
+}
+
+func (p *Phases) add(q Phases) {
+	p.Update += q.Update
+	p.Copy += q.Copy
+	p.Wait += q.Wait
+	p.Write += q.Write
+	p.Settle += q.Settle
+}
+
+// Stats returns what has been done so far. What an asynchronous write did is
+// counted when it has been waited for.
 func (cp *Checkpoint) Stats() Stats { return cp.stats }
 
 func (s *Stats) time(total *time.Duration) (stop func()) {

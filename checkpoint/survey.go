@@ -13,7 +13,10 @@ import (
 type survey struct {
 	// Entries are all versions, for rank 0 alone.
 	Entries []storage.Entry `json:"-"`
-	// Candidates are the complete versions of the newest lineage, newest first.
+	// Ancestors of the complete ones, for rank 0 alone.
+	Ancestors map[storage.ID][]container.Ancestor `json:"-"`
+	// Candidates are the complete versions of the newest lineage, newest first;
+	// of a nested checkpoint only those of the present stage.
 	Candidates []candidate
 	// Older counts complete versions of earlier lineages.
 	Older int
@@ -32,6 +35,7 @@ type candidate struct {
 	Known       bool
 	Lineage     container.LineageID
 	Fingerprint []byte
+	Ancestors   []container.Ancestor
 }
 
 // survey looks at the storage from rank 0, which speaks for all because they
@@ -50,7 +54,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	s := survey{Entries: entries}
+	s := survey{Entries: entries, Ancestors: make(map[storage.ID][]container.Ancestor)}
 	var complete []candidate
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := entries[i]
@@ -62,7 +66,10 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		if err != nil {
 			return survey{}, err
 		}
-		complete = append(complete, c)
+		s.Ancestors[e.ID] = c.Ancestors
+		if cp.parent == nil || !c.Known || cp.belongs(c.Ancestors) {
+			complete = append(complete, c)
+		}
 	}
 	s.Candidates, s.Older = newestLineage(complete)
 	s.Lost = cp.lost(ctx, entries)
@@ -100,7 +107,7 @@ func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate,
 		if err != nil {
 			return c, err
 		}
-		c.Known, c.Lineage, c.Fingerprint = true, h.Lineage, h.Fingerprint
+		c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, h.Lineage, h.Fingerprint, h.Ancestors
 		return c, nil
 	}
 	return c, nil
@@ -152,7 +159,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 				"older_versions_left", len(found.Candidates)-1-i)
 		}
 	}
-	if len(causes) == 0 && found.Lost != "" {
+	if len(causes) == 0 && found.Lost != "" && cp.parent == nil {
 		return nil, fmt.Errorf("%w: %s was complete and lacks files now, and there is no other version; put them back, or start from zero with CRAFT_READ_CP_ON_RESTART=0",
 			ErrNoUsableVersion, found.Lost)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -27,11 +28,13 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	}
 	replicas, problem := replicaDigest(p), versionDigest(h)
 	// One reduction: the maximum of x and of ^x shows whether all x are equal.
-	mine := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem}
+	mine := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
+		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime)}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, cp.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
 	}
+	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10])}
 	switch {
 	case all[0] != ^all[1] || all[2] != ^all[3]:
 		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
@@ -53,15 +56,21 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 func (cp *Checkpoint) checkPlace(ctx context.Context, h container.Header) error {
 	var err error
 	if cp.root() {
-		for r := range h.Size {
-			if err = cp.findPart(ctx, h, r); err != nil {
-				break
-			}
-		}
+		err = cp.allParts(ctx, h)
 	}
 	_, err = cp.agree(ctx, err)
 	cp.attempt.samePlace = err == nil
 	return err
+}
+
+// allParts returns an error unless the parts of all ranks are there.
+func (cp *Checkpoint) allParts(ctx context.Context, h container.Header) error {
+	for r := range h.Size {
+		if err := cp.findPart(ctx, h, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int) error {

@@ -20,6 +20,12 @@ const smallReplicated = 64 << 10
 // durable on all ranks. When it returns an error no rank has the version, the
 // earlier ones are as they were, and the program may go on and call it again.
 // Only after an error of the communicator may the version be complete or not.
+//
+// In the asynchronous modes it waits for the version before, if that is still
+// being written, takes a copy of the values (or, with zero-copy, of the small
+// ones and of those whose bytes are not in memory as such), and returns while
+// the version is being written. What becomes of that the next call that waits
+// says: see AsyncError.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
 	if !cp.opt.Enable {
 		return nil
@@ -31,6 +37,10 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		return err
 	}
 	if iter%freq != 0 {
+		cp.point.calls++
+		if cp.opt.Debug >= 4 {
+			cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
+		}
 		return nil
 	}
 	return cp.write(ctx, int64(iter))
@@ -51,28 +61,60 @@ func (cp *Checkpoint) Write(ctx context.Context) error {
 }
 
 func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
-	timer := cp.stats.time(&cp.stats.CheckpointTime)
-	defer timer()
+	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	if cp.restartErr != nil {
 		return fmt.Errorf("checkpoint %q: %w: nothing is written after a failed RestartIfNeeded, call it again: %w", cp.name, ErrState, cp.restartErr)
 	}
-	if !cp.attempt.begun {
-		if _, err := cp.begin(ctx, false); err != nil {
+	earlier, err := cp.join(ctx)
+	if err == nil && !cp.attempt.begun {
+		if _, err = cp.begin(ctx, false); err != nil {
 			return fmt.Errorf("first write of checkpoint %q: %w", cp.name, err)
 		}
 	}
-	cp.attempt.last++ // consumed, also if the write fails
-	h := cp.header(iteration)
-	done, err := cp.writePart(ctx, h)
-	if err = cp.settle(ctx, h, done, err); err != nil {
-		return fmt.Errorf("write checkpoint %q: %w", cp.name, errVersion(storage.ID{Version: h.Version}, err))
+	if err == nil && !cp.skips(iteration) {
+		cp.attempt.last++ // consumed, also if the write fails
+		h := cp.header(iteration)
+		if cp.writer != nil {
+			err = cp.launch(ctx, h)
+		} else {
+			err = errVersion(storage.ID{Version: h.Version}, cp.writeNow(ctx, h))
+		}
 	}
-	cp.stats.VersionsWritten++
-	cp.stats.BytesWritten += done.FileBytes
-	if cp.root() {
-		cp.published(ctx, h)
+	if err = errors.Join(earlier, err); err != nil {
+		return fmt.Errorf("write checkpoint %q: %w", cp.name, err)
 	}
 	return nil
+}
+
+// skips tells that the version could never be restored, because its stage
+// cannot be reached by a restart.
+func (cp *Checkpoint) skips(iteration int64) bool {
+	if !cp.unreachable() {
+		return false
+	}
+	if !cp.skipped && cp.root() {
+		cp.log.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
+			"iteration", iterationAttr(iteration), "parent", cp.parent.name)
+	}
+	cp.skipped = true
+	cp.stats.VersionsSkipped++
+	cp.point.calls++
+	return true
+}
+
+// writeNow writes a version in the calling goroutine.
+func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) error {
+	f := &flight{header: h, before: cp.point}
+	cp.point.calls++ // unless it is written
+	if f.err = cp.update(f); f.err == nil {
+		cp.describeAll()
+		f.write(ctx, cp)
+	}
+	err := cp.settleFlight(ctx, f)
+	if err == nil {
+		cp.point = point{attempt: h.Attempt, version: h.Version}
+	}
+	return err
 }
 
 func (cp *Checkpoint) header(iteration int64) container.Header {
@@ -80,52 +122,36 @@ func (cp *Checkpoint) header(iteration int64) container.Header {
 		Name: cp.name, Lineage: cp.attempt.lineage, Attempt: cp.attempt.id,
 		Version: cp.attempt.last, Iteration: iteration,
 		Rank: int(cp.comm.Rank()), Size: cp.comm.Size(),
-		Created: time.Now(), Fingerprint: cp.fingerprint,
+		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
 	}
 }
 
-// part is what this rank knows of the version that it has written.
-type part struct {
-	storage.Written
-	sections []container.Section
-}
-
-func (cp *Checkpoint) writePart(ctx context.Context, h container.Header) (part, error) {
-	if cp.attempt.lock != nil {
-		if err := cp.attempt.lock.Check(); err != nil {
-			return part{}, err
-		}
-	}
-	sections, err := cp.capture()
-	if err != nil {
-		return part{}, err
-	}
-	written, err := cp.store.Write(ctx, h, sections, nil)
-	return part{Written: written, sections: sections}, err
-}
-
-// capture describes the present state of all values.
-func (cp *Checkpoint) capture() ([]container.Section, error) {
-	if cp.sections == nil {
-		cp.sections = make([]container.Section, len(cp.entries))
-	}
-	// All are updated before any is looked at: the Update of one may change
-	// another.
+// update lets the values fetch what they store. All are updated before any is
+// looked at: the Update of one may change another.
+func (cp *Checkpoint) update(f *flight) error {
+	defer cp.stats.time(&f.phases.Update)()
 	for _, e := range cp.entries {
 		if u, ok := e.value.(cptypes.Updater); ok {
 			if err := u.Update(); err != nil {
-				return nil, &KeyError{Key: e.key, Err: err}
+				return &KeyError{Key: e.key, Err: err}
 			}
 		}
+	}
+	return nil
+}
+
+// describeAll describes the present state of all values in cp.sections, which
+// are kept from version to version.
+func (cp *Checkpoint) describeAll() {
+	if cp.sections == nil {
+		cp.sections = make([]container.Section, len(cp.entries))
 	}
 	for i := range cp.entries {
 		cp.describe(&cp.entries[i], &cp.sections[i])
 	}
-	return cp.sections, nil
 }
 
-// describe fills the section of one value, which is reused from version to
-// version.
+// describe fills the section of one value.
 func (cp *Checkpoint) describe(e *entry, s *container.Section) {
 	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
 	if spans, ok := spansOf(e.value); ok {
@@ -152,6 +178,28 @@ func sizeOf(v cptypes.Value) int64 {
 		return s.Size()
 	}
 	return 0
+}
+
+// settleFlight ends a write on all ranks together and keeps the accounts.
+func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
+	began := time.Now()
+	err := cp.settle(ctx, f.header, f.done, f.err)
+	if err == nil {
+		cp.stats.VersionsWritten++
+		cp.stats.BytesWritten += f.done.FileBytes
+		if cp.root() {
+			cp.published(ctx, f.header)
+		}
+	} else {
+		cp.stats.VersionsFailed++
+	}
+	f.phases.Settle = time.Since(began)
+	cp.stats.Phases.add(f.phases)
+	if cp.writer != nil {
+		cp.stats.WriterCPU = cp.threads.Used()
+	}
+	cp.reportVersion(f, err)
+	return err
 }
 
 // settle ends a write on all ranks together: they agree whether the version is

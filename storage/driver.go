@@ -3,6 +3,9 @@ package storage
 import (
 	"context"
 	"io"
+	"time"
+
+	"github.com/craft-go/craft/storage/container"
 )
 
 // Driver gives access to the versions of one checkpoint on one level. Its
@@ -68,6 +71,13 @@ type (
 		// Announced names the version of the note, as ID.String does; "" if
 		// there is no note.
 		Announced(ctx context.Context) (string, error)
+	}
+
+	// Recorder keeps a record of each run beside the versions, for people and
+	// tools.
+	Recorder interface {
+		// Record writes, or replaces, the record of an attempt.
+		Record(ctx context.Context, started time.Time, attempt container.AttemptID, data []byte) error
 	}
 )
 

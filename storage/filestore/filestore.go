@@ -65,6 +65,7 @@ var (
 	_ storage.Preparer  = (*Store)(nil)
 	_ storage.Locker    = (*Store)(nil)
 	_ storage.Announcer = (*Store)(nil)
+	_ storage.Recorder  = (*Store)(nil)
 )
 
 // New returns the store of one checkpoint. It touches no file.
@@ -215,12 +216,17 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if err != nil {
 		return err
 	}
+	var records []string
 	for _, d := range dirs {
+		if recordPattern.MatchString(d.Name()) {
+			records = append(records, d.Name())
+		}
 		if isTrash(d.Name()) || isTemporary(d.Name()) {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
 		}
 	}
+	s.cleanRecords(records)
 	entries, err := s.List(ctx)
 	if err != nil {
 		return err
@@ -327,5 +333,5 @@ func isTrash(name string) bool {
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, LockName+"-"))
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
 }

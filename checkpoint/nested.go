@@ -1,0 +1,183 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// point is where a checkpoint stands, as those nested in it see it: the version
+// that was restored or captured last, and the calls of UpdateAndWrite since
+// then that captured nothing. Version 0: none. It is the same on all ranks.
+type point struct {
+	attempt container.AttemptID
+	version uint64
+	calls   uint64
+}
+
+// maxDepth is how deep checkpoints may be nested.
+const maxDepth = 64
+
+// SubCP nests child in cp: what child stores belongs to the stage that cp is in,
+// and as soon as a version of cp is complete, all older ones of child are
+// invalid, and those of its children. A restart reads, outermost first, the
+// newest version of each that belongs to what was read of those around it.
+//
+// It is called before RestartIfNeeded of either. UpdateAndWrite of cp is called
+// once per stage, at its end, also when it is not due; child may be made anew
+// for each stage or kept. A write of child in a stage whose beginning cp has not
+// stored, because its frequency is above 1, could never be restored: it is
+// skipped.
+func (cp *Checkpoint) SubCP(child *Checkpoint) error {
+	if !cp.opt.Enable {
+		return nil
+	}
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("checkpoint %q: %w: SubCP: %s", cp.name, ErrArgument, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case child == nil:
+		return wrong("the child is nil")
+	case cp.closed || child.closed:
+		return cp.outOfOrder("SubCP after Close")
+	case child.attempt.begun:
+		return cp.outOfOrder(fmt.Sprintf("SubCP after RestartIfNeeded or a write of its child %q", child.name))
+	case child.parent != nil:
+		return wrong("%q is nested in %q already", child.name, child.parent.name)
+	case child.comm.Size() != cp.comm.Size():
+		return wrong("%q is of %d ranks, its parent of %d", child.name, child.comm.Size(), cp.comm.Size())
+	}
+	depth := 1
+	for p := cp; p != nil; p = p.parent {
+		if p == child {
+			return wrong("%q would be nested in itself", child.name)
+		}
+		if p.dir() == child.dir() {
+			return wrong("%q and %q use one directory, %s: give them different names", child.name, p.name, p.dir())
+		}
+		depth++
+	}
+	if depth > maxDepth {
+		return wrong("%d checkpoints in one another (allowed: %d)", depth, maxDepth)
+	}
+	child.parent = cp
+	cp.children = append(cp.children, child)
+	return nil
+}
+
+func (cp *Checkpoint) leaveParent() {
+	if p := cp.parent; p != nil {
+		p.children = slices.DeleteFunc(p.children, func(c *Checkpoint) bool { return c == cp })
+	}
+}
+
+// parentBegun returns an error unless it is known what is restored of the
+// checkpoints around this one.
+func (cp *Checkpoint) parentBegun() error {
+	if cp.parent == nil || cp.parent.attempt.begun {
+		return nil
+	}
+	return fmt.Errorf("%w: it is nested in %q: call RestartIfNeeded of that first", ErrState, cp.parent.name)
+}
+
+// ancestors are the points of the checkpoints around this one, innermost first.
+func (cp *Checkpoint) ancestors() []container.Ancestor {
+	var out []container.Ancestor
+	for p := cp.parent; p != nil; p = p.parent {
+		out = append(out, container.Ancestor{Name: p.name, Attempt: p.point.attempt, Version: p.point.version, Calls: p.point.calls})
+	}
+	return out
+}
+
+// unreachable tells that a restart could not come to the present stage, so that
+// nothing stored in it could ever be restored.
+func (cp *Checkpoint) unreachable() bool {
+	for p := cp.parent; p != nil; p = p.parent {
+		if p.point.calls > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// belongs tells whether a version with these ancestors is of the present stage.
+func (cp *Checkpoint) belongs(stored []container.Ancestor) bool {
+	return !cp.unreachable() && slices.Equal(stored, cp.ancestors())
+}
+
+// chain names the stage that a version belongs to.
+type chain string
+
+func chainOf(ancestors []container.Ancestor) chain {
+	var b strings.Builder
+	for _, a := range ancestors {
+		fmt.Fprintf(&b, "%d-%s/", a.Version, hex.EncodeToString(a.Attempt[:]))
+	}
+	return chain(b.String())
+}
+
+// reachable tells whether a restart from what is stored, or is being stored, of
+// the ancestors could come to the stage of a version. It is for rank 0.
+func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
+	p := cp.parent
+	for i, a := range stored {
+		if p == nil || a.Calls > 0 {
+			return false
+		}
+		outer := chainOf(stored[i+1:])
+		switch {
+		case a.Attempt == p.point.attempt && a.Version == p.point.version:
+			// The present one, which may still be on its way to storage.
+		case a.Version == 0:
+			if p.history.anyOf(outer) {
+				return false // that one would be restored
+			}
+		case !p.history.has(storage.ID{Version: a.Version, Attempt: a.Attempt}):
+			return false
+		}
+		p = p.parent
+	}
+	return p == nil
+}
+
+// prunableNested returns the versions of a nested checkpoint that may go: for
+// the present stage all but those that retention keeps, for any other one that
+// a restart may fall back to all but the newest, and all of the rest.
+func (cp *Checkpoint) prunableNested() []storage.ID {
+	now := chainOf(cp.ancestors())
+	byStage := make(map[chain][]storage.Entry)
+	for _, e := range cp.history.entries {
+		c := cp.history.chains[e.ID]
+		byStage[c.stage] = append(byStage[c.stage], e)
+	}
+	var out []storage.ID
+	for stage, entries := range byStage {
+		policy := storage.Retention{Keep: 1, Verified: cp.history.verified, Damaged: cp.history.damaged}
+		switch {
+		case stage == now:
+			policy.Keep = cp.opt.Keep
+		case !cp.reachable(cp.history.chains[entries[0].ID].ancestors):
+			for _, e := range entries {
+				out = append(out, e.ID)
+			}
+			continue
+		}
+		out = append(out, policy.Prunable(entries)...)
+	}
+	slices.SortFunc(out, storage.ID.Compare)
+	return out
+}
+
+// pruneChildren deletes what a new version of cp has made useless.
+func (cp *Checkpoint) pruneChildren(ctx context.Context) {
+	for _, child := range cp.children {
+		if child.attempt.begun {
+			child.prune(ctx)
+		}
+	}
+}
