@@ -12,11 +12,6 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// zeroCopyFrom is the size in bytes from which zero-copy writes a value from its
-// own memory. Smaller ones are copied all the same: it costs nothing, and a
-// counter that moves on too early does no harm.
-const zeroCopyFrom = 64 << 10
-
 // flight is one version on its way from capture to settlement.
 type flight struct {
 	header container.Header
@@ -25,6 +20,8 @@ type flight struct {
 	expect int64         // bytes, as far as they are known before
 	checks []check       // with CRAFT_ASYNC_CHECK
 	phases Phases
+	// captured is what went wrong before everything was copied.
+	captured error
 
 	// Set by the write, read when the ticket is done.
 	done part
@@ -79,12 +76,13 @@ func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
 // together when they join.
 func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 	f := &flight{header: h, before: cp.point}
-	cp.point = point{attempt: h.Attempt, version: h.Version}
-	if f.err = cp.update(f); f.err == nil {
-		f.err = cp.capture(ctx, f)
+	cp.point.calls++ // unless it gets under way
+	if f.captured = cp.update(f); f.captured == nil {
+		f.captured = cp.capture(ctx, f)
 	}
 	cp.flight.Store(f)
-	if f.err == nil || cp.comm.Size() > 1 {
+	cp.point = point{attempt: h.Attempt, version: h.Version}
+	if f.captured == nil || cp.comm.Size() > 1 {
 		return nil
 	}
 	failed, err := cp.join(ctx)
@@ -103,7 +101,7 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 		if s.Source == nil && cp.opt.AsyncCheck {
 			f.checks = append(f.checks, check{section: i, digest: container.Digest(s.Spans, cp.store.ChunkSize())})
 		}
-		if s.Source == nil && cp.opt.mode() == zeroCopy && size >= zeroCopyFrom {
+		if s.Source == nil && cp.opt.mode() == zeroCopy && size >= cp.opt.zeroCopyFrom {
 			if cp.opt.AsyncCheck {
 				f.checks[len(f.checks)-1].spans = s.Spans
 			}
@@ -123,6 +121,7 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	if err != nil {
 		return err
 	}
+	cp.flight.Store(f)                                                  // whatever happens now, it must be waited for
 	err = errors.New("a value's own code panicked while it was copied") // unless it does not
 	defer func() { cp.staging.Seal(err) }()
 	for i := range cp.sections {
@@ -170,18 +169,19 @@ func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
 
 // await waits for this rank's part.
 func (cp *Checkpoint) await(ctx context.Context, f *flight) error {
-	if f.ticket == nil {
-		return nil
+	if f.ticket != nil {
+		defer cp.stats.time(&f.phases.Wait)()
+		err := f.ticket.Wait(ctx)
+		select {
+		case <-f.ticket.Done():
+			f.err = err
+		default:
+			return err
+		}
 	}
-	defer cp.stats.time(&f.phases.Wait)()
-	err := f.ticket.Wait(ctx)
-	select {
-	case <-f.ticket.Done():
-	default:
-		return err
-	}
-	if f.err == nil || errors.Is(f.err, async.ErrAborted) {
-		f.err = err // a panic
+	// The writer fails because of the copying or the other way round.
+	if f.captured != nil && !errors.Is(f.captured, async.ErrAborted) {
+		f.err = f.captured
 	}
 	return nil
 }

@@ -63,12 +63,34 @@ func (p *program) run(ctx context.Context, until, freq int) error {
 		return err
 	}
 	for ; p.iter < until; p.iter++ {
-		p.step()
-		if err := p.cp.UpdateAndWrite(ctx, p.iter, freq); err != nil {
+		if err := p.advance(ctx, freq); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.cp.Wait(ctx)
+}
+
+// advance does one iteration with its checkpoint, as the mode wants it.
+func (p *program) advance(ctx context.Context, freq int) error {
+	if p.cp.opt.mode() == zeroCopy {
+		if err := p.cp.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	p.step()
+	return p.cp.UpdateAndWrite(ctx, p.iter, freq)
+}
+
+// modes are those of WithAsync.
+var modes = []string{"off", "copy", "zero-copy"}
+
+// inMode runs a checkpoint in a mode, with all values written from their own
+// memory if that is zero-copy, and in small chunks.
+func inMode(mode string) Option {
+	return func(o *options) {
+		WithAsync(mode)(o)
+		o.zeroCopyFrom, o.chunkSize = 1, 4<<10
+	}
 }
 
 func reference(iters int) (v, sums []float64) {

@@ -127,6 +127,10 @@ type options struct {
 	lock        filestore.LockConfig
 	chunkSize   int
 	modeErr     error
+	// zeroCopyFrom is the size in bytes from which zero-copy writes a value from
+	// its own memory. Smaller ones are copied all the same: it costs nothing, and
+	// a counter that moves on too early does no harm.
+	zeroCopyFrom int64
 }
 
 // Option changes one setting of a single checkpoint.
@@ -194,7 +198,7 @@ func newOptions(opts []Option) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	o := options{Config: config, logger: slog.Default()}
+	o := options{Config: config, logger: slog.Default(), zeroCopyFrom: 64 << 10}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -51,7 +51,7 @@ type crashed struct {
 // crashEverywhere runs the program on a fresh disk and takes, after each
 // operation on files, what a crash would leave with nothing, half and all of
 // the unsynced data.
-func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
+func crashEverywhere(t *testing.T, ranks, iters int, mode string, rng *rand.Rand) []crashed {
 	disk := vfs.NewMem()
 	var returned atomic.Int64
 	returned.Store(-1)
@@ -66,14 +66,13 @@ func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
 		}
 	})
 	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk))
+		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode(mode))
 		defer p.cp.Close()
 		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
 			return err
 		}
 		for ; p.iter < iters; p.iter++ {
-			p.step()
-			if err := p.cp.UpdateAndWrite(ctx, p.iter, 1); err != nil {
+			if err := p.advance(ctx, 1); err != nil {
 				return err
 			}
 			if c.Rank() == 0 {
@@ -83,7 +82,7 @@ func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
 		return nil
 	})
 	require.NoError(t, err)
-	disk.OnOp(nil)
+	disk.OnOp(nil) // all writers have been joined by Close
 	return states
 }
 
@@ -92,8 +91,10 @@ func crashEverywhere(t *testing.T, ranks, iters int, rng *rand.Rand) []crashed {
 func TestCrashAfterEveryOperation(t *testing.T) {
 	rng := seed(t)
 	var total outcomes
-	for _, ranks := range []int{1, 3} {
-		total.add(crashRound(t, ranks, 5, rng))
+	for _, mode := range modes {
+		for _, ranks := range []int{1, 3} {
+			total.add(crashRound(t, ranks, 5, mode, rng))
+		}
 	}
 	total.report(t, 2)
 }
@@ -107,7 +108,7 @@ func TestRandomCrashes(t *testing.T) {
 	var total outcomes
 	rounds := 0
 	for ; rounds < 2 || time.Now().Before(until); rounds++ {
-		total.add(crashRound(t, 1+rng.IntN(4), 2+rng.IntN(5), rng))
+		total.add(crashRound(t, 1+rng.IntN(4), 2+rng.IntN(5), modes[rng.IntN(3)], rng))
 	}
 	total.report(t, rounds)
 }
@@ -126,15 +127,19 @@ func (o *outcomes) report(t *testing.T, rounds int) {
 	require.NotZero(t, o.newer)
 }
 
-func crashRound(t *testing.T, ranks, iters int, rng *rand.Rand) outcomes {
-	states := crashEverywhere(t, ranks, iters, rng)
+func crashRound(t *testing.T, ranks, iters int, mode string, rng *rand.Rand) outcomes {
+	states := crashEverywhere(t, ranks, iters, mode, rng)
 	require.Greater(t, len(states), 50)
 	var o outcomes
 	for i, s := range states {
-		where := fmt.Sprintf("%d ranks, state %d: %s, %v of the unsynced data kept, iteration %d had returned", ranks, i, s.after, s.keep, s.returned)
-		got := restartAndFinish(t, s.disk, ranks, iters+2, where)
+		where := fmt.Sprintf("mode %s, %d ranks, state %d: %s, %v of the unsynced data kept, iteration %d had returned", mode, ranks, i, s.after, s.keep, s.returned)
+		got := restartAndFinish(t, s.disk, ranks, iters+2, where, inMode(modes[i%3]))
+		older := s.returned
+		if mode != "off" && older >= 0 {
+			older-- // the next call, or Wait, says that it is complete
+		}
 		switch got - 1 {
-		case s.returned:
+		case older, s.returned:
 			o.older++
 		case s.returned + 1:
 			o.newer++
@@ -147,11 +152,11 @@ func crashRound(t *testing.T, ranks, iters int, rng *rand.Rand) outcomes {
 
 // restartAndFinish restarts the program from a disk, checks what it reads, runs
 // it to the end and returns the iteration at which it took up.
-func restartAndFinish(t *testing.T, disk vfs.FS, ranks, iters int, where string) int {
+func restartAndFinish(t *testing.T, disk vfs.FS, ranks, iters int, where string, opts ...Option) int {
 	wantV, wantSums := reference(iters)
 	var from atomic.Int64
 	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk))
+		p := newProgram(t, c, true, append(opts, WithPath("/cp"), withFS(disk))...)
 		defer p.cp.Close()
 		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
 			return fmt.Errorf("%s: %w", where, err)
