@@ -461,7 +461,7 @@ func TestNothingIsLeftOfBackgroundWrites(t *testing.T) {
 			q := newProgram(t, nil, true, WithPath(dir), inMode(mode))
 			require.NoError(t, q.run(t.Context(), 5, 1))
 			require.NoError(t, os.RemoveAll(dir)) // the write fails
-			err := q.advance(t.Context(), 1) // may know already
+			err := q.advance(t.Context(), 1)      // may know already
 			require.Error(t, errors.Join(err, q.cp.Close()))
 			require.Zero(t, q.cp.staging.Allocated())
 

@@ -27,8 +27,11 @@ const childVariable = "CRAFT_TEST_CHILD"
 func TestMain(m *testing.M) {
 	if scenario := os.Getenv(childVariable); scenario != "" {
 		run := runScenario
-		if strings.HasPrefix(scenario, "memory") {
+		switch {
+		case strings.HasPrefix(scenario, "memory"):
 			run = runMemory
+		case scenario == tableScenario:
+			run = func(_, spec string) error { return tableProcess(spec) }
 		}
 		if err := run(scenario, os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
