@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -452,5 +454,35 @@ func TestUnreachableStagesAreSkipped(t *testing.T) {
 	require.NoError(t, err)
 	for _, n := range names {
 		require.False(t, strings.HasPrefix(n.Name(), ".trash"), n.Name())
+	}
+}
+
+// When the write of an outer version fails, the checkpoint stands where it
+// stood: what its children store in the next stage could not be restored.
+func TestFailedParentWrite(t *testing.T) {
+	for _, mode := range modes {
+		var armed atomic.Bool
+		fsys := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+			if armed.Load() && strings.Contains(op.Path, "/level0/v-") {
+				return syscall.EIO
+			}
+			return nil
+		})
+		s, err := newNest(comm.Self(), []loop{{n: 9, freq: 1}, {n: 2, freq: 1}}, WithPath("/cp"), withFS(fsys), inMode(mode))
+		require.NoError(t, err)
+		outer, inner := s.loops[0].cp, s.loops[1].cp
+		require.NoError(t, outer.RestartIfNeeded(t.Context(), nil))
+		require.NoError(t, outer.UpdateAndWrite(t.Context(), 0, 1))
+		require.NoError(t, inner.UpdateAndWrite(t.Context(), 0, 1))
+		require.NoError(t, errors.Join(outer.Wait(t.Context()), inner.Wait(t.Context())))
+		armed.Store(true)
+		err = outer.UpdateAndWrite(t.Context(), 1, 1)
+		require.ErrorIs(t, errors.Join(err, outer.Wait(t.Context())), syscall.EIO)
+		armed.Store(false)
+		require.Equal(t, point{attempt: outer.attempt.id, version: 1, calls: 1}, outer.point)
+		require.NoError(t, inner.UpdateAndWrite(t.Context(), 1, 1))
+		require.NoError(t, inner.Wait(t.Context()))
+		require.Equal(t, 1, inner.Stats().VersionsSkipped)
+		require.NoError(t, s.close())
 	}
 }
