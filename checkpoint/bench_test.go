@@ -99,8 +99,8 @@ func randomValues(bytes, n int) [][]float64 {
 	return values
 }
 
-func benchCheckpoint(b *testing.B, dir, sync string, values [][]float64) *Checkpoint {
-	cp, err := New("bench", nil, WithPath(dir), WithSync(sync), WithKeep(1<<30), WithLogger(slog.New(slog.DiscardHandler)))
+func benchCheckpoint(b *testing.B, dir, sync string, values [][]float64, opts ...Option) *Checkpoint {
+	cp, err := New("bench", nil, append([]Option{WithPath(dir), WithSync(sync), WithKeep(1 << 30), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	if err != nil {
 		b.Fatal(err)
 	}

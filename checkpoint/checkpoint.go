@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -107,7 +108,11 @@ func (cp *Checkpoint) build() error {
 			return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", o.AsyncCPUs), err)
 		}
 		cp.writer = async.NewWriter(cp.threads)
-		encode.Workers, encode.Around = max(1, len(cpus)), cp.threads.Do
+		// Two are enough for a fast disk; more would disturb the program.
+		encode.Workers, encode.Around = min(2, runtime.GOMAXPROCS(0)), cp.threads.Do
+		if len(cpus) > 0 {
+			encode.Workers = len(cpus)
+		}
 	}
 	o.lock.Logger = o.logger
 	driver, err := filestore.New(filestore.Config{

@@ -134,19 +134,34 @@ func TestPeakMemory(t *testing.T) {
 	dir := userDir(t)
 	asUser(t, "memory of a write", dir)
 	asUser(t, "memory of a restore", dir)
+	asUser(t, "memory of a copy", userDir(t))
+	asUser(t, "memory of a copy through little staging", userDir(t))
+	asUser(t, "memory without a copy", userDir(t))
 }
 
 func runMemory(scenario, base string) error {
 	const bytes = 512 << 20
 	allowed := int64(bytes + 64<<20)
+	options := []Option{WithPath(base), WithSync("none")}
+	switch scenario {
+	case "memory of a copy":
+		allowed += bytes
+		options = append(options, WithAsync("copy"))
+	case "memory of a copy through little staging":
+		allowed += 32 << 20
+		options = append(options, WithAsync("copy"), WithStaging(32<<20))
+	case "memory without a copy":
+		options = append(options, WithAsync("zero-copy"))
+	}
+	restore := scenario == "memory of a restore"
 	var data []float64
-	if scenario == "memory of a write" {
+	if !restore {
 		data = make([]float64, bytes/8)
 		for i := range data {
 			data[i] = float64(i)
 		}
 	}
-	cp, err := New("memory", nil, WithPath(base), WithSync("none"))
+	cp, err := New("memory", nil, options...)
 	if err != nil {
 		return err
 	}
@@ -161,8 +176,13 @@ func runMemory(scenario, base string) error {
 	if len(data) != bytes/8 || data[12345] != 12345 {
 		return fmt.Errorf("nothing was restored")
 	}
-	if scenario == "memory of a write" {
-		err = cp.Write(context.Background())
+	for range 2 {
+		if !restore && err == nil {
+			err = cp.Write(context.Background())
+		}
+	}
+	if err == nil {
+		err = cp.Wait(context.Background())
 	}
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
