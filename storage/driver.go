@@ -3,9 +3,6 @@ package storage
 import (
 	"context"
 	"io"
-	"time"
-
-	"github.com/craft-go/craft/storage/container"
 )
 
 // Driver gives access to the versions of one checkpoint on one level. Its
@@ -77,7 +74,7 @@ type (
 	// tools.
 	Recorder interface {
 		// Record writes, or replaces, the record of an attempt.
-		Record(ctx context.Context, started time.Time, attempt container.AttemptID, data []byte) error
+		Record(ctx context.Context, r Record) error
 	}
 )
 

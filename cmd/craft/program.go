@@ -99,7 +99,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(p.lsCommand(), p.showCommand(), p.verifyCommand(), p.unlockCommand())
+	root.AddCommand(p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand())
 	return root
 }
 

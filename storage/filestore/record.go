@@ -2,13 +2,15 @@ package filestore
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
-	"time"
 
 	"github.com/craft-go/craft/internal/vfs"
-	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage"
 )
 
 // RecordPrefix starts the names of the records of runs, which sort by the time
@@ -21,10 +23,47 @@ const recordsKept = 9
 var recordPattern = regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.json$`)
 
 // Record implements storage.Recorder. Like the note, a record is not synced.
-func (s *Store) Record(_ context.Context, started time.Time, attempt container.AttemptID, data []byte) error {
-	stamp := started.UTC().Format("20060102T150405.000")
-	name := fmt.Sprintf("%s%s%sZ-%x.json", RecordPrefix, stamp[:15], stamp[16:], attempt[:])
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), data, filePerm, false)
+func (s *Store) Record(_ context.Context, r storage.Record) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	stamp := r.Started.UTC().Format("20060102T150405.000")
+	name := fmt.Sprintf("%s%s%sZ-%s.json", RecordPrefix, stamp[:15], stamp[16:], r.Attempt)
+	if !recordPattern.MatchString(name) {
+		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
+	}
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, false)
+}
+
+// recordLimit is the size of a record in bytes that is read.
+const recordLimit = 1 << 20
+
+// Records reads the records in a checkpoint's directory, oldest first, as far as
+// they are whole.
+func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []storage.Record
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !recordPattern.MatchString(e.Name()) {
+			continue
+		}
+		data, err := vfs.ReadFile(fsys, filepath.Join(dir, e.Name()), recordLimit)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		var r storage.Record
+		if json.Unmarshal(data, &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // cleanRecords removes the oldest of the records among names, which are in

@@ -1,0 +1,84 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+func TestRecordOfARun(t *testing.T) {
+	dir := t.TempDir()
+	x := 1
+	cp := open(t, dir, map[string]any{"x": &x})
+	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+	read := func() []byte {
+		found, err := filepath.Glob(filepath.Join(dir, "test", "RUN-*.json"))
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		data, err := vfs.ReadFile(vfs.OS(), found[0], 1<<20)
+		require.NoError(t, err)
+		return data
+	}
+	require.Contains(t, string(read()), `"ended": null`, "a run that is killed now leaves this")
+	for i := range 3 {
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1))
+	}
+	require.NoError(t, cp.Close())
+	require.NotContains(t, string(read()), `"ended": null`)
+	records, err := filestore.Records(vfs.OS(), filepath.Join(dir, "test"))
+	require.NoError(t, err)
+	require.Equal(t, 3, records[0].VersionsWritten)
+	require.Equal(t, cp.Stats().CheckpointTime.Seconds(), records[0].Overheads.Checkpoint)
+
+	// The ten newest stay.
+	for range 14 {
+		store(t, dir, map[string]any{"x": &x})
+	}
+	records, err = filestore.Records(vfs.OS(), filepath.Join(dir, "test"))
+	require.NoError(t, err)
+	require.Len(t, records, 10)
+	for i := 1; i < len(records); i++ {
+		require.False(t, records[i].Started.Before(records[i-1].Started))
+	}
+}
+
+func TestMessages(t *testing.T) {
+	lines := func(t *testing.T, env map[string]string, mode string) string {
+		for name, value := range env {
+			t.Setenv(name, value)
+		}
+		var log bytes.Buffer
+		x, y := 1, make([]float64, 10)
+		cp := open(t, t.TempDir(), map[string]any{"x": &x, "y": &y}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithAsync(mode))
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		for i := range 3 {
+			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 2))
+		}
+		require.NoError(t, cp.Close())
+		return log.String()
+	}
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			require.Empty(t, lines(t, nil, mode))
+			t.Setenv("CRAFT_TIMING", "1")
+			timing := lines(t, nil, mode)
+			for _, phase := range []string{"update=", "copy=", "wait=", "write=", "settle=", "cp_total=", "res_total="} {
+				require.Contains(t, timing, phase)
+			}
+			require.Empty(t, lines(t, map[string]string{"CRAFT_DEBUG_PROC": "1"}, mode), "that is another rank")
+		})
+	}
+	for level, want := range []int{0, 3, 3, 7, 8} {
+		t.Run(fmt.Sprint("level ", level), func(t *testing.T) {
+			log := lines(t, map[string]string{"CRAFT_DEBUG": fmt.Sprint(level)}, "off")
+			require.Equal(t, want, bytes.Count([]byte(log), []byte("\n")), log)
+		})
+	}
+}

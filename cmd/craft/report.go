@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// reported is the JSON document of craft report.
+type reported struct {
+	Path string           `json:"path"`
+	Runs []storage.Record `json:"runs"` // by checkpoint, oldest first
+}
+
+func (p *program) reportCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "report [DIR]",
+		Short: "Tell what checkpoints have cost in the latest runs",
+		Long: `Tell what checkpoints have cost in the latest runs.
+
+DIR is a base directory that holds checkpoints, or one checkpoint; without it,
+CRAFT_CP_PATH or the working directory. Of each run: how long the program waited
+for checkpoints (CP) and for its restart (RESTART), the largest values of any
+rank; the share of CP and the writer's processor time (one processor) in the time
+of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
+		Example: `  craft report cp
+  craft report --json cp/lanczos`,
+		Args: directories(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := defaultBase()
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return p.report(cmd.Context(), dir, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
+	return cmd
+}
+
+func (p *program) report(ctx context.Context, dir string, asJSON bool) error {
+	where, err := p.find(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if where.loose {
+		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
+	}
+	r := reported{Path: dir, Runs: []storage.Record{}}
+	for _, c := range where.checkpoints {
+		records, err := filestore.Records(p.fs, c.store.Dir())
+		if err != nil {
+			return err
+		}
+		r.Runs = append(r.Runs, records...)
+	}
+	if asJSON {
+		return p.printJSON(r)
+	}
+	if len(r.Runs) == 0 {
+		p.say("no records of runs in %s", dir)
+		return nil
+	}
+	return p.printReport(r)
+}
+
+func (p *program) printReport(r reported) error {
+	t := table{columns: []column{
+		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
+		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
+		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "SHARE", right: true},
+		{title: "COPY", right: true, drop: 5}, {title: "WAIT", right: true, drop: 5}, {title: "WRITE", right: true, drop: 5}, {title: "SETTLE", right: true, drop: 5},
+	}}
+	for _, run := range r.Runs {
+		wall := run.Updated.Sub(run.Started)
+		length, share := duration(wall.Seconds()), "-"
+		if run.Ended == nil {
+			length += "+"
+		}
+		if wall > 0 {
+			share = fmt.Sprintf("%.2f%%", 100*(run.Overheads.Checkpoint+run.WriterCPU)/wall.Seconds())
+		}
+		t.add(run.Checkpoint, p.moment(run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
+			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
+			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart), share,
+			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
+	}
+	return t.write(p.stdout, p.width)
+}
+
+func duration(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Microsecond).String()
+}

@@ -1,0 +1,52 @@
+package storage
+
+import "time"
+
+// Record is what the file RUN-<start>-<attempt>.json beside the versions says of
+// one run. It is written when the run begins, every 10 s or so while versions
+// are written, and at Close. Times are in seconds.
+type Record struct {
+	Format     int        `json:"format"` // 1
+	Checkpoint string     `json:"checkpoint"`
+	Attempt    string     `json:"attempt"`
+	Lineage    string     `json:"lineage"`
+	Ancestors  []string   `json:"ancestors,omitempty"` // names, innermost first
+	Ranks      int        `json:"ranks"`
+	Mode       string     `json:"mode"` // off, copy, zero-copy
+	Host       string     `json:"host"`
+	PID        int        `json:"pid"`
+	Started    time.Time  `json:"started"`
+	Updated    time.Time  `json:"updated"`
+	Ended      *time.Time `json:"ended"` // null: it goes on, or it was killed
+
+	RestoredVersion   uint64 `json:"restored_version"`   // 0: none
+	RestoredIteration *int64 `json:"restored_iteration"` // null: none
+	LastVersion       uint64 `json:"last_version"`
+	VersionsWritten   int    `json:"versions_written"`
+	VersionsFailed    int    `json:"versions_failed"`
+	VersionsSkipped   int    `json:"versions_skipped"`
+	BytesWritten      int64  `json:"bytes_written"` // by rank 0
+
+	// Overheads are the largest of any rank, as of the last version; rec and
+	// redo belong to recoveries inside a run.
+	Overheads RecordOverheads `json:"overheads"`
+	Phases    RecordPhases    `json:"phases"` // of rank 0
+	WriterCPU float64         `json:"writer_cpu"`
+}
+
+// RecordOverheads are OH_cp, OH_res, OH_rec and OH_redo (paper section 5).
+type RecordOverheads struct {
+	Checkpoint    float64 `json:"cp"`
+	Restart       float64 `json:"res"`
+	Recovery      float64 `json:"rec"`
+	Recomputation float64 `json:"redo"`
+}
+
+// RecordPhases are the Phases of Stats.
+type RecordPhases struct {
+	Update float64 `json:"update"`
+	Copy   float64 `json:"copy"`
+	Wait   float64 `json:"wait"`
+	Write  float64 `json:"write"`
+	Settle float64 `json:"settle"`
+}
