@@ -40,6 +40,12 @@ func seed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(s, 0))
 }
 
+// testSeconds is when the time of a random suite is over.
+func testSeconds() time.Time {
+	seconds, _ := strconv.Atoi(os.Getenv("CRAFT_TEST_SECONDS"))
+	return time.Now().Add(time.Duration(seconds) * time.Second)
+}
+
 // crashed is a disk as a crash would have left it at some moment.
 type crashed struct {
 	disk     *vfs.Mem
@@ -103,8 +109,7 @@ func TestCrashAfterEveryOperation(t *testing.T) {
 // are over; at least two rounds.
 func TestRandomCrashes(t *testing.T) {
 	rng := seed(t)
-	seconds, _ := strconv.Atoi(os.Getenv("CRAFT_TEST_SECONDS"))
-	until := time.Now().Add(time.Duration(seconds) * time.Second)
+	until := testSeconds()
 	var total outcomes
 	rounds := 0
 	for ; rounds < 2 || time.Now().Before(until); rounds++ {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -226,10 +227,12 @@ func TestNestedDeathsEverywhere(t *testing.T) {
 }
 
 // Random deaths one after the other, on several ranks, until the program gets
-// through.
+// through; at least 40 programs, and until CRAFT_TEST_SECONDS are over.
 func TestNestedRandomDeaths(t *testing.T) {
 	rng := seed(t)
-	for range 40 {
+	until := testSeconds()
+	programs, deaths := 0, 0
+	for ; programs < 40 || time.Now().Before(until); programs++ {
 		levels := []loop{{n: 5, freq: 1 + rng.IntN(3)}, {n: 5, freq: 1 + rng.IntN(3)}}
 		if rng.IntN(2) == 0 {
 			levels = append(levels, loop{n: 3, freq: 1 + rng.IntN(2)})
@@ -259,8 +262,10 @@ func TestNestedRandomDeaths(t *testing.T) {
 			}
 			require.ErrorIs(t, err, errDead)
 			disk = image
+			deaths++
 		}
 	}
+	t.Logf("%d deaths in %d programs", deaths, programs)
 }
 
 // Versions of a child stay as long as a restart may come back to them, and no
