@@ -34,7 +34,7 @@ type gate struct {
 func newGate(below vfs.FS) *gate {
 	g := &gate{held: make(chan struct{}, 1), release: make(chan struct{})}
 	g.FS = vfs.WithErrors(below, func(op vfs.Op) error {
-		if op.Kind.Mutates() && strings.Contains(op.Path, ".craft") && g.shut.CompareAndSwap(true, false) {
+		if op.Kind.Mutates() && strings.HasSuffix(op.Path, ".craft.tmp") && g.shut.CompareAndSwap(true, false) {
 			g.held <- struct{}{}
 			<-g.release
 		}
@@ -460,6 +460,7 @@ func TestNothingIsLeftOfBackgroundWrites(t *testing.T) {
 
 			q := newProgram(t, nil, true, WithPath(dir), inMode(mode))
 			require.NoError(t, q.run(t.Context(), 5, 1))
+			require.NoError(t, q.cp.choresDone(t.Context()))
 			require.NoError(t, os.RemoveAll(dir)) // the write fails
 			err := q.advance(t.Context(), 1)      // may know already
 			require.Error(t, errors.Join(err, q.cp.Close()))

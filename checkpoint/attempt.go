@@ -185,7 +185,9 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
 	}
-	cp.record(false)
+	if r := cp.dueRecord(false); r != nil {
+		cp.writeRecord(ctx, *r)
+	}
 	if h == nil {
 		return nil
 	}

@@ -113,7 +113,11 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	if err := cp.staging.Begin(copies); err != nil {
 		return err
 	}
+	if err := cp.choresDone(ctx); err != nil {
+		return err
+	}
 	f.ticket, err = cp.writer.Start(func(ctx context.Context) error {
+		defer cp.chores.do(ctx, cp)
 		defer cp.staging.Abandon()
 		f.write(ctx, cp)
 		return f.err
@@ -140,6 +144,45 @@ func (cp *Checkpoint) stage(ctx context.Context, v cptypes.Value) error {
 		return cp.staging.Copy(ctx, spans)
 	}
 	return cp.staging.CopyFrom(ctx, v)
+}
+
+// startChores does what is left to do by itself, when no version follows soon.
+func (cp *Checkpoint) startChores() {
+	if cp.writer == nil {
+		return
+	}
+	if cp.choring != nil {
+		select {
+		case <-cp.choring.Done():
+		default:
+			return
+		}
+	}
+	if cp.choring = nil; !cp.chores.any() {
+		return
+	}
+	ticket, err := cp.writer.Start(func(ctx context.Context) error {
+		cp.chores.do(ctx, cp)
+		return nil
+	})
+	if err == nil { // otherwise the next version, or Close, does them
+		cp.choring = ticket
+	}
+}
+
+// choresDone waits for chores that are being done by themselves.
+func (cp *Checkpoint) choresDone(ctx context.Context) error {
+	if cp.choring == nil {
+		return nil
+	}
+	err := cp.choring.Wait(ctx)
+	select {
+	case <-cp.choring.Done():
+		cp.choring = nil
+		return nil
+	default:
+		return err
+	}
 }
 
 // join waits for the background write, if there is one, and settles it with the
@@ -203,6 +246,7 @@ func (cp *Checkpoint) Wait(ctx context.Context) error {
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	failed, err := cp.join(ctx)
+	cp.startChores()
 	if err = errors.Join(failed, err); err != nil {
 		return fmt.Errorf("checkpoint %q: %w", cp.name, err)
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,6 +44,8 @@ type Checkpoint struct {
 	stats      Stats
 	slowest    slowest
 	lastRecord time.Time
+	chores     chores        // of rank 0
+	choring    *async.Ticket // they are being done by themselves
 
 	writer  *async.Writer // nil: synchronous
 	threads *async.Threads
@@ -219,10 +222,11 @@ func (cp *Checkpoint) Close() error {
 	}
 	cp.closed = true
 	err := cp.drain()
-	if !errors.Is(err, async.ErrHangs) {
+	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.staging.Free())
+		cp.chores.record = cp.dueRecord(true)
+		cp.chores.do(context.Background(), cp)
 	}
-	cp.record(true)
 	if cp.attempt.lock != nil {
 		err = errors.Join(err, cp.attempt.lock.Unlock())
 	}

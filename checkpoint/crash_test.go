@@ -143,13 +143,13 @@ func crashRound(t *testing.T, ranks, iters int, mode string, rng *rand.Rand) out
 		if mode != "off" && older >= 0 {
 			older-- // the next call, or Wait, says that it is complete
 		}
-		switch got - 1 {
-		case older, s.returned:
+		switch got--; {
+		case got == older:
 			o.older++
-		case s.returned + 1:
+		case got == s.returned, got == s.returned+1:
 			o.newer++
 		default:
-			t.Fatalf("%s: restarted at iteration %d", where, got)
+			t.Fatalf("%s: restarted behind iteration %d", where, got)
 		}
 	}
 	return o

@@ -50,10 +50,44 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header) {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
 	cp.history.add(entry, h.Ancestors)
-	cp.announce(ctx, h)
-	cp.prune(ctx)
+	cp.chores.latest = &h
+	cp.prune()
+	cp.chores.record = cp.dueRecord(false)
+	if cp.writer == nil {
+		cp.chores.do(ctx, cp)
+	}
+	// At once, because a child may be closed and opened again any time.
 	cp.pruneChildren(ctx)
-	cp.record(false)
+}
+
+// chores are what rank 0 has to do after a version is complete. Nothing depends
+// on them, so in the asynchronous modes they are done in the background.
+type chores struct {
+	latest *container.Header
+	remove []storage.ID
+	record *storage.Record
+}
+
+func (c *chores) any() bool { return c.latest != nil || len(c.remove) > 0 || c.record != nil }
+
+// do does them. What cannot be deleted now stays for the next time.
+func (c *chores) do(ctx context.Context, cp *Checkpoint) {
+	if c.latest != nil {
+		cp.announce(ctx, *c.latest)
+		c.latest = nil
+	}
+	left := c.remove[:0]
+	for _, id := range c.remove {
+		if err := cp.store.Remove(ctx, id); err != nil {
+			cp.log.Warn("old version not deleted", "version", id.Version, "error", err)
+			left = append(left, id)
+		}
+	}
+	c.remove = left
+	if c.record != nil {
+		cp.writeRecord(ctx, *c.record)
+		c.record = nil
+	}
 }
 
 // announce leaves the note for people; without it everything works as well.
@@ -75,15 +109,11 @@ func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
 	}
 }
 
-// prune deletes versions that need not be kept. What cannot be deleted now is
-// tried again after the next version.
-func (cp *Checkpoint) prune(ctx context.Context) {
+// prune decides which versions need not be kept any more.
+func (cp *Checkpoint) prune() {
 	for _, id := range cp.prunable() {
-		if err := cp.store.Remove(ctx, id); err != nil {
-			cp.log.Warn("old version not deleted", "version", id.Version, "error", err)
-			continue
-		}
 		cp.history.forget(id)
+		cp.chores.remove = append(cp.chores.remove, id)
 	}
 }
 

@@ -176,8 +176,16 @@ func (cp *Checkpoint) prunableNested() []storage.ID {
 // pruneChildren deletes what a new version of cp has made useless.
 func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 	for _, child := range cp.children {
-		if child.attempt.begun {
-			child.prune(ctx)
+		if !child.attempt.begun {
+			continue
 		}
+		// Its own chores may be under way in the background.
+		var useless chores
+		for _, id := range child.prunable() {
+			child.history.forget(id)
+			useless.remove = append(useless.remove, id)
+		}
+		useless.do(ctx, child)
+		child.pruneChildren(ctx)
 	}
 }

@@ -17,19 +17,27 @@ const recordEvery = 10 * time.Second
 // slowest are the largest overheads of any rank, as of the last version.
 type slowest struct{ checkpoint, restart time.Duration }
 
-// record writes the record of the run from rank 0, if there is one to write. A
-// failure is no reason to stop.
-func (cp *Checkpoint) record(final bool) {
-	recorder, ok := cp.store.Driver.(storage.Recorder)
-	if !ok || !cp.opt.Record || !cp.root() || !cp.attempt.begun {
-		return
+// dueRecord returns the record of the run if this rank is to write it now.
+func (cp *Checkpoint) dueRecord(final bool) *storage.Record {
+	if !cp.opt.Record || !cp.root() || !cp.attempt.begun {
+		return nil
 	}
 	now := time.Now()
 	if !final && now.Sub(cp.lastRecord) < recordEvery {
-		return
+		return nil
 	}
 	cp.lastRecord = now
-	if err := recorder.Record(context.Background(), cp.newRecord(now, final)); err != nil {
+	r := cp.newRecord(now, final)
+	return &r
+}
+
+// writeRecord writes a record. A failure is no reason to stop.
+func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) {
+	recorder, ok := cp.store.Driver.(storage.Recorder)
+	if !ok {
+		return
+	}
+	if err := recorder.Record(ctx, r); err != nil {
 		cp.log.Debug("record of the run not written", "error", err)
 	}
 }

@@ -28,6 +28,9 @@ import (
 // last has come to the last operation before its publication, or just behind it,
 // when the process dies.
 func TestTableI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of processes")
+	}
 	type stage struct {
 		name         string
 		outer, inner int // where it dies

@@ -40,7 +40,7 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
 	case all[7] != ^all[8]:
-		return fmt.Errorf("%w: they have different fingerprints, that of this rank is %s", ErrDisagree, orNone(cp.fingerprint))
+		return fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(cp.fingerprint), h.Ancestors)
 	case all[4] != ^all[5]:
 		return cp.findUnequal(ctx, p)
 	case all[6] != 0:

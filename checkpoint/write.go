@@ -71,7 +71,11 @@ func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", cp.name, err)
 		}
 	}
-	if err == nil && !cp.skips(iteration) {
+	switch {
+	case err != nil:
+	case cp.skips(iteration):
+		cp.startChores()
+	default:
 		cp.attempt.last++ // consumed, also if the write fails
 		h := cp.header(iteration)
 		if cp.writer != nil {
