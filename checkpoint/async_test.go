@@ -529,3 +529,40 @@ func TestAsyncSettings(t *testing.T) {
 		require.Equal(t, synchronous, cp.opt.mode())
 	})
 }
+
+// A write that takes longer than Close may wait is cancelled, and nothing of it
+// is left, in both modes.
+func TestDrainTimeout(t *testing.T) {
+	for _, mode := range modes[1:] {
+		var slow atomic.Bool
+		mem := vfs.NewMem()
+		disk := vfs.WithErrors(mem, func(op vfs.Op) error {
+			if slow.Load() && op.Kind == vfs.OpWrite {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		})
+		v := make([]float64, 500_000) // a second's worth of chunks
+		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(disk), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+		require.NoError(t, cp.Wait(t.Context()))
+		slow.Store(true)
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), 1, 1))
+		require.ErrorIs(t, cp.Close(), async.ErrDrain)
+		slow.Store(false)
+		entries, err := mem.ReadDir("/cp/test/")
+		require.NoError(t, err)
+		versions := 0
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "v-") {
+				versions++
+			}
+		}
+		require.Equal(t, 1, versions)
+		iter := 0
+		again := open(t, "/cp", map[string]any{"v": &v}, withFS(disk))
+		require.NoError(t, again.RestartIfNeeded(t.Context(), &iter))
+		require.Equal(t, 1, iter)
+		require.NoError(t, again.Close())
+	}
+}

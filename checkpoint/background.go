@@ -53,6 +53,9 @@ func (f *flight) write(ctx context.Context, cp *Checkpoint) {
 	f.done.Written, f.err = cp.store.Write(ctx, f.header, cp.sections, func(w storage.Written) error {
 		return f.unchanged(cp, w)
 	})
+	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {
+		f.err = fmt.Errorf("%w (%w)", f.err, context.Cause(ctx))
+	}
 }
 
 // unchanged compares what was written, and what is in the values' memory now,
