@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -70,6 +71,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		if cp.parent == nil || !c.Known || cp.belongs(c.Ancestors) {
 			complete = append(complete, c)
 		}
+	}
+	if s.Highest == math.MaxUint64 {
+		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d: it was not written by this program; remove it", cp.dir(), s.Highest)
 	}
 	s.Candidates, s.Older = newestLineage(complete)
 	s.Lost = cp.lost(ctx, entries)

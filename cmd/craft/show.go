@@ -24,6 +24,9 @@ type showing struct {
 	json    bool
 }
 
+// maxLimit is how many elements --values shows at most.
+const maxLimit = 1_000_000
+
 func (p *program) showCommand() *cobra.Command {
 	var s showing
 	cmd := &cobra.Command{
@@ -67,6 +70,9 @@ func (s *showing) check(rankGiven bool) error {
 	}
 	if s.limit < 1 {
 		return &usageError{fmt.Errorf("--limit %d: it must be at least 1", s.limit)}
+	}
+	if s.limit > maxLimit {
+		return &usageError{fmt.Errorf("--limit %d: it must be at most %d", s.limit, maxLimit)}
 	}
 	return nil
 }

@@ -15,8 +15,10 @@ type osFS struct{}
 
 var _ FS = osFS{}
 
+// Open does not wait for a writer, if somebody has put a named pipe in the place
+// of a file.
 func (osFS) Open(name string) (File, error) {
-	return newOSFile(os.Open(name))
+	return newOSFile(os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }
 
 func (osFS) Create(name string, perm fs.FileMode) (File, error) {

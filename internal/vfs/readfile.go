@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 )
 
@@ -20,6 +21,9 @@ func ReadFile(fsys Reader, name string, limit int64) (data []byte, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if m := info.Mode(); !m.IsRegular() && !m.IsDir() {
+		return nil, Op{Kind: OpRead, Path: name}.fail(fmt.Errorf("%w: not a regular file", fs.ErrInvalid))
 	}
 	tooLarge := Op{Kind: OpRead, Path: name}.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit))
 	if info.Size() > limit {
