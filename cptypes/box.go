@@ -10,10 +10,17 @@ func boxString(b Box) string {
 	return b.String()
 }
 
+// maxBoxDims bounds the dimensions of partitioned arrays: the time to check that
+// boxes cover one grows with 2 to their number.
+const maxBoxDims = 8
+
 // checkBox checks that a box, which may be empty, lies in a global array.
 func checkBox(b Box, global []int64) error {
 	if len(global) == 0 {
 		return fmt.Errorf("the global array needs at least one dimension")
+	}
+	if len(global) > maxBoxDims {
+		return fmt.Errorf("the global shape has %d dimensions, allowed are up to %d", len(global), maxBoxDims)
 	}
 	if len(b.Lo) != len(global) || len(b.Hi) != len(global) {
 		return fmt.Errorf("the box has %d lower and %d upper bounds, the global shape %v has %d dimensions",

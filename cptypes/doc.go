@@ -15,11 +15,51 @@
 //	string            string                               bytes        no
 //	[]string, [N]string   opaque: lengths, bytes           -            no
 //	a marshaler       opaque: MarshalBinary                -            no
+//	struct, map, and  opaque: a description of the type,   -            no
+//	all other slices,   then the data (see below)
+//	arrays, pointers
 //
 // The bytes are little-endian and in row-major order. A type with bools has no
 // Spans, as a byte other than 0 and 1 must not get into a Go bool; nor has any
 // type on a machine with another byte order. Lengths are a uint64 for the
 // number of parts and one for each part; see docs/file-format.md.
+//
+// # Structs and maps
+//
+// Structs, maps, and slices, arrays and pointers that are in no other row, to any
+// depth, are stored with a description of their type, so that a later program can
+// read them although its types have changed:
+//
+//   - Fields are found by name. Their order does not matter; what the program has
+//     no field for is skipped; a field that is not stored keeps what it holds (in
+//     elements of slices and maps, which are new, it is zero).
+//   - Numbers may have become wider, as long as every value fits: int32 to int64,
+//     uint8 to int, float32 to float64. All other changes are a *MismatchError
+//     that names the place, such as state.Grid[].Mass; so is a struct that has
+//     no field in common with the stored one.
+//   - Types may be renamed, but not those that have code of their own (below).
+//
+// The tag of a field says more: `craft:"mass"` stores it under another name,
+// `craft:"mass,was=weight"` reads it also from what was stored as weight, and
+// `craft:"-"` leaves it out, neither stored nor touched. Fields that are
+// unexported, or of interface, func, chan type, are an error of Of unless they
+// are left out: a checkpoint that silently lacks something is a wrong one. An
+// embedded struct is a field with its type's name.
+//
+// A Value, a type with an adapter, a BinaryMarshaler or a GobEncoder inside is
+// stored by its own code, and read only by a type of the same name. time.Time is
+// kept exactly, but of the zone only the offset, and no monotonic clock.
+//
+// Nil and empty are told apart. A map that the variable holds is cleared and
+// filled in place, and a pointer's variable is read into, so that others that
+// hold them see it; slices get new memory, unless they are large and plain data.
+// Each pointer and map must be reached once only: a second time is ErrShared, as
+// it would be read back as two, and so is a cycle. (Slices that overlap, and
+// pointers into the elements of slices, are not noticed: each is stored for
+// itself.) More than 10000 pointers, slices and maps within each other are
+// ErrDepth. Equal values are stored as equal bytes; maps are sorted.
+//
+// # Own types and constructors
 //
 // A type of the program's own is stored in one of three ways: it implements
 // Value itself; a wrapper does; or an adapter is registered with Register, so
@@ -44,7 +84,8 @@
 //     slice keeps its memory if its capacity suffices, like append; nil and
 //     empty are both length 0, and a nil slice that gets length 0 stays nil.
 //   - ReadFrom reads what Resize was told, or what the variable holds now, and
-//     no further (marshalers, and strings without Resize, take all there is).
+//     no further (marshalers, structs and maps, and strings without Resize, take
+//     all there is).
 //     Lengths that are stored among the bytes are not trusted: memory grows
 //     with what the reader really holds.
 //   - A variable whose ReadFrom or ReadBox failed may hold part of the new

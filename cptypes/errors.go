@@ -34,6 +34,17 @@ var (
 	// shape make no sense: negative, reversed or outside of the array.
 	ErrBox = errors.New("invalid box")
 
+	// ErrShared is returned when a pointer or a map is reached twice in a struct
+	// or map that is written: it would be read back as two.
+	ErrShared = errors.New("reached twice")
+
+	// ErrDepth is returned when pointers, slices and maps are nested too deeply
+	// to be written.
+	ErrDepth = errors.New("nested too deeply")
+
+	// ErrCSR is returned when the slices of a CSR matrix contradict each other.
+	ErrCSR = errors.New("invalid CSR matrix")
+
 	// ErrCover is returned when boxes leave a gap in a global array, or
 	// overlap. The error is a *CoverError.
 	ErrCover = errors.New("boxes do not cover the array exactly once")

@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-const supported = "a pointer to a number, bool or string, to a slice or an array of them, or to a [][]T of numbers or bools; " +
+const supported = "a pointer to a number, bool, string or time, or to a struct, a map, a slice or an array of such things; " +
 	"a type of your own: implement cptypes.Value, wrap it in one that does, or call cptypes.Register " +
 	"(encoding.BinaryMarshaler with BinaryUnmarshaler will do, too)"
 
@@ -17,8 +17,12 @@ const supported = "a pointer to a number, bool or string, to a slice or an array
 //
 //   - v is a Value: itself;
 //   - v is a *T with an adapter for T (see Register): what the adapter makes;
+//   - v points to a time, a slice of times, or a vector or matrix of gonum;
 //   - v is an encoding.BinaryMarshaler and BinaryUnmarshaler: opaque bytes;
 //   - v points to one of the types in the package's table.
+//
+// An embedded marshaler does not make a struct one, as it would be all that is
+// stored: such a struct is stored field by field.
 //
 // The memory that v points to belongs to the Value from then on: it is read
 // and written whenever the Value's methods are called. Errors match ErrNil or
@@ -43,7 +47,10 @@ func Of(v any) (Value, error) {
 	if adapt, ok := adapterOf(rv.Type()); ok {
 		return adapted(v, adapt)
 	}
-	if m, ok := v.(marshaler); ok && rv.Kind() == reflect.Pointer {
+	if known, err := foreign(v); known != nil || err != nil {
+		return known, err
+	}
+	if m, ok := v.(marshaler); ok && rv.Kind() == reflect.Pointer && declares(rv.Type().Elem(), "MarshalBinary") {
 		return newMarshaled(m), nil
 	}
 	return builtin(rv)
@@ -67,7 +74,7 @@ func builtin(rv reflect.Value) (Value, error) {
 	case reflect.Slice:
 		return builtinSlice(rv, t.Elem())
 	}
-	return nil, unsupported(rv.Type())
+	return structuredOr(rv)
 }
 
 func builtinSlice(rv reflect.Value, entry reflect.Type) (Value, error) {
@@ -82,6 +89,14 @@ func builtinSlice(rv reflect.Value, entry reflect.Type) (Value, error) {
 			return newRows(rv, l), nil
 		}
 	}
+	return structuredOr(rv)
+}
+
+// structuredOr is for what is left.
+func structuredOr(rv reflect.Value) (Value, error) {
+	if structurable(rv.Type().Elem()) {
+		return newStructured(rv)
+	}
 	return nil, unsupported(rv.Type())
 }
 
@@ -95,8 +110,15 @@ func notPointer(t reflect.Type) error {
 	_, known := adapterOf(pointer)
 	known = known || pointer.Implements(reflect.TypeFor[Value]()) || pointer.Implements(reflect.TypeFor[marshaler]())
 	if !known {
-		if _, err := builtin(reflect.New(t)); err != nil {
-			return unsupported(t)
+		address := reflect.New(t)
+		value, err := foreign(address.Interface())
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			if _, err := builtin(address); err != nil {
+				return unsupported(t)
+			}
 		}
 	}
 	return fmt.Errorf("cptypes: %w %v: give its address, a %v, so that it can be read back", ErrUnsupported, t, pointer)

@@ -1,0 +1,72 @@
+package cptypes
+
+import (
+	"math"
+	"reflect"
+	"unsafe"
+)
+
+const (
+	reuseBytes   = 64 << 10 // slices of less get new memory
+	reuseRegions = 64
+)
+
+// region is memory that a slice was read into.
+type region struct{ from, to uintptr }
+
+// elements reads n elements into a slice. They are new variables: what is not
+// stored of them is zero. The memory stays if the slice is large, has room, and
+// no other slice that was read shares it.
+func (d *decoder) elements(pr *readProgram, t reflect.Type, into *sliceHeader, n int) error {
+	size := int(pr.typ.Size())
+	if size > 0 && (n > math.MaxInt/size || pr.fixed == 0 && n > trusted/size) {
+		return corruptf("%d elements", n)
+	}
+	if d.reusable(pr, into, n*size) {
+		if err := d.rows(pr, into.data, n); err != nil {
+			return err
+		}
+		into.len = n
+		return nil
+	}
+	done, s := 0, sliceHeader{}
+	for {
+		next := n
+		if n*size > trusted {
+			next = min(n, max(4*done, trusted/size, 1))
+		}
+		s = enlarge(t, s, next)
+		if err := d.rows(pr, unsafe.Add(s.data, done*size), next-done); err != nil {
+			return err
+		}
+		if done = next; done == n {
+			*into = s
+			return nil
+		}
+	}
+}
+
+// reusable says whether bytes of plain data can be read over the old contents.
+func (d *decoder) reusable(pr *readProgram, s *sliceHeader, bytes int) bool {
+	size := int(pr.typ.Size())
+	if bytes < reuseBytes || bytes/size > s.len || len(d.used) == reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
+		return false
+	}
+	r := region{uintptr(s.data), uintptr(s.data) + uintptr(bytes)}
+	for _, u := range d.used {
+		if r.from < u.to && u.from < r.to {
+			return false
+		}
+	}
+	d.used = append(d.used, r)
+	return true
+}
+
+// enlarge returns a slice of type t with n elements that begins like s.
+func enlarge(t reflect.Type, s sliceHeader, n int) sliceHeader {
+	v := reflect.MakeSlice(t, n, n)
+	if s.len > 0 {
+		reflect.Copy(v, reflect.NewAt(t, unsafe.Pointer(&s)).Elem())
+	}
+	return sliceHeader{v.UnsafePointer(), n, n}
+}

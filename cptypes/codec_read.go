@@ -1,0 +1,372 @@
+package cptypes
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// decoder reads by plans. It trusts no length: what is made for a value grows
+// with the bytes that are really there.
+type decoder struct {
+	r     io.Reader
+	buf   []byte
+	i, n  int   // buf[i:n] is still to be decoded
+	total int64 // bytes taken from r
+	types schema
+	seen  *addresses // pointers and maps of the variable that were read into
+	used  []region
+	zones zones
+	depth int
+}
+
+var decoders = sync.Pool{New: func() any { return &decoder{buf: make([]byte, codecBuffer)} }}
+
+// read fills the variable at p with all that r holds.
+func (c *codec) read(r io.Reader, p unsafe.Pointer) (int64, error) {
+	d := decoders.Get().(*decoder)
+	*d = decoder{r: r, buf: d.buf, seen: new(addresses)}
+	defer func() {
+		*d = decoder{buf: d.buf}
+		decoders.Put(d)
+	}()
+	err := c.decode(d, p)
+	var at *located
+	if errors.As(err, &at) {
+		err = fmt.Errorf("cptypes: %s%s: %w", c.name, at.path, at.err)
+	}
+	return d.total, err
+}
+
+func (c *codec) decode(d *decoder, p unsafe.Pointer) error {
+	encoded, err := d.header()
+	if err != nil {
+		return err
+	}
+	pl, err := c.planOf(encoded)
+	if err != nil {
+		return err
+	}
+	d.types = pl.types
+	d.seen.add(p)
+	if err := d.run(pl.root.code, p); err != nil {
+		return err
+	}
+	switch err := d.need(1); {
+	case err == nil:
+		return fmt.Errorf("cptypes: %w: bytes are left behind the value", ErrCorrupt)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	default:
+		return err
+	}
+}
+
+// header reads magic and schema.
+func (d *decoder) header() (string, error) {
+	if err := d.need(len(codecMagic)); err != nil {
+		return "", err
+	}
+	magic := string(d.buf[d.i : d.i+len(codecMagic)])
+	d.i += len(codecMagic)
+	if magic != codecMagic {
+		if magic[:len(magic)-1] == codecMagic[:len(magic)-1] {
+			return "", unfitf("it is stored in version %d of the encoding of structs and maps; this program reads version %d", magic[3], codecMagic[3])
+		}
+		return "", unfitf("it is not stored as a struct or map")
+	}
+	size, err := d.uvarint()
+	if err != nil {
+		return "", err
+	}
+	if size > maxSchema {
+		return "", fmt.Errorf("cptypes: %w: a schema of %d bytes", ErrCorrupt, size)
+	}
+	encoded := make([]byte, size)
+	err = d.read(encoded)
+	return string(encoded), err
+}
+
+// need makes sure that k bytes are in the buffer, which must be able to hold
+// them.
+func (d *decoder) need(k int) error {
+	if d.n-d.i >= k {
+		return nil
+	}
+	d.n = copy(d.buf, d.buf[d.i:d.n])
+	d.i = 0
+	n, err := io.ReadAtLeast(d.r, d.buf[d.n:], k-d.n)
+	d.n += n
+	d.total += int64(n)
+	if d.n >= k {
+		return nil
+	}
+	return d.short(err)
+}
+
+func (d *decoder) short(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return fmt.Errorf("cptypes: the stored bytes end in the middle of the value, at %d: %w", d.total, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("cptypes: reading at %d: %w", d.total, err)
+}
+
+// read fills b.
+func (d *decoder) read(b []byte) error {
+	if len(b) <= d.n-d.i {
+		d.i += copy(b, d.buf[d.i:d.n])
+		return nil
+	}
+	done := copy(b, d.buf[d.i:d.n])
+	d.i, d.n = 0, 0
+	if b = b[done:]; len(b) <= len(d.buf)/2 {
+		if err := d.need(len(b)); err != nil {
+			return err
+		}
+		d.i = copy(b, d.buf[:d.n])
+		return nil
+	}
+	n, err := io.ReadFull(d.r, b)
+	d.total += int64(n)
+	if err != nil {
+		return d.short(err)
+	}
+	return nil
+}
+
+func (d *decoder) uvarint() (uint64, error) {
+	if d.n > d.i && d.buf[d.i] < 0x80 {
+		d.i++
+		return uint64(d.buf[d.i-1]), nil
+	}
+	for k := 1; k <= binary.MaxVarintLen64; k++ {
+		if err := d.need(k); err != nil {
+			return 0, err
+		}
+		if d.buf[d.i+k-1] < 0x80 {
+			x, n := binary.Uvarint(d.buf[d.i : d.i+k])
+			if n <= 0 {
+				break
+			}
+			d.i += k
+			return x, nil
+		}
+	}
+	return 0, corruptf("a number of more than 64 bits")
+}
+
+func corruptf(format string, args ...any) error {
+	return &located{"", fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))}
+}
+
+// length reads the length of a string or blob.
+func (d *decoder) length() (int, error) {
+	x, err := d.uvarint()
+	if err == nil && x > math.MaxInt {
+		err = corruptf("a length of %d", x)
+	}
+	return int(x), err
+}
+
+// text reads a string.
+func (d *decoder) text(s *string) error {
+	n, err := d.length()
+	if err != nil {
+		return err
+	}
+	if n <= len(d.buf) {
+		if err := d.need(n); err != nil {
+			return err
+		}
+		*s = string(d.buf[d.i : d.i+n])
+		d.i += n
+		return nil
+	}
+	b, err := d.long(n)
+	if err == nil {
+		*s = unsafe.String(unsafe.SliceData(b), n)
+	}
+	return err
+}
+
+// long reads n bytes into new memory.
+func (d *decoder) long(n int) ([]byte, error) {
+	b := make([]byte, 0, min(n, trusted))
+	for {
+		done := len(b)
+		b = b[:cap(b)]
+		if err := d.read(b[done:]); err != nil || len(b) == n {
+			return b, err
+		}
+		b = append(make([]byte, 0, min(n, 4*len(b))), b...)
+	}
+}
+
+// run reads into the memory at p.
+func (d *decoder) run(code []readOp, p unsafe.Pointer) error {
+	for i := range code {
+		o := &code[i]
+		q := unsafe.Add(p, o.off)
+		var err error
+		switch o.kind {
+		case opCopy:
+			err = d.copy(q, o.size)
+		case opString:
+			err = d.text((*string)(q))
+		case opConvert:
+			err = d.convert(o.conv, q, o.size)
+		case opWiden:
+			err = d.widen(o, q)
+		case opTime:
+			if err = d.need(timeBytes); err == nil {
+				*(*time.Time)(q), err = d.zones.time(d.buf[d.i:])
+				d.i += timeBytes
+			}
+		case opArray:
+			err = d.rows(o.sub, q, o.size)
+		case opSkip:
+			err = d.skip(o.size)
+		default:
+			err = d.indirect(o, q)
+		}
+		if err != nil {
+			return within(o.path, err)
+		}
+	}
+	return nil
+}
+
+func (d *decoder) copy(q unsafe.Pointer, size int) error {
+	if size > d.n-d.i {
+		return d.read(unsafe.Slice((*byte)(q), size))
+	}
+	if size == 8 {
+		*(*[8]byte)(q) = *(*[8]byte)(d.buf[d.i:])
+	} else {
+		copy(unsafe.Slice((*byte)(q), size), d.buf[d.i:])
+	}
+	d.i += size
+	return nil
+}
+
+func (d *decoder) convert(l layout, q unsafe.Pointer, n int) error {
+	for done := 0; done < n; {
+		if err := d.need(l.stored); err != nil {
+			return err
+		}
+		m := min(n-done, (d.n-d.i)/l.stored)
+		if err := l.decode(l.at(q, done), d.buf[d.i:], m); err != nil {
+			return err
+		}
+		d.i += m * l.stored
+		done += m
+	}
+	return nil
+}
+
+// rows reads n values of a type that lie behind each other.
+func (d *decoder) rows(pr *readProgram, p unsafe.Pointer, n int) error {
+	size := pr.typ.Size()
+	switch {
+	case n == 0 || len(pr.code) == 0:
+		return nil
+	case len(pr.code) == 1 && pr.code[0].whole(pr.typ):
+		o := &pr.code[0]
+		if o.kind == opCopy {
+			return d.read(unsafe.Slice((*byte)(p), n*o.size))
+		}
+		return d.convert(o.conv, p, n*o.size)
+	}
+	for i := range n {
+		if err := d.run(pr.code, unsafe.Add(p, uintptr(i)*size)); err != nil {
+			return within("[]", err)
+		}
+	}
+	return nil
+}
+
+// enter counts how deep values are nested.
+func (d *decoder) enter() error {
+	if d.depth++; d.depth > maxDepth {
+		return corruptf("more than %d pointers, slices and maps within each other", maxDepth)
+	}
+	return nil
+}
+
+// indirect reads what does not go into the memory at q but behind it.
+func (d *decoder) indirect(o *readOp, q unsafe.Pointer) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer func() { d.depth-- }()
+	switch o.kind {
+	case opBlob:
+		return d.blob(o, q)
+	case opSkipType:
+		return d.skipType(o.node)
+	}
+	parts, err := d.uvarint() // plus 1
+	if err != nil {
+		return err
+	}
+	if parts == 0 {
+		if o.kind == opSlice {
+			*(*sliceHeader)(q) = sliceHeader{}
+		} else {
+			*(*unsafe.Pointer)(q) = nil
+		}
+		return nil
+	}
+	if parts-1 > math.MaxInt {
+		return corruptf("a length of %d", parts-1)
+	}
+	switch n := int(parts - 1); o.kind {
+	case opSlice:
+		return d.elements(o.sub, o.typ, (*sliceHeader)(q), n)
+	case opMap:
+		return o.readMap(d, q, n)
+	default:
+		return d.pointer(o, q, n)
+	}
+}
+
+// pointer reads into the variable that is pointed to, so that fields that are not
+// stored stay. A new one is made for a nil, and for one that was read into before.
+func (d *decoder) pointer(o *readOp, q unsafe.Pointer, n int) error {
+	if n != 0 {
+		return corruptf("a pointer is nil (0) or not (1), not %d", n+1)
+	}
+	to := *(*unsafe.Pointer)(q)
+	if to == nil || o.typ.Size() > 0 && !d.seen.add(to) {
+		to = reflect.New(o.typ).UnsafePointer()
+		*(*unsafe.Pointer)(q) = to
+	}
+	return d.run(o.sub.code, to)
+}
+
+func (d *decoder) blob(o *readOp, q unsafe.Pointer) error {
+	n, err := d.length()
+	if err != nil {
+		return err
+	}
+	var b []byte
+	if n <= len(d.buf) {
+		if err := d.need(n); err != nil {
+			return err
+		}
+		b = d.buf[d.i : d.i+n : d.i+n]
+		d.i += n
+	} else if b, err = d.long(n); err != nil {
+		return err
+	}
+	if err := o.blob.get(reflect.NewAt(o.typ, q).Interface(), b); err != nil {
+		return &located{"", err}
+	}
+	return nil
+}

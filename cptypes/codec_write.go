@@ -1,0 +1,293 @@
+package cptypes
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+const (
+	codecBuffer = 128 << 10
+	maxDepth    = 10000 // pointers, slices and maps within each other, in a value
+)
+
+// located is an error at a place in a value.
+type located struct {
+	path string // from the value that the code at hand works on
+	err  error
+}
+
+func (e *located) Error() string { return e.path + ": " + e.err.Error() }
+func (e *located) Unwrap() error { return e.err }
+
+// maxPath ends the path of an error that happens deep in a list.
+const maxPath = 120
+
+// within adds a step to the path of an error that has one.
+func within(step string, err error) error {
+	if e, ok := err.(*located); ok {
+		switch {
+		case len(e.path) < maxPath:
+			e.path = step + e.path
+		case e.path[0] != '[' || e.path[1] != '.':
+			e.path = "[...]" + e.path
+		}
+	}
+	return err
+}
+
+// encoder writes by programs. Its buffer is handed to w piece by piece; without
+// w it grows and keeps everything.
+type encoder struct {
+	w     io.Writer
+	buf   []byte
+	n     int // bytes in buf
+	total int64
+	seen  *addresses
+	depth int
+}
+
+var encoders = sync.Pool{New: func() any { return &encoder{buf: make([]byte, codecBuffer)} }}
+
+// write stores the variable at p.
+func (c *codec) write(w io.Writer, p unsafe.Pointer) (int64, error) {
+	e := encoders.Get().(*encoder)
+	*e = encoder{w: w, buf: e.buf, seen: new(addresses)}
+	defer func() {
+		e.w, e.seen = nil, nil
+		encoders.Put(e)
+	}()
+	e.seen.add(p)
+	err := e.bytes(c.header)
+	if err == nil {
+		err = e.run(c.root.code, p)
+	}
+	if err == nil {
+		err = e.flush(0)
+	}
+	var at *located
+	if errors.As(err, &at) {
+		err = fmt.Errorf("cptypes: %s%s: %w", c.name, at.path, at.err)
+	}
+	return e.total, err
+}
+
+// room makes sure that k bytes fit into the buffer, which k must.
+func (e *encoder) room(k int) error {
+	if len(e.buf)-e.n >= k {
+		return nil
+	}
+	return e.flush(k)
+}
+
+func (e *encoder) flush(k int) error {
+	if e.w == nil {
+		e.buf = append(make([]byte, 0, 2*len(e.buf)+k), e.buf[:e.n]...)
+		e.buf = e.buf[:cap(e.buf)]
+		return nil
+	}
+	n, err := e.w.Write(e.buf[:e.n])
+	e.total += int64(n)
+	e.n = 0
+	return err
+}
+
+func (e *encoder) bytes(b []byte) error {
+	if len(b) <= len(e.buf)-e.n {
+		e.n += copy(e.buf[e.n:], b)
+		return nil
+	}
+	if err := e.flush(len(b)); err != nil {
+		return err
+	}
+	if len(b) <= len(e.buf)-e.n {
+		e.n += copy(e.buf[e.n:], b)
+		return nil
+	}
+	n, err := e.w.Write(b)
+	e.total += int64(n)
+	return err
+}
+
+func (e *encoder) uvarint(x uint64) error {
+	if err := e.room(binary.MaxVarintLen64); err != nil {
+		return err
+	}
+	e.n += binary.PutUvarint(e.buf[e.n:], x)
+	return nil
+}
+
+func (e *encoder) text(s string) error {
+	if err := e.uvarint(uint64(len(s))); err != nil {
+		return err
+	}
+	return e.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// sliceHeader is a slice of any type.
+type sliceHeader struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+// run writes what lies at p.
+func (e *encoder) run(code []op, p unsafe.Pointer) error {
+	for i := range code {
+		o := &code[i]
+		q := unsafe.Add(p, o.off)
+		var err error
+		switch o.kind {
+		case opCopy:
+			err = e.copy(q, o.size)
+		case opString:
+			err = e.text(*(*string)(q))
+		case opConvert:
+			err = e.convert(o.conv, q, o.size)
+		case opTime:
+			err = e.time(*(*time.Time)(q))
+		case opArray:
+			err = e.rows(o.sub, q, o.size)
+		default:
+			err = e.indirect(o, q)
+		}
+		if err != nil {
+			return within(o.path, err)
+		}
+	}
+	return nil
+}
+
+func (e *encoder) copy(q unsafe.Pointer, size int) error {
+	if size > len(e.buf)-e.n {
+		return e.bytes(unsafe.Slice((*byte)(q), size))
+	}
+	if size == 8 {
+		*(*[8]byte)(e.buf[e.n:]) = *(*[8]byte)(q)
+	} else {
+		copy(e.buf[e.n:], unsafe.Slice((*byte)(q), size))
+	}
+	e.n += size
+	return nil
+}
+
+func (e *encoder) time(t time.Time) error {
+	if err := checkZone(t); err != nil {
+		return &located{"", err}
+	}
+	if err := e.room(timeBytes); err != nil {
+		return err
+	}
+	putTime(e.buf[e.n:], t)
+	e.n += timeBytes
+	return nil
+}
+
+func (e *encoder) convert(l layout, q unsafe.Pointer, n int) error {
+	for done := 0; done < n; {
+		if err := e.room(l.stored); err != nil {
+			return err
+		}
+		m := min(n-done, (len(e.buf)-e.n)/l.stored)
+		l.encode(e.buf[e.n:], l.at(q, done), m)
+		e.n += m * l.stored
+		done += m
+	}
+	return nil
+}
+
+// rows writes n values of a type that lie behind each other.
+func (e *encoder) rows(pr *program, p unsafe.Pointer, n int) error {
+	size := pr.typ.Size()
+	if len(pr.code) == 1 && n > 0 {
+		switch o := &pr.code[0]; {
+		case !o.whole(pr.typ):
+		case o.kind == opCopy:
+			return e.bytes(unsafe.Slice((*byte)(p), n*o.size))
+		default:
+			return e.convert(o.conv, p, n*o.size)
+		}
+	}
+	if len(pr.code) == 0 {
+		return nil
+	}
+	for i := range n {
+		if err := e.run(pr.code, unsafe.Add(p, uintptr(i)*size)); err != nil {
+			return within("[]", err)
+		}
+	}
+	return nil
+}
+
+// indirect writes what is not in the memory at q but behind it.
+func (e *encoder) indirect(o *op, q unsafe.Pointer) error {
+	if o.kind == opBlob {
+		b, err := o.blob.put(reflect.NewAt(o.typ, q).Interface())
+		if err != nil {
+			return &located{"", err}
+		}
+		return e.text(unsafe.String(unsafe.SliceData(b), len(b)))
+	}
+	if e.depth++; e.depth > maxDepth {
+		return &located{"", fmt.Errorf("%w: more than %d pointers, slices and maps within each other; store a long list as a slice", ErrDepth, maxDepth)}
+	}
+	defer func() { e.depth-- }()
+	switch o.kind {
+	case opSlice:
+		return e.slice(o.sub, (*sliceHeader)(q))
+	case opPointer:
+		to := *(*unsafe.Pointer)(q)
+		if to == nil {
+			return e.uvarint(0)
+		}
+		if err := e.once(to, o.sub.typ.Size()); err != nil {
+			return err
+		}
+		if err := e.uvarint(1); err != nil {
+			return err
+		}
+		return e.run(o.sub.code, to)
+	}
+	m := *(*unsafe.Pointer)(q)
+	if m == nil {
+		return e.uvarint(0)
+	}
+	if err := e.once(m, 1); err != nil {
+		return err
+	}
+	return o.maps.write(e, q)
+}
+
+func (e *encoder) slice(elem *program, s *sliceHeader) error {
+	if s.data == nil {
+		return e.uvarint(0)
+	}
+	if err := e.uvarint(uint64(s.len) + 1); err != nil {
+		return err
+	}
+	if elem.recursive && s.len > 0 {
+		if err := e.once(s.data, elem.typ.Size()); err != nil {
+			return err
+		}
+	}
+	if elem.fixed == 0 && uintptr(s.len)*elem.typ.Size() > trusted {
+		return &located{"[]", fmt.Errorf("%w %v: %d elements of which nothing is stored", ErrUnsupported, elem.typ, s.len)}
+	}
+	if len(elem.code) == 1 && elem.code[0].kind == opPointer && s.len > fewItems {
+		e.seen.expect(s.len)
+	}
+	return e.rows(elem, s.data, s.len)
+}
+
+// once refuses what is reached for the second time: two pointers to one variable
+// would come back as pointers to two, and a cycle would never end.
+func (e *encoder) once(p unsafe.Pointer, size uintptr) error {
+	if size > 0 && !e.seen.add(p) {
+		return &located{"", fmt.Errorf("%w: store it once and an index or a key in its other places, or leave those out with the tag `craft:\"-\"`", ErrShared)}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package cptypes
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// structured is a struct, a map, or a slice, array or pointer with other things
+// in it than the other types of this package store. It is stored with a
+// description of itself.
+type structured struct {
+	codec  *codec
+	p      unsafe.Pointer // keeps the variable alive
+	desc   Desc
+	stored Desc // what Resize was told, for messages
+}
+
+// structuredUpdater is a structured whose type fetches its data first.
+type structuredUpdater struct {
+	structured
+	Updater
+}
+
+var (
+	_ Value     = (*structured)(nil)
+	_ Describer = (*structured)(nil)
+	_ Resizer   = (*structured)(nil)
+	_ Updater   = (*structuredUpdater)(nil)
+)
+
+// describedSuffix ends the names of types that are stored with a description.
+const describedSuffix = " (described)"
+
+func describedName(t reflect.Type) string {
+	name := t.String()
+	if len(name) > 200 {
+		name = strings.ToValidUTF8(name[:200], "") + "..."
+	}
+	return name + describedSuffix
+}
+
+// newStructured takes a pointer to a variable of a type that no other Value
+// takes.
+func newStructured(ptr reflect.Value) (Value, error) {
+	c, err := codecOf(ptr.Type().Elem())
+	if err != nil {
+		return nil, err
+	}
+	desc := Desc{Elem: container.Opaque, Type: describedName(c.typ)}
+	v := structured{codec: c, p: ptr.UnsafePointer(), desc: desc, stored: desc}
+	if u, ok := ptr.Interface().(Updater); ok {
+		return &structuredUpdater{v, u}, nil
+	}
+	return &v, nil
+}
+
+func (v *structured) Describe() Desc { return v.desc }
+
+// Resize checks that the value is opaque, and local as this one. Whether its
+// fields fit is found out by ReadFrom: their description is stored with them.
+func (v *structured) Resize(stored Desc) error {
+	v.stored = stored
+	have := v.desc
+	if strings.HasSuffix(stored.Type, describedSuffix) {
+		have.Type = stored.Type // the program may have renamed it
+	}
+	if err := sameKind(stored, have); err != nil {
+		return mismatch(stored, v.desc, "%s", err.(*MismatchError).Reason)
+	}
+	return nil
+}
+
+func (v *structured) WriteTo(w io.Writer) (int64, error) { return v.codec.write(w, v.p) }
+
+// ReadFrom reads all that r holds. Fields that are not stored keep what they
+// hold, except in the elements of slices and maps, which are new.
+func (v *structured) ReadFrom(r io.Reader) (int64, error) {
+	n, err := v.codec.read(r, v.p)
+	if u, ok := err.(*unfit); ok {
+		err = mismatch(v.stored, v.desc, "%s", u.reason)
+	}
+	return n, err
+}
+
+// structurable says whether a type is one for the codec: scalars and what is
+// made of them alone is stored in other ways.
+func structurable(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer:
+		return true
+	}
+	return false
+}
