@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/craft-go/craft/examples/internal/asyncmode"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
 
@@ -27,6 +28,7 @@ type config struct {
 	cpFrequency int // 0: no checkpoints
 	cpPath      string
 	fresh       bool
+	async       asyncmode.Mode
 	dieAt       int // -1: never
 
 	json bool
@@ -46,7 +48,10 @@ with the checkpoints of another matrix or seed is an error, not overwritten.
 
 Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, and exits with
 128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
-usage. The result goes to standard output, all else to standard error.
+usage. The result goes to standard output, all else to standard error. What
+checkpoints cost, overhead_percent of -json, is the time that the computation
+waited for them (overheads.cp) plus the processor time of the background writers
+(writer_cpu) divided by the cores, over the time of the run.
 
 Flags:
 `
@@ -69,7 +74,9 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.cpFrequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
 	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
 	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there is a checkpoint")
-	f.IntVar(&c.dieAt, "die-at", -1, "to try it out: kill the process with SIGKILL after `iteration` i (counted from 0), once per job")
+	c.async = asyncmode.FromEnvironment()
+	f.Var(&c.async, "async", asyncmode.Usage)
+	f.IntVar(&c.dieAt, "die-at", -1, "to try it out: kill the process with SIGKILL after `iteration` i (counted from 0), once per job;\nan asynchronous write under way may end first, so that the restart is always from the same iteration")
 	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
 	f.Usage = func() {}
 	err := f.Parse(args)

@@ -11,13 +11,10 @@ type history struct {
 	began         time.Time
 }
 
-func newHistory(first int, restored bool, d *death) history {
-	h := history{restartedFrom: -1, first: first, lost: -1, began: time.Now()}
+func newHistory(first int, restored bool, lost int) history {
+	h := history{restartedFrom: -1, first: first, lost: lost, began: time.Now()}
 	if restored {
 		h.restartedFrom = first
-	}
-	if d.marked {
-		h.lost = d.iter
 	}
 	return h
 }

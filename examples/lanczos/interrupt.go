@@ -72,5 +72,5 @@ func (e *interruptedError) Error() string {
 	case !e.saved:
 		return what + "; checkpoints are off, nothing is saved"
 	}
-	return fmt.Sprintf("%s, which is saved; %s goes on from there.", what, again)
+	return fmt.Sprintf("%s, which is saved and safe; %s goes on from there.", what, again)
 }

@@ -1,132 +1,97 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/stretchr/testify/require"
 )
 
 // TestKillAtAnyMoment kills the program with SIGKILL at random moments, starts
 // it again until it gets through, and compares the result with that of an
 // undisturbed run: the same digest for the same number of ranks, the same
-// eigenvalues when each start has another number.
-//
-//	CRAFT_TEST_KILLS    how many kills there are at least (200)
-//	CRAFT_TEST_SECONDS  how long it goes on at least (0)
-//	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
+// eigenvalues when each start has another number. Every start writes its
+// checkpoints in another mode. Package killtest says how it is controlled.
 func TestKillAtAnyMoment(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some 20 seconds")
+		t.Skip("takes some 30 seconds")
 	}
-	seed := uint64(variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
-	minimum := variable(t, "CRAFT_TEST_KILLS", 200)
-	until := time.Now().Add(time.Duration(variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second)
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
-	k := &killer{t: t, rng: rand.New(rand.NewPCG(seed, 0)), undisturbed: make(map[int]answer)}
-	for round := 0; k.kills < minimum || time.Now().Before(until); round++ {
-		k.job(round)
+	k := &killer{Killer: killtest.New(t, 200), t: t, undisturbed: make(map[string]answer)}
+	for k.Next() {
+		k.job()
 	}
-	t.Logf("%d kills in %d jobs, %d restarts took up a checkpoint; %d jobs changed the number of ranks", k.kills, k.jobs, k.restarts, k.mixed)
-	require.Greater(t, k.restarts, k.kills/4, "most kills came before the first checkpoint")
+	t.Logf("%s; %d restarts took up a checkpoint; %d jobs changed the number of ranks", k.Summary(), k.restarts, k.mixed)
+	k.RequireAllModes()
+	require.Greater(t, k.restarts, k.Kills/4, "most kills came before the first checkpoint")
 	require.NotZero(t, k.mixed)
 }
 
-func variable(t *testing.T, name string, otherwise int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, name)
-	return n
-}
-
 type answer struct {
-	Eigenvalues   []float64 `json:"eigenvalues"`
-	Digest        string    `json:"digest"`
-	RestartedFrom int       `json:"restarted_from"`
+	Eigenvalues []float64 `json:"eigenvalues"`
+	Digest      string    `json:"digest"`
 }
 
 type killer struct {
+	*killtest.Killer
 	t           *testing.T
-	rng         *rand.Rand
-	undisturbed map[int]answer // by number of ranks
+	undisturbed map[string]answer // by arguments
 
-	kills, jobs, restarts, mixed int
+	restarts, mixed int
 }
 
-// problem makes a run of some ten milliseconds beside its checkpoints.
-func problem(ranks int) []string {
-	return []string{"-nx", "24", "-ny", "20", "-disorder", "0.5", "-iters", "160", "-eigs", "3", "-json", "-ranks", strconv.Itoa(ranks)}
+// problems take some ten milliseconds beside their checkpoints. The vectors of
+// the second one are large enough for zero-copy on up to three ranks.
+var problems = []string{
+	"-nx 24 -ny 20 -disorder 0.5 -iters 160 -eigs 3 -json",
+	"-nx 120 -ny 104 -disorder 0.5 -iters 60 -eigs 3 -json",
 }
 
-func (k *killer) job(round int) {
-	dir := filepath.Join(k.t.TempDir(), fmt.Sprint("job", round))
+func (k *killer) job() {
+	dir := filepath.Join(k.t.TempDir(), fmt.Sprint("job", k.Jobs))
 	defer os.RemoveAll(dir)
-	k.jobs++
-	mixed := round%3 == 2
+	mixed := k.Jobs%3 == 0
 	if mixed {
 		k.mixed++
 	}
-	ranks := 1 + k.rng.IntN(3)
+	problem := problems[k.Rand.IntN(len(problems))]
+	ranks := 1 + k.Rand.IntN(3)
 	first := ranks
-	frequency := strconv.Itoa([]int{1, 2, 7}[k.rng.IntN(3)])
+	frequency := strconv.Itoa([]int{1, 2, 7}[k.Rand.IntN(3)])
 	longest := 150 * time.Millisecond
-	for start := 0; ; start++ {
-		args := append(problem(ranks), "-cp-path", dir, "-cp-freq", frequency)
-		after := time.Duration(k.rng.Int64N(int64(longest)))
+	for {
+		args := append(strings.Fields(problem), "-ranks", strconv.Itoa(ranks))
+		r := k.RandomMode(append(args, "-cp-path", dir, "-cp-freq", frequency), longest)
 		longest += longest / 20 // so that it gets through at last, on any machine
-		got, killed := k.run(args, after)
-		if !killed {
-			k.compare(got, ranks, mixed && ranks != first, args)
+		if strings.Contains(r.Stderr, "restarted from the checkpoint") {
+			k.restarts++
+		}
+		if !r.Killed {
+			k.compare(r, args, mixed && ranks != first)
 			return
 		}
 		if mixed {
-			ranks = 1 + k.rng.IntN(3)
+			ranks = 1 + k.Rand.IntN(3)
 			first = 0
 		}
 	}
 }
 
-// run starts the program and kills it after a while, unless it is faster.
-func (k *killer) run(args []string, after time.Duration) (got answer, killed bool) {
-	ctx, cancel := context.WithTimeout(k.t.Context(), after)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...) // kills with SIGKILL
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if bytes.Contains(stderr.Bytes(), []byte("restarted from the checkpoint")) {
-		k.restarts++
-	}
-	if ctx.Err() != nil && (err != nil || errors.Is(err, context.DeadlineExceeded)) {
-		k.kills++
-		return answer{}, true
-	}
-	require.NoError(k.t, err, "%v\n%s", args, stderr.String())
-	require.NotContains(k.t, stderr.String(), "damaged")
-	require.NoError(k.t, json.Unmarshal(stdout.Bytes(), &got))
-	return got, false
-}
-
-func (k *killer) compare(got answer, ranks int, onlyValues bool, args []string) {
-	want, ok := k.undisturbed[ranks]
+func (k *killer) compare(r killtest.Run, args []string, onlyValues bool) {
+	var got answer
+	require.NoError(k.t, json.Unmarshal([]byte(r.Stdout), &got))
+	key := fmt.Sprint(args)
+	want, ok := k.undisturbed[key]
 	if !ok {
-		want, _ = k.run(append(problem(ranks), "-cp-freq", "0"), time.Hour)
-		k.undisturbed[ranks] = want
+		r := k.Undisturbed(append(args, "-cp-freq", "0"))
+		require.NoError(k.t, json.Unmarshal([]byte(r.Stdout), &want))
+		k.undisturbed[key] = want
 	}
 	if !onlyValues {
 		require.Equal(k.t, want.Digest, got.Digest, "%v", args)

@@ -61,7 +61,9 @@ func run(args []string, stdout io.Writer, stderr *os.File) int {
 		fmt.Fprintln(screen, "lanczos:", err)
 		return exitFailed
 	}
-	result.Seconds = time.Since(began).Seconds()
+	wall := time.Since(began)
+	result.Seconds = wall.Seconds()
+	result.Over(wall)
 	if err := result.print(stdout, cfg); err != nil {
 		fmt.Fprintln(stderr, "lanczos: write the result:", err)
 		return exitFailed

@@ -7,6 +7,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/craft-go/craft/examples/internal/asyncmode"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
 
@@ -22,8 +23,12 @@ func (r result) print(w io.Writer, c config) error {
 		fmt.Fprintf(&b, "\nNot all of them have converged: see the residuals, and give more -iters.\n")
 	}
 	if r.VersionsWritten > 0 {
-		fmt.Fprintf(&b, "\n%d checkpoints in %s, %.1f MB, %.2f s\n",
-			r.VersionsWritten, c.cpPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
+		fmt.Fprintf(&b, "\n%s in %s, %.1f MB; waited for: %.2f s",
+			count(r.VersionsWritten, "checkpoint"), c.cpPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
+		if c.async != asyncmode.Off {
+			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.async, r.WriterCPU)
+		}
+		fmt.Fprintf(&b, "; overhead: %.1f %%\n", r.Percent)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 	"golang.org/x/term"
@@ -19,14 +20,22 @@ type screen struct {
 	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
+	width    func() int // in characters, at this moment
 	status   bool
 }
 
 const eraseLine = "\r\x1b[K"
 
 func newScreen(f *os.File) *screen {
-	return &screen{w: f, terminal: term.IsTerminal(int(f.Fd()))}
+	return &screen{w: f, terminal: term.IsTerminal(int(f.Fd())), width: func() int {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+		return usualWidth
+	}}
 }
+
+const usualWidth = 80
 
 // Write writes ordinary output.
 func (s *screen) Write(p []byte) (int, error) {
@@ -43,16 +52,32 @@ func (s *screen) erase() {
 	}
 }
 
-// show replaces the status; an empty one takes it away.
-func (s *screen) show(status string) {
+// show replaces the status by as many of the fields as one line has room for;
+// none takes it away.
+func (s *screen) show(fields ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
-	if status != "" {
+	if len(fields) > 0 {
 		s.status = true
-		fmt.Fprint(s.w, status)
+		fmt.Fprint(s.w, fit(fields, s.width()-1)) // the last column may wrap
 	}
 }
+
+// fit joins the first fields that together have at most width characters, of
+// which there is at least a part of the first.
+func fit(fields []string, width int) string {
+	line := fields[0]
+	for _, f := range fields[1:] {
+		if len(line)+len(gap)+len(f) > width {
+			break
+		}
+		line += gap + f
+	}
+	return line[:min(len(line), max(width, 0))]
+}
+
+const gap = "   "
 
 // progress keeps the status line, on rank 0 and on terminals only.
 type progress struct {
@@ -80,12 +105,12 @@ func (j *job) newProgress(rank comm.Rank, h history) *progress {
 }
 
 // show is called when an iteration has ended.
-func (p *progress) show(iter int, l *krylov.Lanczos) {
+func (p *progress) show(iter int, l *krylov.Lanczos, cp *checkpoint.Checkpoint) {
 	if p.screen == nil {
 		return
 	}
 	if iter == p.total-1 {
-		p.screen.show("")
+		p.screen.show()
 		return
 	}
 	now := time.Now()
@@ -96,6 +121,14 @@ func (p *progress) show(iter int, l *krylov.Lanczos) {
 	elapsed := now.Sub(p.began)
 	rate := float64(iter+1-p.first) / elapsed.Seconds()
 	left := time.Duration(float64(p.total-1-iter) / rate * float64(time.Second))
-	p.screen.show(fmt.Sprintf("iteration %d of %d   minimum %.9f   %.0f iterations/s   %v left",
-		iter+1, p.total, tridiag.Lowest(l.Alpha, l.Beta), rate, left.Round(time.Second)))
+	fields := []string{
+		fmt.Sprintf("iteration %d of %d", iter+1, p.total),
+		fmt.Sprintf("%v left", left.Round(time.Second)),
+		fmt.Sprintf("minimum %.9f", tridiag.Lowest(l.Alpha, l.Beta)),
+		fmt.Sprintf("%.0f iterations/s", rate),
+	}
+	if w := cp.Progress(); w.Writing {
+		fields = append(fields, fmt.Sprintf("writing a checkpoint: %.1f of %.1f MB", float64(w.Bytes)/1e6, float64(w.Expected)/1e6))
+	}
+	p.screen.show(fields...)
 }

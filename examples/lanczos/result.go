@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/examples/internal/overhead"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
@@ -25,18 +26,10 @@ type result struct {
 	Ranks           int       `json:"ranks"`
 	Rows            int64     `json:"rows"`
 	VersionsWritten int       `json:"versions_written"`
-	BytesWritten    int64     `json:"bytes_written"` // sum over ranks
 	Seconds         float64   `json:"seconds"`
-	Overheads       overheads `json:"overheads"`
 	Digest          string    `json:"digest"` // SHA-256 of alpha and beta
-}
 
-// overheads in seconds, the largest of any rank (paper, section 5).
-type overheads struct {
-	Checkpoint    float64 `json:"cp"`
-	Restart       float64 `json:"res"`
-	Recovery      float64 `json:"rec"`
-	Recomputation float64 `json:"redo"`
+	overhead.Report
 }
 
 // convergedAt is the relative residual at which an eigenvalue counts as
@@ -51,13 +44,7 @@ type totals struct {
 
 // result is collective. The eigenvalues are on rank 0 only.
 func (j *job) result(ctx context.Context, c comm.Comm, l *krylov.Lanczos, op *krylov.Operator, t totals) (result, error) {
-	longest := []float64{
-		t.stats.CheckpointTime.Seconds(), t.stats.RestartTime.Seconds(), t.history.redo.Seconds(),
-	}
-	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
-		return result{}, err
-	}
-	bytes, err := comm.AllreduceOne(ctx, c, t.stats.BytesWritten, comm.Sum)
+	report, err := overhead.Gather(ctx, c, j.async, t.history.redo, t.stats)
 	if err != nil || c.Rank() != 0 {
 		return result{}, err
 	}
@@ -69,9 +56,8 @@ func (j *job) result(ctx context.Context, c comm.Comm, l *krylov.Lanczos, op *kr
 		Ranks:           c.Size(),
 		Rows:            op.Rows(),
 		VersionsWritten: t.stats.VersionsWritten,
-		BytesWritten:    bytes,
-		Overheads:       overheads{Checkpoint: longest[0], Restart: longest[1], Recomputation: longest[2]},
 		Digest:          digest(l.Alpha[:steps], l.Beta[:steps]),
+		Report:          report,
 	}
 	spectrum, err := l.Spectrum(steps)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/examples/internal/asyncmode"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
 )
@@ -43,7 +44,7 @@ func (j *job) solve(ctx context.Context, c comm.Comm) (result, error) {
 		return result{}, err
 	}
 	defer cp.Close()
-	past, err := j.iterate(ctx, c, cp, process)
+	past, err := j.iterate(ctx, c.Rank(), cp, process)
 	if err != nil {
 		return result{}, err
 	}
@@ -54,6 +55,7 @@ func (j *job) solve(ctx context.Context, c comm.Comm) (result, error) {
 func (j *job) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
 	options := []checkpoint.Option{
 		checkpoint.WithPath(j.cpPath),
+		checkpoint.WithAsync(string(j.async)),
 		checkpoint.WithFingerprint(problem),
 		checkpoint.WithLogger(j.log),
 	}
@@ -76,16 +78,16 @@ func (j *job) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, 
 }
 
 // iterate runs the Lanczos process to its end.
-func (j *job) iterate(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoint, l *krylov.Lanczos) (history, error) {
+func (j *job) iterate(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, l *krylov.Lanczos) (history, error) {
 	iter := 0
 	if j.cpFrequency > 0 {
 		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
 			return history{}, j.explain(err)
 		}
 	}
-	death := newDeath(j.config, c.Rank())
-	past := newHistory(iter, cp.Stats().Restored, death)
-	progress := j.newProgress(c.Rank(), past)
+	death := j.newDeath(rank)
+	past := newHistory(iter, cp.Stats().Restored, j.lost(death))
+	progress := j.newProgress(rank, past)
 	j.interrupt.arm()
 	defer j.interrupt.disarm()
 	for ; iter < j.iterations; iter++ {
@@ -99,42 +101,73 @@ func (j *job) iterate(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoin
 			return past, err
 		}
 		past.completed(iter)
-		progress.show(iter, l)
-		if err := death.after(iter); err != nil {
-			return past, err
+		progress.show(iter, l, cp)
+		if iter == j.dieAt {
+			err = j.die(ctx, rank, cp, death)
 		}
-		if err := j.save(ctx, c.Rank(), cp, iter, stop); err != nil {
+		switch {
+		case err != nil:
+		case stop:
+			err = j.stop(ctx, rank, cp, iter)
+		default:
+			err = j.save(ctx, rank, cp, l, iter)
+		}
+		if err != nil {
 			return past, err
 		}
 	}
-	return past, death.over()
+	// An asynchronous write may still be under way: it belongs to the job.
+	if err := j.tolerate(ctx, rank, iter, cp.Wait(ctx)); err != nil {
+		return past, err
+	}
+	return past, death.Over()
 }
 
-// save writes a checkpoint if one is due, or if the job is to stop now; then it
-// returns an *interruptedError.
-func (j *job) save(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, iter int, stop bool) error {
-	frequency := j.cpFrequency
-	if stop && frequency > 0 {
-		frequency = 1
-	}
-	var err error
-	before := cp.Stats().VersionsWritten
-	if frequency > 0 {
-		err = cp.UpdateAndWrite(ctx, iter, frequency)
-	}
-	switch {
-	case stop:
-		return j.interrupt.stopped(iter, cp.Stats().VersionsWritten > before, j.fresh, err)
-	case err == nil:
+// save writes a checkpoint if one is due.
+func (j *job) save(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, l *krylov.Lanczos, iter int) error {
+	if j.cpFrequency == 0 {
 		return nil
-	case ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked):
+	}
+	err := cp.UpdateAndWrite(ctx, iter, j.cpFrequency)
+	if j.async == asyncmode.ZeroCopy && iter%j.cpFrequency == 0 {
+		// The version is being written straight from the two vectors. They must
+		// not change before it has been waited for: by Wait, or by the next call
+		// that writes. That is why those of the version before are free now.
+		l.Release()
+		l.Hold()
+	}
+	return j.tolerate(ctx, rank, iter, err)
+}
+
+// tolerate lets the computation go on after a version could not be written: the
+// one before is intact, and the next one may succeed.
+func (j *job) tolerate(ctx context.Context, rank comm.Rank, iter int, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
 		return err
 	}
-	// The version before is intact, and the next one may succeed.
 	if rank == 0 {
-		j.log.Warn("no checkpoint; the computation goes on", "iteration", iter, "error", err)
+		// A *checkpoint.AsyncError is of an earlier iteration, which its text names.
+		j.log.Warn("no checkpoint; the computation goes on", "at_iteration", iter, "error", err)
 	}
 	return nil
+}
+
+// stop writes a checkpoint now, whatever the frequency, waits until it is safe,
+// and returns an *interruptedError.
+func (j *job) stop(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, iter int) error {
+	if j.cpFrequency == 0 {
+		return j.interrupt.stopped(iter, false, j.fresh, nil)
+	}
+	// First the version under way, so that what follows is about this one alone.
+	if err := j.tolerate(ctx, rank, iter, cp.Wait(ctx)); err != nil {
+		return err
+	}
+	before := cp.Stats().VersionsWritten
+	err := cp.UpdateAndWrite(ctx, iter, 1)
+	if err == nil {
+		err = cp.Wait(ctx)
+	}
+	return j.interrupt.stopped(iter, cp.Stats().VersionsWritten > before, j.fresh, err)
 }
 
 // explain adds the ways out that this program offers.

@@ -10,13 +10,13 @@ import (
 // between the steps of applyRows.
 const tile = 512
 
-// apply computes w = scale*A*x - back*w on this rank's rows, and returns its
-// part of the scalar product of w with scale*x. One pass over memory does all
-// of it. x must not overlap w.
-func (o *Operator) apply(ctx context.Context, w, x []float64, scale, back float64) (float64, error) {
+// apply computes w = scale*A*x - back*before on this rank's rows, and returns
+// its part of the scalar product of w with scale*x. One pass over memory does
+// all of it. before may be w; x must not overlap w.
+func (o *Operator) apply(ctx context.Context, w, x, before []float64, scale, back float64) (float64, error) {
 	o.halo.start(x)
 	dot := o.team.Sum(len(w), func(lo, hi int) float64 {
-		return applyRows(o.own, w[lo:hi], x, lo, scale, back)
+		return applyRows(o.own, w[lo:hi], x, before[lo:hi], lo, scale, back)
 	})
 	if err := o.halo.finish(ctx); err != nil {
 		return 0, err
@@ -28,19 +28,19 @@ func (o *Operator) apply(ctx context.Context, w, x []float64, scale, back float6
 }
 
 // applyRows is apply for the rows from lo and the columns of this rank.
-func applyRows(m *sparse.CSR, w, x []float64, lo int, scale, back float64) float64 {
+func applyRows(m *sparse.CSR, w, x, before []float64, lo int, scale, back float64) float64 {
 	var product [tile]float64
 	dot := 0.0
 	for len(w) > 0 {
 		n := min(tile, len(w))
-		y, xs, ws := product[:n], x[lo:lo+n], w[:n]
+		y, xs, bs, ws := product[:n], x[lo:lo+n], before[:n], w[:n]
 		m.MulRows(y, x, lo)
 		for i, p := range y {
-			v := scale*p - back*ws[i]
+			v := scale*p - back*bs[i]
 			ws[i] = v
 			dot += v * (scale * xs[i])
 		}
-		w, lo = w[n:], lo+n
+		w, before, lo = w[n:], before[n:], lo+n
 	}
 	return dot
 }

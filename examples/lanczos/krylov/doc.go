@@ -27,6 +27,8 @@
 //     else needs to be saved. Alpha and beta are the same bits on all ranks.
 //   - The same matrix, seed and number of ranks give the same bits, on any
 //     number of cores. Another number of ranks adds up in another order.
+//   - A step overwrites the older of the two vectors. [Lanczos.Hold] makes it
+//     use other memory as long as somebody still reads them.
 //   - There is no reorthogonalisation: see package tridiag about the copies of
 //     eigenvalues that follow from it.
 //

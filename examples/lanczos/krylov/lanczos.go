@@ -19,7 +19,8 @@ type Lanczos struct {
 	Alpha, Beta       []float64 // one element per step, the same on all ranks
 	Previous, Current []float64 // this rank's rows of the last two vectors
 
-	op *Operator
+	op   *Operator
+	hold hold
 }
 
 // NewLanczos prepares step 0 from the start vector of a seed. It is collective.
@@ -54,8 +55,8 @@ func NewLanczos(ctx context.Context, op *Operator, seed uint64) (*Lanczos, error
 // undefined. Step must not be called when the subspace is [Lanczos.Invariant].
 func (l *Lanczos) Step(ctx context.Context, ask bool) (stop bool, err error) {
 	scale, back := l.scales()
-	w, v := l.Previous, l.Current
-	part, err := l.op.apply(ctx, w, v, scale, back)
+	w, v := l.target(), l.Current
+	part, err := l.op.apply(ctx, w, v, l.Previous, scale, back)
 	if err != nil {
 		return false, err
 	}

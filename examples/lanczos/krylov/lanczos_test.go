@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -289,4 +290,66 @@ func TestOneRankAsksAllStop(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
+}
+
+// TestHold: held vectors keep their numbers, the process computes the same ones
+// as without, and its memory stays the same.
+func TestHold(t *testing.T) {
+	const steps = 30
+	m := graphene.Lattice{NX: 40, NY: 33, Disorder: 0.3, Seed: 8}
+	want, _ := solve(t, m, 1, 1, steps)
+	for _, every := range []int{1, 2, 3, 7} {
+		team := sparse.NewTeam(2)
+		defer team.Close()
+		op, err := krylov.NewOperator(t.Context(), comm.Self(), team, m)
+		require.NoError(t, err)
+		l, err := krylov.NewLanczos(t.Context(), op, 1)
+		require.NoError(t, err)
+		memory := map[*float64]bool{}
+		var held, kept [2][]float64
+		for step := range steps {
+			_, err := l.Step(t.Context(), false)
+			require.NoError(t, err)
+			memory[&l.Previous[0]], memory[&l.Current[0]] = true, true
+			require.Equal(t, kept, held, "every %d, step %d", every, step)
+			if step%every == 0 {
+				l.Release()
+				l.Hold()
+				held = [2][]float64{l.Previous, l.Current}
+				kept = [2][]float64{slices.Clone(l.Previous), slices.Clone(l.Current)}
+			}
+		}
+		require.Equal(t, want.Alpha, l.Alpha)
+		require.Equal(t, want.Beta, l.Beta)
+		require.Equal(t, want.Current, l.Current)
+		require.LessOrEqual(t, len(memory), 4)
+	}
+}
+
+// TestHoldTwice: what is held stays held, and nothing else is.
+func TestHoldTwice(t *testing.T) {
+	team := sparse.NewTeam(1)
+	defer team.Close()
+	op, err := krylov.NewOperator(t.Context(), comm.Self(), team, graphene.Lattice{NX: 5, NY: 5})
+	require.NoError(t, err)
+	l, err := krylov.NewLanczos(t.Context(), op, 1)
+	require.NoError(t, err)
+	first := &l.Current[0]
+	l.Hold()
+	for range 5 {
+		_, err := l.Step(t.Context(), false)
+		require.NoError(t, err)
+		l.Hold()
+		require.NotSame(t, first, &l.Current[0])
+	}
+	l.Release()
+	seen := false
+	for range 4 {
+		l.Hold()
+		_, err := l.Step(t.Context(), false)
+		require.NoError(t, err)
+		l.Release()
+		seen = seen || first == &l.Current[0]
+	}
+	require.True(t, seen, "released memory is used again")
 }

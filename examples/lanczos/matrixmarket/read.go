@@ -85,10 +85,14 @@ func (s *scanner) next() ([][]byte, error) {
 func (s *scanner) matrix() (*Matrix, error) {
 	s.line = 1
 	if !s.lines.Scan() {
-		if err := s.lines.Err(); err != nil {
+		switch err := s.lines.Err(); {
+		case err == nil:
+			return nil, s.at(fmt.Errorf("%w: the file is empty", ErrSyntax))
+		case errors.Is(err, bufio.ErrTooLong): // or one without lines
+			return nil, s.at(fmt.Errorf("%w: it must begin with %%%%MatrixMarket, and no line may be longer than %d bytes", ErrSyntax, maxLine))
+		default:
 			return nil, s.at(err)
 		}
-		return nil, s.at(fmt.Errorf("%w: the file is empty", ErrSyntax))
 	}
 	var err error
 	if s.head, err = parseHeader(s.lines.Text()); err != nil {

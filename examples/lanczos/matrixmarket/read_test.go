@@ -67,6 +67,7 @@ func TestReadErrors(t *testing.T) {
 	}{
 		"empty":            {"", matrixmarket.ErrSyntax, 1, "empty"},
 		"not the format":   {"hello\n", matrixmarket.ErrSyntax, 1, "%%MatrixMarket"},
+		"not even lines":   {strings.Repeat("\x00", 2<<20), matrixmarket.ErrSyntax, 1, "%%MatrixMarket"},
 		"short header":     {"%%MatrixMarket matrix\n", matrixmarket.ErrSyntax, 1, "2 words"},
 		"vector":           {"%%MatrixMarket vector coordinate real general\n", matrixmarket.ErrUnsupported, 1, "vector"},
 		"array":            {"%%MatrixMarket matrix array real general\n", matrixmarket.ErrUnsupported, 1, "array"},

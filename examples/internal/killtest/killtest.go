@@ -1,0 +1,134 @@
+// Package killtest starts the programs of the examples as processes, for tests
+// of what they do when they are killed. The program is the test binary itself:
+// its TestMain calls Main.
+//
+// A Killer starts it again and again and kills it with SIGKILL at random moments.
+// The environment says how long:
+//
+//	CRAFT_TEST_KILLS    how many kills there are at least
+//	CRAFT_TEST_SECONDS  how long it goes on at least (0)
+//	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
+package killtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/stretchr/testify/require"
+)
+
+// Modes are the asynchronous modes that a program may be started in.
+var Modes = []asyncmode.Mode{asyncmode.Off, asyncmode.Copy, asyncmode.ZeroCopy}
+
+// Killer counts what it does.
+type Killer struct {
+	Rand  *rand.Rand
+	Kills int
+	Jobs  int
+
+	t       *testing.T
+	minimum int
+	until   time.Time
+	byMode  map[asyncmode.Mode]int
+}
+
+// New is a killer that ends after the given number of kills, unless the
+// environment says otherwise.
+func New(t *testing.T, kills int) *Killer {
+	seed := uint64(variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
+	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
+	return &Killer{
+		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, byMode: make(map[asyncmode.Mode]int),
+		minimum: variable(t, "CRAFT_TEST_KILLS", kills),
+		until:   time.Now().Add(time.Duration(variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
+	}
+}
+
+func variable(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
+}
+
+// Next tells whether there is to be another job.
+func (k *Killer) Next() bool {
+	if k.Kills >= k.minimum && time.Now().After(k.until) {
+		return false
+	}
+	k.Jobs++
+	return true
+}
+
+// Summary is what the log of every random suite says at the end.
+func (k *Killer) Summary() string {
+	var modes []string
+	for _, m := range Modes {
+		modes = append(modes, fmt.Sprintf("%d in mode %s", k.byMode[m], m))
+	}
+	return fmt.Sprintf("%d kills in %d jobs, %s", k.Kills, k.Jobs, strings.Join(modes, ", "))
+}
+
+// RequireAllModes fails the test if there was no kill in one of the modes.
+func (k *Killer) RequireAllModes() {
+	for _, m := range Modes {
+		require.NotZero(k.t, k.byMode[m], "no kill came in mode %s", m)
+	}
+}
+
+// Run is what a start of the program has printed.
+type Run struct {
+	Stdout, Stderr string
+	Killed         bool
+}
+
+// Undisturbed starts the program and wants it to succeed.
+func (k *Killer) Undisturbed(args []string) Run {
+	r := k.run(args, time.Hour)
+	require.False(k.t, r.Killed)
+	return r
+}
+
+// RandomMode starts the program in a random mode and kills it at a random moment
+// before the given time, unless it is faster; then it must succeed.
+func (k *Killer) RandomMode(args []string, before time.Duration) Run {
+	mode := Modes[k.Rand.IntN(len(Modes))]
+	r := k.run(append(args[:len(args):len(args)], "-async", string(mode)), time.Duration(k.Rand.Int64N(int64(before))))
+	if r.Killed {
+		k.Kills++
+		k.byMode[mode]++
+	}
+	return r
+}
+
+func (k *Killer) run(args []string, after time.Duration) Run {
+	ctx, cancel := context.WithTimeout(k.t.Context(), after)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...) // kills with SIGKILL
+	cmd.Env = environ()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	r := Run{Stdout: stdout.String(), Stderr: stderr.String()}
+	require.NotContains(k.t, r.Stderr, "damaged", "%v", args)
+	if ctx.Err() != nil && (err != nil || errors.Is(err, context.DeadlineExceeded)) {
+		r.Killed = true
+		return r
+	}
+	require.NoError(k.t, err, "%v\n%s", args, r.Stderr)
+	return r
+}

@@ -1,0 +1,115 @@
+package killtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram in the environment makes a test binary run as the program.
+const asProgram = "EXAMPLE_AS_PROGRAM"
+
+// Main runs the tests, or in their stead the program.
+func Main(m *testing.M, program func()) {
+	if os.Getenv(asProgram) != "" {
+		program()
+	}
+	os.Exit(m.Run())
+}
+
+// environ is the environment without variables of CRAFT, with the program's own.
+func environ(more ...string) []string {
+	env := []string{asProgram + "=1"}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "CRAFT_") {
+			env = append(env, v)
+		}
+	}
+	return append(env, more...)
+}
+
+// Program is the program in a working directory of its own.
+type Program struct {
+	T   *testing.T
+	Dir string
+	Env []string // beside that of the test, without variables of CRAFT
+}
+
+// NewProgram makes the directory.
+func NewProgram(t *testing.T) *Program { return &Program{T: t, Dir: t.TempDir()} }
+
+// Started is a run of it, ended or not.
+type Started struct {
+	Cmd            *exec.Cmd
+	Stdout, Stderr Output
+
+	t *testing.T
+}
+
+// Output may be read while the program runs.
+type Output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// Start starts it.
+func (p *Program) Start(args ...string) *Started {
+	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
+	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(p.Env...)
+	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
+	require.NoError(p.T, s.Cmd.Start())
+	return s
+}
+
+// End waits for the end and wants an exit code, or minus a signal.
+func (s *Started) End(want int) *Started {
+	s.t.Helper()
+	code := 0
+	if err := s.Cmd.Wait(); err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(s.t, err, &exit)
+		code = exit.ExitCode()
+		if status := exit.Sys().(syscall.WaitStatus); status.Signaled() {
+			code = -int(status.Signal())
+		}
+	}
+	require.Equal(s.t, want, code, "%s%s", &s.Stdout, &s.Stderr)
+	return s
+}
+
+// JSON runs it with -json and wants success and one line of JSON, with no other
+// fields than those of result.
+func (p *Program) JSON(result any, args ...string) {
+	p.T.Helper()
+	s := p.Start(append(args, "-json")...).End(0)
+	require.Equal(p.T, 1, strings.Count(s.Stdout.String(), "\n"))
+	d := json.NewDecoder(strings.NewReader(s.Stdout.String()))
+	d.DisallowUnknownFields()
+	require.NoError(p.T, d.Decode(result))
+}
+
+// Eventually waits for something that the running program does.
+func (p *Program) Eventually(happened func() bool) {
+	p.T.Helper()
+	require.Eventually(p.T, happened, 20*time.Second, time.Millisecond)
+}

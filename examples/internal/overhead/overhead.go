@@ -1,0 +1,68 @@
+// Package overhead adds up what the checkpoints of a job have cost, as the
+// paper does (Shahzad et al., IEEE TPDS 30(3), 2019, section 5): the time that
+// the program waited for them, and what their background writers took away from
+// the processors.
+package overhead
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/examples/internal/asyncmode"
+)
+
+// Report is the part of a program's result that is about its checkpoints. The
+// names of the fields are those of the JSON object.
+type Report struct {
+	BytesWritten int64          `json:"bytes_written"` // sum over ranks
+	Overheads    Overheads      `json:"overheads"`
+	Async        asyncmode.Mode `json:"async"`
+	WriterCPU    float64        `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
+	// Percent is (cp + writer_cpu/cores) / wall-clock time of the run, in per cent.
+	Percent float64 `json:"overhead_percent"`
+}
+
+// Overheads in seconds, the largest of any rank.
+type Overheads struct {
+	Checkpoint    float64 `json:"cp"`   // waited for writes
+	Restart       float64 `json:"res"`  // read a checkpoint
+	Recovery      float64 `json:"rec"`  // repaired the communicator
+	Recomputation float64 `json:"redo"` // did again what an earlier run had done
+}
+
+// Gather adds up the checkpoints of all ranks. It is collective; every rank
+// gets the whole report but for Percent.
+func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, redo time.Duration, checkpoints ...checkpoint.Stats) (Report, error) {
+	var mine checkpoint.Stats
+	for _, s := range checkpoints {
+		mine.CheckpointTime += s.CheckpointTime
+		mine.RestartTime += s.RestartTime
+		mine.WriterCPU += s.WriterCPU
+		mine.BytesWritten += s.BytesWritten
+	}
+	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), redo.Seconds()}
+	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
+		return Report{}, err
+	}
+	sums := []int64{mine.BytesWritten, int64(mine.WriterCPU)}
+	if err := comm.Allreduce(ctx, c, sums, sums, comm.Sum); err != nil {
+		return Report{}, err
+	}
+	return Report{
+		BytesWritten: sums[0],
+		Overheads:    Overheads{Checkpoint: longest[0], Restart: longest[1], Recomputation: longest[2]},
+		Async:        async,
+		WriterCPU:    time.Duration(sums[1]).Seconds(),
+	}, nil
+}
+
+// Over fills in Percent for a run of the given wall-clock time on all the
+// processors that Go uses.
+func (r *Report) Over(wall time.Duration) {
+	if wall > 0 {
+		r.Percent = 100 * (r.Overheads.Checkpoint + r.WriterCPU/float64(runtime.GOMAXPROCS(0))) / wall.Seconds()
+	}
+}

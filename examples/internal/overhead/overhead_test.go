@@ -1,0 +1,37 @@
+package overhead_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/examples/internal/overhead"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGather: waiting is counted as of the slowest rank, work is added up.
+func TestGather(t *testing.T) {
+	err := embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+		mine := checkpoint.Stats{
+			CheckpointTime: time.Duration(c.Rank()) * time.Second,
+			RestartTime:    time.Duration(2-c.Rank()) * time.Second,
+			WriterCPU:      time.Second, BytesWritten: 10,
+		}
+		r, err := overhead.Gather(ctx, c, "copy", time.Second, mine, mine)
+		if err != nil {
+			return err
+		}
+		r.Over(20 * time.Second)
+		require.Equal(t, overhead.Report{
+			BytesWritten: 60, Async: "copy", WriterCPU: 6,
+			Overheads: overhead.Overheads{Checkpoint: 4, Restart: 4, Recomputation: 1},
+			Percent:   100 * (4 + 6/float64(runtime.GOMAXPROCS(0))) / 20,
+		}, r)
+		return nil
+	})
+	require.NoError(t, err)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+
+	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/examples/lanczos/krylov"
+	"github.com/craft-go/craft/examples/lanczos/tridiag"
+)
+
+// tolerance is the relative residual at which the eigenvalue has converged.
+const tolerance = 1e-10
+
+// eigenvalue is the inner loop: it computes one point.
+func (j *job) eigenvalue(ctx context.Context, outer int, death *dieonce.Death) (point, error) {
+	matrix := j.lattice(outer)
+	op, err := krylov.NewOperator(ctx, j.comm, j.team, matrix)
+	if err != nil {
+		return point{}, err
+	}
+	start, err := krylov.NewLanczos(ctx, op, j.seed)
+	if err != nil {
+		return point{}, err
+	}
+	j.process = *start // in new memory: that of the point before may still be being written
+	iter := 0
+	// It reads in the first point of a run. Later calls return at once.
+	if err := j.inner.RestartIfNeeded(ctx, &iter); err != nil {
+		return point{}, explain(err)
+	}
+	j.began(outer, iter)
+	converged := false
+	for ; iter < j.iterations; iter++ {
+		if converged, err = j.process.Done(ctx, 1, tolerance); err != nil || converged {
+			break
+		}
+		if _, err := j.process.Step(ctx, false); err != nil {
+			return point{}, err
+		}
+		if err := j.completed(ctx, place{outer, iter}, death); err != nil {
+			return point{}, err
+		}
+		if err := j.save(ctx, iter); err != nil {
+			return point{}, err
+		}
+	}
+	return point{
+		Disorder:   matrix.Disorder,
+		Lowest:     tridiag.Lowest(j.process.Alpha, j.process.Beta),
+		Converged:  converged,
+		Iterations: len(j.process.Alpha),
+		Digest:     j.processDigest(),
+	}, err
+}
+
+// save writes an inner checkpoint if one is due.
+func (j *job) save(ctx context.Context, iter int) error {
+	err := j.inner.UpdateAndWrite(ctx, iter, j.innerFrequency)
+	if j.async == asyncmode.ZeroCopy && iter%j.innerFrequency == 0 {
+		// The version is being written straight from the two vectors, which must
+		// not change before the next call that writes has waited for it. That is
+		// why those of the version before are free now.
+		j.process.Release()
+		j.process.Hold()
+	}
+	return j.tolerate(ctx, err)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/lanczos/graphene"
+)
+
+// config is what the command line says.
+type config struct {
+	nx, ny     int64
+	from, to   float64 // disorder
+	points     int
+	seed       uint64
+	iterations int // of each point, at most
+	ranks      int
+
+	outerFrequency int
+	innerFrequency int
+	cpPath         string
+	fresh          bool
+	async          asyncmode.Mode
+	dieAt          place
+
+	json bool
+}
+
+// place is where the computation is: in an iteration of a point.
+type place struct{ outer, inner int }
+
+// nowhere is before all places.
+var nowhere = place{outer: -1}
+
+func (p place) after(q place) bool {
+	return p.outer > q.outer || p.outer == q.outer && p.inner > q.inner
+}
+
+// set reads OUTER:INNER.
+func (p *place) set(text string) error {
+	outer, inner, _ := strings.Cut(text, ":")
+	o, errO := strconv.ParseUint(outer, 10, 31)
+	i, errI := strconv.ParseUint(inner, 10, 31)
+	if errO != nil || errI != nil {
+		return errors.New("it must be OUTER:INNER, two numbers that count from 0")
+	}
+	*p = place{int(o), int(i)}
+	return nil
+}
+
+const usage = `Usage: nested [flags]
+
+Finds the lowest eigenvalue of graphene for several strengths of its disorder,
+and checkpoints itself, after each point and inside of them: kill it at any time,
+run the same command again, and it goes on where it was, to the same digits.
+Without flags it runs for about five seconds.
+
+Checkpoints are kept when it has finished; -fresh starts over. A directory with
+the checkpoints of other parameters is an error, not overwritten. Exit codes: 0
+done, 1 failed, 2 wrong usage. The result goes to standard output, all else to
+standard error.
+
+Flags:
+`
+
+const maxRanks = 4096
+
+func parseFlags(args []string, help io.Writer) (config, error) {
+	c := config{async: asyncmode.FromEnvironment(), dieAt: nowhere}
+	f := flag.NewFlagSet("nested", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Int64Var(&c.nx, "nx", 280, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
+	f.Int64Var(&c.ny, "ny", 280, "unit cells of graphene in y")
+	f.Float64Var(&c.from, "from", 0.5, "`disorder` of the first point: the potential of each site is uniform in [-d/2, d/2)")
+	f.Float64Var(&c.to, "to", 5, "`disorder` of the last point")
+	f.IntVar(&c.points, "points", 10, "`number` of points")
+	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vectors")
+	f.IntVar(&c.iterations, "iters", 2000, "at each point, stop after this many iterations if the eigenvalue has not converged before")
+	f.IntVar(&c.ranks, "ranks", 1, "`number` of ranks that share the matrix, as goroutines of this process")
+	f.IntVar(&c.outerFrequency, "outer-freq", 1, "store the results after every point that is a multiple of `n`, counted from 0")
+	f.IntVar(&c.innerFrequency, "inner-freq", 100, "write an inner checkpoint in every iteration that is a multiple of `n`")
+	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the parameters in ./nested-checkpoints)")
+	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there are checkpoints")
+	f.Var(&c.async, "async", asyncmode.Usage)
+	f.Func("die-at", "to try it out: kill the process with SIGKILL after iteration INNER of point OUTER (`o:i`, counted from 0),\nonce per job; asynchronous writes under way may end first", c.dieAt.set)
+	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
+	f.Usage = func() {}
+	err := f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(help)
+		fmt.Fprint(help, usage)
+		f.PrintDefaults()
+		return c, err
+	}
+	if err != nil {
+		return c, err
+	}
+	if f.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q: all settings are flags", f.Arg(0))
+	}
+	if c.cpPath == "" {
+		c.cpPath = c.defaultPath()
+	}
+	return c, c.validate()
+}
+
+func (c config) validate() error {
+	for _, end := range []struct {
+		flag  string
+		value float64
+	}{{"-from", c.from}, {"-to", c.to}} {
+		if !(end.value >= 0 && end.value <= math.MaxFloat32) {
+			return fmt.Errorf("%s %v: it must be 0 or more, and finite", end.flag, end.value)
+		}
+	}
+	if err := c.lattice(0).Validate(); err != nil {
+		return fmt.Errorf("-nx, -ny: %w", err)
+	}
+	switch {
+	case c.points < 1:
+		return fmt.Errorf("-points %d: it must be at least 1", c.points)
+	case c.iterations < 1:
+		return fmt.Errorf("-iters %d: it must be at least 1", c.iterations)
+	case c.ranks < 1 || c.ranks > maxRanks:
+		return fmt.Errorf("-ranks %d: it must be 1 to %d", c.ranks, maxRanks)
+	case c.outerFrequency < 1:
+		return fmt.Errorf("-outer-freq %d: it must be at least 1", c.outerFrequency)
+	case c.innerFrequency < 1:
+		return fmt.Errorf("-inner-freq %d: it must be at least 1", c.innerFrequency)
+	}
+	return nil
+}
+
+// lattice is the matrix of a point.
+func (c config) lattice(outer int) graphene.Lattice {
+	disorder := c.from
+	if c.points > 1 {
+		disorder += (c.to - c.from) * float64(outer) / float64(c.points-1)
+	}
+	return graphene.Lattice{NX: c.nx, NY: c.ny, Disorder: disorder, Seed: c.seed}
+}
+
+// defaultPath is a directory of its own for every sweep.
+func (c config) defaultPath() string {
+	if path := os.Getenv("CRAFT_CP_PATH"); path != "" {
+		return path
+	}
+	return filepath.Join("nested-checkpoints", fmt.Sprintf("graphene-%dx%d-disorder%g-%g-points%d-iters%d-seed%d",
+		c.nx, c.ny, c.from, c.to, c.points, c.iterations, c.seed))
+}

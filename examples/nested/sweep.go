@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/examples/lanczos/krylov"
+	"github.com/craft-go/craft/examples/lanczos/sparse"
+)
+
+// job is the part of one rank.
+type job struct {
+	config
+	comm   comm.Comm
+	stderr io.Writer
+	log    *slog.Logger
+
+	sweep   *checkpoint.Checkpoint // outer: the results
+	results []point
+
+	inner   *checkpoint.Checkpoint // nested in it: the computation of one point
+	process krylov.Lanczos
+
+	team *sparse.Team
+	past history
+}
+
+// point is the result of one of the points.
+type point struct {
+	Disorder   float64 `json:"disorder"`
+	Lowest     float64 `json:"lowest"`
+	Converged  bool    `json:"converged"`
+	Iterations int     `json:"iterations"`
+	Digest     string  `json:"digest"` // SHA-256 of alpha and beta
+}
+
+// solve is the whole computation.
+func (j *job) solve(ctx context.Context) (result, error) {
+	j.team = sparse.NewTeam(max(1, runtime.GOMAXPROCS(0)/j.comm.Size()))
+	defer j.team.Close()
+	if err := j.newSweep(); err != nil {
+		return result{}, err
+	}
+	defer j.sweep.Close()
+	if err := j.newInner(); err != nil {
+		return result{}, err
+	}
+	defer j.inner.Close()
+	if err := j.sweep.SubCP(j.inner); err != nil {
+		return result{}, err
+	}
+	if err := j.iterate(ctx); err != nil {
+		return result{}, err
+	}
+	return j.result(ctx)
+}
+
+// newSweep registers what the outer loop has computed.
+func (j *job) newSweep() (err error) {
+	if j.sweep, err = checkpoint.New("sweep", j.comm, j.options()...); err != nil {
+		return err
+	}
+	j.sweep.Add("results", cptypes.Replicated(&j.results)) // a slice of structs
+	return j.sweep.Commit()                                // also returns the first error of Add
+}
+
+// newInner registers the state of the inner loop. It is the same checkpoint for
+// all points: they compute in the same variables, one after the other.
+func (j *job) newInner() (err error) {
+	if j.inner, err = checkpoint.New("lanczos", j.comm, j.options()...); err != nil {
+		return err
+	}
+	rows := j.lattice(0).Rows()
+	lo, hi := krylov.Partition{Rows: rows, Ranks: j.comm.Size()}.Range(j.comm.Rank())
+	vector := func(v *[]float64) cptypes.Value {
+		return cptypes.Partitioned(v, int(lo), int(hi), int(rows))
+	}
+	j.inner.Add("alpha", cptypes.Replicated(&j.process.Alpha))
+	j.inner.Add("beta", cptypes.Replicated(&j.process.Beta))
+	j.inner.Add("previous", vector(&j.process.Previous))
+	j.inner.Add("current", vector(&j.process.Current))
+	return j.inner.Commit()
+}
+
+// iterate is the outer loop.
+func (j *job) iterate(ctx context.Context) error {
+	outer := 0
+	if err := j.sweep.RestartIfNeeded(ctx, &outer); err != nil {
+		return explain(err)
+	}
+	death := j.newDeath()
+	j.past = j.newHistory(outer, death)
+	for ; outer < j.points; outer++ {
+		p, err := j.eigenvalue(ctx, outer, death)
+		if err != nil {
+			return err
+		}
+		j.results = append(j.results, p)
+		if err := j.tolerate(ctx, j.sweep.UpdateAndWrite(ctx, outer, j.outerFrequency)); err != nil {
+			return err
+		}
+	}
+	if err := j.wait(ctx); err != nil { // asynchronous writes belong to the job
+		return err
+	}
+	return death.Over()
+}
+
+// wait waits for the versions that are being written in the background.
+func (j *job) wait(ctx context.Context) error {
+	if err := j.tolerate(ctx, j.inner.Wait(ctx)); err != nil {
+		return err
+	}
+	return j.tolerate(ctx, j.sweep.Wait(ctx))
+}
+
+// tolerate lets the computation go on after a version could not be written: the
+// one before is intact, and the next one may succeed.
+func (j *job) tolerate(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
+		return err
+	}
+	if j.comm.Rank() == 0 {
+		j.log.Warn("no checkpoint; the computation goes on", "error", err)
+	}
+	return nil
+}
+
+// fingerprint is what must not change between the runs of one job.
+type fingerprint struct {
+	NX         int64   `json:"nx"`
+	NY         int64   `json:"ny"`
+	From       float64 `json:"from"`
+	To         float64 `json:"to"`
+	Points     int     `json:"points"`
+	Iterations int     `json:"iters"`
+	Seed       uint64  `json:"seed"`
+}
+
+// options are those of both checkpoints.
+func (j *job) options() []checkpoint.Option {
+	return []checkpoint.Option{
+		checkpoint.WithPath(j.cpPath),
+		checkpoint.WithAsync(string(j.async)),
+		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
+		checkpoint.WithLogger(j.log),
+		checkpoint.WithReadOnRestart(!j.fresh),
+	}
+}
+
+// explain adds the ways out that this program offers.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, checkpoint.ErrFingerprint):
+		return fmt.Errorf("%w\nGive another directory with -cp-path", err)
+	case errors.Is(err, checkpoint.ErrNoUsableVersion):
+		return fmt.Errorf("%w\nStart over with -fresh, or in another directory with -cp-path", err)
+	}
+	return err
+}
