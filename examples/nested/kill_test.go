@@ -57,7 +57,7 @@ func (k *killer) job() {
 	defer os.RemoveAll(dir)
 	problem := problems[k.Rand.IntN(len(problems))]
 	ranks := strconv.Itoa(1 + k.Rand.IntN(3))
-	frequency := 1 + k.Rand.IntN(3)
+	frequency := 1 + k.Jobs%3
 	args := append(strings.Fields(problem), "-ranks", ranks)
 	mine := append(args[:len(args):len(args)], "-cp-path", dir, "-outer-freq", strconv.Itoa(frequency))
 	for longest := 150 * time.Millisecond; ; longest += longest / 20 { // it gets through at last, on any machine
