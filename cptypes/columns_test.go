@@ -2,6 +2,7 @@ package cptypes_test
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -61,7 +62,7 @@ func TestColumns(t *testing.T) {
 		{cptypes.EveryColumn(1, 4), []int{1, 5}},
 		{cptypes.EveryColumn(0, 4), []int{0, 4, 8}},
 		{cptypes.EveryColumn(0, 4).Before(8), []int{0, 4}},
-		{cptypes.EveryColumn(2, 1<<62), []int{2}},
+		{cptypes.EveryColumn(2, math.MaxInt), []int{2}},
 	} {
 		t.Run(c.set.String(), func(t *testing.T) {
 			columnsSuite[float64](t, c.set, c.chosen...)

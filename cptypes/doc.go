@@ -14,6 +14,15 @@
 //	                  > 0, else opaque: lengths, T         -            no
 //	string            string                               bytes        no
 //	[]string, [N]string   opaque: lengths, bytes           -            no
+//	time.Time         opaque: seconds, nanoseconds,        -            no
+//	                  offset of the zone
+//	[]time.Time       opaque: number, times                -            no
+//	mat.VecDense, mat.DiagDense    float64                 length       yes
+//	mat.Dense         float64                              rows, cols   yes
+//	mat.CDense        complex128                           rows, cols   yes
+//	mat.SymDense, mat.TriDense, mat.BandDense
+//	                  float64: one triangle, or the band   elements     no
+//	CSR[T, I]         opaque: lengths, indices, T          rows, cols   no
 //	a marshaler       opaque: MarshalBinary                -            no
 //	struct, map, and  opaque: a description of the type,   -            no
 //	all other slices,   then the data (see below)
@@ -61,6 +70,18 @@
 //
 // # Own types and constructors
 //
+// A matrix of gonum may also be given as **mat.Dense (and so on): the variable is
+// looked at anew each time, and gets a matrix when it is read as nil. An empty
+// matrix takes the stored shape, another one must have it. Views into larger
+// matrices, vectors with gaps, and the choices of elements below have Spans if
+// they consist of runs of at least 4 KiB; else their elements are packed into a
+// buffer, and what lies between them is neither stored nor touched.
+//
+// Of a time the instant and the offset from UTC are kept, not the name of its
+// zone, nor the reading of the monotonic clock. Of the generators of
+// math/rand/v2, the sources *rand.PCG and *rand.ChaCha8 are marshalers; a
+// *rand.Rand is refused, as it does not give its state away.
+//
 // A type of the program's own is stored in one of three ways: it implements
 // Value itself; a wrapper does; or an adapter is registered with Register, so
 // that Of takes the type itself. cptypestest checks such types.
@@ -69,6 +90,13 @@
 // their errors come out of Of:
 //
 //	Matrix              a dense matrix in a slice
+//	MatrixLD            a matrix with padding between rows or columns, row- or column-major
+//	Columns             chosen columns of a [][]T (toCpCol in the paper)
+//	MatrixColumns       chosen columns of a matrix in a slice
+//	Contiguous          neighbouring elements of a slice
+//	Vector              blocks of a slice at equal distances
+//	Indexed             blocks of a slice anywhere
+//	Blocks              several of these, of different types, as one value
 //	Replicated          the same value on every rank
 //	Partitioned         this rank's part of a global slice
 //	PartitionedMatrix   this rank's block of rows of a global matrix
