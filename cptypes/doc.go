@@ -109,8 +109,8 @@
 //   - Resize either fits the variable to what is stored or returns a
 //     *MismatchError and leaves it alone. It trusts the stored shape as far as
 //     it can be addressed: the caller makes sure that the bytes are there. A
-//     slice keeps its memory if its capacity suffices, like append; nil and
-//     empty are both length 0, and a nil slice that gets length 0 stays nil.
+//     slice keeps its memory if it shrinks and gets new memory if it grows; nil
+//     and empty are both length 0, and a nil slice that gets length 0 stays nil.
 //   - ReadFrom reads what Resize was told, or what the variable holds now, and
 //     no further (marshalers, structs and maps, and strings without Resize, take
 //     all there is).
