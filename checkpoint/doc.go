@@ -21,9 +21,16 @@
 //   - A fingerprint is what the program says about its problem (matrix, seed,
 //     sizes), so that a directory of another problem is recognised.
 //
+//   - A version is in flight while a background writer (WithAsync) has captured
+//     it and the ranks have not settled it; there is at most one.
+//   - A stage of a checkpoint is what lies between two of its UpdateAndWrite; a
+//     checkpoint nested in it (SubCP) belongs to the stage that it was written in.
+//
 // With a communicator, New, Add and Commit are called by every rank in the same
-// order, and RestartIfNeeded, UpdateAndWrite and Write are collective: all
+// order, and RestartIfNeeded, UpdateAndWrite, Write and Wait are collective: all
 // ranks call them with the same arguments, and all get an error if one does.
+//
+// docs/checkpointing.md is a guide.
 //
 // The package follows CRAFT (Shahzad et al., IEEE TPDS 30(3), 2019, section 2).
 package checkpoint
