@@ -16,16 +16,12 @@
 //   - A lineage is a chain of runs that restart from one another. A run that
 //     does not read a checkpoint starts a new one. A restart never goes back
 //     behind the newest lineage.
-//
 //   - A version is usable if it is complete and all ranks can read it. The
 //     newest usable version is restored; only wrong bytes set a version aside.
-//
 //   - A fingerprint is what the program says about its problem (matrix, seed,
 //     sizes), so that a directory of another problem is recognised.
-//
 //   - A version is in flight while a background writer (WithAsync) has captured
 //     it and the ranks have not settled it; there is at most one.
-//
 //   - A stage of a checkpoint is what lies between two of its UpdateAndWrite; a
 //     checkpoint nested in it (SubCP) belongs to the stage that it was written in.
 //
