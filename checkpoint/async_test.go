@@ -538,11 +538,11 @@ func TestDrainTimeout(t *testing.T) {
 		mem := vfs.NewMem()
 		disk := vfs.WithErrors(mem, func(op vfs.Op) error {
 			if slow.Load() && op.Kind == vfs.OpWrite {
-				time.Sleep(time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // some 600 ms in all, if nobody ends it
 			}
 			return nil
 		})
-		v := make([]float64, 500_000) // a second's worth of chunks
+		v := make([]float64, 1_000_000)
 		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(disk), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
 		require.NoError(t, cp.Wait(t.Context()))
