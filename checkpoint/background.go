@@ -151,7 +151,7 @@ func (cp *Checkpoint) stage(ctx context.Context, v cptypes.Value) error {
 
 // startChores does what is left to do by itself, when no version follows soon.
 func (cp *Checkpoint) startChores() {
-	if cp.writer == nil {
+	if cp.writer == nil || cp.flight.Load() != nil { // a version does them
 		return
 	}
 	if cp.choring != nil {
