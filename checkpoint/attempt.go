@@ -15,6 +15,7 @@ import (
 // the run writes carries it.
 type attempt struct {
 	begun   bool
+	read    bool // what is stored was looked at, here and around
 	started time.Time
 	id      container.AttemptID
 	lineage container.LineageID
@@ -50,6 +51,9 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err := cp.guard(ctx, found); err != nil {
 		return nil, err
 	}
+	if cp.parent != nil && !cp.parent.attempt.read {
+		read = false // what is stored belongs to another run of the parent
+	}
 	if read {
 		if restored, err = cp.restore(ctx, found); err != nil {
 			return nil, err
@@ -59,6 +63,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
 			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
 	}
+	cp.attempt.read = read
 	err = cp.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	return restored, err
@@ -91,10 +96,10 @@ func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
 	if cp.root() && len(found.Candidates) > 0 && found.Candidates[0].Known {
 		c := found.Candidates[0]
 		err = cp.checkFingerprint(c.Fingerprint)
-		if len(c.Ancestors) > 0 && cp.parent == nil {
-			err = fmt.Errorf("%w: %s: it was stored nested in checkpoint %q, now it is not: declare it with SubCP, or use another name",
-				ErrFingerprint, cp.dir(), c.Ancestors[0].Name)
-		}
+	}
+	if have := nesting(cp.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
+		err = fmt.Errorf("%w: %s: its versions are %s, now it is %s: use SubCP as before, another name, or another path",
+			ErrFingerprint, cp.dir(), found.Nesting, have)
 	}
 	_, err = cp.agree(ctx, err)
 	return err

@@ -16,7 +16,7 @@ import (
 type flight struct {
 	header container.Header
 	ticket *async.Ticket // of the background write; nil: there is none
-	before point         // of the checkpoint, if the write fails
+	before point         // of the checkpoint if the write fails, this call included
 	expect int64         // bytes, as far as they are known before
 	checks []check       // with CRAFT_ASYNC_CHECK
 	phases Phases
@@ -79,7 +79,6 @@ func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
 // together when they join.
 func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 	f := &flight{header: h, before: cp.point}
-	cp.point.calls++ // unless it gets under way
 	if f.captured = cp.update(f); f.captured == nil {
 		f.captured = cp.capture(ctx, f)
 	}
@@ -120,8 +119,8 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 		return err
 	}
 	f.ticket, err = cp.writer.Start(func(ctx context.Context) error {
-		defer cp.chores.do(ctx, cp)
 		defer cp.staging.Abandon()
+		cp.chores.do(ctx, cp) // before: it makes room
 		f.write(ctx, cp)
 		return f.err
 	})
@@ -205,7 +204,7 @@ func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
 	if err == nil {
 		return nil, nil
 	}
-	cp.point.calls += f.before.calls + 1
+	cp.point.calls += f.before.calls
 	cp.point.attempt, cp.point.version = f.before.attempt, f.before.version
 	if f.err != nil || reported(err) {
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: err}, nil

@@ -54,7 +54,7 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header) {
 	cp.prune()
 	cp.chores.record = cp.dueRecord(false)
 	if cp.writer == nil {
-		cp.chores.do(ctx, cp)
+		cp.chores.do(context.WithoutCancel(ctx), cp)
 	}
 	// At once, because a child may be closed and opened again any time.
 	cp.pruneChildren(ctx)
@@ -70,8 +70,12 @@ type chores struct {
 
 func (c *chores) any() bool { return c.latest != nil || len(c.remove) > 0 || c.record != nil }
 
-// do does them. What cannot be deleted now stays for the next time.
+// do does them. What cannot be deleted now stays for the next time. A writer that
+// was given up may no longer own the directory: it does nothing.
 func (c *chores) do(ctx context.Context, cp *Checkpoint) {
+	if ctx.Err() != nil {
+		return
+	}
 	if c.latest != nil {
 		cp.announce(ctx, *c.latest)
 		c.latest = nil

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/craft-go/craft/storage"
@@ -18,6 +19,28 @@ type point struct {
 	attempt container.AttemptID
 	version uint64
 	calls   uint64
+}
+
+// nextStage is called by every UpdateAndWrite and Write, whether it captures
+// something or not: the stage has ended. In the next one a restart would find
+// nothing of the checkpoints in this one.
+func (cp *Checkpoint) nextStage() {
+	cp.point.calls++
+	for _, child := range cp.children {
+		child.beforeFirst()
+	}
+}
+
+// beforeFirst puts the checkpoint, and those in it, where they stand when nothing
+// was captured in the stage around them.
+func (cp *Checkpoint) beforeFirst() {
+	cp.point = point{}
+	if f := cp.flight.Load(); f != nil {
+		f.before = point{} // what it stores belongs to the stage that has ended
+	}
+	for _, child := range cp.children {
+		child.beforeFirst()
+	}
 }
 
 // maxDepth is how deep checkpoints may be nested.
@@ -74,6 +97,18 @@ func (cp *Checkpoint) leaveParent() {
 	if p := cp.parent; p != nil {
 		p.children = slices.DeleteFunc(p.children, func(c *Checkpoint) bool { return c == cp })
 	}
+}
+
+// nesting says in which checkpoints one is nested, for comparisons and messages.
+func nesting(ancestors []container.Ancestor) string {
+	if len(ancestors) == 0 {
+		return "not nested"
+	}
+	var names []string
+	for _, a := range ancestors {
+		names = append(names, strconv.Quote(a.Name))
+	}
+	return "nested in " + strings.Join(names, " in ")
 }
 
 // parentBegun returns an error unless it is known what is restored of the
@@ -185,7 +220,7 @@ func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 			child.history.forget(id)
 			useless.remove = append(useless.remove, id)
 		}
-		useless.do(ctx, child)
+		useless.do(context.WithoutCancel(ctx), child)
 		child.pruneChildren(ctx)
 	}
 }

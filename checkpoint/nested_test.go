@@ -429,7 +429,7 @@ func TestNoLongerNested(t *testing.T) {
 	require.NoError(t, cp.Commit())
 	err = cp.RestartIfNeeded(t.Context(), nil)
 	require.ErrorIs(t, err, ErrFingerprint)
-	require.ErrorContains(t, err, `nested in checkpoint "level0"`)
+	require.ErrorContains(t, err, `nested in "level0"`)
 }
 
 // Writes that could never be restored are skipped: of the stages behind the one

@@ -23,6 +23,9 @@ type survey struct {
 	Older int
 	// Highest is the highest number of any version, complete or not.
 	Highest uint64
+	// Nesting says how the newest complete version that is known is nested; "" if
+	// there is none.
+	Nesting string
 	// Lost is a version that was complete, as its note says, and lacks parts
 	// now: its directory.
 	Lost string
@@ -68,6 +71,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 			return survey{}, err
 		}
 		s.Ancestors[e.ID] = c.Ancestors
+		if c.Known && s.Nesting == "" {
+			s.Nesting = nesting(c.Ancestors)
+		}
 		if cp.parent == nil || !c.Known || cp.belongs(c.Ancestors) {
 			complete = append(complete, c)
 		}
@@ -141,6 +147,7 @@ func newestLineage(complete []candidate) (same []candidate, older int) {
 // header; nil if there are no candidates at all.
 func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
+	known := false // that one of the damaged ones is of this stage
 	if found.Lost != "" && cp.root() {
 		cp.log.Warn("the newest version lacks files and is not used", "path", found.Lost)
 	}
@@ -158,6 +165,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		}
 		cp.history.damaged = append(cp.history.damaged, c.ID)
 		causes = append(causes, err)
+		known = known || c.Known
 		if cp.root() {
 			cp.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
 				"older_versions_left", len(found.Candidates)-1-i)
@@ -169,6 +177,17 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 	}
 	if len(causes) == 0 {
 		return nil, nil
+	}
+	if cp.parent != nil && !known {
+		// They need not be of this stage, and the parent knows where it begins.
+		if cp.root() {
+			cp.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", cp.dir(), "versions", len(causes))
+		}
+		return nil, nil
+	}
+	if cp.parent != nil {
+		return nil, fmt.Errorf("%w: there are %d complete versions of this stage in %s and each is damaged; to do the stage again from its beginning remove that directory: %w",
+			ErrNoUsableVersion, len(causes), cp.dir(), errors.Join(causes...))
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
 		ErrNoUsableVersion, len(causes), cp.dir(), found.Older, errors.Join(causes...))

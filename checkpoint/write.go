@@ -21,6 +21,10 @@ const smallReplicated = 64 << 10
 // earlier ones are as they were, and the program may go on and call it again.
 // Only after an error of the communicator may the version be complete or not.
 //
+// With several ranks the context should be that of the whole job: when it ends in
+// the middle of a collective call, ranks may be out of step, and only Close is of
+// use.
+//
 // In the asynchronous modes it waits for the version before, if that is still
 // being written, takes a copy of the values (or, with zero-copy, of the small
 // ones and of those whose bytes are not in memory as such), and returns while
@@ -37,7 +41,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		return err
 	}
 	if iter%freq != 0 {
-		cp.point.calls++
+		cp.nextStage()
 		if cp.opt.Debug >= 4 {
 			cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
 		}
@@ -62,6 +66,7 @@ func (cp *Checkpoint) Write(ctx context.Context) error {
 
 func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
+	cp.nextStage() // also if nothing is captured
 	if cp.restartErr != nil {
 		return fmt.Errorf("checkpoint %q: %w: nothing is written after a failed RestartIfNeeded, call it again: %w", cp.name, ErrState, cp.restartErr)
 	}
@@ -102,14 +107,12 @@ func (cp *Checkpoint) skips(iteration int64) bool {
 	}
 	cp.skipped = true
 	cp.stats.VersionsSkipped++
-	cp.point.calls++
 	return true
 }
 
 // writeNow writes a version in the calling goroutine.
 func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) error {
 	f := &flight{header: h, before: cp.point}
-	cp.point.calls++ // unless it is written
 	if f.err = cp.update(f); f.err == nil {
 		cp.describeAll()
 		f.write(ctx, cp)
