@@ -32,6 +32,7 @@ type attempt struct {
 // the newest usable version is restored if that is wanted, and the ranks agree
 // on lineage, attempt and the next number.
 func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
+	cp.attempt.started = time.Now()
 	begun := false
 	defer func() {
 		if !begun { // also when a value's own code panics
@@ -132,7 +133,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	case cp.parent != nil:
 		draw.Lineage = cp.parent.attempt.lineage
 	}
-	cp.attempt.begun, cp.attempt.started = true, time.Now()
+	cp.attempt.begun = true
 	cp.attempt.id = draw.Attempt
 	cp.attempt.lineage = draw.Lineage
 	cp.attempt.last = found.Highest

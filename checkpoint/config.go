@@ -140,7 +140,7 @@ type Option func(*options)
 func WithPath(dir string) Option { return func(o *options) { o.Path = dir } }
 
 // WithKeep sets how many of the newest complete versions are kept, as
-// CRAFT_KEEP does.
+// CRAFT_KEEP does. Besides these, the newest version that was read back stays.
 func WithKeep(n int) Option { return func(o *options) { o.Keep = n } }
 
 // WithSync sets what a write waits for, as CRAFT_SYNC does: "full" or "none".

@@ -15,11 +15,13 @@ var (
 	// zero without somebody's decision.
 	ErrNoUsableVersion = errors.New("no usable version")
 
-	// ErrFingerprint is returned when the directory belongs to another problem.
+	// ErrFingerprint is returned when the directory belongs to another problem, or
+	// its versions were nested in other checkpoints.
 	ErrFingerprint = errors.New("checkpoint of another problem")
 
-	// ErrKey is matched by errors about a single key: duplicate, missing in the
-	// stored version, stored but not added, or of another type.
+	// ErrKey is matched by every error about a single key: duplicate, missing in
+	// the stored version, stored but not added, or of another type; also by those
+	// that match ErrRanks, ErrDisagree or ErrChanged, so ask for these first.
 	ErrKey = errors.New("key error")
 
 	// ErrRanks is returned when a value that is local to its rank is to be

@@ -1,8 +1,6 @@
 package checkpoint_test
 
 import (
-	"errors"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,41 +117,4 @@ func TestGuideChanges(t *testing.T) {
 		require.NoError(t, os.Rename(filepath.Join(moved, "old"), filepath.Join(moved, "new")))
 		require.ErrorIs(t, things(t, moved, "new", fits()).RestartIfNeeded(t.Context(), nil), checkpoint.ErrNoUsableVersion)
 	})
-}
-
-// census is a value that counts the complete versions while one is written.
-type census struct {
-	dir  string
-	most int
-}
-
-func (c *census) WriteTo(w io.Writer) (int64, error) {
-	complete, err := filepath.Glob(filepath.Join(c.dir, "room", "v-*", "rank-*"))
-	c.most = max(c.most, len(complete))
-	return 0, err
-}
-
-func (c *census) ReadFrom(r io.Reader) (int64, error) { return 0, nil }
-
-// The room that the checklist tells of: the complete versions, and the one that
-// is being written.
-func TestGuideRoom(t *testing.T) {
-	const keep = 3
-	for mode, room := range map[string]int{"off": keep + 2, "copy": keep + 3} {
-		c := &census{dir: t.TempDir()}
-		for range 2 {
-			cp, err := checkpoint.New("room", nil, checkpoint.WithPath(c.dir), checkpoint.WithKeep(keep),
-				checkpoint.WithAsync(mode), checkpoint.WithLogger(quiet))
-			require.NoError(t, err)
-			require.NoError(t, errors.Join(cp.Add("census", c), cp.Commit()))
-			iter := 0
-			require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
-			for range 10 {
-				require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, 1))
-				iter++
-			}
-			require.NoError(t, cp.Close())
-		}
-		require.Equal(t, room, c.most+1, mode)
-	}
 }

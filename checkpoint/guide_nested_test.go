@@ -146,3 +146,27 @@ func TestGuideStages(t *testing.T) {
 		require.Equal(t, 2*steps-c.from, guideSteps.done)
 	}
 }
+
+// An outer version that fails ends its point; it may be tried again.
+func TestGuideOuterFails(t *testing.T) {
+	dir, sum, x := t.TempDir(), 0, 0
+	open := func(name string, value *int) *checkpoint.Checkpoint {
+		cp, err := checkpoint.New(name, nil, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(cp.Add("x", value), cp.Commit()))
+		t.Cleanup(func() { require.NoError(t, cp.Close()) })
+		return cp
+	}
+	outer, inner := open("outer", &sum), open("inner", &x)
+	require.NoError(t, outer.SubCP(inner))
+	require.NoError(t, errors.Join(outer.RestartIfNeeded(t.Context(), nil), inner.RestartIfNeeded(t.Context(), nil)))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, outer.UpdateAndWrite(cancelled, 0, 1))
+	require.NoError(t, inner.UpdateAndWrite(t.Context(), 0, 1))
+	require.Equal(t, 1, inner.Stats().VersionsSkipped)
+	require.NoError(t, outer.UpdateAndWrite(t.Context(), 0, 1))
+	require.NoError(t, inner.UpdateAndWrite(t.Context(), 1, 1))
+	require.Equal(t, 1, inner.Stats().VersionsSkipped)
+	require.Equal(t, 1, inner.Stats().VersionsWritten)
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,8 +96,11 @@ func addOwn(cp *checkpoint.Checkpoint, lattice *Lattice, device, other *deviceAr
 	return cp.Commit()
 }
 
+// registered is once per process, however often the test is run.
+var registered = sync.OnceValue(registerDevice)
+
 func TestGuideOwnTypes(t *testing.T) {
-	require.NoError(t, registerDevice())
+	require.NoError(t, registered())
 	dir := t.TempDir()
 	newDevice := func(x float32) *deviceArray {
 		d := &deviceArray{make([]float32, 64)}

@@ -51,9 +51,9 @@ const maxDepth = 64
 // invalid, and those of its children. A restart reads, outermost first, the
 // newest version of each that belongs to what was read of those around it.
 //
-// It is called before RestartIfNeeded of either. UpdateAndWrite of cp is called
-// once per stage, at its end, also when it is not due; child may be made anew
-// for each stage or kept. A write of child in a stage whose beginning cp has not
+// It is called before RestartIfNeeded of child. UpdateAndWrite of cp is called
+// once per stage, at its end, also when it is not due; an error of it ends the
+// stage as well. child may be made anew for each stage or kept. A write of child in a stage whose beginning cp has not
 // stored, because its frequency is above 1, could never be restored: it is
 // skipped.
 func (cp *Checkpoint) SubCP(child *Checkpoint) error {

@@ -52,8 +52,8 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 			continue
 		}
 		data, err := vfs.ReadFile(fsys, filepath.Join(dir, e.Name()), recordLimit)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) {
+			continue // gone meanwhile, or nothing that was written here
 		}
 		if err != nil {
 			return out, err
