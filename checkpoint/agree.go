@@ -38,6 +38,9 @@ func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
 	if size == 1 {
 		return judge(mine), mine
 	}
+	if commFailed(mine) { // the other ranks may still be in the call that failed
+		return failed, mine
+	}
 	// The worst verdict wins, among equals the lowest rank.
 	score := int64(judge(mine))*size + size - 1 - int64(cp.comm.Rank())
 	if mine == nil {

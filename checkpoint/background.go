@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
@@ -50,8 +51,14 @@ func (f *flight) write(ctx context.Context, cp *Checkpoint) {
 			return
 		}
 	}
+	if f.err = comm.Lease(cp.comm); f.err != nil {
+		return
+	}
 	f.done.Written, f.err = cp.store.Write(ctx, f.header, cp.sections, func(w storage.Written) error {
-		return f.unchanged(cp, w)
+		if err := f.unchanged(cp, w); err != nil {
+			return err
+		}
+		return comm.Lease(cp.comm) // the others may have gone on without this rank meanwhile
 	})
 	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {
 		f.err = fmt.Errorf("%w (%w)", f.err, context.Cause(ctx))
@@ -206,7 +213,7 @@ func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
 	}
 	cp.point.calls += f.before.calls
 	cp.point.attempt, cp.point.version = f.before.attempt, f.before.version
-	if f.err != nil || reported(err) {
+	if reported(err) || f.err != nil && !commFailed(err) {
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: err}, nil
 	}
 	return nil, err

@@ -36,6 +36,9 @@ type Checkpoint struct {
 	addErr    error
 	committed bool
 	closed    bool
+	// givenUp: it was closed because its communicator was given up.
+	givenUp bool
+	forget  func() // takes back what closes it then
 
 	attempt attempt // of this run; zero before it has begun
 	// restartErr is why RestartIfNeeded failed when it was last called.
@@ -91,6 +94,7 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if c.Rank() == 0 {
 		o.reportEnvironment()
 	}
+	cp.forget = comm.OnRepair(c, cp.giveUp)
 	return cp, nil
 }
 
@@ -118,6 +122,10 @@ func (cp *Checkpoint) build() error {
 		}
 	}
 	o.lock.Logger = o.logger
+	if o.lock.Job == "" {
+		o.lock.Job = comm.JobName(cp.comm)
+		o.lock.Epoch, _ = comm.Recovered(cp.comm)
+	}
 	driver, err := filestore.New(filestore.Config{
 		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
 	})
@@ -162,7 +170,7 @@ func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) error {
 func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
 	switch {
 	case cp.closed:
-		return fmt.Errorf("%w: Add after Close", ErrState)
+		return fmt.Errorf("%w: %s", ErrState, cp.afterClose("Add"))
 	case cp.committed:
 		return fmt.Errorf("%w: Add after Commit", ErrState)
 	}
@@ -190,7 +198,7 @@ func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
 func (cp *Checkpoint) Commit() error {
 	switch {
 	case cp.closed:
-		return cp.outOfOrder("Commit after Close")
+		return cp.outOfOrder(cp.afterClose("Commit"))
 	case cp.committed:
 		return cp.outOfOrder("Commit was called before")
 	case cp.addErr != nil:
@@ -215,12 +223,15 @@ func (cp *Checkpoint) DisableSCR() error {
 // most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
 // touched any more, memory and threads are given back, and the directory is free
 // for another job. It is not collective: to know that the last version is
-// complete on all ranks call Wait before. Further calls do nothing.
+// complete on all ranks call Wait before. Further calls do nothing. When the
+// communicator is given up, because of a failure or at the end of a zone, the
+// checkpoint is closed by that.
 func (cp *Checkpoint) Close() error {
 	if cp.closed {
 		return nil
 	}
 	cp.closed = true
+	cp.forget()
 	err := cp.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.staging.Free())
@@ -246,7 +257,7 @@ func (cp *Checkpoint) outOfOrder(what string) error {
 func (cp *Checkpoint) ready(call string) error {
 	switch {
 	case cp.closed:
-		return cp.outOfOrder(call + " after Close")
+		return cp.outOfOrder(cp.afterClose(call))
 	case !cp.committed:
 		return errors.Join(cp.outOfOrder(call+" before Commit"), cp.addErr)
 	}

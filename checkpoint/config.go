@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"strconv"
 	"time"
 
@@ -214,15 +213,10 @@ func newOptions(opts []Option) (options, error) {
 	return o, nil
 }
 
-// reportEnvironment tells of variables that have no effect, so that nobody
-// believes that a misspelled one had.
+// reportEnvironment tells of variables that nothing reads, so that nobody
+// believes that a misspelled one had an effect.
 func (o options) reportEnvironment() {
 	for _, u := range env.FindUnknown() {
 		o.logger.Warn("unknown environment variable", "variable", u.Name, "nearest", u.Nearest)
-	}
-	for _, v := range env.Variables {
-		if value := os.Getenv(v.Name); v.Reserved && value != "" && value != v.Default {
-			o.logger.Warn("environment variable has no effect in this release", "variable", v.Name, "value", value)
-		}
 	}
 }

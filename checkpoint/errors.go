@@ -95,4 +95,5 @@ var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
 	cptypes.ErrMismatch, ErrChanged,
+	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced,
 }

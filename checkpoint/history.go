@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -71,9 +72,10 @@ type chores struct {
 func (c *chores) any() bool { return c.latest != nil || len(c.remove) > 0 || c.record != nil }
 
 // do does them. What cannot be deleted now stays for the next time. A writer that
-// was given up may no longer own the directory: it does nothing.
+// was given up may no longer own the directory: it does nothing, nor does a
+// process that the others may have declared dead.
 func (c *chores) do(ctx context.Context, cp *Checkpoint) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || comm.Lease(cp.comm) != nil {
 		return
 	}
 	if c.latest != nil {

@@ -67,7 +67,11 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 	case child == nil:
 		return wrong("the child is nil")
 	case cp.closed || child.closed:
-		return cp.outOfOrder("SubCP after Close")
+		late := cp
+		if child.closed {
+			late = child
+		}
+		return cp.outOfOrder(late.afterClose("SubCP"))
 	case child.attempt.begun:
 		return cp.outOfOrder(fmt.Sprintf("SubCP after RestartIfNeeded or a write of its child %q", child.name))
 	case child.parent != nil:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -15,7 +16,7 @@ import (
 const recordEvery = 10 * time.Second
 
 // slowest are the largest overheads of any rank, as of the last version.
-type slowest struct{ checkpoint, restart time.Duration }
+type slowest struct{ checkpoint, restart, recovery time.Duration }
 
 // dueRecord returns the record of the run if this rank is to write it now.
 func (cp *Checkpoint) dueRecord(final bool) *storage.Record {
@@ -44,6 +45,7 @@ func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) {
 
 func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 	s := cp.stats
+	repairs, recovery := comm.Recovered(cp.comm)
 	r := storage.Record{
 		Format: 1, Checkpoint: cp.name,
 		Attempt: hex.EncodeToString(cp.attempt.id[:]), Lineage: hex.EncodeToString(cp.attempt.lineage[:]),
@@ -51,10 +53,11 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		Started: cp.attempt.started.UTC(), Updated: now.UTC(),
 		RestoredVersion: s.RestoredVersion, LastVersion: cp.attempt.last,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
-		BytesWritten: s.BytesWritten,
+		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{
 			Checkpoint: max(s.CheckpointTime, cp.slowest.checkpoint).Seconds(),
 			Restart:    max(s.RestartTime, cp.slowest.restart).Seconds(),
+			Recovery:   max(recovery, cp.slowest.recovery).Seconds(),
 		},
 		Phases: storage.RecordPhases{
 			Update: s.Phases.Update.Seconds(), Copy: s.Phases.Copy.Seconds(), Wait: s.Phases.Wait.Seconds(),

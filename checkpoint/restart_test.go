@@ -326,11 +326,9 @@ func TestEnvironment(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	t.Setenv("CRAFT_CP_PAHT", "/tmp")
-	t.Setenv("CRAFT_COMM_SPAWN_POLICY", "REUSE")
 	_, err := New("test", nil, WithLogger(logger))
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "variable=CRAFT_CP_PAHT nearest=CRAFT_CP_PATH")
-	require.Contains(t, log.String(), "variable=CRAFT_COMM_SPAWN_POLICY")
 	for name, value := range map[string]string{"CRAFT_ENABLE": "yes please", "CRAFT_KEEP": "0", "CRAFT_SYNC": "maybe", "CRAFT_COMPRESS": "zip"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)

@@ -28,13 +28,14 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	}
 	replicas, problem := replicaDigest(p), versionDigest(h)
 	// One reduction: the maximum of x and of ^x shows whether all x are equal.
+	_, recovery := comm.Recovered(cp.comm)
 	mine := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
-		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime)}
+		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery)}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, cp.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
 	}
-	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10])}
+	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10]), time.Duration(all[11])}
 	switch {
 	case all[0] != ^all[1] || all[2] != ^all[3]:
 		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",

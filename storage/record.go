@@ -26,9 +26,12 @@ type Record struct {
 	VersionsFailed    int    `json:"versions_failed"`
 	VersionsSkipped   int    `json:"versions_skipped"`
 	BytesWritten      int64  `json:"bytes_written"` // by rank 0
+	// Recoveries is the number of repairs of the job before this run of the
+	// checkpoint: each is followed by a run, with a record, of its own.
+	Recoveries int `json:"recoveries"`
 
-	// Overheads are the largest of any rank, as of the last version; rec and
-	// redo belong to recoveries inside a run.
+	// Overheads are the largest of any rank, as of the last version; rec is that
+	// of all repairs of the job so far.
 	Overheads RecordOverheads `json:"overheads"`
 	Phases    RecordPhases    `json:"phases"` // of rank 0
 	WriterCPU float64         `json:"writer_cpu"`

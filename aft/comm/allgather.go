@@ -20,42 +20,23 @@ func Allgather[T Datum](ctx context.Context, c Comm, in, out []T) error {
 		}
 	case n*length <= gatherLimit:
 		work, all := borrow[T](n * m)
-		defer work.free()
 		copy(all, in)
 		err = gatherBlocks(ctx, c, tagAllgather, op, bytesOf(all), bad != nil)
 		if err == nil {
 			copy(out[me*m:], all[:(n-me)*m])
 			copy(out, all[(n-me)*m:])
 		}
+		work.free()
 	default:
 		err = agreeLength(ctx, c, tagAllgather, op, length, bad != nil)
 		if err == nil {
-			err = wrap(op, spread(ctx, c, tagAllgather, in, func(r int) []T { return out[r*m : (r+1)*m] }))
+			err = wrap(op, circulate(ctx, c, tagAllgather, in, n*length, func(r int) []T { return out[r*m : (r+1)*m] }))
 		}
 	}
-	if bad != nil {
+	if bad != nil && (err == nil || isLength(err)) {
 		return bad
 	}
 	return err
-}
-
-// spread sends in to all ranks and receives theirs, where part tells. Empty
-// parts are not sent.
-func spread[T Datum](ctx context.Context, c Comm, tag Tag, in []T, part func(r int) []T) error {
-	n, me := c.Size(), int(c.Rank())
-	copy(part(me), in) // not later: in may be that part, and others read it
-	recvs, sends := make([]Request, n), make([]Request, n)
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		if p := part(r); len(p) > 0 {
-			recvs[r] = c.Irecv(Rank(r), tag, bytesOf(p))
-		}
-	}
-	for i := 1; i < n && len(in) > 0; i++ {
-		r := (me + i) % n
-		sends[r] = c.Isend(Rank(r), tag, bytesOf(in))
-	}
-	return waitBoth(ctx, recvs, sends)
 }
 
 // Allgatherv collects the in of all ranks, of any length, on all ranks: element
@@ -68,11 +49,13 @@ func Allgatherv[T Datum](ctx context.Context, c Comm, in []T) ([][]T, error) {
 	if err := gatherBlocks(ctx, c, tagAllgatherv, op, bytesOf(rotated), false); err != nil {
 		return nil, err
 	}
+	total := 0
 	for i, k := range rotated {
 		counts[(me+i)%n] = k
+		total += int(k) * sizeOf[T]()
 	}
 	out := carve[T](counts)
-	if err := spread(ctx, c, tagAllgatherv, in, func(r int) []T { return out[r] }); err != nil {
+	if err := circulate(ctx, c, tagAllgatherv, in, total, func(r int) []T { return out[r] }); err != nil {
 		return nil, wrap(op, err)
 	}
 	return out, nil

@@ -33,7 +33,50 @@
 //
 // Allreduce folds the ranks' values from rank 0 upwards, whatever the algorithm,
 // so its result is the same bits on every rank and in every run of the same size.
-// Reduce is as reproducible, but associates along a tree.
+// With AnyOrder it is still the same on every rank of one call. Reduce is as
+// reproducible as Allreduce, but associates along the binomial tree of its root.
+//
+// # Algorithms
+//
+// m is the length of one rank's data in bytes, n the number of ranks, log is
+// log2 rounded up. Messages and bytes are what the busiest rank sends, or
+// receives where that is more; "agree" is an exchange of lengths, in log messages
+// of 32 bytes each way unless told otherwise.
+//
+//	collective    data                        algorithm                  messages  bytes
+//	Barrier       -                           dissemination              log       0
+//	Bcast         m <= 256 KiB                binomial tree              log       m log
+//	              above, s segments           agree, binomial tree       s log     m log
+//	              s+n-2 < s log               agree, chain               s         m
+//	Reduce        n < 4 or m <= 512 KiB       binomial tree              log       m log
+//	              above                       agree up and down, blocks  2(n-1)    2m (n-1)/n
+//	Allreduce     n m <= 64 KiB               dissemination, fold all    log       m (n-1)
+//	              above                       agree, blocks              2(n-1)    2m (n-1)/n
+//	  AnyOrder    m <= 64 KiB                 recursive doubling         log       m log
+//	              n >= 16, a power of two     agree, Rabenseifner        2 log     2m (n-1)/n
+//	              other n                     agree, blocks              2(n-1)    2m (n-1)/n
+//	Gather,       n <= 16                     direct                     n-1       m (n-1)
+//	Scatter       n m <= 64 KiB               binomial tree              log       m (n-1)
+//	              above                       agree, direct              n-1       m (n-1)
+//	Allgather     n m <= 64 KiB               dissemination              log       m (n-1)
+//	              n <= 16 or n m <= 1 MiB     agree, all at once         n-1       m (n-1)
+//	              above                       agree, ring                n-1       m (n-1)
+//	Gatherv, Scatterv                         counts, direct             2(n-1)    all but its own
+//	Allgatherv                                counts, as Allgather       n-1       m (n-1)
+//	Alltoallv                                 counts, all at once        2(n-1)    all but its own
+//
+// Blocks: each rank combines one n-th of the data and gives the result to the
+// others (or to root), in two rounds. Long reductions go through a segment of
+// 1 MiB after the other, so that working memory does not grow with the data: their
+// messages in the table are those of a segment. For n that is no power of two,
+// recursive doubling has one round more.
+//
+// The limits balance the wake-up of a blocked rank (about 50 us between
+// processes) and the cost of one more message under way (some us) against the
+// bytes saved (some GB/s). That is why few ranks do not use trees or rings for
+// what can be under way at once. They depend on nothing but n and the lengths,
+// which all ranks know or agree on first. What ranks send is asserted in
+// cost_test.go.
 //
 // The algorithms are chosen for tens to a few hundred ranks. An engine with
 // collectives of its own is to be asked at the top of each exported collective,

@@ -9,15 +9,32 @@ func Gather[T Datum](ctx context.Context, c Comm, root Rank, in, out []T) error 
 	if err := checkRank(c, root); err != nil {
 		return wrap(op, err)
 	}
+	n, m := c.Size(), len(in)
+	var bad error
+	if c.Rank() == root && len(out) != n*m {
+		bad = errArgument(op, "in has %d elements on %d ranks, out %d", m, n, len(out))
+	}
+	var err error
+	if n > treeRanks {
+		err = gatherTree(ctx, c, op, root, bytesOf(in), bytesOf(out), bad != nil)
+	} else {
+		err = gatherDirect(ctx, c, op, root, bytesOf(in), bytesOf(out), bad != nil)
+	}
+	if bad != nil && (err == nil || isLength(err)) {
+		return bad
+	}
+	return err
+}
+
+// gatherDirect: all ranks send to root. If root refuses, out does not fit.
+func gatherDirect(ctx context.Context, c Comm, op string, root Rank, in, out []byte, refuse bool) error {
 	if c.Rank() != root {
-		_, err := c.Isend(root, tagGather, bytesOf(in)).Wait(ctx)
+		_, err := c.Isend(root, tagGather, in).Wait(ctx)
 		return wrap(op, err)
 	}
 	n, m := c.Size(), len(in)
-	var bad error
-	if len(out) != n*m {
-		bad = errArgument(op, "in has %d elements on %d ranks, out %d", m, n, len(out))
-		out = make([]T, n*m)
+	if refuse {
+		out = make([]byte, n*m)
 	}
 	recvs := make([]Request, n)
 	for r := range n {
@@ -25,15 +42,10 @@ func Gather[T Datum](ctx context.Context, c Comm, root Rank, in, out []T) error 
 		if Rank(r) == root {
 			copy(block, in)
 		} else {
-			recvs[r] = c.Irecv(Rank(r), tagGather, bytesOf(block))
+			recvs[r] = c.Irecv(Rank(r), tagGather, block)
 		}
 	}
-	if err := waitLengths(ctx, op, recvs, m*sizeOf[T]()); err != nil {
-		if bad == nil || !isLength(err) {
-			return err
-		}
-	}
-	return bad
+	return waitLengths(ctx, op, recvs, m)
 }
 
 // waitLengths waits for receives of messages of exactly the given length.

@@ -4,7 +4,9 @@ import "context"
 
 // Reduce combines the in of all ranks with op into root's out; out of the other
 // ranks is not used and may be nil. The length of in is the same on all ranks.
-// On root, in and out may be the same slice.
+// On root, in and out may be the same slice. The ranks are combined along the
+// binomial tree of root, whatever the algorithm, so the result is the same bits
+// in every run of the same size.
 func Reduce[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[T]) error {
 	const name = "Reduce"
 	if err := checkRank(c, root); err != nil {
@@ -17,9 +19,34 @@ func Reduce[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[
 	case c.Rank() == root && len(out) != len(in):
 		bad = errArgument(name, "in has %d elements, out %d", len(in), len(out))
 	}
-	tree := binomial(c, root)
+	length := len(in) * sizeOf[T]()
+	a := &assent{
+		ctx: ctx, c: c, tag: tagReduce, tree: binomial(c, root),
+		length: length, long: reduceInBlocks(c.Size(), length), refuse: bad != nil,
+	}
+	if err := reduceTree(a, in, out, op); err != nil {
+		return wrap(name, err)
+	}
+	switch {
+	case bad != nil:
+		return bad
+	case a.refuse:
+		return errDiffer(name)
+	case !a.long:
+		return nil
+	case c.Rank() != root:
+		out = nil
+	}
+	return wrap(name, inSegments(in, out, func(in, out []T) error {
+		return reduceBlocks(ctx, c, root, in, out, op)
+	}))
+}
+
+// reduceTree combines short data on its way up the tree. With long data it only
+// finds out whether all ranks agree.
+func reduceTree[T Datum](a *assent, in, out []T, op Op[T]) error {
 	acc, buf := in, []T(nil)
-	if len(tree.children) > 0 {
+	if len(a.tree.children) > 0 && !a.long {
 		var work *scratch
 		work, buf = borrow[T](2 * len(in))
 		defer work.free() // no request is under way while op runs
@@ -28,28 +55,25 @@ func Reduce[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[
 	}
 	// The nearest child first: each subtree is a row of ranks that continues
 	// the one before.
-	for i := len(tree.children) - 1; i >= 0; i-- {
-		st, err := c.Irecv(tree.children[i], tagReduce, bytesOf(buf)).Wait(ctx)
-		switch {
-		case err != nil && !isLength(err):
-			return wrap(name, err)
-		case bad != nil:
-		case !isData(st, err, bytesOf(buf)):
-			bad = errDiffer(name)
-		default:
+	for i := len(a.tree.children) - 1; i >= 0; i-- {
+		child := a.tree.children[i]
+		room := a.room(bytesOf(buf), a.length)
+		st, err := a.c.Irecv(child, a.tag, room).Wait(a.ctx)
+		if err != nil && !isLength(err) {
+			return err
+		}
+		if a.hear(child, st, err, room, a.length) {
+			if a.length < noticeSize {
+				copy(bytesOf(buf), room)
+			}
 			op(acc, buf)
 		}
 	}
-	if tree.parent >= 0 {
-		message := bytesOf(acc)
-		if bad != nil {
-			message = refusal.notice()
-		}
-		if _, err := c.Isend(tree.parent, tagReduce, message).Wait(ctx); err != nil {
-			return wrap(name, err)
-		}
-	} else if bad == nil {
+	if err := a.report(bytesOf(acc)); err != nil {
+		return err
+	}
+	if a.tree.parent < 0 && !a.long && !a.refuse {
 		copy(out, acc)
 	}
-	return bad
+	return nil
 }

@@ -51,3 +51,16 @@ func withdraw(requests ...Request) {
 		}
 	}
 }
+
+// waitBoth waits for receives and then sends; after an error, none is in use.
+func waitBoth(ctx context.Context, recvs, sends []Request) error {
+	err := WaitAll(ctx, recvs...)
+	if err != nil && !isLength(err) {
+		withdraw(sends...)
+		return err
+	}
+	if sendErr := WaitAll(ctx, sends...); err == nil {
+		err = sendErr
+	}
+	return err
+}

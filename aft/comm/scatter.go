@@ -13,31 +13,42 @@ func Scatter[T Datum](ctx context.Context, c Comm, root Rank, in, out []T) error
 	if err := checkRank(c, root); err != nil {
 		return wrap(op, err)
 	}
-	if c.Rank() != root {
-		return scatterRecv(ctx, c, op, root, bytesOf(out))
-	}
 	n, m := c.Size(), len(out)
 	var bad error
-	if len(in) != n*m {
+	if c.Rank() == root && len(in) != n*m {
 		bad = errArgument(op, "out has %d elements on %d ranks, in %d", m, n, len(in))
 	}
+	var err error
+	switch {
+	case n > treeRanks:
+		err = scatterTree(ctx, c, op, root, bytesOf(in), bytesOf(out), bad != nil)
+	case c.Rank() == root:
+		err = scatterSend(ctx, c, op, bytesOf(in), bytesOf(out), bad != nil)
+	default:
+		err = scatterRecv(ctx, c, op, root, bytesOf(out))
+	}
+	if err != nil {
+		return err
+	}
+	return bad
+}
+
+// scatterSend sends each rank its part. If root refuses, in does not fit.
+func scatterSend(ctx context.Context, c Comm, op string, in, out []byte, refuse bool) error {
+	n, m := c.Size(), len(out)
 	sends := make([]Request, n)
 	for r := range n {
 		switch {
-		case Rank(r) == root:
-			if bad == nil {
-				copy(out, in[r*m:(r+1)*m])
-			}
-		case bad != nil:
+		case refuse && Rank(r) != c.Rank():
 			sends[r] = c.Isend(Rank(r), tagScatter, refusal.notice())
+		case refuse:
+		case Rank(r) == c.Rank():
+			copy(out, in[r*m:(r+1)*m])
 		default:
-			sends[r] = c.Isend(Rank(r), tagScatter, bytesOf(in[r*m:(r+1)*m]))
+			sends[r] = c.Isend(Rank(r), tagScatter, in[r*m:(r+1)*m])
 		}
 	}
-	if err := WaitAll(ctx, sends...); err != nil {
-		return wrap(op, err)
-	}
-	return bad
+	return wrap(op, WaitAll(ctx, sends...))
 }
 
 func scatterRecv(ctx context.Context, c Comm, op string, root Rank, out []byte) error {

@@ -14,11 +14,16 @@ const (
 )
 
 // Self is a communicator of one process: rank 0 of 1, which can send to itself.
-// Each call returns another one.
-func Self() Comm { return &self{} }
+// Each call returns another one. Of the optional abilities it has those that make
+// sense alone: it never sees a failure, and cannot Spawn.
+func Self() Comm { return newSelf() }
+
+func newSelf() *self { return &self{end: make(chan struct{})} }
 
 type self struct {
+	end      chan struct{} // closed when revoked
 	mu       sync.Mutex
+	revoked  bool
 	sends    []*selfRequest // not yet received, in the order they were sent
 	recvs    []*selfRequest // not yet met, in the order they were posted
 	buffered int
@@ -46,6 +51,9 @@ func (s *self) Isend(dst Rank, tag Tag, data []byte) Request {
 	send := &selfRequest{owner: s, tag: tag, data: data, done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.revoked {
+		return FailedRequest(ErrRevoked)
+	}
 	i := slices.IndexFunc(s.recvs, func(r *selfRequest) bool { return tag.Matches(r.tag) })
 	if i >= 0 {
 		recv := s.recvs[i]
@@ -70,6 +78,9 @@ func (s *self) Irecv(src Rank, tag Tag, buf []byte) Request {
 	recv := &selfRequest{owner: s, tag: tag, data: buf, done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.revoked {
+		return FailedRequest(ErrRevoked)
+	}
 	i := slices.IndexFunc(s.sends, func(r *selfRequest) bool { return r.tag.Matches(tag) })
 	if i < 0 {
 		s.recvs = append(s.recvs, recv)

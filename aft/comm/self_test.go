@@ -22,6 +22,22 @@ func TestSelf(t *testing.T) {
 	})
 }
 
+// nobody is killed where there is one process.
+type nobody struct{}
+
+func (nobody) Die()              { panic("the only process is to die") }
+func (nobody) Kill(comm.Rank)    { panic("the only process is to be killed") }
+func (nobody) Replacement() bool { return false }
+
+func TestSelfFailures(t *testing.T) {
+	commtest.RunFailures(t, func(t *testing.T, n int, _ string, body commtest.FaultyBody) {
+		if n != 1 {
+			t.Skip("one process")
+		}
+		commtest.Verdict(t, body(t.Context(), comm.Self(), nobody{}))
+	})
+}
+
 func TestSelfBuffersWithinItsBudget(t *testing.T) {
 	c := comm.Self()
 	data := make([]byte, 64<<10)

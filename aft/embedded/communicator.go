@@ -1,65 +1,101 @@
 package embedded
 
 import (
-	"fmt"
-	"sync/atomic"
+	"context"
 
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// world is the ranks of one job in this process.
-type world struct {
-	boxes []*mailbox
-}
+// communicator is what a program has of a mailbox.
+type communicator struct{ box *mailbox }
 
-func newWorld(ranks int) *world {
-	w := &world{boxes: make([]*mailbox, ranks)}
-	for r := range w.boxes {
-		w.boxes[r] = newMailbox(comm.Rank(r), ranks)
-	}
-	return w
-}
+var (
+	_ comm.Comm       = (*communicator)(nil)
+	_ comm.Failing    = (*communicator)(nil)
+	_ comm.Revoker    = (*communicator)(nil)
+	_ comm.Agreer     = (*communicator)(nil)
+	_ comm.Maker      = (*communicator)(nil)
+	_ comm.Leased     = (*communicator)(nil)
+	_ comm.Repairable = (*communicator)(nil)
+)
 
-// leave tells everybody that the rank's body has returned.
-func (w *world) leave(c *communicator) {
-	c.left.Store(true)
-	w.boxes[c.rank].close()
-	for r, box := range w.boxes {
-		if comm.Rank(r) != c.rank {
-			box.lose(c.rank)
-		}
-	}
-}
-
-// communicator is one rank's view of the world.
-type communicator struct {
-	world *world
-	rank  comm.Rank
-	left  atomic.Bool
-}
-
-var _ comm.Comm = (*communicator)(nil)
-
-func (c *communicator) Rank() comm.Rank { return c.rank }
-func (c *communicator) Size() int       { return len(c.world.boxes) }
+func (c *communicator) Rank() comm.Rank { return c.box.owner }
+func (c *communicator) Size() int       { return len(c.box.procs) }
 
 func (c *communicator) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
 	if err := comm.CheckSend(c, dst, tag); err != nil {
 		return comm.FailedRequest(err)
 	}
-	if c.left.Load() {
-		return comm.FailedRequest(errLeft(c.rank))
+	b, to := c.box, c.box.procs[dst]
+	if err := b.mayUse(dst); err != nil {
+		return comm.FailedRequest(err)
 	}
-	return c.world.boxes[dst].send(c.rank, tag, data)
+	if e := b.ep.near(to); e != nil {
+		return e.box(b).send(b.owner, tag, data)
+	}
+	r := &request{box: b, peer: dst}
+	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
+	return r
 }
 
 func (c *communicator) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
 	if err := comm.CheckRecv(c, src, tag); err != nil {
 		return comm.FailedRequest(err)
 	}
-	return c.world.boxes[c.rank].receive(src, tag, buf)
+	return c.box.receive(src, tag, buf)
 }
 
-func errLeft(rank comm.Rank) error {
-	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
+// mayUse is why nothing can be sent to rank dst, or nil.
+func (b *mailbox) mayUse(dst comm.Rank) error {
+	b.ep.mu.Lock()
+	defer b.ep.mu.Unlock()
+	switch {
+	case b.dead():
+		return b.deadError()
+	case b.lost[dst] != 0:
+		return &comm.FailedError{Ranks: []comm.Rank{dst}}
+	}
+	return nil
+}
+
+// Failed are the ranks known to have failed.
+func (c *communicator) Failed() []comm.Rank {
+	c.box.ep.mu.Lock()
+	defer c.box.ep.mu.Unlock()
+	return c.box.ranks(func(r int) bool { return c.box.lost[r] == failed })
+}
+
+// Acknowledge accepts all failures known so far.
+func (c *communicator) Acknowledge() []comm.Rank {
+	b := c.box
+	b.ep.mu.Lock()
+	defer b.ep.mu.Unlock()
+	for r, how := range b.lost {
+		b.accepted[r] = how == failed
+	}
+	return b.ranks(func(r int) bool { return b.accepted[r] })
+}
+
+func (b *mailbox) ranks(is func(r int) bool) []comm.Rank {
+	var out []comm.Rank
+	for r := range b.procs {
+		if is(r) {
+			out = append(out, comm.Rank(r))
+		}
+	}
+	return out
+}
+
+// Lease is nil while this process cannot have been declared dead.
+func (c *communicator) Lease() error {
+	if c.box.ep.lease == nil {
+		return nil
+	}
+	return c.box.ep.lease()
+}
+
+// OnRepair registers f with the process: it is called whatever communicator of
+// the job it was registered with.
+func (c *communicator) OnRepair(f func(ctx context.Context) error) (remove func()) {
+	return c.box.ep.onRepair(f)
 }

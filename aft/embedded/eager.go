@@ -30,4 +30,7 @@ func newEager(source comm.Rank, tag comm.Tag, data []byte) *message {
 }
 
 // recycle gives an eager message back after it has been delivered.
-func (m *message) recycle() { eagers[eagerClass(cap(m.data))].Put(m) }
+func (m *message) recycle() {
+	m.from = nil
+	eagers[eagerClass(cap(m.data))].Put(m)
+}

@@ -10,6 +10,14 @@ import (
 // ErrSize is returned when a job is to have less than one rank.
 var ErrSize = errors.New("number of ranks must be at least 1")
 
+// ErrControl is returned when the root of the job refuses an operation, or cannot
+// be reached any more.
+var ErrControl = errors.New("control of the job")
+
+// ErrKilled is the cause for which the context of a rank ends that a test has
+// killed.
+var ErrKilled = errors.New("rank was killed")
+
 // errExit is the RankError of a body that ended its goroutine, as testing.T's
 // FailNow does.
 var errExit = errors.New("body called runtime.Goexit")

@@ -1,63 +1,100 @@
 package embedded
 
 import (
-	"sync"
+	"fmt"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
 )
 
 const (
 	// eagerLimit is the length in bytes up to which a message is buffered.
 	eagerLimit = 64 << 10
-	// eagerBudget is what one mailbox buffers, in bytes. Each message counts
-	// with at least eagerCost, so that empty ones are bounded too.
+	// eagerBudget is what one process buffers of the messages of others in the
+	// same process, in bytes. Each message counts with at least eagerCost, so
+	// that empty ones are bounded too.
 	eagerBudget = 8 << 20
 	eagerCost   = 256
 )
 
-// mailbox is where the messages to one rank and its receives meet.
+// mailbox is where the messages of one communicator to one process and its
+// receives meet. Its endpoint's lock guards it.
 type mailbox struct {
-	owner comm.Rank
+	ep     *endpoint
+	id     control.CommID
+	procs  []control.Proc // by rank
+	owner  comm.Rank
+	parent control.CommID // what it was made of; 0: it is one of the job
 
-	mu       sync.Mutex
-	matcher  *matcher
-	buffered int    // bytes of eager messages
-	closed   bool   // the owner's body has returned
-	gone     []bool // by rank: its body has returned
-	left     int    // ranks that are not gone, the owner included
+	matcher    *matcher
+	closed     error
+	revoked    bool
+	isRevoked  chan struct{}
+	failure    chan struct{} // closed when a process is known to have failed
+	lost       []absence     // by rank
+	accepted   []bool        // by rank: its failure has been acknowledged
+	present    int           // ranks that are not lost, the owner included
+	operations [3]uint64     // collective ones that the root decides, by class
 }
 
-func newMailbox(owner comm.Rank, ranks int) *mailbox {
-	return &mailbox{
-		owner:   owner,
-		matcher: newMatcher(ranks),
-		gone:    make([]bool, ranks),
-		left:    ranks,
+func newMailbox(e *endpoint, g control.Group) *mailbox {
+	n := len(g.Procs)
+	b := &mailbox{
+		ep: e, id: g.ID, procs: g.Procs,
+		matcher:   newMatcher(n),
+		isRevoked: make(chan struct{}), failure: make(chan struct{}),
+		lost: make([]absence, n), accepted: make([]bool, n), present: n,
+		closed: e.closed,
 	}
+	for r, p := range g.Procs {
+		if p == e.self {
+			b.owner = comm.Rank(r)
+		}
+	}
+	return b
 }
 
-// send brings a message to the owner.
+func (b *mailbox) knows(r comm.Rank) bool { return r >= 0 && int(r) < len(b.procs) }
+
+func (b *mailbox) isLost(r comm.Rank) bool { return r >= 0 && b.lost[r] != 0 }
+
+// dead: nothing can be sent or received any more.
+func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
+
+func (b *mailbox) deadError() error {
+	if b.closed != nil {
+		return b.closed
+	}
+	return comm.ErrRevoked
+}
+
+// send brings a message from another rank of this process to the owner.
 func (b *mailbox) send(source comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
+	e := b.ep
+	e.mu.Lock()
+	switch {
+	case b.revoked:
+		e.mu.Unlock()
+		return comm.FailedRequest(comm.ErrRevoked)
+	case b.closed != nil:
+		e.mu.Unlock()
 		return comm.FailedRequest(&comm.FailedError{Ranks: []comm.Rank{b.owner}})
 	}
 	probe := message{source: source, tag: tag, data: data}
 	if recv := b.matcher.find(&probe); recv != nil {
 		b.matcher.withdrawReceive(recv)
-		b.mu.Unlock()
+		e.mu.Unlock()
 		deliver(&probe, recv)
 		return sentRequest{}
 	}
-	if cost := max(len(data), eagerCost); len(data) <= eagerLimit && b.buffered+cost <= eagerBudget {
-		b.buffered += cost
+	if cost := eagerPrice(len(data)); len(data) <= eagerLimit && e.buffered+cost <= eagerBudget {
+		e.buffered += cost
 		b.matcher.queueMessage(newEager(source, tag, data))
-		b.mu.Unlock()
+		e.mu.Unlock()
 		return sentRequest{}
 	}
-	defer b.mu.Unlock()
-	r := &request{box: b}
+	defer e.mu.Unlock()
+	r := &request{box: b, peer: b.owner}
 	r.sent = &message{source: source, tag: tag, data: data, send: r}
 	b.matcher.queueMessage(r.sent)
 	return r
@@ -65,28 +102,123 @@ func (b *mailbox) send(source comm.Rank, tag comm.Tag, data []byte) comm.Request
 
 // receive posts a receive of the owner.
 func (b *mailbox) receive(source comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	r := &request{box: b, recv: receive{source: source, tag: tag, buf: buf}}
+	r := &request{box: b, peer: source, recv: receive{source: source, tag: tag, buf: buf}}
 	r.recv.request = r
-	b.mu.Lock()
-	m := b.matcher.post(&r.recv)
-	switch {
-	case m != nil && m.send == nil:
-		b.buffered -= max(len(m.data), eagerCost)
-	case m == nil && b.closed:
-		b.matcher.withdrawReceive(&r.recv)
-		r.complete(comm.Status{}, errLeft(b.owner))
-	case m == nil && source != comm.AnySource && b.gone[source]:
-		b.matcher.withdrawReceive(&r.recv)
-		r.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{source}})
+	b.ep.mu.Lock()
+	if b.dead() {
+		b.ep.mu.Unlock()
+		return comm.FailedRequest(b.deadError())
 	}
-	b.mu.Unlock()
-	if m != nil {
-		deliver(m, &r.recv)
-		if m.send == nil {
-			m.recycle()
+	m := b.matcher.post(&r.recv)
+	if m == nil {
+		if err := b.hopeless(source); err != nil {
+			b.matcher.withdrawReceive(&r.recv)
+			r.complete(comm.Status{}, err)
 		}
 	}
+	b.ep.mu.Unlock()
+	if m != nil {
+		b.hand(m, &r.recv)
+	}
 	return r
+}
+
+// hopeless is why a receive that no message meets cannot be posted, or nil.
+func (b *mailbox) hopeless(source comm.Rank) error {
+	if source != comm.AnySource {
+		if b.lost[source] == 0 {
+			return nil
+		}
+		return &comm.FailedError{Ranks: []comm.Rank{source}}
+	}
+	return b.unacknowledged()
+}
+
+// unacknowledged is the error of failures that the owner has not accepted, or
+// nil.
+func (b *mailbox) unacknowledged() error {
+	f := &comm.FailedError{}
+	for r, how := range b.lost {
+		if how == failed && !b.accepted[r] {
+			f.Ranks = append(f.Ranks, comm.Rank(r))
+		}
+	}
+	if f.Ranks == nil {
+		return nil
+	}
+	return f
+}
+
+// hand brings together a message and a receive that have left the matcher.
+func (b *mailbox) hand(m *message, recv *receive) {
+	if m.announced != nil {
+		b.ep.mu.Lock()
+		delete(b.ep.waiting, m.announced)
+		b.ep.mu.Unlock()
+		b.stream(m.announced, m.source, recv)
+		return
+	}
+	deliver(m, recv)
+	if m.send == nil {
+		b.giveBack(m)
+		m.recycle()
+	}
+}
+
+// giveBack frees the room of an eager message.
+func (b *mailbox) giveBack(m *message) {
+	if m.from != nil {
+		m.from.consumed(len(m.data))
+		return
+	}
+	b.ep.mu.Lock()
+	b.ep.buffered -= eagerPrice(len(m.data))
+	b.ep.mu.Unlock()
+}
+
+// stream has an announced message sent into a receive.
+func (b *mailbox) stream(a announced, source comm.Rank, recv *receive) {
+	r := recv.request
+	r.peer = source
+	a.start(recv)
+	b.ep.mu.Lock()
+	r.started = true
+	in, err := r.in, r.giveUp
+	b.ep.mu.Unlock()
+	if in != nil && err != nil && !in.cancel(err) {
+		b.withdraw(r, err)
+	}
+}
+
+// meet queues an announced message; if a receive takes it, it returns what is to
+// be called without locks.
+func (b *mailbox) meet(v envelope, a announced) (start func()) {
+	m := &message{source: v.source, tag: v.tag, announced: a}
+	recv := b.matcher.arrive(m)
+	if recv == nil {
+		b.ep.waiting[a] = m
+		return nil
+	}
+	return func() { b.stream(a, v.source, recv) }
+}
+
+// takeEarly delivers what came before the communicator was known.
+func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
+	for _, m := range early {
+		switch {
+		case !b.knows(m.source):
+			if m.announced != nil {
+				starts = append(starts, m.announced.refuse)
+			}
+		case m.announced != nil:
+			if start := b.meet(m.envelope, m.announced); start != nil {
+				starts = append(starts, start)
+			}
+		default:
+			b.matcher.queueMessage(m.message) // nobody can have posted a receive yet
+		}
+	}
+	return starts
 }
 
 // deliver copies a message into the receive that matches it and completes both.
@@ -108,8 +240,11 @@ func deliver(m *message, recv *receive) {
 // withdraw completes r with err, unless it has been matched: then whoever
 // matched it completes it.
 func (b *mailbox) withdraw(r *request, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if r.out != nil {
+		b.ep.wire.cancel(r, err)
+		return
+	}
+	b.ep.mu.Lock()
 	var queued bool
 	if r.sent != nil {
 		queued = b.matcher.withdrawMessage(r.sent)
@@ -118,68 +253,134 @@ func (b *mailbox) withdraw(r *request, err error) {
 	}
 	if queued {
 		r.complete(comm.Status{}, err)
+		b.ep.mu.Unlock()
+		return
+	}
+	r.giveUp = err
+	in := r.in
+	if !r.started {
+		in = nil // stream looks at giveUp
+	}
+	b.ep.mu.Unlock()
+	if in != nil && !in.cancel(err) {
+		b.withdraw(r, err) // it has been put back
 	}
 }
 
 // failIfLast completes r, a receive from any source that is being waited for,
 // if nobody else is left to send.
 func (b *mailbox) failIfLast(r *request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.gone) > 1 && b.left == 1 && b.matcher.withdrawReceive(&r.recv) {
-		r.complete(comm.Status{}, b.othersGone())
+	b.ep.mu.Lock()
+	defer b.ep.mu.Unlock()
+	if len(b.procs) > 1 && b.present == 1 && b.matcher.withdrawReceive(&r.recv) {
+		r.complete(comm.Status{}, b.othersLost())
 	}
 }
 
-func (b *mailbox) othersGone() error {
-	failed := &comm.FailedError{}
-	for r, gone := range b.gone {
-		if gone {
-			failed.Ranks = append(failed.Ranks, comm.Rank(r))
+func (b *mailbox) othersLost() error {
+	f := &comm.FailedError{}
+	for r, how := range b.lost {
+		if how != 0 {
+			f.Ranks = append(f.Ranks, comm.Rank(r))
 		}
 	}
-	return failed
+	return f
 }
 
-// close ends the owner's part: what it was still to receive fails.
-func (b *mailbox) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	abandon := func(r *receive) {
+// revoke ends everything; what is returned is to be refused.
+func (b *mailbox) revoke() []announced {
+	b.revoked = true
+	close(b.isRevoked)
+	return b.abandon(comm.ErrRevoked, comm.ErrRevoked)
+}
+
+// close ends the owner's part.
+func (b *mailbox) close(err error) []announced {
+	b.closed = err
+	return b.abandon(err, &comm.FailedError{Ranks: []comm.Rank{b.owner}})
+}
+
+// abandon completes all receives and all sends that wait here.
+func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
+	end := func(r *receive) {
 		b.matcher.withdrawReceive(r)
-		r.request.complete(comm.Status{}, errLeft(b.owner))
+		r.request.complete(comm.Status{}, receives)
 	}
-	b.matcher.any.all(abandon)
+	b.matcher.any.all(end)
 	for i := range b.matcher.receives {
-		b.matcher.receives[i].all(abandon)
+		b.matcher.receives[i].all(end)
 		b.matcher.messages[i].all(func(m *message) {
 			b.matcher.withdrawMessage(m)
-			if m.send != nil {
-				m.send.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{b.owner}})
+			switch {
+			case m.send != nil:
+				m.send.complete(comm.Status{}, sends)
+			case m.announced != nil:
+				delete(b.ep.waiting, m.announced)
+				refuse = append(refuse, m.announced)
+			case m.from != nil:
+				refuse = append(refuse, eagerAbandoned{m})
+			default:
+				b.ep.buffered -= eagerPrice(len(m.data))
 			}
 		})
 	}
+	return refuse
 }
 
-// lose notes that another rank's body has returned.
-func (b *mailbox) lose(rank comm.Rank) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gone[rank] = true
-	b.left--
+// eagerAbandoned gives a buffered message's credit back outside the lock.
+type eagerAbandoned struct{ m *message }
+
+func (a eagerAbandoned) start(*receive) {}
+func (a eagerAbandoned) refuse()        { a.m.from.consumed(len(a.m.data)) }
+
+// lose notes that a process takes part no more.
+func (b *mailbox) lose(p control.Proc, how absence) {
+	rank := comm.Rank(-1)
+	for r, q := range b.procs {
+		if q == p {
+			rank = comm.Rank(r)
+		}
+	}
+	if rank < 0 || b.lost[rank] != 0 {
+		return
+	}
+	b.lost[rank] = how
+	b.present--
+	if how == failed {
+		select {
+		case <-b.failure:
+		default:
+			close(b.failure)
+		}
+	}
+	if b.revoked {
+		return // nothing waits here any more
+	}
 	b.matcher.receives[rank].all(func(r *receive) {
 		b.matcher.withdrawReceive(r)
 		r.request.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{rank}})
 	})
-	if b.left > 1 {
+	b.loseAny(how)
+}
+
+// loseAny completes the receives from any source that a loss concerns.
+func (b *mailbox) loseAny(how absence) {
+	if how != failed && b.present > 1 {
 		return
+	}
+	err := b.unacknowledged()
+	if err == nil {
+		err = b.othersLost()
 	}
 	b.matcher.any.all(func(r *receive) {
 		// One that is not awaited yet may still be met by the owner itself.
-		if r.request.state.Load() == awaited {
+		if how == failed || r.request.state.Load() == awaited {
 			b.matcher.withdrawReceive(r)
-			r.request.complete(comm.Status{}, b.othersGone())
+			r.request.complete(comm.Status{}, err)
 		}
 	})
+}
+
+func errLeft(rank comm.Rank) error {
+	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
 }

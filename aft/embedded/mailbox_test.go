@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
 )
 
 func TestEagerMessagesAreBounded(t *testing.T) {
@@ -16,7 +17,7 @@ func TestEagerMessagesAreBounded(t *testing.T) {
 	cancel()
 	for _, length := range []int{0, 1000, eagerLimit} {
 		t.Run(fmt.Sprintf("bytes=%d", length), func(t *testing.T) {
-			box := newMailbox(0, 2)
+			box := newEndpoint(0, 0).ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)
 			data := make([]byte, length)
 			fill := func() (sent int) {
 				for {
@@ -33,7 +34,7 @@ func TestEagerMessagesAreBounded(t *testing.T) {
 				_, err := box.receive(1, 0, data).Wait(t.Context())
 				require.NoError(t, err)
 			}
-			require.Zero(t, box.buffered)
+			require.Zero(t, box.ep.buffered)
 			require.Equal(t, sent, fill(), "after all have been received")
 		})
 	}

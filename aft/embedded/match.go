@@ -8,7 +8,10 @@ type message struct {
 	tag    comm.Tag
 	data   []byte   // eager: the mailbox's copy; otherwise the sender's slice
 	send   *request // completed by whoever copies data; nil: eager
-	place  place[message]
+	// announced: data is with another process, which sends it when asked to.
+	announced announced
+	from      creditor // of an eager message of another process
+	place     place[message]
 }
 
 // receive is one that has been posted.
@@ -91,6 +94,18 @@ func (x *matcher) post(r *receive) *message {
 		x.receives[r.source].push(r, &r.place, x.clock)
 	}
 	return nil
+}
+
+// repost is post for a receive that has been matched before: if it is queued, it
+// is at its old place.
+func (x *matcher) repost(r *receive) *message {
+	order := r.place.order
+	m := x.post(r)
+	if m == nil {
+		x.clock-- // its own number serves
+		r.place.sortBack(order)
+	}
+	return m
 }
 
 // withdrawReceive takes r out, and tells whether it was still in.

@@ -44,6 +44,28 @@ func (p *place[T]) leave() bool {
 	return true
 }
 
+// sortBack gives the last item of a queue an earlier number, and the place that
+// belongs to it.
+func (p *place[T]) sortBack(order uint64) {
+	q, before := p.in, p.prev
+	p.order = order
+	for before != nil && before.order > order {
+		before = before.prev
+	}
+	if before == p.prev {
+		return
+	}
+	item := p.item
+	p.leave()
+	*p = place[T]{item: item, in: q, prev: before, order: order}
+	if before == nil {
+		p.next, q.head = q.head, p
+	} else {
+		p.next, before.next = before.next, p
+	}
+	p.next.prev = p
+}
+
 // first is the oldest item for which ok is true, or nil.
 func (q *queue[T]) first(ok func(*T) bool) *T {
 	for p := q.head; p != nil; p = p.next {

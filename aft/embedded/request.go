@@ -23,9 +23,16 @@ type request struct {
 	status comm.Status
 	err    error
 
-	box  *mailbox // that it is queued in
-	recv receive  // of a receive
-	sent *message // of a send; nil: a receive
+	box  *mailbox  // of a receive and of a send in this process: where it is queued; of others: the sender's
+	peer comm.Rank // whom it needs; of a receive from any source, once it is known
+	recv receive   // of a receive
+	sent *message  // of a send in this process
+	out  *outgoing // of a send to another process
+
+	// Of a receive of an announced message; the endpoint's lock guards them.
+	in      inbound
+	started bool
+	giveUp  error
 }
 
 var _ comm.Request = (*request)(nil)
@@ -41,11 +48,30 @@ func (r *request) complete(status comm.Status, err error) {
 	}
 }
 
+// done tells whether the request has completed.
+func (r *request) done() bool { return r.state.Load() == completed }
+
+// failedError is the error of an operation whose peer has failed.
+func (r *request) failedError() error {
+	return &comm.FailedError{Ranks: []comm.Rank{r.peer}}
+}
+
+// spinner is a transport that gets on faster when whoever waits helps.
+type spinner interface {
+	// spin works until done or until it is better to sleep, and returns done().
+	spin(done func() bool) bool
+}
+
 // Wait blocks until the request has completed. If ctx ends first, the request
 // is withdrawn, or, if its data is just being copied, completed.
 func (r *request) Wait(ctx context.Context) (comm.Status, error) {
-	if r.state.Load() == completed {
+	if r.done() {
 		return r.status, r.err
+	}
+	if s, ok := r.box.ep.wire.(spinner); ok && ctx.Err() == nil {
+		if s.spin(r.done) {
+			return r.status, r.err
+		}
 	}
 	r.wake = wakes.Get().(chan struct{})
 	if r.state.CompareAndSwap(pending, awaited) {
@@ -64,7 +90,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 }
 
 func (r *request) anySource() bool {
-	return r.sent == nil && r.recv.source == comm.AnySource
+	return r.sent == nil && r.out == nil && r.recv.source == comm.AnySource
 }
 
 // sentRequest is a send that was complete when it was started.

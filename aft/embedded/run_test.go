@@ -27,7 +27,7 @@ func TestRunNeedsARank(t *testing.T) {
 
 func TestRunGivesRanks(t *testing.T) {
 	var seen [5]atomic.Int32
-	launch(t, 5, func(_ context.Context, c comm.Comm) error {
+	run(t, 5, func(_ context.Context, c comm.Comm) error {
 		seen[c.Rank()].Add(1)
 		if c.Size() != 5 {
 			return fmt.Errorf("size %d", c.Size())
@@ -125,7 +125,7 @@ func TestContextEndsTheJob(t *testing.T) {
 
 // TestRankThatHasReturned: rank 1 sends one message to each and returns.
 func TestRankThatHasReturned(t *testing.T) {
-	launch(t, 3, func(ctx context.Context, c comm.Comm) error {
+	run(t, 3, func(ctx context.Context, c comm.Comm) error {
 		switch c.Rank() {
 		case 1:
 			if err := comm.Send(ctx, c, 0, 7, []int{42}); err != nil {
@@ -161,7 +161,7 @@ func TestRankThatHasReturned(t *testing.T) {
 }
 
 func TestLastRankCanStillSendToItself(t *testing.T) {
-	launch(t, 2, func(ctx context.Context, c comm.Comm) error {
+	run(t, 2, func(ctx context.Context, c comm.Comm) error {
 		if c.Rank() == 1 {
 			return nil
 		}
@@ -180,7 +180,7 @@ func TestLastRankCanStillSendToItself(t *testing.T) {
 }
 
 func TestSendThatNobodyReceived(t *testing.T) {
-	launch(t, 2, func(ctx context.Context, c comm.Comm) error {
+	run(t, 2, func(ctx context.Context, c comm.Comm) error {
 		if c.Rank() == 1 {
 			return comm.Barrier(ctx, c)
 		}
@@ -204,7 +204,7 @@ func failedRanks(err error, want ...comm.Rank) error {
 
 func TestUseAfterTheBody(t *testing.T) {
 	var kept comm.Comm
-	launch(t, 1, func(_ context.Context, c comm.Comm) error {
+	run(t, 1, func(_ context.Context, c comm.Comm) error {
 		kept = c
 		return nil
 	})

@@ -12,11 +12,22 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 )
 
-// launch gives a hanging job away by its deadline.
-func launch(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
+// run gives a hanging job away by its deadline.
+func run(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, embedded.Run(ctx, n, body))
 }
 
-func TestSuite(t *testing.T) { commtest.Run(t, launch) }
+func TestSuite(t *testing.T) { commtest.Run(t, run) }
+
+func TestFailures(t *testing.T) {
+	commtest.RunFailures(t, func(t *testing.T, n int, _ string, body commtest.FaultyBody) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := embedded.RunFaulty(ctx, n, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+			return body(ctx, c, f)
+		})
+		commtest.Verdict(t, err)
+	})
+}

@@ -1,6 +1,7 @@
-// Command craft looks into checkpoint directories: which versions there are,
-// what is in them, and whether every byte is what was written. It changes
-// nothing, except that craft unlock removes a lock.
+// Command craft runs programs as jobs of ranks that survive failures, and looks
+// into checkpoint directories: which versions there are, what is in them, and
+// whether every byte is what was written. It changes nothing there, except that
+// craft unlock removes a lock.
 //
 // docs/cli.md describes its commands, their JSON and the exit codes.
 package main
@@ -9,9 +10,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+
+	"github.com/craft-go/craft/aft/launch"
 )
 
 func main() {
+	if code, ok := launch.Daemon(); ok {
+		os.Exit(code)
+	}
 	// Nothing needs to be cleaned up, so that other signals may end it at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := newProgram(os.Stdout, os.Stderr).run(ctx, os.Args[1:])

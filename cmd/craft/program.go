@@ -53,9 +53,12 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	var exit *exitError
 	switch {
 	case err == nil:
 		return exitFine
+	case errors.As(err, &exit):
+		return exit.code
 	case ctx.Err() != nil:
 		p.say("interrupted")
 		return exitInterrupted
@@ -77,20 +80,22 @@ func (p *program) say(format string, args ...any) {
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "craft",
-		Short: "Look into checkpoint directories",
-		Long: `craft looks into the checkpoints that programs write with CRAFT for Go: which
-versions there are, what is in them, and whether every byte is what was written.
+		Short: "Run jobs that survive failures, look into checkpoint directories",
+		Long: `craft runs programs as jobs of ranks that survive failures, and looks into the
+checkpoints that programs write with CRAFT for Go: which versions there are, what
+is in them, and whether every byte is what was written.
 
 Checkpoints live in <base directory>/<checkpoint>/v-<version>-<attempt>/, one
 file for each rank. The base directory is CRAFT_CP_PATH.
 
 Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
-		Example: `  craft ls                      what is below $CRAFT_CP_PATH, or here
+		Example: `  craft run -n 8 --nodes 4 ./lanczos
+  craft ls                      what is below $CRAFT_CP_PATH, or here
   craft show cp/lanczos         what the newest complete version holds
   craft verify cp/lanczos       read every byte and check it`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q: there are ls, show, verify and unlock", args[0])}
+				return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report and unlock", args[0])}
 			}
 			return nil
 		},
@@ -99,7 +104,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand())
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand())
 	return root
 }
 

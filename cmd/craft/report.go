@@ -28,8 +28,9 @@ func (p *program) reportCommand() *cobra.Command {
 DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. Of each run: how long the program waited
 for checkpoints (CP) and for its restart (RESTART), the largest values of any
-rank; the share of CP and the writer's processor time (one processor) in the time
-of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
+rank; how often the job was repaired before, after failures, and how long that
+took (RECOVERIES, RECOVERY); the share of CP and the writer's processor time (one
+processor) in the time of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
 		Example: `  craft report cp
   craft report --json cp/lanczos`,
 		Args: directories(0, 1),
@@ -75,7 +76,7 @@ func (p *program) printReport(r reported) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
 		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
-		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "SHARE", right: true},
+		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "RECOVERIES", right: true, drop: 4}, {title: "RECOVERY", right: true, drop: 4}, {title: "SHARE", right: true},
 		{title: "COPY", right: true, drop: 5}, {title: "WAIT", right: true, drop: 5}, {title: "WRITE", right: true, drop: 5}, {title: "SETTLE", right: true, drop: 5},
 	}}
 	for _, run := range r.Runs {
@@ -89,7 +90,8 @@ func (p *program) printReport(r reported) error {
 		}
 		t.add(run.Checkpoint, p.moment(run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
 			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
-			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart), share,
+			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart),
+			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
 	return t.write(p.stdout, p.width)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
 
@@ -23,13 +24,13 @@ type config struct {
 	iterations int
 	tolerance  float64
 	eigs       int
-	ranks      int
+	ranks      ranks.Flags
 
 	cpFrequency int // 0: no checkpoints
 	cpPath      string
 	fresh       bool
 	async       asyncmode.Mode
-	dieAt       int // -1: never
+	kills       kills
 
 	json bool
 }
@@ -48,15 +49,20 @@ with the checkpoints of another matrix or seed is an error, not overwritten.
 
 Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, and exits with
 128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
-usage. The result goes to standard output, all else to standard error. What
+usage.
+
+With -np the ranks are processes, and the job survives when some of them are
+killed: the others go on from the newest checkpoint, with replacements or, with
+-recovery SHRINKING, without. -kill and -kill-node show it. The same program runs
+under craft run, on one machine or several.
+
+The result goes to standard output, all else to standard error. What
 checkpoints cost, overhead_percent of -json, is the time that the computation
 waited for them (overheads.cp) plus the processor time of the background writers
 (writer_cpu) divided by the cores, over the time of the run.
 
 Flags:
 `
-
-const maxRanks = 4096
 
 func parseFlags(args []string, help io.Writer) (config, error) {
 	var c config
@@ -70,13 +76,15 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.iterations, "iters", 3000, "stop after this many iterations")
 	f.Float64Var(&c.tolerance, "tol", 0, "stop earlier when the residuals of the -eigs lowest eigenvalues are below\n`tol` times the largest one; 0: do not")
 	f.IntVar(&c.eigs, "eigs", 5, "number `k` of eigenvalues: the k lowest distinct ones")
-	f.IntVar(&c.ranks, "ranks", 1, "`number` of ranks that share the matrix, as goroutines of this process")
+	c.ranks.Register(f)
 	f.IntVar(&c.cpFrequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
 	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
 	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there is a checkpoint")
 	c.async = asyncmode.FromEnvironment()
 	f.Var(&c.async, "async", asyncmode.Usage)
-	f.IntVar(&c.dieAt, "die-at", -1, "to try it out: kill the process with SIGKILL after `iteration` i (counted from 0), once per job;\nan asynchronous write under way may end first, so that the restart is always from the same iteration")
+	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per\njob; an asynchronous write under way may end first, so that the restart is always from the same iteration")
+	f.Func("kill", "to try it out: kill the process of a rank with SIGKILL after an iteration (`RANK@ITERATION`, counted from 0;\nseveral with commas), once per job", func(text string) error { return c.kills.set("rank", text) })
+	f.Func("kill-node", "the same with a node and all its ranks (`NODE@ITERATION`, counted from 0)", func(text string) error { return c.kills.set("node", text) })
 	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
 	f.Usage = func() {}
 	err := f.Parse(args)
@@ -101,6 +109,18 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if c.cpPath == "" {
 		c.cpPath = c.defaultPath()
 	}
+	if *dieAt < -1 {
+		return c, fmt.Errorf("-die-at %d: iterations count from 0", *dieAt)
+	}
+	if err := c.ranks.Check(set); err != nil {
+		return c, err
+	}
+	if err := c.kills.check(c.ranks.AreProcesses(), c.ranks.Processes, c.ranks.Nodes+c.ranks.Spare); err != nil {
+		return c, err
+	}
+	if *dieAt >= 0 {
+		c.kills = append(c.kills, kill{"rank", 0, *dieAt})
+	}
 	return c, c.validate()
 }
 
@@ -117,12 +137,8 @@ func (c config) validate() error {
 		return fmt.Errorf("-tol %v: it must be at least 0 and less than 1", c.tolerance)
 	case c.eigs < 1:
 		return fmt.Errorf("-eigs %d: it must be at least 1", c.eigs)
-	case c.ranks < 1 || c.ranks > maxRanks:
-		return fmt.Errorf("-ranks %d: it must be 1 to %d", c.ranks, maxRanks)
 	case c.cpFrequency < 0:
 		return fmt.Errorf("-cp-freq %d: it must be at least 0", c.cpFrequency)
-	case c.dieAt < -1:
-		return fmt.Errorf("-die-at %d: iterations count from 0", c.dieAt)
 	}
 	return nil
 }

@@ -1,27 +1,79 @@
 package main
 
-import "time"
+import (
+	"context"
+	"time"
 
-// history is what happened to the job before and in this run.
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
+)
+
+// history is what one rank knows of the job: of this run, over all attempts of
+// the zone, and of earlier runs.
 type history struct {
-	restartedFrom int           // first iteration of this run after a restart, or -1
-	first         int           // first iteration of this run
-	redo          time.Duration // spent on iterations that an earlier run had done
-	lost          int           // last iteration that an earlier run is known to have done, or -1
-	began         time.Time
+	restartedFrom int           // first iteration of this run if the job was restarted, -1 if not, or unknown
+	last          int           // last iteration that is known to have been done, in this run or before; or -1
+	redo          time.Duration // spent on iterations that had been done before
+	written       bool          // this run has written a version
+	earlier       []checkpoint.Stats
+
+	attempt
 }
 
-func newHistory(first int, restored bool, lost int) history {
-	h := history{restartedFrom: -1, first: first, lost: lost, began: time.Now()}
-	if restored {
-		h.restartedFrom = first
+// attempt is the present one.
+type attempt struct {
+	first int // its first iteration
+	lost  int // iterations up to this one are done again
+	began time.Time
+	redid time.Duration // in earlier attempts
+}
+
+// unknown is less than everything that is known.
+const unknown = -2
+
+func newHistory() history { return history{restartedFrom: unknown, last: -1} }
+
+// share gives ranks that have replaced others what those knew. It is collective.
+// What nobody has survived to know is lost: then a recovery counts as a restart.
+func (h *history) share(ctx context.Context, z *aft.Zone) error {
+	if z.Epoch() == 0 {
+		return nil
 	}
-	return h
+	known := []int64{int64(h.restartedFrom), int64(h.last), 0}
+	if h.written {
+		known[2] = 1
+	}
+	if err := comm.Allreduce(ctx, z.Comm(), known, known, comm.Max); err != nil {
+		return err
+	}
+	h.restartedFrom, h.last, h.written = int(known[0]), int(known[1]), known[2] == 1
+	return nil
+}
+
+// begin is called when an attempt goes on with iteration first; restored: after
+// what a checkpoint has kept.
+func (h *history) begin(first int, restored bool) {
+	h.attempt = attempt{first: first, lost: h.last, began: time.Now(), redid: h.redo}
+	switch {
+	case h.restartedFrom != unknown:
+	case restored:
+		h.restartedFrom = first
+	default:
+		h.restartedFrom = -1
+	}
 }
 
 // completed is called when an iteration has ended.
 func (h *history) completed(iter int) {
+	h.last = max(h.last, iter)
 	if iter <= h.lost {
-		h.redo = time.Since(h.began)
+		h.redo = h.redid + time.Since(h.began)
 	}
+}
+
+// spent is called when an attempt has ended, with what its checkpoint has cost.
+func (h *history) spent(s checkpoint.Stats) {
+	h.earlier = append(h.earlier, s)
+	h.written = h.written || s.VersionsWritten > 0
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/launch"
 )
 
 // interrupt remembers the first signal that asks the program to end. While it
@@ -30,12 +34,18 @@ func newInterrupt() *interrupt {
 	return i
 }
 
-// arm and disarm are called by all ranks; the first call of each counts.
+// arm is called by all ranks; the first call counts.
 func (i *interrupt) arm() {
 	i.armOnce.Do(func() { signal.Notify(i.signals, syscall.SIGINT, syscall.SIGTERM) })
 }
 
-func (i *interrupt) disarm() { signal.Stop(i.signals) }
+// disarm gives signals their usual effect again. Not so if each rank is a
+// process: it would be replaced, and the job go on.
+func (i *interrupt) disarm() {
+	if !launch.IsRank() {
+		signal.Stop(i.signals)
+	}
+}
 
 // close ends the goroutine that listens.
 func (i *interrupt) close() {
@@ -46,18 +56,23 @@ func (i *interrupt) close() {
 
 func (i *interrupt) requested() bool { return i.first.Load() != 0 }
 
-// stopped is how the program ends after iteration iter; err is why it was not
-// saved, if it was tried.
-func (i *interrupt) stopped(iter int, saved, fresh bool, err error) error {
-	return &interruptedError{signal: syscall.Signal(i.first.Load()), iter: iter, saved: saved, fresh: fresh, err: err}
+// agree is how the program ends after iteration iter. It is collective: not all
+// ranks need to have got the signal.
+func (i *interrupt) agree(ctx context.Context, c comm.Comm, iter int, fresh bool) (*interruptedError, error) {
+	first, err := comm.AllreduceOne(ctx, c, i.first.Load(), comm.Max)
+	if err != nil {
+		return nil, err
+	}
+	return &interruptedError{signal: syscall.Signal(first), iter: iter, fresh: fresh}, nil
 }
 
+// interruptedError says how the program has ended.
 type interruptedError struct {
 	signal syscall.Signal
 	iter   int
 	saved  bool
-	fresh  bool // the command has -fresh
-	err    error
+	fresh  bool  // the command has -fresh
+	err    error // why it was not saved, if that was tried
 }
 
 func (e *interruptedError) Error() string {

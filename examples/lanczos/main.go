@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/launch"
 )
 
 // Exit codes.
@@ -22,7 +22,12 @@ const (
 	exitSignal = 128 // plus the number of the signal
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if code, ok := launch.Daemon(); ok { // of a node, with -np
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run is the program: the result goes to stdout, all else to stderr.
 func run(args []string, stdout io.Writer, stderr *os.File) int {
@@ -35,37 +40,46 @@ func run(args []string, stdout io.Writer, stderr *os.File) int {
 		fmt.Fprintln(stderr, "Run it with -help for the flags.")
 		return exitUsage
 	}
-	began := time.Now()
+	ctx := context.Background()
 	screen := newScreen(stderr)
-	j := &job{
-		config:    cfg,
-		screen:    screen,
-		log:       slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		interrupt: newInterrupt(),
-	}
-	defer j.interrupt.close()
-	var result result
-	err = embedded.Run(context.Background(), cfg.ranks, func(ctx context.Context, c comm.Comm) error {
-		r, err := j.solve(ctx, c)
-		if err == nil && c.Rank() == 0 {
-			result = r
-		}
-		return err
-	})
-	var stopped *interruptedError
-	switch {
-	case errors.As(err, &stopped):
-		fmt.Fprintln(screen, stopped)
-		return exitSignal + int(stopped.signal)
-	case err != nil:
+	log := slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if code, started, err := cfg.ranks.Launch(ctx, log); err != nil {
 		fmt.Fprintln(screen, "lanczos:", err)
-		return exitFailed
+		return max(code, exitFailed)
+	} else if started {
+		return code
 	}
-	wall := time.Since(began)
+	j := newJob(cfg, screen, log)
+	defer j.interrupt.close()
+	began := time.Now()
+	err = aft.Run(ctx, j.attempt, cfg.ranks.Options(log)...)
+	return j.end(err, time.Since(began), stdout)
+}
+
+// end prints the result, or why there is none, and returns the exit code. When
+// ranks are processes only one of them prints.
+func (j *job) end(err error, wall time.Duration, stdout io.Writer) int {
+	first := j.first()
+	var own *aft.BodyError
+	switch {
+	case errors.As(err, &own) && launch.IsRank() && own.Rank != j.workers[0].rank:
+		return exitFailed // the rank whose error it is says so
+	case err != nil:
+		fmt.Fprintln(j.screen, "lanczos:", err)
+		return exitFailed
+	case j.workers[0].stopped != nil:
+		if first != nil {
+			fmt.Fprintln(j.screen, first.stopped)
+		}
+		return exitSignal + int(j.workers[0].stopped.signal)
+	case first == nil:
+		return exitDone
+	}
+	result := first.result
 	result.Seconds = wall.Seconds()
 	result.Over(wall)
-	if err := result.print(stdout, cfg); err != nil {
-		fmt.Fprintln(stderr, "lanczos: write the result:", err)
+	if err := errors.Join(result.print(stdout, j.config), j.forget()); err != nil {
+		fmt.Fprintln(j.screen, "lanczos: write the result:", err)
 		return exitFailed
 	}
 	return exitDone

@@ -187,13 +187,18 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"-no-such-flag"}, {"positional"}, {"-nx", "0"}, {"-nx", "x"}, {"-iters", "0"}, {"-eigs", "0"}, {"-tol", "-1"},
 		{"-tol", "NaN"}, {"-ranks", "0"}, {"-cp-freq", "-1"}, {"-die-at", "-2"}, {"-disorder", "-1"}, {"-async", "on"}, {"-mtx", "f", "-nx", "3"},
+		{"-np", "0"}, {"-np", "-1"}, {"-np", "5000"}, {"-ranks", "2", "-np", "2"}, {"-nodes", "2"}, {"-nodes", "0", "-np", "2"},
+		{"-spare-nodes", "1"}, {"-spare-nodes", "-1", "-np", "2"}, {"-recovery", "SHRINKING"}, {"-recovery", "shrink", "-np", "2"},
+		{"-spawn", "REUSE"}, {"-spawn", "yes", "-np", "2"},
+		{"-kill", "0@5"}, {"-kill", "0@5", "-ranks", "2"}, {"-kill", "2@5", "-np", "2"}, {"-kill", "0", "-np", "2"}, {"-kill", "0@5,", "-np", "2"},
+		{"-kill-node", "0@5"}, {"-kill-node", "1@5", "-np", "2"}, {"-kill-node", "x@5", "-np", "2"},
 	} {
 		s := newProgram(t).Start(args...).End(2)
 		require.Contains(t, s.Stderr.String(), strings.TrimPrefix(args[0], "-"))
 		require.Empty(t, s.Stdout.String())
 	}
 	s := newProgram(t).Start("-help").End(0)
-	for _, flag := range strings.Fields("nx ny disorder seed mtx iters tol eigs ranks cp-freq cp-path fresh async json die-at") {
+	for _, flag := range strings.Fields("nx ny disorder seed mtx iters tol eigs ranks cp-freq cp-path fresh async json die-at np nodes spare-nodes recovery spawn kill kill-node") {
 		require.Regexp(t, `(?m)^  -`+flag+`( |$)`, s.Stderr.String())
 	}
 }

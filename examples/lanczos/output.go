@@ -50,7 +50,17 @@ func (r result) headline(w io.Writer, c config) {
 	case r.RestartedFrom >= 0:
 		fmt.Fprintf(w, ", of which this run did those from %d", r.RestartedFrom)
 	}
+	if r.Recoveries > 0 {
+		fmt.Fprintf(w, ", with %s (%.3f s)", recoveries(r.Recoveries), r.Overheads.Recovery)
+	}
 	fmt.Fprintf(w, "\n\n")
+}
+
+func recoveries(n int) string {
+	if n == 1 {
+		return "1 recovery"
+	}
+	return fmt.Sprintf("%d recoveries", n)
 }
 
 // table lists the lowest eigenvalues, beside the exact ones where those are

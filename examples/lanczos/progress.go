@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
@@ -91,17 +91,20 @@ type progress struct {
 const progressInterval = 200 * time.Millisecond
 
 // newProgress also says from where the job goes on.
-func (j *job) newProgress(rank comm.Rank, h history) *progress {
-	if rank != 0 {
+func (w *worker) newProgress(z *aft.Zone) *progress {
+	if w.rank != 0 {
 		return &progress{}
 	}
-	if h.restartedFrom >= 0 {
-		fmt.Fprintf(j.screen, "restarted from the checkpoint in %s: the next iteration is %d\n", j.cpPath, h.first)
+	h := &w.history
+	if z.Epoch() > 0 {
+		fmt.Fprintf(w.screen, "recovered: the next iteration is %d\n", h.first)
+	} else if h.restartedFrom >= 0 {
+		fmt.Fprintf(w.screen, "restarted from the checkpoint in %s: the next iteration is %d\n", w.cpPath, h.first)
 	}
-	if !j.screen.terminal {
+	if !w.screen.terminal {
 		return &progress{}
 	}
-	return &progress{screen: j.screen, first: h.first, total: j.iterations, began: h.began, next: h.began.Add(progressInterval)}
+	return &progress{screen: w.screen, first: h.first, total: w.iterations, began: h.began, next: h.began.Add(progressInterval)}
 }
 
 // show is called when an iteration has ended.

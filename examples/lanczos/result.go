@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"math"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/overhead"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
@@ -36,26 +36,28 @@ type result struct {
 // converged if there is no -tol.
 const convergedAt = 1e-10
 
-// totals is what this rank has spent.
-type totals struct {
-	history history
-	stats   checkpoint.Stats
-}
-
-// result is collective. The eigenvalues are on rank 0 only.
-func (j *job) result(ctx context.Context, c comm.Comm, l *krylov.Lanczos, op *krylov.Operator, t totals) (result, error) {
-	report, err := overhead.Gather(ctx, c, j.async, t.history.redo, t.stats)
-	if err != nil || c.Rank() != 0 {
+// newResult is collective. The eigenvalues are on rank 0 only.
+func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, op *krylov.Operator, stats checkpoint.Stats) (result, error) {
+	c, h := z.Comm(), &w.history
+	all := append(h.earlier[:len(h.earlier):len(h.earlier)], stats)
+	times := overhead.Times{Recovery: z.Stats().Recovery, Redo: h.redo}
+	report, err := overhead.Gather(ctx, c, w.async, times, all...)
+	if err != nil {
+		return result{}, err
+	}
+	versions, err := overhead.Versions(ctx, c, all...)
+	if err != nil || w.rank != 0 {
 		return result{}, err
 	}
 	// A checkpoint may be from beyond a smaller -iters.
-	steps := min(len(l.Alpha), j.iterations)
+	steps := min(len(l.Alpha), w.iterations)
 	r := result{
 		Iterations:      steps,
-		RestartedFrom:   t.history.restartedFrom,
+		RestartedFrom:   h.restartedFrom,
+		Recoveries:      z.Epoch(),
 		Ranks:           c.Size(),
 		Rows:            op.Rows(),
-		VersionsWritten: t.stats.VersionsWritten,
+		VersionsWritten: versions,
 		Digest:          digest(l.Alpha[:steps], l.Beta[:steps]),
 		Report:          report,
 	}
@@ -63,12 +65,12 @@ func (j *job) result(ctx context.Context, c comm.Comm, l *krylov.Lanczos, op *kr
 	if err != nil {
 		return result{}, err
 	}
-	tolerance := j.tolerance
+	tolerance := w.tolerance
 	if tolerance == 0 {
 		tolerance = convergedAt
 	}
-	r.Converged = tridiag.Converged(spectrum, j.eigs, tolerance) || steps == len(l.Alpha) && l.Invariant()
-	for _, e := range spectrum[:min(j.eigs, len(spectrum))] {
+	r.Converged = tridiag.Converged(spectrum, w.eigs, tolerance) || steps == len(l.Alpha) && l.Invariant()
+	for _, e := range spectrum[:min(w.eigs, len(spectrum))] {
 		r.Eigenvalues = append(r.Eigenvalues, e.Value)
 		r.Residuals = append(r.Residuals, e.Residual)
 	}

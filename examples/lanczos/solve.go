@@ -4,62 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime"
 
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
 )
 
-// job is what all ranks share.
-type job struct {
-	config
-	screen    *screen
-	log       *slog.Logger
-	interrupt *interrupt
-}
-
-// solve is the part of one rank.
-func (j *job) solve(ctx context.Context, c comm.Comm) (result, error) {
-	team := sparse.NewTeam(max(1, runtime.GOMAXPROCS(0)/c.Size()))
-	defer team.Close()
-	matrix, problem, err := j.matrix(ctx, c)
+// solve is one attempt. It begins anew, on the ranks that there are now, and goes
+// on from the newest checkpoint.
+func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
+	c := z.Comm()
+	cores, err := ranks.Cores(ctx, c)
 	if err != nil {
-		return result{}, err
+		return err
+	}
+	team := sparse.NewTeam(cores)
+	defer team.Close()
+	matrix, problem, err := w.matrix(ctx, c)
+	if err != nil {
+		return err
 	}
 	op, err := krylov.NewOperator(ctx, c, team, matrix)
 	if err != nil {
-		return result{}, err
+		return err
 	}
-	process, err := krylov.NewLanczos(ctx, op, j.seed)
+	process, err := krylov.NewLanczos(ctx, op, w.seed)
 	if err != nil {
-		return result{}, err
+		return err
 	}
-	cp, err := j.checkpoint(c, problem, op, process)
+	if err := w.history.share(ctx, z); err != nil {
+		return err
+	}
+	cp, err := w.checkpoint(c, problem, op, process)
 	if err != nil {
-		return result{}, err
+		return err
 	}
-	defer cp.Close()
-	past, err := j.iterate(ctx, c.Rank(), cp, process)
-	if err != nil {
-		return result{}, err
+	defer func() {
+		cp.Close()
+		w.history.spent(cp.Stats())
+	}()
+	if err := w.iterate(ctx, z, cp, process); err != nil || w.stopped != nil {
+		return err
 	}
-	return j.result(ctx, c, process, op, totals{history: past, stats: cp.Stats()})
+	w.result, err = w.newResult(ctx, z, process, op, cp.Stats())
+	return err
 }
 
 // checkpoint registers everything that a restart needs.
-func (j *job) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
+func (w *worker) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
 	options := []checkpoint.Option{
-		checkpoint.WithPath(j.cpPath),
-		checkpoint.WithAsync(string(j.async)),
+		checkpoint.WithPath(w.cpPath),
+		checkpoint.WithAsync(string(w.async)),
 		checkpoint.WithFingerprint(problem),
-		checkpoint.WithLogger(j.log),
+		checkpoint.WithLogger(w.log),
 	}
-	if j.fresh {
+	if w.fresh && !w.history.written {
 		options = append(options, checkpoint.WithReadOnRestart(false))
 	}
 	cp, err := checkpoint.New("lanczos", c, options...)
@@ -78,100 +82,115 @@ func (j *job) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, 
 }
 
 // iterate runs the Lanczos process to its end.
-func (j *job) iterate(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, l *krylov.Lanczos) (history, error) {
+func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkpoint, l *krylov.Lanczos) error {
+	deaths, err := w.newDeaths(z)
+	if err != nil {
+		return err
+	}
+	w.history.last = max(w.history.last, deaths.last())
 	iter := 0
-	if j.cpFrequency > 0 {
+	if w.cpFrequency > 0 {
 		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
-			return history{}, j.explain(err)
+			return explain(err)
 		}
 	}
-	death := j.newDeath(rank)
-	past := newHistory(iter, cp.Stats().Restored, j.lost(death))
-	progress := j.newProgress(rank, past)
-	j.interrupt.arm()
-	defer j.interrupt.disarm()
-	for ; iter < j.iterations; iter++ {
-		if done, err := l.Done(ctx, j.eigs, j.tolerance); err != nil {
-			return past, err
+	w.history.begin(iter, cp.Stats().Restored)
+	progress := w.newProgress(z)
+	w.interrupt.arm()
+	defer w.interrupt.disarm()
+	for ; iter < w.iterations; iter++ {
+		if done, err := l.Done(ctx, w.eigs, w.tolerance); err != nil {
+			return err
 		} else if done {
 			break
 		}
-		stop, err := l.Step(ctx, j.interrupt.requested())
+		stop, err := l.Step(ctx, w.interrupt.requested())
 		if err != nil {
-			return past, err
+			return err
 		}
-		past.completed(iter)
+		z.Step(iter)
+		w.history.completed(iter)
 		progress.show(iter, l, cp)
-		if iter == j.dieAt {
-			err = j.die(ctx, rank, cp, death)
+		if w.deadly(iter) {
+			if err := w.die(ctx, cp, iter, deaths); err != nil {
+				return err
+			}
 		}
-		switch {
-		case err != nil:
-		case stop:
-			err = j.stop(ctx, rank, cp, iter)
-		default:
-			err = j.save(ctx, rank, cp, l, iter)
+		if stop {
+			return w.stop(ctx, z.Comm(), cp, iter)
 		}
-		if err != nil {
-			return past, err
+		if err := w.save(ctx, cp, l, iter); err != nil {
+			return err
 		}
 	}
 	// An asynchronous write may still be under way: it belongs to the job.
-	if err := j.tolerate(ctx, rank, iter, cp.Wait(ctx)); err != nil {
-		return past, err
-	}
-	return past, death.Over()
+	return w.tolerate(ctx, iter, cp.Wait(ctx))
 }
 
 // save writes a checkpoint if one is due.
-func (j *job) save(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, l *krylov.Lanczos, iter int) error {
-	if j.cpFrequency == 0 {
+func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.Lanczos, iter int) error {
+	if w.cpFrequency == 0 {
 		return nil
 	}
-	err := cp.UpdateAndWrite(ctx, iter, j.cpFrequency)
-	if j.async == asyncmode.ZeroCopy && iter%j.cpFrequency == 0 {
+	err := cp.UpdateAndWrite(ctx, iter, w.cpFrequency)
+	if w.async == asyncmode.ZeroCopy && iter%w.cpFrequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
 		// that writes. That is why those of the version before are free now.
 		l.Release()
 		l.Hold()
 	}
-	return j.tolerate(ctx, rank, iter, err)
+	return w.tolerate(ctx, iter, err)
 }
 
 // tolerate lets the computation go on after a version could not be written: the
-// one before is intact, and the next one may succeed.
-func (j *job) tolerate(ctx context.Context, rank comm.Rank, iter int, err error) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
+// one before is intact, and the next one may succeed. The failure of a process is
+// not tolerated: the zone has to know.
+func (w *worker) tolerate(ctx context.Context, iter int, err error) error {
+	if err == nil || broken(ctx, err) {
 		return err
 	}
-	if rank == 0 {
+	if w.rank == 0 {
 		// A *checkpoint.AsyncError is of an earlier iteration, which its text names.
-		j.log.Warn("no checkpoint; the computation goes on", "at_iteration", iter, "error", err)
+		w.log.Warn("no checkpoint; the computation goes on", "at_iteration", iter, "error", err)
 	}
 	return nil
 }
 
-// stop writes a checkpoint now, whatever the frequency, waits until it is safe,
-// and returns an *interruptedError.
-func (j *job) stop(ctx context.Context, rank comm.Rank, cp *checkpoint.Checkpoint, iter int) error {
-	if j.cpFrequency == 0 {
-		return j.interrupt.stopped(iter, false, j.fresh, nil)
-	}
-	// First the version under way, so that what follows is about this one alone.
-	if err := j.tolerate(ctx, rank, iter, cp.Wait(ctx)); err != nil {
+// broken tells whether an error means that the attempt cannot go on: a process
+// has failed, or this one counts as failed.
+func broken(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced)
+}
+
+// stop writes a checkpoint now, whatever the frequency, and waits until it is
+// safe. The attempt has then ended as it should.
+func (w *worker) stop(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoint, iter int) error {
+	end, err := w.interrupt.agree(ctx, c, iter, w.fresh)
+	if err != nil {
 		return err
 	}
-	before := cp.Stats().VersionsWritten
-	err := cp.UpdateAndWrite(ctx, iter, 1)
-	if err == nil {
-		err = cp.Wait(ctx)
+	if w.cpFrequency > 0 {
+		// First the version under way, so that what follows is about this one alone.
+		if err := w.tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
+			return err
+		}
+		before := cp.Stats().VersionsWritten
+		end.err = cp.UpdateAndWrite(ctx, iter, 1)
+		if end.err == nil {
+			end.err = cp.Wait(ctx)
+		}
+		end.saved = cp.Stats().VersionsWritten > before
 	}
-	return j.interrupt.stopped(iter, cp.Stats().VersionsWritten > before, j.fresh, err)
+	if end.err != nil && broken(ctx, end.err) {
+		return end.err // the next attempt stops too
+	}
+	w.stopped = end
+	return nil
 }
 
 // explain adds the ways out that this program offers.
-func (j *job) explain(err error) error {
+func explain(err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrFingerprint):
 		return fmt.Errorf("%w\nGive another directory with -cp-path", err)

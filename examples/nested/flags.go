@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
 
@@ -22,7 +23,7 @@ type config struct {
 	points     int
 	seed       uint64
 	iterations int // of each point, at most
-	ranks      int
+	ranks      ranks.Flags
 
 	outerFrequency int
 	innerFrequency int
@@ -44,6 +45,11 @@ func (p place) after(q place) bool {
 	return p.outer > q.outer || p.outer == q.outer && p.inner > q.inner
 }
 
+// number orders places; placeOf is its inverse.
+func (p place) number() int64 { return int64(p.outer)<<32 + int64(p.inner) }
+
+func placeOf(number int64) place { return place{int(number >> 32), int(uint32(number))} }
+
 // set reads OUTER:INNER.
 func (p *place) set(text string) error {
 	outer, inner, _ := strings.Cut(text, ":")
@@ -61,7 +67,8 @@ const usage = `Usage: nested [flags]
 Finds the lowest eigenvalue of graphene for several strengths of its disorder,
 and checkpoints itself, after each point and inside of them: kill it at any time,
 run the same command again, and it goes on where it was, to the same digits.
-Without flags it runs for about five seconds.
+Without flags it runs for about five seconds. With -np the ranks are processes, and
+the job survives when some of them are killed.
 
 Checkpoints are kept when it has finished; -fresh starts over. A directory with
 the checkpoints of other parameters is an error, not overwritten. Exit codes: 0
@@ -70,8 +77,6 @@ standard error.
 
 Flags:
 `
-
-const maxRanks = 4096
 
 func parseFlags(args []string, help io.Writer) (config, error) {
 	c := config{async: asyncmode.FromEnvironment(), dieAt: nowhere}
@@ -84,13 +89,13 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.points, "points", 10, "`number` of points")
 	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vectors")
 	f.IntVar(&c.iterations, "iters", 2000, "at each point, stop after this many iterations if the eigenvalue has not converged before")
-	f.IntVar(&c.ranks, "ranks", 1, "`number` of ranks that share the matrix, as goroutines of this process")
+	c.ranks.Register(f)
 	f.IntVar(&c.outerFrequency, "outer-freq", 1, "store the results after every point that is a multiple of `n`, counted from 0")
 	f.IntVar(&c.innerFrequency, "inner-freq", 100, "write an inner checkpoint in every iteration that is a multiple of `n`")
 	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the parameters in ./nested-checkpoints)")
 	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there are checkpoints")
 	f.Var(&c.async, "async", asyncmode.Usage)
-	f.Func("die-at", "to try it out: kill the process with SIGKILL after iteration INNER of point OUTER (`o:i`, counted from 0),\nonce per job; asynchronous writes under way may end first", c.dieAt.set)
+	f.Func("die-at", "to try it out: kill the process (that of rank 0) with SIGKILL after iteration INNER of point OUTER (`o:i`, counted from 0),\nonce per job; asynchronous writes under way may end first", c.dieAt.set)
 	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
 	f.Usage = func() {}
 	err := f.Parse(args)
@@ -108,6 +113,11 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	if c.cpPath == "" {
 		c.cpPath = c.defaultPath()
+	}
+	set := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if err := c.ranks.Check(set); err != nil {
+		return c, err
 	}
 	return c, c.validate()
 }
@@ -129,8 +139,6 @@ func (c config) validate() error {
 		return fmt.Errorf("-points %d: it must be at least 1", c.points)
 	case c.iterations < 1:
 		return fmt.Errorf("-iters %d: it must be at least 1", c.iterations)
-	case c.ranks < 1 || c.ranks > maxRanks:
-		return fmt.Errorf("-ranks %d: it must be 1 to %d", c.ranks, maxRanks)
 	case c.outerFrequency < 1:
 		return fmt.Errorf("-outer-freq %d: it must be at least 1", c.outerFrequency)
 	case c.innerFrequency < 1:

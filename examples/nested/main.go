@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/launch"
 )
 
 // Exit codes.
@@ -21,7 +21,12 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if code, ok := launch.Daemon(); ok { // of a node, with -np
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run is the program: the result goes to stdout, all else to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
@@ -34,27 +39,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "Run it with -help for the flags.")
 		return exitUsage
 	}
-	began := time.Now()
+	ctx := context.Background()
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	var result result
-	err = embedded.Run(context.Background(), cfg.ranks, func(ctx context.Context, c comm.Comm) error {
-		j := &job{config: cfg, comm: c, stderr: stderr, log: log}
-		r, err := j.solve(ctx)
-		if err == nil && c.Rank() == 0 {
-			result = r
-		}
-		return err
-	})
-	if err != nil {
+	if code, started, err := cfg.ranks.Launch(ctx, log); err != nil {
 		fmt.Fprintln(stderr, "nested:", err)
-		return exitFailed
+		return max(code, exitFailed)
+	} else if started {
+		return code
 	}
-	wall := time.Since(began)
-	result.Seconds = wall.Seconds()
-	result.Over(wall)
-	if err := result.print(stdout, cfg); err != nil {
-		fmt.Fprintln(stderr, "nested: write the result:", err)
-		return exitFailed
-	}
-	return exitDone
+	s := newSweeper(cfg, stderr, log)
+	began := time.Now()
+	err = aft.Run(ctx, s.attempt, cfg.ranks.Options(log)...)
+	return s.end(err, time.Since(began), stdout)
 }

@@ -194,6 +194,7 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"-no-such-flag"}, {"positional"}, {"-nx", "0"}, {"-ny", "x"}, {"-from", "-1"}, {"-to", "NaN"}, {"-to", "Inf"}, {"-points", "0"},
 		{"-iters", "0"}, {"-ranks", "0"}, {"-outer-freq", "0"}, {"-inner-freq", "0"}, {"-async", "on"},
+		{"-np", "0"}, {"-ranks", "2", "-np", "2"}, {"-nodes", "2"}, {"-recovery", "SHRINKING"},
 		{"-die-at", "3"}, {"-die-at", "1:"}, {"-die-at", "-1:2"}, {"-die-at", "1:2:3"},
 	} {
 		s := newProgram(t).Start(args...).End(2)
@@ -201,7 +202,7 @@ func TestUsage(t *testing.T) {
 		require.Empty(t, s.Stdout.String())
 	}
 	s := newProgram(t).Start("-help").End(0)
-	for _, flag := range strings.Fields("nx ny from to points seed iters ranks outer-freq inner-freq cp-path fresh async die-at json") {
+	for _, flag := range strings.Fields("nx ny from to points seed iters ranks outer-freq inner-freq cp-path fresh async die-at json np nodes spare-nodes recovery spawn") {
 		require.Regexp(t, `(?m)^  -`+flag+`( |$)`, s.Stderr.String())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/craft-go/craft/examples/internal/overhead"
@@ -37,21 +38,35 @@ type result struct {
 
 // result is collective.
 func (j *job) result(ctx context.Context) (result, error) {
-	outer, inner := j.sweep.Stats(), j.inner.Stats()
-	report, err := overhead.Gather(ctx, j.comm, j.async, j.past.redo, outer, inner)
+	h := j.past
+	times := overhead.Times{Recovery: j.zone.Stats().Recovery, Redo: h.redo}
+	report, err := overhead.Gather(ctx, j.comm, j.async, times, slices.Concat(h.sweep, h.inner)...)
 	if err != nil {
 		return result{}, err
+	}
+	outer, err := overhead.Versions(ctx, j.comm, h.sweep...)
+	if err != nil {
+		return result{}, err
+	}
+	inner, err := overhead.Versions(ctx, j.comm, h.inner...)
+	if err != nil {
+		return result{}, err
+	}
+	skipped := 0
+	for _, s := range h.inner {
+		skipped += s.VersionsSkipped
 	}
 	return result{
 		Points:               j.points,
 		Results:              j.results,
-		RestartedFrom:        j.past.restartedFrom,
-		InnerRestartedFrom:   j.past.innerRestartedFrom,
+		RestartedFrom:        h.restartedFrom,
+		InnerRestartedFrom:   h.innerRestartedFrom,
+		Recoveries:           j.zone.Epoch(),
 		Ranks:                j.comm.Size(),
 		Rows:                 j.lattice(0).Rows(),
-		VersionsWritten:      outer.VersionsWritten,
-		InnerVersionsWritten: inner.VersionsWritten,
-		InnerVersionsSkipped: inner.VersionsSkipped,
+		VersionsWritten:      outer,
+		InnerVersionsWritten: inner,
+		InnerVersionsSkipped: skipped,
 		Digest:               digest(j.results),
 		Report:               report,
 	}, nil
@@ -98,6 +113,9 @@ func (r result) print(w io.Writer, c config) error {
 	fmt.Fprintf(&b, "%d points, ranks: %d, in %.2f s", r.Points, r.Ranks, r.Seconds)
 	if r.RestartedFrom >= 0 {
 		fmt.Fprintf(&b, "; points before %d were read from the checkpoint", r.RestartedFrom)
+	}
+	if r.Recoveries > 0 {
+		fmt.Fprintf(&b, "; recoveries: %d (%.3f s)", r.Recoveries, r.Overheads.Recovery)
 	}
 	fmt.Fprint(&b, "\n\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)

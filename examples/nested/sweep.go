@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
 )
 
-// job is the part of one rank.
+// job is the part of one rank in one attempt.
 type job struct {
 	config
-	comm   comm.Comm
+	zone   *aft.Zone
+	comm   comm.Comm // of the zone
 	stderr io.Writer
 	log    *slog.Logger
 
@@ -29,7 +31,7 @@ type job struct {
 	process krylov.Lanczos
 
 	team *sparse.Team
-	past history
+	past *history // of all attempts
 }
 
 // point is the result of one of the points.
@@ -41,10 +43,18 @@ type point struct {
 	Digest     string  `json:"digest"` // SHA-256 of alpha and beta
 }
 
-// solve is the whole computation.
+// solve is one attempt at the whole computation. It begins anew, on the ranks
+// that there are now, and goes on from the newest checkpoints.
 func (j *job) solve(ctx context.Context) (result, error) {
-	j.team = sparse.NewTeam(max(1, runtime.GOMAXPROCS(0)/j.comm.Size()))
+	cores, err := ranks.Cores(ctx, j.comm)
+	if err != nil {
+		return result{}, err
+	}
+	j.team = sparse.NewTeam(cores)
 	defer j.team.Close()
+	if err := j.past.share(ctx, j.zone); err != nil {
+		return result{}, err
+	}
 	if err := j.newSweep(); err != nil {
 		return result{}, err
 	}
@@ -56,7 +66,9 @@ func (j *job) solve(ctx context.Context) (result, error) {
 	if err := j.sweep.SubCP(j.inner); err != nil {
 		return result{}, err
 	}
-	if err := j.iterate(ctx); err != nil {
+	err = j.iterate(ctx)
+	j.past.spent(j.sweep.Stats(), j.inner.Stats())
+	if err != nil {
 		return result{}, err
 	}
 	return j.result(ctx)
@@ -95,8 +107,11 @@ func (j *job) iterate(ctx context.Context) error {
 	if err := j.sweep.RestartIfNeeded(ctx, &outer); err != nil {
 		return explain(err)
 	}
-	death := j.newDeath()
-	j.past = j.newHistory(outer, death)
+	death, err := j.newDeath()
+	if err != nil {
+		return err
+	}
+	j.beginAttempt(outer, death)
 	for ; outer < j.points; outer++ {
 		p, err := j.eigenvalue(ctx, outer, death)
 		if err != nil {
@@ -107,10 +122,7 @@ func (j *job) iterate(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := j.wait(ctx); err != nil { // asynchronous writes belong to the job
-		return err
-	}
-	return death.Over()
+	return j.wait(ctx) // asynchronous writes belong to the job
 }
 
 // wait waits for the versions that are being written in the background.
@@ -122,9 +134,10 @@ func (j *job) wait(ctx context.Context) error {
 }
 
 // tolerate lets the computation go on after a version could not be written: the
-// one before is intact, and the next one may succeed.
+// one before is intact, and the next one may succeed. The failure of a process is not
+// tolerated: the zone has to know.
 func (j *job) tolerate(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced) {
 		return err
 	}
 	if j.comm.Rank() == 0 {
@@ -144,14 +157,15 @@ type fingerprint struct {
 	Seed       uint64  `json:"seed"`
 }
 
-// options are those of both checkpoints.
+// options are those of both checkpoints. A fresh job reads what it has written
+// itself: then that is what a restart finds.
 func (j *job) options() []checkpoint.Option {
 	return []checkpoint.Option{
 		checkpoint.WithPath(j.cpPath),
 		checkpoint.WithAsync(string(j.async)),
 		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
 		checkpoint.WithLogger(j.log),
-		checkpoint.WithReadOnRestart(!j.fresh),
+		checkpoint.WithReadOnRestart(!j.fresh || j.past.written),
 	}
 }
 

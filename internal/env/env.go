@@ -25,8 +25,6 @@ type Variable struct {
 	Values  string // what is allowed
 	Default string
 	Meaning string
-	// Reserved: known from the paper, without effect in this release.
-	Reserved bool
 }
 
 // Variables are all variables of the project, in the order of docs/environment.md.
@@ -48,8 +46,10 @@ var Variables = []Variable{
 	{Name: "CRAFT_DEBUG_PROC", Values: "a rank", Default: "0", Meaning: "the rank that gives the messages of CRAFT_DEBUG and CRAFT_TIMING"},
 	{Name: "CRAFT_TIMING", Values: "0, 1", Default: "0", Meaning: "1: report the times of every phase of every version"},
 	{Name: "CRAFT_RECORD", Values: "0, 1", Default: "1", Meaning: "0: no record of the run (RUN-*.json) beside the versions"},
-	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure", Reserved: true},
-	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "whether a replacement may run on the failed node", Reserved: true},
+	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure: go on with fewer ranks, or replace those that were lost"},
+	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "where replacements run: REUSE = on the node where the process failed, if that is alive; NO-REUSE = on spare nodes as long as there are any"},
+	{Name: "CRAFT_ROLE", Values: "daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
+	{Name: "CRAFT_NODE_PATH", Values: "a directory", Default: "", Meaning: "the node's own storage; set by the launcher for each rank (`craft run --node-path`)"},
 }
 
 // testPrefix starts names that belong to the project's own tests.

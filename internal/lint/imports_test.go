@@ -43,12 +43,17 @@ var allowed = []rule{
 
 	{"aft/comm", nil},
 	{"aft/comm/commtest", []string{"aft/comm"}},
-	{"aft/embedded", []string{"aft/comm"}},
+	{"aft/control", []string{"aft/comm"}},
+	{"aft/launch", []string{"aft/comm", "aft/control"}},
+	{"aft/embedded/pipe", nil},
+	{"aft/embedded", []string{"aft/comm", "aft/control", "aft/embedded/pipe"}},
+	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
+	{"aft", []string{"aft/comm", "aft/engine"}},
 
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"cptypes", "storage", "storage/container", "storage/filestore"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/container", "storage/filestore"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

@@ -26,9 +26,12 @@ const lockLimit = 64 << 20
 
 // LockConfig says how a Store locks its directory.
 type LockConfig struct {
-	// Job is the same for all processes of a job: a job takes over its own
-	// lock. Empty: this process is a job of its own.
+	// Job is the same for all processes of a job. Empty: this process is a job
+	// of its own.
 	Job string
+	// Epoch is how often the job was repaired: it takes over its own lock of an
+	// earlier epoch, whose holder has failed or has given up what it did.
+	Epoch int
 	// Heartbeat is how often a held lock shows that it is alive (5 s if 0);
 	// Patience is how long a lock of another host is watched without a sign of
 	// life before it counts as free (30 s if 0).
@@ -59,6 +62,7 @@ var processJob = sync.OnceValue(rand.Text)
 // heartbeat.
 type Owner struct {
 	Job     string    `json:"job"`
+	Epoch   int       `json:"epoch,omitempty"`
 	Token   string    `json:"token"` // of this one taking of the lock
 	Process Process   `json:"process"`
 	Since   time.Time `json:"since"`
@@ -68,25 +72,45 @@ func (o Owner) String() string {
 	return fmt.Sprintf("process %d on host %s since %s", o.Process.PID, o.Process.Host, o.Since.Format(time.DateTime))
 }
 
-// Lock implements storage.Locker. The lock is free if it belongs to this job,
-// if its process is dead on this host, or if it has shown no sign of life while
+// Lock implements storage.Locker. The lock is free if it is this process's own or
+// of an earlier epoch of its job, if its process is dead on this host, or if it has shown no sign of life while
 // it was watched; otherwise the error says who holds it.
 func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
-	place := heldPlace{s.fs, s.dir}
-	if _, taken := held.LoadOrStore(place, true); taken {
-		return nil, fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
+	release, err := s.hold()
+	if err != nil {
+		return nil, err
 	}
 	l, err := s.lockFile(ctx)
 	if err != nil {
-		held.Delete(place)
+		release()
 		return nil, err
 	}
+	l.release = release
 	return l, nil
 }
 
-// held are the places that this process has locked: the lock's file says which
-// job and process holds it, not which of its checkpoints.
+// held are the places that this process has locked, with the *LockConfig of who
+// did: the lock's file says which job and process holds it, not which of its
+// checkpoints.
 var held sync.Map
+
+// hold takes the place within this process.
+func (s *Store) hold() (release func(), err error) {
+	place, me := heldPlace{s.fs, s.dir}, &s.lock
+	for {
+		by, taken := held.LoadOrStore(place, me)
+		if taken && !me.follows(by.(*LockConfig).Job, by.(*LockConfig).Epoch) {
+			return nil, fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
+		}
+		if !taken || held.CompareAndSwap(place, by, me) {
+			return func() { held.CompareAndDelete(place, me) }, nil
+		}
+	}
+}
+
+// follows tells that a lock of the given job and epoch is an earlier one of this
+// job.
+func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
 type heldPlace struct {
 	fs  vfs.FS
@@ -132,7 +156,7 @@ func (s *Store) lockPath() string { return filepath.Join(s.dir, LockName) }
 
 func (s *Store) tryLock() (*lock, error) {
 	l := &lock{store: s, owner: Owner{
-		Job: s.lock.Job, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
+		Job: s.lock.Job, Epoch: s.lock.Epoch, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
 	}}
 	if err := l.take(); err != nil {
 		return nil, err
@@ -150,7 +174,9 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 		// writing into it, or is doing that now.
 		return s.watch(ctx, owner, seen, s.lock.Patience/300)
 	}
-	if owner.Job == s.lock.Job {
+	// This process's own: what else of it has the place open, hold knows.
+	own := owner.Job == s.lock.Job && owner.Epoch == s.lock.Epoch && owner.Process == ThisProcess()
+	if own || s.lock.follows(owner.Job, owner.Epoch) {
 		return nil
 	}
 	switch owner.Process.State() {
@@ -216,7 +242,11 @@ func (s *Store) discardLock(judged []byte) error {
 	if err != nil {
 		return err
 	}
-	s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath())
+	if owner, _ := parseOwner(judged); s.lock.follows(owner.Job, owner.Epoch) {
+		s.lock.Logger.Debug("took over the lock of this job's last epoch", "path", s.lockPath())
+	} else {
+		s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath())
+	}
 	return s.fs.Remove(aside)
 }
 
@@ -256,6 +286,7 @@ func parseOwner(data []byte) (Owner, error) {
 type lock struct {
 	store   *Store
 	owner   Owner
+	release func() // of the place within this process
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
@@ -351,7 +382,7 @@ func (l *lock) retake() error {
 func (l *lock) Unlock() error {
 	close(l.stop)
 	l.stopped.Wait()
-	defer held.Delete(heldPlace{l.store.fs, l.store.dir})
+	defer l.release()
 	lost := l.Check()
 	err := l.file.Close()
 	if lost != nil {

@@ -48,7 +48,14 @@ func TestLockIsHeldAndGivenBack(t *testing.T) {
 	require.NoFileExists(t, b.lockPath())
 }
 
-func TestLockOfTheSameJobIsTakenOver(t *testing.T) {
+// lockedIn is lockedBy in an epoch of a job.
+func lockedIn(t *testing.T, dir, job string, epoch int) *Store {
+	s := lockedBy(t, dir, job, time.Minute)
+	s.lock.Epoch = epoch
+	return s
+}
+
+func TestLockOfThisProcessIsTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	first, err := lockedBy(t, dir, "a", time.Minute).Lock(t.Context())
 	require.NoError(t, err)
@@ -57,6 +64,63 @@ func TestLockOfTheSameJobIsTakenOver(t *testing.T) {
 	require.ErrorIs(t, first.Check(), storage.ErrLockLost)
 	require.NoError(t, first.Unlock())
 	require.NoError(t, second.Check(), "the loser's Unlock must not touch it")
+	require.NoError(t, second.Unlock())
+}
+
+// Two groups of ranks of one job must not write to one place.
+func TestLockOfAnotherProcessOfTheJob(t *testing.T) {
+	s := lockedIn(t, t.TempDir(), "a", 1)
+	other := ThisProcess()
+	other.PID = os.Getppid()
+	other.Start, _, _ = processStat(other.PID)
+	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: other})
+	_, err := s.Lock(t.Context())
+	require.ErrorIs(t, err, storage.ErrLocked)
+}
+
+func TestLockOfAnEarlierEpochIsTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	first, err := lockedIn(t, dir, "a", 1).Lock(t.Context())
+	require.NoError(t, err)
+	for _, other := range []*Store{lockedIn(t, dir, "a", 0), lockedIn(t, dir, "b", 2)} {
+		_, err = other.Lock(t.Context())
+		require.ErrorIs(t, err, storage.ErrLocked)
+	}
+	second, err := lockedIn(t, dir, "a", 2).Lock(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, first.Check(), storage.ErrLockLost)
+	require.NoError(t, first.Unlock())
+	require.NoError(t, second.Check(), "the loser's Unlock must not touch it")
+	require.NoError(t, second.Unlock())
+}
+
+// Elsewhere nobody could tell whether the holder is alive: only the epoch says so.
+func TestLockOfAnEarlierEpochOnAnotherHost(t *testing.T) {
+	s := lockedIn(t, t.TempDir(), "a", 2)
+	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	began := time.Now()
+	held, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), s.lock.Patience/2)
+	require.NoError(t, held.Unlock())
+}
+
+func TestEarlierEpochWithinOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	open := func(epoch int) *Store {
+		s, err := New(Config{Path: dir, Name: "test", Lock: LockConfig{Job: "a", Epoch: epoch}})
+		require.NoError(t, err)
+		return s
+	}
+	first, err := open(1).Lock(t.Context())
+	require.NoError(t, err)
+	_, err = open(1).Lock(t.Context())
+	require.ErrorIs(t, err, storage.ErrLocked)
+	second, err := open(2).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first.Unlock())
+	_, err = open(2).Lock(t.Context())
+	require.ErrorIs(t, err, storage.ErrLocked, "the loser's Unlock must not give the place away")
 	require.NoError(t, second.Unlock())
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -15,6 +16,7 @@ var collectiveTrials = []trial{
 	{"bcast bytes", 1, bcastBytes},
 	{"reduce", 1, reduce},
 	{"allreduce", 1, allreduce},
+	{"allreduce in any order", 1, allreduceAnyOrder},
 	{"ops", 1, ops},
 	{"gather", 1, gather},
 	{"gatherv", 1, gatherv},
@@ -23,6 +25,22 @@ var collectiveTrials = []trial{
 	{"scatter", 1, scatter},
 	{"scatterv", 1, scatterv},
 	{"alltoallv", 1, alltoallv},
+}
+
+// RunCollectives runs the part of the suite that is about collectives on groups
+// of the given sizes.
+func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
+	for group, trials := range map[string][]trial{"collective": collectiveTrials, "length": lengthTrials} {
+		for _, tr := range trials {
+			for _, n := range sizes {
+				if n >= tr.min {
+					t.Run(fmt.Sprintf("%s/%s/ranks=%d", group, tr.name, n), func(t *testing.T) {
+						launch(t, n, together(tr.body))
+					})
+				}
+			}
+		}
+	}
 }
 
 // elements are numbers of float64: none, one, the length of a collective's own
@@ -109,8 +127,9 @@ func bcast(ctx context.Context, c comm.Comm) error {
 		err := comm.Bcast(ctx, c, root, data)
 		return first(err, equalSlices("data", data, sample(root, length)))
 	}
-	// In segments, also in large groups.
-	return first(forLengths(c, check), check(77_777, 0))
+	// In segments, also in large groups, and in enough of them for a chain.
+	last := comm.Rank(c.Size() - 1)
+	return first(forLengths(c, check), check(77_777, 0), check(222_222, last))
 }
 
 func bcastBytes(ctx context.Context, c comm.Comm) error {
@@ -141,7 +160,7 @@ func fold(c comm.Comm, data func(comm.Rank, int) []float64, length int) []float6
 }
 
 func reduce(ctx context.Context, c comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
+	check := func(length int, root comm.Rank) error {
 		in := whole(c.Rank(), length)
 		if c.Rank() != root {
 			return first(
@@ -150,7 +169,10 @@ func reduce(ctx context.Context, c comm.Comm) error {
 		}
 		err := comm.Reduce(ctx, c, root, in, in, comm.Sum)
 		return first(err, equalSlices("out", in, fold(c, whole, length)))
-	})
+	}
+	// In blocks, also in large groups.
+	last := comm.Rank(c.Size() - 1)
+	return first(forLengths(c, check), check(70_001, 0), check(140_001, last))
 }
 
 func allreduce(ctx context.Context, c comm.Comm) error {
@@ -163,6 +185,31 @@ func allreduce(ctx context.Context, c comm.Comm) error {
 			equalSlices("out", out, want),
 			comm.Allreduce(ctx, c, in, in, comm.Sum),
 			equalSlices("in place", in, want))
+		if err != nil {
+			return fmt.Errorf("%d elements: %w", length, err)
+		}
+	}
+	return nil
+}
+
+// allreduceAnyOrder: what is exact has the same value in any order, and what is
+// rounded the same bits on all ranks.
+func allreduceAnyOrder(ctx context.Context, c comm.Comm) error {
+	for _, length := range elements(c) {
+		in, out := whole(c.Rank(), length), make([]float64, length)
+		exact := fold(c, whole, length)
+		err := first(
+			comm.Allreduce(ctx, c, in, out, comm.Sum, comm.AnyOrder),
+			equalSlices("in", in, whole(c.Rank(), length)),
+			equalSlices("out", out, exact),
+			comm.Allreduce(ctx, c, in, in, comm.Sum, comm.AnyOrder),
+			equalSlices("in place", in, exact))
+		if err != nil {
+			return fmt.Errorf("%d elements: %w", length, err)
+		}
+		err = comm.Allreduce(ctx, c, sample(c.Rank(), length), out, comm.Sum, comm.AnyOrder)
+		of0 := slices.Clone(out)
+		err = first(err, comm.Bcast(ctx, c, 0, of0), equalSlices("rounded, with rank 0", out, of0))
 		if err != nil {
 			return fmt.Errorf("%d elements: %w", length, err)
 		}

@@ -16,6 +16,7 @@ var lengthTrials = []trial{
 	{"bcast", 2, bcastLengths},
 	{"reduce", 2, reduceLengths},
 	{"allreduce", 2, allreduceLengths},
+	{"allreduce in any order", 2, anyOrderLengths},
 	{"gather", 2, gatherLengths},
 	{"allgather", 2, allgatherLengths},
 	{"scatter", 2, scatterLengths},
@@ -110,6 +111,12 @@ func allreduceLengths(ctx context.Context, c comm.Comm) error {
 	})
 }
 
+func anyOrderLengths(ctx context.Context, c comm.Comm) error {
+	return disagree(ctx, c, true, func(length int) error {
+		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum, comm.AnyOrder)
+	})
+}
+
 func gatherLengths(ctx context.Context, c comm.Comm) error {
 	return disagree(ctx, c, false, func(length int) error {
 		return comm.Gather(ctx, c, 0, make([]float64, length), onRoot(c, length))
@@ -171,6 +178,7 @@ func ownArguments(ctx context.Context, c comm.Comm) error {
 		err := first(
 			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, make([]float64, out), comm.Sum)),
 			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, in, op)),
+			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, make([]float64, out), comm.Sum, comm.AnyOrder)),
 			verdict(ctx, c, false, comm.Reduce(ctx, c, 0, in, make([]float64, out), comm.Sum)),
 			verdict(ctx, c, false, comm.Reduce(ctx, c, 0, in, in, op)),
 			verdict(ctx, c, true, comm.Allgather(ctx, c, in, make([]float64, out*c.Size()))),

@@ -25,18 +25,46 @@ type trial struct {
 	body func(ctx context.Context, c comm.Comm) error
 }
 
-// Run runs the suite on an engine.
-func Run(t *testing.T, launch Launch) {
-	groups := []struct {
-		name   string
-		trials []trial
-	}{
+// trialGroup is the trials of one kind.
+type trialGroup struct {
+	name   string
+	trials []trial
+}
+
+func groups() []trialGroup {
+	return []trialGroup{
 		{"message", messageTrials},
 		{"request", requestTrials},
 		{"collective", collectiveTrials},
 		{"length", lengthTrials},
 	}
-	for _, g := range groups {
+}
+
+// RunHere is the suite as the body of one rank: all trials one after the other on
+// one communicator. It is for engines whose ranks are processes, which take too
+// long to start for each trial.
+func RunHere(ctx context.Context, c comm.Comm, seed uint64) error {
+	for _, g := range groups() {
+		for _, tr := range g.trials {
+			if c.Size() < tr.min {
+				continue
+			}
+			if err := together(tr.body)(ctx, c); err != nil {
+				return fmt.Errorf("%s/%s, rank %d of %d: %w", g.name, tr.name, c.Rank(), c.Size(), err)
+			}
+		}
+	}
+	if err := together(func(ctx context.Context, c comm.Comm) error {
+		return traffic(ctx, c, letters(seed, c.Size()))
+	})(ctx, c); err != nil {
+		return fmt.Errorf("traffic, rank %d of %d: %w", c.Rank(), c.Size(), err)
+	}
+	return nil
+}
+
+// Run runs the suite on an engine.
+func Run(t *testing.T, launch Launch) {
+	for _, g := range groups() {
 		for _, tr := range g.trials {
 			t.Run(g.name+"/"+tr.name, func(t *testing.T) {
 				for _, n := range sizes {

@@ -1,8 +1,9 @@
-// Package dieonce kills a program once per job, as the -die-at flags of the
-// examples want: to show that a restart comes to the same result.
+// Package dieonce kills a process once per job, as the flags -die-at and -kill of
+// the examples want: to show that a restart, or a recovery, comes to the same
+// result.
 //
 // A marker file beside the checkpoints keeps the fact, because a restarted run
-// may pass the same iteration again.
+// and a replacement may pass the same iteration again.
 package dieonce
 
 import (
@@ -14,47 +15,51 @@ import (
 	"syscall"
 )
 
-// Death is what may happen to the process once per job. Only one rank holds it;
-// the zero value never happens.
+// Death is what may happen to a process once per job. The zero value never
+// happens.
 type Death struct {
 	path     string
-	happened bool // in an earlier run
+	happened bool // in an earlier run, or to the process that this one replaces
 }
 
 // New returns the death of a job whose marker is at path. Of a fresh job it has
-// not happened yet, whatever is there.
-func New(path string, fresh bool) *Death {
+// not happened yet: a marker that is there is removed. Only who may die calls it.
+func New(path string, fresh bool) (*Death, error) {
 	d := &Death{path: path}
-	if _, err := os.Stat(path); err == nil {
-		d.happened = !fresh
+	if fresh {
+		return d, Forget(path)
 	}
-	return d
+	if _, err := os.Stat(path); err == nil {
+		d.happened = true
+	}
+	return d, nil
 }
 
-// Happened tells whether it happened in an earlier run of the job.
+// Happened tells whether it happened before.
 func (d *Death) Happened() bool { return d.happened }
 
-// Die kills the process with SIGKILL, unless it happened before.
-func (d *Death) Die() error {
+// Die kills this process with SIGKILL, unless that happened before.
+func (d *Death) Die() error { return d.DieWith(os.Getpid()) }
+
+// DieWith kills another process, by whose death this one ends too, unless that
+// happened before.
+func (d *Death) DieWith(pid int) error {
 	if d.path == "" || d.happened {
 		return nil
 	}
 	if err := mark(d.path); err != nil {
-		return fmt.Errorf("-die-at: %w", err)
+		return fmt.Errorf("mark that a process dies: %w", err)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-		return fmt.Errorf("-die-at: %w", err)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("kill process %d: %w", pid, err)
 	}
 	select {} // the signal may take a moment, in which nothing may happen
 }
 
-// Over is called when the job has ended: the next one may die again.
-func (d *Death) Over() error {
-	if !d.happened {
-		return nil
-	}
-	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("-die-at: %w", err)
+// Forget is called when the job has ended: the next one may die again.
+func Forget(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("forget that a process has died: %w", err)
 	}
 	return nil
 }

@@ -46,16 +46,17 @@ type Killer struct {
 // New is a killer that ends after the given number of kills, unless the
 // environment says otherwise.
 func New(t *testing.T, kills int) *Killer {
-	seed := uint64(variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
+	seed := uint64(Variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
 	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
 	return &Killer{
 		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, byMode: make(map[asyncmode.Mode]int),
-		minimum: variable(t, "CRAFT_TEST_KILLS", kills),
-		until:   time.Now().Add(time.Duration(variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
+		minimum: Variable(t, "CRAFT_TEST_KILLS", kills),
+		until:   time.Now().Add(time.Duration(Variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}
 }
 
-func variable(t *testing.T, name string, otherwise int) int {
+// Variable is the number that a variable of the environment has.
+func Variable(t *testing.T, name string, otherwise int) int {
 	text := os.Getenv(name)
 	if text == "" {
 		return otherwise

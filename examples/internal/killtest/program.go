@@ -11,23 +11,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/craft-go/craft/aft/launch"
 	"github.com/stretchr/testify/require"
 )
 
 // asProgram in the environment makes a test binary run as the program.
 const asProgram = "EXAMPLE_AS_PROGRAM"
 
-// Main runs the tests, or in their stead the program.
+// Main runs the tests, or in their stead a daemon of a job, or the program.
 func Main(m *testing.M, program func()) {
+	if code, ok := launch.Daemon(); ok {
+		os.Exit(code)
+	}
 	if os.Getenv(asProgram) != "" {
 		program()
 	}
 	os.Exit(m.Run())
 }
 
+// Environ is what makes the test binary run as the program.
+func Environ() []string { return []string{asProgram + "=1"} }
+
 // environ is the environment without variables of CRAFT, with the program's own.
 func environ(more ...string) []string {
-	env := []string{asProgram + "=1"}
+	env := Environ()
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "CRAFT_") {
 			env = append(env, v)

@@ -30,12 +30,19 @@ type Overheads struct {
 	Checkpoint    float64 `json:"cp"`   // waited for writes
 	Restart       float64 `json:"res"`  // read a checkpoint
 	Recovery      float64 `json:"rec"`  // repaired the communicator
-	Recomputation float64 `json:"redo"` // did again what an earlier run had done
+	Recomputation float64 `json:"redo"` // did again what had been done before
 }
 
-// Gather adds up the checkpoints of all ranks. It is collective; every rank
-// gets the whole report but for Percent.
-func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, redo time.Duration, checkpoints ...checkpoint.Stats) (Report, error) {
+// Times are what this rank has spent beside its checkpoints.
+type Times struct {
+	Recovery time.Duration // repairing the communicator
+	Redo     time.Duration // doing again what had been done
+}
+
+// Gather adds up the checkpoints of all ranks, those of earlier attempts
+// included. It is collective; every rank gets the whole report but for Percent.
+// What processes that were lost had spent is lost with them.
+func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, times Times, checkpoints ...checkpoint.Stats) (Report, error) {
 	var mine checkpoint.Stats
 	for _, s := range checkpoints {
 		mine.CheckpointTime += s.CheckpointTime
@@ -43,7 +50,7 @@ func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, redo time.Du
 		mine.WriterCPU += s.WriterCPU
 		mine.BytesWritten += s.BytesWritten
 	}
-	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), redo.Seconds()}
+	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return Report{}, err
 	}
@@ -53,10 +60,21 @@ func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, redo time.Du
 	}
 	return Report{
 		BytesWritten: sums[0],
-		Overheads:    Overheads{Checkpoint: longest[0], Restart: longest[1], Recomputation: longest[2]},
+		Overheads:    Overheads{Checkpoint: longest[0], Restart: longest[1], Recovery: longest[2], Recomputation: longest[3]},
 		Async:        async,
 		WriterCPU:    time.Duration(sums[1]).Seconds(),
 	}, nil
+}
+
+// Versions is the number of complete versions that the attempts of a checkpoint
+// have written, as far as a rank knows that has lived through them. It is
+// collective.
+func Versions(ctx context.Context, c comm.Comm, attempts ...checkpoint.Stats) (int, error) {
+	n := 0
+	for _, s := range attempts {
+		n += s.VersionsWritten
+	}
+	return comm.AllreduceOne(ctx, c, n, comm.Max)
 }
 
 // Over fills in Percent for a run of the given wall-clock time on all the

@@ -21,14 +21,14 @@ func TestGather(t *testing.T) {
 			RestartTime:    time.Duration(2-c.Rank()) * time.Second,
 			WriterCPU:      time.Second, BytesWritten: 10,
 		}
-		r, err := overhead.Gather(ctx, c, "copy", time.Second, mine, mine)
+		r, err := overhead.Gather(ctx, c, "copy", overhead.Times{Recovery: 2 * time.Second, Redo: time.Second}, mine, mine)
 		if err != nil {
 			return err
 		}
 		r.Over(20 * time.Second)
 		require.Equal(t, overhead.Report{
 			BytesWritten: 60, Async: "copy", WriterCPU: 6,
-			Overheads: overhead.Overheads{Checkpoint: 4, Restart: 4, Recomputation: 1},
+			Overheads: overhead.Overheads{Checkpoint: 4, Restart: 4, Recovery: 2, Recomputation: 1},
 			Percent:   100 * (4 + 6/float64(runtime.GOMAXPROCS(0))) / 20,
 		}, r)
 		return nil

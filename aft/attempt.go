@@ -1,0 +1,81 @@
+package aft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+const (
+	// idleLimit is how many repairs in a row without a failed process are
+	// accepted: so often a program may revoke its communicator by itself.
+	idleLimit = 10
+	// textLimit bounds the text of a body's error on its way to other ranks.
+	textLimit = 16 << 10
+)
+
+// attempt runs the body once and ends the attempt together with the other ranks.
+// The next stretch is nil when the zone has ended.
+func (r *run) attempt(s *stretch, body func(context.Context, *Zone) error) (next *stretch, err error) {
+	z := &Zone{run: r}
+	z.present.Store(s)
+	defer func() { z.present.Load().end(nil) }() // also when the body panics
+	own := r.enterBody(z, s, body)
+	s = z.present.Load() // it may have repaired
+	if z.over != nil {
+		s.end(nil)
+		z.clean()
+		r.hooks()
+		return nil, z.over
+	}
+	return r.finish(context.WithoutCancel(r.ctx), s, r.judge(s, own), own, z.clean)
+}
+
+// enterBody runs the body unless it is known that it cannot get anywhere.
+func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) error) error {
+	switch {
+	case s.pending():
+		return nil
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	}
+	return body(s.ctx, z)
+}
+
+// judge decides what the end of a body means. While a failure is pending it
+// means nothing by itself.
+func (r *run) judge(s *stretch, own error) comm.Verdict {
+	var v comm.Verdict
+	switch {
+	case s.pending():
+		v.Failure = true
+	case own == nil:
+		return v
+	default:
+		v.Failure = errors.Is(own, comm.ErrProcFailed) || errors.Is(own, comm.ErrRevoked) || errors.Is(own, ErrRecovering)
+	}
+	if v.Failure && (r.idle < idleLimit || closed(s.failure)) {
+		return v
+	}
+	if v.Failure {
+		own = endless(own)
+	}
+	return comm.Verdict{Err: textOf(own)}
+}
+
+func endless(own error) error {
+	if own == nil {
+		return ErrEndless
+	}
+	return fmt.Errorf("%w: %w", ErrEndless, own)
+}
+
+func textOf(err error) string {
+	text := err.Error()
+	if text == "" {
+		text = fmt.Sprintf("an error of type %T without text", err)
+	}
+	return text[:min(len(text), textLimit)]
+}

@@ -1,0 +1,110 @@
+package comm
+
+import (
+	"context"
+	"unsafe"
+)
+
+// gatherLimit is the length in bytes of all ranks' data together up to which
+// every rank collects all of it: fewest messages one after the other.
+const gatherLimit = 64 << 10
+
+// allreduceRanked folds in rank order.
+func allreduceRanked[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
+	length := len(in) * sizeOf[T]()
+	if c.Size()*length <= gatherLimit {
+		return allreduceGathered(ctx, c, name, in, out, op, refuse)
+	}
+	if err := agreeLength(ctx, c, tagAllreduce, name, length, refuse); err != nil {
+		return err
+	}
+	return wrap(name, inSegments(in, out, func(in, out []T) error {
+		return allreduceBlocks(ctx, c, in, out, op)
+	}))
+}
+
+// allreduceGathered gives every rank all data and folds there.
+func allreduceGathered[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
+	n, me, m := c.Size(), int(c.Rank()), len(in)
+	work, all := borrow[T](n * m)
+	copy(all, in)
+	if err := gatherBlocks(ctx, c, tagAllreduce, name, bytesOf(all), refuse); err != nil {
+		work.free()
+		return err
+	}
+	for r := range n {
+		i := (r - me + n) % n
+		join(out, all[i*m:(i+1)*m], r, op)
+	}
+	work.free()
+	return nil
+}
+
+// share is the part of 0..length that rank r of n reduces.
+func share(length, n, r int) (lo, hi int) {
+	return length * r / n, length * (r + 1) / n
+}
+
+// allreduceBlocks reduces one part of the data on each rank and then exchanges
+// the results: 2(n-1)/n of the data are sent by each rank, the least possible,
+// in two steps.
+func allreduceBlocks[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]) error {
+	n, me := c.Size(), int(c.Rank())
+	lo, hi := share(len(in), n, me)
+	own, result, m := in[lo:hi], out[lo:hi], hi-lo
+	work, blocks := borrow[T](n * m)
+	block := func(r int) []T { return blocks[r*m : (r+1)*m] }
+	acc := result
+	if me > 0 && unsafe.SliceData(in) == unsafe.SliceData(out) {
+		acc = block(0) // own must last until its turn
+	}
+	recvs, sends := make([]Request, n), make([]Request, 2*n)
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		buf := block(r)
+		if r == 0 {
+			buf = acc
+		}
+		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(buf))
+	}
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		rlo, rhi := share(len(in), n, r)
+		sends[r] = c.Isend(Rank(r), tagAllreduce, bytesOf(in[rlo:rhi]))
+	}
+	for r := range n {
+		if r == me {
+			join(acc, own, r, op)
+			continue
+		}
+		if _, err := recvs[r].Wait(ctx); err != nil {
+			withdraw(recvs[r+1:]...)
+			withdraw(sends...)
+			work.free()
+			return err
+		}
+		if r > 0 {
+			join(acc, block(r), r, op)
+		}
+	}
+	copy(result, acc)
+	work.free()
+	// in may be out: the part of each other rank is overwritten only by that
+	// rank's result, so after that rank has received it.
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		rlo, rhi := share(len(in), n, r)
+		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(out[rlo:rhi]))
+		sends[n+r] = c.Isend(Rank(r), tagAllreduce, bytesOf(result))
+	}
+	return waitBoth(ctx, recvs, sends)
+}
+
+// join adds the block of rank r to those of the ranks before it.
+func join[T Datum](acc, block []T, r int, op Op[T]) {
+	if r == 0 {
+		copy(acc, block)
+	} else {
+		op(acc, block)
+	}
+}

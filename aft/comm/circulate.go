@@ -1,0 +1,67 @@
+package comm
+
+import "context"
+
+// ringLimit is the length in bytes of all ranks' data together above which it
+// goes round a ring in a group of more than treeRanks. In smaller ones, n-1
+// messages at once do no harm, and the data is better copied while a cache has it.
+const ringLimit = 1 << 20
+
+// circulate gives in to all ranks and receives theirs, where part tells; all
+// ranks know the lengths, total bytes together. Empty parts are not sent. Every
+// rank sends all parts but one either way:
+//
+//	spread   in one round, n-1 messages to and from as many ranks at once
+//	ring     in n-1 rounds, to one neighbour and from the other
+func circulate[T Datum](ctx context.Context, c Comm, tag Tag, in []T, total int, part func(r int) []T) error {
+	copy(part(int(c.Rank())), in) // not later: in may be that part, and others read it
+	if c.Size() > treeRanks && total > ringLimit {
+		return ring(ctx, c, tag, part)
+	}
+	return spread(ctx, c, tag, part)
+}
+
+// spread sends this rank's part to all others and receives theirs.
+func spread[T Datum](ctx context.Context, c Comm, tag Tag, part func(r int) []T) error {
+	n, me := c.Size(), int(c.Rank())
+	own := part(me)
+	recvs, sends := make([]Request, n), make([]Request, n)
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		if p := part(r); len(p) > 0 {
+			recvs[r] = c.Irecv(Rank(r), tag, bytesOf(p))
+		}
+	}
+	for i := 1; i < n && len(own) > 0; i++ {
+		r := (me + i) % n
+		sends[r] = c.Isend(Rank(r), tag, bytesOf(own))
+	}
+	return waitBoth(ctx, recvs, sends)
+}
+
+// ring receives the parts from the left neighbour, the nearest rank's first, and
+// sends each on to the right one as soon as it is there.
+func ring[T Datum](ctx context.Context, c Comm, tag Tag, part func(r int) []T) error {
+	n, me := c.Size(), int(c.Rank())
+	left, right := Rank((me-1+n)%n), Rank((me+1)%n)
+	at := func(i int) []T { return part((me - i + n) % n) } // part i has come i steps
+	recvs, sends := make([]Request, n), make([]Request, n)
+	for i := 1; i < n; i++ {
+		if p := at(i); len(p) > 0 {
+			recvs[i] = c.Irecv(left, tag, bytesOf(p))
+		}
+	}
+	for i := range n {
+		if recvs[i] != nil {
+			if _, err := recvs[i].Wait(ctx); err != nil {
+				withdraw(recvs[i+1:]...)
+				withdraw(sends...)
+				return err
+			}
+		}
+		if p := at(i); i < n-1 && len(p) > 0 {
+			sends[i] = c.Isend(right, tag, bytesOf(p))
+		}
+	}
+	return WaitAll(ctx, sends...)
+}

@@ -1,0 +1,31 @@
+package comm_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/commtest"
+)
+
+// TestCollectives runs the collectives of the suite with messages that wait for
+// their receiver, however short: no algorithm may depend on a buffer.
+func TestCollectives(t *testing.T) {
+	commtest.RunCollectives(t, postrooms(-1), 2, 3, 5, 8, 13)
+}
+
+// TestLargeGroups are above the change to trees and rings.
+func TestLargeGroups(t *testing.T) {
+	commtest.RunCollectives(t, postrooms(64<<10), 17, 21)
+}
+
+func postrooms(eager int) commtest.Launch {
+	return func(t *testing.T, n int, body func(context.Context, comm.Comm) error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, (&postroom{eager: eager}).run(ctx, n, body))
+	}
+}

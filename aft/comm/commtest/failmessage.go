@@ -1,0 +1,319 @@
+package commtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var (
+	fromTwo   = []int{2, 3, 4, 8}
+	fromOne   = []int{1, 2, 3, 4, 8}
+	fromThree = []int{3, 4, 8}
+)
+
+const (
+	eager = 1000
+	large = 4 << 20 // longer than what engines buffer
+)
+
+var failMessageTrials = []faultTrial{
+	{"message/receive posted before", fromTwo, receiveBefore},
+	{"message/receive posted after", fromTwo, receiveAfter},
+	{"message/send before", fromTwo, sendBefore},
+	{"message/send after", fromTwo, sendAfter},
+	{"message/sends until it fails", fromTwo, sendFlood},
+	{"message/large one half way, receiver dies", fromTwo, largeReceiverDies},
+	{"message/large one half way, sender dies", fromTwo, largeSenderDies},
+	{"message/had arrived", fromTwo, hadArrived},
+	{"message/large one was announced", fromTwo, hadBeenAnnounced},
+	{"message/Sendrecv", fromTwo, sendrecvDead},
+	{"message/survivors are not disturbed", fromThree, survivorsUndisturbed},
+	{"message/all others die", fromTwo, allOthersDie},
+}
+
+// receiveBefore: what waits for a message of a process that dies.
+func receiveBefore(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		if err := hearAll(ctx, p.c); err != nil {
+			return err
+		}
+		p.f.Die()
+	}
+	recvs := []comm.Request{
+		comm.Irecv(p.c, victim, 1, make([]byte, eager)),
+		comm.Irecv(p.c, victim, 1, make([]byte, large)),
+		comm.Irecv(p.c, victim, comm.AnyTag, make([]byte, eager)),
+	}
+	if err := tell(ctx, p.c, victim); err != nil {
+		return err
+	}
+	for _, r := range recvs {
+		_, err := r.Wait(ctx)
+		if err := failed("receive that was posted before", err, victim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func receiveAfter(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	for range 2 {
+		if err := await(ctx, p.c, victim); err != nil {
+			return err
+		}
+	}
+	return equalSlices("Failed", comm.Failed(p.c), []comm.Rank{victim})
+}
+
+// sendBefore: a large message that is never received.
+func sendBefore(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		if err := hearAll(ctx, p.c); err != nil {
+			return err
+		}
+		p.f.Die()
+	}
+	data := pattern(p.c.Rank(), 1, large)
+	send := comm.Isend(p.c, victim, 1, data)
+	if err := tell(ctx, p.c, victim); err != nil {
+		return err
+	}
+	_, err := send.Wait(ctx)
+	clear(data) // is ours again
+	return failed("send that was not received", err, victim)
+}
+
+func sendAfter(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	if err := await(ctx, p.c, victim); err != nil {
+		return err
+	}
+	for _, length := range []int{0, eager, large} {
+		err := failed(fmt.Sprintf("send of %d bytes", length),
+			comm.Send(ctx, p.c, victim, 1, make([]byte, length)), victim)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendFlood: the receiver of a stream dies at some moment.
+func sendFlood(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	receives := p.same.IntN(2) == 0
+	buf := make([]byte, eager)
+	if p.c.Rank() == victim {
+		p.dieSoon()
+		for receives {
+			if _, _, err := comm.Recv(ctx, p.c, comm.AnySource, 1, buf); err != nil {
+				break
+			}
+		}
+		return p.killed(ctx)
+	}
+	for ctx.Err() == nil {
+		if err := comm.Send(ctx, p.c, victim, 1, buf); err != nil {
+			return failed("send", err, victim)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// largeReceiverDies: only two of the ranks take part, the others watch.
+func largeReceiverDies(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	sender := (victim + 1) % comm.Rank(p.c.Size())
+	switch p.c.Rank() {
+	case victim:
+		p.dieSoon()
+		if _, _, err := comm.Recv(ctx, p.c, sender, 1, make([]byte, large)); err != nil {
+			return err
+		}
+		return p.killed(ctx)
+	case sender:
+		data := pattern(sender, 1, large)
+		if err := comm.Send(ctx, p.c, victim, 1, data); err != nil {
+			clear(data)
+			return failed("large send", err, victim)
+		}
+	}
+	return await(ctx, p.c, victim)
+}
+
+func largeSenderDies(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	receiver := (victim + 1) % comm.Rank(p.c.Size())
+	switch p.c.Rank() {
+	case victim:
+		send := comm.Isend(p.c, receiver, 1, pattern(victim, 1, large))
+		p.dieSoon()
+		if _, err := send.Wait(ctx); err != nil {
+			return err
+		}
+		return p.killed(ctx)
+	case receiver:
+		buf := make([]byte, large)
+		_, _, err := comm.Recv(ctx, p.c, victim, 1, buf)
+		if err != nil {
+			if err := failed("large receive", err, victim); err != nil {
+				return err
+			}
+			break
+		}
+		if err := equalSlices("data", buf, pattern(victim, 1, large)); err != nil {
+			return err
+		}
+	}
+	return await(ctx, p.c, victim)
+}
+
+// hadArrived: messages that reached the others before their sender's death.
+func hadArrived(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		for _, r := range others(p.c, victim) {
+			for tag := range comm.Tag(3) {
+				if err := comm.Send(ctx, p.c, r, tag, pattern(victim, tag, eager)); err != nil {
+					return err
+				}
+			}
+			if err := tell(ctx, p.c, r); err != nil {
+				return err
+			}
+		}
+		if err := hearAll(ctx, p.c); err != nil {
+			return err
+		}
+		p.f.Die()
+	}
+	// The word comes after the others; so those have arrived.
+	if err := first(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim)); err != nil {
+		return err
+	}
+	for i, source := range []comm.Rank{victim, comm.AnySource, victim} {
+		tag := comm.Tag(2 - i)
+		buf := make([]byte, eager)
+		_, st, err := comm.Recv(ctx, p.c, source, tag, buf)
+		if err != nil {
+			return fmt.Errorf("message that had arrived before its sender died: %w", err)
+		}
+		err = first(equal("source", st.Source, victim), equalSlices("data", buf, pattern(victim, tag, eager)))
+		if err != nil {
+			return err
+		}
+	}
+	return await(ctx, p.c, victim)
+}
+
+// hadBeenAnnounced: the data of a large message is still with its sender when
+// that dies. It is received as a whole or not at all.
+func hadBeenAnnounced(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		for _, r := range others(p.c, victim) {
+			comm.Isend(p.c, r, 1, pattern(victim, 1, large))
+			if err := tell(ctx, p.c, r); err != nil {
+				return err
+			}
+		}
+		if err := hearAll(ctx, p.c); err != nil {
+			return err
+		}
+		p.f.Die()
+	}
+	if err := first(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim)); err != nil {
+		return err
+	}
+	buf := make([]byte, large)
+	if _, _, err := comm.Recv(ctx, p.c, victim, 1, buf); err != nil {
+		return failed("receive of a large message that had only been announced", err, victim)
+	}
+	return equalSlices("data", buf, pattern(victim, 1, large))
+}
+
+// sendrecvDead: one side of an exchange is dead, or both are.
+func sendrecvDead(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	length := []int{eager, large}[p.same.IntN(2)]
+	if p.c.Rank() == victim {
+		p.dieSoon()
+		return p.killed(ctx)
+	}
+	data, buf := make([]byte, length), make([]byte, length)
+	_, _, err := comm.Sendrecv(ctx, p.c, victim, 1, data, victim, 1, buf)
+	if err := failed("exchange with a dead rank", err, victim); err != nil {
+		return err
+	}
+	// This rank itself is the one that is alive.
+	_, _, err = comm.Sendrecv(ctx, p.c, p.c.Rank(), 1, data, victim, 1, buf)
+	if err := failed("exchange, received from a dead rank", err, victim); err != nil {
+		return err
+	}
+	send := comm.Isend(p.c, p.c.Rank(), 2, data)
+	_, _, err = comm.Sendrecv(ctx, p.c, victim, 2, data, p.c.Rank(), 2, buf)
+	if err := comm.WaitAll(ctx, send); err != nil {
+		return err
+	}
+	return failed("exchange, sent to a dead rank", err, victim)
+}
+
+// survivorsUndisturbed exchange messages in a ring around one that dies.
+func survivorsUndisturbed(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		p.dieSoon()
+		return p.killed(ctx)
+	}
+	living := others(p.c, victim)
+	me := 0
+	for living[me] != p.c.Rank() {
+		me++
+	}
+	next, before := living[(me+1)%len(living)], living[(me+len(living)-1)%len(living)]
+	for i := range 100 {
+		length := eager
+		if i%20 == 7 {
+			length = 300 << 10
+		}
+		tag := comm.Tag(i)
+		buf := make([]byte, length)
+		_, _, err := comm.Sendrecv(ctx, p.c, next, tag, pattern(p.c.Rank(), tag, length), before, tag, buf)
+		if err := first(err, equalSlices("data", buf, pattern(before, tag, length))); err != nil {
+			return fmt.Errorf("message %d between ranks that are alive, %d is dead: %w", i, victim, err)
+		}
+	}
+	return await(ctx, p.c, victim)
+}
+
+// allOthersDie: each receive ends when its own sender has died.
+func allOthersDie(ctx context.Context, p *player) error {
+	survivor := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() != survivor {
+		p.dieSoon()
+		return p.killed(ctx)
+	}
+	victims := others(p.c, survivor)
+	recvs := make([]comm.Request, len(victims))
+	for i, v := range victims {
+		recvs[i] = comm.Irecv(p.c, v, 1, make([]byte, 1))
+	}
+	for i, v := range victims {
+		_, err := recvs[i].Wait(ctx)
+		if err := failed("receive", err, v); err != nil {
+			return err
+		}
+	}
+	return equalSlices("Failed", comm.Failed(p.c), victims)
+}

@@ -1,0 +1,277 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// interruptions are operations that cannot end while rank 0 takes no part.
+var interruptions = []trial{
+	{"receive", 2, func(ctx context.Context, c comm.Comm) error {
+		_, _, err := comm.Recv(ctx, c, 0, never, make([]byte, 1))
+		return err
+	}},
+	{"large send", 2, func(ctx context.Context, c comm.Comm) error {
+		return comm.Send(ctx, c, 0, never, make([]byte, large))
+	}},
+	{"receive from any source", 2, func(ctx context.Context, c comm.Comm) error {
+		_, err := anyByte(ctx, c, never)
+		return err
+	}},
+	{"exchange", 2, func(ctx context.Context, c comm.Comm) error {
+		_, _, err := comm.Sendrecv(ctx, c, 0, never, make([]byte, large), 0, never, make([]byte, large))
+		return err
+	}},
+	{"messages without end", 2, func(ctx context.Context, c comm.Comm) error {
+		for ctx.Err() == nil {
+			if err := comm.Send(ctx, c, 0, never, make([]byte, eager)); err != nil {
+				return err
+			}
+		}
+		return context.Cause(ctx)
+	}},
+	{"dup", 2, func(ctx context.Context, c comm.Comm) error {
+		_, err := comm.Dup(ctx, c)
+		return err
+	}},
+	{"split", 2, func(ctx context.Context, c comm.Comm) error {
+		_, err := comm.Split(ctx, c, int(c.Rank())%2, 0)
+		return err
+	}},
+}
+
+func failRevokeTrials() []faultTrial {
+	interruptions := slices.Clone(interruptions)
+	trials := []faultTrial{
+		{"revoke/all that comes after", fromOne, revokeAfter},
+		{"revoke/other communicators", fromOne, revokeOthers},
+		{"revoke/all at once", fromOne, revokeTogether},
+		{"revoke/revoker dies", fromTwo, revokerDies},
+		{"revoke/agreement and shrink go on", fromTwo, revokeGoesOn},
+		{"revoke/while ranks die", fromTwo, revokeWhileDying},
+	}
+	for _, tr := range collectiveTrials {
+		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.body)})
+	}
+	for _, tr := range interruptions {
+		trials = append(trials, faultTrial{"revoke/interrupts/" + tr.name, []int{2, 4, 8}, func(ctx context.Context, p *player) error {
+			return p.interrupt(ctx, tr.body)
+		}})
+	}
+	return trials
+}
+
+// interrupt revokes while all but rank 0 are in an operation (or just before).
+func (p *player) interrupt(ctx context.Context, call func(context.Context, comm.Comm) error) error {
+	c, err := comm.Dup(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		time.Sleep(soon(p.own)) // any moment will do
+		if err := comm.Revoke(c); err != nil {
+			return err
+		}
+	}
+	for ctx.Err() == nil {
+		if err = call(ctx, c); err != nil {
+			break
+		}
+	}
+	err = first(
+		wants(comm.ErrRevoked, "operation under way", err),
+		p.allRevoked(ctx, c),
+		works(ctx, p.c))
+	if err != nil {
+		return err
+	}
+	s, err := comm.Shrink(ctx, c)
+	return first(err, p.isMadeOf(ctx, s, others(c)))
+}
+
+// allRevoked: nothing can be done on c any more.
+func (p *player) allRevoked(ctx context.Context, c comm.Comm) error {
+	revoker, ok := c.(comm.Revoker)
+	if !ok {
+		return fmt.Errorf("%T is not a comm.Revoker", c)
+	}
+	select {
+	case <-revoker.Revoked():
+	case <-ctx.Done():
+		return fmt.Errorf("Revoked is not closed: %w", context.Cause(ctx))
+	}
+	v := make([]byte, 1)
+	recv := func(src comm.Rank, tag comm.Tag) error {
+		_, _, err := comm.Recv(ctx, c, src, tag, v)
+		return err
+	}
+	_, dupErr := comm.Dup(ctx, c)
+	_, splitErr := comm.Split(ctx, c, -1, 0)
+	errs := []error{
+		wants(comm.ErrRevoked, "send", comm.Send(ctx, c, right(c), 1, v)),
+		wants(comm.ErrRevoked, "large send", comm.Send(ctx, c, right(c), 1, make([]byte, large))),
+		wants(comm.ErrRevoked, "send to itself", comm.Send(ctx, c, c.Rank(), 1, v)),
+		wants(comm.ErrRevoked, "receive", recv(left(c), 1)),
+		wants(comm.ErrRevoked, "receive from any source", recv(comm.AnySource, comm.AnyTag)),
+		wants(comm.ErrRevoked, "Dup", dupErr),
+		wants(comm.ErrRevoked, "Split", splitErr),
+	}
+	if c.Size() > 1 {
+		errs = append(errs, wants(comm.ErrRevoked, "Barrier", comm.Barrier(ctx, c)))
+	}
+	return first(errs...)
+}
+
+// revokeAfter: also messages that had arrived are gone.
+func revokeAfter(ctx context.Context, p *player) error {
+	c, err := comm.Dup(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	if err := comm.Send(ctx, c, right(c), 1, []byte{1}); err != nil {
+		return err
+	}
+	// Nobody revokes before all have sent.
+	if err := works(ctx, p.c); err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		if err := first(comm.Revoke(c), comm.Revoke(c)); err != nil {
+			return err
+		}
+		if err := p.allRevoked(ctx, c); err != nil { // at once
+			return err
+		}
+	}
+	return first(p.allRevoked(ctx, c), agreesOn(ctx, c, 5))
+}
+
+// revokeOthers: those made of a revoked communicator live on, and the one that a
+// revoked one was made of.
+func revokeOthers(ctx context.Context, p *player) error {
+	middle, err := comm.Dup(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	derived, err := comm.Split(ctx, middle, 0, 0)
+	if err != nil {
+		return err
+	}
+	if p.c.Rank() == 0 {
+		if err := comm.Revoke(middle); err != nil {
+			return err
+		}
+	}
+	return first(p.allRevoked(ctx, middle), works(ctx, derived), works(ctx, p.c))
+}
+
+func revokeTogether(ctx context.Context, p *player) error {
+	for range 5 {
+		c, err := comm.Dup(ctx, p.c)
+		if err != nil {
+			return err
+		}
+		if err := first(comm.Revoke(c), p.allRevoked(ctx, c)); err != nil {
+			return err
+		}
+	}
+	return works(ctx, p.c)
+}
+
+// revokerDies directly after it has revoked: the others, who wait for each
+// other, get to know all the same.
+func revokerDies(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		time.Sleep(soon(p.own))
+		if err := comm.Revoke(p.c); err != nil {
+			return err
+		}
+		p.f.Die()
+	}
+	from := left(p.c)
+	if from == victim {
+		from = (from + comm.Rank(p.c.Size()) - 1) % comm.Rank(p.c.Size())
+	}
+	_, _, err := comm.Recv(ctx, p.c, from, never, make([]byte, 1))
+	if err := first(wants(comm.ErrRevoked, "receive from a living rank", err), p.allRevoked(ctx, p.c)); err != nil {
+		return err
+	}
+	s, err := settle(ctx, p.c)
+	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+}
+
+// revokeGoesOn: agreement and shrink are not interrupted.
+func revokeGoesOn(ctx context.Context, p *player) error {
+	if p.c.Rank() == 0 {
+		time.Sleep(soon(p.own))
+		if err := comm.Revoke(p.c); err != nil {
+			return err
+		}
+	}
+	if err := agreesOn(ctx, p.c, 6); err != nil {
+		return err
+	}
+	s, err := comm.Shrink(ctx, p.c)
+	return first(err, p.isMadeOf(ctx, s, others(p.c)))
+}
+
+// agreesOn is an error unless all agree without failures.
+func agreesOn(ctx context.Context, c comm.Comm, flags uint64) error {
+	got, err := comm.Agree(ctx, c, flags)
+	if err != nil {
+		return fmt.Errorf("agree: %w", err)
+	}
+	return equal("flags", got, flags)
+}
+
+// revokeWhileDying: one rank revokes and others die, all at random moments.
+func revokeWhileDying(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	if p.isOneOf(victims) {
+		p.dieSoon()
+	}
+	revoker := comm.Rank(p.same.IntN(n)) // may be a victim
+	if p.c.Rank() == revoker {
+		p.after(soon(p.own), func() { _ = comm.Revoke(p.c) })
+	}
+	err := errors.New("none")
+	for ctx.Err() == nil {
+		if err = comm.Barrier(ctx, p.c); err != nil {
+			break
+		}
+	}
+	if err := gone("barrier", err); err != nil {
+		return err
+	}
+	if err := comm.Revoke(p.c); err != nil {
+		return err
+	}
+	if p.isOneOf(victims) {
+		return p.killed(ctx)
+	}
+	if err := p.allRevoked(ctx, p.c); err != nil {
+		return err
+	}
+	return p.onlyOnesLeft(ctx, p.c, victims)
+}
+
+// onlyOnesLeft shrinks until none of the victims, who die soon, is there.
+func (p *player) onlyOnesLeft(ctx context.Context, c comm.Comm, victims []comm.Rank) error {
+	for ctx.Err() == nil {
+		s, err := comm.Shrink(ctx, c)
+		if err != nil {
+			return err
+		}
+		if s.Size() == c.Size()-len(victims) {
+			return p.isMadeOf(ctx, s, others(p.c, victims...))
+		}
+	}
+	return context.Cause(ctx)
+}

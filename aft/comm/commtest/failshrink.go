@@ -1,0 +1,155 @@
+package commtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var failShrinkTrials = []faultTrial{
+	{"shrink/no failure", fromOne, shrinkAlive},
+	{"shrink/dead before", fromTwo, shrinkDead},
+	{"shrink/dies meanwhile", fromTwo, shrinkDying},
+	{"shrink/down to one", fromTwo, shrinkDown},
+	{"shrink/two communicators", fromTwo, shrinkTwo},
+	{"shrink/failure is not known yet", fromTwo, shrinkUnaware},
+}
+
+func shrinkAlive(ctx context.Context, p *player) error {
+	c := p.c
+	for range 5 {
+		s, err := comm.Shrink(ctx, c)
+		if err := first(err, p.isMadeOf(ctx, s, others(p.c))); err != nil {
+			return err
+		}
+		c = s
+	}
+	return works(ctx, p.c)
+}
+
+// shrinkDead: half of the times revoked before.
+func shrinkDead(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	revoke := p.same.IntN(2) == 0
+	if p.isOneOf(victims) {
+		p.f.Die()
+	}
+	if err := first(await(ctx, p.c, victims...), meet(ctx, p.c)); err != nil {
+		return err
+	}
+	if revoke {
+		if err := comm.Revoke(p.c); err != nil {
+			return err
+		}
+	}
+	s, err := comm.Shrink(ctx, p.c)
+	return first(err,
+		p.isMadeOf(ctx, s, others(p.c, victims...)),
+		equalSlices("Failed of the old one", comm.Failed(p.c), victims))
+}
+
+// shrinkUnaware: ranks shrink without having been told of the failure.
+func shrinkUnaware(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	s, err := comm.Shrink(ctx, p.c)
+	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+}
+
+// shrinkDying: again and again, while any number of ranks die.
+func shrinkDying(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	if p.isOneOf(victims) {
+		p.dieSoon()
+	}
+	var answers []int
+	before := n
+	for range 15 {
+		s, err := comm.Shrink(ctx, p.c)
+		if err != nil {
+			return err
+		}
+		if s.Size() > before {
+			return fmt.Errorf("%d ranks, after %d", s.Size(), before)
+		}
+		before = s.Size()
+		answers = append(answers, s.Size())
+	}
+	if p.isOneOf(victims) {
+		return p.killed(ctx)
+	}
+	if err := first(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers)); err != nil {
+		return err
+	}
+	s, err := comm.Shrink(ctx, p.c)
+	return first(err, p.isMadeOf(ctx, s, others(p.c, victims...)))
+}
+
+func shrinkDown(ctx context.Context, p *player) error {
+	c := p.c
+	var dead []comm.Rank
+	for c.Size() > 1 {
+		left := others(p.c, dead...)
+		victim := left[p.same.IntN(len(left))]
+		dead = append(dead, victim)
+		if p.c.Rank() == victim {
+			p.f.Die()
+		}
+		s, err := comm.Shrink(ctx, c)
+		if err := first(err, p.isMadeOf(ctx, s, others(p.c, dead...))); err != nil {
+			return err
+		}
+		c = s
+	}
+	return nil
+}
+
+// shrinkTwo: the messages of the two results are apart.
+func shrinkTwo(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	dup, err := comm.Dup(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	one, err := comm.Shrink(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	two, err := comm.Shrink(ctx, dup)
+	if err != nil {
+		return err
+	}
+	return first(
+		p.isMadeOf(ctx, two, others(p.c, victim)),
+		p.isMadeOf(ctx, one, others(p.c, victim)),
+		areApart(ctx, one, two))
+}
+
+// areApart is an error if a message of one communicator can be received on the
+// other. Both have the same members.
+func areApart(ctx context.Context, one, two comm.Comm) error {
+	var first1, first2 [1]byte
+	recv1 := comm.Irecv(one, comm.AnySource, comm.AnyTag, first1[:])
+	recv2 := comm.Irecv(two, comm.AnySource, comm.AnyTag, first2[:])
+	if err := comm.Send(ctx, two, right(two), 1, []byte{2}); err != nil {
+		return err
+	}
+	if _, err := recv2.Wait(ctx); err != nil {
+		return err
+	}
+	if err := comm.Send(ctx, one, right(one), 1, []byte{1}); err != nil {
+		return err
+	}
+	if _, err := recv1.Wait(ctx); err != nil {
+		return err
+	}
+	return first(equal("message of the first", first1[0], 1), equal("message of the second", first2[0], 2))
+}

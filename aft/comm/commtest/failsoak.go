@@ -1,0 +1,116 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// runSoak has ranks do random things and die at random moments; the survivors
+// revoke, shrink and go on, until one is left.
+//
+// Each epoch is a communicator. In each step of it the ranks do one operation and
+// agree whether it was well: whoever sees a failure revokes first, so that nobody
+// waits for it in the operation.
+func runSoak(ctx context.Context, p *player) error {
+	immortal := comm.Rank(p.same.IntN(p.c.Size()))
+	c, err := comm.Dup(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	for epoch := 0; c.Size() > 1; epoch++ {
+		p.doom(c, immortal)
+		steps, err := p.epoch(ctx, c)
+		if err != nil {
+			return fmt.Errorf("epoch %d, %d ranks, step %d: %w", epoch, c.Size(), steps, err)
+		}
+		next, err := comm.Shrink(ctx, c)
+		if err != nil {
+			return fmt.Errorf("epoch %d, %d ranks: shrink: %w", epoch, c.Size(), err)
+		}
+		c = next
+	}
+	return first(equal("the last one", p.c.Rank(), immortal), await(ctx, p.c, others(p.c, immortal)...))
+}
+
+// doom orders deaths: about one rank of c by itself, and sometimes one by the
+// immortal's hand.
+func (p *player) doom(c comm.Comm, immortal comm.Rank) {
+	victim, murder := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(3) == 0
+	switch {
+	case p.c.Rank() != immortal:
+		if p.own.IntN(c.Size()-1) == 0 && !p.doomed {
+			p.doomed = true
+			p.dieSoon()
+		}
+	case murder && victim != immortal:
+		p.after(soon(p.own), func() { p.f.Kill(victim) })
+	}
+}
+
+// epoch goes on until the ranks agree that one has failed.
+func (p *player) epoch(ctx context.Context, c comm.Comm) (steps int, err error) {
+	limit := 1 + p.same.IntN(60)
+	seed := p.same.Uint64()
+	for ; steps < limit; steps++ {
+		random := rand.New(rand.NewPCG(seed, uint64(steps)))
+		op := soakOps[random.IntN(len(soakOps))]
+		well := uint64(1)
+		if err := op.body(ctx, c); err != nil {
+			if err := gone(op.name, err); err != nil {
+				return steps, err
+			}
+			if err := comm.Revoke(c); err != nil {
+				return steps, err
+			}
+			well = 0
+		}
+		flags, err := comm.Agree(ctx, c, well)
+		if err != nil && !errors.Is(err, comm.ErrProcFailed) {
+			return steps, fmt.Errorf("agree: %w", err)
+		}
+		if err != nil || flags == 0 {
+			return steps, comm.Revoke(c)
+		}
+	}
+	return steps, nil // and shrink all the same
+}
+
+// soakOps check what they get.
+var soakOps = []trial{
+	{"works", 1, works},
+	{"messages", 2, ring},
+	{"allreduce", 1, fused(allreduce)},
+	{"broadcast", 1, fused(bcast)},
+	{"gather", 1, fused(gatherv)},
+	{"all to all", 1, fused(alltoallv)},
+	{"any source", 2, anySource},
+	{"barrier", 1, fused(barrier)},
+	{"dup", 1, func(ctx context.Context, c comm.Comm) error {
+		dup, err := comm.Dup(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err = works(ctx, dup); err != nil {
+			return first(comm.Revoke(dup), err)
+		}
+		return nil
+	}},
+	{"shrink of a duplicate", 1, func(ctx context.Context, c comm.Comm) error {
+		dup, err := comm.Dup(ctx, c)
+		if err != nil {
+			return err
+		}
+		s, err := comm.Shrink(ctx, dup)
+		if err != nil {
+			return err
+		}
+		if err = works(ctx, s); err != nil {
+			return first(comm.Revoke(s), err)
+		}
+		return nil
+	}},
+}

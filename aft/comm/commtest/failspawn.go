@@ -1,0 +1,197 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var failSpawnTrials = []faultTrial{
+	{"spawn/one", fromTwo, spawnOne},
+	{"spawn/several, again and again", fromTwo, spawnAgain},
+	{"spawn/all but one", fromTwo, spawnMost},
+	{"spawn/bad arguments", fromTwo, spawnBad},
+	{"spawn/survivor dies meanwhile", fromThree, spawnDying},
+}
+
+// unsupported turns ErrUnsupported into ErrSkip.
+func unsupported(err error) error {
+	if errors.Is(err, comm.ErrUnsupported) {
+		return fmt.Errorf("%w: the engine does not support Spawn", ErrSkip)
+	}
+	return err
+}
+
+// missing are the original ranks that members do not have.
+func missing(n int, members []comm.Rank) []comm.OriginalRank {
+	var out []comm.OriginalRank
+	for r := range comm.Rank(n) {
+		if !slices.Contains(members, r) {
+			out = append(out, comm.OriginalRank(r))
+		}
+	}
+	return out
+}
+
+// rebuild replaces all of the n ranks that are missing in c.
+func (p *player) rebuild(ctx context.Context, c comm.Comm, n int) (comm.Comm, error) {
+	s, err := settle(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	members, err := p.members(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	made, err := comm.Spawn(ctx, s, missing(n, members))
+	return made, unsupported(err)
+}
+
+// join checks a communicator of the old size, in which everybody has the old
+// rank, and takes leave on it. round is how often it was rebuilt, 0 for those who
+// do not know.
+func (p *player) join(ctx context.Context, c comm.Comm, round int) (int, error) {
+	p.end = c
+	if err := p.isMadeOf(ctx, c, others(c)); err != nil {
+		return 0, fmt.Errorf("communicator with replacements: %w", err)
+	}
+	round, err := comm.AllreduceOne(ctx, c, round, comm.Max)
+	return round, first(err, meet(ctx, c))
+}
+
+// spawnRounds kills some ranks and replaces them, the given number of times.
+func (p *player) spawnRounds(ctx context.Context, rounds int, victims func(round int) []comm.Rank) error {
+	n, c, round := p.c.Size(), p.c, 0
+	if p.f.Replacement() {
+		var err error
+		if round, err = p.join(ctx, c, 0); err != nil {
+			return err
+		}
+	}
+	for round < rounds {
+		dead := victims(round)
+		if p.isOneOf(dead) {
+			p.f.Die()
+		}
+		next, err := p.rebuild(ctx, c, n)
+		if err != nil {
+			return err
+		}
+		if round, err = p.join(ctx, next, round+1); err != nil {
+			return err
+		}
+		c = next
+	}
+	return nil
+}
+
+func spawnOne(ctx context.Context, p *player) error {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return []comm.Rank{victim} })
+}
+
+// spawnAgain kills others in each round, who may be replacements.
+func spawnAgain(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	var rounds [3][]comm.Rank
+	for i := range rounds {
+		rounds[i] = pick(p.same, n, 1+p.same.IntN(n-1))
+	}
+	return p.spawnRounds(ctx, len(rounds), func(round int) []comm.Rank { return rounds[round] })
+}
+
+func spawnMost(ctx context.Context, p *player) error {
+	survivor := comm.Rank(p.same.IntN(p.c.Size()))
+	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return others(p.c, survivor) })
+}
+
+// spawnBad: a revoked communicator, one with a dead rank, ranks that are alive or
+// do not exist. No process is started.
+func spawnBad(ctx context.Context, p *player) error {
+	if p.f.Replacement() {
+		return errors.New("a replacement was started")
+	}
+	n := p.c.Size()
+	victim := comm.Rank(p.same.IntN(n))
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
+	if err := await(ctx, p.c, victim); err != nil {
+		return err
+	}
+	_, err := comm.Spawn(ctx, p.c, absent)
+	if err := unsupported(err); errors.Is(err, ErrSkip) {
+		return err
+	}
+	if err := failed("spawn with a dead member", err, victim); err != nil {
+		return err
+	}
+	s, err := settle(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	alive := comm.OriginalRank((victim + 1) % comm.Rank(n))
+	for _, bad := range [][]comm.OriginalRank{{alive}, {absent[0], alive}, {absent[0], absent[0]}, {-1}, {comm.OriginalRank(n)}} {
+		if made, err := comm.Spawn(ctx, s, bad); err == nil || made != nil {
+			return fmt.Errorf("spawn for original ranks %v, %d is missing: want an error", bad, victim)
+		}
+	}
+	if err := first(works(ctx, s), meet(ctx, s)); err != nil {
+		return fmt.Errorf("after refused spawns: %w", err)
+	}
+	if err := comm.Revoke(s); err != nil {
+		return err
+	}
+	_, err = comm.Spawn(ctx, s, absent)
+	return wants(comm.ErrRevoked, "spawn on a revoked communicator", err)
+}
+
+// spawnDying: while ranks are replaced, a survivor dies; all the others get the
+// same answer, and can start over.
+func spawnDying(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	order := p.same.Perm(n)
+	firstDead, secondDead := comm.Rank(order[0]), comm.Rank(order[1])
+	c := p.c
+	if p.f.Replacement() {
+		return p.lastOnes(ctx, c)
+	}
+	if p.c.Rank() == firstDead {
+		p.f.Die()
+	}
+	s, err := settle(ctx, c)
+	if err != nil {
+		return err
+	}
+	if p.c.Rank() == secondDead {
+		p.dieSoon()
+	}
+	made, err := comm.Spawn(ctx, s, []comm.OriginalRank{comm.OriginalRank(firstDead)})
+	if err := unsupported(err); errors.Is(err, ErrSkip) {
+		return err
+	}
+	switch {
+	case p.c.Rank() == secondDead:
+		return p.killed(ctx)
+	case err == nil:
+		return p.lastOnes(ctx, made)
+	}
+	if err := failed("spawn", err); err != nil {
+		return err
+	}
+	if made, err = p.rebuild(ctx, s, n); err != nil {
+		return err
+	}
+	return p.lastOnes(ctx, made)
+}
+
+// lastOnes is the end of all that are alive.
+func (p *player) lastOnes(ctx context.Context, c comm.Comm) error {
+	p.end = c
+	s, err := settle(ctx, c)
+	return first(err, works(ctx, s))
+}

@@ -1,0 +1,150 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var failSplitTrials = []faultTrial{
+	{"split/dup", fromOne, dupAlive},
+	{"split/by color", fromOne, splitColors},
+	{"split/by key", fromOne, splitKeys},
+	{"split/many", fromTwo, splitMany},
+	{"split/dead before", fromTwo, splitDead},
+	{"split/dies meanwhile", fromTwo, splitDying},
+}
+
+func dupAlive(ctx context.Context, p *player) error {
+	dup, err := comm.Dup(ctx, p.c)
+	if err := first(err, p.isMadeOf(ctx, dup, others(p.c))); err != nil {
+		return err
+	}
+	return first(areApart(ctx, p.c, dup), areApart(ctx, dup, p.c))
+}
+
+// splitColors: every third rank is in none, the others by even and odd.
+func splitColors(ctx context.Context, p *player) error {
+	color := func(r comm.Rank) int {
+		if r%3 == 2 {
+			return -1 - int(r)
+		}
+		return int(r % 2)
+	}
+	part, err := comm.Split(ctx, p.c, color(p.c.Rank()), 0)
+	if err != nil {
+		return err
+	}
+	if color(p.c.Rank()) < 0 {
+		if part != nil {
+			return fmt.Errorf("color %d: got a communicator", color(p.c.Rank()))
+		}
+		return works(ctx, p.c)
+	}
+	var want []comm.Rank
+	for r := range comm.Rank(p.c.Size()) {
+		if color(r) == color(p.c.Rank()) {
+			want = append(want, r)
+		}
+	}
+	return first(p.isMadeOf(ctx, part, want), works(ctx, p.c))
+}
+
+// splitKeys: reversed, then by equal keys.
+func splitKeys(ctx context.Context, p *player) error {
+	reversed, err := comm.Split(ctx, p.c, 7, -int(p.c.Rank()))
+	if err != nil {
+		return err
+	}
+	var want []comm.Rank
+	for r := comm.Rank(p.c.Size()) - 1; r >= 0; r-- {
+		want = append(want, r)
+	}
+	if err := p.isMadeOf(ctx, reversed, want); err != nil {
+		return err
+	}
+	again, err := comm.Split(ctx, reversed, 0, 0)
+	return first(err, p.isMadeOf(ctx, again, want))
+}
+
+// splitMany: random trees of communicators, with messages in all of them.
+func splitMany(ctx context.Context, p *player) error {
+	all := []comm.Comm{p.c}
+	for i := range 12 {
+		parent := all[p.own.IntN(len(all))]
+		if i%4 == 0 {
+			parent = p.c
+		} else {
+			parent = all[len(all)-1]
+		}
+		part, err := comm.Split(ctx, parent, p.own.IntN(2), p.own.IntN(3))
+		if err != nil {
+			return err
+		}
+		all = append(all, part)
+	}
+	for _, c := range all {
+		if err := works(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitDead: nothing is made of a communicator with a dead rank, for anybody.
+func splitDead(ctx context.Context, p *player) error {
+	victim, known := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(2) == 0
+	if p.c.Rank() == victim {
+		p.f.Die()
+	}
+	if known {
+		if err := await(ctx, p.c, victim); err != nil {
+			return err
+		}
+		comm.Acknowledge(p.c) // makes no difference
+	}
+	for range 2 {
+		_, err := comm.Dup(ctx, p.c)
+		if err := failed("dup", err, victim); err != nil {
+			return err
+		}
+		_, err = comm.Split(ctx, p.c, -1, 0)
+		if err := failed("split", err, victim); err != nil {
+			return err
+		}
+	}
+	s, err := comm.Shrink(ctx, p.c)
+	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+}
+
+// splitDying: made by all or by none.
+func splitDying(ctx context.Context, p *player) error {
+	n := p.c.Size()
+	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	if p.isOneOf(victims) {
+		p.dieSoon()
+	}
+	made := 0
+	var failure *comm.FailedError
+	for ctx.Err() == nil {
+		_, err := comm.Dup(ctx, p.c)
+		if errors.As(err, &failure) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		made++
+	}
+	if failure == nil {
+		return context.Cause(ctx)
+	}
+	if p.isOneOf(victims) {
+		return p.killed(ctx)
+	}
+	return first(
+		await(ctx, p.c, victims...),
+		alike(ctx, p.c, "number of communicators and the failure", fmt.Sprint(made, failure.Ranks)))
+}

@@ -1,0 +1,134 @@
+package comm
+
+import (
+	"context"
+	"math/bits"
+)
+
+// Recursive doubling (Thakur, Rabenseifner, Gropp 2005) lets all ranks know what
+// combines the values of all of them in log2 n rounds: in round k, the ranks whose
+// places differ in bit k tell each other what they know. Both combine the lower
+// place's part with the higher one's in that order, so they get the same bits.
+//
+// If n is not a power of two, the excess ranks are guests of their left
+// neighbour: they hand in their value first and get the result at the end.
+//
+//	n = 6    rank   0 <- 1   2 <- 3   4   5
+//	         place  0        1        2   3
+//
+// As in dissemination, all rounds take place whatever happens to the lengths,
+// and everybody hears of a refusal.
+
+// partners is what one rank does in recursive doubling.
+type partners struct {
+	host, guest Rank   // -1: none
+	peers       []Rank // in the order of the rounds; none if there is a host
+}
+
+func partnersOf(c Comm) partners {
+	n, me := c.Size(), int(c.Rank())
+	full := 1 << (bits.Len(uint(n)) - 1)
+	excess := n - full
+	p := partners{host: -1, guest: -1}
+	place := me - excess
+	if me < 2*excess {
+		if me%2 == 1 {
+			p.host = Rank(me - 1)
+			return p
+		}
+		p.guest, place = Rank(me+1), me/2
+	}
+	for bit := 1; bit < full; bit *= 2 {
+		peer := place ^ bit
+		if peer < excess {
+			p.peers = append(p.peers, Rank(2*peer))
+		} else {
+			p.peers = append(p.peers, Rank(peer+excess))
+		}
+	}
+	return p
+}
+
+// knowledge is what combines the values of the ranks that this one has heard of.
+type knowledge interface {
+	// message is for the others.
+	message() []byte
+	// room takes one of them.
+	room() []byte
+	// join adds what a peer knows, adopt puts the result in the place of what is
+	// known. room has it, if err is not a length error.
+	join(peer Rank, st Status, err error)
+	adopt(st Status, err error)
+}
+
+// doubling goes through all rounds.
+func doubling(ctx context.Context, c Comm, tag Tag, k knowledge) error {
+	p := partnersOf(c)
+	if p.host >= 0 {
+		if _, err := c.Isend(p.host, tag, k.message()).Wait(ctx); err != nil {
+			return err
+		}
+		st, err := c.Irecv(p.host, tag, k.room()).Wait(ctx)
+		if err != nil && !isLength(err) {
+			return err
+		}
+		k.adopt(st, err)
+		return nil
+	}
+	if p.guest >= 0 {
+		st, err := c.Irecv(p.guest, tag, k.room()).Wait(ctx)
+		if err != nil && !isLength(err) {
+			return err
+		}
+		k.join(p.guest, st, err)
+	}
+	for _, peer := range p.peers {
+		st, err := exchange(ctx, c, tag, peer, k.message(), peer, k.room())
+		if err != nil && !isLength(err) {
+			return err
+		}
+		k.join(peer, st, err)
+	}
+	if p.guest >= 0 {
+		_, err := c.Isend(p.guest, tag, k.message()).Wait(ctx)
+		return err
+	}
+	return nil
+}
+
+// heardLengths is the knowledge of the lengths that the ranks gave.
+type heardLengths struct {
+	known lengths
+	buf   [noticeSize]byte
+}
+
+func (h *heardLengths) message() []byte { return h.known.notice() }
+func (h *heardLengths) room() []byte    { return h.buf[:] }
+
+func (h *heardLengths) join(_ Rank, st Status, err error) {
+	heard := refusal
+	if err == nil {
+		if l, ok := parseNotice(h.buf[:st.Bytes]); ok {
+			heard = l
+		}
+	}
+	h.known = h.known.join(heard)
+}
+
+func (h *heardLengths) adopt(st Status, err error) { h.join(0, st, err) }
+
+// agreeLengthDoubling is agreeLength for collectives whose short form is
+// recursive doubling: the ranks of both forms must meet in the same rounds.
+func agreeLengthDoubling(ctx context.Context, c Comm, tag Tag, op string, length int, refuse bool) error {
+	h := &heardLengths{known: lengths{length, length}}
+	if refuse {
+		h.known = refusal
+	}
+	if err := doubling(ctx, c, tag, h); err != nil {
+		return wrap(op, err)
+	}
+	if h.known.differ() {
+		return errDiffer(op)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package comm
+
+import "context"
+
+// reduceLimit is the length in bytes up to which a Reduce sends all of it up the
+// tree. Above it, having the root receive less pays for agreeing on the length.
+const reduceLimit = 512 << 10
+
+// reduceInBlocks tells whether a Reduce is long. Among fewer than four ranks the
+// tree is as good.
+func reduceInBlocks(n, length int) bool { return n >= 4 && length > reduceLimit }
+
+// reduceBlocks combines one part of the data on each rank, in the order of the
+// tree, and sends the results to root: root receives 2(n-1)/n of the data, where
+// the tree would give it log2 n times the data. out is nil on the other ranks.
+func reduceBlocks[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[T]) error {
+	n, me := c.Size(), int(c.Rank())
+	lo, hi := share(len(in), n, me)
+	m := hi - lo
+	work, blocks := borrow[T](n * m)
+	block := func(rel int) []T { return blocks[rel*m : (rel+1)*m] }
+	err := collectShares(ctx, c, tagReduce, in, func(r int) []T { return block((r - int(root) + n) % n) })
+	if err == nil {
+		for bit := 1; bit < n; bit *= 2 {
+			for rel := 0; rel+bit < n; rel += 2 * bit {
+				op(block(rel), block(rel+bit))
+			}
+		}
+		err = deliverShares(ctx, c, root, block(0), out)
+	}
+	work.free()
+	return err
+}
+
+// collectShares sends each rank its share of in, and receives the others' share
+// for this rank, and its own, where block tells.
+func collectShares[T Datum](ctx context.Context, c Comm, tag Tag, in []T, block func(r int) []T) error {
+	n, me := c.Size(), int(c.Rank())
+	recvs, sends := make([]Request, n), make([]Request, n)
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		recvs[r] = c.Irecv(Rank(r), tag, bytesOf(block(r)))
+	}
+	for i := 1; i < n; i++ {
+		r := (me + i) % n
+		lo, hi := share(len(in), n, r)
+		sends[r] = c.Isend(Rank(r), tag, bytesOf(in[lo:hi]))
+	}
+	lo, hi := share(len(in), n, me)
+	copy(block(me), in[lo:hi])
+	return waitBoth(ctx, recvs, sends)
+}
+
+// deliverShares sends every rank's result to its place in root's out.
+func deliverShares[T Datum](ctx context.Context, c Comm, root Rank, result, out []T) error {
+	if c.Rank() != root {
+		_, err := c.Isend(root, tagReduce, bytesOf(result)).Wait(ctx)
+		return err
+	}
+	recvs := make([]Request, c.Size())
+	for r := range c.Size() {
+		lo, hi := share(len(out), c.Size(), r)
+		if Rank(r) == root {
+			copy(out[lo:hi], result)
+		} else {
+			recvs[r] = c.Irecv(Rank(r), tagReduce, bytesOf(out[lo:hi]))
+		}
+	}
+	return WaitAll(ctx, recvs...)
+}

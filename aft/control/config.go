@@ -1,0 +1,127 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// ErrConfig is returned for a job that cannot be run as it was asked for.
+var ErrConfig = errors.New("the job cannot be run")
+
+// NodeConfig is a node that the job may use.
+type NodeConfig struct {
+	Name string // for reports
+	Host string // as other hosts reach it; nodes of one machine have the same
+	// Slots is how many ranks it takes; 0: any number.
+	Slots int
+	// Spare nodes get no rank at the start: they wait for replacements.
+	Spare bool
+	// Local: the daemon is a child of the root's process. Its processes die with
+	// it, and its exit is seen.
+	Local bool
+}
+
+// RootConfig is a job.
+type RootConfig struct {
+	Size  int
+	Nodes []NodeConfig
+	// Timing's Period and Lease are needed.
+	Timing Timing
+	// Setup is what all daemons get; the root fills in Version, Node, Size, Hosts,
+	// Address and Timing.
+	Setup Setup
+	// Policy is what the root repairs with when all ranks have failed at once
+	// before any repair. Zero: NON-SHRINKING, NO-REUSE.
+	Policy comm.Policy
+	// Repeats: see The ledger in the package's documentation. 0: 3.
+	Repeats int
+	// StartLimit is how long daemons may take to report. 0: for ever.
+	StartLimit time.Duration
+}
+
+// DefaultRepeats is how many equal failures without progress end a job.
+const DefaultRepeats = 3
+
+func (cfg *RootConfig) validate() error {
+	if cfg.Size < 1 {
+		return fmt.Errorf("%w: -n %d: at least 1 rank is needed", ErrConfig, cfg.Size)
+	}
+	if cfg.Size > MaxProcs {
+		return fmt.Errorf("%w: -n %d: at most %d ranks are possible", ErrConfig, cfg.Size, MaxProcs)
+	}
+	if err := cfg.validateNodes(); err != nil {
+		return err
+	}
+	if cfg.Repeats < 0 {
+		return fmt.Errorf("%w: --max-repeats %d: at least 1 is needed, 0 is the default of %d", ErrConfig, cfg.Repeats, DefaultRepeats)
+	}
+	if err := checkPolicy(cfg.Policy); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return cfg.Timing.validate()
+}
+
+func (cfg *RootConfig) validateNodes() error {
+	slots, regular, unlimited := 0, 0, false
+	for i, n := range cfg.Nodes {
+		if n.Slots < 0 {
+			return fmt.Errorf("%w: node %d (%s) has %d slots; 0 means no limit", ErrConfig, i, n.Name, n.Slots)
+		}
+		if n.Spare {
+			continue
+		}
+		regular++
+		slots += n.Slots
+		unlimited = unlimited || n.Slots == 0
+	}
+	if regular == 0 {
+		return fmt.Errorf("%w: no node is left for the ranks: --nodes or --hosts must name more than --spare-nodes", ErrConfig)
+	}
+	if !unlimited && slots < cfg.Size {
+		return fmt.Errorf("%w: -n %d: the %d nodes of --nodes or --hosts have %d slots together; use fewer ranks, more nodes or more slots (host:slots)",
+			ErrConfig, cfg.Size, regular, slots)
+	}
+	return nil
+}
+
+func (t Timing) validate() error {
+	switch {
+	case t.Period <= 0:
+		return fmt.Errorf("%w: --heartbeat %v must be positive", ErrConfig, t.Period)
+	case t.Lease < 2*t.Period:
+		return fmt.Errorf("%w: --lease %v must be at least twice --heartbeat (%v)", ErrConfig, t.Lease, t.Period)
+	case t.Margin < 0:
+		return fmt.Errorf("%w: the margin %v after the lease must not be negative", ErrConfig, t.Margin)
+	case t.Repair < 0:
+		return fmt.Errorf("%w: --repair-timeout %v must not be negative; 0 means no limit", ErrConfig, t.Repair)
+	}
+	return nil
+}
+
+func checkPolicy(p comm.Policy) error {
+	switch p.Recovery {
+	case "", comm.Shrinking, comm.NonShrinking:
+	default:
+		return fmt.Errorf("recovery policy %q is unknown; %s and %s are possible", p.Recovery, comm.Shrinking, comm.NonShrinking)
+	}
+	switch p.Spawn {
+	case "", comm.Reuse, comm.NoReuse:
+	default:
+		return fmt.Errorf("spawn policy %q is unknown; %s and %s are possible", p.Spawn, comm.Reuse, comm.NoReuse)
+	}
+	return nil
+}
+
+// complete is the policy with defaults for what is not set.
+func complete(p, defaults comm.Policy) comm.Policy {
+	if p.Recovery == "" {
+		p.Recovery = defaults.Recovery
+	}
+	if p.Spawn == "" {
+		p.Spawn = defaults.Spawn
+	}
+	return p
+}

@@ -1,0 +1,310 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Daemon decides about the processes of one node. Its methods return what is to
+// be done, in this order; after End they return nothing any more. Whoever runs it
+// sends Ready itself, when it has got its Setup.
+type Daemon struct {
+	setup Setup
+	ranks map[Proc]*local
+	held  map[opKey]*heldJoins
+	// local members of each communicator
+	groups map[CommID][]Proc
+	// revoked: some communicator was, so that nobody may wait for a split.
+	revoked bool
+
+	seq   uint64
+	sent  []sentPulse // not answered yet
+	lease time.Time   // when it ends; zero: nothing has happened yet
+	pulse time.Time   // when the next one is due
+	ended bool
+	out   []DaemonAction
+}
+
+// sentPulse is a pulse that the root has not answered yet.
+type sentPulse struct {
+	seq uint64
+	at  time.Time
+}
+
+// local is what the daemon knows of a process of its node.
+type local struct {
+	id     Proc
+	joined bool // has said Hello
+	bye    bool
+	away   bool      // waits at the end of the zone: takes part in nothing else
+	heard  time.Time // since Hello
+	step   int64
+	killed bool
+	why    string // it was killed
+}
+
+// NewDaemon returns the machine of the node that setup is for.
+func NewDaemon(setup Setup) *Daemon {
+	return &Daemon{
+		setup:  setup,
+		ranks:  make(map[Proc]*local),
+		held:   make(map[opKey]*heldJoins),
+		groups: make(map[CommID][]Proc),
+	}
+}
+
+// FromRoot takes a message from the root. Credit is not for the machine.
+func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
+	if d.ended {
+		return nil
+	}
+	if m.Kind == KindPulse {
+		d.renew(*m.Pulse)
+	}
+	if d.expired(now) {
+		return d.take()
+	}
+	switch m.Kind {
+	case KindStart:
+		d.start(m.Start)
+	case KindSignal:
+		d.signal(*m.Signal)
+	case KindStop:
+		d.stop("the job has ended", EndDaemon{})
+	case KindMade:
+		d.learn(m)
+		d.pass(m)
+		d.flush(now)
+	case KindRevoke:
+		d.revoked = true
+		d.pass(m)
+		d.flush(now)
+	case KindPeers, KindFailed:
+		d.pass(m)
+	}
+	return d.take()
+}
+
+// FromRank takes a message of a process of the node, which speaks for itself only.
+func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
+	p := d.ranks[id]
+	if d.ended || p == nil {
+		return nil
+	}
+	if d.expired(now) {
+		return d.take()
+	}
+	p.heard = now
+	switch m.Kind {
+	case KindHello:
+		h := *m.Hello
+		h.Proc = id
+		p.joined = true
+		d.up(Message{Kind: KindHello, Hello: &h})
+	case KindJoin:
+		for _, j := range m.Joins {
+			j.Proc = id
+			d.hold(now, p, j)
+		}
+		d.flush(now)
+	case KindBye:
+		p.bye = true
+		d.up(Message{Kind: KindBye, Bye: &Bye{Proc: id}})
+		d.flush(now)
+	case KindPulse:
+		p.step = max(p.step, m.Pulse.Step)
+		if rest := d.lease.Sub(now); rest > 0 {
+			d.down(id, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: rest}})
+		}
+	case KindRevoke, KindSuspect:
+		m.To = nil
+		d.up(m)
+	}
+	return d.take()
+}
+
+// Exited takes the end of a process, or that it could not be started (Code -1,
+// no signal, Why). What it has written was forwarded before.
+func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
+	p := d.ranks[e.Proc]
+	if d.ended || p == nil {
+		return nil
+	}
+	if d.expired(now) {
+		return d.take()
+	}
+	delete(d.ranks, e.Proc)
+	e.Step = p.step
+	if p.why != "" && e.Signal != 0 {
+		e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
+	}
+	d.up(Message{Kind: KindExit, Exits: []Exit{e}})
+	d.flush(now)
+	return d.take()
+}
+
+// LostRoot ends everything: the connection to the root has broken.
+func (d *Daemon) LostRoot(_ time.Time, why string) []DaemonAction {
+	if d.ended {
+		return nil
+	}
+	d.stop(why, EndDaemon{Code: 1, Why: why})
+	return d.take()
+}
+
+// Tick does what time has made due: see Next.
+func (d *Daemon) Tick(now time.Time) []DaemonAction {
+	if d.ended {
+		return nil
+	}
+	if d.expired(now) {
+		return d.take()
+	}
+	if !now.Before(d.pulse) {
+		d.beat(now)
+	}
+	for _, p := range d.list() {
+		if p.watched() && !now.Before(p.heard.Add(d.setup.Timing.Lease)) {
+			d.kill(p, sigkill, fmt.Sprintf("no sign of life for %v", d.setup.Timing.Lease))
+		}
+	}
+	d.flush(now)
+	return d.take()
+}
+
+// Next is when Tick is wanted next; before the first event: at once.
+func (d *Daemon) Next() time.Time {
+	if d.ended {
+		return time.Time{}
+	}
+	if d.lease.IsZero() {
+		return time.Unix(0, 0)
+	}
+	next := d.pulse
+	at := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	at(d.lease)
+	for _, p := range d.ranks {
+		if p.watched() {
+			at(p.heard.Add(d.setup.Timing.Lease))
+		}
+	}
+	for _, h := range d.held {
+		at(h.until)
+	}
+	return next
+}
+
+// expired ends everything when the lease has run out, and sets the clocks at the
+// first event. It comes before anything else: who was stopped for a while must not
+// go on.
+func (d *Daemon) expired(now time.Time) bool {
+	if d.lease.IsZero() {
+		d.lease, d.pulse = now.Add(d.setup.Timing.Lease), now
+	}
+	if now.Before(d.lease) {
+		return false
+	}
+	why := fmt.Sprintf("no sign of life of the root for %v", d.setup.Timing.Lease)
+	d.stop(why, EndDaemon{Code: 1, Why: why})
+	return true
+}
+
+func (d *Daemon) beat(now time.Time) {
+	d.seq++
+	d.sent = append(d.sent, sentPulse{d.seq, now})
+	d.pulse = now.Add(d.setup.Timing.Period)
+	d.sent = slices.DeleteFunc(d.sent, func(s sentPulse) bool {
+		return now.Sub(s.at) > d.setup.Timing.Lease // of no use any more
+	})
+	d.up(Message{Kind: KindPulse, Pulse: &Pulse{Seq: d.seq, Step: -1}})
+}
+
+// renew takes the root's answer to a pulse: the lease counts from when it was
+// sent.
+func (d *Daemon) renew(answer Pulse) {
+	for _, s := range d.sent {
+		if s.seq == answer.Seq {
+			if until := s.at.Add(answer.Left); until.After(d.lease) {
+				d.lease = until
+			}
+		}
+	}
+	d.sent = slices.DeleteFunc(d.sent, func(s sentPulse) bool { return s.seq <= answer.Seq })
+}
+
+// watched: its silence would mean something.
+func (p *local) watched() bool { return p.joined && !p.bye && !p.killed }
+
+func (d *Daemon) start(list []Start) {
+	ids := make([]Proc, 0, len(list))
+	for _, s := range list {
+		d.ranks[s.Proc] = &local{id: s.Proc, step: -1}
+		d.out = append(d.out, DaemonAction{Start: &s})
+		ids = append(ids, s.Proc)
+	}
+	d.up(Message{Kind: KindStarted, Started: ids})
+}
+
+func (d *Daemon) signal(s Signal) {
+	for _, p := range d.list() {
+		if len(s.Procs) == 0 || slices.Contains(s.Procs, p.id) {
+			d.kill(p, s.Number, s.Why)
+		}
+	}
+}
+
+func (d *Daemon) kill(p *local, number int, why string) {
+	if number == sigkill {
+		p.killed = true
+		if p.why == "" {
+			p.why = why
+		}
+	}
+	d.out = append(d.out, DaemonAction{Kill: &Kill{Proc: p.id, Signal: number, Why: why}})
+}
+
+func (d *Daemon) stop(why string, end EndDaemon) {
+	for _, p := range d.list() {
+		d.kill(p, sigkill, why)
+	}
+	d.out = append(d.out, DaemonAction{End: &end})
+	d.ended = true
+}
+
+// pass hands a message on to processes of the node that have joined.
+func (d *Daemon) pass(m Message) {
+	to := m.To
+	m.To = nil
+	for _, p := range d.list() {
+		if p.joined && (len(to) == 0 || slices.Contains(to, p.id)) {
+			d.down(p.id, m)
+		}
+	}
+}
+
+// list are the processes that have not ended, in the order of their start.
+func (d *Daemon) list() []*local {
+	out := make([]*local, 0, len(d.ranks))
+	for _, p := range d.ranks {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *local) int { return int(a.id) - int(b.id) })
+	return out
+}
+
+func (d *Daemon) up(m Message) { d.out = append(d.out, DaemonAction{ToRoot: &m}) }
+
+func (d *Daemon) down(p Proc, m Message) {
+	d.out = append(d.out, DaemonAction{ToRank: &ToRank{Proc: p, Message: m}})
+}
+
+func (d *Daemon) take() []DaemonAction {
+	out := d.out
+	d.out = nil
+	return out
+}

@@ -1,0 +1,226 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// daemonScript plays the root and the ranks of one daemon: of the processes 4 and 5,
+// which have joined.
+type daemonScript struct {
+	t   *testing.T
+	d   *Daemon
+	now time.Time
+	out []DaemonAction
+}
+
+func newDaemonScript(t *testing.T) *daemonScript {
+	s := &daemonScript{t: t, d: NewDaemon(Setup{Version: Version, Node: 2, Size: 8, Timing: testTiming}), now: time.Unix(1000, 0)}
+	require.False(t, s.d.Next().After(s.now), "at once")
+	s.tick(0)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 4, Original: 4}, {Proc: 5, Original: 5}}})
+	require.Equal(t, Start{Proc: 5, Original: 5}, *s.out[2].Start)
+	require.Equal(t, []Proc{4, 5}, s.out[3].ToRoot.Started)
+	for p := Proc(4); p < 6; p++ {
+		s.rank(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version}})
+	}
+	s.root(Message{Kind: KindMade, To: []Proc{4, 5}, Made: &Made{New: &Group{ID: 1, Procs: []Proc{3, 4, 5, 6}}}})
+	s.out = nil
+	return s
+}
+
+func (s *daemonScript) root(m Message) { s.out = append(s.out, s.d.FromRoot(s.now, m)...) }
+func (s *daemonScript) rank(p Proc, m Message) {
+	s.out = append(s.out, s.d.FromRank(s.now, p, m)...)
+}
+func (s *daemonScript) exit(e Exit) { s.out = append(s.out, s.d.Exited(s.now, e)...) }
+func (s *daemonScript) tick(d time.Duration) {
+	s.now = s.now.Add(d)
+	s.out = append(s.out, s.d.Tick(s.now)...)
+}
+func (s *daemonScript) join(p Proc, j Join) {
+	j.Comm, j.Seq = 1, j.Op.Class()<<60+j.Seq
+	s.rank(p, Message{Kind: KindJoin, Joins: []Join{j}})
+}
+
+// live passes time in which the root answers and the ranks give signs of life.
+func (s *daemonScript) live(d time.Duration, ranks ...Proc) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		s.tick(testTiming.Period)
+		s.root(Message{Kind: KindPulse, Pulse: &Pulse{Seq: s.d.seq, Left: testTiming.Lease}})
+		for _, p := range ranks {
+			s.rank(p, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1}})
+		}
+	}
+}
+
+// up are the messages to the root but pulses.
+func (s *daemonScript) up() []Message {
+	var out []Message
+	for _, a := range s.out {
+		if a.ToRoot != nil && a.ToRoot.Kind != KindPulse {
+			out = append(out, *a.ToRoot)
+		}
+	}
+	s.out = nil
+	return out
+}
+
+func TestJoinsTravelTogether(t *testing.T) {
+	s := newDaemonScript(t)
+	s.join(4, Join{Op: OpAgree})
+	require.Empty(t, s.up())
+	s.join(5, Join{Op: OpAgree})
+	up := s.up()
+	require.Len(t, up, 1)
+	require.Len(t, up[0].Joins, 2)
+
+	s.join(5, Join{Op: OpAgree, Seq: 1})
+	s.exit(Exit{Proc: 4, Code: -1, Signal: 9})
+	up = s.up()
+	require.Equal(t, KindExit, up[0].Kind)
+	require.Len(t, up[1].Joins, 1, "the one that is left")
+}
+
+func TestJoinsDoNotWaitLong(t *testing.T) {
+	s := newDaemonScript(t)
+	s.tick(10 * time.Millisecond)
+	s.join(4, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.up()
+	s.tick(90 * time.Millisecond)
+	require.Empty(t, s.up())
+	require.Equal(t, s.now.Add(10*time.Millisecond), s.d.Next())
+	s.tick(10 * time.Millisecond)
+	require.Len(t, s.up()[0].Joins, 1)
+}
+
+func TestJoinsDoNotWaitForWhoIsAtTheEnd(t *testing.T) {
+	s := newDaemonScript(t)
+	s.join(5, Join{Op: OpAgree})
+	s.join(4, Join{Op: OpRepair})
+	up := s.up()
+	require.Len(t, up, 1)
+	require.Equal(t, OpAgree, up[0].Joins[0].Op)
+	s.join(5, Join{Op: OpRepair})
+	s.up()
+	s.root(Message{Kind: KindMade, To: []Proc{4, 5}, Made: &Made{Comm: 1, Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 5}}}})
+	s.up()
+	s.join(5, Join{Op: OpAgree, Seq: 1})
+	require.Empty(t, s.up(), "both are back")
+}
+
+func TestSplitsDoNotWaitAfterARevoke(t *testing.T) {
+	s := newDaemonScript(t)
+	s.join(5, Join{Op: OpSplit})
+	require.Empty(t, s.up())
+	s.root(Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1}})
+	require.Len(t, s.up(), 1)
+}
+
+func TestMessagesArePassedOn(t *testing.T) {
+	s := newDaemonScript(t)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
+	s.out = nil
+	s.root(Message{Kind: KindFailed, Failed: []Proc{3}})
+	require.Len(t, s.out, 2, "not to who has not joined")
+	s.root(Message{Kind: KindMade, To: []Proc{5, 77}, Made: &Made{Comm: 1, Op: OpAgree}})
+	require.Equal(t, ToRank{5, Message{Kind: KindMade, Made: &Made{Comm: 1, Op: OpAgree}}}, *s.out[2].ToRank)
+	require.Len(t, s.out, 3)
+}
+
+func TestRanksSpeakForThemselves(t *testing.T) {
+	s := newDaemonScript(t)
+	s.rank(4, Message{Kind: KindBye, Bye: &Bye{Proc: 5}})
+	s.rank(5, Message{Kind: KindJoin, Joins: []Join{{Proc: 3, Comm: 7, Op: OpAgree}}})
+	s.rank(5, Message{Kind: KindStop})
+	s.rank(5, Message{Kind: KindExit, Exits: []Exit{{Proc: 4}}})
+	s.rank(99, Message{Kind: KindBye, Bye: &Bye{Proc: 99}})
+	up := s.up()
+	require.Len(t, up, 2)
+	require.Equal(t, Proc(4), up[0].Bye.Proc)
+	require.Equal(t, Proc(5), up[1].Joins[0].Proc)
+}
+
+func TestSilentRank(t *testing.T) {
+	s := newDaemonScript(t)
+	s.rank(4, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Step: 17}})
+	s.live(900*time.Millisecond, 5)
+	require.Empty(t, s.up())
+	s.live(100*time.Millisecond, 5)
+	var kills []Kill
+	for _, a := range s.out {
+		if a.Kill != nil {
+			kills = append(kills, *a.Kill)
+		}
+	}
+	require.Equal(t, []Kill{{Proc: 4, Signal: 9, Why: "no sign of life for 1s"}}, kills)
+	s.out = nil
+	s.live(time.Second, 5)
+	for _, a := range s.out {
+		require.Nil(t, a.Kill, "once")
+	}
+	s.out = nil
+	s.exit(Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed"})
+	require.Equal(t, Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed (no sign of life for 1s)", Step: 17}, s.up()[0].Exits[0])
+	s.exit(Exit{Proc: 5, Code: 2})
+	require.Equal(t, Exit{Proc: 5, Code: 2}, s.up()[0].Exits[0])
+}
+
+func TestSignalsReachRanks(t *testing.T) {
+	s := newDaemonScript(t)
+	s.root(Message{Kind: KindSignal, Signal: &Signal{Number: 9, Procs: []Proc{5}, Why: "late"}})
+	require.Equal(t, []DaemonAction{{Kill: &Kill{5, 9, "late"}}}, s.out)
+	s.out = nil
+	s.root(Message{Kind: KindSignal, Signal: &Signal{Number: 15}})
+	require.Equal(t, []DaemonAction{{Kill: &Kill{4, 15, ""}}, {Kill: &Kill{5, 15, ""}}}, s.out)
+}
+
+func ends(t *testing.T, out []DaemonAction, code int) {
+	t.Helper()
+	require.Len(t, out, 3)
+	require.Equal(t, 9, out[0].Kill.Signal)
+	require.Equal(t, 9, out[1].Kill.Signal)
+	require.Equal(t, code, out[2].End.Code)
+}
+
+func TestEndsOfADaemon(t *testing.T) {
+	s := newDaemonScript(t)
+	s.root(Message{Kind: KindStop})
+	ends(t, s.out, 0)
+	s.root(Message{Kind: KindStop})
+	require.Len(t, s.out, 3)
+	require.Zero(t, s.d.Next())
+
+	s = newDaemonScript(t)
+	s.out = s.d.LostRoot(s.now, "end of input")
+	ends(t, s.out, 1)
+}
+
+func TestLeaseOfADaemon(t *testing.T) {
+	s := newDaemonScript(t)
+	s.tick(900 * time.Millisecond)
+	sent := s.d.seq
+	// The answer comes late: what counts is when the pulse was sent.
+	s.tick(90 * time.Millisecond)
+	s.root(Message{Kind: KindPulse, Pulse: &Pulse{Seq: sent, Left: time.Second}})
+	s.out = nil
+	s.rank(4, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3}})
+	require.Equal(t, ToRank{4, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3, Left: 910 * time.Millisecond}}}, *s.out[0].ToRank)
+	s.rank(5, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3}})
+	s.tick(909 * time.Millisecond)
+	require.False(t, s.d.ended)
+	s.out = nil
+	s.tick(time.Millisecond)
+	ends(t, s.out, 1)
+	require.Contains(t, s.out[2].End.Why, "no sign of life of the root for 1s")
+
+	// A daemon that was stopped does nothing else first.
+	s = newDaemonScript(t)
+	s.now = s.now.Add(time.Minute)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
+	ends(t, s.out, 1)
+}

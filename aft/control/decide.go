@@ -1,0 +1,107 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// decideAgree: the and of the flags, and the failures that not all have accepted.
+func (r *Root) decideAgree(o *operation) {
+	takers := r.takers(o)
+	flags := ^uint64(0)
+	accepted := make(map[Proc]int)
+	for _, p := range takers {
+		j := o.joins[p.id]
+		flags &= j.Flags
+		for _, q := range j.Acknowledged {
+			accepted[q]++
+		}
+	}
+	var news []Proc
+	for _, q := range r.failedOf(o.group) {
+		if accepted[q] < len(takers) {
+			news = append(news, q)
+		} else {
+			r.procs[q].handled = true
+		}
+	}
+	r.reply(o, takers, Made{Flags: flags, Failed: news})
+}
+
+// decideShrink: those who are alive, in the same order.
+func (r *Root) decideShrink(o *operation) {
+	takers := r.takers(o)
+	for _, q := range r.failedOf(o.group) {
+		r.procs[q].handled = true
+	}
+	r.reply(o, takers, Made{New: r.newGroup(r.staying(o), o.group).record()})
+}
+
+// staying are the takers that also take part in what comes next.
+func (r *Root) staying(o *operation) []*process {
+	return slices.DeleteFunc(r.takers(o), func(p *process) bool { return p.bye })
+}
+
+// decideSplit: one communicator for each color.
+func (r *Root) decideSplit(o *operation) {
+	takers := r.takers(o)
+	if gone := r.missingOf(o.group); len(gone) > 0 {
+		r.reply(o, takers, Made{Failed: gone})
+		return
+	}
+	byColor := make(map[int][]*process)
+	for _, p := range takers {
+		c := max(o.joins[p.id].Color, -1)
+		byColor[c] = append(byColor[c], p)
+	}
+	colors := make([]int, 0, len(byColor))
+	for c := range byColor {
+		colors = append(colors, c)
+	}
+	slices.Sort(colors)
+	for _, c := range colors {
+		list := byColor[c]
+		if c < 0 {
+			r.reply(o, list, Made{})
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b *process) int {
+			return cmp.Compare(o.joins[a.id].Key, o.joins[b.id].Key)
+		})
+		r.reply(o, list, Made{New: r.newGroup(list, o.group).record()})
+	}
+}
+
+// decideEnd: the end of the bodies of a zone.
+func (r *Root) decideEnd(o *operation) {
+	takers := r.takers(o)
+	outcome := r.outcome(o, takers)
+	if !outcome.Repair {
+		r.zone++
+		clear(o.group.away)
+		for _, p := range takers {
+			p.settled = settledWell
+			if outcome.Err != "" {
+				p.settled = settledWithError
+			}
+		}
+	}
+	r.reply(o, takers, Made{Outcome: &outcome})
+}
+
+func (r *Root) outcome(o *operation, takers []*process) comm.Outcome {
+	if len(r.failedOf(o.group)) > 0 {
+		return comm.Outcome{Repair: true}
+	}
+	failure := false
+	for _, p := range takers {
+		v := o.joins[p.id].Verdict
+		if v != nil && v.Err != "" {
+			return comm.Outcome{Err: v.Err, ErrRank: comm.Rank(o.group.rank(p.id))}
+		}
+		failure = failure || v != nil && v.Failure
+	}
+	return comm.Outcome{Repair: failure} // without a failed process: revoked by hand
+}

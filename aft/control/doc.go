@@ -1,0 +1,71 @@
+// Package control decides about the life and death of a job's processes: the
+// protocol of the control plane, and its two ends as pure state machines.
+//
+//	root -------- daemon of node 0 ---- ranks 0, 1      Made, Peers, Failed, Revoke: down
+//	  \---------- daemon of node 1 ---- ranks 2, 3      Hello, Join, Bye, Exit: up
+//	   \--------- daemon of a spare node
+//
+// It is the tree of Reinit++ (Georgakoudis, Guo, Laguna, ISC 2020, section 3),
+// with the collective operations of ULFM decided in the root. Nothing here has
+// sockets, processes, goroutines or clocks: events go in with the time at which
+// they happened, actions come out. Events are handed in one at a time.
+//
+// # Terms
+//
+// A process (Proc) is one start of the program; its number is never used again.
+// The original rank says what it stands for: a replacement has the original rank
+// of the process whose place it takes. A process is starting until it has said
+// Hello, then alive, at last failed or left. A communicator (CommID) is a list of
+// processes; the world is the one that all ranks of the job are in: number 1, and
+// after a repair the one that the repair has made.
+//
+// # Invariants
+//
+//   - Nobody is called failed who may still run: the exit of a process was seen,
+//     or its node's lease has run out, or (on this machine) its daemon was reaped.
+//     Whoever is suspected is fenced first.
+//   - Each decision is taken once, in the root, and is the same for all. What the
+//     root sends to a process arrives in the order in which it was sent; a failure
+//     is told before every decision that rests on it.
+//   - A collective operation waits for processes that are alive and have not gone
+//     on to the end of the zone, for nobody else: each death is a reason to look
+//     again. So none blocks because of a failure.
+//   - A communicator that is made has no process that was known to have failed.
+//
+// # Leases
+//
+// Pulses go up, from ranks to their daemon and from daemons to the root, and each
+// is answered at once (Pulse). The lease that an answer gives counts from when
+// the pulse was sent, on the clock of the one who sent it; the root declares a
+// node dead when it has received no pulse for the lease and a margin. So a daemon
+// has always killed its ranks before its node is declared dead, however long
+// messages were on their way: the lease ends first, without any common clock.
+//
+// # Suspicion
+//
+// A broken connection between two processes is mostly the sign of an exit whose
+// news is on its way. So the root waits for one period, and only then kills the
+// process that was suspected; its exit is reported as usual. A silent process is
+// killed by its daemon, once it has said Hello. A process that hangs before Hello
+// cannot be told from a slow one, or from a program that does not join: as a
+// replacement it is killed after Timing.Repair.
+//
+// # How processes end
+//
+// A process that has said Bye, or whose last zone has ended and which exits with
+// code 0 (any code if the zone ended with an error), has left. One that is killed
+// by a signal that the root has forwarded has left as well, with code 128 and the
+// number. All other ends are failures once the first world is there. The job ends
+// when nobody is there any more; its exit code is the largest of the last
+// processes of each original rank, where failures count that no repair, shrink
+// or acknowledged agreement has dealt with.
+//
+// # The ledger
+//
+// A job whose replacements fail again and again must end. Each replacement is
+// entered: if one original rank fails for the same reason RootConfig.Repeats
+// times in a row, and the largest step that any process has reported has not
+// grown in between, the job ends with a report. Programs that report no steps
+// get three times as many attempts; before the first world it is never more than
+// Repeats.
+package control

@@ -1,0 +1,93 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// end stops everything.
+func (r *Root) end(code int, report string) {
+	if r.ended {
+		return
+	}
+	r.broadcast(Message{Kind: KindStop})
+	for _, n := range r.nodes { // those that have not reported yet too
+		if !n.ready {
+			r.send(n, Message{Kind: KindStop})
+		}
+	}
+	r.out = append(r.out, Action{End: &End{Code: code, Report: report}})
+	r.ended = true
+}
+
+// endNormally ends a job whose processes have all ended.
+func (r *Root) endNormally() {
+	code := 0
+	for o := range r.cfg.Size {
+		code = max(code, r.latest[comm.OriginalRank(o)].counts())
+	}
+	r.end(code, strings.Join(r.losses(), "\n"))
+}
+
+// counts is the process's part in the job's exit code.
+func (p *process) counts() int {
+	if p.state == failed && p.handled {
+		return 0
+	}
+	return p.code
+}
+
+// losses tells how the ranks have ended that have not ended well.
+func (r *Root) losses() []string {
+	const most = 16
+	var report []string
+	more := 0
+	for o := range r.cfg.Size {
+		p := r.latest[comm.OriginalRank(o)]
+		switch {
+		case p.counts() == 0:
+		case len(report) == most:
+			more++
+		default:
+			report = append(report, p.ending())
+		}
+	}
+	if more > 0 {
+		report = append(report, fmt.Sprintf("and %d more", more))
+	}
+	return report
+}
+
+func (p *process) ending() string {
+	what := p.reason
+	if p.state == left {
+		what = fmt.Sprintf("exit status %d", p.code)
+	}
+	return fmt.Sprintf("rank %d (process %d on node %s): %s", p.original, p.id, p.node.Name, what)
+}
+
+// nobody decides what becomes of a job without processes: it has ended, or all
+// have failed at once and are started again.
+func (r *Root) nobody(now time.Time) {
+	world := r.comms[r.world]
+	again := false
+	for _, p := range r.membersFailed(world) {
+		again = again || p.signal != 0 || p.lost || p.settled == unsettled
+	}
+	for _, p := range r.latest {
+		if p.state == left && !p.discarded {
+			again = false // the job has begun to end
+		}
+	}
+	switch {
+	case !again:
+		r.endNormally()
+	case r.policy.Recovery == comm.Shrinking:
+		r.end(1, "no rank is left to go on with (recovery policy SHRINKING)\n"+strings.Join(r.losses(), "\n"))
+	default:
+		r.reviveAll(now, world)
+	}
+}

@@ -1,0 +1,86 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// heldJoins are the parts of processes of the node in one operation. They travel
+// as one message when all have come who are going to, or when it takes long: the
+// root has to know that an operation has begun.
+type heldJoins struct {
+	joins []Join
+	until time.Time
+}
+
+func (d *Daemon) hold(now time.Time, p *local, j Join) {
+	key := opKey{j.Comm, j.Seq}
+	h := d.held[key]
+	if h == nil {
+		h = &heldJoins{until: now.Add(d.setup.Timing.Period)}
+		d.held[key] = h
+	}
+	h.joins = append(h.joins, j)
+	p.away = p.away || j.Op.Class() == 2
+}
+
+// learn notes who of the node is in a new communicator, and that those are back
+// who have waited at the end of a zone.
+func (d *Daemon) learn(m Message) {
+	made := m.Made
+	if g := made.New; g != nil && d.groups[g.ID] == nil {
+		for _, p := range d.list() {
+			if slices.Contains(g.Procs, p.id) {
+				d.groups[g.ID] = append(d.groups[g.ID], p.id)
+			}
+		}
+	}
+	if made.Op.Class() == 2 {
+		for _, id := range m.To {
+			if p := d.ranks[id]; p != nil {
+				p.away = false
+			}
+		}
+	}
+}
+
+// flush sends on what need not be held any longer.
+func (d *Daemon) flush(now time.Time) {
+	var ready []opKey
+	for key, h := range d.held {
+		if !now.Before(h.until) || d.allCame(key, h) {
+			ready = append(ready, key)
+		}
+	}
+	slices.SortFunc(ready, func(a, b opKey) int {
+		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.seq, b.seq))
+	})
+	for _, key := range ready {
+		joins := d.held[key].joins
+		delete(d.held, key)
+		joins = slices.DeleteFunc(joins, func(j Join) bool { return d.ranks[j.Proc] == nil })
+		if len(joins) > 0 {
+			d.up(Message{Kind: KindJoin, Joins: joins})
+		}
+	}
+}
+
+// allCame: no other process of the node will join, or none that one has to wait
+// for.
+func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
+	op := h.joins[0].Op
+	if op.Class() == 1 && d.revoked {
+		return true
+	}
+	for _, id := range d.groups[key.comm] {
+		p := d.ranks[id]
+		if p == nil || p.bye || op.Class() < 2 && p.away {
+			continue
+		}
+		if !slices.ContainsFunc(h.joins, func(j Join) bool { return j.Proc == id }) {
+			return false
+		}
+	}
+	return true
+}

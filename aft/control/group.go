@@ -1,0 +1,98 @@
+package control
+
+import "slices"
+
+// group is a communicator.
+type group struct {
+	id      CommID
+	procs   []Proc // by rank
+	parent  *group // that it was made of by split, shrink or spawn; nil: a world
+	revoked bool
+	// away are processes that have gone on to the end of the zone: they take part
+	// in no other operation of this communicator and of those made of it.
+	away map[Proc]bool
+	// broken are operations that have ended with Revoked for some: so they do for
+	// those who come later.
+	broken map[uint64]bool
+}
+
+func (r *Root) newGroup(members []*process, parent *group) *group {
+	r.lastComm++
+	g := &group{id: r.lastComm, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64]bool)}
+	for _, p := range members {
+		g.procs = append(g.procs, p.id)
+	}
+	r.comms[g.id] = g
+	return g
+}
+
+func (g *group) record() *Group { return &Group{ID: g.id, Procs: g.procs} }
+
+func (g *group) rank(p Proc) int { return slices.Index(g.procs, p) }
+
+// isAway: p takes part in no operation but those at the end of the zone.
+func (g *group) isAway(p Proc) bool {
+	for ; g != nil; g = g.parent {
+		if g.away[p] {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *group) isMadeOf(ancestor *group) bool {
+	for ; g != nil; g = g.parent {
+		if g == ancestor {
+			return true
+		}
+	}
+	return false
+}
+
+// members are the processes of g, by rank.
+func (r *Root) members(g *group) []*process {
+	out := make([]*process, len(g.procs))
+	for i, id := range g.procs {
+		out[i] = r.procs[id]
+	}
+	return out
+}
+
+func (r *Root) failedOf(g *group) []Proc {
+	return r.membersWhere(g, func(p *process) bool { return p.state == failed })
+}
+
+// missingOf are those that take part no more, whether they have failed or not.
+func (r *Root) missingOf(g *group) []Proc {
+	return r.membersWhere(g, func(p *process) bool { return !p.taking() })
+}
+
+func (r *Root) membersWhere(g *group, is func(*process) bool) []Proc {
+	var out []Proc
+	for _, id := range g.procs {
+		if is(r.procs[id]) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// revoke tells everybody, once for each communicator.
+func (r *Root) revoke(m Revoke) {
+	g := r.comms[m.Comm]
+	if g == nil {
+		return
+	}
+	news := !g.revoked
+	g.revoked = true
+	if m.Derived {
+		for _, other := range r.comms {
+			if !other.revoked && other.isMadeOf(g) {
+				other.revoked, news = true, true
+			}
+		}
+	}
+	if news {
+		r.broadcast(Message{Kind: KindRevoke, Revoke: &m})
+	}
+}

@@ -1,0 +1,168 @@
+package control
+
+import (
+	"fmt"
+	"log/slog"
+	"syscall"
+	"time"
+)
+
+// suspicion is that a process can no longer be reached.
+type suspicion struct {
+	since time.Time
+	why   string
+}
+
+const sigkill = int(syscall.SIGKILL)
+
+// exits notes processes that have ended, and tells the others at once.
+func (r *Root) exits(n *node, list []Exit) {
+	var gone []*process
+	for _, e := range list {
+		p := r.procOf(n, e.Proc)
+		if p == nil {
+			continue
+		}
+		if e.Step >= 0 {
+			r.ledger.step(e.Step)
+		}
+		r.exit(p, e)
+		gone = append(gone, p)
+	}
+	r.mourn(gone)
+}
+
+// exit tells how p has ended: see the package's documentation.
+func (r *Root) exit(p *process, e Exit) {
+	p.signal = e.Signal
+	switch {
+	case p.discarded:
+		p.leave(0)
+	case p.bye && p.fenced && e.Signal == sigkill: // it was as good as gone
+		p.leave(0)
+	case p.bye:
+		p.leave(e.jobCode())
+	case e.Signal != 0 && r.forwarded[e.Signal]:
+		p.leave(e.jobCode())
+	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
+		p.leave(e.Code)
+	default:
+		p.fail(e.reason(), e.cause(), e.jobCode())
+		if r.world == 0 && e.Signal == 0 {
+			r.end(1, fmt.Sprintf("rank %d on node %s has ended before the job's first communicator was made: %s", p.original, p.node.Name, p.reason))
+		}
+	}
+}
+
+// mayExit: an exit with this code is no failure.
+func (r *Root) mayExit(p *process, code int) bool {
+	switch {
+	case r.stopRequested():
+		return true
+	case r.world == 0:
+		return p.state == starting // a program that does not join
+	case p.settled == settledWithError:
+		return true
+	}
+	return p.settled == settledWell && code == 0
+}
+
+// stopRequested: a signal was forwarded that asks programs to end.
+func (r *Root) stopRequested() bool {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if r.forwarded[int(s)] {
+			return true
+		}
+	}
+	return false
+}
+
+// mourn tells all daemons of processes that have ended, before anything else.
+func (r *Root) mourn(gone []*process) {
+	var m Message
+	for _, p := range gone {
+		delete(r.suspected, p.id)
+		if p.announced && p.state == failed {
+			m.Failed = append(m.Failed, p.id)
+		}
+		if p.announced && p.state == left {
+			m.Left = append(m.Left, p.id)
+		}
+	}
+	if len(m.Failed)+len(m.Left) > 0 && !r.ended {
+		m.Kind = KindFailed
+		r.broadcast(m)
+	}
+	for _, p := range gone {
+		if p.state == failed && !r.ended {
+			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
+		}
+	}
+}
+
+// suspect notes that a process cannot be reached by another one. It is given a
+// moment: mostly it has just ended, and the news is on its way.
+func (r *Root) suspect(now time.Time, n *node, s Suspect) {
+	p := r.proc(s.Proc)
+	if p == nil || p.state != alive || p.bye {
+		return
+	}
+	if _, known := r.suspected[p.id]; !known {
+		r.suspected[p.id] = suspicion{now, fmt.Sprintf("connection to it broke (seen from node %s): %s", n.Name, s.Why)}
+	}
+}
+
+// fence kills a process, which is reported as usual when it has ended.
+func (r *Root) fence(p *process, why string) {
+	if p.present() && !p.fenced {
+		p.fenced = true
+		r.send(p.node, Message{Kind: KindSignal, Signal: &Signal{Number: sigkill, Procs: []Proc{p.id}, Why: why}})
+	}
+}
+
+// Lost tells that the connection to a daemon has broken, or that it could not be
+// made. certain: the daemon's own exit was seen on this machine, so that its
+// processes are dead.
+func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action {
+	n := r.node(from)
+	if r.ended || n == nil || n.lost {
+		return nil
+	}
+	switch {
+	case !r.launched && !n.Spare:
+		n.broken = true
+		r.end(1, fmt.Sprintf("node %s could not be started: %s", n.Name, why))
+		return r.take()
+	case !n.ready:
+		n.lost, n.why = true, why
+		r.note(slog.LevelWarn, "a spare node could not be started", "node", n.Name, "reason", why)
+		r.launch(now)
+	case certain:
+		r.declareLost(n, why)
+	case !n.broken:
+		n.broken, n.why = true, why
+		r.fenceNode(n)
+	}
+	r.settle(now)
+	return r.take()
+}
+
+// declareLost: a node is dead, and so is all that ran there.
+func (r *Root) declareLost(n *node, why string) {
+	n.lost, n.why = true, why
+	r.note(slog.LevelWarn, "a node is lost", "node", n.Name, "reason", why)
+	var gone []*process
+	for _, p := range r.procs {
+		if p.node != n || !p.present() {
+			continue
+		}
+		p.lost = true
+		if p.bye || p.discarded {
+			p.leave(0)
+		} else {
+			p.fail("node lost: "+why, "node lost", 1)
+		}
+		gone = append(gone, p)
+	}
+	r.mourn(gone)
+}

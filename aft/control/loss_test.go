@@ -1,0 +1,205 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func TestSilentNode(t *testing.T) {
+	s := four(t)
+	began := s.now
+	s.tick(time.Second)
+	s.pulses(1)
+	require.Equal(t, began.Add(1200*time.Millisecond), s.r.Next())
+	s.sent = nil
+	s.tick(200*time.Millisecond - 1)
+	require.Empty(t, s.sent)
+	s.tick(1)
+	require.Equal(t, []Node{1}, s.fenced)
+	require.Equal(t, []Kind{KindFailed}, s.kinds(), "nothing is sent there any more")
+	require.Equal(t, []Proc{2, 3}, s.sent[0].Message.Failed)
+	s.hello(2)
+	s.exit(3, 0)
+	require.Len(t, s.sent, 1, "late messages count for nothing")
+	s.do(s.r.Lost(s.now, 1, "killed", true))
+	require.Len(t, s.sent, 1)
+}
+
+func TestPulsesAreAnswered(t *testing.T) {
+	s := four(t)
+	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 42}})
+	require.Equal(t, []Send{{Node: 1, Message: Message{Kind: KindPulse, Pulse: &Pulse{Seq: 42, Left: time.Second}}}}, s.sent)
+}
+
+func TestLostConnection(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Lost(s.now, 1, "broken pipe", false))
+	require.Equal(t, []Node{1}, s.fenced)
+	require.Empty(t, s.sent, "its ranks may still run")
+	s.tick(time.Second)
+	s.pulses(1)
+	s.sent = nil
+	s.tick(200 * time.Millisecond)
+	require.Equal(t, []Proc{2, 3}, s.sent[0].Message.Failed)
+	require.Equal(t, []Node{1}, s.fenced)
+
+	s = four(t)
+	s.do(s.r.Lost(s.now, 1, "signal: killed", true))
+	require.Equal(t, []Proc{2, 3}, s.sent[0].Message.Failed, "at once")
+}
+
+func TestSuspects(t *testing.T) {
+	suspect := func(s *script, p Proc) {
+		s.of(0, Message{Kind: KindSuspect, Suspect: &Suspect{Proc: p, Why: "reset by rank 3"}})
+	}
+	s := four(t)
+	suspect(s, 3)
+	suspect(s, 3)
+	require.Empty(t, s.sent)
+	require.Equal(t, s.now.Add(testTiming.Period), s.r.Next())
+	s.tick(testTiming.Period)
+	require.Equal(t, "connection to it broke (seen from node n0): reset by rank 3", s.killed(3))
+	require.Len(t, s.sent, 1)
+
+	s = four(t)
+	suspect(s, 3)
+	s.bye(3) // it was just leaving
+	s.tick(testTiming.Period)
+	require.Empty(t, s.killed(3))
+
+	s = four(t)
+	suspect(s, 3)
+	s.kill(3)
+	s.sent = nil
+	s.tick(testTiming.Period)
+	require.Empty(t, s.sent)
+}
+
+func TestLeaving(t *testing.T) {
+	s := four(t)
+	s.bye(3)
+	require.Empty(t, s.sent)
+	s.exit(3, 0)
+	require.Equal(t, Message{Kind: KindFailed, Left: []Proc{3}}, s.sent[0].Message)
+	for p := range Proc(3) {
+		s.join(p, Join{Op: OpAgree, Flags: 1})
+		s.join(p, Join{Op: OpSplit})
+	}
+	require.Equal(t, []Proc{3}, s.made(0).Failed, "a split needs all")
+	for p := range Proc(3) {
+		s.join(p, Join{Op: OpEnd, Verdict: failing()})
+	}
+	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 2)
+	require.Equal(t, []Proc{0, 1, 2}, s.made(0).New.Procs, "who has left is not replaced")
+	require.Empty(t, s.made(0).Change.Failed)
+	require.Equal(t, []comm.Rank{0, 1, 2, -1}, s.made(0).Change.Ranks)
+}
+
+func TestExitCodes(t *testing.T) {
+	ended := func(s *script, v comm.Verdict) {
+		for p := range Proc(4) {
+			s.join(p, Join{Op: OpEnd, Verdict: &v})
+		}
+	}
+	for _, c := range []struct {
+		name string
+		play func(s *script)
+		code int
+		says string
+	}{
+		{"all well", func(s *script) {
+			for p := range Proc(4) {
+				s.bye(p)
+				s.exit(p, 0)
+			}
+		}, 0, ""},
+		{"after the zone, without Bye", func(s *script) {
+			ended(s, comm.Verdict{})
+			for p := range Proc(4) {
+				s.exit(p, 0)
+			}
+		}, 0, ""},
+		{"the largest code", func(s *script) {
+			for p := range Proc(4) {
+				s.bye(p)
+				s.exit(p, int(p)%3)
+			}
+		}, 2, "rank 2 (process 2 on node n1): exit status 2"},
+		{"the zone's error", func(s *script) {
+			ended(s, comm.Verdict{Err: "bad"})
+			for p := range Proc(4) {
+				s.exit(p, 3)
+			}
+		}, 3, "exit status 3"},
+		{"killed at the end", func(s *script) {
+			ended(s, comm.Verdict{})
+			for p := range Proc(3) {
+				s.exit(p, 0)
+			}
+			s.kill(3)
+		}, 137, "rank 3"},
+		{"interrupted", func(s *script) {
+			s.do(s.r.Signal(s.now, 2))
+			for p := range Proc(4) {
+				s.signalled(p, 2)
+			}
+		}, 130, "rank 0"},
+		{"asked to stop", func(s *script) {
+			s.do(s.r.Signal(s.now, 15))
+			for p := range Proc(4) {
+				s.exit(p, 75)
+			}
+		}, 75, "rank 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := four(t)
+			c.play(s)
+			require.NotNil(t, s.end)
+			require.Equal(t, c.code, s.end.Code)
+			require.Contains(t, s.end.Report, c.says)
+			require.Len(t, s.starts, 4)
+			require.Zero(t, s.r.Next())
+			require.Nil(t, s.r.Tick(s.now))
+		})
+	}
+}
+
+func TestExitWithoutByeIsAFailure(t *testing.T) {
+	s := four(t)
+	s.exit(2, 0)
+	require.Equal(t, []Proc{2}, s.sent[0].Message.Failed)
+	// Also in a later zone: whoever takes part in something again has not left.
+	s = four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	}
+	s.join(2, Join{Op: OpAgree})
+	s.sent = nil
+	s.exit(2, 0)
+	require.Equal(t, []Proc{2}, s.sent[0].Message.Failed)
+}
+
+func TestSignalsAreForwarded(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+	s.do(s.r.Signal(s.now, 10))
+	require.Equal(t, []Kind{KindSignal, KindSignal}, s.kinds())
+	require.Equal(t, Signal{Number: 10}, *s.sent[1].Message.Signal)
+}
+
+func TestStrangersAreIgnored(t *testing.T) {
+	s := four(t)
+	s.handle(0, Message{Kind: KindExit, Exits: []Exit{{Proc: 3, Code: -1, Signal: 9}}}) // not its process
+	s.handle(0, Message{Kind: KindExit, Exits: []Exit{{Proc: 99}}})
+	s.handle(0, Message{Kind: KindJoin, Joins: []Join{{Proc: 99, Comm: 1, Op: OpAgree}, {Proc: 0, Comm: 99, Op: OpAgree}}})
+	s.handle(0, Message{Kind: KindSuspect, Suspect: &Suspect{Proc: 99}})
+	s.handle(0, Message{Kind: KindBye, Bye: &Bye{Proc: 2}})
+	s.handle(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 99}})
+	s.handle(7, Message{Kind: KindStop})
+	s.handle(0, Message{Kind: KindStop})
+	require.Empty(t, s.sent)
+	require.Nil(t, s.end)
+}

@@ -1,0 +1,283 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Version is the version of the protocol; root, daemons and ranks must have the
+// same.
+const Version = 1
+
+// Proc numbers the processes of a job, in the order they were started. A number
+// is never used again: a replacement has a new one.
+type Proc uint32
+
+// Node numbers the nodes of a job, spare ones included, from 0.
+type Node int
+
+// CommID numbers the communicators of a job. 1 is the first one of all ranks;
+// numbers are not used again.
+type CommID uint64
+
+// Kind tells what a message is about. The comment says who sends it to whom: a
+// message between root and rank passes through the rank's daemon.
+type Kind string
+
+// The kinds of messages.
+const (
+	// Up: towards the root.
+	KindReady   Kind = "ready"   // daemon -> root: the daemon is there
+	KindHello   Kind = "hello"   // rank -> root: the process has joined and can be reached
+	KindJoin    Kind = "join"    // rank -> root, gathered by daemons: takes part in a collective operation
+	KindRevoke  Kind = "revoke"  // rank -> root: revoke a communicator. root -> ranks: it is revoked
+	KindSuspect Kind = "suspect" // rank -> root: the connection to a process has broken
+	KindBye     Kind = "bye"     // rank -> root: the process takes part no more and will exit
+	KindExit    Kind = "exit"    // daemon -> root: processes have ended
+	KindPulse   Kind = "pulse"   // rank -> daemon, daemon -> root: alive. The answer renews the lease
+	KindOutput  Kind = "output"  // daemon -> root: lines that a rank has written
+	KindCredit  Kind = "credit"  // root -> daemon: output has been taken over
+	KindError   Kind = "error"   // daemon -> root: the daemon cannot do what it was asked to
+	KindStarted Kind = "started" // daemon -> root: processes have been started
+
+	// Down: away from the root.
+	KindSetup  Kind = "setup"  // root -> daemon: the job
+	KindStart  Kind = "start"  // root -> daemon: start processes
+	KindPeers  Kind = "peers"  // root -> ranks: where processes can be reached
+	KindMade   Kind = "made"   // root -> ranks: a collective operation has ended
+	KindFailed Kind = "failed" // root -> ranks: processes have failed or left
+	KindSignal Kind = "signal" // root -> daemon: send a signal to processes
+	KindStop   Kind = "stop"   // root -> daemon: kill what runs, and end
+)
+
+// Message is one message of the control plane: its kind and the field that
+// belongs to it (KindFailed has two: Failed and Left).
+type Message struct {
+	Kind Kind `json:"kind"`
+	// To are the processes that a message from the root is for; empty: all of
+	// the node. The daemon passes it on without To.
+	To []Proc `json:"to,omitempty"`
+
+	Ready   *Ready   `json:"ready,omitempty"`
+	Hello   *Hello   `json:"hello,omitempty"`
+	Joins   []Join   `json:"joins,omitempty"`
+	Revoke  *Revoke  `json:"revoke,omitempty"`
+	Suspect *Suspect `json:"suspect,omitempty"`
+	Bye     *Bye     `json:"bye,omitempty"`
+	Exits   []Exit   `json:"exits,omitempty"`
+	Pulse   *Pulse   `json:"pulse,omitempty"`
+	Output  *Output  `json:"output,omitempty"`
+	Credit  int      `json:"credit,omitempty"` // bytes
+	Error   *Error   `json:"error,omitempty"`
+	Setup   *Setup   `json:"setup,omitempty"`
+	Start   []Start  `json:"start,omitempty"`
+	Peers   []Peer   `json:"peers,omitempty"`
+	Made    *Made    `json:"made,omitempty"`
+	Failed  []Proc   `json:"failed,omitempty"`
+	Left    []Proc   `json:"left,omitempty"` // with KindFailed: have ended normally
+	Started []Proc   `json:"started,omitempty"`
+	Signal  *Signal  `json:"signal,omitempty"`
+}
+
+// Ready is a daemon's first message.
+type Ready struct {
+	Version int    `json:"version"`
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	// Program identifies the program's file, to find different ones on the nodes.
+	Program string `json:"program"`
+	Path    string `json:"path"` // of the program, as the node has found it
+}
+
+// Hello is a rank's first message.
+type Hello struct {
+	Proc    Proc   `json:"proc"`
+	Version int    `json:"version"`
+	Address string `json:"address"` // for processes of the same host
+	TCP     string `json:"tcp"`     // for those of other hosts; "" if there are none
+}
+
+// Op is a collective operation that the root decides.
+type Op string
+
+// The collective operations.
+const (
+	OpAgree  Op = "agree"
+	OpShrink Op = "shrink"
+	OpSplit  Op = "split"
+	OpSpawn  Op = "spawn"
+	OpRepair Op = "repair"
+	OpEnd    Op = "end"
+)
+
+// Class tells which operations on a communicator are numbered together.
+func (op Op) Class() uint64 {
+	switch op {
+	case OpSplit, OpSpawn:
+		return 1 // end when the communicator is revoked
+	case OpRepair, OpEnd:
+		return 2 // of the zone
+	}
+	return 0 // also on revoked communicators
+}
+
+// Join is one process's part in a collective operation. All processes of a
+// communicator number the operations on it alike, those of each class from
+// class<<60: so Seq tells the class too, and a process that leaves the one kind
+// out does not get out of step in the other.
+type Join struct {
+	Proc Proc   `json:"proc"`
+	Comm CommID `json:"comm"`
+	Seq  uint64 `json:"seq"`
+	Op   Op     `json:"op"`
+
+	Flags        uint64              `json:"flags,omitempty"`        // agree
+	Acknowledged []Proc              `json:"acknowledged,omitempty"` // agree
+	Color        int                 `json:"color,omitempty"`        // split
+	Key          int                 `json:"key,omitempty"`          // split
+	Missing      []comm.OriginalRank `json:"missing,omitempty"`      // spawn
+	Policy       *comm.Policy        `json:"policy,omitempty"`       // repair
+	Verdict      *comm.Verdict       `json:"verdict,omitempty"`      // end
+	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is; -1: unknown
+}
+
+// Made is the outcome of a collective operation for some of its processes, or
+// (Op is "") the first communicator of processes that have just been started.
+type Made struct {
+	Comm CommID `json:"comm,omitempty"`
+	Seq  uint64 `json:"seq,omitempty"`
+	Op   Op     `json:"op,omitempty"`
+
+	Flags   uint64        `json:"flags,omitempty"`
+	Failed  []Proc        `json:"failed,omitempty"`  // why it failed, or what agree reports
+	Revoked bool          `json:"revoked,omitempty"` // it failed because not all will take part any more
+	Err     string        `json:"err,omitempty"`     // another reason why it failed, at all
+	New     *Group        `json:"new,omitempty"`     // the communicator made
+	Change  *comm.Change  `json:"change,omitempty"`  // repair
+	Outcome *comm.Outcome `json:"outcome,omitempty"`
+	// Epoch and Zone are those of the job, for processes that have just been
+	// started.
+	Epoch       int  `json:"epoch,omitempty"`
+	Zone        int  `json:"zone,omitempty"`
+	Replacement bool `json:"replacement,omitempty"`
+}
+
+// Group is a communicator: its number and its processes in the order of their
+// ranks.
+type Group struct {
+	ID    CommID `json:"id"`
+	Procs []Proc `json:"procs"`
+}
+
+// Revoke names a communicator; with Derived, all that were made of it too.
+type Revoke struct {
+	Comm    CommID `json:"comm"`
+	Derived bool   `json:"derived,omitempty"`
+}
+
+// Suspect names a process that can no longer be reached.
+type Suspect struct {
+	Proc Proc   `json:"proc"`
+	Why  string `json:"why"`
+}
+
+// Bye is a rank's last message.
+type Bye struct {
+	Proc Proc `json:"proc"`
+}
+
+// Exit says how a process has ended.
+type Exit struct {
+	Proc   Proc   `json:"proc"`
+	Code   int    `json:"code"`             // exit code; -1: by a signal, or it could not be started
+	Signal int    `json:"signal,omitempty"` // 0: not by a signal
+	Why    string `json:"why,omitempty"`    // such as "signal: killed (no sign of life for 5s)"
+	Step   int64  `json:"step,omitempty"`   // last step that it reported; -1: none
+}
+
+// Pulse is a sign of life upwards, which is answered at once downwards with the
+// same number. The answer renews the lease of the one who asked: it is valid
+// until Left after the time at which that pulse was SENT, on the sender's own
+// clock; so messages that were delayed renew nothing. The root gives the whole
+// lease, a daemon gives its ranks what is left of its own.
+type Pulse struct {
+	Seq  uint64        `json:"seq"`
+	Step int64         `json:"step,omitempty"` // of a rank; -1: it has reported none
+	Left time.Duration `json:"left,omitempty"` // downwards
+}
+
+// Output are whole lines (or a last unfinished one, or a piece of one that is
+// too long) that a rank has written.
+type Output struct {
+	Proc   Proc   `json:"proc"`
+	Stream int    `json:"stream"` // 1, 2
+	Data   []byte `json:"data"`
+}
+
+// Error says what a daemon cannot do.
+type Error struct {
+	Text string `json:"text"`
+}
+
+// Setup is the job as a daemon needs it. It is the first message to a daemon.
+type Setup struct {
+	Version int      `json:"version"`
+	Job     string   `json:"job"`    // name of the job, random
+	Secret  []byte   `json:"secret"` // of the job
+	Node    Node     `json:"node"`
+	Program string   `json:"program"`
+	Args    []string `json:"args"`
+	Dir     string   `json:"dir"` // working directory
+	Env     []string `json:"env"` // added to the daemon's
+	Size    int      `json:"size"`
+	Hosts   int      `json:"hosts"`   // number of different hosts; 1: no TCP between ranks
+	Address string   `json:"address"` // of this host, as other hosts reach it
+	// NodePath is the directory of the node's own storage; "": a temporary one.
+	NodePath string `json:"node_path"`
+	Timing   Timing `json:"timing"`
+}
+
+// Timing says how silence is judged.
+type Timing struct {
+	// Period is the time between two signs of life.
+	Period time.Duration `json:"period"`
+	// Lease is the time of silence after which a process or a node is fenced: a
+	// daemon that has not heard the root for so long kills its ranks, a rank
+	// that has not heard its daemon ends itself.
+	Lease time.Duration `json:"lease"`
+	// Margin is what the root waits in addition before it declares a silent
+	// node dead.
+	Margin time.Duration `json:"margin"`
+	// Repair is how long a repair waits for processes that are alive but do not
+	// come; then they are fenced.
+	Repair time.Duration `json:"repair"`
+}
+
+// Start is a process to be started.
+type Start struct {
+	Proc     Proc              `json:"proc"`
+	Original comm.OriginalRank `json:"original"`
+	Epoch    int               `json:"epoch"`
+}
+
+// Peer says where a process can be reached.
+type Peer struct {
+	Proc     Proc              `json:"proc"`
+	Original comm.OriginalRank `json:"original"`
+	Node     Node              `json:"node"`
+	Host     string            `json:"host"`
+	Address  string            `json:"address"`
+	TCP      string            `json:"tcp,omitempty"`
+}
+
+// Signal is a signal for processes, or for all of the node if there are none.
+type Signal struct {
+	Number int    `json:"number"`
+	Procs  []Proc `json:"procs,omitempty"`
+	Why    string `json:"why,omitempty"` // for the report of a process that it kills
+}
+
+// Encode is the message as it travels (without its length).
+func (m Message) Encode() ([]byte, error) { return json.Marshal(m) }

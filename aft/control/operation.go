@@ -1,0 +1,253 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// opKey names a collective operation.
+type opKey struct {
+	comm CommID
+	seq  uint64
+}
+
+// operation is a collective operation that is under way.
+type operation struct {
+	key   opKey
+	op    Op
+	group *group
+	joins map[Proc]Join
+
+	began    time.Time // first join
+	gathered time.Time // last join; zero: not all have come
+	urgent   time.Time // since when it waits because of a failure
+	spawn    *spawning // processes that it has to wait for, once all have come
+}
+
+// join notes one process's part; settle decides.
+func (r *Root) join(now time.Time, n *node, j Join) {
+	p, g := r.procOf(n, j.Proc), r.comms[j.Comm]
+	if p == nil || g == nil || g.rank(j.Proc) < 0 || p.state != alive {
+		r.note(slog.LevelDebug, "an operation of a process that takes no part", "process", int(j.Proc), "communicator", int(j.Comm))
+		return
+	}
+	p.settled = unsettled
+	if j.Op.Class() == 2 {
+		r.ledger.step(j.Step)
+		g.away[p.id] = true
+	}
+	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)
+	o.add(j)
+}
+
+func (r *Root) operation(now time.Time, key opKey, g *group, op Op) *operation {
+	o := r.ops[key]
+	if o == nil {
+		o = &operation{key: key, op: op, group: g, joins: make(map[Proc]Join), began: now}
+		r.ops[key] = o
+	}
+	return o
+}
+
+func (o *operation) add(j Join) {
+	if _, twice := o.joins[j.Proc]; !twice {
+		o.joins[j.Proc] = j
+	}
+}
+
+// settleOperations decides all operations that can be, until nothing changes.
+func (r *Root) settleOperations(now time.Time) {
+	for again := true; again && !r.ended; {
+		again = false
+		for _, o := range r.pending() {
+			if !r.ended && r.try(now, o) {
+				delete(r.ops, o.key)
+				again = true
+			}
+		}
+	}
+}
+
+// pending are the operations under way in a fixed order.
+func (r *Root) pending() []*operation {
+	out := make([]*operation, 0, len(r.ops))
+	for _, o := range r.ops {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b *operation) int {
+		return cmp.Or(cmp.Compare(a.key.comm, b.key.comm), cmp.Compare(a.key.seq, b.key.seq))
+	})
+	return out
+}
+
+// try decides o if it can. It returns whether o is done.
+func (r *Root) try(now time.Time, o *operation) (done bool) {
+	if o.spawn == nil && len(r.takers(o)) == 0 {
+		return true // nobody waits for it
+	}
+	class := o.op.Class()
+	if class < 2 && r.brokenOff(o) {
+		o.group.broken[o.key.seq] = true
+		r.discard(o)
+		r.reply(o, r.takers(o), Made{Revoked: true})
+		return true
+	}
+	if class == 2 && o.urgent.IsZero() && r.isUrgent(o) {
+		o.urgent = now
+	}
+	if !r.allHere(o) {
+		return false
+	}
+	if o.gathered.IsZero() {
+		o.gathered = now
+	}
+	return r.decide(now, o)
+}
+
+func (r *Root) decide(now time.Time, o *operation) (done bool) {
+	if o.spawn == nil {
+		called := r.called(o)
+		if len(called) > 1 {
+			r.decideMixed(now, o)
+			return true
+		}
+		o.op = called[0] // whoever called another one has died
+	}
+	switch o.op {
+	case OpAgree:
+		r.decideAgree(o)
+	case OpShrink:
+		r.decideShrink(o)
+	case OpSplit:
+		r.decideSplit(o)
+	case OpSpawn:
+		return r.decideSpawn(now, o)
+	case OpEnd:
+		r.decideEnd(o)
+	case OpRepair:
+		return r.decideRepair(now, o)
+	}
+	return true
+}
+
+// called are the operations that the takers have called.
+func (r *Root) called(o *operation) []Op {
+	var out []Op
+	for _, p := range r.takers(o) {
+		if op := o.joins[p.id].Op; !slices.Contains(out, op) {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// takers are the processes that have joined and wait for the answer, by rank.
+func (r *Root) takers(o *operation) []*process {
+	var out []*process
+	for _, p := range r.members(o.group) {
+		if _, ok := o.joins[p.id]; ok && p.state == alive {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// allHere: all that are alive have joined.
+func (r *Root) allHere(o *operation) bool {
+	for _, p := range r.members(o.group) {
+		if _, ok := o.joins[p.id]; !ok && p.taking() {
+			return false
+		}
+	}
+	return true
+}
+
+// brokenOff: somebody will never join.
+func (r *Root) brokenOff(o *operation) bool {
+	if o.group.broken[o.key.seq] || o.op.Class() == 1 && o.group.revoked {
+		return true
+	}
+	for _, p := range r.members(o.group) {
+		if _, ok := o.joins[p.id]; !ok && p.taking() && o.group.isAway(p.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// isUrgent: those who have not come are to come because of a failure.
+func (r *Root) isUrgent(o *operation) bool {
+	if o.op == OpRepair || len(r.failedOf(o.group)) > 0 {
+		return true
+	}
+	for _, j := range o.joins {
+		if j.Op == OpRepair || j.Verdict != nil && j.Verdict.Failure {
+			return true
+		}
+	}
+	return false
+}
+
+// decideMixed: ranks have called different operations. A process that repairs and
+// one whose body has ended just then do the same after all: the repair goes on
+// with the next operation of those who have ended.
+func (r *Root) decideMixed(now time.Time, o *operation) {
+	var ending, repairing, others []*process
+	for _, p := range r.takers(o) {
+		switch o.joins[p.id].Op {
+		case OpEnd:
+			ending = append(ending, p)
+		case OpRepair:
+			repairing = append(repairing, p)
+		default:
+			others = append(others, p)
+		}
+	}
+	if len(others) > 0 || len(repairing) == 0 {
+		r.reply(o, r.takers(o), Made{Err: r.differences(o)})
+		return
+	}
+	next := r.operation(now, opKey{o.key.comm, o.key.seq + 1}, o.group, OpRepair)
+	next.began = o.began
+	for _, p := range repairing {
+		next.add(o.joins[p.id])
+	}
+	r.reply(o, ending, Made{Outcome: &comm.Outcome{Repair: true}})
+}
+
+func (r *Root) differences(o *operation) string {
+	said := make(map[Op]int)
+	text := "ranks call different operations:"
+	for _, p := range r.takers(o) {
+		op := o.joins[p.id].Op
+		if said[op]++; said[op] == 1 {
+			text += fmt.Sprintf(" rank %d %s,", o.group.rank(p.id), op)
+		}
+	}
+	return text[:len(text)-1]
+}
+
+// reply answers processes that have joined o.
+func (r *Root) reply(o *operation, to []*process, made Made) {
+	bySeq := make(map[uint64][]*process) // differs after decideMixed
+	var order []uint64
+	for _, p := range to {
+		j := o.joins[p.id]
+		if bySeq[j.Seq] == nil {
+			order = append(order, j.Seq)
+		}
+		bySeq[j.Seq] = append(bySeq[j.Seq], p)
+	}
+	slices.Sort(order)
+	for _, seq := range order {
+		m := made
+		m.Comm, m.Seq, m.Op = o.key.comm, seq, o.joins[bySeq[seq][0].id].Op
+		m.Epoch, m.Zone = r.epoch, r.zone
+		r.sendTo(bySeq[seq], Message{Kind: KindMade, Made: &m})
+	}
+}

@@ -1,0 +1,232 @@
+package control
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func four(t *testing.T) *script { return running(t, RootConfig{Size: 4, Nodes: nodesOf(2, 0)}) }
+
+func TestFailuresAreToldAtOnce(t *testing.T) {
+	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(3, 1)})
+	s.kill(1)
+	require.Equal(t, []Kind{KindFailed, KindFailed, KindFailed}, s.kinds(), "to all nodes")
+	require.Equal(t, []Proc{1}, s.sent[0].Message.Failed)
+	s.kill(1)
+	require.Len(t, s.sent, 3, "once")
+	// A failure is told before the decision that rests on it.
+	for _, p := range []Proc{0, 2} {
+		s.join(p, Join{Op: OpShrink})
+	}
+	s.sent = nil
+	s.kill(3)
+	require.Equal(t, []Kind{KindFailed, KindFailed, KindFailed, KindMade, KindMade}, s.kinds())
+}
+
+func TestAgree(t *testing.T) {
+	s := four(t)
+	for p, flags := range []uint64{7, 6, 3, 15} {
+		require.Empty(t, s.sent)
+		s.join(Proc(p), Join{Op: OpAgree, Flags: flags})
+	}
+	require.Equal(t, []Kind{KindMade, KindMade}, s.kinds(), "one message for each node")
+	require.Equal(t, Made{Comm: 1, Op: OpAgree, Flags: 2}, s.made(3))
+
+	s.kill(2)
+	s.join(0, Join{Op: OpAgree, Seq: 1, Flags: 1, Acknowledged: []Proc{2}})
+	s.join(1, Join{Op: OpAgree, Seq: 1, Flags: 1})
+	s.join(3, Join{Op: OpAgree, Seq: 1, Flags: 1, Acknowledged: []Proc{2}})
+	require.Equal(t, Made{Comm: 1, Op: OpAgree, Seq: 1, Flags: 1, Failed: []Proc{2}}, s.made(0))
+	for _, p := range []Proc{0, 1, 3} {
+		s.join(p, Join{Op: OpAgree, Seq: 2, Acknowledged: []Proc{2}})
+	}
+	require.Empty(t, s.made(1).Failed)
+}
+
+func TestShrinkWithADeathMeanwhile(t *testing.T) {
+	s := four(t)
+	s.kill(0)
+	s.join(3, Join{Op: OpShrink})
+	s.join(1, Join{Op: OpShrink})
+	s.kill(1)
+	require.Empty(t, s.made(3))
+	s.join(2, Join{Op: OpShrink})
+	require.Equal(t, []Proc{2, 3}, s.made(2).New.Procs)
+	// The new one works, and both go on alone.
+	s.kill(2)
+	s.join(3, Join{Op: OpShrink, Comm: s.made(3).New.ID})
+	require.Equal(t, []Proc{3}, s.made(3).New.Procs)
+	s.bye(3)
+	s.exit(3, 0)
+	require.Equal(t, End{}, *s.end, "a shrink deals with the failures")
+}
+
+func TestSplit(t *testing.T) {
+	s := four(t)
+	for p, color := range []int{1, 5, -1, 1} {
+		s.join(Proc(p), Join{Op: OpSplit, Color: color, Key: -p})
+	}
+	require.Equal(t, []Proc{3, 0}, s.made(0).New.Procs)
+	require.Equal(t, []Proc{1}, s.made(1).New.Procs)
+	require.Nil(t, s.made(2).New)
+	require.Equal(t, OpSplit, s.made(2).Op)
+	require.NotEqual(t, s.made(0).New.ID, s.made(1).New.ID)
+
+	s.kill(3)
+	for p := range Proc(3) {
+		s.join(p, Join{Op: OpSplit, Seq: 1})
+	}
+	require.Equal(t, []Proc{3}, s.made(2).Failed)
+	require.Nil(t, s.made(2).New)
+}
+
+func TestDifferentOperations(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	s.join(0, Join{Op: OpAgree})
+	s.join(1, Join{Op: OpShrink})
+	require.Equal(t, "ranks call different operations: rank 0 agree, rank 1 shrink", s.made(0).Err)
+	require.Equal(t, OpAgree, s.made(0).Op)
+	require.Equal(t, s.made(0).Err, s.made(1).Err)
+}
+
+func TestRevoked(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpSplit})
+	}
+	inner := s.made(0).New.ID
+	s.sent = nil
+	s.join(0, Join{Op: OpSplit, Comm: inner})
+	s.join(1, Join{Op: OpAgree, Comm: inner})
+	s.of(3, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1}})
+	require.Equal(t, []Kind{KindRevoke, KindRevoke}, s.kinds())
+	s.of(2, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1}})
+	require.Len(t, s.sent, 2, "once")
+	s.of(3, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}})
+	require.Len(t, s.sent, 5)
+	require.True(t, s.made(0).Revoked)
+	s.join(2, Join{Op: OpSplit, Comm: inner})
+	require.True(t, s.made(2).Revoked, "also for who comes later")
+	for _, p := range []Proc{0, 2, 3} {
+		s.join(p, Join{Op: OpAgree, Comm: inner})
+	}
+	require.False(t, s.made(1).Revoked, "agreement works")
+	require.Equal(t, OpAgree, s.made(1).Op)
+}
+
+func TestNobodyWaitsForWhoIsAtTheEnd(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpSplit})
+	}
+	inner := s.made(0).New.ID
+	s.join(1, Join{Op: OpAgree, Comm: inner})
+	s.join(0, Join{Op: OpEnd, Verdict: failing()})
+	require.True(t, s.made(1).Revoked)
+	s.join(2, Join{Op: OpAgree, Comm: inner})
+	require.True(t, s.made(2).Revoked)
+	s.kill(0)
+	s.join(3, Join{Op: OpAgree, Comm: inner})
+	require.True(t, s.made(3).Revoked, "the same for all, whatever happens")
+}
+
+func TestAwayEndsWithTheZone(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	for p := range Proc(2) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	}
+	s.join(0, Join{Op: OpAgree})
+	require.Equal(t, OpEnd, s.made(0).Op, "it waits")
+	s.join(1, Join{Op: OpAgree})
+	require.Equal(t, Made{Comm: 1, Op: OpAgree, Zone: 1}, s.made(0))
+}
+
+func TestOutcomes(t *testing.T) {
+	own := func(text string) *comm.Verdict { return &comm.Verdict{Err: text} }
+	well := &comm.Verdict{}
+	for _, c := range []struct {
+		name     string
+		dead     []Proc
+		verdicts []*comm.Verdict
+		want     comm.Outcome
+	}{
+		{"all well", nil, []*comm.Verdict{well, well, well, well}, comm.Outcome{}},
+		{"own error", nil, []*comm.Verdict{well, failing(), own("b"), own("c")}, comm.Outcome{Err: "b", ErrRank: 2}},
+		{"revoked by hand", nil, []*comm.Verdict{well, failing(), well, well}, comm.Outcome{Repair: true}},
+		{"failure", []Proc{0}, []*comm.Verdict{nil, well, own("b"), well}, comm.Outcome{Repair: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := four(t)
+			for p, v := range c.verdicts {
+				if v == nil {
+					s.kill(Proc(p))
+				} else {
+					s.join(Proc(p), Join{Op: OpEnd, Verdict: v, Step: -1})
+				}
+			}
+			require.Equal(t, c.want, *s.made(3).Outcome)
+		})
+	}
+}
+
+func TestSpawn(t *testing.T) {
+	s := four(t)
+	s.kill(1)
+	for _, p := range []Proc{0, 2, 3} {
+		s.join(p, Join{Op: OpShrink})
+	}
+	small := s.made(0).New.ID
+	for _, c := range []struct {
+		missing [2][]comm.OriginalRank
+		says    string
+	}{
+		{[2][]comm.OriginalRank{{1}, {1, 2}}, "rank 1 for [1 2]"},
+		{[2][]comm.OriginalRank{{2}, {2}}, "original rank 2 is still alive"},
+		{[2][]comm.OriginalRank{{4}, {4}}, "allowed are 0 to 3"},
+		{[2][]comm.OriginalRank{{1, 1}, {1, 1}}, "twice"},
+	} {
+		seq := s.made(0).Seq & 15
+		if s.made(0).Op == OpSpawn {
+			seq++
+		}
+		s.join(0, Join{Comm: small, Seq: seq, Op: OpSpawn, Missing: c.missing[0]})
+		s.join(2, Join{Comm: small, Seq: seq, Op: OpSpawn, Missing: c.missing[1]})
+		s.join(3, Join{Comm: small, Seq: seq, Op: OpSpawn, Missing: c.missing[0]})
+		require.Contains(t, s.made(0).Err, c.says)
+	}
+	for _, p := range []Proc{0, 2, 3} {
+		s.join(p, Join{Comm: small, Seq: 4, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	}
+	require.Equal(t, Start{Proc: 4, Original: 1}, s.starts[4])
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
+	require.Equal(t, Made{New: s.made(0).New, Replacement: true}, s.made(4))
+
+	// A member dies meanwhile: it fails, and the new process is of no use.
+	s.kill(4)
+	s.join(0, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.join(2, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.join(3, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.kill(3)
+	require.Equal(t, []Proc{3}, s.made(0).Failed)
+	require.NotEmpty(t, s.killed(5))
+	s.sent = nil
+	s.hello(5)
+	s.kill(5)
+	require.Empty(t, s.sent, "nobody has to know")
+	require.False(t, slices.Contains(s.kinds(), KindFailed))
+}
+
+func TestSpawnedProcessDiesWhileItStarts(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	s.kill(1)
+	s.join(0, Join{Op: OpShrink})
+	s.join(0, Join{Comm: 2, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.kill(2)
+	s.hello(3)
+	require.Equal(t, []Proc{0, 3}, s.made(0).New.Procs)
+}

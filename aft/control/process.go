@@ -1,0 +1,93 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+type procState int
+
+const (
+	starting procState = iota
+	alive              // has said Hello
+	failed
+	left
+)
+
+// process is what the root knows of a process.
+type process struct {
+	id        Proc
+	original  comm.OriginalRank
+	node      *node
+	state     procState
+	address   string
+	tcp       string
+	announced bool // others know where it can be reached
+	bye       bool // takes part no more
+	fenced    bool // has been sent a SIGKILL
+	discarded bool // its start turned out not to be needed
+	settled   settlement
+	started   time.Time // the order to start it was given
+	up        time.Time // it was started
+
+	// Once it has ended:
+	code    int    // exit code, as the job's exit code counts it
+	signal  int    // 0: it exited by itself
+	lost    bool   // its node was lost
+	reason  string // for people
+	cause   string // the same for the same kind of failure: for the ledger
+	handled bool   // the job has dealt with its failure
+}
+
+// settlement tells how the last zone has ended for a process that has done
+// nothing collective since.
+type settlement int
+
+const (
+	unsettled settlement = iota
+	settledWell
+	settledWithError
+)
+
+// present: it runs, or will.
+func (p *process) present() bool { return p.state == starting || p.state == alive }
+
+// taking tells whether p takes part in collective operations.
+func (p *process) taking() bool { return p.state == alive && !p.bye }
+
+func (p *process) fail(reason, cause string, code int) {
+	p.state, p.reason, p.cause, p.code = failed, reason, cause, max(code, 1)
+	p.node.failures++
+}
+
+func (p *process) leave(code int) { p.state, p.code = left, code }
+
+func (e Exit) reason() string {
+	switch {
+	case e.Why != "":
+		return e.Why
+	case e.Signal != 0:
+		return fmt.Sprintf("signal %d", e.Signal)
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+func (e Exit) cause() string {
+	if e.Signal != 0 {
+		return fmt.Sprintf("signal %d", e.Signal)
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+// jobCode is the exit code as a shell counts it.
+func (e Exit) jobCode() int {
+	switch {
+	case e.Signal != 0:
+		return 128 + e.Signal
+	case e.Code < 0:
+		return 1
+	}
+	return e.Code
+}

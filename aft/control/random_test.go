@@ -1,0 +1,163 @@
+package control
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// TestRandomFailures: ranks and nodes die and hang at any time, repairs included.
+// CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
+func TestRandomFailures(t *testing.T) {
+	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		randomRound(t, seed)
+		return
+	}
+	length := 2 * time.Second
+	if text := os.Getenv("CRAFT_TEST_SECONDS"); text != "" {
+		n, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		length = time.Duration(n * float64(time.Second))
+	}
+	rounds, repairs := 0, 0
+	for began := time.Now(); time.Since(began) < length; rounds++ {
+		repairs += randomRound(t, rand.Uint64())
+	}
+	t.Logf("%d rounds with %d repairs", rounds, repairs)
+	require.Greater(t, rounds, 10)
+	require.Positive(t, repairs)
+}
+
+func randomRound(t *testing.T, seed uint64) (repairs int) {
+	defer func() {
+		if t.Failed() {
+			t.Logf("CRAFT_TEST_SEED=%d", seed)
+		}
+	}()
+	random := rand.New(rand.NewPCG(seed, 0))
+	size := 1 + random.IntN(8)
+	cfg := RootConfig{Size: size, Repeats: 1000}
+	local := random.IntN(2) == 0
+	nodes := 1 + random.IntN(4)
+	for i := range nodes + random.IntN(3) {
+		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
+	}
+	cfg.Policy = comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}
+	if random.IntN(2) == 0 {
+		cfg.Policy.Recovery = comm.Shrinking
+	}
+	if random.IntN(2) == 0 {
+		cfg.Policy.Spawn = comm.Reuse
+	}
+	s := newSim(t, random, cfg)
+	s.logf("%d ranks, %d nodes, %+v, local %v", size, len(cfg.Nodes), cfg.Policy, local)
+	for range random.IntN(8) {
+		// Some at the start, most while it works, some in a repair.
+		s.after(time.Duration(random.ExpFloat64()*float64(20*time.Millisecond)), "chaos", s.chaos)
+	}
+	s.run(5 * time.Minute)
+	s.check()
+	return s.root.epoch
+}
+
+// chaos makes one thing fail.
+func (s *sim) chaos() {
+	if s.over {
+		return
+	}
+	if s.random.IntN(3) == 0 {
+		s.chaosNode()
+		return
+	}
+	var running []*simRank
+	for p := range Proc(len(s.ranks)) {
+		if r := s.ranks[p]; r != nil && !r.dead && !r.hung && !r.done {
+			running = append(running, r)
+		}
+	}
+	if len(running) == 0 {
+		return
+	}
+	r := running[s.random.IntN(len(running))]
+	if s.random.IntN(4) == 0 && r.world != nil { // before Hello nobody watches it
+		s.logf("process %d hangs", r.proc)
+		r.hung = true
+	} else {
+		r.die(Exit{Proc: r.proc, Code: -1, Signal: sigkill})
+	}
+	if s.random.IntN(2) == 0 { // the next one soon, in the repair
+		s.after(time.Duration(s.random.IntN(int(20*time.Millisecond))), "chaos", s.chaos)
+	}
+}
+
+// chaosNode: but the last node stays.
+func (s *sim) chaosNode() {
+	var running []*simNode
+	for _, n := range s.nodes {
+		if n.daemon != nil && !n.dead && !n.stopped && !n.cutUp && !n.cutDown {
+			running = append(running, n)
+		}
+	}
+	if len(running) < 2 || !s.root.launched {
+		return
+	}
+	n := running[s.random.IntN(len(running))]
+	switch s.random.IntN(4) {
+	case 0, 1:
+		s.killNode(n)
+	case 2:
+		s.logf("daemon %d hangs", n.id)
+		n.stopped = true
+	case 3:
+		if s.cfg.Nodes[n.id].Local {
+			s.killNode(n)
+			return
+		}
+		n.cutUp, n.cutDown = true, true
+		switch s.random.IntN(3) {
+		case 0:
+			n.cutUp = false
+		case 1:
+			n.cutDown = false
+		}
+		s.logf("node %d: cut up %v down %v", n.id, n.cutUp, n.cutDown)
+	}
+}
+
+// check looks at how the job has ended.
+func (s *sim) check() {
+	world := s.root.comms[s.root.world]
+	switch {
+	case s.over && !s.late:
+		if s.end.Code != 0 || s.end.Report != "" {
+			s.fatal("end %+v", *s.end)
+		}
+	case s.over: // a process was lost between the end of the zone and its own
+		return
+	case s.cfg.Policy.Recovery == comm.Shrinking:
+		require.Contains(s.t, s.end.Report, "no rank is left")
+		return
+	default:
+		s.fatal("end %+v", *s.end)
+	}
+	if s.cfg.Policy.Recovery == comm.NonShrinking && len(world.procs) != s.cfg.Size {
+		s.fatal("the last world has %d ranks", len(world.procs))
+	}
+	last := -1
+	for _, p := range world.procs {
+		o := int(s.root.procs[p].original)
+		if o <= last {
+			s.fatal("the ranks of the last world are not in order")
+		}
+		last = o
+	}
+}

@@ -1,0 +1,152 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// decideRepair makes a world without failed processes. Whoever fails meanwhile is
+// included, again and again.
+func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
+	if o.spawn == nil {
+		policy, err := r.repairPolicy(o)
+		if err != "" {
+			r.reply(o, r.takers(o), Made{Err: err})
+			return true
+		}
+		r.policy = policy
+		if policy.Recovery == comm.Shrinking {
+			r.finishRepair(now, o, nil)
+			return true
+		}
+		o.spawn = &spawning{policy: policy.Spawn, current: make(map[comm.OriginalRank]*process)}
+	}
+	if !r.start(now, o.spawn, r.lostOf(o.group), r.epoch+1) {
+		return r.ended
+	}
+	r.finishRepair(now, o, o.spawn.newcomers())
+	return true
+}
+
+// reviveAll repairs when nobody is left to ask for it.
+func (r *Root) reviveAll(now time.Time, world *group) {
+	o := &operation{
+		// A number that no process uses, so that nothing joins it.
+		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
+		began: now, gathered: now, urgent: now,
+		spawn: &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)},
+	}
+	r.ops[o.key] = o
+	r.note(slog.LevelWarn, "all ranks have failed: all are started again")
+	r.settleOperations(now)
+}
+
+// repairPolicy is the one that all have asked for.
+func (r *Root) repairPolicy(o *operation) (comm.Policy, string) {
+	takers := r.takers(o)
+	of := func(p *process) comm.Policy {
+		if own := o.joins[p.id].Policy; own != nil {
+			return complete(*own, r.policy)
+		}
+		return r.policy
+	}
+	first := of(takers[0])
+	if err := checkPolicy(first); err != nil {
+		return first, fmt.Sprintf("repair: rank %d: %v", o.group.rank(takers[0].id), err)
+	}
+	for _, p := range takers[1:] {
+		if other := of(p); other != first {
+			return first, fmt.Sprintf("repair: rank %d asks for %s, %s and rank %d for %s, %s; all ranks must have the same policy",
+				o.group.rank(takers[0].id), first.Recovery, first.Spawn, o.group.rank(p.id), other.Recovery, other.Spawn)
+		}
+	}
+	return first, ""
+}
+
+// lostOf are the failed processes of g by original rank.
+func (r *Root) lostOf(g *group) map[comm.OriginalRank]*process {
+	out := make(map[comm.OriginalRank]*process)
+	for _, id := range r.failedOf(g) {
+		out[r.procs[id].original] = r.procs[id]
+	}
+	return out
+}
+
+// finishRepair makes the new world: newcomers have the ranks of those in whose
+// place they are.
+func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
+	var members []*process
+	for _, p := range r.members(o.group) {
+		if p.taking() {
+			members = append(members, p)
+			continue
+		}
+		i := slices.IndexFunc(newcomers, func(q *process) bool { return q.original == p.original })
+		if p.state == failed && i >= 0 {
+			members = append(members, newcomers[i])
+		}
+	}
+	r.epoch++
+	g := r.newGroup(members, nil)
+	r.world = g.id
+	change := r.change(now, o, g, newcomers)
+	r.note(slog.LevelInfo, "repaired", "epoch", r.epoch, "ranks", len(members), "failed", len(change.Failed),
+		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)
+	r.introduce(newcomers)
+	r.reply(o, r.takers(o), Made{New: g.record(), Change: change})
+	if len(newcomers) > 0 {
+		r.welcome(newcomers, g)
+	}
+}
+
+func (r *Root) change(now time.Time, o *operation, g *group, newcomers []*process) *comm.Change {
+	c := &comm.Change{Epoch: r.epoch, Failed: r.losesOf(o), Phases: o.phases(now, newcomers)}
+	for _, q := range newcomers {
+		c.Replaced = append(c.Replaced, q.original)
+	}
+	for _, p := range r.members(o.group) {
+		c.Ranks = append(c.Ranks, comm.Rank(slices.IndexFunc(g.procs, func(id Proc) bool {
+			return r.procs[id].original == p.original
+		})))
+	}
+	return c
+}
+
+// losesOf are the processes that were lost since the last repair, those included
+// that were started for this one.
+func (r *Root) losesOf(o *operation) []comm.Loss {
+	list := r.membersFailed(o.group)
+	if o.spawn != nil {
+		list = append(list, o.spawn.lost...)
+	}
+	slices.SortStableFunc(list, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
+	out := make([]comm.Loss, 0, len(list))
+	for _, p := range list {
+		p.handled = true
+		rank := slices.IndexFunc(o.group.procs, func(id Proc) bool { return r.procs[id].original == p.original })
+		out = append(out, comm.Loss{Original: p.original, Rank: comm.Rank(rank), Node: int(p.node.id), Reason: p.reason})
+	}
+	return out
+}
+
+func (r *Root) membersFailed(g *group) []*process {
+	return slices.DeleteFunc(r.members(g), func(p *process) bool { return p.state != failed })
+}
+
+func (o *operation) phases(now time.Time, newcomers []*process) comm.RepairPhases {
+	up := o.gathered
+	for _, q := range newcomers {
+		if q.up.After(up) {
+			up = q.up
+		}
+	}
+	if len(newcomers) == 0 {
+		now = up
+	}
+	return comm.RepairPhases{Gather: o.gathered.Sub(o.began), Spawn: up.Sub(o.gathered), Connect: now.Sub(up)}
+}

@@ -1,0 +1,274 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func (s *script) repairAll(seq uint64, id CommID, p *comm.Policy, procs ...Proc) {
+	for _, q := range procs {
+		s.join(q, Join{Op: OpRepair, Comm: id, Seq: seq, Policy: p, Step: -1})
+	}
+}
+
+func TestShrinkingRepair(t *testing.T) {
+	s := four(t)
+	s.kill(1)
+	s.now = s.now.Add(time.Millisecond)
+	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 2)
+	s.now = s.now.Add(time.Millisecond)
+	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 3)
+	require.Equal(t, []Proc{0, 2, 3}, s.made(0).New.Procs)
+	require.Equal(t, comm.Change{
+		Epoch:  1,
+		Failed: []comm.Loss{{Original: 1, Rank: 1, Node: 0, Reason: "signal 9"}},
+		Ranks:  []comm.Rank{0, -1, 1, 2},
+		Phases: comm.RepairPhases{Gather: time.Millisecond},
+	}, *s.made(3).Change)
+	for _, p := range []Proc{0, 2, 3} {
+		s.bye(p)
+		s.exit(p, 0)
+	}
+	require.Equal(t, End{}, *s.end, "the failure was dealt with")
+}
+
+func TestNonShrinkingRepair(t *testing.T) {
+	s := four(t)
+	s.kill(2)
+	s.sent = nil
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	require.Equal(t, []Kind{KindStart}, s.kinds())
+	require.Equal(t, Start{Proc: 4, Original: 2, Epoch: 1}, s.starts[4])
+	require.Equal(t, Node(1), s.where[4], "REUSE: where it failed")
+	s.now = s.now.Add(time.Millisecond)
+	s.of(4, Message{Kind: KindStarted, Started: []Proc{4}})
+	s.now = s.now.Add(2 * time.Millisecond)
+	s.sent = nil
+	s.hello(4)
+	require.Equal(t, []Kind{KindPeers, KindPeers, KindPeers, KindMade, KindMade, KindMade}, s.kinds())
+	require.Equal(t, []Proc{4}, s.sent[2].Message.To)
+	require.Len(t, s.sent[2].Message.Peers, 4, "the new one learns of all")
+	require.Len(t, s.sent[0].Message.Peers, 1, "the others of the new one")
+	group := &Group{ID: 2, Procs: []Proc{0, 1, 4, 3}}
+	require.Equal(t, group, s.made(0).New)
+	require.Equal(t, []comm.OriginalRank{2}, s.made(0).Change.Replaced)
+	require.Equal(t, []comm.Rank{0, 1, 2, 3}, s.made(0).Change.Ranks)
+	require.Equal(t, comm.RepairPhases{Spawn: time.Millisecond, Connect: 2 * time.Millisecond}, s.made(0).Change.Phases)
+	require.Equal(t, Made{New: group, Epoch: 1, Replacement: true}, s.made(4))
+}
+
+func TestFailuresDuringTheRepair(t *testing.T) {
+	s := four(t)
+	s.kill(0)
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 1, 2, 3) // starts 4
+	s.kill(4)                                                         // a replacement: 5
+	s.kill(1)                                                         // a survivor: 6
+	s.hello(6)
+	s.kill(6) // a replacement that was ready: 7
+	s.hello(5)
+	require.Nil(t, s.made(2).New)
+	s.hello(7)
+	require.Equal(t, []Proc{5, 7, 2, 3}, s.made(2).New.Procs)
+	require.Equal(t, []comm.OriginalRank{0, 1}, s.made(2).Change.Replaced)
+	require.Len(t, s.made(2).Change.Failed, 4)
+	require.Equal(t, 1, s.made(2).Change.Epoch)
+}
+
+func TestDownToOneRank(t *testing.T) {
+	s := four(t)
+	id := CommID(1)
+	p := policy(comm.Shrinking, comm.Reuse)
+	for dead := range Proc(3) {
+		s.kill(dead)
+		for q := dead + 1; q < 4; q++ {
+			s.repairAll(0, id, p, q)
+		}
+		id = s.made(3).New.ID
+		require.Len(t, s.made(3).New.Procs, int(3-dead))
+	}
+	s.kill(3)
+	require.Equal(t, 1, s.end.Code)
+	require.Contains(t, s.end.Report, "no rank is left")
+}
+
+func TestAllRanksFailAtOnce(t *testing.T) {
+	s := four(t)
+	for p := range Proc(3) {
+		s.kill(p)
+	}
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 3)
+	require.Len(t, s.starts, 7)
+	s.kill(3) // the last one that knew of the repair
+	for p := Proc(4); p < 8; p++ {
+		s.hello(p)
+	}
+	require.Equal(t, []Proc{4, 5, 6, 7}, s.made(4).New.Procs)
+	require.True(t, s.made(7).Replacement)
+	// And once more, without any repair asked for.
+	for p := Proc(4); p < 8; p++ {
+		s.kill(p)
+	}
+	for p := Proc(8); p < 12; p++ {
+		s.hello(p)
+	}
+	require.Equal(t, []Proc{8, 9, 10, 11}, s.made(8).New.Procs)
+	require.Equal(t, 2, s.made(8).Epoch)
+}
+
+func TestPoliciesMustBeTheSame(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0)
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 1)
+	require.Contains(t, s.made(0).Err, "rank 1 for NON-SHRINKING, REUSE")
+	s.repairAll(1, 1, policy("half", ""), 0, 1)
+	require.Contains(t, s.made(0).Err, `"half"`)
+}
+
+// TestOneEndsWhileOthersRepair: decision "a rank that had finished runs again".
+func TestOneEndsWhileOthersRepair(t *testing.T) {
+	s := four(t)
+	p := policy(comm.Shrinking, comm.Reuse)
+	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.kill(3)
+	s.repairAll(0, 1, p, 1, 2)
+	require.True(t, s.made(0).Outcome.Repair)
+	s.repairAll(1, 1, p, 0)
+	for q := range Proc(3) {
+		require.Equal(t, []Proc{0, 1, 2}, s.made(q).New.Procs)
+	}
+	require.Equal(t, uint64(2)<<60, s.made(1).Seq, "each gets the answer to its own call")
+	require.Equal(t, uint64(2)<<60+1, s.made(0).Seq)
+}
+
+func TestWhoCalledAnotherOperationHasDied(t *testing.T) {
+	s := four(t)
+	s.repairAll(0, 1, nil, 1)
+	for _, p := range []Proc{0, 2} {
+		s.join(p, Join{Op: OpEnd, Verdict: failing()})
+	}
+	s.kill(1)
+	s.join(3, Join{Op: OpEnd, Verdict: failing()})
+	require.True(t, s.made(0).Outcome.Repair)
+	require.Empty(t, s.made(0).Err)
+}
+
+func TestReplacementLearnsTheZone(t *testing.T) {
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	for p := range Proc(2) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	}
+	s.kill(0)
+	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 1)
+	s.hello(2)
+	require.Equal(t, 1, s.made(2).Zone)
+}
+
+func TestPlacementOfReplacements(t *testing.T) {
+	t.Run("spare nodes, spread", func(t *testing.T) {
+		s := running(t, RootConfig{Size: 4, Nodes: nodesOf(4, 2)})
+		s.kill(0)
+		s.kill(1)
+		s.kill(2)
+		s.repairAll(0, 1, policy(comm.NonShrinking, comm.NoReuse), 3)
+		require.Equal(t, []Node{2, 3, 2}, s.placed()[4:])
+		s.hello(4)
+		s.hello(5)
+		s.hello(6)
+		// Node 2 has had a failure: it is not used again. Then none is left.
+		s.kill(4)
+		s.repairAll(0, 2, policy(comm.NonShrinking, comm.NoReuse), 3, 5, 6)
+		require.Equal(t, Node(3), s.where[7])
+		s.hello(7)
+		s.kill(7)
+		s.repairAll(0, 3, policy(comm.NonShrinking, comm.NoReuse), 3, 5, 6)
+		require.Equal(t, Node(3), s.where[8], "REUSE: where it failed")
+		require.Contains(t, s.notes[len(s.notes)-2], "no spare node is left")
+	})
+	t.Run("a lost node", func(t *testing.T) {
+		s := running(t, RootConfig{Size: 6, Nodes: nodesOf(3, 0)})
+		s.do(s.r.Lost(s.now, 1, "exit status 1", true))
+		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 4, 5)
+		require.Equal(t, []Node{0, 2}, s.placed()[6:])
+	})
+	t.Run("slots", func(t *testing.T) {
+		nodes := nodesOf(3, 0)
+		nodes[0].Slots, nodes[1].Slots, nodes[2].Slots = 2, 2, 4
+		s := running(t, RootConfig{Size: 6, Nodes: nodes})
+		s.do(s.r.Lost(s.now, 1, "exit status 1", true))
+		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 4, 5)
+		require.Equal(t, []Node{2, 2}, s.placed()[6:])
+	})
+	t.Run("no node", func(t *testing.T) {
+		s := running(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
+		s.do(s.r.Lost(s.now, 0, "exit status 1", true))
+		require.Equal(t, 1, s.end.Code)
+		require.Contains(t, s.end.Report, "no node is left to replace rank 0")
+	})
+}
+
+func TestWhoDoesNotComeIsFenced(t *testing.T) {
+	s := four(t)
+	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.tick(time.Hour / 2) // without a failure bodies take as long as they like
+	s = four(t)
+	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next())
+	s.kill(3)
+	for range 100 {
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.Equal(t, "did not come to the repair within 1m0s", s.killed(1))
+	require.NotEmpty(t, s.killed(2))
+	require.Empty(t, s.killed(0))
+	s.pulses()
+	require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next(), "once")
+	s.kill(1)
+	s.kill(2)
+	require.True(t, s.made(0).Outcome.Repair)
+
+	// A replacement that does not start.
+	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0)
+	s.hello(4)
+	s.hello(5)
+	for range 100 {
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.NotEmpty(t, s.killed(6))
+}
+
+func TestLedger(t *testing.T) {
+	repairs := func(t *testing.T, step func(round int) int64, kill func(s *script, p Proc)) int {
+		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+		id, victim := CommID(1), Proc(1)
+		for round := range 50 {
+			kill(s, victim)
+			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(comm.NonShrinking, comm.Reuse), Step: step(round)})
+			if s.end != nil {
+				require.Equal(t, 1, s.end.Code)
+				require.Contains(t, s.end.Report, "rank 1 has failed")
+				require.Contains(t, s.end.Report, "--max-repeats")
+				return round
+			}
+			victim = Proc(2 + round)
+			s.hello(victim)
+			id = s.made(0).New.ID
+		}
+		return 50
+	}
+	same := func(s *script, p Proc) { s.kill(p) }
+	require.Equal(t, 2, repairs(t, func(int) int64 { return 137 }, same), "the third failure at the same step")
+	require.Equal(t, 50, repairs(t, func(round int) int64 { return int64(round) }, same), "it gets on")
+	require.Equal(t, 8, repairs(t, func(int) int64 { return -1 }, same), "no steps: three times as often")
+	require.Equal(t, 50, repairs(t, func(round int) int64 { return int64(round / 2) }, same), "steps 0 0 1 1: it gets on")
+	n := 0
+	require.Equal(t, 50, repairs(t, func(int) int64 { return 1 }, func(s *script, p Proc) {
+		n++
+		s.signalled(p, 9+n%2)
+	}), "not the same reason")
+}

@@ -1,0 +1,232 @@
+package control
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Root decides about a job. Its methods return what is to be done, in this order;
+// after End they return nothing any more.
+type Root struct {
+	cfg       RootConfig
+	limit     time.Duration // of silence, then a node is declared dead
+	nodes     []*node
+	procs     []*process                     // by Proc
+	latest    map[comm.OriginalRank]*process // the last one started
+	comms     map[CommID]*group
+	ops       map[opKey]*operation
+	suspected map[Proc]suspicion
+
+	launched bool   // the first processes were started
+	world    CommID // 0: not yet
+	lastComm CommID
+	epoch    int
+	zone     int
+	policy   comm.Policy
+	ledger   ledger
+
+	forwarded map[int]bool // signals
+	warned    bool         // that no spare node is left
+	began     time.Time
+	ended     bool
+	out       []Action
+}
+
+// NewRoot returns an ErrConfig that names the flag if the job is not possible.
+func NewRoot(cfg RootConfig) (*Root, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Repeats == 0 {
+		cfg.Repeats = DefaultRepeats
+	}
+	r := &Root{
+		cfg:       cfg,
+		limit:     cfg.Timing.Lease + cfg.Timing.Margin,
+		latest:    make(map[comm.OriginalRank]*process),
+		comms:     make(map[CommID]*group),
+		ops:       make(map[opKey]*operation),
+		suspected: make(map[Proc]suspicion),
+		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
+		ledger:    newLedger(cfg.Repeats),
+		forwarded: make(map[int]bool),
+	}
+	for i, n := range cfg.Nodes {
+		r.nodes = append(r.nodes, &node{NodeConfig: n, id: Node(i)})
+	}
+	return r, nil
+}
+
+// Begin sends every daemon its Setup; their answer is Ready.
+func (r *Root) Begin(now time.Time) []Action {
+	r.began = now
+	hosts := make(map[string]bool)
+	for _, n := range r.nodes {
+		hosts[n.Host] = true
+	}
+	for _, n := range r.nodes {
+		s := r.cfg.Setup
+		s.Version, s.Node, s.Size, s.Timing = Version, n.id, r.cfg.Size, r.cfg.Timing
+		s.Hosts, s.Address = len(hosts), n.Host
+		r.send(n, Message{Kind: KindSetup, Setup: &s})
+	}
+	return r.take()
+}
+
+// Handle takes a message from a daemon. Output and credit are not for the root.
+func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
+	n := r.node(from)
+	if r.ended || n == nil || n.lost {
+		return nil
+	}
+	switch m.Kind {
+	case KindReady:
+		r.ready(now, n, *m.Ready)
+	case KindPulse:
+		n.heard = now
+		r.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: r.cfg.Timing.Lease}})
+		return r.take() // nothing to decide
+	case KindStarted:
+		for _, id := range m.Started {
+			if p := r.procOf(n, id); p != nil {
+				p.up = now
+			}
+		}
+	case KindHello:
+		r.hello(n, *m.Hello)
+	case KindJoin:
+		for _, j := range m.Joins {
+			r.join(now, n, j)
+		}
+	case KindRevoke:
+		r.revoke(*m.Revoke)
+	case KindSuspect:
+		r.suspect(now, n, *m.Suspect)
+	case KindBye:
+		if p := r.procOf(n, m.Bye.Proc); p != nil {
+			p.bye = true
+		}
+	case KindExit:
+		r.exits(n, m.Exits)
+	case KindError:
+		r.daemonError(n, m.Error.Text)
+	default:
+		r.note(slog.LevelWarn, "a daemon has sent a message that is not for the root", "node", n.Name, "kind", string(m.Kind))
+	}
+	r.settle(now)
+	return r.take()
+}
+
+// Signal forwards a signal to all ranks.
+func (r *Root) Signal(_ time.Time, number int) []Action {
+	if r.ended {
+		return nil
+	}
+	r.forwarded[number] = true
+	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
+	return r.take()
+}
+
+// settle decides everything that can be decided now.
+func (r *Root) settle(now time.Time) {
+	if r.ended || !r.launched {
+		return
+	}
+	if r.world == 0 {
+		r.settleStart(now)
+		return
+	}
+	r.settleOperations(now)
+	if !r.ended && !r.anybody() {
+		r.nobody(now)
+	}
+}
+
+func (r *Root) anybody() bool {
+	for _, p := range r.procs {
+		if p.present() {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Root) daemonError(n *node, text string) {
+	if r.world == 0 {
+		r.end(1, fmt.Sprintf("node %s: %s", n.Name, text))
+		return
+	}
+	r.note(slog.LevelError, "a daemon reports an error", "node", n.Name, "error", text)
+}
+
+func (r *Root) node(n Node) *node {
+	if n < 0 || int(n) >= len(r.nodes) {
+		return nil
+	}
+	return r.nodes[n]
+}
+
+// procOf is the process if it is one of n's that has not ended; a daemon speaks
+// for no other.
+func (r *Root) procOf(n *node, id Proc) *process {
+	if p := r.proc(id); p != nil && p.node == n && p.present() {
+		return p
+	}
+	return nil
+}
+
+func (r *Root) proc(id Proc) *process {
+	if int(id) >= len(r.procs) {
+		return nil
+	}
+	return r.procs[id]
+}
+
+func (r *Root) send(n *node, m Message) {
+	if n.reachable() && !r.ended {
+		r.out = append(r.out, Action{Send: &Send{Node: n.id, Message: m}})
+	}
+}
+
+func (r *Root) broadcast(m Message) {
+	for _, n := range r.nodes {
+		if n.ready {
+			r.send(n, m)
+		}
+	}
+}
+
+// sendTo sends m to processes, with one message for each node.
+func (r *Root) sendTo(to []*process, m Message) {
+	byNode := make(map[Node][]Proc)
+	for _, p := range to {
+		byNode[p.node.id] = append(byNode[p.node.id], p.id)
+	}
+	for _, n := range r.nodes {
+		if m.To = byNode[n.id]; len(m.To) > 0 {
+			r.send(n, m)
+		}
+	}
+}
+
+func (r *Root) note(level slog.Level, text string, attrs ...any) {
+	if !r.ended {
+		r.out = append(r.out, Action{Note: &Note{Level: level, Text: text, Attrs: attrs}})
+	}
+}
+
+func (r *Root) fenceNode(n *node) {
+	if !r.ended {
+		id := n.id
+		r.out = append(r.out, Action{Fence: &id})
+	}
+}
+
+func (r *Root) take() []Action {
+	out := r.out
+	r.out = nil
+	return out
+}

@@ -1,0 +1,142 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// spawning are the processes that an operation has started.
+type spawning struct {
+	policy  comm.SpawnPolicy
+	current map[comm.OriginalRank]*process // by the rank they stand for
+	lost    []*process                     // died before they were needed
+}
+
+// start has a process for each of wanted, by original rank the process that it
+// replaces. It returns whether all have said Hello.
+func (r *Root) start(now time.Time, s *spawning, wanted map[comm.OriginalRank]*process, epoch int) bool {
+	starts := make(map[*node][]Start)
+	complete := true
+	for _, o := range ranksOf(wanted) {
+		was := wanted[o]
+		if p := s.current[o]; p != nil {
+			complete = complete && p.state == alive
+			if p.present() {
+				continue
+			}
+			s.lost = append(s.lost, p)
+			was = p
+		}
+		complete = false
+		q := r.replace(now, was, s.policy, epoch, starts)
+		if q == nil {
+			return false
+		}
+		s.current[o] = q
+	}
+	r.sendStarts(starts)
+	return complete
+}
+
+func ranksOf(m map[comm.OriginalRank]*process) []comm.OriginalRank {
+	out := make([]comm.OriginalRank, 0, len(m))
+	for o := range m {
+		out = append(out, o)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// newcomers are the started processes by original rank.
+func (s *spawning) newcomers() []*process {
+	out := make([]*process, 0, len(s.current))
+	for _, o := range ranksOf(s.current) {
+		out = append(out, s.current[o])
+	}
+	return out
+}
+
+// discard ends processes that were started for an operation that has failed.
+func (r *Root) discard(o *operation) {
+	if o.spawn == nil {
+		return
+	}
+	for _, p := range o.spawn.newcomers() {
+		if p.present() {
+			p.discarded = true
+			r.fence(p, "the operation it was started for has failed")
+		}
+	}
+	o.spawn = nil
+}
+
+// decideSpawn: a process for each missing original rank, together with the
+// present ones.
+func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
+	takers := r.takers(o)
+	if gone := r.missingOf(o.group); len(gone) > 0 {
+		r.discard(o)
+		r.reply(o, takers, Made{Failed: gone})
+		return true
+	}
+	missing := o.joins[takers[0].id].Missing
+	if o.spawn == nil {
+		if err := r.checkMissing(o, takers); err != "" {
+			r.reply(o, takers, Made{Err: err})
+			return true
+		}
+		o.spawn = &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)}
+	}
+	wanted := make(map[comm.OriginalRank]*process)
+	for _, rank := range missing {
+		wanted[rank] = r.latest[rank]
+		if p := o.spawn.current[rank]; p != nil {
+			wanted[rank] = p
+		}
+	}
+	if !r.start(now, o.spawn, wanted, r.epoch) {
+		return r.ended
+	}
+	newcomers := o.spawn.newcomers()
+	all := slices.Concat(takers, newcomers)
+	slices.SortStableFunc(all, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
+	g := r.newGroup(all, o.group)
+	r.introduce(newcomers)
+	r.reply(o, takers, Made{New: g.record()})
+	r.welcome(newcomers, g)
+	return true
+}
+
+// welcome gives new processes their first communicator.
+func (r *Root) welcome(newcomers []*process, g *group) {
+	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{New: g.record(), Epoch: r.epoch, Zone: r.zone, Replacement: true}})
+}
+
+// checkMissing returns why a spawn is not possible.
+func (r *Root) checkMissing(o *operation, takers []*process) string {
+	first := o.joins[takers[0].id].Missing
+	for _, p := range takers[1:] {
+		if list := o.joins[p.id].Missing; !slices.Equal(first, list) {
+			return fmt.Sprintf("spawn: rank %d asks for the original ranks %v, rank %d for %v",
+				o.group.rank(takers[0].id), first, o.group.rank(p.id), list)
+		}
+	}
+	seen := make(map[comm.OriginalRank]bool)
+	for _, rank := range first {
+		p := r.latest[rank]
+		switch {
+		case p == nil:
+			return fmt.Sprintf("spawn: original rank %d, allowed are 0 to %d", rank, r.cfg.Size-1)
+		case seen[rank]:
+			return fmt.Sprintf("spawn: original rank %d is named twice", rank)
+		case p.present() && !p.discarded:
+			return fmt.Sprintf("spawn: original rank %d is still alive", rank)
+		}
+		seen[rank] = true
+	}
+	return ""
+}

@@ -1,0 +1,201 @@
+package control
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// ready notes a daemon that is there; when all are, the first processes start.
+func (r *Root) ready(now time.Time, n *node, m Ready) {
+	if n.ready {
+		return
+	}
+	if m.Version != Version {
+		r.end(1, fmt.Sprintf("node %s (%s) has version %d of the launcher, here it is version %d: install the same on all nodes",
+			n.Name, m.Host, m.Version, Version))
+		return
+	}
+	n.ready, n.heard, n.program, n.path = true, now, m.Program, m.Path
+	r.launch(now)
+}
+
+// launch starts the first processes when every node has reported or, as a spare
+// one, is lost.
+func (r *Root) launch(now time.Time) {
+	if r.launched || r.ended {
+		return
+	}
+	for _, n := range r.nodes {
+		if !n.ready && !(n.Spare && !n.reachable()) {
+			return
+		}
+	}
+	if r.differentPrograms() {
+		return
+	}
+	where := blocks(r.cfg.Size, r.nodes)
+	if where == nil {
+		r.end(1, fmt.Sprintf("no nodes are left for %d ranks", r.cfg.Size))
+		return
+	}
+	r.launched = true
+	starts := make(map[*node][]Start)
+	for i, n := range where {
+		r.enlist(now, comm.OriginalRank(i), n, 0, starts)
+	}
+	r.sendStarts(starts)
+}
+
+// differentPrograms ends the job if the nodes do not have the same program.
+func (r *Root) differentPrograms() bool {
+	var first *node
+	for _, n := range r.nodes {
+		switch {
+		case !n.ready:
+		case first == nil:
+			first = n
+		case n.program != first.program:
+			r.end(1, fmt.Sprintf("the nodes have different programs: %s is %s on node %s and %s is %s on node %s; install the same on all nodes",
+				first.path, first.program, first.Name, n.path, n.program, n.Name))
+			return true
+		}
+	}
+	return false
+}
+
+// enlist makes a new process for an original rank.
+func (r *Root) enlist(now time.Time, o comm.OriginalRank, n *node, epoch int, starts map[*node][]Start) *process {
+	p := &process{id: Proc(len(r.procs)), original: o, node: n, started: now}
+	r.procs = append(r.procs, p)
+	r.latest[o] = p
+	starts[n] = append(starts[n], Start{Proc: p.id, Original: o, Epoch: epoch})
+	return p
+}
+
+func (r *Root) sendStarts(starts map[*node][]Start) {
+	for _, n := range r.nodes {
+		if list := starts[n]; len(list) > 0 {
+			r.send(n, Message{Kind: KindStart, Start: list})
+		}
+	}
+}
+
+// replace starts a process in the place of p, which has failed. It returns nil
+// when the job has been ended instead.
+func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch int, starts map[*node][]Start) *process {
+	if report := r.ledger.enter(p, r.world == 0); report != "" {
+		r.end(1, report)
+		return nil
+	}
+	n := r.place(p.node, policy)
+	if n == nil {
+		r.end(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason))
+		return nil
+	}
+	q := r.enlist(now, p.original, n, epoch, starts)
+	r.note(slog.LevelInfo, "starting a replacement", "rank", int(q.original), "node", n.Name, "process", int(q.id))
+	return q
+}
+
+func (r *Root) hello(n *node, m Hello) {
+	p := r.procOf(n, m.Proc)
+	if p == nil || p.state != starting || p.discarded {
+		return
+	}
+	if m.Version != Version {
+		r.end(1, fmt.Sprintf("the program of rank %d on node %s speaks version %d of the launcher's protocol, the launcher version %d: build both from the same release",
+			p.original, n.Name, m.Version, Version))
+		return
+	}
+	p.state, p.address, p.tcp = alive, m.Address, m.TCP
+}
+
+// settleStart makes the first world when all ranks have said Hello. Programs that
+// never join may end as they like; the two kinds do not mix.
+func (r *Root) settleStart(now time.Time) {
+	var joined, plain int // have said Hello; have ended without a failure
+	for _, p := range r.latest {
+		switch p.state {
+		case alive:
+			joined++
+		case left:
+			plain++
+		}
+	}
+	switch {
+	case joined > 0 && plain > 0:
+		r.endMixed()
+	case joined == r.cfg.Size:
+		r.makeWorld()
+	case !r.restartFirst(now, plain > 0) && !r.ended && !r.anybody():
+		r.endNormally()
+	}
+}
+
+// endMixed: some ranks wait for one that will never come.
+func (r *Root) endMixed() {
+	for o := range r.cfg.Size {
+		if p := r.latest[comm.OriginalRank(o)]; p.state == left {
+			r.end(max(p.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
+				o, p.node.Name, p.code))
+			return
+		}
+	}
+}
+
+// restartFirst starts again what was killed before the first world, unless the
+// program is one that does not join. It tells whether it has started any.
+func (r *Root) restartFirst(now time.Time, plain bool) bool {
+	if plain {
+		return false
+	}
+	starts := make(map[*node][]Start)
+	for o := range r.cfg.Size {
+		p := r.latest[comm.OriginalRank(o)]
+		if p.state == failed && r.replace(now, p, r.policy.Spawn, 0, starts) == nil {
+			return false
+		}
+	}
+	r.sendStarts(starts)
+	return len(starts) > 0
+}
+
+func (r *Root) makeWorld() {
+	var all []*process
+	for o := range r.cfg.Size {
+		all = append(all, r.latest[comm.OriginalRank(o)])
+	}
+	g := r.newGroup(all, nil)
+	r.world = g.id
+	r.introduce(all)
+	r.sendTo(all, Message{Kind: KindMade, Made: &Made{New: g.record()}})
+}
+
+// introduce tells newcomers where everybody is, and everybody where they are.
+func (r *Root) introduce(newcomers []*process) {
+	var known []*process
+	for _, p := range r.procs {
+		if p.announced && p.state == alive {
+			known = append(known, p)
+		}
+	}
+	for _, p := range newcomers {
+		p.announced = true
+	}
+	if len(newcomers) == 0 {
+		return
+	}
+	r.sendTo(known, Message{Kind: KindPeers, Peers: peers(newcomers)})
+	r.sendTo(newcomers, Message{Kind: KindPeers, Peers: peers(append(known, newcomers...))})
+}
+
+func peers(list []*process) []Peer {
+	out := make([]Peer, len(list))
+	for i, p := range list {
+		out[i] = Peer{Proc: p.id, Original: p.original, Node: p.node.id, Host: p.node.Host, Address: p.address, TCP: p.tcp}
+	}
+	return out
+}

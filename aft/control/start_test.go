@@ -1,0 +1,218 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func TestRefusedJobs(t *testing.T) {
+	slots := func(counts ...int) []NodeConfig {
+		var out []NodeConfig
+		for i, c := range counts {
+			out = append(out, NodeConfig{Name: fmt.Sprint("n", i), Slots: c})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name string
+		cfg  RootConfig
+		says string
+	}{
+		{"no ranks", RootConfig{Size: 0, Nodes: slots(0)}, "-n 0"},
+		{"too many", RootConfig{Size: MaxProcs + 1, Nodes: slots(0)}, "at most"},
+		{"slots", RootConfig{Size: 9, Nodes: slots(4, 4)}, "-n 9"},
+		{"no nodes", RootConfig{Size: 1}, "--nodes"},
+		{"all spare", RootConfig{Size: 1, Nodes: []NodeConfig{{Spare: true}}}, "--spare-nodes"},
+		{"negative slots", RootConfig{Size: 1, Nodes: slots(-1)}, "-1 slots"},
+		{"repeats", RootConfig{Size: 1, Nodes: slots(0), Repeats: -1}, "--max-repeats"},
+		{"recovery", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Recovery: "x"}}, "NON-SHRINKING"},
+		{"spawn", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Spawn: "x"}}, "NO-REUSE"},
+		{"period", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Lease: 1}}, "--heartbeat"},
+		{"lease", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Period: 2, Lease: 3}}, "--lease"},
+		{"margin", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Period: 1, Lease: 3, Margin: -1}}, "margin"},
+		{"repair", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Period: 1, Lease: 3, Repair: -1}}, "--repair-timeout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.cfg.Timing == (Timing{}) {
+				c.cfg.Timing = testTiming
+			}
+			_, err := NewRoot(c.cfg)
+			require.ErrorIs(t, err, ErrConfig)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestFirstRanksAreInBlocks(t *testing.T) {
+	for _, c := range []struct {
+		size  int
+		slots []int // -1: spare
+		want  []Node
+	}{
+		{8, []int{0, 0, 0, 0}, []Node{0, 0, 1, 1, 2, 2, 3, 3}},
+		{8, []int{0, 0, 0}, []Node{0, 0, 0, 1, 1, 1, 2, 2}},
+		{5, []int{1, 0, -1}, []Node{0, 1, 1, 1, 1}},
+		{6, []int{2, 3, 1}, []Node{0, 0, 1, 1, 1, 2}},
+		{1, []int{0, 0}, []Node{0}},
+	} {
+		var nodes []NodeConfig
+		for i, n := range c.slots {
+			nodes = append(nodes, NodeConfig{Name: fmt.Sprint(i), Slots: max(n, 0), Spare: n < 0})
+		}
+		s := launched(t, RootConfig{Size: c.size, Nodes: nodes})
+		require.Equal(t, c.want, s.placed(), "%d on %v", c.size, c.slots)
+	}
+}
+
+func TestSetupComesFirstAndIsFilledIn(t *testing.T) {
+	nodes := nodesOf(3, 1)
+	nodes[1].Host = "h0"
+	s := newScript(t, RootConfig{Size: 2, Nodes: nodes, Setup: Setup{Job: "j", Program: "p"}})
+	require.Equal(t, []Kind{KindSetup, KindSetup, KindSetup}, s.kinds())
+	require.Equal(t, Setup{Version: Version, Job: "j", Program: "p", Node: 2, Size: 2, Hosts: 2, Address: "h2", Timing: testTiming},
+		*s.sent[2].Message.Setup)
+}
+
+func TestFirstWorld(t *testing.T) {
+	s := launched(t, RootConfig{Size: 3, Nodes: nodesOf(2, 0)})
+	s.sent = nil
+	s.hello(2)
+	s.hello(0)
+	require.Empty(t, s.sent)
+	s.hello(1)
+	require.Equal(t, []Kind{KindPeers, KindPeers, KindMade, KindMade}, s.kinds())
+	require.Len(t, s.sent[0].Message.Peers, 3)
+	require.Equal(t, Peer{Proc: 2, Original: 2, Node: 1, Host: "h1", Address: "@2"}, s.sent[0].Message.Peers[2])
+	for p := range Proc(3) {
+		require.Equal(t, Made{New: &Group{ID: 1, Procs: []Proc{0, 1, 2}}}, s.made(p))
+	}
+}
+
+func TestFailedStarts(t *testing.T) {
+	ready := func(version int, program string) Message {
+		return Message{Kind: KindReady, Ready: &Ready{Version: version, Program: program, Path: "/bin/" + program, Host: "host"}}
+	}
+	t.Run("version", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+		s.handle(1, ready(7, "p"))
+		require.Equal(t, 1, s.end.Code)
+		require.Contains(t, s.end.Report, "node n1 (host) has version 7")
+		require.Contains(t, s.kinds(), KindStop)
+	})
+	t.Run("programs", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+		s.handle(1, ready(Version, "a"))
+		s.handle(0, ready(Version, "b"))
+		require.Equal(t, 1, s.end.Code)
+		for _, text := range []string{"/bin/a is a on node n1", "/bin/b is b on node n0"} {
+			require.Contains(t, s.end.Report, text)
+		}
+	})
+	t.Run("unreachable", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+		s.do(s.r.Lost(s.now, 1, "no route to host", false))
+		require.Equal(t, End{1, "node n1 could not be started: no route to host"}, *s.end)
+	})
+	t.Run("lost while others start", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+		s.handle(1, ready(Version, "a"))
+		s.do(s.r.Lost(s.now, 1, "died", true))
+		require.Equal(t, 1, s.end.Code)
+	})
+	t.Run("spare unreachable", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 1)})
+		s.handle(0, ready(Version, "a"))
+		require.Empty(t, s.starts)
+		s.do(s.r.Lost(s.now, 1, "no route to host", false))
+		require.Nil(t, s.end)
+		require.Equal(t, []Node{0, 0}, s.placed())
+		require.Contains(t, s.notes, "a spare node could not be started")
+	})
+	t.Run("silent", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), StartLimit: 3 * time.Second})
+		s.handle(0, ready(Version, "a"))
+		require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next())
+		s.handle(1, ready(Version, "a"))
+		s = newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), StartLimit: 3 * time.Second})
+		require.Equal(t, s.now.Add(3*time.Second), s.r.Next())
+		s.tick(3 * time.Second)
+		require.Equal(t, End{1, "node n0 has not reported within 3s"}, *s.end)
+	})
+	t.Run("daemon error", func(t *testing.T) {
+		s := newScript(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
+		s.handle(0, Message{Kind: KindError, Error: &Error{Text: "no program x"}})
+		require.Equal(t, End{1, "node n0: no program x"}, *s.end)
+	})
+	t.Run("cannot be started", func(t *testing.T) {
+		s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+		s.of(1, Message{Kind: KindExit, Exits: []Exit{{Proc: 1, Code: -1, Why: "exec format error"}}})
+		require.Equal(t, 1, s.end.Code)
+		require.Contains(t, s.end.Report, "rank 1 on node n0")
+		require.Contains(t, s.end.Report, "exec format error")
+	})
+	t.Run("version of the program", func(t *testing.T) {
+		s := launched(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
+		s.of(0, Message{Kind: KindHello, Hello: &Hello{Proc: 0, Version: 7}})
+		require.Contains(t, s.end.Report, "version 7")
+	})
+}
+
+func TestProgramsThatDoNotJoin(t *testing.T) {
+	s := launched(t, RootConfig{Size: 3, Nodes: nodesOf(1, 0)})
+	s.exit(1, 0)
+	s.exit(0, 3)
+	require.Nil(t, s.end)
+	s.signalled(2, 6)
+	require.Equal(t, 134, s.end.Code)
+	require.Contains(t, s.end.Report, "rank 0 (process 0 on node n0): exit status 3")
+	require.Contains(t, s.end.Report, "rank 2 (process 2 on node n0): signal 6")
+	require.Len(t, s.starts, 3, "nothing is started again")
+
+	s = launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+	s.exit(1, 0)
+	s.exit(0, 0)
+	require.Equal(t, End{}, *s.end)
+}
+
+func TestOneEndsBeforeItJoins(t *testing.T) {
+	for _, helloFirst := range []bool{false, true} {
+		s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+		if helloFirst {
+			s.hello(0)
+		}
+		s.exit(1, 4)
+		if !helloFirst {
+			s.hello(0)
+		}
+		require.Equal(t, 4, s.end.Code)
+		require.Contains(t, s.end.Report, "rank 1 on node n0 has ended with exit code 4")
+		require.Contains(t, s.kinds(), KindStop)
+	}
+}
+
+func TestKilledBeforeTheFirstWorld(t *testing.T) {
+	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+	s.hello(0)
+	s.kill(0)
+	s.hello(1)
+	s.kill(2)
+	require.Equal(t, []Start{{Proc: 2}, {Proc: 3}}, s.starts[2:])
+	s.hello(3)
+	require.Equal(t, []Proc{3, 1}, s.made(1).New.Procs)
+	require.False(t, s.made(3).Replacement)
+	require.False(t, slices.Contains(s.kinds(), KindFailed), "nobody knew them")
+
+	s = launched(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
+	s.kill(0)
+	s.kill(1)
+	require.Nil(t, s.end)
+	s.kill(2)
+	require.Equal(t, 1, s.end.Code)
+	require.Contains(t, s.end.Report, "failed 3 times in a row")
+}

@@ -1,0 +1,142 @@
+package embedded
+
+import (
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded/pipe"
+)
+
+// arrival is a message that its sender has announced.
+type arrival struct {
+	link *inlink
+	id   uint64 // as the sender calls it
+	env  envelope
+}
+
+var _ announced = (*arrival)(nil)
+
+// start asks the sender for the data. If it has taken the message back
+// meanwhile, the receive is not used up.
+func (a *arrival) start(r *receive) {
+	l := a.link
+	s := &instream{send: a.id, env: a.env, receive: r, want: a.env.length}
+	if a.env.length > len(r.buf) {
+		s.want, s.truncated = 0, true
+	}
+	r.request.in = s
+	l.parts.Lock()
+	_, waits := l.waiting[a.id]
+	gone := l.gone
+	if waits {
+		delete(l.waiting, a.id)
+		l.lastRecv++
+		s.id = l.lastRecv
+		l.streams[s.id] = s
+	}
+	l.parts.Unlock()
+	switch {
+	case waits:
+		l.wire.out(l.from).say(frame{kind: frameCTS, send: a.id, recv: s.id, length: s.want})
+	case gone:
+		s.fail((*request).failedError)
+	default:
+		l.repost(s)
+	}
+}
+
+// refuse forgets the message. The sender is not told by this one: it will hear
+// from the root that the communicator is revoked or that this process has left,
+// and until then its send waits.
+func (a *arrival) refuse() {
+	l := a.link
+	l.parts.Lock()
+	defer l.parts.Unlock()
+	delete(l.waiting, a.id)
+}
+
+// instream is a message whose data is arriving.
+type instream struct {
+	id        uint64
+	send      uint64 // as the sender calls it
+	env       envelope
+	want      int // bytes
+	truncated bool
+	got       int // bytes; of whoever reads the link
+
+	mu      sync.Mutex
+	receive *receive // nil: it is over, and data that comes is dropped
+	back    bool     // it is over because the receive was given back
+}
+
+var _ inbound = (*instream)(nil)
+
+// read moves up to n bytes into the receive's buffer, or drops them.
+func (s *instream) read(p *pipe.Reader, n int) (int, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.receive != nil {
+		n, err = p.TryRead(s.receive.buf[s.got : s.got+n])
+	} else {
+		var b []byte
+		b, err = p.Peek(1)
+		n = min(n, len(b))
+		p.Discard(n)
+	}
+	s.got += n
+	if n > 0 {
+		err = nil // it comes again
+	}
+	return n, err
+}
+
+// over takes the receive out: whoever gets it completes it.
+func (s *instream) over() *receive {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.receive
+	s.receive = nil
+	return r
+}
+
+// finish completes the receive when all data has come.
+func (s *instream) finish() {
+	r := s.over()
+	if r == nil {
+		return
+	}
+	status := comm.Status{Source: s.env.source, Tag: s.env.tag, Bytes: s.env.length}
+	var err error
+	if s.truncated {
+		err = &comm.TruncatedError{Status: status, Buffer: len(r.buf)}
+	}
+	r.request.complete(status, err)
+}
+
+func (s *instream) fail(why func(r *request) error) {
+	if r := s.over(); r != nil {
+		r.request.complete(comm.Status{}, why(r.request))
+	}
+}
+
+// giveBack ends the stream without completing its receive, which is returned
+// unless it was complete.
+func (s *instream) giveBack() *receive {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.receive
+	s.receive, s.back = nil, s.back || r != nil
+	return r
+}
+
+// cancel: see inbound.
+func (s *instream) cancel(err error) bool {
+	s.fail(func(*request) error { return err })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.back
+}

@@ -1,0 +1,409 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// endpoint is one process of a job as its own code sees it: its mailboxes, what
+// it knows about the others, and the collective operations it waits for.
+//
+// mu is the only lock of an operation and the innermost one: nothing of the
+// transport or of the control plane is called while it is held.
+type endpoint struct {
+	self     control.Proc
+	original comm.OriginalRank
+	node     int
+	job      string
+
+	up   func(control.Message) // towards the root; never blocks for long
+	wire transport             // to other processes; nil: all are in this one
+	peer func(control.Proc) *endpoint
+
+	step  atomic.Int64
+	lease func() error // nil: cannot be lost
+	stop  func(error)  // ends the body's context; of a rank in this process
+
+	mu       sync.Mutex
+	boxes    map[control.CommID]*mailbox
+	early    map[control.CommID][]earlyMessage // of communicators not known yet
+	waiting  map[announced]*message            // in a matcher
+	absent   map[control.Proc]absence
+	pending  map[operationKey]chan control.Made
+	buffered int // bytes of eager messages
+	closed   error
+	over     chan struct{} // closed with closed
+	hooks    map[int]func(context.Context) error
+	lastHook int
+
+	first     chan control.Made // the first communicator
+	repairs   int
+	repairing time.Duration
+}
+
+// absence is how a process takes part no more.
+type absence int
+
+const (
+	failed absence = 1 + iota
+	left
+)
+
+type operationKey struct {
+	comm control.CommID
+	seq  uint64
+}
+
+// earlyMessage is one that has come before its communicator is known here.
+type earlyMessage struct {
+	envelope
+	message   *message
+	announced announced
+}
+
+func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
+	e := &endpoint{
+		self: self, original: original,
+		boxes:   make(map[control.CommID]*mailbox),
+		early:   make(map[control.CommID][]earlyMessage),
+		waiting: make(map[announced]*message),
+		absent:  make(map[control.Proc]absence),
+		pending: make(map[operationKey]chan control.Made),
+		hooks:   make(map[int]func(context.Context) error),
+		over:    make(chan struct{}),
+		first:   make(chan control.Made, 1),
+	}
+	e.step.Store(-1)
+	return e
+}
+
+// handle takes a message from the root. Messages come one at a time, in their
+// order.
+func (e *endpoint) handle(m control.Message) {
+	switch m.Kind {
+	case control.KindMade:
+		e.made(*m.Made)
+	case control.KindFailed:
+		e.lose(m.Failed, failed)
+		e.lose(m.Left, left)
+	case control.KindRevoke:
+		e.revoke(m.Revoke.Comm, m.Revoke.Derived)
+	}
+}
+
+// made ends a collective operation, or gives a new process its first
+// communicator.
+func (e *endpoint) made(m control.Made) {
+	if m.New != nil {
+		parent := m.Comm
+		if m.Op == control.OpRepair {
+			parent = 0 // it takes the place of the old one
+		}
+		e.ensure(*m.New, parent)
+	}
+	if m.Op == "" {
+		select {
+		case e.first <- m:
+		default: // it has one already
+		}
+		return
+	}
+	e.mu.Lock()
+	key := operationKey{m.Comm, m.Seq}
+	wait := e.pending[key]
+	delete(e.pending, key)
+	e.mu.Unlock()
+	if wait != nil {
+		wait <- m
+	}
+}
+
+// ensure is the mailbox of a communicator that this process is one of. parent is
+// what it was made of, or 0.
+func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
+	e.mu.Lock()
+	b := e.boxes[g.ID]
+	if b != nil {
+		e.mu.Unlock()
+		return b
+	}
+	b = newMailbox(e, g)
+	b.parent = parent
+	for p, how := range e.absent {
+		b.lose(p, how)
+	}
+	e.boxes[g.ID] = b
+	starts := b.takeEarly(e.early[g.ID])
+	delete(e.early, g.ID)
+	e.mu.Unlock()
+	for _, start := range starts {
+		start()
+	}
+	return b
+}
+
+// lose notes processes that take part no more.
+func (e *endpoint) lose(procs []control.Proc, how absence) {
+	for _, p := range procs {
+		if p == e.self {
+			continue
+		}
+		if e.wire != nil {
+			e.wire.drop(p) // first what it has sent before
+		}
+		e.mu.Lock()
+		if e.absent[p] == 0 {
+			e.absent[p] = how
+			for _, b := range e.boxes {
+				b.lose(p, how)
+			}
+		}
+		e.mu.Unlock()
+	}
+}
+
+// revoke ends everything on a communicator, and on those made of it.
+func (e *endpoint) revoke(id control.CommID, derived bool) {
+	var ids []control.CommID
+	var refuse []announced
+	e.mu.Lock()
+	for _, b := range e.boxes {
+		if !b.revoked && (b.id == id || derived && b.descends(id)) {
+			ids = append(ids, b.id)
+			refuse = append(refuse, b.revoke()...)
+		}
+	}
+	e.mu.Unlock()
+	for _, id := range ids {
+		if e.wire != nil {
+			e.wire.revoke(id)
+		}
+	}
+	for _, m := range refuse {
+		m.refuse()
+	}
+}
+
+// descends tells whether b was made of the communicator, directly or not.
+func (b *mailbox) descends(id control.CommID) bool {
+	for b != nil && b.parent != 0 {
+		if b.parent == id {
+			return true
+		}
+		b = b.ep.boxes[b.parent]
+	}
+	return false
+}
+
+// near is the endpoint of p if it is in this process.
+func (e *endpoint) near(p control.Proc) *endpoint {
+	if p == e.self {
+		return e
+	}
+	if e.peer == nil {
+		return nil
+	}
+	return e.peer(p)
+}
+
+// box is this process's mailbox of the communicator that other is a mailbox of
+// in the same process.
+func (e *endpoint) box(other *mailbox) *mailbox {
+	if e == other.ep {
+		return other
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.boxes[other.id]
+}
+
+// retire forgets a communicator that has been replaced.
+func (e *endpoint) retire(id control.CommID) {
+	e.revoke(id, true)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, b := range e.boxes {
+		if b.id == id || b.descends(id) {
+			b.matcher = newMatcher(0) // what was in it has been completed
+		}
+	}
+}
+
+// close ends the endpoint: every operation ends with err. It tells whether the
+// endpoint was open.
+func (e *endpoint) close(err error) bool {
+	e.mu.Lock()
+	if e.closed != nil {
+		e.mu.Unlock()
+		return false
+	}
+	e.closed = err
+	close(e.over)
+	var refuse []announced
+	for _, b := range e.boxes {
+		refuse = append(refuse, b.close(err)...)
+	}
+	e.mu.Unlock()
+	for _, m := range refuse {
+		m.refuse()
+	}
+	return true
+}
+
+// join takes part in a collective operation that the root decides, and waits for
+// its outcome.
+func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (control.Made, error) {
+	wait := make(chan control.Made, 1)
+	e.mu.Lock()
+	if e.closed != nil {
+		defer e.mu.Unlock()
+		return control.Made{}, e.closed
+	}
+	class := j.Op.Class()
+	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
+	b.operations[class]++
+	e.pending[operationKey{j.Comm, j.Seq}] = wait
+	e.mu.Unlock()
+	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
+	select {
+	case m := <-wait:
+		if m.Revoked {
+			return m, fmt.Errorf("%s: %w", j.Op, comm.ErrRevoked)
+		}
+		if m.Err != "" {
+			return m, fmt.Errorf("%s: %w: %s", j.Op, ErrControl, m.Err)
+		}
+		return m, nil
+	case <-ctx.Done():
+		return control.Made{}, comm.Withdrawn(ctx)
+	case <-e.over:
+		return control.Made{}, e.closed
+	}
+}
+
+// onRepair registers a hook.
+func (e *endpoint) onRepair(f func(context.Context) error) (remove func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lastHook++
+	id := e.lastHook
+	e.hooks[id] = f
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.hooks, id)
+	}
+}
+
+// takeHooks are the hooks, the latest first; they are forgotten.
+func (e *endpoint) takeHooks() []func(context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(e.hooks))
+	slices.Reverse(ids)
+	var out []func(context.Context) error
+	for _, id := range ids {
+		out = append(out, e.hooks[id])
+	}
+	clear(e.hooks)
+	return out
+}
+
+var _ receiver = (*endpoint)(nil)
+
+func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
+	e.mu.Lock()
+	b := e.boxes[v.comm]
+	if b == nil && e.closed == nil {
+		m := newEager(v.source, v.tag, data)
+		m.from = from
+		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
+		e.mu.Unlock()
+		return
+	}
+	if b == nil || b.dead() || !b.knows(v.source) {
+		e.mu.Unlock()
+		from.consumed(len(data))
+		return
+	}
+	probe := message{source: v.source, tag: v.tag, data: data}
+	if recv := b.matcher.find(&probe); recv != nil {
+		b.matcher.withdrawReceive(recv)
+		e.mu.Unlock()
+		deliver(&probe, recv)
+		from.consumed(len(data))
+		return
+	}
+	m := newEager(v.source, v.tag, data)
+	m.from = from
+	b.matcher.queueMessage(m)
+	e.mu.Unlock()
+}
+
+func (e *endpoint) announce(v envelope, a announced) {
+	e.mu.Lock()
+	b := e.boxes[v.comm]
+	if b == nil && e.closed == nil {
+		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
+		e.mu.Unlock()
+		return
+	}
+	if b == nil || b.dead() || !b.knows(v.source) {
+		e.mu.Unlock()
+		a.refuse()
+		return
+	}
+	start := b.meet(v, a)
+	e.mu.Unlock()
+	if start != nil {
+		start()
+	}
+}
+
+func (e *endpoint) repost(r *receive) {
+	b := r.request.box
+	e.mu.Lock()
+	q := r.request
+	err := q.giveUp
+	switch {
+	case err != nil:
+	case b.dead():
+		err = b.deadError()
+	default:
+		q.started, q.in = false, nil
+		m := b.matcher.repost(r)
+		if m == nil && b.isLost(r.source) {
+			b.matcher.withdrawReceive(r)
+			err = q.failedError()
+			break
+		}
+		e.mu.Unlock()
+		if m != nil {
+			b.hand(m, r)
+		}
+		return
+	}
+	e.mu.Unlock()
+	q.complete(comm.Status{}, err)
+}
+
+func (e *endpoint) withdraw(a announced) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.waiting[a]; m != nil {
+		m.place.leave()
+		delete(e.waiting, a)
+		return
+	}
+	for id, list := range e.early {
+		e.early[id] = slices.DeleteFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	}
+}

@@ -1,0 +1,242 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// house is a job whose processes are goroutines of this one: the same root and
+// daemon as of a real job, called directly. Events are handled one at a time, by
+// whoever finds nobody at it.
+type house struct {
+	timing control.Timing
+	start  func(s control.Start, e *endpoint) // starts a body
+
+	mu     sync.Mutex
+	queue  []func(now time.Time)
+	busy   bool
+	root   *control.Root
+	daemon []*control.Daemon
+	nodeOf map[control.Proc]control.Node
+	ended  *control.End
+	over   chan struct{} // closed with ended
+
+	places sync.RWMutex
+	procs  map[control.Proc]*endpoint
+}
+
+// quiet is the timing of a job in one process: nobody can be silent.
+var quiet = control.Timing{Period: time.Hour, Lease: 24 * time.Hour, Margin: time.Hour}
+
+// newHouse is a job of n processes on so many nodes.
+func newHouse(n int, o options) (*house, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("%w, not %d", ErrSize, n)
+	}
+	timing := quiet
+	timing.Repair = o.repairTimeout
+	nodes := make([]control.NodeConfig, o.nodes+o.spareNodes)
+	for i := range nodes {
+		nodes[i] = control.NodeConfig{Name: fmt.Sprint("node", i), Host: "localhost", Spare: i >= o.nodes, Local: true}
+	}
+	setup := control.Setup{Version: control.Version, Size: n, Hosts: 1, Timing: timing}
+	root, err := control.NewRoot(control.RootConfig{Size: n, Nodes: nodes, Timing: timing, Setup: setup, Repeats: o.repeats})
+	if err != nil {
+		return nil, err
+	}
+	return &house{
+		timing: timing, root: root,
+		daemon: make([]*control.Daemon, len(nodes)),
+		nodeOf: make(map[control.Proc]control.Node),
+		procs:  make(map[control.Proc]*endpoint),
+		over:   make(chan struct{}),
+	}, nil
+}
+
+// post has an event handled, and returns when nobody is at it any more or
+// somebody else is.
+func (h *house) post(event func(now time.Time)) {
+	h.mu.Lock()
+	h.queue = append(h.queue, event)
+	if h.busy {
+		h.mu.Unlock()
+		return
+	}
+	h.busy = true
+	for len(h.queue) > 0 {
+		next := h.queue[0]
+		h.queue = h.queue[1:]
+		h.mu.Unlock()
+		next(time.Now())
+		h.mu.Lock()
+	}
+	h.busy = false
+	h.mu.Unlock()
+}
+
+// begin starts the processes.
+func (h *house) begin() {
+	h.post(func(now time.Time) { h.rootActions(h.root.Begin(now)) })
+}
+
+func (h *house) rootActions(actions []control.Action) {
+	for _, a := range actions {
+		switch {
+		case a.Send != nil:
+			h.send(a.Send.Node, a.Send.Message)
+		case a.End != nil && h.ended == nil:
+			h.ended = a.End
+			close(h.over)
+		}
+	}
+}
+
+// send brings a message of the root to a node.
+func (h *house) send(n control.Node, m control.Message) {
+	if m.Kind == control.KindSetup {
+		h.daemon[n] = control.NewDaemon(*m.Setup)
+	}
+	if m.Kind == control.KindSetup {
+		ready := control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}}
+		h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, n, ready)) })
+	}
+	if m.Made != nil && m.Made.New != nil {
+		h.ensure(*m.Made)
+	}
+	h.post(func(now time.Time) { h.daemonActions(n, h.daemon[n].FromRoot(now, m)) })
+}
+
+// ensure gives all processes of a new communicator their mailboxes, before the
+// first of them can send to another.
+func (h *house) ensure(m control.Made) {
+	parent := m.Comm
+	if m.Op == control.OpRepair || m.Op == "" {
+		parent = 0
+	}
+	for _, p := range m.New.Procs {
+		if e := h.endpoint(p); e != nil {
+			e.ensure(*m.New, parent)
+		}
+	}
+}
+
+func (h *house) daemonActions(n control.Node, actions []control.DaemonAction) {
+	for _, a := range actions {
+		switch {
+		case a.ToRoot != nil:
+			m := *a.ToRoot
+			h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, n, m)) })
+		case a.ToRank != nil:
+			if e := h.endpoint(a.ToRank.Proc); e != nil {
+				e.handle(a.ToRank.Message)
+			}
+		case a.Start != nil:
+			h.open(n, *a.Start)
+		case a.Kill != nil && a.Kill.Signal == 9:
+			h.exit(a.Kill.Proc, control.Exit{Code: -1, Signal: 9, Why: a.Kill.Why})
+		}
+	}
+}
+
+// open starts a process.
+func (h *house) open(n control.Node, s control.Start) {
+	e := newEndpoint(s.Proc, s.Original)
+	e.node, e.peer = int(n), h.endpoint
+	e.up = func(m control.Message) { h.fromRank(e, m) }
+	e.lease = func() error {
+		select {
+		case <-e.over:
+			return comm.ErrFenced
+		default:
+			return nil
+		}
+	}
+	h.places.Lock()
+	h.procs[s.Proc] = e
+	h.places.Unlock()
+	h.nodeOf[s.Proc] = n
+	h.start(s, e)
+	h.fromRank(e, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
+}
+
+func (h *house) fromRank(e *endpoint, m control.Message) {
+	h.post(func(now time.Time) {
+		n := h.nodeOf[e.self]
+		h.daemonActions(n, h.daemon[n].FromRank(now, e.self, m))
+	})
+}
+
+// exit ends a process, once.
+func (h *house) exit(p control.Proc, x control.Exit) {
+	e := h.endpoint(p)
+	if e == nil || !e.close(ErrKilled) {
+		return
+	}
+	e.stop(ErrKilled)
+	h.exited(e, x)
+}
+
+func (h *house) exited(e *endpoint, x control.Exit) {
+	x.Proc, x.Step = e.self, e.step.Load()
+	h.post(func(now time.Time) {
+		n := h.nodeOf[e.self]
+		h.daemonActions(n, h.daemon[n].Exited(now, x))
+	})
+}
+
+// leave ends a process normally.
+func (h *house) leave(e *endpoint, rank comm.Rank) {
+	if !e.close(errLeft(rank)) {
+		return
+	}
+	h.fromRank(e, control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: e.self}})
+	h.exited(e, control.Exit{Code: 0})
+}
+
+// present is the newest process of an original rank.
+func (h *house) present(original comm.OriginalRank) (p control.Proc, ok bool) {
+	h.places.RLock()
+	defer h.places.RUnlock()
+	for q, e := range h.procs {
+		if e.original == original && (!ok || q > p) {
+			p, ok = q, true
+		}
+	}
+	return p, ok
+}
+
+func (h *house) endpoint(p control.Proc) *endpoint {
+	h.places.RLock()
+	defer h.places.RUnlock()
+	return h.procs[p]
+}
+
+// tick gives the root and the daemons the time, until ctx ends.
+func (h *house) tick(ctx context.Context) {
+	for {
+		next := h.timing.Period
+		wait := make(chan time.Duration, 1)
+		h.post(func(now time.Time) {
+			h.rootActions(h.root.Tick(now))
+			wait <- time.Until(h.root.Next())
+		})
+		select {
+		case d := <-wait:
+			next = min(next, max(d, time.Millisecond))
+		case <-ctx.Done():
+			return
+		}
+		timer := time.NewTimer(min(next, 50*time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package pipe
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// listenLocal listens for processes of this host, at a name that is not a file:
+// nothing is left behind.
+func listenLocal(cfg Config) (l *net.UnixListener, remove func(), err error) {
+	name := fmt.Sprintf("@craft-%s-%d", cfg.Job, cfg.Self)
+	l, err = net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	return l, func() {}, err
+}
+
+// sameUser tells whether the process at the other end belongs to this user.
+func sameUser(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return fmt.Errorf("%w: it belongs to user %d", ErrRefused, cred.Uid)
+	}
+	return nil
+}
+
+// inFlight is the number of bytes that the kernel of the other host has not got.
+func inFlight(fd int) (int, error) { return unix.IoctlGetInt(fd, unix.SIOCOUTQ) }

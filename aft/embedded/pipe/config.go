@@ -1,0 +1,69 @@
+package pipe
+
+import (
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"time"
+)
+
+// SecretSize is the length of a job's secret in bytes.
+const SecretSize = 32
+
+const (
+	defaultRing    = 1 << 20
+	minRing        = 2 * peekSize // half of it holds all that a reader may wait for
+	maxRing        = 64 << 20
+	defaultTimeout = 10 * time.Second
+	defaultPending = 64
+	maxJob         = 64 // bytes: an abstract socket's name has 107
+)
+
+// Config is one process as others see it.
+type Config struct {
+	Job    string // name of the job, part of the socket's name
+	Secret []byte // of the job, SecretSize bytes
+	Self   uint32 // number of this process
+	// Ring is the size in bytes of the memory shared with a process of the same
+	// host, rounded up to a power of two; 0: 1 MiB; negative: none.
+	Ring int
+	// Timeout is what a handshake may take; 0: 10 s.
+	Timeout time.Duration
+	// Pending is how many connections may be in their handshake at once, for
+	// each listening socket; 0: 64.
+	Pending int
+	Log     *slog.Logger // nil: discarded
+}
+
+func (c Config) validated() (Config, error) {
+	if len(c.Secret) != SecretSize {
+		return c, fmt.Errorf("%w: the secret has %d bytes, must have %d", ErrConfig, len(c.Secret), SecretSize)
+	}
+	if c.Job == "" || len(c.Job) > maxJob {
+		return c, fmt.Errorf("%w: the job's name %q must have 1 to %d bytes", ErrConfig, c.Job, maxJob)
+	}
+	for _, b := range []byte(c.Job) {
+		if b <= ' ' || b == '/' || b >= 0x7f {
+			return c, fmt.Errorf("%w: the job's name %q must be of printable characters without / and blanks", ErrConfig, c.Job)
+		}
+	}
+	if c.Ring > maxRing {
+		return c, fmt.Errorf("%w: a ring of %d bytes, must be at most %d", ErrConfig, c.Ring, maxRing)
+	}
+	if c.Ring == 0 {
+		c.Ring = defaultRing
+	}
+	if c.Ring > 0 {
+		c.Ring = max(minRing, 1<<bits.Len(uint(c.Ring-1)))
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Pending <= 0 {
+		c.Pending = defaultPending
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

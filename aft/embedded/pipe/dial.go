@@ -1,0 +1,142 @@
+package pipe
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// past is a deadline that ends whatever waits.
+var past = time.Unix(1, 0)
+
+// Dial connects to a process and proves who this one is. network is "unix" or
+// "tcp", as the address is the first or the second of Listener.Addresses.
+func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (*Writer, error) {
+	cfg, err := cfg.validated()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	conn, err := connect(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
+	w, err := cfg.introduce(conn, to)
+	if !stop() && err == nil {
+		w.Close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = conn.Close()
+		if ctx.Err() != nil {
+			err = fmt.Errorf("handshake: %w", context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
+	}
+	return w, nil
+}
+
+// connect tries again while the other side has too many connections to accept.
+func connect(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		conn, err := d.DialContext(ctx, network, address)
+		if !errors.Is(err, unix.EAGAIN) {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// introduce is the dialler's side of the handshake.
+func (c Config) introduce(conn net.Conn, to uint32) (*Writer, error) {
+	sock, err := newSocket(conn)
+	if err != nil {
+		return nil, err
+	}
+	h := hello{from: c.Self, to: to}
+	_, _ = rand.Read(h.nonce[:]) // never fails
+	w := &Writer{to: to, sock: sock}
+	var memory *os.File
+	if local, ok := conn.(*net.UnixConn); ok {
+		if err := sameUser(local); err != nil {
+			return nil, err
+		}
+		if c.Ring > 0 {
+			if w.ring, memory, err = newRing(c.Ring); err != nil {
+				c.Log.Debug("pipe without shared memory", "to", to, "err", err)
+			} else {
+				h.ring = uint32(c.Ring)
+				defer memory.Close()
+			}
+		}
+	}
+	verdict, err := c.prove(conn, h, memory)
+	if err != nil || verdict == overSocket {
+		if w.ring != nil {
+			w.ring.unmap()
+			w.ring = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.ring == nil {
+		w.arm = make(chan struct{}, 1)
+	}
+	return w, nil
+}
+
+// prove exchanges the messages, and passes the memory on, if there is any.
+func (c Config) prove(conn net.Conn, h hello, memory *os.File) (byte, error) {
+	first := h.encode()
+	if _, err := conn.Write(first); err != nil {
+		return 0, err
+	}
+	challenge := make([]byte, challengeSize)
+	if _, err := io.ReadFull(conn, challenge); err != nil {
+		return 0, refused(err)
+	}
+	if err := c.checkChallenge(first, challenge); err != nil {
+		return 0, err
+	}
+	proof := c.proof("dial", first, challenge)
+	var err error
+	if memory != nil {
+		_, _, err = conn.(*net.UnixConn).WriteMsgUnix(proof, passed(memory), nil)
+	} else {
+		_, err = conn.Write(proof)
+	}
+	if err != nil {
+		return 0, err
+	}
+	var verdict [1]byte
+	if _, err := io.ReadFull(conn, verdict[:]); err != nil {
+		return 0, refused(err)
+	}
+	if v := verdict[0]; v == overSocket || (v == overRing && memory != nil) {
+		return v, nil
+	}
+	return 0, fmt.Errorf("%w: verdict %d", ErrRefused, verdict[0])
+}
+
+// refused explains a connection that was closed in the middle of the handshake.
+func refused(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) {
+		return fmt.Errorf("%w: it has closed the connection: other job, secret, number or user", ErrRefused)
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package pipe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Listener is where other processes of the job connect to.
+type Listener struct {
+	cfg    Config
+	local  *net.UnixListener
+	tcp    net.Listener // nil: none
+	remove func()
+
+	mu      sync.Mutex
+	closed  bool
+	pending map[net.Conn]struct{} // in their handshake
+}
+
+// Listen listens for processes of this host and, if tcp is not empty, at that
+// address (such as "10.0.0.1:0") for those of others.
+func Listen(cfg Config, tcp string) (*Listener, error) {
+	cfg, err := cfg.validated()
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{cfg: cfg, pending: make(map[net.Conn]struct{})}
+	l.local, l.remove, err = listenLocal(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("listen for processes of this host: %w", err)
+	}
+	if tcp != "" {
+		l.tcp, err = net.Listen("tcp", tcp)
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("listen for processes of other hosts at %s: %w", tcp, err)
+		}
+	}
+	return l, nil
+}
+
+// Addresses are where this process can be reached: from its host, and from
+// others ("" if it does not listen for them).
+func (l *Listener) Addresses() (local, tcp string) {
+	local = l.local.Addr().String()
+	if l.tcp != nil {
+		tcp = l.tcp.Addr().String()
+	}
+	return local, tcp
+}
+
+// Serve calls take for each process that has proved itself, before that process
+// knows it, until Close. take may be called by several goroutines at once.
+func (l *Listener) Serve(take func(*Reader)) {
+	var loops sync.WaitGroup
+	loops.Go(func() { l.accept(l.local, take) })
+	if l.tcp != nil {
+		loops.Go(func() { l.accept(l.tcp, take) })
+	}
+	loops.Wait()
+}
+
+// accept takes no more connections than may be pending: the others wait in the
+// kernel.
+func (l *Listener) accept(from net.Listener, take func(*Reader)) {
+	var handshakes sync.WaitGroup
+	defer handshakes.Wait()
+	free := make(chan struct{}, l.cfg.Pending)
+	for {
+		free <- struct{}{}
+		conn, err := from.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as too many open files: others may end
+			l.cfg.Log.Warn("cannot accept a connection", "err", err)
+			time.Sleep(10 * time.Millisecond)
+			<-free
+			continue
+		}
+		handshakes.Go(func() {
+			defer func() { <-free }()
+			l.welcome(conn, take)
+		})
+	}
+}
+
+func (l *Listener) welcome(conn net.Conn, take func(*Reader)) {
+	_ = conn.SetDeadline(time.Now().Add(l.cfg.Timeout))
+	if !l.begin(conn) {
+		_ = conn.Close()
+		return
+	}
+	if err := l.handshake(conn, take); err != nil {
+		l.settle(conn)
+		_ = conn.Close()
+		l.cfg.Log.Debug("connection dropped", "from", conn.RemoteAddr().String(), "err", err)
+	}
+}
+
+func (l *Listener) begin(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.pending[conn] = struct{}{}
+	}
+	return !l.closed
+}
+
+// settle takes a connection out of its handshake, unless that was ended by Close.
+func (l *Listener) settle(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, conn)
+	return !l.closed
+}
+
+// handshake is the listener's side.
+func (l *Listener) handshake(conn net.Conn, take func(*Reader)) error {
+	local, isLocal := conn.(*net.UnixConn)
+	if isLocal {
+		if err := sameUser(local); err != nil {
+			return err
+		}
+	}
+	first := make([]byte, helloSize)
+	if _, err := io.ReadFull(conn, first); err != nil {
+		return err
+	}
+	h, err := decodeHello(first)
+	if err != nil {
+		return err
+	}
+	if h.to != l.cfg.Self {
+		return fmt.Errorf("%w: it looks for process %d", ErrRefused, h.to)
+	}
+	challenge := l.cfg.challenge(first)
+	if _, err := conn.Write(challenge); err != nil {
+		return err
+	}
+	proof, fds, err := readProof(conn)
+	defer func() {
+		for _, fd := range fds {
+			closeDescriptor(fd)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	if err := l.cfg.checkProof(first, challenge, proof); err != nil {
+		return err
+	}
+	return l.admit(conn, h, fds, take)
+}
+
+// admit makes the reader of a process that has proved itself.
+func (l *Listener) admit(conn net.Conn, h hello, fds []int, take func(*Reader)) error {
+	sock, err := newSocket(conn)
+	if err != nil {
+		return err
+	}
+	r := &Reader{from: h.from, sock: sock}
+	verdict := overSocket
+	if h.ring != 0 && len(fds) == 1 && l.cfg.Ring > 0 {
+		if r.ring, err = openRing(fds[0], int(h.ring)); err != nil {
+			l.cfg.Log.Debug("pipe without shared memory", "from", h.from, "err", err)
+		} else {
+			verdict = overRing
+		}
+	}
+	if !l.settle(conn) {
+		r.Abort()
+		return ErrClosed
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		r.Abort()
+		return err
+	}
+	// Taken before the other side knows it: what it has written by the time
+	// that anybody hears of its end can be read. If the verdict does not reach
+	// it, the reader's owner notices, as at any other end. One byte on a
+	// connection that has carried next to nothing does not block.
+	take(r)
+	_, _ = conn.Write([]byte{verdict})
+	return nil
+}
+
+// readProof reads the dialler's last message and the files that come with it.
+func readProof(conn net.Conn) (proof []byte, fds []int, err error) {
+	proof = make([]byte, proofSize)
+	local, ok := conn.(*net.UnixConn)
+	if !ok {
+		_, err = io.ReadFull(conn, proof)
+		return proof, nil, err
+	}
+	oob := make([]byte, 256)
+	for done := 0; done < proofSize; {
+		n, oobn, _, _, err := local.ReadMsgUnix(proof[done:], oob)
+		fds = append(fds, descriptors(oob[:oobn])...)
+		if err != nil {
+			return nil, fds, err
+		}
+		if n == 0 {
+			return nil, fds, io.ErrUnexpectedEOF
+		}
+		done += n
+	}
+	return proof, fds, nil
+}
+
+// Close ends Serve and the handshakes. Pipes that were taken stay.
+func (l *Listener) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed = true
+	_ = l.local.Close()
+	if l.tcp != nil {
+		_ = l.tcp.Close()
+	}
+	for conn := range l.pending {
+		_ = conn.SetDeadline(past)
+	}
+	l.remove()
+}

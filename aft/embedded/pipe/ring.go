@@ -1,0 +1,88 @@
+package pipe
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// board is the first page of the shared memory. The indices count all bytes that
+// ever went through; each is written by one side, and lies on cache lines of its
+// own (128 bytes, because neighbours are fetched in pairs).
+type board struct {
+	_              [128]byte
+	tail           atomic.Uint64 // bytes published, by the producer
+	_              [120]byte
+	head           atomic.Uint64 // bytes taken, by the consumer
+	_              [120]byte
+	consumerSleeps atomic.Uint32 // 1: the producer is to ring when it has published
+	_              [124]byte
+	producerSleeps atomic.Uint32 // 1: the consumer is to ring when half of the ring is free
+}
+
+// ring is one side's view of the shared memory.
+type ring struct {
+	board *board
+	// data is the ring twice, one behind the other: the same memory mapped at
+	// two places. So every part of it is contiguous.
+	data []byte
+	size uint64
+	own  uint64 // this side's index
+	seen uint64 // the other side's, as last read
+	base unsafe.Pointer
+	all  uintptr // bytes mapped from base
+}
+
+// step is how many bytes are copied before they are published or given back, so
+// that both sides copy at the same time.
+const step = 32 << 10
+
+// room is how many bytes the producer can write; the other side's index is read
+// only if there were less than want. It is false when that index is impossible.
+func (r *ring) room(want int) (int, bool) {
+	if free := r.size - (r.own - r.seen); free >= uint64(want) {
+		return int(free), true
+	}
+	head := r.board.head.Load()
+	if head < r.seen || head > r.own {
+		return 0, false
+	}
+	r.seen = head
+	return int(r.size - (r.own - head)), true
+}
+
+// put copies bytes that there is room for, and does not publish them.
+func (r *ring) put(p []byte) {
+	copy(r.data[r.own&(r.size-1):], p)
+	r.own += uint64(len(p))
+}
+
+func (r *ring) publish() { r.board.tail.Store(r.own) }
+
+// stored is the published bytes that have not been taken; the other side's index
+// is read only if there were less than want.
+func (r *ring) stored(want int) ([]byte, bool) {
+	if r.seen-r.own < uint64(want) {
+		tail := r.board.tail.Load()
+		if tail < r.seen || tail-r.own > r.size {
+			return nil, false
+		}
+		r.seen = tail
+	}
+	at := r.own & (r.size - 1)
+	return r.data[at : at+(r.seen-r.own)], true
+}
+
+// take gives n bytes back to the producer.
+func (r *ring) take(n int) {
+	r.own += uint64(n)
+	r.board.head.Store(r.own)
+}
+
+// rouse tells the producer that its bell must be rung, and takes its word back.
+func (r *ring) rouse() bool {
+	b := r.board
+	if b.producerSleeps.Load() == 0 || r.size-(b.tail.Load()-r.own) < r.size/2 {
+		return false
+	}
+	return b.producerSleeps.Swap(0) != 0
+}

@@ -1,0 +1,207 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// ErrNoJob is returned by Join when no launcher has started this process as a
+// rank.
+var ErrNoJob = errors.New("this process was not started as a rank of a job")
+
+// The contract with the launcher: the variable that tells a process its role,
+// and the descriptor of a rank's connection to its daemon.
+const (
+	RoleVariable = "CRAFT_ROLE"
+	RoleRank     = "rank"
+	controlFD    = 3
+)
+
+// startLimit is how long a rank waits for the first message of its daemon.
+const startLimit = 30 * time.Second
+
+// Join makes this process a rank of the job whose launcher has started it. It
+// returns when all ranks have joined. It can be called once.
+//
+// From then on the process lives as long as its daemon does: when the connection
+// to it ends, or the lease expires, the process kills itself, because the others
+// may go on without it.
+func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
+	if os.Getenv(RoleVariable) != RoleRank {
+		return nil, ErrNoJob
+	}
+	conn, err := controlConnection()
+	if err != nil {
+		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w", ErrNoJob, controlFD, err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
+		return nil, err
+	}
+	m, err := control.ReadMessage(conn)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: no word from the daemon: %w", ErrControl, err)
+	case m.Setup == nil || len(m.Start) != 1:
+		return nil, fmt.Errorf("%w: the daemon began with %q", ErrControl, m.Kind)
+	case m.Setup.Version != control.Version:
+		return nil, fmt.Errorf("%w: the launcher speaks version %d of the protocol, this program %d: build both from the same release",
+			ErrControl, m.Setup.Version, control.Version)
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return newProcess(ctx, conn, *m.Setup, m.Start[0], log)
+}
+
+func controlConnection() (net.Conn, error) {
+	syscall.CloseOnExec(controlFD)
+	f := os.NewFile(controlFD, "control")
+	if f == nil {
+		return nil, os.ErrInvalid
+	}
+	defer f.Close()
+	return net.FileConn(f)
+}
+
+// process is this process as a rank.
+type process struct {
+	ep    *endpoint
+	wire  *wire
+	conn  net.Conn
+	lease *lease
+	log   *slog.Logger
+
+	writing sync.Mutex
+	tasks   sync.WaitGroup
+	mu      sync.Mutex
+	left    bool
+}
+
+func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (comm.Session, error) {
+	e := newEndpoint(start.Proc, start.Original)
+	e.node, e.job = int(setup.Node), setup.Job
+	p := &process{ep: e, conn: conn, log: log.With("proc", start.Proc), lease: newLease(setup.Timing)}
+	var err error
+	cfg := wireConfig{
+		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
+		Receiver: e, Suspect: p.suspect, Log: p.log,
+		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+	}
+	if setup.Hosts > 1 {
+		cfg.Listen = net.JoinHostPort(setup.Address, "0")
+	}
+	p.wire, err = newWire(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e.wire, e.up, e.lease = p.wire, p.send, p.lease.check
+	p.tasks.Go(p.read)
+	p.tasks.Go(func() { p.lease.keep(p.pulse, e.over, p.fenced) })
+	address, tcp := p.wire.addresses()
+	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
+		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
+	}})
+	s, err := newSession(ctx, e, p.close)
+	if err != nil {
+		return nil, errors.Join(err, p.close(ctx))
+	}
+	s.flush = p.wire.flush
+	return s, nil
+}
+
+// read takes what the daemon says.
+func (p *process) read() {
+	for {
+		m, err := control.ReadMessage(p.conn)
+		if err != nil {
+			p.lost(err)
+			return
+		}
+		switch m.Kind {
+		case control.KindPulse:
+			p.lease.renew(*m.Pulse)
+		case control.KindPeers:
+			p.wire.addPeers(m.Peers)
+		default:
+			p.ep.handle(m)
+		}
+	}
+}
+
+// send tells the daemon something. A daemon that does not read is one that this
+// process will not survive.
+func (p *process) send(m control.Message) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if err := control.WriteMessage(p.conn, m); err != nil && !p.hasLeft() {
+		p.log.Debug("not sent to the daemon", "kind", m.Kind, "error", err)
+	}
+}
+
+func (p *process) pulse(seq uint64) {
+	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: p.ep.step.Load()}})
+}
+
+func (p *process) suspect(proc control.Proc, why string) {
+	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{Proc: proc, Why: why}})
+}
+
+// lost: the daemon is no longer there.
+func (p *process) lost(err error) {
+	if p.hasLeft() {
+		return
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it has ended")
+	}
+	p.fenced(fmt.Sprintf("connection to the daemon lost: %v", err))
+}
+
+// fenced ends this process and what it has started, at once: another one may
+// take its place.
+func (p *process) fenced(why string) {
+	if p.hasLeft() {
+		return
+	}
+	p.log.Error("this rank ends itself: the job may go on without it", "reason", why)
+	pid := os.Getpid()
+	if group, err := syscall.Getpgid(pid); err == nil && group == pid {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+func (p *process) hasLeft() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
+
+// close says good-bye and waits for this process's goroutines.
+func (p *process) close(ctx context.Context) error {
+	p.mu.Lock()
+	again := p.left
+	p.left = true
+	p.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := p.wire.flush(ctx)
+	p.send(control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: p.ep.self}})
+	p.ep.close(comm.ErrClosed)
+	p.wire.close()
+	err = errors.Join(err, p.conn.Close())
+	p.tasks.Wait()
+	return err
+}

@@ -1,0 +1,165 @@
+package embedded_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/commtest"
+	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft/launch"
+)
+
+// TestMain: the test binary is also the daemons and the ranks of its jobs. The
+// arguments of a rank are the kind of suite and the name of a body.
+func TestMain(m *testing.M) {
+	if code, ok := launch.Daemon(); ok {
+		os.Exit(code)
+	}
+	if launch.IsRank() {
+		os.Exit(runRank(os.Args[1], os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+func runRank(kind, name string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := embedded.Join(ctx, log)
+	if err == nil {
+		err = runBody(ctx, kind, name, s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return commtest.ExitCode(err)
+}
+
+func runBody(ctx context.Context, kind, name string, s comm.Session) error {
+	defer s.Close(ctx)
+	place := s.Place()
+	if kind == "plain" {
+		seed, err := strconv.ParseUint(name, 10, 64)
+		if err != nil {
+			return err
+		}
+		return commtest.RunHere(ctx, place.Comm, seed)
+	}
+	body, err := commtest.Body(name)
+	if err != nil {
+		return err
+	}
+	f := &signals{replacement: place.Replacement}
+	if err := f.exchange(ctx, place); err != nil {
+		return err
+	}
+	return body(ctx, place.Comm, f)
+}
+
+// signals kills processes of this machine by their numbers.
+type signals struct {
+	replacement bool
+	dir         string
+}
+
+// exchange notes this process's number where the others find it, in a file of
+// its original rank, which a replacement writes anew.
+func (f *signals) exchange(ctx context.Context, place comm.Place) error {
+	f.dir = os.Getenv("CRAFT_TEST_PIDS")
+	name := f.file(comm.Rank(place.Original))
+	if err := os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	if place.Replacement {
+		return nil
+	}
+	// Not a barrier: the first that has passed it may die at once.
+	_, err := comm.Agree(ctx, place.Comm, 1)
+	return err
+}
+
+func (f *signals) file(r comm.Rank) string { return fmt.Sprintf("%s/%d", f.dir, r) }
+
+func (f *signals) Die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+func (f *signals) Kill(r comm.Rank) {
+	text, err := os.ReadFile(f.file(r))
+	if err != nil {
+		panic(err)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		panic(err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+func (f *signals) Replacement() bool { return f.replacement }
+
+// launchProcesses runs a body on n processes of this test binary.
+func launchProcesses(t *testing.T, nodes, n int, kind, name string) {
+	t.Helper()
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	code, err := launch.Run(ctx, launch.Config{
+		Program: os.Args[0], Args: []string{kind, name}, Ranks: n, Nodes: min(nodes, n),
+		Stdout: &out, Stderr: &out, TagOutput: true, NoSignals: true, Repeats: 1000,
+		Env:    []string{"CRAFT_TEST_PIDS=" + t.TempDir()},
+		Timing: control.Timing{Lease: 20 * time.Second},
+	})
+	switch {
+	case strings.Contains(out.String(), commtest.ErrSkip.Error()) && code == commtest.SkipCode:
+		t.Skip(out.String())
+	case out.Len() > 0 || code != 0 && !onlyKilled(err):
+		t.Errorf("exit code %d, error %v\n%s", code, err, out.String())
+	}
+}
+
+// onlyKilled: the report of the job names only ranks that the suite has killed.
+func onlyKilled(err error) bool {
+	if err == nil {
+		return false
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !strings.Contains(line, "signal: killed") && !strings.Contains(line, "more") {
+			return false
+		}
+	}
+	return true
+}
+
+func TestProcesses(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed of the traffic %d", seed)
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 16} {
+		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
+			launchProcesses(t, 2, n, "plain", strconv.FormatUint(seed, 10))
+		})
+	}
+}
+
+func TestProcessFailures(t *testing.T) {
+	commtest.RunFailures(t, func(t *testing.T, n int, name string, _ commtest.FaultyBody) {
+		launchProcesses(t, 2, n, "faulty", name)
+	})
+	require.False(t, t.Failed())
+}

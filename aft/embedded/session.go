@@ -1,0 +1,133 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// session is one process's part in its job.
+type session struct {
+	ep    *endpoint
+	place comm.Place
+	box   *mailbox
+	began time.Time // of the recovery under way
+	leave func(ctx context.Context) error
+	flush func(ctx context.Context) error // nil: nothing is on its way
+}
+
+var _ comm.Session = (*session)(nil)
+
+// newSession waits for the process's first communicator.
+func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context) error) (*session, error) {
+	select {
+	case m := <-e.first:
+		s := &session{ep: e, leave: leave}
+		s.move(e.ensure(*m.New, 0))
+		s.place.Original, s.place.Node = e.original, e.node
+		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
+		e.mu.Lock()
+		e.repairs = m.Epoch
+		e.mu.Unlock()
+		return s, nil
+	case <-ctx.Done():
+		return nil, comm.Withdrawn(ctx)
+	case <-e.over:
+		return nil, e.closed
+	}
+}
+
+func (s *session) move(b *mailbox) {
+	s.box = b
+	s.place.Comm = &communicator{b}
+}
+
+// Place is where this process stands now.
+func (s *session) Place() comm.Place { return s.place }
+
+// FailureKnown is closed when a process of the present communicator has failed.
+func (s *session) FailureKnown() <-chan struct{} { return s.box.failure }
+
+// Revoke revokes the communicator and all that were made of it.
+func (s *session) Revoke() {
+	s.ep.revoke(s.box.id, true)
+	s.ep.up(control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: s.box.id, Derived: true}})
+}
+
+// Step says how far the program is.
+func (s *session) Step(step int64) { s.ep.step.Store(step) }
+
+// longestError is how much of a body's error the others are told, in bytes.
+const longestError = 16 << 10
+
+// End agrees with the others on how the body has ended.
+func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
+	s.began = time.Now()
+	if s.flush != nil {
+		if err := s.flush(ctx); err != nil {
+			return comm.Outcome{}, err
+		}
+	}
+	if len(v.Err) > longestError {
+		v.Err = strings.ToValidUTF8(v.Err[:longestError], "") + " ..."
+	}
+	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()})
+	if err != nil {
+		return comm.Outcome{}, err
+	}
+	s.place.Replacement = false
+	if !m.Outcome.Repair && m.Outcome.Err == "" {
+		s.place.Zone++
+	}
+	return *m.Outcome, nil
+}
+
+// Repair replaces the communicator.
+func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error) {
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	s.Revoke()
+	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()})
+	if err != nil {
+		return comm.Change{}, err
+	}
+	old := s.box.id
+	s.move(s.ep.ensure(*m.New, 0))
+	s.ep.retire(old)
+	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
+	s.ep.mu.Lock()
+	s.ep.repairs = m.Change.Epoch
+	s.ep.repairing += time.Since(s.began)
+	s.ep.mu.Unlock()
+	s.began = time.Time{}
+	return *m.Change, nil
+}
+
+// Hooks calls what was registered with OnRepair.
+func (s *session) Hooks(ctx context.Context) error {
+	var errs []error
+	for _, f := range s.ep.takeHooks() {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends this process's part.
+func (s *session) Close(ctx context.Context) error { return s.leave(ctx) }
+
+// JobName is the random name of the job; "" for one within a process.
+func (c *communicator) JobName() string { return c.box.ep.job }
+
+// Recovered is how often the job was repaired, and how long this process has
+// waited for those repairs that it was in.
+func (c *communicator) Recovered() (repairs int, total time.Duration) {
+	e := c.box.ep
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.repairs, e.repairing
+}

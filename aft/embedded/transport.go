@@ -1,0 +1,78 @@
+package embedded
+
+import (
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// envelope is what a message is told by.
+type envelope struct {
+	comm   control.CommID
+	source comm.Rank // in comm
+	tag    comm.Tag
+	length int // of the data, in bytes
+}
+
+// transport carries messages to other processes. None of its methods blocks.
+type transport interface {
+	// send starts to send data. It completes r when data is not needed any more:
+	// at once when data was taken over, later when the receiver has got it, or
+	// with an error. r.out belongs to the transport.
+	send(to control.Proc, e envelope, data []byte, r *request)
+	// cancel gives up a send that r is for: r is completed, with err unless it
+	// was complete before, and its data is not touched after cancel has returned.
+	cancel(r *request, err error)
+	// drop forgets a process that takes part no more. What has arrived from it is
+	// delivered first; then what is under way to and from it is completed with a
+	// FailedError. r.failed gives the error for a communicator.
+	drop(p control.Proc)
+	// revoke completes all sends and inbound streams of a communicator with
+	// comm.ErrRevoked.
+	revoke(c control.CommID)
+}
+
+// receiver is what a transport brings messages to: the process's endpoint. Its
+// methods may be called by any goroutine; messages of one sender in their order.
+type receiver interface {
+	// arrive delivers a whole message; data is copied before it returns. The
+	// bytes count against the sender's credit until from.consumed is called for
+	// them, which may be during the call.
+	arrive(e envelope, data []byte, from creditor)
+	// announce delivers a message whose data is still with its sender. When a
+	// receive has been found for it, m.start is called, without locks.
+	announce(e envelope, m announced)
+	// repost puts a receive back that start was called for, because its message
+	// was withdrawn by the sender: at its old place in the order of receives.
+	repost(r *receive)
+	// withdraw takes an announced message away that start was not called for:
+	// its sender has given it up, or has failed. If start is being called at the
+	// same time, that call ends in repost or in a completed receive.
+	withdraw(m announced)
+}
+
+// creditor gets its eager bytes back when they are not buffered any more.
+type creditor interface {
+	// consumed is told the eagerPrice of what has gone.
+	consumed(bytes int)
+}
+
+// announced is a message that waits for its receive with its sender.
+type announced interface {
+	// start has the data sent into the receive, which has left the matcher: the
+	// transport completes r.request.
+	start(r *receive)
+	// refuse tells the sender that nobody will ever receive it: its send is
+	// completed with the error that belongs to a revoked communicator or to a
+	// process that has left.
+	refuse()
+}
+
+// inbound is a message whose data is arriving in a receive's buffer.
+type inbound interface {
+	// cancel completes the receive with err unless it is complete. After it has
+	// returned the buffer is not touched; data that still arrives is dropped.
+	// It returns false when the sender had withdrawn the message first: then the
+	// receive has gone back through repost, and is to be withdrawn there. It is
+	// called without locks.
+	cancel(err error) bool
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// Options are what Join needs to know.
+type Options struct {
+	Logger *slog.Logger // nil: slog.Default()
+}
+
+// session is that of this process.
+var session struct {
+	mu     sync.Mutex
+	joined comm.Session
+}
+
+// Join returns the session of this process. The first call joins the job, later
+// ones return the same session; a call that failed may be made again.
+func Join(ctx context.Context, o Options) (comm.Session, error) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if session.joined != nil {
+		return session.joined, nil
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	var err error
+	if os.Getenv(env.Role) == env.RoleRank {
+		session.joined, err = joinEmbedded(ctx, o.Logger)
+	} else {
+		session.joined = newSingle()
+	}
+	return session.joined, err
+}
+
+// RunRanks runs n ranks as goroutines of this process, each with a session of
+// its own.
+func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
+	return runEmbedded(ctx, n, body)
+}

@@ -1,0 +1,38 @@
+package aft
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var (
+	// ErrRecovering is the cause for which a body's context ends when recovery
+	// has started.
+	ErrRecovering = errors.New("a process has failed or the communicator was revoked: recovery has started")
+
+	// ErrArgument is returned for an argument or option that cannot be meant.
+	ErrArgument = errors.New("invalid argument")
+
+	// ErrEndless is returned by Run when repair follows upon repair although no
+	// process has failed: the program itself revokes its communicator each time.
+	ErrEndless = errors.New("repaired again and again although no process has failed")
+)
+
+// BodyError is the error that a body returned while no process had failed. Run
+// returns it on all ranks.
+type BodyError struct {
+	// Rank is the lowest rank that had an error, in the communicator of the
+	// attempt.
+	Rank comm.Rank
+	Text string
+	// Err is the error itself; nil on other ranks than Rank.
+	Err error
+}
+
+// Error names the rank.
+func (e *BodyError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Text) }
+
+// Unwrap is the error itself on the rank that returned it, else nil.
+func (e *BodyError) Unwrap() error { return e.Err }

@@ -1,0 +1,333 @@
+package aft_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// fakeJob is a job whose ranks are goroutines and whose root is a lock: the
+// smallest thing that keeps the promises of comm.Session. A rank that was killed
+// ends at its next call.
+type fakeJob struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	world   *fakeWorld
+	zone    int
+	// failRepair is what every Repair returns, if it is set.
+	failRepair error
+	// onRepair is called, with the lock held, when the first rank has come to a
+	// Repair.
+	onRepair func(epoch int)
+
+	program func(s *fakeSession) error
+	ranks   sync.WaitGroup
+	results map[comm.OriginalRank][]error // in the order they ended
+	deaths  int
+	steps   map[comm.OriginalRank]int64
+}
+
+// fakeWorld is one communicator of all.
+type fakeWorld struct {
+	epoch     int
+	originals []comm.OriginalRank
+	dead      []bool
+	failure   chan struct{}
+	revoked   chan struct{}
+	boxes     [][]fakeMessage // by receiver
+	op        *fakeOp         // the present collective operation
+}
+
+type fakeMessage struct {
+	source comm.Rank
+	tag    comm.Tag
+	data   []byte
+}
+
+// fakeOp is a collective operation: who has come with what.
+type fakeOp struct {
+	kind     string
+	verdicts map[comm.Rank]comm.Verdict
+	policies map[comm.Rank]comm.Policy
+	done     bool
+	err      error
+	outcome  comm.Outcome
+	change   comm.Change
+	next     *fakeWorld
+}
+
+func newFakeWorld(epoch int, originals []comm.OriginalRank) *fakeWorld {
+	return &fakeWorld{
+		epoch: epoch, originals: originals, dead: make([]bool, len(originals)), boxes: make([][]fakeMessage, len(originals)),
+		failure: make(chan struct{}), revoked: make(chan struct{}),
+	}
+}
+
+// runJob runs a program on n ranks and returns when all have ended or died.
+func runJob(t *testing.T, n int, program func(s *fakeSession) error, setup ...func(*fakeJob)) *fakeJob {
+	t.Helper()
+	j := &fakeJob{program: program, results: make(map[comm.OriginalRank][]error), steps: make(map[comm.OriginalRank]int64)}
+	j.changed = sync.NewCond(&j.mu)
+	var originals []comm.OriginalRank
+	for r := range n {
+		originals = append(originals, comm.OriginalRank(r))
+	}
+	j.world = newFakeWorld(0, originals)
+	for _, f := range setup {
+		f(j)
+	}
+	for r := range n {
+		j.start(j.world, comm.Rank(r), false)
+	}
+	over := make(chan struct{})
+	go func() { j.ranks.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-time.After(30 * time.Second):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("the job hangs\n%s", stacks[:runtime.Stack(stacks, true)])
+	}
+	return j
+}
+
+func (j *fakeJob) start(w *fakeWorld, rank comm.Rank, replacement bool) {
+	s := &fakeSession{job: j, world: w, rank: rank, replacement: replacement, zone: j.zone}
+	j.ranks.Go(func() {
+		err := j.program(s)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		original := s.world.originals[s.rank]
+		j.results[original] = append(j.results[original], err)
+	})
+}
+
+// kill kills whoever has an original rank now; true if there was one.
+func (j *fakeJob) kill(o comm.OriginalRank) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.killLocked(o)
+}
+
+func (j *fakeJob) killLocked(o comm.OriginalRank) bool {
+	w := j.world
+	r := slices.Index(w.originals, o)
+	if r < 0 || w.dead[r] {
+		return false
+	}
+	if !slices.Contains(w.dead, true) {
+		close(w.failure)
+	}
+	w.dead[r] = true
+	j.deaths++
+	j.settle(w)
+	j.changed.Broadcast()
+	return true
+}
+
+// settle completes the present operation if all who are alive have come.
+func (j *fakeJob) settle(w *fakeWorld) {
+	if w.op == nil {
+		return
+	}
+	alive := 0
+	for r, dead := range w.dead {
+		_, ended := w.op.verdicts[comm.Rank(r)]
+		_, repairs := w.op.policies[comm.Rank(r)]
+		if !dead && !ended && !repairs {
+			return
+		}
+		if !dead {
+			alive++
+		}
+	}
+	op := w.op
+	w.op, op.done = nil, true
+	switch {
+	case op.kind == "end":
+		j.decide(w, op)
+	case alive > 0:
+		j.replace(w, op)
+	}
+	j.changed.Broadcast()
+}
+
+func (j *fakeJob) decide(w *fakeWorld, op *fakeOp) {
+	if op.outcome.Repair = slices.Contains(w.dead, true); op.outcome.Repair {
+		return
+	}
+	for r := len(w.originals) - 1; r >= 0; r-- {
+		v := op.verdicts[comm.Rank(r)]
+		if v.Err != "" {
+			op.outcome = comm.Outcome{Err: v.Err, ErrRank: comm.Rank(r)}
+		} else if v.Failure && op.outcome.Err == "" {
+			op.outcome.Repair = true
+		}
+	}
+	if !op.outcome.Repair {
+		j.zone++
+	}
+}
+
+func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
+	if j.failRepair != nil {
+		op.err = j.failRepair
+		return
+	}
+	var policy comm.Policy
+	for _, p := range op.policies {
+		policy = p
+	}
+	c := comm.Change{Epoch: w.epoch + 1}
+	var originals []comm.OriginalRank
+	for r, o := range w.originals {
+		if w.dead[r] {
+			c.Failed = append(c.Failed, comm.Loss{Original: o, Rank: comm.Rank(r), Reason: "killed by the test"})
+		}
+		if !w.dead[r] || policy.Recovery == comm.NonShrinking {
+			originals = append(originals, o)
+		}
+	}
+	for _, o := range w.originals {
+		c.Ranks = append(c.Ranks, comm.Rank(slices.Index(originals, o)))
+	}
+	op.next = newFakeWorld(c.Epoch, originals)
+	j.world = op.next
+	if policy.Recovery == comm.NonShrinking {
+		for _, l := range c.Failed {
+			c.Replaced = append(c.Replaced, l.Original)
+			j.start(op.next, c.Ranks[l.Rank], true)
+		}
+	}
+	op.change = c
+}
+
+// fakeSession is one rank's part.
+type fakeSession struct {
+	job         *fakeJob
+	world       *fakeWorld
+	rank        comm.Rank
+	replacement bool
+	zone        int
+	hooks       []*fakeHook
+	hookRuns    int
+	rec         time.Duration
+}
+
+type fakeHook struct {
+	f func(context.Context) error
+}
+
+var (
+	_ comm.Session         = (*fakeSession)(nil)
+	_ comm.RecoveryCounter = (*fakeSession)(nil)
+)
+
+// alive takes the lock, and ends the goroutine if the rank was killed.
+func (s *fakeSession) alive() {
+	s.job.mu.Lock()
+	s.checkAlive()
+}
+
+func (s *fakeSession) checkAlive() {
+	if s.world.dead[s.rank] {
+		s.job.mu.Unlock()
+		runtime.Goexit()
+	}
+}
+
+func (s *fakeSession) original() comm.OriginalRank { return s.world.originals[s.rank] }
+
+// die is SIGKILL to itself.
+func (s *fakeSession) die() {
+	s.job.kill(s.original())
+	runtime.Goexit()
+}
+
+func (s *fakeSession) Place() comm.Place {
+	return comm.Place{
+		Comm: &fakeComm{s: s, world: s.world, rank: s.rank}, Original: s.original(), Node: int(s.original()) / 2,
+		Epoch: s.world.epoch, Zone: s.zone, Replacement: s.replacement,
+	}
+}
+
+func (s *fakeSession) FailureKnown() <-chan struct{} { return s.world.failure }
+func (s *fakeSession) Revoke()                       { s.Place().Comm.(comm.Revoker).Revoke() }
+func (s *fakeSession) Close(context.Context) error   { return nil }
+func (s *fakeSession) CountRecovery(d time.Duration) { s.rec += d }
+func (s *fakeSession) Step(step int64) {
+	s.alive()
+	s.job.steps[s.original()] = step
+	s.job.mu.Unlock()
+}
+func (s *fakeSession) Hooks(ctx context.Context) error {
+	var errs []error
+	for len(s.hooks) > 0 {
+		last := s.hooks[len(s.hooks)-1]
+		s.hooks = s.hooks[:len(s.hooks)-1]
+		errs = append(errs, last.f(ctx))
+	}
+	s.hookRuns++
+	return errors.Join(errs...)
+}
+
+func (s *fakeSession) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
+	op, err := s.take(ctx, "end", func(op *fakeOp) { op.verdicts[s.rank] = v })
+	if err != nil {
+		return comm.Outcome{}, err
+	}
+	s.replacement = false
+	if !op.outcome.Repair {
+		s.zone++
+	}
+	return op.outcome, nil
+}
+
+func (s *fakeSession) Repair(ctx context.Context, p comm.Policy) (comm.Change, error) {
+	op, err := s.take(ctx, "repair", func(op *fakeOp) {
+		op.policies[s.rank] = p
+		if f := s.job.onRepair; f != nil && len(op.policies) == 1 {
+			f(s.world.epoch)
+		}
+	})
+	if err != nil {
+		return comm.Change{}, err
+	}
+	s.rank = comm.Rank(slices.Index(op.next.originals, s.original()))
+	s.world = op.next
+	return op.change, nil
+}
+
+// take takes part in a collective operation and waits for its end.
+func (s *fakeSession) take(ctx context.Context, kind string, part func(*fakeOp)) (*fakeOp, error) {
+	s.alive()
+	defer s.job.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	w := s.world
+	if w.op == nil {
+		w.op = &fakeOp{kind: kind, verdicts: make(map[comm.Rank]comm.Verdict), policies: make(map[comm.Rank]comm.Policy)}
+	}
+	op := w.op
+	if op.kind != kind {
+		return nil, fmt.Errorf("ranks call different operations: %s and %s", op.kind, kind)
+	}
+	part(op)
+	s.job.settle(w)
+	for !op.done {
+		s.job.changed.Wait()
+		if w.dead[s.rank] {
+			s.job.mu.Unlock()
+			defer s.job.mu.Lock() // for the deferred Unlock
+			runtime.Goexit()
+		}
+	}
+	return op, op.err
+}

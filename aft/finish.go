@@ -1,0 +1,100 @@
+package aft
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// finish ends a stretch on all ranks together and, if that is what they agree
+// on, repairs. The next stretch is nil when the zone has ended.
+func (r *run) finish(ctx context.Context, s *stretch, v comm.Verdict, own error, clean func()) (next *stretch, err error) {
+	began := time.Now()
+	var cause error
+	if v.Failure {
+		cause = ErrRecovering
+	}
+	if v.Failure || v.Err != "" {
+		r.session.Revoke() // so that no other rank waits for this one
+	}
+	s.end(cause)
+	clean()
+	r.hooks()
+	cleaned := time.Now()
+	out, err := r.agree(ctx, s, v)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("aft: agreeing on the end of the zone on rank %d: %w", s.place.Comm.Rank(), err)
+	case out.Repair:
+		if own != nil {
+			r.log.Debug("what the body returned is put down to the failure", "error", own)
+		}
+		return r.repair(ctx, s, began, Phases{CleanUp: cleaned.Sub(began), Agree: time.Since(cleaned)})
+	case out.Err != "":
+		return nil, r.bodyError(s, v, out, own)
+	}
+	return nil, nil
+}
+
+// agree is the collective end of the bodies. When a failure gets known meanwhile,
+// those whose bodies still run are told: the outcome can only be a repair.
+func (r *run) agree(ctx context.Context, s *stretch, v comm.Verdict) (comm.Outcome, error) {
+	over := make(chan struct{})
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer close(over)
+	watch.Go(func() {
+		select {
+		case <-over:
+		case <-s.failure:
+			_ = comm.Revoke(s.place.Comm)
+		}
+	})
+	return r.session.End(ctx, v)
+}
+
+// repair replaces the communicator.
+func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases) (*stretch, error) {
+	agreed := time.Now()
+	change, err := r.session.Repair(ctx, r.options.policy())
+	if err != nil {
+		return nil, fmt.Errorf("aft: recovery of rank %d: %w", s.place.Comm.Rank(), err)
+	}
+	p.Repair = time.Since(agreed)
+	r.stats.add(change, p)
+	if c, ok := r.session.(comm.RecoveryCounter); ok {
+		c.CountRecovery(time.Since(began))
+	}
+	if r.idle++; len(change.Failed) > 0 {
+		r.idle = 0
+	}
+	next := r.newStretch()
+	next.change, next.changed = change, true
+	r.report(s, next, p)
+	return next, nil
+}
+
+// hooks ends what still uses the communicator or the data of the attempt.
+func (r *run) hooks() {
+	if err := r.session.Hooks(context.WithoutCancel(r.ctx)); err != nil {
+		r.log.Warn("something of the attempt did not end well", "error", err)
+	}
+}
+
+func (r *run) bodyError(s *stretch, v comm.Verdict, out comm.Outcome, own error) error {
+	e := &BodyError{Rank: out.ErrRank, Text: out.Err}
+	if out.ErrRank == s.place.Comm.Rank() {
+		e.Err = own
+		if own == nil || v.Err != textOf(own) {
+			e.Err = endless(own)
+		}
+		return e
+	}
+	if v.Err != "" {
+		r.log.Error("this rank's body has failed as well", "error", own)
+	}
+	return e
+}

@@ -1,0 +1,33 @@
+package launch
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/internal/env"
+)
+
+// agentCommand is the command that starts a daemon on a host: the agent's words
+// and "env CRAFT_ROLE=daemon EXECUTABLE".
+func agentCommand(agent []string, host, executable string) *exec.Cmd {
+	var words []string
+	named := false
+	for _, w := range agent {
+		named = named || strings.Contains(w, "{host}")
+		words = append(words, strings.ReplaceAll(w, "{host}", host))
+	}
+	if !named {
+		words = append(words, host)
+	}
+	if base := filepath.Base(agent[0]); base == "ssh" || base == "rsh" {
+		executable = quoted(executable) // a shell there splits the line again
+	}
+	words = append(words, "env", env.Role+"="+env.RoleDaemon, executable)
+	return exec.Command(words[0], words[1:]...)
+}
+
+// quoted is one word for a shell.
+func quoted(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

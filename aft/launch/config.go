@@ -1,0 +1,80 @@
+package launch
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// The defaults of a Config.
+const (
+	DefaultLease  = 5 * time.Second
+	DefaultRepair = 15 * time.Minute
+	DefaultStart  = 30 * time.Second
+)
+
+// DefaultAgent is the agent that starts daemons on other hosts.
+var DefaultAgent = []string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"}
+
+// Host is a machine of a job.
+type Host struct {
+	Name  string // as the agent and the other hosts know it
+	Slots int    // ranks that it may have; 0: any number
+}
+
+// Config describes a job. Program and Ranks are needed.
+type Config struct {
+	// Program is looked up as a shell does it.
+	Program string
+	Args    []string
+	// Ranks is the number of ranks.
+	Ranks int
+
+	// Nodes is the number of virtual nodes on this machine (default 1), each of
+	// Slots ranks at most (0: any number). It excludes Hosts.
+	Nodes int
+	Slots int
+	// Hosts are the machines of the job, with a daemon each.
+	Hosts []Host
+	// Agent is the command that runs a command line on a host: {host} in its
+	// words stands for the name, which is appended if there is none. The default
+	// is DefaultAgent, except for this machine (its name, or localhost), which
+	// needs none.
+	Agent []string
+	// SpareNodes is the number of nodes that are kept for replacements: the last
+	// ones of Hosts, or so many in addition to Nodes.
+	SpareNodes int
+
+	// Policy is given to the ranks by their environment where it is set; zones
+	// that set a policy of their own win.
+	Policy comm.Policy
+	// Repeats is how often a job may fail in the same way without getting on.
+	// 0: as package control has it.
+	Repeats int
+	// Timing: zero fields get defaults (lease 5s, period a tenth of it, repair
+	// 15 minutes). Repair < 0: no limit.
+	Timing control.Timing
+	// Start is how long a daemon may take until it answers (default 30s).
+	Start time.Duration
+
+	// Stdout and Stderr take the output of the ranks (default: those of this
+	// process). TagOutput puts "[rank] " before each line.
+	Stdout, Stderr io.Writer
+	TagOutput      bool
+	// Dir is the working directory of the ranks (default: that of this process).
+	Dir string
+	// Env is added to the environment of the ranks.
+	Env []string
+	// NodePath is the base of the nodes' own storage directories (default: a
+	// temporary directory for each, removed in the end).
+	NodePath string
+	// Logger gets what happens to the job (default: nobody).
+	Logger *slog.Logger
+	// NoSignals leaves this process's signals alone; else SIGINT, SIGTERM,
+	// SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to all ranks, and the third SIGINT
+	// or SIGTERM kills the job.
+	NoSignals bool
+}

@@ -1,0 +1,335 @@
+package launch
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/control"
+)
+
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// farewell bounds the sending of a daemon's last messages to a root that does
+// not take them.
+const farewell = 5 * time.Second
+
+// killLimit is how long a daemon that ends waits for processes that it has
+// killed. The system may keep one for as long as a file system does not answer;
+// it executes nothing any more.
+const killLimit = 10 * time.Second
+
+// daemon runs the ranks of a node: a monitor around control.Daemon.
+type daemon struct {
+	setup   control.Setup
+	program string
+	environ []string // of the ranks
+	log     *slog.Logger
+	root    *outbox
+	credit  *credit
+	starter *starter
+	watched sync.WaitGroup // one for each rank
+
+	mu      sync.Mutex
+	machine *control.Daemon
+	timer   *time.Timer
+	ranks   map[control.Proc]*rank
+	end     *control.EndDaemon
+	ended   chan struct{} // closed when end is set
+	heard   time.Time     // of the root
+}
+
+// runDaemon is a daemon's life; the root is at the other end of the standard
+// input and output.
+func runDaemon() int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	in, out, err := takeStdio()
+	if err != nil {
+		log.Error("the connection to the root", "error", err)
+		return exitFailed
+	}
+	messages := bufio.NewReader(in)
+	first, err := control.ReadMessage(messages)
+	if err != nil || first.Kind != control.KindSetup {
+		log.Error("a daemon is started by craft run, not by hand: its standard input has to carry the job", "error", err)
+		return exitUsage
+	}
+	d := newDaemon(*first.Setup, newOutbox(out), log)
+	defer d.starter.close()
+	dir, remove, err := d.prepare()
+	if err != nil {
+		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: err.Error()}})
+		d.root.close(time.Now().Add(farewell))
+		return exitFailed
+	}
+	d.environ = rankEnviron(os.Environ(), &d.setup, dir)
+	d.setup.NodePath = dir
+	code := d.run(in, messages)
+	remove()
+	d.root.close(time.Now().Add(farewell))
+	return code
+}
+
+// takeStdio moves the connection away from descriptors 0 and 1, where a write to
+// a root that is gone would kill this process before it has killed its ranks.
+func takeStdio() (in, out *os.File, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = null.Close() }() // it has been copied
+	var files [2]*os.File
+	for fd := range files {
+		moved, err := syscall.Dup(fd)
+		if err != nil {
+			return nil, nil, os.NewSyscallError("dup", err)
+		}
+		syscall.CloseOnExec(moved)
+		if err := syscall.SetNonblock(moved, true); err != nil {
+			return nil, nil, os.NewSyscallError("fcntl", err)
+		}
+		files[fd] = os.NewFile(uintptr(moved), "root")
+		if err := dup2(int(null.Fd()), fd); err != nil {
+			return nil, nil, os.NewSyscallError("dup2", err)
+		}
+	}
+	return files[0], files[1], nil
+}
+
+func newDaemon(setup control.Setup, root *outbox, log *slog.Logger) *daemon {
+	return &daemon{
+		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(),
+		ranks: make(map[control.Proc]*rank), ended: make(chan struct{}),
+	}
+}
+
+// prepare looks at what the ranks will need, and reports to the root.
+func (d *daemon) prepare() (dir string, remove func(), err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", nil, err
+	}
+	ready := &control.Ready{Version: control.Version, Host: host, PID: os.Getpid()}
+	if d.setup.Version == control.Version { // else the root will say what is wrong
+		if d.program, err = lookUp(d.setup.Program, d.setup.Dir); err != nil {
+			return "", nil, fmt.Errorf("host %s: %w", host, err)
+		}
+		if ready.Program, err = identity(d.program, d.setup.Hosts); err != nil {
+			return "", nil, fmt.Errorf("host %s: %w", host, err)
+		}
+		if info, err := os.Stat(d.setup.Dir); err != nil || !info.IsDir() {
+			return "", nil, fmt.Errorf("host %s: there is no working directory %s", host, d.setup.Dir)
+		}
+		ready.Path = d.program
+	}
+	dir, remove, err = makeNodeDir(&d.setup)
+	if err != nil {
+		return "", nil, fmt.Errorf("host %s: the node's own storage (--node-path): %w", host, err)
+	}
+	d.send(control.Message{Kind: control.KindReady, Ready: ready})
+	return dir, remove, nil
+}
+
+// run is the time between the report to the root and the end of all ranks.
+func (d *daemon) run(in *os.File, messages io.Reader) int {
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE: standard error may be gone. The others end the daemon in order.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	defer signal.Stop(signals)
+
+	d.mu.Lock()
+	d.machine = control.NewDaemon(d.setup)
+	d.timer = time.AfterFunc(time.Hour, d.tick)
+	d.arm()
+	d.mu.Unlock()
+	var reading sync.WaitGroup
+	reading.Go(func() { d.obey(messages) })
+	for ended := false; !ended; {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGPIPE {
+				d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
+					return m.LostRoot(now, "signal: "+s.String())
+				})
+			}
+		case <-d.ended:
+			ended = true
+		}
+	}
+	d.finish()
+	_ = in.SetReadDeadline(time.Unix(1, 0))
+	reading.Wait()
+	return d.end.Code
+}
+
+// obey handles the root's messages until there are no more.
+func (d *daemon) obey(messages io.Reader) {
+	for {
+		m, err := control.ReadMessage(messages)
+		if err != nil {
+			d.credit.close()
+			d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
+				return machine.LostRoot(now, fmt.Sprintf("the connection to the root has ended: %v", err))
+			})
+			return
+		}
+		d.mu.Lock()
+		d.heard = time.Now()
+		d.mu.Unlock()
+		if m.Kind == control.KindCredit {
+			d.credit.give(m.Credit)
+		} else {
+			d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
+				return machine.FromRoot(now, m)
+			})
+		}
+	}
+}
+
+// do gives the machine an event and carries out what it wants.
+func (d *daemon) do(event func(m *control.Daemon, now time.Time) []control.DaemonAction) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.end == nil {
+		d.perform(event(d.machine, time.Now()))
+		d.arm()
+	}
+}
+
+// arm sets the timer to when the machine wants to be asked.
+func (d *daemon) arm() {
+	if next := d.machine.Next(); d.end == nil && !next.IsZero() {
+		d.timer.Reset(time.Until(next))
+	} else {
+		d.timer.Stop()
+	}
+}
+
+func (d *daemon) tick() {
+	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Tick(now) })
+}
+
+func (d *daemon) perform(actions []control.DaemonAction) {
+	for _, a := range actions {
+		switch {
+		case a.ToRoot != nil:
+			d.send(*a.ToRoot)
+		case a.ToRank != nil:
+			if r := d.ranks[a.ToRank.Proc]; r != nil {
+				d.sendTo(r, a.ToRank.Message)
+			}
+		case a.Start != nil:
+			d.start(*a.Start)
+		case a.Kill != nil:
+			d.signal(*a.Kill)
+		case a.End != nil && d.end == nil:
+			d.end = a.End
+			close(d.ended)
+		}
+	}
+}
+
+func (d *daemon) send(m control.Message) {
+	if err := d.root.put(m); err != nil {
+		d.log.Error("a message to the root", "kind", m.Kind, "error", err)
+	}
+}
+
+func (d *daemon) sendTo(r *rank, m control.Message) {
+	if err := r.box.put(m); err != nil {
+		d.log.Error("a message to a rank", "proc", r.proc, "kind", m.Kind, "error", err)
+	}
+}
+
+// start starts a process, whose first message is its setup.
+func (d *daemon) start(s control.Start) {
+	r, err := d.startRank(s)
+	if err != nil {
+		d.perform(d.machine.Exited(time.Now(), notStarted(s.Proc, err)))
+		return
+	}
+	d.ranks[s.Proc] = r
+	own := d.setup
+	own.Program, own.Args, own.Env, own.Dir = "", nil, nil, ""
+	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}})
+	d.watched.Go(func() { d.watch(r) })
+}
+
+func (d *daemon) kill(k control.Kill) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.signal(k)
+}
+
+// signal sends a signal to a rank and what it has started.
+func (d *daemon) signal(k control.Kill) {
+	if r := d.ranks[k.Proc]; r != nil && !r.dead {
+		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.Signal(k.Signal)) // it may have ended
+	}
+}
+
+// finish kills what is left and returns when all has ended and its output is
+// sent, or nobody takes that any more.
+func (d *daemon) finish() {
+	d.mu.Lock()
+	d.timer.Stop()
+	for p := range d.ranks {
+		d.signal(control.Kill{Proc: p, Signal: int(syscall.SIGKILL)})
+	}
+	d.mu.Unlock()
+	if d.end.Why != "" { // the root is lost
+		d.credit.close()
+	}
+	done := make(chan struct{})
+	go func() { d.watched.Wait(); close(done) }() // ends before the process does, or with it
+	d.keepInTouch(done)
+}
+
+// keepInTouch sees to it that a root which is there, but whose reader is slow, is
+// waited for, and one that is gone is not.
+func (d *daemon) keepInTouch(done <-chan struct{}) {
+	pulse := time.NewTicker(max(d.setup.Timing.Period, time.Millisecond))
+	defer pulse.Stop()
+	stuck := time.NewTimer(killLimit)
+	defer stuck.Stop()
+	for seq := uint64(1); ; seq++ {
+		select {
+		case <-done:
+			return
+		case <-stuck.C:
+			if d.anyAlive() {
+				d.log.Error("a process has been killed but does not end", "limit", killLimit)
+				return
+			}
+		case <-pulse.C:
+		}
+		d.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: -1}})
+		d.mu.Lock()
+		silence := time.Since(d.heard)
+		d.mu.Unlock()
+		if silence > d.setup.Timing.Lease+d.setup.Timing.Period {
+			d.credit.close()
+		}
+	}
+}
+
+func (d *daemon) anyAlive() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.ranks {
+		if !r.dead {
+			return true
+		}
+	}
+	return false
+}

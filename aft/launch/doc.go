@@ -1,0 +1,51 @@
+// Package launch runs a job: it starts the ranks of a program as processes,
+// watches them, and takes care that nothing is left behind.
+//
+// # Roles
+//
+// A process of a job has one of three roles, told by the variable CRAFT_ROLE:
+//
+//	root (no role)      one; Run. Decides everything (package control, Root)
+//	daemon              one per node; Daemon. Starts and watches the ranks there
+//	rank                the program
+//
+//	       root ── stdin, stdout ──> daemon ── descriptor 3 ──> rank
+//	                  or: ssh host       └──── stdout, stderr ──> rank
+//
+// A daemon is the executable of the root, started again: as a child on this
+// machine (a virtual node), or on another host by an agent such as ssh. It needs
+// no network of its own: its control connection is its standard input and
+// output. Nothing listens at the root, and the job's secret is on no command
+// line and in no environment.
+//
+// A program calls Daemon first of all in main, so that it can be a daemon, and
+// Self if it wants to start its ranks itself.
+//
+// # Terms
+//
+// A node is what fails as a whole: a daemon and its ranks. A host is a machine;
+// virtual nodes share one. A spare node has a daemon and no ranks, until one is
+// needed. An agent is a command that runs another one on a host.
+//
+// # Invariants
+//
+// Ranks die with their daemon: each is killed by the system when the daemon's
+// process ends, however that happens. A daemon ends when its standard input
+// ends, so that daemons die with their root; before that it kills the process
+// groups of its ranks. The root kills what is left of the session of a daemon
+// that was killed on its own machine.
+//
+// A message of the control plane never waits behind output: it overtakes the
+// output that is queued, and output is bounded by credits (a daemon may have
+// 256 KiB on the way), so that a rank that writes faster than its reader reads
+// is held up, and nothing else is. The one exception is the end of a rank: its
+// last lines are forwarded before its exit.
+//
+// Root and daemon are monitors around the state machines of package control: a
+// message is handled by the goroutine that has read it, under a lock, and the
+// answer is written there and then where the connection takes it. Nothing under
+// the lock waits for another process.
+//
+// The deployment is that of Reinit++ (Georgakoudis et al., section 3: a root, a
+// daemon per node, ranks).
+package launch

@@ -1,0 +1,29 @@
+package launch
+
+import "errors"
+
+var (
+	// ErrConfig is returned for a job that cannot be meant or cannot fit; nothing
+	// was started.
+	ErrConfig = errors.New("the job cannot be started")
+
+	// ErrJob is returned when a job has failed, by the exit code of a rank or as
+	// a whole; the text says why.
+	ErrJob = errors.New("the job has failed")
+
+	// ErrOutput is returned when the output of the ranks could not be written.
+	ErrOutput = errors.New("output of the ranks is lost")
+)
+
+// jobError is a job's report.
+type jobError struct{ report string }
+
+func (e *jobError) Error() string        { return e.report }
+func (e *jobError) Is(target error) bool { return target == ErrJob }
+
+// configError says what is wrong with a Config.
+type configError struct{ err error }
+
+func (e *configError) Error() string        { return e.err.Error() }
+func (e *configError) Unwrap() error        { return e.err }
+func (e *configError) Is(target error) bool { return target == ErrConfig }

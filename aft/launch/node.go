@@ -1,0 +1,180 @@
+package launch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// graceAfterEOF is how long a daemon or an agent may take to exit after it has
+// closed its output.
+const graceAfterEOF = 300 * time.Millisecond
+
+// node is a daemon, as the root sees it: a child, or an agent that leads to it.
+type node struct {
+	nodePlan
+
+	id     control.Node
+	cmd    *exec.Cmd
+	box    *outbox
+	out    *drainable // its messages
+	errs   *drainable // its diagnostics
+	last   tail       // of errs
+	theirs []*os.File // the other ends, until the process has them
+	// broken is why its messages cannot be read; set by its reader.
+	broken error
+	// spoken: a message has come. Under the root's lock.
+	spoken bool
+
+	mu   sync.Mutex
+	dead bool // it was not started or has ended: its number is not to be used
+}
+
+// newNode makes the pipes of a node. What is sent waits in them until it runs.
+func newNode(p *plan, id control.Node) (*node, error) {
+	n := &node{nodePlan: p.nodes[id], id: id, dead: true}
+	var mine []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(mine)
+			closeAll(n.theirs)
+			return nil, err
+		}
+		if len(mine) == 0 {
+			r, w = w, r // the first one is to be written to
+		}
+		mine, n.theirs = append(mine, r), append(n.theirs, w)
+	}
+	n.box, n.out, n.errs = newOutbox(mine[0]), &drainable{file: mine[1]}, &drainable{file: mine[2]}
+	if n.agent == nil {
+		n.cmd = exec.Command(p.executable)
+		n.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleDaemon)
+		n.cmd.SysProcAttr = daemonAttributes()
+	} else {
+		n.cmd = agentCommand(n.agent, n.Host, p.executable)
+		n.cmd.SysProcAttr = agentAttributes()
+	}
+	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = n.theirs[0], n.theirs[1], n.theirs[2]
+	return n, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // nothing was sent
+	}
+}
+
+// start starts the process.
+func (n *node) start(s *starter) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	err := s.start(n.cmd)
+	closeAll(n.theirs)
+	n.dead = err != nil
+	return err
+}
+
+// fence kills the process.
+func (n *node) fence() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.dead {
+		_ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	}
+}
+
+// watch hands on a node's messages and diagnostics until its process has ended.
+// certain: so have its ranks.
+func (n *node) watch(message func(control.Message), diagnostic func(string)) (why string, certain bool) {
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		n.broken = n.read(message)
+		hasty := time.AfterFunc(graceAfterEOF, n.fence)
+		if n.broken != nil {
+			hasty.Reset(0)
+		}
+	})
+	reading.Go(func() { n.readDiagnostics(diagnostic) })
+	if awaitExit(n.cmd.Process.Pid) {
+		certain = n.Local && killSession(n.cmd.Process.Pid)
+		n.markDead()
+	}
+	_ = n.cmd.Wait() // its state is reported
+	n.markDead()
+	n.out.finish()
+	n.errs.finish()
+	reading.Wait()
+	return n.obituary(), certain
+}
+
+func (n *node) markDead() {
+	n.mu.Lock()
+	n.dead = true
+	n.mu.Unlock()
+}
+
+// read hands on messages until there are no more; the error says what was wrong
+// with what came.
+func (n *node) read(message func(control.Message)) error {
+	in := bufio.NewReader(n.out)
+	for {
+		m, err := control.ReadMessage(in)
+		if errors.Is(err, control.ErrMessage) {
+			return err
+		}
+		if err != nil {
+			return nil
+		}
+		message(m)
+	}
+}
+
+func (n *node) readDiagnostics(diagnostic func(string)) {
+	in := bufio.NewReaderSize(n.errs, maxLine)
+	for {
+		line, _, err := in.ReadLine()
+		if text := strings.TrimSpace(string(line)); text != "" {
+			n.last.add(text)
+			diagnostic(text)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// obituary says how the process has ended.
+func (n *node) obituary() string {
+	who := "its daemon"
+	if n.agent != nil {
+		who = fmt.Sprintf("its launch agent (%s)", strings.Join(n.agent, " "))
+	}
+	text := fmt.Sprintf("%s has ended: %v", who, n.cmd.ProcessState)
+	if n.broken != nil {
+		text += fmt.Sprintf("; what it sent is not understood: %v", n.broken)
+	}
+	if last := n.last.String(); last != "" {
+		text += "; it said: " + last
+	}
+	return text
+}
+
+// release frees what belongs to a node whose process has ended or was never
+// started.
+func (n *node) release() {
+	n.box.close(time.Now())
+	for _, f := range []io.Closer{n.out.file, n.errs.file} {
+		_ = f.Close() // they were only read
+	}
+}

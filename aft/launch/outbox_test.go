@@ -1,0 +1,85 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/control"
+)
+
+func outputOf(p control.Proc, size int) control.Message {
+	return control.Message{Kind: control.KindOutput, Output: &control.Output{Proc: p, Stream: 1, Data: bytes.Repeat([]byte("x"), size)}}
+}
+
+// TestMessagesOvertakeOutput: nobody reads, so that all but the first message
+// wait in the queue.
+func TestMessagesOvertakeOutput(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	o := newOutbox(w)
+	for p := range control.Proc(4) {
+		require.NoError(t, o.put(outputOf(p, 50_000))) // more than a pipe holds, encoded
+		require.NoError(t, o.put(outputOf(p, 10)))
+	}
+	require.NoError(t, o.put(control.Message{Kind: control.KindBye, Bye: &control.Bye{}}))
+	require.NoError(t, o.put(control.Message{Kind: control.KindExit, Exits: []control.Exit{{Proc: 3}}}))
+	go o.close(time.Now().Add(10 * time.Second)) // ends when all is read
+
+	in := bufio.NewReader(r)
+	var got []string
+	for {
+		m, err := control.ReadMessage(in)
+		if err != nil {
+			break
+		}
+		what := string(m.Kind)
+		if m.Output != nil {
+			what += string(rune('0' + m.Output.Proc))
+		}
+		got = append(got, what)
+	}
+	// The first is under way already, perhaps the second was taken too.
+	require.Equal(t, "output0", got[0])
+	i := 1
+	if got[i] == "output0" {
+		i++
+	}
+	require.Equal(t, []string{"bye", "output3", "output3", "exit"}, got[i:i+4])
+	require.Len(t, got, 10)
+}
+
+func TestClosingDoesNotWaitForOneWhoDoesNotRead(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = r.Close() }()
+	o := newOutbox(w)
+	for range 5 {
+		require.NoError(t, o.put(outputOf(0, 60_000)))
+	}
+	o.close(time.Now())
+	require.NoError(t, o.put(outputOf(0, 1)), "a closed one drops it")
+}
+
+func TestCredit(t *testing.T) {
+	c := newCredit()
+	require.True(t, c.take(window))
+	took := make(chan bool)
+	go func() { took <- c.take(10) }()
+	select {
+	case <-took:
+		t.Fatal("there was no room")
+	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not happen
+	}
+	c.give(window)
+	require.True(t, <-took)
+	c.give(1000) // more than was taken: a wrong number of the other side
+	require.True(t, c.take(window))
+	go func() { took <- c.take(1) }()
+	c.close()
+	require.False(t, <-took)
+}

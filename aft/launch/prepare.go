@@ -1,0 +1,258 @@
+package launch
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// plan is a Config that was checked and completed.
+type plan struct {
+	Config
+
+	job        string
+	executable string // of daemons
+	hostname   string // of this machine
+	nodes      []nodePlan
+}
+
+// nodePlan is what the launcher needs to know of a node beside its NodeConfig.
+type nodePlan struct {
+	control.NodeConfig
+
+	address string   // as ranks of other hosts reach it
+	path    string   // of its storage; "": temporary
+	agent   []string // nil: a child
+}
+
+// localhost is always this machine.
+const localhost = "localhost"
+
+// isHere tells whether a host is this machine: its daemon needs no agent.
+func (p *plan) isHere(host string) bool {
+	short := func(name string) string { return name[:(strings.Index(name+".", "."))] }
+	return host == localhost || host == p.hostname || host == short(p.hostname) || short(host) == p.hostname
+}
+
+func prepare(cfg Config) (*plan, error) {
+	p := &plan{Config: cfg}
+	if cfg.Ranks < 1 {
+		return nil, fmt.Errorf("-n %d: at least 1 rank is needed", cfg.Ranks)
+	}
+	if cfg.SpareNodes < 0 {
+		return nil, fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", cfg.SpareNodes)
+	}
+	if err := errors.Join(p.setDefaults(), p.setTiming()); err != nil {
+		return nil, err
+	}
+	if err := p.setNodes(); err != nil {
+		return nil, err
+	}
+	return p, p.findProgram()
+}
+
+func (p *plan) setDefaults() (err error) {
+	if p.Stdout == nil {
+		p.Stdout = os.Stdout
+	}
+	if p.Stderr == nil {
+		p.Stderr = os.Stderr
+	}
+	if p.Logger == nil {
+		p.Logger = slog.New(slog.DiscardHandler)
+	}
+	if p.Start <= 0 {
+		p.Start = DefaultStart
+	}
+	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
+		return err
+	}
+	if p.NodePath != "" {
+		if p.NodePath, err = filepath.Abs(p.NodePath); err != nil {
+			return err
+		}
+	}
+	if p.executable, err = os.Executable(); err != nil {
+		return err
+	}
+	if p.hostname, err = os.Hostname(); err != nil {
+		return err
+	}
+	var name [8]byte
+	_, _ = rand.Read(name[:]) // never fails
+	p.job = hex.EncodeToString(name[:])
+	return nil
+}
+
+func (p *plan) setTiming() error {
+	t := &p.Timing
+	if t.Lease < 0 || t.Period < 0 {
+		return fmt.Errorf("--lease %v, --heartbeat %v: they must be positive", t.Lease, t.Period)
+	}
+	if t.Lease == 0 {
+		t.Lease = max(DefaultLease, 3*t.Period)
+	}
+	if t.Period == 0 {
+		t.Period = t.Lease / 10
+	}
+	if t.Margin == 0 {
+		t.Margin = max(t.Period, t.Lease/10)
+	}
+	switch {
+	case t.Repair < 0:
+		t.Repair = 0
+	case t.Repair == 0:
+		t.Repair = DefaultRepair
+	}
+	return nil
+}
+
+func (p *plan) setNodes() error {
+	if len(p.Hosts) == 0 {
+		return p.setVirtualNodes()
+	}
+	if p.Nodes != 0 || p.Slots != 0 {
+		return errors.New("--nodes and --slots are for virtual nodes on this machine: with --hosts, slots are written such as a:2")
+	}
+	if err := checkHosts(p.Hosts); err != nil {
+		return fmt.Errorf("--hosts: %w", err)
+	}
+	if p.SpareNodes >= len(p.Hosts) {
+		return fmt.Errorf("--spare-nodes %d of %d hosts leaves none for the ranks", p.SpareNodes, len(p.Hosts))
+	}
+	if err := p.checkAgent(); err != nil {
+		return err
+	}
+	for i, h := range p.Hosts {
+		n := nodePlan{
+			NodeConfig: control.NodeConfig{Name: h.Name, Host: h.Name, Slots: h.Slots, Spare: i >= len(p.Hosts)-p.SpareNodes},
+			address:    h.Name[strings.LastIndexByte(h.Name, '@')+1:], path: p.NodePath, // user@host
+		}
+		switch {
+		case len(p.Agent) > 0:
+			n.agent = p.Agent
+		case !p.isHere(h.Name):
+			n.agent = DefaultAgent
+		default:
+			n.Local = true
+		}
+		if h.Name == localhost && len(p.Hosts) > 1 {
+			n.address = p.hostname // the other hosts need a name for it
+		}
+		p.nodes = append(p.nodes, n)
+	}
+	return nil
+}
+
+func (p *plan) setVirtualNodes() error {
+	switch {
+	case p.Nodes < 0:
+		return fmt.Errorf("--nodes %d: at least 1 is needed", p.Nodes)
+	case p.Slots < 0:
+		return fmt.Errorf("--slots %d: at least 1 is needed", p.Slots)
+	case len(p.Agent) > 0:
+		return errors.New("--launch-agent is for the daemons on other hosts: it needs --hosts or --hostfile")
+	}
+	regular := max(p.Nodes, 1)
+	if regular+p.SpareNodes > control.MaxProcs {
+		return fmt.Errorf("--nodes %d, --spare-nodes %d: at most %d are possible", p.Nodes, p.SpareNodes, control.MaxProcs)
+	}
+	for i := range regular + p.SpareNodes {
+		n := nodePlan{NodeConfig: control.NodeConfig{
+			Name: strconv.Itoa(i), Host: localhost, Slots: p.Slots, Spare: i >= regular, Local: true,
+		}}
+		if p.NodePath != "" {
+			n.path = filepath.Join(p.NodePath, fmt.Sprintf("node-%d", i))
+		}
+		p.nodes = append(p.nodes, n)
+	}
+	return nil
+}
+
+func (p *plan) checkAgent() error {
+	agent, flag := p.Agent, "--launch-agent"
+	if len(agent) == 0 {
+		agent, flag = DefaultAgent, "the agent for other hosts"
+		if !slices.ContainsFunc(p.Hosts, func(h Host) bool { return !p.isHere(h.Name) }) {
+			return nil
+		}
+	}
+	if _, err := exec.LookPath(agent[0]); err != nil {
+		return fmt.Errorf("%s %q: %w", flag, strings.Join(agent, " "), err)
+	}
+	return nil
+}
+
+// findProgram makes the program's path absolute. Where no node is this machine,
+// the program need not be here.
+func (p *plan) findProgram() error {
+	path, err := lookUp(p.Program, p.Dir)
+	here := slices.ContainsFunc(p.nodes, func(n nodePlan) bool { return n.Local })
+	switch {
+	case err == nil:
+		p.Program = path
+	case here || p.Program == "":
+		return err
+	}
+	return nil
+}
+
+// rootConfig is the job for the state machine.
+func (p *plan) rootConfig() control.RootConfig {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	cfg := control.RootConfig{
+		Size: p.Ranks, Timing: p.Timing, Policy: p.policy(), Repeats: p.Repeats, StartLimit: p.Start,
+		Setup: control.Setup{Job: p.job, Secret: secret[:], Program: p.Program, Args: p.Args, Dir: p.Dir, Env: p.environ()},
+	}
+	for _, n := range p.nodes {
+		cfg.Nodes = append(cfg.Nodes, n.NodeConfig)
+	}
+	return cfg
+}
+
+// policy is what the ranks are expected to recover with. A variable that is not
+// valid is their error.
+func (p *plan) policy() comm.Policy {
+	policy := p.Policy
+	if s := comm.Recovery(os.Getenv(env.RecoveryPolicy)); policy.Recovery == "" && (s == comm.Shrinking || s == comm.NonShrinking) {
+		policy.Recovery = s
+	}
+	if s := comm.SpawnPolicy(os.Getenv(env.SpawnPolicy)); policy.Spawn == "" && (s == comm.Reuse || s == comm.NoReuse) {
+		policy.Spawn = s
+	}
+	return policy
+}
+
+// forwarded are variables that ranks on other hosts get too, beside CRAFT_*.
+var forwarded = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK"}
+
+// environ is what the ranks have in addition to the environment of their daemon.
+func (p *plan) environ() []string {
+	var out []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if (strings.HasPrefix(name, env.Prefix+"_") && name != env.Role) || slices.Contains(forwarded, name) {
+			out = append(out, kv)
+		}
+	}
+	if p.Policy.Recovery != "" {
+		out = append(out, env.RecoveryPolicy+"="+string(p.Policy.Recovery))
+	}
+	if p.Policy.Spawn != "" {
+		out = append(out, env.SpawnPolicy+"="+string(p.Policy.Spawn))
+	}
+	return append(out, p.Env...)
+}

@@ -1,0 +1,118 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// printer writes the output of ranks to one stream. Those who add to it do not
+// wait: the credits of the daemons bound what is queued.
+type printer struct {
+	w    io.Writer
+	tags bool
+
+	mu     sync.Mutex
+	wake   *sync.Cond
+	queue  []printed
+	closed bool
+	err    error // the first one of w
+
+	// open is who has written an unfinished line last.
+	open   control.Proc
+	isOpen bool
+
+	done sync.WaitGroup
+}
+
+// printed is a piece of output; taken is called when it has been written.
+type printed struct {
+	proc     control.Proc
+	original comm.OriginalRank
+	data     []byte
+	taken    func(int)
+}
+
+func newPrinter(w io.Writer, tags bool) *printer {
+	p := &printer{w: w, tags: tags}
+	p.wake = sync.NewCond(&p.mu)
+	p.done.Go(p.run)
+	return p
+}
+
+func (p *printer) add(piece printed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, piece)
+	p.wake.Signal()
+}
+
+func (p *printer) run() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for len(p.queue) == 0 && !p.closed {
+			p.wake.Wait()
+		}
+		if len(p.queue) == 0 {
+			return
+		}
+		batch := p.queue
+		p.queue = nil
+		p.mu.Unlock()
+		err := p.write(batch)
+		p.mu.Lock()
+		if p.err == nil {
+			p.err = err
+		}
+	}
+}
+
+// write writes pieces in their order. An error does not hold up the ranks: what
+// cannot be written is dropped.
+func (p *printer) write(batch []printed) error {
+	var first error
+	for _, piece := range batch {
+		if _, err := p.w.Write(p.format(piece)); err != nil && first == nil {
+			first = err
+		}
+		piece.taken(len(piece.data))
+	}
+	return first
+}
+
+// format breaks a line of another rank that is unfinished, and adds tags.
+func (p *printer) format(piece printed) []byte {
+	interrupted := p.isOpen && p.open != piece.proc
+	continued := p.isOpen && !interrupted
+	p.open, p.isOpen = piece.proc, !bytes.HasSuffix(piece.data, []byte("\n"))
+	if !p.tags && !interrupted {
+		return piece.data
+	}
+	var out bytes.Buffer
+	if interrupted {
+		out.WriteByte('\n')
+	}
+	for line := range bytes.Lines(piece.data) {
+		if p.tags && !continued {
+			fmt.Fprintf(&out, "[%d] ", piece.original)
+		}
+		continued = false
+		out.Write(line)
+	}
+	return out.Bytes()
+}
+
+// close waits until everything is written and returns the first error.
+func (p *printer) close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.wake.Signal()
+	p.mu.Unlock()
+	p.done.Wait()
+	return p.err
+}

@@ -1,0 +1,52 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+func TestPrinter(t *testing.T) {
+	pieces := []struct {
+		proc control.Proc
+		text string
+	}{{0, "a\nb\n"}, {1, "long "}, {1, "line"}, {1, " ends\n"}, {0, "begun"}, {1, "other\n"}, {0, "rest\n"}}
+	for tags, want := range map[bool]string{
+		false: "a\nb\nlong line ends\nbegun\nother\nrest\n",
+		true:  "[10] a\n[10] b\n[11] long line ends\n[10] begun\n[11] other\n[10] rest\n",
+	} {
+		var out bytes.Buffer
+		taken := 0
+		p := newPrinter(&out, tags)
+		for _, piece := range pieces {
+			p.add(printed{
+				proc: piece.proc, original: 10 + comm.OriginalRank(piece.proc), data: []byte(piece.text),
+				taken: func(n int) { taken += n },
+			})
+		}
+		require.NoError(t, p.close())
+		require.Equal(t, want, out.String())
+		require.Equal(t, len("a\nb\nlong line ends\nbegunother\nrest\n"), taken)
+	}
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestPrinterGoesOnAfterAnError(t *testing.T) {
+	taken := 0
+	p := newPrinter(brokenWriter{}, false)
+	for range 3 {
+		p.add(printed{data: []byte("x\n"), taken: func(n int) { taken += n }})
+	}
+	require.ErrorIs(t, p.close(), errBroken)
+	require.Equal(t, 6, taken)
+}

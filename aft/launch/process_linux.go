@@ -1,0 +1,53 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// rankAttributes: a process group of its own, so that a signal reaches what the
+// rank has started too; killed when the daemon ends.
+func rankAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// daemonAttributes: a session of its own, by which all that it has started can be
+// found. It ends when its standard input does; when the root ends while it is
+// stopped, it is to go on for that.
+func daemonAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
+}
+
+// agentAttributes: an agent may hang before it reads anything.
+func agentAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+}
+
+// awaitExit returns when the process has ended, and leaves it to be reaped: its
+// number still belongs to it. False: this cannot be done.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
+
+// socketPair returns two connected sockets; the first one is polled.
+func socketPair() (mine, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
+}
+
+func dup2(from, to int) error { return unix.Dup3(from, to, 0) }

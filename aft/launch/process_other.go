@@ -1,0 +1,44 @@
+//go:build !linux
+
+package launch
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Without a signal at the end of the parent, ranks end when descriptor 3 does.
+
+func rankAttributes() *syscall.SysProcAttr   { return &syscall.SysProcAttr{Setpgid: true} }
+func daemonAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func agentAttributes() *syscall.SysProcAttr  { return &syscall.SysProcAttr{Setsid: true} }
+
+// awaitExit cannot wait without reaping here.
+func awaitExit(int) bool { return false }
+
+// socketPair returns two connected sockets; the first one is polled.
+func socketPair() (mine, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
+}
+
+// killSession cannot look for processes here: they notice the end of their
+// daemon themselves.
+func killSession(int) bool { return false }
+
+func dup2(from, to int) error { return unix.Dup2(from, to) }

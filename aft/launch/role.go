@@ -1,0 +1,25 @@
+package launch
+
+import (
+	"os"
+
+	"github.com/craft-go/craft/internal/env"
+)
+
+// Daemon makes this process a daemon if it was started as one: it returns when
+// the daemon has ended, with the exit code for the process and true. Otherwise
+// it does nothing. Call it first of all in main (and in TestMain of tests that
+// start jobs), before anything is printed:
+//
+//	if code, ok := launch.Daemon(); ok {
+//		os.Exit(code)
+//	}
+func Daemon() (code int, ok bool) {
+	if os.Getenv(env.Role) != env.RoleDaemon {
+		return 0, false
+	}
+	return runDaemon(), true
+}
+
+// IsRank reports whether this process was started as a rank of a job.
+func IsRank() bool { return os.Getenv(env.Role) == env.RoleRank }

@@ -1,0 +1,266 @@
+package launch
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// root runs a job: a monitor around control.Root.
+type root struct {
+	plan    *plan
+	log     *slog.Logger
+	starter *starter
+	streams [2]*printer
+	nodes   []*node
+	watched sync.WaitGroup // one for each node
+
+	mu        sync.Mutex
+	machine   *control.Root
+	timer     *time.Timer
+	originals map[control.Proc]comm.OriginalRank
+	end       *control.End
+	ended     chan struct{} // closed when end is set
+	cutOff    []*time.Timer // after the end: for nodes that are not heard of
+	kills     int           // SIGINT and SIGTERM so far
+	abandoned chan struct{} // closed when nobody is to be waited for any more
+}
+
+func newRoot(p *plan) (*root, error) {
+	machine, err := control.NewRoot(p.rootConfig())
+	if err != nil {
+		return nil, &configError{err}
+	}
+	r := &root{
+		plan: p, log: p.Logger, machine: machine, starter: newStarter(),
+		originals: make(map[control.Proc]comm.OriginalRank), ended: make(chan struct{}), abandoned: make(chan struct{}),
+	}
+	for id := range p.nodes {
+		n, err := newNode(p, control.Node(id))
+		if err != nil {
+			r.release()
+			return nil, err
+		}
+		r.nodes = append(r.nodes, n)
+	}
+	r.streams = [2]*printer{newPrinter(p.Stdout, p.TagOutput), newPrinter(p.Stderr, p.TagOutput)}
+	return r, nil
+}
+
+// run runs the job to its end.
+func (r *root) run(ctx context.Context) control.End {
+	r.mu.Lock()
+	r.timer = time.AfterFunc(time.Hour, r.tick)
+	r.perform(r.machine.Begin(time.Now()))
+	r.arm()
+	r.mu.Unlock()
+	for _, n := range r.nodes {
+		r.watched.Go(func() { r.watch(n) })
+	}
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+		r.stop(control.End{Code: exitFailed, Report: "the job was cancelled: " + context.Cause(ctx).Error()})
+	}
+	return *r.end
+}
+
+// watch starts a node and follows it to its end.
+func (r *root) watch(n *node) {
+	if err := n.start(r.starter); err != nil {
+		r.lost(n, "it could not be started: "+err.Error(), true)
+		return
+	}
+	why, certain := n.watch(
+		func(m control.Message) { r.handle(n, m) },
+		func(text string) { r.log.Warn(text, "node", n.id, "host", n.Host) },
+	)
+	if n.Local && n.path == "" {
+		_ = os.RemoveAll(temporaryNodeDir(r.plan.job, n.id)) // the daemon has done it unless it was killed
+	}
+	r.lost(n, why, certain)
+}
+
+func (r *root) lost(n *node, why string, certain bool) {
+	r.do(func(m *control.Root, now time.Time) []control.Action { return m.Lost(now, n.id, why, certain) })
+}
+
+// handle takes a message from a node.
+func (r *root) handle(n *node, m control.Message) {
+	if m.Kind == control.KindOutput {
+		r.print(n, m.Output)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n.spoken = true
+	if r.end == nil {
+		r.perform(r.machine.Handle(time.Now(), n.id, m))
+		r.arm()
+		return
+	}
+	r.cutOff[n.id].Reset(r.patience())
+	if m.Kind == control.KindPulse { // the daemon still sends output: it is to know that it is waited for
+		r.send(n, control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: m.Pulse.Seq}})
+	}
+}
+
+// print queues output; the daemon gets credit for it when it is written.
+func (r *root) print(n *node, o *control.Output) {
+	r.mu.Lock()
+	original := r.originals[o.Proc]
+	r.mu.Unlock()
+	r.streams[o.Stream-1].add(printed{proc: o.Proc, original: original, data: o.Data, taken: func(bytes int) {
+		r.send(n, control.Message{Kind: control.KindCredit, Credit: bytes})
+	}})
+}
+
+// do gives the machine an event and carries out what it wants.
+func (r *root) do(event func(m *control.Root, now time.Time) []control.Action) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end == nil {
+		r.perform(event(r.machine, time.Now()))
+		r.arm()
+	}
+}
+
+// arm sets the timer to when the machine wants to be asked.
+func (r *root) arm() {
+	if next := r.machine.Next(); r.end == nil && !next.IsZero() {
+		r.timer.Reset(time.Until(next))
+	} else {
+		r.timer.Stop()
+	}
+}
+
+func (r *root) tick() {
+	r.do(func(m *control.Root, now time.Time) []control.Action { return m.Tick(now) })
+}
+
+func (r *root) perform(actions []control.Action) {
+	for _, a := range actions {
+		switch {
+		case a.Send != nil:
+			r.send(r.nodes[a.Send.Node], r.completed(*a.Send))
+		case a.Fence != nil:
+			r.nodes[*a.Fence].fence()
+		case a.Note != nil:
+			r.log.Log(context.Background(), a.Note.Level, a.Note.Text, a.Note.Attrs...)
+		case a.End != nil && r.end == nil:
+			r.finishWith(*a.End)
+		}
+	}
+}
+
+// completed fills in what only the launcher knows, and remembers who is who.
+func (r *root) completed(s control.Send) control.Message {
+	m := s.Message
+	switch m.Kind {
+	case control.KindSetup:
+		own := *m.Setup
+		own.NodePath = r.nodes[s.Node].path
+		if a := r.nodes[s.Node].address; a != "" {
+			own.Address = a
+		}
+		m.Setup = &own
+	case control.KindStart:
+		for _, start := range m.Start {
+			r.originals[start.Proc] = start.Original
+		}
+	}
+	return m
+}
+
+func (r *root) send(n *node, m control.Message) {
+	if err := n.box.put(m); err != nil {
+		r.log.Error("a message to a daemon", "node", n.id, "kind", m.Kind, "error", err)
+	}
+}
+
+// stop ends the job whatever it does.
+func (r *root) stop(end control.End) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end != nil {
+		return
+	}
+	for _, n := range r.nodes {
+		r.send(n, control.Message{Kind: control.KindStop})
+	}
+	r.finishWith(end)
+}
+
+// finishWith is the end of the job: the daemons were told to stop. Those who are
+// not heard of any more are killed, at once where nobody has answered yet: there
+// may be an agent that hangs, and there are no ranks.
+func (r *root) finishWith(end control.End) {
+	r.end = &end
+	r.timer.Stop()
+	for _, n := range r.nodes {
+		r.cutOff = append(r.cutOff, time.AfterFunc(r.patience(), n.fence))
+		if !n.spoken {
+			n.fence()
+		}
+	}
+	close(r.ended)
+}
+
+// patience is how long a daemon that ends may be silent.
+func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.Timing.Margin }
+
+// finish returns when all daemons have ended and all output is written, or nobody
+// wants to wait for that.
+func (r *root) finish() error {
+	done := make(chan error, 1)
+	go func() { // ends with the daemons and the printers; after an abandoned job with the process
+		r.watched.Wait()
+		for _, t := range r.cutOff {
+			t.Stop()
+		}
+		err := r.streams[0].close()
+		if second := r.streams[1].close(); err == nil {
+			err = second
+		}
+		r.release()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-r.abandoned:
+		return nil
+	}
+}
+
+func (r *root) release() {
+	for _, n := range r.nodes {
+		n.release()
+	}
+	r.starter.close()
+}
+
+// signal is a signal that this process has got.
+func (r *root) signal(s syscall.Signal) {
+	if s == syscall.SIGTSTP {
+		r.log.Warn("the job cannot be stopped by the terminal: its processes would be taken for dead")
+		return
+	}
+	r.do(func(m *control.Root, now time.Time) []control.Action { return m.Signal(now, int(s)) })
+	if s != syscall.SIGINT && s != syscall.SIGTERM {
+		return
+	}
+	r.kills++ // only signals come here, one at a time
+	switch r.kills {
+	case 3:
+		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
+	case 4:
+		close(r.abandoned)
+	}
+}

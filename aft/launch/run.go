@@ -1,0 +1,37 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+)
+
+// Run runs a job to its end and returns its exit code: 0, or the largest of the
+// last processes of its ranks (128+n for signal n). The error says why a job
+// could not be started (ErrConfig; code 2), why the code of one that was is not 0
+// (ErrJob), or that output could not be written (ErrOutput). When ctx ends, the
+// job is killed. When Run returns, no process of the job is left, unless the user
+// has asked four times to end it and output could still not be written.
+func Run(ctx context.Context, cfg Config) (code int, err error) {
+	p, err := prepare(cfg)
+	if err != nil {
+		return exitUsage, &configError{err}
+	}
+	r, err := newRoot(p)
+	if err != nil {
+		return exitUsage, err
+	}
+	stop := func() {}
+	if !cfg.NoSignals {
+		stop = catchSignals(r.signal)
+	}
+	end := r.run(ctx)
+	lost := r.finish()
+	stop()
+	switch {
+	case end.Report != "":
+		return end.Code, &jobError{end.Report}
+	case lost != nil && end.Code == exitOK:
+		return exitFailed, fmt.Errorf("%w: %w", ErrOutput, lost)
+	}
+	return end.Code, nil
+}

@@ -1,0 +1,81 @@
+package launch
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sessionLimit bounds the wait for processes that were killed.
+const sessionLimit = 2 * time.Second
+
+// killSession kills all processes of a session and returns when they have ended;
+// false: some have not. Call it while the number of its leader is not free again.
+func killSession(id int) bool {
+	limit := time.Now().Add(sessionLimit)
+	for time.Now().Before(limit) {
+		members := sessionMembers(id)
+		if len(members) == 0 {
+			return true
+		}
+		for _, pid := range members {
+			killAndAwait(id, pid, limit)
+		}
+	}
+	return false
+}
+
+// killAndAwait kills a process of a session and waits until it has ended or time
+// is up.
+func killAndAwait(session, pid int, limit time.Time) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has ended
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if now, _ := sessionOf(pid); now != session {
+		return // the number was used again
+	}
+	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	_, _ = unix.Poll(poll, int(max(0, time.Until(limit).Milliseconds())))
+}
+
+// sessionMembers are the processes of a session that run, its leader excluded.
+func sessionMembers(id int) []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	names, _ := dir.Readdirnames(-1)
+	var members []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == id {
+			continue
+		}
+		if session, state := sessionOf(pid); session == id && state != 'Z' && state != 'X' {
+			members = append(members, pid)
+		}
+	}
+	return members
+}
+
+// sessionOf reads the session and the state of a process; 0: it is gone.
+func sessionOf(pid int) (session int, state byte) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, 0
+	}
+	// pid (name) state ppid pgrp session ...; the name may hold anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 4 {
+		return 0, 0
+	}
+	session, _ = strconv.Atoi(string(fields[3]))
+	return session, fields[0][0]
+}

@@ -1,0 +1,63 @@
+package aft
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Option changes one setting of a zone. It is the same on all ranks.
+type Option func(*options)
+
+type options struct {
+	Config
+
+	logger          *slog.Logger
+	ranks           int
+	inProcess       bool
+	session         comm.Session
+	cancelOnFailure bool
+}
+
+// WithRecovery sets the recovery policy, as CRAFT_COMM_RECOVERY_POLICY does.
+func WithRecovery(r comm.Recovery) Option { return func(o *options) { o.Recovery = r } }
+
+// WithSpawn sets where replacements may run, as CRAFT_COMM_SPAWN_POLICY does.
+func WithSpawn(s comm.SpawnPolicy) Option { return func(o *options) { o.Spawn = s } }
+
+// WithLogger sets where the zone reports failures and recoveries;
+// slog.Default() without it.
+func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// WithRanks runs the body on n ranks that are goroutines of this process. They
+// are a job of their own, which ends with the zone.
+func WithRanks(n int) Option { return func(o *options) { o.ranks, o.inProcess = n, true } }
+
+// WithCancelOnFailure ends the context of the body as soon as this process knows
+// of any failure, not only when recovery has started.
+func WithCancelOnFailure() Option { return func(o *options) { o.cancelOnFailure = true } }
+
+// WithSession uses a session that the caller has, in place of the process's own.
+// It is for engines and tests.
+func WithSession(s comm.Session) Option { return func(o *options) { o.session = s } }
+
+func newOptions(opts []Option) (options, error) {
+	config, err := LoadConfig()
+	if err != nil {
+		return options{}, err
+	}
+	o := options{Config: config, logger: slog.Default()}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.logger == nil {
+		o.logger = slog.New(slog.DiscardHandler)
+	}
+	if o.inProcess && o.ranks < 1 {
+		return o, fmt.Errorf("%w: WithRanks(%d): at least 1", ErrArgument, o.ranks)
+	}
+	return o, o.Validate()
+}
+
+func (o options) policy() comm.Policy { return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn} }

@@ -1,0 +1,54 @@
+package aft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Repair is for programs that keep their data through a failure: it does within
+// the body what Run does between two attempts, and then the body goes on with
+// z.Comm() and z.Context(), which are new ones. It revokes the communicator, so
+// that all survivors come; it is collective over them: those whose bodies end
+// begin a new attempt instead, as replacements do. What was registered with
+// comm.OnRepair is closed (checkpoints, for example); Cleanup functions wait for
+// the end of the body.
+//
+// Repair does not end because recovery has started, so ctx may be the body's.
+// After an error the zone is over for this rank: the body should return, and
+// whatever it returns, Run returns this error.
+func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
+	if z.over != nil {
+		return comm.Change{}, z.over
+	}
+	ctx, stop := z.beyond(ctx)
+	defer stop()
+	next, err := z.run.finish(ctx, z.present.Load(), comm.Verdict{Failure: true}, nil, func() {})
+	if next == nil && err == nil {
+		err = fmt.Errorf("aft: the zone ended while rank %d asked for a repair", z.Comm().Rank())
+	}
+	if err != nil {
+		z.over = err
+		return comm.Change{}, err
+	}
+	z.present.Store(next)
+	return next.change, nil
+}
+
+// beyond is ctx without the end that recovery puts to the body's context.
+func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stopOwn := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrRecovering) {
+			cancel(cause)
+		}
+	})
+	stopCaller := context.AfterFunc(z.run.ctx, func() { cancel(context.Cause(z.run.ctx)) })
+	return out, func() {
+		stopOwn()
+		stopCaller()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,77 @@
+package aft
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/engine"
+)
+
+// Run runs body on every rank until it has ended on all of them without a
+// failure. When processes fail, or the communicator is revoked, the survivors
+// (and replacements) run it again on a repaired communicator, also those whose
+// body had ended. So body begins with what it needs to go on from a checkpoint.
+//
+// The context of body ends with ErrRecovering as its cause when recovery starts:
+// a body that computes for long should look at it. A body that neither does nor
+// communicates delays the recovery, and its process is killed after the repair
+// timeout (craft run --repair-timeout).
+//
+// An error that a body returns while no process has failed is the end: Run
+// returns it as a *BodyError on all ranks. While a failure is pending, what the
+// body returns does not matter. A panic is not recovered: as in any Go program
+// it ends the process, which then counts as failed.
+//
+// Zones may follow one another; all ranks run the same ones in the same order.
+// In a process that replaces one that failed in a later zone, Run returns nil
+// at once for those that had ended before.
+func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opts ...Option) error {
+	o, err := newOptions(opts)
+	switch {
+	case err != nil:
+		return fmt.Errorf("aft: %w", err)
+	case body == nil:
+		return fmt.Errorf("aft: %w: the body is nil", ErrArgument)
+	case o.session != nil:
+		return runZone(ctx, o.session, o, body)
+	case o.inProcess:
+		return runRanks(ctx, o, body)
+	}
+	s, err := engine.Join(ctx, engine.Options{Logger: o.logger})
+	if err != nil {
+		return fmt.Errorf("aft: %w", err)
+	}
+	return runZone(ctx, s, o, body)
+}
+
+// run is one call of Run on one rank.
+type run struct {
+	ctx     context.Context // of the caller
+	session comm.Session
+	options options
+	log     *slog.Logger
+	stats   Stats
+	// idle is the number of repairs in a row that no failed process was the
+	// reason for. It is the same on all ranks.
+	idle int
+}
+
+func runZone(ctx context.Context, s comm.Session, o options, body func(context.Context, *Zone) error) error {
+	index, leave, err := enter(s)
+	if err != nil {
+		return fmt.Errorf("aft: %w", err)
+	}
+	defer leave()
+	place := s.Place()
+	if index < place.Zone { // it had ended before this process was started
+		return nil
+	}
+	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
+	next := r.newStretch()
+	for next != nil && err == nil {
+		next, err = r.attempt(next, body)
+	}
+	return err
+}

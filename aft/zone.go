@@ -1,0 +1,88 @@
+package aft
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Zone is one attempt of a body on one rank. Its methods may be called
+// concurrently, but Repair, which the body's own goroutine calls.
+type Zone struct {
+	run     *run
+	present atomic.Pointer[stretch]
+
+	mu      sync.Mutex
+	cleanup []func()
+
+	// over is set when the zone has ended for this rank before its body has.
+	over error
+}
+
+// Comm is the communicator of this attempt; after Repair, the new one.
+func (z *Zone) Comm() comm.Comm { return z.present.Load().place.Comm }
+
+// Context ends when recovery starts, as the context that the body was given
+// does; after Repair it is a new one.
+func (z *Zone) Context() context.Context { return z.present.Load().ctx }
+
+// Original is the rank of this process, or of the one whose place it took, in
+// the first communicator of the job.
+func (z *Zone) Original() comm.OriginalRank { return z.present.Load().place.Original }
+
+// Node is the number of the node that this process runs on.
+func (z *Zone) Node() int { return z.present.Load().place.Node }
+
+// Epoch is the number of repairs of the job so far.
+func (z *Zone) Epoch() int { return z.present.Load().place.Epoch }
+
+// Replacement tells that this process was started in the place of one that
+// failed, and that this is its first attempt.
+func (z *Zone) Replacement() bool { return z.present.Load().place.Replacement }
+
+// Change is the repair from which the present communicator comes. It is not
+// known, false, before the first one and to replacements.
+func (z *Zone) Change() (comm.Change, bool) {
+	s := z.present.Load()
+	return s.change, s.changed
+}
+
+// Step says how far the program is: any number that grows with its progress,
+// and never otherwise. When processes fail again and again while it does not
+// grow, the job is ended instead of being repaired for ever.
+func (z *Zone) Step(i int) { z.run.session.Step(int64(i)) }
+
+// Cleanup has f called when the body of this attempt has ended, before the next
+// attempt or before Run returns; the latest first. A panic of the body skips it.
+func (z *Zone) Cleanup(f func()) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.cleanup = append(z.cleanup, f)
+}
+
+// clean calls the functions given to Cleanup, also those given meanwhile.
+func (z *Zone) clean() {
+	for {
+		z.mu.Lock()
+		n := len(z.cleanup)
+		if n == 0 {
+			z.mu.Unlock()
+			return
+		}
+		f := z.cleanup[n-1]
+		z.cleanup = slices.Delete(z.cleanup, n-1, n)
+		z.mu.Unlock()
+		f()
+	}
+}
+
+// Stats tells of the recoveries so far. It is for the body's own goroutine.
+func (z *Zone) Stats() Stats {
+	s := z.run.stats
+	s.Recoveries = z.Epoch()
+	s.Failures = slices.Clone(s.Failures)
+	return s
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/launch"
+)
+
+// runFlags are the flags of craft run as they were given.
+type runFlags struct {
+	ranks, nodes, slots, spares, repeats int
+	hosts, hostfile, agent               string
+	recovery, spawn, nodePath            string
+	heartbeat, lease, repair             time.Duration
+	tag, verbose                         bool
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] [--] PROGRAM [ARGS]",
+		Short: "Run a program as a job of ranks that survives failures",
+		Long: `Run a program as a job of ranks that survives failures.
+
+The ranks run on virtual nodes of this machine (--nodes), on the hosts of --hosts
+or --hostfile, or, where neither is given, on those that Slurm or PBS has given to
+this job. A node is what fails as a whole.
+
+Output is forwarded whole lines at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
+SIGUSR2 are forwarded to all ranks; the third SIGINT or SIGTERM kills the job.
+Nothing is left behind when the job ends, or when this command is killed.
+
+Exit codes: 0 when all ranks ended with 0, recoveries included; else the largest
+code of a rank (128+n: killed by signal n); 1 when the job was given up; 2 wrong
+usage.`,
+		Example: `  craft run -n 8 --nodes 4 ./lanczos
+  craft run -n 8 --nodes 4 --spare-nodes 1 --spawn NO-REUSE -- ./lanczos -json
+  craft run -n 4 --hosts a,b:2,c ./program
+  craft run -n 2 --hosts x,y --launch-agent "ip netns exec {host}" ./program`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{fmt.Errorf("which program? usage: %s", cmd.UseLine())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := f.config(cmd.Flags().Changed)
+			if err != nil {
+				return &usageError{err}
+			}
+			cfg.Program, cfg.Args = args[0], args[1:]
+			return p.runJob(cmd.Context(), cfg, f.verbose)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *runFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows the program belongs to it
+	flags.IntVarP(&f.ranks, "ranks", "n", 0, "number of ranks (default: all slots, where their number is known)")
+	flags.IntVar(&f.nodes, "nodes", 0, "virtual nodes on this machine (default 1)")
+	flags.IntVar(&f.slots, "slots", 0, "ranks that a virtual node may have (default: any number)")
+	flags.StringVar(&f.hosts, "hosts", "", "hosts such as a,b:2,c; the number limits the ranks there")
+	flags.StringVar(&f.hostfile, "hostfile", "", "file with a host in each line: a, a:2, or \"a slots=2\"")
+	flags.StringVar(&f.agent, "launch-agent", "", "command that runs a command line on a host; {host} stands for it, else it is appended (default \""+strings.Join(launch.DefaultAgent, " ")+"\")")
+	flags.IntVar(&f.spares, "spare-nodes", 0, "nodes that are kept for replacements: so many virtual ones more, or the last of the hosts")
+	flags.StringVar(&f.recovery, "recovery", "", "SHRINKING or NON-SHRINKING: sets CRAFT_COMM_RECOVERY_POLICY for the ranks")
+	flags.StringVar(&f.spawn, "spawn", "", "REUSE or NO-REUSE: sets CRAFT_COMM_SPAWN_POLICY for the ranks")
+	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
+	flags.DurationVar(&f.lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
+	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; 0: for ever")
+	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure happens so often without progress (default 3)")
+	flags.BoolVar(&f.tag, "tag-output", false, "put the rank before each line: [0] ...")
+	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: temporary directories)")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
+}
+
+// config is the job without its program.
+func (f *runFlags) config(given func(string) bool) (launch.Config, error) {
+	cfg := launch.Config{
+		Ranks: f.ranks, Nodes: f.nodes, Slots: f.slots, SpareNodes: f.spares, Agent: strings.Fields(f.agent),
+		Policy:    comm.Policy{Recovery: comm.Recovery(strings.ToUpper(f.recovery)), Spawn: comm.SpawnPolicy(strings.ToUpper(f.spawn))},
+		Repeats:   f.repeats,
+		TagOutput: f.tag, NodePath: f.nodePath,
+	}
+	cfg.Timing.Period, cfg.Timing.Lease, cfg.Timing.Repair = f.heartbeat, f.lease, f.repair
+	if f.repair == 0 {
+		cfg.Timing.Repair = -1 // no limit
+	}
+	if err := f.check(given); err != nil {
+		return cfg, err
+	}
+	var err error
+	if cfg.Hosts, err = f.hostList(given); err != nil {
+		return cfg, err
+	}
+	if !given("ranks") {
+		if cfg.Ranks = f.allSlots(cfg); cfg.Ranks == 0 {
+			return cfg, errors.New("how many ranks? -n N")
+		}
+	}
+	return cfg, nil
+}
+
+func (f *runFlags) check(given func(string) bool) error {
+	switch comm.Recovery(strings.ToUpper(f.recovery)) {
+	case "", comm.Shrinking, comm.NonShrinking:
+	default:
+		return fmt.Errorf("--recovery %q: allowed are %s and %s", f.recovery, comm.Shrinking, comm.NonShrinking)
+	}
+	switch comm.SpawnPolicy(strings.ToUpper(f.spawn)) {
+	case "", comm.Reuse, comm.NoReuse:
+	default:
+		return fmt.Errorf("--spawn %q: allowed are %s and %s", f.spawn, comm.Reuse, comm.NoReuse)
+	}
+	for _, flag := range []struct {
+		name  string
+		value int
+	}{{"nodes", f.nodes}, {"slots", f.slots}, {"max-repeats", f.repeats}} {
+		if given(flag.name) && flag.value < 1 {
+			return fmt.Errorf("--%s %d: at least 1 is needed", flag.name, flag.value)
+		}
+	}
+	for _, flag := range []struct {
+		name  string
+		value time.Duration
+	}{{"heartbeat", f.heartbeat}, {"lease", f.lease}} {
+		if given(flag.name) && flag.value <= 0 {
+			return fmt.Errorf("--%s %v: it must be positive", flag.name, flag.value)
+		}
+	}
+	if f.repair < 0 {
+		return fmt.Errorf("--repair-timeout %v: it must not be negative; 0 means no limit", f.repair)
+	}
+	return nil
+}
+
+// hostList is where the job runs; nil: on this machine.
+func (f *runFlags) hostList(given func(string) bool) ([]launch.Host, error) {
+	switch {
+	case given("hosts") && given("hostfile"):
+		return nil, errors.New("--hosts and --hostfile exclude each other")
+	case given("hosts"):
+		hosts, err := launch.ParseHosts(f.hosts)
+		if err != nil {
+			return nil, fmt.Errorf("--hosts: %w", err)
+		}
+		return hosts, nil
+	case given("hostfile"):
+		file, err := os.Open(f.hostfile)
+		if err != nil {
+			return nil, fmt.Errorf("--hostfile: %w", err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		hosts, err := launch.ReadHostfile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--hostfile %s: %w", f.hostfile, err)
+		}
+		return hosts, nil
+	case given("nodes"):
+		return nil, nil
+	}
+	return launch.Allocation()
+}
+
+// allSlots is the number of slots where all nodes have one; spare nodes do not
+// count.
+func (f *runFlags) allSlots(cfg launch.Config) int {
+	if len(cfg.Hosts) == 0 {
+		return f.slots * max(1, f.nodes)
+	}
+	sum := 0
+	for _, h := range cfg.Hosts[:max(0, len(cfg.Hosts)-cfg.SpareNodes)] {
+		if h.Slots == 0 {
+			return 0
+		}
+		sum += h.Slots
+	}
+	return sum
+}
+
+// runJob runs the job; its exit code is that of the command.
+func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) error {
+	cfg.Logger = newJobLogger(p.stderr, verbose)
+	cfg.Stdout, cfg.Stderr = io.Writer(p.stdout), p.stderr
+	// The context ends with an interrupt, which the ranks are to get instead.
+	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
+	switch {
+	case errors.Is(err, launch.ErrConfig):
+		return &usageError{err}
+	case err != nil:
+		p.say("%v", err)
+	}
+	if code != exitFine {
+		return &exitError{code}
+	}
+	return nil
+}
+
+// exitError ends the command with a code of its own; what there is to say was
+// said.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/launch"
+)
+
+// commandVariable makes the test binary the command craft.
+const commandVariable = "CRAFT_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if code, ok := launch.Daemon(); ok {
+		os.Exit(code)
+	}
+	if os.Getenv(commandVariable) != "" {
+		_ = os.Unsetenv(commandVariable)
+		os.Exit(newProgram(os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// craftProcess runs a command line in a process of its own, as daemons need it.
+func craftProcess(t *testing.T, args ...string) result {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(exe, args...)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env = append(os.Environ(), commandVariable+"=1", "GORACE=atexit_sleep_ms=0")
+	if err := cmd.Run(); err != nil {
+		require.NotNil(t, cmd.ProcessState, "%v", err)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+func TestRun(t *testing.T) {
+	r := craftProcess(t, "run", "-n", "4", "--nodes", "2", "--tag-output", "--", "sh", "-c", "echo out; echo err >&2; exit $0", "0")
+	require.Zero(t, r.code, r.stderr)
+	for _, text := range []string{r.stdout, r.stderr} {
+		for _, rank := range []string{"[0] ", "[1] ", "[2] ", "[3] "} {
+			require.Equal(t, 1, strings.Count(text, rank), text)
+		}
+	}
+
+	r = craftProcess(t, "run", "-n", "2", "sh", "-c", "exit 7") // flags after the program are its own
+	require.Equal(t, 7, r.code)
+	require.Contains(t, r.stderr, "exit status 7")
+	require.NotContains(t, r.stderr, "--help")
+
+	r = craftProcess(t, "run", "-v", "-n", "1", "--recovery", "shrinking", "--spawn", "reuse", "--node-path", t.TempDir(), "env")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "CRAFT_COMM_RECOVERY_POLICY=SHRINKING\n")
+	require.Contains(t, r.stdout, "CRAFT_COMM_SPAWN_POLICY=REUSE\n")
+}
+
+func TestRunAllSlots(t *testing.T) {
+	for _, args := range [][]string{{"--nodes", "3", "--slots", "2"}, {"--hosts", "localhost:6"}} {
+		r := craftProcess(t, append(append([]string{"run"}, args...), "echo", "x")...)
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, strings.Repeat("x\n", 6), r.stdout)
+	}
+	file := filepath.Join(t.TempDir(), "hosts")
+	require.NoError(t, os.WriteFile(file, []byte("localhost slots=3\n"), 0o600))
+	r := craftProcess(t, "run", "--hostfile", file, "echo", "x")
+	require.Equal(t, result{0, "x\nx\nx\n", ""}, r)
+
+	t.Setenv("SLURM_JOB_NODELIST", "localhost")
+	t.Setenv("SLURM_TASKS_PER_NODE", "2")
+	r = craftProcess(t, "run", "echo", "x")
+	require.Equal(t, result{0, "x\nx\n", ""}, r)
+	r = craftProcess(t, "run", "-n", "3", "--nodes", "1", "echo", "x") // what is said wins
+	require.Equal(t, result{0, "x\nx\nx\n", ""}, r)
+	t.Setenv("SLURM_TASKS_PER_NODE", "many")
+	r = craftProcess(t, "run", "echo", "x")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, "SLURM_TASKS_PER_NODE")
+}
+
+func TestRunUsage(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"", "which program"},
+		{"echo x", "-n N"},
+		{"-n 0 echo", "-n 0"},
+		{"-n x echo", "invalid argument"},
+		{"-n 2 --nodes 0 echo", "--nodes 0"},
+		{"-n 2 --nodes 2 --slots 0 echo", "--slots 0"},
+		{"-n 5 --nodes 2 --slots 2 echo", "slots"},
+		{"-n 2 --spare-nodes -1 echo", "--spare-nodes -1"},
+		{"-n 2 --recovery maybe echo", "NON-SHRINKING"},
+		{"-n 2 --spawn here echo", "NO-REUSE"},
+		{"-n 2 --lease -1s echo", "--lease -1s"},
+		{"-n 2 --lease 1s --heartbeat 1s echo", "--heartbeat"},
+		{"-n 2 --repair-timeout -1s echo", "--repair-timeout"},
+		{"-n 2 --max-repeats 0 echo", "--max-repeats 0"},
+		{"-n 2 --hosts a,a echo", "twice"},
+		{"-n 2 --hosts a --hostfile b echo", "exclude"},
+		{"-n 2 --hostfile /nowhere/hosts echo", "/nowhere/hosts"},
+		{"-n 2 --hosts a --nodes 2 echo", "--nodes"},
+		{"-n 2 --hosts a --launch-agent /no/agent echo", "/no/agent"},
+		{"-n 2 --unknown echo", "--unknown"},
+		{"-n 2 no-such-program", "no-such-program"},
+		{"-n 2 ./no-such-program", "no-such-program"},
+	} {
+		r := craft(t, append([]string{"run"}, strings.Fields(c.args)...)...)
+		require.Equal(t, exitUsage, r.code, c.args)
+		require.Contains(t, r.stderr, c.says, c.args)
+		require.Empty(t, r.stdout)
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/launch"
+)
+
+// job is what all ranks of this process share.
+type job struct {
+	config
+	screen    *screen
+	log       *slog.Logger
+	interrupt *interrupt
+	parent    int       // the process that has started this one
+	workers   []*worker // by original rank; one if each rank is a process
+}
+
+// worker is one rank. It lives longer than an attempt.
+type worker struct {
+	*job
+	rank    comm.Rank // in the last attempt; -1 before the first one
+	history history
+
+	// What the last attempt has come to:
+	result  result            // on rank 0
+	stopped *interruptedError // if it was interrupted
+}
+
+func newJob(cfg config, screen *screen, log *slog.Logger) *job {
+	j := &job{config: cfg, screen: screen, log: log, interrupt: newInterrupt(), parent: os.Getppid()}
+	for range cfg.ranks.Goroutines {
+		j.workers = append(j.workers, &worker{job: j, rank: -1, history: newHistory()})
+	}
+	if launch.IsRank() {
+		// From the beginning: a rank that dies of the signal would be replaced.
+		j.interrupt.arm()
+	}
+	return j
+}
+
+// attempt is the body of the zone: it is called again when ranks were lost.
+func (j *job) attempt(ctx context.Context, z *aft.Zone) error {
+	w := j.workers[0]
+	if len(j.workers) > 1 {
+		w = j.workers[z.Original()]
+	}
+	w.rank, w.result, w.stopped = z.Comm().Rank(), result{}, nil
+	return w.solve(ctx, z)
+}
+
+// first is the one that prints, if it is in this process.
+func (j *job) first() *worker {
+	for _, w := range j.workers {
+		if w.rank == 0 {
+			return w
+		}
+	}
+	return nil
+}
