@@ -29,6 +29,23 @@ func TestSilentNode(t *testing.T) {
 	require.Len(t, s.sent, 1)
 }
 
+// TestSilentLocalNode: its end will be seen, so nobody is declared dead before.
+func TestSilentLocalNode(t *testing.T) {
+	nodes := nodesOf(2, 0)
+	nodes[1].Local = true
+	s := running(t, RootConfig{Size: 2, Nodes: nodes})
+	s.tick(600 * time.Millisecond)
+	s.pulses(1) // all but 1
+	s.sent = nil
+	s.tick(600 * time.Millisecond)
+	require.Equal(t, []Node{1}, s.fenced)
+	require.NotContains(t, s.kinds(), KindFailed)
+	s.tick(100 * time.Millisecond)
+	require.Equal(t, []Node{1}, s.fenced, "once")
+	s.do(s.r.Lost(s.now, 1, "signal: killed", true))
+	require.Contains(t, s.kinds(), KindFailed)
+}
+
 func TestPulsesAreAnswered(t *testing.T) {
 	s := four(t)
 	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 42}})

@@ -11,6 +11,7 @@ type node struct {
 	lost     bool // declared dead
 	why      string
 	heard    time.Time // its last pulse
+	fenced   time.Time // of a local one: when it was, because it was silent
 	failures int       // of processes that ran there
 	program  string
 	path     string

@@ -37,8 +37,12 @@ func (r *Root) Next() time.Time {
 	}
 	at(r.startLimit())
 	for _, n := range r.nodes {
-		if n.ready && !n.lost {
+		switch {
+		case !n.ready || n.lost:
+		case n.fenced.IsZero():
 			at(n.heard.Add(r.limit))
+		default:
+			at(n.fenced.Add(r.limit))
 		}
 	}
 	for _, s := range r.suspected {
@@ -79,8 +83,16 @@ func (r *Root) tickNode(now time.Time, n *node) {
 	if why == "" {
 		why = fmt.Sprintf("no sign of life for %v", r.limit)
 	}
-	if !n.broken {
+	if !n.broken && n.fenced.IsZero() {
 		r.fenceNode(n)
+	}
+	if n.Local && n.fenced.IsZero() {
+		// Its end will be seen, and until then its processes may run.
+		n.fenced, n.why = now, why
+		return
+	}
+	if n.Local && now.Before(n.fenced.Add(r.limit)) {
+		return
 	}
 	r.declareLost(n, why)
 }

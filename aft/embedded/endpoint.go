@@ -331,7 +331,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 	}
 	if b == nil || b.dead() || !b.knows(v.source) {
 		e.mu.Unlock()
-		from.consumed(len(data))
+		from.consumed(eagerPrice(len(data)))
 		return
 	}
 	probe := message{source: v.source, tag: v.tag, data: data}
@@ -339,7 +339,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 		b.matcher.withdrawReceive(recv)
 		e.mu.Unlock()
 		deliver(&probe, recv)
-		from.consumed(len(data))
+		from.consumed(eagerPrice(len(data)))
 		return
 	}
 	m := newEager(v.source, v.tag, data)

@@ -168,7 +168,7 @@ func (b *mailbox) hand(m *message, recv *receive) {
 // giveBack frees the room of an eager message.
 func (b *mailbox) giveBack(m *message) {
 	if m.from != nil {
-		m.from.consumed(len(m.data))
+		m.from.consumed(eagerPrice(len(m.data)))
 		return
 	}
 	b.ep.mu.Lock()
@@ -257,9 +257,9 @@ func (b *mailbox) withdraw(r *request, err error) {
 		return
 	}
 	r.giveUp = err
-	in := r.in
-	if !r.started {
-		in = nil // stream looks at giveUp
+	var in inbound
+	if r.started { // else stream looks at giveUp
+		in = r.in
 	}
 	b.ep.mu.Unlock()
 	if in != nil && !in.cancel(err) {
@@ -331,7 +331,7 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 type eagerAbandoned struct{ m *message }
 
 func (a eagerAbandoned) start(*receive) {}
-func (a eagerAbandoned) refuse()        { a.m.from.consumed(len(a.m.data)) }
+func (a eagerAbandoned) refuse()        { a.m.from.consumed(eagerPrice(len(a.m.data))) }
 
 // lose notes that a process takes part no more.
 func (b *mailbox) lose(p control.Proc, how absence) {

@@ -160,6 +160,14 @@ func (j *job) result() error {
 	if j.first != nil {
 		return j.first
 	}
+	select {
+	case <-j.house.over:
+		// 137: ranks were killed and nobody has repaired that, as in RunFaulty.
+		if end := j.house.ended; end.Code != 0 && !j.strict && end.Code != 137 {
+			return fmt.Errorf("%w: %s", ErrControl, end.Report)
+		}
+	default:
+	}
 	return nil
 }
 
@@ -174,7 +182,8 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 			j.broken(at, e, recover())
 		}
 	}()
-	s, err := newSession(ctx, e, func(context.Context) error { return nil })
+	// Each body runs, also when another one has already ended the job.
+	s, err := newSession(context.WithoutCancel(ctx), e, func(context.Context) error { return nil })
 	if err == nil {
 		at = s.place.Comm.Rank()
 		err = j.body(ctx, &rank{house: j.house, session: s})

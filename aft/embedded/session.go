@@ -15,12 +15,14 @@ type session struct {
 	ep    *endpoint
 	place comm.Place
 	box   *mailbox
-	began time.Time // of the recovery under way
 	leave func(ctx context.Context) error
 	flush func(ctx context.Context) error // nil: nothing is on its way
 }
 
-var _ comm.Session = (*session)(nil)
+var (
+	_ comm.Session         = (*session)(nil)
+	_ comm.RecoveryCounter = (*session)(nil)
+)
 
 // newSession waits for the process's first communicator.
 func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context) error) (*session, error) {
@@ -66,7 +68,6 @@ const longestError = 16 << 10
 
 // End agrees with the others on how the body has ended.
 func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
-	s.began = time.Now()
 	if s.flush != nil {
 		if err := s.flush(ctx); err != nil {
 			return comm.Outcome{}, err
@@ -88,9 +89,6 @@ func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error)
 
 // Repair replaces the communicator.
 func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error) {
-	if s.began.IsZero() {
-		s.began = time.Now()
-	}
 	s.Revoke()
 	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()})
 	if err != nil {
@@ -102,9 +100,7 @@ func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error
 	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
 	s.ep.mu.Lock()
 	s.ep.repairs = m.Change.Epoch
-	s.ep.repairing += time.Since(s.began)
 	s.ep.mu.Unlock()
-	s.began = time.Time{}
 	return *m.Change, nil
 }
 
@@ -115,6 +111,13 @@ func (s *session) Hooks(ctx context.Context) error {
 		errs = append(errs, f(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// CountRecovery adds to what Recovered tells.
+func (s *session) CountRecovery(d time.Duration) {
+	s.ep.mu.Lock()
+	defer s.ep.mu.Unlock()
+	s.ep.repairing += d
 }
 
 // Close ends this process's part.

@@ -29,8 +29,9 @@ func Main(m *testing.M, program func()) {
 	os.Exit(m.Run())
 }
 
-// Environ is what makes the test binary run as the program.
-func Environ() []string { return []string{asProgram + "=1"} }
+// Environ is what makes the test binary run as the program. Under the race detector
+// it would wait for a second before it exits.
+func Environ() []string { return []string{asProgram + "=1", "GORACE=atexit_sleep_ms=10"} }
 
 // environ is the environment without variables of CRAFT, with the program's own.
 func environ(more ...string) []string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"syscall"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -92,11 +93,15 @@ func (r *Flags) Launch(ctx context.Context, log *slog.Logger) (code int, started
 	if r.Processes == 0 {
 		return 0, false, nil
 	}
-	return launch.Self(ctx, r.Processes, func(c *launch.Config) {
+	code, started, err = launch.Self(ctx, r.Processes, func(c *launch.Config) {
 		c.Nodes, c.SpareNodes = r.Nodes, r.Spare
 		c.Policy = comm.Policy{Recovery: r.recovery, Spawn: r.spawn}
 		c.Logger = log
 	})
+	if errors.Is(err, launch.ErrJob) && (code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM)) {
+		err = nil // it was told to end, and rank 0 has said how it did
+	}
+	return code, started, err
 }
 
 // Options are those for the zone.
