@@ -41,7 +41,7 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.nodes, "nodes", 1, "with -np: number of virtual nodes")
 	f.IntVar(&c.spare, "spare-nodes", 0, "with -np: virtual nodes for replacements, in addition")
 	f.IntVar(&c.rounds, "rounds", 15, "how often each thing is measured")
-	f.StringVar(&c.what, "what", "recovery", "recovery, or messages (of the first two ranks)")
+	f.StringVar(&c.what, "what", "recovery", "recovery; messages (of the first two ranks); or zone: what a zone costs without\nfailures")
 	f.BoolVar(&c.json, "json", false, "print one line of JSON")
 	if err := f.Parse(args); err != nil {
 		return c, err
@@ -51,8 +51,8 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.rounds < 1:
 		return c, fmt.Errorf("-rounds %d: it must be at least 1", c.rounds)
-	case c.what != "recovery" && c.what != "messages":
-		return c, fmt.Errorf("-what %q: it is recovery or messages", c.what)
+	case c.what != "recovery" && c.what != "messages" && c.what != "zone":
+		return c, fmt.Errorf("-what %q: it is recovery, messages or zone", c.what)
 	}
 	return c, nil
 }
@@ -76,6 +76,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "recovery:", err)
 		}
 		return code
+	}
+	if c.what == "zone" {
+		if err := compareZone(ctx, c.rounds, stdout); err != nil {
+			fmt.Fprintln(stderr, "recovery:", err)
+			return exitFailed
+		}
+		return 0
 	}
 	m := &measurement{config: c, result: newResult()}
 	err = aft.Run(ctx, m.body, aft.WithLogger(slog.New(slog.DiscardHandler)))

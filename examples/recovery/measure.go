@@ -125,7 +125,9 @@ func (m *measurement) pids(ctx context.Context, c comm.Comm) ([]int, error) {
 	if err := comm.Allgather(ctx, c, []int{os.Getpid()}, pids); err != nil {
 		return nil, err
 	}
-	return pids, comm.Barrier(ctx, c)
+	// Not a barrier: the first that has passed it kills, and others would fail in it.
+	_, err := comm.Agree(ctx, c, 1)
+	return pids, err
 }
 
 // fail kills the last rank. What follows is left to the zone, or, every other
@@ -159,6 +161,10 @@ func (m *measurement) fail(ctx context.Context, c comm.Comm, shrink bool) error 
 	}
 	m.result.add("kill to error at a survivor", detected)
 	m.result.add("kill to working shrunken communicator", time.Since(began))
+	// The first that returns ends what the others are still in.
+	if _, err := comm.Agree(ctx, fewer, 1); err != nil {
+		return err
+	}
 	return comm.ErrProcFailed
 }
 

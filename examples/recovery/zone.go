@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/engine"
+	"github.com/craft-go/craft/examples/lanczos/graphene"
+	"github.com/craft-go/craft/examples/lanczos/krylov"
+	"github.com/craft-go/craft/examples/lanczos/sparse"
+)
+
+// iterations of one run of Lanczos on a matrix of 2*lattice*lattice rows.
+const (
+	iterations = 200
+	lattice    = 200
+)
+
+// compareZone runs Lanczos with and without a zone, in turn, and prints by how
+// much the zone is slower, with the 95 % interval of the median of the pairs.
+func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
+	s, err := engine.Join(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	var without, ratios []float64
+	for range rounds + 1 { // the first pair warms up
+		bare, err := timeLanczos(ctx, s.Place().Comm, func(int) {})
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		err = aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			_, err := timeLanczos(ctx, z.Comm(), z.Step)
+			return err
+		}, aft.WithLogger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			return err
+		}
+		without = append(without, bare.Seconds())
+		ratios = append(ratios, 100*(time.Since(began).Seconds()/bare.Seconds()-1))
+	}
+	if s.Place().Comm.Rank() != 0 {
+		return nil
+	}
+	low, middle, high := interval(ratios[1:])
+	_, _, slow := interval(without[1:])
+	fmt.Fprintf(stdout, "%d ranks, %d pairs of %d iterations of %d rows (at most %.3f s): the zone costs %+.2f %% [%+.2f, %+.2f]\n",
+		s.Place().Comm.Size(), rounds, iterations, 2*lattice*lattice, slow, middle, low, high)
+	return nil
+}
+
+func timeLanczos(ctx context.Context, c comm.Comm, step func(int)) (time.Duration, error) {
+	team := sparse.NewTeam(1)
+	defer team.Close()
+	if err := comm.Barrier(ctx, c); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	op, err := krylov.NewOperator(ctx, c, team, graphene.Lattice{NX: lattice, NY: lattice})
+	if err != nil {
+		return 0, err
+	}
+	l, err := krylov.NewLanczos(ctx, op, 1)
+	if err != nil {
+		return 0, err
+	}
+	for i := range iterations {
+		if _, err := l.Step(ctx, false); err != nil {
+			return 0, err
+		}
+		step(i)
+	}
+	return time.Since(began), comm.Barrier(ctx, c)
+}
+
+// interval is the median and the distribution-free 95 % interval of it.
+func interval(values []float64) (low, middle, high float64) {
+	all := slices.Sorted(slices.Values(values))
+	n := float64(len(all))
+	half := 0.98 * math.Sqrt(n)
+	at := func(i float64) float64 { return all[max(0, min(len(all)-1, int(i)))] }
+	return at(math.Floor(n/2 - half)), at(n / 2), at(math.Ceil(n/2+half) - 1)
+}
