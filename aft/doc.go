@@ -69,7 +69,8 @@
 // the job with a report. A body that neither communicates nor looks at its
 // context is waited for, and its process killed after the launcher's repair
 // timeout. A panic is not recovered: it is the end of that process, and with ranks
-// that are goroutines, of the program.
+// that are goroutines, of the program. A body that calls runtime.Goexit ends its
+// process too.
 //
 // # The end of a process
 //

@@ -94,7 +94,7 @@ func (r *run) bodyError(s *stretch, v comm.Verdict, out comm.Outcome, own error)
 		return e
 	}
 	if v.Err != "" {
-		r.log.Error("this rank's body has failed as well", "error", own)
+		r.log.Error("this rank's body has failed as well", "error", v.Err)
 	}
 	return e
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,6 +56,10 @@ func rankMain(dir, mode string, deaths []string) error {
 					if z.Epoch() == 0 {
 						panic("a bug in the program")
 					}
+				case fmt.Sprintf("goexit-%d@%d", z.Original(), iter):
+					if z.Epoch() == 0 {
+						runtime.Goexit()
+					}
 				case fmt.Sprintf("always-%d@%d", z.Original(), iter):
 					killMyself(filepath.Join(dir, fmt.Sprint("killed-", os.Getpid())))
 				}
@@ -76,6 +82,11 @@ func rankMain(dir, mode string, deaths []string) error {
 		return err
 	}
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		z.Step(z.Epoch()) // less than in the first zone
+		if slices.Contains(deaths, fmt.Sprintf("%d@later", z.Original())) && z.Epoch() < 4 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
 		sum, err := comm.AllreduceOne(ctx, z.Comm(), 1, comm.Sum[int])
 		if err == nil && z.Comm().Rank() == 0 {
 			fmt.Printf("%d ranks, %d recoveries\n", sum, z.Epoch())
@@ -130,6 +141,8 @@ func TestProcessesInAZone(t *testing.T) {
 		{"copy", comm.Shrinking, "0@0 1@13 2@25", "1 ranks, 3 recoveries"},
 		{"off", comm.NonShrinking, "1@end", "4 ranks, 1 recoveries"},
 		{"copy", comm.NonShrinking, "panic-1@3", "4 ranks, 1 recoveries"},
+		{"copy", comm.NonShrinking, "goexit-1@3", "4 ranks, 1 recoveries"},
+		{"off", comm.NonShrinking, "1@later", "4 ranks, 4 recoveries"},
 	} {
 		t.Run(fmt.Sprint(c.mode, " ", c.recovery, " ", c.deaths), func(t *testing.T) {
 			args := append([]string{t.TempDir(), c.mode}, strings.Fields(c.deaths)...)

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/storage"
 )
 
 func TestGoroutineRanks(t *testing.T) {
@@ -113,4 +114,31 @@ func TestRevocationAmongGoroutineRanks(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// Repairs do not make one job of a process the heir of another one.
+func TestJobsOfAProcessLockEachOtherOut(t *testing.T) {
+	dir := t.TempDir()
+	open := func(ctx context.Context, z *aft.Zone) (*checkpoint.Checkpoint, error) {
+		cp, err := checkpoint.New("x", z.Comm(), checkpoint.WithPath(dir), checkpoint.WithSync("none"))
+		if err != nil {
+			return nil, err
+		}
+		_ = cp.Add("x", new(int))
+		return cp, errors.Join(cp.Commit(), cp.RestartIfNeeded(ctx, nil))
+	}
+	err := aft.Run(t.Context(), func(ctx context.Context, z *aft.Zone) error {
+		mine, err := open(ctx, z)
+		require.NoError(t, err)
+		err = aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			if z.Epoch() == 0 {
+				return comm.Revoke(z.Comm())
+			}
+			_, err := open(ctx, z)
+			return err
+		}, aft.WithRanks(1), quiet)
+		require.ErrorIs(t, err, storage.ErrLocked)
+		return mine.Write(ctx)
+	}, aft.WithRanks(1), quiet)
+	require.NoError(t, err)
 }

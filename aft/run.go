@@ -68,10 +68,27 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 	if index < place.Zone { // it had ended before this process was started
 		return nil
 	}
+	returned := false
+	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
 	next := r.newStretch()
 	for next != nil && err == nil {
 		next, err = r.attempt(next, body)
 	}
+	returned = true
 	return err
+}
+
+// quitUnless ends the process when its body has ended the goroutine by
+// runtime.Goexit: it would be alive, and the others wait for it for ever.
+func quitUnless(returned *bool, s comm.Session) {
+	if *returned {
+		return
+	}
+	if v := recover(); v != nil {
+		panic(v) // as it was
+	}
+	if q, ok := s.(comm.Quitter); ok {
+		q.Quit("the body of the zone has called runtime.Goexit")
+	}
 }

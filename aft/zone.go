@@ -50,8 +50,8 @@ func (z *Zone) Change() (comm.Change, bool) {
 	return s.change, s.changed
 }
 
-// Step says how far the program is: any number that grows with its progress,
-// and never otherwise. When processes fail again and again while it does not
+// Step says how far the program is in this zone: any number that grows with its
+// progress, and never otherwise. When processes fail again and again while it does not
 // grow, the job is ended instead of being repaired for ever.
 func (z *Zone) Step(i int) { z.run.session.Step(int64(i)) }
 

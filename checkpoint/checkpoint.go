@@ -123,8 +123,9 @@ func (cp *Checkpoint) build() error {
 	}
 	o.lock.Logger = o.logger
 	if o.lock.Job == "" {
-		o.lock.Job = comm.JobName(cp.comm)
-		o.lock.Epoch, _ = comm.Recovered(cp.comm)
+		if o.lock.Job = comm.JobName(cp.comm); o.lock.Job != "" { // else there may be several in this process
+			o.lock.Epoch, _ = comm.Recovered(cp.comm)
+		}
 	}
 	driver, err := filestore.New(filestore.Config{
 		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,

@@ -290,6 +290,32 @@ func TestRanksMustAgree(t *testing.T) {
 			require.Len(t, versions, 2, "the inconsistent version is gone")
 		})
 	}
+	t.Run("not all have the replicated value", func(t *testing.T) {
+		dir := t.TempDir()
+		errs := make([]error, 2)
+		_ = embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			cp, err := New("keys", c, WithPath(dir))
+			if err != nil {
+				return err
+			}
+			defer cp.Close()
+			v := 1
+			if c.Rank() == 0 {
+				_ = cp.Add("v", cptypes.Replicated(&v))
+			} else {
+				_ = cp.Add("w", &v)
+			}
+			if err := cp.Commit(); err != nil {
+				return err
+			}
+			errs[c.Rank()] = cp.Write(ctx)
+			return nil
+		})
+		for _, err := range errs {
+			require.ErrorIs(t, err, ErrDisagree)
+			require.ErrorContains(t, err, "rank 0 has 1 replicated values, rank 1 has 0")
+		}
+	})
 	t.Run("boxes leave a gap", func(t *testing.T) {
 		dir := t.TempDir()
 		err := embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {

@@ -263,7 +263,9 @@ func TestPathIsAFile(t *testing.T) {
 		require.ErrorIs(t, cp.Write(t.Context()), syscall.ENOTDIR)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(base, "test"), []byte("mine"), 0o600))
-	require.ErrorIs(t, open(t, base, map[string]any{"x": &x}).Write(t.Context()), syscall.ENOTDIR)
+	err := open(t, base, map[string]any{"x": &x}).Write(t.Context())
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	require.ErrorContains(t, err, "CRAFT_CP_PATH")
 }
 
 // userDir is a directory that belongs to the user of asUser.

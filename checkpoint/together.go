@@ -122,11 +122,13 @@ func (cp *Checkpoint) findUnequal(ctx context.Context, p part) error {
 	if err != nil {
 		return err
 	}
+	for r, other := range all {
+		if len(other) != len(all[0]) {
+			return fmt.Errorf("%w: rank 0 has %d replicated values, rank %d has %d", ErrDisagree, len(all[0])/8, r, len(other)/8)
+		}
+	}
 	for k, key := range keys {
 		for r, other := range all {
-			if len(other) != len(all[0]) {
-				return fmt.Errorf("%w: rank 0 has %d replicated values, rank %d has %d", ErrDisagree, len(all[0])/8, r, len(other)/8)
-			}
 			if string(other[8*k:8*k+8]) != string(all[0][8*k:8*k+8]) {
 				return &KeyError{Key: key, Err: fmt.Errorf("%w: it is declared replicated, but ranks 0 and %d hold different values, or their WriteTo gives different bytes for the same value", ErrDisagree, r)}
 			}

@@ -31,6 +31,12 @@ type Session interface {
 	Close(ctx context.Context) error
 }
 
+// Quitter is a session that can end its process at once, as a failure would.
+type Quitter interface {
+	// Quit does not return, unless the ranks are not processes.
+	Quit(why string)
+}
+
 // Place is where a process stands in the job.
 type Place struct {
 	Comm     Comm

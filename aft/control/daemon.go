@@ -34,14 +34,16 @@ type sentPulse struct {
 
 // local is what the daemon knows of a process of its node.
 type local struct {
-	id     Proc
-	joined bool // has said Hello
-	bye    bool
-	away   bool      // waits at the end of the zone: takes part in nothing else
-	heard  time.Time // since Hello
-	step   int64
-	killed bool
-	why    string // it was killed
+	id       Proc
+	joined   bool // has said Hello
+	bye      bool
+	away     bool      // waits at the end of the zone: takes part in nothing else
+	heard    time.Time // since Hello
+	progress progress
+	killed   bool
+	why      string // it was killed
+	// stopped: since when, by a signal; zero: it is not, or nobody can tell.
+	stopped time.Time
 }
 
 // NewDaemon returns the machine of the node that setup is for.
@@ -113,13 +115,17 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 		d.up(Message{Kind: KindBye, Bye: &Bye{Proc: id}})
 		d.flush(now)
 	case KindPulse:
-		p.step = max(p.step, m.Pulse.Step)
+		p.progress.reach(m.Pulse.Zone, m.Pulse.Step)
 		if rest := d.lease.Sub(now); rest > 0 {
 			d.down(id, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: rest}})
 		}
-	case KindRevoke, KindSuspect:
+	case KindRevoke:
 		m.To = nil
 		d.up(m)
+	case KindSuspect:
+		s := *m.Suspect
+		s.By = id
+		d.up(Message{Kind: KindSuspect, Suspect: &s})
 	}
 	return d.take()
 }
@@ -135,12 +141,26 @@ func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
 		return d.take()
 	}
 	delete(d.ranks, e.Proc)
-	e.Step = p.step
+	e.Zone, e.Step = p.progress.zone, p.progress.step
 	if p.why != "" && e.Signal != 0 {
 		e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
 	}
 	d.up(Message{Kind: KindExit, Exits: []Exit{e}})
 	d.flush(now)
+	return d.take()
+}
+
+// Stopped tells that a process was stopped by a signal, or goes on.
+func (d *Daemon) Stopped(now time.Time, id Proc, stopped bool) []DaemonAction {
+	p := d.ranks[id]
+	if d.ended || p == nil {
+		return nil
+	}
+	p.stopped = time.Time{}
+	if stopped {
+		p.stopped = now
+	}
+	d.expired(now)
 	return d.take()
 }
 
@@ -165,7 +185,7 @@ func (d *Daemon) Tick(now time.Time) []DaemonAction {
 		d.beat(now)
 	}
 	for _, p := range d.list() {
-		if p.watched() && !now.Before(p.heard.Add(d.setup.Timing.Lease)) {
+		if silent := p.silence(); !silent.IsZero() && !now.Before(silent.Add(d.setup.Timing.Lease)) {
 			d.kill(p, sigkill, fmt.Sprintf("no sign of life for %v", d.setup.Timing.Lease))
 		}
 	}
@@ -189,8 +209,8 @@ func (d *Daemon) Next() time.Time {
 	}
 	at(d.lease)
 	for _, p := range d.ranks {
-		if p.watched() {
-			at(p.heard.Add(d.setup.Timing.Lease))
+		if silent := p.silence(); !silent.IsZero() {
+			at(silent.Add(d.setup.Timing.Lease))
 		}
 	}
 	for _, h := range d.held {
@@ -237,13 +257,23 @@ func (d *Daemon) renew(answer Pulse) {
 	d.sent = slices.DeleteFunc(d.sent, func(s sentPulse) bool { return s.seq <= answer.Seq })
 }
 
-// watched: its silence would mean something.
-func (p *local) watched() bool { return p.joined && !p.bye && !p.killed }
+// silence is since when a process is silent that should not be; the zero time: it
+// may be. Who has not joined yet, or has left, gives no signs of life, but is not to
+// be stopped either: others may wait for it.
+func (p *local) silence() time.Time {
+	switch {
+	case p.killed:
+		return time.Time{}
+	case p.joined && !p.bye:
+		return p.heard
+	}
+	return p.stopped
+}
 
 func (d *Daemon) start(list []Start) {
 	ids := make([]Proc, 0, len(list))
 	for _, s := range list {
-		d.ranks[s.Proc] = &local{id: s.Proc, step: -1}
+		d.ranks[s.Proc] = &local{id: s.Proc, progress: progress{step: -1}}
 		d.out = append(d.out, DaemonAction{Start: &s})
 		ids = append(ids, s.Proc)
 	}

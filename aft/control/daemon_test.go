@@ -170,6 +170,32 @@ func TestSilentRank(t *testing.T) {
 	require.Equal(t, Exit{Proc: 5, Code: 2}, s.up()[0].Exits[0])
 }
 
+// TestStoppedRank: who has not joined, or has left, need not give signs of life, but
+// others wait for it.
+func TestStoppedRank(t *testing.T) {
+	s := newDaemonScript(t)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 6, Original: 6}, {Proc: 7, Original: 7}}})
+	s.rank(5, Message{Kind: KindBye, Bye: &Bye{Proc: 5}})
+	kills := func(stopped time.Duration) (procs []Proc) {
+		s.out = nil
+		s.live(stopped, 4)
+		for _, a := range s.out {
+			if a.Kill != nil {
+				procs = append(procs, a.Kill.Proc)
+			}
+		}
+		return procs
+	}
+	require.Empty(t, kills(2*time.Second))
+	for p := Proc(5); p < 8; p++ {
+		s.d.Stopped(s.now, p, true)
+	}
+	require.Empty(t, kills(900*time.Millisecond))
+	s.d.Stopped(s.now, 6, false)
+	require.Equal(t, []Proc{5, 7}, kills(100*time.Millisecond))
+	require.Empty(t, kills(2*time.Second))
+}
+
 func TestSignalsReachRanks(t *testing.T) {
 	s := newDaemonScript(t)
 	s.root(Message{Kind: KindSignal, Signal: &Signal{Number: 9, Procs: []Proc{5}, Why: "late"}})

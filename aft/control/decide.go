@@ -80,6 +80,7 @@ func (r *Root) decideEnd(o *operation) {
 	outcome := r.outcome(o, takers)
 	if !outcome.Repair {
 		r.zone++
+		r.ledger.best.reach(r.zone, -1)
 		clear(o.group.away)
 		for _, p := range takers {
 			p.settled = settledWell

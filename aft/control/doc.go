@@ -53,19 +53,22 @@
 // # How processes end
 //
 // A process that has said Bye, or whose last zone has ended and which exits with
-// code 0 (any code if the zone ended with an error), has left. One that is killed
+// code 0 (any code if the zone ended with an error), has left; if the others then
+// come to the end of a further zone, it has failed in that one after all. One that is killed
 // by a signal that the root has forwarded has left as well, with code 128 and the
 // number. All other ends are failures once the first world is there. The job ends
 // when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink
-// or acknowledged agreement has dealt with.
+// or acknowledged agreement has dealt with. When all processes are lost while no
+// zone is under way, they are started again, because another zone may follow; if
+// they exit without one, it was the end, and the failures count.
 //
 // # The ledger
 //
 // A job whose replacements fail again and again must end. Each replacement is
 // entered: if one original rank fails for the same reason RootConfig.Repeats
-// times in a row, and the largest step that any process has reported has not
-// grown in between, the job ends with a report. Programs that report no steps
+// times in a row, and in between neither a zone has ended nor the largest step that
+// any process has reported in it has grown, the job ends with a report. Programs that report no steps
 // get three times as many attempts; before the first world it is never more than
 // Repeats.
 package control

@@ -62,6 +62,9 @@ func (r *Root) losses() []string {
 }
 
 func (p *process) ending() string {
+	if p.state == left && p.after != nil {
+		return p.after.ending()
+	}
 	what := p.reason
 	if p.state == left {
 		what = fmt.Sprintf("exit status %d", p.code)

@@ -10,7 +10,7 @@ import (
 // ledger counts failures without progress: see the package's documentation.
 type ledger struct {
 	repeats int
-	best    int64 // the largest step that anybody has reported; -1: none
+	best    progress // the furthest that anybody has reported
 	rows    map[comm.OriginalRank]*ledgerRow
 }
 
@@ -18,27 +18,25 @@ type ledger struct {
 // progress since the first.
 type ledgerRow struct {
 	cause    string
-	best     int64
+	best     progress
 	attempts []string
 }
 
 func newLedger(repeats int) ledger {
-	return ledger{repeats: repeats, best: -1, rows: make(map[comm.OriginalRank]*ledgerRow)}
+	return ledger{repeats: repeats, best: progress{step: -1}, rows: make(map[comm.OriginalRank]*ledgerRow)}
 }
-
-func (l *ledger) step(s int64) { l.best = max(l.best, s) }
 
 // enter notes the failure of p, which is about to be replaced. It returns a report
 // when p must not be replaced again; first: the first world has not been made.
 func (l *ledger) enter(p *process, first bool) string {
 	row := l.rows[p.original]
-	if row == nil || row.cause != p.cause || row.best < l.best {
+	if row == nil || row.cause != p.cause || row.best != l.best {
 		row = &ledgerRow{cause: p.cause, best: l.best}
 		l.rows[p.original] = row
 	}
 	row.attempts = append(row.attempts, fmt.Sprintf("process %d on node %s: %s", p.id, p.node.Name, p.reason))
 	limit := l.repeats
-	if l.best < 0 && !first {
+	if l.best.step < 0 && !first {
 		limit *= 3
 	}
 	if len(row.attempts) < limit {
@@ -50,8 +48,8 @@ func (l *ledger) enter(p *process, first bool) string {
 func (row *ledgerRow) report(rank comm.OriginalRank) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rank %d has failed %d times in a row in the same way (%s)", rank, len(row.attempts), row.cause)
-	if row.best >= 0 {
-		fmt.Fprintf(&b, " and the job did not get beyond step %d", row.best)
+	if row.best.step >= 0 {
+		fmt.Fprintf(&b, " and the job did not get beyond step %d", row.best.step)
 	}
 	b.WriteString("; it is not started again (--max-repeats):")
 	for i, a := range row.attempts {

@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-// suspicion is that a process can no longer be reached.
-type suspicion struct {
-	since time.Time
-	why   string
-}
-
 const sigkill = int(syscall.SIGKILL)
 
 // exits notes processes that have ended, and tells the others at once.
@@ -23,9 +17,7 @@ func (r *Root) exits(n *node, list []Exit) {
 		if p == nil {
 			continue
 		}
-		if e.Step >= 0 {
-			r.ledger.step(e.Step)
-		}
+		r.ledger.best.reach(e.Zone, e.Step)
 		r.exit(p, e)
 		gone = append(gone, p)
 	}
@@ -81,7 +73,7 @@ func (r *Root) stopRequested() bool {
 func (r *Root) mourn(gone []*process) {
 	var m Message
 	for _, p := range gone {
-		delete(r.suspected, p.id)
+		r.acquit(p)
 		if p.announced && p.state == failed {
 			m.Failed = append(m.Failed, p.id)
 		}
@@ -97,18 +89,6 @@ func (r *Root) mourn(gone []*process) {
 		if p.state == failed && !r.ended {
 			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
 		}
-	}
-}
-
-// suspect notes that a process cannot be reached by another one. It is given a
-// moment: mostly it has just ended, and the news is on its way.
-func (r *Root) suspect(now time.Time, n *node, s Suspect) {
-	p := r.proc(s.Proc)
-	if p == nil || p.state != alive || p.bye {
-		return
-	}
-	if _, known := r.suspected[p.id]; !known {
-		r.suspected[p.id] = suspicion{now, fmt.Sprintf("connection to it broke (seen from node %s): %s", n.Name, s.Why)}
 	}
 }
 

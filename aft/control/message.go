@@ -140,7 +140,7 @@ type Join struct {
 	Missing      []comm.OriginalRank `json:"missing,omitempty"`      // spawn
 	Policy       *comm.Policy        `json:"policy,omitempty"`       // repair
 	Verdict      *comm.Verdict       `json:"verdict,omitempty"`      // end
-	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is; -1: unknown
+	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is in this zone; -1: unknown
 }
 
 // Made is the outcome of a collective operation for some of its processes, or
@@ -181,6 +181,8 @@ type Revoke struct {
 type Suspect struct {
 	Proc Proc   `json:"proc"`
 	Why  string `json:"why"`
+	Cut  bool   `json:"cut,omitempty"` // its host does not answer
+	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
 }
 
 // Bye is a rank's last message.
@@ -194,6 +196,7 @@ type Exit struct {
 	Code   int    `json:"code"`             // exit code; -1: by a signal, or it could not be started
 	Signal int    `json:"signal,omitempty"` // 0: not by a signal
 	Why    string `json:"why,omitempty"`    // such as "signal: killed (no sign of life for 5s)"
+	Zone   int    `json:"zone,omitempty"`   // in which the last step was reported
 	Step   int64  `json:"step,omitempty"`   // last step that it reported; -1: none
 }
 
@@ -204,6 +207,7 @@ type Exit struct {
 // lease, a daemon gives its ranks what is left of its own.
 type Pulse struct {
 	Seq  uint64        `json:"seq"`
+	Zone int           `json:"zone,omitempty"` // of a rank, as Step is
 	Step int64         `json:"step,omitempty"` // of a rank; -1: it has reported none
 	Left time.Duration `json:"left,omitempty"` // downwards
 }

@@ -27,6 +27,7 @@ type operation struct {
 	gathered time.Time // last join; zero: not all have come
 	urgent   time.Time // since when it waits because of a failure
 	spawn    *spawning // processes that it has to wait for, once all have come
+	between  bool      // all were lost, and no zone was under way
 }
 
 // join notes one process's part; settle decides.
@@ -36,13 +37,25 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 		r.note(slog.LevelDebug, "an operation of a process that takes no part", "process", int(j.Proc), "communicator", int(j.Comm))
 		return
 	}
-	p.settled = unsettled
+	p.settled, p.after = unsettled, nil
 	if j.Op.Class() == 2 {
-		r.ledger.step(j.Step)
+		r.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true
+		r.miss(g)
 	}
 	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)
 	o.add(j)
+}
+
+// miss finds those who had left, as it seemed, while the others are in a further
+// zone: they have ended in it.
+func (r *Root) miss(g *group) {
+	for _, p := range r.members(g) {
+		if p.state == left && p.settled == settledWell && p.signal == 0 && !p.bye && !p.discarded && !r.stopRequested() {
+			p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)
+			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
+		}
+	}
 }
 
 func (r *Root) operation(now time.Time, key opKey, g *group, op Op) *operation {

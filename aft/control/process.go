@@ -29,8 +29,11 @@ type process struct {
 	fenced    bool // has been sent a SIGKILL
 	discarded bool // its start turned out not to be needed
 	settled   settlement
-	started   time.Time // the order to start it was given
-	up        time.Time // it was started
+	// after is the process in whose place it was started when no zone was under
+	// way, until it is in one: else the job had ended, as after did.
+	after   *process
+	started time.Time // the order to start it was given
+	up      time.Time // it was started
 
 	// Once it has ended:
 	code    int    // exit code, as the job's exit code counts it
@@ -62,7 +65,12 @@ func (p *process) fail(reason, cause string, code int) {
 	p.node.failures++
 }
 
-func (p *process) leave(code int) { p.state, p.code = left, code }
+func (p *process) leave(code int) {
+	p.state, p.code = left, code
+	if p.after != nil {
+		p.code = max(code, p.after.code)
+	}
+}
 
 func (e Exit) reason() string {
 	switch {

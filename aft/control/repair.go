@@ -39,7 +39,8 @@ func (r *Root) reviveAll(now time.Time, world *group) {
 		// A number that no process uses, so that nothing joins it.
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
-		spawn: &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)},
+		between: !slices.ContainsFunc(r.members(world), func(p *process) bool { return p.settled != settledWell }),
+		spawn:   &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)},
 	}
 	r.ops[o.key] = o
 	r.note(slog.LevelWarn, "all ranks have failed: all are started again")
@@ -97,6 +98,11 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	change := r.change(now, o, g, newcomers)
 	r.note(slog.LevelInfo, "repaired", "epoch", r.epoch, "ranks", len(members), "failed", len(change.Failed),
 		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)
+	if o.between {
+		for _, q := range newcomers {
+			q.settled, q.after = settledWell, r.procs[o.group.procs[g.rank(q.id)]]
+		}
+	}
 	r.introduce(newcomers)
 	r.reply(o, r.takers(o), Made{New: g.record(), Change: change})
 	if len(newcomers) > 0 {

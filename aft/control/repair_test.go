@@ -272,3 +272,75 @@ func TestLedger(t *testing.T) {
 		s.signalled(p, 9+n%2)
 	}), "not the same reason")
 }
+
+// Each zone counts its own steps.
+func TestLedgerOfALaterZone(t *testing.T) {
+	repairs := func(step func(round int) int64) int {
+		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+		for p := range Proc(2) {
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: 1000})
+		}
+		id, victim := CommID(1), Proc(1)
+		for round := range 20 {
+			// Also what was the last step in the zone before.
+			s.of(victim, Message{Kind: KindExit, Exits: []Exit{{Proc: victim, Code: -1, Signal: 9, Zone: 0, Step: 1000}}})
+			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(comm.NonShrinking, comm.Reuse), Step: step(round)})
+			if s.end != nil {
+				require.NotContains(t, s.end.Report, "step 1000")
+				return round
+			}
+			victim = Proc(2 + round)
+			s.hello(victim)
+			id = s.made(0).New.ID
+		}
+		return 20
+	}
+	require.Equal(t, 20, repairs(func(round int) int64 { return int64(round) }), "it gets on")
+	require.Equal(t, 2, repairs(func(int) int64 { return 5 }), "the third failure at the same step")
+}
+
+// When all are lost and no zone was under way, another zone may follow or not.
+func TestAllRanksFailAfterAZone(t *testing.T) {
+	ended := func() *script {
+		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
+		for p := range Proc(2) {
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: 7})
+		}
+		for p := range Proc(2) {
+			s.kill(p)
+		}
+		s.hello(2)
+		s.hello(3)
+		require.Equal(t, 1, s.made(3).Zone)
+		return s
+	}
+	s := ended() // it was the last one: nobody has more to do
+	s.exit(2, 0)
+	s.exit(3, 0)
+	require.Equal(t, &End{Code: 137, Report: "rank 0 (process 0 on node n0): signal 9\nrank 1 (process 1 on node n0): signal 9"}, s.end)
+
+	s = ended()
+	for p := Proc(2); p < 4; p++ {
+		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &comm.Verdict{}, Step: -1})
+	}
+	s.exit(2, 0)
+	s.exit(3, 0)
+	require.Equal(t, &End{}, s.end)
+}
+
+// A process that exits with code 0 in a further zone has not left the job.
+func TestExitInALaterZone(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+	}
+	s.exit(2, 0)
+	for _, p := range []Proc{0, 1, 3} {
+		s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
+	}
+	require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
+	s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
+	require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
+}

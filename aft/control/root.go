@@ -18,7 +18,7 @@ type Root struct {
 	latest    map[comm.OriginalRank]*process // the last one started
 	comms     map[CommID]*group
 	ops       map[opKey]*operation
-	suspected map[Proc]suspicion
+	suspected map[accusation]suspicion
 
 	launched bool   // the first processes were started
 	world    CommID // 0: not yet
@@ -49,7 +49,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		latest:    make(map[comm.OriginalRank]*process),
 		comms:     make(map[CommID]*group),
 		ops:       make(map[opKey]*operation),
-		suspected: make(map[Proc]suspicion),
+		suspected: make(map[accusation]suspicion),
 		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
 		ledger:    newLedger(cfg.Repeats),
 		forwarded: make(map[int]bool),

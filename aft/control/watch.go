@@ -97,19 +97,6 @@ func (r *Root) tickNode(now time.Time, n *node) {
 	r.declareLost(n, why)
 }
 
-func (r *Root) tickSuspects(now time.Time) {
-	for _, p := range r.procs {
-		s, ok := r.suspected[p.id]
-		if !ok || now.Before(s.since.Add(r.cfg.Timing.Period)) {
-			continue
-		}
-		delete(r.suspected, p.id)
-		if !p.bye {
-			r.fence(p, s.why)
-		}
-	}
-}
-
 // tickOperation fences those who do not come though there was a failure.
 func (r *Root) tickOperation(now time.Time, o *operation) {
 	r.awaited(o, func(p *process, due time.Time) {

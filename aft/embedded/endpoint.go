@@ -28,7 +28,8 @@ type endpoint struct {
 	wire transport             // to other processes; nil: all are in this one
 	peer func(control.Proc) *endpoint
 
-	step  atomic.Int64
+	zone  atomic.Int64 // of step; read before it
+	step  atomic.Int64 // -1: none in this zone
 	lease func() error // nil: cannot be lost
 	stop  func(error)  // ends the body's context; of a rank in this process
 
@@ -380,9 +381,15 @@ func (e *endpoint) repost(r *receive) {
 	default:
 		q.started, q.in = false, nil
 		m := b.matcher.repost(r)
-		if m == nil && b.isLost(r.source) {
+		if m == nil {
+			// It was not there when processes were lost meanwhile.
+			err = b.hopeless(r.source)
+			if err == nil && r.source == comm.AnySource && b.alone() && q.state.Load() == awaited {
+				err = b.othersLost()
+			}
+		}
+		if err != nil {
 			b.matcher.withdrawReceive(r)
-			err = q.failedError()
 			break
 		}
 		e.mu.Unlock()

@@ -182,7 +182,7 @@ func (h *house) exit(p control.Proc, x control.Exit) {
 }
 
 func (h *house) exited(e *endpoint, x control.Exit) {
-	x.Proc, x.Step = e.self, e.step.Load()
+	x.Proc, x.Zone, x.Step = e.self, int(e.zone.Load()), e.step.Load()
 	h.post(func(now time.Time) {
 		n := h.nodeOf[e.self]
 		h.daemonActions(n, h.daemon[n].Exited(now, x))

@@ -56,8 +56,6 @@ func newMailbox(e *endpoint, g control.Group) *mailbox {
 
 func (b *mailbox) knows(r comm.Rank) bool { return r >= 0 && int(r) < len(b.procs) }
 
-func (b *mailbox) isLost(r comm.Rank) bool { return r >= 0 && b.lost[r] != 0 }
-
 // dead: nothing can be sent or received any more.
 func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
 
@@ -182,11 +180,11 @@ func (b *mailbox) stream(a announced, source comm.Rank, recv *receive) {
 	r.peer = source
 	a.start(recv)
 	b.ep.mu.Lock()
-	r.started = true
 	in, err := r.in, r.giveUp
+	r.started = in != nil // else it has been put back
 	b.ep.mu.Unlock()
-	if in != nil && err != nil && !in.cancel(err) {
-		b.withdraw(r, err)
+	if in != nil && err != nil {
+		in.cancel(err)
 	}
 }
 
@@ -262,8 +260,8 @@ func (b *mailbox) withdraw(r *request, err error) {
 		in = r.in
 	}
 	b.ep.mu.Unlock()
-	if in != nil && !in.cancel(err) {
-		b.withdraw(r, err) // it has been put back
+	if in != nil {
+		in.cancel(err) // if it is just put back, repost looks at giveUp
 	}
 }
 
@@ -272,10 +270,13 @@ func (b *mailbox) withdraw(r *request, err error) {
 func (b *mailbox) failIfLast(r *request) {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	if len(b.procs) > 1 && b.present == 1 && b.matcher.withdrawReceive(&r.recv) {
+	if b.alone() && b.matcher.withdrawReceive(&r.recv) {
 		r.complete(comm.Status{}, b.othersLost())
 	}
 }
+
+// alone: all others are lost.
+func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
 
 func (b *mailbox) othersLost() error {
 	f := &comm.FailedError{}

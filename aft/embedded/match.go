@@ -71,6 +71,13 @@ func (x *matcher) queueMessage(m *message) {
 
 // post returns the message that r takes, or queues r and returns nil.
 func (x *matcher) post(r *receive) *message {
+	x.clock++
+	r.place.order = x.clock
+	return x.offer(r)
+}
+
+// offer is post for a receive that has its number.
+func (x *matcher) offer(r *receive) *message {
 	matches := func(m *message) bool { return m.matches(r) }
 	var found *message
 	if r.source != comm.AnySource {
@@ -87,11 +94,10 @@ func (x *matcher) post(r *receive) *message {
 		x.withdrawMessage(found)
 		return found
 	}
-	x.clock++
 	if r.source == comm.AnySource {
-		x.any.push(r, &r.place, x.clock)
+		x.any.push(r, &r.place, r.place.order)
 	} else {
-		x.receives[r.source].push(r, &r.place, x.clock)
+		x.receives[r.source].push(r, &r.place, r.place.order)
 	}
 	return nil
 }
@@ -99,11 +105,9 @@ func (x *matcher) post(r *receive) *message {
 // repost is post for a receive that has been matched before: if it is queued, it
 // is at its old place.
 func (x *matcher) repost(r *receive) *message {
-	order := r.place.order
-	m := x.post(r)
+	m := x.offer(r)
 	if m == nil {
-		x.clock-- // its own number serves
-		r.place.sortBack(order)
+		r.place.sortBack()
 	}
 	return m
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/embedded/pipe"
 )
 
 // ErrNoJob is returned by Join when no launcher has started this process as a
@@ -96,7 +97,9 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	cfg := wireConfig{
 		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
 		Receiver: e, Suspect: p.suspect, Log: p.log,
-		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+		// The root comes first: it may have heard nothing of that host either.
+		Silence: setup.Timing.Lease + 2*setup.Timing.Margin,
+		Spin:    spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
 	}
 	if setup.Hosts > 1 {
 		cfg.Listen = net.JoinHostPort(setup.Address, "0")
@@ -116,7 +119,7 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	if err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}
-	s.flush = p.wire.flush
+	s.flush, s.quit = p.wire.flush, p.fenced
 	return s, nil
 }
 
@@ -150,11 +153,13 @@ func (p *process) send(m control.Message) {
 }
 
 func (p *process) pulse(seq uint64) {
-	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: p.ep.step.Load()}})
+	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: int(p.ep.zone.Load()), Step: p.ep.step.Load()}})
 }
 
-func (p *process) suspect(proc control.Proc, why string) {
-	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{Proc: proc, Why: why}})
+func (p *process) suspect(proc control.Proc, why error) {
+	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{
+		Proc: proc, Why: why.Error(), Cut: pipe.IsSilence(why),
+	}})
 }
 
 // lost: the daemon is no longer there.

@@ -44,11 +44,9 @@ func (p *place[T]) leave() bool {
 	return true
 }
 
-// sortBack gives the last item of a queue an earlier number, and the place that
-// belongs to it.
-func (p *place[T]) sortBack(order uint64) {
-	q, before := p.in, p.prev
-	p.order = order
+// sortBack gives the last item of a queue the place that belongs to its number.
+func (p *place[T]) sortBack() {
+	q, before, order := p.in, p.prev, p.order
 	for before != nil && before.order > order {
 		before = before.prev
 	}

@@ -17,11 +17,13 @@ type session struct {
 	box   *mailbox
 	leave func(ctx context.Context) error
 	flush func(ctx context.Context) error // nil: nothing is on its way
+	quit  func(why string)                // nil: others are in this process
 }
 
 var (
 	_ comm.Session         = (*session)(nil)
 	_ comm.RecoveryCounter = (*session)(nil)
+	_ comm.Quitter         = (*session)(nil)
 )
 
 // newSession waits for the process's first communicator.
@@ -32,6 +34,7 @@ func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context
 		s.move(e.ensure(*m.New, 0))
 		s.place.Original, s.place.Node = e.original, e.node
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
+		e.zone.Store(int64(m.Zone))
 		e.mu.Lock()
 		e.repairs = m.Epoch
 		e.mu.Unlock()
@@ -81,8 +84,10 @@ func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error)
 		return comm.Outcome{}, err
 	}
 	s.place.Replacement = false
-	if !m.Outcome.Repair && m.Outcome.Err == "" {
+	if !m.Outcome.Repair {
 		s.place.Zone++
+		s.ep.step.Store(-1)
+		s.ep.zone.Store(int64(s.place.Zone))
 	}
 	return *m.Outcome, nil
 }
@@ -118,6 +123,13 @@ func (s *session) CountRecovery(d time.Duration) {
 	s.ep.mu.Lock()
 	defer s.ep.mu.Unlock()
 	s.ep.repairing += d
+}
+
+// Quit ends this process. Of a rank that is a goroutine the caller's end is enough.
+func (s *session) Quit(why string) {
+	if s.quit != nil {
+		s.quit(why)
+	}
 }
 
 // Close ends this process's part.

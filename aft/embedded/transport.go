@@ -72,7 +72,6 @@ type inbound interface {
 	// cancel completes the receive with err unless it is complete. After it has
 	// returned the buffer is not touched; data that still arrives is dropped.
 	// It returns false when the sender had withdrawn the message first: then the
-	// receive has gone back through repost, and is to be withdrawn there. It is
-	// called without locks.
+	// receive goes back through repost, and ends there. It is called without locks.
 	cancel(err error) bool
 }

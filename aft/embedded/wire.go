@@ -27,8 +27,10 @@ type wireConfig struct {
 	// Suspect is told, once for each process, that it can no longer be reached.
 	// What is under way to and from it waits for drop. It is called without locks,
 	// and must not call close.
-	Suspect func(p control.Proc, why string)
+	Suspect func(p control.Proc, why error)
 	Log     *slog.Logger // nil: discarded
+	// Silence is how long another host may not answer; 0: as the system has it.
+	Silence time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
 	Spin time.Duration
@@ -73,7 +75,7 @@ func newWire(cfg wireConfig) (*wire, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Suspect == nil {
-		cfg.Suspect = func(control.Proc, string) {}
+		cfg.Suspect = func(control.Proc, error) {}
 	}
 	w := &wire{
 		cfg:       cfg,
@@ -99,6 +101,7 @@ func newWire(cfg wireConfig) (*wire, error) {
 func (w *wire) pipes() pipe.Config {
 	return pipe.Config{
 		Job: w.cfg.Job, Secret: w.cfg.Secret, Self: uint32(w.cfg.Self), Ring: w.cfg.Ring, Log: w.cfg.Log,
+		Silence: w.cfg.Silence,
 	}
 }
 
@@ -231,7 +234,7 @@ func (w *wire) suspect(p control.Proc, why error) {
 		return
 	}
 	w.cfg.Log.Debug("process cannot be reached", "proc", p, "err", why)
-	w.cfg.Suspect(p, why.Error())
+	w.cfg.Suspect(p, why)
 }
 
 // send: see transport.

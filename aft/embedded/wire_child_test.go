@@ -56,7 +56,7 @@ func TestWireChild(t *testing.T) {
 	n := &node{t: t, self: 2, suspects: make(chan control.Proc, 10)}
 	n.wire, err = newWire(wireConfig{
 		Self: 2, Job: job, Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Receiver: n, Ring: ring, Spin: spin,
-		Suspect: func(control.Proc, string) { os.Exit(0) }, // the test has ended
+		Suspect: func(control.Proc, error) { os.Exit(0) }, // the test has ended
 	})
 	require.NoError(t, err)
 	local, _ := n.wire.addresses()

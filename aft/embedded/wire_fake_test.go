@@ -228,7 +228,7 @@ func startNode(t testing.TB, self control.Proc, job string, change func(c *wireC
 	n := &node{t: t, self: self, suspects: make(chan control.Proc, 10)}
 	cfg := wireConfig{
 		Self: self, Job: testJob(job), Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Listen: "127.0.0.1:0",
-		Receiver: n, Suspect: func(p control.Proc, why string) { n.suspects <- p },
+		Receiver: n, Suspect: func(p control.Proc, why error) { n.suspects <- p },
 	}
 	if change != nil {
 		change(&cfg)

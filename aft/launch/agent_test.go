@@ -65,7 +65,7 @@ func TestAgentsThatFail(t *testing.T) {
 		"ends silently": {`exit 3`, "exit status 3"},
 		"one of them":   {`[ "$1" = alpha ] || { echo unreachable >&2; exit 255; }; shift; exec "$@"`, "unreachable"},
 		"hangs":         {`sleep 1000`, "has not reported within 700ms"},
-		"is no daemon":  {`echo "Welcome to this machine, please read the rules"`, "not understood"},
+		"is no daemon":  {`echo "Welcome to this machine, please read the rules"`, "print something first?"},
 		"falls silent":  {`exec >&-; sleep 1000`, "has ended: signal: killed"},
 		"other program": {`shift; exec true`, "its launch agent"},
 	} {

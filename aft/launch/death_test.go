@@ -98,6 +98,25 @@ func TestKilledNode(t *testing.T) {
 	}
 }
 
+// TestStoppedBeforeItJoins: a rank that is stopped for longer than the lease is
+// replaced, also when it has not joined; one that goes on earlier is not.
+func TestStoppedBeforeItJoins(t *testing.T) {
+	mark := markProcesses(t)
+	cfg := job(t, 2, 1, "sleep")
+	cfg.Timing.Lease = time.Second
+	root, out := startRoot(t, cfg)
+	one := number(t, out.await(t, `rank 1 of node 0 is (\d+)`)[1])
+	zero := number(t, out.await(t, `rank 0 of node 0 is (\d+)`)[1])
+	require.NoError(t, syscall.Kill(one, syscall.SIGSTOP))
+	require.NoError(t, syscall.Kill(zero, syscall.SIGSTOP))
+	require.NoError(t, syscall.Kill(one, syscall.SIGCONT))
+	out.await(t, `(?s)rank 0 of.*rank 0 of node 0 is \d+`)
+	require.NoError(t, syscall.Kill(one, 0), "it has gone on in time")
+	require.Len(t, mark.alive(t), 1+1+2)
+	require.NoError(t, root.Process.Kill())
+	mark.noneLeft(t)
+}
+
 // TestRanksDieWithTheirDaemon: without any help of the root, which is stopped.
 func TestRanksDieWithTheirDaemon(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the node's storage

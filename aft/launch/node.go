@@ -106,7 +106,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 		}
 	})
 	reading.Go(func() { n.readDiagnostics(diagnostic) })
-	if awaitExit(n.cmd.Process.Pid) {
+	if awaitExit(n.cmd.Process.Pid, func(bool) {}) { // a stopped daemon is silent
 		certain = n.Local && killSession(n.cmd.Process.Pid)
 		n.markDead()
 	}
@@ -156,13 +156,14 @@ func (n *node) readDiagnostics(diagnostic func(string)) {
 
 // obituary says how the process has ended.
 func (n *node) obituary() string {
-	who := "its daemon"
+	who, first := "its daemon", "does the program print before launch.Daemon or launch.Self?"
 	if n.agent != nil {
 		who = fmt.Sprintf("its launch agent (%s)", strings.Join(n.agent, " "))
+		first = "does the agent, or a shell's profile on the host, print something first?"
 	}
 	text := fmt.Sprintf("%s has ended: %v", who, n.cmd.ProcessState)
 	if n.broken != nil {
-		text += fmt.Sprintf("; what it sent is not understood: %v", n.broken)
+		text += fmt.Sprintf("; what it sent is not understood: %v (%s)", n.broken, first)
 	}
 	if last := n.last.String(); last != "" {
 		text += "; it said: " + last

@@ -2,8 +2,11 @@ package launch
 
 import (
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/craft-go/craft/aft/control"
 )
@@ -11,7 +14,16 @@ import (
 // temporaryNodeDir is a node's storage when the user has named none. Root and
 // daemon both know the name, so that either can remove it.
 func temporaryNodeDir(job string, node control.Node) string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("craft-%s-node-%d", job, node))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("craft-%s_%s-node-%d", job, hostMark(), node))
+}
+
+// hostMark tells the directories of this machine from those of others, where they
+// share the temporary directory: locks of others may not be seen here.
+func hostMark() string {
+	host, _ := os.Hostname() // daemon and root have looked before
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(host)) // never fails
+	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 // makeNodeDir makes the directory that a setup asks for; remove is called when
@@ -20,8 +32,55 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	if s.NodePath != "" {
 		return s.NodePath, func() {}, os.MkdirAll(s.NodePath, 0o700)
 	}
+	removeDeadNodeDirs(time.Now())
 	dir = temporaryNodeDir(s.Job, s.Node)
 	// Mkdir, and not MkdirAll: nobody else may have made it.
-	err = os.Mkdir(dir, 0o700)
-	return dir, func() { _ = os.RemoveAll(dir) }, err
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	// The lock ends with this process. Where there are no locks nobody gets one,
+	// and no directory is taken for that of a dead node.
+	lock, _ := lockDir(dir)
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		if lock != nil {
+			_ = lock.Close() // nothing was written
+		}
+	}, nil
+}
+
+// justMade is the age up to which a directory may not be locked yet.
+const justMade = time.Minute
+
+// removeDeadNodeDirs removes what is left of nodes whose daemon was killed together
+// with its root, so that nobody was there to remove it.
+func removeDeadNodeDirs(now time.Time) {
+	pattern := "craft-????????????????_" + hostMark() + "-node-*"
+	names, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern)) // an error is one of a strange TMPDIR
+	for _, name := range names {
+		info, err := os.Lstat(name)
+		if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < justMade {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+			continue
+		}
+		if lock, err := lockDir(name); err == nil {
+			_ = os.RemoveAll(name)
+			_ = lock.Close() // nothing was written
+		}
+	}
+}
+
+// lockDir locks a directory against other processes until the file is closed.
+func lockDir(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close() // it was only opened
+		return nil, err
+	}
+	return f, nil
 }

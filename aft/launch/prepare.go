@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
@@ -96,10 +97,21 @@ func (p *plan) setDefaults() (err error) {
 	return nil
 }
 
+// What a lease and the time between two signs of life may be: shorter ones would
+// only keep the machine busy, longer ones are not meant.
+const (
+	minPeriod = time.Millisecond
+	minLease  = 10 * minPeriod
+	maxLease  = 1000 * time.Hour
+)
+
 func (p *plan) setTiming() error {
 	t := &p.Timing
-	if t.Lease < 0 || t.Period < 0 {
-		return fmt.Errorf("--lease %v, --heartbeat %v: they must be positive", t.Lease, t.Period)
+	if t.Lease != 0 && (t.Lease < minLease || t.Lease > maxLease) {
+		return fmt.Errorf("--lease %v: it must be between %v and %v", t.Lease, minLease, maxLease)
+	}
+	if t.Period != 0 && (t.Period < minPeriod || t.Period > maxLease/3) {
+		return fmt.Errorf("--heartbeat %v: it must be between %v and %v", t.Period, minPeriod, maxLease/3)
 	}
 	if t.Lease == 0 {
 		t.Lease = max(DefaultLease, 3*t.Period)

@@ -27,15 +27,33 @@ func agentAttributes() *syscall.SysProcAttr {
 }
 
 // awaitExit returns when the process has ended, and leaves it to be reaped: its
-// number still belongs to it. False: this cannot be done.
-func awaitExit(pid int) bool {
+// number still belongs to it. stopped is told when a signal stops the process, and
+// when it goes on. False: this cannot be done.
+func awaitExit(pid int, stopped func(bool)) bool {
 	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return err == nil
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED|unix.WNOWAIT, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return false
+		case info.Code == childStopped:
+			_ = unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOHANG, nil) // it may go on already
+			stopped(true)
+		case info.Code == childContinued:
+			_ = unix.Waitid(unix.P_PID, pid, nil, unix.WCONTINUED|unix.WNOHANG, nil) // or be stopped again
+			stopped(false)
+		default:
+			return true
 		}
 	}
 }
+
+// What Waitid tells of a process: CLD_STOPPED, CLD_CONTINUED.
+const (
+	childStopped   = 5
+	childContinued = 6
+)
 
 // socketPair returns two connected sockets; the first one is polled.
 func socketPair() (mine, theirs *os.File, err error) {

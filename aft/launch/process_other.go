@@ -16,7 +16,7 @@ func daemonAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsi
 func agentAttributes() *syscall.SysProcAttr  { return &syscall.SysProcAttr{Setsid: true} }
 
 // awaitExit cannot wait without reaping here.
-func awaitExit(int) bool { return false }
+func awaitExit(int, func(bool)) bool { return false }
 
 // socketPair returns two connected sockets; the first one is polled.
 func socketPair() (mine, theirs *os.File, err error) {

@@ -85,7 +85,7 @@ func (d *daemon) watch(r *rank) {
 	for i, s := range r.streams {
 		output.Go(func() { d.forward(r.proc, i+1, s) })
 	}
-	if awaitExit(r.cmd.Process.Pid) {
+	if awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }) {
 		d.mu.Lock()
 		r.dead = true
 		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // what it has left behind, if anything
@@ -105,6 +105,10 @@ func (d *daemon) watch(r *rank) {
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Exited(now, exitOf(r)) })
 	output.Wait()
+}
+
+func (d *daemon) stopped(p control.Proc, stopped bool) {
+	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Stopped(now, p, stopped) })
 }
 
 // awaitFor waits for a group, at most so long.

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"errors"
+	"fmt"
 	"os"
 
 	"github.com/craft-go/craft/internal/env"
@@ -23,3 +25,15 @@ func Daemon() (code int, ok bool) {
 
 // IsRank reports whether this process was started as a rank of a job.
 func IsRank() bool { return os.Getenv(env.Role) == env.RoleRank }
+
+// notInAJob refuses to start a job in a process that belongs to one: such
+// processes would start each other without end.
+func notInAJob() error {
+	switch os.Getenv(env.Role) {
+	case env.RoleDaemon:
+		return errors.New("this process was started as a daemon of a job and would start another job: call launch.Daemon first of all in main")
+	case env.RoleRank:
+		return fmt.Errorf("this process is a rank of a job already (%s=%s) and would start another one: ask launch.IsRank before, or use launch.Self", env.Role, env.RoleRank)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -45,7 +46,7 @@ func newRoot(p *plan) (*root, error) {
 		n, err := newNode(p, control.Node(id))
 		if err != nil {
 			r.release()
-			return nil, err
+			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w (a limit of open files is raised by ulimit -n)", len(p.nodes), err)
 		}
 		r.nodes = append(r.nodes, n)
 	}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -12,13 +13,19 @@ import (
 // job is killed. When Run returns, no process of the job is left, unless the user
 // has asked four times to end it and output could still not be written.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
+	if err := notInAJob(); err != nil {
+		return exitUsage, &configError{err}
+	}
 	p, err := prepare(cfg)
 	if err != nil {
 		return exitUsage, &configError{err}
 	}
 	r, err := newRoot(p)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrConfig):
 		return exitUsage, err
+	case err != nil:
+		return exitFailed, err
 	}
 	stop := func() {}
 	if !cfg.NoSignals {

@@ -180,6 +180,9 @@ func TestBadInput(t *testing.T) {
 		"not executable":    {func(c *Config) { c.Program = plain }, []string{"plain", "permission"}, false},
 		"a directory":       {func(c *Config) { c.Program = dir }, []string{dir}, false},
 		"lease":             {func(c *Config) { c.Timing = control.Timing{Lease: time.Second, Period: time.Second} }, []string{"--lease", "--heartbeat"}, false},
+		"tiny lease":        {func(c *Config) { c.Timing.Lease = time.Nanosecond }, []string{"--lease 1ns", "10ms"}, false},
+		"tiny heartbeat":    {func(c *Config) { c.Timing.Period = time.Nanosecond }, []string{"--heartbeat 1ns", "1ms"}, false},
+		"huge heartbeat":    {func(c *Config) { c.Timing.Period = 2000000 * time.Hour }, []string{"--heartbeat"}, false},
 		"working directory": {func(c *Config) { c.Dir = filepath.Join(dir, "gone") }, []string{"working directory", "gone"}, true},
 		"interpreter":       {func(c *Config) { c.Program = broken }, []string{"could not be started"}, true},
 		"storage":           {func(c *Config) { c.NodePath = plain }, []string{"--node-path"}, true},
@@ -253,4 +256,16 @@ func TestDaemonByHand(t *testing.T) {
 	require.Error(t, cmd.Run())
 	require.Equal(t, 2, cmd.ProcessState.ExitCode())
 	require.Contains(t, errs.String(), "craft run")
+}
+
+// TestNoJobWithinAJob: a program that forgets its role must not start itself
+// again and again.
+func TestNoJobWithinAJob(t *testing.T) {
+	for role, says := range map[string]string{"daemon": "launch.Daemon", "rank": "launch.IsRank"} {
+		t.Setenv("CRAFT_ROLE", role)
+		r := run(t, job(t, 1, 0, "exit", "0"))
+		require.ErrorIs(t, r.err, ErrConfig, role)
+		require.ErrorContains(t, r.err, says)
+		require.Equal(t, exitUsage, r.code)
+	}
 }

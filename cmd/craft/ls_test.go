@@ -71,6 +71,7 @@ func TestNothingToList(t *testing.T) {
 		{"unlock of an empty directory", "v-NUMBER-ATTEMPT", exitFailed, []string{"unlock", dir}},
 		{"missing", "does not exist", exitFailed, []string{"ls", filepath.Join(dir, "no")}},
 		{"unknown command", `unknown command "lss"`, exitUsage, []string{"lss"}},
+		{"unknown command with flags", `unknown command "runn"`, exitUsage, []string{"runn", "-n", "4"}},
 		{"unknown flag", "--frob", exitUsage, []string{"ls", "--frob"}},
 		{"no directory", "which directory?", exitUsage, []string{"show"}},
 		{"two directories", "one directory at a time", exitUsage, []string{"verify", dir, dir}},

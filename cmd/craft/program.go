@@ -95,7 +95,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
   craft verify cp/lanczos       read every byte and check it`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report and unlock", args[0])}
+				return unknownCommand(args[0])
 			}
 			return nil
 		},
@@ -103,9 +103,18 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && cmd.Flags().NArg() > 0 { // its flags are unknown because it is
+			return unknownCommand(cmd.Flags().Arg(0))
+		}
+		return &usageError{err}
+	})
 	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand())
 	return root
+}
+
+func unknownCommand(name string) error {
+	return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report and unlock", name)}
 }
 
 // directories checks the number of arguments, which are directories.

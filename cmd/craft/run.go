@@ -61,6 +61,12 @@ usage.`,
 			return p.runJob(cmd.Context(), cfg, f.verbose)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), `invalid argument "p" for "-n`) { // as with mpirun
+			err = errors.New("-np: the number of ranks is -n N here (-np is for programs that start themselves)")
+		}
+		return &usageError{err}
+	})
 	f.register(cmd)
 	return cmd
 }
@@ -80,7 +86,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
 	flags.DurationVar(&f.lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
 	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; 0: for ever")
-	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure happens so often without progress (default 3)")
+	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure happens so often without progress, or three times as often in a program that reports no steps (default 3)")
 	flags.BoolVar(&f.tag, "tag-output", false, "put the rank before each line: [0] ...")
 	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")

@@ -34,6 +34,7 @@ var allowed = []rule{
 	{"storage/container", nil},
 	{"storage", []string{"storage/container"}},
 	{"storage/filestore", []string{"storage", "storage/container"}},
+	{"storage/nodelocal", []string{"storage", "storage/filestore"}},
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 
 	{"cptypes", []string{"storage/container"}},

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -245,7 +246,11 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 }
 
 func (s *Store) makeDir() error {
-	if err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync); err != nil {
+	err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: a file is where the checkpoint's directory has to be; move the file, or choose another path (CRAFT_CP_PATH) or name", err)
+	}
+	if err != nil {
 		return err
 	}
 	if s.sync {

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -9,9 +10,12 @@ import (
 )
 
 // listenLocal listens for processes of this host, at a name that is not a file:
-// nothing is left behind.
+// nothing is left behind. All users share these names and see them, so part of it
+// is random: nobody can take it before this process does.
 func listenLocal(cfg Config) (l *net.UnixListener, remove func(), err error) {
-	name := fmt.Sprintf("@craft-%s-%d", cfg.Job, cfg.Self)
+	var suffix [8]byte
+	_, _ = rand.Read(suffix[:]) // never fails
+	name := fmt.Sprintf("@craft-%s-%d-%x", cfg.Job, cfg.Self, suffix)
 	l, err = net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	return l, func() {}, err
 }

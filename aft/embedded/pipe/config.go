@@ -15,7 +15,7 @@ const (
 	minRing        = 2 * peekSize // half of it holds all that a reader may wait for
 	maxRing        = 64 << 20
 	defaultTimeout = 10 * time.Second
-	defaultPending = 64
+	defaultPending = 1024
 	maxJob         = 64 // bytes: an abstract socket's name has 107
 )
 
@@ -29,8 +29,12 @@ type Config struct {
 	Ring int
 	// Timeout is what a handshake may take; 0: 10 s.
 	Timeout time.Duration
+	// Silence is how long another host may not answer; then the pipe is broken.
+	// 0: as the system has it, which may be a quarter of an hour.
+	Silence time.Duration
 	// Pending is how many connections may be in their handshake at once, for
-	// each listening socket; 0: 64.
+	// each listening socket; 0: 1024. When all places are taken, a handshake may
+	// take a fortieth of Timeout.
 	Pending int
 	Log     *slog.Logger // nil: discarded
 }

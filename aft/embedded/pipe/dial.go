@@ -29,6 +29,10 @@ func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (
 	if err != nil {
 		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
 	}
+	if err := cfg.watch(conn); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	w, err := cfg.introduce(conn, to)
 	if !stop() && err == nil {

@@ -139,10 +139,10 @@ func TestListenerThatDoesNotAnswer(t *testing.T) {
 }
 
 // TestPendingConnectionsAreBounded: more silent connections than are allowed do
-// not get in, and a process of the job gets its turn when their time is over.
+// not get in, and a process of the job need not wait for the end of their time.
 func TestPendingConnectionsAreBounded(t *testing.T) {
 	cfg := config(t, 1)
-	cfg.Timeout = 300 * time.Millisecond
+	cfg.Timeout = 2 * deadline // the silent ones are dropped after a fortieth of it
 	cfg.Pending = 2
 	l, taken := listening(t, cfg)
 	_, tcp := l.Addresses()
@@ -163,6 +163,21 @@ func TestPendingConnectionsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	w.Close()
 	(<-taken).Abort()
+}
+
+// TestNamesCannotBeTaken: what another user can guess of a listener's name is not
+// the name.
+func TestNamesCannotBeTaken(t *testing.T) {
+	cfg := config(t, 1)
+	first, err := Listen(cfg, "")
+	require.NoError(t, err)
+	defer first.Close()
+	second, err := Listen(cfg, "") // the job and the number are the same
+	require.NoError(t, err)
+	defer second.Close()
+	a, _ := first.Addresses()
+	b, _ := second.Addresses()
+	require.NotEqual(t, a, b)
 }
 
 func TestCloseEndsHandshakes(t *testing.T) {

@@ -18,7 +18,13 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending map[net.Conn]struct{} // in their handshake
+	pending map[net.Conn]handshake
+}
+
+// handshake is a connection that has not proved itself.
+type handshake struct {
+	via   net.Listener
+	since time.Time
 }
 
 // Listen listens for processes of this host and, if tcp is not empty, at that
@@ -28,7 +34,7 @@ func Listen(cfg Config, tcp string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{cfg: cfg, pending: make(map[net.Conn]struct{})}
+	l := &Listener{cfg: cfg, pending: make(map[net.Conn]handshake)}
 	l.local, l.remove, err = listenLocal(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("listen for processes of this host: %w", err)
@@ -71,7 +77,7 @@ func (l *Listener) accept(from net.Listener, take func(*Reader)) {
 	defer handshakes.Wait()
 	free := make(chan struct{}, l.cfg.Pending)
 	for {
-		free <- struct{}{}
+		l.awaitRoom(from, free)
 		conn, err := from.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
@@ -84,14 +90,56 @@ func (l *Listener) accept(from net.Listener, take func(*Reader)) {
 		}
 		handshakes.Go(func() {
 			defer func() { <-free }()
-			l.welcome(conn, take)
+			l.welcome(from, conn, take)
 		})
 	}
 }
 
-func (l *Listener) welcome(conn net.Conn, take func(*Reader)) {
+// awaitRoom takes a place for one more handshake. When all are taken, the slow
+// ones have to go: silent strangers must not keep out the processes of the job,
+// who would be taken for dead.
+func (l *Listener) awaitRoom(from net.Listener, free chan struct{}) {
+	for {
+		select {
+		case free <- struct{}{}:
+			return
+		default:
+		}
+		next := time.NewTimer(l.dropSlow(from))
+		select {
+		case free <- struct{}{}:
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+}
+
+// dropSlow ends the handshakes that have taken too long while others wait, and
+// returns when to look again.
+func (l *Listener) dropSlow(from net.Listener) time.Duration {
+	patience := l.cfg.Timeout / 40
+	now := time.Now()
+	next := patience
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for conn, h := range l.pending {
+		left := patience - now.Sub(h.since)
+		switch {
+		case h.via != from:
+		case left > 0:
+			next = min(next, left)
+		default:
+			delete(l.pending, conn)
+			_ = conn.SetDeadline(past)
+		}
+	}
+	return next
+}
+
+func (l *Listener) welcome(from net.Listener, conn net.Conn, take func(*Reader)) {
 	_ = conn.SetDeadline(time.Now().Add(l.cfg.Timeout))
-	if !l.begin(conn) {
+	if !l.begin(from, conn) {
 		_ = conn.Close()
 		return
 	}
@@ -102,21 +150,23 @@ func (l *Listener) welcome(conn net.Conn, take func(*Reader)) {
 	}
 }
 
-func (l *Listener) begin(conn net.Conn) bool {
+func (l *Listener) begin(from net.Listener, conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
-		l.pending[conn] = struct{}{}
+		l.pending[conn] = handshake{from, time.Now()}
 	}
 	return !l.closed
 }
 
-// settle takes a connection out of its handshake, unless that was ended by Close.
+// settle takes a connection out of its handshake, unless that was ended by Close
+// or by dropSlow.
 func (l *Listener) settle(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	_, there := l.pending[conn]
 	delete(l.pending, conn)
-	return !l.closed
+	return there && !l.closed
 }
 
 // handshake is the listener's side.
@@ -126,6 +176,9 @@ func (l *Listener) handshake(conn net.Conn, take func(*Reader)) error {
 		if err := sameUser(local); err != nil {
 			return err
 		}
+	}
+	if err := l.cfg.watch(conn); err != nil {
+		return err
 	}
 	first := make([]byte, helloSize)
 	if _, err := io.ReadFull(conn, first); err != nil {

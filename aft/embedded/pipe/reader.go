@@ -150,7 +150,7 @@ func (r *Reader) Sleep() bool {
 		return true // the kernel wakes, always
 	}
 	b := r.ring.board
-	b.consumerSleeps.Store(1)
+	doze(&b.consumerSleeps)
 	if b.tail.Load() == r.ring.seen {
 		return true
 	}

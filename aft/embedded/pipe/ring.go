@@ -56,7 +56,14 @@ func (r *ring) put(p []byte) {
 	r.own += uint64(len(p))
 }
 
-func (r *ring) publish() { r.board.tail.Store(r.own) }
+// publish shows the consumer what was put. Like take and doze it exchanges what it
+// could store: whoever says something here looks next at what the other side says,
+// and under the race detector a store to memory that is not Go's can be overtaken
+// by the load behind it.
+func (r *ring) publish() { r.board.tail.Swap(r.own) }
+
+// doze says that this side sleeps.
+func doze(sleeps *atomic.Uint32) { sleeps.Swap(1) }
 
 // stored is the published bytes that have not been taken; the other side's index
 // is read only if there were less than want.
@@ -75,7 +82,7 @@ func (r *ring) stored(want int) ([]byte, bool) {
 // take gives n bytes back to the producer.
 func (r *ring) take(n int) {
 	r.own += uint64(n)
-	r.board.head.Store(r.own)
+	r.board.head.Swap(r.own)
 }
 
 // rouse tells the producer that its bell must be rung, and takes its word back.

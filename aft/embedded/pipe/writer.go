@@ -106,7 +106,7 @@ func (w *Writer) Sleep() bool {
 		return true
 	}
 	b := w.ring.board
-	b.producerSleeps.Store(1)
+	doze(&b.producerSleeps)
 	if w.ring.own-b.head.Load() > w.ring.size/2 {
 		return true
 	}

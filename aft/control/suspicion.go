@@ -1,0 +1,114 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// accusation: one process says that it cannot reach another one.
+type accusation struct{ of, by Proc }
+
+type suspicion struct {
+	since  time.Time
+	of, by *process
+	why    string
+	cut    bool // the other one's host does not answer
+}
+
+// suspect notes that a process cannot be reached by another one. It is given a
+// moment: mostly it has just ended, and the news is on its way.
+func (r *Root) suspect(now time.Time, n *node, s Suspect) {
+	p, by := r.proc(s.Proc), r.procOf(n, s.By)
+	if p == nil || p.state != alive || p.bye || by == nil || !by.present() || by.fenced || p == by {
+		return
+	}
+	key := accusation{p.id, by.id}
+	if _, known := r.suspected[key]; !known {
+		r.suspected[key] = suspicion{
+			since: now, of: p, by: by, cut: s.Cut && p.node.Host != n.Host,
+			why: fmt.Sprintf("connection to it broke (seen from node %s): %s", n.Name, s.Why),
+		}
+	}
+}
+
+// acquit forgets a process, as accused and as accuser: when a connection breaks,
+// both sides say so of each other, and one of them is to go on.
+func (r *Root) acquit(p *process) {
+	for key := range r.suspected {
+		if key.of == p.id || key.by == p.id {
+			delete(r.suspected, key)
+		}
+	}
+}
+
+func (r *Root) tickSuspects(now time.Time) {
+	for {
+		s, due := r.oldestSuspicion()
+		switch {
+		case !due || now.Before(s.since.Add(r.cfg.Timing.Period)):
+			return
+		case s.of.bye:
+			delete(r.suspected, accusation{s.of.id, s.by.id})
+		case s.cut:
+			r.cutOff(r.isolatedHost())
+		default:
+			r.acquit(s.of)
+			r.fence(s.of, s.why)
+		}
+	}
+}
+
+func (r *Root) oldestSuspicion() (oldest suspicion, found bool) {
+	for _, s := range r.suspected {
+		if !found || cmp.Or(s.since.Compare(oldest.since), cmp.Compare(s.of.id, oldest.of.id), cmp.Compare(s.by.id, oldest.by.id)) < 0 {
+			oldest, found = s, true
+		}
+	}
+	return oldest, found
+}
+
+// isolatedHost is the host that the largest number of others have no connection
+// with; of several the last one. Who is accused alone does not tell: of two hosts
+// without a link each accuses the other.
+func (r *Root) isolatedHost() string {
+	without := make(map[string][]string)
+	note := func(a, b string) {
+		if !slices.Contains(without[a], b) {
+			without[a] = append(without[a], b)
+		}
+	}
+	for _, s := range r.suspected {
+		if s.cut {
+			note(s.of.node.Host, s.by.node.Host)
+			note(s.by.node.Host, s.of.node.Host)
+		}
+	}
+	most := ""
+	for _, n := range r.nodes {
+		if len(without[n.Host]) > 0 && len(without[n.Host]) >= len(without[most]) {
+			most = n.Host
+		}
+	}
+	return most
+}
+
+// cutOff gives up the nodes of a host that the others cannot reach, though the root
+// can: they are told to end, and not used again. As with a broken connection, they
+// are lost when they have been silent for long enough.
+func (r *Root) cutOff(host string) {
+	for _, n := range r.nodes {
+		if n.Host == host && n.reachable() {
+			r.send(n, Message{Kind: KindStop})
+			n.broken, n.why = true, "other hosts of the job cannot reach it"
+			r.note(slog.LevelWarn, "a node is given up", "node", n.Name, "reason", n.why)
+		}
+	}
+	for _, p := range r.procs {
+		if p.node.Host == host {
+			r.acquit(p)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package pipe
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch lets the system break a connection when the other host does not answer for
+// longer than Silence: data that it does not acknowledge, and, where there is none
+// under way, questions whether it is there. A process that is only slow is not
+// concerned, as long as it takes what has come.
+func (c Config) watch(conn net.Conn) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok || c.Silence <= 0 {
+		return nil
+	}
+	err := tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+		Enable: true, Idle: max(time.Second, c.Silence/2), Interval: max(time.Second, c.Silence/4),
+	})
+	if err != nil {
+		return err
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = limitSilence(int(fd), c.Silence) })
+	return errors.Join(err, failed)
+}
+
+// IsSilence tells whether an error of Dial, a Writer or a Reader says that the other
+// host does not answer, which tells nothing of its processes.
+func IsSilence(err error) bool {
+	for _, e := range []error{unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout()
+}

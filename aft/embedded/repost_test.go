@@ -1,0 +1,115 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// These tests are about receives whose message was taken back by its sender after
+// they had been matched.
+
+// offer is an announced message that its sender takes back when the test says so.
+type offer struct {
+	ep      *endpoint
+	started *receive
+	cancels int
+}
+
+func (o *offer) refuse() {}
+
+func (o *offer) start(r *receive) {
+	o.started = r
+	r.request.in = o
+}
+
+// cancel: the message is taken back just before the receive is given up.
+func (o *offer) cancel(error) bool {
+	o.cancels++
+	o.takeBack()
+	return o.cancels > 2 // true is wrong, but ends a test that would not end
+}
+
+func (o *offer) takeBack() {
+	if r := o.started; r != nil {
+		o.started = nil
+		o.ep.repost(r)
+	}
+}
+
+// offered is a process of three, the receives that it has posted, and an
+// announced message of rank 1 with tag 7 that the last of them was matched with.
+func offered(receives ...receive) (*mailbox, []*request, *offer) {
+	b := newEndpoint(0, 0).ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1, 2}}, 0)
+	o := &offer{ep: b.ep}
+	var requests []*request
+	for i, r := range receives {
+		if i == len(receives)-1 {
+			b.ep.announce(envelope{comm: 1, source: 1, tag: 7, length: 100_000}, o)
+		}
+		requests = append(requests, b.receive(r.source, r.tag, make([]byte, 8)).(*request))
+	}
+	return b, requests, o
+}
+
+// TestBothGiveUp: the receive is given up while its message is taken back.
+func TestBothGiveUp(t *testing.T) {
+	b, r, o := offered(receive{source: 1, tag: 7})
+	givenUp := errors.New("given up")
+	b.withdraw(r[0], givenUp)
+	require.Equal(t, 1, o.cancels)
+	require.True(t, r[0].done())
+	require.ErrorIs(t, r[0].err, givenUp)
+}
+
+// TestReceiveGoesBackToItsPlace: behind those that were posted before it, also
+// when its message was there first, and as often as that happens.
+func TestReceiveGoesBackToItsPlace(t *testing.T) {
+	b, r, o := offered(receive{source: 1, tag: 5}, receive{source: comm.AnySource, tag: comm.AnyTag})
+	for range 2 {
+		o.takeBack()
+		b.ep.announce(envelope{comm: 1, source: 1, tag: 7, length: 100_000}, o)
+		require.NotNil(t, o.started)
+	}
+	o.takeBack()
+	b.ep.arrive(envelope{comm: 1, source: 1, tag: 5}, nil, credits{})
+	require.True(t, r[0].done(), "the older receive has been passed over")
+	require.False(t, r[1].done())
+}
+
+type credits struct{}
+
+func (credits) consumed(int) {}
+
+// TestReceiveGoesBackAfterAFailure: one from any source that was not there when
+// a process failed fails when it comes back.
+func TestReceiveGoesBackAfterAFailure(t *testing.T) {
+	b, r, o := offered(receive{source: comm.AnySource, tag: 7})
+	b.ep.lose([]control.Proc{2}, failed)
+	require.False(t, r[0].done(), "its message may come")
+	o.takeBack()
+	require.True(t, r[0].done())
+	require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{2}}, r[0].err)
+}
+
+// TestReceiveGoesBackToTheLastOne: nobody is left to send.
+func TestReceiveGoesBackToTheLastOne(t *testing.T) {
+	b, r, o := offered(receive{source: comm.AnySource, tag: 7})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r[0].Wait(ctx)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return r[0].state.Load() == awaited }, wireDeadline, time.Millisecond)
+	b.ep.lose([]control.Proc{1, 2}, left)
+	o.takeBack()
+	require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{1, 2}}, <-ended)
+}

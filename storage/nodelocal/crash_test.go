@@ -1,0 +1,249 @@
+package nodelocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// seed is printed, and replayed from CRAFT_TEST_SEED.
+func seed(t *testing.T) *rand.Rand {
+	s := rand.Uint64()
+	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
+		var err error
+		s, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// content is what an object holds in these tests: more than a page.
+func content(key Key) string { return strings.Repeat(key.String()+"\n", 150) }
+
+// history is what a program has done: what must be there, and what may be.
+type history struct {
+	must, may map[Key]bool
+}
+
+func newHistory() *history { return &history{must: map[Key]bool{}, may: map[Key]bool{}} }
+
+func (h *history) clone() *history { return &history{maps.Clone(h.must), maps.Clone(h.may)} }
+
+// run does some of everything a job does on its node. With strict, every step
+// has to succeed.
+func (h *history) run(s *Store, strict bool) error {
+	ctx := context.Background()
+	check := func(err error) error {
+		if strict {
+			return err
+		}
+		return nil
+	}
+	write := func(key Key) error {
+		h.may[key] = true
+		err := tryPut(s, key, content(key))
+		if err == nil {
+			h.must[key] = true
+		} else if !h.must[key] {
+			delete(h.may, key) // "when it fails the part is gone"
+		}
+		return check(err)
+	}
+	remove := func(keys []Key, how func() error) error {
+		for _, key := range keys {
+			delete(h.must, key)
+		}
+		return check(how()) // a crash may bring the names back
+	}
+	all := func(v uint64) []Key {
+		return []Key{someKey(v, KindPart, 0), someKey(v, KindPart, 1), someKey(v, KindCopy, 5), someKey(v, KindParity, 0)}
+	}
+	if err := check(s.Prepare(ctx, func(storage.Entry) bool { return true })); err != nil {
+		return err
+	}
+	for v := uint64(1); v <= 4; v++ {
+		for _, key := range all(v) {
+			if err := write(key); err != nil {
+				return err
+			}
+		}
+		if v > 2 {
+			old := all(v - 2)
+			if err := remove(old, func() error { return s.Remove(ctx, old[0].ID) }); err != nil {
+				return err
+			}
+		}
+	}
+	copied := someKey(3, KindCopy, 5)
+	if err := remove([]Key{copied}, func() error { return s.RemoveObject(ctx, copied) }); err != nil {
+		return err
+	}
+	if w, err := s.CreateObject(ctx, someKey(5, KindPart, 0)); err == nil {
+		if _, err := w.Write([]byte("thrown away")); check(err) != nil {
+			return err
+		}
+		return check(w.Abort())
+	} else {
+		return check(err)
+	}
+}
+
+// verify looks at what is there: everything that must be, nothing that may not,
+// all of it whole. Then it goes on writing.
+func (h *history) verify(t *testing.T, disk *vfs.Mem, policy filestore.Sync, where string) {
+	c := config("/node", disk)
+	c.Sync = policy
+	s := newStore(t, c)
+	objects, err := s.Inventory(t.Context())
+	require.NoError(t, err, where)
+	there := map[Key]bool{}
+	for _, o := range objects {
+		there[o.Key] = true
+		require.True(t, h.may[o.Key], "%s: %v is there", where, o.Key)
+		require.Equal(t, len(content(o.Key)), int(o.Size), "%s: %v is not whole", where, o.Key)
+		require.Equal(t, content(o.Key), get(t, s, o.Key), where)
+	}
+	for key := range h.must {
+		require.True(t, there[key], "%s: %v is lost", where, key)
+	}
+	require.NoError(t, s.Prepare(t.Context(), func(e storage.Entry) bool { return e.ID.Version >= 2 }), where)
+	next := someKey(9, KindPart, 0)
+	put(t, s, next, content(next))
+	require.Equal(t, content(next), get(t, newStore(t, c), next), where)
+	for _, name := range memTree(t, disk, s.Dir()) {
+		require.False(t, strings.HasPrefix(name, "."), "%s: %s is left", where, name)
+	}
+}
+
+func memTree(t *testing.T, disk *vfs.Mem, dir string) []string {
+	entries, err := disk.ReadDir(dir)
+	require.NoError(t, err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+		if e.IsDir() {
+			out = append(out, memTree(t, disk, dir+"/"+e.Name())...)
+		}
+	}
+	return out
+}
+
+func TestCrashAfterEveryOperation(t *testing.T) {
+	rng := seed(t)
+	type state struct {
+		disk  *vfs.Mem
+		told  *history
+		where string
+	}
+	var states []state
+	disk, h := vfs.NewMem(), newHistory()
+	disk.OnOp(func(op vfs.Op) {
+		for _, keep := range []float64{0, 0.5, 1} {
+			states = append(states, state{disk.Crash(keep, rng), h.clone(), fmt.Sprintf("crash after %v, %v kept", op, keep)})
+		}
+	})
+	require.NoError(t, h.run(newStore(t, config("/node", disk)), true))
+	require.NotEmpty(t, h.must)
+	require.Greater(t, len(states), 300)
+	for _, s := range states {
+		s.told.verify(t, s.disk, filestore.SyncFull, s.where)
+	}
+}
+
+// Without syncs a killed process still leaves whole objects.
+func TestKillAfterEveryOperationWithoutSync(t *testing.T) {
+	type state struct {
+		disk  *vfs.Mem
+		told  *history
+		where string
+	}
+	var states []state
+	disk, h := vfs.NewMem(), newHistory()
+	disk.OnOp(func(op vfs.Op) {
+		states = append(states, state{disk.Crash(1, nil), h.clone(), fmt.Sprintf("killed after %v", op)})
+	})
+	c := config("/node", disk)
+	c.Sync = filestore.SyncNone
+	require.NoError(t, h.run(newStore(t, c), true))
+	for _, s := range states {
+		s.told.verify(t, s.disk, filestore.SyncNone, s.where)
+	}
+}
+
+// Each operation fails once; what was there before stays, what is there is whole.
+func TestEveryOperationFails(t *testing.T) {
+	broken := errors.New("injected")
+	for _, fault := range []error{broken, &vfs.ShortWrite{N: 7, Err: broken}} {
+		operations := 0
+		for failing := 0; failing <= operations; failing++ {
+			disk, h := vfs.NewMem(), newHistory()
+			count, where := 0, ""
+			fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
+				count++
+				if count-1 != failing {
+					return nil
+				}
+				where = fmt.Sprintf("%v failed", op)
+				return fault
+			})
+			require.NoError(t, h.run(newStore(t, config("/node", fsys)), false))
+			operations = count
+			h.verify(t, disk, filestore.SyncFull, where)
+		}
+		require.Greater(t, operations, 150)
+	}
+}
+
+// A power failure while the storage is failing: nothing that was promised goes.
+func TestRandomFaultsAndCrashes(t *testing.T) {
+	rng := seed(t)
+	broken := errors.New("injected")
+	for round := range 100 {
+		disk, h := vfs.NewMem(), newHistory()
+		end := rng.IntN(500)
+		var after *vfs.Mem
+		var told *history
+		count := 0
+		disk.OnOp(func(vfs.Op) {
+			if count++; count == end {
+				after, told = disk.Crash(rng.Float64(), rng), h.clone()
+			}
+		})
+		fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
+			// A file that cannot even be removed is another story.
+			if op.Kind != vfs.OpRemove && rng.IntN(20) == 0 {
+				return broken
+			}
+			return nil
+		})
+		require.NoError(t, h.run(newStore(t, config("/node", fsys)), false))
+		disk.OnOp(nil)
+		if after == nil {
+			after, told = disk, h
+		}
+		// What a failed write took back may be there again after a crash.
+		for v := uint64(1); v <= 4; v++ {
+			for kind := range kindPrefix {
+				for rank := range 8 {
+					told.may[someKey(v, Kind(kind), rank)] = true
+				}
+			}
+		}
+		told.verify(t, after, filestore.SyncFull, fmt.Sprintf("round %d, crash after %d operations, %d promised",
+			round, end, len(slices.Collect(maps.Keys(told.must)))))
+	}
+}

@@ -1,0 +1,48 @@
+package nodelocal
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+var (
+	// ErrNotPrivate is matched when a directory must not be used because other
+	// users could read or exchange what is in it, or because it is theirs.
+	ErrNotPrivate = errors.New("not private to this user")
+
+	// ErrForeign is matched when a directory was made for another checkpoint,
+	// or does not tell for which one.
+	ErrForeign = errors.New("not of this checkpoint")
+
+	// ErrCopied is matched when a directory was made on another node or under
+	// another path: what it holds says nothing of this node.
+	ErrCopied = errors.New("copied from elsewhere")
+
+	// ErrNoSpace is matched when the storage of the node, or this user's share
+	// of it, is full. Everything that was there is still there.
+	ErrNoSpace = errors.New("storage of the node is full")
+)
+
+// PlaceError says why a directory is not used and how to mend that. Nothing in
+// it was used or changed.
+type PlaceError struct {
+	Dir    string
+	Err    error  // ErrNotPrivate, ErrForeign or ErrCopied
+	Reason string // what was found
+	Mend   string // what the user can do
+}
+
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("directory %s on this node is %v: %s; %s", e.Dir, e.Err, e.Reason, e.Mend)
+}
+
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// recognise makes a full storage match ErrNoSpace.
+func (s *Store) recognise(err error) error {
+	if errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.root)
+}

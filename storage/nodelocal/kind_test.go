@@ -1,0 +1,102 @@
+package nodelocal
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+func TestFileNames(t *testing.T) {
+	for kind, want := range map[Kind]string{
+		KindPart:   "rank-00003-of-00008.craft",
+		KindCopy:   "copy-rank-00003-of-00008.craft",
+		KindParity: "parity-rank-00003-of-00008.craft",
+	} {
+		key := someKey(1, kind, 3)
+		require.Equal(t, want, key.file())
+		got, part, ok := parseFile(want)
+		require.True(t, ok)
+		require.Equal(t, kind, got)
+		require.Equal(t, key.Part, part)
+		got, ok = parseHidden(hiddenName(want, "ABC"))
+		require.True(t, ok)
+		require.Equal(t, kind, got)
+		_, _, ok = parseFile(hiddenName(want, "ABC"))
+		require.False(t, ok)
+	}
+	for _, name := range []string{"", "copy-", "copy-copy-rank-00003-of-00008.craft", "old-rank-00003-of-00008.craft", "rank-00008-of-00008.craft", "OWNER.json"} {
+		_, _, ok := parseFile(name)
+		require.False(t, ok, name)
+		_, ok = parseHidden(name)
+		require.False(t, ok, name)
+	}
+	require.Equal(t, "Kind(7)", Kind(7).String())
+}
+
+func TestBadKeys(t *testing.T) {
+	s := newStore(t, config("/node", vfs.NewMem()))
+	for _, bad := range []Key{{}, someKey(0, KindPart, 0), someKey(1, KindPart, 8), someKey(1, KindPart, -1), someKey(1, Kind(3), 0), someKey(1, Kind(-1), 0)} {
+		_, err := s.CreateObject(t.Context(), bad)
+		require.Error(t, err)
+		_, err = s.OpenObject(t.Context(), bad)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, storage.ErrNotFound)
+		require.Error(t, s.RemoveObject(t.Context(), bad))
+	}
+}
+
+// Objects of all kinds and of any rank are beside each other; each view sees
+// its own.
+func TestKinds(t *testing.T) {
+	s := newStore(t, config("/node", vfs.NewMem()))
+	for i, kind := range []Kind{KindPart, KindCopy, KindParity} {
+		put(t, s, someKey(1, kind, 3), kind.String())
+		put(t, s, someKey(2, kind, i), "")
+	}
+	put(t, s, someKey(10, KindCopy, 0), "later")
+	objects, err := s.Inventory(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Object{
+		{someKey(1, KindPart, 3), 4}, {someKey(1, KindCopy, 3), 4}, {someKey(1, KindParity, 3), 6},
+		{someKey(2, KindPart, 0), 0}, {someKey(2, KindCopy, 1), 0}, {someKey(2, KindParity, 2), 0},
+		{someKey(10, KindCopy, 0), 5},
+	}, objects)
+
+	copies, err := s.Of(KindCopy).List(t.Context())
+	require.NoError(t, err)
+	parts, err := s.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, parts, 3, "numbers that are taken must be seen by all")
+	part := func(rank int) []storage.Part { return []storage.Part{{Rank: rank, Size: 8}} }
+	require.Equal(t, part(1), copies[1].Parts)
+	require.Equal(t, part(0), parts[1].Parts)
+	require.Empty(t, parts[2].Parts)
+
+	require.NoError(t, s.RemoveObject(t.Context(), someKey(1, KindPart, 3)))
+	require.NoError(t, s.RemoveObject(t.Context(), someKey(1, KindPart, 3)), "a second time")
+	_, err = s.OpenObject(t.Context(), someKey(1, KindPart, 3))
+	require.ErrorIs(t, err, storage.ErrNotFound)
+	require.Equal(t, "copy", get(t, s, someKey(1, KindCopy, 3)))
+	require.NoError(t, s.Of(KindCopy).Remove(t.Context(), someKey(1, KindCopy, 3).ID))
+	require.NoError(t, s.Remove(t.Context(), someKey(2, KindPart, 0).ID))
+	require.Equal(t, []Key{someKey(1, KindParity, 3), someKey(10, KindCopy, 0)}, keys(t, s))
+	require.NoError(t, s.RemoveObject(t.Context(), someKey(1, KindParity, 3)))
+	left, err := s.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, left, 1, "an empty version goes with its last object")
+}
+
+// A directory with the name of an object is none.
+func TestNotAFile(t *testing.T) {
+	mem := vfs.NewMem()
+	s := newStore(t, config("/node", mem))
+	put(t, s, someKey(1, KindPart, 0), "x")
+	strange := someKey(1, KindPart, 1)
+	require.NoError(t, mem.Mkdir(s.path(strange), 0o700))
+	require.Equal(t, []Key{someKey(1, KindPart, 0)}, keys(t, s))
+	_, err := s.OpenObject(t.Context(), strange)
+	require.ErrorContains(t, err, "not a regular file")
+}

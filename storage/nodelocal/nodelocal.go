@@ -1,0 +1,164 @@
+package nodelocal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+const (
+	dirPerm  = 0o700
+	filePerm = 0o600
+)
+
+// Config says where a Store is and how it works.
+type Config struct {
+	// Root is a directory on the node (CRAFT_NODE_PATH). It is made if it is
+	// missing.
+	Root string
+	// Name is the checkpoint's name, Home its directory on the parallel file
+	// system. Every process that is to find the same place has to give Home in
+	// the same spelling; only a relative path is made absolute.
+	Name, Home string
+	// Sync says what a commit waits for; filestore.SyncFull if empty.
+	Sync filestore.Sync
+	// FS is the file system; nil: that of the operating system.
+	FS vfs.FS
+	// Self is the user and the node; nil: of this process.
+	Self *Identity
+	// Space tells how much space there is where a directory is; nil: the
+	// operating system is asked, which knows only its own file systems.
+	Space func(dir string) (Space, error)
+}
+
+// Store is the storage of one checkpoint on one node. Its methods may be called
+// concurrently, also by several processes.
+type Store struct {
+	view // of the parts
+
+	root, dir  string
+	name, home string
+	sync       bool
+	fs         vfs.FS
+	self       Identity
+	space      func(dir string) (Space, error)
+	uidOf      func(fs.FileInfo) (uid int, known bool)
+	files      *filestore.Store // knows how a version is deleted
+
+	mu    sync.Mutex
+	place fs.FileInfo // of the place when it was found to be ours, nil before
+	gone  bool        // it was ours and has vanished: whoever wrote was told
+}
+
+var (
+	_ storage.Driver   = (*Store)(nil)
+	_ storage.Preparer = (*Store)(nil)
+)
+
+// New returns the storage of one checkpoint on this node. It touches no file.
+func New(c Config) (*Store, error) {
+	if err := storage.CheckName("checkpoint name", c.Name); err != nil {
+		return nil, err
+	}
+	if c.Root == "" {
+		return nil, errors.New("no directory for the storage of the node: set CRAFT_NODE_PATH")
+	}
+	if c.Home == "" {
+		return nil, fmt.Errorf("checkpoint %q: no directory on the parallel file system that its storage on the node belongs to", c.Name)
+	}
+	root, err := filepath.Abs(c.Root)
+	if err != nil {
+		return nil, err
+	}
+	home, err := filepath.Abs(c.Home)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		root: root, name: c.Name, home: home, sync: c.Sync != filestore.SyncNone,
+		fs: c.FS, space: c.Space, uidOf: uidOf,
+	}
+	if s.fs == nil {
+		s.fs = vfs.OS()
+	}
+	if s.space == nil {
+		s.space = statfs
+	}
+	if c.Self != nil {
+		s.self = *c.Self
+	} else {
+		s.self = ThisIdentity()
+	}
+	base := placeName(c.Name, home)
+	s.dir = filepath.Join(root, base)
+	s.view = view{store: s, kind: KindPart}
+	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs})
+	return s, err
+}
+
+// placeName gives the name of a place's directory: "lanczos-4f1c0a9be2d37788".
+// Names that would become too long are cut, the id tells them apart.
+func placeName(name, home string) string {
+	sum := sha256.Sum256([]byte(name + "\x00" + home))
+	id := "-" + hex.EncodeToString(sum[:8])
+	room := storage.MaxName - len(id)
+	if len(name) > room {
+		for !utf8.RuneStart(name[room]) {
+			room--
+		}
+		name = strings.TrimSpace(name[:room])
+	}
+	return name + id
+}
+
+// Dir is the directory of the checkpoint on this node.
+func (s *Store) Dir() string { return s.dir }
+
+// Prepare implements storage.Preparer: it makes the place and deletes what
+// killed processes have left half-written, and the versions that keep does not
+// want. keep sees the parts that are on this node, which are hardly ever all of
+// a version: it has to know of the other nodes; with nil, nothing is deleted.
+// One process of the node calls it with a keep, before any of them writes.
+func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
+	if err := s.claim(); err != nil {
+		return err
+	}
+	if keep == nil {
+		return nil
+	}
+	s.sweep()
+	entries, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if keep(e) {
+			continue
+		}
+		if err := s.Remove(ctx, e.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove implements storage.Driver: it deletes all that is here of a version,
+// copies and parity included. It first gets a hidden name, so that a crash in
+// between leaves nothing that looks complete.
+func (s *Store) Remove(ctx context.Context, id storage.ID) error {
+	if there, err := s.look(); err != nil || !there {
+		return err
+	}
+	return s.files.Remove(ctx, id)
+}

@@ -1,0 +1,155 @@
+package nodelocal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// OwnerName is the name of the file that says whose a place is.
+const OwnerName = "OWNER.json"
+
+// ownerLimit is the size of the file in bytes that is accepted.
+const ownerLimit = 1 << 20
+
+const ownerFormat = 1
+
+// Identity is a user on a node.
+type Identity struct {
+	UID  int    `json:"uid"`
+	User string `json:"user"` // for people
+	Host string `json:"host"`
+	// Machine tells hosts of the same name apart, Boot is of the running
+	// kernel, containers included; empty if unknown.
+	Machine string `json:"machine,omitempty"`
+	Boot    string `json:"boot,omitempty"`
+}
+
+// ThisIdentity describes the running process.
+var ThisIdentity = sync.OnceValue(func() Identity {
+	p := filestore.ThisProcess()
+	return Identity{UID: os.Geteuid(), User: userName(), Host: p.Host, Machine: p.Machine, Boot: p.Boot}
+})
+
+func userName() string {
+	uid := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid // not every container knows its users
+}
+
+// onSameNode tells whether two identities are of one node. The same running
+// kernel is; otherwise one may be of before a reboot, or of another node.
+func (i Identity) onSameNode(other Identity) bool {
+	if i.Boot != "" && i.Boot == other.Boot {
+		return true // perhaps in containers with host names of their own
+	}
+	if i.Machine != "" && other.Machine != "" && i.Machine != other.Machine {
+		return false
+	}
+	return i.Host == other.Host
+}
+
+// Owner is the content of OWNER.json: who made a place, when, for which
+// checkpoint, and where it was then.
+type Owner struct {
+	Format int    `json:"format"`
+	Name   string `json:"checkpoint"`
+	Home   string `json:"home"` // the checkpoint's directory on the parallel file system
+	Dir    string `json:"directory"`
+	Identity
+	Created time.Time `json:"created"`
+}
+
+// ReadOwner reads the owner of a place; the error matches fs.ErrNotExist if it
+// does not tell.
+func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
+	var o Owner
+	data, err := vfs.ReadFile(fsys, filepath.Join(dir, OwnerName), ownerLimit)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(data, &o); err != nil {
+		return o, &PlaceError{
+			Dir: dir, Err: ErrForeign, Reason: fmt.Sprintf("%s cannot be understood (%v)", OwnerName, err),
+			Mend: "if you know that the directory is of this checkpoint, delete " + OwnerName + ", else the directory",
+		}
+	}
+	return o, nil
+}
+
+// writeOwner signs the place. It is synced whatever the policy is, so that no
+// crash leaves a place with a file that nobody understands.
+func (s *Store) writeOwner() error {
+	data, err := json.MarshalIndent(Owner{
+		Format: ownerFormat, Name: s.name, Home: s.home, Dir: s.dir, Identity: s.self, Created: time.Now().Truncate(time.Second),
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, OwnerName), append(data, '\n'), filePerm, true)
+}
+
+// checkOwner returns nil if the place was made by this user, for this
+// checkpoint, here. A place without a signature passes: its name has the id, and
+// its maker was killed before it could sign, or a user has removed the file
+// because this very function asked for it.
+func (s *Store) checkOwner() (signed bool, err error) {
+	o, err := ReadOwner(s.fs, s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	refuse := func(why error, reason, mend string) (bool, error) {
+		return true, &PlaceError{Dir: s.dir, Err: why, Reason: reason, Mend: mend}
+	}
+	switch {
+	case o.Format != ownerFormat:
+		return refuse(ErrForeign, fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat),
+			"use the program that made it, or delete the directory")
+	case o.Name != s.name || o.Home != s.home:
+		return refuse(ErrForeign, fmt.Sprintf("it was made for checkpoint %q in %s, this one is %q in %s", o.Name, o.Home, s.name, s.home),
+			"give it back its name, or delete it")
+	case o.UID != s.self.UID:
+		return refuse(ErrNotPrivate, fmt.Sprintf("it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.self.UID),
+			"run as that user, let CRAFT_NODE_PATH name another directory, or delete it")
+	case !o.onSameNode(s.self):
+		return refuse(ErrCopied, fmt.Sprintf("it was made on host %s at %s, this is host %s", o.Host, o.Created.Format(time.DateTime), s.self.Host),
+			"delete it if it was copied here; if several nodes see the same directory, let CRAFT_NODE_PATH name one that each node has for itself")
+	case o.Dir != s.dir && !s.sameDir(o.Dir):
+		return refuse(ErrCopied, "it was made as "+o.Dir,
+			"delete it if it was copied; if it was moved, or the path of the disk has changed, delete "+OwnerName+" in it")
+	}
+	return true, nil
+}
+
+// sameDir tells that another path leads to the place, by a link in the path of
+// the root.
+func (s *Store) sameDir(other string) bool {
+	a, err1 := s.fs.Stat(other)
+	b, err2 := s.fs.Stat(s.dir)
+	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// uidOf returns the user that a file belongs to, if its file system has users.
+func uidOf(info fs.FileInfo) (uid int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}

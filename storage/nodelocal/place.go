@@ -1,0 +1,249 @@
+package nodelocal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// look tells whether the place is there, and an error if it is not ours. It
+// changes nothing.
+func (s *Store) look() (there bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := s.fs.Stat(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // or it is a link that leads nowhere
+	}
+	if err == nil && s.same(info) {
+		return true, nil
+	}
+	if err := s.checkRoot(); err != nil {
+		return false, err
+	}
+	place, err := s.checkPrivate()
+	if err != nil {
+		return false, err
+	}
+	signed, err := s.checkOwner()
+	if err != nil {
+		return false, err
+	}
+	if signed { // claim has work to do otherwise
+		s.place = place
+	}
+	return true, nil
+}
+
+// same tells that the place is what it was when all of it was checked: where
+// things in /tmp are deleted by their age, somebody else could have made another
+// one since.
+func (s *Store) same(info fs.FileInfo) bool {
+	if s.place == nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return false
+	}
+	if uid, known := s.uidOf(info); known && (uid != s.self.UID || !os.SameFile(info, s.place)) {
+		return false
+	}
+	_, err := s.fs.Stat(filepath.Join(s.dir, OwnerName)) // a new directory can have the old one's number
+	return err == nil
+}
+
+// claim makes the place, if it is not there, and checks that it is ours.
+func (s *Store) claim() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place != nil {
+		info, err := s.fs.Stat(s.dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			s.place, s.gone = nil, true
+			return s.missing(err)
+		}
+		if err == nil && s.same(info) {
+			return nil
+		}
+	}
+	place, err := s.makePlace()
+	if err != nil {
+		return s.recognise(err)
+	}
+	s.place, s.gone = place, false
+	return nil
+}
+
+func (s *Store) makePlace() (fs.FileInfo, error) {
+	if !s.gone {
+		if err := vfs.MkdirAll(s.fs, s.root, dirPerm, false); err != nil {
+			return nil, err
+		}
+	} // else, if the root is gone as well, a file system may have been unmounted
+	if err := s.checkRoot(); err != nil {
+		return nil, err
+	}
+	if err := s.fs.Mkdir(s.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	place, err := s.checkPrivate()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sign(); err != nil {
+		return nil, err
+	}
+	return place, s.makeDurable()
+}
+
+// makeDurable syncs the directories above the place, up to the system's root:
+// whoever made them may have been killed, or may have failed, before it did.
+// Those that this user may not read are not this user's either.
+func (s *Store) makeDurable() error {
+	if !s.sync {
+		return nil
+	}
+	for dir := s.dir; dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
+// signTries bounds how often the signature is begun again because another
+// process swept it away, which has signed itself before.
+const signTries = 10
+
+func (s *Store) sign() error {
+	var err error
+	for range signTries {
+		var signed bool
+		if signed, err = s.checkOwner(); err != nil || signed {
+			return err
+		}
+		if err = s.writeOwner(); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// vanished is called when the place turned out not to be there any more: the
+// next write makes it again.
+func (s *Store) vanished(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.place, s.gone = nil, true
+	return s.missing(err)
+}
+
+func (s *Store) missing(err error) error {
+	return fmt.Errorf("%w: %s is gone with all versions in it (%w); the next write makes it again if %s is there",
+		storage.ErrVanished, s.dir, err, s.root)
+}
+
+const elsewhere = "let CRAFT_NODE_PATH name another directory"
+
+func (s *Store) notPrivate(mend, reason string, args ...any) error {
+	return &PlaceError{Dir: s.dir, Err: ErrNotPrivate, Reason: fmt.Sprintf(reason, args...), Mend: mend}
+}
+
+// checkRoot returns an error if somebody else could put another directory for
+// the place.
+func (s *Store) checkRoot() error {
+	root, err := s.fs.Stat(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.missing(err)
+	}
+	if err != nil {
+		return err
+	}
+	if root.Mode().Perm()&0o002 != 0 && root.Mode()&fs.ModeSticky == 0 {
+		return s.notPrivate("run: chmod +t "+s.root+", or "+elsewhere,
+			"everybody may write to %s and exchange what is in it (mode %v)", s.root, root.Mode())
+	}
+	return nil
+}
+
+// checkPrivate returns an error unless the place is a directory of this user
+// that only this user can use.
+func (s *Store) checkPrivate() (fs.FileInfo, error) {
+	info, err := s.entry()
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, s.notPrivate(elsewhere, "it cannot be seen whose it is, because %s cannot be listed (%v)", s.root, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	uid, known := s.uidOf(info)
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, s.notPrivate("remove the link, or "+elsewhere, "it is a symbolic link")
+	case !info.IsDir():
+		return nil, s.notPrivate("remove it, or "+elsewhere, "it is not a directory")
+	case known && uid != s.self.UID:
+		return nil, s.notPrivate(elsewhere+", or have it removed", "it belongs to uid %d, this is uid %d", uid, s.self.UID)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, s.notPrivate("if nobody has changed what is in it, run: chmod 700 "+s.dir+", else delete it",
+			"its mode %v is open to others", info.Mode())
+	}
+	return info, nil
+}
+
+// entry describes the place itself and not what a link leads to: a directory's
+// list tells that, Stat does not.
+func (s *Store) entry() (fs.FileInfo, error) {
+	entries, err := s.fs.ReadDir(s.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Name() == filepath.Base(s.dir) {
+			return e.Info()
+		}
+	}
+	return nil, s.missing(fs.ErrNotExist)
+}
+
+// sweep removes what killed processes have left: files without their final
+// name, versions that were being deleted. What cannot be removed does no harm,
+// it is taken for nothing else.
+func (s *Store) sweep() {
+	entries, err := s.fs.ReadDir(s.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		path := filepath.Join(s.dir, name)
+		if isTrash(name) || isTemporary(name) {
+			_ = vfs.RemoveAll(s.fs, path)
+		}
+		if isVersion(e) {
+			s.sweepVersion(path)
+		}
+	}
+}
+
+func (s *Store) sweepVersion(dir string) {
+	files, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		if _, hidden := parseHidden(f.Name()); hidden {
+			_ = s.fs.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
+	_ = s.fs.Remove(dir) // succeeds only while nothing is in it
+}
+
+// isTemporary recognises what vfs.WriteFile makes of the signature.
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, "."+OwnerName+".") && strings.HasSuffix(name, ".tmp")
+}

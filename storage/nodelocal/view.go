@@ -1,0 +1,150 @@
+package nodelocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// Of returns the driver of the objects of one kind, for which they are what
+// parts are for Store: its Remove deletes the objects of that kind alone. Its
+// List has every version, also those of which there are only other kinds.
+func (s *Store) Of(kind Kind) storage.Driver { return view{s, kind} }
+
+// view is the part of a Store that holds one kind.
+type view struct {
+	store *Store
+	kind  Kind
+}
+
+var _ storage.Driver = view{}
+
+// Create implements storage.Driver.
+func (v view) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	return v.store.CreateObject(ctx, Key{ID: id, Kind: v.kind, Part: part})
+}
+
+// Open implements storage.Driver.
+func (v view) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	return v.store.OpenObject(ctx, Key{ID: id, Kind: v.kind, Part: part})
+}
+
+// Path implements storage.Driver.
+func (v view) Path(id storage.ID) string { return filepath.Join(v.store.dir, id.String()) }
+
+// List implements storage.Driver. A place that does not exist holds no
+// versions; one that is not ours is a *PlaceError.
+func (v view) List(ctx context.Context) ([]storage.Entry, error) {
+	var entries []storage.Entry
+	err := v.store.scan(ctx,
+		func(id storage.ID) { entries = append(entries, storage.Entry{ID: id}) },
+		func(key Key, _ fs.DirEntry) error {
+			if last := &entries[len(entries)-1]; key.Kind == v.kind {
+				last.Parts = append(last.Parts, key.Part)
+			}
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	storage.SortEntries(entries)
+	return entries, nil
+}
+
+// Remove implements storage.Driver for one kind: the first file that goes makes
+// the version incomplete, and those that are being written go too.
+func (v view) Remove(_ context.Context, id storage.ID) error {
+	s := v.store
+	if there, err := s.look(); err != nil || !there {
+		return err
+	}
+	files, err := s.fs.ReadDir(v.Path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		kind, _, ok := parseFile(f.Name())
+		if hidden, isHidden := parseHidden(f.Name()); isHidden {
+			kind, ok = hidden, true
+		}
+		if !ok || kind != v.kind {
+			continue
+		}
+		if err := s.removeFile(filepath.Join(v.Path(id), f.Name())); err != nil {
+			return err
+		}
+	}
+	s.dropEmpty(id)
+	return nil
+}
+
+// RemoveObject deletes one object; it is no error if it is not there.
+func (s *Store) RemoveObject(_ context.Context, key Key) error {
+	if err := key.check(); err != nil {
+		return err
+	}
+	if there, err := s.look(); err != nil || !there {
+		return err
+	}
+	if err := s.removeFile(s.path(key)); err != nil {
+		return err
+	}
+	s.dropEmpty(key.ID)
+	return nil
+}
+
+func (s *Store) removeFile(path string) error {
+	if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// dropEmpty removes the directory of a version that holds nothing any more.
+func (s *Store) dropEmpty(id storage.ID) { _ = s.fs.Remove(s.Path(id)) }
+
+// OpenObject returns an object for reading; storage.ErrNotFound if it is not
+// here.
+func (s *Store) OpenObject(_ context.Context, key Key) (storage.PartReader, error) {
+	if err := key.check(); err != nil {
+		return nil, err
+	}
+	there, err := s.look()
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, fmt.Errorf("%v: %w on this node: there is no %s", key, storage.ErrNotFound, s.dir)
+	}
+	f, err := s.fs.Open(s.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%v: %w on this node: %w", key, storage.ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", s.path(key))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &reader{File: f, size: info.Size()}, nil
+}
+
+type reader struct {
+	vfs.File
+
+	size int64
+}
+
+func (r *reader) Size() int64 { return r.size }
