@@ -461,8 +461,11 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		recv := b.irecv(1, 2, make([]byte, 64<<20))
 		sends = append(sends, a.isend(2, 2, make([]byte, 64<<20)))
 		a.wire.close()
-		for _, r := range sends {
+		for i, r := range sends {
 			_, err := a.wait(r)
+			if i == 2 && err == nil {
+				continue // the one that is being received was faster
+			}
 			require.ErrorIs(t, err, comm.ErrClosed)
 		}
 		b.wire.close()

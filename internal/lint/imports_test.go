@@ -36,6 +36,8 @@ var allowed = []rule{
 	{"storage/filestore", []string{"storage", "storage/container"}},
 	{"storage/nodelocal", []string{"storage", "storage/filestore"}},
 	{"storage/storagetest", []string{"storage", "storage/container"}},
+	{"storage/domain", nil},
+	{"storage/erasure", []string{"storage/container"}},
 
 	{"cptypes", []string{"storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
