@@ -6,6 +6,7 @@
 //	./recovery -np 8 -nodes 4                 # operations and repairs
 //	./recovery -np 2 -what messages           # latency and bandwidth
 //	./recovery -np 2 -what zone -rounds 21    # a zone without failures
+//	./recovery -np 8 -what nothing            # an empty job, for time(1)
 //	craft run --hosts a,b -n 64 -- ./recovery # on a cluster
 //
 // Times are those of rank 0, medians over -rounds with the smallest and the

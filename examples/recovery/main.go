@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
@@ -41,7 +42,7 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.nodes, "nodes", 1, "with -np: number of virtual nodes")
 	f.IntVar(&c.spare, "spare-nodes", 0, "with -np: virtual nodes for replacements, in addition")
 	f.IntVar(&c.rounds, "rounds", 15, "how often each thing is measured")
-	f.StringVar(&c.what, "what", "recovery", "recovery; messages (of the first two ranks); or zone: what a zone costs without\nfailures")
+	f.StringVar(&c.what, "what", "recovery", "recovery; messages (of the first two ranks); zone: what a zone costs without\nfailures; or nothing: start and end")
 	f.BoolVar(&c.json, "json", false, "print one line of JSON")
 	if err := f.Parse(args); err != nil {
 		return c, err
@@ -51,8 +52,8 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.rounds < 1:
 		return c, fmt.Errorf("-rounds %d: it must be at least 1", c.rounds)
-	case c.what != "recovery" && c.what != "messages" && c.what != "zone":
-		return c, fmt.Errorf("-what %q: it is recovery, messages or zone", c.what)
+	case !slices.Contains([]string{"recovery", "messages", "zone", "nothing"}, c.what):
+		return c, fmt.Errorf("-what %q: it is recovery, messages, zone or nothing", c.what)
 	}
 	return c, nil
 }

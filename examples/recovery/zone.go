@@ -19,7 +19,7 @@ import (
 
 // iterations of one run of Lanczos on a matrix of 2*lattice*lattice rows.
 const (
-	iterations = 200
+	iterations = 2000
 	lattice    = 200
 )
 
