@@ -46,6 +46,7 @@ var allowed = []rule{
 
 	{"aft/comm", nil},
 	{"aft/comm/commtest", []string{"aft/comm"}},
+	{"storage/exchange", []string{"aft/comm", "storage"}},
 	{"aft/control", []string{"aft/comm"}},
 	{"aft/launch", []string{"aft/comm", "aft/control"}},
 	{"aft/embedded/pipe", nil},

@@ -1,0 +1,195 @@
+package domain
+
+import "slices"
+
+// Partnering says who holds whose copy.
+type Partnering struct {
+	// Partner is, for each rank, the rank that holds its copy.
+	Partner []int
+	// SameRack are the ranks, ascending, whose copy had to stay in their own
+	// rack: the loss of that rack loses both. Empty if there is only one rack.
+	SameRack []int
+	// MostCopies is how many copies the rank that holds the most of them has:
+	// 1, but where one node has more than half of all ranks.
+	MostCopies int
+}
+
+// Partners chooses a partner for each rank; places are by rank. The error is a
+// *PartnerError if all ranks are on one node.
+func Partners(places []Place) (Partnering, error) {
+	t, err := newTopology(places)
+	if err != nil {
+		return Partnering{}, err
+	}
+	if t.nodes < 2 {
+		return Partnering{}, &PartnerError{Ranks: len(places)}
+	}
+	if 2*t.largestNode > len(t.order) {
+		return t.partnering(t.crowded()), nil
+	}
+	return t.partnering(t.bestShift()), nil
+}
+
+// partnering describes a choice of partners.
+func (t *topology) partnering(partner []int) Partnering {
+	p := Partnering{Partner: partner, MostCopies: largest(partner, len(partner))}
+	if t.racks > 1 {
+		for rank, holder := range partner {
+			if t.rack[rank] == t.rack[holder] {
+				p.SameRack = append(p.SameRack, rank)
+			}
+		}
+	}
+	return p
+}
+
+// bestShift moves the ranks by a distance that takes every rank off its node,
+// and as many as possible out of their rack. Of three such distances it takes
+// the one with the fewest pairs of nodes whose loss loses a copy and its
+// original, then the one with the fewest streams from node to node.
+func (t *topology) bestShift() []int {
+	n := len(t.order)
+	lo, hi := t.largestRack, n-t.largestRack
+	if lo > hi {
+		// One rack has more than half of the ranks. Of its ranks, those that are
+		// more than all others together stay within it, whatever is chosen from
+		// here, but no other rank stays in its rack.
+		lo, hi = max(t.largestNode, hi), min(n-t.largestNode, lo)
+	}
+	var best []int
+	var fewest ties
+	for _, distance := range [...]int{n / 2, lo, hi} {
+		partner := t.shift(distance)
+		if found := t.ties(partner); best == nil || found.fewer(fewest) {
+			best, fewest = partner, found
+		}
+	}
+	return best
+}
+
+func (t *topology) shift(distance int) []int {
+	n := len(t.order)
+	partner := make([]int, n)
+	for i, rank := range t.order {
+		partner[rank] = t.order[(i+distance)%n]
+	}
+	return partner
+}
+
+// ties says how a choice of partners ties nodes together.
+type ties struct {
+	pairs   int // pairs of nodes that hold both a part and its copy
+	streams int // ordered pairs: one node sends copies to the other
+}
+
+func (t ties) fewer(other ties) bool {
+	return t.pairs < other.pairs || t.pairs == other.pairs && t.streams < other.streams
+}
+
+func (t *topology) ties(partner []int) ties {
+	pairs, streams := make(map[[2]int]struct{}), make(map[[2]int]struct{})
+	for rank, holder := range partner {
+		a, b := t.node[rank], t.node[holder]
+		pairs[[2]int{min(a, b), max(a, b)}] = struct{}{}
+		streams[[2]int{a, b}] = struct{}{}
+	}
+	return ties{len(pairs), len(streams)}
+}
+
+// crowded chooses partners when one node has more than half of all ranks: the
+// others hold all its copies, and it holds all of theirs.
+func (t *topology) crowded() []int {
+	crowd := t.crowdedNode()
+	var inside, elsewhere, near []int
+	rack := -1
+	for _, rank := range t.order {
+		if t.node[rank] == crowd {
+			inside, rack = append(inside, rank), t.rack[rank]
+		}
+	}
+	for _, rank := range t.order {
+		switch {
+		case t.node[rank] == crowd:
+		case t.rack[rank] == rack:
+			near = append(near, rank)
+		default: // first, so that these hold one more where it does not come out even
+			elsewhere = append(elsewhere, rank)
+		}
+	}
+	others := append(elsewhere, near...)
+	partner := make([]int, len(t.order))
+	for i, rank := range inside {
+		partner[rank] = others[i%len(others)]
+	}
+	for i, rank := range others {
+		partner[rank] = inside[i]
+	}
+	return partner
+}
+
+func (t *topology) crowdedNode() int {
+	count := make([]int, t.nodes)
+	for _, node := range t.node {
+		count[node]++
+	}
+	return slices.Index(count, t.largestNode)
+}
+
+// Repartner chooses partners after ranks have moved, keeping those of before
+// that can stay: only ranks whose copy is now on their own node, or came into
+// their own rack and could be elsewhere, exchange partners with another rank.
+// Where that does not suffice, or the number of ranks has changed, the result
+// is that of Partners. All ranks must give the same before.
+func Repartner(before []int, places []Place) (Partnering, error) {
+	fresh, err := Partners(places)
+	if err != nil || !usable(before, len(places)) || largest(before, len(before)) > fresh.MostCopies {
+		return fresh, err
+	}
+	t, err := newTopology(places)
+	if err != nil {
+		return Partnering{}, err
+	}
+	partner := slices.Clone(before)
+	for rank := range partner {
+		if t.cost(rank, partner[rank]) > 0 {
+			t.exchange(partner, rank)
+		}
+	}
+	for rank := range partner {
+		if t.node[rank] == t.node[partner[rank]] {
+			return fresh, nil
+		}
+	}
+	return t.partnering(partner), nil
+}
+
+func usable(before []int, n int) bool {
+	return len(before) == n && !slices.ContainsFunc(before, func(p int) bool { return p < 0 || p >= n })
+}
+
+// cost is how bad it is that holder has the copy of rank. One copy on the same
+// node is worse than two in the same rack.
+func (t *topology) cost(rank, holder int) int {
+	switch {
+	case t.node[rank] == t.node[holder]:
+		return 3
+	case t.rack[rank] == t.rack[holder]:
+		return 1
+	}
+	return 0
+}
+
+// exchange lets rank swap partners with the rank where that helps most.
+func (t *topology) exchange(partner []int, rank int) {
+	with, gain := -1, 0
+	for other := range partner {
+		now := t.cost(rank, partner[rank]) + t.cost(other, partner[other])
+		then := t.cost(rank, partner[other]) + t.cost(other, partner[rank])
+		if now-then > gain {
+			with, gain = other, now-then
+		}
+	}
+	if with >= 0 {
+		partner[rank], partner[with] = partner[with], partner[rank]
+	}
+}

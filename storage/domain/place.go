@@ -1,0 +1,70 @@
+package domain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Place is where a rank runs.
+type Place struct {
+	Node int    // number of the node; only equal or not counts
+	Rack string // label of what the node fails together with; may be empty
+}
+
+// topology is who is together with whom. Nodes and racks are numbered by their
+// lowest rank, so that their names do not count.
+type topology struct {
+	order []int // the ranks: rack by rack, in it node by node, in it ascending
+	node  []int // of each rank
+	rack  []int // of each rank
+	nodes int
+	racks int
+
+	largestNode int // the most ranks on one node
+	largestRack int // the most ranks in one rack
+}
+
+func newTopology(places []Place) (topology, error) {
+	if len(places) == 0 {
+		return topology{}, fmt.Errorf("no ranks: %w", ErrInvalid)
+	}
+	t := topology{order: make([]int, len(places)), node: make([]int, len(places)), rack: make([]int, len(places))}
+	nodes, racks := make(map[int]int), make(map[string]int)
+	rackOf := make(map[int]string)
+	for rank, p := range places {
+		if known, ok := rackOf[p.Node]; ok && known != p.Rack {
+			return topology{}, fmt.Errorf("rank %d says that node %d is in rack %q, a rank before it that it is in rack %q: %w",
+				rank, p.Node, p.Rack, known, ErrInvalid)
+		}
+		rackOf[p.Node] = p.Rack
+		t.order[rank] = rank
+		t.node[rank] = number(nodes, p.Node)
+		t.rack[rank] = number(racks, p.Rack)
+	}
+	t.nodes, t.racks = len(nodes), len(racks)
+	slices.SortFunc(t.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.rack[a], t.rack[b]), cmp.Compare(t.node[a], t.node[b]), cmp.Compare(a, b))
+	})
+	t.largestNode, t.largestRack = largest(t.node, t.nodes), largest(t.rack, t.racks)
+	return t, nil
+}
+
+// number gives each new name the next number.
+func number[K comparable](numbers map[K]int, name K) int {
+	n, ok := numbers[name]
+	if !ok {
+		n = len(numbers)
+		numbers[name] = n
+	}
+	return n
+}
+
+// largest returns how often the most frequent of the groups 0..n-1 occurs.
+func largest(groups []int, n int) int {
+	count := make([]int, n)
+	for _, g := range groups {
+		count[g]++
+	}
+	return slices.Max(count)
+}

@@ -1,0 +1,229 @@
+package erasure
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/reedsolomon"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+// stripeOf returns random blocks of one stripe, data uneven, parity computed.
+func stripeOf(t *testing.T, c *Code, stripe int64, length int, uneven func(int) int) [][]byte {
+	l := c.Layout()
+	blocks := make([][]byte, l.Members)
+	for member := range blocks {
+		n := length
+		if column, data := l.Column(stripe, member); data && column > 0 {
+			n = uneven(length)
+		}
+		blocks[member] = make([]byte, n)
+		for i := range blocks[member] {
+			blocks[member][i] = byte(i*7 + member*31 + i*i>>3 + int(stripe))
+		}
+	}
+	require.NoError(t, c.EncodeStripe(stripe, blocks))
+	return blocks
+}
+
+// The parities are exactly those of the library, and with one the plain XOR.
+func TestParityIsTheLibrarys(t *testing.T) {
+	rng := random(t)
+	eachLayout(5000, func(l Layout) {
+		c, err := NewCode(l)
+		require.NoError(t, err)
+		e, err := reedsolomon.New(l.Data(), l.Parity, reedsolomon.WithFastOneParityMatrix())
+		require.NoError(t, err)
+		for stripe := range int64(l.Members + 1) {
+			length := 1 + rng.IntN(l.Block)
+			blocks := stripeOf(t, c, stripe, length, func(n int) int { return rng.IntN(n + 1) })
+			shards := make([][]byte, l.Members)
+			xor := make([]byte, length)
+			for i := range shards {
+				shards[i] = make([]byte, length)
+				if i < l.Data() {
+					copy(shards[i], blocks[l.Giver(stripe, i)])
+				}
+				for j, b := range shards[i] {
+					xor[j] ^= b
+				}
+			}
+			require.NoError(t, e.Encode(shards))
+			for row := range l.Parity {
+				holder := l.Holder(stripe, row)
+				require.True(t, bytes.Equal(shards[l.Data()+row], blocks[holder]), "%+v stripe %d row %d", l, stripe, row)
+				requireSameParity(t, c, stripe, holder, blocks)
+			}
+			if l.Parity == 1 {
+				require.True(t, bytes.Equal(xor, blocks[l.Holder(stripe, 0)]))
+			}
+		}
+	})
+}
+
+// requireSameParity computes a parity block in the other two ways.
+func requireSameParity(t *testing.T, c *Code, stripe int64, holder int, blocks [][]byte) {
+	l, want := c.Layout(), blocks[holder]
+	alone := slices.Clone(blocks)
+	alone[holder] = bytes.Repeat([]byte{99}, len(want))
+	require.NoError(t, c.EncodeParity(stripe, holder, alone))
+	require.True(t, bytes.Equal(want, alone[holder]), "EncodeParity")
+	sum := make([]byte, len(want))
+	for column := l.Data() - 1; column >= 0; column-- {
+		giver := l.Giver(stripe, column)
+		require.NoError(t, c.AddBlock(stripe, giver, blocks[giver], holder, sum))
+	}
+	require.True(t, bytes.Equal(want, sum), "AddBlock")
+}
+
+func TestReconstructAllLosses(t *testing.T) {
+	rng := random(t)
+	eachLayout(300, func(l Layout) {
+		c, err := NewCode(l)
+		require.NoError(t, err)
+		for stripe := range int64(l.Members + 1) {
+			whole := stripeOf(t, c, stripe, 1+rng.IntN(l.Block), func(n int) int { return []int{0, 1, n, rng.IntN(n + 1)}[rng.IntN(4)] })
+			for _, missing := range choices(l.Members, l.Parity) {
+				requireReconstructed(t, c, stripe, whole, missing, rng.IntN(3) == 0)
+			}
+		}
+	})
+}
+
+func requireReconstructed(t *testing.T, c *Code, stripe int64, whole [][]byte, missing []int, firstOnly bool) {
+	got := make([][]byte, len(whole))
+	inputs, err := c.AppendInputs(nil, stripe, missing)
+	require.NoError(t, err)
+	for _, member := range inputs { // nothing else may be read
+		got[member] = whole[member]
+	}
+	for i, member := range missing {
+		require.NotContains(t, inputs, member)
+		if i == 0 || !firstOnly {
+			got[member] = bytes.Repeat([]byte{99}, len(whole[member]))
+		}
+	}
+	require.NoError(t, c.Reconstruct(stripe, got, missing))
+	for i, member := range missing {
+		if i == 0 || !firstOnly {
+			require.True(t, bytes.Equal(whole[member], got[member]), "%+v stripe %d missing %v: member %d", c.Layout(), stripe, missing, member)
+		}
+	}
+}
+
+// The largest set, with more shards than the library's kernels take at once.
+func TestLargestSet(t *testing.T) {
+	c, err := NewCode(Layout{Members: 256, Parity: 12, Block: 4096})
+	require.NoError(t, err)
+	whole := stripeOf(t, c, 1000, 4096, func(n int) int { return n })
+	requireReconstructed(t, c, 1000, whole, []int{0, 3, 40, 77, 128, 200, 231, 232, 233, 236, 240, 255}, false)
+}
+
+func TestVerify(t *testing.T) {
+	for m := 1; m <= 3; m++ {
+		c, err := NewCode(Layout{Members: 5, Parity: m, Block: 100})
+		require.NoError(t, err)
+		blocks := stripeOf(t, c, 3, 100, func(int) int { return 60 })
+		ok, err := c.Verify(3, blocks)
+		require.NoError(t, err)
+		require.True(t, ok)
+		for member := range blocks {
+			blocks[member][59] ^= 4
+			ok, err = c.Verify(3, blocks)
+			require.NoError(t, err)
+			require.False(t, ok, "member %d", member)
+			blocks[member][59] ^= 4
+		}
+	}
+}
+
+// Nothing is allocated but the coefficients (less than 1 KiB) that the library
+// computes anew in each call of its fastest kernels.
+func TestNoAllocationsPerStripe(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	for m := 1; m <= 2; m++ {
+		c, err := NewCode(Layout{Members: 4, Parity: m, Block: 8192})
+		require.NoError(t, err)
+		blocks := stripeOf(t, c, 0, 8192, func(n int) int { return n })
+		parity, missing := make([]byte, 8192), []int{0, 3}[2-m:]
+		for _, call := range []struct {
+			name string
+			most int
+			f    func() error
+		}{
+			{"EncodeStripe", 1, func() error { return c.EncodeStripe(0, blocks) }},
+			{"EncodeParity", 1, func() error { return c.EncodeParity(0, 0, blocks) }},
+			{"AddBlock", 0, func() error { return c.AddBlock(0, 2, blocks[2], 0, parity) }},
+			{"Reconstruct", 1, func() error { return c.Reconstruct(0, blocks, missing) }},
+			{"Verify", m, func() error { _, err := c.Verify(0, blocks); return err }},
+		} {
+			n := testing.AllocsPerRun(50, func() { require.NoError(t, call.f()) })
+			require.LessOrEqual(t, n, float64(call.most), "%s with %d parities", call.name, m)
+		}
+	}
+}
+
+func TestMistakesOfTheCaller(t *testing.T) {
+	c, err := NewCode(Layout{Members: 4, Parity: 1, Block: 8})
+	require.NoError(t, err)
+	good := func() [][]byte { return [][]byte{make([]byte, 8), make([]byte, 8), make([]byte, 8), make([]byte, 8)} }
+	long, short := good(), good()
+	long[2] = make([]byte, 9)
+	short[0] = make([]byte, 3)
+	_, verifyErr := c.Verify(0, long)
+	_, inputsErr := c.AppendInputs(nil, -1, nil)
+	for name, err := range map[string]error{
+		"few blocks":         c.EncodeStripe(0, good()[:3]),
+		"negative stripe":    c.EncodeStripe(-1, good()),
+		"long data":          c.EncodeStripe(0, long),
+		"long data, alone":   c.EncodeParity(0, 0, long),
+		"long data, added":   c.AddBlock(0, 2, long[2], 0, good()[0]),
+		"long data, verify":  verifyErr,
+		"no holder":          c.EncodeParity(0, 1, good()),
+		"no such holder":     c.EncodeParity(0, 4, good()),
+		"holder gives":       c.AddBlock(0, 0, nil, 0, nil),
+		"no such giver":      c.AddBlock(0, 9, nil, 0, nil),
+		"short parity":       c.Reconstruct(0, short, []int{2}),
+		"not ascending":      c.Reconstruct(0, good(), []int{1, 1}),
+		"no such member":     c.Reconstruct(0, good(), []int{4}),
+		"inputs of -1":       inputsErr,
+		"few blocks to code": c.Reconstruct(0, nil, []int{1}),
+	} {
+		require.ErrorIs(t, err, ErrInvalid, name)
+	}
+	var loss *LossError
+	require.ErrorAs(t, c.Reconstruct(5, good(), []int{1, 3}), &loss)
+	require.Equal(t, LossError{Stripe: 5, Missing: []int{1, 3}, Parity: 1}, *loss)
+	require.ErrorIs(t, loss, ErrTooManyLost)
+}
+
+// One Code for all stripes at once; meant for the race detector.
+func TestCodeIsUsedConcurrently(t *testing.T) {
+	c, err := NewCode(Layout{Members: 5, Parity: 2, Block: 4096})
+	require.NoError(t, err)
+	var g errgroup.Group
+	for stripe := range int64(8) {
+		whole := stripeOf(t, c, stripe, 4096, func(int) int { return 3000 })
+		g.Go(func() error {
+			for _, missing := range choices(5, 2) {
+				got := slices.Clone(whole)
+				for _, member := range missing {
+					got[member] = make([]byte, len(whole[member]))
+				}
+				if err := c.Reconstruct(stripe, got, missing); err != nil {
+					return err
+				}
+				if ok, err := c.Verify(stripe, got); err != nil || !ok {
+					return fmt.Errorf("stripe %d, missing %v: verified %v, %w", stripe, missing, ok, err)
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+}

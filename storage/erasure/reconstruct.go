@@ -1,0 +1,158 @@
+package erasure
+
+import (
+	"slices"
+
+	"github.com/klauspost/reedsolomon"
+)
+
+// maxDecoders bounds the memory for ways to rebuild. One choice of lost members
+// takes as many as the set has members; further ones come with damaged blocks.
+const maxDecoders = 1024
+
+// pattern is the set of shards of a stripe that are lost.
+type pattern [maxMembers / 64]uint64
+
+// decoder computes the shards of a pattern from the first others.
+type decoder struct {
+	inputs []int                 // shards, ascending
+	all    reedsolomon.Encoder   // all lost shards at once, ascending
+	single []reedsolomon.Encoder // each alone
+}
+
+// Reconstruct computes the blocks of the missing members of a stripe from those
+// of the others: for each missing member as many bytes as blocks has room for,
+// none if that is nil or empty. missing must name all blocks that are not there,
+// wanted or not, ascending. Of the others only those of Inputs are read; their
+// blocks of parity must be as long as the longest result.
+func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
+	if err := c.check(stripe, blocks); err != nil {
+		return err
+	}
+	if err := c.checkMissing(stripe, missing); err != nil || len(missing) == 0 {
+		return err
+	}
+	s := c.borrow()
+	defer c.giveBack(s)
+	d, err := c.decoderOf(s, stripe, missing)
+	if err != nil {
+		return err
+	}
+	for _, shard := range d.inputs {
+		s.inputs = append(s.inputs, blocks[c.member(stripe, shard)])
+	}
+	same, longest := true, 0
+	for _, shard := range s.lost {
+		out := blocks[c.member(stripe, shard)]
+		s.outputs = append(s.outputs, out)
+		same = same && len(out) == len(s.outputs[0])
+		longest = max(longest, len(out))
+	}
+	if err := c.checkParity(stripe, d, s.inputs, longest); err != nil {
+		return err
+	}
+	if same {
+		return c.run(d.all, s, s.inputs, s.outputs, longest)
+	}
+	for i, out := range s.outputs {
+		if err := c.run(d.single[i], s, s.inputs, s.outputs[i:i+1], len(out)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendInputs appends to dst the members whose blocks Reconstruct reads: those
+// of data that are there, and as many of parity as are needed.
+func (c *Code) AppendInputs(dst []int, stripe int64, missing []int) ([]int, error) {
+	if stripe < 0 {
+		return dst, invalidf("stripe %d", stripe)
+	}
+	if err := c.checkMissing(stripe, missing); err != nil {
+		return dst, err
+	}
+	need := c.layout.Data()
+	for shard := 0; need > 0; shard++ {
+		if member := c.member(stripe, shard); !slices.Contains(missing, member) {
+			dst = append(dst, member)
+			need--
+		}
+	}
+	return dst, nil
+}
+
+func (c *Code) checkMissing(stripe int64, missing []int) error {
+	for i, member := range missing {
+		if member < 0 || member >= c.layout.Members || i > 0 && member <= missing[i-1] {
+			return invalidf("missing members %v: want them ascending, from 0 to %d", missing, c.layout.Members-1)
+		}
+	}
+	if len(missing) > c.layout.Parity {
+		return &LossError{Stripe: stripe, Missing: slices.Clone(missing), Parity: c.layout.Parity}
+	}
+	return nil
+}
+
+// checkParity refuses parity that is too short: unlike data, nothing says that
+// what follows would be zero.
+func (c *Code) checkParity(stripe int64, d *decoder, inputs [][]byte, n int) error {
+	for i, shard := range d.inputs {
+		if shard >= c.layout.Data() && len(inputs[i]) < n {
+			return invalidf("stripe %d: parity of member %d has %d bytes, %d are to be rebuilt", stripe, c.member(stripe, shard), len(inputs[i]), n)
+		}
+	}
+	return nil
+}
+
+// decoderOf returns how to compute the missing members' shards, which it leaves
+// in s.lost, ascending.
+func (c *Code) decoderOf(s *scratch, stripe int64, missing []int) (*decoder, error) {
+	var lost pattern
+	for _, member := range missing {
+		shard := c.shard(stripe, member)
+		lost[shard/64] |= 1 << (shard % 64)
+		s.lost = append(s.lost, shard)
+	}
+	slices.Sort(s.lost)
+	c.mu.RLock()
+	d := c.decoders[lost]
+	c.mu.RUnlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := c.newDecoder(s.lost)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.decoders) >= maxDecoders {
+		clear(c.decoders)
+	}
+	c.decoders[lost] = d
+	return d, nil
+}
+
+func (c *Code) newDecoder(lost []int) (*decoder, error) {
+	d := &decoder{}
+	for shard := 0; len(d.inputs) < c.layout.Data(); shard++ {
+		if !slices.Contains(lost, shard) {
+			d.inputs = append(d.inputs, shard)
+		}
+	}
+	shards, err := coefficients(c.all, c.layout.Data(), c.layout.Members, func(i int) int { return d.inputs[i] })
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]byte, len(lost))
+	for i, shard := range lost {
+		rows[i] = shards[shard]
+		e, err := rowsOf(c.layout.Data(), rows[i])
+		if err != nil {
+			return nil, err
+		}
+		d.single = append(d.single, e)
+	}
+	d.all, err = rowsOf(c.layout.Data(), rows...)
+	return d, err
+}

@@ -1,0 +1,195 @@
+package erasure
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// random returns a generator whose seed is printed; CRAFT_TEST_SEED replays it.
+func random(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("CRAFT_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// eachLayout runs f for all layouts of 2 to 8 members with up to 3 parities.
+func eachLayout(block int, f func(Layout)) {
+	for s := 2; s <= 8; s++ {
+		for m := 1; m <= min(3, s-1); m++ {
+			f(Layout{Members: s, Parity: m, Block: block})
+		}
+	}
+}
+
+// unevenSizes are sizes with empty parts, parts of one byte, of whole blocks
+// and of all else among them.
+func unevenSizes(rng *rand.Rand, l Layout) []int64 {
+	sizes := make([]int64, l.Members)
+	longest := 1 + rng.IntN(9*l.Block)
+	for i := range sizes {
+		switch rng.IntN(6) {
+		case 0:
+			sizes[i] = 0
+		case 1:
+			sizes[i] = 1
+		case 2:
+			sizes[i] = int64(l.Block * rng.IntN(9))
+		default:
+			sizes[i] = int64(rng.IntN(longest + 1))
+		}
+	}
+	return sizes
+}
+
+// set is the parts of a set and its parity files.
+type set struct {
+	code   *Code
+	parts  [][]byte
+	files  [][]byte // parity files
+	header Header   // but for the member
+	after  Parts
+}
+
+func newSet(t testing.TB, rng *rand.Rand, l Layout, sizes []int64) *set {
+	code, err := NewCode(l)
+	require.NoError(t, err)
+	s := &set{code: code, header: Header{Layout: l, Identity: []byte("lanczos v-7")}}
+	for _, size := range sizes {
+		part := make([]byte, size)
+		for i := range part {
+			part[i] = byte(rng.Uint32())
+		}
+		s.parts = append(s.parts, part)
+		s.after.Sizes = append(s.after.Sizes, size)
+		s.after.Digests = append(s.after.Digests, checksum(part))
+	}
+	s.encode(t)
+	return s
+}
+
+// encode does what ranks do that do not know the sizes: stripe by stripe, until
+// nobody gives anything.
+func (s *set) encode(t testing.TB) {
+	l := s.header.Layout
+	writers := make([]*ParityWriter, l.Members)
+	files := make([]bytes.Buffer, l.Members)
+	for i := range writers {
+		h := s.header
+		h.Member = i
+		var err error
+		writers[i], err = NewParityWriter(&files[i], h)
+		require.NoError(t, err)
+	}
+	given := make([]int, l.Members)
+	for stripe := int64(0); ; stripe++ {
+		blocks, length := s.give(stripe, given)
+		if length == 0 && slices.Equal(given, s.lengths()) {
+			break
+		}
+		for row := range l.Parity {
+			blocks[l.Holder(stripe, row)] = make([]byte, length)
+		}
+		require.NoError(t, s.code.EncodeStripe(stripe, blocks))
+		for row := range l.Parity {
+			holder := l.Holder(stripe, row)
+			require.NoError(t, writers[holder].WriteBlock(stripe, blocks[holder]))
+		}
+	}
+	for i, w := range writers {
+		require.NoError(t, w.Finish(s.after))
+		s.files = append(s.files, files[i].Bytes())
+	}
+}
+
+func (s *set) give(stripe int64, given []int) (blocks [][]byte, length int) {
+	l := s.header.Layout
+	blocks = make([][]byte, l.Members)
+	for member, part := range s.parts {
+		if _, parity := l.Row(stripe, member); !parity {
+			blocks[member] = part[given[member]:min(given[member]+l.Block, len(part))]
+			given[member] += len(blocks[member])
+			length = max(length, len(blocks[member]))
+		}
+	}
+	return blocks, length
+}
+
+func (s *set) lengths() []int {
+	var n []int
+	for _, p := range s.parts {
+		n = append(n, len(p))
+	}
+	return n
+}
+
+func (s *set) open(t testing.TB, member int) *ParityReader {
+	p, err := OpenParity(bytes.NewReader(s.files[member]), int64(len(s.files[member])))
+	require.NoError(t, err)
+	return p
+}
+
+// sources are what is left when members are lost.
+func (s *set) sources(t testing.TB, lost ...int) []Source {
+	out := make([]Source, len(s.parts))
+	for i := range out {
+		if !slices.Contains(lost, i) {
+			out[i] = Source{Part: bytes.NewReader(s.parts[i]), Parity: s.open(t, i)}
+		}
+	}
+	return out
+}
+
+// rebuilt is the memory that a lost member is rebuilt into.
+type rebuilt struct{ part, parity bytes.Buffer }
+
+func (s *set) want(t testing.TB, members ...int) ([]Lost, []*rebuilt) {
+	var lost []Lost
+	var out []*rebuilt
+	for _, m := range members {
+		r := &rebuilt{}
+		h := s.header
+		h.Member = m
+		w, err := NewParityWriter(&r.parity, h)
+		require.NoError(t, err)
+		lost, out = append(lost, Lost{Member: m, Part: &r.part, Parity: w}), append(out, r)
+	}
+	return lost, out
+}
+
+func (s *set) requireRebuilt(t testing.TB, members []int, out []*rebuilt) {
+	for i, m := range members {
+		require.True(t, bytes.Equal(s.parts[m], out[i].part.Bytes()), "part of member %d of %v differs", m, members)
+		require.True(t, bytes.Equal(s.files[m], out[i].parity.Bytes()), "parity of member %d of %v differs", m, members)
+	}
+}
+
+// choices returns all ways to lose 1 to n of s members.
+func choices(s, n int) [][]int {
+	var out [][]int
+	for bits := 1; bits < 1<<s; bits++ {
+		var c []int
+		for i := range s {
+			if bits>>i&1 == 1 {
+				c = append(c, i)
+			}
+		}
+		if len(c) <= n {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func about(l Layout, sizes []int64) string { return fmt.Sprintf("%+v, sizes %v", l, sizes) }
