@@ -53,7 +53,7 @@ func (r *Root) tickSuspects(now time.Time) {
 		case s.of.bye:
 			delete(r.suspected, accusation{s.of.id, s.by.id})
 		case s.cut:
-			r.cutOff(r.isolatedHost())
+			r.cutOff(r.isolatedHost(), s.why)
 		default:
 			r.acquit(s.of)
 			r.fence(s.of, s.why)
@@ -98,12 +98,12 @@ func (r *Root) isolatedHost() string {
 // cutOff gives up the nodes of a host that the others cannot reach, though the root
 // can: they are told to end, and not used again. As with a broken connection, they
 // are lost when they have been silent for long enough.
-func (r *Root) cutOff(host string) {
+func (r *Root) cutOff(host, why string) {
 	for _, n := range r.nodes {
 		if n.Host == host && n.reachable() {
 			r.send(n, Message{Kind: KindStop})
 			n.broken, n.why = true, "other hosts of the job cannot reach it"
-			r.note(slog.LevelWarn, "a node is given up", "node", n.Name, "reason", n.why)
+			r.note(slog.LevelWarn, "a node is given up", "node", n.Name, "reason", n.why, "accusation", why)
 		}
 	}
 	for _, p := range r.procs {

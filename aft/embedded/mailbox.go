@@ -205,9 +205,10 @@ func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
 	for _, m := range early {
 		switch {
 		case !b.knows(m.source):
-			if m.announced != nil {
-				starts = append(starts, m.announced.refuse)
+			if m.announced == nil {
+				m.announced = eagerAbandoned{m.message}
 			}
+			starts = append(starts, m.announced.refuse)
 		case m.announced != nil:
 			if start := b.meet(m.envelope, m.announced); start != nil {
 				starts = append(starts, start)

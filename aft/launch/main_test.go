@@ -17,6 +17,7 @@ import (
 
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/testsignal"
 )
 
 // rootVariable makes the test binary a root: its value is the job.
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	// The race detector lets every process sleep for a second at its end.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	testsignal.Restore()
 	os.Exit(m.Run())
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/testsignal"
 )
 
 // commandVariable makes the test binary the command craft.
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		_ = os.Unsetenv(commandVariable)
 		os.Exit(newProgram(os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
 	}
+	testsignal.Restore()
 	os.Exit(m.Run())
 }
 

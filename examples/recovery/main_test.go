@@ -54,6 +54,9 @@ func TestMessages(t *testing.T) {
 }
 
 func TestZone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for seconds")
+	}
 	require.Contains(t, start(t, "-np", "2", "-what", "zone", "-rounds", "1"), "the zone costs")
 }
 

@@ -25,7 +25,7 @@ func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	conn, err := connect(ctx, network, address)
+	conn, err := cfg.connect(ctx, network, address)
 	if err != nil {
 		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
 	}
@@ -49,12 +49,16 @@ func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (
 	return w, nil
 }
 
-// connect tries again while the other side has too many connections to accept.
-func connect(ctx context.Context, network, address string) (net.Conn, error) {
+// connect tries again while the other side has too many connections to accept, and,
+// for as long as a connection may be silent, while there is no way to its host: a
+// link that is down for a moment breaks no connection either.
+func (c Config) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
+	began := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		conn, err := d.DialContext(ctx, network, address)
-		if !errors.Is(err, unix.EAGAIN) {
+		again := errors.Is(err, unix.EAGAIN) || noRoute(err) && time.Since(began) < c.Silence
+		if err == nil || !again {
 			return conn, err
 		}
 		select {

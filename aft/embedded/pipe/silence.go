@@ -35,11 +35,19 @@ func (c Config) watch(conn net.Conn) error {
 // IsSilence tells whether an error of Dial, a Writer or a Reader says that the other
 // host does not answer, which tells nothing of its processes.
 func IsSilence(err error) bool {
-	for _, e := range []error{unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN} {
+	if errors.Is(err, unix.ETIMEDOUT) || noRoute(err) {
+		return true
+	}
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout()
+}
+
+// noRoute tells whether the system knows no way to a host at the moment.
+func noRoute(err error) bool {
+	for _, e := range []error{unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	var dial *net.OpError
-	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout()
+	return false
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/testsignal"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,6 +27,7 @@ func Main(m *testing.M, program func()) {
 	if os.Getenv(asProgram) != "" {
 		program()
 	}
+	testsignal.Restore()
 	os.Exit(m.Run())
 }
 
