@@ -1,0 +1,62 @@
+// Package exchange brings parts, and other streams of bytes, from one rank of a
+// job to another: the copy for a partner node while it is written, parity, and
+// what a restarted rank reads from wherever it is. It knows neither versions nor
+// nodes: what a name means, and where the bytes go, is for the handler.
+//
+// # Terms
+//
+// A Service is one rank's end on a communicator that nobody else uses. Its Handler
+// is what the rank does for the others. A stream is one part on its way: the rank
+// that opens it calls Create or Open, the other one serves it. A block is how much
+// travels at once; a frame is a message of a stream: a payload and a trailer with
+// its number and its CRC-32C. The window is how many blocks are under way.
+//
+//	   Create, Open                                Handler
+//	        |                                         ^
+//	     call  ----- request, cancel (tag 0) ---->  serve   one goroutine per rank
+//	        |                                         | starts
+//	writer, reader --- frames (2i+2) ------------>  visit   a goroutine for each
+//	      ^                                           |     stream, one more that
+//	    run  <-------- frames (2i+3) -----------------+     receives or sends
+//
+// i is the number of the stream at the rank that has opened it. Of a writer, the
+// frames are data, data, ..., commit or end; back come the agreement, perhaps a
+// notice of a failure, and the last word. Of a reader, they are ranges and the
+// end; back come the agreement, one block or error for each range, and the last
+// word. request.go and frame.go have the bytes.
+//
+// # Invariants
+//
+//   - A part is published by a commit alone, after all frames before it have come
+//     whole and in their order. Anything else that ends a stream (Abort, an error
+//     of either side, a context, the loss of either rank, the end of either
+//     service) makes the handler's writer abort: nothing is left.
+//   - Commit returns nil only after the handler's Commit has. When it fails while
+//     the answer is awaited, the part may be there, whole.
+//   - A stream is ended in order also after its user has gone away: one side says
+//     that it wants no more, the other one has the last word. So no message stays
+//     behind, and its place is free when the other rank has freed it too.
+//   - Only the receiver's window of blocks is received before the handler has
+//     taken them. A send of more waits, and so does Write.
+//   - The serving goroutine waits neither for a handler nor for a rank: what is
+//     slow holds up its own stream alone, and a stream of one rank takes no place
+//     from the streams of others.
+//   - What a peer says is checked before it is used, and bounded: names, blocks,
+//     ranges, streams at a time. Memory for others is at most Streams * Window *
+//     Block of each rank, and as much for the streams of this one.
+//   - Every goroutine is waited for in Close, every buffer is back then.
+//
+// # Failures
+//
+// A rank that has failed ends what needs it with comm.ErrProcFailed; a revoked
+// communicator ends everything with comm.ErrRevoked; a service that ends before
+// the others (Close with a context that ends, or the context of New) says so, and
+// they get ErrClosed. Errors of the other rank's handler are RemoteErrors: text,
+// and those known errors that errors.Is is to find in them.
+//
+// A writer or reader to the own rank is the handler's, without a message.
+//
+// A goroutine that holds streams while it waits for a place for one more (Streams
+// to one rank at a time) waits for itself; another goroutine's are given back when
+// they end.
+package exchange

@@ -1,0 +1,168 @@
+package exchange
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// The kinds of frames. Each direction of a stream has its own count of them.
+const (
+	// From the rank that has opened a stream.
+	frameData   byte = 1 + iota // payload: bytes of the part, in their order
+	frameCommit                 // payload: the last bytes; keep the part
+	frameEnd                    // throw the part away; close the reader
+	frameRead                   // payload: a range
+
+	// To it.
+	frameAccept // payload: what the stream is like
+	frameBlock  // payload: the bytes of a range
+	frameFail   // payload: an error; of a range, or of a writer before its end
+	frameFinal  // payload: an error, or nothing; the last one
+)
+
+// A frame is a message of a stream: a payload, which comes first so that it is
+// aligned in its buffer, and a trailer.
+//
+//	0  4  stream
+//	4  4  number of the frame in its direction, from 0
+//	8  1  kind
+//	9  3  zero
+//	12 4  CRC-32C of the payload and the trailer up to here
+type frame struct {
+	kind    byte
+	id, seq uint32
+	payload []byte
+}
+
+const trailerSize = 16
+
+// seal makes a frame of the first n bytes of buf, which has room for the trailer.
+func seal(buf []byte, n int, kind byte, id, seq uint32) []byte {
+	t := buf[n : n+trailerSize]
+	binary.LittleEndian.PutUint32(t, id)
+	binary.LittleEndian.PutUint32(t[4:], seq)
+	binary.LittleEndian.PutUint32(t[8:], uint32(kind))
+	binary.LittleEndian.PutUint32(t[12:], crc32.Checksum(buf[:n+12], castagnoli))
+	return buf[:n+trailerSize]
+}
+
+// sealed is a frame in memory of its own.
+func sealed(payload []byte, kind byte, id, seq uint32) []byte {
+	buf := make([]byte, len(payload)+trailerSize)
+	copy(buf, payload)
+	return seal(buf, len(payload), kind, id, seq)
+}
+
+// parseFrame checks a frame that must be the one with this number of this stream.
+func parseFrame(b []byte, id, seq uint32) (frame, error) {
+	n := len(b) - trailerSize
+	if n < 0 {
+		return frame{}, fmt.Errorf("%w: frame of %d bytes", ErrTransfer, len(b))
+	}
+	if binary.LittleEndian.Uint32(b[n+12:]) != crc32.Checksum(b[:n+12], castagnoli) {
+		return frame{}, fmt.Errorf("%w: checksum of a frame with %d bytes", ErrTransfer, n)
+	}
+	f := frame{
+		id: binary.LittleEndian.Uint32(b[n:]), seq: binary.LittleEndian.Uint32(b[n+4:]),
+		kind: b[n+8], payload: b[:n],
+	}
+	if f.id != id || b[n+9]|b[n+10]|b[n+11] != 0 {
+		return frame{}, fmt.Errorf("%w: frame of stream %d in stream %d", ErrTransfer, f.id, id)
+	}
+	if f.seq != seq && f.kind != frameEnd {
+		return frame{}, fmt.Errorf("%w: frame %d in the place of frame %d", ErrTransfer, f.seq, seq)
+	}
+	return f, nil
+}
+
+// accept is the payload of frameAccept.
+type accept struct {
+	block int   // largest payload of the stream
+	size  int64 // of a part that is read
+}
+
+func (a accept) encode() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(a.block))
+	return binary.LittleEndian.AppendUint64(b, uint64(a.size))
+}
+
+func parseAccept(b []byte, most int) (accept, error) {
+	if len(b) != 12 {
+		return accept{}, fmt.Errorf("%w: answer of %d bytes", ErrTransfer, len(b))
+	}
+	a := accept{int(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint64(b[4:]))}
+	if a.block < minBlock || a.block > most || a.size < 0 {
+		return accept{}, fmt.Errorf("%w: answer with blocks of %d bytes, size %d", ErrTransfer, a.block, a.size)
+	}
+	return a, nil
+}
+
+// extent is the payload of frameRead.
+type extent struct {
+	off int64
+	n   int
+}
+
+const extentSize = 12
+
+func (x extent) put(b []byte) {
+	binary.LittleEndian.PutUint64(b, uint64(x.off))
+	binary.LittleEndian.PutUint32(b[8:], uint32(x.n))
+}
+
+// parseExtent checks that the range is inside a part of that size.
+func parseExtent(b []byte, block int, size int64) (extent, error) {
+	if len(b) != extentSize {
+		return extent{}, fmt.Errorf("%w: range of %d bytes", ErrRequest, len(b))
+	}
+	x := extent{int64(binary.LittleEndian.Uint64(b)), int(binary.LittleEndian.Uint32(b[8:]))}
+	if x.off < 0 || x.n < 1 || x.n > block || x.off > size || int64(x.n) > size-x.off {
+		return extent{}, fmt.Errorf("%w: %d bytes at %d of a part of %d, in blocks of %d", ErrRequest, x.n, x.off, size, block)
+	}
+	return x, nil
+}
+
+// maxText is how much of the text of an error is sent; a note is a frame that
+// has no more than an error in it.
+const (
+	maxText  = 1024
+	noteSize = 4 + maxText + trailerSize
+)
+
+// encodeError gives the payload of frameFail and frameFinal.
+func encodeError(err error) []byte {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	var remote *RemoteError
+	if errors.As(err, &remote) && error(remote) == err {
+		text = remote.Text
+	}
+	b := binary.LittleEndian.AppendUint32(nil, codesOf(err))
+	return append(b, text[:min(len(text), maxText)]...)
+}
+
+func parseError(b []byte) error {
+	switch {
+	case len(b) == 0:
+		return nil
+	case len(b) < 4:
+		return fmt.Errorf("%w: error of %d bytes", ErrTransfer, len(b))
+	}
+	return &RemoteError{Text: string(b[4:]), codes: binary.LittleEndian.Uint32(b)}
+}
+
+// checkRead turns the result of reading a whole range into its error.
+func checkRead(n, want int, err error) error {
+	switch {
+	case n == want:
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, want)
+	}
+	return err
+}

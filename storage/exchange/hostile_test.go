@@ -1,0 +1,317 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// bent is a communicator that changes messages of this rank on their way.
+type bent struct {
+	comm.Comm
+	bend func(dst comm.Rank, tag comm.Tag, data []byte) []byte
+}
+
+func (b bent) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
+	return b.Comm.Isend(dst, tag, b.bend(dst, tag, data))
+}
+
+// flipOnce flips a bit of one message of at least so many bytes.
+func flipOnce(least int) func(comm.Rank, comm.Tag, []byte) []byte {
+	var left atomic.Int32
+	left.Store(3)
+	return func(_ comm.Rank, tag comm.Tag, data []byte) []byte {
+		if tag < tagStreams || len(data) < least || left.Add(-1) != 0 {
+			return data
+		}
+		data = bytes.Clone(data)
+		data[len(data)/3] ^= 4
+		return data
+	}
+}
+
+// TestDamageOnTheWay is found in both directions, and nothing is stored.
+func TestDamageOnTheWay(t *testing.T) {
+	there := &shelf{}
+	data := random(1, 20*large.Block)
+	there.put("lent", data)
+	playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
+		// In place of the service that play has made, which is idle.
+		c, err := comm.Dup(r.ctx, r.c)
+		require.NoError(r.t, err)
+		s := New(r.ctx, bent{c, flipOnce(large.Block)}, r.shelf, large)
+		defer func() {
+			require.NoError(r.t, s.Close(r.ctx))
+			require.Zero(r.t, s.buffers.out)
+		}()
+		if r.c.Rank() == 1 {
+			return
+		}
+		r.s, s = s, r.s
+		require.ErrorIs(r.t, r.store(1, "part", data, 1000), ErrTransfer)
+		require.NoError(r.t, r.store(1, "again", data, 1000))
+		read, err := r.s.Open(r.ctx, 1, "lent")
+		require.NoError(r.t, err)
+		_, err = io.ReadAll(io.NewSectionReader(read, 0, read.Size()))
+		require.ErrorIs(r.t, err, ErrTransfer)
+		require.NoError(r.t, read.Close())
+		r.s, s = s, r.s
+	})
+	_, stored := there.get("part")
+	require.False(t, stored)
+}
+
+// TestDamagedAnswers: whichever answer of the other rank is damaged, the stream
+// ends, its user is told, and the next one is as good as new.
+func TestDamagedAnswers(t *testing.T) {
+	full := &shelf{write: func(string, int) error { return syscall.ENOSPC }}
+	var other *Service // of rank 1
+	play(t, 2, small, func(r *trial) {
+		for victim := range int32(3) {
+			for _, handler := range []*shelf{r.shelf, full} {
+				c, err := comm.Dup(r.ctx, r.c)
+				require.NoError(r.t, err)
+				left := victim
+				s := New(r.ctx, bent{c, func(_ comm.Rank, tag comm.Tag, data []byte) []byte {
+					if r.c.Rank() == 0 || tag < tagStreams {
+						return data
+					}
+					if left--; left == -1 {
+						data = bytes.Clone(data)
+						data[len(data)-1] ^= 1
+					}
+					return data
+				}}, handler, small)
+				if r.c.Rank() == 1 {
+					other = s
+				}
+				require.NoError(r.t, comm.Barrier(r.ctx, c))
+				if r.c.Rank() == 0 {
+					r.s, s = s, r.s
+					err := r.store(1, "part", make([]byte, 10*small.Block), 1000)
+					if handler != full && victim < 2 {
+						require.ErrorIs(r.t, err, ErrTransfer)
+						require.NoError(r.t, r.store(1, "another", make([]byte, 10*small.Block), 1000))
+					}
+					if handler == full {
+						require.Error(r.t, err)
+					}
+					require.Eventually(r.t, func() bool { // before Close ends all
+						other.mu.Lock()
+						defer other.mu.Unlock()
+						return len(other.peers[0].served) == 0
+					}, patience, time.Millisecond)
+					r.s, s = s, r.s
+				}
+				require.NoError(r.t, s.Close(r.ctx))
+				require.Zero(r.t, s.buffers.out)
+			}
+		}
+	})
+}
+
+// TestSenselessRequests: nonsense is not served, and others are.
+func TestSenselessRequests(t *testing.T) {
+	play(t, 2, small, func(r *trial) {
+		if r.c.Rank() == 1 {
+			return
+		}
+		say := func(tag comm.Tag, data []byte) {
+			require.NoError(r.t, comm.Send(r.ctx, r.c, 1, tag, data))
+		}
+		say(tagRequest, nil)
+		say(tagRequest, []byte("CXR1 and nothing more"))
+		say(tagRequest, make([]byte, 3*maxRequest)) // truncated
+		say(tagRequest, request{kind: askCreate, id: 1, block: 1, name: "x"}.encode())
+		say(tagRequest, request{kind: askCreate, id: 1, block: minBlock, name: strings.Repeat("x", MaxName+1)}.encode())
+		say(tagRequest, request{kind: askCancel, id: 77}.encode())
+		require.NoError(r.t, r.store(1, "part", make([]byte, 100), 10))
+
+		// More streams than allowed, and one of them twice.
+		const first = 500
+		answers := make([][]byte, small.Streams+2)
+		var requests []comm.Request
+		for i := range answers {
+			answers[i] = make([]byte, noteSize)
+			requests = append(requests, r.c.Irecv(1, back(uint32(first+i)), answers[i]))
+		}
+		for i := range answers {
+			say(tagRequest, request{kind: askCreate, id: uint32(first + i), block: minBlock, name: "x"}.encode())
+			if i == 0 {
+				say(tagRequest, request{kind: askCreate, id: first, block: minBlock, name: "x"}.encode())
+			}
+		}
+		for i, request := range requests {
+			st, err := request.Wait(r.ctx)
+			require.NoError(r.t, err)
+			f, err := parseFrame(answers[i][:st.Bytes], uint32(first+i), 0)
+			require.NoError(r.t, err)
+			if i < small.Streams {
+				require.Equal(r.t, frameAccept, f.kind)
+				continue
+			}
+			require.Equal(r.t, frameFinal, f.kind)
+			require.ErrorIs(r.t, parseError(f.payload), ErrBusy)
+		}
+		// Frames that make no sense end each of the streams, with nothing stored.
+		for i, nonsense := range [][]byte{
+			make([]byte, 3*minBlock), nil,
+			sealed([]byte("x"), frameRead, first+2, 0), sealed([]byte("x"), frameData, first+3, 7),
+		} {
+			id := uint32(first + i)
+			say(forth(id), nonsense)
+			n, _, err := comm.Recv(r.ctx, r.c, 1, back(id), answers[i])
+			require.NoError(r.t, err)
+			f, err := parseFrame(answers[i][:n], id, 1)
+			require.NoError(r.t, err)
+			require.Equal(r.t, frameFail, f.kind)
+			require.ErrorIs(r.t, parseError(f.payload), ErrTransfer)
+			say(forth(id), sealed(nil, frameEnd, id, 1))
+			n, _, err = comm.Recv(r.ctx, r.c, 1, back(id), answers[i])
+			require.NoError(r.t, err)
+			f, err = parseFrame(answers[i][:n], id, 2)
+			require.NoError(r.t, err)
+			require.Equal(r.t, frameFinal, f.kind)
+		}
+		_, stored := r.shelves[1].get("x")
+		require.False(r.t, stored)
+		require.NoError(r.t, r.store(1, "part", make([]byte, 100), 10))
+	})
+}
+
+// TestSenselessRanges of a part that is lent.
+func TestSenselessRanges(t *testing.T) {
+	there := &shelf{}
+	there.put("lent", make([]byte, 1000))
+	playOn(t, 2, small, []*shelf{nil, there}, func(r *trial) {
+		if r.c.Rank() == 1 {
+			return
+		}
+		read, err := r.s.Open(r.ctx, 1, "lent")
+		require.NoError(r.t, err)
+		defer read.Close()
+		open := read.(*reader)
+		for _, x := range []extent{{-1, 1}, {0, 0}, {0, 1001}, {1000, 1}, {999, 2}, {1 << 62, 1}} {
+			open.mu.Lock()
+			open.places <- struct{}{}
+			f := open.ask(x.off, x.n)
+			open.mu.Unlock()
+			<-f.done
+			require.ErrorIs(r.t, f.err, ErrRequest, "%v", x)
+		}
+		_, err = read.ReadAt(make([]byte, 1000), 0)
+		require.NoError(r.t, err)
+	})
+}
+
+func TestRequestsOfThisRank(t *testing.T) {
+	play(t, 2, small, func(r *trial) {
+		for _, name := range []string{"", strings.Repeat("x", MaxName+1)} {
+			_, err := r.s.Create(r.ctx, 1, name)
+			require.ErrorIs(r.t, err, ErrRequest)
+		}
+		for _, to := range []comm.Rank{-1, 2} {
+			_, err := r.s.Open(r.ctx, to, "part")
+			require.ErrorIs(r.t, err, comm.ErrRank)
+		}
+		_, err := r.s.Open(ended, 1, "part")
+		require.ErrorIs(r.t, err, ended.Err())
+		longest := strings.Repeat("x", MaxName)
+		require.NoError(r.t, r.store(1-r.c.Rank(), longest, []byte("x"), 1))
+	})
+}
+
+func TestOptions(t *testing.T) {
+	o := Options{}.complete()
+	require.Equal(t, []int{1 << 20, 4, 8}, []int{o.Block, o.Window, o.Streams})
+	o = Options{Block: 1, Window: -1, Streams: 1 << 20}.complete()
+	require.Equal(t, []int{minBlock, 1, maxStreams}, []int{o.Block, o.Window, o.Streams})
+}
+
+// TestDifferentBlocks: the smaller one counts.
+func TestDifferentBlocks(t *testing.T) {
+	play(t, 2, small, func(r *trial) {
+		c, err := comm.Dup(r.ctx, r.c)
+		require.NoError(r.t, err)
+		opts := Options{Block: minBlock << (4 * r.c.Rank())}
+		s := New(r.ctx, c, r.shelf, opts)
+		r.s, s = s, r.s
+		data := random(3, 10*minBlock<<4+1)
+		to := 1 - r.c.Rank()
+		require.NoError(r.t, r.store(to, "part", data, 1000))
+		read, err := r.s.Open(r.ctx, to, "part")
+		require.NoError(r.t, err)
+		checkReads(r.t, read, data, minBlock)
+		require.NoError(r.t, read.Close())
+		require.NoError(r.t, r.s.Close(r.ctx))
+		require.Zero(r.t, r.s.buffers.out)
+		r.s = s
+	})
+}
+
+// TestWireFormat: these bytes mean the same in all versions.
+func TestWireFormat(t *testing.T) {
+	require.Equal(t, "43585231"+"02"+"00"+"0200"+"07000000"+"00001000"+"6162"+"ebd70f84",
+		hex.EncodeToString(request{kind: askOpen, id: 7, block: 1 << 20, name: "ab"}.encode()))
+	require.Equal(t, "6162"+"07000000"+"09000000"+"01000000"+"2dc3b3e0",
+		hex.EncodeToString(sealed([]byte("ab"), frameData, 7, 9)))
+	require.EqualValues(t, 1<<4|1<<6, codesOf(errors.Join(syscall.ENOSPC, syscall.EIO)))
+	require.Len(t, known, 22, "a new error comes at the end; then change this number")
+}
+
+func FuzzRequest(f *testing.F) {
+	good := request{kind: askCreate, id: 3, block: minBlock, name: "part"}.encode()
+	f.Add(good[:len(good)-4])
+	f.Add(request{kind: askCancel, id: 1 << 31}.encode())
+	f.Add([]byte{})
+	f.Add(make([]byte, 2*maxRequest))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, b := range [][]byte{b, withChecksum(b)} {
+			r, err := parseRequest(b)
+			if err != nil {
+				require.ErrorIs(t, err, ErrRequest)
+				continue
+			}
+			require.Equal(t, b, r.encode(), "only what encode makes is accepted")
+			require.LessOrEqual(t, len(r.name), MaxName)
+		}
+	})
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add(sealed([]byte("data"), frameData, 3, 1)[:16])
+	f.Add(sealed(accept{minBlock, 5}.encode(), frameAccept, 3, 1))
+	f.Add(sealed(encodeError(ErrBusy), frameFinal, 3, 1))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, b := range [][]byte{b, withChecksum(b)} {
+			if fr, err := parseFrame(b, 3, 1); err == nil && fr.kind != frameEnd {
+				require.Equal(t, b, sealed(fr.payload, fr.kind, 3, 1))
+			}
+		}
+		if a, err := parseAccept(b, 1<<20); err == nil {
+			require.Equal(t, b, a.encode())
+		}
+		if x, err := parseExtent(b, 1<<20, 1<<40); err == nil {
+			require.True(t, x.off >= 0 && x.n > 0 && x.off+int64(x.n) <= 1<<40)
+		}
+		if err := parseError(b); err != nil {
+			require.NotEmpty(t, err.Error())
+		}
+	})
+}
+
+func withChecksum(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))
+}

@@ -1,0 +1,45 @@
+package exchange
+
+import "sync"
+
+// pool keeps buffers of one block and its trailer for later streams, because the
+// first touch of fresh memory costs far more than its use.
+type pool struct {
+	size, keep int
+
+	mu   sync.Mutex
+	free [][]byte
+	out  int // in use
+}
+
+func (p *pool) get() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out++
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
+		return b
+	}
+	return make([]byte, p.size)
+}
+
+// put takes a buffer back that nobody uses any more; nil is nothing.
+func (p *pool) put(b []byte) {
+	if b == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out--
+	if len(p.free) < p.keep {
+		p.free = append(p.free, b[:p.size])
+	}
+}
+
+// empty forgets what is kept.
+func (p *pool) empty() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free, p.keep = nil, 0
+}

@@ -1,0 +1,92 @@
+package exchange
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// MaxName is the longest name of a part, in bytes.
+const MaxName = 1024
+
+// The kinds of requests.
+const (
+	askCreate byte = 1 + iota
+	askOpen
+	askCancel // end what the stream's handler is doing: its opener has given up
+	askGone   // the sender serves and wants nothing any more
+)
+
+// request is what a rank says to the serving goroutine of another one.
+//
+//	0  4  "CXR1"
+//	4  1  kind
+//	5  1  zero
+//	6  2  length of the name
+//	8  4  stream
+//	12 4  largest block of the stream, without its trailer
+//	16 n  name
+//	.. 4  CRC-32C of all that is before
+//
+// Numbers are little-endian.
+type request struct {
+	kind  byte
+	id    uint32
+	block int
+	name  string
+}
+
+const (
+	requestMagic  = "CXR1"
+	requestHeader = 16
+	maxRequest    = requestHeader + MaxName + 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (r request) encode() []byte {
+	b := make([]byte, requestHeader, requestHeader+len(r.name)+4)
+	copy(b, requestMagic)
+	b[4] = r.kind
+	binary.LittleEndian.PutUint16(b[6:], uint16(len(r.name)))
+	binary.LittleEndian.PutUint32(b[8:], r.id)
+	binary.LittleEndian.PutUint32(b[12:], uint32(r.block))
+	b = append(b, r.name...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// parseRequest accepts exactly what encode makes.
+func parseRequest(b []byte) (request, error) {
+	bad := func(format string, args ...any) (request, error) {
+		return request{}, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...)
+	}
+	if len(b) < requestHeader+4 || len(b) > maxRequest {
+		return bad("%d bytes, allowed are %d to %d", len(b), requestHeader+4, maxRequest)
+	}
+	body := b[:len(b)-4]
+	if binary.LittleEndian.Uint32(b[len(body):]) != crc32.Checksum(body, castagnoli) {
+		return bad("checksum")
+	}
+	r := request{
+		kind:  b[4],
+		id:    binary.LittleEndian.Uint32(b[8:]),
+		block: int(binary.LittleEndian.Uint32(b[12:])),
+		name:  string(body[requestHeader:]),
+	}
+	opens := r.kind == askCreate || r.kind == askOpen
+	switch {
+	case string(b[:4]) != requestMagic:
+		return bad("magic %q, expected %q", b[:4], requestMagic)
+	case r.kind < askCreate || r.kind > askGone || b[5] != 0:
+		return bad("kind %d, %d", r.kind, b[5])
+	case int(binary.LittleEndian.Uint16(b[6:])) != len(r.name):
+		return bad("name of %d bytes, announced were %d", len(r.name), binary.LittleEndian.Uint16(b[6:]))
+	case opens && (r.block < minBlock || r.block > maxBlock):
+		return bad("blocks of %d bytes, allowed are %d to %d", r.block, minBlock, maxBlock)
+	case opens && r.name == "":
+		return bad("no name")
+	case !opens && (r.name != "" || r.block != 0):
+		return bad("kind %d has neither name nor blocks", r.kind)
+	}
+	return r, nil
+}

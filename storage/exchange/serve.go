@@ -1,0 +1,177 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// ended is a context that has ended: to wait with it gives a request up.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// serve takes the requests of all ranks until the service ends. It never waits
+// for a handler or for another rank.
+func (s *Service) serve() {
+	buf := make([]byte, maxRequest)
+	err := s.takeRequests(s.ctx, buf)
+	alive := s.ctx.Err() != nil // it has been ended, the communicator has not
+	s.cancel(err)
+	s.mu.Lock()
+	goodbye := s.farewell
+	s.mu.Unlock()
+	switch {
+	case goodbye:
+		_ = s.takeRequests(ended, buf) // cancels that have crossed the end of their streams
+	case alive:
+		s.tellGone()
+	}
+}
+
+// takeRequests returns why there can be no more.
+func (s *Service) takeRequests(ctx context.Context, buf []byte) error {
+	for {
+		st, err := s.c.Irecv(comm.AnySource, tagRequest, buf).Wait(ctx)
+		switch {
+		case err == nil:
+			s.take(st.Source, buf[:st.Bytes])
+		case errors.Is(err, comm.ErrTruncated):
+			s.opts.Log.Warn("request is too long", "rank", st.Source, "bytes", st.Bytes)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, comm.ErrProcFailed):
+			if err := s.lose(err); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// take acts on one request.
+func (s *Service) take(from comm.Rank, message []byte) {
+	p := s.peers[from]
+	r, err := parseRequest(message)
+	if p == nil || err != nil {
+		s.opts.Log.Warn("request makes no sense", "rank", from, "error", err)
+		return
+	}
+	switch r.kind {
+	case askCancel:
+		s.mu.Lock()
+		if cancel := p.served[slotOf(r.id)]; cancel != nil {
+			cancel(context.Canceled)
+		}
+		s.mu.Unlock()
+	case askGone:
+		p.cancel(ErrClosed)
+	default:
+		s.host(p, r)
+	}
+}
+
+// host gives a request to a goroutine of its own.
+func (s *Service) host(p *peer, r request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, twice := p.served[slotOf(r.id)]; twice {
+		s.opts.Log.Warn("stream is asked for twice", "rank", p.rank, "stream", r.id)
+		return
+	}
+	if len(p.served) >= s.opts.Streams {
+		s.reject(p, r)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(p.ctx)
+	p.served[slotOf(r.id)] = cancel
+	v := &visit{
+		s: s, p: p, ctx: ctx, cancel: cancel, request: r,
+		block: min(r.block, s.opts.Block),
+	}
+	s.serving.Go(v.run)
+}
+
+// reject says that it is too much, in a goroutine because even that can take
+// time. A rank that does not stop at that is not even answered.
+func (s *Service) reject(p *peer, r request) {
+	if p.rejecting >= s.opts.Streams {
+		s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "stream", r.id)
+		return
+	}
+	p.rejecting++
+	s.serving.Go(func() {
+		v := &visit{s: s, p: p, request: r}
+		v.answer(frameFinal, encodeError(ErrBusy))
+		s.mu.Lock()
+		p.rejecting--
+		s.mu.Unlock()
+	})
+}
+
+// lose notes ranks that have failed. It returns err if that is nothing new, so
+// that nobody asks for ever. When nobody is left it waits for the end.
+func (s *Service) lose(err error) error {
+	comm.Acknowledge(s.c)
+	var failure *comm.FailedError
+	if !errors.As(err, &failure) {
+		return err
+	}
+	news := false
+	for _, r := range failure.Ranks {
+		if r < 0 || int(r) >= len(s.peers) || s.peers[r] == nil || s.peers[r].failed {
+			continue
+		}
+		news = true
+		s.peers[r].failed = true
+		s.peers[r].cancel(&comm.FailedError{Ranks: []comm.Rank{r}})
+	}
+	if !news {
+		return err
+	}
+	for _, p := range s.peers {
+		if p != nil && !p.failed {
+			return nil
+		}
+	}
+	return s.remainAlone()
+}
+
+// remainAlone waits for the end of a service that has nobody else to serve.
+func (s *Service) remainAlone() error {
+	var revoked <-chan struct{}
+	if r, ok := s.c.(comm.Revoker); ok {
+		revoked = r.Revoked()
+	}
+	select {
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	case <-revoked:
+		return comm.ErrRevoked
+	}
+}
+
+// goneWait bounds how long a service that is ended early waits for its last
+// words to leave. They are small: they wait only where a peer's mailbox is full.
+const goneWait = time.Second
+
+// tellGone tells the others that they wait in vain.
+func (s *Service) tellGone() {
+	ctx, stop := context.WithTimeout(context.Background(), goneWait)
+	defer stop()
+	gone := request{kind: askGone}.encode()
+	var sends []comm.Request
+	for _, p := range s.peers {
+		if p != nil {
+			sends = append(sends, p.send(tagRequest, gone))
+		}
+	}
+	for _, r := range sends {
+		_, _ = r.Wait(ctx) // who has failed need not know
+	}
+}

@@ -1,0 +1,139 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+)
+
+// Handler is what a rank does for the others. Its methods are called
+// concurrently, and should return soon after ctx has ended: it ends when the
+// other rank gives up or dies, or the service does. What it returns is used by
+// one goroutine. A name is whatever the other rank has said: check it.
+type Handler interface {
+	// Create stores a part for rank from.
+	Create(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error)
+	// Open reads a part for rank from.
+	Open(ctx context.Context, from comm.Rank, name string) (storage.PartReader, error)
+}
+
+// Service brings parts from rank to rank. All methods may be called concurrently.
+type Service struct {
+	c       comm.Comm
+	me      comm.Rank
+	handler Handler
+	opts    Options
+	buffers pool
+	peers   []*peer // by rank; nil: this one
+
+	ctx    context.Context // ends with the service, for the reason that all get
+	cancel context.CancelCauseFunc
+
+	serving sync.WaitGroup // the serving goroutine and those it starts
+	calling sync.WaitGroup // those of streams of this rank, and calls that open one
+
+	mu       sync.Mutex
+	closing  bool
+	farewell bool // all others want nothing more
+	lastID   uint32
+	closed   sync.Once
+	closeErr error
+}
+
+// New starts a service on c, which nobody else may use: see comm.Dup. All ranks
+// of c start one. It ends with Close, with ctx, or when c is revoked; Close must
+// be called in any case.
+func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
+	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete()}
+	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	for r := range comm.Rank(c.Size()) {
+		var p *peer
+		if r != s.me {
+			p = newPeer(s, r)
+		}
+		s.peers = append(s.peers, p)
+	}
+	s.serving.Go(s.serve)
+	return s
+}
+
+// Create starts a part that is stored at rank to. Write returns when the bytes
+// are on their way; Commit returns nil when the part is stored there, as durable
+// as the handler of that rank makes it. ctx is for the whole life of the writer:
+// when it ends, the part is thrown away. If Commit fails because the answer did
+// not come any more (ctx, a failed process), the part may be there all the same,
+// but then it is whole. Write, Commit and Abort are for one goroutine.
+func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storage.PartWriter, error) {
+	fail := func(err error) (storage.PartWriter, error) {
+		return nil, &Error{Op: "create", Rank: to, Name: name, Err: err}
+	}
+	p, err := s.begin(ctx, to, name)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.calling.Done()
+	if p == nil {
+		w, err := s.handler.Create(ctx, s.me, name)
+		if err != nil {
+			return fail(err)
+		}
+		return w, nil
+	}
+	w, err := createAt(ctx, p, name)
+	if err != nil {
+		return fail(err)
+	}
+	return w, nil
+}
+
+// Open opens a part that rank to has. ReadAt may be called concurrently; where
+// reads follow each other, what comes next is fetched before it is asked for. ctx
+// is for the whole life of the reader.
+func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.PartReader, error) {
+	fail := func(err error) (storage.PartReader, error) {
+		return nil, &Error{Op: "open", Rank: to, Name: name, Err: err}
+	}
+	p, err := s.begin(ctx, to, name)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.calling.Done()
+	if p == nil {
+		r, err := s.handler.Open(ctx, s.me, name)
+		if err != nil {
+			return fail(err)
+		}
+		return r, nil
+	}
+	r, err := openAt(ctx, p, name)
+	if err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// begin checks what a stream is to be opened with, and keeps Close from going on
+// until calling.Done. The peer is nil if to is this rank.
+func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, error) {
+	switch {
+	case to < 0 || int(to) >= len(s.peers):
+		return nil, fmt.Errorf("%w: allowed are 0 to %d", comm.ErrRank, len(s.peers)-1)
+	case name == "" || len(name) > MaxName:
+		return nil, fmt.Errorf("%w: name of %d bytes, allowed are 1 to %d", ErrRequest, len(name), MaxName)
+	case ctx.Err() != nil:
+		return nil, comm.Withdrawn(ctx)
+	case s.ctx.Err() != nil:
+		return nil, context.Cause(s.ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, ErrClosed
+	}
+	s.calling.Add(1)
+	return s.peers[to], nil
+}

@@ -1,0 +1,24 @@
+package exchange
+
+import "github.com/craft-go/craft/aft/comm"
+
+// The tags of the service's own communicator. A stream has two of its own, so
+// that its messages meet nobody else's receives: both are numbered by the rank
+// that has opened it.
+const (
+	tagRequest comm.Tag = 0
+	tagBye     comm.Tag = 1
+	tagStreams comm.Tag = 2
+)
+
+// streamTags bounds the tags of engines that have few. A stream would have to
+// outlive a million others to meet its number again, and then it is left out.
+const streamTags = 1 << 20
+
+func slotOf(id uint32) uint32 { return id % streamTags }
+
+// forth is the tag of messages from the rank that has opened the stream.
+func forth(id uint32) comm.Tag { return tagStreams + 2*comm.Tag(slotOf(id)) }
+
+// back is the tag of messages to it.
+func back(id uint32) comm.Tag { return forth(id) + 1 }
