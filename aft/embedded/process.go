@@ -21,14 +21,6 @@ import (
 // rank.
 var ErrNoJob = errors.New("this process was not started as a rank of a job")
 
-// The contract with the launcher: the variable that tells a process its role,
-// and the descriptor of a rank's connection to its daemon.
-const (
-	RoleVariable = "CRAFT_ROLE"
-	RoleRank     = "rank"
-	controlFD    = 3
-)
-
 // startLimit is how long a rank waits for the first message of its daemon.
 const startLimit = 30 * time.Second
 
@@ -39,12 +31,12 @@ const startLimit = 30 * time.Second
 // to it ends, or the lease expires, the process kills itself, because the others
 // may go on without it.
 func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
-	if os.Getenv(RoleVariable) != RoleRank {
+	if os.Getenv(env.Role) != env.RoleRank {
 		return nil, ErrNoJob
 	}
 	conn, err := controlConnection()
 	if err != nil {
-		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w", ErrNoJob, controlFD, err)
+		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w", ErrNoJob, env.ControlFD, err)
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
 		return nil, err
@@ -66,8 +58,8 @@ func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
 }
 
 func controlConnection() (net.Conn, error) {
-	syscall.CloseOnExec(controlFD)
-	f := os.NewFile(controlFD, "control")
+	syscall.CloseOnExec(env.ControlFD)
+	f := os.NewFile(env.ControlFD, "control")
 	if f == nil {
 		return nil, os.ErrInvalid
 	}
