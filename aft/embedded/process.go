@@ -14,6 +14,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
 
