@@ -14,8 +14,8 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
-	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/aft/embedded/pipe"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // ErrNoJob is returned by Join when no launcher has started this process as a
