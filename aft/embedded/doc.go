@@ -29,7 +29,7 @@
 // What concerns all (who has failed, revoke, agree, shrink, spawn, repair) is
 // decided by the root of the job (package control). An endpoint sends its part
 // upwards and waits for the one outcome. In one process (house) the same root and
-// daemons are called directly.
+// a daemon are called directly.
 //
 // # Failures
 //

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -14,15 +13,13 @@ import (
 // daemon as of a real job, called directly. Events are handled one at a time, by
 // whoever finds nobody at it.
 type house struct {
-	timing control.Timing
-	start  func(s control.Start, e *endpoint) // starts a body
+	start func(s control.Start, e *endpoint) // starts a body
 
 	mu     sync.Mutex
 	queue  []func(now time.Time)
 	busy   bool
 	root   *control.Root
-	daemon []*control.Daemon
-	nodeOf map[control.Proc]control.Node
+	daemon *control.Daemon
 	ended  *control.End
 	over   chan struct{} // closed with ended
 
@@ -33,29 +30,20 @@ type house struct {
 // quiet is the timing of a job in one process: nobody can be silent.
 var quiet = control.Timing{Period: time.Hour, Lease: 24 * time.Hour, Margin: time.Hour}
 
-// newHouse is a job of n processes on so many nodes.
-func newHouse(n int, o options) (*house, error) {
+// newHouse is a job of n processes, all on one node.
+func newHouse(n int) (*house, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%w, not %d", ErrSize, n)
 	}
-	timing := quiet
-	timing.Repair = o.repairTimeout
-	nodes := make([]control.NodeConfig, o.nodes+o.spareNodes)
-	for i := range nodes {
-		nodes[i] = control.NodeConfig{Name: fmt.Sprint("node", i), Host: "localhost", Spare: i >= o.nodes, Local: true}
-	}
-	setup := control.Setup{Version: control.Version, Size: n, Hosts: 1, Timing: timing}
-	root, err := control.NewRoot(control.RootConfig{Size: n, Nodes: nodes, Timing: timing, Setup: setup, Repeats: o.repeats})
+	root, err := control.NewRoot(control.RootConfig{
+		Size: n, Timing: quiet,
+		Nodes: []control.NodeConfig{{Name: "node0", Host: "localhost", Local: true}},
+		Setup: control.Setup{Version: control.Version, Size: n, Hosts: 1, Timing: quiet},
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &house{
-		timing: timing, root: root,
-		daemon: make([]*control.Daemon, len(nodes)),
-		nodeOf: make(map[control.Proc]control.Node),
-		procs:  make(map[control.Proc]*endpoint),
-		over:   make(chan struct{}),
-	}, nil
+	return &house{root: root, procs: make(map[control.Proc]*endpoint), over: make(chan struct{})}, nil
 }
 
 // post has an event handled, and returns when nobody is at it any more or
@@ -88,7 +76,7 @@ func (h *house) rootActions(actions []control.Action) {
 	for _, a := range actions {
 		switch {
 		case a.Send != nil:
-			h.send(a.Send.Node, a.Send.Message)
+			h.send(a.Send.Message)
 		case a.End != nil && h.ended == nil:
 			h.ended = a.End
 			close(h.over)
@@ -96,19 +84,19 @@ func (h *house) rootActions(actions []control.Action) {
 	}
 }
 
-// send brings a message of the root to a node.
-func (h *house) send(n control.Node, m control.Message) {
+// send brings a message of the root to the daemon.
+func (h *house) send(m control.Message) {
 	if m.Kind == control.KindSetup {
-		h.daemon[n] = control.NewDaemon(*m.Setup)
+		h.daemon = control.NewDaemon(*m.Setup)
 	}
 	if m.Kind == control.KindSetup {
 		ready := control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}}
-		h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, n, ready)) })
+		h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, 0, ready)) })
 	}
 	if m.Made != nil && m.Made.New != nil {
 		h.ensure(*m.Made)
 	}
-	h.post(func(now time.Time) { h.daemonActions(n, h.daemon[n].FromRoot(now, m)) })
+	h.post(func(now time.Time) { h.daemonActions(h.daemon.FromRoot(now, m)) })
 }
 
 // ensure gives all processes of a new communicator their mailboxes, before the
@@ -125,18 +113,18 @@ func (h *house) ensure(m control.Made) {
 	}
 }
 
-func (h *house) daemonActions(n control.Node, actions []control.DaemonAction) {
+func (h *house) daemonActions(actions []control.DaemonAction) {
 	for _, a := range actions {
 		switch {
 		case a.ToRoot != nil:
 			m := *a.ToRoot
-			h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, n, m)) })
+			h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, 0, m)) })
 		case a.ToRank != nil:
 			if e := h.endpoint(a.ToRank.Proc); e != nil {
 				e.handle(a.ToRank.Message)
 			}
 		case a.Start != nil:
-			h.open(n, *a.Start)
+			h.open(*a.Start)
 		case a.Kill != nil && a.Kill.Signal == 9:
 			h.exit(a.Kill.Proc, control.Exit{Code: -1, Signal: 9, Why: a.Kill.Why})
 		}
@@ -144,9 +132,9 @@ func (h *house) daemonActions(n control.Node, actions []control.DaemonAction) {
 }
 
 // open starts a process.
-func (h *house) open(n control.Node, s control.Start) {
+func (h *house) open(s control.Start) {
 	e := newEndpoint(s.Proc, s.Original)
-	e.node, e.peer = int(n), h.endpoint
+	e.peer = h.endpoint
 	e.up = func(m control.Message) { h.fromRank(e, m) }
 	e.lease = func() error {
 		select {
@@ -159,15 +147,13 @@ func (h *house) open(n control.Node, s control.Start) {
 	h.places.Lock()
 	h.procs[s.Proc] = e
 	h.places.Unlock()
-	h.nodeOf[s.Proc] = n
 	h.start(s, e)
 	h.fromRank(e, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
 }
 
 func (h *house) fromRank(e *endpoint, m control.Message) {
 	h.post(func(now time.Time) {
-		n := h.nodeOf[e.self]
-		h.daemonActions(n, h.daemon[n].FromRank(now, e.self, m))
+		h.daemonActions(h.daemon.FromRank(now, e.self, m))
 	})
 }
 
@@ -184,8 +170,7 @@ func (h *house) exit(p control.Proc, x control.Exit) {
 func (h *house) exited(e *endpoint, x control.Exit) {
 	x.Proc, x.Zone, x.Step = e.self, int(e.zone.Load()), e.step.Load()
 	h.post(func(now time.Time) {
-		n := h.nodeOf[e.self]
-		h.daemonActions(n, h.daemon[n].Exited(now, x))
+		h.daemonActions(h.daemon.Exited(now, x))
 	})
 }
 
@@ -214,29 +199,4 @@ func (h *house) endpoint(p control.Proc) *endpoint {
 	h.places.RLock()
 	defer h.places.RUnlock()
 	return h.procs[p]
-}
-
-// tick gives the root and the daemons the time, until ctx ends.
-func (h *house) tick(ctx context.Context) {
-	for {
-		next := h.timing.Period
-		wait := make(chan time.Duration, 1)
-		h.post(func(now time.Time) {
-			h.rootActions(h.root.Tick(now))
-			wait <- time.Until(h.root.Next())
-		})
-		select {
-		case d := <-wait:
-			next = min(next, max(d, time.Millisecond))
-		case <-ctx.Done():
-			return
-		}
-		timer := time.NewTimer(min(next, 50*time.Millisecond))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
 }

@@ -7,34 +7,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
-
-// Option changes how a job in one process is run.
-type Option func(*options)
-
-type options struct {
-	nodes, spareNodes int
-	repairTimeout     time.Duration
-	repeats           int
-}
-
-// OnNodes spreads the ranks over virtual nodes, with spare ones for replacements.
-func OnNodes(nodes, spare int) Option {
-	return func(o *options) { o.nodes, o.spareNodes = nodes, spare }
-}
-
-// WithRepairTimeout is how long a repair waits for ranks that do not come; 0: for
-// ever.
-func WithRepairTimeout(d time.Duration) Option {
-	return func(o *options) { o.repairTimeout = d }
-}
-
-// WithRepeats is how often the same failure may come without progress.
-func WithRepeats(n int) Option { return func(o *options) { o.repeats = n } }
 
 // Run runs a job of n ranks as goroutines of this process, each with its own
 // communicator, and returns when all of them have ended.
@@ -44,14 +20,14 @@ func WithRepeats(n int) Option { return func(o *options) { o.repeats = n } }
 // body panics, Run panics with a *PanicError after all have ended; when one calls
 // runtime.Goexit (as testing.T's FailNow does), so does Run.
 func Run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
-	return run(ctx, n, true, nil, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm) })
+	return run(ctx, n, true, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm) })
 }
 
 // RunSessions is Run for bodies that survive failures, and are told so by their
 // session. Ranks that are started as replacements run the body too. An error of
 // one body does not end the contexts of the others.
-func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error, opts ...Option) error {
-	return run(ctx, n, false, opts, func(ctx context.Context, r *rank) error { return body(ctx, r.session) })
+func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
+	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session) })
 }
 
 // Faults lets the body of a rank make ranks fail.
@@ -68,8 +44,8 @@ type Faults interface {
 
 // RunFaulty is Run for tests of what happens when ranks fail: a rank that has
 // failed does not return, and the error of its body does not count.
-func RunFaulty(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm, f Faults) error, opts ...Option) error {
-	return run(ctx, n, false, opts, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm, r) })
+func RunFaulty(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm, f Faults) error) error {
+	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm, r) })
 }
 
 // rank is one rank of a job in this process.
@@ -93,12 +69,8 @@ func (r *rank) Replacement() bool { return r.session.place.Replacement }
 
 var killed = control.Exit{Code: -1, Signal: 9, Why: "signal: killed"}
 
-func run(ctx context.Context, n int, strict bool, opts []Option, body func(context.Context, *rank) error) error {
-	o := options{nodes: 1}
-	for _, opt := range opts {
-		opt(&o)
-	}
-	h, err := newHouse(n, o)
+func run(ctx context.Context, n int, strict bool, body func(context.Context, *rank) error) error {
+	h, err := newHouse(n)
 	if err != nil {
 		return err
 	}
@@ -115,9 +87,6 @@ func run(ctx context.Context, n int, strict bool, opts []Option, body func(conte
 	}
 	var watch sync.WaitGroup
 	watch.Go(func() { j.watch(ctx) })
-	if o.repairTimeout > 0 {
-		watch.Go(func() { h.tick(ctx) })
-	}
 	h.begin()
 	j.ranks.Wait()
 	cancel(nil)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,6 +52,42 @@ func TestMessages(t *testing.T) {
 	for _, f := range r.Figures {
 		require.Positive(t, f.Rate, f.What)
 	}
+}
+
+// TestMarks: three times what docs/performance.md has as marks, on a machine that
+// does nothing else (CRAFT_TEST_MARKS=1).
+func TestMarks(t *testing.T) {
+	if os.Getenv("CRAFT_TEST_MARKS") == "" {
+		t.Skip("needs the machine for itself: set CRAFT_TEST_MARKS=1")
+	}
+	figures := make(map[string]figure)
+	for _, args := range [][]string{
+		{"-np", "8", "-nodes", "4", "-json"},
+		{"-np", "2", "-what", "messages", "-rounds", "5", "-json"},
+	} {
+		var r result
+		out := start(t, args...)
+		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+		for _, f := range r.Figures {
+			figures[f.What] = f
+		}
+	}
+	for what, mark := range map[string]float64{ // microseconds
+		"live agree": 1e3, "live shrink": 1e3, "live revoke, interrupted and heard of": 1e3,
+		"kill to working shrunken communicator": 10e3, "kill to repaired world": 100e3,
+		"message of 8 bytes": 8.7,
+	} {
+		require.Contains(t, figures, what)
+		t.Logf("%s: %.1f us, mark %.1f", what, figures[what].Median, mark)
+		require.Less(t, figures[what].Median, 3*mark, what)
+	}
+	rate := figures["message of 4194304 bytes"].Rate
+	t.Logf("messages of 4 MiB: %.2f GB/s, mark 2.7", rate)
+	require.Greater(t, rate, 2.7/3)
+	began := time.Now()
+	start(t, "-np", "8", "-nodes", "4", "-what", "nothing")
+	t.Logf("empty job: %v, mark 150ms", time.Since(began))
+	require.Less(t, time.Since(began), 450*time.Millisecond)
 }
 
 func TestZone(t *testing.T) {

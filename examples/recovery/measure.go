@@ -19,8 +19,7 @@ type measurement struct {
 	print  bool
 	live   bool // the operations without failures have been measured
 
-	killed  time.Time // when rank 0 sent the signal of the present round
-	started time.Time
+	killed time.Time // when rank 0 sent the signal of the present round
 }
 
 func (m *measurement) body(ctx context.Context, z *aft.Zone) error {

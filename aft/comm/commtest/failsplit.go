@@ -73,11 +73,9 @@ func splitKeys(ctx context.Context, p *player) error {
 func splitMany(ctx context.Context, p *player) error {
 	all := []comm.Comm{p.c}
 	for i := range 12 {
-		parent := all[p.own.IntN(len(all))]
+		parent := all[len(all)-1]
 		if i%4 == 0 {
 			parent = p.c
-		} else {
-			parent = all[len(all)-1]
 		}
 		part, err := comm.Split(ctx, parent, p.own.IntN(2), p.own.IntN(3))
 		if err != nil {
