@@ -7,29 +7,47 @@ import (
 	"syscall"
 )
 
+// removeTries bounds how often a directory is emptied again that somebody else
+// fills, or puts in the place of the one just emptied.
+const removeTries = 100
+
 // RemoveAll removes a file, or a directory with all that it holds. What is
-// missing, or removed meanwhile by somebody else, is no error. Symbolic links
-// are removed, not followed. It stops at the first error and syncs nothing.
+// missing, or removed meanwhile by somebody else, is no error; what others add
+// meanwhile is removed too. Symbolic links are removed, not followed. It stops
+// at the first error and syncs nothing.
 func RemoveAll(fsys FS, path string) error {
-	err := fsys.Remove(path)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
+	err := removeExisting(fsys, path)
+	for tries := 0; tries < removeTries && isNotEmpty(err); tries++ {
+		if err := removeEntries(fsys, path); err != nil {
+			return err
+		}
+		err = removeExisting(fsys, path)
 	}
-	// Only a real directory can be "not empty", a link to one cannot.
-	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
-		return err
-	}
-	entries, err := fsys.ReadDir(path)
+	return err
+}
+
+// isNotEmpty: only a real directory can be that, a link to one cannot.
+func isNotEmpty(err error) bool {
+	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST)
+}
+
+func removeEntries(fsys FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range entries {
-		if err := RemoveAll(fsys, filepath.Join(path, entry.Name())); err != nil {
+		if err := RemoveAll(fsys, filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}
-	if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return nil
+}
+
+func removeExisting(fsys FS, path string) error {
+	err := fsys.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

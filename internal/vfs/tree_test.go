@@ -123,6 +123,25 @@ func TestRemoveAllRaced(t *testing.T) {
 	require.NoError(t, vfs.RemoveAll(raced, "/a"))
 }
 
+// Another process puts a full directory in the place of the one just emptied,
+// as two do that delete a version under the same hidden name.
+func TestRemoveAllRefilled(t *testing.T) {
+	m := vfs.NewMem()
+	require.NoError(t, vfs.MkdirAll(m, "/a", 0o755, false))
+	put(t, m, "/a/file", "")
+	refills := 3
+	raced := vfs.WithErrors(m, func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && op.Path == "/a" && refills > 0 {
+			refills--
+			put(t, m, "/a/other", "")
+		}
+		return nil
+	})
+	require.NoError(t, vfs.RemoveAll(raced, "/a"))
+	missing(t, m, "/a")
+	require.Zero(t, refills)
+}
+
 func TestRemoveAllDoesNotFollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	outside, tree := filepath.Join(dir, "outside"), filepath.Join(dir, "tree")

@@ -184,20 +184,24 @@ type reader struct {
 
 func (r *reader) Size() int64 { return r.size }
 
+// removeTries bounds how often a hidden name is freed that other processes take.
+const removeTries = 100
+
 // Remove implements storage.Driver: the version first gets a hidden name, so
 // that a crash in between leaves nothing that looks complete.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	trash := filepath.Join(s.dir, trashPrefix+id.String())
 	err := s.fs.Rename(s.Path(id), trash)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if errors.Is(err, fs.ErrExist) {
-		// An earlier deletion of a version of this name was interrupted.
+	// An earlier deletion of a version of this name was interrupted, or
+	// another process is at it.
+	for tries := 0; tries < removeTries && errors.Is(err, fs.ErrExist); tries++ {
 		if err := vfs.RemoveAll(s.fs, trash); err != nil {
 			return err
 		}
 		err = s.fs.Rename(s.Path(id), trash)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
 		return err
