@@ -111,7 +111,7 @@ func launched(t *testing.T, policy comm.Policy, args ...string) (stdout, stderr 
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	var out, report bytes.Buffer
 	code, err = launch.Run(ctx, launch.Config{

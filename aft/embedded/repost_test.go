@@ -101,7 +101,7 @@ func TestReceiveGoesBackAfterAFailure(t *testing.T) {
 // TestReceiveGoesBackToTheLastOne: nobody is left to send.
 func TestReceiveGoesBackToTheLastOne(t *testing.T) {
 	b, r, o := offered(receive{source: comm.AnySource, tag: 7})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {

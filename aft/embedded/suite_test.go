@@ -14,7 +14,7 @@ import (
 
 // run gives a hanging job away by its deadline.
 func run(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	require.NoError(t, embedded.Run(ctx, n, body))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/control"
 )
 
-const wireDeadline = 20 * time.Second
+const wireDeadline = 60 * time.Second
 
 // wireBodies are what the bytes can go through.
 var wireBodies = []struct {

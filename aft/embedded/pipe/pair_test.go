@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const deadline = 20 * time.Second
+const deadline = 60 * time.Second
 
 var secret = bytes.Repeat([]byte{7}, SecretSize)
 
