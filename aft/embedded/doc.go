@@ -50,10 +50,10 @@
 //   - Whoever takes a message and a receive out of the matcher copies the data
 //     and completes both, or has them completed by the wire; until then neither
 //     can be withdrawn.
-//   - An endpoint's lock is the only one of an operation in one process, and the
-//     innermost one: neither wire nor control plane is called under it.
-//   - Between goroutines of one process, no goroutine exists but those that run
-//     the bodies of the ranks.
+//   - An endpoint's lock is the innermost one: neither wire nor control plane is
+//     called under it, and no operation holds two of them.
+//   - Messages between goroutines of one process need no goroutine but those that
+//     run the bodies of the ranks.
 //
 // # The end of a rank
 //

@@ -16,8 +16,8 @@ import (
 // endpoint is one process of a job as its own code sees it: its mailboxes, what
 // it knows about the others, and the collective operations it waits for.
 //
-// mu is the only lock of an operation and the innermost one: nothing of the
-// transport or of the control plane is called while it is held.
+// mu is the innermost lock: nothing of the transport or of the control plane is
+// called while it is held.
 type endpoint struct {
 	self     control.Proc
 	original comm.OriginalRank

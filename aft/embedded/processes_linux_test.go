@@ -56,6 +56,9 @@ func runRank(kind, name string) int {
 func runBody(ctx context.Context, kind, name string, s comm.Session) error {
 	defer s.Close(ctx)
 	place := s.Place()
+	if kind == "idle" {
+		return waitIdly(ctx, place.Comm)
+	}
 	if kind == "plain" {
 		seed, err := strconv.ParseUint(name, 10, 64)
 		if err != nil {

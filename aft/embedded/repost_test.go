@@ -83,6 +83,16 @@ func TestReceiveGoesBackToItsPlace(t *testing.T) {
 	require.False(t, r[1].done())
 }
 
+// TestReceiveGoesBackBeforeNewerOnes: of the same source and tag.
+func TestReceiveGoesBackBeforeNewerOnes(t *testing.T) {
+	b, r, o := offered(receive{source: 1, tag: 7})
+	newer := b.receive(1, 7, make([]byte, 8)).(*request)
+	o.takeBack()
+	b.ep.arrive(envelope{comm: 1, source: 1, tag: 7}, nil, credits{})
+	require.True(t, r[0].done(), "the older receive has been passed over")
+	require.False(t, newer.done())
+}
+
 type credits struct{}
 
 func (credits) consumed(int) {}

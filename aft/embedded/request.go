@@ -58,8 +58,9 @@ func (r *request) failedError() error {
 
 // spinner is a transport that gets on faster when whoever waits helps.
 type spinner interface {
-	// spin works until done or until it is better to sleep, and returns done().
-	spin(done func() bool) bool
+	// spin works until r is done or until it is better to sleep, and tells whether
+	// it is.
+	spin(r *request) bool
 }
 
 // Wait blocks until the request has completed. If ctx ends first, the request
@@ -69,7 +70,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 		return r.status, r.err
 	}
 	if s, ok := r.box.ep.wire.(spinner); ok && ctx.Err() == nil {
-		if s.spin(r.done) {
+		if s.spin(r) {
 			return r.status, r.err
 		}
 	}

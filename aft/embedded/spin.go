@@ -24,29 +24,29 @@ func spinBudget(ranksOnHost int) time.Duration {
 	return defaultSpin
 }
 
-// spin looks for messages until done, or until nothing has happened for the
-// budget, and returns done(). With a budget of 0 it looks once.
+// spin looks for messages until r is done, or until nothing has happened for the
+// budget, and tells whether it is. With a budget of 0 it looks once.
 //
 // While somebody spins, the pipes need not ring: arrivals are seen without a
 // system call on either side. The last one to stop has every pipe ring again,
 // and looks once more.
-func (w *wire) spin(done func() bool) bool {
-	if done() {
+func (w *wire) spin(r *request) bool {
+	if r.done() {
 		return true
 	}
 	if w.cfg.Spin <= 0 {
 		w.look()
-		return done()
+		return r.done()
 	}
 	w.spinning.Add(1)
-	ok := w.spinUntil(done)
+	ok := w.spinUntil(r)
 	if w.spinning.Add(-1) == 0 {
 		w.rest()
 	}
-	return ok || done()
+	return ok || r.done()
 }
 
-func (w *wire) spinUntil(done func() bool) bool {
+func (w *wire) spinUntil(r *request) bool {
 	const (
 		timeEvery  = 16 // rounds: the clock costs more than a look
 		yieldEvery = 64
@@ -55,7 +55,7 @@ func (w *wire) spinUntil(done func() bool) bool {
 	active := false
 	for i := 1; ; i++ {
 		active = w.look() || active
-		if done() {
+		if r.done() {
 			return true
 		}
 		if i%timeEvery != 0 {

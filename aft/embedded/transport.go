@@ -24,7 +24,7 @@ type transport interface {
 	cancel(r *request, err error)
 	// drop forgets a process that takes part no more. What has arrived from it is
 	// delivered first; then what is under way to and from it is completed with a
-	// FailedError. r.failed gives the error for a communicator.
+	// FailedError (request.failedError).
 	drop(p control.Proc)
 	// revoke completes all sends and inbound streams of a communicator with
 	// comm.ErrRevoked.
@@ -61,9 +61,9 @@ type announced interface {
 	// start has the data sent into the receive, which has left the matcher: the
 	// transport completes r.request.
 	start(r *receive)
-	// refuse tells the sender that nobody will ever receive it: its send is
-	// completed with the error that belongs to a revoked communicator or to a
-	// process that has left.
+	// refuse gives it up, because nobody will ever receive it: the send is completed
+	// with the error that belongs to a revoked communicator or to a process that
+	// has left; in another process its own endpoint sees to that.
 	refuse()
 }
 

@@ -145,7 +145,7 @@ func TestProcessIsKilled(t *testing.T) {
 func waitOrAbandon(n *node, r *request, dropped bool) bool {
 	end := time.Now().Add(wireDeadline)
 	for !completedRequest(r) {
-		n.wire.spin(r.done)
+		n.wire.spin(r)
 		if dropped && n.goneFrom(2) && !completedRequest(r) {
 			if posted, _ := n.waiting(); posted > 0 {
 				return false

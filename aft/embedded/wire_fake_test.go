@@ -195,7 +195,7 @@ func (n *node) cancelReceive(r *request, err error) {
 // wait spins and then sleeps, as an endpoint does.
 func (n *node) wait(r *request) (comm.Status, error) {
 	n.t.Helper()
-	if !n.wire.spin(func() bool { return completedRequest(r) }) {
+	if !n.wire.spin(r) {
 		sleepOn(n.t, r)
 	}
 	return resultOf(r)

@@ -259,11 +259,7 @@ func TestReceiveGivenUpOnItsWay(t *testing.T) {
 		in := (*b.wire.ins.Load())[0]
 		in.mu.Lock() // the test reads in its own steps
 		send := a.isend(2, 1, data)
-		for end := time.Now().Add(wireDeadline); in.data.stream == nil || in.data.stream.got == 0; {
-			require.True(t, time.Now().Before(end))
-			_, err := in.step()
-			require.NoError(t, err)
-		}
+		stepUntilSomeHasCome(t, in)
 		b.cancelReceive(recv, errGivenUp)
 		clear(buf)
 		in.turn()
@@ -372,15 +368,42 @@ func TestRevoke(t *testing.T) {
 				require.ErrorIs(t, err, comm.ErrRevoked)
 			}
 		}
-		b.wire.revoke(1)
 		b.cancelReceive(recv, comm.ErrRevoked)
-		_, err := b.wait(recv)
-		require.ErrorIs(t, err, comm.ErrRevoked)
 		buf := make([]byte, 100_000)
 		b.mustWait(b.irecv(1, 9, buf))
 		a.mustWait(kept)
 		require.True(t, bytes.Equal(pattern(100_000, 4), buf), "the other communicator goes on")
 	})
+}
+
+// TestRevokeEndsAReceiveOnItsWay: at once, not when the rest has come.
+func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
+	onWireBodies(t, func(t *testing.T, a, b *node) {
+		a.mustWait(a.isend(2, 1, nil))
+		b.mustWait(b.irecv(1, 1, nil))
+		data := pattern(16<<20, 7)
+		recv := b.irecv(1, 1, make([]byte, len(data)))
+		in := (*b.wire.ins.Load())[0]
+		in.mu.Lock() // the test reads in its own steps
+		send := a.isend(2, 1, data)
+		stepUntilSomeHasCome(t, in)
+		b.wire.revoke(1)
+		require.True(t, completedRequest(recv))
+		in.turn()
+		_, err := b.wait(recv)
+		require.ErrorIs(t, err, comm.ErrRevoked)
+		a.mustWait(send)
+	})
+}
+
+// stepUntilSomeHasCome reads on behalf of whoever holds the lock of in, until the
+// receive of a stream has begun.
+func stepUntilSomeHasCome(t *testing.T, in *inlink) {
+	for end := time.Now().Add(wireDeadline); in.data.stream == nil || in.data.stream.got == 0; {
+		require.True(t, time.Now().Before(end))
+		_, err := in.step()
+		require.NoError(t, err)
+	}
 }
 
 // TestSendToOneWhoIsNotKnownYet waits until it is.
@@ -479,6 +502,9 @@ func TestSpinBudget(t *testing.T) {
 		t.Error("one rank does not spin")
 	}
 	require.Zero(t, spinBudget(cores+1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	t.Setenv("GOMAXPROCS", "")
+	require.Zero(t, spinBudget(2), "a container with a quota")
 	t.Setenv("GOMAXPROCS", "1")
-	require.NotZero(t, spinBudget(cores))
+	require.NotZero(t, spinBudget(cores), "set by hand, for one rank")
 }

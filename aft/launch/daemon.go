@@ -80,8 +80,8 @@ func runDaemon() int {
 	return code
 }
 
-// takeStdio moves the connection away from descriptors 0 and 1, where a write to
-// a root that is gone would kill this process before it has killed its ranks.
+// takeStdio moves the connection away from descriptors 0 and 1, so that nothing
+// that is printed by mistake gets into it, and has it polled.
 func takeStdio() (in, out *os.File, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -136,7 +136,7 @@ func TestEndedRankLeavesNothing(t *testing.T) {
 	r := run(t, job(t, 2, 1, "grandchild"))
 	require.NoError(t, r.err)
 	require.Zero(t, r.code)
-	require.Less(t, time.Since(began), 15*time.Second, "who keeps the output open holds nobody up")
+	require.Less(t, time.Since(began), 5*time.Second, "who keeps the output open holds nobody up")
 	mark.noneLeft(t)
 
 	root, out := startRoot(t, job(t, 2, 1, "mixed"))

@@ -207,9 +207,9 @@ func placeProgram([]string) int {
 	_, m := whoAmI()
 	dir, _ := os.Getwd()
 	info, err := os.Stat(os.Getenv(env.NodePath))
-	fmt.Printf("node=%d hosts=%d address=%s dir=%s storage=%s mode=%v err=%v mine=%s policy=%s,%s secret=%d\n",
+	fmt.Printf("node=%d hosts=%d address=%s dir=%s storage=%s mode=%v err=%v mine=%s policy=%s,%s keep=%s gogc=%s secret=%d\n",
 		m.Setup.Node, m.Setup.Hosts, m.Setup.Address, dir, os.Getenv(env.NodePath), info.Mode().Perm(), err, os.Getenv("MINE"),
-		os.Getenv(env.RecoveryPolicy), os.Getenv(env.SpawnPolicy), len(m.Setup.Secret))
+		os.Getenv(env.RecoveryPolicy), os.Getenv(env.SpawnPolicy), os.Getenv("CRAFT_KEEP"), os.Getenv("GOGC"), len(m.Setup.Secret))
 	return 0
 }
 

@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 
 // nothingLeaks waits for what the last job had open.
 func (c *chaos) nothingLeaks(files, goroutines int) {
-	for deadline := time.Now().Add(30 * time.Second); openFiles(c.t) > files || runtime.NumGoroutine() > goroutines; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); openFiles(c.t) > files || runtime.NumGoroutine() > goroutines; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
 			c.t.Fatalf("descriptors: %d, at first %d; goroutines: %d, at first %d\n%s",
@@ -314,7 +314,7 @@ func (c *chaos) byKind() string {
 
 // nothingLeft waits for the last orphans of killed daemons to be gone.
 func (c *chaos) nothingLeft(what string) {
-	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, 30*time.Second, 5*time.Millisecond, "left running: %v", what)
+	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, 5*time.Second, 5*time.Millisecond, "left running: %v", what)
 	left, err := os.ReadDir(c.temp)
 	require.NoError(c.t, err)
 	var names []string

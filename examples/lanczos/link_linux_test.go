@@ -217,7 +217,7 @@ func TestNetworkNamespacesCutLink(t *testing.T) {
 			require.Equal(t, lost, strings.Contains(log.String(), "a node is lost"), "%v", &log)
 			for i := range 4 {
 				require.Eventually(t, func() bool { return n.ip("netns", "pids", fmt.Sprint(n.prefix, i)) == "" },
-					30*time.Second, 10*time.Millisecond, "host %d: %s", i, n.ip("netns", "pids", fmt.Sprint(n.prefix, i)))
+					10*time.Second, 10*time.Millisecond, "host %d: %s", i, n.ip("netns", "pids", fmt.Sprint(n.prefix, i)))
 			}
 			left, err := filepath.Glob(filepath.Join(os.TempDir(), "craft-*"))
 			require.NoError(t, err)

@@ -83,8 +83,11 @@ func TestRanksAreReplaced(t *testing.T) {
 					require.Positive(t, got.Overheads.Recomputation)
 				}
 				again := p.result(args...)
-				require.Equal(t, 281, again.RestartedFrom, "the deaths are over with the job")
+				require.Equal(t, 281, again.RestartedFrom)
 				require.Zero(t, again.Recoveries)
+				left, err := filepath.Glob(filepath.Join(p.Dir, "cp", "*-killed-*"))
+				require.NoError(t, err)
+				require.Empty(t, left, "the deaths are over with the job")
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
@@ -27,6 +28,9 @@ func TestRecovers(t *testing.T) {
 		require.Positive(t, got.Overheads.Recomputation)
 
 		require.Zero(t, p.result(args...).Recoveries, "the next job may die again, but does not come there")
+		left, err := filepath.Glob(filepath.Join(p.Dir, "cp", "*-died-at-*"))
+		require.NoError(t, err)
+		require.Empty(t, left, "the death is over with the job")
 	}
 }
 

@@ -10,6 +10,7 @@
 //	craft run --hosts a,b -n 64 -- ./recovery # on a cluster
 //
 // Times are those of rank 0, medians over -rounds with the smallest and the
-// largest: of a failure from just before the signal is sent until the last
-// survivor has passed a barrier of the new communicator.
+// largest: of a failure from just before the signal is sent until rank 0
+// has passed a barrier of the new communicator, which all others have entered by
+// then.
 package main

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -16,16 +15,10 @@ func TestMain(m *testing.M) { killtest.Main(m, main) }
 
 func start(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), killtest.Environ()...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	return string(out)
+	return killtest.NewProgram(t).Start(args...).End(0).Stdout.String()
 }
 
-// TestRecovery: each round but the first measurement kills a rank twice, and all
-// of it is reported.
+// TestRecovery: each round kills two processes, and all of it is reported.
 func TestRecovery(t *testing.T) {
 	var r result
 	out := start(t, "-np", "4", "-nodes", "2", "-rounds", "3", "-json")

@@ -17,7 +17,6 @@ type measurement struct {
 	config
 	result *result
 	print  bool
-	live   bool // the operations without failures have been measured
 
 	killed time.Time // when rank 0 sent the signal of the present round
 }
@@ -50,8 +49,8 @@ func (m *measurement) recovery(ctx context.Context, z *aft.Zone) error {
 		}
 		m.killed = time.Time{}
 	}
-	if z.Epoch() == 0 && !m.live {
-		m.result.Ranks, m.live = c.Size(), true
+	if z.Epoch() == 0 {
+		m.result.Ranks = c.Size()
 		if err := m.operations(ctx, c); err != nil {
 			return err
 		}

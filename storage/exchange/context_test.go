@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,7 +156,7 @@ func TestPlacesAreBounded(t *testing.T) {
 			require.NoError(r.t, err)
 			open = append(open, w)
 		}
-		own, cancel := context.WithTimeout(r.ctx, 1)
+		own, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond) // time to be refused
 		defer cancel()
 		_, err := r.s.Create(own, 1, "one more")
 		require.ErrorIs(r.t, err, context.DeadlineExceeded)

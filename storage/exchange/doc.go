@@ -43,7 +43,8 @@
 //     from the streams of others.
 //   - What a peer says is checked before it is used, and bounded: names, blocks,
 //     ranges, streams at a time. Memory for others is at most Streams * Window *
-//     Block of each rank, and as much for the streams of this one.
+//     Block of each rank, and up to three times as much for the streams of this
+//     one: its readers keep blocks.
 //   - Every goroutine is waited for in Close, every buffer is back then.
 //
 // # Failures

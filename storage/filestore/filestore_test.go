@@ -120,3 +120,46 @@ func TestPrivate(t *testing.T) {
 		require.Zero(t, info.Mode().Perm()&0o077, "%s is open to others", name)
 	}
 }
+
+// Others delete the version at the same time: they put what they have renamed in
+// the place of what is being emptied here, or are done first.
+func TestRemoveAtTheSameTime(t *testing.T) {
+	id := storage.ID{Version: 9, Attempt: container.AttemptID{1}}
+	part := storage.Part{Rank: 0, Size: 1}
+	for name, second := range map[string]func(t *testing.T, mem *vfs.Mem, s *Store, trash string){
+		"another one has renamed its own": func(t *testing.T, mem *vfs.Mem, _ *Store, trash string) { fill(t, mem, trash) },
+		"another one is done": func(t *testing.T, mem *vfs.Mem, s *Store, _ string) {
+			require.NoError(t, vfs.RemoveAll(mem, s.Path(id)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem := vfs.NewMem()
+			s := newStore(t, "/cp", SyncNone, mem)
+			require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+			w, err := s.Create(t.Context(), id, part)
+			require.NoError(t, err)
+			require.NoError(t, w.Commit())
+			trash := filepath.Join(s.Dir(), trashPrefix+id.String())
+			fill(t, mem, trash) // of a deletion that was interrupted
+			renames := 0
+			raced := newStore(t, "/cp", SyncNone, vfs.WithErrors(mem, func(op vfs.Op) error {
+				if op.Kind == vfs.OpRename {
+					if renames++; renames == 2 {
+						second(t, mem, s, trash)
+					}
+				}
+				return nil
+			}))
+			require.NoError(t, raced.Remove(t.Context(), id))
+			require.GreaterOrEqual(t, renames, 2)
+			entries, err := s.List(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
+}
+
+func fill(t *testing.T, mem *vfs.Mem, dir string) {
+	require.NoError(t, vfs.MkdirAll(mem, dir, 0o700, false))
+	require.NoError(t, vfs.WriteFile(mem, filepath.Join(dir, "part"), nil, 0o600, false))
+}

@@ -41,8 +41,8 @@ func onBodies(t *testing.T, test func(t *testing.T, w *Writer, r *Reader)) {
 			cfg := config(t, 1)
 			cfg.Ring = body.ring
 			w, r := pair(t, cfg, body.network)
-			require.Equal(t, body.ring > 0, w.Shared())
-			require.Equal(t, body.ring > 0, r.Shared())
+			require.Equal(t, body.ring > 0, w.ring != nil)
+			require.Equal(t, body.ring > 0, r.ring != nil)
 			test(t, w, r)
 		})
 	}
@@ -65,7 +65,7 @@ func pair(t testing.TB, cfg Config, network string) (*Writer, *Reader) {
 	require.NoError(t, err)
 	r := <-taken
 	require.EqualValues(t, 2, r.From())
-	require.EqualValues(t, 1, w.To())
+	require.EqualValues(t, 1, w.to)
 	t.Cleanup(w.Close)
 	t.Cleanup(r.Abort)
 	return w, r

@@ -30,9 +30,6 @@ type Reader struct {
 // From is the number of the process at the other end, which has proved it.
 func (r *Reader) From() uint32 { return r.from }
 
-// Shared tells whether the bytes come through shared memory.
-func (r *Reader) Shared() bool { return r.ring != nil }
-
 // Peek shows the bytes that are there, at least n if so many have come; n is at
 // most 128 KiB. They are valid until the next call. With less than n, the error is
 // io.EOF when no more will come.

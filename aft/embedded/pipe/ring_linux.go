@@ -88,8 +88,7 @@ func (r *ring) unmap() {
 	}
 }
 
-// descriptors takes the files out of a control message. Those that nobody
-// expects are closed.
+// descriptors takes the files out of a control message; the caller closes them.
 func descriptors(oob []byte) []int {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

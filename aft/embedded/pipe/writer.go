@@ -24,12 +24,6 @@ type Writer struct {
 // together for one system call.
 const gather = 4 << 10
 
-// To is the number of the process at the other end, which has proved it.
-func (w *Writer) To() uint32 { return w.to }
-
-// Shared tells whether the bytes go through shared memory.
-func (w *Writer) Shared() bool { return w.ring != nil }
-
 // TryWrite writes head and body, or as much of them as there is room for, and
 // tells how many bytes that were.
 func (w *Writer) TryWrite(head, body []byte) (int, error) {
