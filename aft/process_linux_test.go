@@ -154,6 +154,9 @@ func TestProcessesInAZone(t *testing.T) {
 				require.Equal(t, want, line)
 			}
 			require.GreaterOrEqual(t, len(lines), 3)
+			if strings.HasPrefix(c.deaths, "panic") {
+				require.Contains(t, stderr, "panic: a bug in the program")
+			}
 		})
 	}
 }

@@ -30,7 +30,6 @@ type Phases struct {
 }
 
 func (s *Stats) add(c comm.Change, p Phases) {
-	s.Recoveries = c.Epoch
 	s.Recovery += p.CleanUp + p.Agree + p.Repair
 	s.Failures = append(s.Failures, c.Failed...)
 	s.Phases.CleanUp += p.CleanUp

@@ -75,8 +75,8 @@
 // processes) and the cost of one more message under way (some us) against the
 // bytes saved (some GB/s). That is why few ranks do not use trees or rings for
 // what can be under way at once. They depend on nothing but n and the lengths,
-// which all ranks know or agree on first. What ranks send is asserted in
-// cost_test.go.
+// which all ranks know or agree on first. What ranks send in most of them is
+// asserted in cost_test.go.
 //
 // The algorithms are chosen for tens to a few hundred ranks. An engine with
 // collectives of its own is to be asked at the top of each exported collective,

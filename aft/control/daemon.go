@@ -120,7 +120,6 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 			d.down(id, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: rest}})
 		}
 	case KindRevoke:
-		m.To = nil
 		d.up(m)
 	case KindSuspect:
 		s := *m.Suspect

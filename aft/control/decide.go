@@ -53,7 +53,7 @@ func (r *Root) decideSplit(o *operation) {
 	}
 	byColor := make(map[int][]*process)
 	for _, p := range takers {
-		c := max(o.joins[p.id].Color, -1)
+		c := o.joins[p.id].Color
 		byColor[c] = append(byColor[c], p)
 	}
 	colors := make([]int, 0, len(byColor))

@@ -46,7 +46,8 @@
 // A broken connection between two processes is mostly the sign of an exit whose
 // news is on its way. So the root waits for one period, and only then kills the
 // process that was suspected; its exit is reported as usual. A silent process is
-// killed by its daemon, once it has said Hello. A process that hangs before Hello
+// killed by its daemon, once it has said Hello; one that was stopped also before
+// and after that. A process that hangs before Hello
 // cannot be told from a slow one, or from a program that does not join: as a
 // replacement it is killed after Timing.Repair.
 //

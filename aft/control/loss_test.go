@@ -42,6 +42,7 @@ func TestSilentLocalNode(t *testing.T) {
 	require.NotContains(t, s.kinds(), KindFailed)
 	s.tick(100 * time.Millisecond)
 	require.Equal(t, []Node{1}, s.fenced, "once")
+	require.NotContains(t, s.kinds(), KindFailed)
 	s.do(s.r.Lost(s.now, 1, "signal: killed", true))
 	require.Contains(t, s.kinds(), KindFailed)
 }
@@ -213,6 +214,9 @@ func TestStrangersAreIgnored(t *testing.T) {
 	s.handle(0, Message{Kind: KindExit, Exits: []Exit{{Proc: 99}}})
 	s.handle(0, Message{Kind: KindJoin, Joins: []Join{{Proc: 99, Comm: 1, Op: OpAgree}, {Proc: 0, Comm: 99, Op: OpAgree}}})
 	s.handle(0, Message{Kind: KindSuspect, Suspect: &Suspect{Proc: 99}})
+	// Not its processes.
+	s.handle(0, Message{Kind: KindJoin, Joins: []Join{{Proc: 2, Comm: 1, Op: OpAgree}}})
+	require.Empty(t, s.r.ops)
 	s.handle(0, Message{Kind: KindBye, Bye: &Bye{Proc: 2}})
 	s.handle(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 99}})
 	s.handle(7, Message{Kind: KindStop})

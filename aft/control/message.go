@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -53,7 +52,8 @@ const (
 )
 
 // Message is one message of the control plane: its kind and the field that
-// belongs to it (KindFailed has two: Failed and Left).
+// belongs to it (KindFailed has two, Failed and Left, and so has the KindSetup of a rank,
+// Setup and Start).
 type Message struct {
 	Kind Kind `json:"kind"`
 	// To are the processes that a message from the root is for; empty: all of
@@ -282,6 +282,3 @@ type Signal struct {
 	Procs  []Proc `json:"procs,omitempty"`
 	Why    string `json:"why,omitempty"` // for the report of a process that it kills
 }
-
-// Encode is the message as it travels (without its length).
-func (m Message) Encode() ([]byte, error) { return json.Marshal(m) }

@@ -213,7 +213,11 @@ func TestPlacementOfReplacements(t *testing.T) {
 func TestWhoDoesNotComeIsFenced(t *testing.T) {
 	s := four(t)
 	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
-	s.tick(time.Hour / 2) // without a failure bodies take as long as they like
+	for range 200 { // without a failure bodies take as long as they like
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.Empty(t, s.killed(1))
 	s = four(t)
 	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
 	require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next())

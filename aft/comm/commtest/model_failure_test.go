@@ -214,7 +214,7 @@ func (o *op) agree(living []*proc) {
 	flags, failed := ^uint64(0), &comm.FailedError{}
 	for _, p := range o.g.members {
 		part, came := o.parts[p]
-		if came && (!p.dead || o.g.m.fault != "the dead have no say") {
+		if came {
 			flags &= part.flags
 		}
 	}
