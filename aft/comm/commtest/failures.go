@@ -47,7 +47,7 @@ var ErrSkip = errors.New("skipped")
 const SkipCode = 77
 
 // patience is how long a body may take. It only ends what would block for ever.
-var patience = 30 * time.Second
+const patience = 30 * time.Second
 
 var errBlocked = errors.New("the body has not ended in time: an operation blocks")
 
