@@ -569,3 +569,36 @@ func TestDrainTimeout(t *testing.T) {
 		require.NoError(t, again.Close())
 	}
 }
+
+// endsWithTheWrite is a context that ends when a background write does.
+type endsWithTheWrite struct {
+	context.Context
+
+	cp *Checkpoint
+}
+
+func (c endsWithTheWrite) Done() <-chan struct{} {
+	if f := c.cp.flight.Load(); f != nil {
+		<-f.ticket.Done()
+	}
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+func (endsWithTheWrite) Err() error    { return context.Canceled }
+func (endsWithTheWrite) Value(any) any { return nil }
+
+// A context that ends at the same moment as the write does not make it a failed
+// one, which would be deleted.
+func TestContextEndsWithTheWrite(t *testing.T) {
+	for range 50 {
+		mem := vfs.NewMem()
+		p := newProgram(t, nil, true, WithPath("/cp"), withFS(mem), WithAsync("copy"))
+		require.NoError(t, p.cp.RestartIfNeeded(t.Context(), nil))
+		require.NoError(t, p.cp.UpdateAndWrite(t.Context(), 0, 1))
+		require.NoError(t, p.cp.Wait(endsWithTheWrite{t.Context(), p.cp}))
+		require.NoError(t, p.cp.Close())
+		require.Equal(t, 1, p.cp.Stats().VersionsWritten)
+	}
+}

@@ -226,7 +226,8 @@ func (cp *Checkpoint) await(ctx context.Context, f *flight) error {
 		err := f.ticket.Wait(ctx)
 		select {
 		case <-f.ticket.Done():
-			f.err = err
+			// Not what Wait has returned: ctx may have ended just before the write.
+			f.err = f.ticket.Err()
 		default:
 			return err
 		}
