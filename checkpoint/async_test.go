@@ -20,6 +20,8 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // gate lets the operations of a file system through, or holds the next one that
@@ -534,26 +536,51 @@ func TestAsyncSettings(t *testing.T) {
 	})
 }
 
+// stuckStore is a store whose parts, once it is stuck, take bytes only when the
+// context of the write has ended.
+type stuckStore struct {
+	*filestore.Store
+
+	stuck atomic.Bool
+}
+
+func (s *stuckStore) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	w, err := s.Store.Create(ctx, id, part)
+	if err != nil || !s.stuck.Load() {
+		return w, err
+	}
+	return stuckWriter{w, ctx}, nil
+}
+
+type stuckWriter struct {
+	storage.PartWriter
+
+	ctx context.Context
+}
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	select {
+	case <-w.ctx.Done():
+	case <-time.After(time.Minute):
+		return 0, errors.New("nobody has cancelled the write")
+	}
+	return w.PartWriter.Write(p)
+}
+
 // A write that takes longer than Close may wait is cancelled, and nothing of it
 // is left, in both modes.
 func TestDrainTimeout(t *testing.T) {
 	for _, mode := range modes[1:] {
-		var slow atomic.Bool
 		mem := vfs.NewMem()
-		disk := vfs.WithErrors(mem, func(op vfs.Op) error {
-			if slow.Load() && op.Kind == vfs.OpWrite {
-				time.Sleep(20 * time.Millisecond) // some 600 ms in all, if nobody ends it
-			}
-			return nil
-		})
 		v := make([]float64, 1_000_000)
-		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(disk), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
+		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(mem), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
+		disk := &stuckStore{Store: cp.store.Driver.(*filestore.Store)}
+		cp.store.Driver = disk
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
 		require.NoError(t, cp.Wait(t.Context()))
-		slow.Store(true)
+		disk.stuck.Store(true)
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 1, 1))
 		require.ErrorIs(t, cp.Close(), async.ErrDrain)
-		slow.Store(false)
 		entries, err := mem.ReadDir("/cp/test/")
 		require.NoError(t, err)
 		versions := 0
@@ -564,7 +591,7 @@ func TestDrainTimeout(t *testing.T) {
 		}
 		require.Equal(t, 1, versions)
 		iter := 0
-		again := open(t, "/cp", map[string]any{"v": &v}, withFS(disk))
+		again := open(t, "/cp", map[string]any{"v": &v}, withFS(mem))
 		require.NoError(t, again.RestartIfNeeded(t.Context(), &iter))
 		require.Equal(t, 1, iter)
 		require.NoError(t, again.Close())
