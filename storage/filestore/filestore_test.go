@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -162,4 +164,24 @@ func TestRemoveAtTheSameTime(t *testing.T) {
 func fill(t *testing.T, mem *vfs.Mem, dir string) {
 	require.NoError(t, vfs.MkdirAll(mem, dir, 0o700, false))
 	require.NoError(t, vfs.WriteFile(mem, filepath.Join(dir, "part"), nil, 0o600, false))
+}
+
+// Records of runs that began in one millisecond are in order as well.
+func TestRecordsAreInOrder(t *testing.T) {
+	s := newStore(t, "/cp", SyncFull, vfs.NewMem())
+	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+	began := time.Date(2024, 2, 3, 4, 5, 6, 7_000_000, time.UTC)
+	var want []string
+	for i := range 3 {
+		attempt := strings.Repeat(string("ca0"[i]), 16)
+		require.NoError(t, s.Record(t.Context(), storage.Record{Attempt: attempt, Started: began.Add(time.Duration(i) * time.Microsecond)}))
+		want = append(want, attempt)
+	}
+	records, err := Records(s.fs, s.Dir())
+	require.NoError(t, err)
+	var got []string
+	for _, r := range records {
+		got = append(got, r.Attempt)
+	}
+	require.Equal(t, want, got)
 }

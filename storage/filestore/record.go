@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -63,6 +64,8 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 			out = append(out, r)
 		}
 	}
+	// The names are in the order of milliseconds, and short runs may share one.
+	slices.SortStableFunc(out, func(a, b storage.Record) int { return a.Started.Compare(b.Started) })
 	return out, nil
 }
 
