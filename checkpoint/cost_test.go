@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,8 +21,9 @@ func TestCostOfAVersion(t *testing.T) {
 	})
 	write := func(t *testing.T, values map[string]any) (*Checkpoint, int64) {
 		cp := open(t, t.TempDir(), values, WithCompression("off"), WithLogger(slog.New(slog.DiscardHandler)),
-			func(o *options) { o.fs = counted })
+			func(o *options) { o.fs, o.lock.Heartbeat = counted, time.Hour })
 		for range 4 { // from the third on a version is deleted each time
+			cp.lastRecord = time.Now().Add(time.Hour) // it is written every ten seconds, however many versions there are
 			before := cp.Stats().BytesWritten
 			clear(calls)
 			require.NoError(t, cp.Write(t.Context()))
