@@ -186,7 +186,7 @@ func tableProcess(spec string) error {
 				return err
 			}
 		}
-		if err := cl2.Wait(ctx); err != nil {
+		if err := errors.Join(cl1.Wait(ctx), cl2.Wait(ctx)); err != nil { // for zero-copy
 			return err
 		}
 		sum, inner = sum*7+inner, 0
