@@ -314,7 +314,7 @@ func (c *chaos) byKind() string {
 
 // nothingLeft waits for the last orphans of killed daemons to be gone.
 func (c *chaos) nothingLeft(what string) {
-	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, 5*time.Second, 5*time.Millisecond, "left running: %v", what)
+	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, 30*time.Second, 5*time.Millisecond, "left running: %v", what)
 	left, err := os.ReadDir(c.temp)
 	require.NoError(c.t, err)
 	var names []string
