@@ -359,7 +359,7 @@ func (l *inlink) end(deliver bool, why func(r *request) error) {
 	l.waiting, l.streams = nil, nil
 	l.parts.Unlock()
 	for _, a := range waiting {
-		l.wire.cfg.Receiver.withdraw(a)
+		l.wire.cfg.Receiver.lost(a.env, a)
 	}
 	for _, s := range streams {
 		s.fail(why)

@@ -414,3 +414,22 @@ func (e *endpoint) withdraw(a announced) {
 		e.early[id] = slices.DeleteFunc(list, func(m earlyMessage) bool { return m.announced == a })
 	}
 }
+
+func (e *endpoint) lost(v envelope, a announced) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.waiting[a]; m != nil {
+		order := m.place.order
+		m.place.leave()
+		delete(e.waiting, a)
+		e.boxes[v.comm].dropBehind(v.source, order)
+		return
+	}
+	list := e.early[v.comm]
+	i := slices.IndexFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	if i < 0 {
+		return
+	}
+	behind := slices.DeleteFunc(list[i:], func(m earlyMessage) bool { return m.source == v.source })
+	e.early[v.comm] = list[:i+len(behind)]
+}

@@ -220,6 +220,17 @@ func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
 	return starts
 }
 
+// dropBehind forgets the buffered messages that another process has sent behind
+// one that is lost with it. Announced ones are lost by themselves.
+func (b *mailbox) dropBehind(source comm.Rank, order uint64) {
+	b.matcher.messages[source].all(func(m *message) {
+		if m.place.order > order && m.announced == nil {
+			b.matcher.withdrawMessage(m)
+			m.recycle()
+		}
+	})
+}
+
 // deliver copies a message into the receive that matches it and completes both.
 // Both have left the matcher.
 func deliver(m *message, recv *receive) {

@@ -45,9 +45,13 @@ type receiver interface {
 	// was withdrawn by the sender: at its old place in the order of receives.
 	repost(r *receive)
 	// withdraw takes an announced message away that start was not called for:
-	// its sender has given it up, or has failed. If start is being called at the
-	// same time, that call ends in repost or in a completed receive.
+	// its sender has given it up. If start is being called at the same time, that
+	// call ends in repost or in a completed receive.
 	withdraw(m announced)
+	// lost is withdraw when the sender has failed: what it has sent behind m on the
+	// communicator goes too, so that no receive gets a later message in the place
+	// of a lost one.
+	lost(e envelope, m announced)
 }
 
 // creditor gets its eager bytes back when they are not buffered any more.

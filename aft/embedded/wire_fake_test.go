@@ -126,6 +126,17 @@ func (n *node) withdraw(m announced) {
 	n.messages = slices.DeleteFunc(n.messages, func(k *kept) bool { return k.m == m })
 }
 
+func (n *node) lost(e envelope, m announced) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.messages, func(k *kept) bool { return k.m == m })
+	if i < 0 {
+		return
+	}
+	behind := slices.DeleteFunc(n.messages[i:], func(k *kept) bool { return k.e.comm == e.comm && k.e.source == e.source })
+	n.messages = n.messages[:i+len(behind)]
+}
+
 // take takes the first message for a receive out; mu is held.
 func (n *node) take(p *posted) *kept {
 	i := slices.IndexFunc(n.messages, func(k *kept) bool { return p.takes(k.e) })
