@@ -18,6 +18,9 @@
 //	NewMem()                 memory; Mem.Crash clones what a crash would leave
 //	WithErrors(fsys, inject) any of them, with operations made to fail
 //
+// All of them are Overwriters: an old file can be written over where the system
+// knows that nobody reads it.
+//
 // WithErrors may wrap any FS, itself included. MkdirAll, RemoveAll, ReadFile and
 // WriteFile are built from the operations of FS, so they are crashed and failed
 // step by step like everything else.

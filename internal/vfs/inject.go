@@ -23,7 +23,10 @@ type failingFS struct {
 	inject func(Op) error
 }
 
-var _ FS = (*failingFS)(nil)
+var (
+	_ FS         = (*failingFS)(nil)
+	_ Overwriter = (*failingFS)(nil)
+)
 
 func (f *failingFS) check(op Op) error {
 	err := f.inject(op)
@@ -56,6 +59,27 @@ func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
 		return nil, err
 	}
 	return f.wrap(name, file), nil
+}
+
+// Overwrite implements Overwriter.
+func (f *failingFS) Overwrite(name string) (OverwriteFile, error) {
+	op := Op{Kind: OpOverwrite, Path: name}
+	if err := f.check(op); err != nil {
+		return nil, err
+	}
+	overwriter, ok := f.fsys.(Overwriter)
+	if !ok {
+		return nil, op.fail(errors.ErrUnsupported)
+	}
+	file, err := overwriter.Overwrite(name)
+	if err != nil {
+		return nil, err
+	}
+	wrapped := failingOverwrite{f.wrap(name, file), f, name, file}
+	if ranges, ok := wrapped.File.(RangeSyncer); ok {
+		return &failingRangeOverwrite{wrapped, ranges}, nil
+	}
+	return &wrapped, nil
 }
 
 // wrap adds only the abilities that the file has.
@@ -177,4 +201,31 @@ func (f *failingRangeFile) StartSync(off, n int64) error {
 		return err
 	}
 	return f.ranges.StartSync(off, n)
+}
+
+// failingOverwrite is a failing file that can be cut.
+type failingOverwrite struct {
+	File
+
+	fsys *failingFS
+	name string
+	file OverwriteFile
+}
+
+type failingRangeOverwrite struct {
+	failingOverwrite
+	RangeSyncer
+}
+
+var (
+	_ OverwriteFile = (*failingOverwrite)(nil)
+	_ OverwriteFile = (*failingRangeOverwrite)(nil)
+	_ RangeSyncer   = (*failingRangeOverwrite)(nil)
+)
+
+func (f *failingOverwrite) Truncate(size int64) error {
+	if err := f.fsys.check(Op{Kind: OpTruncate, Path: f.name, Size: size}); err != nil {
+		return err
+	}
+	return f.file.Truncate(size)
 }

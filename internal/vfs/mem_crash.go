@@ -20,7 +20,8 @@ import (
 //   - Bytes after the last Sync: all of them, or the file is cut at any byte,
 //     and within that length pages of 4 KiB may be missing and read as zeros.
 //     So a renamed file that was not synced may be there empty, torn or full of
-//     zeros. Durable bytes are never harmed.
+//     zeros. Durable bytes are never harmed, unless they are written over:
+//     then each page is the old one or the new one, and so is the length.
 //   - Names after the last SyncDir: each create, mkdir, rename and remove
 //     survives or not, in any combination that keeps these promises: one name
 //     goes through its states in order; a rename happens as a whole, so that a
@@ -108,8 +109,12 @@ func (c *crash) cloneFile(file *node) *node {
 const pageSize = 4096
 
 // contents decides how much of a file is left. Both sides share what is intact:
-// the original only grows behind it, and nobody has the clone open for writing.
+// the original only grows behind it, nobody has the clone open for writing, and
+// who writes over a file makes a copy first.
 func (c *crash) contents(file *node) []byte {
+	if file.old != nil {
+		return c.mixture(file)
+	}
 	size, durable := len(file.data), file.durable
 	if size > durable && !c.survives() {
 		size = c.cut(durable, size)

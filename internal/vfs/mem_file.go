@@ -9,7 +9,8 @@ import (
 )
 
 // memFile is an open file of a Mem, which guards its fields by its lock. Files
-// only grow at the end: their durable bytes are always a prefix.
+// only grow at the end: their durable bytes are always a prefix. (memOverwrite is
+// the exception.)
 type memFile struct {
 	mem      *Mem
 	name     string
@@ -24,11 +25,19 @@ var (
 )
 
 func (f *memFile) Write(p []byte) (int, error) {
-	op := Op{Kind: OpWrite, Path: f.name, Size: int64(len(p))}
+	return f.report(len(p), func() (off int64, written int, err error) {
+		off = int64(len(f.node.data))
+		written, err = f.append(p)
+		return off, written, err
+	})
+}
+
+// report runs write under the lock and reports what it has written.
+func (f *memFile) report(size int, write func() (off int64, written int, err error)) (int, error) {
+	op := Op{Kind: OpWrite, Path: f.name, Size: int64(size)}
 	written := 0
 	report, err := f.mem.locked(func() (err error) {
-		op.Offset = int64(len(f.node.data))
-		written, err = f.append(p)
+		op.Offset, written, err = write()
 		return err
 	})
 	if report != nil && (err == nil || written > 0) {
@@ -60,6 +69,8 @@ func (f *memFile) append(p []byte) (int, error) {
 
 func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
 	data, err := f.contents()
 	if err == nil && off < 0 {
 		err = errors.New("negative offset")
@@ -67,7 +78,6 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, op.fail(err)
 	}
-	// Bytes that were there once never change: no lock for the copy.
 	n := copy(p, data[min(off, int64(len(data))):])
 	if n < len(p) {
 		return n, io.EOF
@@ -76,8 +86,6 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (f *memFile) contents() ([]byte, error) {
-	f.mem.mu.Lock()
-	defer f.mem.mu.Unlock()
 	if f.closed {
 		return nil, fs.ErrClosed
 	}
@@ -95,7 +103,7 @@ func (f *memFile) Sync() error {
 		if f.node.isDir() {
 			f.mem.pending.commit(f.node)
 		}
-		f.node.durable = len(f.node.data)
+		f.node.durable, f.node.old = len(f.node.data), nil
 		return nil
 	})
 }

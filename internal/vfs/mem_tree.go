@@ -19,6 +19,7 @@ type node struct {
 	// A file: the first durable bytes of data survive a crash.
 	data     []byte
 	durable  int
+	old      *oldBytes // the bytes before it was written over; nil: it was not, or is synced
 	open     int
 	unlinked bool
 

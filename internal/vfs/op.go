@@ -24,6 +24,8 @@ const (
 	OpSync
 	OpStartSync
 	OpClose
+	OpOverwrite
+	OpTruncate
 )
 
 var opNames = [...]string{
@@ -40,6 +42,8 @@ var opNames = [...]string{
 	OpSync:      "sync",
 	OpStartSync: "startsync",
 	OpClose:     "close",
+	OpOverwrite: "overwrite",
+	OpTruncate:  "truncate",
 }
 
 func (k OpKind) String() string {
@@ -53,7 +57,7 @@ func (k OpKind) String() string {
 // there now or what a crash would leave.
 func (k OpKind) Mutates() bool {
 	switch k {
-	case OpCreate, OpMkdir, OpRename, OpRemove, OpSyncDir, OpWrite, OpSync:
+	case OpCreate, OpMkdir, OpRename, OpRemove, OpSyncDir, OpWrite, OpSync, OpTruncate:
 		return true
 	default:
 		return false
@@ -69,7 +73,7 @@ type Op struct {
 	// NewPath is the new name of OpRename.
 	NewPath string
 	// Offset and Size are the range in bytes of OpWrite, OpRead and
-	// OpStartSync.
+	// OpStartSync; Size is the new size of OpTruncate.
 	Offset, Size int64
 }
 
@@ -79,6 +83,8 @@ func (op Op) String() string {
 		return fmt.Sprintf("%v %s -> %s", op.Kind, op.Path, op.NewPath)
 	case OpWrite, OpRead, OpStartSync:
 		return fmt.Sprintf("%v %s: %d bytes at %d", op.Kind, op.Path, op.Size, op.Offset)
+	case OpTruncate:
+		return fmt.Sprintf("%v %s: to %d bytes", op.Kind, op.Path, op.Size)
 	default:
 		return fmt.Sprintf("%v %s", op.Kind, op.Path)
 	}

@@ -2,6 +2,7 @@ package vfs_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/internal/vfs"
 )
@@ -322,4 +324,22 @@ func TestMemConcurrent(t *testing.T) {
 	entries, err := m.ReadDir("/")
 	require.NoError(t, err)
 	require.True(t, slices.EqualFunc(entries, names, func(e fs.DirEntry, name string) bool { return "/"+e.Name() == name }))
+}
+
+// The operating system removes several entries at once, also when two want that.
+func TestRemoveAllOfTheSystem(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "a")
+	for d := range 3 {
+		dir := filepath.Join(root, fmt.Sprint(d))
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		for f := range 40 {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(f)), nil, 0o600))
+		}
+	}
+	var g errgroup.Group
+	for range 2 {
+		g.Go(func() error { return vfs.RemoveAll(vfs.OS(), root) })
+	}
+	require.NoError(t, g.Wait())
+	require.NoDirExists(t, root)
 }
