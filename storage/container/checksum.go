@@ -3,6 +3,8 @@ package container
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/zeebo/xxh3"
 )
 
 // castagnoli is CRC-32C, which processors compute in hardware.
@@ -37,4 +39,17 @@ func (d digest) add(crc uint32) digest {
 func (d digest) addByte(b byte) digest {
 	const prime = 1099511628211
 	return (d ^ digest(b)) * prime
+}
+
+// hash is the 128-bit XXH3 hash of m, by which a chunk is known to be unchanged:
+// a checksum of 32 bits would overlook a change too often.
+func (c *compressor) hash(m memory) xxh3.Uint128 {
+	if p, ok := m.contiguous(); ok {
+		return xxh3.Hash128(p)
+	}
+	c.hasher.Reset()
+	for p := range m.pieces() {
+		_, _ = c.hasher.Write(p)
+	}
+	return c.hasher.Sum128()
 }

@@ -27,16 +27,27 @@ const (
 	kindRaw       chunkKind = 0 // its raw bytes
 	kindLZ4       chunkKind = 1 // one LZ4 block
 	kindElsewhere chunkKind = 2 // nothing: another rank's file has it
-	kindReference chunkKind = 3 // reserved: the file of another version has it
+	kindReference chunkKind = 3 // nothing: the file of an older version has it
 )
 
 // chunkRecord is the entry of one chunk in the footer.
 type chunkRecord struct {
-	offset int64  // in the file; 0 if elsewhere
-	stored uint32 // bytes in the file; 0 if elsewhere
+	offset int64  // in the file that has it; 0 if elsewhere
+	stored uint32 // bytes in that file; 0 if elsewhere
 	kind   chunkKind
-	crc    uint32 // of the stored bytes; 0 if elsewhere
-	rawCRC uint32 // of the raw bytes
+	there  chunkKind // of a reference: raw or LZ4
+	ref    uint16    // of a reference: index in the table of versions
+	crc    uint32    // of the stored bytes; 0 if elsewhere
+	rawCRC uint32    // of the raw bytes
+}
+
+// here says whether the file itself has the bytes.
+func (r *chunkRecord) here() bool { return r.kind == kindRaw || r.kind == kindLZ4 }
+
+// kindWord is the kind as it is stored: since 1.1 with what a reference says
+// behind the lowest byte.
+func (r *chunkRecord) kindWord() uint32 {
+	return uint32(r.kind) | uint32(r.there)<<8 | uint32(r.ref)<<16
 }
 
 const chunkRecordSize = 24
@@ -44,7 +55,7 @@ const chunkRecordSize = 24
 func appendChunkRecord(b []byte, r *chunkRecord) []byte {
 	b = le.AppendUint64(b, uint64(r.offset))
 	b = le.AppendUint32(b, r.stored)
-	b = le.AppendUint32(b, uint32(r.kind))
+	b = le.AppendUint32(b, r.kindWord())
 	b = le.AppendUint32(b, r.crc)
 	return le.AppendUint32(b, r.rawCRC)
 }
@@ -57,8 +68,12 @@ func parseChunkRecord(p []byte) (chunkRecord, error) {
 		rawCRC: le.Uint32(p[20:]),
 	}
 	kind := le.Uint32(p[12:])
-	if kind > uint32(kindElsewhere) {
-		return r, unsupportedf("chunk of kind %d, this program reads kinds 0 to %d", kind, kindElsewhere)
+	if chunkKind(kind) == kindReference {
+		r.there, r.ref = chunkKind(kind>>8), uint16(kind>>16)
+		kind &= 0xff
+	}
+	if kind > uint32(kindReference) || r.there > kindLZ4 {
+		return r, unsupportedf("chunk of kind %#x, this program reads kinds 0 to %d", le.Uint32(p[12:]), kindReference)
 	}
 	r.kind = chunkKind(kind)
 	return r, nil
@@ -67,7 +82,11 @@ func parseChunkRecord(p []byte) (chunkRecord, error) {
 // problem says why the record cannot describe a chunk of n raw bytes; "" if it
 // can.
 func (r *chunkRecord) problem(n int) string {
-	switch r.kind {
+	kind := r.kind
+	if kind == kindReference {
+		kind = r.there
+	}
+	switch kind {
 	case kindRaw:
 		if int64(r.stored) != int64(n) {
 			return fmt.Sprintf("raw chunk of %d bytes is stored as %d", n, r.stored)

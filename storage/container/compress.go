@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pierrec/lz4/v4"
+	"github.com/zeebo/xxh3"
 )
 
 // Compression says which chunks are compressed with LZ4. Chunks of less than
@@ -42,6 +43,7 @@ const (
 // goroutine. It makes the blocks of the reference implementation of LZ4, so
 // that they do not change with the library's version.
 type compressor struct {
+	hasher xxh3.Hasher // of chunks in several pieces
 	lz4    lz4.CompressorCCompat
 	sample [samples * sampleSize]byte
 	packed [samples * sampleSize]byte

@@ -11,32 +11,51 @@ import (
 const pieceSize = 512 << 10
 
 // decodeChunk reads chunk c of a section into dst, which has its raw length,
-// and verifies it.
+// from wherever good bytes of it are.
 func (r *Reader) decodeChunk(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
+	if rec.kind == kindReference {
+		base, there, err := r.follow(rec)
+		if err == nil {
+			err = base.decodeChunk(ctx, key, c, &there, dst)
+		}
+		return r.inBase(rec, err)
+	}
+	s, err := r.sources.get(0)
+	if err == nil {
+		err = s.decodeChunk(ctx, key, c, rec, dst)
+	}
+	if err == nil || !r.sources.more(ctx, err) {
+		return err
+	}
+	return r.sources.rest(ctx, err, func(s *source) error { return s.decodeChunk(ctx, key, c, rec, dst) })
+}
+
+// decodeChunk reads a chunk from one source and verifies it.
+func (s *source) decodeChunk(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if rec.kind == kindLZ4 {
-		return r.decodeLZ4(ctx, key, c, rec, dst)
+		return s.decodeLZ4(ctx, key, c, rec, dst)
 	}
 	p, ok := dst.contiguous()
 	if ok && len(p) < smallChunk {
-		if err := r.window.read(r.file, p, rec.offset, key); err != nil {
+		if err := s.window.read(s.file, p, rec.offset, key); err != nil {
 			return err
 		}
 		if checksum(p) != rec.crc {
-			return r.chunkDamage(key, c, rec, "checksum")
+			return chunkDamage(key, c, rec, "checksum")
 		}
 		return nil
 	}
 	if dst.fragmented() {
-		return r.decodeScattered(ctx, key, c, rec, dst)
+		return s.decodeScattered(ctx, key, c, rec, dst)
 	}
 	crc, off := uint32(0), rec.offset
 	for p := range dst.pieces() {
 		for len(p) > 0 {
 			part := p[:min(len(p), pieceSize)]
-			if err := r.readFull(part, off, key); err != nil {
+			if err := s.readFull(part, off, key); err != nil {
 				return err
 			}
 			crc = extendChecksum(crc, part)
@@ -47,23 +66,23 @@ func (r *Reader) decodeChunk(ctx context.Context, key string, c int, rec *chunkR
 		}
 	}
 	if crc != rec.crc {
-		return r.chunkDamage(key, c, rec, "checksum")
+		return chunkDamage(key, c, rec, "checksum")
 	}
 	return nil
 }
 
 // decodeScattered reads a raw chunk into many small pieces of memory.
-func (r *Reader) decodeScattered(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
-	s, err := takeScratch(ctx, min(dst.n, pieceSize))
+func (s *source) decodeScattered(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
+	buf, err := takeScratch(ctx, min(dst.n, pieceSize))
 	if err != nil {
 		return err
 	}
-	defer s.release()
+	defer buf.release()
 	to := memoryCursor{dst.spans, dst.skip}
 	crc := uint32(0)
 	for done := 0; done < dst.n; {
-		part := s.b[:min(len(s.b), dst.n-done)]
-		if err := r.readFull(part, rec.offset+int64(done), key); err != nil {
+		part := buf.b[:min(len(buf.b), dst.n-done)]
+		if err := s.readFull(part, rec.offset+int64(done), key); err != nil {
 			return err
 		}
 		crc = extendChecksum(crc, part)
@@ -71,30 +90,30 @@ func (r *Reader) decodeScattered(ctx context.Context, key string, c int, rec *ch
 		done += len(part)
 	}
 	if crc != rec.crc {
-		return r.chunkDamage(key, c, rec, "checksum")
+		return chunkDamage(key, c, rec, "checksum")
 	}
 	return nil
 }
 
-func (r *Reader) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
+func (s *source) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
 	raw, ok := dst.contiguous()
 	n := int(rec.stored)
 	if !ok {
 		n += dst.n
 	}
-	s, err := takeScratch(ctx, n)
+	buf, err := takeScratch(ctx, n)
 	if err != nil {
 		return err
 	}
-	defer s.release()
-	stored := s.b[:rec.stored]
+	defer buf.release()
+	stored := buf.b[:rec.stored]
 	if !ok {
-		raw = s.b[rec.stored:]
+		raw = buf.b[rec.stored:]
 	}
-	if err := r.readFull(stored, rec.offset, key); err != nil {
+	if err := s.readFull(stored, rec.offset, key); err != nil {
 		return err
 	}
-	if err := r.unpack(key, c, rec, stored, raw); err != nil {
+	if err := unpack(key, c, rec, stored, raw); err != nil {
 		return err
 	}
 	if !ok {
@@ -105,15 +124,15 @@ func (r *Reader) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRec
 
 // unpack checks the stored bytes of a compressed chunk and decompresses them
 // into raw.
-func (r *Reader) unpack(key string, c int, rec *chunkRecord, stored, raw []byte) error {
+func unpack(key string, c int, rec *chunkRecord, stored, raw []byte) error {
 	if checksum(stored) != rec.crc {
-		return r.chunkDamage(key, c, rec, "checksum")
+		return chunkDamage(key, c, rec, "checksum")
 	}
 	if n, err := lz4.UncompressBlock(stored, raw); err != nil || n != len(raw) {
-		return r.chunkDamage(key, c, rec, "no LZ4 block of the chunk's size")
+		return chunkDamage(key, c, rec, "no LZ4 block of the chunk's size")
 	}
 	if checksum(raw) != rec.rawCRC {
-		return r.chunkDamage(key, c, rec, "checksum of the raw bytes")
+		return chunkDamage(key, c, rec, "checksum of the raw bytes")
 	}
 	return nil
 }

@@ -148,4 +148,15 @@ func TestAlignment(t *testing.T) {
 	require.Zero(t, at("2")%alignment)
 	require.Equal(t, at("2")+alignedChunk, at("3"))
 	require.Zero(t, at("4")%alignment)
+
+	// Only before the first chunk that is stored.
+	s := spanSection("smooth", smooth.bytes(rng, 5*alignedChunk))
+	s.Stores = func(c int) bool { return c > 0 }
+	r = openFile(t, encodeFile(t, Options{ChunkSize: alignedChunk, Compression: Always}, spanSection("1", small), s))
+	chunks := sectionOf(t, r, "smooth").chunks
+	require.Equal(t, kindLZ4, chunks[1].kind)
+	require.Zero(t, chunks[1].offset%alignment)
+	for c := 2; c < len(chunks); c++ {
+		require.Equal(t, chunks[c-1].offset+int64(chunks[c-1].stored), chunks[c].offset)
+	}
 }

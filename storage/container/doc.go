@@ -13,6 +13,12 @@
 //     of them, raw or compressed.
 //   - split section: a replicated value of which each rank's file holds only
 //     some of the chunks; all files hold the checksums of all chunks.
+//   - reference: an unchanged chunk, of which the file says only in which older
+//     version's file, of the same attempt and rank, its bytes are.
+//   - Delta: what an Encoder knows of the versions so far, to make references.
+//   - grade: how safe a version is kept; references are to versions that are at
+//     least as safe.
+//   - source: one of several places that have the same file.
 //   - digest: 64 bits computed from the checksums of a value's raw chunks;
 //     equal values with equal chunk sizes have equal digests.
 //
@@ -35,7 +41,14 @@
 //   - Bytes handed to a reader of a section have been verified. Only wrong
 //     bytes match ErrDamaged; an input error of the file is passed through.
 //   - The same header, sections, compression and chunk size give the same
-//     bytes, whatever the number of workers.
+//     bytes, whatever the number of workers. With references: after the same
+//     versions before.
+//   - A reference is to the file that has the bytes, never to another reference,
+//     and it names that file by its checksums. What is read through it is what a
+//     full file would hold, with the same digests.
+//   - With several sources each piece (header, trailer, footer, chunk) may come
+//     from another one: a file is readable as long as each piece is good
+//     somewhere.
 //   - Lengths in a file are never trusted: what a reader allocates is bounded
 //     by the size of the file and the largest chunk, 64 MiB.
 //   - Encoding writes raw chunks straight from the user's memory and reading
@@ -44,5 +57,6 @@
 //
 // The chunked, checksummed file with an index at its end takes the place of
 // the one-file-per-value layout of CRAFT (Shahzad et al., TPDS 30(3), 2019,
-// section 2.6).
+// section 2.6). References, found by comparing hashes of chunks, are what FTI's
+// differential checkpointing does (Keller and Bautista-Gomez, CCGrid 2019).
 package container

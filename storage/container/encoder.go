@@ -32,7 +32,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Stats says what an Encode did.
+// Stats says what an Encode did. Chunks that are in other files, of other ranks
+// or of older versions, do not count.
 type Stats struct {
 	RawBytes   int64 // of the chunks in this file, before compression
 	FileBytes  int64
@@ -88,6 +89,11 @@ func (e *Encoder) ChunkSize() int { return e.opts.ChunkSize }
 // has been written, unless a Source made another number of bytes than its
 // description says) and otherwise wrap the error of w, of a Source or of ctx.
 func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []Section) (Stats, error) {
+	h.Oldest = 0
+	return e.encodeFile(ctx, w, h, sections, nil)
+}
+
+func (e *Encoder) encodeFile(ctx context.Context, w io.Writer, h Header, sections []Section, d *deltaRun) (Stats, error) {
 	if !e.busy.CompareAndSwap(false, true) {
 		return Stats{}, invalidf("Encode is called while another Encode of the same Encoder runs")
 	}
@@ -102,7 +108,7 @@ func (e *Encoder) Encode(ctx context.Context, w io.Writer, h Header, sections []
 	if err := e.validate(sections); err != nil {
 		return Stats{}, err
 	}
-	stats, err := newEncoding(e, ctx, w, sections).encode(&h)
+	stats, err := newEncoding(e, ctx, w, sections, d).encode(&h)
 	e.done = err == nil
 	return stats, err
 }

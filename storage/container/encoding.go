@@ -11,6 +11,9 @@ import (
 // before others are started.
 const parallelSize = 512 << 10
 
+// aheadSize is how many bytes of small chunks may wait for a worker.
+const aheadSize = 2 << 20
+
 // errStopped tells the encoding goroutine that another one has failed.
 var errStopped = errors.New("stopped")
 
@@ -27,15 +30,16 @@ type encoding struct {
 	alone    int       // bytes encoded without pipe
 
 	batch  *job // being filled; nil: none
-	stored bool // the current section has a stored chunk
 	chunks int  // of all sections so far
 	one    [1][]byte
+	delta  *deltaRun // nil: no references
 
 	// The writer's.
-	stats Stats
+	stats  Stats
+	stored int // the last section that has a stored chunk; -1: none
 }
 
-func newEncoding(e *Encoder, ctx context.Context, w io.Writer, sections []Section) *encoding {
+func newEncoding(e *Encoder, ctx context.Context, w io.Writer, sections []Section, d *deltaRun) *encoding {
 	e.out.reset(w)
 	e.x.chunks = e.x.chunks[:0]
 	e.prepare()
@@ -45,6 +49,8 @@ func newEncoding(e *Encoder, ctx context.Context, w io.Writer, sections []Sectio
 		sections: sections,
 		free:     make(chan *job, len(e.jobs)),
 		spare:    make(chan *buffer, len(e.bufs)),
+		delta:    d,
+		stored:   -1,
 	}
 	for _, j := range e.jobs {
 		j.reset()
@@ -63,7 +69,10 @@ func (e *Encoder) prepare() {
 		return
 	}
 	e.packer = new(compressor)
-	e.jobs = make([]*job, min(2*e.opts.Workers+2, 64))
+	// With small chunks a worker has several waiting for it, so that goroutines
+	// need not be woken for each.
+	ahead := max(2, aheadSize/e.opts.ChunkSize)
+	e.jobs = make([]*job, min(ahead*e.opts.Workers+2, 64))
 	for i := range e.jobs {
 		e.jobs[i] = newJob()
 	}
@@ -85,6 +94,7 @@ func (r *encoding) encode(h *Header) (stats Stats, err error) {
 			stats = Stats{}
 		}
 	}()
+	r.x.table, r.x.refs = h.Oldest != 0, r.x.refs[:0]
 	r.meta = appendHeader(r.meta[:0], h)
 	headerCRC := headerChecksum(r.meta)
 	if err := r.out.putCopy(r.meta); err != nil {
@@ -106,7 +116,9 @@ func (r *encoding) encodeSections() error {
 	for i := range r.sections {
 		en := &r.x.entries[i]
 		en.first = r.chunks
-		r.stored = false
+		if r.delta != nil {
+			r.delta.enter(i, en.key)
+		}
 		var err error
 		switch {
 		case r.sections[i].Feed != nil:
@@ -140,8 +152,12 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	s := &r.sections[section]
 	store := s.Stores == nil || s.Stores(c)
 	r.chunks++
+	var known *location
+	if r.delta != nil && store {
+		known = r.delta.known(c, m.n, r.opts.ChunkSize)
+	}
 	if r.isSmall(m.n) {
-		err := r.addSmall(section, m, store)
+		err := r.addSmall(section, m, store, known)
 		r.giveBack(l)
 		return err
 	}
@@ -153,8 +169,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 		return err
 	}
 	j.section, j.single, j.store, j.raw = section, true, store, m
-	j.align = store && !r.stored && m.n >= alignedChunk
-	r.stored = r.stored || store
+	j.hash, j.known = r.delta != nil && m.n >= minReferenced, known
 	if j.loan = l; l.lent() {
 		p, _ := m.contiguous()
 		j.setRaw(p)
@@ -187,7 +202,7 @@ func (r *encoding) reserve(j *job) error {
 	return err
 }
 
-func (r *encoding) addSmall(section int, m memory, store bool) error {
+func (r *encoding) addSmall(section int, m memory, store bool, known *location) error {
 	if r.batch != nil && (len(r.batch.batch)+m.n > batchSize || len(r.batch.records) == batchChunks) {
 		if err := r.seal(); err != nil {
 			return err
@@ -201,8 +216,8 @@ func (r *encoding) addSmall(section int, m memory, store bool) error {
 		j.section = section
 		r.batch = j
 	}
+	r.batch.known, r.batch.hash = known, r.delta != nil && m.n >= minReferenced
 	r.batch.addSmall(m, store)
-	r.stored = r.stored || store
 	return nil
 }
 
@@ -253,23 +268,24 @@ func (r *encoding) emit(j *job) error {
 }
 
 func (r *encoding) write(j *job) error {
-	if j.align {
-		if err := r.out.align(); err != nil {
-			return err
+	if j.single && j.records[0].here() {
+		if j.raw.n >= alignedChunk && r.stored != j.section {
+			if err := r.out.align(); err != nil {
+				return err
+			}
 		}
+		r.stored = j.section
 	}
 	base := r.out.off
-	for _, rec := range j.records {
-		if rec.kind != kindElsewhere {
+	for i, rec := range j.records {
+		if rec.here() {
 			rec.offset += base
-			r.stats.Chunks++
-			r.stats.RawBytes += int64(rec.stored)
 		}
-		if rec.kind == kindLZ4 {
-			r.stats.Compressed++
-			r.stats.RawBytes += int64(j.raw.n) - int64(rec.stored)
-		}
+		r.count(j, &rec)
 		r.x.chunks = append(r.x.chunks, rec)
+		if r.delta != nil {
+			r.delta.add(&rec, j.hashes[i])
+		}
 	}
 	if j.isBatch() {
 		return r.out.put(j.batch)
@@ -282,8 +298,27 @@ func (r *encoding) write(j *job) error {
 	return nil
 }
 
+// count enters a chunk of a job into the statistics.
+func (r *encoding) count(j *job, rec *chunkRecord) {
+	raw := int64(rec.stored)
+	if j.single {
+		raw = int64(j.raw.n)
+	}
+	switch rec.kind {
+	case kindElsewhere, kindReference:
+		return
+	case kindLZ4:
+		r.stats.Compressed++
+	}
+	r.stats.Chunks++
+	r.stats.RawBytes += raw
+}
+
 // finish writes footer and trailer.
 func (r *encoding) finish(headerCRC uint32) error {
+	if r.delta != nil {
+		r.delta.finish(&r.x)
+	}
 	b := r.x.append(r.meta[:0])
 	t := trailer{
 		footerOffset: r.out.off,
@@ -293,6 +328,9 @@ func (r *encoding) finish(headerCRC uint32) error {
 		headerCRC:    headerCRC,
 	}
 	r.meta = t.append(b)
+	if r.delta != nil {
+		r.delta.seal(t.headerCRC, t.footerCRC)
+	}
 	r.stats.FileBytes = t.fileSize
 	if err := r.out.putCopy(r.meta); err != nil {
 		return err

@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -19,6 +20,10 @@ var (
 	// stored in another rank's file; see Join.
 	ErrElsewhere = errors.New("chunk is in another rank's file")
 
+	// ErrReference is returned when a chunk is read that is in the file of an
+	// older version, which is not there; see Reader.ResolveBy.
+	ErrReference = errors.New("chunk is in the file of another version")
+
 	// ErrInvalid is returned when Encode is given a header, a section or
 	// options that the format cannot hold.
 	ErrInvalid = errors.New("invalid argument")
@@ -30,17 +35,72 @@ type DamageError struct {
 	Section string // key of the section; empty outside of sections
 	Offset  int64  // in the file, in bytes
 	Reason  string
+	// Version is that of the file, if it is one that was referred to; otherwise 0.
+	Version uint64
 }
 
 func (e *DamageError) Error() string {
-	if e.Section != "" {
-		return fmt.Sprintf("container: damaged file: section %q, offset %d: %s", e.Section, e.Offset, e.Reason)
+	of := ""
+	if e.Version != 0 {
+		of = fmt.Sprintf(" of version %d, which is referred to", e.Version)
 	}
-	return fmt.Sprintf("container: damaged file: offset %d: %s", e.Offset, e.Reason)
+	if e.Section != "" {
+		return fmt.Sprintf("container: damaged file%s: section %q, offset %d: %s", of, e.Section, e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("container: damaged file%s: offset %d: %s", of, e.Offset, e.Reason)
 }
 
 // Is makes a DamageError match ErrDamaged.
 func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
+
+// ReferenceError says that a chunk could not be read because the file of the
+// version that it is in could not be had. It matches ErrReference.
+type ReferenceError struct {
+	Version uint64
+	Err     error // why; nil: nobody has said where it is
+}
+
+func (e *ReferenceError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("container: chunk is in the file of version %d, which was not given", e.Version)
+	}
+	return fmt.Sprintf("container: chunk is in the file of version %d: %v", e.Version, e.Err)
+}
+
+// Is makes a ReferenceError match ErrReference.
+func (e *ReferenceError) Is(target error) bool { return target == ErrReference }
+
+func (e *ReferenceError) Unwrap() error { return e.Err }
+
+// SourcesError says why none of several sources had good bytes, for another
+// reason than that all of them are damaged: it wraps those errors that are not
+// damage, so that it does not match ErrDamaged.
+type SourcesError struct {
+	Errs []error // of the sources, in their order
+}
+
+func (e *SourcesError) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "container: %d sources of the file, none of them good: ", len(e.Errs))
+	for i, err := range e.Errs {
+		if i > 0 {
+			s.WriteString("; ")
+		}
+		s.WriteString(strings.TrimPrefix(err.Error(), "container: "))
+	}
+	return s.String()
+}
+
+// Unwrap returns the errors that are not damage.
+func (e *SourcesError) Unwrap() []error {
+	var errs []error
+	for _, err := range e.Errs {
+		if !errors.Is(err, ErrDamaged) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
 
 // SectionError says why a section cannot be stored: a mistake of the program
 // that described it. It matches ErrInvalid.

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// file is the input of a Reader.
+// file is where bytes are read from.
 type file struct {
 	r    io.ReaderAt
 	size int64
@@ -53,6 +53,9 @@ func (w *window) read(f file, p []byte, off int64, key string) error {
 	end := off + int64(len(p))
 	if off < w.off || end > w.off+int64(len(w.buf)) {
 		n := int(min(windowSize, f.size-off))
+		if n < len(p) { // not of this source, which is too short
+			return f.readFull(p, off, key)
+		}
 		if cap(w.buf) < n {
 			w.buf = make([]byte, n)
 		}

@@ -144,6 +144,14 @@ func encodeWith(t testing.TB, e *Encoder, sections ...Section) []byte {
 	return b.Bytes()
 }
 
+// encodeHeader is encodeFile with another header.
+func encodeHeader(t testing.TB, h Header, sections ...Section) []byte {
+	var b bytes.Buffer
+	_, err := newTestEncoder(t, Options{}).Encode(context.Background(), &b, h, sections)
+	require.NoError(t, err)
+	return b.Bytes()
+}
+
 func openFile(t testing.TB, data []byte) *Reader {
 	r, err := Open(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)

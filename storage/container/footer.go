@@ -29,6 +29,9 @@ type entry struct {
 type index struct {
 	entries []entry
 	chunks  []chunkRecord // of all sections, in order
+	// table says that there is a table of versions, refs are its entries.
+	table bool
+	refs  []ref
 }
 
 func (x *index) chunksOf(e *entry) []chunkRecord {
@@ -42,6 +45,9 @@ func (x *index) append(b []byte) []byte {
 	b = le.AppendUint32(b, uint32(len(x.entries)))
 	for i := range x.entries {
 		b = x.appendSection(b, &x.entries[i])
+	}
+	if x.table {
+		b = appendRefs(b, x.refs)
 	}
 	return b
 }
@@ -88,15 +94,16 @@ func digestOf(g geometry, chunks []chunkRecord) digest {
 // padding between them: so that every byte belongs to something.
 type footerParser struct {
 	cursor
+	h    *Header
 	base int64 // offset of the footer in the file
 	end  int64 // end of what the chunks so far take
 	x    index
 }
 
-// parseFooter decodes a footer whose checksum is right. headerEnd is where the
-// chunks begin, base where the footer does.
-func parseFooter(p []byte, headerEnd, base int64) (index, error) {
-	f := footerParser{cursor: cursor{p: p}, base: base, end: headerEnd}
+// parseFooter decodes a footer whose checksum is right. h is the file's header,
+// headerEnd is where the chunks begin, base where the footer does.
+func parseFooter(p []byte, h *Header, headerEnd, base int64) (index, error) {
+	f := footerParser{cursor: cursor{p: p}, h: h, base: base, end: headerEnd}
 	flags, n := f.u32("flags"), f.u32("number of sections")
 	if flags != 0 && f.bad == "" {
 		return index{}, unsupportedf("footer has flags %#x, which this program does not know", flags)
@@ -115,6 +122,9 @@ func parseFooter(p []byte, headerEnd, base int64) (index, error) {
 	}
 	if f.end != base {
 		return index{}, f.damage("", fmt.Sprintf("chunks end at %d, the footer starts at %d", f.end, base))
+	}
+	if err := f.references(); err != nil {
+		return index{}, err
 	}
 	return f.x, nil
 }
@@ -186,7 +196,7 @@ func (f *footerParser) chunks(e *entry, records []byte) error {
 		if p := r.problem(e.geom.rawLen(i)); p != "" {
 			return f.damage(e.key, fmt.Sprintf("chunk %d: %s", i, p))
 		}
-		if r.kind != kindElsewhere {
+		if r.here() {
 			if r.offset < f.end || r.offset-f.end >= alignment || int64(r.stored) > f.base-r.offset {
 				return f.damage(e.key, fmt.Sprintf("chunk %d: %d bytes at %d, while the one before ends at %d and the footer starts at %d",
 					i, r.stored, r.offset, f.end, f.base))

@@ -24,7 +24,15 @@ func fuzzFiles(t testing.TB) [][]byte {
 		hostileFile(t),
 		encodeFile(t, Options{ChunkSize: minChunkSize, Compression: Always}, split, spanSection("smooth", smooth.bytes(rng, 3*minChunkSize))),
 		encodeFile(t, Options{}, spanSection("a", []byte("1")), spanSection("large", noise.bytes(rng, alignedChunk))),
+		fuzzDeltas(t).files[2],
+		fuzzDeltas(t).files[3],
 	}
+}
+
+// fuzzDeltas are always the same files with references.
+func fuzzDeltas(t testing.TB) *history {
+	y, _ := deltaFiles(t, rand.New(rand.NewPCG(1, 0)))
+	return y
 }
 
 // FuzzOpen opens arbitrary bytes and reads all that they hold. With signed, the
@@ -36,12 +44,13 @@ func FuzzOpen(f *testing.F) {
 		f.Add(data[:len(data)-9], false)
 	}
 	f.Add([]byte(magic), true)
+	older := fuzzDeltas(f).resolve
 	f.Fuzz(func(t *testing.T, data []byte, signed bool) {
 		if signed {
 			data = bytes.Clone(data)
 			resign(data)
 		}
-		n := allocated(func() { exploreFile(t, data) })
+		n := allocated(func() { exploreFile(t, data, older) })
 		// Chunks of a few bytes may decode to 64 MiB each, and are decoded in
 		// several ways.
 		require.Less(t, n, int64(64<<20+4000*len(data)))
@@ -50,7 +59,7 @@ func FuzzOpen(f *testing.F) {
 
 const fuzzSection = 256 << 10 // larger sections are not read as a whole
 
-func exploreFile(t *testing.T, data []byte) {
+func exploreFile(t *testing.T, data []byte, older func(version uint64) (*Reader, error)) {
 	_, headerErr := ReadHeader(bytes.NewReader(data), int64(len(data)))
 	r, err := Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -58,11 +67,18 @@ func exploreFile(t *testing.T, data []byte) {
 		return
 	}
 	require.NoError(t, headerErr)
+	require.True(t, slices.IsSorted(r.Refs()))
+	r.ResolveBy(older)
 	verifyErr := error(nil)
 	if largest := maxRaw(r); largest <= fuzzSection {
-		if verifyErr = r.Verify(context.Background()); verifyErr != nil {
-			requireFormatError(t, verifyErr)
+		for _, verify := range []func(context.Context) error{r.Verify, r.VerifyReferences} {
+			if err := verify(context.Background()); err != nil {
+				requireFormatError(t, err)
+				verifyErr = err
+			}
 		}
+		_, err := OpenAny(sourcesOf(data[:len(data)/2], data))
+		require.NoError(t, err)
 	}
 	for _, info := range r.Sections() {
 		require.LessOrEqual(t, info.Stored, int64(len(data)))
@@ -112,7 +128,7 @@ func exploreSection(t *testing.T, s *SectionReader, verifyErr error) {
 
 // requireFormatError accepts what wrong bytes may lead to, and nothing else.
 func requireFormatError(t *testing.T, err error) {
-	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrElsewhere) {
+	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrElsewhere) && !errors.Is(err, ErrReference) {
 		require.NoError(t, err)
 	}
 }
@@ -154,5 +170,67 @@ func FuzzRoundTrip(f *testing.F) {
 		got, err := readAll(joined)
 		require.NoError(t, err)
 		requireSame(t, raw, got, "split")
+	})
+}
+
+// FuzzSources opens two sources with any bytes: what is read of them is what one
+// of them, or both together, hold.
+func FuzzSources(f *testing.F) {
+	for i, data := range fuzzFiles(f) {
+		f.Add(i, data[:len(data)-9], data[len(data)/3:], 3)
+		f.Add(i, data, []byte{}, -1)
+	}
+	files := fuzzFiles(f)
+	older := fuzzDeltas(f).resolve
+	f.Fuzz(func(t *testing.T, which int, first, second []byte, flip int) {
+		good := files[uint(which)%uint(len(files))]
+		want := openFile(t, good)
+		want.ResolveBy(older)
+		last := good
+		if flip >= 0 {
+			last = flipped(good, flip%len(good))
+		}
+		r, err := OpenAny(sourcesOf(first, second, last))
+		if err == nil {
+			err = r.Verify(context.Background())
+		}
+		if err != nil {
+			requireFormatError(t, err)
+			require.True(t, flip >= 0 || errors.Is(err, ErrUnsupported), "the last source is good: %v", err)
+			return
+		}
+		if r.headerCRC != want.headerCRC || r.trailer != want.trailer {
+			return // a good file of its own
+		}
+		r.ResolveBy(older)
+		for _, info := range want.Sections() {
+			if info.Split {
+				continue
+			}
+			a, err := readAll(sectionOf(t, want, info.Key))
+			require.NoError(t, err)
+			b, err := readAll(sectionOf(t, r, info.Key))
+			require.NoError(t, err)
+			requireSame(t, a, b, info.Key)
+		}
+	})
+}
+
+// FuzzDelta writes two versions and reads the second one back.
+func FuzzDelta(f *testing.F) {
+	f.Add([]byte("hello"), []byte("hello"), uint16(2000), uint16(3000), uint64(1))
+	f.Add([]byte{0}, []byte{0, 1}, uint16(20_000), uint16(20_000), uint64(5))
+	f.Fuzz(func(t *testing.T, a, b []byte, repeatA, repeatB uint16, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		bound := func(p []byte, times uint16) []byte {
+			return bytes.Repeat(p, min(int(times), (128<<10)/(len(p)+1)))
+		}
+		a, b = bound(a, repeatA), bound(b, repeatB)
+		y := newHistory(t, Options{ChunkSize: minChunkSize << (seed % 3), Workers: 1 + int(seed%4), Compression: Compression(seed / 3 % 3)})
+		for _, raw := range [][]byte{a, b, a} {
+			source := Section{Key: "source", Desc: Desc{Elem: Opaque, Type: "x"}, Source: pieceSource{raw, seed}}
+			r := y.keep(int(seed%2), source, spanSection("own", cutSpans(rng, raw, 1+len(raw)/3)...))
+			y.requireRead(r, map[string][]byte{"source": raw, "own": raw})
+		}
 	})
 }

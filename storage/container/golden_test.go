@@ -117,13 +117,26 @@ func TestIndependentReader(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 here")
 	}
+	files := map[string][]string{}
 	for name := range golden() {
+		files[name] = nil
+	}
+	for i, name := range deltaNames {
+		for _, older := range deltaNames[:i] {
+			files[name] = append(files[name], goldenName(older))
+		}
+	}
+	for name, older := range files {
 		t.Run(name, func(t *testing.T) {
-			out, err := exec.CommandContext(t.Context(), python, "testdata/reader.py", goldenName(name)).CombinedOutput()
+			args := append([]string{"testdata/reader.py", goldenName(name)}, older...)
+			out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			var got struct {
 				Name        string
 				Version     uint64
+				Level       uint8
+				Flush       bool
+				Oldest      uint64
 				Iteration   *int64
 				Rank, Size  int
 				Fingerprint string
@@ -134,23 +147,21 @@ func TestIndependentReader(t *testing.T) {
 					Size                 int64
 					Shape                []int64
 					Digest               uint64
+					Refers               int64
 					Missing              int
 				}
 			}
 			require.NoError(t, json.Unmarshal(out, &got), "%s", out)
-			data, err := os.ReadFile(goldenName(name))
-			require.NoError(t, err)
-			r, err := Open(bytes.NewReader(data), int64(len(data)))
-			require.NoError(t, err)
+			r := openGolden(t, name)
 			h := r.Header()
-			require.Equal(t, []any{h.Name, h.Version, h.Rank, h.Size, string(h.Fingerprint), len(h.Ancestors)},
-				[]any{got.Name, got.Version, got.Rank, got.Size, got.Fingerprint, len(got.Ancestors)})
+			require.Equal(t, []any{h.Name, h.Version, h.Rank, h.Size, string(h.Fingerprint), len(h.Ancestors), h.Level, h.Flush, h.Oldest},
+				[]any{got.Name, got.Version, got.Rank, got.Size, got.Fingerprint, len(got.Ancestors), got.Level, got.Flush, got.Oldest})
 			require.Equal(t, h.Iteration == NoIteration, got.Iteration == nil)
 			require.Len(t, got.Sections, len(r.Sections()))
 			for i, info := range r.Sections() {
 				s := got.Sections[i]
-				require.Equal(t, []any{info.Key, info.Desc.Elem.String(), info.Desc.Type, int(info.Desc.Dist), info.Size, info.Digest, info.Split},
-					[]any{s.Key, s.Elem, s.Type, s.Dist, s.Size, s.Digest, s.Missing > 0})
+				require.Equal(t, []any{info.Key, info.Desc.Elem.String(), info.Desc.Type, int(info.Desc.Dist), info.Size, info.Digest, info.Split, info.Refers},
+					[]any{s.Key, s.Elem, s.Type, s.Dist, s.Size, s.Digest, s.Missing > 0, s.Refers})
 				if info.Split {
 					continue
 				}
@@ -169,8 +180,11 @@ func TestIndependentReaderFindsDamage(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 here")
 	}
-	for _, name := range []string{"tiny", "split-1"} {
-		out, err := exec.CommandContext(t.Context(), python, "testdata/reader.py", "--flip-bits", goldenName(name)).CombinedOutput()
+	for _, args := range [][]string{
+		{goldenName("tiny")}, {goldenName("split-1")}, {goldenName("delta-5"), goldenName("delta-4"), goldenName("delta-3")},
+	} {
+		args = append([]string{"testdata/reader.py", "--flip-bits"}, args...)
+		out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 }

@@ -28,6 +28,16 @@ type Header struct {
 	Ancestors []Ancestor
 	// Fingerprint is canonical JSON of the program's problem, or empty.
 	Fingerprint []byte
+	// Level is how the version is to be protected on the nodes (storage.Level; 0:
+	// it is not there), Flush whether it is to be copied to the parallel file
+	// system. Nothing is read differently because of them. Since format 1.1.
+	Level uint8
+	Flush bool
+	// Oldest: no chunk of this file is in the file of an older version than this
+	// one, of the same attempt; 0: all its chunks are in it. It is set by the
+	// Encoder and may be older than need be: Reader.Refs has the versions that
+	// chunks are really in. Since format 1.1.
+	Oldest uint64
 }
 
 // Ancestor says which version of an outer checkpoint was the last one captured

@@ -14,7 +14,9 @@ const magic = "\x8bCRAFT\r\n\x1a\n\x00\x00"
 
 const (
 	formatMajor = 1 // a reader of another major version cannot read the file
-	formatMinor = 0 // counts additions that older readers may ignore
+	// The minor version counts additions. A file that has none of those of 1.1
+	// is one of 1.0.
+	formatMinor = 1
 
 	// The preamble is the part of the header that no later version changes.
 	preambleSize = 28
@@ -25,6 +27,8 @@ const (
 	maxAncestors   = 1024
 	maxFingerprint = 1 << 20
 	maxRanks       = math.MaxInt32
+
+	flagFlush = 1 // of the flags since 1.1
 )
 
 // problem says why a header cannot be stored; "" if it can.
@@ -40,6 +44,8 @@ func (h *Header) problem() string {
 		return fmt.Sprintf("%d ancestors (allowed: up to %d)", len(h.Ancestors), maxAncestors)
 	case len(h.Fingerprint) > maxFingerprint:
 		return fmt.Sprintf("fingerprint of %d bytes (allowed: up to %d)", len(h.Fingerprint), maxFingerprint)
+	case h.Oldest >= h.Version:
+		return fmt.Sprintf("version %d has chunks in version %d (allowed: in older ones)", h.Version, h.Oldest)
 	}
 	if p := nameProblem(h.Name); p != "" {
 		return "name " + p
@@ -62,12 +68,20 @@ func nameProblem(s string) string {
 	return ""
 }
 
+// minor is the minor version of the format that can hold the header.
+func (h *Header) minor() uint16 {
+	if h.Level == 0 && !h.Flush && h.Oldest == 0 {
+		return 0
+	}
+	return formatMinor
+}
+
 // appendHeader appends the encoded header to b.
 func appendHeader(b []byte, h *Header) []byte {
 	start := len(b)
 	b = append(b, magic...)
 	b = le.AppendUint16(b, formatMajor)
-	b = le.AppendUint16(b, formatMinor)
+	b = le.AppendUint16(b, h.minor())
 	b = le.AppendUint32(b, 0) // flags
 	b = append(b, make([]byte, 8)...)
 
@@ -93,6 +107,14 @@ func appendHeader(b []byte, h *Header) []byte {
 		b = append(b, a.Name...)
 	}
 	b = append(b, h.Fingerprint...)
+	if h.minor() >= 1 {
+		flags := byte(0)
+		if h.Flush {
+			flags |= flagFlush
+		}
+		b = append(b, h.Level, flags)
+		b = le.AppendUint64(b, h.Oldest)
+	}
 
 	le.PutUint32(b[body-8:], uint32(len(b)-body))
 	le.PutUint32(b[body-4:], checksum(b[start:body-4]))
@@ -153,6 +175,11 @@ func parseHeader(p []byte) (Header, error) {
 	}
 	if fingerprint > 0 && fingerprint <= maxFingerprint {
 		h.Fingerprint = append([]byte(nil), c.take(int(fingerprint), "fingerprint")...)
+	}
+	if le.Uint16(p[14:]) >= 1 {
+		h.Level = c.u8("level")
+		h.Flush = c.u8("flags")&flagFlush != 0
+		h.Oldest = c.u64("oldest version")
 	}
 	problem := c.bad
 	if problem == "" {

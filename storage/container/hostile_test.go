@@ -15,7 +15,7 @@ import (
 // rebuild returns the file with a changed index, with all checksums right.
 func rebuild(t testing.TB, data []byte, change func(x *index)) []byte {
 	r := openFile(t, data)
-	x := index{slices.Clone(r.x.entries), slices.Clone(r.x.chunks)}
+	x := index{slices.Clone(r.x.entries), slices.Clone(r.x.chunks), r.x.table, slices.Clone(r.x.refs)}
 	change(&x)
 	tail := make([]byte, trailerSize)
 	le.PutUint64(tail, uint64(r.trailer.footerOffset))
@@ -226,7 +226,7 @@ func TestFilesOfNewerVersions(t *testing.T) {
 		{"element type", record + 32, []byte{15}},
 		{"distribution", record + 33, []byte{3}},
 		{"chunk records of 32 bytes", record + 40, u32(32)},
-		{"reference", firstChunk + 12, u32(uint32(kindReference))},
+		{"reference to a chunk of another kind", firstChunk + 12, u32(uint32(kindReference) | 2<<8)},
 		{"kind of chunk", firstChunk + 12, u32(255)},
 		{"flags of the trailer", r.size - trailerSize + 32, u32(1)},
 	} {
@@ -239,7 +239,9 @@ func TestFilesOfNewerVersions(t *testing.T) {
 
 // Additions of a newer minor version are left out.
 func TestAdditionsOfANewerMinorVersion(t *testing.T) {
-	data := encodeFile(t, Options{}, spanSection("a", []byte("value")))
+	h := someHeader()
+	h.Level = 1
+	data := encodeHeader(t, h, spanSection("a", []byte("value")))
 	r := openFile(t, data)
 	footer, trailerAt := r.trailer.footerOffset, r.size-trailerSize
 	extra := []byte("something new")
@@ -254,5 +256,23 @@ func TestAdditionsOfANewerMinorVersion(t *testing.T) {
 	copy(newer[int64(len(newer))-trailerSize:], u64(uint64(footer+n)))
 	resign(newer)
 	require.NoError(t, inspect(newer, map[string][]byte{"a": []byte("value")}))
-	require.Equal(t, someHeader(), openFile(t, newer).Header())
+	require.Equal(t, h, openFile(t, newer).Header())
+
+	// What 1.0 allows behind its fields are not those of 1.1.
+	data = encodeFile(t, Options{}, spanSection("a", []byte("value")))
+	require.Equal(t, u16(0), data[14:16])
+	end := openFile(t, data).headerEnd - 4
+	padded := slices.Concat(data[:end], extra, data[end:])
+	copy(padded[20:], u32(le.Uint32(data[20:])+uint32(n)))
+	h, err := ReadHeader(bytes.NewReader(signHeader(padded)), int64(len(padded)))
+	require.NoError(t, err)
+	require.Equal(t, someHeader(), h)
+}
+
+// signHeader makes the checksums of a header right.
+func signHeader(data []byte) []byte {
+	le.PutUint32(data[24:], checksum(data[:24]))
+	end := preambleSize + le.Uint32(data[20:])
+	le.PutUint32(data[end:], checksum(data[preambleSize:end]))
+	return data
 }

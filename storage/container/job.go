@@ -1,5 +1,7 @@
 package container
 
+import "github.com/zeebo/xxh3"
+
 // job is a piece of work between the encoding goroutine, which fills it in, a
 // worker, which makes records and stored bytes, and the writer. It is either
 // one chunk or a batch of small ones that needs no worker.
@@ -7,17 +9,19 @@ type job struct {
 	section int  // index of the (first) section
 	single  bool // one chunk, no batch
 	store   bool
-	align   bool
 	raw     memory
-	loan    loan    // of the raw bytes
-	gather  *buffer // for raw bytes that are not contiguous; nil if they are
-	pack    *buffer // for compressed bytes; nil without compression
+	hash    bool      // the chunk, or the next of a batch, gets a hash
+	known   *location // where it was last; nil: not known
+	loan    loan      // of the raw bytes
+	gather  *buffer   // for raw bytes that are not contiguous; nil if they are
+	pack    *buffer   // for compressed bytes; nil without compression
 
 	// batch holds the stored bytes of small chunks, one after the other.
 	batch []byte
 
 	// records of the chunks; offsets count from where the job's bytes begin.
 	records []chunkRecord
+	hashes  []xxh3.Uint128 // of the raw bytes; zero: none
 	stored  memory
 	one     [1][]byte // backs memory of a single piece
 	done    chan struct{}
@@ -36,7 +40,7 @@ func (j *job) reset() {
 	case <-j.done:
 	default:
 	}
-	*j = job{batch: j.batch[:0], records: j.records[:0], done: j.done}
+	*j = job{batch: j.batch[:0], records: j.records[:0], hashes: j.hashes[:0], done: j.done}
 }
 
 // isBatch may be called while a worker runs the job.
@@ -54,6 +58,14 @@ func (j *job) addSmall(m memory, store bool) {
 	for p := range m.pieces() {
 		j.batch = append(j.batch, p...)
 	}
+	if store && j.hash {
+		if h := xxh3.Hash128(j.batch[start:]); j.isKnown(h) {
+			j.batch = j.batch[:start]
+			return
+		}
+	} else {
+		j.hashes = append(j.hashes, xxh3.Uint128{})
+	}
 	crc := checksum(j.batch[start:])
 	if !store {
 		j.batch = j.batch[:start]
@@ -63,14 +75,31 @@ func (j *job) addSmall(m memory, store bool) {
 	j.records = append(j.records, chunkRecord{offset: int64(start), stored: uint32(m.n), crc: crc, rawCRC: crc})
 }
 
+// isKnown takes the hash of the next chunk, and makes it a reference if these
+// are the bytes that were stored already.
+func (j *job) isKnown(h xxh3.Uint128) bool {
+	j.hashes = append(j.hashes, h)
+	if j.known == nil || j.known.hash != h {
+		return false
+	}
+	j.records = append(j.records, j.known.reference())
+	return true
+}
+
 // run makes the record and the stored bytes of a chunk.
 func (j *job) run(c *compressor, mode Compression) {
 	if !j.store {
+		j.hashes = append(j.hashes, xxh3.Uint128{})
 		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: j.raw.checksum()})
 		return
 	}
 	if j.raw.fragmented() {
 		j.gatherRaw()
+	}
+	if !j.hash {
+		j.hashes = append(j.hashes, xxh3.Uint128{})
+	} else if j.isKnown(c.hash(j.raw)) {
+		return
 	}
 	crc := j.raw.checksum()
 	if j.pack != nil && (mode == Always || c.pays(j.raw)) {

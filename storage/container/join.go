@@ -37,9 +37,9 @@ func Join(parts []*SectionReader) (*SectionReader, error) {
 		return nil, fmt.Errorf("container: section %q: chunk %d (and %d more) is in none of the %d parts: %w",
 			info.Key, c, j.missing-1, len(parts), ErrElsewhere)
 	}
-	info.Stored, info.Split = 0, false
+	info.Stored, info.Refers, info.Split = 0, 0, false
 	for i := range j.chunks {
-		info.Stored += int64(j.chunks[i].stored)
+		info.count(&j.chunks[i])
 	}
 	return newSectionReader(info, j.chunks, j.files, j.home), nil
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"fmt"
 	"io"
 )
@@ -11,14 +12,16 @@ const tailSize = 32 << 10
 
 // Reader is an open file. Its methods may be called concurrently.
 type Reader struct {
-	file
+	sources   sources
+	wanted    func(Header) error // nil: any file
+	size      int64
 	header    Header
 	headerCRC uint32
 	headerEnd int64
 	trailer   trailer
 	x         index
 	byKey     map[string]int
-	window    window
+	bases     bases
 }
 
 // Info describes a section.
@@ -27,6 +30,7 @@ type Info struct {
 	Desc      Desc   // its slices must not be changed
 	Size      int64  // raw bytes
 	Stored    int64  // bytes in this file
+	Refers    int64  // stored bytes in the files of older versions
 	Chunks    int    // of the whole value
 	ChunkSize int    // raw bytes of every chunk but the last
 	Split     bool   // some chunks are in other ranks' files
@@ -39,61 +43,118 @@ type Info struct {
 // Wrong bytes give a *DamageError, a newer format an error that matches
 // ErrUnsupported; an error of r is wrapped.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
-	f := &Reader{file: file{r, size}}
-	h, encoded, err := f.readHeader()
-	if err != nil {
+	f := new(Reader)
+	f.sources.only(r, size)
+	if err := f.readIndex(); err != nil {
 		return nil, err
-	}
-	f.header = h
-	f.headerCRC = headerChecksum(encoded)
-	f.headerEnd = int64(len(encoded))
-	if size < f.headerEnd+trailerSize {
-		return nil, &DamageError{Offset: size, Reason: "truncated: no trailer"}
-	}
-	footer, err := f.readFooter()
-	if err != nil {
-		return nil, err
-	}
-	f.x, err = parseFooter(footer, f.headerEnd, f.trailer.footerOffset)
-	if err != nil {
-		return nil, err
-	}
-	f.byKey = make(map[string]int, len(f.x.entries))
-	for i := range f.x.entries {
-		key := f.x.entries[i].key
-		if _, ok := f.byKey[key]; ok {
-			return nil, &DamageError{Section: key, Offset: f.trailer.footerOffset, Reason: "footer: key is there twice"}
-		}
-		f.byKey[key] = i
 	}
 	return f, nil
 }
 
-// readFooter reads and checks trailer and footer.
-func (r *Reader) readFooter() ([]byte, error) {
-	tail := make([]byte, min(tailSize, r.size-r.headerEnd))
-	if err := r.readFull(tail, r.size-int64(len(tail)), ""); err != nil {
+// OpenAny opens a file that has several sources of the same bytes. What is
+// damaged in the first one, or cannot be read there, is taken from the next one
+// that has it, now and in all reads later. Sources are opened when they are
+// needed: who opens them learns that something is wrong with those before.
+//
+// If no source has good bytes, the error is that of the first one if all are
+// damaged, otherwise a *SourcesError, which does not match ErrDamaged.
+func OpenAny(open Sources) (*Reader, error) { return OpenWanted(open, nil) }
+
+// OpenWanted is OpenAny of the file that wanted recognises by its header: it
+// returns nil, or why a source is another file, whose next source is then tried.
+func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
+	f := &Reader{wanted: wanted}
+	f.sources.open = open
+	if err := f.readIndex(); err != nil {
 		return nil, err
 	}
-	t, err := parseTrailer(tail[len(tail)-trailerSize:], r.size, r.headerEnd, r.headerCRC)
-	if err != nil {
-		return nil, err
-	}
-	r.trailer = t
-	tail = tail[:len(tail)-trailerSize]
-	footer := tail[max(0, int64(len(tail))-t.footerLen):]
-	if missing := t.footerLen - int64(len(footer)); missing > 0 {
-		whole := make([]byte, t.footerLen)
-		if err := r.readFull(whole[:missing], t.footerOffset, ""); err != nil {
-			return nil, err
+	return f, nil
+}
+
+// readIndex reads and checks everything but the chunks. A header that no other
+// part fits may be that of another file: then the next source's is tried.
+func (r *Reader) readIndex() error {
+	return r.sources.try(context.Background(), func(s *source) error {
+		h, encoded, err := s.readHeader()
+		if err == nil && r.wanted != nil {
+			err = r.wanted(h)
 		}
-		copy(whole[missing:], footer)
-		footer = whole
+		if err != nil {
+			return err
+		}
+		r.header, r.headerCRC, r.headerEnd = h, headerChecksum(encoded), int64(len(encoded))
+		found, err := r.findTrailer()
+		if err != nil {
+			return err
+		}
+		return r.findFooter(found)
+	})
+}
+
+// tail is the end of one source.
+type tail struct {
+	of     *source
+	footer []byte // its end, if not all of it
+}
+
+// findTrailer also returns what it has read of the footer.
+func (r *Reader) findTrailer() (found tail, err error) {
+	err = r.sources.try(context.Background(), func(s *source) error {
+		if s.size < r.headerEnd+trailerSize {
+			return &DamageError{Offset: s.size, Reason: "truncated: no trailer"}
+		}
+		p := make([]byte, min(tailSize, s.size-r.headerEnd))
+		if err := s.readFull(p, s.size-int64(len(p)), ""); err != nil {
+			return err
+		}
+		t, err := parseTrailer(p[len(p)-trailerSize:], s.size, r.headerEnd, r.headerCRC)
+		if err == nil {
+			r.trailer, r.size = t, s.size
+			found = tail{s, p[max(0, int64(len(p))-trailerSize-t.footerLen) : len(p)-trailerSize]}
+		}
+		return err
+	})
+	return found, err
+}
+
+func (r *Reader) findFooter(known tail) error {
+	t := &r.trailer
+	return r.sources.try(context.Background(), func(s *source) error {
+		footer := known.footer
+		if missing := t.footerLen - int64(len(footer)); missing > 0 || s != known.of {
+			whole := make([]byte, t.footerLen)
+			if s == known.of {
+				copy(whole[missing:], footer)
+			} else {
+				missing = t.footerLen
+			}
+			if err := s.readFull(whole[:missing], t.footerOffset, ""); err != nil {
+				return err
+			}
+			footer = whole
+		}
+		return r.useFooter(footer)
+	})
+}
+
+func (r *Reader) useFooter(footer []byte) error {
+	if checksum(footer) != r.trailer.footerCRC {
+		return &DamageError{Offset: r.trailer.footerOffset, Reason: "footer: checksum"}
 	}
-	if checksum(footer) != t.footerCRC {
-		return nil, &DamageError{Offset: t.footerOffset, Reason: "footer: checksum"}
+	x, err := parseFooter(footer, &r.header, r.headerEnd, r.trailer.footerOffset)
+	if err != nil {
+		return err
 	}
-	return footer, nil
+	byKey := make(map[string]int, len(x.entries))
+	for i := range x.entries {
+		key := x.entries[i].key
+		if _, ok := byKey[key]; ok {
+			return &DamageError{Section: key, Offset: r.trailer.footerOffset, Reason: "footer: key is there twice"}
+		}
+		byKey[key] = i
+	}
+	r.x, r.byKey = x, byKey
+	return nil
 }
 
 // Header is the identity of the file. Its slices must not be changed.
@@ -119,10 +180,21 @@ func (r *Reader) info(e *entry) Info {
 		Digest:    uint64(e.digest),
 	}
 	for i := range chunks {
-		n.Stored += int64(chunks[i].stored)
-		n.Split = n.Split || chunks[i].kind == kindElsewhere
+		n.count(&chunks[i])
 	}
 	return n
+}
+
+// count enters a chunk.
+func (n *Info) count(rec *chunkRecord) {
+	switch rec.kind {
+	case kindReference:
+		n.Refers += int64(rec.stored)
+	case kindElsewhere:
+		n.Split = true
+	default:
+		n.Stored += int64(rec.stored)
+	}
 }
 
 // Section finds a section by its key; false if there is none.
@@ -135,6 +207,6 @@ func (r *Reader) Section(key string) (*SectionReader, bool) {
 	return newSectionReader(r.info(e), r.x.chunksOf(e), []*Reader{r}, nil), true
 }
 
-func (r *Reader) chunkDamage(key string, c int, rec *chunkRecord, what string) error {
+func chunkDamage(key string, c int, rec *chunkRecord, what string) error {
 	return &DamageError{Section: key, Offset: rec.offset, Reason: fmt.Sprintf("chunk %d: %s", c, what)}
 }

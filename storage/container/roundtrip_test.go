@@ -162,7 +162,7 @@ func readParts(t *testing.T, seed uint64, s *SectionReader, want []byte, parts i
 }
 
 // requireSame compares without printing megabytes.
-func requireSame(t *testing.T, want, got []byte, what string) {
+func requireSame(t testing.TB, want, got []byte, what string) {
 	if !bytes.Equal(want, got) {
 		at := 0
 		for at < min(len(want), len(got)) && want[at] == got[at] {

@@ -3,6 +3,7 @@ package container
 import (
 	"bytes"
 	"context"
+	"io"
 )
 
 // extent is what one chunk takes of the file.
@@ -18,11 +19,15 @@ func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 // Verify reads every byte of the file, in parallel, and checks it: header,
 // footer and trailer again, the chunks against their checksums, compressed ones
 // unpacked too, and the padding. The errors are those of Open, and that of ctx.
+// Chunks in the files of older versions are not read: VerifyReferences does that.
+//
+// Of a file with several sources it checks the first, and looks for good bytes in
+// the others: nil means that all bytes are good somewhere.
 func (r *Reader) Verify(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	again, err := Open(r.r, r.size)
+	again, err := r.reopen()
 	if err != nil {
 		return err
 	}
@@ -43,7 +48,7 @@ func (r *Reader) extents() []extent {
 		e := &r.x.entries[i]
 		chunks := r.x.chunksOf(e)
 		for c := range chunks {
-			if rec := &chunks[c]; rec.kind != kindElsewhere {
+			if rec := &chunks[c]; rec.here() {
 				list = append(list, extent{e, c, rec, int(rec.offset - end)})
 				end = rec.offset + int64(rec.stored)
 			}
@@ -70,7 +75,60 @@ func together(list []extent) [][]extent {
 	return units
 }
 
+// reopen reads the index again.
+func (r *Reader) reopen() (*Reader, error) {
+	if r.sources.open == nil {
+		return Open(r.sources.head.s.r, r.sources.head.s.size)
+	}
+	return OpenAny(func(i int) (io.ReaderAt, int64, error) {
+		s, err := r.sources.get(i)
+		switch {
+		case err == errAbsent:
+			return nil, 0, nil
+		case err != nil:
+			return nil, 0, err
+		}
+		return s.r, s.size, nil
+	})
+}
+
+// verifyUnit checks chunks in the first source, and one by one in the others if
+// it has to.
 func (r *Reader) verifyUnit(ctx context.Context, unit []extent) error {
+	s, err := r.sources.get(0)
+	if err == nil {
+		err = s.verifyUnit(ctx, unit)
+	}
+	if err == nil || !r.sources.more(ctx, err) {
+		return err
+	}
+	for _, x := range unit {
+		if err := r.verifyExtent(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyExtent checks padding and chunk by themselves: they may be good in
+// different sources.
+func (r *Reader) verifyExtent(ctx context.Context, x extent) error {
+	if err := r.sources.try(ctx, func(s *source) error { return s.verifyPadding(&x) }); err != nil {
+		return err
+	}
+	x.gap = 0
+	return r.sources.try(ctx, func(s *source) error { return s.verifyUnit(ctx, []extent{x}) })
+}
+
+func (s *source) verifyPadding(x *extent) error {
+	p := make([]byte, x.gap)
+	if err := s.readFull(p, x.rec.offset-int64(x.gap), x.entry.key); err != nil {
+		return err
+	}
+	return x.checkPadding(p)
+}
+
+func (s *source) verifyUnit(ctx context.Context, unit []extent) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -82,15 +140,15 @@ func (r *Reader) verifyUnit(ctx context.Context, unit []extent) error {
 		}
 	}
 	if raw == 0 && need > pieceSize {
-		return r.verifyLarge(ctx, &unit[0])
+		return s.verifyLarge(ctx, &unit[0])
 	}
-	s, err := takeScratch(ctx, need+raw)
+	buf, err := takeScratch(ctx, need+raw)
 	if err != nil {
 		return err
 	}
-	defer s.release()
-	stored, room := s.b[:need], s.b[need:]
-	if err := r.readFull(stored, unit[0].rec.offset-int64(unit[0].gap), unit[0].entry.key); err != nil {
+	defer buf.release()
+	stored, room := buf.b[:need], buf.b[need:]
+	if err := s.readFull(stored, unit[0].rec.offset-int64(unit[0].gap), unit[0].entry.key); err != nil {
 		return err
 	}
 	for i := range unit {
@@ -101,25 +159,25 @@ func (r *Reader) verifyUnit(ctx context.Context, unit []extent) error {
 		p := stored[x.gap:x.len()]
 		stored = stored[x.len():]
 		if x.rec.kind == kindLZ4 {
-			if err := r.unpack(x.entry.key, x.chunk, x.rec, p, room[:x.entry.geom.rawLen(x.chunk)]); err != nil {
+			if err := unpack(x.entry.key, x.chunk, x.rec, p, room[:x.entry.geom.rawLen(x.chunk)]); err != nil {
 				return err
 			}
 		} else if checksum(p) != x.rec.crc {
-			return r.chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
+			return chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
 		}
 	}
 	return nil
 }
 
 // verifyLarge checks a raw chunk that is larger than pieceSize.
-func (r *Reader) verifyLarge(ctx context.Context, x *extent) error {
-	s, err := takeScratch(ctx, pieceSize)
+func (s *source) verifyLarge(ctx context.Context, x *extent) error {
+	buf, err := takeScratch(ctx, pieceSize)
 	if err != nil {
 		return err
 	}
-	defer s.release()
-	padding := s.b[:x.gap]
-	if err := r.readFull(padding, x.rec.offset-int64(x.gap), x.entry.key); err != nil {
+	defer buf.release()
+	padding := buf.b[:x.gap]
+	if err := s.readFull(padding, x.rec.offset-int64(x.gap), x.entry.key); err != nil {
 		return err
 	}
 	if err := x.checkPadding(padding); err != nil {
@@ -127,8 +185,8 @@ func (r *Reader) verifyLarge(ctx context.Context, x *extent) error {
 	}
 	crc, end := uint32(0), x.rec.offset+int64(x.rec.stored)
 	for off := x.rec.offset; off < end; off += pieceSize {
-		p := s.b[:min(pieceSize, end-off)]
-		if err := r.readFull(p, off, x.entry.key); err != nil {
+		p := buf.b[:min(pieceSize, end-off)]
+		if err := s.readFull(p, off, x.entry.key); err != nil {
 			return err
 		}
 		crc = extendChecksum(crc, p)
@@ -137,7 +195,7 @@ func (r *Reader) verifyLarge(ctx context.Context, x *extent) error {
 		}
 	}
 	if crc != x.rec.crc {
-		return r.chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
+		return chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Reads one part, written from docs/file-format.md alone; prints it as JSON.
 
-    reader.py FILE              header and sections, all checksums verified
-    reader.py --flip-bits FILE  tries every 7th single-bit flip: each must be found
+    reader.py FILE [OLDER...]              header and sections, all checksums verified
+    reader.py --flip-bits FILE [OLDER...]  tries every 7th single-bit flip of FILE: each must be found
+
+OLDER are the files of older versions that FILE refers to.
 """
 import json
 import struct
@@ -79,7 +81,7 @@ def lz4_block(src, raw_size):
 def header(data):
     check(len(data) >= 28 and data[:12] == MAGIC, "magic")
     check(crc(data[:24]) == struct.unpack_from("<I", data, 24)[0], "preamble")
-    major, _minor, flags, length = struct.unpack_from("<HHII", data, 12)
+    major, minor, flags, length = struct.unpack_from("<HHII", data, 12)
     check(major == 1 and flags == 0, "not supported")
     check(28 + length + 4 <= len(data), "length of the header")
     body = data[28:28 + length]
@@ -97,10 +99,56 @@ def header(data):
         h["ancestors"].append({"attempt": attempt.hex(), "version": version, "calls": calls, "name": body[at:at + n].decode()})
         at += n
     h["fingerprint"] = body[at:at + fingerprint_len].decode()
+    at += fingerprint_len
+    h["level"], flags, h["oldest"] = struct.unpack_from("<BBQ", body, at) if minor >= 1 else (0, 0, 0)
+    h["flush"] = flags & 1 != 0
+    check(h["oldest"] < h["version"], "oldest version")
     return h, header_crc, 28 + length + 4
 
 
-def section(data, at, previous_end, footer_offset):
+def trailer(data, header_crc, header_end):
+    """Offset, length and checksum of the footer."""
+    check(len(data) >= header_end + 48, "no trailer")
+    t = data[-48:]
+    check(t[40:] == END, "end mark")
+    offset, length, size, footer_crc, bound, flags, trailer_crc = struct.unpack("<QQQIIII", t[:40])
+    check(crc(t[:36]) == trailer_crc, "trailer")
+    check(flags == 0, "not supported")
+    check(size == len(data) and bound == header_crc, "size or header")
+    check(header_end <= offset and offset + length == size - 48, "place of the footer")
+    check(crc(data[offset:offset + length]) == footer_crc, "footer")
+    return offset, length, footer_crc
+
+
+def skip_sections(data, offset):
+    """The offset of what follows the section records."""
+    at = offset + 8
+    for _ in range(struct.unpack_from("<I", data, offset + 4)[0]):
+        at += struct.unpack_from("<I", data, at)[0]
+    return at
+
+
+def versions(data, h, at, end, open_version):
+    """The files of the table of versions at that offset: their bytes, where their chunks are."""
+    count, = struct.unpack_from("<I", data, at)
+    at += 4
+    check(at + 16 * count <= end, "table of versions")
+    files, last = [], h["oldest"] - 1
+    for _ in range(count):
+        version, header_crc, footer_crc = struct.unpack_from("<QII", data, at)
+        at += 16
+        check(last < version < h["version"], "table of versions")
+        last = version
+        older = open_version(version)
+        b, crc_there, begin = header(older)
+        footer_offset, _, footer_crc_there = trailer(older, crc_there, begin)
+        check((crc_there, footer_crc_there) == (header_crc, footer_crc), "another file of version %d" % version)
+        check(all(b[k] == h[k] for k in ("name", "attempt", "rank", "size")) and b["version"] == version, "identity")
+        files.append((older, begin, footer_offset))
+    return files
+
+
+def section(data, at, previous_end, footer_offset, files):
     (length, flags, size, digest, chunk_size, chunks, elem, dist, dims, global_dims,
      key_len, type_len, record_len) = struct.unpack_from("<IIQQIIBBBBHHI", data, at)
     check(flags == 0 and record_len == 24 and elem < len(ELEMS), "not supported")
@@ -112,7 +160,7 @@ def section(data, at, previous_end, footer_offset):
     numbers = struct.unpack_from("<%dq" % (dims + 3 * global_dims), data, at)
     at += 8 * len(numbers)
     check(chunks == -(-size // chunk_size), "number of chunks")
-    raw, missing, crcs = b"", 0, b""
+    raw, missing, refers, crcs = b"", 0, 0, b""
     for c in range(chunks):
         offset, stored, kind, stored_crc, raw_crc = struct.unpack_from("<QIIII", data, at)
         at += 24
@@ -121,11 +169,19 @@ def section(data, at, previous_end, footer_offset):
         if kind == 2:
             missing += 1
             continue
+        if kind & 0xFF == 3:
+            check(kind >> 16 < len(files), "reference")
+            older, begin, end_there = files[kind >> 16]
+            kind = kind >> 8 & 0xFF
+            check(begin <= offset and offset + stored <= end_there, "place of a chunk in another file")
+            piece = older[offset:offset + stored]
+            refers += stored
+        else:
+            check(previous_end <= offset < previous_end + 4096 and offset + stored <= footer_offset, "place of a chunk")
+            check(not any(data[previous_end:offset]), "padding")
+            previous_end = offset + stored
+            piece = data[offset:offset + stored]
         check(kind in (0, 1), "not supported")
-        check(previous_end <= offset < previous_end + 4096 and offset + stored <= footer_offset, "place of a chunk")
-        check(not any(data[previous_end:offset]), "padding")
-        previous_end = offset + stored
-        piece = data[offset:offset + stored]
         check(crc(piece) == stored_crc, "chunk %d of %s" % (c, key))
         if kind == 1:
             piece = lz4_block(piece, raw_len)
@@ -141,47 +197,48 @@ def section(data, at, previous_end, footer_offset):
         check(product == size, "shape of " + key)
     s = {"key": key, "type": type_name, "elem": ELEMS[elem], "dist": dist, "size": size, "digest": digest, "shape": shape,
          "global": list(numbers[dims:dims + global_dims]), "lo": list(numbers[dims + global_dims:dims + 2 * global_dims]),
-         "hi": list(numbers[dims + 2 * global_dims:]), "missing": missing, "hex": raw.hex()}
+         "hi": list(numbers[dims + 2 * global_dims:]), "missing": missing, "refers": refers, "hex": raw.hex()}
     return s, end, previous_end
 
 
-def part(data):
+def part(data, open_version):
+    """Header and sections; open_version(version) gives the file of an older version."""
     h, header_crc, header_end = header(data)
-    check(len(data) >= header_end + 48, "no trailer")
-    trailer = data[-48:]
-    check(trailer[40:] == END, "end mark")
-    offset, length, size, footer_crc, bound, flags, trailer_crc = struct.unpack("<QQQIIII", trailer[:40])
-    check(crc(trailer[:36]) == trailer_crc, "trailer")
-    check(flags == 0, "not supported")
-    check(size == len(data) and bound == header_crc, "size or header")
-    check(header_end <= offset and offset + length == size - 48, "place of the footer")
-    check(crc(data[offset:offset + length]) == footer_crc, "footer")
+    offset, length, _ = trailer(data, header_crc, header_end)
     flags, count = struct.unpack_from("<II", data, offset)
     check(flags == 0, "not supported")
+    files = versions(data, h, skip_sections(data, offset), offset + length, open_version) if h["oldest"] else []
     at, end, h["sections"] = offset + 8, header_end, []
     for _ in range(count):
-        s, at, end = section(data, at, end, offset)
+        s, at, end = section(data, at, end, offset, files)
         h["sections"].append(s)
     check(at <= offset + length and end == offset, "ends")
     return h
 
 
-def flip_bits(data):
-    part(data)
+def flip_bits(data, open_version):
+    part(data, open_version)
     for bit in range(0, 8 * len(data), 7):
         bad = bytearray(data)
         bad[bit // 8] ^= 1 << bit % 8
         try:
-            part(bytes(bad))
-        except (Damaged, struct.error, UnicodeDecodeError, IndexError, OverflowError, MemoryError):
+            part(bytes(bad), open_version)
+        except (Damaged, struct.error, UnicodeDecodeError, IndexError, KeyError, OverflowError, MemoryError):
             continue
         sys.exit("bit %d was flipped and not found" % bit)
 
 
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
 if __name__ == "__main__":
-    with open(sys.argv[-1], "rb") as f:
-        content = f.read()
-    if sys.argv[1] == "--flip-bits":
-        flip_bits(content)
+    args = sys.argv[1:]
+    flip = args[0] == "--flip-bits"
+    content, *others = map(read, args[1:] if flip else args)
+    older = {header(o)[0]["version"]: o for o in others}
+    if flip:
+        flip_bits(content, older.__getitem__)
     else:
-        json.dump(part(content), sys.stdout)
+        json.dump(part(content, older.__getitem__), sys.stdout)

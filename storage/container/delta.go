@@ -1,0 +1,148 @@
+package container
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// MaxGrade is the highest grade of safety.
+const MaxGrade = 7
+
+// Delta remembers, from version to version of one checkpoint, the chunks that
+// were stored and where they are, so that EncodeDelta need not store them again.
+// It takes 40 bytes for each chunk of each grade that is in use, and of one
+// version more.
+//
+// A version refers only to versions of its own grade of safety or of a higher
+// one. The caller says after each EncodeDelta what became of the version: Keep
+// or Drop. A Delta starts anew by itself when the name of the checkpoint, the
+// attempt, the rank or the number of ranks changes.
+//
+// Its methods may be called concurrently, but only one EncodeDelta at a time.
+type Delta struct {
+	mu      sync.Mutex
+	of      identity
+	views   []*view // newest first, with ascending grades, none of them twice
+	current *view   // encoded or being encoded, neither kept nor dropped
+	busy    bool    // an EncodeDelta runs
+	spare   []*view
+	run     deltaRun
+}
+
+// identity is what all versions have in common that may refer to one another.
+type identity struct {
+	name       string
+	attempt    AttemptID
+	rank, size int
+}
+
+// view is all that is stored of one version, here or in older ones.
+type view struct {
+	version  uint64
+	grade    int
+	files    []ref // where the chunks are, ascending; the last is the version's own
+	sections []viewSection
+	chunks   []location
+	byKey    map[string]int // nil until a key is not where it was
+	stale    bool           // Reset was called since it was begun
+}
+
+type viewSection struct {
+	key   string
+	geom  geometry
+	first int // index of its first chunk
+}
+
+// location says where a chunk is. The hash is zero if it cannot be referred to:
+// it is in another rank's file, or too small.
+type location struct {
+	hash   xxh3.Uint128 // of the raw bytes
+	offset int64
+	stored uint32
+	crc    uint32
+	rawCRC uint32
+	file   uint16 // index in the files of the view
+	kind   chunkKind
+}
+
+// NewDelta returns a Delta that knows of no version: the next one is full.
+func NewDelta() *Delta { return new(Delta) }
+
+// Keep says that the version that was encoded last has been published, and the
+// grade that it has reached; one higher than it was encoded for is taken for
+// that. It does nothing if version is not that one.
+func (d *Delta) Keep(version uint64, grade int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.current
+	if v == nil || d.busy || v.version != version {
+		return
+	}
+	d.current = nil
+	if v.stale {
+		d.recycle(v)
+		return
+	}
+	v.grade = min(v.grade, grade)
+	n := 0
+	for n < len(d.views) && d.views[n].grade <= v.grade {
+		d.recycle(d.views[n])
+		n++
+	}
+	d.views = slices.Replace(d.views, 0, n, v)
+}
+
+// Drop says that the version that was encoded last has failed: what it would
+// have changed is forgotten.
+func (d *Delta) Drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.busy {
+		d.drop()
+	}
+}
+
+func (d *Delta) drop() {
+	if d.current != nil {
+		d.recycle(d.current)
+		d.current = nil
+	}
+}
+
+// Reset forgets everything: the next version is full, and later ones do not
+// refer to any before it, nor to one that is being encoded.
+func (d *Delta) Reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget()
+	if d.current != nil {
+		d.current.stale = true
+	}
+}
+
+func (d *Delta) forget() {
+	for _, v := range d.views {
+		d.recycle(v)
+	}
+	clear(d.views)
+	d.views = d.views[:0]
+}
+
+// recycle keeps the memory of a view; there is no need for more than one.
+func (d *Delta) recycle(v *view) {
+	if len(d.spare) == 0 {
+		d.spare = append(d.spare, v)
+	}
+}
+
+func (d *Delta) take() *view {
+	if n := len(d.spare); n > 0 {
+		v := d.spare[n-1]
+		d.spare = d.spare[:n-1]
+		*v = view{files: v.files[:0], sections: v.sections[:0], chunks: v.chunks[:0]}
+		return v
+	}
+	return new(view)
+}
