@@ -44,6 +44,21 @@ type PartReader interface {
 	io.Closer
 }
 
+// Redundant is a PartReader whose bytes are in other places too.
+type Redundant interface {
+	PartReader
+	// Another opens the next place; nil without an error if there is none left.
+	// What it returns is closed with the Redundant.
+	Another() (PartReader, error)
+}
+
+// ReadBack is a PartWriter whose bytes can be read before they are committed.
+type ReadBack interface {
+	PartWriter
+	// Written returns what has been written so far, until the writer ends.
+	Written() (r io.ReaderAt, size int64)
+}
+
 // The optional abilities of a Driver.
 type (
 	// Preparer is a driver with something to set up before the first write of
@@ -68,6 +83,14 @@ type (
 		// Announced names the version of the note, as ID.String does; "" if
 		// there is no note.
 		Announced(ctx context.Context) (string, error)
+	}
+
+	// Noter keeps notes of the levels above beside the versions.
+	Noter interface {
+		// Note returns a note; nil if there is none.
+		Note(ctx context.Context, name string) ([]byte, error)
+		// PutNote writes or replaces a note in one step, durably.
+		PutNote(ctx context.Context, name string, data []byte) error
 	}
 
 	// Recorder keeps a record of each run beside the versions, for people and

@@ -16,7 +16,12 @@ import (
 type Store struct {
 	Driver
 
+	// Possible is the level that the nodes allow instead of the one that a header
+	// names; nil: that one.
+	Possible func(Level) Level
+
 	encoder  *container.Encoder
+	delta    *container.Delta // nil: every version is full
 	digests  []uint64
 	progress atomic.Int64
 }
@@ -28,6 +33,46 @@ func NewStore(driver Driver, options container.Options) (*Store, error) {
 		return nil, err
 	}
 	return &Store{Driver: driver, encoder: encoder}, nil
+}
+
+// UseDelta makes the versions refer to earlier ones for chunks that have not
+// changed. Settle has to be called after each Write.
+func (s *Store) UseDelta() { s.delta = container.NewDelta() }
+
+// Full makes the next version one that refers to no other.
+func (s *Store) Full() {
+	if s.delta != nil {
+		s.delta.Reset()
+	}
+}
+
+// Settle says what became of the last Write: whether its version stays, and the
+// level that it has reached on the nodes.
+func (s *Store) Settle(version uint64, kept bool, reached Level) {
+	switch {
+	case s.delta == nil:
+	case kept:
+		s.delta.Keep(version, int(reached))
+	default:
+		s.delta.Drop()
+	}
+}
+
+// flushGrade is asked for by versions that are copied to the parallel file
+// system: no version on the nodes alone will do.
+const flushGrade = container.MaxGrade
+
+// grade says what a version may refer to: only to those that are as safe. One
+// that goes from the nodes to the parallel file system is always full.
+func (s *Store) grade(h container.Header) int {
+	level := Level(h.Level)
+	if level.OnNodes() && h.Flush {
+		return flushGrade
+	}
+	if s.Possible != nil {
+		level = s.Possible(level)
+	}
+	return int(level)
 }
 
 // ChunkSize is how many bytes the chunks of the store's files have.
@@ -69,7 +114,7 @@ func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header,
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	if done.Stats, err = s.encoder.Encode(ctx, &counted{w, &s.progress}, h, sections); err != nil {
+	if done.Stats, err = s.encoder.EncodeDelta(ctx, &counted{w, &s.progress}, h, sections, s.delta, s.grade(h)); err != nil {
 		return done, err
 	}
 	s.digests = s.encoder.AppendDigests(s.digests[:0])
@@ -95,37 +140,6 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// File is an open part whose identity has been checked.
-type File struct {
-	*container.Reader
-
-	blob PartReader
-}
-
-// Close closes the part; nothing may be read from it any more.
-func (f *File) Close() error { return f.blob.Close() }
-
-// Open opens a part and checks its header, its index and that it is what its
-// place says it is. name is the checkpoint's. Errors that match ErrDamaged say
-// that the bytes are wrong; all others that they could not be read now.
-func (s *Store) Open(ctx context.Context, name string, id ID, part Part) (*File, error) {
-	fail := func(err error) error {
-		return &PartError{Op: "read", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
-	}
-	blob, err := s.Driver.Open(ctx, id, part)
-	if err != nil {
-		return nil, fail(err)
-	}
-	reader, err := container.Open(blob, blob.Size())
-	if err == nil {
-		err = checkIdentity(reader.Header(), name, id, part)
-	}
-	if err != nil {
-		return nil, fail(errors.Join(err, blob.Close()))
-	}
-	return &File{Reader: reader, blob: blob}, nil
-}
-
 // Header reads only the header of a part and checks its identity.
 func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (container.Header, error) {
 	fail := func(err error) (container.Header, error) {
@@ -140,23 +154,10 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 	if err != nil {
 		return fail(err)
 	}
-	if err := checkIdentity(h, name, id, part); err != nil {
+	if err := CheckIdentity(h, name, id, part); err != nil {
 		return fail(err)
 	}
 	return h, nil
-}
-
-// Verify reads every byte of a part against its checksums.
-func (s *Store) Verify(ctx context.Context, name string, id ID, part Part) (container.Header, error) {
-	f, err := s.Open(ctx, name, id, part)
-	if err != nil {
-		return container.Header{}, err
-	}
-	defer f.Close()
-	if err := f.Reader.Verify(ctx); err != nil {
-		return f.Header(), &PartError{Op: "verify", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
-	}
-	return f.Header(), nil
 }
 
 func (s *Store) partPath(id ID, part Part) string {
@@ -168,8 +169,9 @@ func Identity(h container.Header) (ID, Part) {
 	return ID{Version: h.Version, Attempt: h.Attempt}, Part{Rank: h.Rank, Size: h.Size}
 }
 
-// checkIdentity finds files that were copied, renamed or swapped by hand.
-func checkIdentity(h container.Header, name string, id ID, part Part) error {
+// CheckIdentity finds files that were copied, renamed or swapped by hand: the
+// error matches ErrDamaged. name is the checkpoint's.
+func CheckIdentity(h container.Header, name string, id ID, part Part) error {
 	gotID, gotPart := Identity(h)
 	differ := func(what string, stored, place any) error {
 		return &container.DamageError{

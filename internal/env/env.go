@@ -41,7 +41,14 @@ var Variables = []Variable{
 	{Name: "CRAFT_ASYNC_STAGING", Values: "0, or a size such as 512MiB of at least 16MiB", Default: "0", Meaning: "memory for the private copy, for each checkpoint of each rank; 0 = as much as its values have"},
 	{Name: "CRAFT_ASYNC_CHECK", Values: "0, 1", Default: "0", Meaning: "1: look whether values change while they are written, and name them"},
 	{Name: "CRAFT_DRAIN_TIMEOUT", Values: "a duration such as 90s or 10m, more than 0", Default: "10m", Meaning: "how long Close waits for an asynchronous write before it cancels it"},
-	{Name: "CRAFT_USE_SCR", Values: "0, 1", Default: "1", Meaning: "node-level storage on or off (no effect: there are no node levels in this release)"},
+	{Name: "CRAFT_USE_SCR", Values: "0, 1", Default: "1", Meaning: "0: the storage of the nodes is not used, whatever CRAFT_LEVELS says"},
+	{Name: "CRAFT_LEVELS", Values: "a list such as local:1,partner:5,xor:10,rs:20,pfs:50 of the levels local, partner, xor, rs and pfs, each with its period", Default: "", Meaning: "which versions are kept where: on the node, with a copy on a partner node, with XOR or Reed-Solomon parity over sets of nodes, on the parallel file system; empty = all on the parallel file system ([storage.md](storage.md))"},
+	{Name: "CRAFT_DELTA", Values: "0, 1", Default: "0", Meaning: "1: chunks that have not changed since an earlier version are not written again"},
+	{Name: "CRAFT_DELTA_FULL", Values: "1, 2, ...", Default: "10", Meaning: "with CRAFT_DELTA=1: every how many versions one is written whole"},
+	{Name: "CRAFT_SET_SIZE", Values: "2 to 256", Default: "4", Meaning: "ranks, on different nodes, that protect each other by parity (xor, rs)"},
+	{Name: "CRAFT_RS_PARITY", Values: "1, 2, ...", Default: "2", Meaning: "how many of a set the level rs can lose"},
+	{Name: "CRAFT_RACKS", Values: "a list such as n01=a,n02=a,n03=b of host names and labels", Default: "", Meaning: "what nodes fail together with (switch, power supply): partners and sets are spread over the labels"},
+	{Name: "CRAFT_FLUSH_LIMIT", Values: "0, or a size such as 100MiB", Default: "0", Meaning: "bytes per second that each rank copies to the parallel file system in the background; 0 = no limit"},
 	{Name: "CRAFT_DEBUG", Values: "0 to 4", Default: "0", Meaning: "amount of messages: 1 = versions, 2 = phases, 3 = values, 4 = every call"},
 	{Name: "CRAFT_DEBUG_PROC", Values: "a rank", Default: "0", Meaning: "the rank that gives the messages of CRAFT_DEBUG and CRAFT_TIMING"},
 	{Name: "CRAFT_TIMING", Values: "0, 1", Default: "0", Meaning: "1: report the times of every phase of every version"},
@@ -49,7 +56,7 @@ var Variables = []Variable{
 	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure: go on with fewer ranks, or replace those that were lost"},
 	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "where replacements run: REUSE = on the node where the process failed, if that is alive; NO-REUSE = on spare nodes as long as there are any"},
 	{Name: "CRAFT_ROLE", Values: "daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
-	{Name: "CRAFT_NODE_PATH", Values: "a directory", Default: "", Meaning: "the node's own storage; set by the launcher for each rank (`craft run --node-path`)"},
+	{Name: "CRAFT_NODE_PATH", Values: "a directory", Default: "", Meaning: "the node's own storage; the launcher takes it as the base (as `craft run --node-path`) and sets it for each rank; not set: /dev/shm/craft-<uid>, or the system's directory for temporary files"},
 }
 
 // testPrefix starts names that belong to the project's own tests.

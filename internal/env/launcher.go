@@ -8,6 +8,8 @@ const (
 
 	// NodePath is the directory of the node's own storage.
 	NodePath = Prefix + "_NODE_PATH"
+	// Levels: what is on the nodes is to be found by the next job too.
+	Levels = Prefix + "_LEVELS"
 	// RecoveryPolicy and SpawnPolicy are set for the ranks when the launcher was
 	// given policies.
 	RecoveryPolicy = Prefix + "_COMM_RECOVERY_POLICY"

@@ -37,7 +37,6 @@ var allowed = []rule{
 	{"storage/nodelocal", []string{"storage", "storage/filestore"}},
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 	{"storage/domain", nil},
-	{"storage/erasure", []string{"storage/container"}},
 
 	{"cptypes", []string{"storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
@@ -47,6 +46,8 @@ var allowed = []rule{
 	{"aft/comm", nil},
 	{"aft/comm/commtest", []string{"aft/comm"}},
 	{"storage/exchange", []string{"aft/comm", "storage"}},
+	{"storage/partner", []string{"aft/comm", "storage", "storage/exchange", "storage/nodelocal"}},
+	{"storage/erasure", []string{"aft/comm", "storage", "storage/container", "storage/exchange", "storage/nodelocal"}},
 	{"aft/control", []string{"aft/comm"}},
 	{"aft/launch", []string{"aft/comm", "aft/control"}},
 	{"aft/embedded/pipe", nil},
@@ -54,10 +55,12 @@ var allowed = []rule{
 	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore"}},
+	{"storage/stack", []string{"aft/comm", "storage", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/nodelocal", "storage/partner"}},
+
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore", "storage/nodelocal", "storage/stack"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/container", "storage/filestore"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/container", "storage/erasure", "storage/filestore", "storage/nodelocal"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

@@ -37,9 +37,7 @@
 //     has as few members in one rack as possible.
 //   - The sizes of two sets differ by one at most.
 //   - Names do not count, only who is together with whom: a node that is
-//     replaced by another one in the same rack changes nothing at all. When its
-//     ranks come back in another rack, or on several nodes, Repartner keeps
-//     every partner that can stay.
+//     replaced by another one in the same rack changes nothing at all.
 //
 // The partners and sets are those of SCR (Moody et al., SC 2010), which CRAFT
 // uses for node-level storage (Shahzad et al., TPDS 30(3), 2019, section 2.4).

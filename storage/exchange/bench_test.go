@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"testing"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 )
+
+// benchSize is the size in bytes of the part that benchmarks move.
+const benchSize = 256 << 20
 
 // vacuum stores nothing and lends parts of one block of memory.
 type vacuum struct{ size int64 }
@@ -24,48 +28,59 @@ func (v vacuum) Abort() error                                                   
 func (v vacuum) Close() error                                                          { return nil }
 func (v vacuum) Size() int64                                                           { return v.size }
 
-// BenchmarkWrite and BenchmarkRead move 64 MiB between two ranks of one process.
-func BenchmarkWrite(b *testing.B) {
-	piece := make([]byte, 1<<20)
-	between(b, func(ctx context.Context, s *Service, size int64) error {
-		w, err := s.Create(ctx, 1, "part")
-		for n := int64(0); err == nil && n < size; n += int64(len(piece)) {
-			_, err = w.Write(piece)
-		}
-		if err != nil {
-			return err
-		}
-		return w.Commit()
-	})
+// move brings a part to rank 1, or from it, in pieces of len(buf).
+type move func(ctx context.Context, s *Service, buf []byte) error
+
+var moves = map[string]move{"write": writePart, "read": readPart}
+
+func writePart(ctx context.Context, s *Service, buf []byte) error {
+	w, err := s.Create(ctx, 1, "part")
+	for n := 0; err == nil && n < benchSize; n += len(buf) {
+		_, err = w.Write(buf)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Commit()
 }
 
-func BenchmarkRead(b *testing.B) {
-	piece := make([]byte, 512<<10)
-	between(b, func(ctx context.Context, s *Service, size int64) error {
-		r, err := s.Open(ctx, 1, "part")
-		if err != nil {
-			return err
-		}
-		_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{io.NewSectionReader(r, 0, size)}, piece)
-		if err != nil {
-			return err
-		}
-		return r.Close()
-	})
+func readPart(ctx context.Context, s *Service, buf []byte) error {
+	r, err := s.Open(ctx, 1, "part")
+	if err != nil {
+		return err
+	}
+	for n := int64(0); err == nil && n < r.Size(); n += int64(len(buf)) {
+		_, err = r.ReadAt(buf, n)
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	return r.Close()
 }
 
-func between(b *testing.B, move func(ctx context.Context, s *Service, size int64) error) {
-	const size = 64 << 20
-	b.SetBytes(size)
-	err := embedded.Run(b.Context(), 2, func(ctx context.Context, c comm.Comm) error {
-		s := New(ctx, c, vacuum{size}, Options{})
-		defer func() { _ = s.Close(ctx) }()
-		for c.Rank() == 0 && b.Loop() {
-			if err := move(ctx, s, size); err != nil {
-				return err
+func eachMove(b *testing.B, bench func(b *testing.B, name string, m move, piece int)) {
+	for _, name := range []string{"write", "read"} {
+		for _, piece := range []int{1 << 20, 4 << 20} {
+			b.Run(fmt.Sprintf("%s/piece=%dMiB", name, piece>>20), func(b *testing.B) { bench(b, name, moves[name], piece) })
+		}
+	}
+}
+
+// BenchmarkRanks moves 256 MiB between two ranks of one process.
+func BenchmarkRanks(b *testing.B) {
+	eachMove(b, func(b *testing.B, _ string, m move, piece int) {
+		b.SetBytes(benchSize)
+		buf := make([]byte, piece)
+		err := embedded.Run(b.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			s := New(ctx, c, vacuum{benchSize}, Options{})
+			defer func() { _ = s.Close(ctx) }()
+			for c.Rank() == 0 && b.Loop() {
+				if err := m(ctx, s, buf); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
+		require.NoError(b, err)
 	})
-	require.NoError(b, err)
 }

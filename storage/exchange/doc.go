@@ -9,7 +9,7 @@
 // is what the rank does for the others. A stream is one part on its way: the rank
 // that opens it calls Create or Open, the other one serves it. A block is how much
 // travels at once; a frame is a message of a stream: a payload and a trailer with
-// its number and its CRC-32C. The window is how many blocks are under way.
+// its number and its checksum. The window is how many blocks are under way.
 //
 //	   Create, Open                                Handler
 //	        |                                         ^

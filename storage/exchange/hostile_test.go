@@ -235,7 +235,7 @@ func TestRequestsOfThisRank(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	o := Options{}.complete()
-	require.Equal(t, []int{1 << 20, 4, 8}, []int{o.Block, o.Window, o.Streams})
+	require.Equal(t, []int{512 << 10, 8, 8}, []int{o.Block, o.Window, o.Streams})
 	o = Options{Block: 1, Window: -1, Streams: 1 << 20}.complete()
 	require.Equal(t, []int{minBlock, 1, maxStreams}, []int{o.Block, o.Window, o.Streams})
 }
@@ -265,7 +265,7 @@ func TestDifferentBlocks(t *testing.T) {
 func TestWireFormat(t *testing.T) {
 	require.Equal(t, "43585231"+"02"+"00"+"0200"+"07000000"+"00001000"+"6162"+"ebd70f84",
 		hex.EncodeToString(request{kind: askOpen, id: 7, block: 1 << 20, name: "ab"}.encode()))
-	require.Equal(t, "6162"+"07000000"+"09000000"+"01000000"+"2dc3b3e0",
+	require.Equal(t, "6162"+"07000000"+"09000000"+"01000000"+"2dd86ceb",
 		hex.EncodeToString(sealed([]byte("ab"), frameData, 7, 9)))
 	require.EqualValues(t, 1<<4|1<<6, codesOf(errors.Join(syscall.ENOSPC, syscall.EIO)))
 	require.Len(t, known, 22, "a new error comes at the end; then change this number")
@@ -295,7 +295,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(sealed(accept{minBlock, 5}.encode(), frameAccept, 3, 1))
 	f.Add(sealed(encodeError(ErrBusy), frameFinal, 3, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, b := range [][]byte{b, withChecksum(b)} {
+		for _, b := range [][]byte{b, withFrameSum(b)} {
 			if fr, err := parseFrame(b, 3, 1); err == nil && fr.kind != frameEnd {
 				require.Equal(t, b, sealed(fr.payload, fr.kind, 3, 1))
 			}
@@ -314,4 +314,8 @@ func FuzzFrame(f *testing.F) {
 
 func withChecksum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))
+}
+
+func withFrameSum(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(bytes.Clone(b), frameSum(b))
 }

@@ -6,9 +6,10 @@ import "log/slog"
 // the nearest allowed one. The ranks should have the same ones; where Block
 // differs, the smaller one counts for a stream.
 type Options struct {
-	// Block is how many bytes travel at once: 1 MiB if 0, 4 KiB to 64 MiB.
+	// Block is how many bytes travel at once: 512 KiB if 0, 4 KiB to 64 MiB. It
+	// should stay in the cache of a core from the copy to the checksum.
 	Block int
-	// Window is how many blocks of a stream may be under way: 4 if 0, at most 64.
+	// Window is how many blocks of a stream may be under way: 8 if 0, at most 64.
 	Window int
 	// Streams is how many streams this rank may have open to one other rank, and
 	// how many of one other rank it serves, at the same time: 8 if 0, at most
@@ -32,8 +33,8 @@ func (o Options) complete() Options {
 		}
 		*v = min(max(*v, low), high)
 	}
-	between(&o.Block, 1<<20, minBlock, maxBlock)
-	between(&o.Window, 4, 1, maxWindow)
+	between(&o.Block, 512<<10, minBlock, maxBlock)
+	between(&o.Window, 8, 1, maxWindow)
 	between(&o.Streams, 8, 1, maxStreams)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

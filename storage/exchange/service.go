@@ -61,6 +61,10 @@ func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
 	return s
 }
 
+// Done is closed when the service has ended: it was closed, or its communicator
+// has failed as a whole or was revoked. Nothing comes from the others any more.
+func (s *Service) Done() <-chan struct{} { return s.ctx.Done() }
+
 // Create starts a part that is stored at rank to. Write returns when the bytes
 // are on their way; Commit returns nil when the part is stored there, as durable
 // as the handler of that rank makes it. ctx is for the whole life of the writer:
@@ -114,6 +118,18 @@ func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.
 		return fail(err)
 	}
 	return r, nil
+}
+
+// Serving is the number of streams of other ranks that are open here.
+func (s *Service) Serving() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.peers {
+		if p != nil {
+			n += len(p.served)
+		}
+	}
+	return n
 }
 
 // begin checks what a stream is to be opened with, and keeps Close from going on

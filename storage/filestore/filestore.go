@@ -254,6 +254,9 @@ func (s *Store) makeDir() error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: a file is where the checkpoint's directory has to be; move the file, or choose another path (CRAFT_CP_PATH) or name", err)
 	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%w: the checkpoint's directory cannot be made; choose a path that this user may write to (CRAFT_CP_PATH)", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -342,5 +345,5 @@ func isTrash(name string) bool {
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+NodesName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -184,4 +185,19 @@ func TestRecordsAreInOrder(t *testing.T) {
 		got = append(got, r.Attempt)
 	}
 	require.Equal(t, want, got)
+}
+
+// TestDirectoryThatCannotBeMade: the error names the variable.
+func TestDirectoryThatCannotBeMade(t *testing.T) {
+	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
+		s := newStore(t, "/cp", SyncNone, vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpMkdir {
+				return refusal
+			}
+			return nil
+		}))
+		_, err := s.Lock(t.Context())
+		require.ErrorIs(t, err, refusal)
+		require.ErrorContains(t, err, "CRAFT_CP_PATH")
+	}
 }

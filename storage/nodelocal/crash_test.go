@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -31,8 +32,11 @@ func seed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(s, 0))
 }
 
-// content is what an object holds in these tests: more than a page.
-func content(key Key) string { return strings.Repeat(key.String()+"\n", 150) }
+// content is what an object holds in these tests: more than a page, and less from
+// version to version, so that what is written over has to be cut.
+func content(key Key) string {
+	return strings.Repeat(key.String()+"\n", 160-10*int(key.ID.Version))
+}
 
 // history is what a program has done: what must be there, and what may be.
 type history struct {
@@ -89,7 +93,7 @@ func (h *history) run(s *Store, strict bool) error {
 		}
 	}
 	copied := someKey(3, KindCopy, 5)
-	if err := remove([]Key{copied}, func() error { return s.RemoveObject(ctx, copied) }); err != nil {
+	if err := remove([]Key{copied}, func() error { return s.Of(KindCopy).Remove(ctx, copied.ID) }); err != nil {
 		return err
 	}
 	if w, err := s.CreateObject(ctx, someKey(5, KindPart, 0)); err == nil {
@@ -106,7 +110,7 @@ func (h *history) run(s *Store, strict bool) error {
 // all of it whole. Then it goes on writing.
 func (h *history) verify(t *testing.T, disk *vfs.Mem, policy filestore.Sync, where string) {
 	c := config("/node", disk)
-	c.Sync = policy
+	c.Sync, c.smallestSpare = policy, 1
 	s := newStore(t, c)
 	objects, err := s.Inventory(t.Context())
 	require.NoError(t, err, where)
@@ -124,8 +128,17 @@ func (h *history) verify(t *testing.T, disk *vfs.Mem, policy filestore.Sync, whe
 	next := someKey(9, KindPart, 0)
 	put(t, s, next, content(next))
 	require.Equal(t, content(next), get(t, newStore(t, c), next), where)
+	useful := make(map[string]bool)
+	for key := range there {
+		useful[spareName(key.file())] = true
+	}
 	for _, name := range memTree(t, disk, s.Dir()) {
-		require.False(t, strings.HasPrefix(name, "."), "%s: %s is left", where, name)
+		require.True(t, useful[name] || !strings.HasPrefix(name, "."), "%s: %s is left", where, name)
+	}
+	for key := range there { // also over what is spare
+		key.ID = next.ID
+		put(t, s, key, content(key))
+		require.Equal(t, content(key), get(t, s, key), where)
 	}
 }
 
@@ -142,7 +155,23 @@ func memTree(t *testing.T, disk *vfs.Mem, dir string) []string {
 	return out
 }
 
-func TestCrashAfterEveryOperation(t *testing.T) {
+// withAndWithoutSpares tests with all files kept as spares, and with none.
+func withAndWithoutSpares(t *testing.T, test func(t *testing.T, c Config)) {
+	for _, spares := range []bool{true, false} {
+		t.Run(fmt.Sprintf("spares %v", spares), func(t *testing.T) {
+			c := config("/node", nil)
+			c.smallestSpare = 1
+			if !spares {
+				c.smallestSpare = math.MaxInt64
+			}
+			test(t, c)
+		})
+	}
+}
+
+func TestCrashAfterEveryOperation(t *testing.T) { withAndWithoutSpares(t, testCrash) }
+
+func testCrash(t *testing.T, c Config) {
 	rng := seed(t)
 	type state struct {
 		disk  *vfs.Mem
@@ -151,12 +180,18 @@ func TestCrashAfterEveryOperation(t *testing.T) {
 	}
 	var states []state
 	disk, h := vfs.NewMem(), newHistory()
+	over := 0
 	disk.OnOp(func(op vfs.Op) {
+		if op.Kind == vfs.OpTruncate {
+			over++
+		}
 		for _, keep := range []float64{0, 0.5, 1} {
 			states = append(states, state{disk.Crash(keep, rng), h.clone(), fmt.Sprintf("crash after %v, %v kept", op, keep)})
 		}
 	})
-	require.NoError(t, h.run(newStore(t, config("/node", disk)), true))
+	c.FS = disk
+	require.NoError(t, h.run(newStore(t, c), true))
+	require.Equal(t, c.smallestSpare == 1, over > 0, "%d spares were used", over)
 	require.NotEmpty(t, h.must)
 	require.Greater(t, len(states), 300)
 	for _, s := range states {
@@ -165,7 +200,9 @@ func TestCrashAfterEveryOperation(t *testing.T) {
 }
 
 // Without syncs a killed process still leaves whole objects.
-func TestKillAfterEveryOperationWithoutSync(t *testing.T) {
+func TestKillAfterEveryOperationWithoutSync(t *testing.T) { withAndWithoutSpares(t, testKill) }
+
+func testKill(t *testing.T, c Config) {
 	type state struct {
 		disk  *vfs.Mem
 		told  *history
@@ -176,8 +213,7 @@ func TestKillAfterEveryOperationWithoutSync(t *testing.T) {
 	disk.OnOp(func(op vfs.Op) {
 		states = append(states, state{disk.Crash(1, nil), h.clone(), fmt.Sprintf("killed after %v", op)})
 	})
-	c := config("/node", disk)
-	c.Sync = filestore.SyncNone
+	c.FS, c.Sync = disk, filestore.SyncNone
 	require.NoError(t, h.run(newStore(t, c), true))
 	for _, s := range states {
 		s.told.verify(t, s.disk, filestore.SyncNone, s.where)
@@ -185,14 +221,16 @@ func TestKillAfterEveryOperationWithoutSync(t *testing.T) {
 }
 
 // Each operation fails once; what was there before stays, what is there is whole.
-func TestEveryOperationFails(t *testing.T) {
+func TestEveryOperationFails(t *testing.T) { withAndWithoutSpares(t, testFaults) }
+
+func testFaults(t *testing.T, c Config) {
 	broken := errors.New("injected")
 	for _, fault := range []error{broken, &vfs.ShortWrite{N: 7, Err: broken}} {
 		operations := 0
 		for failing := 0; failing <= operations; failing++ {
 			disk, h := vfs.NewMem(), newHistory()
 			count, where := 0, ""
-			fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
+			c.FS = vfs.WithErrors(disk, func(op vfs.Op) error {
 				count++
 				if count-1 != failing {
 					return nil
@@ -200,7 +238,7 @@ func TestEveryOperationFails(t *testing.T) {
 				where = fmt.Sprintf("%v failed", op)
 				return fault
 			})
-			require.NoError(t, h.run(newStore(t, config("/node", fsys)), false))
+			require.NoError(t, h.run(newStore(t, c), false))
 			operations = count
 			h.verify(t, disk, filestore.SyncFull, where)
 		}
@@ -209,7 +247,9 @@ func TestEveryOperationFails(t *testing.T) {
 }
 
 // A power failure while the storage is failing: nothing that was promised goes.
-func TestRandomFaultsAndCrashes(t *testing.T) {
+func TestRandomFaultsAndCrashes(t *testing.T) { withAndWithoutSpares(t, testRandomFaults) }
+
+func testRandomFaults(t *testing.T, c Config) {
 	rng := seed(t)
 	broken := errors.New("injected")
 	for round := range 100 {
@@ -223,14 +263,14 @@ func TestRandomFaultsAndCrashes(t *testing.T) {
 				after, told = disk.Crash(rng.Float64(), rng), h.clone()
 			}
 		})
-		fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
+		c.FS = vfs.WithErrors(disk, func(op vfs.Op) error {
 			// A file that cannot even be removed is another story.
 			if op.Kind != vfs.OpRemove && rng.IntN(20) == 0 {
 				return broken
 			}
 			return nil
 		})
-		require.NoError(t, h.run(newStore(t, config("/node", fsys)), false))
+		require.NoError(t, h.run(newStore(t, c), false))
 		disk.OnOp(nil)
 		if after == nil {
 			after, told = disk, h

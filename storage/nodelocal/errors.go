@@ -3,7 +3,6 @@ package nodelocal
 import (
 	"errors"
 	"fmt"
-	"syscall"
 )
 
 var (
@@ -41,7 +40,7 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 
 // recognise makes a full storage match ErrNoSpace.
 func (s *Store) recognise(err error) error {
-	if errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if errors.Is(err, ErrNoSpace) || !isFull(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.root)

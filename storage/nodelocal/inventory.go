@@ -97,9 +97,12 @@ func isVersion(d fs.DirEntry) bool {
 	return ok && d.IsDir()
 }
 
+// trashPrefix is of the hidden name that filestore gives to what it deletes.
+const trashPrefix = ".trash-"
+
 // isTrash recognises the hidden name that filestore gives to what it deletes.
 func isTrash(name string) bool {
-	version, ok := strings.CutPrefix(name, ".trash-")
+	version, ok := strings.CutPrefix(name, trashPrefix)
 	if !ok {
 		return false
 	}

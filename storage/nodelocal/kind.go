@@ -51,6 +51,24 @@ func (k Key) Compare(other Key) int {
 // String gives "copy rank-00005-of-00008.craft of v-000012-0123456789abcdef".
 func (k Key) String() string { return fmt.Sprintf("%v %v of %v", k.Kind, k.Part, k.ID) }
 
+// Name gives the name of the object that other ranks know it by:
+// "v-000012-0123456789abcdef/copy-rank-00005-of-00008.craft".
+func (k Key) Name() string { return k.ID.String() + "/" + k.file() }
+
+// ParseKey accepts exactly what Name gives for an object that can be. The error
+// matches storage.ErrName.
+func ParseKey(name string) (Key, error) {
+	version, file, _ := strings.Cut(name, "/")
+	id, ok1 := filestore.ParseID(version)
+	kind, part, ok2 := parseFile(file)
+	key := Key{ID: id, Kind: kind, Part: part}
+	if !ok1 || !ok2 || key.check() != nil {
+		return Key{}, fmt.Errorf("%w: %q is no object of a node (expected: like %q)",
+			storage.ErrName, name, "v-000012-0123456789abcdef/copy-rank-00005-of-00008.craft")
+	}
+	return key, nil
+}
+
 // file gives the name of the object's file in the directory of its version.
 func (k Key) file() string { return kindPrefix[k.Kind] + k.Part.String() }
 

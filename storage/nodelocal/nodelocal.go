@@ -1,6 +1,7 @@
 package nodelocal
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,15 +32,18 @@ type Config struct {
 	// system. Every process that is to find the same place has to give Home in
 	// the same spelling; only a relative path is made absolute.
 	Name, Home string
+	// ID is the identity of the store at Home, which is as old as that
+	// directory: what a deleted one of the same path has left on the node is of
+	// another place. Empty: it has none.
+	ID string
 	// Sync says what a commit waits for; filestore.SyncFull if empty.
 	Sync filestore.Sync
 	// FS is the file system; nil: that of the operating system.
 	FS vfs.FS
 	// Self is the user and the node; nil: of this process.
 	Self *Identity
-	// Space tells how much space there is where a directory is; nil: the
-	// operating system is asked, which knows only its own file systems.
-	Space func(dir string) (Space, error)
+
+	smallestSpare int64 // set by tests
 }
 
 // Store is the storage of one checkpoint on one node. Its methods may be called
@@ -49,12 +53,15 @@ type Store struct {
 
 	root, dir  string
 	name, home string
+	id         string
 	sync       bool
 	fs         vfs.FS
+	overwriter vfs.Overwriter // nil: no spares
 	self       Identity
-	space      func(dir string) (Space, error)
 	uidOf      func(fs.FileInfo) (uid int, known bool)
 	files      *filestore.Store // knows how a version is deleted
+
+	smallestSpare int64 // in bytes
 
 	mu    sync.Mutex
 	place fs.FileInfo // of the place when it was found to be ours, nil before
@@ -86,21 +93,19 @@ func New(c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		root: root, name: c.Name, home: home, sync: c.Sync != filestore.SyncNone,
-		fs: c.FS, space: c.Space, uidOf: uidOf,
+		root: root, name: c.Name, home: home, id: c.ID, sync: c.Sync != filestore.SyncNone,
+		fs: c.FS, uidOf: uidOf, smallestSpare: cmp.Or(c.smallestSpare, smallestSpare),
 	}
 	if s.fs == nil {
 		s.fs = vfs.OS()
 	}
-	if s.space == nil {
-		s.space = statfs
-	}
+	s.overwriter, _ = s.fs.(vfs.Overwriter)
 	if c.Self != nil {
 		s.self = *c.Self
 	} else {
 		s.self = ThisIdentity()
 	}
-	base := placeName(c.Name, home)
+	base := placeName(c.Name, home, c.ID)
 	s.dir = filepath.Join(root, base)
 	s.view = view{store: s, kind: KindPart}
 	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs})
@@ -109,8 +114,12 @@ func New(c Config) (*Store, error) {
 
 // placeName gives the name of a place's directory: "lanczos-4f1c0a9be2d37788".
 // Names that would become too long are cut, the id tells them apart.
-func placeName(name, home string) string {
-	sum := sha256.Sum256([]byte(name + "\x00" + home))
+func placeName(name, home, storeID string) string {
+	what := name + "\x00" + home
+	if storeID != "" {
+		what += "\x00" + storeID
+	}
+	sum := sha256.Sum256([]byte(what))
 	id := "-" + hex.EncodeToString(sum[:8])
 	room := storage.MaxName - len(id)
 	if len(name) > room {
@@ -146,7 +155,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if keep(e) {
 			continue
 		}
-		if err := s.Remove(ctx, e.ID); err != nil {
+		if err := s.files.Remove(ctx, e.ID); err != nil {
 			return err
 		}
 	}
@@ -155,9 +164,12 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 
 // Remove implements storage.Driver: it deletes all that is here of a version,
 // copies and parity included. It first gets a hidden name, so that a crash in
-// between leaves nothing that looks complete.
+// between leaves nothing that looks complete. Some files are kept as spares.
 func (s *Store) Remove(ctx context.Context, id storage.ID) error {
 	if there, err := s.look(); err != nil || !there {
+		return err
+	}
+	if done, err := s.salvage(id); done || err != nil {
 		return err
 	}
 	return s.files.Remove(ctx, id)

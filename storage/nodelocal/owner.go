@@ -67,7 +67,8 @@ func (i Identity) onSameNode(other Identity) bool {
 type Owner struct {
 	Format int    `json:"format"`
 	Name   string `json:"checkpoint"`
-	Home   string `json:"home"` // the checkpoint's directory on the parallel file system
+	Home   string `json:"home"`            // the checkpoint's directory on the parallel file system
+	ID     string `json:"store,omitempty"` // the identity of the store in home
 	Dir    string `json:"directory"`
 	Identity
 	Created time.Time `json:"created"`
@@ -94,7 +95,7 @@ func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
 // crash leaves a place with a file that nobody understands.
 func (s *Store) writeOwner() error {
 	data, err := json.MarshalIndent(Owner{
-		Format: ownerFormat, Name: s.name, Home: s.home, Dir: s.dir, Identity: s.self, Created: time.Now().Truncate(time.Second),
+		Format: ownerFormat, Name: s.name, Home: s.home, ID: s.id, Dir: s.dir, Identity: s.self, Created: time.Now().Truncate(time.Second),
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -124,6 +125,9 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	case o.Name != s.name || o.Home != s.home:
 		return refuse(ErrForeign, fmt.Sprintf("it was made for checkpoint %q in %s, this one is %q in %s", o.Name, o.Home, s.name, s.home),
 			"give it back its name, or delete it")
+	case o.ID != s.id:
+		return refuse(ErrForeign, fmt.Sprintf("it belongs to a store in %s with the identity %q, the one there now has %q", o.Home, o.ID, s.id),
+			"it is of an earlier checkpoint that was deleted there: delete it too")
 	case o.UID != s.self.UID:
 		return refuse(ErrNotPrivate, fmt.Sprintf("it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.self.UID),
 			"run as that user, let CRAFT_NODE_PATH name another directory, or delete it")

@@ -211,17 +211,18 @@ func (s *Store) entry() (fs.FileInfo, error) {
 }
 
 // sweep removes what killed processes have left: files without their final
-// name, versions that were being deleted. What cannot be removed does no harm,
-// it is taken for nothing else.
+// name, versions that were being deleted, and spares that nobody here is likely to
+// write over. What cannot be removed does no harm, it is taken for nothing else.
 func (s *Store) sweep() {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
 		return
 	}
+	useful := s.usefulSpares(entries)
 	for _, e := range entries {
 		name := e.Name()
 		path := filepath.Join(s.dir, name)
-		if isTrash(name) || isTemporary(name) {
+		if isTrash(name) || isTemporary(name) || isSpare(name) && !useful[name] {
 			_ = vfs.RemoveAll(s.fs, path)
 		}
 		if isVersion(e) {

@@ -32,7 +32,6 @@ func refused(t *testing.T, s *Store, want error, says ...string) {
 		"List":         func() error { _, err := s.List(ctx); return err }(),
 		"Inventory":    func() error { _, err := s.Inventory(ctx); return err }(),
 		"Remove":       s.Remove(ctx, key.ID),
-		"RemoveObject": s.RemoveObject(ctx, key),
 		"Of.Remove":    s.Of(KindPart).Remove(ctx, key.ID),
 	} {
 		require.ErrorIs(t, err, want, name)

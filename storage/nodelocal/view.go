@@ -78,26 +78,14 @@ func (v view) Remove(_ context.Context, id storage.ID) error {
 		if !ok || kind != v.kind {
 			continue
 		}
+		if _, hidden := parseHidden(f.Name()); !hidden && s.keepSpare(v.Path(id), f) {
+			continue
+		}
 		if err := s.removeFile(filepath.Join(v.Path(id), f.Name())); err != nil {
 			return err
 		}
 	}
 	s.dropEmpty(id)
-	return nil
-}
-
-// RemoveObject deletes one object; it is no error if it is not there.
-func (s *Store) RemoveObject(_ context.Context, key Key) error {
-	if err := key.check(); err != nil {
-		return err
-	}
-	if there, err := s.look(); err != nil || !there {
-		return err
-	}
-	if err := s.removeFile(s.path(key)); err != nil {
-		return err
-	}
-	s.dropEmpty(key.ID)
 	return nil
 }
 

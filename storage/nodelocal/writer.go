@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -35,10 +36,15 @@ func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, 
 	w := &writer{
 		store:  s,
 		id:     key.ID,
+		name:   key.file(),
 		hidden: filepath.Join(dir, hiddenName(key.file(), rand.Text())),
 		final:  s.path(key),
 	}
 	err := w.create(dir)
+	if isFull(err) {
+		s.dropSpares()
+		err = w.create(dir)
+	}
 	for tries := 1; tries < createTries && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrVanished); tries++ {
 		err = w.create(dir)
 	}
@@ -53,12 +59,16 @@ func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, 
 type writer struct {
 	store            *Store
 	id               storage.ID
+	name             string // of the object's file
 	file             vfs.File
+	over             vfs.OverwriteFile // the same, if it is a spare
 	ranger           vfs.RangeSyncer
 	hidden, final    string
 	renamed          bool
 	written, started int64
 }
+
+var _ storage.ReadBack = (*writer)(nil)
 
 func (w *writer) create(dir string) error {
 	if err := w.store.fs.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -66,6 +76,10 @@ func (w *writer) create(dir string) error {
 			return w.store.vanished(err)
 		}
 		return err
+	}
+	if spare, ok := w.store.takeSpare(w.name, w.hidden); ok {
+		w.file, w.over = spare, spare
+		return nil
 	}
 	file, err := w.store.fs.Create(w.hidden, filePerm)
 	if err != nil {
@@ -77,13 +91,29 @@ func (w *writer) create(dir string) error {
 }
 
 func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.write(p)
+	if isFull(err) {
+		w.store.dropSpares()
+		var more int
+		more, err = w.write(p[n:])
+		n += more
+	}
+	return n, w.store.recognise(err)
+}
+
+func (w *writer) write(p []byte) (int, error) {
 	n, err := w.file.Write(p)
 	w.written += int64(n)
 	if err == nil && w.store.sync && w.ranger != nil && w.written-w.started >= startSyncEvery {
 		_ = w.ranger.StartSync(w.started, w.written-w.started) // only a hint
 		w.started = w.written
 	}
-	return n, w.store.recognise(err)
+	return n, err
+}
+
+// Written implements storage.ReadBack.
+func (w *writer) Written() (io.ReaderAt, int64) {
+	return io.NewSectionReader(w.file, 0, w.written), w.written
 }
 
 func (w *writer) Commit() error {
@@ -100,6 +130,11 @@ func (w *writer) Commit() error {
 }
 
 func (w *writer) publish() error {
+	if w.over != nil {
+		if err := w.over.Truncate(w.written); err != nil {
+			return errors.Join(err, w.file.Close())
+		}
+	}
 	if w.store.sync {
 		// A failed sync is final: the system may have dropped the data, and a
 		// second call would report success.

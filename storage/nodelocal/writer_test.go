@@ -3,7 +3,6 @@ package nodelocal
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -149,20 +148,6 @@ func TestNoSpaceIsRecognised(t *testing.T) {
 	require.NoError(t, s.recognise(nil))
 }
 
-func TestSpace(t *testing.T) {
-	c := config(filepath.Join(t.TempDir(), "not", "yet"), nil)
-	space, err := newStore(t, c).Space(t.Context())
-	if !errors.Is(err, errors.ErrUnsupported) {
-		require.NoError(t, err)
-		require.Positive(t, space.Total)
-		require.LessOrEqual(t, space.Free, space.Total)
-	}
-	c.Space = func(dir string) (Space, error) { return Space{Free: int64(len(dir))}, nil }
-	space, err = newStore(t, c).Space(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, len(filepath.Dir(filepath.Dir(c.Root))), space.Free, "the directory above that exists")
-}
-
 // processEnv makes a process of this test's program one of a node: its rank
 // and the root.
 const processEnv = "CRAFT_TEST_NODELOCAL"
@@ -177,15 +162,18 @@ func TestProcess(t *testing.T) {
 	}
 	rank, err := strconv.Atoi(number)
 	require.NoError(t, err)
-	s := newStore(t, config(root, nil))
+	c := config(root, nil)
+	c.smallestSpare = 1
+	s := newStore(t, c)
 	_, err = io.Copy(io.Discard, os.Stdin) // all start at once
 	require.NoError(t, err)
 	for v := uint64(1); v <= 5; v++ {
 		put(t, s, someKey(v, KindPart, rank), fmt.Sprint(rank))
 		put(t, s, someKey(v, KindCopy, 7), "the same of all")
 		// The directory of this version comes and goes.
-		put(t, s, someKey(50, KindParity, rank), "")
-		require.NoError(t, s.RemoveObject(t.Context(), someKey(50, KindParity, rank)))
+		w, err := s.CreateObject(t.Context(), someKey(50, KindParity, rank))
+		require.NoError(t, err)
+		require.NoError(t, w.Abort())
 		// Here all remove what others are writing: writes may fail, nothing else.
 		_ = tryPut(s, someKey(60, KindPart, rank), "")
 		require.NoError(t, s.Remove(t.Context(), someKey(60, KindPart, rank).ID))

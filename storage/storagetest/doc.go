@@ -7,4 +7,13 @@
 //			return func() storage.Driver { return open(dir) }
 //		})
 //	}
+//
+// It also has drivers with faults, for tests of what is above a driver. Each
+// wraps another driver and can all that this one can:
+//
+//	Failing              any operation fails
+//	Slow                 any operation waits at a Gate until the test opens it
+//	Lost                 the place vanishes with all that it holds
+//	Full                 there is no more space
+//	Truncating, Flipping what is read is damaged
 package storagetest

@@ -1,0 +1,226 @@
+package nodelocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// Place describes a checkpoint's directory on this node, for tools.
+type Place struct {
+	Dir      string
+	Owner    Owner
+	Versions int // of which anything is here
+	Objects  int
+	Bytes    int64      // of the objects
+	Spare    int64      // bytes of spares
+	Newest   storage.ID // of the versions; zero: none
+	// Err says why the place cannot be used or read; a *PlaceError also how to
+	// mend that. What else is known of it is filled in.
+	Err error
+}
+
+// Removed tells that somebody has begun to delete the place.
+func (p Place) Removed() bool { return strings.HasPrefix(filepath.Base(p.Dir), trashPrefix) }
+
+// Places lists the places of this user below a root (nil: the operating
+// system's files), in the order of their names. Directories without OWNER.json
+// and those of others are not places of this user. A root that is not there has
+// none.
+func Places(ctx context.Context, fsys vfs.FS, root string) ([]Place, error) {
+	fsys, root, err := normalRoot(fsys, root)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fsys.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var places []Place
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if p, ok := describe(ctx, fsys, filepath.Join(root, e.Name()), e); ok {
+			places = append(places, p)
+		}
+	}
+	return places, nil
+}
+
+func normalRoot(fsys vfs.FS, root string) (vfs.FS, string, error) {
+	if fsys == nil {
+		fsys = vfs.OS()
+	}
+	if root == "" {
+		return nil, "", errors.New("no directory for the storage of the node: set CRAFT_NODE_PATH")
+	}
+	root, err := filepath.Abs(root)
+	return fsys, root, err
+}
+
+// describe tells whether a directory is a place of this user, and what is in it.
+func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Place, bool) {
+	p := Place{Dir: dir}
+	if !e.IsDir() {
+		return p, false
+	}
+	info, err := e.Info()
+	if err != nil {
+		return p, false // gone since the root was listed
+	}
+	me := ThisIdentity()
+	if uid, known := uidOf(info); known && uid != me.UID {
+		return p, false
+	}
+	p.Owner, p.Err = ReadOwner(fsys, dir)
+	if errors.Is(p.Err, fs.ErrNotExist) {
+		return p, false
+	}
+	if p.Err == nil && p.Owner.UID != me.UID {
+		return p, false
+	}
+	if p.Err == nil {
+		p.Err = p.count(ctx, fsys)
+	}
+	return p, true
+}
+
+// count fills in what the place holds, as the store sees it that the owner names.
+func (p *Place) count(ctx context.Context, fsys vfs.FS) error {
+	s, err := p.Store(fsys)
+	if err != nil {
+		return err
+	}
+	objects, err := s.Inventory(ctx)
+	for _, o := range objects {
+		if o.ID != p.Newest {
+			p.Versions++
+		}
+		p.Objects++
+		p.Bytes += o.Size
+		p.Newest = o.ID // they are in the order of versions
+	}
+	p.Spare = spareBytes(fsys, p.Dir)
+	return err
+}
+
+// Store returns the Store of the checkpoint that the place is of by its Owner; a
+// *PlaceError if its name does not say the same, or it was being removed. fsys nil:
+// the operating system's files.
+func (p Place) Store(fsys vfs.FS) (*Store, error) {
+	if p.Removed() {
+		return nil, &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: "it was being removed", Mend: "remove it again"}
+	}
+	return p.store(fsys)
+}
+
+// store is Store, also of a place that was being removed.
+func (p Place) store(fsys vfs.FS) (*Store, error) {
+	foreign := func(reason string) error {
+		return &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: reason, Mend: "give it back its name, or delete it"}
+	}
+	o := p.Owner
+	if o.Format != ownerFormat {
+		return nil, foreign(fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat))
+	}
+	s, err := New(Config{Root: filepath.Dir(p.Dir), Name: o.Name, Home: o.Home, ID: o.ID, FS: fsys})
+	if err != nil {
+		return nil, foreign(err.Error())
+	}
+	if base := strings.TrimPrefix(filepath.Base(p.Dir), trashPrefix); base != filepath.Base(s.Dir()) {
+		return nil, foreign(fmt.Sprintf("the place of checkpoint %q in %s is called %s", o.Name, o.Home, filepath.Base(s.Dir())))
+	}
+	return s, nil
+}
+
+// RemovePlace deletes a place of this user with all that it holds, if it is one
+// that Places lists: what another user, node or program has made is a
+// *PlaceError and stays. The place first gets a hidden name, so that a crash in
+// between leaves nothing that is found; RemovePlace of that name goes on. A job
+// that uses the place gets storage.ErrVanished.
+func RemovePlace(fsys vfs.FS, dir string) error {
+	fsys, dir, err := normalRoot(fsys, dir)
+	if err != nil {
+		return err
+	}
+	trash := dir
+	s, err := removable(fsys, dir)
+	if err != nil {
+		return err
+	}
+	if s.dir == dir {
+		trash = filepath.Join(s.root, trashPrefix+filepath.Base(dir))
+		err := fsys.Rename(dir, trash)
+		if errors.Is(err, fs.ErrExist) { // an earlier removal was interrupted
+			if err = fsys.Remove(trash); err != nil { // it is not empty
+				err = RemovePlace(fsys, trash)
+			}
+			if err == nil {
+				err = fsys.Rename(dir, trash)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return removeSigned(fsys, trash)
+}
+
+// removable returns the store of a place that may be deleted.
+func removable(fsys vfs.FS, dir string) (*Store, error) {
+	p := Place{Dir: dir}
+	var err error
+	if p.Owner, err = ReadOwner(fsys, dir); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &PlaceError{Dir: dir, Err: ErrForeign, Reason: "there is no " + OwnerName + " in it", Mend: "look whose it is, and delete it by hand"}
+		}
+		return nil, err
+	}
+	s, err := p.store(fsys)
+	if err != nil {
+		return nil, err
+	}
+	made := s.dir
+	s.dir = dir // perhaps under the hidden name
+	if _, err := s.checkPrivate(); err != nil {
+		return nil, err
+	}
+	s.dir = made
+	switch o := p.Owner; {
+	case o.UID != s.self.UID:
+		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.self.UID)
+	case !o.onSameNode(s.self):
+		return nil, &PlaceError{
+			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
+			Mend: "remove it there, or delete it by hand if it was copied here",
+		}
+	}
+	return s, nil
+}
+
+// removeSigned deletes a directory, and what says whose it is last.
+func removeSigned(fsys vfs.FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == OwnerName {
+			continue
+		}
+		if err := vfs.RemoveAll(fsys, filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return vfs.RemoveAll(fsys, dir)
+}

@@ -1,0 +1,217 @@
+package nodelocal
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// spares lists the spares of a store.
+func spares(t *testing.T, s *Store) (names []string) {
+	entries, err := s.fs.ReadDir(s.Dir())
+	require.NoError(t, err)
+	for _, e := range entries {
+		if isSpare(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// sparing is a store that keeps the smallest file as a spare, and counts those
+// that are written over.
+func sparing(t *testing.T, c Config) (*Store, *int) {
+	count := new(int)
+	disk := c.FS
+	if disk == nil {
+		disk = vfs.OS()
+	}
+	c.smallestSpare = 1
+	c.FS = vfs.WithErrors(disk, func(op vfs.Op) error {
+		if op.Kind == vfs.OpTruncate {
+			*count++
+		}
+		return nil
+	})
+	s := newStore(t, c)
+	probe := s.Dir() + "-probe"
+	f, err := disk.Create(probe, filePerm)
+	if err != nil { // there is no root yet
+		return s, count
+	}
+	require.NoError(t, f.Close())
+	over, err := disk.(vfs.Overwriter).Overwrite(probe)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	require.NoError(t, over.Close())
+	require.NoError(t, disk.Remove(probe))
+	return s, count
+}
+
+func TestSpares(t *testing.T) {
+	for name, c := range map[string]Config{"disk": config(t.TempDir(), nil), "memory": config("/node", vfs.NewMem())} {
+		t.Run(name, func(t *testing.T) {
+			s, over := sparing(t, c)
+			for v := uint64(1); v <= 6; v++ {
+				for _, kind := range []Kind{KindPart, KindCopy, KindParity} {
+					key := someKey(v, kind, 2)
+					put(t, s, key, strings.Repeat(key.String(), int(7-v)))
+					require.Equal(t, strings.Repeat(key.String(), int(7-v)), get(t, s, key))
+				}
+				if v > 1 {
+					require.NoError(t, s.Remove(t.Context(), someKey(v-1, 0, 2).ID))
+					require.Len(t, spares(t, s), 3, "one for each kind and rank")
+					require.Len(t, keys(t, newStore(t, c)), 3, "they are no objects")
+				}
+			}
+			require.Equal(t, 3*4, *over)
+			keepAll := func(storage.Entry) bool { return true }
+			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
+			require.Len(t, spares(t, s), 3, "the same ranks are here")
+			require.NoError(t, s.Remove(t.Context(), someKey(6, 0, 2).ID))
+			put(t, s, someKey(7, KindPart, 2), "seven")
+			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
+			require.Empty(t, spares(t, s), "of what is not here")
+		})
+	}
+}
+
+func TestSparesOfOneKind(t *testing.T) {
+	s, over := sparing(t, config("/node", vfs.NewMem()))
+	copies := s.Of(KindCopy)
+	key := someKey(1, KindCopy, 2)
+	put(t, s, key, "old copy")
+	put(t, s, someKey(1, KindPart, 2), "part")
+	require.NoError(t, copies.Remove(t.Context(), key.ID))
+	require.Equal(t, []string{spareName(key.file())}, spares(t, s))
+	require.Equal(t, "part", get(t, s, someKey(1, KindPart, 2)))
+	put(t, s, someKey(2, KindPart, 2), "of another kind")
+	put(t, s, someKey(2, KindCopy, 3), "of another rank")
+	require.Zero(t, *over)
+	put(t, s, someKey(2, KindCopy, 2), "new")
+	require.Equal(t, 1, *over)
+	require.Equal(t, "new", get(t, s, someKey(2, KindCopy, 2)))
+	require.Empty(t, spares(t, s))
+}
+
+func TestSmallFilesAreNoSpares(t *testing.T) {
+	s := newStore(t, config("/node", vfs.NewMem()))
+	put(t, s, someKey(1, KindPart, 0), strings.Repeat("x", smallestSpare))
+	put(t, s, someKey(1, KindPart, 1), strings.Repeat("x", smallestSpare-1))
+	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
+	require.Equal(t, []string{spareName(someKey(1, KindPart, 0).file())}, spares(t, s))
+}
+
+// Who has opened an object before it was removed reads its bytes, whatever is
+// written since.
+func TestSpareThatIsRead(t *testing.T) {
+	for name, c := range map[string]Config{"disk": config(t.TempDir(), nil), "memory": config("/node", vfs.NewMem())} {
+		t.Run(name, func(t *testing.T) {
+			s, over := sparing(t, c)
+			put(t, s, someKey(1, KindPart, 0), "old")
+			r, err := s.OpenObject(t.Context(), someKey(1, KindPart, 0))
+			require.NoError(t, err)
+			require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
+			put(t, s, someKey(2, KindPart, 0), "new")
+			data, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
+			require.NoError(t, err)
+			require.Equal(t, "old", string(data))
+			require.NoError(t, r.Close())
+			require.Zero(t, *over)
+		})
+	}
+}
+
+// The space of spares is there for whoever needs it.
+func TestFullStorageGivesSparesUp(t *testing.T) {
+	mem := vfs.NewMem()
+	s, _ := sparing(t, config("/node", mem))
+	for rank := range 3 {
+		put(t, s, someKey(1, KindPart, rank), strings.Repeat("x", 1000))
+	}
+	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
+	require.Len(t, spares(t, s), 3)
+	mem.SetCapacity(mem.Used() + 10)
+	require.EqualValues(t, 3000, spareBytes(s.fs, s.Dir()))
+	text := strings.Repeat("0123456789", 250)
+	put(t, s, someKey(2, KindPart, 0), text) // over one spare, then in the space of the others
+	require.Equal(t, text, get(t, s, someKey(2, KindPart, 0)))
+	require.Empty(t, spares(t, s))
+	require.ErrorIs(t, tryPut(s, someKey(3, KindPart, 0), text), ErrNoSpace)
+}
+
+// Another process has deleted the spares first: the write that was too much finds
+// none, and has room all the same.
+func TestFullStorageWithoutSparesIsTriedAgain(t *testing.T) {
+	for _, kind := range []vfs.OpKind{vfs.OpCreate, vfs.OpWrite} {
+		disk := vfs.NewMem()
+		other, _ := sparing(t, config("/node", disk))
+		put(t, other, someKey(1, KindPart, 1), "of the other rank")
+		require.NoError(t, other.Remove(t.Context(), someKey(1, 0, 0).ID))
+		require.Len(t, spares(t, other), 1)
+		full := 0
+		s := newStore(t, config("/node", vfs.WithErrors(disk, func(op vfs.Op) error {
+			if op.Kind != kind || full > 0 || !strings.Contains(op.Path, "rank-00000") {
+				return nil
+			}
+			full++
+			other.dropSpares()
+			return syscall.ENOSPC
+		})))
+		put(t, s, someKey(2, KindPart, 0), "x")
+		require.Equal(t, 1, full)
+		require.Equal(t, "x", get(t, s, someKey(2, KindPart, 0)))
+	}
+}
+
+func TestWrittenIsReadBack(t *testing.T) {
+	s, over := sparing(t, config("/node", vfs.NewMem()))
+	put(t, s, someKey(1, KindPart, 0), "what was there before")
+	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
+	for range 2 { // over a spare, then without
+		w, err := s.CreateObject(t.Context(), someKey(2, KindPart, 0))
+		require.NoError(t, err)
+		back := w.(storage.ReadBack)
+		for _, piece := range []string{"", "one", "two"} {
+			_, err := io.WriteString(w, piece)
+			require.NoError(t, err)
+		}
+		r, size := back.Written()
+		require.EqualValues(t, 6, size)
+		data, err := io.ReadAll(io.NewSectionReader(r, 0, 100))
+		require.NoError(t, err)
+		require.Equal(t, "onetwo", string(data), "and nothing of the spare")
+		require.NoError(t, w.Abort())
+	}
+	require.Zero(t, *over)
+	require.Empty(t, keys(t, s))
+}
+
+// What a full storage has taken of a write counts.
+func TestWrittenOnAFullStorage(t *testing.T) {
+	mem := vfs.NewMem()
+	s := newStore(t, config("/node", mem))
+	require.NoError(t, s.Prepare(t.Context(), nil))
+	mem.SetCapacity(mem.Used() + 5)
+	w, err := s.CreateObject(t.Context(), someKey(1, KindPart, 0))
+	require.NoError(t, err)
+	n, err := io.WriteString(w, "0123456789")
+	require.ErrorIs(t, err, ErrNoSpace)
+	require.Equal(t, 5, n)
+	r, size := w.(storage.ReadBack).Written()
+	require.EqualValues(t, 5, size)
+	data := make([]byte, 5)
+	_, err = r.ReadAt(data, 0)
+	require.NoError(t, err)
+	require.Equal(t, "01234", string(data))
+	require.NoError(t, w.Abort())
+}

@@ -1,0 +1,60 @@
+package storagetest
+
+import (
+	"context"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// Lock implements storage.Locker; a driver without a lock is always free.
+func (d *intercepted) Lock(ctx context.Context) (storage.Lock, error) {
+	if l, ok := d.Driver.(storage.Locker); ok {
+		return l.Lock(ctx)
+	}
+	return freeLock{}, nil
+}
+
+type freeLock struct{}
+
+func (freeLock) Check() error  { return nil }
+func (freeLock) Unlock() error { return nil }
+
+// Announce implements storage.Announcer.
+func (d *intercepted) Announce(ctx context.Context, latest storage.Latest) error {
+	if a, ok := d.Driver.(storage.Announcer); ok {
+		return a.Announce(ctx, latest)
+	}
+	return nil
+}
+
+// Announced implements storage.Announcer.
+func (d *intercepted) Announced(ctx context.Context) (string, error) {
+	if a, ok := d.Driver.(storage.Announcer); ok {
+		return a.Announced(ctx)
+	}
+	return "", nil
+}
+
+// Record implements storage.Recorder.
+func (d *intercepted) Record(ctx context.Context, r storage.Record) error {
+	if recorder, ok := d.Driver.(storage.Recorder); ok {
+		return recorder.Record(ctx, r)
+	}
+	return nil
+}
+
+// Note implements storage.Noter; a driver that keeps no notes has none.
+func (d *intercepted) Note(ctx context.Context, name string) ([]byte, error) {
+	if n, ok := d.Driver.(storage.Noter); ok {
+		return n.Note(ctx, name)
+	}
+	return nil, nil
+}
+
+// PutNote implements storage.Noter.
+func (d *intercepted) PutNote(ctx context.Context, name string, data []byte) error {
+	if n, ok := d.Driver.(storage.Noter); ok {
+		return n.PutNote(ctx, name, data)
+	}
+	return nil
+}
