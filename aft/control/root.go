@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -120,10 +121,15 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	return r.take()
 }
 
-// Signal forwards a signal to all ranks.
+// Signal forwards a signal to all ranks. One that asks for the end ends a job that
+// has none yet.
 func (r *Root) Signal(_ time.Time, number int) []Action {
 	if r.ended {
 		return nil
+	}
+	if s := syscall.Signal(number); !r.launched && (s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP) {
+		r.end(128+number, fmt.Sprintf("%v before the ranks were started", s)) // nobody is there to hear it
+		return r.take()
 	}
 	r.forwarded[number] = true
 	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,4 +216,14 @@ func TestKilledBeforeTheFirstWorld(t *testing.T) {
 	s.kill(2)
 	require.Equal(t, 1, s.end.Code)
 	require.Contains(t, s.end.Report, "failed 3 times in a row")
+}
+
+// A signal that asks for the end and comes before there are ranks is not lost.
+func TestSignalBeforeTheRanks(t *testing.T) {
+	s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+	require.Nil(t, s.end, "nobody is there to hear it")
+	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	require.Equal(t, 128+15, s.end.Code)
+	require.Contains(t, s.end.Report, "before the ranks were started")
 }

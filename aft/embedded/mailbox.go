@@ -104,8 +104,9 @@ func (b *mailbox) receive(source comm.Rank, tag comm.Tag, buf []byte) comm.Reque
 	r.recv.request = r
 	b.ep.mu.Lock()
 	if b.dead() {
+		err := b.deadError()
 		b.ep.mu.Unlock()
-		return comm.FailedRequest(b.deadError())
+		return comm.FailedRequest(err)
 	}
 	m := b.matcher.post(&r.recv)
 	if m == nil {

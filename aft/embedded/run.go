@@ -48,6 +48,12 @@ func RunFaulty(ctx context.Context, n int, body func(ctx context.Context, c comm
 	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm, r) })
 }
 
+// RunFaultySessions is RunFaulty for bodies that survive failures, as those of
+// RunSessions: ranks that are started as replacements run the body too.
+func RunFaultySessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session, f Faults) error) error {
+	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session, r) })
+}
+
 // rank is one rank of a job in this process.
 type rank struct {
 	house   *house

@@ -68,7 +68,8 @@ type Config struct {
 	Dir string
 	// Env is added to the environment of the ranks.
 	Env []string
-	// NodePath is the base of the nodes' own storage directories (default: a
+	// NodePath is the base of the nodes' own storage directories (default:
+	// CRAFT_NODE_PATH; else, with CRAFT_LEVELS, the default of that; else a
 	// temporary directory for each, removed in the end).
 	NodePath string
 	// Logger gets what happens to the job (default: nobody).

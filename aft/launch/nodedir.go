@@ -5,10 +5,12 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // temporaryNodeDir is a node's storage when the user has named none. Root and
@@ -24,6 +26,19 @@ func hostMark() string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(host)) // never fails
 	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// lastingNodePath is the base of the nodes' directories for who has not given one:
+// what the environment says, and where checkpoints are to be kept there, a place
+// that the next job finds again. "": temporary directories.
+func lastingNodePath() string {
+	if path := os.Getenv(env.NodePath); path != "" {
+		return path
+	}
+	if os.Getenv(env.Levels) != "" {
+		return env.DefaultNodePath()
+	}
+	return ""
 }
 
 // makeNodeDir makes the directory that a setup asks for; remove is called when
@@ -55,7 +70,7 @@ const justMade = time.Minute
 // removeDeadNodeDirs removes what is left of nodes whose daemon was killed together
 // with its root, so that nobody was there to remove it.
 func removeDeadNodeDirs(now time.Time) {
-	pattern := "craft-????????????????_" + hostMark() + "-node-*"
+	pattern := strings.Replace(env.TemporaryNode, "_????????-", "_"+hostMark()+"-", 1)
 	names, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern)) // an error is one of a strange TMPDIR
 	for _, name := range names {
 		info, err := os.Lstat(name)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // TestDeadNodesAreSwept: the next node removes the storage of nodes whose daemon
@@ -24,6 +25,8 @@ func TestDeadNodesAreSwept(t *testing.T) {
 		return dir
 	}
 	const job = "0123456789abcdef"
+	require.True(t, env.IsTemporaryNode(temporaryNodeDir(job, 12)))
+	require.False(t, env.IsTemporaryNode(env.DefaultNodePath()))
 	ofJob := func(n control.Node) string { return filepath.Base(temporaryNodeDir(job, n)) }
 	dead := made(ofJob(1))
 	others := []string{made("craft-mine"), made("craft-" + job + "_00000000-node-1"), made("data-node-1")}

@@ -80,6 +80,9 @@ func (p *plan) setDefaults() (err error) {
 	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
 		return err
 	}
+	if p.NodePath == "" {
+		p.NodePath = lastingNodePath()
+	}
 	if p.NodePath != "" {
 		if p.NodePath, err = filepath.Abs(p.NodePath); err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // limit is how long an event of a test may take.
@@ -145,11 +146,30 @@ func TestSurroundings(t *testing.T) {
 	cfg.NodePath = filepath.Join(t.TempDir(), "deep", "storage")
 	r = run(t, cfg)
 	require.NoError(t, r.err, r.stderr)
-	for node := range 2 {
-		dir := filepath.Join(cfg.NodePath, fmt.Sprintf("node-%d", node))
-		require.Contains(t, r.stdout, "storage="+dir+" ")
-		require.DirExists(t, dir, "what the user has named is kept")
+	requireStorage := func(base string) {
+		for node := range 2 {
+			dir := filepath.Join(base, fmt.Sprintf("node-%d", node))
+			require.Contains(t, r.stdout, "storage="+dir+" ")
+			require.DirExists(t, dir, "what the user has named is kept")
+		}
 	}
+	requireStorage(cfg.NodePath)
+
+	cfg.NodePath = ""
+	t.Setenv(env.NodePath, filepath.Join(t.TempDir(), "of the environment"))
+	r = run(t, cfg)
+	require.NoError(t, r.err, r.stderr)
+	requireStorage(os.Getenv(env.NodePath))
+}
+
+// Where checkpoints are kept on the nodes, the next job has to find them.
+func TestNodePathOfLevels(t *testing.T) {
+	t.Setenv(env.NodePath, "")
+	require.Empty(t, lastingNodePath())
+	t.Setenv(env.Levels, "partner")
+	require.Equal(t, env.DefaultNodePath(), lastingNodePath())
+	t.Setenv(env.NodePath, "/mine")
+	require.Equal(t, "/mine", lastingNodePath())
 }
 
 func TestBadInput(t *testing.T) {
