@@ -38,6 +38,60 @@
 // the library's default matrix (a Vandermonde matrix made systematic, over
 // GF(2^8) with the polynomial 0x11D); a single one is the XOR.
 //
+// # Scheme
+//
+// A Scheme makes the parity while the parts are written. Each member is giver of
+// its own part and holder of parity of the others' parts. There is no collective:
+// each giver has a stream to each other member (package exchange), and a holder
+// works on a version as its parts come, in the background too.
+//
+//	giver 1  Write ──┬─> part on its own node
+//	                 ├─> stream ──> holder 0 ┐ collector: adds up what all give,
+//	                 ├─> stream ──> holder 2 │ stripe by stripe, and writes the
+//	                 └─> stream ──> holder 3 ┘ parity file of its node
+//
+// A block goes to the holders of its stripe's parity only. At the end of a stream
+// are size and checksum of the part. When a holder has those of all members, its
+// own included, it publishes its parity file, and only then the givers' Commits
+// return. So a Commit that has returned nil says that all parity of this part is
+// published. When a member gives up (Abort, Forgo), dies, or a holder's node is
+// full, the parity of the version is thrown away, and all get an error that names
+// the rank; parts are not touched, and what has been published stays. A member
+// that dies when it has given all of its part is protected by it.
+//
+// The next versions do not wait: each has collectors of its own. A collector is
+// forgotten when its version has ended; the last 64 outcomes are kept for streams
+// that come late.
+//
+// # Why nobody waits for ever
+//
+// A holder takes in a window of stripes; a giver that is ahead of it waits in
+// Write. Every member gives its blocks in the order of the stripes, the same for
+// all holders. Of all members that wait, take the one whose block is of the lowest
+// stripe t. Its holder's lowest open stripe u, with t beyond the window from u,
+// lacks a block of some giver. That giver has not come to u, then it is lower than
+// t and does not wait; or it has, and the block is among the bytes that the
+// exchange holds back until there is more to send (Service.Block), then it has not
+// come further than those bytes reach, which the window is larger than, so it is
+// lower than t again. At the end of its part a giver sends to all holders at
+// once. What the proof needs of the caller:
+//
+//   - Every member either writes a version, from Create to Commit or Abort, or
+//     calls Forgo.
+//   - Between Create and Commit (or Abort) it waits for no other member.
+//   - The exchange has places for as many streams to one rank (Options.Streams) as
+//     versions are written at once.
+//
+// # Rebuilding
+//
+// RebuildPart and OpenRebuilt find the set by the identity in any parity file of
+// the version (SetOf), and read the other members' files wherever they are. Where
+// there is parity of several sets that the part is in, they take the one that
+// suffices. Lost parity is not rebuilt but made anew by a Scheme, of which the set
+// may be another one. Several stripes are under way at once: sources are read
+// ahead, each in order by a goroutine of its own, while earlier stripes are decoded
+// and written.
+//
 // # Parity file
 //
 // All numbers are little-endian; checksums are CRC-32C.
@@ -55,8 +109,8 @@
 //
 // # Invariants
 //
-//   - Up to m lost members of s are rebuilt bit for bit, for any sizes of the
-//     parts, 0 included.
+//   - The parts of up to m lost members of s are rebuilt bit for bit, whatever
+//     their sizes, 0 included.
 //   - Every byte of a parity file is covered by a checksum or must have one
 //     value only. A damaged block is found when it is read, and counts as lost
 //     in its stripe alone.
@@ -64,7 +118,10 @@
 //     error.
 //   - Lengths in a file are never trusted: they must fit its size before
 //     anything is read or allocated by them.
-//   - Encoding and decoding allocate no buffers per stripe and copy no data.
+//   - A parity file of a Scheme is published only when it covers the whole parts
+//     of all members. The memory of a collector is bounded by its window, that of
+//     a rebuilding by the stripes that are under way.
+//   - Encoding and decoding allocate no buffers per stripe.
 //
 // The sets are those that CRAFT uses through SCR (Shahzad et al., TPDS 30(3),
 // 2019, section 2.4); Reed-Solomon sets are as in FTI.

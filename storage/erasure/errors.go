@@ -3,8 +3,12 @@ package erasure
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/exchange"
 )
 
 var (
@@ -20,11 +24,80 @@ var (
 	ErrTooManyLost = errors.New("more is lost than the parity can bring back")
 
 	// ErrMismatch is returned when parity files are not of one set and version.
-	ErrMismatch = errors.New("parity files do not belong together")
+	ErrMismatch = errors.New("parity does not belong together")
 
 	// ErrInvalid is returned for arguments that make no sense.
 	ErrInvalid = errors.New("invalid argument")
+
+	// ErrGivenUp is the reason of a GiverError when a member has aborted its part,
+	// or does not write the version.
+	ErrGivenUp = errors.New("given up")
+
+	// ErrOver is returned for a part of a version whose parity has been made
+	// already.
+	ErrOver = errors.New("the parity of the version is made already")
 )
+
+// VersionError says which version an error is about.
+type VersionError struct {
+	ID  storage.ID
+	Err error
+}
+
+func (e *VersionError) Error() string { return fmt.Sprintf("erasure: parity of %v: %v", e.ID, e.Err) }
+
+func (e *VersionError) Unwrap() error { return e.Err }
+
+// HolderError says that a rank does not hold the parity that it should, and why:
+// Err is a *GiverError if another rank is the reason, comm.ErrProcFailed if it has
+// died itself, syscall.ENOSPC if its node is full.
+type HolderError struct {
+	ID   storage.ID
+	Rank int
+	Err  error
+}
+
+func (e *HolderError) Error() string {
+	return fmt.Sprintf("erasure: rank %d does not hold parity of %v: %v", e.Rank, e.ID, e.Err)
+}
+
+func (e *HolderError) Unwrap() error { return e.Err }
+
+// GiverError says because of which rank there is no parity of a version.
+type GiverError struct {
+	ID   storage.ID
+	Rank int
+	Err  error // ErrGivenUp, comm.ErrProcFailed, ErrMismatch...
+}
+
+// giverMark is what a GiverError says in the words of findGiver.
+const giverMark = "did not give its part"
+
+func (e *GiverError) Error() string {
+	return fmt.Sprintf("erasure: no parity of %v: rank %d %s: %v", e.ID, e.Rank, giverMark, e.Err)
+}
+
+func (e *GiverError) Unwrap() error { return e.Err }
+
+var giverPattern = regexp.MustCompile(`: rank (\d+) ` + giverMark)
+
+// findGiver makes a *GiverError again of one that has come from another rank, of
+// which only the text, and what errors.Is finds, are left.
+func findGiver(id storage.ID, err error) error {
+	var remote *exchange.RemoteError
+	if !errors.As(err, &remote) {
+		return err
+	}
+	m := giverPattern.FindStringSubmatch(remote.Text)
+	if m == nil {
+		return err
+	}
+	rank, atoi := strconv.Atoi(m[1])
+	if atoi != nil {
+		return err
+	}
+	return &GiverError{ID: id, Rank: rank, Err: err}
+}
 
 // LossError says where more is lost than can be brought back.
 type LossError struct {
@@ -61,25 +134,21 @@ func (e *DamageError) Error() string {
 // Is makes a DamageError match ErrDamaged.
 func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
 
-// PartError says that the part of a member is not what was written: either a
-// source has wrong bytes, or it was rebuilt from wrong ones. It matches
-// ErrDamaged.
+// PartError says that a rebuilt part is not what was written: it was made from
+// wrong bytes. It matches ErrDamaged.
 type PartError struct {
 	Member    int
-	Rebuilt   bool   // not: it is the source that is wrong
 	Got, Want uint32 // CRC-32C
 }
 
 func (e *PartError) Error() string {
-	what := "part"
-	if e.Rebuilt {
-		what = "rebuilt part"
-	}
-	return fmt.Sprintf("erasure: %s of member %d has checksum %08x, it was written with %08x", what, e.Member, e.Got, e.Want)
+	return fmt.Sprintf("erasure: rebuilt part of member %d has checksum %08x, it was written with %08x", e.Member, e.Got, e.Want)
 }
 
 // Is makes a PartError match ErrDamaged.
 func (e *PartError) Is(target error) bool { return target == ErrDamaged }
+
+func mismatch(what string) error { return fmt.Errorf("%s: %w", what, ErrMismatch) }
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("erasure: "+format+": %w", append(args, ErrInvalid)...)

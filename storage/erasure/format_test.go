@@ -50,7 +50,7 @@ func TestGoldenFiles(t *testing.T) {
 		h := s.header
 		h.Member = 1
 		require.Equal(t, h, p.Header())
-		require.Equal(t, s.after, p.Parts())
+		require.Equal(t, s.after, p.parts)
 		require.NoError(t, p.Verify(t.Context()))
 	}
 }
@@ -146,7 +146,7 @@ func FuzzOpenParity(f *testing.F) {
 			return
 		}
 		total := int64(0)
-		for stripe, n := range p.Plan().ParityStripes(p.Header().Member) {
+		for stripe, n := range p.plan.ParityStripes(p.Header().Member) {
 			total += int64(n) + crcSize
 			require.LessOrEqual(t, total, int64(len(data)))
 			if err := p.ReadBlock(stripe, make([]byte, n)); err != nil {
@@ -184,7 +184,7 @@ func TestReadErrorsAreNotDamage(t *testing.T) {
 func TestReadBlock(t *testing.T) {
 	s := goldenSets(t)["rs"]
 	p := s.open(t, 0)
-	for stripe, n := range p.Plan().ParityStripes(0) {
+	for stripe, n := range p.plan.ParityStripes(0) {
 		tight, roomy := make([]byte, n), make([]byte, n, n+crcSize)
 		require.NoError(t, p.ReadBlock(stripe, tight))
 		require.NoError(t, p.ReadBlock(stripe, roomy))
@@ -233,7 +233,7 @@ func TestWriterPassesErrorsOn(t *testing.T) {
 	s := goldenSets(t)["xor"]
 	for room := range s.files[0] {
 		w, err := NewParityWriter(&limited{room}, Header{Layout: s.header.Layout, Identity: s.header.Identity})
-		for stripe, n := range s.open(t, 0).Plan().ParityStripes(0) {
+		for stripe, n := range s.open(t, 0).plan.ParityStripes(0) {
 			if err == nil {
 				err = w.WriteBlock(stripe, make([]byte, n))
 			}

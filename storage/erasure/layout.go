@@ -111,20 +111,59 @@ func (l Layout) ParityStripe(member int, n int64) int64 {
 	return period*int64(l.Members) + int64(i)
 }
 
-// blocks returns the number of blocks of a part.
-func (l Layout) blocks(size int64) int64 { return (size + int64(l.Block) - 1) / int64(l.Block) }
+// share returns how many bytes of a giver's part of the given size are in stripes
+// of which the holder has parity.
+func (l Layout) share(giver, holder int, size int64) int64 {
+	k := int64(l.Data())
+	holds := func(block int64) bool {
+		_, ok := l.Row(l.Stripe(giver, block), holder)
+		return ok
+	}
+	whole := size / int64(l.Block)
+	perPeriod, rest := int64(0), int64(0)
+	for i := range k {
+		if holds(i) {
+			perPeriod++
+			if i < whole%k {
+				rest++
+			}
+		}
+	}
+	n := (whole/k*perPeriod + rest) * int64(l.Block)
+	if holds(whole) {
+		n += size % int64(l.Block)
+	}
+	return n
+}
+
+// Recoverable reports whether all parts can be rebuilt, whatever their sizes, by
+// which of the parts and of the parity files are there, by member.
+func (l Layout) Recoverable(part, parity []bool) bool {
+	for residue := range int64(l.Members) {
+		if l.missing(residue, part, parity) > l.Parity {
+			return false
+		}
+	}
+	return true
+}
+
+// missing returns how many blocks of a stripe are not there.
+func (l Layout) missing(stripe int64, part, parity []bool) int {
+	n := 0
+	for member := range l.Members {
+		there := part[member]
+		if _, holds := l.Row(stripe, member); holds {
+			there = parity[member]
+		}
+		if !there {
+			n++
+		}
+	}
+	return n
+}
 
 // BlockLen returns the length of a block of a part of the given size; 0 behind
 // its end.
 func (l Layout) BlockLen(size, block int64) int {
 	return int(max(0, min(int64(l.Block), size-block*int64(l.Block))))
-}
-
-// BlockFor returns a length of blocks, at most limit and a multiple of 4096 or
-// limit itself, with which parts of up to size bytes spread their parity evenly:
-// parts that are shorter than a block each have most of it on few members.
-func BlockFor(size int64, members, parity, limit int) int {
-	const page = 4096
-	each := (max(size, 1) + int64(members-parity) - 1) / int64(members-parity)
-	return int(min(int64(limit), (each+page-1)/page*page))
 }

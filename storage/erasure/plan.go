@@ -140,20 +140,6 @@ func (p *Plan) DataLen(stripe int64, member int) int {
 	return p.BlockLen(p.sizes[member], block)
 }
 
-// blockLen is the length of what a member has of a stripe, data or parity.
-func (p *Plan) blockLen(stripe int64, member int) int {
-	if _, ok := p.Row(stripe, member); ok {
-		return p.StripeLen(stripe)
-	}
-	return p.DataLen(stripe, member)
-}
-
-// ParityLen returns the bytes of all parity blocks that a member holds.
-func (p *Plan) ParityLen(member int) int64 {
-	bytes, _ := p.ParityBefore(member, p.Stripes())
-	return bytes
-}
-
 // ParityBefore returns how many bytes, and how many blocks that are not empty,
 // of parity a member holds of the stripes before the given one.
 func (p *Plan) ParityBefore(member int, stripe int64) (bytes, blocks int64) {

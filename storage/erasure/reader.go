@@ -64,12 +64,6 @@ func OpenParity(r io.ReaderAt, size int64) (*ParityReader, error) {
 // Header returns what the file says about itself.
 func (p *ParityReader) Header() Header { return p.header }
 
-// Parts returns what the parts of all members were.
-func (p *ParityReader) Parts() Parts { return p.parts }
-
-// Plan returns the stripes of the set.
-func (p *ParityReader) Plan() *Plan { return p.plan }
-
 // ReadBlock reads the block of a stripe, which must be one that the member
 // holds, into block, which must have the length of the stripe. Wrong bytes match
 // ErrDamaged and concern only this block. If block has 4 bytes of capacity

@@ -16,8 +16,7 @@ type pattern [maxMembers / 64]uint64
 // decoder computes the shards of a pattern from the first others.
 type decoder struct {
 	inputs []int                 // shards, ascending
-	all    reedsolomon.Encoder   // all lost shards at once, ascending
-	single []reedsolomon.Encoder // each alone
+	lost   []reedsolomon.Encoder // each computes one of the lost shards, ascending
 }
 
 // Reconstruct computes the blocks of the missing members of a stripe from those
@@ -41,21 +40,15 @@ func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
 	for _, shard := range d.inputs {
 		s.inputs = append(s.inputs, blocks[c.member(stripe, shard)])
 	}
-	same, longest := true, 0
+	longest := 0
 	for _, shard := range s.lost {
-		out := blocks[c.member(stripe, shard)]
-		s.outputs = append(s.outputs, out)
-		same = same && len(out) == len(s.outputs[0])
-		longest = max(longest, len(out))
+		longest = max(longest, len(blocks[c.member(stripe, shard)]))
 	}
 	if err := c.checkParity(stripe, d, s.inputs, longest); err != nil {
 		return err
 	}
-	if same {
-		return c.run(d.all, s, s.inputs, s.outputs, longest)
-	}
-	for i, out := range s.outputs {
-		if err := c.run(d.single[i], s, s.inputs, s.outputs[i:i+1], len(out)); err != nil {
+	for i, shard := range s.lost {
+		if err := c.run(d.lost[i], s, s.inputs, blocks[c.member(stripe, shard)]); err != nil {
 			return err
 		}
 	}
@@ -140,19 +133,16 @@ func (c *Code) newDecoder(lost []int) (*decoder, error) {
 			d.inputs = append(d.inputs, shard)
 		}
 	}
-	shards, err := coefficients(c.all, c.layout.Data(), c.layout.Members, func(i int) int { return d.inputs[i] })
+	shards, err := coefficients(c.base, c.layout.Data(), c.layout.Members, func(i int) int { return d.inputs[i] })
 	if err != nil {
 		return nil, err
 	}
-	rows := make([][]byte, len(lost))
-	for i, shard := range lost {
-		rows[i] = shards[shard]
-		e, err := rowsOf(c.layout.Data(), rows[i])
+	for _, shard := range lost {
+		e, err := rowOf(c.layout.Data(), shards[shard])
 		if err != nil {
 			return nil, err
 		}
-		d.single = append(d.single, e)
+		d.lost = append(d.lost, e)
 	}
-	d.all, err = rowsOf(c.layout.Data(), rows...)
-	return d, err
+	return d, nil
 }

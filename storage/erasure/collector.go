@@ -1,0 +1,290 @@
+package erasure
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// collector makes one member's parity file of one version out of what the others
+// give. Each of them has an intake, which adds its blocks to the stripes in the
+// window; run writes the stripes that are complete.
+//
+//	intake of member 0   ..............>|
+//	intake of member 2   ......>|                  the slowest: all before are complete
+//	intake of member 3   ................>| waits
+//	                     ^ base                    ^ base + window
+//	                     written up to here
+//
+// Stripes are counted as this member's own ones: the n-th that it holds parity of.
+type collector struct {
+	s       *Scheme
+	version version
+	over    chan struct{} // closed with err, the outcome
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed, and made anew, when others should look again
+	givers   []giver       // by member
+	parts    Parts
+	own      bool      // this rank writes its part, or has
+	ownKnown bool      // and parts has what it was
+	ring     []*stripe // by number modulo window
+	base     int64     // the lowest that is not written
+	end      int64     // above the highest that has data
+	sealed   bool      // nothing is missing: it is too late for a failure of others
+	err      error
+}
+
+// giver is how far a member is.
+type giver struct {
+	admitted bool
+	next     int64 // the first of the holder's stripes that it can still add to
+}
+
+// stripe is a parity block that blocks are added to. Each member's begin at its
+// start, so the bytes that anything was added to have no gaps.
+type stripe struct {
+	number int64 // among all stripes
+	mu     sync.Mutex
+	buf    []byte // with room for a checksum
+	n      int    // bytes that something was added to; behind them is anything
+}
+
+const beyond = math.MaxInt64 // where a giver is that has given all
+
+func newCollector(s *Scheme, v version) *collector {
+	n := s.layout.Members
+	c := &collector{
+		s: s, version: v, over: make(chan struct{}), changed: make(chan struct{}),
+		givers: make([]giver, n), ring: make([]*stripe, s.window),
+		parts: Parts{Sizes: make([]int64, n), Digests: make([]uint32, n)},
+	}
+	c.givers[s.me].next = beyond // where it holds parity it gives nothing
+	return c
+}
+
+// wake lets all that wait look again. The lock is held.
+func (c *collector) wake() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// wait gives the lock away until something has changed.
+func (c *collector) wait(ctx context.Context) error {
+	changed := c.changed
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return comm.Withdrawn(ctx)
+	}
+}
+
+// fail ends the collector, unless it has all it needs.
+func (c *collector) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && !c.sealed {
+		c.err = err
+		c.wake()
+	}
+}
+
+// admit lets a member give its part.
+func (c *collector) admit(ctx context.Context, member int) (*intake, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	g := &c.givers[member]
+	if g.admitted {
+		return nil, &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
+	}
+	in := newIntake(ctx, c, member)
+	g.admitted, g.next = true, in.n
+	return in, nil
+}
+
+// join says that this rank writes its own part.
+func (c *collector) join() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.own:
+		return &VersionError{ID: c.version.id, Err: invalidf("rank %d writes its part twice", c.s.ranks[c.s.me])}
+	}
+	c.own = true
+	return nil
+}
+
+// gave says what a member's part was, this rank's own one too. A member that has
+// given all is at the end of all stripes.
+func (c *collector) gave(member int, size int64, digest uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.parts.Sizes[member], c.parts.Digests[member] = size, digest
+	c.givers[member].next = beyond
+	if member == c.s.me {
+		c.ownKnown = true
+	}
+	c.wake()
+	return nil
+}
+
+// ownGiven tells whether this rank's part is known.
+func (c *collector) ownGiven() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ownKnown
+}
+
+// lost says that a member can give nothing more. If it had begun to, its intake
+// knows what has become of it.
+func (c *collector) lost(member int, err error) {
+	c.mu.Lock()
+	admitted := c.givers[member].admitted
+	c.mu.Unlock()
+	if !admitted {
+		c.fail(&GiverError{ID: c.version.id, Rank: c.s.ranks[member], Err: err})
+	}
+}
+
+// reserve returns a stripe to add to, as soon as it is in the window.
+func (c *collector) reserve(ctx context.Context, n int64) (*stripe, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.err == nil && n >= c.base+c.s.window {
+		if err := c.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	at := &c.ring[n%c.s.window]
+	if *at == nil {
+		*at = &stripe{number: c.s.layout.ParityStripe(c.s.me, n), buf: c.s.buffers.take()}
+		c.end = max(c.end, n+1)
+	}
+	return *at, nil
+}
+
+// advance says that a member adds nothing more to stripes before next.
+func (c *collector) advance(member int, next int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.givers[member].next = next
+	c.wake()
+}
+
+// complete returns how many stripes nobody can add to any more.
+func (c *collector) complete() int64 {
+	lowest := int64(beyond)
+	for i := range c.givers {
+		lowest = min(lowest, c.givers[i].next)
+	}
+	return lowest
+}
+
+// run makes the file.
+func (c *collector) run() {
+	err := c.keep()
+	c.mu.Lock()
+	if err != nil && c.err == nil {
+		c.err = &HolderError{ID: c.version.id, Rank: c.s.ranks[c.s.me], Err: err}
+	}
+	err = c.err
+	clear(c.ring) // an intake may still be adding to what was not written
+	c.wake()
+	c.mu.Unlock()
+	c.s.forget(c, err)
+	close(c.over)
+	if err != nil {
+		c.s.log.Debug("parity is not made", "version", c.version.id.Version, "error", err)
+	}
+}
+
+func (c *collector) keep() (err error) {
+	first, err := c.next()
+	if err != nil {
+		return err // there is nothing to be thrown away
+	}
+	key := nodelocal.Key{ID: c.version.id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
+	file, err := c.s.node.CreateObject(c.s.ctx, key)
+	if err != nil {
+		return err
+	}
+	err = c.write(file, first)
+	if err == nil && c.s.unwanted != nil {
+		err = c.s.unwanted(c.version.id)
+	}
+	if err != nil {
+		_ = file.Abort()
+		return err
+	}
+	return file.Commit()
+}
+
+// write writes all stripes, of which it gets the first, and the end.
+func (c *collector) write(file storage.PartWriter, st *stripe) error {
+	w, err := NewParityWriter(file, c.s.header(c.s.me, c.version))
+	for ; err == nil && st != nil; st, err = c.next() {
+		if err = w.WriteBlock(st.number, st.buf[:st.n]); err != nil {
+			return err
+		}
+		c.written(st)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Finish(c.parts)
+}
+
+// next waits for a stripe that is complete; nil if there will be none any more.
+func (c *collector) next() (*stripe, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.err == nil {
+		complete := c.complete()
+		for ; c.base < min(complete, c.end); c.base++ {
+			if st := c.ring[c.base%c.s.window]; st != nil {
+				return st, nil
+			}
+		}
+		if complete == beyond && c.ownKnown {
+			c.sealed = true
+			return nil, nil
+		}
+		if err := c.wait(c.s.ctx); err != nil && c.err == nil {
+			return nil, err
+		}
+	}
+	return nil, c.err
+}
+
+// written makes room in the window.
+func (c *collector) written(st *stripe) {
+	c.s.buffers.put(st.buf)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ring[c.base%c.s.window] = nil
+	c.base++
+	c.wake()
+}
+
+// header is what files and streams of a version begin with.
+func (s *Scheme) header(member int, v version) Header {
+	return Header{Layout: s.layout, Member: member, Identity: appendIdentity(nil, v, s.ranks)}
+}

@@ -1,0 +1,63 @@
+package erasure
+
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// The identity that a Scheme gives to the parity files of a set:
+//
+//	0   1  form: 1
+//	1   8  number of the version
+//	9   8  attempt of the version
+//	17  4  number of ranks that have written the version
+//	21  4  rank of each member, in the order of the members
+//	..
+const (
+	identityForm  = 1
+	identityFixed = 21
+)
+
+func appendIdentity(b []byte, v version, ranks []int) []byte {
+	b = append(b, identityForm)
+	b = le.AppendUint64(b, v.id.Version)
+	b = append(b, v.id.Attempt[:]...)
+	b = le.AppendUint32(b, uint32(v.size))
+	for _, r := range ranks {
+		b = le.AppendUint32(b, uint32(r))
+	}
+	return b
+}
+
+// version names the parts of one version.
+type version struct {
+	id   storage.ID
+	size int // number of ranks
+}
+
+// SetOf tells what the parity file with this header protects: the parts of which
+// version, written by size ranks, of which ranks, in the order of the members.
+// The error matches ErrMismatch if the file was not made by a Scheme.
+func SetOf(h Header) (id storage.ID, ranks []int, size int, err error) {
+	bad := func(format string, args ...any) (storage.ID, []int, int, error) {
+		return storage.ID{}, nil, 0, fmt.Errorf("erasure: identity of a parity file: %s: %w", fmt.Sprintf(format, args...), ErrMismatch)
+	}
+	b := h.Identity
+	if len(b) != identityFixed+4*h.Layout.Members || b[0] != identityForm {
+		return bad("%d bytes for %d members", len(b), h.Layout.Members)
+	}
+	id.Version = le.Uint64(b[1:])
+	copy(id.Attempt[:], b[9:])
+	size = int(le.Uint32(b[17:]))
+	seen := make(map[int]bool)
+	for b = b[identityFixed:]; len(b) > 0; b = b[4:] {
+		r := int(le.Uint32(b))
+		if r >= size || seen[r] {
+			return bad("member of rank %d of %d", r, size)
+		}
+		seen[r] = true
+		ranks = append(ranks, r)
+	}
+	return id, ranks, size, nil
+}

@@ -1,0 +1,135 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// keptBlocks is how many rebuilt blocks an open part keeps for the next read.
+const keptBlocks = 4
+
+// OpenRebuilt opens a part that is lost: each read rebuilds what it needs, and no
+// more. ctx is for the life of the reader. Errors are those of RebuildPart. There
+// is no checksum of less than a whole part: who reads has to check the bytes.
+func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Open) (storage.PartReader, error) {
+	s, err := findSurvivors(ctx, id, part, open)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.code.newRebuild(s.sources, s.member)
+	if err != nil {
+		return nil, s.explain(errors.Join(err, s.close()))
+	}
+	p := &rebuiltPart{ctx: ctx, s: s, r: r, member: s.member}
+	for i := range p.kept {
+		p.kept[i].job, p.kept[i].block = r.newJob(), -1
+	}
+	return p, nil
+}
+
+// rebuiltPart is a part that does not exist.
+type rebuiltPart struct {
+	ctx    context.Context
+	s      *survivors
+	r      *rebuild
+	member int
+
+	mu     sync.Mutex
+	clock  int64
+	closed bool
+	kept   [keptBlocks]keptBlock
+	users  sync.WaitGroup // reads that are under way
+}
+
+// keptBlock is a block that has been rebuilt.
+type keptBlock struct {
+	used int64 // when; the part's lock guards it
+	next int64 // block that its latest user wants; guarded likewise
+
+	mu    sync.Mutex
+	job   *job
+	block int64 // -1: none
+}
+
+var _ storage.PartReader = (*rebuiltPart)(nil)
+
+func (p *rebuiltPart) Size() int64 { return p.r.plan.Size(p.member) }
+
+func (p *rebuiltPart) ReadAt(b []byte, off int64) (int, error) {
+	p.mu.Lock()
+	if p.closed || off < 0 {
+		p.mu.Unlock()
+		return 0, p.s.fail(fs.ErrInvalid)
+	}
+	p.users.Add(1)
+	p.mu.Unlock()
+	defer p.users.Done()
+	done := 0
+	for done < len(b) && off < p.Size() {
+		n, err := p.readBlock(b[done:], off)
+		if err != nil {
+			return done, p.s.explain(err)
+		}
+		done += n
+		off += int64(n)
+	}
+	if done < len(b) {
+		return done, io.EOF
+	}
+	return done, nil
+}
+
+// readBlock reads from one block.
+func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
+	block := off / int64(p.r.plan.Block)
+	k := p.pick(block)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.block != block {
+		k.block = -1
+		stripe := p.r.plan.Stripe(p.member, block)
+		if err := k.job.solve(p.ctx, stripe, p.r.plan.StripeLen(stripe)); err != nil {
+			return 0, err
+		}
+		k.block = block
+	}
+	return copy(b, k.job.blocks[p.member][off-block*int64(p.r.plan.Block):]), nil
+}
+
+// pick returns where a block is kept, or is to be.
+func (p *rebuiltPart) pick(block int64) *keptBlock {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	oldest := &p.kept[0]
+	for i := range p.kept {
+		k := &p.kept[i]
+		if k.used > 0 && k.next == block {
+			oldest = k
+			break
+		}
+		if k.used < oldest.used {
+			oldest = k
+		}
+	}
+	p.clock++
+	oldest.used, oldest.next = p.clock, block
+	return oldest
+}
+
+// Close waits for reads that are under way.
+func (p *rebuiltPart) Close() error {
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	p.users.Wait()
+	return p.s.close()
+}

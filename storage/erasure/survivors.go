@@ -1,0 +1,167 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Open gives the parts (nodelocal.KindPart, wherever their bytes are) and parity
+// files of a version; storage.ErrNotFound where there is none. It is called
+// concurrently. The readers live as long as the context it was called with.
+type Open = func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error)
+
+// openAtOnce bounds how many files of a set are being opened at the same time.
+const openAtOnce = 8
+
+// survivors are what is left of a set when one member has lost its part.
+type survivors struct {
+	open    Open
+	id      storage.ID
+	lost    storage.Part
+	ranks   []int
+	member  int // that has lost it
+	code    *Code
+	sources []Source
+	files   []io.Closer
+	reasons []error // by member, why something of it is not a source
+}
+
+// openParity opens the parity file of a rank, if it is of this version.
+func (s *survivors) openParity(ctx context.Context, rank int) (*ParityReader, io.Closer, error) {
+	key := nodelocal.Key{ID: s.id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: rank, Size: s.lost.Size}}
+	file, err := s.open(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := OpenParity(file, file.Size())
+	if err == nil {
+		err = s.check(p.header, rank)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%v: %w", key, err), file.Close())
+	}
+	return p, file, nil
+}
+
+// check tells whether a parity file is what its name says.
+func (s *survivors) check(h Header, rank int) error {
+	id, ranks, size, err := SetOf(h)
+	switch {
+	case err != nil:
+		return err
+	case id != s.id || size != s.lost.Size || ranks[h.Member] != rank:
+		return fmt.Errorf("it says that it is of rank %d of %d and %v: %w", ranks[h.Member], size, id, ErrMismatch)
+	}
+	return nil
+}
+
+// openAll opens the parts and parity files of all members but the lost one,
+// whose own parity never covers its part.
+func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
+	n := len(s.ranks)
+	s.sources, s.reasons = make([]Source, n), make([]error, n)
+	s.sources[first.header.Member].Parity = first
+	files := make([][2]io.Closer, n)
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for member := range s.ranks {
+		if member == s.member {
+			continue
+		}
+		g.Go(func() error {
+			part, partErr := s.openPart(ctx, member, first)
+			if partErr == nil {
+				s.sources[member].Part, files[member][0] = part, part
+			}
+			if s.sources[member].Parity != nil {
+				s.reasons[member] = partErr
+				return nil
+			}
+			p, file, err := s.openParity(ctx, s.ranks[member])
+			if err == nil && !sameParts(p, first) {
+				err = errors.Join(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch), file.Close())
+			}
+			if err == nil {
+				s.sources[member].Parity, files[member][1] = p, file
+			}
+			s.reasons[member] = errors.Join(partErr, err)
+			return nil
+		})
+	}
+	_ = g.Wait() // reasons are kept by member
+	for _, pair := range files {
+		for _, f := range pair {
+			if f != nil {
+				s.files = append(s.files, f)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (s *survivors) openPart(ctx context.Context, member int, first *ParityReader) (storage.PartReader, error) {
+	key := nodelocal.Key{ID: s.id, Kind: nodelocal.KindPart, Part: storage.Part{Rank: s.ranks[member], Size: s.lost.Size}}
+	part, err := s.open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if want := first.parts.Sizes[member]; part.Size() != want {
+		err = fmt.Errorf("%v has %d bytes, it was written with %d: %w", key, part.Size(), want, ErrDamaged)
+		return nil, errors.Join(err, part.Close())
+	}
+	return part, nil
+}
+
+// lacks returns how many members more are lost than parity brings back, in those
+// stripes of the lost part that lack most.
+func (s *survivors) lacks() int {
+	part, parity := make([]bool, len(s.sources)), make([]bool, len(s.sources))
+	for member, source := range s.sources {
+		part[member], parity[member] = source.Part != nil, source.Parity != nil
+	}
+	l, worst := s.code.layout, 0
+	for residue := range int64(l.Members) {
+		if _, gives := l.Column(residue, s.member); gives {
+			worst = max(worst, l.missing(residue, part, parity))
+		}
+	}
+	return worst - l.Parity
+}
+
+func sameParts(a, b *ParityReader) bool {
+	return sameSet(a.header, b.header) && slices.Equal(a.parts.Sizes, b.parts.Sizes) && slices.Equal(a.parts.Digests, b.parts.Digests)
+}
+
+// explain adds to an error why files that would have helped were not there.
+func (s *survivors) explain(err error) error {
+	if errors.Is(err, ErrTooManyLost) {
+		err = errors.Join(append([]error{err}, s.reasons...)...)
+	}
+	return s.fail(err)
+}
+
+func (s *survivors) fail(err error) error {
+	return &storage.PartError{Op: "rebuild", ID: s.id, Part: s.lost, Err: err}
+}
+
+func (s *survivors) close() error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
