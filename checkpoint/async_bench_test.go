@@ -115,18 +115,27 @@ func TestNotDueIsCheap(t *testing.T) {
 		_ = cp.UpdateAndWrite(ctx, i, 1<<62)
 		i++
 	}
-	if n := testing.AllocsPerRun(100, call); n != 0 {
-		t.Errorf("%v allocations", n)
+	// The machine may be busy with others: what counts is the best of many tries.
+	deadline := time.Now().Add(30 * time.Second)
+	allocations := testing.AllocsPerRun(100, call)
+	for allocations != 0 && time.Now().Before(deadline) {
+		allocations = min(allocations, testing.AllocsPerRun(100, call))
 	}
-	best := time.Hour
-	for range 20 {
+	if allocations != 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+	best, limit := time.Hour, 300*time.Nanosecond
+	if raceEnabled {
+		limit = time.Hour
+	}
+	for tries := 0; tries < 20 || best > limit && time.Now().Before(deadline); tries++ {
 		start := time.Now()
 		for range 10_000 {
 			call()
 		}
 		best = min(best, time.Since(start)/10_000)
 	}
-	if limit := 300 * time.Nanosecond; best > limit && !raceEnabled {
+	if best > limit {
 		t.Errorf("a call that is not due takes %v (limit %v)", best, limit)
 	}
 	t.Logf("%v per call", best)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
 )
 
 // attempt is what the ranks have agreed on for this run. Every version that
@@ -42,7 +43,13 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err := cp.parentBegun(); err != nil {
 		return nil, err
 	}
+	if err := cp.sameSettings(ctx); err != nil {
+		return nil, err
+	}
 	if err := cp.lock(ctx); err != nil {
+		return nil, err
+	}
+	if err := cp.openLevels(ctx); err != nil {
 		return nil, err
 	}
 	found, err := cp.survey(ctx)
@@ -67,12 +74,21 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	cp.attempt.read = read
 	err = cp.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
+	if begun {
+		if cp.stack != nil {
+			cp.stack.Skip(found.Highest, found.Used)
+		}
+		cp.mendLevels(restored)
+	}
 	return restored, err
 }
 
 // abandon gives the lock back when the attempt could not begin, so that the
 // call can be made again.
 func (cp *Checkpoint) abandon() {
+	cp.giveBack()
+	cp.closeLevels(true)
+	cp.stack, cp.store.Driver, cp.store.Possible = nil, cp.home, nil
 	if cp.attempt.lock == nil {
 		return
 	}
@@ -113,14 +129,13 @@ type identity struct {
 }
 
 func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
-	var draw identity
+	draw := identity{Attempt: cp.attempt.id} // of rank 0, drawn when it looked
 	if cp.root() {
-		_, _ = rand.Read(draw.Attempt[:]) // never fails
 		_, _ = rand.Read(draw.Lineage[:])
 	}
 	var err error
 	if cp.root() {
-		err = cp.prepare(ctx, found)
+		err = cp.prepare(ctx, found, restored)
 	}
 	draw, err = fromRoot(ctx, cp, draw, err)
 	if err != nil {
@@ -136,29 +151,60 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	cp.attempt.begun = true
 	cp.attempt.id = draw.Attempt
 	cp.attempt.lineage = draw.Lineage
-	cp.attempt.last = found.Highest
+	cp.attempt.last = found.Used
 	return nil
 }
 
 // prepare makes the directory and removes what crashed runs have left: every
-// version that is not complete.
-func (cp *Checkpoint) prepare(ctx context.Context, found survey) error {
+// version that is not complete, but for those that may be again.
+func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *container.Header) error {
 	p, ok := cp.store.Driver.(storage.Preparer)
 	if !ok {
 		return nil
 	}
-	if err := p.Prepare(ctx, storage.Entry.Complete); err != nil {
+	var newest uint64 // of what is used
+	if restored != nil {
+		newest = restored.Version
+	}
+	cp.history.forgetAll()            // if the attempt begins a second time
+	for _, e := range found.Entries { // before anything is deleted
+		if !e.Complete() {
+			cp.tellIncomplete(e, found, newest)
+		}
+	}
+	if cp.stack != nil {
+		cp.history.waitFor(found, newest, cp.stack.Kept)
+	}
+	keep := func(e storage.Entry) bool { return e.Complete() || cp.history.waitsFor(e.ID) }
+	if err := p.Prepare(ctx, keep); err != nil {
 		return err
 	}
-	cp.history.entries, cp.history.chains = nil, nil // if the attempt begins a second time
 	for _, e := range found.Entries {
-		if e.Complete() {
-			cp.history.add(e, found.Ancestors[e.ID])
-		} else {
-			cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
+		if !e.Complete() {
+			continue
+		}
+		cp.history.add(e, found.Headers[e.ID])
+		if cp.stack != nil {
+			cp.history.keep(cp.stack.Kept(e.ID))
 		}
 	}
 	return nil
+}
+
+// tellIncomplete says that a version cannot be used, and what it lacks. Of one that
+// is older than what is used nobody needs anything.
+func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint64) {
+	fate := found.Fates[e.ID]
+	switch {
+	case cp.stack == nil || fate == stack.Interrupted:
+		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
+	case e.ID.Version < newest:
+		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
+	case fate == stack.Lost:
+		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.stack.Missing(e.ID))
+	default:
+		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.stack.Missing(e.ID))
+	}
 }
 
 // RestartIfNeeded reads the newest usable version into the added values, if

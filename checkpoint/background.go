@@ -46,23 +46,32 @@ type check struct {
 func (f *flight) write(ctx context.Context, cp *Checkpoint) {
 	defer cp.stats.time(&f.phases.Write)()
 	f.done.sections = cp.sections
-	if cp.attempt.lock != nil {
-		if f.err = cp.attempt.lock.Check(); f.err != nil {
-			return
-		}
-	}
-	if f.err = comm.Lease(cp.comm); f.err != nil {
+	if f.err = cp.mayWrite(); f.err != nil {
+		cp.forgo(f.header)
 		return
 	}
+	id, _ := storage.Identity(f.header)
+	cp.reserve(ctx, id)
 	f.done.Written, f.err = cp.store.Write(ctx, f.header, cp.sections, func(w storage.Written) error {
 		if err := f.unchanged(cp, w); err != nil {
 			return err
 		}
 		return comm.Lease(cp.comm) // the others may have gone on without this rank meanwhile
 	})
+	f.err = disagreed(f.err)
 	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {
 		f.err = fmt.Errorf("%w (%w)", f.err, context.Cause(ctx))
 	}
+}
+
+// mayWrite returns an error if others may write here now.
+func (cp *Checkpoint) mayWrite() error {
+	if cp.attempt.lock != nil {
+		if err := cp.attempt.lock.Check(); err != nil {
+			return err
+		}
+	}
+	return comm.Lease(cp.comm)
 }
 
 // unchanged compares what was written, and what is in the values' memory now,
@@ -88,6 +97,9 @@ func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 	f := &flight{header: h, before: cp.point}
 	if f.captured = cp.update(f); f.captured == nil {
 		f.captured = cp.capture(ctx, f)
+	}
+	if f.ticket == nil {
+		cp.forgo(h) // the copying failed before there was a writer
 	}
 	cp.flight.Store(f)
 	cp.point = point{attempt: h.Attempt, version: h.Version}
@@ -127,7 +139,7 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	}
 	f.ticket, err = cp.writer.Start(func(ctx context.Context) error {
 		defer cp.staging.Abandon()
-		cp.chores.do(ctx, cp) // before: it makes room
+		cp.doChores(ctx) // before: it makes room
 		f.write(ctx, cp)
 		return f.err
 	})
@@ -171,7 +183,7 @@ func (cp *Checkpoint) startChores() {
 		return
 	}
 	ticket, err := cp.writer.Start(func(ctx context.Context) error {
-		cp.chores.do(ctx, cp)
+		cp.doChores(ctx)
 		return nil
 	})
 	if err == nil { // otherwise the next version, or Close, does them
@@ -293,8 +305,8 @@ func (cp *Checkpoint) drain() error {
 	cp.stats.BytesWritten += f.done.FileBytes
 	cp.stats.Phases.add(f.phases)
 	cp.stats.WriterCPU = cp.threads.Used()
-	if cp.root() && cp.allParts(ctx, f.header) == nil {
-		cp.published(ctx, f.header)
+	if cp.stack == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
+		cp.published(ctx, f.header, storage.Captured)
 	}
 	return nil
 }

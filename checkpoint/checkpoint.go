@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/stack"
 )
 
 // Checkpoint is a registry of named values that are stored together. Its
@@ -27,7 +27,9 @@ type Checkpoint struct {
 	comm        comm.Comm
 	opt         options
 	log         *slog.Logger
-	store       *storage.Store
+	home        *filestore.Store // the directory on the parallel file system
+	stack       *stack.Stack     // the levels; nil: there is only home
+	store       *storage.Store   // over stack or home
 	fingerprint []byte
 
 	entries   []entry
@@ -43,12 +45,17 @@ type Checkpoint struct {
 	attempt attempt // of this run; zero before it has begun
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
+	deltas     deltas
 	history    history // what rank 0 knows of the stored versions
 	stats      Stats
 	slowest    slowest
 	lastRecord time.Time
-	chores     chores        // of rank 0
-	choring    *async.Ticket // they are being done by themselves
+	lastNote   time.Time
+	// notReserved is when a number could not be reserved; used by what writes alone.
+	notReserved time.Time
+	chores      chores        // of rank 0
+	flushed     arrivals      // versions that have come to the parallel file system
+	choring     *async.Ticket // they are being done by themselves
 
 	writer  *async.Writer // nil: synchronous
 	threads *async.Threads
@@ -106,6 +113,9 @@ func (cp *Checkpoint) build() error {
 		return err
 	}
 	encode := container.Options{Compression: compression, ChunkSize: o.chunkSize}
+	if o.Delta && o.chunkSize == 0 {
+		encode.ChunkSize = deltaChunk
+	}
 	if o.mode() != synchronous {
 		cpus, err := async.ParseCPUList(o.AsyncCPUs)
 		if err != nil {
@@ -127,13 +137,13 @@ func (cp *Checkpoint) build() error {
 			o.lock.Epoch, _ = comm.Recovered(cp.comm)
 		}
 	}
-	driver, err := filestore.New(filestore.Config{
+	cp.home, err = filestore.New(filestore.Config{
 		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
 	})
 	if err != nil {
 		return err
 	}
-	if cp.store, err = storage.NewStore(driver, encode); err != nil {
+	if cp.store, err = storage.NewStore(cp.home, encode); err != nil {
 		return err
 	}
 	limit, err := o.staging()
@@ -142,6 +152,9 @@ func (cp *Checkpoint) build() error {
 	}
 	if least := async.MinStaging(cp.store.ChunkSize()); limit < 0 || limit != 0 && limit < least {
 		return fmt.Errorf("%w: at least %v", env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging), env.Size(least))
+	}
+	if o.Delta {
+		cp.store.UseDelta()
 	}
 	cp.staging, err = async.NewStaging(limit, cp.store.ChunkSize())
 	return err
@@ -210,8 +223,7 @@ func (cp *Checkpoint) Commit() error {
 }
 
 // DisableSCR sends this checkpoint past the storage of the nodes to the parallel
-// file system, as CRAFT_USE_SCR=0 does for all. (There are no node levels yet,
-// so it changes nothing.) It is called before Commit.
+// file system, as CRAFT_USE_SCR=0 does for all. It is called before Commit.
 func (cp *Checkpoint) DisableSCR() error {
 	if cp.committed || cp.closed {
 		return cp.outOfOrder("DisableSCR after Commit")
@@ -233,12 +245,15 @@ func (cp *Checkpoint) Close() error {
 	}
 	cp.closed = true
 	cp.forget()
+	settled := cp.flight.Load() == nil
 	err := cp.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.staging.Free())
-		cp.chores.record = cp.dueRecord(true)
-		cp.chores.do(context.Background(), cp)
+		cp.chores.add(due{record: cp.dueRecord(true)})
+		cp.noteNewest()
+		cp.doChores(context.Background())
 	}
+	cp.closeLevels(settled)
 	if cp.attempt.lock != nil {
 		err = errors.Join(err, cp.attempt.lock.Unlock())
 	}
@@ -268,4 +283,4 @@ func (cp *Checkpoint) ready(call string) error {
 func (cp *Checkpoint) root() bool { return cp.comm.Rank() == 0 }
 
 // dir is where the checkpoint's versions are.
-func (cp *Checkpoint) dir() string { return filepath.Dir(cp.store.Path(storage.ID{})) }
+func (cp *Checkpoint) dir() string { return cp.home.Dir() }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -25,8 +26,9 @@ type program struct {
 	iter int
 }
 
-func newProgram(t require.TestingT, c comm.Comm, local bool, opts ...Option) *program {
-	p := &program{c: c, n: 1000}
+// newValues is the program without a checkpoint.
+func newValues(c comm.Comm, n int) *program {
+	p := &program{c: c, n: n}
 	rank, size := 0, 1
 	if c != nil {
 		rank, size = int(c.Rank()), c.Size()
@@ -36,14 +38,24 @@ func newProgram(t require.TestingT, c comm.Comm, local bool, opts ...Option) *pr
 	for i := range p.v {
 		p.v[i] = float64(p.lo + i)
 	}
+	return p
+}
+
+// add adds the values to the checkpoint.
+func (p *program) add(local bool) error {
+	err := errors.Join(p.cp.Add("v", cptypes.Partitioned(&p.v, p.lo, p.hi, p.n)), p.cp.Add("sums", cptypes.Replicated(&p.sums)))
+	if local {
+		err = errors.Join(err, p.cp.Add("mine", &p.mine))
+	}
+	return err
+}
+
+func newProgram(t require.TestingT, c comm.Comm, local bool, opts ...Option) *program {
+	p := newValues(c, 1000)
 	var err error
 	p.cp, err = New("prog", c, append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	require.NoError(t, err)
-	require.NoError(t, p.cp.Add("v", cptypes.Partitioned(&p.v, p.lo, p.hi, p.n)))
-	require.NoError(t, p.cp.Add("sums", cptypes.Replicated(&p.sums)))
-	if local {
-		require.NoError(t, p.cp.Add("mine", &p.mine))
-	}
+	require.NoError(t, p.add(local))
 	require.NoError(t, p.cp.Commit())
 	return p
 }
@@ -94,10 +106,7 @@ func inMode(mode string) Option {
 }
 
 func reference(iters int) (v, sums []float64) {
-	p := &program{n: 1000, v: make([]float64, 1000)}
-	for i := range p.v {
-		p.v[i] = float64(i)
-	}
+	p := newValues(nil, 1000)
 	for ; p.iter < iters; p.iter++ {
 		p.step()
 	}

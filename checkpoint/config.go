@@ -30,6 +30,11 @@ type Config struct {
 	AsyncCheck         bool          `envconfig:"ASYNC_CHECK"`
 	DrainTimeout       time.Duration `envconfig:"DRAIN_TIMEOUT" default:"10m"`
 
+	Delta     bool `envconfig:"DELTA"`
+	DeltaFull int  `envconfig:"DELTA_FULL" default:"10"`
+
+	LevelConfig
+
 	UseSCR    bool `envconfig:"USE_SCR" default:"true"`
 	Debug     int  `envconfig:"DEBUG"`
 	DebugProc int  `envconfig:"DEBUG_PROC"`
@@ -70,8 +75,13 @@ func (c Config) Validate() error {
 	if _, err := async.ParseCPUList(c.AsyncCPUs); err != nil {
 		return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", c.AsyncCPUs), err)
 	}
-	_, err := c.staging()
-	return err
+	if _, err := c.staging(); err != nil {
+		return err
+	}
+	if c.DeltaFull < 1 {
+		return env.Invalid("CRAFT_DELTA_FULL", strconv.Itoa(c.DeltaFull))
+	}
+	return c.LevelConfig.validate()
 }
 
 // staging is the limit of the private copy in bytes; 0: none.
@@ -123,6 +133,8 @@ type options struct {
 	fingerprint any
 	logger      *slog.Logger
 	fs          vfs.FS
+	nodeFS      vfs.FS
+	late        time.Duration // stack.Config.Late
 	lock        filestore.LockConfig
 	chunkSize   int
 	modeErr     error
@@ -182,6 +194,17 @@ func WithAsyncCheck(check bool) Option { return func(o *options) { o.AsyncCheck 
 // WithDrainTimeout sets how long Close waits for an asynchronous write, as
 // CRAFT_DRAIN_TIMEOUT does.
 func WithDrainTimeout(d time.Duration) Option { return func(o *options) { o.DrainTimeout = d } }
+
+// WithDelta does not write chunks again that have not changed since an earlier
+// version, as CRAFT_DELTA does; every full-th version is written whole.
+func WithDelta(full int) Option { return func(o *options) { o.Delta, o.DeltaFull = true, full } }
+
+// WithLevels says which versions are kept where, as CRAFT_LEVELS does:
+// "local:1,partner:5,pfs:50", for example; "": all on the parallel file system.
+func WithLevels(policy string) Option { return func(o *options) { o.Levels = policy } }
+
+// WithNodePath sets the directory of this node, as CRAFT_NODE_PATH does.
+func WithNodePath(dir string) Option { return func(o *options) { o.NodePath = dir } }
 
 // WithFingerprint describes the problem that the checkpoint belongs to by
 // anything that encoding/json can encode, best a struct or map of the

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
@@ -52,7 +53,10 @@ func TestCostOfAVersion(t *testing.T) {
 		}
 		require.LessOrEqual(t, total, 32, "%v", calls)
 		if !raceEnabled {
-			allocs := testing.AllocsPerRun(20, func() { require.NoError(t, cp.Write(t.Context())) })
+			allocs := math.Inf(1) // the best of some: other goroutines of the process allocate too
+			for range 5 {
+				allocs = min(allocs, testing.AllocsPerRun(20, func() { require.NoError(t, cp.Write(t.Context())) }))
+			}
 			require.LessOrEqual(t, allocs, 250.0, "allocations must not grow with the values")
 		}
 	})

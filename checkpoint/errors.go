@@ -29,7 +29,8 @@ var (
 	ErrRanks = errors.New("another number of ranks")
 
 	// ErrDisagree is returned when ranks hold different values of a replicated
-	// key, or their boxes of a partitioned one do not cover the array once.
+	// key, their boxes of a partitioned one do not cover the array once, or they
+	// have different settings, or do not write to one file system and directory.
 	ErrDisagree = errors.New("ranks disagree")
 
 	// ErrState is returned for calls in the wrong order: Add after Commit,

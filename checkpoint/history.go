@@ -2,40 +2,86 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
 )
 
 // history is what rank 0 knows of the versions on disk, so that it need not
 // look for them at each write. The job's lock makes it true.
 type history struct {
 	entries  []storage.Entry
+	kept     map[storage.ID]storage.Kept // with levels only
 	chains   map[storage.ID]origin
 	verified storage.ID
 	damaged  []storage.ID
+	// waiting are incomplete versions, newer than what was restored, whose nodes may
+	// come back: until a version of this run is complete, the program may be ended
+	// and started with them.
+	waiting []storage.Kept
 }
 
-// origin is the stage of a nested checkpoint that a version belongs to.
+func (h *history) forgetAll() {
+	h.entries, h.chains, h.kept, h.waiting = nil, nil, nil, nil
+}
+
+// waitFor lets incomplete versions wait that are newer than what was restored and may
+// be complete again, and those that they refer to.
+func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) storage.Kept) {
+	for _, e := range slices.Backward(found.Entries) { // the newest first
+		mayReturn := e.ID.Version > restored && found.Fates[e.ID] != stack.Interrupted
+		if !e.Complete() && (mayReturn || h.waitsFor(e.ID)) {
+			h.waiting = append(h.waiting, kept(e.ID))
+		}
+	}
+}
+
+// waitsFor tells whether a version is one of those that wait, or one of them refers
+// to it.
+func (h *history) waitsFor(id storage.ID) bool {
+	return slices.ContainsFunc(h.waiting, func(k storage.Kept) bool {
+		return k.ID == id || k.Oldest > 0 && k.ID.Attempt == id.Attempt && k.Oldest <= id.Version && id.Version < k.ID.Version
+	})
+}
+
+// overtake returns the versions that wait, because there is a newer one now.
+func (h *history) overtake() (gone []storage.ID) {
+	for _, k := range h.waiting {
+		gone = append(gone, k.ID)
+	}
+	h.waiting = nil
+	return gone
+}
+
+// origin is where a version comes from: its header, and the stage of a nested
+// checkpoint that it belongs to.
 type origin struct {
+	header    container.Header
 	ancestors []container.Ancestor
 	stage     chain
 }
 
-func (h *history) add(e storage.Entry, ancestors []container.Ancestor) {
+// keep says how a version that was added is kept.
+func (h *history) keep(k storage.Kept) {
+	if h.kept == nil {
+		h.kept = make(map[storage.ID]storage.Kept)
+	}
+	h.kept[k.ID] = k
+}
+
+func (h *history) add(e storage.Entry, header container.Header) {
 	h.entries = append(h.entries, e)
 	if h.chains == nil {
 		h.chains = make(map[storage.ID]origin)
 	}
-	h.chains[e.ID] = origin{ancestors, chainOf(ancestors)}
+	h.chains[e.ID] = origin{header, header.Ancestors, chainOf(header.Ancestors)}
 }
 
-// has tells whether a version is stored.
+// has tells whether a version is stored, or may be had again.
 func (h *history) has(id storage.ID) bool {
-	return slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return e.ID == id })
+	return h.waitsFor(id) || slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return e.ID == id })
 }
 
 // anyOf tells whether a version of a stage is stored.
@@ -44,91 +90,68 @@ func (h *history) anyOf(stage chain) bool {
 }
 
 // published is called on rank 0 when a version is complete.
-func (cp *Checkpoint) published(ctx context.Context, h container.Header) {
+func (cp *Checkpoint) published(ctx context.Context, h container.Header, level storage.Level) {
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	cp.history.add(entry, h.Ancestors)
-	cp.chores.latest = &h
+	cp.history.add(entry, h)
+	if cp.stack != nil && level >= cp.stack.Possible(storage.Level(h.Level)) {
+		cp.chores.add(due{remove: cp.history.overtake()})
+	}
+	if cp.stack == nil {
+		cp.chores.add(due{latest: &h})
+	} else {
+		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
+	}
 	cp.prune()
-	cp.chores.record = cp.dueRecord(false)
+	cp.chores.add(due{record: cp.dueRecord(false)})
 	if cp.writer == nil {
-		cp.chores.do(context.WithoutCancel(ctx), cp)
+		cp.doChores(context.WithoutCancel(ctx))
 	}
 	// At once, because a child may be closed and opened again any time.
 	cp.pruneChildren(ctx)
 }
 
-// chores are what rank 0 has to do after a version is complete. Nothing depends
-// on them, so in the asynchronous modes they are done in the background.
-type chores struct {
-	latest *container.Header
-	remove []storage.ID
-	record *storage.Record
-}
-
-func (c *chores) any() bool { return c.latest != nil || len(c.remove) > 0 || c.record != nil }
-
-// do does them. What cannot be deleted now stays for the next time. A writer that
-// was given up may no longer own the directory: it does nothing, nor does a
-// process that the others may have declared dead.
-func (c *chores) do(ctx context.Context, cp *Checkpoint) {
-	if ctx.Err() != nil || comm.Lease(cp.comm) != nil {
-		return
-	}
-	if c.latest != nil {
-		cp.announce(ctx, *c.latest)
-		c.latest = nil
-	}
-	left := c.remove[:0]
-	for _, id := range c.remove {
-		if err := cp.store.Remove(ctx, id); err != nil {
-			cp.log.Warn("old version not deleted", "version", id.Version, "error", err)
-			left = append(left, id)
-		}
-	}
-	c.remove = left
-	if c.record != nil {
-		cp.writeRecord(ctx, *c.record)
-		c.record = nil
-	}
-}
-
-// announce leaves the note for people; without it everything works as well.
-func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
-	a, ok := cp.store.Driver.(storage.Announcer)
-	if !ok {
-		return
-	}
-	id, _ := storage.Identity(h)
-	latest := storage.Latest{
-		Checkpoint: h.Name, Version: h.Version, Directory: id.String(), Ranks: h.Size, Created: h.Created,
-		Attempt: hex.EncodeToString(h.Attempt[:]), Lineage: hex.EncodeToString(h.Lineage[:]),
-	}
-	if h.Iteration != container.NoIteration {
-		latest.Iteration = &h.Iteration
-	}
-	if err := a.Announce(ctx, latest); err != nil {
-		cp.log.Warn("note about the latest version not written", "error", err)
-	}
-}
-
 // prune decides which versions need not be kept any more.
 func (cp *Checkpoint) prune() {
-	for _, id := range cp.prunable() {
+	waste := cp.waste()
+	for _, id := range waste.Everywhere {
 		cp.history.forget(id)
-		cp.chores.remove = append(cp.chores.remove, id)
 	}
+	for _, id := range waste.Nodes {
+		k := cp.history.kept[id]
+		k.Level = storage.Captured
+		cp.history.kept[id] = k
+	}
+	cp.chores.add(due{remove: waste.Everywhere, drop: waste.Nodes})
 }
 
-func (cp *Checkpoint) prunable() []storage.ID {
+// waste is what may be deleted.
+func (cp *Checkpoint) waste() storage.Waste {
 	if cp.parent != nil {
-		return cp.prunableNested()
+		return cp.wasteNested()
 	}
-	policy := storage.Retention{Keep: cp.opt.Keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
-	return policy.Prunable(cp.history.entries)
+	return cp.wasteOf(cp.history.entries, cp.opt.Keep)
+}
+
+// wasteOf is what may be deleted of some versions, of which so many are kept.
+func (cp *Checkpoint) wasteOf(entries []storage.Entry, keep int) storage.Waste {
+	policy := storage.Retention{Keep: keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
+	kept := make([]storage.Kept, 0, len(entries))
+	for _, e := range entries {
+		k, known := cp.history.kept[e.ID]
+		if !known {
+			k = storage.Kept{Entry: e, Home: e.Complete(), Oldest: cp.history.chains[e.ID].header.Oldest}
+		}
+		kept = append(kept, k)
+	}
+	var levels []storage.Level // that the nodes are to have
+	if cp.stack != nil {
+		levels = cp.stack.Levels()
+	}
+	return policy.Waste(levels, kept)
 }
 
 func (h *history) forget(id storage.ID) {
@@ -140,4 +163,5 @@ func (h *history) forget(id storage.ID) {
 	}
 	h.entries = kept
 	delete(h.chains, id)
+	delete(h.kept, id)
 }

@@ -184,31 +184,32 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 	return p == nil
 }
 
-// prunableNested returns the versions of a nested checkpoint that may go: for
+// wasteNested returns the versions of a nested checkpoint that may go: for
 // the present stage all but those that retention keeps, for any other one that
 // a restart may fall back to all but the newest, and all of the rest.
-func (cp *Checkpoint) prunableNested() []storage.ID {
+func (cp *Checkpoint) wasteNested() storage.Waste {
 	now := chainOf(cp.ancestors())
 	byStage := make(map[chain][]storage.Entry)
 	for _, e := range cp.history.entries {
 		c := cp.history.chains[e.ID]
 		byStage[c.stage] = append(byStage[c.stage], e)
 	}
-	var out []storage.ID
+	var out storage.Waste
 	for stage, entries := range byStage {
-		policy := storage.Retention{Keep: 1, Verified: cp.history.verified, Damaged: cp.history.damaged}
+		keep := 1
 		switch {
 		case stage == now:
-			policy.Keep = cp.opt.Keep
+			keep = cp.opt.Keep
 		case !cp.reachable(cp.history.chains[entries[0].ID].ancestors):
 			for _, e := range entries {
-				out = append(out, e.ID)
+				out.Everywhere = append(out.Everywhere, e.ID)
 			}
 			continue
 		}
-		out = append(out, policy.Prunable(entries)...)
+		w := cp.wasteOf(entries, keep)
+		out.Everywhere, out.Nodes = append(out.Everywhere, w.Everywhere...), append(out.Nodes, w.Nodes...)
 	}
-	slices.SortFunc(out, storage.ID.Compare)
+	slices.SortFunc(out.Everywhere, storage.ID.Compare)
 	return out
 }
 
@@ -219,12 +220,12 @@ func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 			continue
 		}
 		// Its own chores may be under way in the background.
-		var useless chores
-		for _, id := range child.prunable() {
+		useless := due{remove: child.waste().Everywhere}
+		useless.remove = append(useless.remove, child.history.overtake()...)
+		for _, id := range useless.remove {
 			child.history.forget(id)
-			useless.remove = append(useless.remove, id)
 		}
-		useless.do(context.WithoutCancel(ctx), child)
+		child.chores.add(useless.do(context.WithoutCancel(ctx), child))
 		child.pruneChildren(ctx)
 	}
 }

@@ -31,7 +31,7 @@ type restoration struct {
 func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate) (*container.Header, verdict, error) {
 	r := &restoration{cp: cp, from: c}
 	defer r.close()
-	for _, step := range []func(context.Context) error{r.open, r.match, r.compare, r.load} {
+	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
 		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
 			return nil, v, err
 		}
@@ -195,4 +195,13 @@ func (r *restoration) replicaDigest() int64 {
 		}
 	}
 	return int64(hash.Sum64())
+}
+
+// gather lets each rank bring its share of the parts that are not as such
+// anywhere to where they can be read.
+func (r *restoration) gather(ctx context.Context) error {
+	if r.cp.stack == nil {
+		return nil
+	}
+	return r.cp.stack.Gather(ctx, r.from.ID)
 }

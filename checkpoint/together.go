@@ -13,13 +13,14 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
 )
 
 // checkTogether finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
-func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part) error {
+func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part, mine stack.Outcome) (stack.Outcome, error) {
 	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && !hasBoxes(p.sections) {
-		return nil
+		return mine, nil
 	}
 	boxes := boxesOf(p.sections)
 	changed := int64(0)
@@ -29,26 +30,31 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	replicas, problem := replicaDigest(p), versionDigest(h)
 	// One reduction: the maximum of x and of ^x shows whether all x are equal.
 	_, recovery := comm.Recovered(cp.comm)
-	mine := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
-		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery)}
-	all := make([]int64, len(mine))
-	if err := comm.Allreduce(ctx, cp.comm, mine, all, comm.Max[int64]); err != nil {
-		return err
+	spilled := int64(0)
+	if mine.Spilled {
+		spilled = 1
 	}
+	own := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
+		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), spilled}
+	all := make([]int64, len(own))
+	if err := comm.Allreduce(ctx, cp.comm, own, all, comm.Max[int64]); err != nil {
+		return mine, err
+	}
+	together := stack.Outcome{Level: storage.Level(-all[12]), Spilled: all[13] != 0}
 	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10]), time.Duration(all[11])}
 	switch {
 	case all[0] != ^all[1] || all[2] != ^all[3]:
-		return fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
+		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
 	case all[7] != ^all[8]:
-		return fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(cp.fingerprint), h.Ancestors)
+		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(cp.fingerprint), h.Ancestors)
 	case all[4] != ^all[5]:
-		return cp.findUnequal(ctx, p)
+		return mine, cp.findUnequal(ctx, p)
 	case all[6] != 0:
 		_, err := cp.agree(ctx, cp.checkCover(ctx, p.sections, boxes))
-		return err
+		return together, err
 	}
-	return nil
+	return together, nil
 }
 
 // checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it
@@ -78,7 +84,7 @@ func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int
 	id, _ := storage.Identity(h)
 	blob, err := cp.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
 	if errors.Is(err, storage.ErrNotFound) {
-		return fmt.Errorf("%w: what rank %d has written is not in %s: all ranks must write to one file system and directory", ErrDisagree, rank, cp.dir())
+		return disagreed(&stack.PlaceError{Rank: rank, Dir: cp.dir()})
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
 )
 
 // smallReplicated is the size in bytes up to which a replicated value is in
@@ -116,6 +117,8 @@ func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) error {
 	if f.err = cp.update(f); f.err == nil {
 		cp.describeAll()
 		f.write(ctx, cp)
+	} else {
+		cp.forgo(h)
 	}
 	err := cp.settleFlight(ctx, f)
 	if err == nil {
@@ -125,12 +128,18 @@ func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) error {
 }
 
 func (cp *Checkpoint) header(iteration int64) container.Header {
-	return container.Header{
+	h := container.Header{
 		Name: cp.name, Lineage: cp.attempt.lineage, Attempt: cp.attempt.id,
 		Version: cp.attempt.last, Iteration: iteration,
 		Rank: int(cp.comm.Rank()), Size: cp.comm.Size(),
 		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
 	}
+	if cp.stack != nil {
+		plan := cp.stack.Plan(h.Version)
+		h.Level, h.Flush = uint8(plan.Node), plan.Flush
+	}
+	cp.nextDelta(&h)
+	return h
 }
 
 // update lets the values fetch what they store. All are updated before any is
@@ -190,12 +199,13 @@ func sizeOf(v cptypes.Value) int64 {
 // settleFlight ends a write on all ranks together and keeps the accounts.
 func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 	began := time.Now()
-	err := cp.settle(ctx, f.header, f.done, f.err)
+	outcome, err := cp.settle(ctx, f.header, f.done, f.err)
+	cp.store.Settle(f.header.Version, err == nil, outcome.Level)
 	if err == nil {
 		cp.stats.VersionsWritten++
 		cp.stats.BytesWritten += f.done.FileBytes
 		if cp.root() {
-			cp.published(ctx, f.header)
+			cp.published(ctx, f.header, outcome.Level)
 		}
 	} else {
 		cp.stats.VersionsFailed++
@@ -211,24 +221,27 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 
 // settle ends a write on all ranks together: they agree whether the version is
 // complete and whether they mean the same by it. If not, nothing of it stays.
-func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mine error) error {
+func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mine error) (stack.Outcome, error) {
+	outcome := cp.outcome(h, mine)
 	_, err := cp.agree(ctx, mine)
 	if err == nil {
-		err = cp.checkTogether(ctx, h, p)
+		outcome, err = cp.checkTogether(ctx, h, p, outcome)
 	}
-	if err == nil && !cp.attempt.samePlace {
+	if err == nil && cp.stack == nil && !cp.attempt.samePlace {
 		err = cp.checkPlace(ctx, h)
 	}
 	if err == nil {
-		return nil
+		cp.settled(h, outcome)
+		return outcome, nil
 	}
+	cp.settled(h, stack.Outcome{})
 	if cp.root() && (mine != nil || reported(err)) {
 		id, _ := storage.Identity(h)
 		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 	}
-	return err
+	return stack.Outcome{}, err
 }
 
 // reported tells that the ranks found out together that the version is not

@@ -15,27 +15,129 @@ type Retention struct {
 	Damaged []ID
 }
 
-// Prunable returns the versions among entries that may go: those older than
-// the Keep-th newest complete one, except the newest verified one. Incomplete
-// versions go by their age like any other.
-func (r Retention) Prunable(entries []Entry) []ID {
-	var good []ID
-	for _, e := range entries {
-		if e.Complete() && !slices.Contains(r.Damaged, e.ID) {
-			good = append(good, e.ID)
-		}
-	}
+// Kept is a version on several levels, as Retention sees it.
+type Kept struct {
+	Entry
+	// Level that the version has reached on the nodes; Captured: it is not there.
+	Level Level
+	// Home: the parallel file system has all of it.
+	Home bool
+	// Pending: it is to be copied there, and is not there yet.
+	Pending bool
+	// Oldest is the number of the oldest version of the same attempt that it
+	// refers to; 0: none.
+	Oldest uint64
+}
+
+// Waste is what may be deleted.
+type Waste struct {
+	Everywhere []ID
+	Nodes      []ID // on the nodes only: the parallel file system keeps it
+}
+
+// Waste says what may go of versions that are on the nodes and on the parallel
+// file system. Only versions older than the Keep-th newest complete one go,
+// whether they are complete themselves or not. Of these stay: of each level the
+// Keep newest complete ones that have reached it or a higher one; of what is yet
+// to be copied the oldest and the Keep newest, on the nodes; the newest verified
+// one; and what all these refer to. levels are those that the nodes are to have.
+func (r Retention) Waste(levels []Level, versions []Kept) Waste {
+	good := r.good(versions)
 	keep := max(r.Keep, 1)
 	if len(good) < keep {
-		return nil
+		return Waste{}
 	}
-	slices.SortFunc(good, ID.Compare)
-	floor := good[len(good)-keep]
-	var out []ID
-	for _, e := range entries {
-		if e.ID.Version < floor.Version && e.ID != r.Verified {
-			out = append(out, e.ID)
+	floor := good[keep-1].ID.Version
+	onNodes, atHome := r.wanted(levels, good)
+	addReferenced(onNodes, versions)
+	addReferenced(atHome, versions)
+	var w Waste
+	for _, v := range versions {
+		switch {
+		case onNodes[v.ID], v.ID.Version >= floor:
+		case atHome[v.ID] && !v.Home: // one that is there refers to it
+		case atHome[v.ID]:
+			if v.Level != Captured {
+				w.Nodes = append(w.Nodes, v.ID)
+			}
+		default:
+			w.Everywhere = append(w.Everywhere, v.ID)
 		}
 	}
-	return out
+	return w
+}
+
+// good are the versions that count, newest first.
+func (r Retention) good(versions []Kept) (good []Kept) {
+	for _, v := range versions {
+		if v.Complete() && !slices.Contains(r.Damaged, v.ID) {
+			good = append(good, v)
+		}
+	}
+	slices.SortFunc(good, func(a, b Kept) int { return b.ID.Compare(a.ID) })
+	return good
+}
+
+// wanted are the versions, of those given newest first, that stay for their own
+// sake.
+func (r Retention) wanted(levels []Level, good []Kept) (onNodes, atHome map[ID]bool) {
+	onNodes, atHome = make(map[ID]bool), make(map[ID]bool)
+	take := func(into map[ID]bool, fits func(Kept) bool) {
+		left := max(r.Keep, 1)
+		for _, v := range good {
+			if left > 0 && fits(v) {
+				into[v.ID] = true
+				left--
+			}
+		}
+	}
+	for _, level := range levels {
+		take(onNodes, func(v Kept) bool { return v.Level >= level })
+	}
+	take(onNodes, func(v Kept) bool { return v.Level != Captured })
+	take(atHome, func(v Kept) bool { return v.Home })
+	for _, id := range r.toBeCopied(good) {
+		onNodes[id] = true
+	}
+	for _, v := range good {
+		if v.ID == r.Verified && v.Home {
+			atHome[v.ID] = true
+		} else if v.ID == r.Verified {
+			onNodes[v.ID] = true
+		}
+	}
+	return onNodes, atHome
+}
+
+// toBeCopied are the versions, of those given newest first, that stay because they
+// are to be copied to the parallel file system: the oldest, which is being copied,
+// and the Keep newest. Where that is slow or full, those in between would fill the
+// nodes. What is older than a version that is there need not go there any more.
+func (r Retention) toBeCopied(good []Kept) (ids []ID) {
+	for _, v := range good {
+		if v.Home {
+			break
+		}
+		if v.Pending {
+			ids = append(ids, v.ID)
+		}
+	}
+	if keep := max(r.Keep, 1); len(ids) > keep {
+		return append(ids[:keep:keep], ids[len(ids)-1])
+	}
+	return ids
+}
+
+// addReferenced adds what the wanted versions refer to.
+func addReferenced(wanted map[ID]bool, versions []Kept) {
+	for _, v := range versions {
+		if !wanted[v.ID] || v.Oldest == 0 {
+			continue
+		}
+		for _, other := range versions {
+			if other.ID.Attempt == v.ID.Attempt && other.ID.Version >= v.Oldest && other.ID.Version < v.ID.Version {
+				wanted[other.ID] = true
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Without levels, versions are at home, or incomplete.
 func TestRetention(t *testing.T) {
 	v := func(n uint64) ID { return ID{Version: n} }
 	whole := func(n uint64) Entry { return Entry{ID: v(n), Parts: []Part{{0, 1}}} }
@@ -23,11 +24,18 @@ func TestRetention(t *testing.T) {
 		{"incomplete ones do not count", Retention{Keep: 2}, []Entry{whole(1), half(2), whole(3), half(4)}, nil},
 		{"old incomplete ones go", Retention{Keep: 1}, []Entry{half(1), half(2), whole(3), half(4)}, []ID{v(1), v(2)}},
 		{"damaged ones do not count", Retention{Keep: 2, Damaged: []ID{v(3)}}, []Entry{whole(1), whole(2), whole(3)}, nil},
+		{"nor do they go before others are kept", Retention{Keep: 2, Damaged: []ID{v(2)}}, []Entry{whole(1), whole(2), whole(3)}, nil},
 		{"old damaged ones go", Retention{Keep: 1, Damaged: []ID{v(1)}}, []Entry{whole(1), whole(2)}, []ID{v(1)}},
 		{"the newest verified one stays", Retention{Keep: 1, Verified: v(1)}, []Entry{whole(1), whole(2), whole(3)}, []ID{v(2)}},
 		{"keep 0 keeps one", Retention{}, []Entry{whole(1), whole(2)}, []ID{v(1)}},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, c.policy.Prunable(c.entries)) })
+		t.Run(c.name, func(t *testing.T) {
+			var versions []Kept
+			for _, e := range c.entries {
+				versions = append(versions, Kept{Entry: e, Home: e.Complete()})
+			}
+			require.Equal(t, Waste{Everywhere: c.want}, c.policy.Waste(nil, versions))
+		})
 	}
 }
 

@@ -1,0 +1,48 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A checkpoint whose note was deleted does not begin from zero without a word, and goes
+// on when it is put back, if need be by hand.
+func TestLevelsNoteIsGone(t *testing.T) {
+	const unused = "what nodes have of this checkpoint is not used"
+	n := newTestNodes(t, 0, 0, 1, 1)
+	log := n.job(t, "partner", 5, none)
+	require.NotContains(t, log, unused, "there was nothing before")
+	note := n.noted(t)
+	require.NoError(t, os.Remove(n.notePath()))
+	log = n.job(t, "partner", 0, none)
+	require.Equal(t, 1, strings.Count(log, unused), log)
+	require.Contains(t, log, n.node(0))
+	require.Contains(t, log, n.node(1))
+	require.NotContains(t, log, "msg=restored")
+	require.NotContains(t, n.job(t, "partner", 0, none), unused, "it is said whenever a job begins")
+
+	require.NoError(t, os.WriteFile(n.notePath(), fmt.Appendf(nil, `{"format": 1, "id": %q}`, note.ID), 0o600))
+	log = n.job(t, "partner", 6, none)
+	require.NotContains(t, log, unused)
+	require.Contains(t, log, "iteration=4")
+}
+
+// The note is a link to a place that is not there now.
+func TestLevelsNoteIsElsewhere(t *testing.T) {
+	n := newTestNodes(t, 0, 0, 1, 1)
+	n.job(t, "partner", 5, none)
+	target := filepath.Join(n.dir, "target")
+	require.NoError(t, os.Rename(n.notePath(), target+".away"))
+	require.NoError(t, os.Symlink(target, n.notePath()))
+	for _, levels := range []string{"partner", ""} {
+		_, err := n.try(t, levels, 6, none)
+		require.ErrorContains(t, err, n.notePath()+" is a link to a file that is not there")
+	}
+	require.NoError(t, os.Rename(target+".away", target))
+	require.Contains(t, n.job(t, "partner", 6, none), "iteration=4")
+}

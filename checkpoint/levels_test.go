@@ -1,0 +1,68 @@
+package checkpoint
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLevelsAfterTheLossOfNodes(t *testing.T) {
+	for _, mode := range modes {
+		for levels, losses := range map[string][][]int{
+			"local":   {{}},
+			"partner": {{0}, {3}},
+			"xor":     {{1}, {2}},
+			"rs":      {{0, 1}, {3, 2}},
+		} {
+			for _, lost := range losses {
+				t.Run(fmt.Sprint(mode, levels, lost), func(t *testing.T) {
+					n := newTestNodes(t, eightOnFour...)
+					n.job(t, levels, 5, none, WithAsync(mode))
+					n.lose(t, lost...)
+					require.Contains(t, n.job(t, levels, 9, none, WithAsync(mode)), "iteration=4")
+					require.Empty(t, glob(t, filepath.Join(n.dir, "pfs", "grid", "v-*")), "the parallel file system was touched")
+				})
+			}
+		}
+	}
+}
+
+// What no level can bring back falls back to what was flushed, and says so.
+func TestLevelsFallBack(t *testing.T) {
+	n := newTestNodes(t, eightOnFour...)
+	n.job(t, "partner,pfs:3", 5, none)
+	n.job(t, "partner,pfs:3", 5, untilFlushed(3)) // if it was not flushed before
+	n.lose(t, 0, 1, 2, 3)
+	log := n.job(t, "partner,pfs:3", 9, none)
+	require.Contains(t, log, "iteration=2")
+	require.Contains(t, log, "cannot be had any more")
+}
+
+func TestFlushBeforeTheEnd(t *testing.T) {
+	n := newTestNodes(t, 0, 0, 1, 1)
+	n.job(t, "partner", 5, flushedFirst)
+	n.lose(t, 0, 1)
+	n.of = []int{0, 1, 2, 3}
+	require.Contains(t, n.job(t, "partner", 9, none), "iteration=4")
+}
+
+func TestDeltaOverLevels(t *testing.T) {
+	for _, mode := range modes {
+		for _, levels := range []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"} {
+			t.Run(mode+levels, func(t *testing.T) {
+				n := newTestNodes(t, eightOnFour...)
+				for until := 3; until < 30; until += 4 {
+					log := n.job(t, levels, until, none, WithAsync(mode), WithDelta(5))
+					if until > 3 {
+						require.Contains(t, log, fmt.Sprintf("iteration=%d ", until-5))
+					}
+					if levels == "partner" {
+						n.lose(t, until%4)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
+)
+
+// noted is what is known of the nodes. What is found may be less: they are not here,
+// or the levels are not in use.
+func (cp *Checkpoint) noted(ctx context.Context) (stack.Noted, error) {
+	if cp.stack != nil {
+		return cp.stack.Noted(), nil
+	}
+	n, err := stack.ReadNoted(ctx, cp.home)
+	if errors.Is(err, stack.ErrConfig) { // this run does not need what it says
+		cp.log.Warn("it is not known whether nodes have newer versions", "path", cp.dir(), "error", err)
+		err = nil
+	}
+	return n, err
+}
+
+// hasSeen tells that no version has a higher number than those that are found or noted.
+func (cp *Checkpoint) hasSeen(n stack.Noted) bool {
+	return n.Reserved.IsZero() || cp.stack != nil && cp.stack.HasWitness(n.Reserved.Attempt)
+}
+
+// unseen describes the versions that nodes may have where this run does not look; ""
+// if there are none.
+func (cp *Checkpoint) unseen(n stack.Noted, entries []storage.Entry) string {
+	var newest uint64
+	for _, e := range entries {
+		if e.Complete() {
+			newest = max(newest, e.ID.Version)
+		}
+	}
+	if n.Reserved.Version <= newest {
+		return ""
+	}
+	use := "its nodes are not in this job, or have lost what they had: to use them end this job and start it with them"
+	if cp.stack == nil {
+		use = "this run does not look there: to use them end it and run with CRAFT_LEVELS=" + n.Policy + " (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes"
+	}
+	found := "no version is found"
+	if newest > 0 {
+		found = fmt.Sprintf("version %d is the newest that is found", newest)
+	}
+	return fmt.Sprintf("%s; versions up to %d may have been written on %s; %s, before this one has written a version, which then is the newest",
+		found, n.Reserved.Version, n.Where, use)
+}
+
+// takeOver lets the note say that this attempt goes on behind what may have been used.
+// That is before anything is brought to the nodes, so that the next job does not take
+// it for all that there is.
+func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
+	if cp.stack == nil {
+		return
+	}
+	if err := cp.stack.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
+		cp.notReserved = time.Now()
+		cp.warnNotReserved(err)
+	}
+}
+
+// giveBack takes takeOver back, if the attempt could not begin.
+func (cp *Checkpoint) giveBack() {
+	if cp.stack == nil || cp.attempt.lock == nil || comm.Lease(cp.comm) != nil { // others may be at it by now
+		return
+	}
+	if err := cp.stack.GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
+		cp.log.Warn("note about the nodes not written", "error", err)
+	}
+}
+
+// reserve lets the home know on rank 0 that the number of a version is used. Without
+// that the version is as good as others, and only its number may be used again.
+func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
+	if cp.stack == nil || !cp.root() || time.Since(cp.notReserved) < noteEvery {
+		return
+	}
+	if err := cp.stack.Reserve(ctx, id); err != nil {
+		cp.notReserved = time.Now()
+		cp.warnNotReserved(err)
+	}
+}
+
+func (cp *Checkpoint) warnNotReserved(err error) {
+	cp.log.Warn("note about the nodes not written: if this job dies, a later one without these nodes may take older versions for newer ones", "error", err)
+}
+
+// noteNewest lets the note about the nodes name the newest version, and the highest
+// number, before the levels are closed: while the program runs it is written now and
+// then only.
+func (cp *Checkpoint) noteNewest() {
+	if cp.stack == nil || !cp.root() || !cp.attempt.begun {
+		return
+	}
+	noted := cp.stack.Noted()
+	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
+		cp.chores.add(due{reserved: last})
+	}
+	if len(cp.history.entries) == 0 {
+		return
+	}
+	id := cp.history.entries[len(cp.history.entries)-1].ID
+	k, known := cp.history.kept[id]
+	// A newer one that is noted may be out of reach only for now.
+	if !known || k.Level == storage.Captured || noted.Newest != nil && noted.Newest.ID.Version >= id.Version {
+		return
+	}
+	h := cp.history.chains[id].header
+	cp.chores.add(due{note: &h, level: k.Level})
+}
+
+// noteNodes writes the note about the nodes.
+func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, level storage.Level, reserved storage.ID) {
+	if err := cp.stack.AnnounceNodes(ctx, stack.Announcement{Newest: newest, Level: level, Reserved: reserved}); err != nil {
+		cp.log.Warn("note about the nodes not written", "error", err)
+	}
+}
+
+// leftOnNodes describes a version that only nodes have, which this run does not
+// look at; "" if there is none.
+func (cp *Checkpoint) leftOnNodes(noted stack.Noted, entries []storage.Entry) string {
+	n := noted.Newest
+	if cp.stack != nil || n == nil {
+		return ""
+	}
+	for _, e := range entries {
+		if e.Complete() && (e.ID == n.ID || e.ID.Version > n.ID.Version) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("version %v is only on the nodes (%s), and this run does not look there: run with CRAFT_LEVELS=%s (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes to use it",
+		n.ID, noted.Where, noted.Policy)
+}

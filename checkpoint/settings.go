@@ -1,0 +1,78 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// setting is one that decides what the ranks do together.
+type setting struct{ variable, value string }
+
+// settings are those that must be the same on all ranks: with others they would be
+// in different collective calls and wait for each other for ever.
+func (cp *Checkpoint) settings() []setting {
+	o := cp.opt
+	out := []setting{
+		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
+		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", o.mode().String()},
+		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
+	}
+	levels, sets, delta := "", "", ""
+	if cp.leveled() {
+		policy, _ := o.policy() // validated
+		levels, sets = policy.String(), fmt.Sprintf("%d, %d", o.SetSize, o.RSParity)
+	}
+	if o.Delta {
+		delta = fmt.Sprintf("1, %d", o.DeltaFull)
+	}
+	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL", delta})
+}
+
+// sameSettings compares them on all ranks. It is collective, and the error is the
+// same everywhere.
+func (cp *Checkpoint) sameSettings(ctx context.Context) error {
+	if cp.comm.Size() == 1 {
+		return nil
+	}
+	mine := cp.settings()
+	var values []string
+	for _, s := range mine {
+		values = append(values, s.value)
+	}
+	packed := strings.Join(values, "\n")
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(packed)) // never fails
+	sum := int64(hash.Sum64())
+	all := make([]int64, 2)
+	// One reduction: the maximum of x and of ^x shows whether all x are equal.
+	if err := comm.Allreduce(ctx, cp.comm, []int64{sum, ^sum}, all, comm.Max[int64]); err != nil {
+		return err
+	}
+	if all[0] == ^all[1] {
+		return nil
+	}
+	packs, err := comm.AllgatherBytes(ctx, cp.comm, []byte(packed))
+	if err != nil {
+		return err
+	}
+	return differing(mine, packs)
+}
+
+// differing names the first setting that differs.
+func differing(names []setting, packs [][]byte) error {
+	first := strings.Split(string(packs[0]), "\n")
+	for rank, pack := range packs {
+		other := strings.Split(string(pack), "\n")
+		for i, s := range names {
+			if i < len(first) && i < len(other) && first[i] != other[i] {
+				return fmt.Errorf("%w: %s (from the environment, or the option in its place) is %q on rank 0 and %q on rank %d: give all ranks the same",
+					ErrDisagree, s.variable, first[i], other[i], rank)
+			}
+		}
+	}
+	return fmt.Errorf("%w about their settings: the ranks run different builds of the program", ErrDisagree)
+}

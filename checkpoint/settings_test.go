@@ -1,0 +1,74 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+)
+
+// TestSettingsOfRanksDiffer: what would be a deadlock is an error on all ranks that
+// names the variable and a rank.
+func TestSettingsOfRanksDiffer(t *testing.T) {
+	nodes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	for name, c := range map[string]struct {
+		wrong Option
+		want  string
+	}{
+		"no levels":       {WithLevels(""), `CRAFT_LEVELS (from the environment, or the option in its place) is "partner:1" on rank 0 and "" on rank 2`},
+		"other levels":    {WithLevels("local:1"), `is "partner:1" on rank 0 and "local:1" on rank 2`},
+		"without nodes":   {func(o *options) { o.UseSCR = false }, `CRAFT_USE_SCR`},
+		"size of sets":    {func(o *options) { o.SetSize = 2; o.RSParity = 1 }, `CRAFT_SET_SIZE`},
+		"does not read":   {WithReadOnRestart(false), `CRAFT_READ_CP_ON_RESTART`},
+		"writes behind":   {WithAsync("copy"), `CRAFT_WRITE_ASYNC`},
+		"less often full": {WithDelta(3), `CRAFT_DELTA`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			err := embedded.Run(t.Context(), 3, func(ctx context.Context, co comm.Comm) error {
+				opts := []Option{WithPath(home), WithLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil)}
+				if co.Rank() == 2 {
+					opts = append(opts, c.wrong)
+				}
+				cp, err := New("differ", co, opts...)
+				if err != nil {
+					return err
+				}
+				defer cp.Close()
+				x := 1.0
+				if err := cp.Add("x", &x); err != nil {
+					return err
+				}
+				if err := cp.Commit(); err != nil {
+					return err
+				}
+				err = cp.RestartIfNeeded(ctx, nil)
+				require.ErrorIs(t, err, ErrDisagree)
+				require.ErrorContains(t, err, c.want)
+				return nil
+			})
+			require.NoError(t, err)
+		})
+	}
+}
+
+// What means the same, or has no effect, may be written in another way.
+func TestSettingsOfRanksAreTheSame(t *testing.T) {
+	home, nodes := t.TempDir(), []string{t.TempDir(), t.TempDir()}
+	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, co comm.Comm) error {
+		opts := []Option{WithPath(home), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithLevels("partner, pfs:2")}
+		if co.Rank() == 1 {
+			opts = append(opts, WithLevels("PFS:2,partner:1"), func(o *options) { o.DeltaFull = 3 })
+		}
+		cp, err := New("same", co, opts...)
+		if err != nil {
+			return err
+		}
+		x := 1.0
+		return errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(ctx, nil), cp.Close())
+	}))
+}

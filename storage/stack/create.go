@@ -1,0 +1,272 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+func ownKey(id storage.ID, rank, size int) nodelocal.Key {
+	return nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: storage.Part{Rank: rank, Size: size}}
+}
+
+// Create implements storage.Driver: the part goes to the node and, as it is
+// written, to what protects it there.
+func (s *Stack) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	w := &writer{s: s, ctx: ctx, id: id, part: part}
+	err := s.avoided()
+	if err == nil {
+		w.own, err = s.local.CreateObject(ctx, nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part})
+	}
+	if err != nil {
+		if err = w.spill(err); err != nil {
+			return nil, errors.Join(err, s.Forgo(ctx, id, part))
+		}
+	}
+	if scheme := s.schemes[s.Plan(id.Version).Node]; scheme != nil {
+		if w.guard, err = scheme.Create(ctx, id, part); err != nil {
+			w.guard = nil
+			w.weaken(err)
+		}
+	}
+	return w, nil
+}
+
+// Forgo tells the others that this rank does not write its part of a version, so
+// that they do not wait for it.
+func (s *Stack) Forgo(ctx context.Context, id storage.ID, part storage.Part) error {
+	if scheme := s.schemes[s.Plan(id.Version).Node]; scheme != nil {
+		return scheme.Forgo(ctx, id, part)
+	}
+	return nil
+}
+
+// writer is a part on its way to the node and to what protects it.
+type writer struct {
+	s       *Stack
+	ctx     context.Context
+	id      storage.ID
+	part    storage.Part
+	own     storage.PartWriter
+	guard   storage.PartWriter // nil: none, or no longer
+	spilled bool
+	stuck   bool // it spilled because its node takes nothing at all any more
+}
+
+// guardedPiece is how many bytes are given at once to what protects a part and then
+// to its own file: so few that they are still in the cache of the core.
+const guardedPiece = 256 << 10
+
+func (w *writer) Write(p []byte) (int, error) {
+	done := 0
+	for w.guard != nil && len(p)-done > guardedPiece {
+		n, err := w.writePiece(p[done : done+guardedPiece])
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	n, err := w.writePiece(p[done:])
+	return done + n, err
+}
+
+func (w *writer) writePiece(p []byte) (int, error) {
+	if w.guard != nil {
+		if _, err := w.guard.Write(p); err != nil {
+			w.weaken(errors.Join(err, w.guard.Abort()))
+			w.guard = nil
+		}
+	}
+	n, err := w.own.Write(p)
+	if err != nil && movable(err) && !w.spilled {
+		if err = w.moveHome(err); err != nil {
+			return n, err
+		}
+		rest, err := w.own.Write(p[n:])
+		return n + rest, err
+	}
+	return n, err
+}
+
+// Commit publishes the part. That what protects it fails makes the version less
+// safe, but it is there.
+func (w *writer) Commit() error {
+	var g errgroup.Group
+	var weak error
+	guard := w.guard
+	guarded := guard != nil
+	if guarded {
+		w.guard = nil
+		g.Go(func() error {
+			weak = guard.Commit()
+			return nil
+		})
+	}
+	err := w.own.Commit()
+	_ = g.Wait()
+	switch {
+	case weak != nil:
+		w.weaken(weak)
+	case guarded && !w.stuck: // a failing node has a share in protecting its own parts too
+		w.strong()
+	}
+	if err != nil && movable(err) && !w.spilled {
+		w.s.avoid(err)
+		return fmt.Errorf("%w (a part that the node does not take at the last moment cannot be sent elsewhere)", err)
+	}
+	if err == nil && !w.spilled {
+		w.s.took()
+	}
+	if err == nil && w.spilled {
+		if err := w.checkPlace(); err != nil {
+			return err
+		}
+		w.s.mu.Lock()
+		w.s.inv.addHome(w.id, w.part)
+		w.s.sent[w.id] = true
+		w.s.mu.Unlock()
+	}
+	return err
+}
+
+// checkPlace returns an error if the part has gone where nobody finds it. If rank 0
+// cannot be asked it is taken for stored.
+func (w *writer) checkPlace() error {
+	err := w.s.checkPlace(w.ctx, w.id, w.part)
+	var astray *PlaceError
+	if err == nil || errors.As(err, &astray) {
+		return err
+	}
+	w.s.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	return nil
+}
+
+func (w *writer) Abort() error {
+	err := w.own.Abort()
+	if w.guard != nil {
+		err = errors.Join(err, w.guard.Abort())
+	}
+	return err
+}
+
+// weaken notes why the part is not protected as it should be.
+func (w *writer) weaken(why error) {
+	w.s.mu.Lock()
+	first := w.s.weak[w.id] == nil
+	w.s.weak[w.id] = why
+	w.s.mu.Unlock()
+	if !first || w.ctx.Err() != nil {
+		return
+	}
+	w.s.tell(w.s.unguarded.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
+		"version", w.id.Version, "rank", w.part.Rank, "level", w.s.Plan(w.id.Version).Node.String(), "error", why)
+}
+
+// failing is what kind of trouble it is with what protects parts: a new one is told
+// of, even if it begins before the last one is over.
+func failing(why error) string {
+	problem := refusal(why)
+	switch {
+	case problem != "":
+		return problem
+	case errors.Is(why, comm.ErrProcFailed):
+		return "a process failed"
+	case errors.Is(why, exchange.ErrClosed):
+		return "a rank has ended"
+	}
+	return "it fails"
+}
+
+// strong notes that the part is protected as it should be.
+func (w *writer) strong() {
+	if w.s.unguarded.ease() != "" {
+		w.s.log.Info("the parts of this rank are protected as planned again", "version", w.id.Version, "rank", w.part.Rank)
+	}
+}
+
+// spill starts the part at home because the node does not take it.
+func (w *writer) spill(why error) (err error) {
+	problem := refusal(why)
+	if problem == "" {
+		return why
+	}
+	own, err := w.s.Home.Create(w.ctx, w.id, w.part)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	w.own, w.spilled, w.stuck = own, true, stuck(why)
+	w.s.tell(w.s.refusing.raise(problem), problem+": a part goes to the parallel file system",
+		"version", w.id.Version, "rank", w.part.Rank, "directory", w.s.Root, "error", why)
+	return nil
+}
+
+// tell logs a warning; one that is no news is a detail.
+func (s *Stack) tell(news bool, message string, args ...any) {
+	level := slog.LevelDebug
+	if news {
+		level = slog.LevelWarn
+	}
+	s.log.Log(s.ctx, level, message, args...)
+}
+
+// took notes that the node has taken a part.
+func (s *Stack) took() {
+	if over := s.refusing.ease(); over != "" {
+		s.log.Info("the node takes parts again", "rank", int(s.me), "directory", s.Root, "was", over)
+	}
+}
+
+// avoidFor is how many parts go to the home at once when the node has failed as
+// one was published, which is too late to send it elsewhere: if the disk fails
+// whenever its cache is written, no part would be stored.
+const avoidFor = 10
+
+// avoid keeps the next parts off the node. One that is merely full says so in time.
+func (s *Stack) avoid(why error) {
+	if !stuck(why) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.avoiding, s.avoidedFor = avoidFor, why
+}
+
+// avoided returns why the node is not to be asked for the next part; nil if it is.
+func (s *Stack) avoided() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.avoiding == 0 {
+		return nil
+	}
+	s.avoiding--
+	return s.avoidedFor
+}
+
+// moveHome goes on at home in the middle of a part.
+func (w *writer) moveHome(why error) error {
+	full := w.own
+	back, ok := full.(storage.ReadBack)
+	if !ok {
+		return why
+	}
+	if err := w.spill(why); err != nil {
+		return err
+	}
+	r, size := back.Written()
+	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
+	if aborted := full.Abort(); err == nil && aborted != nil {
+		w.s.log.Debug("a part that did not fit is not removed", "directory", w.s.Root, "error", aborted)
+	}
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Heal brings the redundancy of a version back, in the background, if it is not
+// what it should be: every rank gets its part to its own node and protects it
+// anew. All ranks call it after they have agreed to restore the version.
+func (s *Stack) Heal(id storage.ID) {
+	s.mu.Lock()
+	var work []healing
+	for _, one := range s.inv.withBases(id) {
+		level := s.inv.info[one].Level
+		switch {
+		case s.needsHealing(one):
+			work = append(work, healing{id: one, ctx: s.keptFor(one), level: level, by: s.healsBy(level)})
+		case s.torn[one]:
+			work = slices.Insert(work, 0, healing{id: one, ctx: s.keptFor(one), torn: true})
+		}
+		if s.root() {
+			s.heals[one] = mayHeal
+		}
+	}
+	s.mu.Unlock()
+	if len(work) == 0 {
+		return
+	}
+	s.healing.Add(1)
+	s.running.Go(func() {
+		defer s.healing.Done()
+		for _, w := range work {
+			if w.torn {
+				s.mend(w.ctx, w.id)
+			} else {
+				s.heal(w.ctx, w)
+			}
+		}
+	})
+}
+
+// healing is a version that is to be what it was.
+type healing struct {
+	id    storage.ID
+	ctx   context.Context // ends when the version is deleted
+	torn  bool            // only this rank's file is damaged
+	level storage.Level   // that it was written for
+	by    storage.Level   // whose scheme protects it now; Captured: none does
+}
+
+// permit says whether a version may be healed.
+type permit int
+
+const (
+	mayHeal permit = iota // any rank may
+	revoked               // it is deleted; not all ranks have been told
+	told                  // it is deleted, and they have
+)
+
+// keep is the time for which a version is kept.
+type keep struct {
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// keptFor is the context of what is done in the background for a version: nothing
+// is said of what fails because the version is deleted. The lock is held.
+func (s *Stack) keptFor(id storage.ID) context.Context {
+	k, known := s.keeps[id]
+	if !known {
+		k.ctx, k.end = context.WithCancelCause(s.work)
+		s.keeps[id] = k
+	}
+	return k.ctx
+}
+
+// unwanted is an error if this rank was healing a version that is deleted.
+func (s *Stack) unwanted(id storage.ID) error {
+	if s.deleted(id) { // rank 0 has forgotten the rest
+		return errCalledOff
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, known := s.keeps[id]; known && errors.Is(context.Cause(k.ctx), errCalledOff) {
+		return errCalledOff
+	}
+	return nil
+}
+
+// healsBy is the level whose scheme protects a version of a level anew: that of
+// the level itself or, where this job's policy does not have it, the strongest one
+// there is; Captured if there is none, or none is needed.
+func (s *Stack) healsBy(level storage.Level) (by storage.Level) {
+	if level <= storage.Local {
+		return storage.Captured
+	}
+	for has := range s.schemes {
+		if has == level {
+			return level
+		}
+		by = max(by, has)
+	}
+	return by
+}
+
+// Healed waits until this rank has done what Heal asked it to.
+func (s *Stack) Healed() { s.healing.Wait() }
+
+// noteTorn remembers that this rank's own file of a version is damaged.
+func (s *Stack) noteTorn(src source) {
+	own := ownKey(src.key.ID, int(s.me), len(s.nodes.of))
+	if src.kind != onNode || src.key != own || src.node != s.nodes.mine(s.me) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.torn[own.ID] = true
+}
+
+// mend writes this rank's file of a version anew.
+func (s *Stack) mend(ctx context.Context, id storage.ID) {
+	err := s.bringHere(ctx, id, storage.Part{Rank: int(s.me), Size: len(s.nodes.of)})
+	switch {
+	case err == nil:
+		s.log.Info("a damaged part was mended", "version", id.Version, "rank", int(s.me))
+	case ctx.Err() == nil:
+		s.log.Warn("a damaged part is not mended", "version", id.Version, "rank", int(s.me), "directory", s.local.Dir(), "error", err)
+	}
+}
+
+// needsHealing tells, on all ranks alike, whether a version would not survive
+// what its level promises, or is not where its ranks are. One that another number
+// of ranks has written stays as it is: its sets are those of other ranks.
+func (s *Stack) needsHealing(id storage.ID) bool {
+	e := s.inv.entry(id)
+	if e.Size() != len(s.nodes.of) || s.inv.info[id].Level == storage.Captured {
+		return false
+	}
+	for _, part := range e.Parts {
+		if len(s.inv.onNodes(id, nodelocal.KindPart, part)) == 0 || s.hostOf(id, part) != rankOf(part) {
+			return true
+		}
+	}
+	level := s.inv.info[id].Level
+	by := s.healsBy(level)
+	return by != storage.Captured && !s.inv.survivesLoss(id) ||
+		by == storage.RS && level == storage.RS && s.inv.lacksAny(id)
+}
+
+func rankOf(part storage.Part) comm.Rank { return comm.Rank(part.Rank) }
+
+func (s *Stack) heal(ctx context.Context, h healing) {
+	part := storage.Part{Rank: int(s.me), Size: len(s.nodes.of)}
+	scheme := s.schemes[h.by]
+	err := s.bringHere(ctx, h.id, part)
+	switch {
+	case err == nil && scheme != nil:
+		err = s.protect(ctx, scheme, h.id, part)
+	case scheme != nil:
+		err = errors.Join(err, scheme.Forgo(s.work, h.id, part))
+	}
+	log := s.log.With("version", h.id.Version, "rank", int(s.me), "level", h.level.String())
+	switch {
+	case err == nil && scheme != nil:
+		log.Info("redundancy is back", "protected_by", h.by.String())
+		s.reportHealed(ctx, h.id)
+	case err == nil:
+		log.Info("the part is on its node again, nothing else protects it with these levels")
+	case !s.isDeleted(h.id) && ctx.Err() == nil:
+		log.Warn("redundancy is not back: another loss of a node could cost the version", "error", err)
+	}
+}
+
+// isDeleted asks rank 0 whether a version has been deleted meanwhile: others may have
+// been told before this rank, and have given up.
+func (s *Stack) isDeleted(id storage.ID) bool {
+	if s.root() {
+		return s.deleted(id)
+	}
+	return errors.Is(s.ask(s.work, 0, verbKept, id), storage.ErrNotFound)
+}
+
+// deleted tells, on rank 0, whether a version that was to be healed is deleted.
+func (s *Stack) deleted(id storage.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.heals[id]
+	return known && p != mayHeal
+}
+
+// reportHealed tells rank 0 that this rank's share in the healing of a version is
+// done.
+func (s *Stack) reportHealed(ctx context.Context, id storage.ID) {
+	if err := s.report(ctx, verbHealed, id); err != nil && ctx.Err() == nil {
+		s.log.Debug("rank 0 does not know that redundancy is back", "version", id.Version, "error", err)
+	}
+}
+
+// allHealed is called on rank 0 when all ranks have healed a version.
+func (s *Stack) allHealed(id storage.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	level := s.inv.info[id].Level
+	s.healed[id] = min(level, s.Possible(s.healsBy(level)))
+}
+
+// bringHere makes sure that this node has a whole file of a part.
+func (s *Stack) bringHere(ctx context.Context, id storage.ID, part storage.Part) error {
+	key := nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}
+	if r, err := s.local.OpenObject(ctx, key); err == nil {
+		defer r.Close()
+		if s.verify(ctx, r, id, part) == nil {
+			s.noteOwn(id)
+			return nil
+		}
+	}
+	src, err := s.openVerified(ctx, id, part)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	w, err := s.local.CreateObject(ctx, key)
+	if err != nil {
+		return err
+	}
+	if _, err = copyWhole(w, src); err == nil {
+		err = context.Cause(ctx) // what is published after its version is deleted stays
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := w.Commit(); err != nil {
+		return err
+	}
+	s.noteOwn(id)
+	return nil
+}
+
+// noteOwn remembers that this rank's own file of a version is on its node, and
+// good.
+func (s *Stack) noteOwn(id storage.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own[id] = true
+	delete(s.torn, id)
+}
+
+// protect gives a scheme the bytes of a part that is on this node.
+func (s *Stack) protect(ctx context.Context, scheme Scheme, id storage.ID, part storage.Part) error {
+	src, err := s.local.OpenObject(ctx, nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part})
+	if err != nil {
+		return errors.Join(err, scheme.Forgo(s.work, id, part))
+	}
+	defer src.Close()
+	w, err := scheme.Create(ctx, id, part)
+	if err != nil {
+		return err
+	}
+	if _, err = copyWhole(w, src); err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit()
+}
+
+// copyPiece is how many bytes are copied at once: a transfer of a few pages costs
+// more than the pages.
+const copyPiece = 1 << 20
+
+// copyWhole copies a part.
+func copyWhole(w io.Writer, src storage.PartReader) (int64, error) {
+	buf := make([]byte, min(copyPiece, max(src.Size(), 1)))
+	return io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(src, 0, src.Size()), buf)
+}

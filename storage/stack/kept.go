@@ -1,0 +1,194 @@
+package stack
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Levels are those that the nodes are to have, for retention.
+func (s *Stack) Levels() []storage.Level {
+	var out []storage.Level
+	for _, p := range s.Policy {
+		if level := s.Possible(p.Level); p.Level.OnNodes() && !slices.Contains(out, level) {
+			out = append(out, level)
+		}
+	}
+	return out
+}
+
+// Kept tells how a version is kept, as of the last Survey.
+func (s *Stack) Kept(id storage.ID) storage.Kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.inv.info[id]
+	k := storage.Kept{Entry: s.inv.entry(id), Oldest: i.Oldest, Home: s.inv.wholeAtHome(id), Level: s.level(id)}
+	k.Pending = i.Flush && !k.Home
+	return k
+}
+
+// Level is what a version has reached on the nodes by now: as the last Survey
+// found it, or as Heal has made it since, which rank 0 knows.
+func (s *Stack) Level(id storage.ID) storage.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level(id)
+}
+
+// level is Local also for what is at home but refers to a version that is not: the
+// nodes have what it needs.
+func (s *Stack) level(id storage.ID) storage.Level {
+	l := s.inv.info[id].Level
+	switch {
+	case len(s.inv.objects[id]) == 0 && (!s.inv.complete(id) || s.inv.wholeAtHome(id)):
+		return storage.Captured
+	case l.OnNodes() && len(s.nodes.list) > 1 && s.inv.survivesLoss(id):
+		l = s.inv.standsFor(id, s.Parity)
+	default:
+		l = storage.Local
+	}
+	return max(l, s.healed[id])
+}
+
+// standsFor is the level of a version that survives a loss, by what protects it:
+// less than what it was meant for where the nodes did not allow that, or where some
+// of it is lost.
+func (v *inventory) standsFor(id storage.ID, parity int) storage.Level {
+	level, sets := v.info[id].Level, v.setsOf(id)
+	if level >= storage.XOR && len(sets) == 0 {
+		return storage.Partner
+	}
+	fewer := func(s set) bool { return s.Parity < parity }
+	if level == storage.RS && (slices.ContainsFunc(sets, fewer) || v.lacksAny(id)) {
+		return storage.XOR
+	}
+	return level
+}
+
+// Lost describes the version that the nodes had at last, as its note says, if it
+// cannot be had any more; "" otherwise.
+func (s *Stack) Lost() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.note.newest()
+	if n == nil || s.inv.overtakes(n) {
+		return ""
+	}
+	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Level, s.whatIsMissing(s.note.Newest))
+}
+
+// overtakes tells whether the version of a note, or a newer one, can be had.
+func (v *inventory) overtakes(n *Newest) bool {
+	return slices.ContainsFunc(v.ids(), func(id storage.ID) bool {
+		return (id == n.ID || id.Version > n.ID.Version) && v.complete(id)
+	})
+}
+
+// whatIsMissing names the nodes that are not here, with what to do about them, and
+// the parts that nobody has.
+func (s *Stack) whatIsMissing(n *storage.NotedVersion) string {
+	var gone []storage.NotedNode
+	for _, was := range s.note.Nodes {
+		here := slices.ContainsFunc(s.nodes.list, func(is node) bool { return is.isThat(was) })
+		if !here {
+			gone = append(gone, was)
+		}
+	}
+	var ranks []string
+	for _, id := range s.inv.ids() {
+		if id.String() == n.Directory {
+			ranks = s.inv.missing(id, n.Ranks)
+		}
+	}
+	text := "its parts are on none of the nodes of this job"
+	if len(ranks) > 0 {
+		text = "the parts of ranks " + strings.Join(ranks, ", ") + " are nowhere"
+	}
+	if len(gone) > 0 {
+		text += "; " + s.bringBack(gone)
+	}
+	return text
+}
+
+// bringBack says how absent nodes get into the job.
+func (s *Stack) bringBack(gone []storage.NotedNode) string {
+	var names []string
+	virtual := 0 // how many nodes on this host have them all
+	for _, was := range gone {
+		names = append(names, fmt.Sprintf("%s (%s)", was.Host, was.Dir))
+		if slices.ContainsFunc(s.nodes.list, func(is node) bool { return is.Host == was.Host }) {
+			virtual = max(virtual, virtualNodes(filepath.Dir(was.Dir)))
+		}
+	}
+	text := "not in this job: " + strings.Join(names, ", ") + ": start it on nodes that include them"
+	if virtual > 0 {
+		for _, is := range s.nodes.list {
+			virtual = max(virtual, virtualNodes(is.Dir))
+		}
+		text += fmt.Sprintf(", virtual nodes of one host with --nodes %d", virtual)
+	}
+	return text
+}
+
+// virtualNodes is how many virtual nodes a job needs to have the one with this
+// directory; 0: it is none.
+func virtualNodes(dir string) int {
+	number, numbered := strings.CutPrefix(filepath.Base(dir), "node-")
+	if n, err := strconv.Atoi(number); numbered && err == nil {
+		return n + 1
+	}
+	return 0
+}
+
+// missing lists the ranks whose parts cannot be had.
+func (v *inventory) missing(id storage.ID, size int) []string {
+	var out []string
+	for rank := range size {
+		if !v.recoverable(id, storage.Part{Rank: rank, Size: size}, anywhere) {
+			out = append(out, fmt.Sprint(rank))
+		}
+	}
+	return out
+}
+
+// Missing describes what an incomplete version lacks, for messages.
+func (s *Stack) Missing(id storage.ID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, size := range s.inv.sizes(id) {
+		if ranks := s.inv.missing(id, size); len(ranks) > 0 {
+			out = append(out, fmt.Sprintf("the parts of ranks %s of %d", strings.Join(ranks, ", "), size))
+		}
+	}
+	text := fmt.Sprintf("%s are nowhere (level %v)", strings.Join(out, "; "), s.inv.info[id].Level)
+	if empty := s.withoutPartsOf(id); len(empty) > 0 {
+		text += "; nodes without any part of it: " + strings.Join(empty, ", ")
+	}
+	return text
+}
+
+// withoutPartsOf lists the nodes that have lost what they had of a version, or
+// never had anything.
+func (s *Stack) withoutPartsOf(id storage.ID) []string {
+	has := make(map[int]bool)
+	for key, at := range s.inv.objects[id] {
+		if key.Kind == nodelocal.KindPart {
+			for _, n := range at {
+				has[n] = true
+			}
+		}
+	}
+	var out []string
+	for n, node := range s.nodes.list {
+		if !has[n] {
+			out = append(out, fmt.Sprintf("%s (%s)", node.Host, node.Dir))
+		}
+	}
+	return out
+}

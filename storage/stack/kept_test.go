@@ -1,0 +1,67 @@
+package stack
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// A version that spilled but refers to one that is on a node alone is not safe at
+// home: what it refers to stays on the node, and it is flushed if it is due.
+func TestSpilledVersionKeepsItsBase(t *testing.T) {
+	s := &Stack{inv: newInventory(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	part := storage.Part{Rank: 0, Size: 1}
+	id := func(attempt byte, version uint64) storage.ID {
+		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
+	}
+	base, spilled := id(1, 1), id(1, 2)
+	s.inv.add(nodelocal.Key{ID: base, Kind: nodelocal.KindPart, Part: part}, 0)
+	s.inv.info[base] = info{Level: storage.Local}
+	s.inv.addHome(spilled, part)
+	s.inv.info[spilled] = info{Level: storage.Local, Oldest: 1}
+	entry := func(id storage.ID) storage.Entry { return storage.Entry{ID: id, Parts: []storage.Part{part}} }
+	newer := storage.Kept{Entry: entry(id(2, 3)), Level: storage.Local}
+	retention := storage.Retention{Keep: 2}
+
+	require.Equal(t, storage.Kept{Entry: entry(spilled), Level: storage.Local, Oldest: 1}, s.Kept(spilled))
+	require.Empty(t, retention.Waste([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
+
+	s.inv.addHome(base, part)
+	require.Equal(t, storage.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
+	newest := storage.Kept{Entry: entry(id(2, 4)), Level: storage.Local}
+	waste := retention.Waste([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
+	require.Equal(t, storage.Waste{Nodes: []storage.ID{base}}, waste)
+}
+
+// What is at home makes an older flush superfluous only if all that it refers to is
+// there too.
+func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
+	s := &Stack{inv: newInventory(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	s.flusher.ended, s.flusher.errs, s.flusher.wake = make(map[storage.ID]chan struct{}), make(map[storage.ID]error), make(chan struct{}, 1)
+	part := storage.Part{Rank: 0, Size: 1}
+	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
+	s.inv.add(nodelocal.Key{ID: due, Kind: nodelocal.KindPart, Part: part}, 0)
+	s.inv.info[due] = info{Level: storage.Local, Flush: true}
+	s.inv.addHome(spilled, part)
+	s.inv.info[spilled] = info{Level: storage.Local, Oldest: 1}
+	s.Resume()
+	require.Equal(t, []storage.ID{due}, s.flusher.queue)
+}
+
+// Names of nodes may begin alike.
+func TestMissingNodesAreNamed(t *testing.T) {
+	var s Stack
+	s.inv = newInventory()
+	s.nodes.list = []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}
+	for _, dir := range []string{"/nodes/node-1/cp-1234", "/nodes/node-10/cp-1234", "/nodes/node-2/cp-1234"} {
+		s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "h", Dir: dir})
+	}
+	s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "g", Dir: "/nodes/node-2/cp-1234"})
+	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/cp-1234), g (/nodes/node-2/cp-1234): start it on nodes that include them, virtual nodes of one host with --nodes 11",
+		s.whatIsMissing(&storage.NotedVersion{}))
+}

@@ -1,0 +1,130 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/partner"
+)
+
+// buildSchemes makes the schemes of the levels that the policy has. For one that
+// the job's nodes do not allow there is the strongest one that they do, with a
+// message: the program is to run on a laptop as on a cluster, and on the nodes that
+// are left when one is lost.
+func (s *Stack) buildSchemes() error {
+	s.schemes, s.parity = make(map[storage.Level]Scheme), make(map[storage.Level]keeper)
+	s.reach = make(map[storage.Level]storage.Level)
+	s.guards = make(map[storage.Level]guard)
+	for _, period := range s.Policy {
+		if !period.Level.OnNodes() {
+			continue
+		}
+		reach, why, err := s.build(period.Level)
+		if err != nil {
+			return fmt.Errorf("%w: level %v: %w", ErrConfig, period.Level, err)
+		}
+		s.reach[period.Level] = reach
+		if reach < period.Level && s.root() {
+			s.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
+				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(s.nodes.list), "error", why)
+		}
+	}
+	return nil
+}
+
+// build makes the scheme of a level, or the next lower one that is possible. It
+// returns the level that this stands for, and why it is not the level itself.
+func (s *Stack) build(level storage.Level) (reach storage.Level, why, err error) {
+	for _, try := range s.attempts(level) {
+		err := try.build()
+		switch {
+		case err == nil:
+			return try.reach, why, nil
+		case !errors.Is(err, domain.ErrTooFewNodes):
+			return storage.Local, nil, err
+		case why == nil:
+			why = err
+		}
+	}
+	return storage.Local, why, nil
+}
+
+type schemeAttempt struct {
+	reach storage.Level
+	build func() error
+}
+
+// attempts are the schemes for a level, the strongest first. Fewer parities than
+// Reed-Solomon was asked for survive at least what XOR does.
+func (s *Stack) attempts(level storage.Level) (out []schemeAttempt) {
+	parity := func(n int) func() error { return func() error { return s.buildParity(level, n) } }
+	if level == storage.RS {
+		out = append(out, schemeAttempt{storage.RS, parity(s.Parity)})
+		for n := s.Parity - 1; n > 1; n-- {
+			out = append(out, schemeAttempt{storage.XOR, parity(n)})
+		}
+	}
+	if level >= storage.XOR {
+		out = append(out, schemeAttempt{storage.XOR, parity(1)})
+	}
+	if level >= storage.Partner {
+		out = append(out, schemeAttempt{storage.Partner, func() error { return s.buildPartner(level) }})
+	}
+	return out
+}
+
+func (s *Stack) buildPartner(level storage.Level) error {
+	p, err := domain.Partners(s.nodes.places())
+	if err != nil {
+		return err
+	}
+	if len(p.SameRack) > 0 && s.root() {
+		s.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
+			"level", level.String(), "ranks", p.SameRack)
+	}
+	s.guards[level] = guard{partners: p.Partner}
+	s.schemes[level] = partner.New(partner.Config{
+		Service: s.service, Partner: p.Partner, Rank: int(s.me), ObjectName: objectName,
+	})
+	return nil
+}
+
+func (s *Stack) buildParity(level storage.Level, parity int) error {
+	sets, err := domain.Sets(s.nodes.places(), s.SetSize, parity)
+	if err != nil {
+		return err
+	}
+	s.warnOfRacks(level, sets, parity)
+	s.guards[level] = guard{sets: sets, parity: parity}
+	for _, set := range sets {
+		if !slices.Contains(set.Members, int(s.me)) {
+			continue
+		}
+		scheme, err := erasure.NewScheme(erasure.SchemeConfig{
+			Service: s.service, Node: s.local, Rank: int(s.me), Set: set.Members, Parity: parity,
+			Prefix: level.String(), Unwanted: s.unwanted, Log: s.log,
+		})
+		if err != nil {
+			return err
+		}
+		s.schemes[level], s.parity[level] = scheme, scheme
+	}
+	return nil
+}
+
+// warnOfRacks tells that the sets of a level do not survive the loss of a rack. Who
+// has not said which node is where does not expect that.
+func (s *Stack) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
+	most := 0
+	for _, set := range sets {
+		most = max(most, set.PerRack)
+	}
+	if s.root() && s.nodes.racks() > 1 && most > parity {
+		s.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
+			"level", level.String(), "members", most, "parities", parity)
+	}
+}

@@ -1,0 +1,174 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Stack is the storage of one checkpoint over the nodes of a job and its home.
+// Open, Survey and what says so are collective; everything else may be called
+// concurrently.
+type Stack struct {
+	Config
+
+	comm    comm.Comm // duplicate: only the exchange uses it
+	me      comm.Rank
+	log     *slog.Logger
+	nodes   nodes
+	rootDir string // Dir of rank 0
+	local   *nodelocal.Store
+	service *exchange.Service
+	lenders []*lender // by node
+	schemes map[storage.Level]Scheme
+	reach   map[storage.Level]storage.Level // what the scheme of a level stands for
+	parity  map[storage.Level]keeper
+	guards  map[storage.Level]guard
+	ready   chan struct{} // closed when the schemes are there
+	note    note          // what the home says; on rank 0 also what it is to say
+	found   note          // what it said when this job began
+
+	ctx     context.Context // ends when the stack has been closed
+	cancel  context.CancelFunc
+	work    context.Context // of what goes on in the background: ends before
+	idle    context.CancelFunc
+	running sync.WaitGroup
+	healing sync.WaitGroup // those of running that Heal has started
+	flusher flusher
+	once    sync.Once
+	failure error // of Close
+
+	mu  sync.Mutex
+	inv inventory
+	// own are the versions whose part of this rank Heal has brought to its node. The
+	// inventory does not say so: it is the same on all ranks while they follow from
+	// it who copies which part to the home.
+	own map[storage.ID]bool
+	// healed are, on rank 0, the levels that Heal has brought versions back to.
+	healed map[storage.ID]storage.Level
+	// keeps are the versions that this rank heals, heals are, on rank 0, those that
+	// any rank may heal, or might before they were deleted.
+	keeps map[storage.ID]keep
+	heals map[storage.ID]permit
+	// written are the versions of this job that inv still knows.
+	written []storage.ID
+	// owed are levels that the last version which should have reached them has
+	// not reached: the next version is to.
+	owed storage.Plan
+	// weak says why a version of this rank is less safe than planned.
+	weak map[storage.ID]error
+	torn map[storage.ID]bool // versions of which this rank's file turned out to be damaged
+	sent map[storage.ID]bool // versions of which the home may have something
+	// reports counts, on rank 0, the ranks that have done something.
+	reports map[report]int
+
+	// avoiding is how many parts of this rank are still to bypass its node, which
+	// has failed with avoidedFor.
+	avoiding   int
+	avoidedFor error
+
+	refusing  alarm   // this node does not take parts
+	unguarded alarm   // what is to protect parts does not
+	leftover  []alarm // a node cannot delete; by node, on rank 0
+
+	noting        sync.Mutex // held while the note at home is written
+	firstReserved uint64     // number of the first version that this attempt reserved; used by Reserve alone
+}
+
+var _ storage.Driver = (*Stack)(nil)
+
+// Open builds the levels. It is collective: all ranks of the communicator return
+// an error, or none does. Close must be called.
+func Open(ctx context.Context, c Config) (*Stack, error) {
+	c.complete()
+	s := &Stack{
+		Config: c, me: c.Comm.Rank(), log: c.Log,
+		inv: newInventory(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Level),
+		weak: make(map[storage.ID]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
+		keeps: make(map[storage.ID]keep), heals: make(map[storage.ID]permit),
+		reports: make(map[report]int),
+	}
+	if err := s.readNote(ctx); err != nil {
+		return nil, err
+	}
+	own, err := s.openNode(ctx)
+	if err := s.gatherNodes(ctx, own, err); err != nil {
+		return nil, err
+	}
+	if s.comm, err = comm.Dup(ctx, c.Comm); err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.ready = make(chan struct{})
+	s.work, s.idle = context.WithCancel(s.ctx)
+	for range s.nodes.list {
+		s.lenders = append(s.lenders, newLender())
+	}
+	s.leftover = make([]alarm, len(s.nodes.list))
+	s.service = exchange.New(s.ctx, s.comm, handler{s}, c.Exchange)
+	s.flusher.start(s)
+	if err := s.buildSchemes(); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	close(s.ready)
+	return s, nil
+}
+
+// openNode makes this rank's place on its node. A node without room is no
+// reason to give up: its parts go to the home.
+func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
+	var err error
+	s.local, err = nodelocal.New(nodelocal.Config{
+		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.note.ID, Sync: s.Sync, FS: s.FS, Self: s.Self,
+	})
+	if err != nil {
+		return nodeReport{}, err
+	}
+	if err := s.local.Prepare(ctx, nil); err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
+		return nodeReport{}, s.unusable(err)
+	}
+	return s.describeNode(), nil
+}
+
+// unusable says what a user can do about a node on which nothing can be stored.
+func (s *Stack) unusable(err error) error {
+	host, dir := s.describeNode().Host, s.local.Dir()
+	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
+		ErrConfig, s.me, host, dir, err)
+}
+
+// Close ends what goes on in the background and what this rank does for the
+// others, once they close theirs too or ctx ends. A flush that is cut off is
+// taken up by the next job.
+func (s *Stack) Close(ctx context.Context) error {
+	s.once.Do(func() {
+		s.idle()
+		s.flusher.stop()
+		// What heals must have told the others that it gives no more, or they wait
+		// for it.
+		s.running.Wait()
+		for _, k := range s.parity {
+			s.failure = errors.Join(s.failure, k.Close(ctx))
+		}
+		// The others may still be storing here.
+		s.failure = errors.Join(s.failure, s.service.Close(ctx))
+		s.cancel()
+	})
+	if s.failure != nil {
+		return fmt.Errorf("close the levels of checkpoint %q: %w", s.Name, s.failure)
+	}
+	return nil
+}
+
+// Serving tells whether this rank is doing something for another one just now.
+func (s *Stack) Serving() bool { return s.service.Serving() > 0 }
+
+// root tells that this rank speaks for all.
+func (s *Stack) root() bool { return s.me == 0 }

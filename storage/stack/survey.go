@@ -1,0 +1,204 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// holdings is what one node has, and, of rank 0, what the home has.
+type holdings struct {
+	Objects []nodelocal.Key
+	Infos   []knownInfo
+	Sets    []knownSet
+	Home    []storage.Entry
+	Err     string
+}
+
+type knownInfo struct {
+	ID   storage.ID
+	Info info
+}
+
+type knownSet struct {
+	ID  storage.ID
+	Set set
+}
+
+// Survey finds out what is where. It is collective; afterwards all ranks know
+// the same.
+func (s *Stack) Survey(ctx context.Context) error {
+	var own holdings
+	var problem error
+	if s.nodes.leads(s.me) {
+		problem = s.lookAtNode(ctx, &own)
+	}
+	if problem == nil && s.root() {
+		problem = s.lookAtHome(ctx, &own)
+	}
+	own.Err = text(problem)
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(own); err != nil {
+		return err
+	}
+	all, err := comm.AllgatherBytes(ctx, s.Comm, b.Bytes())
+	switch {
+	case err != nil:
+		return err
+	case problem != nil:
+		return problem
+	}
+	inv := newInventory()
+	for r, data := range all {
+		var h holdings
+		if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h); err != nil {
+			return fmt.Errorf("what rank %d says of its node: %w", r, err)
+		}
+		if h.Err != "" {
+			return &RankError{Rank: comm.Rank(r), Text: h.Err}
+		}
+		inv.merge(h, s.nodes.of[r])
+	}
+	s.mu.Lock()
+	s.inv = inv
+	s.mu.Unlock()
+	return nil
+}
+
+func (v *inventory) merge(h holdings, node int) {
+	for _, key := range h.Objects {
+		v.add(key, node)
+	}
+	for _, e := range h.Home {
+		for _, part := range e.Parts {
+			v.addHome(e.ID, part)
+		}
+	}
+	for _, k := range h.Infos {
+		if _, known := v.info[k.ID]; !known {
+			v.info[k.ID] = k.Info
+		}
+	}
+	for _, k := range h.Sets {
+		v.addSet(k.ID, k.Set)
+	}
+}
+
+// lookAtNode lists what is on this node. What cannot be read does not count: the
+// other nodes may have it too.
+func (s *Stack) lookAtNode(ctx context.Context, h *holdings) error {
+	// Nobody writes here yet: what killed processes have left half-written goes.
+	err := s.local.Prepare(ctx, func(storage.Entry) bool { return true })
+	if err != nil {
+		s.log.Warn("the storage of the node cannot be cleaned", "directory", s.local.Dir(), "error", err)
+	}
+	objects, err := s.local.Inventory(ctx)
+	if err != nil {
+		s.log.Warn("the storage of the node cannot be read, nothing of it is used", "host", s.nodes.list[s.nodes.mine(s.me)].Host, "error", err)
+		return ctx.Err()
+	}
+	known := make(map[storage.ID]bool)
+	for _, o := range objects {
+		if o.Kind == nodelocal.KindParity {
+			set, err := s.readSet(ctx, o)
+			if err != nil {
+				s.log.Warn("a parity file cannot be used", "object", o.Key.String(), "error", err)
+				continue
+			}
+			h.Sets = append(h.Sets, knownSet{o.ID, set})
+		} else if !known[o.ID] {
+			if i, err := s.readInfo(ctx, s.local.Of(o.Kind), o.ID, o.Part); err == nil {
+				h.Infos = append(h.Infos, knownInfo{o.ID, i})
+				known[o.ID] = true
+			}
+		}
+		h.Objects = append(h.Objects, o.Key)
+	}
+	return nil
+}
+
+func (s *Stack) readSet(ctx context.Context, o nodelocal.Object) (set, error) {
+	r, err := s.local.OpenObject(ctx, o.Key)
+	if err != nil {
+		return set{}, err
+	}
+	defer r.Close()
+	p, err := erasure.OpenParity(r, r.Size())
+	if err != nil {
+		return set{}, err
+	}
+	id, ranks, size, err := erasure.SetOf(p.Header())
+	if err != nil {
+		return set{}, err
+	}
+	if id != o.ID || size != o.Part.Size {
+		return set{}, fmt.Errorf("it is of %v by %d ranks: it was copied or renamed", id, size)
+	}
+	return set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{o.Part.Rank}}, nil
+}
+
+func (s *Stack) readInfo(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (info, error) {
+	r, err := d.Open(ctx, id, part)
+	if err != nil {
+		return info{}, err
+	}
+	defer r.Close()
+	h, err := container.ReadHeader(r, r.Size())
+	if err == nil {
+		err = storage.CheckIdentity(h, s.Name, id, part)
+	}
+	return info{Level: storage.Level(h.Level), Flush: h.Flush, Oldest: h.Oldest}, err
+}
+
+// lookAtHome lists what the parallel file system has.
+func (s *Stack) lookAtHome(ctx context.Context, h *holdings) error {
+	entries, err := s.Home.List(ctx)
+	if err != nil {
+		return err
+	}
+	h.Home = entries
+	for _, e := range entries {
+		for _, part := range e.Parts {
+			i, err := s.readInfo(ctx, s.Home, e.ID, part)
+			if err == nil {
+				h.Infos = append(h.Infos, knownInfo{e.ID, i})
+				break
+			}
+			if !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) {
+				s.log.Warn("a part cannot be read", "path", s.Home.Path(e.ID), "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// List implements storage.Driver, with what the last Survey has found: a part is
+// there if it can be had from anywhere.
+func (s *Stack) List(context.Context) ([]storage.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []storage.Entry
+	for _, id := range s.inv.ids() {
+		out = append(out, s.inv.entry(id))
+	}
+	storage.SortEntries(out)
+	return out, nil
+}
+
+// Path implements storage.Driver: where the home has a version, or this node.
+func (s *Stack) Path(id storage.ID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id.IsZero() || len(s.inv.home[id]) > 0 || s.local == nil {
+		return s.Home.Path(id)
+	}
+	return s.local.Path(id)
+}
