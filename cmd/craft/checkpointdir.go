@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // checkpointDir is one checkpoint.
@@ -19,19 +20,22 @@ type checkpointDir struct {
 	name  string // that its files must carry
 	store checkpointStore
 	fs    vfs.FS
+	note  *nodesNote   // nil: no version was on nodes, or noteErr says why it is not known
 	read  atomic.Int64 // bytes read of parts
+
+	noteErr error
 }
 
 // checkpointStore is a Store that says where it is.
 type checkpointStore struct {
 	*storage.Store
 
-	files *filestore.Store
+	at *everywhere
 }
 
-func (s checkpointStore) Dir() string { return s.files.Dir() }
+func (s checkpointStore) Dir() string { return s.at.Dir() }
 
-func (p *program) openCheckpoint(dir string) (*checkpointDir, error) {
+func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDir, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -41,11 +45,20 @@ func (p *program) openCheckpoint(dir string) (*checkpointDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := storage.NewStore(&watchedDriver{Driver: files, read: &c.read}, container.Options{})
+	at := &everywhere{Store: files, fs: p.fs}
+	if c.note, c.noteErr = readNodesNote(p.fs, dir); c.note != nil {
+		if at.nodes, err = nodeDirs(ctx, p.fs, c.note); err != nil {
+			return nil, err
+		}
+	}
+	if o, err := nodelocal.ReadOwner(p.fs, dir); err == nil {
+		c.name = o.Name // it is what one node has of a checkpoint
+	}
+	store, err := storage.NewStore(&watchedDriver{Driver: at, read: &c.read}, container.Options{})
 	if err != nil {
 		return nil, err
 	}
-	c.store = checkpointStore{store, files}
+	c.store = checkpointStore{store, at}
 	return c, nil
 }
 
@@ -81,20 +94,6 @@ func (r *watchedReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// version is what can be said of a version without reading all of it.
-type version struct {
-	storage.Entry
-
-	path  string
-	bytes int64
-	// header is that of the first part whose header is good; nil if there is
-	// none, and err says why.
-	header *container.Header
-	err    error
-	// newest: of the lineage that a restart would continue.
-	newest bool
-}
-
 // versions lists what is there, oldest first. What vanishes meanwhile is left
 // out: another process may be writing and deleting.
 func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
@@ -113,19 +112,56 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 		}
 		list = append(list, v)
 	}
+	list = c.addNoted(list)
+	elsewhere := anyNode(c.store.at.nodes, nodeElsewhere)
+	readable := !elsewhere && !anyNode(c.store.at.nodes, nodeUnusable)
+	for i := range list {
+		list[i].elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
+		if planned, ok := list[i].level(); ok && planned.OnNodes() && list[i].onNodes > 0 && readable {
+			reached := c.store.at.reached(list[i].ID, list[i].Size(), planned)
+			list[i].reached = &reached
+		}
+	}
 	markNewestLineage(list)
 	return list, nil
+}
+
+// addNoted adds the newest version that the nodes had, if nothing of it or of a
+// newer one can be seen from here.
+func (c *checkpointDir) addNoted(list []version) []version {
+	if c.note == nil || c.note.Newest == nil {
+		return list
+	}
+	n, id := c.note.Newest, c.note.newest
+	for i := range list {
+		if list[i].ID == id {
+			list[i].noted = n
+			return list
+		}
+	}
+	if len(list) > 0 && list[len(list)-1].ID.Version >= id.Version {
+		return list
+	}
+	return append(list, version{Entry: storage.Entry{ID: id}, noted: n})
 }
 
 // inspect reads sizes and a header; false if the version has vanished.
 func (c *checkpointDir) inspect(ctx context.Context, v *version) bool {
 	for _, part := range v.Parts {
-		info, err := c.fs.Stat(filepath.Join(v.path, part.String()))
+		at, err := c.store.at.locate(ctx, v.ID, part)
 		if err != nil {
 			v.err = errors.Join(v.err, err)
 			continue
 		}
-		v.bytes += info.Size()
+		v.bytes += at.size
+		if at.home {
+			v.home++
+		}
+		if _, ok := c.store.at.onNode(v.ID, part); ok {
+			v.onNodes++
+		} else if !at.home && at.kind == nodelocal.KindParity {
+			v.rebuilt++
+		}
 	}
 	var bad error
 	for _, part := range v.Parts {
@@ -168,46 +204,14 @@ func (c *checkpointDir) header(ctx context.Context, id storage.ID, part storage.
 
 // exists reports whether a version has not been deleted since it was listed.
 func (c *checkpointDir) exists(id storage.ID) bool {
-	_, err := c.fs.Stat(c.store.Path(id))
-	return !errors.Is(err, fs.ErrNotExist)
+	return slices.ContainsFunc(c.store.at.paths(id), func(dir string) bool {
+		_, err := c.fs.Stat(dir)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
-// markNewestLineage marks the versions of the lineage of the newest complete
-// one: the only ones that a restart looks at.
-func markNewestLineage(list []version) {
-	at := newestComplete(list)
-	for at >= 0 && (list[at].header == nil || !list[at].Complete()) {
-		at--
-	}
-	if at < 0 {
-		return
-	}
-	for i := range list {
-		list[i].newest = list[i].header != nil && list[i].header.Lineage == list[at].header.Lineage
-	}
-}
-
-// newestComplete is the index of the newest complete version, -1 if there is
-// none.
-func newestComplete(list []version) int {
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].Complete() {
-			return i
-		}
-	}
-	return -1
-}
-
-// state is such as "complete" or "3 of 4 parts".
-func (v *version) state() string {
-	switch size := v.Size(); {
-	case size < 0:
-		return "mixed parts"
-	case size == 0:
-		return "no parts"
-	case v.Complete():
-		return "complete"
-	default:
-		return fmt.Sprintf("%d of %d parts", len(v.Parts), size)
-	}
+// partPath is where a part is read from, or should be.
+func (c *checkpointDir) partPath(ctx context.Context, id storage.ID, part storage.Part) string {
+	at, _ := c.store.at.locate(ctx, id, part) // the path is known in any case
+	return at.path
 }

@@ -22,7 +22,9 @@ type listedCheckpoint struct {
 	Name     string          `json:"name"`
 	Path     string          `json:"path"`
 	Lock     *lockInfo       `json:"lock"`
-	Versions []listedVersion `json:"versions"` // oldest first
+	Levels   string          `json:"levels,omitempty"` // as CRAFT_LEVELS has them
+	Nodes    []*nodeDir      `json:"nodes,omitempty"`  // that have, or had, versions
+	Versions []listedVersion `json:"versions"`         // oldest first
 }
 
 type listedVersion struct {
@@ -39,6 +41,29 @@ type listedVersion struct {
 	Lineage       string     `json:"lineage"`
 	NewestLineage bool       `json:"newest_lineage"`
 	Error         string     `json:"error,omitempty"`
+	// Level is how the version was to be protected on the nodes, "pfs" if it
+	// went to the parallel file system at once; null if that is not known.
+	Level *storage.Level `json:"level"`
+	Flush bool           `json:"flush"` // it was to be copied there
+	// Reached is the level that it has now on the nodes ("captured": they lack
+	// parts); null if it is not there, or not all nodes can be read from here.
+	Reached *storage.Level `json:"reached"`
+	// How many parts are on the parallel file system, on nodes that can be read
+	// from here (as parts or copies), and how many only parity gives back.
+	Home    int `json:"parts_pfs"`
+	OnNodes int `json:"parts_nodes"`
+	Rebuilt int `json:"parts_parity"`
+	// Elsewhere: nodes that cannot be read from here may have more of it.
+	Elsewhere bool `json:"elsewhere"`
+	// Bases are the versions that hold chunks of this one, Referred how many
+	// bytes they have of it.
+	Bases    []uint64 `json:"bases"`
+	Referred int64    `json:"referred_bytes"`
+	// MissingBases are those of which files are missing: the version cannot be
+	// read without them.
+	MissingBases []uint64 `json:"missing_bases,omitempty"`
+
+	where string
 }
 
 func (p *program) lsCommand() *cobra.Command {
@@ -50,7 +75,13 @@ func (p *program) lsCommand() *cobra.Command {
 
 DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. A * marks the lineage that a restart
-would continue: that of the newest complete version.`,
+would continue: that of the newest complete version.
+
+Versions on the storage of nodes are listed as far as it is on this machine; of
+the others the newest is known (NODES.json). LEVEL is how a version was to be
+protected on the nodes (+pfs: and to be copied to the parallel file system), WHERE
+the places that have its files, BASES the older versions that have chunks
+of it, with the bytes that they have. A second table has the nodes.`,
 		Example: `  craft ls
   craft ls /scratch/me/cp
   craft ls --json cp/lanczos`,
@@ -111,6 +142,12 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 	if out.Lock, err = p.readLock(c.store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
+	if c.noteErr != nil {
+		bad = append(bad, c.noteErr)
+	}
+	if c.note != nil {
+		out.Levels, out.Nodes = c.note.Policy, c.store.at.nodes
+	}
 	versions, err := c.versions(ctx)
 	if err != nil {
 		return out, bad, err
@@ -122,17 +159,30 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		if v.err != nil {
 			bad = append(bad, v.err)
 		}
-		out.Versions = append(out.Versions, describeVersion(v))
+		listed := describeVersion(v)
+		if v.header != nil && v.header.Oldest != 0 {
+			listed.Bases, listed.Referred = c.references(ctx, v)
+			listed.MissingBases = missingBases(versions, v.ID, listed.Bases)
+			if len(listed.MissingBases) > 0 && v.Complete() && v.err == nil {
+				listed.State = "base missing"
+			}
+		}
+		out.Versions = append(out.Versions, listed)
 	}
-	return out, bad, nil
+	return out, bad, ctx.Err()
 }
 
 func describeVersion(v version) listedVersion {
 	l := listedVersion{
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
 		Ranks: max(v.Size(), 0), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
-		Bytes: v.bytes, NewestLineage: v.newest,
+		Bytes: v.bytes, NewestLineage: v.newest, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
+		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
 	}
+	if level, ok := v.level(); ok {
+		l.Level = &level
+	}
+	l.Lineage, _ = v.lineage()
 	if v.err != nil {
 		l.Error, l.State = v.err.Error(), "unreadable"
 		if errors.Is(v.err, storage.ErrDamaged) {
@@ -141,7 +191,9 @@ func describeVersion(v version) listedVersion {
 	}
 	if v.header != nil {
 		created := v.header.Created.UTC()
-		l.Iteration, l.Created, l.Lineage = iteration(*v.header), &created, lineageHex(v.header.Lineage)
+		l.Iteration, l.Created, l.Flush = iteration(*v.header), &created, v.header.Flush
+	} else if v.noted != nil {
+		l.Iteration, l.Ranks = v.noted.Iteration, v.noted.Ranks
 	}
 	return l
 }
@@ -155,6 +207,7 @@ func (p *program) printListing(l listing) error {
 		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
 		{title: "ITERATION", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "STATE"},
 		{title: "SIZE", right: true}, {title: when}, {title: "LINEAGE", drop: 2}, {title: "LOCK", drop: 4},
+		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5},
 	}}
 	for _, c := range l.Checkpoints {
 		for _, v := range c.Versions {
@@ -165,9 +218,79 @@ func (p *program) printListing(l listing) error {
 			if v.Created != nil {
 				created = p.moment(*v.Created)
 			}
+			level, where := v.levelText(), v.where
+			if p.width > 0 && len(c.Nodes) == 0 {
+				level, where = "", "" // it says the same of all
+			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), created, lineage, c.Lock.String())
+				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), created, lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred))
 		}
+	}
+	if len(t.rows) > 0 {
+		if err := t.write(p.stdout, p.width); err != nil {
+			return err
+		}
+	}
+	return p.printNodes(l, len(t.rows) > 0)
+}
+
+// levelText is such as "partner+pfs", or "xor (now local)".
+func (v *listedVersion) levelText() string {
+	if v.Level == nil {
+		return ""
+	}
+	text := v.Level.String()
+	if v.Flush && v.Level.OnNodes() {
+		text += "+pfs"
+	}
+	return text + degraded(v.Level, v.Reached)
+}
+
+// degraded says that the nodes have less than was planned.
+func degraded(planned, reached *storage.Level) string {
+	switch {
+	case reached == nil || *reached >= *planned:
+		return ""
+	case *reached == storage.Captured:
+		return " (degraded)"
+	}
+	return fmt.Sprintf(" (now %v)", *reached)
+}
+
+// basesText is such as "3,4 (120 KiB)".
+func (p *program) basesText(bases []uint64, referred int64) string {
+	if len(bases) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", ranges(bases), p.size(referred))
+}
+
+// mostNodes is how many nodes of a checkpoint are shown: large machines have
+// thousands.
+const mostNodes = 32
+
+// printNodes says on which nodes versions are.
+func (p *program) printNodes(l listing, below bool) error {
+	t := table{columns: []column{
+		{title: "CHECKPOINT"}, {title: "HOST"}, {title: "RANKS", drop: 2}, {title: "STATE"}, {title: "OBJECTS", right: true, drop: 1},
+		{title: "SIZE", right: true}, {title: "RACK", drop: 1}, {title: "DIRECTORY"},
+	}}
+	for _, c := range l.Checkpoints {
+		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
+			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, n.Dir)
+			if n.Reason != "" {
+				p.say("directory %s of checkpoint %s is not used: %s", n.Dir, c.Name, n.Reason)
+			}
+		}
+		if more := len(c.Nodes) - mostNodes; more > 0 {
+			p.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
+		}
+	}
+	switch {
+	case len(t.rows) == 0:
+		return nil
+	case below:
+		return p.printBelow(t)
 	}
 	return t.write(p.stdout, p.width)
 }

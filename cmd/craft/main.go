@@ -1,7 +1,8 @@
 // Command craft runs programs as jobs of ranks that survive failures, and looks
 // into checkpoint directories: which versions there are, what is in them, and
 // whether every byte is what was written. It changes nothing there, except that
-// craft unlock removes a lock.
+// craft unlock removes a lock, and craft node clean what deleted checkpoints have
+// left on a node.
 //
 // docs/cli.md describes its commands, their JSON and the exit codes.
 package main
@@ -20,7 +21,7 @@ func main() {
 	}
 	// Nothing needs to be cleaned up, so that other signals may end it at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := newProgram(os.Stdout, os.Stderr).run(ctx, os.Args[1:])
+	code := newProgram(os.Stdin, os.Stdout, os.Stderr).run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

@@ -48,18 +48,18 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return p.findFile(path, abs)
+		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := filestore.ParseID(filepath.Base(abs)); ok {
-		c, err := p.openCheckpoint(parent(path, abs))
+		c, err := p.openCheckpoint(ctx, parent(path, abs))
 		return &place{path: path, checkpoints: one(c), version: &id}, err
 	}
 	names, err := p.fs.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	if hasVersion(names) {
-		c, err := p.openCheckpoint(path)
+	if isCheckpoint(names) {
+		c, err := p.openCheckpoint(ctx, path)
 		return &place{path: path, checkpoints: one(c)}, err
 	}
 	return p.findBelow(ctx, path, names)
@@ -87,7 +87,7 @@ func parent(path, abs string) string {
 	return filepath.Dir(abs)
 }
 
-func (p *program) findFile(path, abs string) (*place, error) {
+func (p *program) findFile(ctx context.Context, path, abs string) (*place, error) {
 	part, okPart := filestore.ParsePart(filepath.Base(abs))
 	id, okID := filestore.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
@@ -95,12 +95,17 @@ func (p *program) findFile(path, abs string) (*place, error) {
 	}
 	versionDir := parent(path, abs)
 	dir := parent(versionDir, filepath.Dir(abs))
-	c, err := p.openCheckpoint(dir)
+	c, err := p.openCheckpoint(ctx, dir)
 	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
 }
 
-func hasVersion(names []fs.DirEntry) bool {
+// isCheckpoint recognises the directory of a checkpoint: it has versions, or all
+// of them are on nodes.
+func isCheckpoint(names []fs.DirEntry) bool {
 	for _, n := range names {
+		if n.Name() == filestore.NodesName {
+			return true
+		}
 		if _, ok := filestore.ParseID(n.Name()); ok && n.IsDir() {
 			return true
 		}
@@ -128,10 +133,10 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 			found.problems = append(found.problems, err)
 			continue
 		}
-		if !hasVersion(below) {
+		if !isCheckpoint(below) {
 			continue
 		}
-		c, err := p.openCheckpoint(dir)
+		c, err := p.openCheckpoint(ctx, dir)
 		if err != nil {
 			return nil, err
 		}

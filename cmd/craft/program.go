@@ -25,17 +25,19 @@ const (
 
 // program is what the commands work with.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// width is that of the terminal that stdout is; 0: it is none, and tables
 	// are plain.
 	width    int
 	progress bool // stderr is a terminal
+	asks     bool // stdin and stderr are one: the user can be asked
 	now      func() time.Time
 	fs       vfs.FS
 }
 
-func newProgram(stdout, stderr *os.File) *program {
-	p := &program{stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS()}
+func newProgram(stdin, stdout, stderr *os.File) *program {
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS()}
 	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
 		p.width = 80
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
@@ -43,6 +45,7 @@ func newProgram(stdout, stderr *os.File) *program {
 		}
 	}
 	p.progress = term.IsTerminal(int(stderr.Fd()))
+	p.asks = p.progress && term.IsTerminal(int(stdin.Fd()))
 	return p
 }
 
@@ -86,13 +89,16 @@ checkpoints that programs write with CRAFT for Go: which versions there are, wha
 is in them, and whether every byte is what was written.
 
 Checkpoints live in <base directory>/<checkpoint>/v-<version>-<attempt>/, one
-file for each rank. The base directory is CRAFT_CP_PATH.
+file for each rank. The base directory is CRAFT_CP_PATH. With storage levels
+(CRAFT_LEVELS) most versions are on the nodes, below CRAFT_NODE_PATH: craft node
+looks at those of one node.
 
 Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
   craft ls                      what is below $CRAFT_CP_PATH, or here
   craft show cp/lanczos         what the newest complete version holds
-  craft verify cp/lanczos       read every byte and check it`,
+  craft verify cp/lanczos       read every byte and check it
+  craft node ls                 what checkpoints have on this node`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(args[0])
@@ -109,12 +115,12 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand())
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand())
 	return root
 }
 
 func unknownCommand(name string) error {
-	return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report and unlock", name)}
+	return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report, unlock and node", name)}
 }
 
 // directories checks the number of arguments, which are directories.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // runFlags are the flags of craft run as they were given.
@@ -88,7 +89,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; 0: for ever")
 	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure happens so often without progress, or three times as often in a program that reports no steps (default 3)")
 	flags.BoolVar(&f.tag, "tag-output", false, "put the rank before each line: [0] ...")
-	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: temporary directories)")
+	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
 }
 

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(commandVariable) != "" {
 		_ = os.Unsetenv(commandVariable)
-		os.Exit(newProgram(os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
+		os.Exit(newProgram(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
 	}
 	testsignal.Restore()
 	os.Exit(m.Run())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,12 @@ func (p *program) showCommand() *cobra.Command {
 
 DIR is a checkpoint, one of its versions, or a single file of a version. Sizes
 are sums over all ranks: raw before compression, stored in the files. The digest
-is there where all ranks hold the same value, or where one rank is shown.`,
+is there where all ranks hold the same value, or where one rank is shown.
+
+Where versions are kept on the storage of nodes, it is also shown how a version
+was to be protected there, where it is, and which older versions have those of
+its chunks that had not changed. Files are read from the parallel file system, or
+from the storage of the nodes as far as it is on this machine.`,
 		Example: `  craft show cp/lanczos
   craft show cp/lanczos --version 12 --ranks
   craft show cp/lanczos --rank 3 --values --limit 4
@@ -105,14 +109,27 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 		s.rank = where.part.Rank
 	}
 	parts, bad := c.openParts(ctx, v, s.rank)
+	if c.noteErr != nil {
+		bad = append(bad, c.noteErr)
+	}
 	defer closeParts(parts)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if len(parts) == 0 && v.elsewhere {
+		return c.otherNodes(v)
+	}
+	if len(parts) == 0 && v.noted != nil && v.Size() == 0 {
+		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.noted.Level)
+	}
 	if len(parts) == 0 {
 		return errors.Join(append(bad, noParts(v, s.rank))...)
 	}
-	if err := p.present(describeParts(v, parts), parts, s); err != nil {
+	d := describeParts(v, parts)
+	if err := d.describeLevels(ctx, c, v, parts); err != nil {
+		return err
+	}
+	if err := p.present(d, parts, s); err != nil {
 		return err
 	}
 	for _, problem := range bad {
@@ -163,11 +180,16 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 		return nil, fmt.Errorf("%w: %s holds none any more", errNoVersion, c.store.Dir())
 	}
 	if wanted == "latest" {
+		last := &list[len(list)-1]
 		if at := newestComplete(list); at >= 0 {
+			if last.noted != nil && last.elsewhere {
+				p.say("this is not the newest version: %v", c.otherNodes(last))
+			}
 			return &list[at], nil
 		}
-		last := &list[len(list)-1]
-		p.say("no version is complete; this is the newest one, of which there are %s", last.state())
+		if last.Size() != 0 || last.noted == nil {
+			p.say("no version is complete; this is the newest one, of which there are %s", last.state())
+		}
 		return last, nil
 	}
 	return numbered(list, wanted, c.store.Dir())
@@ -208,12 +230,8 @@ func (c *checkpointDir) openParts(ctx context.Context, v *version, rank int) (pa
 			bad = append(bad, err)
 			continue
 		}
-		path := filepath.Join(v.path, part.String())
-		size := int64(0)
-		if info, err := c.fs.Stat(path); err == nil {
-			size = info.Size()
-		}
-		parts = append(parts, openPart{path: path, reader: f.Reader, bytes: size, close: f.Close})
+		at, _ := c.store.at.locate(ctx, v.ID, part) // it was opened
+		parts = append(parts, openPart{path: at.path, reader: f.Reader, bytes: at.size, close: f.Close})
 	}
 	return parts, bad
 }

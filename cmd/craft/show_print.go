@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,10 @@ func (p *program) printShown(d *shownVersion, s showing) error {
 		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
 		{title: "RATIO", right: true, drop: 3}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
 	}}
+	refers := slices.ContainsFunc(d.Keys, func(k shownKey) bool { return k.Referred > 0 })
+	if refers {
+		t.columns = append(t.columns, column{title: "IN OTHERS", right: true})
+	}
 	for _, k := range d.Keys {
 		ratio, digest := "-", "-"
 		if k.Ratio != nil {
@@ -23,7 +28,11 @@ func (p *program) printShown(d *shownVersion, s showing) error {
 		if k.Digest != nil {
 			digest = *k.Digest
 		}
-		t.add(k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), digest)
+		cells := []string{k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), digest}
+		if refers {
+			cells = append(cells, p.size(k.Referred))
+		}
+		t.add(cells...)
 	}
 	if err := p.printBelow(t); err != nil {
 		return err
@@ -75,6 +84,7 @@ func (p *program) printHeader(d *shownVersion) {
 		line("ranks", ranks)
 	}
 	line("size", p.size(d.Bytes))
+	d.printLevels(p, line)
 	for _, a := range d.Ancestors {
 		line("within", fmt.Sprintf("version %d of %s, %d calls later", a.Version, a.Name, a.Calls))
 	}

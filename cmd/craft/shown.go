@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -26,8 +27,19 @@ type shownVersion struct {
 	Ancestors   []shownAncestor `json:"ancestors"`
 	Rank        *int            `json:"rank"` // null: all together
 	Keys        []shownKey      `json:"keys"`
+	Level       *storage.Level  `json:"level"`
+	Reached     *storage.Level  `json:"reached"`
+	Flush       bool            `json:"flush"` // to the parallel file system
+	// Elsewhere: nodes that cannot be read from here may have more of it.
+	Elsewhere bool `json:"elsewhere"`
+	// Places are where it is, the parallel file system first.
+	Places []shownPlace `json:"places"`
+	// Bases are the versions that hold chunks of this one.
+	Bases    []shownBase `json:"bases"`
+	Referred int64       `json:"referred_bytes"`
 
-	state string
+	state  string
+	onDisk bool // nothing but the parallel file system has to do with it
 }
 
 type shownAncestor struct {
@@ -47,7 +59,8 @@ type shownKey struct {
 	Shape       []int64  `json:"shape"` // of the whole array, if it is partitioned
 	RawBytes    int64    `json:"raw_bytes"`
 	StoredBytes int64    `json:"stored_bytes"`
-	Ratio       *float64 `json:"ratio"` // raw to stored
+	Referred    int64    `json:"referred_bytes"` // that are stored in older versions
+	Ratio       *float64 `json:"ratio"`          // raw to stored
 	Chunks      int      `json:"chunks"`
 	Digest      *string  `json:"digest"` // null where it differs between ranks
 	Values      []string `json:"values,omitempty"`
@@ -66,6 +79,7 @@ type shownPart struct {
 	Hi          []int64 `json:"hi,omitempty"`
 	RawBytes    int64   `json:"raw_bytes"`
 	StoredBytes int64   `json:"stored_bytes"`
+	Referred    int64   `json:"referred_bytes"`
 	Chunks      int     `json:"chunks"`
 	Digest      string  `json:"digest"`
 }
@@ -76,7 +90,7 @@ func describeParts(v *version, parts []openPart) *shownVersion {
 		Checkpoint: h.Name, Path: v.path, Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: h.Created.UTC(), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: []shownAncestor{}, Keys: []shownKey{},
-		state: v.state(),
+		Places: []shownPlace{}, Bases: []shownBase{}, state: v.state(), onDisk: true,
 	}
 	if json.Valid(h.Fingerprint) {
 		d.Fingerprint = h.Fingerprint
@@ -132,7 +146,7 @@ func (r rankInfo) shown() shownPart {
 	return shownPart{
 		Rank: r.reader.Header().Rank, Description: r.Desc.String(), Shape: extents(r.Desc.Shape),
 		Lo: r.Desc.Box.Lo, Hi: r.Desc.Box.Hi,
-		RawBytes: r.Size, StoredBytes: r.Stored, Chunks: r.Chunks, Digest: digestHex(r.Digest),
+		RawBytes: r.Size, StoredBytes: r.Stored, Referred: r.Refers, Chunks: r.Chunks, Digest: digestHex(r.Digest),
 	}
 }
 
@@ -156,6 +170,7 @@ func describeKey(on []rankInfo, alone bool) shownKey {
 	shape := true
 	for _, r := range on {
 		k.StoredBytes += r.Stored
+		k.Referred += r.Refers
 		same = same && r.Digest == first.Digest
 		shape = shape && slices.Equal(r.Desc.Shape, first.Desc.Shape)
 		if r.Split {
@@ -177,7 +192,7 @@ func describeKey(on []rankInfo, alone bool) shownKey {
 	if same && (len(on) == 1 || first.Desc.Dist != container.Partitioned) {
 		k.Digest = &digest
 	}
-	if k.StoredBytes > 0 && !(alone && first.Split) {
+	if k.StoredBytes > 0 && k.Referred == 0 && !(alone && first.Split) {
 		ratio := float64(k.RawBytes) / float64(k.StoredBytes)
 		k.Ratio = &ratio
 	}

@@ -70,6 +70,26 @@ func orDash(i *int64) string {
 	return strconv.FormatInt(*i, 10)
 }
 
+// ranges writes ascending numbers as "0-3,8".
+func ranges[N int | uint64](list []N) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		end := i
+		for end+1 < len(list) && list[end+1] == list[end]+1 {
+			end++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, list[i])
+		if end > i {
+			fmt.Fprintf(&b, "-%d", list[end])
+		}
+		i = end + 1
+	}
+	return b.String()
+}
+
 func short(id string) string { return id[:min(len(id), shortID)] }
 
 func lineageHex(l container.LineageID) string { return hex.EncodeToString(l[:]) }

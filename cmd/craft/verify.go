@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ const (
 	verdictUnreadable  = "unreadable"  // bytes could not be read now
 	verdictUnsupported = "unsupported" // a newer program is needed
 	verdictIncomplete  = "incomplete"  // not all ranks' files are there
+	verdictElsewhere   = "elsewhere"   // the others may be on nodes that cannot be read from here
 )
 
 // verification is the JSON document of craft verify.
@@ -68,7 +70,13 @@ job goes on, are left out.
 
 Verdicts: ok; damaged: bytes are wrong; unreadable: they could not be read now
 (permissions, input errors); unsupported: a newer craft is needed; incomplete:
-files of ranks are missing, which is no damage unless DIR names that version.`,
+files of ranks are missing, which is no damage unless DIR names that version;
+elsewhere: the same, but nodes that cannot be read from here may have them.
+
+Files are read from the parallel file system, and what is not there from the
+storage of the nodes, as far as it is on this machine: as they are, from copies,
+and from parity. Versions that refer to older ones for chunks that have not
+changed are read with these. craft node verify reads all that is on a node.`,
 		Example: `  craft verify cp/lanczos
   craft verify cp/lanczos --latest
   craft verify --json cp | jq .ok`,
@@ -109,7 +117,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	}
 	if read == 0 && len(problems) == 0 {
 		result.OK = false
-		problems = append(problems, fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir))
+		problems = append(problems, nothingRead(dir, targets))
 	}
 	if w.json {
 		err = p.printJSON(result)
@@ -140,6 +148,9 @@ type target struct {
 func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
+		if c.noteErr != nil {
+			problems = append(problems, c.noteErr)
+		}
 		versions, err := c.versions(ctx)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -189,7 +200,7 @@ func (p *program) verifyTargets(ctx context.Context, targets []target, result *v
 		if t.read {
 			read++
 		}
-		if verdict.Verdict != verdictOK && (verdict.Verdict != verdictIncomplete || t.named) {
+		if verdict.Verdict != verdictOK && (!excused(verdict.Verdict) || t.named) {
 			result.OK = false
 		}
 		result.Versions = append(result.Versions, verdict)
@@ -197,29 +208,55 @@ func (p *program) verifyTargets(ctx context.Context, targets []target, result *v
 	return read, nil
 }
 
+// excused verdicts are no failure of themselves.
+func excused(verdict string) bool { return verdict == verdictIncomplete || verdict == verdictElsewhere }
+
+// nothingRead says why no version was read.
+func nothingRead(dir string, targets []target) error {
+	for _, t := range slices.Backward(targets) {
+		if t.v.elsewhere {
+			return fmt.Errorf("%w: nothing of %s can be verified here: %w", errNoVersion, dir, t.c.otherNodes(&t.v))
+		}
+	}
+	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)
+}
+
 func (p *program) printVerification(r verification) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
 		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
 	}}
-	found := table{columns: []column{
-		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
-	}}
+	var found []finding
 	for _, v := range r.Versions {
 		parts := strconv.Itoa(v.Parts)
-		if v.Parts != v.Ranks {
+		if v.Ranks == 0 {
+			parts = "-"
+		}
+		if v.Parts != v.Ranks && v.Ranks > 0 {
 			parts = fmt.Sprintf("%d of %d", v.Parts, v.Ranks)
 		}
 		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, p.size(v.Bytes), v.Verdict)
-		for _, f := range v.Findings {
-			found.add(f.Kind, f.File, f.Key, orDash(f.Offset), f.Reason)
-		}
+		found = append(found, v.Findings...)
 	}
-	if err := t.write(p.stdout, p.width); err != nil || len(found.rows) == 0 {
+	if err := t.write(p.stdout, p.width); err != nil {
 		return err
+	}
+	return p.printFindings(found)
+}
+
+// printFindings prints what is wrong below something else.
+func (p *program) printFindings(found []finding) error {
+	if len(found) == 0 {
+		return nil
+	}
+	t := table{columns: []column{
+		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
+	}}
+	for _, f := range found {
+		t.add(f.Kind, f.File, f.Key, orDash(f.Offset), f.Reason)
 	}
 	if _, err := fmt.Fprintln(p.stdout); err != nil {
 		return err
 	}
-	return found.write(p.stdout, 0) // never cut: this is what the user came for
+	return t.write(p.stdout, 0) // never cut: this is what the user came for
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -52,7 +53,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	}
 	for _, p := range parts {
 		if p.err != nil {
-			out.Findings = append(out.Findings, findingOf(p.path, p.err))
+			out.Findings = append(out.Findings, t.findingOf(ctx, p))
 		}
 	}
 	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
@@ -71,7 +72,7 @@ func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
 	var parts []checkedPart
 	for _, part := range t.v.Parts {
 		if t.part < 0 || part.Rank == t.part {
-			parts = append(parts, checkedPart{part: part, path: filepath.Join(t.v.path, part.String())})
+			parts = append(parts, checkedPart{part: part, path: t.c.partPath(ctx, t.v.ID, part)})
 		}
 	}
 	var g errgroup.Group
@@ -92,10 +93,35 @@ func (p *checkedPart) read(ctx context.Context, c *checkpointDir, id storage.ID)
 		return
 	}
 	p.reader = f.Reader
-	p.err = f.Reader.Verify(ctx)
+	if p.err = f.Reader.Verify(ctx); p.err == nil {
+		p.err = f.VerifyReferences(ctx)
+	}
 	if err := f.Close(); p.err == nil {
 		p.err = err
 	}
+}
+
+// findingOf says what is wrong with a part, or with what it refers to.
+func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
+	base := func(version uint64) (path string) {
+		return t.c.partPath(ctx, storage.ID{Version: version, Attempt: t.v.ID.Attempt}, p.part)
+	}
+	var reference *container.ReferenceError
+	if errors.As(p.err, &reference) {
+		f := findingOf(p.path, p.err)
+		f.Reason = fmt.Sprintf("chunks are in %s: %s", base(reference.Version), f.Reason)
+		if errors.Is(p.err, storage.ErrNotFound) && !errors.Is(p.err, errElsewhere) {
+			f.Kind, f.Reason = verdictDamaged, fmt.Sprintf("chunks are in %s, which is missing", base(reference.Version))
+		}
+		return f
+	}
+	f := findingOf(p.path, p.err)
+	var damage *container.DamageError
+	if errors.As(p.err, &damage) && damage.Version != 0 {
+		f.File = base(damage.Version)
+		f.Reason = fmt.Sprintf("%s (version %d refers to it)", f.Reason, t.v.ID.Version)
+	}
+	return f
 }
 
 // findingOf says what is wrong with a file.
@@ -106,7 +132,10 @@ func findingOf(path string, err error) finding {
 		f.Reason = part.Err.Error()
 	}
 	var damage *container.DamageError
+	var parity *erasure.DamageError
 	switch {
+	case errors.As(err, &parity):
+		f.Kind, f.Offset, f.Reason = verdictDamaged, &parity.Offset, parity.Reason
 	case errors.As(err, &damage):
 		f.Kind, f.Key, f.Offset, f.Reason = verdictDamaged, damage.Section, &damage.Offset, damage.Reason
 	case errors.Is(err, storage.ErrDamaged):
@@ -124,7 +153,7 @@ func (t *target) missing() []finding {
 	if v.Size() < 0 {
 		return []finding{{Kind: verdictDamaged, File: v.path, Reason: "it holds files of groups of different size"}}
 	}
-	if v.Complete() || !t.c.announced(v.ID) {
+	if v.Complete() || v.elsewhere || !t.c.announced(v.ID) {
 		return nil
 	}
 	var out []finding
@@ -152,15 +181,27 @@ func (c *checkpointDir) announced(id storage.ID) bool {
 
 // verdict is the worst that was found.
 func (t *target) verdict(findings []finding) string {
+	if kind := worst(findings, ""); kind != "" {
+		return kind
+	}
+	switch {
+	case t.v.Complete() || t.part >= 0:
+	case t.v.elsewhere:
+		return verdictElsewhere
+	default:
+		return verdictIncomplete
+	}
+	return verdictOK
+}
+
+// worst is the gravest kind of finding; none if there is no finding.
+func worst(findings []finding, none string) string {
 	for _, kind := range []string{verdictDamaged, verdictUnsupported, verdictUnreadable} {
 		if slices.ContainsFunc(findings, func(f finding) bool { return f.Kind == kind }) {
 			return kind
 		}
 	}
-	if !t.v.Complete() && t.part < 0 {
-		return verdictIncomplete
-	}
-	return verdictOK
+	return none
 }
 
 // together checks that the files of a complete version, in the order of ranks,

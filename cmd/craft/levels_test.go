@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// levelled is a checkpoint over 8 ranks on 4 nodes, which are directories.
+type levelled struct {
+	base, dir, nodes string
+
+	flush bool // the newest version, at the end of run
+}
+
+func newLevelled(t *testing.T) levelled {
+	root := t.TempDir()
+	return levelled{base: filepath.Join(root, "cp"), dir: filepath.Join(root, "cp", "c"), nodes: filepath.Join(root, "nodes")}
+}
+
+func (l levelled) node(i int) string { return filepath.Join(l.nodes, fmt.Sprintf("node-%d", i)) }
+
+// run lets a job write versions of iterations 0, 10, ...; then is called while it
+// has the checkpoint open, by rank 0.
+func (l levelled) run(t *testing.T, levels string, versions int, then func(), opts ...checkpoint.Option) {
+	const ranks = 8
+	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		v := make([]float64, 100_000) // constant: deltas refer to it
+		mine := int64(c.Rank())
+		all := append([]checkpoint.Option{
+			checkpoint.WithPath(l.base), checkpoint.WithSync("none"), checkpoint.WithKeep(10), checkpoint.WithCompression("off"),
+			checkpoint.WithLevels(levels), checkpoint.WithNodePath(l.node(int(c.Rank()) / 2)), checkpoint.WithLogger(slog.New(slog.DiscardHandler)),
+		}, opts...)
+		cp, err := checkpoint.New("c", c, all...)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(cp.Add("v", &v), cp.Add("mine", &mine), cp.Add("shared", cptypes.Replicated(&[]int64{1, 2, 3})), cp.Commit())
+		if err == nil {
+			err = cp.RestartIfNeeded(ctx, nil)
+		}
+		for i := 0; err == nil && i < versions; i++ {
+			mine += 100
+			err = cp.UpdateAndWrite(ctx, 10*i, 10)
+		}
+		if err == nil && then != nil {
+			err = comm.Barrier(ctx, c)
+			if c.Rank() == 0 {
+				then()
+			}
+			err = errors.Join(err, comm.Barrier(ctx, c))
+		}
+		if err == nil && l.flush {
+			err = cp.Flush(ctx)
+		}
+		return errors.Join(err, cp.Close())
+	})
+	require.NoError(t, err)
+}
+
+func (l levelled) list(t *testing.T) listedCheckpoint {
+	found := decode[listing](t, exitFine, "ls", l.base).Checkpoints
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+func (l levelled) lose(t *testing.T, nodes ...int) {
+	for _, i := range nodes {
+		require.NoError(t, os.RemoveAll(l.node(i)))
+	}
+}
+
+// objects are files on a node that match.
+func (l levelled) objects(t *testing.T, node int, pattern string) []string {
+	files, err := filepath.Glob(filepath.Join(l.node(node), "c-*", pattern))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, pattern)
+	return files
+}
+
+// elsewhere makes the note name nodes of other hosts.
+func (l levelled) elsewhere(t *testing.T, nodes ...int) {
+	note, err := os.ReadFile(filepath.Join(l.dir, filestore.NodesName))
+	require.NoError(t, err)
+	text := string(note)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for _, i := range nodes {
+		dir := strings.Index(text, l.node(i)+"/")
+		require.Positive(t, dir)
+		at := strings.LastIndex(text[:dir], `"`+host+`"`)
+		require.Positive(t, at)
+		text = text[:at] + fmt.Sprintf(`"far%d"`, i) + text[at+len(host)+2:]
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(l.dir, filestore.NodesName), []byte(text), 0o600))
+	l.lose(t, nodes...)
+}
+
+func TestListingOfNodes(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "local,partner:2", 3, nil)
+	c := l.list(t)
+	require.Len(t, c.Versions, 3)
+	require.Equal(t, "local:1,partner:2", c.Levels)
+	require.Len(t, c.Nodes, 4)
+	require.Equal(t, []int{2, 3}, c.Nodes[1].Ranks)
+	for i, level := range []string{"local", "partner", "local"} {
+		v := c.Versions[i]
+		require.Equal(t, level, v.Level.String())
+		require.Equal(t, level, v.Reached.String())
+		require.Equal(t, "complete", v.State)
+		require.Equal(t, 8, v.OnNodes)
+		require.Zero(t, v.Home)
+		require.EqualValues(t, 10*i, *v.Iteration)
+		require.True(t, v.NewestLineage)
+		require.DirExists(t, v.Path)
+	}
+	require.Greater(t, c.Versions[0].Bytes, int64(8*800_000))
+	require.Less(t, c.Versions[1].Bytes, int64(9*800_000), "copies do not count")
+
+	plain := craft(t, "ls", l.base)
+	require.Empty(t, plain.stderr)
+	require.Regexp(t, `(?m)^c +2 .* - +partner +nodes +-$`, plain.stdout)
+	require.Regexp(t, `(?m)^c +\S+ +2-3 +here `, plain.stdout)
+	s := craft(t, "show", l.dir, "--version", "2")
+	require.Equal(t, exitFine, s.code, s.stderr)
+	require.Regexp(t, `(?m)^level +partner$`, s.stdout)
+	require.Regexp(t, `(?m)^stored +host \S+: parts 0-1; copies `, s.stdout)
+	require.True(t, decode[verification](t, exitFine, "verify", l.base).OK)
+
+	// A copy less.
+	copies, err := filepath.Glob(filepath.Join(l.node(1), "*", "v-000002-*", "copy-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, copies)
+	require.NoError(t, os.Remove(copies[0]))
+	require.Regexp(t, `(?m)^c +2 .* - +partner \(now local\) +nodes +-$`, craft(t, "ls", l.base).stdout)
+	require.Regexp(t, `(?m)^level +partner \(now local\)$`, craft(t, "show", l.dir, "--version", "2").stdout)
+}
+
+// TestLostNodes: what is read from copies and parity is as good.
+func TestLostNodes(t *testing.T) {
+	for level, lost := range map[string][]int{"partner": {1}, "xor": {1}, "rs": {0, 3}} {
+		t.Run(level, func(t *testing.T) {
+			l := newLevelled(t)
+			l.run(t, level, 2, nil)
+			whole := l.list(t).Versions[1]
+			l.lose(t, lost...)
+			c := l.list(t)
+			require.Len(t, c.Versions, 2)
+			v := c.Versions[1]
+			require.True(t, v.Complete)
+			require.Equal(t, whole.Bytes, v.Bytes)
+			require.Equal(t, nodeGone, c.Nodes[lost[0]].State)
+			require.Equal(t, storage.Captured, *v.Reached)
+			require.Contains(t, craft(t, "ls", l.base).stdout, level+" (degraded)")
+			if level == "partner" {
+				require.Equal(t, 8, v.OnNodes)
+			} else {
+				require.Equal(t, 2*len(lost), v.Rebuilt)
+			}
+			require.True(t, decode[verification](t, exitFine, "verify", l.base).OK)
+			shown := decode[shownVersion](t, exitFine, "show", l.dir, "--values")
+			require.Len(t, shown.Places, 4-len(lost))
+
+			l.lose(t, 0, 1, 3)
+			v = l.list(t).Versions[1]
+			require.False(t, v.Complete, "too much is lost")
+			require.Regexp(t, "^[24] of 8 parts$", v.State)
+			l.lose(t, 2)
+			c = l.list(t)
+			require.Len(t, c.Versions, 1)
+			require.Equal(t, "lost", c.Versions[0].State)
+			require.EqualValues(t, 10, *c.Versions[0].Iteration)
+			r := craft(t, "show", l.dir)
+			require.Equal(t, exitFailed, r.code)
+			require.Contains(t, r.stderr, "nothing of it is left")
+			require.Contains(t, craft(t, "verify", l.dir).stderr, "holds no complete version")
+		})
+	}
+}
+
+// TestNodesElsewhere: on a machine that is none of the nodes, or one of them.
+func TestNodesElsewhere(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "partner", 2, nil)
+	l.elsewhere(t, 1, 2, 3)
+	c := l.list(t)
+	require.Equal(t, nodeElsewhere, c.Nodes[2].State)
+	require.Equal(t, "far2", c.Nodes[2].Host)
+	v := c.Versions[1]
+	require.True(t, v.Elsewhere)
+	require.Nil(t, v.Reached)
+	require.True(t, v.NewestLineage)
+	require.Equal(t, "4 of 8 parts here", v.State)
+	r := craft(t, "verify", l.dir)
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.stderr, "version 2 is kept at level partner on other nodes: far1 (")
+	checked := decode[verification](t, exitFine, "verify", l.dir, "--all").Versions
+	require.Equal(t, verdictElsewhere, checked[1].Verdict)
+	require.Empty(t, checked[1].Findings)
+
+	l = newLevelled(t)
+	l.run(t, "local", 2, nil)
+	l.elsewhere(t, 0, 1, 2, 3)
+	c = l.list(t)
+	require.Len(t, c.Versions, 1)
+	require.Equal(t, "on other nodes", c.Versions[0].State)
+	require.Equal(t, 8, c.Versions[0].Ranks)
+	require.True(t, c.Versions[0].NewestLineage)
+	r = craft(t, "show", l.dir)
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.stderr, "craft node verify there")
+}
+
+// TestFlushed: the parallel file system is read first.
+func TestFlushed(t *testing.T) {
+	l := newLevelled(t)
+	l.flush = true
+	l.run(t, "partner:1,pfs:2", 2, nil)
+	require.Regexp(t, `(?m)^stored +parallel file system: parts 0-7 .*\nstored +host `, craft(t, "show", l.dir).stdout)
+	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs\+nodes .*-$`, craft(t, "ls", l.base).stdout)
+	l.lose(t, 0, 1, 2, 3)
+	versions := l.list(t).Versions
+	require.Len(t, versions, 1)
+	v := versions[0]
+	require.Equal(t, "complete", v.State)
+	require.Equal(t, 8, v.Home)
+	require.True(t, v.Flush)
+	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs .*-$`, craft(t, "ls", l.base).stdout)
+	require.Equal(t, exitFine, craft(t, "verify", l.dir).code)
+}
+
+// TestDeltas: versions that refer to others are read with them.
+func TestDeltas(t *testing.T) {
+	for _, levels := range []string{"", "partner"} {
+		t.Run(levels, func(t *testing.T) {
+			l := newLevelled(t)
+			l.run(t, levels, 3, nil, checkpoint.WithDelta(10))
+			versions := l.list(t).Versions
+			require.Len(t, versions, 3)
+			require.Empty(t, versions[0].Bases)
+			require.Equal(t, []uint64{1}, versions[2].Bases)
+			require.EqualValues(t, 8*800_000, versions[2].Referred)
+			require.Less(t, versions[2].Bytes, int64(100_000))
+			require.Contains(t, craft(t, "ls", l.base).stdout, "  1 (6400000)\n")
+
+			s := decode[shownVersion](t, exitFine, "show", l.dir, "--values")
+			require.Len(t, s.Bases, 1)
+			require.True(t, s.Bases[0].Complete)
+			require.EqualValues(t, 8*800_000, s.Referred)
+			v := keyNamed(t, s, "v")
+			require.EqualValues(t, 8*800_000, v.Referred)
+			require.Equal(t, "0", v.Values[0], "the value is read from version 1")
+			require.Contains(t, craft(t, "show", l.dir).stdout, "refers to    6400000 in versions 1\n")
+			require.True(t, decode[verification](t, exitFine, "verify", l.dir).OK)
+			l.damageBase(t, versions[0])
+		})
+	}
+}
+
+// damageBase damages, and then removes, what all versions refer to.
+func (l levelled) damageBase(t *testing.T, base listedVersion) {
+	file := filepath.Join(base.Path, "rank-00001-of-00008.craft")
+	edit(t, file, func(b []byte) []byte { b[400_000] ^= 1; return b })
+	v := decode[verification](t, exitFailed, "verify", l.dir)
+	for _, version := range v.Versions {
+		require.Equal(t, verdictDamaged, version.Verdict)
+		require.Len(t, version.Findings, 1)
+		require.Equal(t, file, version.Findings[0].File)
+		require.Equal(t, "v", version.Findings[0].Key)
+	}
+	require.Contains(t, v.Versions[2].Findings[0].Reason, "version 3 refers to it")
+
+	files, err := filepath.Glob(filepath.Join(l.nodes, "*", "*", "*", "*rank-00001-of-00008.craft"))
+	require.NoError(t, err)
+	for _, f := range append(files, file) {
+		if strings.Contains(f, filepath.Base(base.Path)) {
+			_ = os.Remove(f)
+		}
+	}
+	v = decode[verification](t, exitFailed, "verify", l.dir)
+	require.Equal(t, verdictDamaged, v.Versions[2].Verdict)
+	require.Contains(t, v.Versions[2].Findings[0].Reason, "which is missing")
+	require.False(t, decode[shownVersion](t, exitFine, "show", l.dir).Bases[0].Complete)
+	last := l.list(t).Versions[2]
+	require.Equal(t, "base missing", last.State)
+	require.Equal(t, []uint64{1}, last.MissingBases)
+}
+
+// TestNoteThatIsNotUnderstood: what is on the parallel file system is shown all
+// the same, and what is not known is told.
+func TestNoteThatIsNotUnderstood(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 1, 1)
+	dir := filepath.Join(base, "c")
+	for _, note := range []string{"{", `{"format": 2, "id": "1f"}`, `{"format": 1, "id": "1f", "newest": {"directory": "x", "level": "local"}}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filestore.NodesName), []byte(note), 0o600))
+		for _, command := range []string{"ls", "show", "verify"} {
+			r := craft(t, command, dir)
+			require.Equal(t, exitFailed, r.code)
+			require.NotEmpty(t, r.stdout)
+			require.Contains(t, r.stderr, "NODES.json cannot be understood")
+		}
+	}
+}
+
+// TestForeignDirectory: what stands at the path of a node's directory and is not
+// of this checkpoint is not read.
+func TestForeignDirectory(t *testing.T) {
+	l, other := newLevelled(t), newLevelled(t)
+	l.run(t, "partner", 1, nil)
+	other.run(t, "partner", 1, nil)
+	mine, theirs := filepath.Dir(filepath.Dir(l.objects(t, 0, "v-*/*")[0])), filepath.Dir(filepath.Dir(other.objects(t, 0, "v-*/*")[0]))
+	require.NoError(t, os.RemoveAll(mine))
+	require.NoError(t, os.Rename(theirs, mine))
+	c := l.list(t)
+	require.Equal(t, nodeUnusable, c.Nodes[0].State)
+	require.Contains(t, c.Nodes[0].Reason, "of another checkpoint")
+	require.Contains(t, craft(t, "ls", l.base).stderr, "is not used")
+	require.Len(t, c.Versions, 1)
+	require.True(t, c.Versions[0].Complete, "the partner has copies")
+}
+
+func TestRanges(t *testing.T) {
+	for want, list := range map[string][]int{"": nil, "3": {3}, "0-1": {0, 1}, "0-2,5,7-8": {0, 1, 2, 5, 7, 8}} {
+		require.Equal(t, want, ranges(list))
+	}
+}

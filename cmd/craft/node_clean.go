@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// nodeCleaning is the JSON document of craft node clean.
+type nodeCleaning struct {
+	Path   string         `json:"path"`
+	DryRun bool           `json:"dry_run"`
+	Places []cleanedPlace `json:"places"`
+}
+
+type cleanedPlace struct {
+	nodedPlace
+
+	// Action is "removed", "would remove", "kept" or "failed".
+	Action string `json:"action"`
+	Why    string `json:"why"`
+}
+
+// cleaning is what the user wants to be cleaned.
+type cleaning struct {
+	olderThan                 time.Duration
+	unseen, dryRun, yes, json bool
+}
+
+func (p *program) nodeCleanCommand(root func() string) *cobra.Command {
+	var c cleaning
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Delete what deleted checkpoints have left on this node",
+		Long: `Delete what deleted checkpoints have left on this node: places whose checkpoint's
+directory on the parallel file system is gone, or is another one by now (its
+identity is in NODES.json). craft node ls shows which these are.
+
+What a checkpoint that is there has on this node is never deleted, nor anything
+whose directory is locked by a job that may be alive, nor what another user, node
+or program has made. If the directory above the checkpoint's is missing too, or
+empty, its file system may not be mounted here: such places are only deleted
+with --unseen.
+
+On a terminal it asks first. --yes deletes without asking; without a terminal one of
+--yes and --dry-run is needed.`,
+		Example: `  craft node clean --dry-run
+  craft node clean --older-than 168h --yes`,
+		Args: nothingElse,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case c.olderThan < 0:
+				return &usageError{fmt.Errorf("--older-than %v: it must not be negative", c.olderThan)}
+			case c.yes && c.dryRun:
+				return &usageError{errors.New("--yes and --dry-run exclude each other")}
+			}
+			return p.nodeClean(cmd.Context(), root(), c)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&c.olderThan, "older-than", 0, "only places that have not been used for that long (36h, 90m)")
+	flags.BoolVar(&c.unseen, "unseen", false, "also places of which the directory above the checkpoint's is missing or empty")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "only show what would be deleted")
+	flags.BoolVar(&c.yes, "yes", false, "do not ask")
+	flags.BoolVar(&c.json, "json", false, "one JSON document instead of a table")
+	return cmd
+}
+
+func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error {
+	list, err := p.describePlaces(ctx, root)
+	if err != nil {
+		return err
+	}
+	result := nodeCleaning{Path: root, DryRun: c.dryRun, Places: []cleanedPlace{}}
+	waste, bytes := 0, int64(0)
+	for _, n := range list {
+		entry := cleanedPlace{nodedPlace: n, Action: "kept"}
+		var remove bool
+		if remove, entry.Why = p.wasted(n, c); remove {
+			waste, bytes = waste+1, bytes+n.Bytes+n.Spare
+			entry.Action = "would remove"
+		}
+		result.Places = append(result.Places, entry)
+	}
+	if waste > 0 && !c.dryRun {
+		if err := p.confirm(ctx, result, waste, bytes, c); err != nil {
+			return err
+		}
+		if err := p.removeWaste(ctx, &result, c); err != nil {
+			return err
+		}
+	}
+	return p.reportCleaning(result, c)
+}
+
+// wasted decides whether a place may go, and says why or why not.
+func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
+	switch n.State {
+	case homeGone, homeReplaced, homeRemoved:
+	case homeUnseen:
+		if !c.unseen {
+			return false, n.Reason + "; if you are sure that the checkpoint is gone: --unseen"
+		}
+	case homeCurrent:
+		return false, "its checkpoint is there: " + n.Home
+	default:
+		return false, n.Reason
+	}
+	if c.olderThan > 0 {
+		if n.Used == nil {
+			return false, "it is not known when it was last used (--older-than)"
+		}
+		if since := p.now().Sub(*n.Used); since < c.olderThan {
+			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(max(0, since)), c.olderThan)
+		}
+	}
+	return true, n.Reason
+}
+
+// errRefused is returned when the user does not want it.
+var errRefused = errors.New("nothing was deleted")
+
+// confirm asks whether to delete.
+func (p *program) confirm(ctx context.Context, r nodeCleaning, waste int, bytes int64, c cleaning) error {
+	if c.yes {
+		return nil
+	}
+	if !p.asks {
+		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", waste)}
+	}
+	for _, n := range r.Places {
+		if n.Action != "kept" {
+			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(n.Dir), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
+		}
+	}
+	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", waste, roundedBytes(bytes))
+	answers := make(chan string, 1)
+	go func() { // it ends with the process if nobody answers
+		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
+		answers <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case line := <-answers:
+		if a := strings.ToLower(strings.TrimSpace(line)); a == "y" || a == "yes" {
+			return nil
+		}
+		return errRefused
+	}
+}
+
+// removeWaste deletes what was found to be waste, if it still is: a job may have
+// begun meanwhile.
+func (p *program) removeWaste(ctx context.Context, r *nodeCleaning, c cleaning) error {
+	for i := range r.Places {
+		n := &r.Places[i]
+		if n.Action == "kept" {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n.Action, n.Why = p.removeIfWaste(n.nodedPlace, c)
+	}
+	return nil
+}
+
+func (p *program) removeIfWaste(n nodedPlace, c cleaning) (action, why string) {
+	owner, err := nodelocal.ReadOwner(p.fs, n.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "kept", "it is gone already"
+	}
+	if err != nil {
+		return "failed", err.Error()
+	}
+	if n.State != homeRemoved {
+		now := p.describePlace(nodelocal.Place{Dir: n.Dir, Owner: owner})
+		if remove, why := p.wasted(now, c); !remove {
+			return "kept", why
+		}
+	}
+	err = nodelocal.RemovePlace(p.fs, n.Dir)
+	var refused *nodelocal.PlaceError
+	switch {
+	case errors.As(err, &refused):
+		return "kept", err.Error()
+	case err != nil:
+		return "failed", err.Error()
+	}
+	return "removed", n.Reason
+}
+
+func (p *program) reportCleaning(r nodeCleaning, c cleaning) error {
+	failed := false
+	for _, n := range r.Places {
+		failed = failed || n.Action == "failed"
+	}
+	var err error
+	switch {
+	case c.json:
+		err = p.printJSON(r)
+	case len(r.Places) == 0:
+		p.noPlaces(r.Path)
+	default:
+		err = p.printCleaning(r)
+	}
+	if err == nil && failed {
+		err = errReported
+	}
+	return err
+}
+
+func (p *program) printCleaning(r nodeCleaning) error {
+	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
+	for _, n := range r.Places {
+		t.add(n.Action, n.Checkpoint, p.size(n.Bytes+n.Spare), n.Dir, n.Why)
+	}
+	return t.write(p.stdout, 0) // never cut: this is what the user has to know
+}

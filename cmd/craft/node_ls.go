@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// nodeListing is the JSON document of craft node ls.
+type nodeListing struct {
+	Path   string       `json:"path"`
+	Places []nodedPlace `json:"places"`
+}
+
+// nodedPlace is what a checkpoint has on this node.
+type nodedPlace struct {
+	Dir        string     `json:"directory"`
+	Checkpoint string     `json:"checkpoint"`
+	Home       string     `json:"home"` // the checkpoint's directory on the parallel file system
+	Store      string     `json:"store"`
+	Host       string     `json:"host"` // that made it
+	Versions   int        `json:"versions"`
+	Objects    int        `json:"objects"` // parts, copies and parity
+	Bytes      int64      `json:"bytes"`
+	Spare      int64      `json:"spare_bytes"`
+	Newest     *uint64    `json:"newest"` // version of which anything is here; null: none
+	Created    *time.Time `json:"created"`
+	Used       *time.Time `json:"used"` // when it was last changed
+	State      string     `json:"state"`
+	Reason     string     `json:"reason,omitempty"`
+}
+
+func (p *program) nodeLsCommand(root func() string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List what checkpoints have on this node",
+		Long: `List what checkpoints have on this node: versions, objects (parts, copies and
+parity), bytes of them and of spare files, the newest version, and the state of the
+checkpoint's directory on the parallel file system (HOME):
+
+  current       it is there: the next job restarts from this place
+  in use        a job has it open
+  gone          it was deleted; craft node clean deletes the place
+  replaced      it was deleted, and another checkpoint was made in its place; so too
+  half removed  somebody began to delete the place; so too
+  not seen      the directory above it is missing or empty: perhaps a file system
+                that is not mounted here
+  unknown       it cannot be looked at
+  not a place   this directory cannot be used, whatever it belongs to`,
+		Example: `  craft node ls
+  craft node ls --node-path /nvme/me --json`,
+		Args: nothingElse,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.nodeLs(cmd.Context(), root(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
+	return cmd
+}
+
+func (p *program) nodeLs(ctx context.Context, root string, asJSON bool) error {
+	list, err := p.describePlaces(ctx, root)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.printJSON(nodeListing{root, list})
+	}
+	if len(list) == 0 {
+		p.noPlaces(root)
+		return nil
+	}
+	if err := p.printPlaces(list); err != nil {
+		return err
+	}
+	for _, n := range list {
+		if n.Reason != "" {
+			p.say("%s: %s: %s", n.Dir, n.State, n.Reason)
+		}
+	}
+	return nil
+}
+
+func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace, error) {
+	places, err := p.nodePlaces(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	list := []nodedPlace{}
+	for _, place := range places {
+		list = append(list, p.describePlace(place))
+	}
+	return list, ctx.Err()
+}
+
+func (p *program) describePlace(place nodelocal.Place) nodedPlace {
+	o := place.Owner
+	n := nodedPlace{
+		Dir: place.Dir, Checkpoint: o.Name, Home: o.Home, Store: o.ID, Host: o.Host,
+		Versions: place.Versions, Objects: place.Objects, Bytes: place.Bytes, Spare: place.Spare,
+	}
+	if !o.Created.IsZero() {
+		created := o.Created.UTC()
+		n.Created = &created
+	}
+	if !place.Newest.IsZero() {
+		n.Newest = &place.Newest.Version
+	}
+	n.Used = p.lastUsed(place.Dir)
+	n.State, n.Reason = p.homeState(place)
+	return n
+}
+
+// lastUsed is when anything was written to or deleted from a place; nil if that
+// is not known.
+func (p *program) lastUsed(dir string) *time.Time {
+	info, err := p.fs.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	last := info.ModTime()
+	entries, err := p.fs.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	last = last.UTC()
+	return &last
+}
+
+func (p *program) printPlaces(list []nodedPlace) error {
+	used := "USED"
+	if p.width > 0 {
+		used = "LAST USED"
+	}
+	t := table{columns: []column{
+		{title: "CHECKPOINT"}, {title: "HOME"}, {title: "VERSIONS", right: true}, {title: "NEWEST", right: true},
+		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
+	}}
+	for _, n := range list {
+		newest, last := "-", "-"
+		if n.Newest != nil {
+			newest = strconv.FormatUint(*n.Newest, 10)
+		}
+		if n.Used != nil {
+			last = p.moment(*n.Used)
+		}
+		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), newest, strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), last, n.Dir, n.Home)
+	}
+	return t.write(p.stdout, p.width)
+}

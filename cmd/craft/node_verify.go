@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// nodeVerification is the JSON document of craft node verify.
+type nodeVerification struct {
+	Path   string          `json:"path"`
+	OK     bool            `json:"ok"`
+	Places []verifiedPlace `json:"places"`
+}
+
+type verifiedPlace struct {
+	Dir        string    `json:"directory"`
+	Checkpoint string    `json:"checkpoint"`
+	Parts      int       `json:"parts"` // that were read
+	Copies     int       `json:"copies"`
+	Parity     int       `json:"parity"`
+	Bytes      int64     `json:"bytes"`
+	Verdict    string    `json:"verdict"`
+	Findings   []finding `json:"findings"`
+}
+
+func (p *program) nodeVerifyCommand(root func() string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Read every byte that checkpoints have on this node, and check it",
+		Long: `Read every byte of all parts, copies and parity files that checkpoints have on
+this node, and check it against the checksums, and that each file is what its name
+says. What vanishes meanwhile, because a job goes on, is left out. Whether versions
+are complete depends on other nodes and is not checked: craft verify does that.
+
+Verdicts: ok; damaged: bytes are wrong; unreadable: they could not be read now;
+unsupported: a newer craft is needed.`,
+		Example: `  craft node verify
+  srun --ntasks-per-node=1 craft node verify --json`,
+		Args: nothingElse,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.nodeVerify(cmd.Context(), root(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of tables")
+	return cmd
+}
+
+func (p *program) nodeVerify(ctx context.Context, root string, asJSON bool) error {
+	places, err := p.nodePlaces(ctx, root)
+	if err != nil {
+		return err
+	}
+	result := nodeVerification{Path: root, OK: true, Places: []verifiedPlace{}}
+	for _, place := range places {
+		v, err := p.verifyPlace(ctx, place)
+		if err != nil {
+			return err
+		}
+		result.OK = result.OK && v.Verdict == verdictOK
+		result.Places = append(result.Places, v)
+	}
+	switch {
+	case asJSON:
+		err = p.printJSON(result)
+	case len(places) == 0:
+		p.noPlaces(root)
+	default:
+		err = p.printPlaceVerification(result)
+	}
+	if err == nil && !result.OK {
+		err = errReported
+	}
+	return err
+}
+
+// verifyPlace reads all objects of a place. The error is that of the context.
+func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verifiedPlace, error) {
+	out := verifiedPlace{Dir: place.Dir, Checkpoint: place.Owner.Name, Verdict: verdictOK, Findings: []finding{}}
+	var objects []nodelocal.Object
+	var reader *placeReader
+	err := place.Err
+	if err == nil {
+		reader, err = p.openPlaceReader(place)
+	}
+	if err == nil {
+		objects, err = reader.store.Inventory(ctx)
+	}
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	if err != nil {
+		out.Findings = append(out.Findings, finding{Kind: verdictUnreadable, File: place.Dir, Reason: err.Error()})
+		out.Verdict = verdictUnreadable
+		return out, nil
+	}
+	errs, err := reader.readAll(ctx, objects)
+	if err != nil {
+		return out, err
+	}
+	for i, o := range objects {
+		out.enter(o, errs[i])
+	}
+	out.Verdict = worst(out.Findings, verdictOK)
+	return out, nil
+}
+
+// enter counts an object, unless it has vanished.
+func (v *verifiedPlace) enter(o nodelocal.Object, err error) {
+	if errors.Is(err, storage.ErrNotFound) {
+		return
+	}
+	if err != nil {
+		v.Findings = append(v.Findings, findingOf(filepath.Join(v.Dir, o.Name()), err))
+	}
+	v.Bytes += o.Size
+	switch o.Kind {
+	case nodelocal.KindPart:
+		v.Parts++
+	case nodelocal.KindCopy:
+		v.Copies++
+	case nodelocal.KindParity:
+		v.Parity++
+	}
+}
+
+// placeReader reads the objects of a place.
+type placeReader struct {
+	name  string
+	store *nodelocal.Store
+	parts map[nodelocal.Kind]*storage.Store
+}
+
+func (p *program) openPlaceReader(place nodelocal.Place) (*placeReader, error) {
+	r := &placeReader{name: place.Owner.Name, parts: make(map[nodelocal.Kind]*storage.Store)}
+	var err error
+	if r.store, err = place.Store(p.fs); err != nil {
+		return nil, err
+	}
+	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
+		if r.parts[kind], err = storage.NewStore(r.store.Of(kind), container.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// readAll reads objects and returns what is wrong with each.
+func (r *placeReader) readAll(ctx context.Context, objects []nodelocal.Object) ([]error, error) {
+	errs := make([]error, len(objects))
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce())
+	for i, o := range objects {
+		g.Go(func() error {
+			errs[i] = r.read(ctx, o)
+			return ctx.Err()
+		})
+	}
+	return errs, g.Wait()
+}
+
+func (r *placeReader) read(ctx context.Context, o nodelocal.Object) error {
+	if o.Kind == nodelocal.KindParity {
+		return r.readParity(ctx, o)
+	}
+	f, err := r.parts[o.Kind].Open(ctx, r.name, o.ID, o.Part)
+	if err != nil {
+		return err
+	}
+	// What it refers to is an object of its own.
+	return errors.Join(f.Reader.Verify(ctx), f.Close())
+}
+
+func (r *placeReader) readParity(ctx context.Context, o nodelocal.Object) error {
+	f, err := r.store.OpenObject(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing was written
+	parity, err := erasure.OpenParity(f, f.Size())
+	if err != nil {
+		return err
+	}
+	id, ranks, size, err := erasure.SetOf(parity.Header())
+	if err != nil {
+		return err
+	}
+	if rank := ranks[parity.Header().Member]; id != o.ID || size != o.Part.Size || rank != o.Part.Rank {
+		return fmt.Errorf("the file says it is of rank %d of %d and version %v: it was copied or renamed: %w", rank, size, id, storage.ErrDamaged)
+	}
+	return parity.Verify(ctx)
+}
+
+func (p *program) printPlaceVerification(r nodeVerification) error {
+	t := table{columns: []column{
+		{title: "CHECKPOINT"}, {title: "PARTS", right: true}, {title: "COPIES", right: true}, {title: "PARITY", right: true},
+		{title: "SIZE", right: true}, {title: "VERDICT"}, {title: "DIRECTORY"},
+	}}
+	var found []finding
+	for _, v := range r.Places {
+		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), p.size(v.Bytes), v.Verdict, v.Dir)
+		found = append(found, v.Findings...)
+	}
+	if err := t.write(p.stdout, p.width); err != nil {
+		return err
+	}
+	return p.printFindings(found)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// How a node's directory looks from this machine.
+const (
+	nodeHere      = "here"      // it is on this machine
+	nodeElsewhere = "elsewhere" // on another one
+	nodeGone      = "gone"      // it was on this machine
+	nodeUnusable  = "unusable"  // it is on this machine, and cannot be read
+)
+
+// nodeDir is a node's directory for one checkpoint, as NODES.json names it.
+type nodeDir struct {
+	Host    string `json:"host"`
+	Dir     string `json:"directory"`
+	Rack    string `json:"rack,omitempty"`
+	Ranks   []int  `json:"ranks"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"` // why it is unusable
+	Objects int    `json:"objects"`
+	Bytes   int64  `json:"bytes"`
+
+	store *nodelocal.Store // nil unless it is here
+	list  []nodelocal.Object
+	sizes map[nodelocal.Key]int64
+	// protected are the versions of which there is parity here.
+	protected map[storage.ID]bool
+}
+
+// nodeDirs looks for the directories of a note on this machine. Several nodes
+// may have given one path to theirs: on this machine it is that of one of them.
+func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, error) {
+	seen := make(map[string]*foundDir)
+	var out []*nodeDir
+	for _, n := range note.Nodes {
+		d := &nodeDir{Host: n.Host, Dir: n.Dir, Rack: n.Rack, Ranks: n.Ranks}
+		f := seen[n.Dir]
+		if f == nil {
+			f = findDir(fsys, n.Dir, note.ID)
+			f.only = 1 == count(note.Nodes, func(o storage.NotedNode) bool { return o.Dir == n.Dir })
+			seen[n.Dir] = f
+		}
+		d.judge(f)
+		if d.store != nil {
+			if err := d.look(ctx); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func count(nodes []storage.NotedNode, fits func(storage.NotedNode) bool) (n int) {
+	for _, node := range nodes {
+		if fits(node) {
+			n++
+		}
+	}
+	return n
+}
+
+// foundDir is what is under the path of a node's directory on this machine.
+type foundDir struct {
+	store *nodelocal.Store
+	owner nodelocal.Owner
+	only  bool // one node has this path
+	err   error
+}
+
+func findDir(fsys vfs.FS, dir, id string) *foundDir {
+	f := new(foundDir)
+	if f.owner, f.err = nodelocal.ReadOwner(fsys, dir); f.err != nil {
+		return f
+	}
+	if f.owner.ID != id {
+		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, id)
+		return f
+	}
+	f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(fsys)
+	return f
+}
+
+// judge says how the node looks from here.
+func (d *nodeDir) judge(f *foundDir) {
+	local := d.Host == nodelocal.ThisIdentity().Host
+	gone := errors.Is(f.err, fs.ErrNotExist)
+	switch {
+	case f.err == nil && (d.Host == f.owner.Host || f.only):
+		d.State, d.store = nodeHere, f.store
+	case f.err == nil || gone && !local || !local && !f.only:
+		d.State = nodeElsewhere
+	case gone:
+		d.State = nodeGone
+	default:
+		d.State, d.Reason = nodeUnusable, f.err.Error()
+	}
+}
+
+// look lists what is there. What cannot be read is told, and does not count. The
+// error is that of the context.
+func (d *nodeDir) look(ctx context.Context) error {
+	list, err := d.store.Inventory(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		d.State, d.Reason, d.store = nodeUnusable, err.Error(), nil
+		return nil
+	}
+	d.list, d.Objects, d.Bytes = list, len(list), 0
+	d.sizes, d.protected = make(map[nodelocal.Key]int64), make(map[storage.ID]bool)
+	for _, o := range list {
+		d.Bytes += o.Size
+		d.sizes[o.Key] = o.Size
+		if o.Kind == nodelocal.KindParity {
+			d.protected[o.ID] = true
+		}
+	}
+	return nil
+}
+
+func anyNode(nodes []*nodeDir, state string) bool {
+	return slices.ContainsFunc(nodes, func(d *nodeDir) bool { return d.State == state })
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+)
+
+// nodesNote is what NODES.json in a checkpoint's directory says of the nodes
+// that hold versions of it.
+type nodesNote struct {
+	storage.NodesNote
+
+	newest storage.ID // that Newest names
+}
+
+// noteLimit is the size in bytes of a note that is read: the nodes of a
+// large machine fit.
+const noteLimit = 64 << 20
+
+// readNodesNote returns nil if there is no note: no version was on nodes.
+func readNodesNote(fsys vfs.Reader, dir string) (*nodesNote, error) {
+	name := filepath.Join(dir, filestore.NodesName)
+	data, err := vfs.ReadFile(fsys, name, noteLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var n nodesNote
+	n.NodesNote, err = storage.ParseNodesNote(data)
+	if err == nil && n.Newest != nil {
+		var ok bool
+		if n.newest, ok = filestore.ParseID(n.Newest.Directory); !ok {
+			err = fmt.Errorf("%q is no name of a version", n.Newest.Directory)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be understood, so what nodes hold is not known: %w", name, err)
+	}
+	return &n, nil
+}

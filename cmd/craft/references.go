@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// references lists the versions that hold chunks of this one, and how many bytes
+// they have of it. What cannot be read does not count: craft verify tells.
+func (c *checkpointDir) references(ctx context.Context, v version) (bases []uint64, bytes int64) {
+	var mu sync.Mutex
+	all := make(map[uint64]bool)
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce())
+	for _, part := range v.Parts {
+		g.Go(func() error {
+			f, err := c.store.Open(ctx, c.name, v.ID, part)
+			if err != nil {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			bytes += addReferences(all, f.Reader)
+			return f.Close()
+		})
+	}
+	_ = g.Wait() // nothing was written
+	return slices.Sorted(maps.Keys(all)), bytes
+}
+
+// missingBases are those of a version's bases that are not all there, nor may be
+// on nodes elsewhere.
+func missingBases(list []version, id storage.ID, bases []uint64) (missing []uint64) {
+	for _, number := range bases {
+		base := storage.ID{Version: number, Attempt: id.Attempt}
+		if !slices.ContainsFunc(list, func(v version) bool { return v.ID == base && (v.Complete() || v.elsewhere) }) {
+			missing = append(missing, number)
+		}
+	}
+	return missing
+}
+
+// addReferences enters the versions that a file refers to and returns the bytes
+// that it does not have itself.
+func addReferences(all map[uint64]bool, r *container.Reader) (bytes int64) {
+	for _, base := range r.Refs() {
+		all[base] = true
+	}
+	for _, info := range r.Sections() {
+		bytes += info.Refers
+	}
+	return bytes
+}
+
+// otherNodes says where a version is that cannot be read from here.
+func (c *checkpointDir) otherNodes(v *version) error {
+	var at []string
+	for _, d := range c.store.at.nodes {
+		if d.State == nodeElsewhere {
+			at = append(at, fmt.Sprintf("%s (%s)", d.Host, d.Dir))
+		}
+	}
+	if more := len(at) - 8; more > 0 {
+		at = append(at[:8], fmt.Sprintf("%d more", more))
+	}
+	level := ""
+	if l, ok := v.level(); ok {
+		level = fmt.Sprintf(" at level %v", l)
+	}
+	return fmt.Errorf("version %d is kept%s on other nodes: %s; run craft node ls and craft node verify there", v.ID.Version, level, strings.Join(at, ", "))
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// shownPlace is a place that has something of a version.
+type shownPlace struct {
+	Place  string `json:"place"`            // "pfs" or "node"
+	Host   string `json:"host,omitempty"`   // of a node
+	Path   string `json:"path"`             // of the version there
+	Parts  []int  `json:"parts"`            // of which ranks
+	Copies []int  `json:"copies,omitempty"` // of other nodes' parts
+	Parity []int  `json:"parity,omitempty"` // kept by which ranks
+}
+
+// shownBase is a version that has chunks of the one that is shown.
+type shownBase struct {
+	Version  uint64 `json:"version"`
+	Path     string `json:"path"`
+	Complete bool   `json:"complete"` // its files are all there
+}
+
+// describeLevels says how and where the version is kept.
+func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *version, parts []openPart) error {
+	if level, ok := v.level(); ok {
+		d.Level, d.Reached = &level, v.reached
+	}
+	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.elsewhere, c.note == nil
+	if err := d.describePlaces(ctx, c, v.ID); err != nil {
+		return err
+	}
+	all := make(map[uint64]bool)
+	for _, p := range parts {
+		d.Referred += addReferences(all, p.reader)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	list, err := c.versions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, number := range slices.Sorted(maps.Keys(all)) {
+		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
+		complete := slices.ContainsFunc(list, func(o version) bool { return o.ID == id && o.Complete() })
+		d.Bases = append(d.Bases, shownBase{number, c.store.Path(id), complete})
+	}
+	return nil
+}
+
+func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id storage.ID) error {
+	at := c.store.at
+	entries, err := at.Store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.ID != id || len(e.Parts) == 0 {
+			continue
+		}
+		home := shownPlace{Place: "pfs", Path: at.Store.Path(id)}
+		for _, part := range e.Parts {
+			home.Parts = append(home.Parts, part.Rank)
+		}
+		d.Places = append(d.Places, home)
+	}
+	for _, h := range at.holdings(id) {
+		d.Places = append(d.Places, shownPlace{
+			Place: "node", Host: h.Host, Path: h.store.Path(id), Parts: append([]int{}, h.parts...), Copies: h.copies, Parity: h.parity,
+		})
+	}
+	return nil
+}
+
+// printLevels prints what describeLevels found.
+func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
+	if !d.onDisk && d.Level != nil {
+		level := d.Level.String()
+		if d.Flush && d.Level.OnNodes() {
+			level += ", to be copied to the parallel file system"
+		}
+		level += degraded(d.Level, d.Reached)
+		line("level", level)
+	}
+	if !d.onDisk {
+		for _, place := range d.Places[:min(mostNodes, len(d.Places))] {
+			line("stored", place.String())
+		}
+		if more := len(d.Places) - mostNodes; more > 0 {
+			line("stored", fmt.Sprintf("on %d more nodes (--json shows all)", more))
+		}
+	}
+	if d.Elsewhere {
+		line("stored", "perhaps on nodes that cannot be read from here (craft ls names them)")
+	}
+	if len(d.Bases) == 0 {
+		return
+	}
+	var bases []string
+	for _, b := range d.Bases {
+		text := fmt.Sprint(b.Version)
+		if !b.Complete {
+			text += " (not all there)"
+		}
+		bases = append(bases, text)
+	}
+	line("refers to", fmt.Sprintf("%s in versions %s", p.size(d.Referred), strings.Join(bases, ", ")))
+}
+
+// String is such as "host n1: parts 0-1; copies 2-3 (/dev/shm/...)".
+func (s shownPlace) String() string {
+	var has []string
+	add := func(what string, ranks []int) {
+		if len(ranks) > 0 {
+			has = append(has, what+" "+ranges(ranks))
+		}
+	}
+	add("parts", s.Parts)
+	add("copies", s.Copies)
+	add("parity", s.Parity)
+	where := "parallel file system"
+	if s.Place == "node" {
+		where = "host " + s.Host
+	}
+	return fmt.Sprintf("%s: %s (%s)", where, strings.Join(has, "; "), s.Path)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// version is what can be said of a version without reading all of it.
+type version struct {
+	storage.Entry
+
+	path  string
+	bytes int64
+	// header is that of the first part whose header is good; nil if there is
+	// none, and err says why.
+	header *container.Header
+	err    error
+	// newest: of the lineage that a restart would continue.
+	newest bool
+	// How many parts are on the parallel file system, how many on nodes that can be
+	// read from here, and how many only parity gives back.
+	home, onNodes, rebuilt int
+	// noted is what the note says of the version if it is the newest that the
+	// nodes had.
+	noted *storage.NotedVersion
+	// elsewhere: nodes that cannot be read from here may have more of it.
+	elsewhere bool
+	// reached is the level that it has on the nodes; nil if not all of them can be
+	// read from here, or it is not kept there.
+	reached *storage.Level
+}
+
+// mayBeOnNodes tells that a version was written to nodes.
+func (v *version) mayBeOnNodes() bool {
+	return v.noted != nil || v.onNodes > 0 || v.header != nil && storage.Level(v.header.Level).OnNodes()
+}
+
+// markNewestLineage marks the versions of the lineage of the newest complete
+// one: the only ones that a restart looks at. A newer version of which the nodes
+// elsewhere have the rest counts as complete.
+func markNewestLineage(list []version) {
+	for i := len(list) - 1; i >= 0; i-- {
+		v := &list[i]
+		lineage, known := v.lineage()
+		if !known || !v.Complete() && (v.noted == nil || !v.elsewhere) {
+			continue
+		}
+		for j := range list {
+			other, known := list[j].lineage()
+			list[j].newest = known && other == lineage
+		}
+		return
+	}
+}
+
+// newestComplete is the index of the newest complete version, -1 if there is
+// none.
+func newestComplete(list []version) int {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Complete() {
+			return i
+		}
+	}
+	return -1
+}
+
+// lineage in hexadecimal digits.
+func (v *version) lineage() (id string, known bool) {
+	switch {
+	case v.header != nil:
+		return lineageHex(v.header.Lineage), true
+	case v.noted != nil:
+		return v.noted.Lineage, true
+	}
+	return "", false
+}
+
+// state is such as "complete" or "3 of 4 parts".
+func (v *version) state() string {
+	switch size := v.Size(); {
+	case size < 0:
+		return "mixed parts"
+	case size == 0 && v.elsewhere:
+		return "on other nodes"
+	case size == 0 && v.noted != nil:
+		return "lost"
+	case size == 0:
+		return "no parts"
+	case v.Complete():
+		return "complete"
+	case v.elsewhere:
+		return fmt.Sprintf("%d of %d parts here", len(v.Parts), size)
+	default:
+		return fmt.Sprintf("%d of %d parts", len(v.Parts), size)
+	}
+}
+
+// level is that of the header: how the version was to be protected on the nodes;
+// PFS if it went to the parallel file system at once. ok is false if it is not
+// known.
+func (v *version) level() (l storage.Level, ok bool) {
+	switch {
+	case v.header != nil && v.header.Level == 0:
+		return storage.PFS, true
+	case v.header != nil:
+		return storage.Level(v.header.Level), true
+	case v.noted != nil:
+		return v.noted.Level, true
+	}
+	return 0, false
+}
+
+// where says where the parts are: "pfs+nodes", "nodes 3/4+parity 1/4".
+func (v *version) where() string {
+	var out []string
+	add := func(n int, where string) {
+		switch size := v.Size(); {
+		case n == 0:
+		case n == size:
+			out = append(out, where)
+		default:
+			out = append(out, fmt.Sprintf("%s %d/%d", where, n, size))
+		}
+	}
+	add(v.home, "pfs")
+	add(v.onNodes, "nodes")
+	add(v.rebuilt, "parity")
+	if v.elsewhere {
+		out = append(out, "other nodes")
+	}
+	return strings.Join(out, "+")
+}
