@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -329,29 +328,14 @@ func (c *chaos) nothingLeft(what string) {
 // process is one of a job.
 type process struct {
 	pid, parent int
-	node        bool // a daemon, otherwise a rank
+	node        bool   // a daemon, otherwise a rank
+	dir         string // of a rank's node
 }
 
-// processes looks for those of the present job. Zombies have no environment.
+// processes looks for those of the present job.
 func (c *chaos) processes() (all []process) {
-	names, err := filepath.Glob("/proc/[0-9]*/environ")
-	require.NoError(c.t, err)
-	for _, name := range names {
-		env, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(env, []byte(c.mark+"\x00")) {
-			continue
-		}
-		dir := filepath.Dir(name)
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		parent, _ := strconv.Atoi(fields[1])
-		if pid != os.Getpid() && fields[0] != "Z" {
-			all = append(all, process{pid, parent, bytes.Contains(env, []byte("CRAFT_ROLE=daemon\x00"))})
-		}
+	for _, p := range killtest.Processes(c.t, c.mark) {
+		all = append(all, process{p.PID, p.Parent, p.Variable("CRAFT_ROLE") == "daemon", p.Variable("CRAFT_NODE_PATH")})
 	}
 	return all
 }

@@ -7,7 +7,8 @@
 //
 // It runs in a zone (package aft). With -np, or under craft run, each rank is a
 // process, and when some of them or a whole node are lost (-kill, -kill-node), the
-// others go on from the newest checkpoint, with replacements or without.
+// others go on from the newest checkpoint, with replacements or without. With
+// -levels checkpoints stay on the nodes, with copies or parity on other nodes.
 //
 // The calls that make it so are all in solve.go. With -async checkpoints are
 // written while it computes; zero-copy needs two vectors more in place of a copy
@@ -27,6 +28,7 @@
 //	restarted_from    first iteration after a restart of the job (not after a
 //	                  recovery within it), or -1
 //	async             the mode: off, copy or zero-copy
+//	levels            which versions are kept where, if not all in the directory
 //	writer_cpu        processor time of the background writers in seconds
 //	overhead_percent  100 * (cp + writer_cpu/cores) / seconds
 package main

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/levels"
 	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
@@ -30,6 +31,7 @@ type config struct {
 	cpPath      string
 	fresh       bool
 	async       asyncmode.Mode
+	levels      levels.Flags
 	kills       kills
 
 	json bool
@@ -47,14 +49,16 @@ last one, to the same result, and with a larger -iters to a better one; -fresh
 starts over. A checkpoint also restarts on another number of -ranks. A directory
 with the checkpoints of another matrix or seed is an error, not overwritten.
 
-Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, and exits with
-128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
+Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, copies it from
+the nodes to the directory of the checkpoints if -levels has kept it there, and
+exits with 128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
 usage.
 
 With -np the ranks are processes, and the job survives when some of them are
 killed: the others go on from the newest checkpoint, with replacements or, with
 -recovery SHRINKING, without. -kill and -kill-node show it. The same program runs
-under craft run, on one machine or several.
+under craft run, on one machine or several. With -levels most checkpoints stay on
+the nodes, with copies or parity on other nodes, and survive the loss of nodes.
 
 The result goes to standard output, all else to standard error. What
 checkpoints cost, overhead_percent of -json, is the time that the computation
@@ -82,6 +86,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there is a checkpoint")
 	c.async = asyncmode.FromEnvironment()
 	f.Var(&c.async, "async", asyncmode.Usage)
+	c.levels.Register(f)
 	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per\njob; an asynchronous write under way may end first, so that the restart is always from the same iteration")
 	f.Func("kill", "to try it out: kill the process of a rank with SIGKILL after an iteration (`RANK@ITERATION`, counted from 0;\nseveral with commas), once per job", func(text string) error { return c.kills.set("rank", text) })
 	f.Func("kill-node", "the same with a node and all its ranks (`NODE@ITERATION`, counted from 0)", func(text string) error { return c.kills.set("node", text) })
@@ -115,6 +120,10 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if err := c.ranks.Check(set); err != nil {
 		return c, err
 	}
+	if err := c.levels.Check(set, c.ranks.Processes); err != nil {
+		return c, err
+	}
+	c.ranks.NodePath = c.levels.Base()
 	if err := c.kills.check(c.ranks.AreProcesses(), c.ranks.Processes, c.ranks.Nodes+c.ranks.Spare); err != nil {
 		return c, err
 	}

@@ -73,6 +73,8 @@ type interruptedError struct {
 	saved  bool
 	fresh  bool  // the command has -fresh
 	err    error // why it was not saved, if that was tried
+	// onNodes is why what was saved is on the nodes alone.
+	onNodes error
 }
 
 func (e *interruptedError) Error() string {
@@ -86,6 +88,8 @@ func (e *interruptedError) Error() string {
 		return fmt.Sprintf("%s; the checkpoint failed: %v\nAn earlier one, if there is any, is as it was: %s goes on from it.", what, e.err, again)
 	case !e.saved:
 		return what + "; checkpoints are off, nothing is saved"
+	case e.onNodes != nil:
+		return fmt.Sprintf("%s, which is saved on the nodes, but not on the parallel file system: %v\nOn the same nodes %s goes on from there.", what, e.onNodes, again)
 	}
 	return fmt.Sprintf("%s, which is saved and safe; %s goes on from there.", what, again)
 }

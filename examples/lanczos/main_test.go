@@ -198,7 +198,7 @@ func TestUsage(t *testing.T) {
 		require.Empty(t, s.Stdout.String())
 	}
 	s := newProgram(t).Start("-help").End(0)
-	for _, flag := range strings.Fields("nx ny disorder seed mtx iters tol eigs ranks cp-freq cp-path fresh async json die-at np nodes spare-nodes recovery spawn kill kill-node") {
+	for _, flag := range strings.Fields("nx ny disorder seed mtx iters tol eigs ranks cp-freq cp-path fresh async levels node-path json die-at np nodes spare-nodes recovery spawn kill kill-node") {
 		require.Regexp(t, `(?m)^  -`+flag+`( |$)`, s.Stderr.String())
 	}
 }

@@ -26,6 +26,7 @@ type result struct {
 	Ranks           int       `json:"ranks"`
 	Rows            int64     `json:"rows"`
 	VersionsWritten int       `json:"versions_written"`
+	Levels          string    `json:"levels,omitempty"` // the policy
 	Seconds         float64   `json:"seconds"`
 	Digest          string    `json:"digest"` // SHA-256 of alpha and beta
 
@@ -58,6 +59,7 @@ func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, 
 		Ranks:           c.Size(),
 		Rows:            op.Rows(),
 		VersionsWritten: versions,
+		Levels:          w.levels.Policy,
 		Digest:          digest(l.Alpha[:steps], l.Beta[:steps]),
 		Report:          report,
 	}

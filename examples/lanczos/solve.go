@@ -63,6 +63,7 @@ func (w *worker) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operato
 		checkpoint.WithFingerprint(problem),
 		checkpoint.WithLogger(w.log),
 	}
+	options = append(options, w.levels.Options()...)
 	if w.fresh && !w.history.written {
 		options = append(options, checkpoint.WithReadOnRestart(false))
 	}
@@ -181,6 +182,13 @@ func (w *worker) stop(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoin
 			end.err = cp.Wait(ctx)
 		}
 		end.saved = cp.Stats().VersionsWritten > before
+	}
+	if end.saved && end.err == nil {
+		// The nodes may be given to others, and the next job run on other ones.
+		end.onNodes = cp.Flush(ctx)
+		if end.onNodes != nil && broken(ctx, end.onNodes) {
+			return end.onNodes
+		}
 	}
 	if end.err != nil && broken(ctx, end.err) {
 		return end.err // the next attempt stops too

@@ -14,6 +14,9 @@
 //     stored on the way there is not used any more.
 //   - sweep.UpdateAndWrite is called after every point, also when it is not due.
 //
+// With -levels the inner checkpoint stays on the nodes, and the outer one calls
+// DisableSCR: its versions are few, and survive the loss of all nodes.
+//
 // With -outer-freq above 1, points whose results are not stored yet are computed
 // again after a restart, and inner checkpoints on the way, which no restart could
 // reach, are skipped.
@@ -22,5 +25,5 @@
 // restarted_from, the first point of this run after a restart that read "sweep",
 // or -1; inner_restarted_from, the first iteration of this run in its first point
 // if it read "lanczos", or -1; digest, the SHA-256 of all results (result.go);
-// and what checkpoints cost, as in examples/lanczos.
+// levels, if there are any; and what checkpoints cost, as in examples/lanczos.
 package main

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/levels"
 	"github.com/craft-go/craft/examples/internal/ranks"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
@@ -30,6 +31,7 @@ type config struct {
 	cpPath         string
 	fresh          bool
 	async          asyncmode.Mode
+	levels         levels.Flags
 	dieAt          place
 
 	json bool
@@ -68,7 +70,9 @@ Finds the lowest eigenvalue of graphene for several strengths of its disorder,
 and checkpoints itself, after each point and inside of them: kill it at any time,
 run the same command again, and it goes on where it was, to the same digits.
 Without flags it runs for about five seconds. With -np the ranks are processes, and
-the job survives when some of them are killed.
+the job survives when some of them are killed. With -levels the checkpoints inside
+of a point stay on the nodes, those after each point are on the parallel file
+system.
 
 Checkpoints are kept when it has finished; -fresh starts over. A directory with
 the checkpoints of other parameters is an error, not overwritten. Exit codes: 0
@@ -95,6 +99,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the parameters in ./nested-checkpoints)")
 	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there are checkpoints")
 	f.Var(&c.async, "async", asyncmode.Usage)
+	c.levels.Register(f)
 	f.Func("die-at", "to try it out: kill the process (that of rank 0) with SIGKILL after iteration INNER of point OUTER (`o:i`, counted from 0),\nonce per job; asynchronous writes under way may end first", c.dieAt.set)
 	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
 	f.Usage = func() {}
@@ -119,6 +124,10 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if err := c.ranks.Check(set); err != nil {
 		return c, err
 	}
+	if err := c.levels.Check(set, c.ranks.Processes); err != nil {
+		return c, err
+	}
+	c.ranks.NodePath = c.levels.Base()
 	return c, c.validate()
 }
 

@@ -202,7 +202,7 @@ func TestUsage(t *testing.T) {
 		require.Empty(t, s.Stdout.String())
 	}
 	s := newProgram(t).Start("-help").End(0)
-	for _, flag := range strings.Fields("nx ny from to points seed iters ranks outer-freq inner-freq cp-path fresh async die-at json np nodes spare-nodes recovery spawn") {
+	for _, flag := range strings.Fields("nx ny from to points seed iters ranks outer-freq inner-freq cp-path fresh async levels node-path die-at json np nodes spare-nodes recovery spawn") {
 		require.Regexp(t, `(?m)^  -`+flag+`( |$)`, s.Stderr.String())
 	}
 }

@@ -30,6 +30,7 @@ type result struct {
 	VersionsWritten      int     `json:"versions_written"` // of the outer checkpoint
 	InnerVersionsWritten int     `json:"inner_versions_written"`
 	InnerVersionsSkipped int     `json:"inner_versions_skipped"` // no restart could have reached them
+	Levels               string  `json:"levels,omitempty"`       // the policy of the inner checkpoint
 	Seconds              float64 `json:"seconds"`
 	Digest               string  `json:"digest"` // SHA-256 of all results
 
@@ -67,6 +68,7 @@ func (j *job) result(ctx context.Context) (result, error) {
 		VersionsWritten:      outer,
 		InnerVersionsWritten: inner,
 		InnerVersionsSkipped: skipped,
+		Levels:               j.levels.Policy,
 		Digest:               digest(j.results),
 		Report:               report,
 	}, nil

@@ -79,6 +79,12 @@ func (j *job) newSweep() (err error) {
 	if j.sweep, err = checkpoint.New("sweep", j.comm, j.options()...); err != nil {
 		return err
 	}
+	if j.levels.Policy != "" {
+		// Its versions are few and small: each of them survives the loss of all nodes.
+		if err := j.sweep.DisableSCR(); err != nil {
+			return err
+		}
+	}
 	j.sweep.Add("results", cptypes.Replicated(&j.results)) // a slice of structs
 	return j.sweep.Commit()                                // also returns the first error of Add
 }
@@ -160,13 +166,13 @@ type fingerprint struct {
 // options are those of both checkpoints. A fresh job reads what it has written
 // itself: then that is what a restart finds.
 func (j *job) options() []checkpoint.Option {
-	return []checkpoint.Option{
+	return append(j.levels.Options(),
 		checkpoint.WithPath(j.cpPath),
 		checkpoint.WithAsync(string(j.async)),
 		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
 		checkpoint.WithLogger(j.log),
 		checkpoint.WithReadOnRestart(!j.fresh || j.past.written),
-	}
+	)
 }
 
 // explain adds the ways out that this program offers.

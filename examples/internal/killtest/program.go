@@ -85,10 +85,20 @@ func (o *Output) String() string {
 // Start starts it.
 func (p *Program) Start(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
-	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(p.Env...)
+	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{p.mark()}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
 	require.NoError(p.T, s.Cmd.Start())
 	return s
+}
+
+// mark is in the environment of all processes of its jobs.
+func (p *Program) mark() string { return "EXAMPLE_DIR=" + p.Dir }
+
+// Gone waits until no process of its jobs is there any more, after the first one of
+// a job was killed.
+func (p *Program) Gone() {
+	p.T.Helper()
+	p.Eventually(func() bool { return len(Processes(p.T, p.mark())) == 0 })
 }
 
 // End waits for the end and wants an exit code, or minus a signal.
@@ -118,8 +128,9 @@ func (p *Program) JSON(result any, args ...string) {
 	require.NoError(p.T, d.Decode(result))
 }
 
-// Eventually waits for something that the running program does.
+// Eventually waits for something that the running program does. Only what never
+// happens takes that long.
 func (p *Program) Eventually(happened func() bool) {
 	p.T.Helper()
-	require.Eventually(p.T, happened, 20*time.Second, time.Millisecond)
+	require.Eventually(p.T, happened, 2*time.Minute, time.Millisecond)
 }

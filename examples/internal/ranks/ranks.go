@@ -26,6 +26,8 @@ type Flags struct {
 	Processes  int // -np; 0: this process is not a root
 	Nodes      int // -nodes
 	Spare      int // -spare-nodes
+	// NodePath is the base of the nodes' own directories: see launch.Config.
+	NodePath string
 
 	recovery comm.Recovery    // "": the environment decides
 	spawn    comm.SpawnPolicy // "": the environment decides
@@ -94,7 +96,7 @@ func (r *Flags) Launch(ctx context.Context, log *slog.Logger) (code int, started
 		return 0, false, nil
 	}
 	code, started, err = launch.Self(ctx, r.Processes, func(c *launch.Config) {
-		c.Nodes, c.SpareNodes = r.Nodes, r.Spare
+		c.Nodes, c.SpareNodes, c.NodePath = r.Nodes, r.Spare, r.NodePath
 		c.Policy = comm.Policy{Recovery: r.recovery, Spawn: r.spawn}
 		c.Logger = log
 	})

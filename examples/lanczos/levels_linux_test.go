@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/stretchr/testify/require"
+)
+
+// leveled runs the small problem on 8 processes of 4 nodes.
+func leveled(levels string, more ...string) []string {
+	return small(append([]string{"-np", "8", "-nodes", "4", "-node-path", "nodes", "-levels", levels}, more...)...)
+}
+
+func (p *program) found(pattern string) []string {
+	all, err := filepath.Glob(filepath.Join(p.Dir, pattern))
+	require.NoError(p.T, err)
+	return all
+}
+
+func (p *program) lose(nodes ...string) {
+	for _, n := range nodes {
+		require.NoError(p.T, os.RemoveAll(filepath.Join(p.Dir, "nodes", "node-"+n)))
+	}
+}
+
+// TestLevelsSurviveTheLossOfNodes without anything on the parallel file system.
+func TestLevelsSurviveTheLossOfNodes(t *testing.T) {
+	want := newProgram(t).result(small("-np", "8")...)
+	require.Empty(t, want.Levels)
+	for levels, lost := range map[string][]string{"partner": {"1"}, "xor": {"0"}, "rs": {"3", "0"}} {
+		t.Run(levels, func(t *testing.T) {
+			p := newProgram(t)
+			got := p.result(leveled(levels)...)
+			require.Equal(t, levels, got.Levels)
+			require.Equal(t, want.Digest, got.Digest)
+			require.Equal(t, want.VersionsWritten, got.VersionsWritten)
+			p.lose(lost...)
+			again := p.result(leveled(levels, "-kill-node", "2@290")...)
+			require.Equal(t, 281, again.RestartedFrom)
+			require.Equal(t, want.Digest, again.Digest)
+			require.Empty(t, p.found("cp/lanczos/v-*"))
+			p.lose("0", "1", "2", "3")
+			s := p.Start(leveled(levels)...).End(1)
+			require.Contains(t, s.Stderr.String(), "no usable version")
+			require.Contains(t, s.Stderr.String(), "-fresh")
+			fresh := p.result(leveled(levels, "-fresh")...)
+			require.Equal(t, want.Digest, fresh.Digest)
+		})
+	}
+}
+
+// TestSignalBringsTheVersionHome: the next start may get other nodes.
+func TestSignalBringsTheVersionHome(t *testing.T) {
+	for i, mode := range killtest.Modes {
+		p := newProgram(t)
+		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
+		endless := leveled([]string{"local", "partner", "xor"}[i], "-iters", "100000000", "-async", string(mode))
+		s := p.Start(endless...)
+		// Any version: each is there for some milliseconds alone.
+		p.Eventually(func() bool { return len(p.found("nodes/*/*/v-*/rank-*")) > 0 })
+		require.Empty(t, p.found("cp/lanczos/v-*"))
+		require.NoError(t, s.Cmd.Process.Signal(sig))
+		s.End(128 + int(sig))
+		require.Contains(t, s.Stderr.String(), "saved and safe")
+		p.lose("0", "1", "2", "3")
+		last := regexp.MustCompile(`after iteration (\d+)`).FindStringSubmatch(s.Stderr.String())
+		require.NotNil(t, last, s.Stderr.String())
+		got := p.result(append(endless, "-iters", "1")...)
+		require.Equal(t, last[1], strconv.Itoa(got.RestartedFrom-1))
+	}
+}
+
+// TestStorageOfANodeVanishes while the job runs: it goes on, and what it writes
+// then is safe.
+func TestStorageOfANodeVanishes(t *testing.T) {
+	for i, levels := range []string{"local", "partner", "xor"} {
+		t.Run(levels, func(t *testing.T) {
+			p := newProgram(t)
+			endless := leveled(levels, "-iters", "100000000", "-async", string(killtest.Modes[i]))
+			s := p.Start(endless...)
+			p.Eventually(func() bool { return len(p.found("nodes/node-1/*/v-*/rank-*")) > 2 }) // of two versions
+			// At once: what is deleted file by file can be made again in between.
+			require.NoError(t, os.Rename(filepath.Join(p.Dir, "nodes", "node-1"), filepath.Join(p.Dir, "gone")))
+			p.Eventually(func() bool { return p.wentOn(2) })
+			p.Eventually(func() bool { return strings.Contains(s.Stderr.String(), "the node's storage is gone") })
+			require.NoError(t, s.Cmd.Process.Kill())
+			s.End(-int(syscall.SIGKILL))
+			p.Gone()
+			got := p.result(append(endless, "-iters", "1")...)
+			require.Greater(t, got.RestartedFrom, 20)
+		})
+	}
+}
+
+// wentOn tells whether that many parts of a version are on the parallel file system,
+// and one of a newer version: then the older one is complete.
+func (p *program) wentOn(parts int) bool {
+	version, there := "", 0
+	for _, file := range p.found("cp/lanczos/v-*/rank-*") { // in their order
+		if dir := filepath.Dir(file); dir != version {
+			if there == parts {
+				return true
+			}
+			version, there = dir, 0
+		}
+		there++
+	}
+	return false
+}
+
+func TestLevelsUsage(t *testing.T) {
+	p := newProgram(t)
+	s := p.Start(small("-levels", "partner,disk:3")...).End(2)
+	require.Contains(t, s.Stderr.String(), "-levels")
+	require.Contains(t, s.Stderr.String(), `"disk"`)
+	s = p.Start(small("-node-path", "")...).End(2)
+	require.Contains(t, s.Stderr.String(), "-node-path")
+	p.Env = []string{"CRAFT_LEVELS=partner:2", "CRAFT_NODE_PATH=" + filepath.Join(p.Dir, "nodes")}
+	require.Equal(t, "partner:2", p.result(small("-np", "2", "-nodes", "2", "-iters", "50")...).Levels)
+	require.NotEmpty(t, p.found("nodes/node-1/lanczos-*/v-*"))
+	p.Env = append(p.Env, "CRAFT_USE_SCR=0")
+	require.Empty(t, p.result(small("-np", "2", "-nodes", "2", "-iters", "50", "-fresh")...).Levels)
+	require.NotEmpty(t, p.found("cp/lanczos/v-*"))
+	require.True(t, strings.Contains(p.Start("-help").End(0).Stderr.String(), "-levels"))
+}

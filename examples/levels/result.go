@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// figure is what was measured of one thing.
+type figure struct {
+	What   string   `json:"what"`
+	Millis interval `json:"ms"`
+	Rounds int      `json:"rounds"`
+	// ToLocal and ToPlain are times within a round in percent of those of the
+	// level local and of the plain write of as many bytes, or of files copied.
+	ToLocal *interval `json:"percent_of_local,omitempty"`
+	ToPlain *interval `json:"percent_of_plain,omitempty"`
+	// Bytes is what rank 0 has written to its own file, the median.
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// result collects the times of everything.
+type result struct {
+	Ranks   int      `json:"ranks"`
+	Nodes   int      `json:"nodes"`
+	Size    int64    `json:"bytes_per_rank"` // on average
+	Async   string   `json:"async"`
+	Sync    string   `json:"sync"`
+	Figures []figure `json:"figures"`
+
+	times map[string][]float64 // ms
+	sizes map[string][]float64
+	order []string
+}
+
+func newResult() *result {
+	return &result{times: make(map[string][]float64), sizes: make(map[string][]float64)}
+}
+
+func (r *result) describe(j *job) {
+	r.Ranks, r.Nodes, r.Size = j.c.Size(), j.nodes.count, j.size
+	r.Async, r.Sync = string(j.async), j.sync
+}
+
+func (r *result) add(what string, d time.Duration) {
+	if _, known := r.times[what]; !known {
+		r.order = append(r.order, what)
+	}
+	r.times[what] = append(r.times[what], float64(d)/float64(time.Millisecond))
+}
+
+func (r *result) bytes(what string, n int64) { r.sizes[what] = append(r.sizes[what], float64(n)) }
+
+// percent compares two things round by round.
+func (r *result) percent(what, with string) *interval {
+	mine, others := r.times[what], r.times[with]
+	if len(mine) != len(others) || what == with {
+		return nil
+	}
+	var ratios []float64
+	for i := range mine {
+		ratios = append(ratios, 100*mine[i]/others[i])
+	}
+	p := intervalOf(ratios)
+	return &p
+}
+
+func (r *result) summarize() {
+	for _, what := range r.order {
+		f := figure{What: what, Millis: intervalOf(r.times[what]), Rounds: len(r.times[what])}
+		if n := r.sizes[what]; n != nil {
+			f.Bytes = int64(intervalOf(n).Median)
+		}
+		if !strings.Contains(what, ",") {
+			f.ToLocal = r.percent(what, "local")
+			f.ToPlain = r.percent(what, "plain, bytes of "+what)
+		}
+		if strings.HasPrefix(what, "rebuild of files") {
+			f.ToPlain = r.percent(what, "copy of a node's files")
+		}
+		r.Figures = append(r.Figures, f)
+	}
+}
+
+func (r *result) write(w io.Writer, asJSON bool) error {
+	r.summarize()
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	fmt.Fprintf(w, "%d ranks on %d nodes, %.1f MiB each, async %s, sync %s\n", r.Ranks, r.Nodes, float64(r.Size)/(1<<20), r.Async, r.Sync)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "what\tms\t95 %\t% of local\t95 %\t% of plain\t95 %\tMiB\t")
+	for _, f := range r.Figures {
+		size := ""
+		if f.Bytes > 0 {
+			size = fmt.Sprintf("%.1f", float64(f.Bytes)/(1<<20))
+		}
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f to %.1f\t%s%s%s\t\n", f.What, f.Millis.Median, f.Millis.Low, f.Millis.High, ratio(f.ToLocal), ratio(f.ToPlain), size)
+	}
+	return t.Flush()
+}
+
+func ratio(p *interval) string {
+	if p == nil {
+		return "\t\t"
+	}
+	return fmt.Sprintf("%.0f\t%.0f to %.0f\t", p.Median, p.Low, p.High)
+}
