@@ -367,6 +367,10 @@ func (c *levelsChaos) failed(r *running, err error) (over bool) {
 		c.t.Fatalf("%s: %v\n%s", c.what, err, stderr)
 	}
 	c.late++
+	// The next start has other nodes, if spare ones were in use.
+	c.noted, c.expected = c.announced(), lookAt(c.home, c.visible()).newest(nil)
+	c.ends = c.noted && c.expected < 0
+	c.what += fmt.Sprintf("; late, expected %d", c.expected)
 	return false
 }
 
