@@ -279,7 +279,11 @@ func (w *world) restored(p *disasterProgram) error {
 	if got < least || w.safe >= 0 && got < 0 {
 		return fmt.Errorf("rank %d goes on after iteration %d, that of iteration %d was safe", p.c.Rank(), got, least)
 	}
-	w.done[p.c.Rank()], w.restart = got, got
+	safe := got
+	if policy, _ := storage.ParsePolicy(w.levels); policy.Plan(p.cp.point.version).Node < w.least {
+		safe = min(got, w.safe) // it does not survive as much
+	}
+	w.done[p.c.Rank()], w.restart = safe, got
 	w.restores++
 	return nil
 }
