@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"log/slog"
 	"slices"
 	"sync"
 )
@@ -41,4 +42,13 @@ func (a *alarm) ease() (over string) {
 	}
 	over, a.told = a.told[len(a.told)-1], nil
 	return over
+}
+
+// tell logs a warning; one that is no news is a detail.
+func (s *Stack) tell(news bool, message string, args ...any) {
+	level := slog.LevelDebug
+	if news {
+		level = slog.LevelWarn
+	}
+	s.log.Log(s.ctx, level, message, args...)
 }

@@ -55,45 +55,6 @@ type healing struct {
 	by    storage.Level   // whose scheme protects it now; Captured: none does
 }
 
-// permit says whether a version may be healed.
-type permit int
-
-const (
-	mayHeal permit = iota // any rank may
-	revoked               // it is deleted; not all ranks have been told
-	told                  // it is deleted, and they have
-)
-
-// keep is the time for which a version is kept.
-type keep struct {
-	ctx context.Context
-	end context.CancelCauseFunc
-}
-
-// keptFor is the context of what is done in the background for a version: nothing
-// is said of what fails because the version is deleted. The lock is held.
-func (s *Stack) keptFor(id storage.ID) context.Context {
-	k, known := s.keeps[id]
-	if !known {
-		k.ctx, k.end = context.WithCancelCause(s.work)
-		s.keeps[id] = k
-	}
-	return k.ctx
-}
-
-// unwanted is an error if this rank was healing a version that is deleted.
-func (s *Stack) unwanted(id storage.ID) error {
-	if s.deleted(id) { // rank 0 has forgotten the rest
-		return errCalledOff
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k, known := s.keeps[id]; known && errors.Is(context.Cause(k.ctx), errCalledOff) {
-		return errCalledOff
-	}
-	return nil
-}
-
 // healsBy is the level whose scheme protects a version of a level anew: that of
 // the level itself or, where this job's policy does not have it, the strongest one
 // there is; Captured if there is none, or none is needed.
@@ -176,23 +137,6 @@ func (s *Stack) heal(ctx context.Context, h healing) {
 	case !s.isDeleted(h.id) && ctx.Err() == nil:
 		log.Warn("redundancy is not back: another loss of a node could cost the version", "error", err)
 	}
-}
-
-// isDeleted asks rank 0 whether a version has been deleted meanwhile: others may have
-// been told before this rank, and have given up.
-func (s *Stack) isDeleted(id storage.ID) bool {
-	if s.root() {
-		return s.deleted(id)
-	}
-	return errors.Is(s.ask(s.work, 0, verbKept, id), storage.ErrNotFound)
-}
-
-// deleted tells, on rank 0, whether a version that was to be healed is deleted.
-func (s *Stack) deleted(id storage.ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, known := s.heals[id]
-	return known && p != mayHeal
 }
 
 // reportHealed tells rank 0 that this rank's share in the healing of a version is
