@@ -36,7 +36,7 @@ func (r *run) attempt(s *stretch, body func(context.Context, *Zone) error) (next
 // enterBody runs the body unless it is known that it cannot get anywhere.
 func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) error) error {
 	switch {
-	case s.pending():
+	case s.pending() && !r.options.through():
 		return nil
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
@@ -45,10 +45,12 @@ func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) e
 }
 
 // judge decides what the end of a body means. While a failure is pending it
-// means nothing by itself.
+// means nothing by itself, unless bodies may run through failures.
 func (r *run) judge(s *stretch, own error) comm.Verdict {
 	var v comm.Verdict
 	switch {
+	case own == nil && r.options.through():
+		return comm.Verdict{Through: true}
 	case s.pending():
 		v.Failure = true
 	case own == nil:

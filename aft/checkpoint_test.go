@@ -18,20 +18,10 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
-
-func randomly(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 const (
 	cells      = 20000 // large enough for zero-copy
@@ -44,6 +34,7 @@ const (
 type sumTask struct {
 	dir, mode string
 	deaths    func(iter int) // may kill
+	begins    func(r comm.Rank, iter int)
 
 	done func(r comm.Rank, total float64)
 }
@@ -66,6 +57,9 @@ func (k *sumTask) body(ctx context.Context, z *aft.Zone) error {
 	iter := 0
 	if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
 		return err
+	}
+	if k.begins != nil {
+		k.begins(c.Rank(), iter)
 	}
 	for ; iter < iterations; iter++ {
 		z.Step(iter)
@@ -106,7 +100,7 @@ func undisturbed() float64 {
 // Random ranks die at random steps, again and again, with every kind of
 // checkpoint and both policies.
 func TestCheckpointsInAZone(t *testing.T) {
-	rng := randomly(t)
+	rng := testseed.Rand(t)
 	want := undisturbed()
 	until, rounds := testSeconds(t), 0
 	for first := true; first || time.Now().Before(until); first = false {
@@ -178,4 +172,46 @@ func taskRound(t *testing.T, rng *rand.Rand, recovery comm.Recovery, mode string
 	if j.world.epoch > 0 && !fresh {
 		require.Positive(t, last.Overheads.Recovery)
 	}
+}
+
+// CRAFT_READ_CP_ON_RESTART=0 is about the start of a job. Its recoveries go on from what
+// the job has written, and from nothing older.
+func TestReadOnRestartIsAboutTheStart(t *testing.T) {
+	want := undisturbed()
+	k := &sumTask{dir: t.TempDir(), mode: "off", deaths: func(int) {}, done: func(_ comm.Rank, total float64) { require.Equal(t, want, total) }}
+	run := func(fatal int) (begins []int) {
+		var mu sync.Mutex
+		left := 1
+		j := runJob(t, 3, zone(t.Context(), func(ctx context.Context, z *aft.Zone, s *fakeSession) error {
+			mine := *k
+			mine.begins = func(r comm.Rank, iter int) {
+				mu.Lock()
+				defer mu.Unlock()
+				if r == 0 {
+					begins = append(begins, iter)
+				}
+			}
+			mine.deaths = func(iter int) {
+				mu.Lock()
+				dies := iter == fatal && left > 0
+				if dies {
+					left--
+				}
+				mu.Unlock()
+				if dies {
+					s.job.kill(1)
+				}
+			}
+			return mine.body(ctx, z)
+		}))
+		for r, errs := range j.results {
+			require.NoError(t, errs[0], "rank %d", r)
+		}
+		return begins
+	}
+	require.Equal(t, []int{0}, run(-1))
+	t.Setenv("CRAFT_READ_CP_ON_RESTART", "0")
+	require.Equal(t, []int{0}, run(-1), "it starts again")
+	require.Equal(t, []int{0, 0}, run(0), "nothing older than the job")
+	require.Equal(t, []int{0, 9}, run(10), "what the job has written")
 }

@@ -47,7 +47,8 @@
 // Whoever knows of the failure first revokes the communicator, so that nobody
 // waits for a rank that has left. The context of the body ends at that moment
 // with ErrRecovering as its cause (with WithCancelOnFailure: as soon as the
-// process knows of any failure).
+// process knows of any failure). When nobody needs who has failed, the zones of the
+// survivors revoke it after CRAFT_RECOVERY_DELAY or WithRecoveryDelay.
 //
 // At the end of an attempt, before anything is agreed on: the context ends; the
 // functions given to Zone.Cleanup run, the latest first; what was registered with

@@ -28,7 +28,7 @@ var (
 
 func (c *fakeComm) Rank() comm.Rank          { return c.rank }
 func (c *fakeComm) Size() int                { return len(c.world.originals) }
-func (c *fakeComm) JobName() string          { return "fake job" }
+func (c *fakeComm) JobName() string          { return c.s.job.name }
 func (c *fakeComm) Acknowledge() []comm.Rank { return c.Failed() }
 
 func (c *fakeComm) Recovered() (int, time.Duration) { return c.world.epoch, c.s.rec }

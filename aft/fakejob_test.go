@@ -2,6 +2,7 @@ package aft_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 // smallest thing that keeps the promises of comm.Session. A rank that was killed
 // ends at its next call.
 type fakeJob struct {
+	name    string
 	mu      sync.Mutex
 	changed *sync.Cond
 	world   *fakeWorld
@@ -73,7 +75,18 @@ func newFakeWorld(epoch int, originals []comm.OriginalRank) *fakeWorld {
 // runJob runs a program on n ranks and returns when all have ended or died.
 func runJob(t *testing.T, n int, program func(s *fakeSession) error, setup ...func(*fakeJob)) *fakeJob {
 	t.Helper()
-	j := &fakeJob{program: program, results: make(map[comm.OriginalRank][]error), steps: make(map[comm.OriginalRank]int64)}
+	return runJobWithin(t, 30*time.Second, n, program, setup...)
+}
+
+// runPatientJob is for jobs that take long, in simulated time.
+func runPatientJob(t *testing.T, n int, program func(s *fakeSession) error) *fakeJob {
+	t.Helper()
+	return runJobWithin(t, 24*time.Hour, n, program)
+}
+
+func runJobWithin(t *testing.T, limit time.Duration, n int, program func(s *fakeSession) error, setup ...func(*fakeJob)) *fakeJob {
+	t.Helper()
+	j := &fakeJob{name: rand.Text(), program: program, results: make(map[comm.OriginalRank][]error), steps: make(map[comm.OriginalRank]int64)}
 	j.changed = sync.NewCond(&j.mu)
 	var originals []comm.OriginalRank
 	for r := range n {
@@ -90,7 +103,7 @@ func runJob(t *testing.T, n int, program func(s *fakeSession) error, setup ...fu
 	go func() { j.ranks.Wait(); close(over) }()
 	select {
 	case <-over:
-	case <-time.After(30 * time.Second):
+	case <-time.After(limit):
 		stacks := make([]byte, 1<<20)
 		t.Fatalf("the job hangs\n%s", stacks[:runtime.Stack(stacks, true)])
 	}
@@ -159,7 +172,11 @@ func (j *fakeJob) settle(w *fakeWorld) {
 }
 
 func (j *fakeJob) decide(w *fakeWorld, op *fakeOp) {
-	if op.outcome.Repair = slices.Contains(w.dead, true); op.outcome.Repair {
+	through := true
+	for r, v := range op.verdicts {
+		through = through && (v.Through || w.dead[r])
+	}
+	if op.outcome.Repair = slices.Contains(w.dead, true) && !through; op.outcome.Repair {
 		return
 	}
 	for r := len(w.originals) - 1; r >= 0; r-- {

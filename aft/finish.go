@@ -42,6 +42,9 @@ func (r *run) finish(ctx context.Context, s *stretch, v comm.Verdict, own error,
 // agree is the collective end of the bodies. When a failure gets known meanwhile,
 // those whose bodies still run are told: the outcome can only be a repair.
 func (r *run) agree(ctx context.Context, s *stretch, v comm.Verdict) (comm.Outcome, error) {
+	if v.Through {
+		return r.session.End(ctx, v)
+	}
 	over := make(chan struct{})
 	var watch sync.WaitGroup
 	defer watch.Wait()

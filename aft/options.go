@@ -3,6 +3,7 @@ package aft
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -29,6 +30,14 @@ func WithSpawn(s comm.SpawnPolicy) Option { return func(o *options) { o.Spawn = 
 // WithLogger sets where the zone reports failures and recoveries;
 // slog.Default() without it.
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// WithRecoveryDelay sets how long a failure may be known before recovery starts
+// though no operation has needed the process that failed, as CRAFT_RECOVERY_DELAY
+// does. Never is for programs that run through failures: recovery starts only when a
+// body returns with one, or calls Repair; a body that returns nil is not run again.
+func WithRecoveryDelay(d time.Duration) Option {
+	return func(o *options) { o.RecoveryDelay = Delay(d) }
+}
 
 // WithRanks runs the body on n ranks that are goroutines of this process. They
 // are a job of their own, which ends with the zone.
@@ -59,5 +68,8 @@ func newOptions(opts []Option) (options, error) {
 	}
 	return o, o.Validate()
 }
+
+// through: bodies may run through failures.
+func (o options) through() bool { return o.RecoveryDelay == Delay(Never) }
 
 func (o options) policy() comm.Policy { return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn} }

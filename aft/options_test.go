@@ -2,6 +2,8 @@ package aft_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +22,10 @@ func TestBadSettings(t *testing.T) {
 		"spawn":              {variable: "CRAFT_COMM_SPAWN_POLICY", value: "reuse", want: "allowed are REUSE, NO-REUSE"},
 		"option of recovery": {opts: []aft.Option{aft.WithRecovery("")}, want: "allowed are SHRINKING, NON-SHRINKING"},
 		"option of spawn":    {opts: []aft.Option{aft.WithSpawn("x")}, want: `CRAFT_COMM_SPAWN_POLICY="x"`},
+		"delay":              {variable: "CRAFT_RECOVERY_DELAY", value: "-1ns", want: `CRAFT_RECOVERY_DELAY="-1ns"`},
+		"a word as delay":    {variable: "CRAFT_RECOVERY_DELAY", value: "soon", want: "allowed are a duration such as 2s, or never"},
+		"option of delay":    {opts: []aft.Option{aft.WithRecoveryDelay(-2)}, want: `CRAFT_RECOVERY_DELAY="-2ns"`},
+		"role":               {variable: "CRAFT_ROLE", value: "x", want: "allowed are guard, daemon, rank"},
 		"ranks":              {opts: []aft.Option{aft.WithRanks(0)}, want: "WithRanks(0): at least 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,6 +36,17 @@ func TestBadSettings(t *testing.T) {
 		})
 	}
 	require.ErrorIs(t, aft.Run(t.Context(), nil), aft.ErrArgument)
+}
+
+// A zone says once which variables nothing reads, whoever asks first.
+func TestUnknownVariables(t *testing.T) {
+	t.Setenv("CRAFT_REPAIRTIMEOUT", t.TempDir())
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	for range 2 {
+		require.NoError(t, aft.Run(t.Context(), func(context.Context, *aft.Zone) error { return nil }, aft.WithRanks(3), aft.WithLogger(logger)))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "variable=CRAFT_REPAIRTIMEOUT nearest=CRAFT_REPAIR_TIMEOUT"), log.String())
 }
 
 // The environment chooses the policy, and options win over it.

@@ -3,13 +3,17 @@ package aft_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,12 +24,17 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/testsignal"
+	"github.com/craft-go/craft/internal/testtime"
 )
 
 // This program is its own daemon and its own rank.
 func TestMain(m *testing.M) {
 	if code, ok := launch.Daemon(); ok {
 		os.Exit(code)
+	}
+	if os.Getenv(childVariable) != "" {
+		os.Exit(childMain())
 	}
 	if launch.IsRank() {
 		if err := rankMain(os.Args[1], os.Args[2], os.Args[3:]); err != nil {
@@ -34,12 +43,27 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testsignal.Restore()
 	os.Exit(m.Run())
 }
 
 // rankMain is two zones: the task, with deaths such as "2@7" (original rank 2 in
 // iteration 7, once per job), and a last word.
 func rankMain(dir, mode string, deaths []string) error {
+	if slices.Contains(deaths, "child@start") {
+		if err := runChild(); err != nil { // before this process has joined
+			return err
+		}
+	}
+	if os.Getenv(rootVariable) != "" {
+		signal.Ignore(syscall.SIGHUP)
+	}
+	switch mode {
+	case "compute":
+		return computeMain(dir)
+	case "stubborn", "stubborn-all":
+		return stubbornMain(dir, mode == "stubborn-all")
+	}
 	k := &sumTask{dir: dir, mode: mode, done: func(r comm.Rank, total float64) {
 		if r == 0 {
 			fmt.Printf("%.0f\n", total)
@@ -60,12 +84,31 @@ func rankMain(dir, mode string, deaths []string) error {
 					if z.Epoch() == 0 {
 						runtime.Goexit()
 					}
+				case fmt.Sprintf("hangup-%d@%d", z.Original(), iter): // the others ignore it
+					if z.Epoch() == 0 {
+						hangUpRoot()
+						panic("a bug behind a signal")
+					}
+				case fmt.Sprintf("child-%d@%d", z.Original(), iter):
+					if err := runChild(); err != nil {
+						panic(err)
+					}
+				case fmt.Sprintf("turns-%d@%d", z.Epoch()%4, iter): // another rank and cause each time
+					if z.Comm().Rank() == comm.Rank(z.Epoch()%4) {
+						os.Exit(10 + z.Epoch())
+					}
 				case fmt.Sprintf("always-%d@%d", z.Original(), iter):
 					killMyself(filepath.Join(dir, fmt.Sprint("killed-", os.Getpid())))
 				}
 			}
 		}
+		if len(deaths) == 1 && strings.HasPrefix(deaths[0], "returned ") {
+			return waitForReturned(ctx, z, strings.TrimPrefix(deaths[0], "returned "))
+		}
 		if err := k.body(ctx, z); err != nil {
+			if slices.Contains(deaths, "own repair") && z.Epoch() == 0 {
+				return errors.Join(err, ownRepair(ctx, z))
+			}
 			return err
 		}
 		for _, d := range deaths {
@@ -83,6 +126,10 @@ func rankMain(dir, mode string, deaths []string) error {
 	}
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
 		z.Step(z.Epoch()) // less than in the first zone
+		if slices.Contains(deaths, "all-exit@later") && z.Epoch() == 0 {
+			_ = comm.Barrier(ctx, z.Comm()) // all are in it
+			os.Exit(0)
+		}
 		if slices.Contains(deaths, fmt.Sprintf("%d@later", z.Original())) && z.Epoch() < 4 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
@@ -93,6 +140,19 @@ func rankMain(dir, mode string, deaths []string) error {
 		}
 		return err
 	}, aft.WithLogger(logger))
+}
+
+// ownRepair is what a program without a zone would do about the loss of rank 1.
+func ownRepair(ctx context.Context, z *aft.Zone) error {
+	ctx = context.WithoutCancel(ctx)
+	_ = comm.Revoke(z.Comm()) // all come
+	survivors, err := comm.Shrink(ctx, z.Comm())
+	if err != nil {
+		return err
+	}
+	_, err = comm.Spawn(ctx, survivors, []comm.OriginalRank{1})
+	fmt.Fprintln(os.Stderr, "spawn says:", err)
+	return err
 }
 
 // killMyself is once per marker.
@@ -106,6 +166,42 @@ func killMyself(marker string) {
 	select {}
 }
 
+// rootVariable has the number of the root's process.
+const rootVariable = "CRAFT_TEST_ROOT"
+
+// childVariable makes this program a job of its own, in one process, that a rank has
+// started.
+const childVariable = "CRAFT_TEST_CHILD"
+
+func childMain() int {
+	third, _ := os.Readlink("/proc/self/fd/3") // may be this process's own
+	err := aft.Run(context.Background(), func(_ context.Context, z *aft.Zone) error {
+		fmt.Println("child of", z.Comm().Size(), launch.IsRank(), strings.HasPrefix(third, "socket:"))
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+func runChild() error {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childVariable+"=1")
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	return child.Run()
+}
+
+// hangUpRoot returns when the root has forwarded a SIGHUP to this rank.
+func hangUpRoot() {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGHUP)
+	root, _ := strconv.Atoi(os.Getenv(rootVariable))
+	_ = syscall.Kill(root, syscall.SIGHUP)
+	<-got
+}
+
 // launched runs the program as a job.
 func launched(t *testing.T, policy comm.Policy, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
@@ -115,7 +211,7 @@ func launched(t *testing.T, policy comm.Policy, args ...string) (stdout, stderr 
 	defer cancel()
 	var out, report bytes.Buffer
 	code, err = launch.Run(ctx, launch.Config{
-		Program: program, Args: args, Ranks: 4, Nodes: 2, Policy: policy, Stdout: &out, Stderr: &report, NoSignals: true,
+		Program: program, Args: args, Ranks: 4, Nodes: 2, Policy: policy, Stdout: &out, Stderr: &report, NoSignals: os.Getenv(rootVariable) == "",
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	require.NoError(t, ctx.Err(), &report)
@@ -143,6 +239,7 @@ func TestProcessesInAZone(t *testing.T) {
 		{"copy", comm.NonShrinking, "panic-1@3", "4 ranks, 1 recoveries"},
 		{"copy", comm.NonShrinking, "goexit-1@3", "4 ranks, 1 recoveries"},
 		{"off", comm.NonShrinking, "1@later", "4 ranks, 4 recoveries"},
+		{"off", comm.NonShrinking, "all-exit@later", "4 ranks, 1 recoveries"},
 	} {
 		t.Run(fmt.Sprint(c.mode, " ", c.recovery, " ", c.deaths), func(t *testing.T) {
 			args := append([]string{t.TempDir(), c.mode}, strings.Fields(c.deaths)...)
@@ -167,11 +264,46 @@ func TestErrorOfAProcess(t *testing.T) {
 	require.Equal(t, 4, strings.Count(stderr, "rank 2: out of luck"), stderr)
 }
 
+// Shrink and Spawn in the body of a zone: the new process would be in a zone of its own.
+func TestOwnRepairInAZone(t *testing.T) {
+	stdout, stderr, code := launched(t, comm.Policy{}, t.TempDir(), "off", "1@7", "own repair")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "call Zone.Repair")
+	require.Contains(t, stdout, "4 ranks, 1 recoveries\n")
+}
+
+// A program that a rank starts is no rank: it does not take its place.
+func TestChildOfARank(t *testing.T) {
+	stdout, stderr, code := launched(t, comm.Policy{}, t.TempDir(), "off", "child-1@3", "child@start")
+	require.Zero(t, code, stderr)
+	require.Equal(t, 4+1, strings.Count(stdout, "child of 1 false false\n"), stdout)
+	require.Contains(t, stdout, "4 ranks, 0 recoveries\n")
+}
+
+// A signal that asks for the end and is ignored makes no exit of a later panic.
+func TestPanicAfterAnIgnoredSignal(t *testing.T) {
+	t.Setenv(rootVariable, strconv.Itoa(os.Getpid()))
+	testtime.Within(t, 25*time.Second, func() { // nobody waits for the others to end
+		stdout, stderr, code := launched(t, comm.Policy{Spawn: comm.Reuse}, t.TempDir(), "off", "hangup-1@3")
+		require.Zero(t, code, stderr)
+		require.Contains(t, stdout, "4 ranks, 1 recoveries\n")
+		require.Contains(t, stderr, "exit status 2 (panic: a bug behind a signal)")
+	})
+}
+
 // The same process dies again and again at the same step: the ledger ends the job.
 func TestHopelessProcess(t *testing.T) {
 	_, stderr, code := launched(t, comm.Policy{}, t.TempDir(), "off", "always-1@5")
 	require.Equal(t, 1, code)
 	require.Equal(t, 2, strings.Count(stderr, "msg=recovered"), stderr)
-	require.Contains(t, stderr, "rank 1")
+	require.Equal(t, 2, strings.Count(stderr, `losses="rank 1 on node`), stderr)
 	require.Contains(t, stderr, "step 5")
+}
+
+// Causes and ranks alternate, and the job does not get on.
+func TestHopelessJob(t *testing.T) {
+	_, stderr, code := launched(t, comm.Policy{}, t.TempDir(), "off", "turns-0@5", "turns-1@5", "turns-2@5", "turns-3@5")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "ranks have failed 10 times and the job did not get beyond step 5")
+	require.Contains(t, stderr, "10. rank 1, process 9 on node 0: exit status 19")
 }

@@ -1,7 +1,9 @@
 package aft
 
 import (
+	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -12,16 +14,25 @@ func (r *run) report(old, next *stretch, p Phases) {
 	level := slog.LevelDebug
 	if old.place.Comm.Rank() == firstSurvivor(next.change) {
 		level = slog.LevelWarn
-		for _, l := range next.change.Failed {
-			r.log.Warn("a process has failed", "epoch", next.change.Epoch, "failed", int(l.Original), "failed_rank", int(l.Rank),
-				"failed_node", l.Node, "reason", l.Reason)
-		}
 	}
 	r.log.Log(r.ctx, level, "recovered", "epoch", next.change.Epoch, "policy", string(r.options.Recovery),
-		"ranks", next.place.Comm.Size(), "failed", len(next.change.Failed), "replaced", len(next.change.Replaced),
+		"ranks", next.place.Comm.Size(), "failed", len(next.change.Failed), "losses", losses(next.change.Failed), "replaced", len(next.change.Replaced),
 		"rec", (p.CleanUp + p.Agree + p.Repair).Seconds(),
 		"clean_up", p.CleanUp.Seconds(), "agree", p.Agree.Seconds(), "repair", p.Repair.Seconds(),
 		"gather", next.change.Phases.Gather.Seconds(), "spawn", next.change.Phases.Spawn.Seconds(), "connect", next.change.Phases.Connect.Seconds())
+}
+
+// losses are who has failed, and why. A launcher has told of each when it happened.
+func losses(failed []comm.Loss) string {
+	const most = 8
+	var list []string
+	for _, l := range failed[:min(len(failed), most)] {
+		list = append(list, fmt.Sprintf("rank %d on node %d: %s", l.Original, l.Node, l.Reason))
+	}
+	if more := len(failed) - most; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, "; ")
 }
 
 // firstSurvivor is the lowest old rank whose process has survived; -1: none.

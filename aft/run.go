@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/engine"
+	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/logqueue"
 )
 
 // Run runs body on every rank until it has ended on all of them without a
@@ -29,9 +33,13 @@ import (
 // at once for those that had ended before.
 func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opts ...Option) error {
 	o, err := newOptions(opts)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("aft: %w", err)
+	}
+	log := logqueue.New(o.logger)
+	o.logger = log.Logger
+	defer log.Flush(flushLimit)
+	switch {
 	case body == nil:
 		return fmt.Errorf("aft: %w: the body is nil", ErrArgument)
 	case o.session != nil:
@@ -45,6 +53,10 @@ func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opt
 	}
 	return runZone(ctx, s, o, body)
 }
+
+// flushLimit is how long Run waits for its messages to be written when all else is
+// done.
+const flushLimit = time.Second
 
 // run is one call of Run on one rank.
 type run struct {
@@ -65,8 +77,15 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 	}
 	defer leave()
 	place := s.Place()
+	if place.Comm.Rank() == 0 {
+		env.ReportUnknown(o.logger, os.Environ())
+	}
 	if index < place.Zone { // it had ended before this process was started
 		return nil
+	}
+	if m, ok := s.(comm.ZoneMarker); ok {
+		m.InZone(true)
+		defer m.InZone(false)
 	}
 	returned := false
 	defer quitUnless(&returned, s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -19,31 +20,50 @@ type stretch struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	watch  sync.WaitGroup
+
+	watching context.Context // ends with end
+	over     context.CancelFunc
+	watch    sync.WaitGroup
 }
 
 // newStretch begins one at the session's present place. Its context ends with
-// the caller's, with the recovery, or with end.
+// the caller's, with the recovery, or with end. A failure that is known starts the
+// recovery after a while: it may be that no operation needs who has failed.
 func (r *run) newStretch() *stretch {
 	s := &stretch{place: r.session.Place(), failure: r.session.FailureKnown()}
 	if c, ok := s.place.Comm.(comm.Revoker); ok {
 		s.revoked = c.Revoked()
 	}
 	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
-	hear := s.failure
-	if !r.options.cancelOnFailure {
-		hear = nil
-	}
-	s.watch.Go(func() {
+	s.watching, s.over = context.WithCancel(context.Background())
+	s.watch.Go(func() { r.follow(s) })
+	return s
+}
+
+// follow sees what happens to the communicator until the stretch ends.
+func (r *run) follow(s *stretch) {
+	failure, overdue := s.failure, (<-chan time.Time)(nil)
+	for {
 		select {
-		case <-s.ctx.Done():
+		case <-s.watching.Done():
+			return
 		case <-s.revoked:
 			s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrRevoked))
-		case <-hear:
-			s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrProcFailed))
+			return
+		case <-failure:
+			failure = nil
+			if r.options.cancelOnFailure {
+				s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrProcFailed))
+			}
+			if !r.options.through() {
+				overdue = time.After(time.Duration(r.options.RecoveryDelay))
+			}
+		case <-overdue:
+			r.log.Debug("a failure is known and no operation has needed who has failed: recovery starts", "delay", r.options.RecoveryDelay)
+			r.session.Revoke()
+			overdue = nil
 		}
-	})
-	return s
+	}
 }
 
 // pending tells that recovery has to follow, as far as this process knows.
@@ -52,6 +72,7 @@ func (s *stretch) pending() bool { return closed(s.revoked) || closed(s.failure)
 // end ends the context, with a cause if it has not ended yet.
 func (s *stretch) end(cause error) {
 	s.cancel(cause)
+	s.over()
 	s.watch.Wait()
 }
 

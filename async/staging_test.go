@@ -6,28 +6,16 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 const testPiece = 1 << 10
-
-// seed is printed, and replayed from CRAFT_TEST_SEED.
-func seed(t *testing.T) *rand.Rand {
-	s := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 // scribe writes its bytes in parts of random size.
 type scribe struct {
@@ -51,7 +39,7 @@ func (s scribe) WriteTo(w io.Writer) (int64, error) {
 // What is taken out is what was copied in, also when the ring is much smaller
 // than the version and pieces are released late and out of order.
 func TestStaging(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	for range 60 {
 		limit := []int64{0, MinStaging(testPiece), 7 * testPiece, 100 * testPiece}[rng.IntN(4)]
 		s, err := NewStaging(limit, testPiece)

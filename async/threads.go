@@ -37,7 +37,8 @@ func NewThreads(cpus []int, log *slog.Logger) (*Threads, error) {
 }
 
 // Do runs body on the calling goroutine, which keeps its thread to itself
-// meanwhile. A bound thread ends with the goroutine.
+// meanwhile. A bound thread ends with the goroutine. Within body, Do is not called on
+// the same goroutine.
 func (t *Threads) Do(body func()) {
 	runtime.LockOSThread()
 	if len(t.cpus) == 0 {
@@ -49,6 +50,9 @@ func (t *Threads) Do(body func()) {
 	defer func() { t.used.Add(int64(threadTime() - before)) }()
 	body()
 }
+
+// Bound is the number of processors that the threads are bound to; 0: they are not.
+func (t *Threads) Bound() int { return len(t.cpus) }
 
 // Used is the processor time that all ended Do calls took; 0 where the system
 // does not tell.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkCopyBlocks compares the time for which UpdateAndWrite blocks in copy
@@ -95,6 +97,9 @@ func BenchmarkNotDue(b *testing.B) {
 	if err := cp.Commit(); err != nil {
 		b.Fatal(err)
 	}
+	if err := cp.Write(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	i := 1
 	for b.Loop() {
 		if err := cp.UpdateAndWrite(b.Context(), i, 1<<62); err != nil {
@@ -110,6 +115,7 @@ func TestNotDueIsCheap(t *testing.T) {
 	x := 1
 	cp := open(t, t.TempDir(), map[string]any{"x": &x}, WithAsync("copy"))
 	ctx := t.Context()
+	require.NoError(t, cp.Write(ctx))
 	i := 1
 	call := func() {
 		_ = cp.UpdateAndWrite(ctx, i, 1<<62)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -149,71 +148,6 @@ func TestZeroCopyChangeIsFound(t *testing.T) {
 	}
 }
 
-// What fails in the background comes out of the next call that waits, on all
-// ranks, and that call stores its own version all the same.
-func TestBackgroundErrorsSurface(t *testing.T) {
-	surfaces := map[string]func(ctx context.Context, p *program) error{
-		"UpdateAndWrite": func(ctx context.Context, p *program) error { return p.cp.UpdateAndWrite(ctx, p.iter, 1) },
-		"Write":          func(ctx context.Context, p *program) error { return p.cp.Write(ctx) },
-		"Wait":           func(ctx context.Context, p *program) error { return p.cp.Wait(ctx) },
-	}
-	for _, mode := range modes[1:] {
-		for name, call := range surfaces {
-			for _, ranks := range []int{1, 3} {
-				t.Run(fmt.Sprintf("%s, %s, %d ranks", mode, name, ranks), func(t *testing.T) {
-					disk := vfs.NewMem()
-					err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-						var armed atomic.Bool
-						captured := make(chan struct{}) // a failure before is known at once
-						fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
-							if armed.Load() && op.Kind == vfs.OpWrite && strings.Contains(op.Path, ".craft") {
-								<-captured
-								return syscall.ENOSPC
-							}
-							return nil
-						})
-						p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys), inMode(mode))
-						defer p.cp.Close()
-						if err := p.run(ctx, 3, 1); err != nil {
-							return err
-						}
-						armed.Store(c.Rank() == 0)
-						if err := p.advance(ctx, 1); err != nil {
-							return err
-						}
-						close(captured)
-						if c.Rank() == 0 {
-							<-p.cp.flight.Load().ticket.Done()
-						}
-						armed.Store(false)
-						p.iter++
-						if err := p.cp.UpdateAndWrite(ctx, p.iter, 100); err != nil { // not due
-							return err
-						}
-						err := call(ctx, p)
-						var failed *AsyncError
-						if !errors.As(err, &failed) || failed.Version != 4 || failed.Iteration != 3 {
-							return fmt.Errorf("the failure of version 4 did not come out: %w", err)
-						}
-						if c.Rank() == 0 && !errors.Is(err, syscall.ENOSPC) {
-							return fmt.Errorf("the cause is hidden: %w", err)
-						}
-						if err := p.cp.Wait(ctx); err != nil {
-							return fmt.Errorf("it comes out once: %w", err)
-						}
-						want := map[string]int{"UpdateAndWrite": 4, "Write": 4, "Wait": 3}[name]
-						if s := p.cp.Stats(); s.VersionsWritten != want || s.VersionsFailed != 1 {
-							return fmt.Errorf("accounts: %+v", s)
-						}
-						return nil
-					})
-					require.NoError(t, err)
-				})
-			}
-		}
-	}
-}
-
 // Close waits for the last version, also on several ranks, and returns what
 // went wrong with it.
 func TestCloseDrains(t *testing.T) {
@@ -298,157 +232,6 @@ func TestCancelledCopy(t *testing.T) {
 	require.Equal(t, 1, versions)
 }
 
-// touchy is a value whose methods fail or panic when they are told to.
-type touchy struct{ update, write func() error }
-
-func (f *touchy) Update() error {
-	if f.update != nil {
-		return f.update()
-	}
-	return nil
-}
-
-func (f *touchy) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write([]byte("half"))
-	if err == nil && f.write != nil {
-		err = f.write()
-	}
-	return int64(n), err
-}
-
-func (f *touchy) ReadFrom(r io.Reader) (int64, error) { return io.Copy(io.Discard, r) }
-
-// A value's own failure, or panic, costs its version and nothing else, in all
-// modes and on all ranks.
-func TestFailingValues(t *testing.T) {
-	broken := errors.New("the device is off")
-	for _, mode := range modes {
-		for _, where := range []string{"update", "write"} {
-			for _, ranks := range []int{1, 2} {
-				t.Run(fmt.Sprintf("%s, %s, %d ranks", mode, where, ranks), func(t *testing.T) {
-					dir := t.TempDir()
-					err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-						value := &touchy{}
-						big := make([]float64, 10_000)
-						cp, err := New("test", c, WithPath(dir), inMode(mode))
-						require.NoError(t, err)
-						defer cp.Close()
-						require.NoError(t, cp.Add("big", &big))
-						require.NoError(t, cp.Add("value", value))
-						require.NoError(t, cp.Add("more", &big))
-						require.NoError(t, cp.Commit())
-						fails := func() error { return broken }
-						if int(c.Rank()) == ranks-1 && where == "update" {
-							value.update = fails
-						} else if int(c.Rank()) == ranks-1 {
-							value.write = fails
-						}
-						err = cp.UpdateAndWrite(ctx, 0, 1)
-						if err == nil {
-							err = cp.Wait(ctx)
-						}
-						if err == nil || !strings.Contains(err.Error(), `key "value"`) && where == "update" {
-							return fmt.Errorf("the failure did not come out: %w", err)
-						}
-						if int(c.Rank()) == ranks-1 && !errors.Is(err, broken) {
-							return fmt.Errorf("the cause is hidden: %w", err)
-						}
-						value.update, value.write = nil, nil
-						if err := cp.UpdateAndWrite(ctx, 1, 1); err != nil {
-							return err
-						}
-						return cp.Wait(ctx)
-					})
-					require.NoError(t, err)
-					left, err := filepath.Glob(filepath.Join(dir, "test", "v-*"))
-					require.NoError(t, err)
-					require.Len(t, left, 1)
-				})
-			}
-		}
-	}
-	for _, mode := range modes[1:] {
-		value := &touchy{update: func() error { panic("in Update") }}
-		cp := open(t, t.TempDir(), map[string]any{"value": value}, inMode(mode))
-		require.PanicsWithValue(t, "in Update", func() { _ = cp.Write(t.Context()) })
-		value.update, value.write = nil, func() error { panic("in WriteTo") }
-		require.PanicsWithValue(t, "in WriteTo", func() { _ = cp.Write(t.Context()) })
-		value.write = nil
-		require.ErrorContains(t, cp.Write(t.Context()), "panicked")
-		require.NoError(t, cp.Wait(t.Context()))
-	}
-}
-
-// Every operation of a background write is made to fail in turn, on any rank:
-// the failure comes out, earlier versions stay, later ones are stored, and
-// nothing is left open, allocated or running.
-func TestEveryOperationOfABackgroundWriteMayFail(t *testing.T) {
-	for _, mode := range modes[1:] {
-		for _, c := range []struct{ ranks, victim int }{{1, 0}, {2, 0}, {2, 1}} {
-			failures, n := 0, 1
-			for ; failInBackground(t, n, c.ranks, c.victim, mode, &failures); n++ {
-			}
-			t.Logf("%s, rank %d of %d: %d of %d operations made the version fail", mode, c.victim, c.ranks, failures, n)
-			require.Greater(t, failures, 5)
-		}
-	}
-}
-
-func failInBackground(t *testing.T, n, ranks, victim int, mode string, failures *int) (more bool) {
-	disk := vfs.NewMem()
-	var armed, failed atomic.Bool
-	var count atomic.Int64
-	faulty := vfs.WithErrors(disk, func(vfs.Op) error {
-		if armed.Load() && count.Add(1) == int64(n) {
-			return syscall.EIO
-		}
-		return nil
-	})
-	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-		fsys := vfs.FS(disk)
-		if int(c.Rank()) == victim {
-			fsys = faulty
-		}
-		p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys), inMode(mode))
-		defer p.cp.Close()
-		if err := errors.Join(p.run(ctx, 3, 1), p.cp.choresDone(ctx)); err != nil {
-			return err
-		}
-		if int(c.Rank()) == victim { // what it has left to do is done
-			armed.Store(true)
-		}
-		err := p.advance(ctx, 1) // one rank alone may know already
-		if err == nil || ranks > 1 {
-			err = errors.Join(err, p.cp.Wait(ctx))
-		}
-		if err2 := comm.Barrier(ctx, c); err2 != nil {
-			return err2
-		}
-		armed.Store(false)
-		if err != nil {
-			failed.Store(true)
-			if int(c.Rank()) == victim && !errors.Is(err, syscall.EIO) {
-				return fmt.Errorf("operation %d: the error hides its cause: %w", n, err)
-			}
-		}
-		p.iter++
-		if err := p.run(ctx, 5, 1); err != nil {
-			return err
-		}
-		err = p.cp.Close()
-		if p.cp.staging.Allocated() != 0 {
-			return errors.New("staging memory is left after Close")
-		}
-		return err
-	})
-	require.NoError(t, err)
-	require.Equal(t, 5, restartAndFinish(t, disk, ranks, 6, fmt.Sprintf("after operation %d failed", n)))
-	if failed.Load() {
-		*failures++
-	}
-	return count.Load() >= int64(n)
-}
-
 // No goroutine, descriptor or staging memory is left after Close, whatever has
 // failed before.
 func TestNothingIsLeftOfBackgroundWrites(t *testing.T) {
@@ -466,7 +249,7 @@ func TestNothingIsLeftOfBackgroundWrites(t *testing.T) {
 
 			q := newProgram(t, nil, true, WithPath(dir), inMode(mode))
 			require.NoError(t, q.run(t.Context(), 5, 1))
-			require.NoError(t, q.cp.choresDone(t.Context()))
+			require.NoError(t, q.cp.maintenanceDone(t.Context()))
 			require.NoError(t, os.RemoveAll(dir)) // the write fails
 			err := q.advance(t.Context(), 1)      // may know already
 			require.Error(t, errors.Join(err, q.cp.Close()))
@@ -502,7 +285,11 @@ func TestAsyncSettings(t *testing.T) {
 	require.ErrorContains(t, err, "zero-copy")
 	_, err = New("x", nil, WithAsync("copy"), WithStaging(1<<20))
 	require.ErrorContains(t, err, "CRAFT_ASYNC_STAGING")
-	require.ErrorContains(t, err, "16MiB")
+	require.Equal(t, 1, strings.Count(err.Error(), "at least"))
+	_, err = New("x", nil, WithAsync("copy"), WithStaging(1<<20), WithDelta(4))
+	require.NoError(t, err)
+	_, err = New("x", nil, WithAsync("copy"), WithStaging(1<<20-1), WithDelta(4))
+	require.ErrorContains(t, err, "1MiB with CRAFT_DELTA=1")
 	for name, value := range map[string]string{
 		"CRAFT_ASYNC_THREAD_PIN_CPULIST": "0-x", "CRAFT_ASYNC_STAGING": "much", "CRAFT_DRAIN_TIMEOUT": "0s",
 		"CRAFT_DEBUG": "5", "CRAFT_DEBUG_PROC": "-1", "CRAFT_WRITE_ASYNC": "perhaps", "CRAFT_TIMING": "7",

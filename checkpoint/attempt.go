@@ -1,12 +1,15 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/stack"
@@ -17,11 +20,16 @@ import (
 type attempt struct {
 	begun   bool
 	read    bool // what is stored was looked at, here and around
+	strict  bool // what is damaged is not set aside
 	started time.Time
+	ahead   time.Duration // of what the clock says, of the times in the record
 	id      container.AttemptID
 	lineage container.LineageID
-	last    uint64       // number of the last version, of any attempt or of this one
-	lock    storage.Lock // on rank 0
+	anew    container.LineageID // of the outermost checkpoint on rank 0: see beganAnew
+	origin  storage.ID          // that was restored; zero: none
+	last    uint64              // number of the last version, of any attempt or of this one
+	written uint64              // number of the last one of this attempt that was complete
+	lock    storage.Lock        // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
@@ -56,11 +64,24 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err != nil {
 		return nil, err
 	}
-	if err := cp.guard(ctx, found); err != nil {
+	if err := cp.checkProblem(ctx, found); err != nil {
 		return nil, err
 	}
-	if cp.parent != nil && !cp.parent.attempt.read {
-		read = false // what is stored belongs to another run of the parent
+	if !cp.opt.ReadOnRestart && !found.Own || cp.parent != nil && !cp.parent.attempt.read {
+		read = false // what is stored belongs to another run, of this checkpoint or of the parent
+	}
+	if read {
+		if err := cp.strict(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	if cp.stack != nil {
+		if err := cp.stack.Sweep(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if cp.root() && len(found.Candidates) > 0 { // of which parts may be brought to other nodes
+		cp.takeOver(ctx, found.Used)
 	}
 	if read {
 		if restored, err = cp.restore(ctx, found); err != nil {
@@ -102,17 +123,20 @@ func (cp *Checkpoint) lock(ctx context.Context) error {
 	var err error
 	if locker, ok := cp.store.Driver.(storage.Locker); ok && cp.root() {
 		cp.attempt.lock, err = locker.Lock(ctx)
+		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(cp.comm) == "" {
+			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+
+				"for one of all ranks, give checkpoint.New that of the zone (aft.Run, Zone.Comm)", err)
+		}
 	}
 	_, err = cp.agree(ctx, err)
 	return err
 }
 
-// guard keeps a fresh start from writing over another problem's versions.
-func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
+// checkProblem keeps a fresh start from writing over another problem's versions.
+func (cp *Checkpoint) checkProblem(ctx context.Context, found survey) error {
 	var err error
-	if cp.root() && len(found.Candidates) > 0 && found.Candidates[0].Known {
-		c := found.Candidates[0]
-		err = cp.checkFingerprint(c.Fingerprint)
+	if at := slices.IndexFunc(found.Candidates, func(c candidate) bool { return c.Known }); cp.root() && at >= 0 {
+		err = cp.checkFingerprint(found.Candidates[at].Fingerprint)
 	}
 	if have := nesting(cp.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
 		err = fmt.Errorf("%w: %s: its versions are %s, now it is %s: use SubCP as before, another name, or another path",
@@ -126,15 +150,18 @@ func (cp *Checkpoint) guard(ctx context.Context, found survey) error {
 type identity struct {
 	Attempt container.AttemptID
 	Lineage container.LineageID
+	Before  int64 // the last iteration that was done before
 }
 
 func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
 	draw := identity{Attempt: cp.attempt.id} // of rank 0, drawn when it looked
-	if cp.root() {
-		_, _ = rand.Read(draw.Lineage[:])
-	}
 	var err error
 	if cp.root() {
+		draw.Lineage, draw.Before = cp.newLineage(), cp.doneBefore(found.told.runs, restored)
+		if cp.attempt.anew = cp.beganAnew(found, restored, draw.Lineage); cp.attempt.anew != (container.LineageID{}) {
+			draw.Lineage = cp.attempt.anew
+		}
+		cp.attempt.ahead = aheadOf(found.told.runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
 	}
 	draw, err = fromRoot(ctx, cp, draw, err)
@@ -144,23 +171,31 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
+		cp.attempt.origin, _ = storage.Identity(*restored)
 		cp.point = point{attempt: restored.Attempt, version: restored.Version}
 	case cp.parent != nil:
 		draw.Lineage = cp.parent.attempt.lineage
 	}
 	cp.attempt.begun = true
 	cp.attempt.id = draw.Attempt
+	cp.redo.before = draw.Before
 	cp.attempt.lineage = draw.Lineage
 	cp.attempt.last = found.Used
 	return nil
 }
 
 // prepare makes the directory and removes what crashed runs have left: every
-// version that is not complete, but for those that may be again.
+// version that is not complete, but for those that may be again: of one that is told
+// of no crash has taken a part, and somebody may still find it. One that has become
+// complete since the survey is of a job that has lost the lock, and a branch that this
+// run does not know.
 func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *container.Header) error {
 	p, ok := cp.store.Driver.(storage.Preparer)
 	if !ok {
 		return nil
+	}
+	if err := cp.mayWrite(); err != nil { // reading may have taken long
+		return err
 	}
 	var newest uint64 // of what is used
 	if restored != nil {
@@ -175,7 +210,13 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 	if cp.stack != nil {
 		cp.history.waitFor(found, newest, cp.stack.Kept)
 	}
-	keep := func(e storage.Entry) bool { return e.Complete() || cp.history.waitsFor(e.ID) }
+	known := make(map[storage.ID]bool)
+	for _, e := range found.Entries {
+		known[e.ID] = e.Complete()
+	}
+	keep := func(e storage.Entry) bool {
+		return e.Complete() && known[e.ID] || cp.history.waitsFor(e.ID) || e.ID.Version > newest && found.told.tellsOf(e.ID)
+	}
 	if err := p.Prepare(ctx, keep); err != nil {
 		return err
 	}
@@ -194,12 +235,17 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 // tellIncomplete says that a version cannot be used, and what it lacks. Of one that
 // is older than what is used nobody needs anything.
 func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint64) {
-	fate := found.Fates[e.ID]
+	fate := found.LossStatuses[e.ID]
 	switch {
-	case cp.stack == nil || fate == stack.Interrupted:
+	case cp.stack == nil && len(e.Away) > 0: // see away
+	case fate == stack.Interrupted, cp.stack == nil && !found.told.tellsOf(e.ID):
 		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
+	case found.Elsewhere[e.ID]:
+		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
 	case e.ID.Version < newest:
 		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
+	case cp.stack == nil:
+		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cmp.Or(e.MissingText(), "all parts"))
 	case fate == stack.Lost:
 		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.stack.Missing(e.ID))
 	default:
@@ -210,15 +256,19 @@ func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint6
 // RestartIfNeeded reads the newest usable version into the added values, if
 // there is one, and sets *iter to the iteration after the one that it was
 // written at (iter may be nil; a version without an iteration leaves it). It
-// acts once: later calls, and calls after a write, return at once. Without
-// stored versions, and with CRAFT_READ_CP_ON_RESTART=0, it changes nothing. Of a
+// acts once: later calls, and calls after a write, return at once; with ErrState if
+// the checkpoint is nested and its last stage has not ended. Without
+// stored versions it changes nothing, nor with CRAFT_READ_CP_ON_RESTART=0, unless the
+// job recovers: then it reads what the job has written since it began. Of a
 // nested checkpoint only a version of the present stage is read: see SubCP.
 //
-// Errors: ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree,
+// Errors: ErrNoUsableVersion, ErrStrict, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree,
 // storage.ErrLocked, errors of the file system, and of the communicator. After
-// an error the added values may hold parts of what is stored, and nothing can be
-// written until the call has been made again and succeeded: the newest versions
-// must not be driven out by those of a program that has not read them.
+// an error all values are as they were, but for those of the keys that an
+// *UndefinedError in it names; and nothing can be written until the call has been
+// made again and succeeded: the newest versions must not be driven out by those of
+// a program that has not read them. Where it returns nil, what the version does not
+// hold (an Optional key, a field of a struct) is as it was before the call.
 func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	if !cp.opt.Enable {
 		return nil
@@ -227,16 +277,22 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		return err
 	}
 	if cp.attempt.begun {
-		return nil
+		return cp.stageEnded()
 	}
 	defer cp.reportRestart() // after the time is known
 	defer cp.stats.time(&cp.stats.RestartTime)()
 	cp.restartErr = errors.New("it did not end") // if a value's own code panics
-	h, err := cp.begin(ctx, cp.opt.ReadOnRestart)
+	cp.touched = nil
+	h, err := cp.begin(ctx, true)
+	if err != nil && len(cp.touched) > 0 {
+		err = &UndefinedError{Keys: cp.touched, Err: err}
+	}
 	cp.restartErr = err
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
 	}
+	entered := cp.point
+	cp.entered = &entered
 	if r := cp.dueRecord(false); r != nil {
 		cp.writeRecord(ctx, *r)
 	}
@@ -249,8 +305,9 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	}
 	cp.stats.Restored, cp.stats.RestoredVersion, cp.stats.RestoredIteration = true, h.Version, h.Iteration
 	if iter != nil && h.Iteration != container.NoIteration {
-		*iter = int(h.Iteration) + 1
+		*iter = int(h.Iteration) + 1 // match has looked that there is one
 	}
+	cp.goesOn()
 	return nil
 }
 

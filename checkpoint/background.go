@@ -19,14 +19,15 @@ type flight struct {
 	ticket *async.Ticket // of the background write; nil: there is none
 	before point         // of the checkpoint if the write fails, this call included
 	expect int64         // bytes, as far as they are known before
-	checks []check       // with CRAFT_ASYNC_CHECK
+	checks []check       // of values that may change
 	phases Phases
 	// captured is what went wrong before everything was copied.
 	captured error
 
 	// Set by the write, read when the ticket is done.
-	done part
-	err  error
+	removed int // versions that were deleted before
+	done    part
+	err     error
 }
 
 // part is what this rank knows of the version that it has written.
@@ -39,29 +40,38 @@ type part struct {
 type check struct {
 	section int
 	digest  uint64   // when it was captured
-	spans   [][]byte // its own memory, if it is written from there
+	spans   [][]byte // its own memory, to be looked at again in the end; nil: it is not
 }
 
 // write encodes, stores and publishes this rank's part.
 func (f *flight) write(ctx context.Context, cp *Checkpoint) {
-	defer cp.stats.time(&f.phases.Write)()
 	f.done.sections = cp.sections
 	if f.err = cp.mayWrite(); f.err != nil {
 		cp.forgo(f.header)
 		return
 	}
+	f.makeRoom(ctx, cp)
+	defer cp.stats.time(&f.phases.Write)()
 	id, _ := storage.Identity(f.header)
 	cp.reserve(ctx, id)
 	f.done.Written, f.err = cp.store.Write(ctx, f.header, cp.sections, func(w storage.Written) error {
 		if err := f.unchanged(cp, w); err != nil {
 			return err
 		}
-		return comm.Lease(cp.comm) // the others may have gone on without this rank meanwhile
+		return cp.mayWrite() // others may have gone on without this rank, or this job, meanwhile
 	})
 	f.err = disagreed(f.err)
 	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {
 		f.err = fmt.Errorf("%w (%w)", f.err, context.Cause(ctx))
 	}
+}
+
+// makeRoom deletes what need not be kept, by leave of mayWrite.
+func (f *flight) makeRoom(ctx context.Context, cp *Checkpoint) {
+	if cp.writer == nil { // the program waits for it
+		defer cp.stats.time(&f.phases.Settle)()
+	}
+	f.removed = cp.doPermitted(ctx)
 }
 
 // mayWrite returns an error if others may write here now.
@@ -83,7 +93,7 @@ func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
 			now = container.Digest(c.spans, cp.store.ChunkSize())
 		}
 		if w.Digests[c.section] != c.digest || now != c.digest {
-			return &KeyError{Key: cp.sections[c.section].Key, Err: fmt.Errorf("%w: in mode %v, before Wait had returned; the version is not stored", ErrChanged, cp.opt.mode())}
+			return &KeyError{Key: cp.sections[c.section].Key, Err: fmt.Errorf("%w: in mode %v, before Wait had returned; the version is not stored", ErrChanged, cp.mode())}
 		}
 	}
 	return nil
@@ -114,32 +124,18 @@ func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	began := time.Now()
 	defer func() { f.phases.Copy = time.Since(began) }()
-	cp.describeAll()
-	copies := int64(0)
-	for i := range cp.sections {
-		s, size := &cp.sections[i], sizeOf(cp.entries[i].value)
-		f.expect += size
-		if s.Source == nil && cp.opt.AsyncCheck {
-			f.checks = append(f.checks, check{section: i, digest: container.Digest(s.Spans, cp.store.ChunkSize())})
-		}
-		if s.Source == nil && cp.opt.mode() == zeroCopy && size >= cp.opt.zeroCopyFrom {
-			if cp.opt.AsyncCheck {
-				f.checks[len(f.checks)-1].spans = s.Spans
-			}
-			continue
-		}
-		s.Spans, s.Source, s.Feed = nil, nil, cp.staging
-		copies += size
+	if err := cp.describeAll(&f.header); err != nil {
+		return err
 	}
+	copies := cp.chooseCopies(f)
 	if err := cp.staging.Begin(copies); err != nil {
 		return err
 	}
-	if err := cp.choresDone(ctx); err != nil {
+	if err := cp.maintenanceDone(ctx); err != nil {
 		return err
 	}
 	f.ticket, err = cp.writer.Start(func(ctx context.Context) error {
 		defer cp.staging.Abandon()
-		cp.doChores(ctx) // before: it makes room
 		f.write(ctx, cp)
 		return f.err
 	})
@@ -160,6 +156,31 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	return nil
 }
 
+// chooseCopies decides which values are copied, and how many bytes that are at least.
+// Of those that may change while they are written it takes the digest.
+func (cp *Checkpoint) chooseCopies(f *flight) (bytes int64) {
+	for i := range cp.sections {
+		s, size := &cp.sections[i], sizeOf(cp.entries[i].value)
+		f.expect += size
+		direct := s.Source == nil && cp.mode() == zeroCopy && size >= cp.opt.zeroCopyFrom
+		checked := s.Source == nil && cp.opt.AsyncCheck || direct && !cp.opt.modeGiven
+		if checked {
+			c := check{section: i, digest: container.Digest(s.Spans, cp.store.ChunkSize())}
+			if direct && cp.opt.AsyncCheck {
+				c.spans = s.Spans
+			}
+			f.checks = append(f.checks, c)
+		}
+		if direct {
+			s.Volatile = checked || cp.opt.Delta // with that, later versions may refer to it
+			continue
+		}
+		s.Spans, s.Source, s.Feed = nil, nil, cp.staging
+		bytes += size
+	}
+	return bytes
+}
+
 func (cp *Checkpoint) stage(ctx context.Context, v cptypes.Value) error {
 	if spans, ok := spansOf(v); ok {
 		return cp.staging.Copy(ctx, spans)
@@ -167,39 +188,52 @@ func (cp *Checkpoint) stage(ctx context.Context, v cptypes.Value) error {
 	return cp.staging.CopyFrom(ctx, v)
 }
 
-// startChores does what is left to do by itself, when no version follows soon.
-func (cp *Checkpoint) startChores() {
-	if cp.writer == nil || cp.flight.Load() != nil { // a version does them
+// startMaintenance does what is left to do by itself, when no version follows soon.
+func (cp *Checkpoint) startMaintenance() {
+	if f := cp.flight.Load(); cp.writer == nil || f != nil && !f.landed() { // a version does them
 		return
 	}
-	if cp.choring != nil {
+	if cp.maintaining != nil {
 		select {
-		case <-cp.choring.Done():
+		case <-cp.maintaining.Done():
 		default:
 			return
 		}
 	}
-	if cp.choring = nil; !cp.chores.any() {
+	if cp.maintaining = nil; !cp.maintenance.any() {
 		return
 	}
 	ticket, err := cp.writer.Start(func(ctx context.Context) error {
-		cp.doChores(ctx)
+		cp.doMaintenance(ctx)
 		return nil
 	})
 	if err == nil { // otherwise the next version, or Close, does them
-		cp.choring = ticket
+		cp.maintaining = ticket
 	}
 }
 
-// choresDone waits for chores that are being done by themselves.
-func (cp *Checkpoint) choresDone(ctx context.Context) error {
-	if cp.choring == nil {
+// landed reports whether this rank's part of a version is written, or will never be.
+func (f *flight) landed() bool {
+	if f.ticket == nil {
+		return true
+	}
+	select {
+	case <-f.ticket.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// maintenanceDone waits for maintenance that is being done by itself.
+func (cp *Checkpoint) maintenanceDone(ctx context.Context) error {
+	if cp.maintaining == nil {
 		return nil
 	}
-	err := cp.choring.Wait(ctx)
+	err := cp.maintaining.Wait(ctx)
 	select {
-	case <-cp.choring.Done():
-		cp.choring = nil
+	case <-cp.maintaining.Done():
+		cp.maintaining = nil
 		return nil
 	default:
 		return err
@@ -223,6 +257,7 @@ func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
 	if err == nil {
 		return nil, nil
 	}
+	cp.distrust(err)
 	cp.point.calls += f.before.calls
 	cp.point.attempt, cp.point.version = f.before.attempt, f.before.version
 	if reported(err) || f.err != nil && !commFailed(err) {
@@ -268,7 +303,7 @@ func (cp *Checkpoint) Wait(ctx context.Context) error {
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	failed, err := cp.join(ctx)
-	cp.startChores()
+	cp.startMaintenance()
 	if err = errors.Join(failed, err); err != nil {
 		return fmt.Errorf("checkpoint %q: %w", cp.name, err)
 	}
@@ -298,13 +333,13 @@ func (cp *Checkpoint) drain() error {
 		return err
 	}
 	if f.err != nil {
+		cp.distrust(f.err)
 		cp.stats.VersionsFailed++
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: f.err}
 	}
 	cp.stats.VersionsWritten++
 	cp.stats.BytesWritten += f.done.FileBytes
 	cp.stats.Phases.add(f.phases)
-	cp.stats.WriterCPU = cp.threads.Used()
 	if cp.stack == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
 		cp.published(ctx, f.header, storage.Captured)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
@@ -34,38 +35,47 @@ type Checkpoint struct {
 
 	entries   []entry
 	sections  []container.Section // of entries, for the version being written
+	plain     []cptypes.Value     // of entries
+	overlaps  cptypes.Overlaps
 	index     map[string]int
 	addErr    error
 	committed bool
+	sizes     extents
 	closed    bool
-	// givenUp: it was closed because its communicator was given up.
-	givenUp bool
-	forget  func() // takes back what closes it then
+	// released: it was closed because its communicator was given up.
+	released bool
+	forget   func() // takes back what closes it then
 
 	attempt attempt // of this run; zero before it has begun
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
+	touched    touched         // by that call
+	taken      map[string]bool // keys of the version that it has read
 	deltas     deltas
 	history    history // what rank 0 knows of the stored versions
 	stats      Stats
 	slowest    slowest
+	redo       redo
 	lastRecord time.Time
+	recordCost atomic.Int64 // ns that the last record took
 	lastNote   time.Time
 	// notReserved is when a number could not be reserved; used by what writes alone.
 	notReserved time.Time
-	chores      chores        // of rank 0
-	flushed     arrivals      // versions that have come to the parallel file system
-	choring     *async.Ticket // they are being done by themselves
+	maintenance maintenance   // of rank 0
+	flushed     flushedQueue  // versions that have come to the parallel file system
+	maintaining *async.Ticket // it is being done by itself
 
-	writer  *async.Writer // nil: synchronous
-	threads *async.Threads
+	private bool           // values are copied although zero-copy was asked for
+	writer  *async.Writer  // nil: synchronous
+	threads *async.Threads // of what goes on beside the program; nil: nothing does
 	staging *async.Staging
 	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
 
 	parent   *Checkpoint
 	children []*Checkpoint
 	point    point
-	skipped  bool // a write that could never be restored was skipped and logged
+	entered  *point // where the present stage was entered by RestartIfNeeded; nil: it was not called
+	skipped  bool   // a write that could never be restored was skipped and logged
 }
 
 // entry is one registered value.
@@ -73,6 +83,8 @@ type entry struct {
 	key      string
 	value    cptypes.Value
 	optional bool
+	// resizable: it may be restored with any extent.
+	resizable bool
 }
 
 // New makes a checkpoint of the given name for the ranks of c; nil means that
@@ -90,7 +102,8 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	}
 	cp := &Checkpoint{
 		name: name, comm: c, opt: o, index: make(map[string]int),
-		log: o.logger.With("checkpoint", name, "rank", int(c.Rank())),
+		redo: redo{reached: container.NoIteration, before: container.NoIteration},
+		log:  o.logger.With("checkpoint", name, "rank", int(c.Rank())),
 	}
 	if cp.fingerprint, err = canonical(o.fingerprint); err != nil {
 		return fail(err)
@@ -99,9 +112,9 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 		return fail(err)
 	}
 	if c.Rank() == 0 {
-		o.reportEnvironment()
+		o.reportEnvironment(c.Size())
 	}
-	cp.forget = comm.OnRepair(c, cp.giveUp)
+	cp.forget = comm.OnRepair(c, cp.onRelease)
 	return cp, nil
 }
 
@@ -116,7 +129,7 @@ func (cp *Checkpoint) build() error {
 	if o.Delta && o.chunkSize == 0 {
 		encode.ChunkSize = deltaChunk
 	}
-	if o.mode() != synchronous {
+	if o.mode() != synchronous || cp.leveled() {
 		cpus, err := async.ParseCPUList(o.AsyncCPUs)
 		if err != nil {
 			return err
@@ -124,11 +137,13 @@ func (cp *Checkpoint) build() error {
 		if cp.threads, err = async.NewThreads(cpus, cp.log); err != nil {
 			return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", o.AsyncCPUs), err)
 		}
+	}
+	if o.mode() != synchronous {
 		cp.writer = async.NewWriter(cp.threads)
 		// Two are enough for a fast disk; more would disturb the program.
 		encode.Workers, encode.Around = min(2, runtime.GOMAXPROCS(0)), cp.threads.Do
-		if len(cpus) > 0 {
-			encode.Workers = len(cpus)
+		if cpus := cp.threads.Bound(); cpus > 0 {
+			encode.Workers = cpus
 		}
 	}
 	o.lock.Logger = o.logger
@@ -137,12 +152,18 @@ func (cp *Checkpoint) build() error {
 			o.lock.Epoch, _ = comm.Recovered(cp.comm)
 		}
 	}
+	if mode, err := o.fileMode(); err != nil {
+		return err
+	} else if o.fs == nil && mode != 0o600 {
+		o.fs = vfs.OSWithMode(mode)
+	}
 	cp.home, err = filestore.New(filestore.Config{
 		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
 	})
 	if err != nil {
 		return err
 	}
+	cp.trust()
 	if cp.store, err = storage.NewStore(cp.home, encode); err != nil {
 		return err
 	}
@@ -150,8 +171,8 @@ func (cp *Checkpoint) build() error {
 	if err != nil {
 		return err
 	}
-	if least := async.MinStaging(cp.store.ChunkSize()); limit < 0 || limit != 0 && limit < least {
-		return fmt.Errorf("%w: at least %v", env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging), env.Size(least))
+	if limit < 0 || limit != 0 && limit < async.MinStaging(cp.store.ChunkSize()) {
+		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging)
 	}
 	if o.Delta {
 		cp.store.UseDelta()
@@ -166,6 +187,13 @@ type AddOption func(*entry)
 // Optional accepts a stored version without this key: the value then stays as
 // it is. For programs that have learned to store more than they used to.
 func Optional() AddOption { return func(e *entry) { e.optional = true } }
+
+// Resizable lets the value take the stored extent, whatever it has itself. Without
+// it a version is refused by a program that begins with another one, if the value
+// had kept the extent that it had at Commit until the version was written: then the
+// version is most likely of a problem of another size. Values that are empty at
+// Commit, and values that grow, need it not.
+func Resizable() AddOption { return func(e *entry) { e.resizable = true } }
 
 // Add registers a value under a key: a pointer to one of the types that
 // cptypes.Of accepts, or a cptypes.Value. The first error of any Add is also
@@ -219,6 +247,8 @@ func (cp *Checkpoint) Commit() error {
 		return cp.addErr
 	}
 	cp.committed = true
+	cp.sizes.committed = cp.extents()
+	cp.sizes.kept = cp.sizes.committed
 	return nil
 }
 
@@ -249,15 +279,15 @@ func (cp *Checkpoint) Close() error {
 	err := cp.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.staging.Free())
-		cp.chores.add(due{record: cp.dueRecord(true)})
+		cp.maintenance.add(due{record: cp.dueRecord(true)})
 		cp.noteNewest()
-		cp.doChores(context.Background())
+		cp.doMaintenance(context.Background())
 	}
 	cp.closeLevels(settled)
 	if cp.attempt.lock != nil {
 		err = errors.Join(err, cp.attempt.lock.Unlock())
 	}
-	cp.entries, cp.sections = nil, nil
+	cp.entries, cp.sections, cp.plain = nil, nil, nil
 	cp.leaveParent()
 	if err != nil {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)

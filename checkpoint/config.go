@@ -2,8 +2,12 @@ package checkpoint
 
 import (
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/craft-go/craft/async"
@@ -19,9 +23,11 @@ type Config struct {
 	Enable        bool   `envconfig:"ENABLE" default:"true"`
 	Path          string `envconfig:"CP_PATH" default:"."`
 	ReadOnRestart bool   `envconfig:"READ_CP_ON_RESTART" default:"true"`
+	Strict        string `envconfig:"STRICT" default:"0"`
 	Keep          int    `envconfig:"KEEP" default:"2"`
 	Sync          string `envconfig:"SYNC" default:"full"`
 	Compress      string `envconfig:"COMPRESS" default:"auto"`
+	FileMode      string `envconfig:"FILE_MODE" default:"0600"`
 
 	WriteAsync         bool          `envconfig:"WRITE_ASYNC"`
 	WriteAsyncZeroCopy bool          `envconfig:"WRITE_ASYNC_ZERO_COPY"` // wins over WriteAsync
@@ -60,7 +66,13 @@ func (c Config) Validate() error {
 	if c.Sync != string(filestore.SyncFull) && c.Sync != string(filestore.SyncNone) {
 		return env.Invalid("CRAFT_SYNC", c.Sync)
 	}
+	if _, err := c.strictness(); err != nil {
+		return err
+	}
 	if _, err := c.compression(); err != nil {
+		return err
+	}
+	if _, err := c.fileMode(); err != nil {
 		return err
 	}
 	if c.DrainTimeout <= 0 {
@@ -126,6 +138,16 @@ func (c Config) compression() (container.Compression, error) {
 	return container.Auto, env.Invalid("CRAFT_COMPRESS", c.Compress)
 }
 
+// fileMode is that of the files in the checkpoint's directory.
+func (c Config) fileMode() (fs.FileMode, error) {
+	switch c.FileMode {
+	case "0600", "0640", "0660", "0644", "0664":
+		mode, err := strconv.ParseUint(c.FileMode, 8, 32)
+		return fs.FileMode(mode), err
+	}
+	return 0, env.Invalid("CRAFT_FILE_MODE", c.FileMode)
+}
+
 // options is what New works with.
 type options struct {
 	Config
@@ -138,6 +160,8 @@ type options struct {
 	lock        filestore.LockConfig
 	chunkSize   int
 	modeErr     error
+	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
+	modeGiven bool
 	// zeroCopyFrom is the size in bytes from which zero-copy writes a value from
 	// its own memory. Smaller ones are copied all the same: it costs nothing, and
 	// a counter that moves on too early does no harm.
@@ -147,7 +171,7 @@ type options struct {
 // Option changes one setting of a single checkpoint.
 type Option func(*options)
 
-// WithPath sets the base directory, as CRAFT_CP_PATH does.
+// WithPath sets the base directory, as CRAFT_CP_PATH does, and wins over it.
 func WithPath(dir string) Option { return func(o *options) { o.Path = dir } }
 
 // WithKeep sets how many of the newest complete versions are kept, as
@@ -162,16 +186,23 @@ func WithSync(policy string) Option { return func(o *options) { o.Sync = policy 
 func WithCompression(policy string) Option { return func(o *options) { o.Compress = policy } }
 
 // WithReadOnRestart says whether RestartIfNeeded reads, as
-// CRAFT_READ_CP_ON_RESTART does.
+// CRAFT_READ_CP_ON_RESTART does: at the start of the job. When a job that began without
+// reading recovers, it reads what it has written itself.
 func WithReadOnRestart(read bool) Option { return func(o *options) { o.ReadOnRestart = read } }
+
+// WithStrict says at which starts of a job RestartIfNeeded returns ErrStrict, as
+// CRAFT_STRICT does: "0" at none, "1" where it would warn of versions that are newer,
+// absent or damaged, or a list of what it is not to return it for: "allow-absent".
+func WithStrict(policy string) Option { return func(o *options) { o.Strict = policy } }
 
 // WithAsync sets who writes: "off", the call itself; "copy", a background
 // writer from a private copy, as with CRAFT_WRITE_ASYNC=1; "zero-copy", a
 // background writer from the program's own memory, which must not change before
-// Wait has returned, as with CRAFT_WRITE_ASYNC_ZERO_COPY=1.
+// Wait has returned. With CRAFT_WRITE_ASYNC_ZERO_COPY=1, in place of this option,
+// it is looked whether they change, because the program may not know of that rule.
 func WithAsync(mode string) Option {
 	return func(o *options) {
-		o.modeErr = nil
+		o.modeErr, o.modeGiven = nil, true
 		switch mode {
 		case "off", "copy", "zero-copy":
 			o.WriteAsync, o.WriteAsyncZeroCopy = mode != "off", mode == "zero-copy"
@@ -208,7 +239,8 @@ func WithNodePath(dir string) Option { return func(o *options) { o.NodePath = di
 
 // WithFingerprint describes the problem that the checkpoint belongs to by
 // anything that encoding/json can encode, best a struct or map of the
-// parameters that must not change between runs.
+// parameters that must not change between runs. A field that encoding/json leaves
+// out because it is unexported is an error of New, unless it has the tag `craft:"-"`.
 func WithFingerprint(problem any) Option { return func(o *options) { o.fingerprint = problem } }
 
 // WithLogger sets where the checkpoint reports what the caller need not act
@@ -236,10 +268,20 @@ func newOptions(opts []Option) (options, error) {
 	return o, nil
 }
 
-// reportEnvironment tells of variables that nothing reads, so that nobody
-// believes that a misspelled one had an effect.
-func (o options) reportEnvironment() {
-	for _, u := range env.FindUnknown() {
-		o.logger.Warn("unknown environment variable", "variable", u.Name, "nearest", u.Nearest)
+// toldPaths are pairs of paths of which it was said which one wins.
+var toldPaths sync.Map
+
+// reportEnvironment tells of variables that have no effect, or not the one that was
+// meant, so that nobody believes in it. Of several with one cause it speaks once.
+func (o options) reportEnvironment(ranks int) {
+	if given := os.Getenv("CRAFT_CP_PATH"); given != "" && filepath.Clean(given) != filepath.Clean(o.Path) {
+		if _, told := toldPaths.LoadOrStore(given+"\x00"+o.Path, true); !told {
+			o.logger.Warn("CRAFT_CP_PATH is not used: the program says where its checkpoints are, with WithPath, and that wins", "value", given, "program", o.Path)
+		}
 	}
+	if o.DebugProc >= ranks && (o.Debug > 0 || o.Timing) {
+		o.logger.Warn("CRAFT_DEBUG_PROC names a rank that there is not: nobody gives the messages of CRAFT_DEBUG and CRAFT_TIMING",
+			"value", o.DebugProc, "allowed", fmt.Sprintf("0 to %d", ranks-1))
+	}
+	env.ReportUnknown(o.logger, os.Environ())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -26,18 +27,6 @@ func withFS(fsys vfs.FS) Option {
 		o.fs = fsys
 		o.lock.Patience = 15 * time.Millisecond
 	}
-}
-
-// seed is printed, and replayed from CRAFT_TEST_SEED.
-func seed(t *testing.T) *rand.Rand {
-	s := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
-	return rand.New(rand.NewPCG(s, 0))
 }
 
 // testSeconds is when the time of a random suite is over.
@@ -95,12 +84,18 @@ func crashEverywhere(t *testing.T, ranks, iters int, mode string, rng *rand.Rand
 // What is read after a crash at any moment is exactly the last version that was
 // published, or exactly the one that was being written.
 func TestCrashAfterEveryOperation(t *testing.T) {
-	rng := seed(t)
-	var total outcomes
+	rng := testseed.Rand(t)
+	type job struct {
+		mode  string
+		ranks int
+	}
+	var jobs []job
 	for _, mode := range modes {
-		for _, ranks := range []int{1, 3} {
-			total.add(crashRound(t, ranks, 5, mode, rng))
-		}
+		jobs = append(jobs, job{mode, 1}, job{mode, 3})
+	}
+	var total outcomes
+	for _, j := range choose(rng, jobs, 1) {
+		total.add(crashRound(t, j.ranks, 5, j.mode, rng))
 	}
 	total.report(t, 2)
 }
@@ -108,7 +103,7 @@ func TestCrashAfterEveryOperation(t *testing.T) {
 // TestRandomCrashes does the same with random sizes until CRAFT_TEST_SECONDS
 // are over; at least two rounds.
 func TestRandomCrashes(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	until := testSeconds()
 	var total outcomes
 	rounds := 0
@@ -185,7 +180,7 @@ func restartAndFinish(t *testing.T, disk vfs.FS, ranks, iters int, where string,
 
 // Writers of a dead attempt that finish late never mix with the next attempt.
 func TestLateWritersOfADeadAttempt(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	for round := range 30 {
 		disk := vfs.NewMem()
 		// The old attempt dies in its third write: one rank has published its

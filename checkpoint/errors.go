@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -14,6 +15,13 @@ var (
 	// versions but none of them can be read. The program must not start from
 	// zero without somebody's decision.
 	ErrNoUsableVersion = errors.New("no usable version")
+
+	// ErrStrict is returned by RestartIfNeeded with CRAFT_STRICT at the start of a job,
+	// on all ranks, where it would only warn otherwise: a version that is newer than what
+	// it would restore is absent or damaged, may be on nodes that are not here, or is of
+	// another branch. Nothing has been changed. To start the job again does not help:
+	// somebody has to decide.
+	ErrStrict = errors.New("strict start refused")
 
 	// ErrFingerprint is returned when the directory belongs to another problem, or
 	// its versions were nested in other checkpoints.
@@ -40,8 +48,9 @@ var (
 	// ErrArgument is returned for an argument that cannot be meant.
 	ErrArgument = errors.New("invalid argument")
 
-	// ErrChanged is returned with CRAFT_ASYNC_CHECK=1 when a value changed while
-	// it was being written; the version is not stored.
+	// ErrChanged is returned with CRAFT_WRITE_ASYNC_ZERO_COPY=1 or
+	// CRAFT_ASYNC_CHECK=1 when a value changed while it was being written; the
+	// version is not stored.
 	ErrChanged = errors.New("value changed while it was being written")
 )
 
@@ -95,6 +104,6 @@ func (e *RankError) Is(target error) bool {
 var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
-	cptypes.ErrMismatch, ErrChanged,
+	cptypes.ErrMismatch, cptypes.ErrShared, ErrChanged, ErrStrict, syscall.ENOSPC, syscall.EDQUOT,
 	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced,
 }

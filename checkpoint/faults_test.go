@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -68,8 +69,10 @@ func failNth(t *testing.T, n, ranks, victim int, cause error, failures *int) (mo
 		armed.Store(true)
 		err := p.cp.UpdateAndWrite(ctx, p.iter, 1)
 		armed.Store(false)
-		if err != nil {
+		if p.cp.Stats().VersionsFailed > 0 { // a full disk is not full any more when it is tried once more
 			failed.Store(true)
+		}
+		if err != nil {
 			if int(c.Rank()) == victim && !errors.Is(err, cause) {
 				return fmt.Errorf("operation %d: the error hides its cause: %w", n, err)
 			}
@@ -113,6 +116,7 @@ func TestDiskFull(t *testing.T) {
 	disk := vfs.NewMem()
 	p := newProgram(t, nil, true, WithPath("/cp"), withFS(disk))
 	require.NoError(t, p.run(t.Context(), 3, 1))
+	p.cp.doMaintenance(t.Context()) // so that there is nothing to delete
 	disk.SetCapacity(disk.Used() + 100)
 	for range 3 {
 		p.step()
@@ -155,8 +159,9 @@ func TestReadErrorIsNotDamage(t *testing.T) {
 				require.NoError(t, q.cp.Close())
 				break
 			}
-			if err == nil { // it was a read ahead, and the real one worked, or the note
-				require.True(t, hit.Kind == vfs.OpRead || filepath.Base(hit.Path) == filestore.LatestName, "%v", hit)
+			if err == nil { // it was a read ahead, and the real one worked, or the note, or a record, or a look at the older version
+				name := filepath.Base(hit.Path)
+				require.True(t, hit.Kind == vfs.OpRead || name == filestore.LatestName || strings.HasPrefix(name, filestore.RecordPrefix) || strings.Contains(hit.Path, "v-000002"), "%v", hit)
 				require.Equal(t, 3, q.iter)
 				require.NoError(t, q.cp.Close())
 				continue

@@ -70,7 +70,7 @@ func TestGuideChanges(t *testing.T) {
 	require.NoError(t, cp.Write(t.Context()))
 	require.NoError(t, cp.Close())
 	fits := func() map[string]any {
-		return map[string]any{"s": new([]int), "g": &[][]int{{1}, {2}, {3}}, "a": new([2]int), "m": new(mat.Dense)}
+		return map[string]any{"s": new([]int), "g": new([][]int), "a": new([2]int), "m": new(mat.Dense)}
 	}
 	for name, c := range map[string]struct {
 		key    string
@@ -78,7 +78,8 @@ func TestGuideChanges(t *testing.T) {
 		option []checkpoint.AddOption
 		text   string // of the error, "": none
 	}{
-		"other lengths":  {"s", &[]int{5, 5, 5}, nil, ""},
+		"another length": {"s", &[]int{5, 5, 5}, nil, "another size"},
+		"any length":     {"s", &[]int{5, 5, 5}, []checkpoint.AddOption{checkpoint.Resizable()}, ""},
 		"new key":        {"n", new(int), nil, "Optional"},
 		"optional key":   {"n", new(int), []checkpoint.AddOption{checkpoint.Optional()}, ""},
 		"another type":   {"s", new([]float64), nil, "int64"},

@@ -198,7 +198,7 @@ func TestGuideNestedOverLevels(t *testing.T) {
 // Every message in the table of docs/storage.md is one that is given.
 func TestGuideMessages(t *testing.T) {
 	sources := ""
-	for _, dir := range []string{".", "../storage"} {
+	for _, dir := range []string{".", "../storage", "../internal/vfs"} {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 				sources += readText(t, path)

@@ -31,7 +31,7 @@ func (h *history) forgetAll() {
 // be complete again, and those that they refer to.
 func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) storage.Kept) {
 	for _, e := range slices.Backward(found.Entries) { // the newest first
-		mayReturn := e.ID.Version > restored && found.Fates[e.ID] != stack.Interrupted
+		mayReturn := e.ID.Version > restored && found.LossStatuses[e.ID] != stack.Interrupted
 		if !e.Complete() && (mayReturn || h.waitsFor(e.ID)) {
 			h.waiting = append(h.waiting, kept(e.ID))
 		}
@@ -98,46 +98,49 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, level s
 	}
 	cp.history.add(entry, h)
 	if cp.stack != nil && level >= cp.stack.Possible(storage.Level(h.Level)) {
-		cp.chores.add(due{remove: cp.history.overtake()})
+		cp.maintenance.add(due{remove: cp.history.overtake()})
 	}
 	if cp.stack == nil {
-		cp.chores.add(due{latest: &h})
+		cp.maintenance.add(due{latest: &h})
 	} else {
 		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
 	}
 	cp.prune()
-	cp.chores.add(due{record: cp.dueRecord(false)})
-	if cp.writer == nil {
-		cp.doChores(context.WithoutCancel(ctx))
+	cp.maintenance.add(due{record: cp.dueRecord(false)})
+	switch {
+	case cp.writer != nil:
+	case cp.stats.VersionsWritten == 1: // also what a run has left that was killed
+		cp.doMaintenance(context.WithoutCancel(ctx))
+	default:
+		cp.doUrgent(context.WithoutCancel(ctx))
 	}
-	// At once, because a child may be closed and opened again any time.
 	cp.pruneChildren(ctx)
 }
 
 // prune decides which versions need not be kept any more.
 func (cp *Checkpoint) prune() {
-	waste := cp.waste()
-	for _, id := range waste.Everywhere {
+	prunable := cp.prunable()
+	for _, id := range prunable.Everywhere {
 		cp.history.forget(id)
 	}
-	for _, id := range waste.Nodes {
+	for _, id := range prunable.Nodes {
 		k := cp.history.kept[id]
 		k.Level = storage.Captured
 		cp.history.kept[id] = k
 	}
-	cp.chores.add(due{remove: waste.Everywhere, drop: waste.Nodes})
+	cp.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})
 }
 
-// waste is what may be deleted.
-func (cp *Checkpoint) waste() storage.Waste {
+// prunable is what may be deleted.
+func (cp *Checkpoint) prunable() storage.Prunable {
 	if cp.parent != nil {
-		return cp.wasteNested()
+		return cp.prunableNested()
 	}
-	return cp.wasteOf(cp.history.entries, cp.opt.Keep)
+	return cp.prunableOf(cp.history.entries, cp.opt.Keep)
 }
 
-// wasteOf is what may be deleted of some versions, of which so many are kept.
-func (cp *Checkpoint) wasteOf(entries []storage.Entry, keep int) storage.Waste {
+// prunableOf is what may be deleted of some versions, of which so many are kept.
+func (cp *Checkpoint) prunableOf(entries []storage.Entry, keep int) storage.Prunable {
 	policy := storage.Retention{Keep: keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
 	kept := make([]storage.Kept, 0, len(entries))
 	for _, e := range entries {
@@ -151,7 +154,7 @@ func (cp *Checkpoint) wasteOf(entries []storage.Entry, keep int) storage.Waste {
 	if cp.stack != nil {
 		levels = cp.stack.Levels()
 	}
-	return policy.Waste(levels, kept)
+	return policy.Prunable(levels, kept)
 }
 
 func (h *history) forget(id storage.ID) {

@@ -144,7 +144,7 @@ func (cp *Checkpoint) openLevels(ctx context.Context) error {
 		Comm: cp.comm, Name: cp.name, Home: cp.home, Dir: dir, Policy: policy,
 		SetSize: cp.opt.SetSize, Parity: cp.opt.RSParity, FlushLimit: limit, Flushed: cp.flushed.add,
 		Sync: filestore.Sync(cp.opt.Sync), Log: cp.log, Root: root, Rack: rack, FS: cp.opt.nodeFS,
-		Late: cp.opt.late,
+		Late: cp.opt.late, Around: cp.threads.Do, MayWrite: cp.mayWrite,
 	})
 	if err != nil {
 		return err
@@ -193,25 +193,25 @@ type homeAbilities interface {
 	storage.Recorder
 }
 
-// farewell is how long the others are waited for when the levels are closed: they
+// closeTimeout is how long the others are waited for when the levels are closed: they
 // may still be storing here. One that never comes, because this rank has left
 // with an error, must not hold it up for long.
-const farewell = 10 * time.Second
+const closeTimeout = 10 * time.Second
 
-// quiet is how long nobody asks this rank for anything until it leaves without
+// idleTimeout is how long nobody asks this rank for anything until it leaves without
 // the others: they may be waiting in a collective call for this rank, which has
 // left the program's loop with an error of its own. Not so while a version may be
 // on its way, which others protect here.
 const (
-	quiet      = 2 * time.Second
-	quietSteps = 40
+	idleTimeout = 2 * time.Second
+	idleSteps   = 40
 )
 
-// whenQuiet calls leave when none of the others has wanted anything for a while.
-func (cp *Checkpoint) whenQuiet(ctx context.Context, leave func()) {
-	tick := time.NewTicker(quiet / quietSteps)
+// whenIdle calls leave when none of the others has wanted anything for a while.
+func (cp *Checkpoint) whenIdle(ctx context.Context, leave func()) {
+	tick := time.NewTicker(idleTimeout / idleSteps)
 	defer tick.Stop()
-	for still := 0; still < quietSteps; still++ {
+	for still := 0; still < idleSteps; still++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -231,11 +231,11 @@ func (cp *Checkpoint) closeLevels(settled bool) {
 	if cp.stack == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(farewell, cp.opt.DrainTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, cp.opt.DrainTimeout))
 	var watching sync.WaitGroup
 	watching.Go(func() { comm.WhenFailed(ctx, cp.comm, cancel) })
 	if settled {
-		watching.Go(func() { cp.whenQuiet(ctx, cancel) })
+		watching.Go(func() { cp.whenIdle(ctx, cancel) })
 	}
 	if err := cp.stack.Close(ctx); err != nil {
 		cp.log.Debug("the levels were closed before those of other ranks", "error", err)

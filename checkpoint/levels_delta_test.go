@@ -9,7 +9,7 @@ import (
 
 // What a version refers to is as well protected as the version itself.
 func TestLevelsDeltaDamage(t *testing.T) {
-	delta := []Option{WithDelta(3), WithKeep(4)} // versions 1 and 4 are full
+	delta := []Option{WithDelta(3), WithKeep(2)} // versions 1, 2 and 5 are full
 	of := func(version int, name string, at ...float64) harm {
 		return func(t *testing.T, n *testNodes) {
 			for _, share := range at {
@@ -25,30 +25,30 @@ func TestLevelsDeltaDamage(t *testing.T) {
 		harm         harm
 		restored     string
 	}{
-		{"nothing", "partner", together(), "iteration=4"},
-		{"base, copy", "partner", of(4, "rank-00003", 0.6), "iteration=4"},
-		{"base and its copy in different chunks", "partner", together(of(4, "rank-00003", 0.6), of(4, "copy-rank-00003", 0.3)), "iteration=4"},
-		{"base, xor", "xor", of(4, "rank-00003", 0.6), "iteration=4"},
-		{"base, rs", "rs", of(4, "rank-00003", 0.6), "iteration=4"},
-		{"base without end, copy", "partner", of(4, "rank-00003", 1), "iteration=4"},
-		{"no base, copy", "partner", of(4, "rank-00003"), "iteration=4"},
-		{"no base, xor", "xor", of(4, "rank-00003"), "iteration=4"},
-		{"no bases, rs", "rs", together(of(4, "rank-00003"), of(4, "rank-00001")), "iteration=4"},
-		{"base and its copy", "partner", together(of(4, "rank-00003", 0.6), of(4, "copy-rank-00003", 0.6)), "iteration=2"},
-		{"no base and no copy", "partner", together(of(4, "rank-00003"), of(4, "copy-rank-00003")), "iteration=2"},
-		{"no base at all, local", "local", of(4, "rank-00003"), "iteration=2"},
+		{"nothing", "partner", together(), "iteration=5"},
+		{"base, copy", "partner", of(5, "rank-00003", 0.6), "iteration=5"},
+		{"base and its copy in different chunks", "partner", together(of(5, "rank-00003", 0.6), of(5, "copy-rank-00003", 0.3)), "iteration=5"},
+		{"base, xor", "xor", of(5, "rank-00003", 0.6), "iteration=5"},
+		{"base, rs", "rs", of(5, "rank-00003", 0.6), "iteration=5"},
+		{"base without end, copy", "partner", of(5, "rank-00003", 1), "iteration=5"},
+		{"no base, copy", "partner", of(5, "rank-00003"), "iteration=5"},
+		{"no base, xor", "xor", of(5, "rank-00003"), "iteration=5"},
+		{"no bases, rs", "rs", together(of(5, "rank-00003"), of(5, "rank-00001")), "iteration=5"},
+		{"base and its copy", "partner", together(of(5, "rank-00003", 0.6), of(5, "copy-rank-00003", 0.6)), "iteration=3"},
+		{"no base and no copy", "partner", together(of(5, "rank-00003"), of(5, "copy-rank-00003")), "iteration=3"},
+		{"no base at all, local", "local", of(5, "rank-00003"), "iteration=3"},
 	}, 1) {
 		t.Run(c.name, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
-			n.job(t, c.levels, 5, none, delta...)
-			require.Len(t, n.files(t, 4, "rank"), 8)
-			base, err := os.Stat(one(t, n.files(t, 4, "rank-00003")))
+			n.job(t, c.levels, 6, none, delta...)
+			require.Len(t, n.files(t, 5, "rank"), 8)
+			base, err := os.Stat(one(t, n.files(t, 5, "rank-00003")))
 			require.NoError(t, err)
-			newest, err := os.Stat(one(t, n.files(t, 5, "rank-00003")))
+			newest, err := os.Stat(one(t, n.files(t, 6, "rank-00003")))
 			require.NoError(t, err)
-			require.Less(t, newest.Size(), base.Size()/2, "version 5 does not refer to version 4")
+			require.Less(t, newest.Size(), base.Size()/2, "version 6 does not refer to version 5")
 			c.harm(t, n)
-			require.Contains(t, n.job(t, c.levels, 7, none, delta...), c.restored)
+			require.Contains(t, n.job(t, c.levels, 8, none, delta...), c.restored)
 		})
 	}
 }
@@ -90,16 +90,16 @@ func TestLevelsDeltaOfALevelThatIsNotPossible(t *testing.T) {
 	for levels, of := range map[string][]int{"partner": {0, 0}, "local,rs:2": {0, 0, 1, 1}, "xor": {0, 1}, "local:1,partner:2,xor:3": {0, 0}} {
 		t.Run(levels, func(t *testing.T) {
 			n := newTestNodes(t, of...)
-			n.job(t, levels, 5, none, WithDelta(10), WithKeep(5))
+			n.job(t, levels, 6, none, WithDelta(10), WithKeep(6))
 			full := make(map[int]int)
-			for version := 1; version <= 5; version++ {
+			for version := 1; version <= 6; version++ {
 				info, err := os.Stat(one(t, n.files(t, version, "rank-00000")))
 				require.NoError(t, err)
 				full[version] = int(info.Size())
 			}
-			require.Less(t, full[4], full[1]/2)
 			require.Less(t, full[5], full[1]/2)
-			require.Contains(t, n.job(t, levels, 7, none, WithDelta(10)), "iteration=4")
+			require.Less(t, full[6], full[1]/2)
+			require.Contains(t, n.job(t, levels, 8, none, WithDelta(10)), "iteration=5")
 		})
 	}
 }

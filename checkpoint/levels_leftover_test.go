@@ -103,6 +103,7 @@ func TestLevelsOfAMovedHome(t *testing.T) {
 	log, err := n.try(t, "partner", 9, none, WithPath(moved))
 	require.ErrorIs(t, err, ErrNoUsableVersion, log)
 	require.ErrorContains(t, err, "on none of the nodes")
+	require.ErrorContains(t, err, "start with the path as it was")
 	unchanged(t, n.dir, before)
 	require.NoError(t, os.Rename(moved, filepath.Join(n.dir, "pfs")))
 	require.Contains(t, n.job(t, "partner", 7, none), "iteration=4")

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // A checkpoint whose note was deleted does not begin from zero without a word, and goes
@@ -19,11 +22,18 @@ func TestLevelsNoteIsGone(t *testing.T) {
 	require.NotContains(t, log, unused, "there was nothing before")
 	note := n.noted(t)
 	require.NoError(t, os.Remove(n.notePath()))
-	log = n.job(t, "partner", 0, none)
-	require.Equal(t, 1, strings.Count(log, unused), log)
-	require.Contains(t, log, n.node(0))
-	require.Contains(t, log, n.node(1))
-	require.NotContains(t, log, "msg=restored")
+	records := glob(t, filepath.Join(n.dir, "pfs", "grid", filestore.RecordPrefix+"*"))
+	for _, told := range []bool{true, false} { // by the record that there was something
+		if !told {
+			require.NoError(t, os.Remove(one(t, records)))
+		}
+		log, err := n.try(t, "partner", 0, none)
+		require.Equal(t, told, errors.Is(err, ErrNoUsableVersion), err)
+		require.Equal(t, 1, strings.Count(log, unused), log)
+		require.Contains(t, log, n.node(0))
+		require.Contains(t, log, n.node(1))
+		require.NotContains(t, log, "msg=restored")
+	}
 	require.NotContains(t, n.job(t, "partner", 0, none), unused, "it is said whenever a job begins")
 
 	require.NoError(t, os.WriteFile(n.notePath(), fmt.Appendf(nil, `{"format": 1, "id": %q}`, note.ID), 0o600))
@@ -41,7 +51,7 @@ func TestLevelsNoteIsElsewhere(t *testing.T) {
 	require.NoError(t, os.Symlink(target, n.notePath()))
 	for _, levels := range []string{"partner", ""} {
 		_, err := n.try(t, levels, 6, none)
-		require.ErrorContains(t, err, n.notePath()+" is a link to a file that is not there")
+		require.ErrorContains(t, err, n.notePath()+" is a link to something that is not there")
 	}
 	require.NoError(t, os.Rename(target+".away", target))
 	require.Contains(t, n.job(t, "partner", 6, none), "iteration=4")

@@ -29,15 +29,34 @@ func (n *testNodes) notePath() string {
 // killed is a job that ends without a last word about what it has written.
 func (n *testNodes) killed(t *testing.T, levels string, until int, final func(context.Context, *grid) error, opts ...Option) {
 	t.Helper()
-	var noted []byte
+	var noted map[string][]byte
 	n.job(t, levels, until, func(ctx context.Context, g *grid) error {
 		err := final(ctx, g)
 		if g.c.Rank() == 0 && err == nil {
-			noted, err = os.ReadFile(n.notePath())
+			noted, err = n.notes()
 		}
 		return err
 	}, opts...)
-	require.NoError(t, os.WriteFile(n.notePath(), noted, 0o600))
+	for path, data := range noted {
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+	}
+}
+
+// notes are the files beside the versions, without LATEST.json.
+func (n *testNodes) notes() (map[string][]byte, error) {
+	noted := make(map[string][]byte)
+	for _, pattern := range []string{filestore.NodesName, filestore.RecordPrefix + "*"} {
+		files, err := filepath.Glob(filepath.Join(n.dir, "pfs", "grid", pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if noted[file], err = os.ReadFile(file); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return noted, nil
 }
 
 // away are nodes that have nothing of the others.

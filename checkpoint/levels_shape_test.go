@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 func flushedFirst(ctx context.Context, g *grid) error { return g.cp.Flush(ctx) }
@@ -176,7 +177,7 @@ func TestLevelsOtherLevels(t *testing.T) {
 // Jobs of many shapes and levels, one after the other, with losses in between
 // that the level of the one before survives.
 func TestLevelsChangingShapes(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	n := newTestNodes(t)
 	until, rounds := 0, 25
 	if raceEnabled {
@@ -329,20 +330,13 @@ func TestLevelsAbsentNodeWhileVersionsAreWeak(t *testing.T) {
 
 // What a kill has interrupted is not told as a loss, and a loss is.
 func TestLevelsInterruptedOrLost(t *testing.T) {
-	const note = "pfs/grid/NODES.json"
 	// killed is a job that has not come to say that version 5 is complete.
 	killed := func(t *testing.T) *testNodes {
 		n := newTestNodes(t, 0, 0, 1, 1)
 		n.job(t, "local", 3, flushedFirst)
-		var noted []byte
-		n.job(t, "local", 5, func(_ context.Context, g *grid) (err error) {
-			if g.c.Rank() == 0 {
-				noted, err = os.ReadFile(filepath.Join(n.dir, note))
-			}
-			return err
-		})
-		require.Contains(t, string(noted), "v-000004")
-		require.NoError(t, os.WriteFile(filepath.Join(n.dir, note), noted, 0o600))
+		n.killed(t, "local", 5, none)
+		require.Contains(t, n.noted(t).Newest.Directory, "v-000004")
+		n.forgetNotes(t, filestore.RecordPrefix+"*")
 		return n
 	}
 	without := func(t *testing.T, n *testNodes, version int, names ...string) {

@@ -34,13 +34,26 @@ func boxesOfPart(f *storage.File) partBoxes {
 	return out
 }
 
-// load reads the values.
-func (r *restoration) load(ctx context.Context) error {
+// load reads the values that are not late.
+func (r *restoration) load(ctx context.Context) error { return r.loadThe(ctx, false) }
+
+// loadThe reads the late values, or the others.
+func (r *restoration) loadThe(ctx context.Context, late bool) error {
+	err := r.loadKeys(ctx, func(key string) bool { return r.late[key] == late && r.with[key] == "" })
+	if err != nil || len(r.with) == 0 {
+		return err
+	}
+	return r.loadTogether(ctx)
+}
+
+// loadKeys reads chosen values.
+func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool) error {
 	for _, e := range r.cp.entries {
 		info, ok := r.stored[e.key]
-		if !ok || info.Desc.Dist == container.Partitioned && r.redistribute {
+		if !ok || !chosen(e.key) || info.Desc.Dist == container.Partitioned && r.redistribute {
 			continue
 		}
+		r.cp.touched.add(e.key)
 		if err := r.loadValue(ctx, e, info); err != nil {
 			return keyed(e.key, err)
 		}
@@ -48,7 +61,10 @@ func (r *restoration) load(ctx context.Context) error {
 	if !r.redistribute {
 		return nil
 	}
-	return r.loadBoxes(ctx)
+	return r.eachBox(ctx, chosen, func(b keyDesc, section *container.SectionReader) error {
+		r.cp.touched.add(b.Key)
+		return r.cp.entries[r.cp.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
+	})
 }
 
 // keyed adds the key to an error that does not name it.
@@ -61,19 +77,24 @@ func keyed(key string, err error) error {
 }
 
 func (r *restoration) loadValue(ctx context.Context, e entry, info container.Info) error {
-	section, ok := r.home.Section(e.key)
-	if !ok {
-		return &container.DamageError{Section: e.key, Reason: "it is not in the part"}
+	section, done, err := r.section(ctx, info)
+	if err != nil {
+		return err
 	}
-	if info.Split {
-		joined, done, err := r.join(ctx, e.key, info)
-		if err != nil {
-			return err
-		}
-		defer done()
-		section = joined
-	}
+	defer done()
 	return readValue(ctx, e.value, section)
+}
+
+// section is a whole value as it is stored; done ends its use.
+func (r *restoration) section(ctx context.Context, info container.Info) (s *container.SectionReader, done func(), err error) {
+	if info.Split {
+		return r.join(ctx, info.Key, info)
+	}
+	s, ok := r.home.Section(info.Key)
+	if !ok {
+		return nil, nil, &container.DamageError{Section: info.Key, Reason: "it is not in the part"}
+	}
+	return s, func() {}, nil
 }
 
 // join opens all parts that hold chunks of a split section.
@@ -141,15 +162,15 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// loadBoxes fills partitioned values from the parts that overlap with what
-// this rank holds now.
-func (r *restoration) loadBoxes(ctx context.Context) error {
+// eachBox hands to do the stored boxes of chosen partitioned values that overlap with
+// what this rank holds now.
+func (r *restoration) eachBox(ctx context.Context, chosen func(key string) bool, do func(keyDesc, *container.SectionReader) error) error {
 	for _, part := range r.layout {
-		wanted := r.overlapping(part)
+		wanted := r.overlapping(part, chosen)
 		if len(wanted) == 0 {
 			continue
 		}
-		if err := r.loadFromPart(ctx, part.Part, wanted); err != nil {
+		if err := r.eachBoxOf(ctx, part.Part, wanted, do); err != nil {
 			return err
 		}
 	}
@@ -182,11 +203,11 @@ func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	return layout, nil
 }
 
-func (r *restoration) overlapping(part partBoxes) []keyDesc {
+func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) []keyDesc {
 	var out []keyDesc
 	for _, b := range part.Boxes {
 		i, ok := r.cp.index[b.Key]
-		if !ok {
+		if !ok || !chosen(b.Key) {
 			continue
 		}
 		if _, overlap := cptypes.DescOf(r.cp.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
@@ -196,7 +217,7 @@ func (r *restoration) overlapping(part partBoxes) []keyDesc {
 	return out
 }
 
-func (r *restoration) loadFromPart(ctx context.Context, part int, wanted []keyDesc) error {
+func (r *restoration) eachBoxOf(ctx context.Context, part int, wanted []keyDesc, do func(keyDesc, *container.SectionReader) error) error {
 	f, err := r.openPart(ctx, part)
 	if err != nil {
 		return err
@@ -207,8 +228,7 @@ func (r *restoration) loadFromPart(ctx context.Context, part int, wanted []keyDe
 		if !ok {
 			return &container.DamageError{Section: b.Key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
 		}
-		value := r.cp.entries[r.cp.index[b.Key]].value.(cptypes.BoxReader)
-		if err := value.ReadBox(b.Desc, section); err != nil {
+		if err := do(b, section); err != nil {
 			return keyed(b.Key, err)
 		}
 	}

@@ -21,7 +21,7 @@ func (cp *Checkpoint) reportVersion(f *flight, err error) {
 	if p := f.phases; cp.opt.Timing || cp.opt.Debug >= 2 {
 		attrs = append(attrs, "update", seconds(p.Update), "copy", seconds(p.Copy), "wait", seconds(p.Wait),
 			"write", seconds(p.Write), "settle", seconds(p.Settle),
-			"cp_total", seconds(cp.stats.CheckpointTime), "writer_cpu_total", seconds(cp.stats.WriterCPU))
+			"cp_total", seconds(cp.stats.CheckpointTime), "writer_cpu_total", seconds(cp.Stats().WriterCPU))
 	}
 	cp.message("checkpoint version ended", attrs...)
 	if cp.opt.Debug < 3 {

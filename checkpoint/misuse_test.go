@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -68,10 +70,13 @@ func TestRanksThatAreNotOfOneMind(t *testing.T) {
 func TestLostParts(t *testing.T) {
 	dir, newest, older := stored(t)
 	require.NoError(t, os.Remove(partFile(newest, 0)))
-	from, err := restartFrom(t, dir)
+	var log bytes.Buffer
+	from, err := restartFrom(t, dir, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	require.NoError(t, err)
 	require.Equal(t, 3, from)
 	require.DirExists(t, newest, "somebody may put the part back")
+	require.Contains(t, log.String(), "lost=0")
+	require.NotContains(t, log.String(), "interrupted write")
 	require.NoError(t, os.RemoveAll(older))
 	_, err = restartFrom(t, dir)
 	require.ErrorIs(t, err, ErrNoUsableVersion)

@@ -35,6 +35,10 @@ func (cp *Checkpoint) nextStage() {
 // was captured in the stage around them.
 func (cp *Checkpoint) beforeFirst() {
 	cp.point = point{}
+	if cp.entered != nil {
+		cp.entered = &point{}
+	}
+	cp.redo.reached, cp.redo.before = container.NoIteration, container.NoIteration
 	if f := cp.flight.Load(); f != nil {
 		f.before = point{} // what it stores belongs to the stage that has ended
 	}
@@ -124,6 +128,17 @@ func (cp *Checkpoint) parentBegun() error {
 	return fmt.Errorf("%w: it is nested in %q: call RestartIfNeeded of that first", ErrState, cp.parent.name)
 }
 
+// stageEnded returns an error where RestartIfNeeded is called again although the stage
+// that it was called in, and in which this checkpoint has come further, has not ended: a
+// restart would take the versions of one loop for those of the other.
+func (cp *Checkpoint) stageEnded() error {
+	if cp.parent == nil || cp.entered == nil || *cp.entered == cp.point {
+		return nil
+	}
+	return cp.outOfOrder(fmt.Sprintf("RestartIfNeeded again in one stage of %q: call UpdateAndWrite of %q at the end of each, also when it is not due",
+		cp.parent.name, cp.parent.name))
+}
+
 // ancestors are the points of the checkpoints around this one, innermost first.
 func (cp *Checkpoint) ancestors() []container.Ancestor {
 	var out []container.Ancestor
@@ -147,6 +162,12 @@ func (cp *Checkpoint) unreachable() bool {
 // belongs tells whether a version with these ancestors is of the present stage.
 func (cp *Checkpoint) belongs(stored []container.Ancestor) bool {
 	return !cp.unreachable() && slices.Equal(stored, cp.ancestors())
+}
+
+// stageIsNamed reports whether a version of an ancestor names the present stage: then
+// nothing of another computation can belong to it.
+func (cp *Checkpoint) stageIsNamed() bool {
+	return slices.ContainsFunc(cp.ancestors(), func(a container.Ancestor) bool { return a.Version > 0 })
 }
 
 // chain names the stage that a version belongs to.
@@ -184,17 +205,23 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 	return p == nil
 }
 
-// wasteNested returns the versions of a nested checkpoint that may go: for
+// prunableNested returns the versions of a nested checkpoint that may go: for
 // the present stage all but those that retention keeps, for any other one that
-// a restart may fall back to all but the newest, and all of the rest.
-func (cp *Checkpoint) wasteNested() storage.Waste {
+// a restart may fall back to all but the newest, and all of the rest. The newest of all
+// stays on the nodes though it be void: without any nobody could tell whether newer ones are
+// on nodes that are absent (stack.HasWitness).
+func (cp *Checkpoint) prunableNested() storage.Prunable {
+	var witness storage.ID
+	if n := len(cp.history.entries); n > 0 && cp.stack != nil {
+		witness = cp.history.entries[n-1].ID
+	}
 	now := chainOf(cp.ancestors())
 	byStage := make(map[chain][]storage.Entry)
 	for _, e := range cp.history.entries {
 		c := cp.history.chains[e.ID]
 		byStage[c.stage] = append(byStage[c.stage], e)
 	}
-	var out storage.Waste
+	var out storage.Prunable
 	for stage, entries := range byStage {
 		keep := 1
 		switch {
@@ -202,30 +229,53 @@ func (cp *Checkpoint) wasteNested() storage.Waste {
 			keep = cp.opt.Keep
 		case !cp.reachable(cp.history.chains[entries[0].ID].ancestors):
 			for _, e := range entries {
-				out.Everywhere = append(out.Everywhere, e.ID)
+				if e.ID != witness {
+					out.Everywhere = append(out.Everywhere, e.ID)
+				}
 			}
 			continue
 		}
-		w := cp.wasteOf(entries, keep)
+		w := cp.prunableOf(entries, keep)
 		out.Everywhere, out.Nodes = append(out.Everywhere, w.Everywhere...), append(out.Nodes, w.Nodes...)
 	}
 	slices.SortFunc(out.Everywhere, storage.ID.Compare)
 	return out
 }
 
-// pruneChildren deletes what a new version of cp has made useless.
+// pruneChildren deletes what a new version of cp has made useless, as each of them does.
 func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 	for _, child := range cp.children {
 		if !child.attempt.begun {
 			continue
 		}
-		// Its own chores may be under way in the background.
-		useless := due{remove: child.waste().Everywhere}
-		useless.remove = append(useless.remove, child.history.overtake()...)
-		for _, id := range useless.remove {
-			child.history.forget(id)
+		child.prune()
+		child.maintenance.add(due{remove: child.history.overtake()})
+		if child.writer != nil {
+			child.startMaintenance()
+		} else {
+			child.doUrgent(context.WithoutCancel(ctx))
 		}
-		child.chores.add(useless.do(context.WithoutCancel(ctx), child))
 		child.pruneChildren(ctx)
 	}
+}
+
+// makeRoom deletes on rank 0 what need not be kept, of all checkpoints that are nested
+// in one another and write in the program's calls. It returns how many versions are gone.
+func (cp *Checkpoint) makeRoom(ctx context.Context) (removed int) {
+	if cp.writer == nil && cp.attempt.begun {
+		cp.prune() // also what a run has left that was killed
+		removed = cp.doMaintenance(ctx)
+	}
+	for _, child := range cp.children {
+		removed += child.makeRoom(ctx)
+	}
+	return removed
+}
+
+// outermost is the one that is nested in no other.
+func (cp *Checkpoint) outermost() *Checkpoint {
+	for cp.parent != nil {
+		cp = cp.parent
+	}
+	return cp
 }

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,173 +17,15 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 )
-
-// nest is a program of an outer and an inner loop, as in the paper's Listing 7,
-// with a loop in between if it is three deep. The inner state starts afresh in
-// every stage, and its result goes into the outer one.
-type nest struct {
-	c     comm.Comm
-	loops []loop // outermost first
-	// stop is asked after every step of the innermost loop and after every
-	// UpdateAndWrite; its error ends the program on the spot.
-	stop func(what string, at []int) error
-
-	taken []int // iteration at which each loop was taken up first, -1: from zero
-}
-
-type loop struct {
-	n, freq int
-	iter    int
-	state   []float64 // replicated
-	cp      *Checkpoint
-}
-
-func newNest(c comm.Comm, levels []loop, opts ...Option) (*nest, error) {
-	s := &nest{c: c, loops: levels, taken: make([]int, len(levels))}
-	for i := range s.loops {
-		l := &s.loops[i]
-		s.taken[i] = -1
-		l.state = make([]float64, 50)
-		var err error
-		if l.cp, err = New(fmt.Sprint("level", i), c, opts...); err != nil {
-			return nil, err
-		}
-		if err := errors.Join(l.cp.Add("state", cptypes.Replicated(&l.state)), l.cp.Commit()); err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			if err := s.loops[i-1].cp.SubCP(l.cp); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return s, nil
-}
-
-func (s *nest) close() error {
-	var err error
-	for i := len(s.loops) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.loops[i].cp.Close())
-	}
-	return err
-}
-
-// run is loop i with everything in it.
-func (s *nest) run(ctx context.Context, i int) error {
-	l := &s.loops[i]
-	iter, before := 0, l.cp.Stats().Restored
-	if err := l.cp.RestartIfNeeded(ctx, &iter); err != nil {
-		return err
-	}
-	if !before && l.cp.Stats().Restored {
-		s.taken[i] = iter - 1
-	}
-	for l.iter = iter; l.iter < l.n; l.iter++ {
-		if err := s.stage(ctx, i); err != nil {
-			return err
-		}
-		if err := l.cp.UpdateAndWrite(ctx, l.iter, l.freq); err != nil {
-			return err
-		}
-		if err := s.ask("written", i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stage is one iteration of loop i. A restart in it finds the state as the last
-// iteration left it.
-func (s *nest) stage(ctx context.Context, i int) error {
-	l := &s.loops[i]
-	// Zero-copy: nothing that is being written may change.
-	if err := l.cp.Wait(ctx); l.cp.opt.mode() == zeroCopy && err != nil {
-		return err
-	}
-	if i == len(s.loops)-1 {
-		for k := range l.state {
-			l.state[k] = l.state[k]*1.01 + float64(l.iter*(k+1))
-		}
-		return s.ask("step", i)
-	}
-	inner := &s.loops[i+1]
-	if err := s.run(ctx, i+1); err != nil {
-		return err
-	}
-	if err := errors.Join(l.cp.Wait(ctx), inner.cp.Wait(ctx)); err != nil {
-		return err
-	}
-	for k := range l.state {
-		l.state[k] = l.state[k]*0.9 + inner.state[k]*float64(l.iter+1)
-	}
-	clear(inner.state)
-	return nil
-}
-
-func (s *nest) ask(what string, level int) error {
-	if s.stop == nil {
-		return nil
-	}
-	at := make([]int, level+1)
-	for i := range at {
-		at[i] = s.loops[i].iter
-	}
-	return s.stop(what, at)
-}
-
-// undisturbed is the outermost state at the end.
-func undisturbed(levels []loop) []float64 {
-	plain := make([]loop, len(levels))
-	copy(plain, levels)
-	s := &nest{loops: plain, taken: make([]int, len(levels))}
-	for i := range s.loops {
-		s.loops[i].state = make([]float64, 50)
-		s.loops[i].cp = &Checkpoint{} // disabled: its calls do nothing
-	}
-	if err := s.run(context.Background(), 0); err != nil {
-		panic(err)
-	}
-	return s.loops[0].state
-}
-
-var errDead = errors.New("dead")
-
-// nestedRun runs a nest to its end, or to where stop ends it, and returns what
-// each loop was taken up from.
-func nestedRun(t *testing.T, ranks int, levels []loop, stop func(rank comm.Rank) func(string, []int) error, opts ...Option) (taken []int, state []float64, err error) {
-	t.Helper()
-	err = embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
-		mine := make([]loop, len(levels))
-		copy(mine, levels)
-		s, err := newNest(c, mine, opts...)
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		if stop != nil {
-			s.stop = stop(c.Rank())
-		}
-		if err := s.run(ctx, 0); err != nil {
-			return err
-		}
-		if err := s.loops[0].cp.Wait(ctx); err != nil {
-			return err
-		}
-		if c.Rank() == 0 {
-			taken, state = s.taken, s.loops[0].state
-		}
-		return nil
-	})
-	return taken, state, err
-}
 
 // A program of two and three nested loops dies after every single step and
 // every call, with every frequency: a restart ends with the undisturbed result.
 // The death is that of the disk as well: what is not synced is gone.
 func TestNestedDeathsEverywhere(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	for _, levels := range [][]loop{
 		{{n: 4, freq: 1}, {n: 6, freq: 2}},
 		{{n: 4, freq: 2}, {n: 6, freq: 2}},
@@ -229,7 +70,7 @@ func TestNestedDeathsEverywhere(t *testing.T) {
 // Random deaths one after the other, on several ranks, until the program gets
 // through; at least 40 programs, and until CRAFT_TEST_SECONDS are over.
 func TestNestedRandomDeaths(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	until := testSeconds()
 	programs, deaths := 0, 0
 	for ; programs < 40 || time.Now().Before(until); programs++ {
@@ -281,12 +122,12 @@ func TestNestedRetention(t *testing.T) {
 	stop := func(comm.Rank) func(string, []int) error {
 		return func(what string, at []int) error {
 			if what == "written" && len(at) == 2 && at[0] >= 2 && at[1] >= 2 {
-				// Keep = 2 of this stage, and the newest of the one before,
-				// whose parent version is kept.
-				require.Equal(t, 3, count("level1"))
+				// Keep = 2 of this stage, the newest of the one before, whose
+				// parent version is kept, and one that the next write deletes.
+				require.Equal(t, 4, count("level1"))
 			}
 			if what == "written" && len(at) == 1 {
-				require.Equal(t, min(2, at[0]+1), count("level0"))
+				require.Equal(t, min(3, at[0]+1), count("level0"))
 			}
 			return nil
 		}
@@ -489,5 +330,45 @@ func TestFailedParentWrite(t *testing.T) {
 		require.NoError(t, inner.Wait(t.Context()))
 		require.Equal(t, 1, inner.Stats().VersionsSkipped)
 		require.NoError(t, s.close())
+	}
+}
+
+// TestStageThatIsNotEnded: a program that calls UpdateAndWrite of the outer checkpoint
+// only where it is due would find the inner versions of one stage in another.
+func TestStageThatIsNotEnded(t *testing.T) {
+	for name, ends := range map[string]func(stage int) bool{
+		"always":      func(int) bool { return true },
+		"never":       func(int) bool { return false },
+		"each second": func(stage int) bool { return stage%2 == 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, x := t.TempDir(), 0
+			named := func(name string) *Checkpoint {
+				cp, err := New(name, nil, WithPath(dir))
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, cp.Close()) })
+				require.NoError(t, cp.Add("x", &x))
+				require.NoError(t, cp.Commit())
+				return cp
+			}
+			outer, inner := named("outer"), named("inner")
+			require.NoError(t, outer.SubCP(inner))
+			require.NoError(t, outer.RestartIfNeeded(t.Context(), nil))
+			for stage := range 4 {
+				err := inner.RestartIfNeeded(t.Context(), nil)
+				if stage > 0 && !ends(stage-1) {
+					require.ErrorIs(t, err, ErrState)
+					require.ErrorContains(t, err, `UpdateAndWrite of "outer"`)
+					return
+				}
+				require.NoError(t, err)
+				require.NoError(t, inner.RestartIfNeeded(t.Context(), nil), "it has done nothing yet")
+				require.NoError(t, inner.UpdateAndWrite(t.Context(), 1, 10), "also where it is not due")
+				if ends(stage) {
+					require.NoError(t, outer.UpdateAndWrite(t.Context(), stage, 3))
+				}
+			}
+			require.Equal(t, "always", name)
+		})
 	}
 }

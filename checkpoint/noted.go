@@ -6,24 +6,23 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/stack"
 )
 
 // noted is what is known of the nodes. What is found may be less: they are not here,
-// or the levels are not in use.
-func (cp *Checkpoint) noted(ctx context.Context) (stack.Noted, error) {
+// or the levels are not in use. Then this run does not need what it says: doubt is why
+// that is not known.
+func (cp *Checkpoint) noted(ctx context.Context) (n stack.Noted, doubt string, err error) {
 	if cp.stack != nil {
-		return cp.stack.Noted(), nil
+		return cp.stack.Noted(), "", nil
 	}
-	n, err := stack.ReadNoted(ctx, cp.home)
-	if errors.Is(err, stack.ErrConfig) { // this run does not need what it says
-		cp.log.Warn("it is not known whether nodes have newer versions", "path", cp.dir(), "error", err)
-		err = nil
+	n, err = stack.ReadNoted(ctx, cp.home)
+	if errors.Is(err, stack.ErrConfig) {
+		return n, err.Error(), nil
 	}
-	return n, err
+	return n, "", err
 }
 
 // hasSeen tells that no version has a higher number than those that are found or noted.
@@ -70,7 +69,7 @@ func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
 
 // giveBack takes takeOver back, if the attempt could not begin.
 func (cp *Checkpoint) giveBack() {
-	if cp.stack == nil || cp.attempt.lock == nil || comm.Lease(cp.comm) != nil { // others may be at it by now
+	if cp.stack == nil || cp.attempt.lock == nil || cp.mayWrite() != nil { // others may be at it by now
 		return
 	}
 	if err := cp.stack.GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
@@ -103,7 +102,7 @@ func (cp *Checkpoint) noteNewest() {
 	}
 	noted := cp.stack.Noted()
 	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
-		cp.chores.add(due{reserved: last})
+		cp.maintenance.add(due{reserved: last})
 	}
 	if len(cp.history.entries) == 0 {
 		return
@@ -115,7 +114,7 @@ func (cp *Checkpoint) noteNewest() {
 		return
 	}
 	h := cp.history.chains[id].header
-	cp.chores.add(due{note: &h, level: k.Level})
+	cp.maintenance.add(due{note: &h, level: k.Level})
 }
 
 // noteNodes writes the note about the nodes.
@@ -125,18 +124,9 @@ func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, l
 	}
 }
 
-// leftOnNodes describes a version that only nodes have, which this run does not
-// look at; "" if there is none.
-func (cp *Checkpoint) leftOnNodes(noted stack.Noted, entries []storage.Entry) string {
-	n := noted.Newest
-	if cp.stack != nil || n == nil {
-		return ""
-	}
-	for _, e := range entries {
-		if e.Complete() && (e.ID == n.ID || e.ID.Version > n.ID.Version) {
-			return ""
-		}
-	}
+// leftOnNodes describes the version that only nodes have, which this run does not
+// look at.
+func (cp *Checkpoint) leftOnNodes(noted stack.Noted) string {
 	return fmt.Sprintf("version %v is only on the nodes (%s), and this run does not look there: run with CRAFT_LEVELS=%s (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes to use it",
-		n.ID, noted.Where, noted.Policy)
+		noted.Newest.ID, noted.Where, noted.Policy)
 }

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"context"
 	"encoding/hex"
 	"os"
 	"time"
@@ -11,53 +10,46 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// recordEvery is how often the record of a run is written anew while versions
-// are.
-const recordEvery = 10 * time.Second
-
 // slowest are the largest overheads of any rank, as of the last version.
-type slowest struct{ checkpoint, restart, recovery time.Duration }
+type slowest struct{ checkpoint, restart, recovery, redo time.Duration }
 
-// dueRecord returns the record of the run if this rank is to write it now.
+// aheadOf is what a clock has to be put forward so that a run which starts now is the
+// last one: the order of records is that of times, and hosts need not agree on these.
+func aheadOf(runs []storage.Record, now time.Time) time.Duration {
+	if len(runs) == 0 {
+		return 0
+	}
+	return max(0, runs[len(runs)-1].Started.Add(time.Millisecond).Sub(now))
+}
+
+// dueRecord returns the record of the run, if this rank writes one.
 func (cp *Checkpoint) dueRecord(final bool) *storage.Record {
 	if !cp.opt.Record || !cp.root() || !cp.attempt.begun {
 		return nil
 	}
-	now := time.Now()
-	if !final && now.Sub(cp.lastRecord) < recordEvery {
-		return nil
-	}
-	cp.lastRecord = now
-	r := cp.newRecord(now, final)
+	cp.lastRecord = time.Now()
+	r := cp.newRecord(cp.lastRecord, final)
 	return &r
 }
 
-// writeRecord writes a record. A failure is no reason to stop.
-func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) {
-	recorder, ok := cp.store.Driver.(storage.Recorder)
-	if !ok {
-		return
-	}
-	if err := recorder.Record(ctx, r); err != nil {
-		cp.log.Debug("record of the run not written", "error", err)
-	}
-}
-
 func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
-	s := cp.stats
+	s := cp.Stats()
+	now = now.Add(cp.attempt.ahead)
 	repairs, recovery := comm.Recovered(cp.comm)
 	r := storage.Record{
 		Format: 1, Checkpoint: cp.name,
 		Attempt: hex.EncodeToString(cp.attempt.id[:]), Lineage: hex.EncodeToString(cp.attempt.lineage[:]),
-		Ranks: cp.comm.Size(), Mode: cp.opt.mode().String(), PID: os.Getpid(),
-		Started: cp.attempt.started.UTC(), Updated: now.UTC(),
-		RestoredVersion: s.RestoredVersion, LastVersion: cp.attempt.last,
+		Ranks: cp.comm.Size(), Mode: cp.mode().String(), PID: os.Getpid(),
+		Started: cp.attempt.started.Add(cp.attempt.ahead).UTC(), Updated: now.UTC(),
+		RestoredVersion: s.RestoredVersion, LastVersion: cp.attempt.last, LastWritten: cp.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{
 			Checkpoint: max(s.CheckpointTime, cp.slowest.checkpoint).Seconds(),
 			Restart:    max(s.RestartTime, cp.slowest.restart).Seconds(),
 			Recovery:   max(recovery, cp.slowest.recovery).Seconds(),
+
+			Recomputation: max(s.RedoTime, cp.slowest.redo).Seconds(),
 		},
 		Phases: storage.RecordPhases{
 			Update: s.Phases.Update.Seconds(), Copy: s.Phases.Copy.Seconds(), Wait: s.Phases.Wait.Seconds(),
@@ -65,12 +57,22 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		},
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
+	if anew := cp.attempt.anew; anew != (container.LineageID{}) && cp.attempt.written == 0 {
+		r.Anew = hex.EncodeToString(anew[:])
+	}
 	r.Host, _ = os.Hostname()
+	if origin := cp.attempt.origin; !origin.IsZero() {
+		r.RestoredAttempt = hex.EncodeToString(origin.Attempt[:])
+	}
 	for _, a := range cp.ancestors() {
 		r.Ancestors = append(r.Ancestors, a.Name)
 	}
 	if s.Restored && s.RestoredIteration != container.NoIteration {
 		r.RestoredIteration = &s.RestoredIteration
+	}
+	if cp.redo.reached != container.NoIteration {
+		reached := cp.redo.reached
+		r.Iteration = &reached
 	}
 	if final {
 		ended := now.UTC()

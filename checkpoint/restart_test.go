@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -12,9 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
-	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
@@ -74,6 +71,36 @@ func TestFrequency(t *testing.T) {
 	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 0, 0), ErrArgument)
 }
 
+// An iteration that stands for none, or that has no next one, is refused.
+func TestExtremeIterations(t *testing.T) {
+	dir := t.TempDir()
+	x := 1
+	cp := open(t, dir, map[string]any{"x": &x})
+	for _, iter := range []int{math.MaxInt, math.MinInt} {
+		require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), iter, 1), ErrArgument)
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, math.MaxInt-1), "it is not due")
+	}
+	require.Zero(t, cp.Stats().VersionsWritten)
+	for _, iter := range []int{math.MinInt + 1, math.MaxInt - 1} {
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, 1))
+		require.NoError(t, cp.Close())
+		next := 0
+		cp = open(t, dir, map[string]any{"x": &x})
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), &next))
+		require.Equal(t, iter+1, next)
+	}
+	// Earlier versions of this program have stored it.
+	require.NoError(t, cp.write(t.Context(), math.MaxInt64))
+	require.NoError(t, cp.Close())
+	cp = open(t, dir, map[string]any{"x": &x})
+	next := 0
+	x = 2
+	require.ErrorIs(t, cp.RestartIfNeeded(t.Context(), &next), ErrArgument)
+	require.Zero(t, next)
+	require.Equal(t, 2, x, "nothing has changed")
+	require.ErrorIs(t, cp.Write(t.Context()), ErrState)
+}
+
 func TestKeysMustMatch(t *testing.T) {
 	dir := t.TempDir()
 	a, b := 1.5, []int32{1, 2}
@@ -93,7 +120,7 @@ func TestKeysMustMatch(t *testing.T) {
 		"scalar to string":       {map[string]any{"a": &text, "b": &b}, "a", "string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b = 9, []int32{9}
+			a, b = 9, []int32{9, 9}
 			err := open(t, dir, c.values).RestartIfNeeded(t.Context(), nil)
 			require.ErrorIs(t, err, ErrKey)
 			require.ErrorContains(t, err, fmt.Sprintf("%q", c.key))
@@ -229,112 +256,25 @@ func TestRetentionOnDisk(t *testing.T) {
 			require.NoError(t, cp.Write(t.Context()))
 			found, err := filepath.Glob(filepath.Join(dir, "test", "v-*"))
 			require.NoError(t, err)
-			require.Len(t, found, min(i+1, keep))
+			require.Len(t, found, min(i+1, keep+1), "the oldest goes when the next one is written")
 		}
-		// What was restored is verified and stays.
 		require.NoError(t, cp.Close())
+		found, err := filepath.Glob(filepath.Join(dir, "test", "v-*"))
+		require.NoError(t, err)
+		require.Len(t, found, keep, "or at the end")
+		// What was restored is verified and stays.
 		cp = open(t, dir, map[string]any{"x": &x}, WithKeep(keep))
 		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
 		for range 6 {
 			require.NoError(t, cp.Write(t.Context()))
 		}
-		found, err := filepath.Glob(filepath.Join(dir, "test", "v-*"))
+		require.NoError(t, cp.Close())
+		found, err = filepath.Glob(filepath.Join(dir, "test", "v-*"))
 		require.NoError(t, err)
 		require.Len(t, found, keep+1)
 		require.Contains(t, found[0], "v-000006-")
 		require.FileExists(t, filepath.Join(dir, "test", "LATEST.json"))
 	}
-}
-
-func TestLocalValueNeedsTheSameRanks(t *testing.T) {
-	dir, _, _ := stored(t)
-	err := embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
-		p := newProgram(t, c, true, WithPath(dir))
-		defer p.cp.Close()
-		return p.cp.RestartIfNeeded(ctx, &p.iter)
-	})
-	require.ErrorIs(t, err, ErrRanks)
-	require.ErrorContains(t, err, `"mine"`)
-	require.ErrorContains(t, err, "by 2 ranks, now there are 3")
-}
-
-func TestRanksMustAgree(t *testing.T) {
-	for name, c := range map[string]struct {
-		spoil func(p *program)
-		text  string
-	}{
-		"replicated values differ": {func(p *program) { p.sums = append(p.sums, 1) }, `"sums"`},
-		"iterations differ":        {func(p *program) { p.iter++ }, "out of step"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			errs := make([]error, 3)
-			require.NoError(t, embedded.Run(t.Context(), 3, func(ctx context.Context, cm comm.Comm) error {
-				p := newProgram(t, cm, true, WithPath(dir))
-				defer p.cp.Close()
-				if err := p.run(ctx, 2, 1); err != nil {
-					return err
-				}
-				if cm.Rank() == 1 {
-					c.spoil(p)
-				}
-				errs[cm.Rank()] = p.cp.UpdateAndWrite(ctx, p.iter, 1)
-				return nil
-			}))
-			for _, err := range errs {
-				require.ErrorIs(t, err, ErrDisagree)
-			}
-			require.ErrorContains(t, errs[0], c.text)
-			versions, err := filepath.Glob(filepath.Join(dir, "prog", "v-*"))
-			require.NoError(t, err)
-			require.Len(t, versions, 2, "the inconsistent version is gone")
-		})
-	}
-	t.Run("not all have the replicated value", func(t *testing.T) {
-		dir := t.TempDir()
-		errs := make([]error, 2)
-		_ = embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
-			cp, err := New("keys", c, WithPath(dir))
-			if err != nil {
-				return err
-			}
-			defer cp.Close()
-			v := 1
-			if c.Rank() == 0 {
-				_ = cp.Add("v", cptypes.Replicated(&v))
-			} else {
-				_ = cp.Add("w", &v)
-			}
-			if err := cp.Commit(); err != nil {
-				return err
-			}
-			errs[c.Rank()] = cp.Write(ctx)
-			return nil
-		})
-		for _, err := range errs {
-			require.ErrorIs(t, err, ErrDisagree)
-			require.ErrorContains(t, err, "rank 0 has 1 replicated values, rank 1 has 0")
-		}
-	})
-	t.Run("boxes leave a gap", func(t *testing.T) {
-		dir := t.TempDir()
-		err := embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
-			cp, err := New("gap", c, WithPath(dir))
-			if err != nil {
-				return err
-			}
-			defer cp.Close()
-			v := make([]float64, 4)
-			lo := 5 * int(c.Rank())
-			_ = cp.Add("v", cptypes.Partitioned(&v, lo, lo+4, 9))
-			if err := cp.Commit(); err != nil {
-				return err
-			}
-			return cp.Write(ctx)
-		})
-		require.ErrorIs(t, err, ErrDisagree)
-		require.ErrorContains(t, err, `"v"`)
-	})
 }
 
 func TestDisabled(t *testing.T) {
@@ -351,11 +291,11 @@ func TestDisabled(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	t.Setenv("CRAFT_CP_PAHT", "/tmp")
+	t.Setenv("CRAFT_CP_PAHT", t.TempDir())
 	_, err := New("test", nil, WithLogger(logger))
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "variable=CRAFT_CP_PAHT nearest=CRAFT_CP_PATH")
-	for name, value := range map[string]string{"CRAFT_ENABLE": "yes please", "CRAFT_KEEP": "0", "CRAFT_SYNC": "maybe", "CRAFT_COMPRESS": "zip"} {
+	for name, value := range map[string]string{"CRAFT_ENABLE": "yes please", "CRAFT_KEEP": "0", "CRAFT_SYNC": "maybe", "CRAFT_COMPRESS": "zip", "CRAFT_FILE_MODE": "0777"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			_, err := New("test", nil, WithLogger(logger))
@@ -387,38 +327,48 @@ func TestTwoJobsOnOnePath(t *testing.T) {
 	require.NoError(t, second.Write(t.Context()))
 }
 
-// The same number of ranks with other boxes: the values are redistributed.
-func TestOtherBoxesOnTheSameRanks(t *testing.T) {
+// Tasks of srun that do not know of each other: only one directory for all is wrong.
+func TestTasksOverOneDirectory(t *testing.T) {
 	dir := t.TempDir()
-	const n = 1000
-	for round, border := range []int{300, 500, 0, n, 999} {
-		require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
-			lo, hi := 0, border
-			if c.Rank() == 1 {
-				lo, hi = border, n
-			}
-			v := make([]int, hi-lo)
-			cp, err := New("boxes", c, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				return err
-			}
-			defer cp.Close()
-			_ = cp.Add("v", cptypes.Partitioned(&v, lo, hi, n))
-			if err := cp.Commit(); err != nil {
-				return err
-			}
-			if err := cp.RestartIfNeeded(ctx, nil); err != nil {
-				return err
-			}
-			for i := range v {
-				if round > 0 && v[i] != lo+i+round-1 {
-					return fmt.Errorf("round %d: element %d is %d", round, lo+i, v[i])
-				}
-				v[i] = lo + i + round
-			}
-			return cp.Write(ctx)
-		}))
+	x := 1
+	task := func(rank int, dir string) *Checkpoint {
+		for name, value := range map[string]string{"OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": "", "PMI_RANK": "", "PMI_SIZE": "",
+			"SLURM_PROCID": fmt.Sprint(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"} {
+			t.Setenv(name, value)
+		}
+		return open(t, dir, map[string]any{"x": &x}, func(o *options) {
+			o.lock.Job = fmt.Sprint("job ", rank)
+			o.fs = vfs.WithErrors(vfs.OS(), func(vfs.Op) error { return nil }) // passes for another process
+		})
 	}
+	first := task(0, dir)
+	require.NoError(t, first.Write(t.Context()))
+	require.NoError(t, task(1, t.TempDir()).Write(t.Context()))
+	second := task(1, dir)
+	err := second.RestartIfNeeded(t.Context(), nil)
+	require.ErrorIs(t, err, storage.ErrLocked)
+	for _, text := range []string{"task 0 of 2", "task 1 of 2", "craft run -n 2", "CRAFT_CP_PATH"} {
+		require.ErrorContains(t, err, text)
+	}
+	require.NoError(t, first.Close())
+	require.NoError(t, second.RestartIfNeeded(t.Context(), nil))
+}
+
+// Ranks of a job that open one directory without their communicator.
+func TestRanksWithoutTheirCommunicator(t *testing.T) {
+	dir := t.TempDir()
+	x := 1
+	t.Setenv(env.Role, env.RoleRank)
+	rank := func(job string) *Checkpoint {
+		return open(t, dir, map[string]any{"x": &x}, func(o *options) {
+			o.lock.Job = job
+			o.fs = vfs.WithErrors(vfs.OS(), func(vfs.Op) error { return nil }) // passes for another process
+		})
+	}
+	require.NoError(t, rank("a").Write(t.Context()))
+	err := rank("b").RestartIfNeeded(t.Context(), nil)
+	require.ErrorIs(t, err, storage.ErrLocked)
+	require.ErrorContains(t, err, "Zone.Comm")
 }
 
 // A program that goes on after a failed restart must not drive out the versions

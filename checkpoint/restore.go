@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -16,27 +17,47 @@ import (
 // restoration is the attempt to restore one candidate. All ranks go through
 // its steps together and agree after each how it went.
 type restoration struct {
-	cp   *Checkpoint
-	from candidate
+	cp    *Checkpoint
+	from  candidate
+	older []candidate // which may be taken in its place
 	// home is the part whose local and replicated values this rank takes.
 	home   *storage.File
 	stored map[string]container.Info // of home
 	layout []partBoxes               // of the parts that this rank has looked at, later of all
 	// redistribute: the parts of partitioned values are not where they were.
 	redistribute bool
+	// late are the keys of values that must not be changed before the version is
+	// known to be good.
+	late    map[string]bool
+	anyLate bool // on any rank
+	// with are the keys, among those that are read now, of values that lie in the same
+	// memory as another one, and the key of that.
+	with map[string]string
 }
 
 // tryRestore reads a candidate into the values. The verdict damaged means that
-// the next older one may be tried.
-func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate) (*container.Header, verdict, error) {
-	r := &restoration{cp: cp, from: c}
+// the first of the older ones may be tried, which writes over what was changed.
+func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate, older []candidate) (*container.Header, verdict, error) {
+	r := &restoration{cp: cp, from: c, older: older}
 	defer r.close()
 	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
 		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
 			return nil, v, err
 		}
 	}
+	if r.anyLate {
+		if v, err := cp.agree(ctx, errVersion(c.ID, r.verifyLate(ctx))); err != nil {
+			return nil, v, err
+		}
+		if err := r.loadLate(ctx); err != nil {
+			return nil, failed, err
+		}
+	}
 	h := r.home.Header()
+	cp.taken = make(map[string]bool)
+	for key := range r.stored {
+		cp.taken[key] = true
+	}
 	return &h, fine, nil
 }
 
@@ -102,10 +123,13 @@ func versionDigest(h container.Header) int64 {
 
 // match compares what is stored with what was added, before any value is
 // changed, and then makes room for it.
-func (r *restoration) match(context.Context) error {
+func (r *restoration) match(ctx context.Context) error {
 	cp := r.cp
 	if err := cp.checkFingerprint(r.home.Header().Fingerprint); err != nil {
 		return err
+	}
+	if i := r.home.Header().Iteration; i != container.NoIteration && (i == math.MaxInt64 || int64(int(i)+1) != i+1) {
+		return fmt.Errorf("%w: it is of iteration %d, and the next one is no int of this program", ErrArgument, i)
 	}
 	for _, info := range r.home.Sections() {
 		if _, ok := cp.index[info.Key]; !ok {
@@ -119,7 +143,60 @@ func (r *restoration) match(context.Context) error {
 	}
 	for _, e := range cp.entries {
 		if info, ok := r.stored[e.key]; ok {
-			if err := r.makeRoom(e, info); err != nil {
+			if err := r.spread(e, info); err != nil {
+				return &KeyError{Key: e.key, Err: err}
+			}
+		}
+	}
+	if err := r.checkExtents(); err != nil {
+		return err
+	}
+	r.foresee(ctx)
+	return r.makeAllRooms(false)
+}
+
+// spread checks that the value can be read by as many ranks as there are, and finds
+// out whether its parts are where they were.
+func (r *restoration) spread(e entry, info container.Info) error {
+	switch {
+	case info.Desc.Dist == container.Local && r.from.Ranks != r.cp.comm.Size():
+		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
+			ErrRanks, r.from.Ranks, r.cp.comm.Size(), r.from.Ranks)
+	case info.Desc.Dist != container.Partitioned:
+		return nil
+	}
+	mine := cptypes.DescOf(e.value)
+	if mine.Dist != container.Partitioned {
+		return &cptypes.MismatchError{Stored: info.Desc, Have: mine, Reason: "the value must be declared partitioned, as it was when it was stored"}
+	}
+	if _, ok := e.value.(cptypes.BoxReader); !ok {
+		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
+	}
+	if r.from.Ranks != r.cp.comm.Size() || !equalBox(mine.Box, info.Desc.Box) {
+		r.redistribute = true
+	}
+	return nil
+}
+
+// makeAllRooms prepares the late values, or the others, for what is stored.
+func (r *restoration) makeAllRooms(late bool) error {
+	if err := r.makeRooms(late); err != nil {
+		return err
+	}
+	return r.separate(late)
+}
+
+// makeRooms makes room for what is stored in the late values, or in the others: last
+// in those that change by that, when the others have turned out to fit.
+func (r *restoration) makeRooms(late bool) error {
+	for _, changes := range []bool{false, true} {
+		for _, e := range r.cp.entries {
+			info, ok := r.stored[e.key]
+			mine := cptypes.DescOf(e.value)
+			if !ok || r.late[e.key] != late || changes != (mine.Elem == info.Desc.Elem && !slices.Equal(mine.Shape, info.Desc.Shape)) {
+				continue
+			}
+			if err := r.makeRoom(e, mine, info.Desc); err != nil {
 				return &KeyError{Key: e.key, Err: err}
 			}
 		}
@@ -127,28 +204,21 @@ func (r *restoration) match(context.Context) error {
 	return nil
 }
 
-func (r *restoration) makeRoom(e entry, info container.Info) error {
-	if info.Desc.Dist == container.Local && r.from.Ranks != r.cp.comm.Size() {
-		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
-			ErrRanks, r.from.Ranks, r.cp.comm.Size(), r.from.Ranks)
-	}
-	if resizer, ok := e.value.(cptypes.Resizer); ok {
-		if err := resizer.Resize(info.Desc); err != nil {
-			return err
-		}
-	} else if mine := cptypes.DescOf(e.value); mine.Type != info.Desc.Type || mine.Dist != info.Desc.Dist {
-		return &cptypes.MismatchError{Stored: info.Desc, Have: mine, Reason: "it is of another type"}
-	}
-	if info.Desc.Dist != container.Partitioned {
+func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
+	resizer, ok := e.value.(cptypes.Resizer)
+	switch {
+	case ok:
+	case mine.Type != stored.Type || mine.Dist != stored.Dist:
+		return &cptypes.MismatchError{Stored: stored, Have: mine, Reason: "it is of another type"}
+	default:
 		return nil
 	}
-	if _, ok := e.value.(cptypes.BoxReader); !ok {
-		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
+	before := slices.Clone(mine.Shape)
+	err := resizer.Resize(stored)
+	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
+		r.cp.touched.add(e.key)
 	}
-	if r.from.Ranks != r.cp.comm.Size() || !equalBox(cptypes.DescOf(e.value).Box, info.Desc.Box) {
-		r.redistribute = true
-	}
-	return nil
+	return err
 }
 
 func equalBox(a, b container.Box) bool {
@@ -166,7 +236,13 @@ func (r *restoration) compare(ctx context.Context) error {
 	if r.redistribute {
 		redistribute = 1
 	}
-	mine := []int64{version, ^version, replicas, ^replicas, redistribute}
+	late := int64(0)
+	for _, is := range r.late {
+		if is {
+			late = 1
+		}
+	}
+	mine := []int64{version, ^version, replicas, ^replicas, redistribute, late}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, r.cp.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
@@ -177,6 +253,7 @@ func (r *restoration) compare(ctx context.Context) error {
 	if all[2] != ^all[3] {
 		return fmt.Errorf("%w: the parts hold different values of a replicated key", ErrDisagree)
 	}
+	r.anyLate = all[5] != 0
 	if r.redistribute = all[4] != 0; !r.redistribute {
 		return nil
 	}

@@ -1,30 +1,47 @@
 package checkpoint
 
 import (
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // sample is what one run of the tests takes of a large table: one of so many
-// cases, chosen at random, and half of that under the race detector. If
-// CRAFT_TEST_SECONDS is set it is all of them.
+// cases, chosen at random, half of that under the race detector, and a quarter
+// there with -short. If CRAFT_TEST_SECONDS is set it is all of them.
 func sample[T any](t *testing.T, cases []T, oneOf int) []T {
 	t.Helper()
-	if os.Getenv("CRAFT_TEST_SECONDS") != "" {
+	if oneOf*underRace() == 1 || os.Getenv("CRAFT_TEST_SECONDS") != "" {
 		return cases
 	}
-	if raceEnabled {
-		oneOf *= 2
-	}
-	if oneOf == 1 {
+	return choose(testseed.Rand(t), cases, oneOf)
+}
+
+// choose is sample with the random numbers of the test.
+func choose[T any](rng *rand.Rand, cases []T, oneOf int) []T {
+	oneOf *= underRace()
+	if oneOf == 1 || os.Getenv("CRAFT_TEST_SECONDS") != "" {
 		return cases
 	}
-	chosen := seed(t).Perm(len(cases))[:(len(cases)+oneOf-1)/oneOf]
+	chosen := rng.Perm(len(cases))[:(len(cases)+oneOf-1)/oneOf]
 	slices.Sort(chosen)
 	var some []T
 	for _, i := range chosen {
 		some = append(some, cases[i])
 	}
 	return some
+}
+
+// underRace is how many times less is tried under the race detector.
+func underRace() int {
+	switch {
+	case !raceEnabled:
+		return 1
+	case testing.Short():
+		return 4
+	}
+	return 2
 }

@@ -19,6 +19,7 @@ func (cp *Checkpoint) settings() []setting {
 	out := []setting{
 		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
 		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", o.mode().String()},
+		{"CRAFT_STRICT", o.Strict},
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
 	}
 	levels, sets, delta := "", "", ""
@@ -27,9 +28,9 @@ func (cp *Checkpoint) settings() []setting {
 		levels, sets = policy.String(), fmt.Sprintf("%d, %d", o.SetSize, o.RSParity)
 	}
 	if o.Delta {
-		delta = fmt.Sprintf("1, %d", o.DeltaFull)
+		delta = fmt.Sprintf("1, %d, %d", o.DeltaFull, min(o.Keep, 2)) // what is kept decides what is full
 	}
-	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL", delta})
+	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL, CRAFT_KEEP", delta})
 }
 
 // sameSettings compares them on all ranks. It is collective, and the error is the

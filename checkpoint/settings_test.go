@@ -1,8 +1,11 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,11 +29,12 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 		"does not read":   {WithReadOnRestart(false), `CRAFT_READ_CP_ON_RESTART`},
 		"writes behind":   {WithAsync("copy"), `CRAFT_WRITE_ASYNC`},
 		"less often full": {WithDelta(3), `CRAFT_DELTA`},
+		"keeps one":       {WithKeep(1), `CRAFT_KEEP`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			err := embedded.Run(t.Context(), 3, func(ctx context.Context, co comm.Comm) error {
-				opts := []Option{WithPath(home), WithLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil)}
+				opts := []Option{WithPath(home), WithLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithDelta(4)}
 				if co.Rank() == 2 {
 					opts = append(opts, c.wrong)
 				}
@@ -62,7 +66,7 @@ func TestSettingsOfRanksAreTheSame(t *testing.T) {
 	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, co comm.Comm) error {
 		opts := []Option{WithPath(home), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithLevels("partner, pfs:2")}
 		if co.Rank() == 1 {
-			opts = append(opts, WithLevels("PFS:2,partner:1"), func(o *options) { o.DeltaFull = 3 })
+			opts = append(opts, WithLevels("PFS:2,partner:1"), WithKeep(1), func(o *options) { o.DeltaFull = 3 })
 		}
 		cp, err := New("same", co, opts...)
 		if err != nil {
@@ -71,4 +75,30 @@ func TestSettingsOfRanksAreTheSame(t *testing.T) {
 		x := 1.0
 		return errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(ctx, nil), cp.Close())
 	}))
+}
+
+// A variable that has no effect is said to have none, once.
+func TestVariablesWithoutEffect(t *testing.T) {
+	var log bytes.Buffer
+	dir, x := t.TempDir(), 1
+	make := func(opts ...Option) string {
+		log.Reset()
+		cp := vars{"x": &x}.checkpoint(t, nil, dir, append(opts, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))...)
+		require.NoError(t, cp.Close())
+		return log.String()
+	}
+	t.Setenv("CRAFT_CP_PATH", dir+"/")
+	require.Empty(t, make(), "they are the same")
+	t.Setenv("CRAFT_CP_PATH", filepath.Join(dir, "of the user"))
+	require.Contains(t, make(), "CRAFT_CP_PATH is not used")
+	require.Empty(t, make(), "it was said")
+
+	t.Setenv("CRAFT_DEBUG_PROC", "1")
+	require.Empty(t, make(), "there are no messages")
+	for _, variable := range []string{"CRAFT_DEBUG", "CRAFT_TIMING"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, "1")
+			require.Contains(t, make(), "CRAFT_DEBUG_PROC names a rank that there is not")
+		})
+	}
 }

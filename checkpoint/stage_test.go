@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -66,7 +67,7 @@ func TestCallThatGivesUpEndsTheStage(t *testing.T) {
 	want := program(vfs.NewMem(), nil, false)
 	mem := vfs.NewMem()
 	program(mem, newGate(mem), true)
-	require.Equal(t, want, program(mem.Crash(1, seed(t)), nil, false))
+	require.Equal(t, want, program(mem.Crash(1, testseed.Rand(t)), nil, false))
 }
 
 // In each stage of the outer loop the innermost versions count from its first
@@ -178,7 +179,7 @@ func TestRoomForOneMore(t *testing.T) {
 		for i := range 12 {
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1), mode)
 			require.NoError(t, cp.Wait(t.Context()), mode)
-			require.NoError(t, cp.choresDone(t.Context()))
+			require.NoError(t, cp.maintenanceDone(t.Context()))
 		}
 		for i := range 12 { // without Wait in between
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1), mode)

@@ -13,7 +13,12 @@ type Stats struct {
 	// RestartIfNeeded (OH_res).
 	CheckpointTime time.Duration
 	RestartTime    time.Duration
-	// WriterCPU is the processor time of the background threads. Together,
+	// RedoTime is how long the program has done iterations again that earlier runs had
+	// done, as far as their records tell (OH_redo; 0 with CRAFT_RECORD=0).
+	RedoTime time.Duration
+	// WriterCPU is the processor time of the background threads: of the writer, and of
+	// what this rank does for the storage levels beside the program, the copies and
+	// parity of other ranks, flushes and healing. Together,
 	// CheckpointTime + WriterCPU / processors is what checkpoints cost.
 	WriterCPU time.Duration
 	Phases    Phases
@@ -43,7 +48,13 @@ func (p *Phases) add(q Phases) {
 
 // Stats returns what has been done so far. What an asynchronous write did is
 // counted when it has been waited for.
-func (cp *Checkpoint) Stats() Stats { return cp.stats }
+func (cp *Checkpoint) Stats() Stats {
+	s := cp.stats
+	if cp.threads != nil {
+		s.WriterCPU = cp.threads.Used()
+	}
+	return s
+}
 
 func (s *Stats) time(total *time.Duration) (stop func()) {
 	start := time.Now()

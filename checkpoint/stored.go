@@ -14,20 +14,20 @@ import (
 // are.
 const noteEvery = 10 * time.Second
 
-// arrivals are versions that have come to the parallel file system in the
+// flushedQueue are versions that have come to the parallel file system in the
 // background.
-type arrivals struct {
+type flushedQueue struct {
 	mu   sync.Mutex
 	list []storage.ID
 }
 
-func (a *arrivals) add(id storage.ID) {
+func (a *flushedQueue) add(id storage.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, id)
 }
 
-func (a *arrivals) take() []storage.ID {
+func (a *flushedQueue) take() []storage.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.list
@@ -45,7 +45,7 @@ func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h contai
 		cp.noteNodes(ctx, &h, level, storage.ID{})
 	case time.Since(cp.lastNote) >= noteEvery:
 		cp.lastNote = time.Now()
-		cp.chores.add(due{note: &h, level: level})
+		cp.maintenance.add(due{note: &h, level: level})
 	}
 	cp.arrived()
 }
@@ -61,7 +61,7 @@ func (cp *Checkpoint) arrived() {
 		k.Home, k.Pending = true, false
 		cp.history.kept[id] = k
 		if h := cp.history.chains[id].header; h.Version > 0 {
-			cp.chores.add(due{latest: &h})
+			cp.maintenance.add(due{latest: &h})
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	id := storage.ID{Version: cp.point.version, Attempt: cp.point.attempt}
-	err := cp.choresDone(ctx)
+	err := cp.maintenanceDone(ctx)
 	if err == nil {
 		err = disagreed(cp.stack.Flush(ctx, id))
 	}
@@ -107,7 +107,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	cp.flushed.add(id)
 	cp.arrived()
 	cp.prune()
-	cp.doChores(context.WithoutCancel(ctx))
+	cp.doMaintenance(context.WithoutCancel(ctx))
 	return nil
 }
 

@@ -1,12 +1,16 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/stack"
@@ -16,8 +20,10 @@ import (
 type survey struct {
 	// Entries are all versions, for rank 0 alone.
 	Entries []storage.Entry `json:"-"`
-	// Fates of the incomplete ones, for rank 0 alone: with levels only.
-	Fates map[storage.ID]stack.Fate `json:"-"`
+	// LossStatuses of the incomplete ones, for rank 0 alone: with levels only.
+	LossStatuses map[storage.ID]stack.LossStatus `json:"-"`
+	// Elsewhere are those of other stages than the present one, for rank 0 alone.
+	Elsewhere map[storage.ID]bool `json:"-"`
 	// Headers of the complete ones that are known, for rank 0 alone.
 	Headers map[storage.ID]container.Header `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first;
@@ -29,12 +35,24 @@ type survey struct {
 	Highest uint64
 	// Used is the highest number that any version may have: what follows is newer.
 	Used uint64
+	// Certain is the highest number of a version whose lineage is known: of newer ones
+	// nobody knows whether they belong to the candidates.
+	Certain uint64
 	// Nesting says how the newest complete version that is known is nested; "" if
 	// there is none.
 	Nesting string
 	// Lost describes a version that was complete, as its note says, and cannot be
 	// had now.
 	Lost string
+	// Own: only what this job has written counts, as it began without reading.
+	Own bool
+	// Branch describes complete versions that the newest one does not come from; for
+	// rank 0 alone.
+	Branch string `json:"-"`
+	// Resumed tells, on rank 0, that what is stored is of a computation that the last run
+	// did not go on with.
+	Resumed string `json:"-"`
+	told    told
 	// Unseen describes versions that there may be where this run does not look; for
 	// rank 0 alone.
 	Unseen string `json:"-"`
@@ -45,10 +63,13 @@ type candidate struct {
 	ID    storage.ID
 	Ranks int // that wrote it
 	// Known is false if no header of it could be read; then the rest is not set.
-	Known       bool
-	Lineage     container.LineageID
+	Known bool
+	// Lineage may be known all the same; nil: it is not.
+	Lineage     *container.LineageID
 	Fingerprint []byte
 	Ancestors   []container.Ancestor
+	Origin      storage.ID // that its run was restored from; zero: none, or not known
+	Other       bool       // the newest one does not come from it
 }
 
 // survey looks at the storage from rank 0, which speaks for all because they
@@ -67,20 +88,69 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	s := survey{Entries: entries, Fates: make(map[storage.ID]stack.Fate), Headers: make(map[storage.ID]container.Header)}
-	var complete []candidate
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
+	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]stack.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header)}
+	complete, err := cp.headers(ctx, &s)
+	if err != nil {
+		return survey{}, err
+	}
+	noted, doubt, err := cp.noted(ctx)
+	if err != nil {
+		return survey{}, err
+	}
+	told, err := cp.told(ctx, noted)
+	if err != nil {
+		return survey{}, err
+	}
+	if s.Highest = max(s.Highest, told.highest); s.Highest == math.MaxUint64 {
+		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", cp.dir(), s.Highest, cmp.Or(told.by, "a file"))
+	}
+	var newest uint64
+	if len(complete) > 0 {
+		newest = complete[0].ID.Version
+	}
+	if err := cp.away(entries, newest); err != nil {
+		return survey{}, err
+	}
+	unknown := cp.unknownToHome(complete, told, noted)
+	if newest = 0; unknown < len(complete) {
+		newest = complete[unknown].ID.Version
+	}
+	var own *container.LineageID
+	if s.Own = cp.recovers(); s.Own {
+		l := cp.freshLineage()
+		own = &l
+	}
+	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
+	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown])
+	if s.Branch == "" && !s.Own {
+		s.Branch = cp.overtaken(told, complete, s.Candidates)
+	}
+	s.Lost, s.told = cp.missing(told, noted, newest), told
+	s.Used, s.Unseen = s.Highest, doubt
+	if !cp.hasSeen(noted) {
+		s.Used = max(s.Used, noted.Reserved.Version)
+		s.Unseen = cp.unseen(noted, entries)
+	}
+	s.Resumed = cp.resumed(s)
+	_, _ = rand.Read(cp.attempt.id[:]) // never fails
+	return s, nil
+}
+
+// headers reads a header of each complete version and returns those that may be
+// restored, of all lineages, newest first.
+func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []candidate, err error) {
+	for _, e := range slices.Backward(s.Entries) {
 		s.Highest = max(s.Highest, e.ID.Version)
 		if !e.Complete() {
 			if cp.stack != nil {
-				s.Fates[e.ID] = cp.stack.Fate(e.ID) // before Gather moves anything
+				s.LossStatuses[e.ID] = cp.stack.LossStatus(e.ID) // before Gather moves anything
+				s.Elsewhere[e.ID] = cp.parent != nil && cp.ofAnotherStage(ctx, e)
 			}
 			continue
 		}
 		c, h, err := cp.identify(ctx, e)
 		if err != nil {
-			return survey{}, err
+			return nil, err
 		}
 		s.Headers[e.ID] = h
 		if c.Known && s.Nesting == "" {
@@ -90,54 +160,29 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 			complete = append(complete, c)
 		}
 	}
-	noted, err := cp.noted(ctx)
-	if err != nil {
-		return survey{}, err
-	}
-	var lineage *container.LineageID // of the newest version there is
-	if n := noted.Newest; n != nil {
-		if len(complete) == 0 || complete[0].ID.Version < n.ID.Version {
-			lineage = &n.Lineage
-		}
-		s.Highest = max(s.Highest, n.ID.Version)
-	}
-	s.Candidates, s.Older = newestLineage(complete, lineage)
-	s.Lost = cp.lost(ctx, entries, noted)
-	if s.Used = s.Highest; !cp.hasSeen(noted) {
-		s.Used = max(s.Used, noted.Reserved.Version)
-		s.Unseen = cp.unseen(noted, entries)
-	}
-	if s.Used == math.MaxUint64 {
-		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d: it was not written by this program; remove it", cp.dir(), s.Used)
-	}
-	_, _ = rand.Read(cp.attempt.id[:]) // never fails
-	if len(s.Candidates) > 0 {         // of which parts may be brought to other nodes
-		cp.takeOver(ctx, s.Used)
-	}
-	return s, nil
+	return complete, nil
 }
 
-// lost finds a version that has lost parts since it was announced.
-func (cp *Checkpoint) lost(ctx context.Context, entries []storage.Entry, noted stack.Noted) string {
-	if cp.stack != nil {
-		if lost := cp.stack.Lost(); lost != "" {
-			return lost
+// ofAnotherStage reports whether a part of an incomplete version is there and says so.
+func (cp *Checkpoint) ofAnotherStage(ctx context.Context, e storage.Entry) bool {
+	c, _, err := cp.identify(ctx, e)
+	return err == nil && c.Known && !cp.belongs(c.Ancestors)
+}
+
+// away looks for versions of which links lead nowhere. They are not gone, and one that
+// is newer than all that can be had is not done without.
+func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
+	for _, e := range slices.Backward(entries) {
+		switch {
+		case len(e.Away) == 0 || e.Complete():
+		case e.ID.Version > newest:
+			return fmt.Errorf("version %d is newer than what can be read, and away: %s; mount it, or delete the link if the version is not needed",
+				e.ID.Version, strings.Join(e.Away, "; "))
+		default:
+			cp.log.Warn("an older version is away", "version", e.ID.Version, "why", strings.Join(e.Away, "; "))
 		}
 	}
-	a, ok := cp.store.Driver.(storage.Announcer)
-	if !ok {
-		return ""
-	}
-	name, err := a.Announced(ctx)
-	if err != nil {
-		name = ""
-	}
-	for _, e := range entries {
-		if e.ID.String() == name && !e.Complete() {
-			return cp.store.Path(e.ID) + " was complete and lacks files now: put them back"
-		}
-	}
-	return cp.leftOnNodes(noted, entries)
+	return nil
 }
 
 // identify reads the header of the first part that has a good one. Wrong bytes
@@ -153,29 +198,54 @@ func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate,
 		if err != nil {
 			return c, h, err
 		}
-		c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, h.Lineage, h.Fingerprint, h.Ancestors
+		c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, &h.Lineage, h.Fingerprint, h.Ancestors
+		c.Origin = storage.Origin(h)
 		return c, h, nil
 	}
 	return c, container.Header{Iteration: container.NoIteration}, nil
 }
 
-// newestLineage keeps, of complete versions newest first, those of one lineage, if
-// that is nil of the newest version that is known, and the unknown ones that may belong to it.
-// older is the number of known ones that do not.
-func newestLineage(complete []candidate, lineage *container.LineageID) (same []candidate, older int) {
+// newestLineage keeps, of complete versions newest first, those of one lineage: that
+// of the version with the highest number that is there or told of. Whose lineage nobody
+// knows may belong to it. older is the number of those that do not, certain the highest
+// number of a version whose lineage is known.
+//
+// Those that the home does not know of come last and decide nothing. own, if it is not
+// nil, is the lineage all the same.
+func newestLineage(complete, unknown []candidate, t told, own *container.LineageID) (same []candidate, older int, certain uint64) {
+	for i := range complete {
+		c := &complete[i]
+		if c.Lineage == nil { // its header cannot be read, and perhaps another of its run
+			at := slices.IndexFunc(complete, func(o candidate) bool { return o.Known && o.ID.Attempt == c.ID.Attempt })
+			if c.Lineage = t.lineageOf(c.ID.Attempt); at >= 0 {
+				c.Lineage = complete[at].Lineage
+			}
+		}
+	}
+	var lineage *container.LineageID
+	take := func(of *container.LineageID, number uint64) {
+		if of != nil && number > certain {
+			lineage, certain = of, number
+		}
+	}
 	for _, c := range complete {
-		if c.Known && lineage == nil {
-			lineage = &c.Lineage
-		}
-		if c.Known && c.Lineage != *lineage {
+		take(c.Lineage, c.ID.Version)
+	}
+	for _, one := range t.versions {
+		take(one.lineage, one.id.Version)
+	}
+	if own != nil {
+		lineage = own
+	}
+	for _, c := range slices.Concat(complete, unknown) {
+		switch {
+		case c.Lineage != nil && (lineage == nil || *c.Lineage != *lineage):
 			older++
-			continue
-		}
-		if older == 0 {
+		case c.Lineage != nil || older == 0:
 			same = append(same, c)
 		}
 	}
-	return same, older
+	return same, older, certain
 }
 
 // restore reads the newest usable version among the candidates and returns its
@@ -183,23 +253,29 @@ func newestLineage(complete []candidate, lineage *container.LineageID) (same []c
 func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
 	known := false // that one of the damaged ones is of this stage
-	switch {
-	case found.Lost != "" && cp.root():
-		cp.log.Warn("the newest version is not used", "why", found.Lost)
-	case found.Unseen != "":
-		cp.log.Warn("there may be newer versions on the nodes", "why", found.Unseen)
+	if cp.root() {
+		cp.warn(found)
 	}
 	for i, c := range found.Candidates {
-		h, v, err := cp.tryRestore(ctx, c)
+		if err := cp.belongsTogether(found, i, causes); err != nil {
+			return nil, err
+		}
+		h, v, err := cp.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
 			cp.history.verified = c.ID
+			if c.Other && cp.root() {
+				cp.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
+			}
 			if cp.root() {
 				cp.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			}
 			return h, nil
 		case failed:
 			return nil, err
+		}
+		if cp.attempt.strict { // it was good a moment ago
+			return nil, cp.opt.refuse(reason{setAside, err.Error()})
 		}
 		cp.history.damaged = append(cp.history.damaged, c.ID)
 		causes = append(causes, err)
@@ -209,19 +285,25 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 				"older_versions_left", len(found.Candidates)-1-i)
 		}
 	}
-	if len(causes) == 0 && found.Lost != "" && cp.parent == nil {
-		return nil, fmt.Errorf("%w: %s; there is no other version: to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
-			ErrNoUsableVersion, found.Lost)
+	if len(causes) == 0 && found.Lost != "" && cp.parent == nil && !found.Own {
+		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of older computations, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
+			ErrNoUsableVersion, found.Lost, found.Older)
 	}
 	if len(causes) == 0 {
 		return nil, nil
 	}
 	if cp.parent != nil && !known {
 		// They need not be of this stage, and the parent knows where it begins.
-		if cp.root() {
-			cp.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", cp.dir(), "versions", len(causes))
+		touched, err := comm.AllreduceOne(ctx, cp.comm, int64(len(cp.touched)), comm.Max[int64])
+		if err != nil {
+			return nil, err
 		}
-		return nil, nil
+		if touched == 0 {
+			if cp.root() {
+				cp.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", cp.dir(), "versions", len(causes))
+			}
+			return nil, nil
+		}
 	}
 	if cp.parent != nil {
 		return nil, fmt.Errorf("%w: there are %d complete versions of this stage in %s and each is damaged; to do the stage again from its beginning remove that directory: %w",
@@ -229,6 +311,31 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
 		ErrNoUsableVersion, len(causes), cp.dir(), found.Older, errors.Join(causes...))
+}
+
+// warn tells people what strict is about.
+func (cp *Checkpoint) warn(found survey) {
+	for _, w := range []struct{ message, why string }{
+		{"the newest version is not used", found.Lost},
+		{"there may be newer versions on the nodes", found.Unseen},
+		{"versions of another branch are stored", found.Branch},
+		{"the computation before the last run is gone on with", found.Resumed},
+	} {
+		if w.why != "" {
+			cp.log.Warn(w.message, "why", w.why)
+		}
+	}
+}
+
+// belongsTogether returns an error if all newer candidates are damaged and nobody knows
+// whether they belong to the computation of this one: it may have been abandoned.
+func (cp *Checkpoint) belongsTogether(found survey, i int, causes []error) error {
+	c, first := found.Candidates[i], found.Candidates[0]
+	if c.Lineage == nil || first.ID.Version <= found.Certain || cp.parent != nil && cp.stageIsNamed() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is damaged, and nothing tells whether it continues the computation of version %d or began a new one; to go on from version %d remove it, to start from zero set CRAFT_READ_CP_ON_RESTART=0: %w",
+		ErrNoUsableVersion, cp.home.Path(first.ID), c.ID.Version, c.ID.Version, errors.Join(causes...))
 }
 
 func iterationAttr(i int64) any {

@@ -117,7 +117,7 @@ func runScenario(name, base string) error {
 		return fmt.Errorf("the error does not say %q: %w", s.text, failure)
 	}
 	found, err := filepath.Glob(filepath.Join(base, "prog", "v-*"))
-	if err != nil || len(found) != 2 || !strings.Contains(found[1], "v-000003-") {
+	if err != nil || len(found) < 2 || !strings.Contains(found[len(found)-1], "v-000003-") {
 		return fmt.Errorf("earlier versions do not stay: %v %w", found, err)
 	}
 	if err := p.run(ctx, 7, 1); err != nil {
@@ -140,7 +140,7 @@ func TestPeakMemory(t *testing.T) {
 }
 
 func runMemory(scenario, base string) error {
-	const bytes = 512 << 20
+	const bytes = 192 << 20
 	allowed := int64(bytes + 64<<20)
 	options := []Option{WithPath(base), WithSync("none")}
 	switch scenario {
@@ -223,6 +223,7 @@ func TestRealDiskFull(t *testing.T) {
 	p := newProgram(t, nil, true, WithPath(base), WithKeep(1))
 	defer p.cp.Close()
 	require.NoError(t, p.run(t.Context(), 3, 1))
+	p.cp.doMaintenance(t.Context()) // so that there is nothing to delete
 	filler := filepath.Join(base, "filler")
 	f, err := os.Create(filler)
 	require.NoError(t, err)

@@ -35,13 +35,13 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 		spilled = 1
 	}
 	own := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
-		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), spilled}
+		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), spilled, int64(cp.stats.RedoTime)}
 	all := make([]int64, len(own))
 	if err := comm.Allreduce(ctx, cp.comm, own, all, comm.Max[int64]); err != nil {
 		return mine, err
 	}
 	together := stack.Outcome{Level: storage.Level(-all[12]), Spilled: all[13] != 0}
-	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10]), time.Duration(all[11])}
+	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10]), time.Duration(all[11]), time.Duration(all[14])}
 	switch {
 	case all[0] != ^all[1] || all[2] != ^all[3]:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",

@@ -19,6 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -155,7 +156,7 @@ func randomTree(rng *rand.Rand) *treeNode {
 // with the error that no version is usable, where files were damaged. It goes on
 // until CRAFT_TEST_SECONDS are over; at least 40 programs.
 func TestNestedTrees(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	until := testSeconds()
 	var o treeOutcome
 	for ; o.programs < 40 || time.Now().Before(until); o.programs++ {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/stack"
@@ -41,12 +43,18 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 	if err := cp.ready("UpdateAndWrite"); err != nil {
 		return err
 	}
+	cp.done(int64(iter))
 	if iter%freq != 0 {
 		cp.nextStage()
+		cp.recordBetween(ctx)
 		if cp.opt.Debug >= 4 {
 			cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
 		}
 		return nil
+	}
+	if iter == math.MinInt || iter == math.MaxInt {
+		return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
+			cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
 	}
 	return cp.write(ctx, int64(iter))
 }
@@ -80,14 +88,12 @@ func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
 	switch {
 	case err != nil:
 	case cp.skips(iteration):
-		cp.startChores()
+		cp.startMaintenance()
 	default:
-		cp.attempt.last++ // consumed, also if the write fails
-		h := cp.header(iteration)
 		if cp.writer != nil {
-			err = cp.launch(ctx, h)
+			err = cp.launch(ctx, cp.nextHeader(iteration))
 		} else {
-			err = errVersion(storage.ID{Version: h.Version}, cp.writeNow(ctx, h))
+			err = cp.writeAndMakeRoom(ctx, iteration)
 		}
 	}
 	if err = errors.Join(earlier, err); err != nil {
@@ -111,28 +117,53 @@ func (cp *Checkpoint) skips(iteration int64) bool {
 	return true
 }
 
-// writeNow writes a version in the calling goroutine.
-func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) error {
+// writeAndMakeRoom deletes the versions that need not be kept, and writes one in the
+// calling goroutine. If there is no room for it, and there may be now, because rank 0
+// has deleted something meanwhile, it does so once more.
+func (cp *Checkpoint) writeAndMakeRoom(ctx context.Context, iteration int64) error {
+	removed, err := cp.writeNow(ctx, cp.nextHeader(iteration))
+	if commFailed(err) || !vfs.IsFull(err) {
+		return err // or the others may not know of it
+	}
+	if cp.root() {
+		removed += cp.outermost().makeRoom(ctx)
+	}
+	again, failed := fromRoot(ctx, cp, removed > 0, nil)
+	if failed != nil || !again {
+		return errors.Join(err, failed)
+	}
+	_, err = cp.writeNow(ctx, cp.nextHeader(iteration))
+	return err
+}
+
+// writeNow writes a version in the calling goroutine, and tells how many others it has
+// deleted.
+func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
 	f := &flight{header: h, before: cp.point}
 	if f.err = cp.update(f); f.err == nil {
-		cp.describeAll()
+		f.err = cp.describeAll(&f.header)
+	}
+	if f.err == nil {
 		f.write(ctx, cp)
 	} else {
 		cp.forgo(h)
 	}
-	err := cp.settleFlight(ctx, f)
+	err = cp.settleFlight(ctx, f)
 	if err == nil {
 		cp.point = point{attempt: h.Attempt, version: h.Version}
 	}
-	return err
+	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
 
-func (cp *Checkpoint) header(iteration int64) container.Header {
+// nextHeader is that of the next version, whose number is consumed also if it fails.
+func (cp *Checkpoint) nextHeader(iteration int64) container.Header {
+	cp.attempt.last++
 	h := container.Header{
 		Name: cp.name, Lineage: cp.attempt.lineage, Attempt: cp.attempt.id,
 		Version: cp.attempt.last, Iteration: iteration,
 		Rank: int(cp.comm.Rank()), Size: cp.comm.Size(),
 		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
+		Fields: storage.WithOrigin(nil, cp.attempt.origin),
 	}
 	if cp.stack != nil {
 		plan := cp.stack.Plan(h.Version)
@@ -157,14 +188,17 @@ func (cp *Checkpoint) update(f *flight) error {
 }
 
 // describeAll describes the present state of all values in cp.sections, which
-// are kept from version to version.
-func (cp *Checkpoint) describeAll() {
+// are kept from version to version, and adds to the header what it says of them.
+func (cp *Checkpoint) describeAll(h *container.Header) error {
 	if cp.sections == nil {
 		cp.sections = make([]container.Section, len(cp.entries))
 	}
 	for i := range cp.entries {
 		cp.describe(&cp.entries[i], &cp.sections[i])
 	}
+	cp.noteSharing(h)
+	cp.noteFamily(h)
+	return cp.stateExtents(h)
 }
 
 // describe fills the section of one value.
@@ -202,7 +236,9 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 	outcome, err := cp.settle(ctx, f.header, f.done, f.err)
 	cp.store.Settle(f.header.Version, err == nil, outcome.Level)
 	if err == nil {
+		cp.deltas.stored(outcome.Level)
 		cp.stats.VersionsWritten++
+		cp.attempt.written = f.header.Version
 		cp.stats.BytesWritten += f.done.FileBytes
 		if cp.root() {
 			cp.published(ctx, f.header, outcome.Level)
@@ -210,11 +246,8 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 	} else {
 		cp.stats.VersionsFailed++
 	}
-	f.phases.Settle = time.Since(began)
+	f.phases.Settle += time.Since(began)
 	cp.stats.Phases.add(f.phases)
-	if cp.writer != nil {
-		cp.stats.WriterCPU = cp.threads.Used()
-	}
 	cp.reportVersion(f, err)
 	return err
 }

@@ -6,6 +6,8 @@ type (
 	described interface {
 		Value
 		Describer
+		extents() []Extent
+		bare() Value
 	}
 	resizable interface {
 		described

@@ -79,7 +79,7 @@ func codecOf(t reflect.Type) (*codec, error) {
 	}
 	name := t.Name()
 	if name == "" {
-		name = "(" + t.String() + ")"
+		name = "(" + clipped(t) + ")" // it begins the path of every field
 	}
 	c := compiler{scalars: make(map[storedKind]int), programs: make(map[reflect.Type]*program)}
 	root, err := c.compile(t, name)

@@ -3,6 +3,7 @@ package cptypes
 import (
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -13,6 +14,10 @@ const (
 
 // region is memory that a slice was read into.
 type region struct{ from, to uintptr }
+
+func overlap(list []region, r region) bool {
+	return slices.ContainsFunc(list, func(u region) bool { return r.from < u.to && u.from < r.to })
+}
 
 // elements reads n elements into a slice. They are new variables: what is not
 // stored of them is zero. The memory stays if the slice is large, has room, and
@@ -49,14 +54,12 @@ func (d *decoder) elements(pr *readProgram, t reflect.Type, into *sliceHeader, n
 // reusable says whether bytes of plain data can be read over the old contents.
 func (d *decoder) reusable(pr *readProgram, s *sliceHeader, bytes int) bool {
 	size := int(pr.typ.Size())
-	if bytes < reuseBytes || bytes/size > s.len || len(d.used) == reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
+	if bytes < reuseBytes || bytes/size > s.len || len(d.used) >= reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
 		return false
 	}
 	r := region{uintptr(s.data), uintptr(s.data) + uintptr(bytes)}
-	for _, u := range d.used {
-		if r.from < u.to && u.from < r.to {
-			return false
-		}
+	if overlap(d.used, r) || overlap(d.taken, r) {
+		return false
 	}
 	d.used = append(d.used, r)
 	return true

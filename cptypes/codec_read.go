@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -22,16 +23,22 @@ type decoder struct {
 	types schema
 	seen  *addresses // pointers and maps of the variable that were read into
 	used  []region
+	avoid []region // what is to be left alone, also in used
+	taken []region // of matrices that were read into
 	zones zones
 	depth int
 }
 
 var decoders = sync.Pool{New: func() any { return &decoder{buf: make([]byte, codecBuffer)} }}
 
-// read fills the variable at p with all that r holds.
-func (c *codec) read(r io.Reader, p unsafe.Pointer) (int64, error) {
+// read fills the variable at p with all that r holds. What is in avoid is left alone,
+// and pointers to it get new memory.
+func (c *codec) read(r io.Reader, p unsafe.Pointer, avoid []region) (int64, error) {
 	d := decoders.Get().(*decoder)
-	*d = decoder{r: r, buf: d.buf, seen: new(addresses)}
+	*d = decoder{r: r, buf: d.buf, seen: new(addresses), used: slices.Clone(avoid), avoid: avoid}
+	for _, a := range avoid {
+		d.seen.put(a.from)
+	}
 	defer func() {
 		*d = decoder{buf: d.buf}
 		decoders.Put(d)
@@ -337,14 +344,21 @@ func (d *decoder) indirect(o *readOp, q unsafe.Pointer) error {
 }
 
 // pointer reads into the variable that is pointed to, so that fields that are not
-// stored stay. A new one is made for a nil, and for one that was read into before.
+// stored stay. A new one is made for a nil, and for one that was read into before or is
+// that of another value: a copy of it, but for what has its own code, which may keep
+// memory of which nothing is known.
 func (d *decoder) pointer(o *readOp, q unsafe.Pointer, n int) error {
 	if n != 0 {
 		return corruptf("a pointer is nil (0) or not (1), not %d", n+1)
 	}
 	to := *(*unsafe.Pointer)(q)
 	if to == nil || o.typ.Size() > 0 && !d.seen.add(to) {
-		to = reflect.New(o.typ).UnsafePointer()
+		fresh := reflect.New(o.typ)
+		if to != nil {
+			fresh.Elem().Set(reflect.NewAt(o.typ, to).Elem())
+			o.sub.clearBlobs(fresh.UnsafePointer())
+		}
+		to = fresh.UnsafePointer()
 		*(*unsafe.Pointer)(q) = to
 	}
 	return d.run(o.sub.code, to)
@@ -365,7 +379,19 @@ func (d *decoder) blob(o *readOp, q unsafe.Pointer) error {
 	} else if b, err = d.long(n); err != nil {
 		return err
 	}
-	if err := o.blob.get(reflect.NewAt(o.typ, q).Interface(), b); err != nil {
+	ptr := reflect.NewAt(o.typ, q)
+	m, is := gonumOf(ptr.Interface()).(matrix)
+	if is {
+		separate, err := d.separates(m, o, b)
+		if err != nil {
+			return &located{"", err}
+		}
+		if separate.IsValid() {
+			ptr.Elem().Set(separate)
+			return nil
+		}
+	}
+	if err := o.blob.get(ptr.Interface(), b); err != nil {
 		return &located{"", err}
 	}
 	return nil

@@ -13,15 +13,17 @@ type addresses struct {
 }
 
 // add returns false if p is there already.
-func (a *addresses) add(p unsafe.Pointer) bool {
+func (a *addresses) add(p unsafe.Pointer) bool { return a.put(uintptr(p)) }
+
+func (a *addresses) put(p uintptr) bool {
 	if a.used*2 >= len(a.slots) {
 		a.grow()
 	}
-	at := a.find(uintptr(p))
+	at := a.find(p)
 	if a.slots[at] != 0 {
 		return false
 	}
-	a.slots[at] = uintptr(p)
+	a.slots[at] = p
 	a.used++
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func line(bounds ...int64) (boxes []cptypes.Box) {
@@ -78,7 +79,7 @@ func tile(rng *rand.Rand, box cptypes.Box, n int) []cptypes.Box {
 
 // Against counting every element.
 func TestCoverAgainstReference(t *testing.T) {
-	rng := testRand(t)
+	rng := testseed.Rand(t)
 	for range 300 {
 		global := make([]int64, 1+rng.IntN(3))
 		lo := make([]int64, len(global))
@@ -122,7 +123,7 @@ func TestCoverAgainstReference(t *testing.T) {
 }
 
 func BenchmarkCover(b *testing.B) {
-	rng := testRand(b)
+	rng := testseed.Rand(b)
 	for _, global := range [][]int64{{1 << 40}, {1 << 20, 1 << 20}, {1 << 12, 1 << 12, 1 << 12}} {
 		boxes := tile(rng, cptypes.Box{Lo: make([]int64, len(global)), Hi: global}, 10_000)
 		b.Run(fmt.Sprintf("%dD", len(global)), func(b *testing.B) {

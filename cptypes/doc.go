@@ -62,6 +62,8 @@
 // Nil and empty are told apart. A map that the variable holds is cleared and
 // filled in place, and a pointer's variable is read into, so that others that
 // hold them see it; slices get new memory, unless they are large and plain data.
+// If the variable of a pointer was read into before, a new one is made: a copy, in
+// which types with code of their own are zero.
 // Each pointer and map must be reached once only: a second time is ErrShared, as
 // it would be read back as two, and so is a cycle. (Slices that overlap, and
 // pointers into the elements of slices, are not noticed: each is stored for

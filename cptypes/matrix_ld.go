@@ -2,6 +2,7 @@ package cptypes
 
 import (
 	"fmt"
+	"unsafe"
 )
 
 // Order says how the elements of a matrix follow each other in a slice.
@@ -33,6 +34,9 @@ type plane[T Elem] interface {
 	// unknown.
 	known() (rows, cols int)
 	room(stored, have Desc) error
+	renew()
+	// variable is where the variable itself is, and its size.
+	variable() (unsafe.Pointer, uintptr)
 	typeName() string
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -17,6 +18,10 @@ type picker[T Elem] interface {
 	// room prepares the variable for what is stored, or returns a
 	// *MismatchError.
 	room(stored Desc) error
+	// renew moves the variable's elements to other memory.
+	renew()
+	// variable is where the variable itself is, and its size.
+	variable() (unsafe.Pointer, uintptr)
 }
 
 // picked is a chosen part of a variable. The rest is neither stored nor

@@ -4,26 +4,14 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage/container"
 )
-
-func testRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // countingReader counts reads, and sums their sizes.
 type countingReader struct {
@@ -135,7 +123,7 @@ func checkReadBox[T cptypes.Elem](t *testing.T, rng *rand.Rand, of func(int64) T
 // copy.
 func TestReadBoxAgainstReference(t *testing.T) {
 	check := func(t *testing.T) {
-		rng := testRand(t)
+		rng := testseed.Rand(t)
 		for range 400 {
 			checkReadBox(t, rng, func(n int64) float64 { return float64(n) })
 			checkReadBox(t, rng, func(n int64) int16 { return int16(n) })

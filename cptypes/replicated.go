@@ -32,6 +32,8 @@ func Replicated(v any) Value {
 // replicated describes a value as replicated.
 type replicated struct{ Value }
 
+func (v replicated) bare() Value { return v.Value }
+
 func (v replicated) Describe() Desc {
 	d := DescOf(v.Value)
 	d.Dist = container.Replicated

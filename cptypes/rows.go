@@ -145,10 +145,14 @@ func (v *rows) resize(r, c int) {
 	}
 	if keep {
 		v.v.SetLen(r)
-		for i := range r {
-			row := v.v.Index(i)
-			row.Set(row.Slice(0, c))
+		if have, ok := v.columns(); ok && have == c {
+			return
 		}
+		cut := reflect.MakeSlice(v.v.Type(), r, r) // another variable may hold the same list of rows
+		for i := range r {
+			cut.Index(i).Set(v.v.Index(i).Slice(0, c))
+		}
+		v.v.Set(cut)
 		return
 	}
 	flat := reflect.MakeSlice(v.v.Type().Elem(), r*c, r*c)

@@ -16,7 +16,8 @@ type structured struct {
 	codec  *codec
 	p      unsafe.Pointer // keeps the variable alive
 	desc   Desc
-	stored Desc // what Resize was told, for messages
+	stored Desc     // what Resize was told, for messages
+	avoid  []region // what the next read must leave alone
 }
 
 // structuredUpdater is a structured whose type fetches its data first.
@@ -35,12 +36,15 @@ var (
 // describedSuffix ends the names of types that are stored with a description.
 const describedSuffix = " (described)"
 
-func describedName(t reflect.Type) string {
+func describedName(t reflect.Type) string { return clipped(t) + describedSuffix }
+
+// clipped is the name of a type, of one without a name as much as tells it to people.
+func clipped(t reflect.Type) string {
 	name := t.String()
 	if len(name) > 200 {
 		name = strings.ToValidUTF8(name[:200], "") + "..."
 	}
-	return name + describedSuffix
+	return name
 }
 
 // newStructured takes a pointer to a variable of a type that no other Value
@@ -79,7 +83,8 @@ func (v *structured) WriteTo(w io.Writer) (int64, error) { return v.codec.write(
 // ReadFrom reads all that r holds. Fields that are not stored keep what they
 // hold, except in the elements of slices and maps, which are new.
 func (v *structured) ReadFrom(r io.Reader) (int64, error) {
-	n, err := v.codec.read(r, v.p)
+	n, err := v.codec.read(r, v.p, v.avoid)
+	v.avoid = nil
 	if u, ok := err.(*unfit); ok {
 		err = mismatch(v.stored, v.desc, "%s", u.reason)
 	}

@@ -3,11 +3,13 @@ package cptypes_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -424,4 +426,27 @@ func TestLongPathsAreCut(t *testing.T) {
 	require.ErrorContains(t, err, ".Next.M: no licence")
 	require.Less(t, len(err.Error()), 300)
 	require.Equal(t, 1, strings.Count(err.Error(), "[...]"))
+}
+
+// The paths of the fields do not repeat a type that is written out.
+func TestStructOfManyFields(t *testing.T) {
+	fields := make([]reflect.StructField, 10_000)
+	for i := range fields {
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("Field%d", i), Type: reflect.TypeFor[float64]()}
+	}
+	p := reflect.New(reflect.StructOf(fields))
+	p.Elem().Field(4567).SetFloat(1.5)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v, err := cptypes.Of(p.Interface())
+	require.NoError(t, err)
+	var b bytes.Buffer
+	_, err = v.WriteTo(&b)
+	require.NoError(t, err)
+	p.Elem().Field(4567).SetFloat(0)
+	_, err = v.ReadFrom(&b)
+	require.NoError(t, err)
+	require.Equal(t, 1.5, p.Elem().Field(4567).Float())
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }

@@ -80,9 +80,8 @@ type (
 	// that one has been.
 	Announcer interface {
 		Announce(ctx context.Context, latest Latest) error
-		// Announced names the version of the note, as ID.String does; "" if
-		// there is no note.
-		Announced(ctx context.Context) (string, error)
+		// Announced returns the note; nil if there is none.
+		Announced(ctx context.Context) (*Latest, error)
 	}
 
 	// Noter keeps notes of the levels above beside the versions.

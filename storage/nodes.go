@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // nodesFormat is that of a NodesNote.
@@ -36,6 +38,29 @@ type NotedNode struct {
 	Healed bool `json:"healed,omitempty"`
 }
 
+type plainNode NotedNode
+
+// encodedNode keeps every byte of the path.
+type encodedNode struct {
+	plainNode
+
+	Dir osstring.String `json:"directory"`
+}
+
+// MarshalJSON keeps every byte of the path.
+func (n NotedNode) MarshalJSON() ([]byte, error) {
+	return json.Marshal(encodedNode{plainNode(n), osstring.String(n.Dir)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *NotedNode) UnmarshalJSON(data []byte) error {
+	var e encodedNode
+	err := json.Unmarshal(data, &e)
+	*n = NotedNode(e.plainNode)
+	n.Dir = string(e.Dir)
+	return err
+}
+
 // NotedVersion is the newest version that the nodes had when a NodesNote was
 // written.
 type NotedVersion struct {
@@ -44,6 +69,8 @@ type NotedVersion struct {
 	Iteration *int64 `json:"iteration,omitempty"`
 	Level     Level  `json:"level"`
 	Ranks     int    `json:"ranks"`
+	// Ancestors are those of a nested checkpoint, innermost first.
+	Ancestors []NotedAncestor `json:"ancestors,omitempty"`
 }
 
 // NewNodesNote begins the note of a store with a new identity.

@@ -3,8 +3,8 @@ package storage
 import "time"
 
 // Record is what the file RUN-<start>-<attempt>.json beside the versions says of
-// one run. It is written when the run begins, every 10 s or so while versions
-// are written, and at Close. Times are in seconds.
+// one run. It is written when the run begins, with each version, now and then in
+// between, and at Close. Times are in seconds.
 type Record struct {
 	Format     int        `json:"format"` // 1
 	Checkpoint string     `json:"checkpoint"`
@@ -19,13 +19,21 @@ type Record struct {
 	Updated    time.Time  `json:"updated"`
 	Ended      *time.Time `json:"ended"` // null: it goes on, or it was killed
 
-	RestoredVersion   uint64 `json:"restored_version"`   // 0: none
-	RestoredIteration *int64 `json:"restored_iteration"` // null: none
+	RestoredVersion   uint64 `json:"restored_version"`           // 0: none
+	RestoredIteration *int64 `json:"restored_iteration"`         // null: none
+	RestoredAttempt   string `json:"restored_attempt,omitempty"` // that wrote it
 	LastVersion       uint64 `json:"last_version"`
-	VersionsWritten   int    `json:"versions_written"`
-	VersionsFailed    int    `json:"versions_failed"`
-	VersionsSkipped   int    `json:"versions_skipped"`
-	BytesWritten      int64  `json:"bytes_written"` // by rank 0
+	// LastWritten is the number of the last version that was complete; 0: none was.
+	LastWritten uint64 `json:"last_written"`
+	// Anew is the lineage that was begun without reading what is stored, by this run or
+	// one before it, while no version of it is complete; "": none was.
+	Anew string `json:"anew,omitempty"`
+	// Iteration is the last one that the run is known to have done; null: none.
+	Iteration       *int64 `json:"iteration"`
+	VersionsWritten int    `json:"versions_written"`
+	VersionsFailed  int    `json:"versions_failed"`
+	VersionsSkipped int    `json:"versions_skipped"`
+	BytesWritten    int64  `json:"bytes_written"` // by rank 0
 	// Recoveries is the number of repairs of the job before this run of the
 	// checkpoint: each is followed by a run, with a record, of its own.
 	Recoveries int `json:"recoveries"`

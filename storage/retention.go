@@ -29,29 +29,39 @@ type Kept struct {
 	Oldest uint64
 }
 
-// Waste is what may be deleted.
-type Waste struct {
+// apart reports whether a version needs no file that a newer one needs.
+func (k Kept) apart(newer Kept) bool {
+	oldest := newer.Oldest
+	if oldest == 0 {
+		oldest = newer.ID.Version
+	}
+	return k.ID.Attempt != newer.ID.Attempt || k.ID.Version < oldest
+}
+
+// Prunable is what may be deleted.
+type Prunable struct {
 	Everywhere []ID
 	Nodes      []ID // on the nodes only: the parallel file system keeps it
 }
 
-// Waste says what may go of versions that are on the nodes and on the parallel
+// Prunable says what may go of versions that are on the nodes and on the parallel
 // file system. Only versions older than the Keep-th newest complete one go,
 // whether they are complete themselves or not. Of these stay: of each level the
-// Keep newest complete ones that have reached it or a higher one; of what is yet
+// Keep newest complete ones that have reached it or a higher one and, if Keep is 2 or
+// more, one that needs no byte of what the newest of them needs; of what is yet
 // to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
-func (r Retention) Waste(levels []Level, versions []Kept) Waste {
+func (r Retention) Prunable(levels []Level, versions []Kept) Prunable {
 	good := r.good(versions)
 	keep := max(r.Keep, 1)
 	if len(good) < keep {
-		return Waste{}
+		return Prunable{}
 	}
 	floor := good[keep-1].ID.Version
 	onNodes, atHome := r.wanted(levels, good)
 	addReferenced(onNodes, versions)
 	addReferenced(atHome, versions)
-	var w Waste
+	var w Prunable
 	for _, v := range versions {
 		switch {
 		case onNodes[v.ID], v.ID.Version >= floor:
@@ -84,10 +94,19 @@ func (r Retention) wanted(levels []Level, good []Kept) (onNodes, atHome map[ID]b
 	onNodes, atHome = make(map[ID]bool), make(map[ID]bool)
 	take := func(into map[ID]bool, fits func(Kept) bool) {
 		left := max(r.Keep, 1)
-		for _, v := range good {
-			if left > 0 && fits(v) {
+		var newest *Kept
+		apart := r.Keep < 2 // one that stands apart from the newest is taken, or not wanted
+		for i, v := range good {
+			if !fits(v) {
+				continue
+			}
+			if newest == nil {
+				newest = &good[i]
+			}
+			if left > 0 || !apart && v.apart(*newest) {
 				into[v.ID] = true
 				left--
+				apart = apart || v.apart(*newest)
 			}
 		}
 	}

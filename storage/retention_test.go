@@ -34,7 +34,7 @@ func TestRetention(t *testing.T) {
 			for _, e := range c.entries {
 				versions = append(versions, Kept{Entry: e, Home: e.Complete()})
 			}
-			require.Equal(t, Waste{Everywhere: c.want}, c.policy.Waste(nil, versions))
+			require.Equal(t, Prunable{Everywhere: c.want}, c.policy.Prunable(nil, versions))
 		})
 	}
 }

@@ -140,7 +140,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Header reads only the header of a part and checks its identity.
+// Header reads only the header of a part and checks its identity. What is damaged in
+// one place is taken from the next.
 func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (container.Header, error) {
 	fail := func(err error) (container.Header, error) {
 		return container.Header{}, &PartError{Op: "read", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
@@ -150,14 +151,33 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 		return fail(err)
 	}
 	defer blob.Close()
-	h, err := container.ReadHeader(blob, blob.Size())
-	if err != nil {
-		return fail(err)
+	from := blobs{first: blob}
+	var first error // the others are of places that are farther away
+	for i := 0; ; i++ {
+		r, size, err := from.source(i)
+		if errors.Is(err, io.EOF) {
+			return fail(first)
+		}
+		if err == nil && r == nil {
+			continue
+		}
+		var h container.Header
+		if err == nil {
+			h, err = container.ReadHeader(r, size)
+		}
+		if err == nil {
+			err = CheckIdentity(h, name, id, part)
+		}
+		if err == nil {
+			return h, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !errors.Is(err, ErrDamaged) {
+			return fail(first)
+		}
 	}
-	if err := CheckIdentity(h, name, id, part); err != nil {
-		return fail(err)
-	}
-	return h, nil
 }
 
 func (s *Store) partPath(id ID, part Part) string {

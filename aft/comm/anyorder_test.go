@@ -3,26 +3,13 @@ package comm_test
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
-
-// seed is printed, and replays a test through CRAFT_TEST_SEED.
-func seed(t *testing.T) uint64 {
-	s := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
-	return s
-}
 
 // vectors are random data of n ranks, with rounding in every sum.
 func vectors(seed uint64, n, m int) [][]float64 {
@@ -68,7 +55,7 @@ func results(t *testing.T, in [][]float64, algorithm onFloats) [][]float64 {
 // TestAnyOrderAddsPairwise: both algorithms for a power of two combine along the
 // same tree, to the bit.
 func TestAnyOrderAddsPairwise(t *testing.T) {
-	s := seed(t)
+	s := testseed.Seed(t)
 	for _, n := range []int{2, 4, 8, 16} {
 		for _, m := range []int{1, 7, 1000, 140_001} { // more than a segment
 			in := vectors(s, n, m)
@@ -87,7 +74,7 @@ func TestAnyOrderAddsPairwise(t *testing.T) {
 
 // TestReduceKeepsItsOrder: the algorithm for long data gives the bits of the tree.
 func TestReduceKeepsItsOrder(t *testing.T) {
-	s := seed(t)
+	s := testseed.Seed(t)
 	for _, n := range []int{2, 3, 4, 5, 7, 8, 13, 16} {
 		in := vectors(s, n, 140_001)
 		tree := results(t, in, comm.ReduceTree)[0]

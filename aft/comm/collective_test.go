@@ -24,7 +24,7 @@ func TestLargeGroups(t *testing.T) {
 
 func postrooms(eager int) commtest.Launch {
 	return func(t *testing.T, n int, body func(context.Context, comm.Comm) error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		require.NoError(t, (&postroom{eager: eager}).run(ctx, n, body))
 	}

@@ -29,7 +29,8 @@ var (
 	ErrTag = errors.New("tag out of range")
 
 	// ErrClosed is returned when a rank uses its communicator after its part of
-	// the job has ended.
+	// the job has ended, and by a receive from a rank whose body in the zone has
+	// returned.
 	ErrClosed = errors.New("communicator closed")
 )
 

@@ -53,7 +53,8 @@ type Maker interface {
 	Split(ctx context.Context, color, key int) (Comm, error)
 	// Spawn starts a process for each of the original ranks and makes a
 	// communicator of them and the present ones (none of which may have failed),
-	// ordered by original rank. In the new processes it is the first one.
+	// ordered by original rank. In the new processes it is the first one. In the body
+	// of a zone it is an error.
 	Spawn(ctx context.Context, missing []OriginalRank) (Comm, error)
 }
 

@@ -16,7 +16,7 @@ func TestSelf(t *testing.T) {
 		if n != 1 {
 			t.Skip("one process")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		require.NoError(t, body(ctx, comm.Self()))
 	})

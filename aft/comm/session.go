@@ -6,7 +6,8 @@ import (
 )
 
 // Session is one process's part in a job that survives failures: what the zone
-// (package aft) needs of an engine. Its methods are called by one goroutine.
+// (package aft) needs of an engine. Its methods are called by one goroutine; Revoke also
+// by another one, but not during Repair.
 type Session interface {
 	// Place is where this process stands now.
 	Place() Place
@@ -35,6 +36,12 @@ type Session interface {
 type Quitter interface {
 	// Quit does not return, unless the ranks are not processes.
 	Quit(why string)
+}
+
+// ZoneMarker is a session that wants to know when the body of a zone runs, because
+// not everything can be called there.
+type ZoneMarker interface {
+	InZone(running bool)
 }
 
 // Place is where a process stands in the job.
@@ -81,6 +88,9 @@ type Verdict struct {
 	// Failure: the body ended because of a failed process or a revoked
 	// communicator.
 	Failure bool `json:"failure,omitempty"`
+	// Through: the body has run to its end through whatever has failed. When all
+	// say so there is no repair.
+	Through bool `json:"through,omitempty"`
 }
 
 // Outcome is what the processes have agreed on at the end of a body.

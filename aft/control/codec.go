@@ -20,7 +20,8 @@ var ErrMessage = errors.New("invalid control message")
 const piece = 64 << 10
 
 // WriteMessage writes m with one call of Write: its length in 4 bytes, big
-// endian, and then the message as JSON.
+// endian, and then the message as JSON, which a newline belongs to: an agent that
+// passes on whole lines, as srun does, passes on whole messages.
 func WriteMessage(w io.Writer, m Message) error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -29,6 +30,7 @@ func WriteMessage(w io.Writer, m Message) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrMessage, err)
 	}
+	body = append(body, '\n')
 	if len(body) > MaxMessage {
 		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed", ErrMessage, m.Kind, len(body), MaxMessage)
 	}

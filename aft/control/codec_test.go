@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 func samples() []Message {
@@ -22,6 +23,10 @@ func samples() []Message {
 		{Kind: KindOutput, Output: &Output{Proc: 1, Stream: 2, Data: []byte("line\n")}},
 		{Kind: KindCredit, Credit: 5},
 		{Kind: KindSetup, Setup: &Setup{Size: 1, Timing: testTiming}},
+		{Kind: KindSetup, Setup: &Setup{
+			Size: 1, Timing: testTiming, Program: "/p\xff", Dir: "/\xc3\x28", NodePath: "\xfe",
+			Args: []osstring.String{"\x80", "ä", "\ufffd", "{\"bytes\":\"eA==\"}", "<&>\u2028", ""}, Env: []osstring.String{"A=\xed\xa0\x80"},
+		}},
 		{Kind: KindFailed, Left: []Proc{3}},
 		{Kind: KindExit, Exits: []Exit{{Code: -1, Signal: 9, Step: -1}}},
 		{Kind: KindStop},
@@ -32,6 +37,7 @@ func TestMessagesTravel(t *testing.T) {
 	var b bytes.Buffer
 	for _, m := range samples() {
 		require.NoError(t, WriteMessage(&b, m))
+		require.True(t, bytes.HasSuffix(b.Bytes(), []byte("}\n")), "who passes on whole lines passes on whole messages")
 	}
 	for _, m := range samples() {
 		got, err := ReadMessage(&b)

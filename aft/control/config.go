@@ -36,14 +36,15 @@ type RootConfig struct {
 	// Policy is what the root repairs with when all ranks have failed at once
 	// before any repair. Zero: NON-SHRINKING, NO-REUSE.
 	Policy comm.Policy
-	// Repeats: see The ledger in the package's documentation. 0: 3.
+	// Repeats: see The ledger in the package's documentation; at most MaxRepeats. 0: 3.
 	Repeats int
-	// StartLimit is how long daemons may take to report. 0: for ever.
-	StartLimit time.Duration
 }
 
 // DefaultRepeats is how many equal failures without progress end a job.
 const DefaultRepeats = 3
+
+// MaxRepeats is the largest RootConfig.Repeats.
+const MaxRepeats = 1_000_000
 
 func (cfg *RootConfig) validate() error {
 	if cfg.Size < 1 {
@@ -57,6 +58,9 @@ func (cfg *RootConfig) validate() error {
 	}
 	if cfg.Repeats < 0 {
 		return fmt.Errorf("%w: --max-repeats %d: at least 1 is needed, 0 is the default of %d", ErrConfig, cfg.Repeats, DefaultRepeats)
+	}
+	if cfg.Repeats > MaxRepeats {
+		return fmt.Errorf("%w: --max-repeats %d: at most %d is possible", ErrConfig, cfg.Repeats, MaxRepeats)
 	}
 	if err := checkPolicy(cfg.Policy); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -81,7 +85,7 @@ func (cfg *RootConfig) validateNodes() error {
 		return fmt.Errorf("%w: no node is left for the ranks: --nodes or --hosts must name more than --spare-nodes", ErrConfig)
 	}
 	if !unlimited && slots < cfg.Size {
-		return fmt.Errorf("%w: -n %d: the %d nodes of --nodes or --hosts have %d slots together; use fewer ranks, more nodes or more slots (host:slots)",
+		return fmt.Errorf("%w: -n %d: the %d nodes of --nodes, --hosts or the batch job have %d slots together; use fewer ranks, more nodes or more slots (host:slots)",
 			ErrConfig, cfg.Size, regular, slots)
 	}
 	return nil
@@ -95,11 +99,16 @@ func (t Timing) validate() error {
 		return fmt.Errorf("%w: --lease %v must be at least twice --heartbeat (%v)", ErrConfig, t.Lease, t.Period)
 	case t.Margin < 0:
 		return fmt.Errorf("%w: the margin %v after the lease must not be negative", ErrConfig, t.Margin)
+	case t.Start < 0:
+		return fmt.Errorf("%w: the time %v for the start must not be negative; 0 means no limit", ErrConfig, t.Start)
 	case t.Repair < 0:
 		return fmt.Errorf("%w: --repair-timeout %v must not be negative; 0 means no limit", ErrConfig, t.Repair)
 	}
 	return nil
 }
+
+// atStart is the lease of a node until the first world is made.
+func (t Timing) atStart() time.Duration { return max(t.Start, t.Lease) }
 
 func checkPolicy(p comm.Policy) error {
 	switch p.Recovery {

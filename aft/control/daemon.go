@@ -19,17 +19,31 @@ type Daemon struct {
 	revoked bool
 
 	seq   uint64
-	sent  []sentPulse // not answered yet
-	lease time.Time   // when it ends; zero: nothing has happened yet
-	pulse time.Time   // when the next one is due
+	sent  []sentPulse   // not answered yet
+	lease time.Time     // when it ends; zero: nothing has happened yet
+	asked time.Duration // how long the host had slept when the lease was asked for
+	slept time.Duration // and by now
+	usual bool          // the root gives the usual lease: no answer on its way gives a longer one
+	pulse time.Time     // when the next one is due
 	ended bool
 	out   []DaemonAction
 }
 
 // sentPulse is a pulse that the root has not answered yet.
 type sentPulse struct {
-	seq uint64
-	at  time.Time
+	seq   uint64
+	at    time.Time
+	slept time.Duration
+}
+
+// Slept tells how long the host has slept in all. It comes before any event that
+// may be the first one after a sleep. The root may have given up a node that sleeps:
+// see Leases in the package's documentation.
+func (d *Daemon) Slept(total time.Duration) {
+	if d.lease.IsZero() {
+		d.asked = total
+	}
+	d.slept = total
 }
 
 // local is what the daemon knows of a process of its node.
@@ -62,7 +76,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 		return nil
 	}
 	if m.Kind == KindPulse {
-		d.renew(*m.Pulse)
+		d.renew(now, *m.Pulse)
 	}
 	if d.expired(now) {
 		return d.take()
@@ -82,7 +96,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 		d.revoked = true
 		d.pass(m)
 		d.flush(now)
-	case KindPeers, KindFailed:
+	case KindPeers, KindFailed, KindStack:
 		d.pass(m)
 	}
 	return d.take()
@@ -104,6 +118,8 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 		h.Proc = id
 		p.joined = true
 		d.up(Message{Kind: KindHello, Hello: &h})
+	case KindBegin:
+		d.up(Message{Kind: KindBegin, Begin: &Begin{Proc: id}})
 	case KindJoin:
 		for _, j := range m.Joins {
 			j.Proc = id
@@ -116,13 +132,19 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 		d.flush(now)
 	case KindPulse:
 		p.progress.reach(m.Pulse.Zone, m.Pulse.Step)
-		if rest := d.lease.Sub(now); rest > 0 {
+		if rest := min(d.lease.Sub(now)-(d.slept-d.asked), d.setup.Timing.Lease); rest > 0 {
 			d.down(id, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: rest}})
 		}
 	case KindRevoke:
 		d.up(m)
+	case KindStack:
+		d.up(Message{Kind: KindStack, Stack: &Stack{Proc: id, Text: m.Stack.Text}})
 	case KindSuspect:
 		s := *m.Suspect
+		if s.Proc == id { // it has lost its lease, and is about to end itself
+			d.kill(p, sigkill, s.Why)
+			break
+		}
 		s.By = id
 		d.up(Message{Kind: KindSuspect, Suspect: &s})
 	}
@@ -141,6 +163,8 @@ func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
 	}
 	delete(d.ranks, e.Proc)
 	e.Zone, e.Step = p.progress.zone, p.progress.step
+	silent := p.silence()
+	e.Fenced = e.Signal == sigkill && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
 	if p.why != "" && e.Signal != 0 {
 		e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
 	}
@@ -223,7 +247,7 @@ func (d *Daemon) Next() time.Time {
 // go on.
 func (d *Daemon) expired(now time.Time) bool {
 	if d.lease.IsZero() {
-		d.lease, d.pulse = now.Add(d.setup.Timing.Lease), now
+		d.lease, d.pulse = now.Add(d.setup.Timing.atStart()), now
 	}
 	if now.Before(d.lease) {
 		return false
@@ -235,21 +259,30 @@ func (d *Daemon) expired(now time.Time) bool {
 
 func (d *Daemon) beat(now time.Time) {
 	d.seq++
-	d.sent = append(d.sent, sentPulse{d.seq, now})
+	d.sent = append(d.sent, sentPulse{d.seq, now, d.slept})
 	d.pulse = now.Add(d.setup.Timing.Period)
 	d.sent = slices.DeleteFunc(d.sent, func(s sentPulse) bool {
-		return now.Sub(s.at) > d.setup.Timing.Lease // of no use any more
+		return now.Sub(s.at) > d.setup.Timing.atStart() // of no use any more
 	})
-	d.up(Message{Kind: KindPulse, Pulse: &Pulse{Seq: d.seq, Step: -1}})
+	left := d.lease.Sub(now)
+	if !d.usual {
+		left = d.setup.Timing.atStart() // an answer that is on its way may give as much
+	}
+	d.up(Message{Kind: KindPulse, Pulse: &Pulse{Seq: d.seq, Step: -1, Left: left}})
 }
 
 // renew takes the root's answer to a pulse: the lease counts from when it was
-// sent.
-func (d *Daemon) renew(answer Pulse) {
+// sent. What is left of a longer one, of the start, is given back, so that the root
+// need not wait for its end.
+func (d *Daemon) renew(now time.Time, answer Pulse) {
+	d.usual = d.usual || answer.Left < d.setup.Timing.atStart()
+	if usual := now.Add(answer.Left); d.lease.After(usual) {
+		d.lease = usual
+	}
 	for _, s := range d.sent {
 		if s.seq == answer.Seq {
-			if until := s.at.Add(answer.Left); until.After(d.lease) {
-				d.lease = until
+			if until := s.at.Add(answer.Left); !until.Before(d.lease) {
+				d.lease, d.asked = until, s.slept
 			}
 		}
 	}
@@ -270,13 +303,10 @@ func (p *local) silence() time.Time {
 }
 
 func (d *Daemon) start(list []Start) {
-	ids := make([]Proc, 0, len(list))
 	for _, s := range list {
 		d.ranks[s.Proc] = &local{id: s.Proc, progress: progress{step: -1}}
 		d.out = append(d.out, DaemonAction{Start: &s})
-		ids = append(ids, s.Proc)
 	}
-	d.up(Message{Kind: KindStarted, Started: ids})
 }
 
 func (d *Daemon) signal(s Signal) {

@@ -24,7 +24,7 @@ func newDaemonScript(t *testing.T) *daemonScript {
 	s.tick(0)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 4, Original: 4}, {Proc: 5, Original: 5}}})
 	require.Equal(t, Start{Proc: 5, Original: 5}, *s.out[2].Start)
-	require.Equal(t, []Proc{4, 5}, s.out[3].ToRoot.Started)
+	require.Len(t, s.out, 3)
 	for p := Proc(4); p < 6; p++ {
 		s.rank(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version}})
 	}
@@ -110,6 +110,8 @@ func TestJoinsDoNotWaitForWhoIsAtTheEnd(t *testing.T) {
 	s.root(Message{Kind: KindMade, To: []Proc{4, 5}, Made: &Made{Comm: 1, Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 5}}}})
 	s.up()
 	s.join(5, Join{Op: OpAgree, Seq: 1})
+	require.Len(t, s.up(), 1, "the old one is forgotten")
+	s.rank(5, Message{Kind: KindJoin, Joins: []Join{{Comm: 2, Op: OpAgree}}})
 	require.Empty(t, s.up(), "both are back")
 }
 
@@ -165,9 +167,51 @@ func TestSilentRank(t *testing.T) {
 	}
 	s.out = nil
 	s.exit(Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed"})
-	require.Equal(t, Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed (no sign of life for 1s)", Step: 17}, s.up()[0].Exits[0])
+	require.Equal(t, Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed (no sign of life for 1s)", Fenced: true, Step: 17}, s.up()[0].Exits[0])
 	s.exit(Exit{Proc: 5, Code: 2})
 	require.Equal(t, Exit{Proc: 5, Code: 2}, s.up()[0].Exits[0])
+}
+
+// TestWhoIsFenced: what ends because nobody had heard of it is no failure of the
+// program's own, whoever has noticed it first; what somebody else has killed is one.
+func TestWhoIsFenced(t *testing.T) {
+	lost := Message{Kind: KindSuspect, Suspect: &Suspect{Proc: 4, Why: "fenced: it was stopped for 2s"}}
+	for name, c := range map[string]struct {
+		before func(s *daemonScript)
+		end    Exit
+		fenced bool
+		why    string
+	}{
+		"the rank says so":              {func(s *daemonScript) { s.rank(4, lost) }, Exit{Signal: 9}, true, "signal: killed (fenced: it was stopped for 2s)"},
+		"it says so and ends otherwise": {func(s *daemonScript) { s.rank(4, lost) }, Exit{Code: 3, Why: "exit status 3"}, false, "exit status 3"},
+		"somebody else has killed it":   {func(s *daemonScript) { s.live(900*time.Millisecond, 5) }, Exit{Signal: 9}, false, "signal: killed"},
+		"it suspects another one": {func(s *daemonScript) {
+			s.rank(4, Message{Kind: KindSuspect, Suspect: &Suspect{Proc: 5, Why: "no answer"}})
+		}, Exit{Signal: 9}, false, "signal: killed"},
+		"another one says so of it": {func(s *daemonScript) { s.rank(5, lost) }, Exit{Signal: 9}, false, "signal: killed"},
+		"its daemon kills it":       {func(s *daemonScript) { s.live(time.Second, 5) }, Exit{Signal: 9}, true, "signal: killed (no sign of life for 1s)"},
+		"it is silent, and its daemon has not looked": {func(s *daemonScript) {
+			s.live(900*time.Millisecond, 5)
+			s.now = s.now.Add(100 * time.Millisecond)
+		}, Exit{Signal: 9}, true, "signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDaemonScript(t)
+			c.before(s)
+			if c.end.Why == "" {
+				c.end.Why = "signal: killed"
+			}
+			c.end.Proc = 4
+			s.exit(c.end)
+			up := s.up()
+			e := up[len(up)-1].Exits[0]
+			require.Equal(t, c.fenced, e.Fenced)
+			require.Equal(t, c.why, e.Why)
+		})
+	}
+	s := newDaemonScript(t)
+	s.rank(4, lost)
+	require.Equal(t, []DaemonAction{{Kill: &Kill{Proc: 4, Signal: 9, Why: lost.Suspect.Why}}}, s.out, "it need not do it itself")
 }
 
 // TestStoppedRank: who has not joined, or has left, need not give signs of life, but
@@ -243,6 +287,23 @@ func TestLeaseOfADaemon(t *testing.T) {
 	s.tick(time.Millisecond)
 	ends(t, s.out, 1)
 	require.Contains(t, s.out[2].End.Why, "no sign of life of the root for 1s")
+
+	// A long lease of the start is given back with the first usual answer.
+	timing := testTiming
+	timing.Start = 3 * time.Second
+	s = &daemonScript{t: t, d: NewDaemon(Setup{Timing: timing}), now: time.Unix(1000, 0)}
+	began := s.now
+	s.tick(0)
+	require.Equal(t, began.Add(3*time.Second), s.d.lease)
+	s.tick(100 * time.Millisecond)
+	require.Equal(t, 3*time.Second, s.out[1].ToRoot.Pulse.Left, "an answer may give as much again")
+	s.root(Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Left: 3 * time.Second}})
+	require.Equal(t, began.Add(3*time.Second), s.d.lease, "not before it ends")
+	s.tick(1400 * time.Millisecond)
+	s.root(Message{Kind: KindPulse, Pulse: &Pulse{Seq: 2, Left: time.Second}})
+	require.Equal(t, began.Add(2500*time.Millisecond), s.d.lease, "a late answer takes nothing that others have")
+	s.tick(100 * time.Millisecond)
+	require.Equal(t, 900*time.Millisecond, s.out[len(s.out)-1].ToRoot.Pulse.Left)
 
 	// A daemon that was stopped does nothing else first.
 	s = newDaemonScript(t)

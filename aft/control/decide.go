@@ -2,7 +2,9 @@ package control
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -33,10 +35,20 @@ func (r *Root) decideAgree(o *operation) {
 // decideShrink: those who are alive, in the same order.
 func (r *Root) decideShrink(o *operation) {
 	takers := r.takers(o)
-	for _, q := range r.failedOf(o.group) {
+	lost := r.failedOf(o.group)
+	for _, q := range lost {
 		r.procs[q].handled = true
 	}
+	if len(lost) > 0 && o.inZone(takers) && !r.warnedShrink {
+		r.warnedShrink = true
+		r.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
+	}
 	r.reply(o, takers, Made{New: r.newGroup(r.staying(o), o.group).record()})
+}
+
+// inZone: one of those who take part has called o in the body of a zone.
+func (o *operation) inZone(takers []*process) bool {
+	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].InZone })
 }
 
 // staying are the takers that also take part in what comes next.
@@ -75,25 +87,40 @@ func (r *Root) decideSplit(o *operation) {
 }
 
 // decideEnd: the end of the bodies of a zone.
-func (r *Root) decideEnd(o *operation) {
+func (r *Root) decideEnd(now time.Time, o *operation) {
 	takers := r.takers(o)
 	outcome := r.outcome(o, takers)
-	if !outcome.Repair {
+	o.group.recovery, o.group.named = time.Time{}, false
+	if outcome.Repair {
+		o.group.recovery = now // for the repair itself
+	} else {
 		r.zone++
 		r.ledger.best.reach(r.zone, -1)
 		clear(o.group.away)
+		settled := settledWell
+		if outcome.Err != "" {
+			settled = settledWithError
+		}
 		for _, p := range takers {
-			p.settled = settledWell
-			if outcome.Err != "" {
-				p.settled = settledWithError
-			}
+			p.settled = settled
+		}
+		for _, p := range r.membersFailed(o.group) { // it has ended without them
+			p.settled, p.handled = settled, true
 		}
 	}
 	r.reply(o, takers, Made{Outcome: &outcome})
 }
 
+// allThrough: all bodies that have ended so far have run through the failures.
+func (r *Root) allThrough(o *operation) bool {
+	return !slices.ContainsFunc(r.takers(o), func(p *process) bool {
+		v := o.joins[p.id].Verdict
+		return v == nil || !v.Through
+	})
+}
+
 func (r *Root) outcome(o *operation, takers []*process) comm.Outcome {
-	if len(r.failedOf(o.group)) > 0 {
+	if len(r.failedOf(o.group)) > 0 && !r.allThrough(o) {
 		return comm.Outcome{Repair: true}
 	}
 	failure := false

@@ -41,6 +41,13 @@
 // has always killed its ranks before its node is declared dead, however long
 // messages were on their way: the lease ends first, without any common clock.
 //
+// Clocks stand still while a host sleeps. On the root's host that is right: the
+// root sleeps too. On another host (Setup.Remote) the root may have called a node
+// dead meanwhile, so there sleep counts for what a lease permits (Daemon.Slept, and the
+// ranks alike): after it nothing is permitted until the root has answered a question
+// of after the sleep, which it does unless it has given up the node. It does not count
+// for when processes end themselves: a job whose hosts have all slept goes on.
+//
 // # Suspicion
 //
 // A broken connection between two processes is mostly the sign of an exit whose
@@ -54,22 +61,35 @@
 // # How processes end
 //
 // A process that has said Bye, or whose last zone has ended and which exits with
-// code 0 (any code if the zone ended with an error), has left; if the others then
-// come to the end of a further zone, it has failed in that one after all. One that is killed
+// code 0 (any code if the zone ended with an error), has left, unless it has begun with
+// a further one (Begin); if the others then come to the end of a further zone, it has failed
+// in that one after all. One that is killed
 // by a signal that the root has forwarded has left as well, with code 128 and the
-// number. All other ends are failures once the first world is there. The job ends
+// number, and so has one that exits within stopPatience after a signal that asks for
+// the end, with any code, unless it panics. But if the others then come to a repair, they go on in spite of the signal:
+// it has failed after all. With NON-SHRINKING it is replaced when that time is over, so
+// that ranks that end one after the other are not started again. All other ends are failures once the first world is there. The job ends
 // when nobody is there any more; its exit code is the largest of the last
-// processes of each original rank, where failures count that no repair, shrink
-// or acknowledged agreement has dealt with. When all processes are lost while no
+// processes of each original rank, where failures count that no repair, shrink,
+// acknowledged agreement or zone that ran through them has dealt with. When all processes are lost while no
 // zone is under way, they are started again, because another zone may follow; if
 // they exit without one, it was the end, and the failures count.
 //
 // # The ledger
 //
-// A job whose replacements fail again and again must end. Each replacement is
-// entered: if one original rank fails for the same reason RootConfig.Repeats
-// times in a row, and in between neither a zone has ended nor the largest step that
-// any process has reported in it has grown, the job ends with a report. Programs that report no steps
-// get three times as many attempts; before the first world it is never more than
-// Repeats.
+// A job whose replacements fail again and again must end. Each process that is
+// replaced is entered; progress, which is the end of a zone or a larger step than
+// any process has reported in it, wipes the ledger. Deaths of the program's own
+// (signals, exits, panics, memory) count over all ranks and causes: when one rank has
+// failed for the same reason RootConfig.Repeats times (3), or 3*Repeats+1 rounds of any
+// ranks for any reasons have come together (10), the job ends with a report. A round
+// are deaths of different ranks before the next repair is complete: what kills many at
+// once counts once.
+//
+// Lost nodes and fenced processes are no fault of the program. They have a count of
+// their own (20 rounds), and replacements wait: not after the first one, then 1 s, and
+// twice as long each time, up to a minute.
+//
+// Programs that report no steps get three times as many attempts of each kind; not so
+// before the first world.
 package control

@@ -78,7 +78,10 @@ func (r *Root) nobody(now time.Time) {
 	world := r.comms[r.world]
 	again := false
 	for _, p := range r.membersFailed(world) {
-		again = again || p.signal != 0 || p.lost || p.settled == unsettled
+		if p.handled { // by a zone that has ended without it
+			continue
+		}
+		again = again || p.signal != 0 || p.lost || p.settled == unsettled && !r.everStopped()
 	}
 	for _, p := range r.latest {
 		if p.state == left && !p.discarded {

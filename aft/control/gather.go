@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -35,6 +36,9 @@ func (d *Daemon) learn(m Message) {
 				d.groups[g.ID] = append(d.groups[g.ID], p.id)
 			}
 		}
+	}
+	if made.Op == OpRepair && made.New != nil {
+		maps.DeleteFunc(d.groups, func(id CommID, _ []Proc) bool { return id < made.New.ID })
 	}
 	if made.Op.Class() == 2 {
 		for _, id := range m.To {

@@ -1,6 +1,9 @@
 package control
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // group is a communicator.
 type group struct {
@@ -8,6 +11,10 @@ type group struct {
 	procs   []Proc // by rank
 	parent  *group // that it was made of by split, shrink or spawn; nil: a world
 	revoked bool
+	// recovery: since when its processes are to come to a repair, as a zone that
+	// knows of a failure has said; zero: nobody has. named: as of an operation.
+	recovery time.Time
+	named    bool
 	// away are processes that have gone on to the end of the zone: they take part
 	// in no other operation of this communicator and of those made of it.
 	away map[Proc]bool
@@ -78,7 +85,7 @@ func (r *Root) membersWhere(g *group, is func(*process) bool) []Proc {
 }
 
 // revoke tells everybody, once for each communicator.
-func (r *Root) revoke(m Revoke) {
+func (r *Root) revoke(now time.Time, m Revoke) {
 	g := r.comms[m.Comm]
 	if g == nil {
 		return
@@ -86,6 +93,9 @@ func (r *Root) revoke(m Revoke) {
 	news := !g.revoked
 	g.revoked = true
 	if m.Derived {
+		if g.recovery.IsZero() && len(r.failedOf(g)) > 0 {
+			g.recovery = now
+		}
 		for _, other := range r.comms {
 			if !other.revoked && other.isMadeOf(g) {
 				other.revoked, news = true, true

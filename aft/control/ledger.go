@@ -3,57 +3,118 @@ package control
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+)
+
+// What belongs to losses that are not the program's own.
+const (
+	lostLimit    = 20 // so many without progress end the job
+	longestDelay = time.Minute
 )
 
 // ledger counts failures without progress: see the package's documentation.
 type ledger struct {
 	repeats int
 	best    progress // the furthest that anybody has reported
-	rows    map[comm.OriginalRank]*ledgerRow
+	since   progress // what is counted came after this
+	own     tally    // deaths of the program's own
+	lost    tally    // lost nodes and fenced processes
+	equal   map[failure][]string
 }
 
-// ledgerRow are an original rank's last failures, all for the same cause, with no
-// progress since the first.
-type ledgerRow struct {
-	cause    string
-	best     progress
-	attempts []string
+// failure is what makes deaths equal.
+type failure struct {
+	rank  comm.OriginalRank
+	cause string
 }
 
 func newLedger(repeats int) ledger {
-	return ledger{repeats: repeats, best: progress{step: -1}, rows: make(map[comm.OriginalRank]*ledgerRow)}
+	l := ledger{repeats: repeats, best: progress{step: -1}}
+	l.forget()
+	return l
 }
 
-// enter notes the failure of p, which is about to be replaced. It returns a report
-// when p must not be replaced again; first: the first world has not been made.
-func (l *ledger) enter(p *process, first bool) string {
-	row := l.rows[p.original]
-	if row == nil || row.cause != p.cause || row.best != l.best {
-		row = &ledgerRow{cause: p.cause, best: l.best}
-		l.rows[p.original] = row
+// forget begins anew: the job has got on.
+func (l *ledger) forget() {
+	l.since, l.own, l.lost, l.equal = l.best, tally{}, tally{}, make(map[failure][]string)
+}
+
+// enter notes the failure of p in an epoch, which is about to be replaced after
+// delay. It returns a report when nobody must be replaced any more; first: the
+// first world has not been made.
+func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, report string) {
+	if l.best != l.since {
+		l.forget()
 	}
-	row.attempts = append(row.attempts, fmt.Sprintf("process %d on node %s: %s", p.id, p.node.Name, p.reason))
-	limit := l.repeats
+	patience := 1
 	if l.best.step < 0 && !first {
-		limit *= 3
+		patience = 3
 	}
-	if len(row.attempts) < limit {
-		return ""
+	text := fmt.Sprintf("rank %d, process %d on node %s: %s", p.original, p.id, p.node.Name, p.reason)
+	if p.lost || p.silenced {
+		n := l.lost.add(p.original, epoch, text)
+		if n >= lostLimit*patience {
+			return 0, l.report(fmt.Sprintf("%d times processes were lost with their nodes or killed because nothing was heard of them", n), "", l.lost.rounds)
+		}
+		return lossDelay((n - 1) / patience), ""
 	}
-	return row.report(p.original)
+	n := l.own.add(p.original, epoch, text)
+	same := failure{p.original, p.cause}
+	l.equal[same] = append(l.equal[same], text)
+	switch repeated := l.equal[same]; {
+	case len(repeated) >= l.repeats*patience:
+		return 0, l.report(fmt.Sprintf("rank %d has failed %d times in the same way (%s)", p.original, len(repeated), p.cause), " (--max-repeats)", repeated)
+	case n >= l.anyLimit()*patience:
+		return 0, l.report(fmt.Sprintf("ranks have failed %d times", n), " (--max-repeats)", l.own.rounds)
+	}
+	return 0, ""
 }
 
-func (row *ledgerRow) report(rank comm.OriginalRank) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "rank %d has failed %d times in a row in the same way (%s)", rank, len(row.attempts), row.cause)
-	if row.best.step >= 0 {
-		fmt.Fprintf(&b, " and the job did not get beyond step %d", row.best.step)
+// anyLimit is how many failures of any kind end the job: 10 where 3 equal ones do.
+func (l *ledger) anyLimit() int { return 3*l.repeats + 1 }
+
+// lossDelay is how long a replacement waits after n losses before this one.
+func lossDelay(n int) time.Duration {
+	if n == 0 {
+		return 0
 	}
-	b.WriteString("; it is not started again (--max-repeats):")
-	for i, a := range row.attempts {
-		fmt.Fprintf(&b, "\n  %d. %s", i+1, a)
+	return min(time.Second<<min(n-1, 10), longestDelay)
+}
+
+func (l *ledger) report(what, flag string, list []string) string {
+	const most = 16 // the newest
+	var b strings.Builder
+	b.WriteString(what)
+	if l.best.step >= 0 {
+		fmt.Fprintf(&b, " and the job did not get beyond step %d", l.best.step)
+	}
+	fmt.Fprintf(&b, "; nothing is started again%s:", flag)
+	skip := max(0, len(list)-most)
+	if skip > 0 {
+		fmt.Fprintf(&b, "\n  %d before", skip)
+	}
+	for i, a := range list[skip:] {
+		fmt.Fprintf(&b, "\n  %d. %s", skip+i+1, a)
 	}
 	return b.String()
+}
+
+// tally counts in rounds: ranks that end together count once, a rank that ends
+// again, or one that ends after a repair, begins the next round.
+type tally struct {
+	rounds []string // the first death of each
+	epoch  int
+	seen   map[comm.OriginalRank]bool
+}
+
+// add returns the number of rounds.
+func (t *tally) add(rank comm.OriginalRank, epoch int, text string) int {
+	if t.seen == nil || t.seen[rank] || t.epoch != epoch {
+		t.rounds = append(t.rounds, text)
+		t.epoch, t.seen = epoch, make(map[comm.OriginalRank]bool)
+	}
+	t.seen[rank] = true
+	return len(t.rounds)
 }

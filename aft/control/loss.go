@@ -10,7 +10,7 @@ import (
 const sigkill = int(syscall.SIGKILL)
 
 // exits notes processes that have ended, and tells the others at once.
-func (r *Root) exits(n *node, list []Exit) {
+func (r *Root) exits(now time.Time, n *node, list []Exit) {
 	var gone []*process
 	for _, e := range list {
 		p := r.procOf(n, e.Proc)
@@ -18,15 +18,17 @@ func (r *Root) exits(n *node, list []Exit) {
 			continue
 		}
 		r.ledger.best.reach(e.Zone, e.Step)
-		r.exit(p, e)
+		r.exit(now, p, e)
 		gone = append(gone, p)
 	}
 	r.mourn(gone)
 }
 
 // exit tells how p has ended: see the package's documentation.
-func (r *Root) exit(p *process, e Exit) {
-	p.signal = e.Signal
+func (r *Root) exit(now time.Time, p *process, e Exit) {
+	p.signal, p.silenced = e.Signal, e.Fenced
+	at, forwarded := r.forwarded[e.Signal]
+	stop, patience := r.stopRequested(now)
 	switch {
 	case p.discarded:
 		p.leave(0)
@@ -34,10 +36,12 @@ func (r *Root) exit(p *process, e Exit) {
 		p.leave(0)
 	case p.bye:
 		p.leave(e.jobCode())
-	case e.Signal != 0 && r.forwarded[e.Signal]:
-		p.leave(e.jobCode())
+	case e.Signal != 0 && forwarded:
+		p.answer(e.Signal, e, at.Add(stopPatience))
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
 		p.leave(e.Code)
+	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
+		p.answer(stop, e, patience)
 	default:
 		p.fail(e.reason(), e.cause(), e.jobCode())
 		if r.world == 0 && e.Signal == 0 {
@@ -49,24 +53,12 @@ func (r *Root) exit(p *process, e Exit) {
 // mayExit: an exit with this code is no failure.
 func (r *Root) mayExit(p *process, code int) bool {
 	switch {
-	case r.stopRequested():
-		return true
 	case r.world == 0:
 		return p.state == starting // a program that does not join
 	case p.settled == settledWithError:
 		return true
 	}
 	return p.settled == settledWell && code == 0
-}
-
-// stopRequested: a signal was forwarded that asks programs to end.
-func (r *Root) stopRequested() bool {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if r.forwarded[int(s)] {
-			return true
-		}
-	}
-	return false
 }
 
 // mourn tells all daemons of processes that have ended, before anything else.
@@ -107,6 +99,9 @@ func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action
 	n := r.node(from)
 	if r.ended || n == nil || n.lost {
 		return nil
+	}
+	if n.why != "" { // that was the reason
+		why = n.why + " (" + why + ")"
 	}
 	switch {
 	case !r.launched && !n.Spare:

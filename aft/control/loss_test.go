@@ -43,8 +43,11 @@ func TestSilentLocalNode(t *testing.T) {
 	s.tick(100 * time.Millisecond)
 	require.Equal(t, []Node{1}, s.fenced, "once")
 	require.NotContains(t, s.kinds(), KindFailed)
+	// A stopped daemon that goes on at the fencing may have its say about it first.
+	s.handle(1, Message{Kind: KindError, Error: &Error{Text: "no sign of life of the root for 1s", Ends: true}})
 	s.do(s.r.Lost(s.now, 1, "signal: killed", true))
 	require.Contains(t, s.kinds(), KindFailed)
+	require.Equal(t, "no sign of life for 1.2s (signal: killed)", s.r.nodes[1].why)
 }
 
 func TestPulsesAreAnswered(t *testing.T) {
@@ -117,6 +120,22 @@ func TestLeaving(t *testing.T) {
 	require.Equal(t, []comm.Rank{0, 1, 2, -1}, s.made(0).Change.Ranks)
 }
 
+// All exit in a zone that is not the first one: nobody is left to come to its end.
+func TestAllExitInAFurtherZone(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	}
+	for p := range Proc(4) {
+		s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+	}
+	for p := range Proc(4) {
+		s.exit(p, int(p))
+	}
+	require.Nil(t, s.end)
+	require.Len(t, s.starts, 8)
+}
+
 func TestExitCodes(t *testing.T) {
 	ended := func(s *script, v comm.Verdict) {
 		for p := range Proc(4) {
@@ -160,6 +179,24 @@ func TestExitCodes(t *testing.T) {
 			}
 			s.kill(3)
 		}, 137, "rank 3"},
+		{"run through a failure", func(s *script) {
+			s.kill(0)
+			for p := range Proc(3) {
+				s.join(p+1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+			}
+			for p := range Proc(3) {
+				s.exit(p+1, 0)
+			}
+		}, 0, ""},
+		{"a code of their own after a failure that they ran through", func(s *script) {
+			s.kill(0)
+			for p := range Proc(3) {
+				s.join(p+1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+			}
+			for p := range Proc(3) {
+				s.exit(p+1, 9)
+			}
+		}, 9, "rank 1 (process 1 on node n0): exit status 9"},
 		{"interrupted", func(s *script) {
 			s.do(s.r.Signal(s.now, 2))
 			for p := range Proc(4) {

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // Version is the version of the protocol; root, daemons and ranks must have the
-// same.
-const Version = 1
+// same. It grows with every change of a message.
+const Version = 3
 
 // Proc numbers the processes of a job, in the order they were started. A number
 // is never used again: a replacement has a new one.
@@ -30,12 +31,14 @@ const (
 	// Up: towards the root.
 	KindReady   Kind = "ready"   // daemon -> root: the daemon is there
 	KindHello   Kind = "hello"   // rank -> root: the process has joined and can be reached
+	KindBegin   Kind = "begin"   // rank -> root: the process begins with a zone
 	KindJoin    Kind = "join"    // rank -> root, gathered by daemons: takes part in a collective operation
 	KindRevoke  Kind = "revoke"  // rank -> root: revoke a communicator. root -> ranks: it is revoked
 	KindSuspect Kind = "suspect" // rank -> root: the connection to a process has broken
 	KindBye     Kind = "bye"     // rank -> root: the process takes part no more and will exit
 	KindExit    Kind = "exit"    // daemon -> root: processes have ended
 	KindPulse   Kind = "pulse"   // rank -> daemon, daemon -> root: alive. The answer renews the lease
+	KindStack   Kind = "stack"   // root -> rank: where are you? rank -> root: the answer
 	KindOutput  Kind = "output"  // daemon -> root: lines that a rank has written
 	KindCredit  Kind = "credit"  // root -> daemon: output has been taken over
 	KindError   Kind = "error"   // daemon -> root: the daemon cannot do what it was asked to
@@ -52,7 +55,7 @@ const (
 )
 
 // Message is one message of the control plane: its kind and the field that
-// belongs to it (KindFailed has two, Failed and Left, and so has the KindSetup of a rank,
+// belongs to it (KindFailed has three, Failed, Left and Away, and so has the KindSetup of a rank,
 // Setup and Start).
 type Message struct {
 	Kind Kind `json:"kind"`
@@ -62,6 +65,7 @@ type Message struct {
 
 	Ready   *Ready   `json:"ready,omitempty"`
 	Hello   *Hello   `json:"hello,omitempty"`
+	Begin   *Begin   `json:"begin,omitempty"`
 	Joins   []Join   `json:"joins,omitempty"`
 	Revoke  *Revoke  `json:"revoke,omitempty"`
 	Suspect *Suspect `json:"suspect,omitempty"`
@@ -77,8 +81,10 @@ type Message struct {
 	Made    *Made    `json:"made,omitempty"`
 	Failed  []Proc   `json:"failed,omitempty"`
 	Left    []Proc   `json:"left,omitempty"` // with KindFailed: have ended normally
+	Away    []Proc   `json:"away,omitempty"` // with KindFailed: their bodies have returned, and wait for the end of the zone
 	Started []Proc   `json:"started,omitempty"`
 	Signal  *Signal  `json:"signal,omitempty"`
+	Stack   *Stack   `json:"stack,omitempty"`
 }
 
 // Ready is a daemon's first message.
@@ -138,6 +144,7 @@ type Join struct {
 	Color        int                 `json:"color,omitempty"`        // split
 	Key          int                 `json:"key,omitempty"`          // split
 	Missing      []comm.OriginalRank `json:"missing,omitempty"`      // spawn
+	InZone       bool                `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
 	Policy       *comm.Policy        `json:"policy,omitempty"`       // repair
 	Verdict      *comm.Verdict       `json:"verdict,omitempty"`      // end
 	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is in this zone; -1: unknown
@@ -177,12 +184,18 @@ type Revoke struct {
 	Derived bool   `json:"derived,omitempty"`
 }
 
-// Suspect names a process that can no longer be reached.
+// Suspect names a process that can no longer be reached. A rank that has lost its
+// lease names itself to its daemon before it ends itself.
 type Suspect struct {
 	Proc Proc   `json:"proc"`
 	Why  string `json:"why"`
 	Cut  bool   `json:"cut,omitempty"` // its host does not answer
 	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
+}
+
+// Begin says that a zone runs: until it has ended no exit is the end of the program.
+type Begin struct {
+	Proc Proc `json:"proc"`
 }
 
 // Bye is a rank's last message.
@@ -196,6 +209,8 @@ type Exit struct {
 	Code   int    `json:"code"`             // exit code; -1: by a signal, or it could not be started
 	Signal int    `json:"signal,omitempty"` // 0: not by a signal
 	Why    string `json:"why,omitempty"`    // such as "signal: killed (no sign of life for 5s)"
+	Panic  string `json:"panic,omitempty"`  // what a Go program has said when it panicked
+	Fenced bool   `json:"fenced,omitempty"` // killed by the launcher: it was silent or in doubt
 	Zone   int    `json:"zone,omitempty"`   // in which the last step was reported
 	Step   int64  `json:"step,omitempty"`   // last step that it reported; -1: none
 }
@@ -204,12 +219,15 @@ type Exit struct {
 // same number. The answer renews the lease of the one who asked: it is valid
 // until Left after the time at which that pulse was SENT, on the sender's own
 // clock; so messages that were delayed renew nothing. The root gives the whole
-// lease, a daemon gives its ranks what is left of its own.
+// lease, and a longer one at the start (Timing.Start); a daemon gives its ranks what
+// is left of its own, but never more than Timing.Lease. A daemon says in turn how
+// long its lease may still be, with the answers that are on their way: not before that has
+// ended may the root think that it has.
 type Pulse struct {
 	Seq  uint64        `json:"seq"`
 	Zone int           `json:"zone,omitempty"` // of a rank, as Step is
 	Step int64         `json:"step,omitempty"` // of a rank; -1: it has reported none
-	Left time.Duration `json:"left,omitempty"` // downwards
+	Left time.Duration `json:"left,omitempty"` // of the lease
 }
 
 // Output are whole lines (or a last unfinished one, or a piece of one that is
@@ -220,27 +238,38 @@ type Output struct {
 	Data   []byte `json:"data"`
 }
 
+// Stack is where a process is: the stack of the goroutine that runs the body.
+type Stack struct {
+	Proc Proc   `json:"proc"`
+	Text string `json:"text,omitempty"` // upwards, as Go prints it
+}
+
 // Error says what a daemon cannot do.
 type Error struct {
 	Text string `json:"text"`
+	// Ends: because of that it ends.
+	Ends bool `json:"ends,omitempty"`
 }
 
 // Setup is the job as a daemon needs it. It is the first message to a daemon.
 type Setup struct {
-	Version int      `json:"version"`
-	Job     string   `json:"job"`    // name of the job, random
-	Secret  []byte   `json:"secret"` // of the job
-	Node    Node     `json:"node"`
-	Program string   `json:"program"`
-	Args    []string `json:"args"`
-	Dir     string   `json:"dir"` // working directory
-	Env     []string `json:"env"` // added to the daemon's
-	Size    int      `json:"size"`
-	Hosts   int      `json:"hosts"`   // number of different hosts; 1: no TCP between ranks
-	Address string   `json:"address"` // of this host, as other hosts reach it
+	Version int               `json:"version"`
+	Job     string            `json:"job"`    // name of the job, random
+	Secret  []byte            `json:"secret"` // of the job
+	Node    Node              `json:"node"`
+	Program osstring.String   `json:"program"`
+	Args    []osstring.String `json:"args"`
+	Dir     osstring.String   `json:"dir"` // working directory
+	Env     []osstring.String `json:"env"` // added to the daemon's
+	Size    int               `json:"size"`
+	Hosts   int               `json:"hosts"`   // number of different hosts; 1: no TCP between ranks
+	Address string            `json:"address"` // of this host, as other hosts reach it
 	// NodePath is the directory of the node's own storage; "": a temporary one.
-	NodePath string `json:"node_path"`
-	Timing   Timing `json:"timing"`
+	NodePath osstring.String `json:"node_path"`
+	Timing   Timing          `json:"timing"`
+	// Remote: the root is on another host, or may be. While this one sleeps, time
+	// goes on there.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // Timing says how silence is judged.
@@ -254,6 +283,10 @@ type Timing struct {
 	// Margin is what the root waits in addition before it declares a silent
 	// node dead.
 	Margin time.Duration `json:"margin"`
+	// Start is how long daemons may take to report, and the lease of a node until
+	// the first world is made, if it is longer than Lease: where much is started at
+	// once nobody gets much time. 0: they may take for ever, with the usual lease.
+	Start time.Duration `json:"start,omitempty"`
 	// Repair is how long a repair waits for processes that are alive but do not
 	// come; then they are fenced.
 	Repair time.Duration `json:"repair"`

@@ -11,6 +11,7 @@ type node struct {
 	lost     bool // declared dead
 	why      string
 	heard    time.Time // its last pulse
+	due      time.Time // it is declared dead unless there is a pulse before
 	fenced   time.Time // of a local one: when it was, because it was silent
 	failures int       // of processes that ran there
 	program  string

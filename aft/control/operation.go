@@ -27,12 +27,18 @@ type operation struct {
 	gathered time.Time // last join; zero: not all have come
 	urgent   time.Time // since when it waits because of a failure
 	spawn    *spawning // processes that it has to wait for, once all have come
+	tell     time.Time // when the others are told of those who have come; zero: they know
 	between  bool      // all were lost, and no zone was under way
+	named    bool      // the user knows who it waits for
 }
 
 // join notes one process's part; settle decides.
 func (r *Root) join(now time.Time, n *node, j Join) {
 	p, g := r.procOf(n, j.Proc), r.comms[j.Comm]
+	if p != nil && p.state == alive && j.Comm < r.world && g == nil { // it has been replaced
+		r.sendTo([]*process{p}, Message{Kind: KindMade, Made: &Made{Comm: j.Comm, Seq: j.Seq, Op: j.Op, Epoch: r.epoch, Zone: r.zone, Revoked: true}})
+		return
+	}
 	if p == nil || g == nil || g.rank(j.Proc) < 0 || p.state != alive {
 		r.note(slog.LevelDebug, "an operation of a process that takes no part", "process", int(j.Proc), "communicator", int(j.Comm))
 		return
@@ -41,17 +47,41 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 	if j.Op.Class() == 2 {
 		r.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true
-		r.miss(g)
+		r.miss(now, g)
 	}
 	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)
 	o.add(j)
+	if j.Op == OpEnd && o.tell.IsZero() {
+		o.tell = now.Add(r.cfg.Timing.Period) // mostly all come at about the same time
+	}
+}
+
+// tellAway tells those whose bodies still run of those whose bodies have returned:
+// whoever waits for a message of one would wait for ever.
+func (r *Root) tellAway(o *operation) {
+	o.tell = time.Time{}
+	var away []Proc
+	var waiting []*process
+	for _, p := range r.members(o.group) {
+		switch _, here := o.joins[p.id]; {
+		case here && p.state == alive:
+			away = append(away, p.id)
+		case p.taking():
+			waiting = append(waiting, p)
+		}
+	}
+	if len(away) > 0 {
+		r.sendTo(waiting, Message{Kind: KindFailed, Away: away})
+	}
 }
 
 // miss finds those who had left, as it seemed, while the others are in a further
 // zone: they have ended in it.
-func (r *Root) miss(g *group) {
+func (r *Root) miss(now time.Time, g *group) {
+	stop, _ := r.stopRequested(now)
+	stopping := stop != 0
 	for _, p := range r.members(g) {
-		if p.state == left && p.settled == settledWell && p.signal == 0 && !p.bye && !p.discarded && !r.stopRequested() {
+		if p.state == left && p.settled == settledWell && p.signal == 0 && !p.bye && !p.discarded && !stopping {
 			p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)
 			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
 		}
@@ -141,7 +171,7 @@ func (r *Root) decide(now time.Time, o *operation) (done bool) {
 	case OpSpawn:
 		return r.decideSpawn(now, o)
 	case OpEnd:
-		r.decideEnd(o)
+		r.decideEnd(now, o)
 	case OpRepair:
 		return r.decideRepair(now, o)
 	}
@@ -195,7 +225,7 @@ func (r *Root) brokenOff(o *operation) bool {
 
 // isUrgent: those who have not come are to come because of a failure.
 func (r *Root) isUrgent(o *operation) bool {
-	if o.op == OpRepair || len(r.failedOf(o.group)) > 0 {
+	if o.op == OpRepair || len(r.failedOf(o.group)) > 0 && !r.allThrough(o) {
 		return true
 	}
 	for _, j := range o.joins {

@@ -3,6 +3,7 @@ package control
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -147,7 +148,7 @@ func TestAwayEndsWithTheZone(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	own := func(text string) *comm.Verdict { return &comm.Verdict{Err: text} }
-	well := &comm.Verdict{}
+	well, through := &comm.Verdict{}, &comm.Verdict{Through: true}
 	for _, c := range []struct {
 		name     string
 		dead     []Proc
@@ -157,6 +158,9 @@ func TestOutcomes(t *testing.T) {
 		{"all well", nil, []*comm.Verdict{well, well, well, well}, comm.Outcome{}},
 		{"own error", nil, []*comm.Verdict{well, failing(), own("b"), own("c")}, comm.Outcome{Err: "b", ErrRank: 2}},
 		{"revoked by hand", nil, []*comm.Verdict{well, failing(), well, well}, comm.Outcome{Repair: true}},
+		{"run through", []Proc{0}, []*comm.Verdict{nil, through, through, through}, comm.Outcome{}},
+		{"run through by some", []Proc{0}, []*comm.Verdict{nil, through, well, through}, comm.Outcome{Repair: true}},
+		{"asked for by one", []Proc{0}, []*comm.Verdict{nil, through, failing(), through}, comm.Outcome{Repair: true}},
 		{"failure", []Proc{0}, []*comm.Verdict{nil, well, own("b"), well}, comm.Outcome{Repair: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,4 +233,71 @@ func TestSpawnedProcessDiesWhileItStarts(t *testing.T) {
 	s.kill(2)
 	s.hello(3)
 	require.Equal(t, []Proc{0, 3}, s.made(0).New.Procs)
+}
+
+// What the body of a zone may call is limited: the zone repairs too.
+func TestOperationsInTheBodyOfAZone(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpShrink, InZone: true})
+	}
+	require.NotNil(t, s.made(0).New)
+	require.Empty(t, s.notes, "without a failure it is as good as any other")
+	s.kill(3)
+	s.notes = nil
+	for p := range Proc(3) {
+		s.join(p, Join{Op: OpShrink, Seq: 1, InZone: true})
+	}
+	require.Len(t, s.notes, 1)
+	require.Contains(t, s.notes[0], "Zone.Repair")
+	id := s.made(0).New.ID
+	for p := range Proc(3) {
+		s.join(p, Join{Comm: id, Op: OpSpawn, Missing: []comm.OriginalRank{3}, InZone: true})
+	}
+	require.Contains(t, s.made(2).Err, "Zone.Repair")
+	require.Len(t, s.starts, 4)
+}
+
+// Those whose bodies still run are told of those whose bodies have returned, if that
+// takes long.
+func TestReturnedBodiesAreTold(t *testing.T) {
+	s := four(t)
+	s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(2, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.sent = nil
+	s.tick(50 * time.Millisecond)
+	require.Empty(t, s.sent)
+	require.Equal(t, s.now.Add(50*time.Millisecond), s.r.Next())
+	s.tick(50 * time.Millisecond)
+	require.Len(t, s.sent, 2)
+	for i, p := range []Proc{0, 3} {
+		require.Equal(t, Message{Kind: KindFailed, To: []Proc{p}, Away: []Proc{1, 2}}, s.sent[i].Message)
+	}
+	s.pulses()
+	s.sent = nil
+	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.tick(100 * time.Millisecond)
+	require.Len(t, s.sent, 1)
+	require.Equal(t, Message{Kind: KindFailed, To: []Proc{3}, Away: []Proc{0, 1, 2}}, s.sent[0].Message)
+	s.join(3, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	require.Equal(t, comm.Outcome{}, *s.made(0).Outcome)
+}
+
+// Communicators that a repair has replaced are forgotten, however many repairs there
+// are, and who still calls something there gets an answer.
+func TestReplacedCommunicatorsAreForgotten(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Comm: 1, Op: OpSplit})
+	}
+	made := s.made(0).New.ID
+	s.kill(1)
+	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 2, 3)
+	require.Len(t, s.r.comms, 1)
+	for _, old := range []CommID{1, made} {
+		s.sent = nil
+		s.join(2, Join{Comm: old, Seq: 1, Op: OpSplit})
+		require.Len(t, s.sent, 1)
+		require.Equal(t, Made{Comm: old, Seq: 1<<60 + 1, Op: OpSplit, Epoch: 1, Revoked: true}, s.made(2))
+	}
 }

@@ -36,12 +36,18 @@ type process struct {
 	up      time.Time // it was started
 
 	// Once it has ended:
-	code    int    // exit code, as the job's exit code counts it
-	signal  int    // 0: it exited by itself
-	lost    bool   // its node was lost
-	reason  string // for people
-	cause   string // the same for the same kind of failure: for the ledger
-	handled bool   // the job has dealt with its failure
+	code   int  // exit code, as the job's exit code counts it
+	signal int  // 0: it exited by itself
+	lost   bool // its node was lost
+	// silenced: it was killed because nothing was heard of it, or it was in doubt.
+	silenced bool
+	reason   string // for people
+	cause    string // the same for the same kind of failure: for the ledger
+	handled  bool   // the job has dealt with its failure
+	// stopped: it has ended because of a forwarded signal, as it seems until then.
+	stopped time.Time
+	entered bool      // in the ledger, because it is to be replaced
+	due     time.Time // when it may be
 }
 
 // settlement tells how the last zone has ended for a process that has done
@@ -73,18 +79,22 @@ func (p *process) leave(code int) {
 }
 
 func (e Exit) reason() string {
-	switch {
-	case e.Why != "":
-		return e.Why
-	case e.Signal != 0:
-		return fmt.Sprintf("signal %d", e.Signal)
+	text := e.Why
+	if text == "" {
+		text = e.cause()
 	}
-	return fmt.Sprintf("exit status %d", e.Code)
+	if e.Panic != "" {
+		text += " (" + e.Panic + ")"
+	}
+	return text
 }
 
 func (e Exit) cause() string {
-	if e.Signal != 0 {
+	switch {
+	case e.Signal != 0:
 		return fmt.Sprintf("signal %d", e.Signal)
+	case e.Code < 0:
+		return "it could not be started"
 	}
 	return fmt.Sprintf("exit status %d", e.Code)
 }

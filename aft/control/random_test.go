@@ -11,14 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // TestRandomFailures: ranks and nodes die and hang at any time, repairs included.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
+	if seed, given := testseed.Given(t); given {
 		randomRound(t, seed)
 		return
 	}
@@ -40,7 +39,7 @@ func TestRandomFailures(t *testing.T) {
 func randomRound(t *testing.T, seed uint64) (repairs int) {
 	defer func() {
 		if t.Failed() {
-			t.Logf("CRAFT_TEST_SEED=%d", seed)
+			testseed.Print(t, seed)
 		}
 	}()
 	random := rand.New(rand.NewPCG(seed, 0))

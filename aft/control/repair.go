@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // decideRepair makes a world without failed processes. Whoever fails meanwhile is
 // included, again and again.
 func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
+	if r.allAnswered() {
+		return true
+	}
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
 		if err != "" {
@@ -20,11 +24,17 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
+		if !r.othersGoOn(now, o.group, policy.Recovery) {
+			return false
+		}
 		if policy.Recovery == comm.Shrinking {
 			r.finishRepair(now, o, nil)
 			return true
 		}
 		o.spawn = &spawning{policy: policy.Spawn, current: make(map[comm.OriginalRank]*process)}
+	}
+	if !r.othersGoOn(now, o.group, comm.NonShrinking) {
+		return r.ended
 	}
 	if !r.start(now, o.spawn, r.lostOf(o.group), r.epoch+1) {
 		return r.ended
@@ -95,6 +105,7 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	r.epoch++
 	g := r.newGroup(members, nil)
 	r.world = g.id
+	maps.DeleteFunc(r.comms, func(id CommID, _ *group) bool { return id < g.id }) // nobody can use them any more
 	change := r.change(now, o, g, newcomers)
 	r.note(slog.LevelInfo, "repaired", "epoch", r.epoch, "ranks", len(members), "failed", len(change.Failed),
 		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)

@@ -219,8 +219,18 @@ func TestWhoDoesNotComeIsFenced(t *testing.T) {
 	}
 	require.Empty(t, s.killed(1))
 	s = four(t)
+	s.kill(3)
+	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+	for range 200 { // nor with one that they run through
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.Empty(t, s.killed(1))
+	s = four(t)
 	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
-	require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next())
+	heard := s.now
+	s.tick(testTiming.Period) // the others are told that it waits
+	require.Equal(t, heard.Add(1200*time.Millisecond), s.r.Next())
 	s.kill(3)
 	for range 100 {
 		s.pulses()
@@ -244,6 +254,28 @@ func TestWhoDoesNotComeIsFenced(t *testing.T) {
 		s.tick(600 * time.Millisecond)
 	}
 	require.NotEmpty(t, s.killed(6))
+}
+
+// TestWhoIsWaitedForIsNamed when half of the patience is over, once, with its stack.
+func TestWhoIsWaitedForIsNamed(t *testing.T) {
+	s := four(t)
+	s.kill(3)
+	s.notes = nil
+	s.join(0, Join{Op: OpRepair})
+	for range 49 {
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.Empty(t, s.notes)
+	for range 20 {
+		s.pulses()
+		s.tick(600 * time.Millisecond)
+	}
+	require.Equal(t, []string{"everybody waits for ranks that do not come to the repair: they will be killed"}, s.notes)
+	asked := s.messages(KindStack)
+	require.Equal(t, []Message{{Kind: KindStack, To: []Proc{1}, Stack: &Stack{Proc: 1}}, {Kind: KindStack, To: []Proc{2}, Stack: &Stack{Proc: 2}}}, asked)
+	s.of(1, Message{Kind: KindStack, Stack: &Stack{Proc: 1, Text: "goroutine 1 [running]:\nmain.compute(...)\n\t/src/main.go:7 +0x1d\nmain.main()\n\t/src/main.go:3\n"}})
+	require.Equal(t, []string{"where it is: goroutine 1 [running]:", "where it is: main.compute(...) /src/main.go:7 +0x1d", "where it is: main.main() /src/main.go:3"}, s.notes[1:])
 }
 
 func TestLedger(t *testing.T) {
@@ -271,10 +303,10 @@ func TestLedger(t *testing.T) {
 	require.Equal(t, 8, repairs(t, func(int) int64 { return -1 }, same), "no steps: three times as often")
 	require.Equal(t, 50, repairs(t, func(round int) int64 { return int64(round / 2) }, same), "steps 0 0 1 1: it gets on")
 	n := 0
-	require.Equal(t, 50, repairs(t, func(int) int64 { return 1 }, func(s *script, p Proc) {
+	require.Equal(t, 4, repairs(t, func(int) int64 { return 1 }, func(s *script, p Proc) {
 		n++
 		s.signalled(p, 9+n%2)
-	}), "not the same reason")
+	}), "the third one of one of two causes")
 }
 
 // Each zone counts its own steps.
@@ -347,4 +379,77 @@ func TestExitInALaterZone(t *testing.T) {
 	s.hello(4)
 	require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
 	require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
+}
+
+// TestNobodyComes: the bodies of all survivors ignore that recovery has begun.
+func TestNobodyComes(t *testing.T) {
+	wait := func(s *script, d time.Duration) {
+		for until := s.now.Add(d); s.now.Before(until); {
+			s.pulses()
+			s.tick(600 * time.Millisecond)
+		}
+	}
+	revoke := Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}}
+
+	s := four(t)
+	s.of(0, revoke) // without a failure, for an error of its own
+	wait(s, 2*testTiming.Repair)
+	require.Empty(t, s.killed(1))
+
+	s = four(t)
+	s.kill(3)
+	wait(s, 2*testTiming.Repair) // they run through the failure
+	require.Empty(t, s.killed(1))
+	s.of(0, revoke)
+	wait(s, testTiming.Repair*6/10)
+	require.Len(t, s.messages(KindStack), 3, "they are named, and where they are")
+	require.Empty(t, s.killed(1))
+	s.of(1, revoke) // by its own clock: nothing new
+	wait(s, testTiming.Repair*5/10)
+	for p := range Proc(3) {
+		require.Equal(t, "did not come to the repair within 1m0s", s.killed(p))
+	}
+	s.pulses()
+	require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next(), "once")
+	for p := range Proc(3) {
+		s.kill(p)
+	}
+	require.Len(t, s.starts, 8, "all are started again")
+
+	// Who comes in the end has all the time for the repair that there is.
+	s = four(t)
+	s.kill(3)
+	s.of(0, revoke)
+	wait(s, testTiming.Repair*9/10)
+	for p := range Proc(3) {
+		s.join(p, Join{Op: OpEnd, Verdict: failing()})
+	}
+	require.True(t, s.made(0).Outcome.Repair)
+	wait(s, testTiming.Repair*9/10)
+	require.Empty(t, s.killed(0))
+	wait(s, testTiming.Repair*2/10)
+	require.NotEmpty(t, s.killed(0))
+}
+
+// TestAllAreKilledAfterAZoneThatRanThrough: they are started again, in case another
+// zone follows, and may end without one, as after any zone.
+func TestAllAreKilledAfterAZoneThatRanThrough(t *testing.T) {
+	s := four(t)
+	s.kill(0)
+	for p := Proc(1); p < 4; p++ {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+	}
+	for p := Proc(1); p < 4; p++ {
+		s.kill(p)
+	}
+	for p := Proc(4); p < 8; p++ {
+		s.hello(p)
+	}
+	require.Equal(t, 1, s.made(4).Zone)
+	for p := Proc(4); p < 8; p++ {
+		s.exit(p, 0)
+	}
+	require.NotNil(t, s.end)
+	require.Len(t, s.starts, 8)
+	require.Equal(t, 137, s.end.Code)
 }

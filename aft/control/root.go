@@ -1,8 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,11 +31,15 @@ type Root struct {
 	policy   comm.Policy
 	ledger   ledger
 
-	forwarded map[int]bool // signals
-	warned    bool         // that no spare node is left
-	began     time.Time
-	ended     bool
-	out       []Action
+	forwarded    map[int]time.Time // signals
+	warnedShrink bool              // that a zone recovers all the same
+	warned       bool              // that no spare node is left
+	began        time.Time
+	joinDue      time.Time // when those that have not joined are named; zero: none has joined
+	joinNamed    bool
+	retry        time.Time // when a replacement that has to wait is due; zero: there is none
+	ended        bool
+	out          []Action
 }
 
 // NewRoot returns an ErrConfig that names the flag if the job is not possible.
@@ -53,7 +59,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		suspected: make(map[accusation]suspicion),
 		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
 		ledger:    newLedger(cfg.Repeats),
-		forwarded: make(map[int]bool),
+		forwarded: make(map[int]time.Time),
 	}
 	for i, n := range cfg.Nodes {
 		r.nodes = append(r.nodes, &node{NodeConfig: n, id: Node(i)})
@@ -71,7 +77,7 @@ func (r *Root) Begin(now time.Time) []Action {
 	for _, n := range r.nodes {
 		s := r.cfg.Setup
 		s.Version, s.Node, s.Size, s.Timing = Version, n.id, r.cfg.Size, r.cfg.Timing
-		s.Hosts, s.Address = len(hosts), n.Host
+		s.Hosts, s.Address, s.Remote = len(hosts), n.Host, !n.Local
 		r.send(n, Message{Kind: KindSetup, Setup: &s})
 	}
 	return r.take()
@@ -87,8 +93,9 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindReady:
 		r.ready(now, n, *m.Ready)
 	case KindPulse:
-		n.heard = now
-		r.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: r.cfg.Timing.Lease}})
+		lease := r.lease(now)
+		n.heard, n.due = now, now.Add(max(lease, min(m.Pulse.Left, r.cfg.Timing.atStart()))+r.cfg.Timing.Margin)
+		r.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: lease}})
 		return r.take() // nothing to decide
 	case KindStarted:
 		for _, id := range m.Started {
@@ -97,23 +104,29 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 			}
 		}
 	case KindHello:
-		r.hello(n, *m.Hello)
+		r.hello(now, n, *m.Hello)
+	case KindBegin:
+		if p := r.procOf(n, m.Begin.Proc); p != nil {
+			p.settled, p.after = unsettled, nil
+		}
 	case KindJoin:
 		for _, j := range m.Joins {
 			r.join(now, n, j)
 		}
 	case KindRevoke:
-		r.revoke(*m.Revoke)
+		r.revoke(now, *m.Revoke)
 	case KindSuspect:
 		r.suspect(now, n, *m.Suspect)
+	case KindStack:
+		r.stack(n, *m.Stack)
 	case KindBye:
 		if p := r.procOf(n, m.Bye.Proc); p != nil {
 			p.bye = true
 		}
 	case KindExit:
-		r.exits(n, m.Exits)
+		r.exits(now, n, m.Exits)
 	case KindError:
-		r.daemonError(n, m.Error.Text)
+		r.daemonError(n, *m.Error)
 	default:
 		r.note(slog.LevelWarn, "a daemon has sent a message that is not for the root", "node", n.Name, "kind", string(m.Kind))
 	}
@@ -123,15 +136,19 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 
 // Signal forwards a signal to all ranks. One that asks for the end ends a job that
 // has none yet.
-func (r *Root) Signal(_ time.Time, number int) []Action {
+func (r *Root) Signal(now time.Time, number int) []Action {
 	if r.ended {
 		return nil
 	}
-	if s := syscall.Signal(number); !r.launched && (s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP) {
-		r.end(128+number, fmt.Sprintf("%v before the ranks were started", s)) // nobody is there to hear it
+	if stops(number) && !r.anybody() { // nobody is there to hear it
+		when := "before the ranks were started"
+		if r.launched {
+			when = "while the ranks wait to be started again\n" + strings.Join(r.losses(), "\n")
+		}
+		r.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
 		return r.take()
 	}
-	r.forwarded[number] = true
+	r.forwarded[number] = now
 	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
 	return r.take()
 }
@@ -141,12 +158,13 @@ func (r *Root) settle(now time.Time) {
 	if r.ended || !r.launched {
 		return
 	}
+	r.retry = time.Time{}
 	if r.world == 0 {
 		r.settleStart(now)
 		return
 	}
 	r.settleOperations(now)
-	if !r.ended && !r.anybody() {
+	if !r.ended && !r.anybody() && r.retry.IsZero() {
 		r.nobody(now)
 	}
 }
@@ -160,12 +178,16 @@ func (r *Root) anybody() bool {
 	return false
 }
 
-func (r *Root) daemonError(n *node, text string) {
-	if r.world == 0 {
-		r.end(1, fmt.Sprintf("node %s: %s", n.Name, text))
-		return
+func (r *Root) daemonError(n *node, e Error) {
+	switch {
+	case e.Ends:
+		// For when its end is seen. What the root has fenced it for comes before.
+		n.why = cmp.Or(n.why, e.Text)
+	case r.world == 0:
+		r.end(1, fmt.Sprintf("node %s: %s", n.Name, e.Text))
+	default:
+		r.note(slog.LevelError, "a daemon reports an error", "node", n.Name, "error", e.Text)
 	}
-	r.note(slog.LevelError, "a daemon reports an error", "node", n.Name, "error", text)
 }
 
 func (r *Root) node(n Node) *node {

@@ -93,6 +93,16 @@ func (s *script) handle(n Node, m Message) {
 	s.do(s.r.Handle(s.now, n, m))
 }
 
+// messages are those of a kind that the root has sent.
+func (s *script) messages(k Kind) (out []Message) {
+	for _, send := range s.sent {
+		if send.Message.Kind == k {
+			out = append(out, send.Message)
+		}
+	}
+	return out
+}
+
 func (s *script) of(p Proc, m Message) { s.t.Helper(); s.handle(s.where[p], m) }
 
 func (s *script) hello(p Proc) {

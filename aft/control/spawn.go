@@ -22,19 +22,23 @@ func (r *Root) start(now time.Time, s *spawning, wanted map[comm.OriginalRank]*p
 	starts := make(map[*node][]Start)
 	complete := true
 	for _, o := range ranksOf(wanted) {
-		was := wanted[o]
-		if p := s.current[o]; p != nil {
+		was, p := wanted[o], s.current[o]
+		if p != nil {
 			complete = complete && p.state == alive
 			if p.present() {
 				continue
 			}
-			s.lost = append(s.lost, p)
 			was = p
 		}
 		complete = false
 		q := r.replace(now, was, s.policy, epoch, starts)
-		if q == nil {
+		switch {
+		case r.ended:
 			return false
+		case q == nil: // not yet
+			continue
+		case p != nil:
+			s.lost = append(s.lost, p)
 		}
 		s.current[o] = q
 	}
@@ -78,6 +82,10 @@ func (r *Root) discard(o *operation) {
 // present ones.
 func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	takers := r.takers(o)
+	if o.inZone(takers) {
+		r.reply(o, takers, Made{Err: "it was called by the body of a zone, which the new processes would begin on another communicator than the others: return from the body, or call Zone.Repair"})
+		return true
+	}
 	if gone := r.missingOf(o.group); len(gone) > 0 {
 		r.discard(o)
 		r.reply(o, takers, Made{Failed: gone})

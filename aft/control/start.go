@@ -18,7 +18,8 @@ func (r *Root) ready(now time.Time, n *node, m Ready) {
 			n.Name, m.Host, m.Version, Version))
 		return
 	}
-	n.ready, n.heard, n.program, n.path = true, now, m.Program, m.Path
+	n.ready, n.program, n.path = true, m.Program, m.Path
+	n.heard, n.due = now, now.Add(r.lease(now)+r.cfg.Timing.Margin)
 	r.launch(now)
 }
 
@@ -84,10 +85,24 @@ func (r *Root) sendStarts(starts map[*node][]Start) {
 }
 
 // replace starts a process in the place of p, which has failed. It returns nil
-// when the job has been ended instead.
+// when that has to wait, or the job has been ended instead.
 func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch int, starts map[*node][]Start) *process {
-	if report := r.ledger.enter(p, r.world == 0); report != "" {
-		r.end(1, report)
+	if !p.entered {
+		delay, report := r.ledger.enter(p, r.epoch, r.world == 0)
+		if report != "" {
+			r.end(1, report)
+			return nil
+		}
+		p.entered, p.due = true, now.Add(delay)
+		if p.stopped.After(p.due) {
+			p.due = p.stopped
+		}
+		if delay > 0 {
+			r.note(slog.LevelWarn, "a replacement waits: losses follow one another without progress", "rank", int(p.original), "delay", delay)
+		}
+	}
+	if now.Before(p.due) {
+		r.postpone(p.due)
 		return nil
 	}
 	n := r.place(p.node, policy)
@@ -100,7 +115,11 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 	return q
 }
 
-func (r *Root) hello(n *node, m Hello) {
+// joinPatience is how long after the first rank the last one may join before the user
+// is told.
+const joinPatience = 10 * time.Second
+
+func (r *Root) hello(now time.Time, n *node, m Hello) {
 	p := r.procOf(n, m.Proc)
 	if p == nil || p.state != starting || p.discarded {
 		return
@@ -111,6 +130,35 @@ func (r *Root) hello(n *node, m Hello) {
 		return
 	}
 	p.state, p.address, p.tcp = alive, m.Address, m.TCP
+	if r.joinDue.IsZero() {
+		r.joinDue = now.Add(joinPatience)
+	}
+}
+
+func (r *Root) joinLimit() time.Time {
+	if r.world != 0 || r.joinNamed {
+		return time.Time{}
+	}
+	return r.joinDue
+}
+
+// tickJoin names the ranks that the first world waits for, once. They may be right: a
+// program may read for an hour before its zone.
+func (r *Root) tickJoin(now time.Time) {
+	limit := r.joinLimit()
+	if limit.IsZero() || now.Before(limit) {
+		return
+	}
+	r.joinNamed = true
+	var late []*process
+	for o := range r.cfg.Size {
+		if p := r.latest[comm.OriginalRank(o)]; p.state == starting {
+			late = append(late, p)
+		}
+	}
+	if len(late) > 0 { // else replacements wait, which was said
+		r.note(slog.LevelWarn, "the job begins when all ranks have come to aft.Run: waiting for some that have not", "ranks", rankList(late))
+	}
 }
 
 // settleStart makes the first world when all ranks have said Hello. Programs that
@@ -147,20 +195,26 @@ func (r *Root) endMixed() {
 }
 
 // restartFirst starts again what was killed before the first world, unless the
-// program is one that does not join. It tells whether it has started any.
+// program is one that does not join. It reports whether it has started any, or will.
 func (r *Root) restartFirst(now time.Time, plain bool) bool {
 	if plain {
 		return false
 	}
 	starts := make(map[*node][]Start)
 	for o := range r.cfg.Size {
-		p := r.latest[comm.OriginalRank(o)]
-		if p.state == failed && r.replace(now, p, r.policy.Spawn, 0, starts) == nil {
-			return false
+		if p := r.latest[comm.OriginalRank(o)]; p.state == failed && !r.ended {
+			r.replace(now, p, r.policy.Spawn, 0, starts)
 		}
 	}
 	r.sendStarts(starts)
-	return len(starts) > 0
+	return len(starts) > 0 || !r.retry.IsZero()
+}
+
+// postpone has replacements that have to wait looked at again.
+func (r *Root) postpone(until time.Time) {
+	if r.retry.IsZero() || until.Before(r.retry) {
+		r.retry = until
+	}
 }
 
 func (r *Root) makeWorld() {

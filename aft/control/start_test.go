@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"syscall"
 	"testing"
@@ -11,6 +12,93 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 )
+
+// startTiming has some patience with the start.
+var startTiming = Timing{Period: testTiming.Period, Lease: testTiming.Lease, Margin: testTiming.Margin, Start: 3 * time.Second}
+
+// TestPatienceAtTheStart: a node may be silent for longer than the lease until the
+// first world is made, and no longer.
+func TestPatienceAtTheStart(t *testing.T) {
+	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
+	began := s.now
+	s.tick(2900 * time.Millisecond)
+	require.Empty(t, s.fenced)
+	s.sent = nil
+	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Left: 100 * time.Millisecond}})
+	require.Equal(t, 3*time.Second, s.sent[0].Message.Pulse.Left)
+	s.tick(301 * time.Millisecond)
+	require.Equal(t, []Node{0}, s.fenced)
+
+	// A world makes the lease short, once the node says that it knows.
+	s = running(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
+	began = s.now
+	s.sent = nil
+	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Left: 2900 * time.Millisecond}})
+	require.Equal(t, time.Second, s.sent[0].Message.Pulse.Left)
+	require.Equal(t, began.Add(3100*time.Millisecond), s.r.node(1).due)
+	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 2, Left: 950 * time.Millisecond}})
+	require.Equal(t, began.Add(1200*time.Millisecond), s.r.node(1).due)
+
+	// Programs that never join have it for as long as daemons have to report.
+	s = launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
+	s.tick(3 * time.Second)
+	s.sent = nil
+	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1}})
+	require.Equal(t, time.Second, s.sent[0].Message.Pulse.Left)
+}
+
+// TestLongAnswersOnTheirWay: the first world is made while a node has long answers to
+// come, and then it is cut off. It is not declared dead before the longest one has ended.
+func TestLongAnswersOnTheirWay(t *testing.T) {
+	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
+	d := NewDaemon(Setup{Timing: startTiming})
+	s.sent = nil
+	pulse := func() {
+		for _, a := range d.Tick(s.now) {
+			s.handle(1, *a.ToRoot)
+		}
+		s.now = s.now.Add(startTiming.Period)
+	}
+	for range 6 {
+		pulse()
+	}
+	late := s.sent
+	for p := range Proc(2) {
+		s.hello(p)
+	}
+	require.NotZero(t, s.r.world)
+	pulse()
+	for _, answer := range late {
+		d.FromRoot(s.now, answer.Message)
+	}
+	require.True(t, d.lease.Before(s.r.node(1).due), "%v, %v", d.lease, s.r.node(1).due)
+}
+
+// TestLateAtTheStart: a rank that is not at its first zone long after the others is
+// named, once, and only if there is a zone.
+func TestLateAtTheStart(t *testing.T) {
+	pass := func(s *script, d time.Duration) {
+		for end := s.now.Add(d); s.now.Before(end); s.tick(600 * time.Millisecond) {
+			s.pulses()
+		}
+	}
+	s := launched(t, RootConfig{Size: 3, Nodes: nodesOf(1, 0)})
+	pass(s, time.Minute)
+	require.Empty(t, s.notes, "a program without zones")
+	s.hello(0)
+	s.hello(2)
+	require.Equal(t, s.now.Add(joinPatience), s.r.joinLimit())
+	pass(s, joinPatience-time.Second)
+	require.Empty(t, s.notes)
+	pass(s, time.Minute)
+	require.Equal(t, []string{"the job begins when all ranks have come to aft.Run: waiting for some that have not"}, s.notes)
+	s.hello(1)
+	require.NotZero(t, s.r.world)
+
+	s = running(t, RootConfig{Size: 3, Nodes: nodesOf(1, 0)})
+	pass(s, time.Minute)
+	require.Empty(t, s.notes)
+}
 
 func TestRefusedJobs(t *testing.T) {
 	slots := func(counts ...int) []NodeConfig {
@@ -32,6 +120,7 @@ func TestRefusedJobs(t *testing.T) {
 		{"all spare", RootConfig{Size: 1, Nodes: []NodeConfig{{Spare: true}}}, "--spare-nodes"},
 		{"negative slots", RootConfig{Size: 1, Nodes: slots(-1)}, "-1 slots"},
 		{"repeats", RootConfig{Size: 1, Nodes: slots(0), Repeats: -1}, "--max-repeats"},
+		{"so many repeats that counting them overflows", RootConfig{Size: 1, Nodes: slots(0), Repeats: math.MaxInt}, "at most 1000000"},
 		{"recovery", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Recovery: "x"}}, "NON-SHRINKING"},
 		{"spawn", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Spawn: "x"}}, "NO-REUSE"},
 		{"period", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Lease: 1}}, "--heartbeat"},
@@ -76,7 +165,7 @@ func TestSetupComesFirstAndIsFilledIn(t *testing.T) {
 	nodes[1].Host = "h0"
 	s := newScript(t, RootConfig{Size: 2, Nodes: nodes, Setup: Setup{Job: "j", Program: "p"}})
 	require.Equal(t, []Kind{KindSetup, KindSetup, KindSetup}, s.kinds())
-	require.Equal(t, Setup{Version: Version, Job: "j", Program: "p", Node: 2, Size: 2, Hosts: 2, Address: "h2", Timing: testTiming},
+	require.Equal(t, Setup{Version: Version, Job: "j", Program: "p", Node: 2, Size: 2, Hosts: 2, Address: "h2", Timing: testTiming, Remote: true},
 		*s.sent[2].Message.Setup)
 }
 
@@ -136,11 +225,11 @@ func TestFailedStarts(t *testing.T) {
 		require.Contains(t, s.notes, "a spare node could not be started")
 	})
 	t.Run("silent", func(t *testing.T) {
-		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), StartLimit: 3 * time.Second})
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
 		s.handle(0, ready(Version, "a"))
-		require.Equal(t, s.now.Add(1200*time.Millisecond), s.r.Next())
+		require.Equal(t, s.now.Add(3*time.Second), s.r.Next())
 		s.handle(1, ready(Version, "a"))
-		s = newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), StartLimit: 3 * time.Second})
+		s = newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
 		require.Equal(t, s.now.Add(3*time.Second), s.r.Next())
 		s.tick(3 * time.Second)
 		require.Equal(t, End{1, "node n0 has not reported within 3s"}, *s.end)
@@ -215,7 +304,7 @@ func TestKilledBeforeTheFirstWorld(t *testing.T) {
 	require.Nil(t, s.end)
 	s.kill(2)
 	require.Equal(t, 1, s.end.Code)
-	require.Contains(t, s.end.Report, "failed 3 times in a row")
+	require.Contains(t, s.end.Report, "failed 3 times in the same way")
 }
 
 // A signal that asks for the end and comes before there are ranks is not lost.

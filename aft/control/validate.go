@@ -48,6 +48,7 @@ var checks = map[Kind]func(Message) error{
 		}
 		return stringsFit(m.Hello.Address, m.Hello.TCP)
 	},
+	KindBegin:  func(m Message) error { return present(m.Begin != nil) },
 	KindJoin:   checkJoins,
 	KindRevoke: func(m Message) error { return present(m.Revoke != nil) },
 	KindSuspect: func(m Message) error {
@@ -56,9 +57,15 @@ var checks = map[Kind]func(Message) error{
 		}
 		return stringsFit(m.Suspect.Why)
 	},
-	KindBye:     func(m Message) error { return present(m.Bye != nil) },
-	KindExit:    checkExits,
-	KindPulse:   func(m Message) error { return present(m.Pulse != nil) },
+	KindBye:   func(m Message) error { return present(m.Bye != nil) },
+	KindExit:  checkExits,
+	KindPulse: func(m Message) error { return present(m.Pulse != nil) },
+	KindStack: func(m Message) error {
+		if m.Stack == nil {
+			return errField
+		}
+		return stringsFit(m.Stack.Text)
+	},
 	KindOutput:  checkOutput,
 	KindCredit:  checkCredit,
 	KindStarted: func(m Message) error { return count("processes", len(m.Started), 1) },
@@ -73,7 +80,7 @@ var checks = map[Kind]func(Message) error{
 	KindPeers: checkPeers,
 	KindMade:  checkMade,
 	KindFailed: func(m Message) error {
-		return count("processes", len(m.Failed)+len(m.Left), 1)
+		return count("processes", len(m.Failed)+len(m.Left)+len(m.Away), 1)
 	},
 	KindSignal: checkSignal,
 	KindStop:   func(Message) error { return nil },
@@ -162,7 +169,7 @@ func checkExits(m Message) error {
 		if err := inRange("signal", e.Signal, 0, 255); err != nil {
 			return err
 		}
-		if err := stringsFit(e.Why); err != nil {
+		if err := stringsFit(e.Why, e.Panic); err != nil {
 			return err
 		}
 	}
@@ -199,7 +206,7 @@ func checkSetup(m Message) error {
 }
 
 func checkTimes(t Timing) error {
-	if t.Period < 0 || t.Lease < 0 || t.Margin < 0 || t.Repair < 0 {
+	if t.Period < 0 || t.Lease < 0 || t.Margin < 0 || t.Start < 0 || t.Repair < 0 {
 		return errors.New("a time is negative")
 	}
 	return nil

@@ -2,6 +2,8 @@ package control
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -12,12 +14,19 @@ func (r *Root) Tick(now time.Time) []Action {
 		return nil
 	}
 	r.tickStart(now)
+	r.tickJoin(now)
 	for _, n := range r.nodes {
 		r.tickNode(now, n)
 	}
 	r.tickSuspects(now)
 	for _, o := range r.pending() {
-		r.tickOperation(now, o)
+		if !o.tell.IsZero() && !now.Before(o.tell) {
+			r.tellAway(o)
+		}
+		r.hurry(now, &o.named, func(f func(p *process, due time.Time)) { r.awaited(o, f) })
+	}
+	if g := r.comms[r.world]; g != nil {
+		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
 	}
 	r.settle(now)
 	return r.take()
@@ -36,29 +45,44 @@ func (r *Root) Next() time.Time {
 		}
 	}
 	at(r.startLimit())
+	at(r.joinLimit())
 	for _, n := range r.nodes {
 		switch {
 		case !n.ready || n.lost:
 		case n.fenced.IsZero():
-			at(n.heard.Add(r.limit))
+			at(n.due)
 		default:
 			at(n.fenced.Add(r.limit))
 		}
 	}
+	at(r.retry)
 	for _, s := range r.suspected {
 		at(s.since.Add(r.cfg.Timing.Period))
 	}
+	half := r.cfg.Timing.Repair / 2
 	for _, o := range r.ops {
-		r.awaited(o, func(_ *process, due time.Time) { at(due) })
+		at(o.tell)
+		r.awaited(o, func(_ *process, due time.Time) {
+			if at(due); !o.named {
+				at(due.Add(-half))
+			}
+		})
+	}
+	if g := r.comms[r.world]; g != nil {
+		r.absent(g, func(_ *process, due time.Time) {
+			if at(due); !g.named {
+				at(due.Add(-half))
+			}
+		})
 	}
 	return next
 }
 
 func (r *Root) startLimit() time.Time {
-	if r.launched || r.cfg.StartLimit == 0 || r.began.IsZero() {
+	if r.launched || r.cfg.Timing.Start == 0 || r.began.IsZero() {
 		return time.Time{}
 	}
-	return r.began.Add(r.cfg.StartLimit)
+	return r.began.Add(r.cfg.Timing.Start)
 }
 
 func (r *Root) tickStart(now time.Time) {
@@ -68,20 +92,28 @@ func (r *Root) tickStart(now time.Time) {
 	}
 	for _, n := range r.nodes {
 		if !n.ready && n.reachable() {
-			r.end(1, fmt.Sprintf("node %s has not reported within %v", n.Name, r.cfg.StartLimit))
+			r.end(1, fmt.Sprintf("node %s has not reported within %v", n.Name, r.cfg.Timing.Start))
 			return
 		}
 	}
 }
 
+// lease is what an answer to a node's pulse gives.
+func (r *Root) lease(now time.Time) time.Duration {
+	if t := r.cfg.Timing; r.world == 0 && now.Before(r.began.Add(t.Start)) {
+		return t.atStart()
+	}
+	return r.cfg.Timing.Lease
+}
+
 // tickNode declares a node dead that was silent for longer than its lease.
 func (r *Root) tickNode(now time.Time, n *node) {
-	if !n.ready || n.lost || now.Before(n.heard.Add(r.limit)) || r.ended {
+	if !n.ready || n.lost || now.Before(n.due) || r.ended {
 		return
 	}
 	why := n.why
 	if why == "" {
-		why = fmt.Sprintf("no sign of life for %v", r.limit)
+		why = fmt.Sprintf("no sign of life for %v", now.Sub(n.heard).Round(time.Millisecond))
 	}
 	if !n.broken && n.fenced.IsZero() {
 		r.fenceNode(n)
@@ -97,13 +129,60 @@ func (r *Root) tickNode(now time.Time, n *node) {
 	r.declareLost(n, why)
 }
 
-// tickOperation fences those who do not come though there was a failure.
-func (r *Root) tickOperation(now time.Time, o *operation) {
-	r.awaited(o, func(p *process, due time.Time) {
-		if !now.Before(due) {
+// hurry fences those who do not come though there was a failure. When half of the
+// patience is over it names them.
+func (r *Root) hurry(now time.Time, named *bool, awaited func(f func(p *process, due time.Time))) {
+	var late []*process
+	awaited(func(p *process, due time.Time) {
+		switch half := r.cfg.Timing.Repair / 2; {
+		case !now.Before(due):
 			r.fence(p, fmt.Sprintf("did not come to the repair within %v", r.cfg.Timing.Repair))
+		case !now.Before(due.Add(-half)):
+			late = append(late, p)
 		}
 	})
+	if len(late) > 0 && !*named {
+		*named = true
+		r.nameLate(late)
+	}
+}
+
+// nameLate tells the user of processes that everybody waits for, and asks the first
+// of them where they are.
+func (r *Root) nameLate(late []*process) {
+	for _, p := range late[:min(len(late), 3)] {
+		if p.state == alive {
+			r.sendTo([]*process{p}, Message{Kind: KindStack, Stack: &Stack{Proc: p.id}})
+		}
+	}
+	r.note(slog.LevelWarn, "everybody waits for ranks that do not come to the repair: they will be killed",
+		"ranks", rankList(late), "timeout", r.cfg.Timing.Repair)
+}
+
+// rankList names processes by their ranks.
+func rankList(procs []*process) string {
+	const most = 16
+	var ranks []string
+	for _, p := range procs[:min(len(procs), most)] {
+		ranks = append(ranks, fmt.Sprintf("%d (process %d on node %s)", p.original, p.id, p.node.Name))
+	}
+	if more := len(procs) - most; more > 0 {
+		ranks = append(ranks, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(ranks, ", ")
+}
+
+// stack shows where a process is that everybody waits for.
+func (r *Root) stack(n *node, s Stack) {
+	const most = 40
+	p := r.procOf(n, s.Proc)
+	if p == nil {
+		return
+	}
+	frames := strings.Split(strings.TrimSpace(strings.ReplaceAll(s.Text, "\n\t", " ")), "\n")
+	for _, f := range frames[:min(len(frames), most)] {
+		r.note(slog.LevelWarn, "where it is: "+f, "rank", int(p.original))
+	}
 }
 
 // awaited calls f for the processes that o waits for because of a failure, with
@@ -124,6 +203,24 @@ func (r *Root) awaited(o *operation, f func(p *process, due time.Time)) {
 			if p.state == starting && !p.fenced {
 				f(p, p.started.Add(r.cfg.Timing.Repair))
 			}
+		}
+	}
+}
+
+// absent calls f for the processes of g when a zone's recovery has begun and none of
+// them has come yet, with the time at which their patience ends.
+func (r *Root) absent(g *group, f func(p *process, due time.Time)) {
+	if g.recovery.IsZero() || r.cfg.Timing.Repair == 0 {
+		return
+	}
+	for _, o := range r.ops {
+		if o.group == g && o.op.Class() == 2 {
+			return // it is they who wait
+		}
+	}
+	for _, p := range r.members(g) {
+		if p.taking() && !p.fenced {
+			f(p, g.recovery.Add(r.cfg.Timing.Repair))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -31,6 +30,7 @@ type inlink struct {
 	// armed: the writer rings when data has come. Otherwise somebody who spins
 	// looks for it; see spin.
 	armed atomic.Bool
+	begun atomic.Bool // something has come
 
 	// parts is held for moments only, and no other lock is taken with it.
 	parts    sync.Mutex
@@ -134,10 +134,12 @@ func (l *inlink) read() (progress bool) {
 	return progress
 }
 
-// finish ends the link. An end without a goodbye is for the root to judge.
+// finish ends the link. An end without a goodbye is for the root to judge, unless it
+// is that of a connection that its dialler did not know it had: it tries again.
 func (l *inlink) finish(err error) {
 	l.ended = true
 	switch {
+	case err == io.EOF && !l.begun.Load():
 	case err == io.EOF && !l.bye:
 		l.failed = errors.New("its connection has ended")
 	case err != io.EOF && !errors.Is(err, pipe.ErrClosed):
@@ -154,6 +156,9 @@ func (l *inlink) step() (bool, error) {
 	b, err := l.pipe.Peek(frameSize)
 	if len(b) < frameSize {
 		return false, err
+	}
+	if !l.begun.Load() {
+		l.begun.Store(true)
 	}
 	f, err := decodeFrame(b)
 	if err != nil {
@@ -251,9 +256,11 @@ func (l *inlink) withdraw(send uint64) error {
 	l.parts.Lock()
 	a := l.waiting[send]
 	delete(l.waiting, send)
-	for _, s := range l.streams {
-		if s.send == send {
-			stream = s
+	if a == nil {
+		for _, s := range l.streams {
+			if s.send == send {
+				stream = s
+			}
 		}
 	}
 	known := send <= l.lastSend
@@ -322,10 +329,10 @@ func (l *inlink) giveBack(recv uint64) error {
 }
 
 // revoke ends what is being received for a communicator.
-func (l *inlink) revoke(c control.CommID) {
+func (l *inlink) revoke(c control.CommID, why error) {
 	for _, s := range l.receiving() {
 		if s.env.comm == c {
-			s.cancel(comm.ErrRevoked)
+			s.cancel(why)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -54,9 +55,11 @@ type outlink struct {
 	mu      sync.Mutex
 	state   linkState
 	pipe    *pipe.Writer
-	revoked map[control.CommID]struct{}
-	failed  error // why it cannot be reached; nil: it can, or it has left
-	credit  int   // eager bytes that may still be sent
+	revoked map[control.CommID]error
+	oldest  control.CommID // all before are revoked
+	failed  error          // why it cannot be reached; nil: it can, or it has left
+	stopRun context.CancelFunc
+	credit  int // eager bytes that may still be sent
 
 	current  writing     // the frame that is being written
 	control  []frame     // short ones, before everything else
@@ -64,6 +67,7 @@ type outlink struct {
 	streams  []*outgoing // whose data is wanted, each in its turn
 	sends    map[uint64]*outgoing
 	lastSend uint64
+	over     int // in queue and streams, at most: they have ended and are skipped
 
 	ended   []completion    // to be completed when the lock is released
 	drained []chan struct{} // closed when there is nothing left to write
@@ -95,7 +99,7 @@ func newOutlink(w *wire, to control.Proc, state linkState) *outlink {
 		to:      to,
 		state:   state,
 		credit:  wireWindow,
-		revoked: make(map[control.CommID]struct{}),
+		revoked: make(map[control.CommID]error),
 		sends:   make(map[uint64]*outgoing),
 	}
 }
@@ -115,16 +119,19 @@ func (l *outlink) unlock() {
 // send starts a message.
 func (l *outlink) send(e envelope, data []byte, r *request) {
 	l.mu.Lock()
-	switch _, revoked := l.revoked[e.comm]; {
+	switch revoked := l.revoked[e.comm]; {
 	case l.state == linkGone:
 		l.mu.Unlock()
 		r.complete(comm.Status{}, r.failedError())
 	case l.state == linkClosed:
 		l.mu.Unlock()
 		r.complete(comm.Status{}, comm.ErrClosed)
-	case revoked:
+	case e.comm < l.oldest:
 		l.mu.Unlock()
 		r.complete(comm.Status{}, comm.ErrRevoked)
+	case revoked != nil:
+		l.mu.Unlock()
+		r.complete(comm.Status{}, revoked)
 	case len(data) <= wireEager && eagerPrice(len(data)) <= l.credit && l.state != linkBroken:
 		l.credit -= eagerPrice(len(data))
 		l.eager(e, data)
@@ -243,31 +250,29 @@ func (l *outlink) release() {
 
 // next begins the next frame, if there is one.
 func (l *outlink) next() bool {
-	switch {
-	case len(l.control) > 0:
+	if len(l.control) > 0 {
 		l.begin(l.control[0], nil, nil)
 		l.control = shift(l.control)
-	case len(l.queue) > 0:
-		o := l.queue[0]
-		l.queue = shift(l.queue)
+		return true
+	}
+	if o := l.pop(&l.queue); o != nil {
 		f := frame{kind: frameEager, comm: o.env.comm, source: o.env.source, tag: o.env.tag, length: len(o.data)}
 		if o.eager {
 			l.begin(f, o.data, nil)
-			break
+			return true
 		}
 		f.kind, f.send = frameRTS, o.id
 		o.state = sendAnnounced
 		l.begin(f, nil, nil)
-	case len(l.streams) > 0:
-		o := l.streams[0]
-		l.streams = shift(l.streams)
+		return true
+	}
+	if o := l.pop(&l.streams); o != nil {
 		n := min(o.want-o.off, wirePiece)
 		l.begin(frame{kind: frameData, recv: o.recv, length: n}, o.data[o.off:o.off+n], o)
 		o.off += n
-	default:
-		return false
+		return true
 	}
-	return true
+	return false
 }
 
 // shift drops the first element, and the memory when it was the last.
@@ -323,61 +328,6 @@ func (l *outlink) wanted(f frame) error {
 	return nil
 }
 
-// cancel gives a message up. One whose data is on its way is sent all the same,
-// from a copy.
-func (l *outlink) cancel(o *outgoing, err error) {
-	l.mu.Lock()
-	defer l.unlock()
-	switch {
-	case o.state == sendOver || o.request == nil:
-	case o.state == sendStreaming && l.state == linkOpen:
-		l.keep(o)
-		l.ended = append(l.ended, completion{o.request, nil})
-		o.request = nil
-	default:
-		l.withdraw(o, err)
-	}
-}
-
-// keep copies what is still to be sent of o.
-func (l *outlink) keep(o *outgoing) {
-	if l.current.of == o {
-		l.current.body = slices.Clone(l.current.body)
-	}
-	rest := slices.Clone(o.data[o.off:o.want])
-	o.data, o.want, o.off = rest, len(rest), 0
-}
-
-// withdraw ends a message with err and tells the receiver, as far as it knows.
-func (l *outlink) withdraw(o *outgoing, err error) {
-	same := func(x *outgoing) bool { return x == o }
-	switch o.state {
-	case sendQueued:
-		l.queue = slices.DeleteFunc(l.queue, same)
-	case sendAnnounced:
-		l.add(frame{kind: frameCancel, send: o.id})
-	case sendStreaming:
-		if l.current.of == o {
-			l.current.body, l.current.of = slices.Clone(l.current.body), nil
-		}
-		l.streams = slices.DeleteFunc(l.streams, same)
-		l.add(frame{kind: frameNack, recv: o.recv})
-	}
-	l.finish(o, err)
-}
-
-// revoke ends the messages of a communicator.
-func (l *outlink) revoke(c control.CommID) {
-	l.mu.Lock()
-	defer l.unlock()
-	l.revoked[c] = struct{}{}
-	for _, o := range l.sends {
-		if o.env.comm == c && o.request != nil {
-			l.withdraw(o, comm.ErrRevoked)
-		}
-	}
-}
-
 // fail notes that the process cannot be reached; without an error, that it
 // leaves. Its messages wait for the root's word, but none is written any more. run
 // reports it, since that ends when the pipe is closed.
@@ -415,11 +365,14 @@ func (l *outlink) end(state linkState, why func(r *request) error) {
 // quit closes the pipe and drops what was to be written.
 func (l *outlink) quit() {
 	l.blocked.Store(false)
+	if l.stopRun != nil {
+		l.stopRun()
+	}
 	if l.pipe != nil {
 		l.pipe.Close()
 	}
 	l.current = writing{}
-	l.control, l.queue, l.streams = nil, nil, nil
+	l.control, l.queue, l.streams, l.over = nil, nil, nil, 0
 	l.release()
 }
 
@@ -451,6 +404,7 @@ func (l *outlink) empty() <-chan struct{} {
 	l.mu.Lock()
 	defer l.unlock()
 	c := make(chan struct{})
+	l.tidy()
 	waits := l.current.busy() || len(l.control)+len(l.queue)+len(l.streams) > 0
 	if waits && l.state <= linkOpen {
 		l.drained = append(l.drained, c)

@@ -62,6 +62,7 @@ func (c *communicator) Spawn(ctx context.Context, missing []comm.OriginalRank) (
 
 func (c *communicator) make(ctx context.Context, j control.Join) (comm.Comm, error) {
 	b := c.box
+	j.InZone = b.ep.inZone.Load()
 	m, err := b.ep.join(ctx, b, j)
 	if err == nil {
 		err = b.failedError(m.Failed)

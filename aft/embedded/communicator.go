@@ -31,11 +31,29 @@ func (c *communicator) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Requ
 		return comm.FailedRequest(err)
 	}
 	if e := b.ep.near(to); e != nil {
-		return e.box(b).send(b.owner, tag, data)
+		if to := e.box(b); to != nil {
+			return b.orTakeBack(dst, to.send(b.owner, tag, data))
+		}
+		return comm.FailedRequest(comm.ErrRevoked) // it has been replaced there
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
-	return r
+	return b.orTakeBack(dst, r)
+}
+
+// orTakeBack ends a send that waits for a rank whose body has returned.
+func (b *mailbox) orTakeBack(dst comm.Rank, send comm.Request) comm.Request {
+	r, waits := send.(*request)
+	if !waits || r.done() {
+		return send
+	}
+	b.ep.mu.Lock()
+	away := b.ep.away[b.procs[dst]]
+	b.ep.mu.Unlock()
+	if away {
+		r.box.withdraw(r, errLeft(dst))
+	}
+	return send
 }
 
 func (c *communicator) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {

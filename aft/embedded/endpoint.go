@@ -28,6 +28,8 @@ type endpoint struct {
 	wire transport             // to other processes; nil: all are in this one
 	peer func(control.Proc) *endpoint
 
+	inZone atomic.Bool // the body of a zone runs
+
 	zone  atomic.Int64 // of step; read before it
 	step  atomic.Int64 // -1: none in this zone
 	lease func() error // nil: cannot be lost
@@ -35,9 +37,11 @@ type endpoint struct {
 
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
+	oldest   control.CommID                    // those before have been replaced
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
+	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
 	pending  map[operationKey]chan control.Made
 	buffered int // bytes of eager messages
 	closed   error
@@ -49,14 +53,6 @@ type endpoint struct {
 	repairs   int
 	repairing time.Duration
 }
-
-// absence is how a process takes part no more.
-type absence int
-
-const (
-	failed absence = 1 + iota
-	left
-)
 
 type operationKey struct {
 	comm control.CommID
@@ -77,6 +73,7 @@ func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
 		early:   make(map[control.CommID][]earlyMessage),
 		waiting: make(map[announced]*message),
 		absent:  make(map[control.Proc]absence),
+		away:    make(map[control.Proc]bool),
 		pending: make(map[operationKey]chan control.Made),
 		hooks:   make(map[int]func(context.Context) error),
 		over:    make(chan struct{}),
@@ -95,6 +92,7 @@ func (e *endpoint) handle(m control.Message) {
 	case control.KindFailed:
 		e.lose(m.Failed, failed)
 		e.lose(m.Left, left)
+		e.returned(m.Away)
 	case control.KindRevoke:
 		e.revoke(m.Revoke.Comm, m.Revoke.Derived)
 	}
@@ -118,6 +116,9 @@ func (e *endpoint) made(m control.Made) {
 		return
 	}
 	e.mu.Lock()
+	if m.Op.Class() == 2 {
+		clear(e.away)
+	}
 	key := operationKey{m.Comm, m.Seq}
 	wait := e.pending[key]
 	delete(e.pending, key)
@@ -138,6 +139,11 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 	}
 	b = newMailbox(e, g)
 	b.parent = parent
+	if g.ID < e.oldest {
+		b.revoke()
+		e.mu.Unlock()
+		return b
+	}
 	for p, how := range e.absent {
 		b.lose(p, how)
 	}
@@ -149,26 +155,6 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		start()
 	}
 	return b
-}
-
-// lose notes processes that take part no more.
-func (e *endpoint) lose(procs []control.Proc, how absence) {
-	for _, p := range procs {
-		if p == e.self {
-			continue
-		}
-		if e.wire != nil {
-			e.wire.drop(p) // first what it has sent before
-		}
-		e.mu.Lock()
-		if e.absent[p] == 0 {
-			e.absent[p] = how
-			for _, b := range e.boxes {
-				b.lose(p, how)
-			}
-		}
-		e.mu.Unlock()
-	}
 }
 
 // revoke ends everything on a communicator, and on those made of it.
@@ -185,8 +171,30 @@ func (e *endpoint) revoke(id control.CommID, derived bool) {
 	e.mu.Unlock()
 	for _, id := range ids {
 		if e.wire != nil {
-			e.wire.revoke(id)
+			e.wire.revoke(id, comm.ErrRevoked)
 		}
+	}
+	for _, m := range refuse {
+		m.refuse()
+	}
+}
+
+// abandon ends everything on all communicators with an error of this process, which
+// messages have been lost by. Collective operations that the root decides go on.
+func (e *endpoint) abandon(why error) {
+	var ids []control.CommID
+	var refuse []announced
+	e.mu.Lock()
+	for _, b := range e.boxes {
+		if !b.dead() {
+			ids = append(ids, b.id)
+			b.closed = why
+			refuse = append(refuse, b.abandon(why, why)...)
+		}
+	}
+	e.mu.Unlock()
+	for _, id := range ids {
+		e.wire.revoke(id, why)
 	}
 	for _, m := range refuse {
 		m.refuse()
@@ -226,15 +234,28 @@ func (e *endpoint) box(other *mailbox) *mailbox {
 	return e.boxes[other.id]
 }
 
-// retire forgets a communicator that has been replaced.
-func (e *endpoint) retire(id control.CommID) {
-	e.revoke(id, true)
+// retire forgets all communicators that were made before the one that takes their
+// place.
+func (e *endpoint) retire(by control.CommID) {
+	var ids []control.CommID
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, b := range e.boxes {
-		if b.id == id || b.descends(id) {
-			b.matcher = newMatcher(0) // what was in it has been completed
+	e.oldest = by
+	for id := range e.boxes {
+		if id < by {
+			ids = append(ids, id)
 		}
+	}
+	e.mu.Unlock()
+	for _, id := range ids {
+		e.revoke(id, false)
+	}
+	e.mu.Lock()
+	for _, id := range ids {
+		delete(e.boxes, id)
+	}
+	e.mu.Unlock()
+	if e.wire != nil {
+		e.wire.retire(by)
 	}
 }
 
@@ -323,7 +344,7 @@ var _ receiver = (*endpoint)(nil)
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil {
+	if b == nil && e.closed == nil && v.comm >= e.oldest {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
@@ -352,7 +373,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 func (e *endpoint) announce(v envelope, a announced) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil {
+	if b == nil && e.closed == nil && v.comm >= e.oldest {
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
 		e.mu.Unlock()
 		return

@@ -18,6 +18,11 @@ var ErrControl = errors.New("control of the job")
 // killed.
 var ErrKilled = errors.New("rank was killed")
 
+// ErrUnreachable is returned by operations that need a process which is alive, but
+// which this one has not been able to connect to: a lack of its own (open files,
+// ports), a name that leads elsewhere, a firewall. The error names the addresses.
+var ErrUnreachable = errors.New("no connection to a process that is alive")
+
 // errExit is the RankError of a body that ended its goroutine, as testing.T's
 // FailNow does.
 var errExit = errors.New("body called runtime.Goexit")

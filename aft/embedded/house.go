@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +17,15 @@ import (
 type house struct {
 	start func(s control.Start, e *endpoint) // starts a body
 
-	mu     sync.Mutex
-	queue  []func(now time.Time)
-	busy   bool
-	root   *control.Root
-	daemon *control.Daemon
-	ended  *control.End
-	over   chan struct{} // closed with ended
+	mu      sync.Mutex
+	queue   []func(now time.Time)
+	busy    bool
+	root    *control.Root
+	daemon  *control.Daemon
+	away    map[control.Proc]bool // whose bodies have returned; only in events, as telling is
+	telling bool                  // the others will be told
+	ended   *control.End
+	over    chan struct{} // closed with ended
 
 	places sync.RWMutex
 	procs  map[control.Proc]*endpoint
@@ -43,7 +47,7 @@ func newHouse(n int) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &house{root: root, procs: make(map[control.Proc]*endpoint), over: make(chan struct{})}, nil
+	return &house{root: root, procs: make(map[control.Proc]*endpoint), away: make(map[control.Proc]bool), over: make(chan struct{})}, nil
 }
 
 // post has an event handled, and returns when nobody is at it any more or
@@ -92,6 +96,9 @@ func (h *house) send(m control.Message) {
 	if m.Kind == control.KindSetup {
 		ready := control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}}
 		h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, 0, ready)) })
+	}
+	if m.Made != nil && m.Made.Op.Class() == 2 {
+		h.post(func(time.Time) { clear(h.away) })
 	}
 	if m.Made != nil && m.Made.New != nil {
 		h.ensure(*m.Made)
@@ -153,8 +160,43 @@ func (h *house) open(s control.Start) {
 
 func (h *house) fromRank(e *endpoint, m control.Message) {
 	h.post(func(now time.Time) {
+		if m.Kind == control.KindJoin && m.Joins[0].Op == control.OpEnd {
+			h.returned(e.self)
+		}
 		h.daemonActions(h.daemon.FromRank(now, e.self, m))
 	})
+}
+
+// patienceWithEnds is how long ranks may take to come to the end of their bodies before
+// they are told who has.
+const patienceWithEnds = 500 * time.Millisecond
+
+// returned notes that a body has returned. Nobody ticks the root of a job in one
+// process, and its daemon holds the first ones back.
+func (h *house) returned(p control.Proc) {
+	h.away[p] = true
+	if h.telling {
+		return
+	}
+	h.telling = true
+	time.AfterFunc(patienceWithEnds, func() { h.post(func(time.Time) { h.tellAway() }) })
+}
+
+// tellAway tells those whose bodies still run.
+func (h *house) tellAway() {
+	h.telling = false
+	list := slices.Collect(maps.Keys(h.away))
+	if len(list) == 0 {
+		return
+	}
+	h.places.RLock()
+	running := maps.Clone(h.procs)
+	h.places.RUnlock()
+	for p, e := range running {
+		if !h.away[p] {
+			e.returned(list)
+		}
+	}
 }
 
 // exit ends a process, once.

@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"fmt"
-
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
@@ -32,6 +30,7 @@ type mailbox struct {
 	isRevoked  chan struct{}
 	failure    chan struct{} // closed when a process is known to have failed
 	lost       []absence     // by rank
+	dropped    []uint64      // by rank: what it has sent behind this is forgotten; 0: nothing is
 	accepted   []bool        // by rank: its failure has been acknowledged
 	present    int           // ranks that are not lost, the owner included
 	operations [3]uint64     // collective ones that the root decides, by class
@@ -43,7 +42,7 @@ func newMailbox(e *endpoint, g control.Group) *mailbox {
 		ep: e, id: g.ID, procs: g.Procs,
 		matcher:   newMatcher(n),
 		isRevoked: make(chan struct{}), failure: make(chan struct{}),
-		lost: make([]absence, n), accepted: make([]bool, n), present: n,
+		lost: make([]absence, n), dropped: make([]uint64, n), accepted: make([]bool, n), present: n,
 		closed: e.closed,
 	}
 	for r, p := range g.Procs {
@@ -124,11 +123,14 @@ func (b *mailbox) receive(source comm.Rank, tag comm.Tag, buf []byte) comm.Reque
 
 // hopeless is why a receive that no message meets cannot be posted, or nil.
 func (b *mailbox) hopeless(source comm.Rank) error {
-	if source != comm.AnySource {
-		if b.lost[source] == 0 {
-			return nil
-		}
+	switch {
+	case source == comm.AnySource:
+	case b.lost[source] != 0:
 		return &comm.FailedError{Ranks: []comm.Rank{source}}
+	case b.ep.away[b.procs[source]]:
+		return errLeft(source)
+	default:
+		return nil
 	}
 	return b.unacknowledged()
 }
@@ -224,6 +226,10 @@ func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
 // dropBehind forgets the buffered messages that another process has sent behind
 // one that is lost with it. Announced ones are lost by themselves.
 func (b *mailbox) dropBehind(source comm.Rank, order uint64) {
+	if done := b.dropped[source]; done != 0 && done <= order {
+		return // nothing comes any more
+	}
+	b.dropped[source] = order
 	b.matcher.messages[source].all(func(m *message) {
 		if m.place.order > order && m.announced == nil {
 			b.matcher.withdrawMessage(m)
@@ -283,22 +289,12 @@ func (b *mailbox) withdraw(r *request, err error) {
 func (b *mailbox) failIfLast(r *request) {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	if b.alone() && b.matcher.withdrawReceive(&r.recv) {
+	switch {
+	case b.alone() && b.matcher.withdrawReceive(&r.recv):
 		r.complete(comm.Status{}, b.othersLost())
+	case b.deserted() && b.matcher.withdrawReceive(&r.recv):
+		r.complete(comm.Status{}, errDeserted)
 	}
-}
-
-// alone: all others are lost.
-func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
-
-func (b *mailbox) othersLost() error {
-	f := &comm.FailedError{}
-	for r, how := range b.lost {
-		if how != 0 {
-			f.Ranks = append(f.Ranks, comm.Rank(r))
-		}
-	}
-	return f
 }
 
 // revoke ends everything; what is returned is to be refused.
@@ -346,55 +342,3 @@ type eagerAbandoned struct{ m *message }
 
 func (a eagerAbandoned) start(*receive) {}
 func (a eagerAbandoned) refuse()        { a.m.from.consumed(eagerPrice(len(a.m.data))) }
-
-// lose notes that a process takes part no more.
-func (b *mailbox) lose(p control.Proc, how absence) {
-	rank := comm.Rank(-1)
-	for r, q := range b.procs {
-		if q == p {
-			rank = comm.Rank(r)
-		}
-	}
-	if rank < 0 || b.lost[rank] != 0 {
-		return
-	}
-	b.lost[rank] = how
-	b.present--
-	if how == failed {
-		select {
-		case <-b.failure:
-		default:
-			close(b.failure)
-		}
-	}
-	if b.revoked {
-		return // nothing waits here any more
-	}
-	b.matcher.receives[rank].all(func(r *receive) {
-		b.matcher.withdrawReceive(r)
-		r.request.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{rank}})
-	})
-	b.loseAny(how)
-}
-
-// loseAny completes the receives from any source that a loss concerns.
-func (b *mailbox) loseAny(how absence) {
-	if how != failed && b.present > 1 {
-		return
-	}
-	err := b.unacknowledged()
-	if err == nil {
-		err = b.othersLost()
-	}
-	b.matcher.any.all(func(r *receive) {
-		// One that is not awaited yet may still be met by the owner itself.
-		if how == failed || r.request.state.Load() == awaited {
-			b.matcher.withdrawReceive(r)
-			r.request.complete(comm.Status{}, err)
-		}
-	})
-}
-
-func errLeft(rank comm.Rank) error {
-	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/logqueue"
 )
 
 // ErrNoJob is returned by Join when no launcher has started this process as a
@@ -32,12 +33,13 @@ const startLimit = 30 * time.Second
 // to it ends, or the lease expires, the process kills itself, because the others
 // may go on without it.
 func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
-	if os.Getenv(env.Role) != env.RoleRank {
+	if env.TakeRole() != env.RoleRank {
 		return nil, ErrNoJob
 	}
 	conn, err := controlConnection()
 	if err != nil {
-		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w", ErrNoJob, env.ControlFD, err)
+		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[4]s out of their environment",
+			ErrNoJob, env.ControlFD, err, env.Role, env.RoleRank)
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
 		return nil, err
@@ -74,8 +76,11 @@ type process struct {
 	wire  *wire
 	conn  net.Conn
 	lease *lease
-	log   *slog.Logger
+	log   *slog.Logger // nothing waits for its output
 
+	reading sync.Mutex
+	over    bool  // nothing more can be read; under reading
+	decided inbox // by the root
 	writing sync.Mutex
 	tasks   sync.WaitGroup
 	mu      sync.Mutex
@@ -85,14 +90,15 @@ type process struct {
 func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (comm.Session, error) {
 	e := newEndpoint(start.Proc, start.Original)
 	e.node, e.job = int(setup.Node), setup.Job
-	p := &process{ep: e, conn: conn, log: log.With("proc", start.Proc), lease: newLease(setup.Timing)}
+	p := &process{ep: e, conn: conn, log: logqueue.New(log).With("proc", start.Proc), lease: newLease(setup)}
 	var err error
+	// The root comes first: it may have heard nothing of that host either.
+	silence := setup.Timing.Lease + 2*setup.Timing.Margin
 	cfg := wireConfig{
 		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
-		Receiver: e, Suspect: p.suspect, Log: p.log,
-		// The root comes first: it may have heard nothing of that host either.
-		Silence: setup.Timing.Lease + 2*setup.Timing.Margin,
-		Spin:    spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+		Receiver: e, Suspect: p.suspect, Unreachable: e.abandon, Log: p.log,
+		Silence: silence, Patience: max(minPatience, 2*silence),
+		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
 	}
 	if setup.Hosts > 1 {
 		cfg.Listen = net.JoinHostPort(setup.Address, "0")
@@ -102,7 +108,7 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 		return nil, err
 	}
 	e.wire, e.up, e.lease = p.wire, p.send, p.lease.check
-	p.tasks.Go(p.read)
+	p.listen()
 	p.tasks.Go(func() { p.lease.keep(p.pulse, e.over, p.fenced) })
 	address, tcp := p.wire.addresses()
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
@@ -112,26 +118,50 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	if err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}
-	s.flush, s.quit = p.wire.flush, p.fenced
+	s.flush, s.quit = p.wire.flush, p.end
 	return s, nil
 }
 
-// read takes what the daemon says.
-func (p *process) read() {
-	for {
+// listen takes what the daemon says. The lease waits for nothing: two goroutines take
+// turns, and while one does what the root has decided the other one reads.
+func (p *process) listen() {
+	for range 2 {
+		p.tasks.Go(func() {
+			for p.read() {
+				p.decided.run(p.execute)
+			}
+		})
+	}
+}
+
+// read returns true when there is something to be done, and false in the end.
+func (p *process) read() bool {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	for !p.over {
 		m, err := control.ReadMessage(p.conn)
-		if err != nil {
+		switch {
+		case err != nil:
+			p.over = true
+			p.decided.close()
 			p.lost(err)
-			return
-		}
-		switch m.Kind {
-		case control.KindPulse:
+		case m.Kind == control.KindPulse:
 			p.lease.renew(*m.Pulse)
-		case control.KindPeers:
-			p.wire.addPeers(m.Peers)
-		default:
-			p.ep.handle(m)
+		case p.decided.put(m):
+			return true
 		}
+	}
+	return false
+}
+
+func (p *process) execute(m control.Message) {
+	switch m.Kind {
+	case control.KindStack:
+		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: bodyStack()}})
+	case control.KindPeers:
+		p.wire.addPeers(m.Peers)
+	default:
+		p.ep.handle(m)
 	}
 }
 
@@ -166,13 +196,26 @@ func (p *process) lost(err error) {
 	p.fenced(fmt.Sprintf("connection to the daemon lost: %v", err))
 }
 
-// fenced ends this process and what it has started, at once: another one may
-// take its place.
+// lastMessage is how long a process that ends itself waits for its daemon to hear of it.
+const lastMessage = 10 * time.Millisecond
+
+// fenced ends this process, because another one may take its place. The daemon is told
+// before, if it listens: the program has done nothing wrong.
 func (p *process) fenced(why string) {
 	if p.hasLeft() {
 		return
 	}
-	p.log.Error("this rank ends itself: the job may go on without it", "reason", why)
+	_ = p.conn.SetWriteDeadline(time.Now().Add(lastMessage)) // it may be closed
+	p.suspect(p.ep.self, errors.New(why))
+	p.end(why)
+}
+
+// end ends this process and what it has started, at once.
+func (p *process) end(why string) {
+	if p.hasLeft() {
+		return
+	}
+	lastWords(p.ep.self, why)
 	pid := os.Getpid()
 	if group, err := syscall.Getpgid(pid); err == nil && group == pid {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -24,6 +24,7 @@ var (
 	_ comm.Session         = (*session)(nil)
 	_ comm.RecoveryCounter = (*session)(nil)
 	_ comm.Quitter         = (*session)(nil)
+	_ comm.ZoneMarker      = (*session)(nil)
 )
 
 // newSession waits for the process's first communicator.
@@ -66,6 +67,14 @@ func (s *session) Revoke() {
 // Step says how far the program is.
 func (s *session) Step(step int64) { s.ep.step.Store(step) }
 
+// InZone says whether the body of a zone runs.
+func (s *session) InZone(running bool) {
+	s.ep.inZone.Store(running)
+	if running {
+		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self}})
+	}
+}
+
 // longestError is how much of a body's error the others are told, in bytes.
 const longestError = 16 << 10
 
@@ -99,9 +108,8 @@ func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error
 	if err != nil {
 		return comm.Change{}, err
 	}
-	old := s.box.id
 	s.move(s.ep.ensure(*m.New, 0))
-	s.ep.retire(old)
+	s.ep.retire(m.New.ID)
 	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
 	s.ep.mu.Lock()
 	s.ep.repairs = m.Change.Epoch

@@ -12,9 +12,11 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 )
 
-// run gives a hanging job away by its deadline.
+// patience gives a hanging job away. The suites have less, and say what hangs.
+const patience = 6 * time.Minute
+
 func run(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, embedded.Run(ctx, n, body))
 }
@@ -23,7 +25,7 @@ func TestSuite(t *testing.T) { commtest.Run(t, run) }
 
 func TestFailures(t *testing.T) {
 	commtest.RunFailures(t, func(t *testing.T, n int, _ string, body commtest.FaultyBody) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		err := embedded.RunFaulty(ctx, n, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
 			return body(ctx, c, f)

@@ -26,9 +26,14 @@ type transport interface {
 	// delivered first; then what is under way to and from it is completed with a
 	// FailedError (request.failedError).
 	drop(p control.Proc)
-	// revoke completes all sends and inbound streams of a communicator with
-	// comm.ErrRevoked.
-	revoke(c control.CommID)
+	// returned delivers what has arrived from a process whose body has returned, and
+	// completes the sends to it whose data it has not asked for with an error.
+	returned(p control.Proc)
+	// revoke completes all sends and inbound streams of a communicator with an
+	// error, comm.ErrRevoked or this process's own.
+	revoke(c control.CommID, why error)
+	// retire is told that all communicators before this one have been revoked.
+	retire(by control.CommID)
 }
 
 // receiver is what a transport brings messages to: the process's endpoint. Its

@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -24,13 +26,19 @@ type wireConfig struct {
 	// "10.0.0.1:0"; "": there are none.
 	Listen   string
 	Receiver receiver
-	// Suspect is told, once for each process, that it can no longer be reached.
-	// What is under way to and from it waits for drop. It is called without locks,
-	// and must not call close.
+	// Suspect is told, once for each process, that the connection to it has broken,
+	// or that its host does not answer. What is under way to and from it waits for
+	// drop. It is called without locks, and must not call close.
 	Suspect func(p control.Proc, why error)
-	Log     *slog.Logger // nil: discarded
+	// Unreachable is told that a process which is alive cannot be connected to:
+	// messages for it are lost. Called as Suspect is.
+	Unreachable func(why error)
+	Log         *slog.Logger // nil: discarded
 	// Silence is how long another host may not answer; 0: as the system has it.
 	Silence time.Duration
+	// Patience is how long a connection may not come about for other reasons, with a
+	// process that nobody has declared failed, if not minPatience: see reach.go.
+	Patience time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
 	Spin time.Duration
@@ -63,7 +71,8 @@ type wire struct {
 	host      string
 	peers     map[control.Proc]control.Peer
 	gone      map[control.Proc]struct{}
-	revoked   map[control.CommID]struct{}
+	revoked   map[control.CommID]error
+	oldest    control.CommID // all before are revoked
 	suspected map[control.Proc]struct{}
 }
 
@@ -77,12 +86,16 @@ func newWire(cfg wireConfig) (*wire, error) {
 	if cfg.Suspect == nil {
 		cfg.Suspect = func(control.Proc, error) {}
 	}
+	if cfg.Unreachable == nil {
+		cfg.Unreachable = func(error) {}
+	}
+	cfg.Patience = cmp.Or(cfg.Patience, minPatience)
 	w := &wire{
 		cfg:       cfg,
 		host:      cfg.Host,
 		peers:     make(map[control.Proc]control.Peer),
 		gone:      make(map[control.Proc]struct{}),
-		revoked:   make(map[control.CommID]struct{}),
+		revoked:   make(map[control.CommID]error),
 		suspected: make(map[control.Proc]struct{}),
 	}
 	w.outs.Store(&map[control.Proc]*outlink{})
@@ -109,22 +122,27 @@ func (w *wire) pipes() pipe.Config {
 // ("" without Listen).
 func (w *wire) addresses() (local, tcp string) { return w.listen.Addresses() }
 
-// accept begins to read what another process sends. A process connects once.
+// accept begins to read what another process sends. A process has one connection.
 func (w *wire) accept(r *pipe.Reader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := newInlink(w, r)
 	_, gone := w.gone[l.from]
-	twice := slices.ContainsFunc(*w.ins.Load(), func(x *inlink) bool { return x.from == l.from })
-	if twice {
+	ins := slices.Clone(*w.ins.Load())
+	i := slices.IndexFunc(ins, func(x *inlink) bool { return x.from == l.from })
+	switch {
+	case i >= 0 && ins[i].begun.Load():
 		r.Abort()
 		return
-	}
-	if gone || w.closed {
+	case gone || w.closed:
 		r.Close()
 		return
+	case i >= 0: // its dialler has given up the handshake, and did not know that it had it
+		unused := ins[i]
+		ins = slices.Delete(ins, i, i+1)
+		w.work.Go(func() { unused.end(false, (*request).failedError) })
 	}
-	ins := append([]*inlink{l}, *w.ins.Load()...)
+	ins = append([]*inlink{l}, ins...)
 	w.ins.Store(&ins)
 	w.work.Go(l.run)
 }
@@ -169,6 +187,7 @@ func (w *wire) out(p control.Proc) *outlink {
 		state = linkClosed
 	}
 	l := newOutlink(w, p, state)
+	l.oldest = w.oldest
 	maps.Copy(l.revoked, w.revoked)
 	outs := maps.Clone(*w.outs.Load())
 	outs[p] = l
@@ -190,16 +209,21 @@ func (w *wire) connect(l *outlink) {
 		return
 	}
 	l.state = linkDialing
-	network, address := "unix", peer.Address
+	addresses := []pipe.Address{{Network: "unix", Address: peer.Address}}
 	if peer.TCP != "" && peer.Host != w.host {
-		network, address = "tcp", peer.TCP
+		addresses = pipe.Reachable(peer.Host, peer.TCP)
 	}
-	w.work.Go(func() { l.run(network, address) })
+	ctx, stop := context.WithCancel(w.ctx)
+	l.stopRun = stop
+	w.work.Go(func() {
+		defer stop()
+		l.run(ctx, addresses)
+	})
 }
 
 // run connects to the process and stays until the pipe ends.
-func (l *outlink) run(network, address string) {
-	p, err := pipe.Dial(l.wire.ctx, l.wire.pipes(), uint32(l.to), network, address)
+func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
+	p, err := l.reach(ctx, addresses)
 	l.mu.Lock()
 	switch {
 	case l.state != linkDialing:
@@ -207,6 +231,10 @@ func (l *outlink) run(network, address string) {
 		if err == nil {
 			p.Close()
 		}
+		return
+	case errors.Is(err, ErrUnreachable):
+		l.mu.Unlock()
+		l.wire.forget(l, err)
 		return
 	case err == nil:
 		l.pipe, l.state = p, linkOpen
@@ -268,16 +296,45 @@ func (w *wire) drop(p control.Proc) {
 	}
 }
 
+// returned: see transport.
+func (w *wire) returned(p control.Proc) {
+	for _, l := range *w.ins.Load() {
+		if l.from == p {
+			_ = l.attend() // never fails
+		}
+	}
+	if l := w.known(p); l != nil {
+		l.takeBack()
+	}
+}
+
 // revoke: see transport.
-func (w *wire) revoke(c control.CommID) {
+func (w *wire) revoke(c control.CommID, why error) {
 	w.mu.Lock()
-	w.revoked[c] = struct{}{}
+	if w.revoked[c] == nil {
+		w.revoked[c] = why
+	}
 	w.mu.Unlock()
 	for _, l := range *w.outs.Load() {
-		l.revoke(c)
+		l.revoke(c, why)
 	}
 	for _, l := range *w.ins.Load() {
-		l.revoke(c)
+		l.revoke(c, why)
+	}
+}
+
+// retire: see transport.
+func (w *wire) retire(by control.CommID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := func(c control.CommID, _ error) bool { return c < by }
+	w.oldest = by
+	maps.DeleteFunc(w.revoked, before)
+	for _, l := range *w.outs.Load() {
+		l.mu.Lock()
+		l.oldest = by
+		maps.DeleteFunc(l.revoked, before)
+		l.mu.Unlock()
 	}
 }
 

@@ -53,7 +53,7 @@ func TestWireChild(t *testing.T) {
 	var spin time.Duration
 	_, err := fmt.Sscan(setup, &does, &job, &address, &ring, (*int64)(&spin))
 	require.NoError(t, err)
-	n := &node{t: t, self: 2, suspects: make(chan control.Proc, 10)}
+	n := &node{t: t, self: 2, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	n.wire, err = newWire(wireConfig{
 		Self: 2, Job: job, Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Receiver: n, Ring: ring, Spin: spin,
 		Suspect: func(control.Proc, error) { os.Exit(0) }, // the test has ended

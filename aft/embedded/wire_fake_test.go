@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"math/rand/v2"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +42,7 @@ type node struct {
 	clock    uint64
 	receives []*posted
 	messages []*kept
+	started  map[*request]inbound // receives that are being sent into
 }
 
 type posted struct {
@@ -96,6 +94,9 @@ func (n *node) announce(e envelope, m announced) {
 func (n *node) deliver(k *kept, p *posted) {
 	if k.m != nil {
 		k.m.start(&p.receive)
+		n.mu.Lock()
+		n.started[p.request] = p.request.in
+		n.mu.Unlock()
 		return
 	}
 	status := comm.Status{Source: k.e.source, Tag: k.e.tag, Bytes: len(k.data)}
@@ -192,12 +193,13 @@ func (n *node) cancelReceive(r *request, err error) {
 		if i >= 0 {
 			n.receives = slices.Delete(n.receives, i, i+1)
 		}
+		in := n.started[r]
 		n.mu.Unlock()
 		if i >= 0 {
 			r.complete(comm.Status{}, err)
 			return
 		}
-		if completedRequest(r) || (r.in != nil && r.in.cancel(err)) {
+		if completedRequest(r) || (in != nil && in.cancel(err)) {
 			return
 		}
 	}
@@ -236,7 +238,7 @@ func nodes(t testing.TB, count int, change func(c *wireConfig)) []*node {
 }
 
 func startNode(t testing.TB, self control.Proc, job string, change func(c *wireConfig)) (*node, control.Peer) {
-	n := &node{t: t, self: self, suspects: make(chan control.Proc, 10)}
+	n := &node{t: t, self: self, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	cfg := wireConfig{
 		Self: self, Job: testJob(job), Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Listen: "127.0.0.1:0",
 		Receiver: n, Suspect: func(p control.Proc, why error) { n.suspects <- p },
@@ -278,18 +280,6 @@ func onWireBodies(t *testing.T, test func(t *testing.T, a, b *node)) {
 			test(t, both[0], both[1])
 		})
 	}
-}
-
-// wireSeed is a random source whose seed is printed; CRAFT_TEST_SEED replays it.
-func wireSeed(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-		seed = n
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // pattern is data that tells its message.

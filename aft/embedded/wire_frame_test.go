@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 var goodFrames = []frame{
@@ -141,7 +142,7 @@ func writeAll(t *testing.T, w *pipe.Writer, head, body []byte) {
 // TestRandomFrames: whatever a process of the job sends, nobody panics and the
 // link ends or lives.
 func TestRandomFrames(t *testing.T) {
-	random := wireSeed(t)
+	random := testseed.Rand(t)
 	a, peer := startNode(t, 1, t.Name(), nil)
 	for proc := control.Proc(2); proc < 60; proc++ {
 		if proc%2 == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 var errGivenUp = errors.New("given up")
@@ -49,7 +50,7 @@ func TestMessages(t *testing.T) {
 // TestTraffic: two processes send each other messages of random lengths, many at
 // once, that arrive in order.
 func TestTraffic(t *testing.T) {
-	random := wireSeed(t)
+	random := testseed.Rand(t)
 	const count = 400
 	lengths := make([]int, count)
 	for i := range lengths {
@@ -168,111 +169,6 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-func TestSendGivenUpBeforeItIsWanted(t *testing.T) {
-	onWireBodies(t, func(t *testing.T, a, b *node) {
-		first := a.isend(2, 1, pattern(100_000, 1))
-		require.Eventually(t, func() bool { _, m := b.waiting(); return m == 1 }, wireDeadline, time.Millisecond)
-		a.wire.cancel(first, errGivenUp)
-		_, err := a.wait(first)
-		require.ErrorIs(t, err, errGivenUp)
-		require.Eventually(t, func() bool { _, m := b.waiting(); return m == 0 }, wireDeadline, time.Millisecond)
-		second := a.isend(2, 1, pattern(100_000, 2))
-		buf := make([]byte, 100_000)
-		b.mustWait(b.irecv(1, 1, buf))
-		a.mustWait(second)
-		require.Equal(t, pattern(100_000, 2), buf)
-		a.wire.cancel(second, errGivenUp) // too late, no effect
-	})
-}
-
-// TestGivingUpMeetsTheReceive cancels sends while their receives are posted:
-// either the message is received, or the receive gets the next one.
-func TestGivingUpMeetsTheReceive(t *testing.T) {
-	random := wireSeed(t)
-	onWireBodies(t, func(t *testing.T, a, b *node) {
-		won := [2]int{}
-		buf := make([]byte, 200_000)
-		for i := range uint64(200) {
-			// Two receives: their order must survive.
-			first := b.irecv(1, 1, buf[:100_000])
-			second := b.irecv(1, 1, buf[100_000:])
-			pause := random.IntN(60)
-			send := a.isend(2, 1, pattern(100_000, 3*i))
-			for end := time.Now().Add(time.Duration(pause) * time.Microsecond); time.Now().Before(end); {
-				runtime.Gosched()
-			}
-			a.wire.cancel(send, errGivenUp)
-			_, err := a.wait(send)
-			next := 3 * i
-			if err != nil {
-				require.ErrorIs(t, err, errGivenUp)
-				next = 3*i + 2
-				a.isend(2, 1, pattern(100_000, next))
-				won[0]++
-			} else {
-				won[1]++
-			}
-			last := a.isend(2, 1, pattern(100_000, 3*i+1))
-			b.mustWait(first)
-			b.mustWait(second)
-			a.mustWait(last)
-			require.True(t, bytes.Equal(pattern(100_000, next), buf[:100_000]), "round %d", i)
-			require.True(t, bytes.Equal(pattern(100_000, 3*i+1), buf[100_000:]), "round %d", i)
-		}
-		t.Logf("given up %d times, sent %d times", won[0], won[1])
-	})
-}
-
-// TestSendGivenUpOnItsWay: the data that is still to be sent is copied, and the
-// caller can change its buffer.
-func TestSendGivenUpOnItsWay(t *testing.T) {
-	onWireBodies(t, func(t *testing.T, a, b *node) {
-		const length = 32 << 20
-		data, buf := pattern(length, 7), make([]byte, length)
-		want := bytes.Clone(data)
-		recv := b.irecv(1, 1, buf)
-		send := a.isend(2, 1, data)
-		require.Eventually(t, func() bool {
-			l := a.wire.known(2)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return send.out.state >= sendStreaming
-		}, wireDeadline, 10*time.Microsecond)
-		a.wire.cancel(send, errGivenUp)
-		clear(data)
-		_, err := a.wait(send)
-		require.NoError(t, err, "it could no longer be given up")
-		b.mustWait(recv)
-		require.True(t, bytes.Equal(want, buf))
-	})
-}
-
-// TestReceiveGivenUpOnItsWay: the buffer is not touched afterwards, the sender is
-// not held up, and later messages arrive.
-func TestReceiveGivenUpOnItsWay(t *testing.T) {
-	onWireBodies(t, func(t *testing.T, a, b *node) {
-		a.mustWait(a.isend(2, 1, nil))
-		b.mustWait(b.irecv(1, 1, nil))
-		const length = 16 << 20
-		data, buf := pattern(length, 7), make([]byte, length)
-		recv := b.irecv(1, 1, buf)
-		in := (*b.wire.ins.Load())[0]
-		in.mu.Lock() // the test reads in its own steps
-		send := a.isend(2, 1, data)
-		stepUntilSomeHasCome(t, in)
-		b.cancelReceive(recv, errGivenUp)
-		clear(buf)
-		in.turn()
-		_, err := b.wait(recv)
-		require.ErrorIs(t, err, errGivenUp)
-		a.mustWait(send)
-		next := b.irecv(1, 1, make([]byte, 10))
-		a.mustWait(a.isend(2, 1, make([]byte, 10)))
-		b.mustWait(next)
-		require.True(t, bytes.Equal(make([]byte, length), buf))
-	})
-}
-
 // TestDrop: what has arrived is delivered, the rest fails.
 func TestDrop(t *testing.T) {
 	onWireBodies(t, func(t *testing.T, a, b *node) {
@@ -360,7 +256,7 @@ func TestRevoke(t *testing.T) {
 		data := pattern(64<<20, 1)
 		streaming := a.isend(2, 3, data)
 		recv := b.irecv(1, 3, make([]byte, len(data)))
-		a.wire.revoke(1)
+		a.wire.revoke(1, comm.ErrRevoked)
 		clear(data)
 		for _, r := range []*request{queued, streaming, a.isend(2, 1, nil), a.isend(2, 1, make([]byte, 100_000))} {
 			_, err := a.wait(r)
@@ -387,7 +283,7 @@ func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
 		in.mu.Lock() // the test reads in its own steps
 		send := a.isend(2, 1, data)
 		stepUntilSomeHasCome(t, in)
-		b.wire.revoke(1)
+		b.wire.revoke(1, comm.ErrRevoked)
 		require.True(t, completedRequest(recv))
 		in.turn()
 		_, err := b.wait(recv)
@@ -428,26 +324,6 @@ func TestSendToOneWhoIsNotKnownYet(t *testing.T) {
 	b.mustWait(recv)
 	a.mustWait(long)
 	require.Equal(t, data, buf)
-}
-
-func TestSuspectOneWhoCannotBeReached(t *testing.T) {
-	a, _ := startNode(t, 1, t.Name(), nil)
-	a.wire.addPeers([]control.Peer{{Proc: 2, Host: "host", Address: "@craft-nobody-2"}})
-	send := a.isend(2, 1, make([]byte, 100_000))
-	select {
-	case p := <-a.suspects:
-		require.EqualValues(t, 2, p)
-	case <-time.After(wireDeadline):
-		require.FailNow(t, "nobody is suspected")
-	}
-	later := a.isend(2, 1, nil)
-	require.False(t, completedRequest(send) || completedRequest(later), "they wait for the root's word")
-	require.NoError(t, a.wire.flush(t.Context()))
-	a.wire.drop(2)
-	for _, r := range []*request{send, later} {
-		_, err := a.wait(r)
-		require.ErrorIs(t, err, comm.ErrProcFailed)
-	}
 }
 
 // TestFlushAndClose: what was flushed arrives after its sender has gone, and one

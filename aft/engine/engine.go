@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"os"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/step"
 )
 
 // Options are what Join needs to know.
@@ -22,7 +22,8 @@ var session struct {
 }
 
 // Join returns the session of this process. The first call joins the job, later
-// ones return the same session; a call that failed may be made again.
+// ones return the same session; a call that failed may be made again. One of several
+// tasks of a launcher that is not ours gets an error: see internal/step.
 func Join(ctx context.Context, o Options) (comm.Session, error) {
 	session.mu.Lock()
 	defer session.mu.Unlock()
@@ -33,9 +34,9 @@ func Join(ctx context.Context, o Options) (comm.Session, error) {
 		o.Logger = slog.Default()
 	}
 	var err error
-	if os.Getenv(env.Role) == env.RoleRank {
+	if env.CurrentRole() == env.RoleRank {
 		session.joined, err = joinEmbedded(ctx, o.Logger)
-	} else {
+	} else if err = step.Refuse(false); err == nil {
 		session.joined = newSingle()
 	}
 	return session.joined, err
@@ -44,5 +45,8 @@ func Join(ctx context.Context, o Options) (comm.Session, error) {
 // RunRanks runs n ranks as goroutines of this process, each with a session of
 // its own.
 func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
+	if err := step.Refuse(false); err != nil {
+		return err
+	}
 	return runEmbedded(ctx, n, body)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // agentCommand is the command that starts a daemon on a host: the agent's words
-// and "env CRAFT_ROLE=daemon EXECUTABLE".
+// and "env CRAFT_ROLE=guard EXECUTABLE".
 func agentCommand(agent []string, host, executable string) *exec.Cmd {
 	var words []string
 	named := false
@@ -23,7 +23,7 @@ func agentCommand(agent []string, host, executable string) *exec.Cmd {
 	if base := filepath.Base(agent[0]); base == "ssh" || base == "rsh" {
 		executable = quoted(executable) // a shell there splits the line again
 	}
-	words = append(words, "env", env.Role+"="+env.RoleDaemon, executable)
+	words = append(words, "env", env.Role+"="+env.RoleGuard, executable)
 	return exec.Command(words[0], words[1:]...)
 }
 

@@ -9,10 +9,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testtime"
 )
 
 // script writes a launch agent.
@@ -32,7 +36,7 @@ func onHosts(t *testing.T, agent []string, ranks int, program string, args ...st
 func TestAgent(t *testing.T) {
 	calls := filepath.Join(t.TempDir(), "calls")
 	agent := script(t, `echo "$1" >> `+calls+`; shift; exec env -u CRAFT_KEEP -u GOGC "$@"`)
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	t.Setenv("CRAFT_KEEP", "5")
 	t.Setenv("GOGC", "321")
 	cfg := onHosts(t, []string{agent}, 3, "place")
@@ -47,14 +51,27 @@ func TestAgent(t *testing.T) {
 		require.Contains(t, line, "keep=5 gogc=321", "forwarded")
 		require.NoDirExists(t, regexp.MustCompile(`storage=(\S+)`).FindStringSubmatch(line)[1], "the daemon removes it")
 	}
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
+}
+
+// TestAgentOfWholeLines: srun keeps what a task writes until its line is complete.
+func TestAgentOfWholeLines(t *testing.T) {
+	agent := script(t, `host=$1; shift; "$@" | sed -u ''`)
+	mark := testprocess.Mark(t)
+	cfg := onHosts(t, []string{agent}, 2, "place")
+	cfg.Hosts = []Host{{"alpha", 0}, {"beta", 0}}
+	cfg.Timing.Start = 10 * time.Second
+	r := run(t, cfg)
+	require.NoError(t, r.err, r.stderr+r.log)
+	require.Len(t, lineSet(r.stdout), 2)
+	mark.NoneLeft(t)
 }
 
 func TestAgentCommand(t *testing.T) {
 	for _, c := range []struct{ agent, want string }{
-		{"ssh -x", "ssh -x h env CRAFT_ROLE=daemon '/a b/c'"},
-		{"ip netns exec {host}", "ip netns exec h env CRAFT_ROLE=daemon /a b/c"},
-		{"srun -w {host} -n1", "srun -w h -n1 env CRAFT_ROLE=daemon /a b/c"},
+		{"ssh -x", "ssh -x h env CRAFT_ROLE=guard '/a b/c'"},
+		{"ip netns exec {host}", "ip netns exec h env CRAFT_ROLE=guard /a b/c"},
+		{"srun -w {host} -n1", "srun -w h -n1 env CRAFT_ROLE=guard /a b/c"},
 	} {
 		require.Equal(t, c.want, strings.Join(agentCommand(strings.Fields(c.agent), "h", "/a b/c").Args, " "))
 	}
@@ -72,17 +89,17 @@ func TestAgentsThatFail(t *testing.T) {
 		"other program": {`shift; exec true`, "its launch agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mark := markProcesses(t)
+			mark := testprocess.Mark(t)
 			cfg := onHosts(t, []string{script(t, c.agent)}, 2, "sleep")
 			cfg.Hosts = []Host{{"alpha", 0}, {"beta", 0}}
-			cfg.Start = 700 * time.Millisecond
-			began := time.Now()
-			r := run(t, cfg)
-			require.ErrorIs(t, r.err, ErrJob)
-			require.ErrorContains(t, r.err, c.says)
-			require.Equal(t, 1, r.code)
-			require.Less(t, time.Since(began), 5*time.Second)
-			mark.noneLeft(t)
+			cfg.Timing.Start = 700 * time.Millisecond
+			testtime.Within(t, 5*time.Second, func() {
+				r := run(t, cfg)
+				require.ErrorIs(t, r.err, ErrJob)
+				require.ErrorContains(t, r.err, c.says)
+				require.Equal(t, 1, r.code)
+			})
+			mark.NoneLeft(t)
 		})
 	}
 }
@@ -169,7 +186,7 @@ func namespaces(t *testing.T) (hosts []Host, agent string) {
 // TestNetworkNamespaces: ranks of hosts with networks of their own reach each
 // other; root and daemons need no network.
 func TestNetworkNamespaces(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	hosts, agent := namespaces(t)
 	cfg := onHosts(t, []string{agent}, 4, "meet")
 	cfg.Hosts = hosts
@@ -185,5 +202,20 @@ func TestNetworkNamespaces(t *testing.T) {
 	require.Equal(t, where[0], where[1])
 	require.NotEqual(t, where[1], where[2])
 	require.Equal(t, where[2], where[3])
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
+}
+
+// TestFewFilesOnAHost: where a daemon may open too few files for its ranks, the job says
+// what to do.
+func TestFewFilesOnAHost(t *testing.T) {
+	cfg := onHosts(t, []string{script(t, `shift; ulimit -n 16; exec "$@"`)}, 6, "place")
+	cfg.Hosts = []Host{{"alpha", 0}}
+	r := run(t, cfg)
+	require.ErrorIs(t, r.err, ErrJob)
+	require.ErrorContains(t, r.err, "too many open files (a limit of open files is raised by ulimit -n)")
+}
+
+func TestFewProcesses(t *testing.T) {
+	err := fmt.Errorf("start: %w", &os.PathError{Op: "fork/exec", Path: "sim", Err: syscall.EAGAIN}) // as os/exec says it
+	require.Contains(t, notStarted(1, err).Why, "resource temporarily unavailable (a limit of processes, which is raised by ulimit -u")
 }

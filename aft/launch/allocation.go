@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // Allocation returns the hosts that a job manager has given to this process:
@@ -12,7 +13,11 @@ import (
 // (PBS_NODEFILE, a line for each slot). Without a job manager it returns nil.
 func Allocation() ([]Host, error) {
 	if list := os.Getenv("SLURM_JOB_NODELIST"); list != "" {
-		return slurmHosts(list, os.Getenv("SLURM_TASKS_PER_NODE"))
+		tasks := os.Getenv("SLURM_TASKS_PER_NODE")
+		if tasks == os.Getenv("SLURM_STEP_TASKS_PER_NODE") {
+			tasks = "" // srun has started this process: they are those of its step
+		}
+		return slurmHosts(list, tasks)
 	}
 	name := os.Getenv("PBS_NODEFILE")
 	if name == "" {
@@ -36,7 +41,7 @@ func pbsHosts(r io.Reader) ([]Host, error) {
 	at := make(map[string]int)
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		name := lines.Text()
+		name := strings.TrimSpace(lines.Text())
 		if name == "" {
 			continue
 		}

@@ -51,14 +51,13 @@ type Config struct {
 	// Policy is given to the ranks by their environment where it is set; zones
 	// that set a policy of their own win.
 	Policy comm.Policy
-	// Repeats is how often a job may fail in the same way without getting on.
-	// 0: as package control has it.
+	// Repeats is how often a rank may fail in the same way without the job
+	// getting on; 3*Repeats+1 failures of any kind end it too. 0: as package control
+	// has it.
 	Repeats int
-	// Timing: zero fields get defaults (lease 5s, period a tenth of it, repair
-	// 15 minutes). Repair < 0: no limit.
+	// Timing: zero fields get defaults (lease 5s, period a tenth of it, start
+	// 30s, repair CRAFT_REPAIR_TIMEOUT or 15 minutes). Repair < 0: no limit.
 	Timing control.Timing
-	// Start is how long a daemon may take until it answers (default 30s).
-	Start time.Duration
 
 	// Stdout and Stderr take the output of the ranks (default: those of this
 	// process). TagOutput puts "[rank] " before each line.
@@ -72,10 +71,11 @@ type Config struct {
 	// CRAFT_NODE_PATH; else, with CRAFT_LEVELS, the default of that; else a
 	// temporary directory for each, removed in the end).
 	NodePath string
-	// Logger gets what happens to the job (default: nobody).
+	// Logger gets what happens to the job (default: nobody, but slog.Default gets the
+	// CRAFT_ variables that nothing reads).
 	Logger *slog.Logger
 	// NoSignals leaves this process's signals alone; else SIGINT, SIGTERM,
-	// SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to all ranks, and the third SIGINT
+	// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to all ranks, and the third SIGINT
 	// or SIGTERM kills the job.
 	NoSignals bool
 }

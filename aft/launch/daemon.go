@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/logqueue"
+	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/suspend"
 )
 
 const (
@@ -32,9 +35,9 @@ const killLimit = 10 * time.Second
 // daemon runs the ranks of a node: a monitor around control.Daemon.
 type daemon struct {
 	setup   control.Setup
-	program string
+	program *image
 	environ []string // of the ranks
-	log     *slog.Logger
+	log     logqueue.Logger
 	root    *outbox
 	credit  *credit
 	starter *starter
@@ -52,7 +55,8 @@ type daemon struct {
 // runDaemon is a daemon's life; the root is at the other end of the standard
 // input and output.
 func runDaemon() int {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := logqueue.New(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	defer log.Flush(farewell)
 	in, out, err := takeStdio()
 	if err != nil {
 		log.Error("the connection to the root", "error", err)
@@ -64,8 +68,7 @@ func runDaemon() int {
 		log.Error("a daemon is started by craft run, not by hand: its standard input has to carry the job", "error", err)
 		return exitUsage
 	}
-	d := newDaemon(*first.Setup, newOutbox(out), log)
-	defer d.starter.close()
+	d := newDaemon(*first.Setup, newOutbox(out), log) // its starter ends with this process: a start may hang
 	dir, remove, err := d.prepare()
 	if err != nil {
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: err.Error()}})
@@ -73,7 +76,7 @@ func runDaemon() int {
 		return exitFailed
 	}
 	d.environ = rankEnviron(os.Environ(), &d.setup, dir)
-	d.setup.NodePath = dir
+	d.setup.NodePath = osstring.String(dir)
 	code := d.run(in, messages)
 	remove()
 	d.root.close(time.Now().Add(farewell))
@@ -106,7 +109,7 @@ func takeStdio() (in, out *os.File, err error) {
 	return files[0], files[1], nil
 }
 
-func newDaemon(setup control.Setup, root *outbox, log *slog.Logger) *daemon {
+func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
 	return &daemon{
 		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(),
 		ranks: make(map[control.Proc]*rank), ended: make(chan struct{}),
@@ -121,16 +124,18 @@ func (d *daemon) prepare() (dir string, remove func(), err error) {
 	}
 	ready := &control.Ready{Version: control.Version, Host: host, PID: os.Getpid()}
 	if d.setup.Version == control.Version { // else the root will say what is wrong
-		if d.program, err = lookUp(d.setup.Program, d.setup.Dir); err != nil {
+		if ready.Path, err = lookUp(string(d.setup.Program), string(d.setup.Dir)); err != nil {
 			return "", nil, fmt.Errorf("host %s: %w", host, err)
 		}
-		if ready.Program, err = identity(d.program, d.setup.Hosts); err != nil {
+		if d.program, err = openImage(ready.Path); err != nil {
 			return "", nil, fmt.Errorf("host %s: %w", host, err)
 		}
-		if info, err := os.Stat(d.setup.Dir); err != nil || !info.IsDir() {
+		if ready.Program, err = identity(ready.Path, d.setup.Hosts); err != nil {
+			return "", nil, fmt.Errorf("host %s: %w", host, err)
+		}
+		if info, err := os.Stat(string(d.setup.Dir)); err != nil || !info.IsDir() {
 			return "", nil, fmt.Errorf("host %s: there is no working directory %s", host, d.setup.Dir)
 		}
-		ready.Path = d.program
 	}
 	dir, remove, err = makeNodeDir(&d.setup)
 	if err != nil {
@@ -201,6 +206,9 @@ func (d *daemon) do(event func(m *control.Daemon, now time.Time) []control.Daemo
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.end == nil {
+		if d.setup.Remote {
+			d.machine.Slept(suspend.Total())
+		}
 		d.perform(event(d.machine, time.Now()))
 		d.arm()
 	}
@@ -251,9 +259,9 @@ func (d *daemon) sendTo(r *rank, m control.Message) {
 	}
 }
 
-// start starts a process, whose first message is its setup.
+// start has a process started, whose first message is its setup.
 func (d *daemon) start(s control.Start) {
-	r, err := d.startRank(s)
+	r, err := newRank(s.Proc)
 	if err != nil {
 		d.perform(d.machine.Exited(time.Now(), notStarted(s.Proc, err)))
 		return
@@ -262,7 +270,7 @@ func (d *daemon) start(s control.Start) {
 	own := d.setup
 	own.Program, own.Args, own.Env, own.Dir = "", nil, nil, ""
 	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}})
-	d.watched.Go(func() { d.watch(r) })
+	d.watched.Go(func() { d.live(r) })
 }
 
 func (d *daemon) kill(k control.Kill) {
@@ -271,10 +279,9 @@ func (d *daemon) kill(k control.Kill) {
 	d.signal(k)
 }
 
-// signal sends a signal to a rank and what it has started.
 func (d *daemon) signal(k control.Kill) {
-	if r := d.ranks[k.Proc]; r != nil && !r.dead {
-		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.Signal(k.Signal)) // it may have ended
+	if r := d.ranks[k.Proc]; r != nil {
+		r.signal(syscall.Signal(k.Signal))
 	}
 }
 
@@ -287,7 +294,8 @@ func (d *daemon) finish() {
 		d.signal(control.Kill{Proc: p, Signal: int(syscall.SIGKILL)})
 	}
 	d.mu.Unlock()
-	if d.end.Why != "" { // the root is lost
+	if d.end.Why != "" { // the root is lost, or thinks that this node is
+		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: d.end.Why, Ends: true}})
 		d.credit.close()
 	}
 	done := make(chan struct{})

@@ -20,16 +20,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/logqueue"
+	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testtime"
 )
 
-// startRoot runs a job in a root of its own.
-func startRoot(t *testing.T, cfg Config) (*exec.Cmd, *watched) {
+// rootCommand is a root of its own.
+func rootCommand(t *testing.T, cfg Config) *exec.Cmd {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	text, err := json.Marshal(cfg)
 	require.NoError(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), rootVariable+"="+string(text))
+	return cmd
+}
+
+// startRoot runs a job in a root of its own.
+func startRoot(t *testing.T, cfg Config) (*exec.Cmd, *watched) {
+	cmd := rootCommand(t, cfg)
 	out := newWatched()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = limit
@@ -54,28 +63,33 @@ func number(t *testing.T, text string) int {
 
 func TestKilledRootLeavesNothing(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
-		mark := markProcesses(t)
+		mark := testprocess.Mark(t)
 		cfg := job(t, 4, 2, "grandchild", "stay")
 		root, out := startRoot(t, cfg)
 		out.await(t, `(?s)(started \d+.*){4}`)
-		require.Len(t, mark.alive(t), 1+2+4+4)
+		require.Len(t, mark.Alive(t), 1+2*2+4+4)
 		if stopped {
 			rank := parentOf(t, number(t, out.await(t, `started (\d+)`)[1]))
 			require.NoError(t, syscall.Kill(parentOf(t, rank), syscall.SIGSTOP))
 		}
 		require.NoError(t, root.Process.Kill())
-		mark.noneLeft(t)
+		mark.NoneLeft(t)
 	}
 }
 
 // TestKilledNode: its ranks and what they have started die with it, and the ranks
 // start anew on the other node.
 func TestKilledNode(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGSTOP} {
+	for s, why := range map[syscall.Signal]string{
+		syscall.SIGKILL: "its daemon has ended: signal: killed",
+		syscall.SIGTERM: `signal: terminated \(its daemon has ended: exit status 1\)`,
+		// The root does not wait for ever to see the end.
+		syscall.SIGSTOP: `no sign of life for \S+( \(its daemon has ended: signal: killed\))?`,
+	} {
 		t.Run(s.String(), func(t *testing.T) {
-			mark := markProcesses(t)
+			mark := testprocess.Mark(t)
 			cfg := job(t, 4, 2, "grandchild", "stay")
-			cfg.Timing.Lease = 500 * time.Millisecond
+			cfg.Timing.Lease, cfg.Timing.Start = 500*time.Millisecond, 5*time.Second
 			out, log := newWatched(), newWatched()
 			cfg.Stdout, cfg.Stderr = out, out
 			cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -90,10 +104,11 @@ func TestKilledNode(t *testing.T) {
 			t.Logf("until its ranks ran again: %v", time.Since(began))
 			// A stopped node is declared dead when its lease has ended and is
 			// killed then: its processes may be seen for a moment longer.
-			require.Eventually(t, func() bool { return len(mark.alive(t)) == 1+4+4 }, limit, 5*time.Millisecond, "%v", log)
+			require.Eventually(t, func() bool { return len(mark.Alive(t)) == 2+4+4 }, limit, 5*time.Millisecond, "%v", log)
+			require.Regexp(t, `msg="a node is lost" node=\d reason="`+why+`"`, log)
 			cancel()
 			require.ErrorContains(t, <-done, "cancelled")
-			mark.noneLeft(t)
+			mark.NoneLeft(t)
 		})
 	}
 }
@@ -101,9 +116,9 @@ func TestKilledNode(t *testing.T) {
 // TestStoppedBeforeItJoins: a rank that is stopped for longer than the lease is
 // replaced, also when it has not joined; one that goes on earlier is not.
 func TestStoppedBeforeItJoins(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	cfg := job(t, 2, 1, "sleep")
-	cfg.Timing.Lease = time.Second
+	cfg.Timing.Lease = 3 * time.Second // rank 1 must not miss it on a busy machine
 	root, out := startRoot(t, cfg)
 	one := number(t, out.await(t, `rank 1 of node 0 is (\d+)`)[1])
 	zero := number(t, out.await(t, `rank 0 of node 0 is (\d+)`)[1])
@@ -112,46 +127,60 @@ func TestStoppedBeforeItJoins(t *testing.T) {
 	require.NoError(t, syscall.Kill(one, syscall.SIGCONT))
 	out.await(t, `(?s)rank 0 of.*rank 0 of node 0 is \d+`)
 	require.NoError(t, syscall.Kill(one, 0), "it has gone on in time")
-	require.Len(t, mark.alive(t), 1+1+2)
+	require.Len(t, mark.Alive(t), 1+2+2)
 	require.NoError(t, root.Process.Kill())
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 // TestRanksDieWithTheirDaemon: without any help of the root, which is stopped.
 func TestRanksDieWithTheirDaemon(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody is left to remove the node's storage
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	root, out := startRoot(t, job(t, 4, 1, "sleep"))
 	first := out.await(t, `(?s)is (\d+).*(is \d+.*){3}`)
 	require.NoError(t, root.Process.Signal(syscall.SIGSTOP))
 	require.NoError(t, syscall.Kill(parentOf(t, number(t, first[1])), syscall.SIGKILL))
-	require.Eventually(t, func() bool { return len(mark.alive(t)) == 1 }, limit, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(mark.Alive(t)) == 1 }, limit, 5*time.Millisecond)
 	require.NoError(t, root.Process.Kill())
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
+}
+
+// A job that is suspended as a whole is lost with its nodes: the user learns why.
+func TestLauncherIsHeldUp(t *testing.T) {
+	var log lockedBuffer
+	p := &plan{}
+	p.Timing = control.Timing{Lease: time.Minute}
+	r := &root{plan: p, log: logqueue.New(slog.New(slog.NewTextHandler(&log, nil)))}
+	for _, late := range []time.Duration{0, time.Second, time.Hour} {
+		r.due = time.Now().Add(-late)
+		r.noteStop()
+	}
+	r.log.Flush(0)
+	require.Regexp(t, `^[^\n]*the launcher was held up: the job was suspended[^\n]* late=1h0m0s lease=1m0s\n$`, log.String())
 }
 
 func TestEndedRankLeavesNothing(t *testing.T) {
-	mark := markProcesses(t)
-	began := time.Now()
-	r := run(t, job(t, 2, 1, "grandchild"))
-	require.NoError(t, r.err)
-	require.Zero(t, r.code)
-	require.Less(t, time.Since(began), 5*time.Second, "who keeps the output open holds nobody up")
-	mark.noneLeft(t)
+	mark := testprocess.Mark(t)
+	testtime.Within(t, 5*time.Second, func() { // who keeps the output open holds nobody up
+		r := run(t, job(t, 2, 1, "grandchild"))
+		require.NoError(t, r.err)
+		require.Zero(t, r.code)
+	})
+	mark.NoneLeft(t)
 
 	root, out := startRoot(t, job(t, 2, 1, "mixed"))
 	grandchild := number(t, out.await(t, `started (\d+)`)[1])
 	require.Eventually(t, func() bool {
-		_, state := sessionOf(grandchild)
+		state := statOf(grandchild).state
 		return state == 0 || state == 'Z'
 	}, limit, 5*time.Millisecond, "it outlives its rank")
-	require.Len(t, mark.alive(t), 1+1+1)
+	require.Len(t, mark.Alive(t), 1+2+1)
 	require.NoError(t, root.Process.Kill())
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 func TestSignalsAreForwarded(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	cfg := job(t, 3, 2, "signals")
 	cfg.NoSignals = false
 	root, out := startRoot(t, cfg)
@@ -162,11 +191,36 @@ func TestSignalsAreForwarded(t *testing.T) {
 	}
 	require.Error(t, root.Wait())
 	require.Equal(t, 7, root.ProcessState.ExitCode(), out.String())
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
+}
+
+// TestQuit: users want to know where the ranks are.
+func TestQuit(t *testing.T) {
+	mark := testprocess.Mark(t)
+	cfg := job(t, 3, 2, "sleep")
+	cfg.NoSignals = false
+	root, out := startRoot(t, cfg)
+	out.await(t, `(?s)(is \d+.*){3}`)
+	require.NoError(t, root.Process.Signal(syscall.SIGQUIT))
+	require.Error(t, root.Wait())
+	require.Equal(t, 2, root.ProcessState.ExitCode(), out.String())
+	require.Equal(t, 3, strings.Count(out.String(), "SIGQUIT: quit"), out.String())
+	require.Equal(t, 3, strings.Count(out.String(), "launch.sleepProgram("))
+	mark.NoneLeft(t)
+
+	// The root's own stacks: the ranks do not end.
+	root, out = startRoot(t, Config{Program: "sh", Args: []string{"-c", "trap 'echo got it' QUIT; echo ready; while :; do sleep 0.01; done"}, Ranks: 1})
+	out.await(t, "ready")
+	require.NoError(t, root.Process.Signal(syscall.SIGQUIT))
+	out.await(t, "got it")
+	require.NoError(t, root.Process.Signal(syscall.SIGQUIT))
+	require.Error(t, root.Wait())
+	require.Contains(t, out.String(), "launch.Run(")
+	mark.NoneLeft(t)
 }
 
 func TestThirdInterruptKills(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	cfg := job(t, 2, 1, "signals")
 	cfg.NoSignals = false
 	root, out := startRoot(t, cfg)
@@ -180,7 +234,7 @@ func TestThirdInterruptKills(t *testing.T) {
 	require.Error(t, root.Wait())
 	require.Equal(t, 130, root.ProcessState.ExitCode(), out.String())
 	require.Contains(t, out.String(), "third interrupt")
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 // TestSlowReader: ranks that print are held up, heartbeats are not.
@@ -188,7 +242,7 @@ func TestSlowReader(t *testing.T) {
 	const ranks, kilobytes = 4, 1024
 	reader := &gate{open: make(chan struct{}), taken: newWatched()}
 	cfg := job(t, ranks, 2, "flood", fmt.Sprint(kilobytes))
-	cfg.Timing = control.Timing{Lease: time.Second}
+	cfg.Timing = control.Timing{Lease: 3 * time.Second} // a busy machine must not miss it
 	cfg.Stdout = reader
 	time.AfterFunc(3*cfg.Timing.Lease/2, func() { close(reader.open) })
 	r := run(t, cfg)
@@ -230,17 +284,17 @@ func TestBackPressure(t *testing.T) {
 }
 
 func TestJoinedRanks(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	r := run(t, job(t, 8, 4, "join", "leave"))
 	require.NoError(t, r.err, r.log)
 	require.Zero(t, r.code)
 	require.Equal(t, 8, strings.Count(r.stdout, "world of 8"))
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 // TestDeathIsToldToAll: detection by exit status.
 func TestDeathIsToldToAll(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	cfg := job(t, 8, 4, "join", "stay")
 	out := newWatched()
 	cfg.Stdout, cfg.Stderr = out, out
@@ -256,7 +310,7 @@ func TestDeathIsToldToAll(t *testing.T) {
 	}
 	t.Logf("from SIGKILL until all know: %v", time.Unix(0, last).Sub(began))
 	<-done
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 // TestNothingStaysOpen: a root that runs job after job keeps nothing of them.

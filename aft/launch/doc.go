@@ -3,14 +3,16 @@
 //
 // # Roles
 //
-// A process of a job has one of three roles, told by the variable CRAFT_ROLE:
+// A process of a job has one of four roles, told by the variable CRAFT_ROLE:
 //
 //	root (no role)      one; Run. Decides everything (package control, Root)
+//	guard               one per node; Daemon. Starts the daemon, and kills what is left
+//	                    of the node when that has ended (on Linux)
 //	daemon              one per node; Daemon. Starts and watches the ranks there
 //	rank                the program
 //
-//	       root ── stdin, stdout ──> daemon ── descriptor 3 ──> rank
-//	                  or: ssh host       └──── stdout, stderr ──> rank
+//	       root ── stdin, stdout ──> (guard) daemon ── descriptor 3 ──> rank
+//	                  or: ssh host               └──── stdout, stderr ──> rank
 //
 // A daemon is the executable of the root, started again: as a child on this
 // machine (a virtual node), or on another host by an agent such as ssh. It needs
@@ -23,7 +25,7 @@
 //
 // # Terms
 //
-// A node is what fails as a whole: a daemon and its ranks. A host is a machine;
+// A node is what fails as a whole: a daemon with its guard and its ranks. A host is a machine;
 // virtual nodes share one. A spare node has a daemon and no ranks, until one is
 // needed. An agent is a command that runs another one on a host.
 //
@@ -32,8 +34,9 @@
 // Ranks die with their daemon: each is killed by the system when the daemon's
 // process ends, however that happens. A daemon ends when its standard input
 // ends, so that daemons die with their root; before that it kills the process
-// groups of its ranks. The root kills what is left of the session of a daemon
-// that was killed on its own machine.
+// groups of its ranks. Whatever ranks have started dies with the guard's node, also
+// what has left its group, its session and its parent; the root kills what is left
+// of the session of a guard that was killed on its own machine.
 //
 // A message of the control plane never waits behind output: it overtakes the
 // output that is queued, and output is bounded by credits (a daemon may have

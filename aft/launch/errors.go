@@ -1,6 +1,9 @@
 package launch
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 var (
 	// ErrConfig is returned for a job that cannot be meant or cannot fit; nothing
@@ -27,3 +30,14 @@ type configError struct{ err error }
 func (e *configError) Error() string        { return e.err.Error() }
 func (e *configError) Unwrap() error        { return e.err }
 func (e *configError) Is(target error) bool { return target == ErrConfig }
+
+// limitHint is what to do where err is a limit of open files or of processes.
+func limitHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return " (a limit of open files is raised by ulimit -n)"
+	case errors.Is(err, syscall.EAGAIN):
+		return " (a limit of processes, which is raised by ulimit -u, or that of a container or batch job)"
+	}
+	return ""
+}

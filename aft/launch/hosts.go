@@ -59,6 +59,10 @@ func ReadHostfile(r io.Reader) ([]Host, error) {
 // parseHost reads "name" or "name:slots". An IPv6 address stands in brackets.
 func parseHost(entry string) (Host, error) {
 	name, slots := entry, ""
+	bracket := strings.HasPrefix(entry, "[")
+	if bracket != strings.Contains(entry, "]") || !bracket && strings.Count(entry, ":") > 1 {
+		return Host{}, fmt.Errorf("host %q: an IPv6 address stands in brackets, before the slots: [fe80::1] or [fe80::1]:2", entry)
+	}
 	if at := strings.LastIndexByte(entry, ':'); at >= 0 && at > strings.LastIndexByte(entry, ']') {
 		name, slots = entry[:at], entry[at+1:]
 		if slots == "" {

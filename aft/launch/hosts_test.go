@@ -21,6 +21,9 @@ func TestParseHosts(t *testing.T) {
 		"a:-1":        "1 or more",
 		"a:":          "must follow the colon",
 		"a:x":         "1 or more",
+		"fd00::7:2":   "in brackets",
+		"fe80::1":     "in brackets",
+		"[fe80::1":    "in brackets",
 		"a,a":         "listed twice",
 		"-oProxy=x":   "not allowed",
 		"a b":         "not allowed",
@@ -109,7 +112,7 @@ func FuzzParseHosts(f *testing.F) {
 func TestAllocation(t *testing.T) {
 	t.Setenv("SLURM_JOB_NODELIST", "")
 	file := filepath.Join(t.TempDir(), "nodes")
-	require.NoError(t, os.WriteFile(file, []byte("a\na\nb\na\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("a \na\t\n b\r\n\na\n"), 0o600))
 	t.Setenv("PBS_NODEFILE", file)
 	hosts, err := Allocation()
 	require.NoError(t, err)
@@ -124,4 +127,13 @@ func TestAllocation(t *testing.T) {
 	hosts, err = Allocation()
 	require.NoError(t, err)
 	require.Equal(t, []Host{{"n1", 4}, {"n2", 4}}, hosts)
+
+	t.Setenv("SLURM_STEP_TASKS_PER_NODE", "1") // salloc with a shell on the node
+	hosts, err = Allocation()
+	require.NoError(t, err)
+	require.Equal(t, []Host{{"n1", 4}, {"n2", 4}}, hosts)
+	t.Setenv("SLURM_TASKS_PER_NODE", "1") // srun -n 1: those of the allocation are not known
+	hosts, err = Allocation()
+	require.NoError(t, err)
+	require.Equal(t, []Host{{"n1", 0}, {"n2", 0}}, hosts)
 }

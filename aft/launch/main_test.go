@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +23,9 @@ import (
 
 // rootVariable makes the test binary a root: its value is the job.
 const rootVariable = "CRAFT_TEST_ROOT_JOB"
+
+// logVariable has that root tell on standard error what happens to its job.
+const logVariable = "CRAFT_TEST_ROOT_LOG"
 
 // TestMain gives the test binary its roles: daemon, rank, root of a job that is
 // to be killed, or the tests.
@@ -49,6 +53,9 @@ func rootMain(job string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 99
 	}
+	if os.Getenv(logVariable) != "" {
+		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
 	code, err := Run(context.Background(), cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -70,6 +77,8 @@ var programs = map[string]func(args []string) int{
 	"files":      filesProgram,
 	"mixed":      mixedProgram,
 	"meet":       meetProgram,
+	"note":       noteProgram,
+	"babble":     babbleProgram,
 }
 
 // whoAmI reads the first message of the daemon.
@@ -128,6 +137,29 @@ func floodProgram(args []string) int {
 func sleepProgram([]string) int {
 	_, m := whoAmI()
 	fmt.Printf("rank %d of node %d is %d\n", m.Start[0].Original, m.Setup.Node, os.Getpid())
+	time.Sleep(time.Hour)
+	return 0
+}
+
+// noteProgram notes its number in a file of its rank, and prints for ever.
+func noteProgram(args []string) int {
+	_, m := whoAmI()
+	name := fmt.Sprintf("%s/%d", args[0], m.Start[0].Original)
+	if err := os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		panic(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		panic(err)
+	}
+	for {
+		fmt.Println(strings.Repeat("a line of the program ", 20))
+	}
+}
+
+// babbleProgram sends what is no message.
+func babbleProgram([]string) int {
+	_, _ = whoAmI()
+	_, _ = os.NewFile(env.ControlFD, "daemon").Write(make([]byte, 4))
 	time.Sleep(time.Hour)
 	return 0
 }

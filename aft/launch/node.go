@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/control"
@@ -36,8 +35,9 @@ type node struct {
 	// spoken: a message has come. Under the root's lock.
 	spoken bool
 
-	mu   sync.Mutex
-	dead bool // it was not started or has ended: its number is not to be used
+	mu     sync.Mutex
+	dead   bool // it was not started or has ended: its number is not to be used
+	fenced bool // it is to be killed, also if it does not run yet
 }
 
 // newNode makes the pipes of a node. What is sent waits in them until it runs.
@@ -59,10 +59,11 @@ func newNode(p *plan, id control.Node) (*node, error) {
 	n.box, n.out, n.errs = newOutbox(mine[0]), &drainable{file: mine[1]}, &drainable{file: mine[2]}
 	if n.agent == nil {
 		n.cmd = exec.Command(p.executable)
-		n.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleDaemon)
+		n.cmd.Args = []string{guardName}
+		n.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleGuard)
 		n.cmd.SysProcAttr = daemonAttributes()
 	} else {
-		n.cmd = agentCommand(n.agent, n.Host, p.executable)
+		n.cmd = agentCommand(n.agent, n.Name, p.executable)
 		n.cmd.SysProcAttr = agentAttributes()
 	}
 	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = n.theirs[0], n.theirs[1], n.theirs[2]
@@ -75,13 +76,17 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// start starts the process.
+// start starts the process. The file system may take its time for that, and fence
+// waits for nothing.
 func (n *node) start(s *starter) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	err := s.start(n.cmd)
 	closeAll(n.theirs)
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.dead = err != nil
+	if n.fenced && !n.dead {
+		n.fenceNode()
+	}
 	return err
 }
 
@@ -89,8 +94,9 @@ func (n *node) start(s *starter) error {
 func (n *node) fence() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.fenced = true
 	if !n.dead {
-		_ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+		n.fenceNode()
 	}
 }
 

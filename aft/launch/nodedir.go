@@ -45,7 +45,8 @@ func lastingNodePath() string {
 // the node has ended.
 func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	if s.NodePath != "" {
-		return s.NodePath, func() {}, os.MkdirAll(s.NodePath, 0o700)
+		dir = string(s.NodePath)
+		return dir, func() {}, os.MkdirAll(dir, 0o700)
 	}
 	removeDeadNodeDirs(time.Now())
 	dir = temporaryNodeDir(s.Job, s.Node)

@@ -17,11 +17,13 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // plan is a Config that was checked and completed.
 type plan struct {
 	Config
+	expected comm.Policy // of the ranks
 
 	job        string
 	executable string // of daemons
@@ -33,9 +35,8 @@ type plan struct {
 type nodePlan struct {
 	control.NodeConfig
 
-	address string   // as ranks of other hosts reach it
-	path    string   // of its storage; "": temporary
-	agent   []string // nil: a child
+	path  string   // of its storage; "": temporary
+	agent []string // nil: a child
 }
 
 // localhost is always this machine.
@@ -55,7 +56,7 @@ func prepare(cfg Config) (*plan, error) {
 	if cfg.SpareNodes < 0 {
 		return nil, fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", cfg.SpareNodes)
 	}
-	if err := errors.Join(p.setDefaults(), p.setTiming()); err != nil {
+	if err := errors.Join(p.setDefaults(), p.setTiming(), p.setPolicy()); err != nil {
 		return nil, err
 	}
 	if err := p.setNodes(); err != nil {
@@ -71,12 +72,11 @@ func (p *plan) setDefaults() (err error) {
 	if p.Stderr == nil {
 		p.Stderr = os.Stderr
 	}
+	unknown := p.Logger
 	if p.Logger == nil {
-		p.Logger = slog.New(slog.DiscardHandler)
+		p.Logger, unknown = slog.New(slog.DiscardHandler), slog.Default()
 	}
-	if p.Start <= 0 {
-		p.Start = DefaultStart
-	}
+	env.ReportUnknown(unknown, p.environ())
 	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
 		return err
 	}
@@ -125,13 +125,31 @@ func (p *plan) setTiming() error {
 	if t.Margin == 0 {
 		t.Margin = max(t.Period, t.Lease/10)
 	}
+	if t.Start <= 0 {
+		t.Start = DefaultStart
+	}
 	switch {
 	case t.Repair < 0:
 		t.Repair = 0
 	case t.Repair == 0:
-		t.Repair = DefaultRepair
+		var err error
+		t.Repair, err = repairTimeout()
+		return err
 	}
 	return nil
+}
+
+// repairTimeout is what the environment says.
+func repairTimeout() (time.Duration, error) {
+	text, ok := os.LookupEnv(env.RepairTimeout)
+	if !ok {
+		return DefaultRepair, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, env.Invalid(env.RepairTimeout, text)
+	}
+	return d, nil
 }
 
 func (p *plan) setNodes() error {
@@ -152,8 +170,8 @@ func (p *plan) setNodes() error {
 	}
 	for i, h := range p.Hosts {
 		n := nodePlan{
-			NodeConfig: control.NodeConfig{Name: h.Name, Host: h.Name, Slots: h.Slots, Spare: i >= len(p.Hosts)-p.SpareNodes},
-			address:    h.Name[strings.LastIndexByte(h.Name, '@')+1:], path: p.NodePath, // user@host
+			NodeConfig: control.NodeConfig{Name: h.Name, Host: p.hostOf(h.Name), Slots: h.Slots, Spare: i >= len(p.Hosts)-p.SpareNodes},
+			path:       p.NodePath,
 		}
 		switch {
 		case len(p.Agent) > 0:
@@ -163,12 +181,18 @@ func (p *plan) setNodes() error {
 		default:
 			n.Local = true
 		}
-		if h.Name == localhost && len(p.Hosts) > 1 {
-			n.address = p.hostname // the other hosts need a name for it
-		}
 		p.nodes = append(p.nodes, n)
 	}
 	return nil
+}
+
+// hostOf is a host as the others call it: a name in a list may be user@host, and
+// localhost means something else to each of them.
+func (p *plan) hostOf(name string) string {
+	if name == localhost && len(p.Hosts) > 1 {
+		return p.hostname
+	}
+	return name[strings.LastIndexByte(name, '@')+1:]
 }
 
 func (p *plan) setVirtualNodes() error {
@@ -229,8 +253,11 @@ func (p *plan) rootConfig() control.RootConfig {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	cfg := control.RootConfig{
-		Size: p.Ranks, Timing: p.Timing, Policy: p.policy(), Repeats: p.Repeats, StartLimit: p.Start,
-		Setup: control.Setup{Job: p.job, Secret: secret[:], Program: p.Program, Args: p.Args, Dir: p.Dir, Env: p.environ()},
+		Size: p.Ranks, Timing: p.Timing, Policy: p.expected, Repeats: p.Repeats,
+		Setup: control.Setup{
+			Job: p.job, Secret: secret[:], Program: osstring.String(p.Program), Args: osstring.From(p.Args),
+			Dir: osstring.String(p.Dir), Env: osstring.From(p.environ()),
+		},
 	}
 	for _, n := range p.nodes {
 		cfg.Nodes = append(cfg.Nodes, n.NodeConfig)
@@ -238,17 +265,22 @@ func (p *plan) rootConfig() control.RootConfig {
 	return cfg
 }
 
-// policy is what the ranks are expected to recover with. A variable that is not
-// valid is their error.
-func (p *plan) policy() comm.Policy {
-	policy := p.Policy
-	if s := comm.Recovery(os.Getenv(env.RecoveryPolicy)); policy.Recovery == "" && (s == comm.Shrinking || s == comm.NonShrinking) {
-		policy.Recovery = s
+// setPolicy finds out what the ranks are expected to recover with.
+func (p *plan) setPolicy() error {
+	p.expected = p.Policy
+	if p.expected.Recovery == "" {
+		s := os.Getenv(env.RecoveryPolicy)
+		if p.expected.Recovery = comm.Recovery(s); s != "" && p.expected.Recovery != comm.Shrinking && p.expected.Recovery != comm.NonShrinking {
+			return env.Invalid(env.RecoveryPolicy, s)
+		}
 	}
-	if s := comm.SpawnPolicy(os.Getenv(env.SpawnPolicy)); policy.Spawn == "" && (s == comm.Reuse || s == comm.NoReuse) {
-		policy.Spawn = s
+	if p.expected.Spawn == "" {
+		s := os.Getenv(env.SpawnPolicy)
+		if p.expected.Spawn = comm.SpawnPolicy(s); s != "" && p.expected.Spawn != comm.Reuse && p.expected.Spawn != comm.NoReuse {
+			return env.Invalid(env.SpawnPolicy, s)
+		}
 	}
-	return policy
+	return nil
 }
 
 // forwarded are variables that ranks on other hosts get too, beside CRAFT_*.

@@ -68,4 +68,13 @@ func socketPair() (mine, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
 }
 
+// holdFile keeps a file that may be executed, also when it is not to be read.
+func holdFile(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 func dup2(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // lastLines is how long the report of an exit waits for the rank's last output
@@ -23,58 +25,111 @@ const lastLines = 25 * time.Millisecond
 // rank is a process of the program, as its daemon sees it.
 type rank struct {
 	proc    control.Proc
-	cmd     *exec.Cmd
 	box     *outbox
 	control *drainable
 	streams [2]*drainable
+	theirs  []*os.File             // the other ends, until the process has them
+	panic   atomic.Pointer[string] // what it has said on standard error of its end
+
+	// Under the daemon's lock:
+	cmd *exec.Cmd        // nil: it does not run yet
+	due []syscall.Signal // what it is to get then
 	// dead: the process has ended, and its number is not to be used any more.
-	// Under the daemon's lock.
 	dead bool
 }
 
-// startRank starts a process with its connection and its pipes.
-func (d *daemon) startRank(s control.Start) (*rank, error) {
-	var near, far []*os.File
-	defer func() {
-		for _, f := range far {
-			_ = f.Close() // the process has it
-		}
-	}()
-	fail := func(err error) (*rank, error) {
-		for _, f := range near {
-			_ = f.Close() // nothing was sent
-		}
-		return nil, err
-	}
+// newRank makes the connection and the pipes of a process. What is sent waits in them
+// until it runs.
+func newRank(proc control.Proc) (*rank, error) {
 	mine, theirs, err := socketPair()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	near, far = append(near, mine), append(far, theirs)
+	near, far := []*os.File{mine}, []*os.File{theirs}
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			return fail(err)
+			closeAll(append(near, far...))
+			return nil, err
 		}
 		near, far = append(near, r), append(far, w)
 	}
+	return &rank{
+		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
+		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
+	}, nil
+}
+
+// live starts a process and follows it to its end. The file system of the program may
+// take its time: nobody waits for that.
+func (d *daemon) live(r *rank) {
+	err := d.execute(r)
+	closeAll(r.theirs)
+	if err == nil {
+		d.watch(r)
+		return
+	}
+	d.mu.Lock()
+	r.dead = true
+	d.mu.Unlock()
+	r.box.close(time.Now())
+	closeAll([]*os.File{r.streams[0].file, r.streams[1].file})
+	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
+		return m.Exited(now, notStarted(r.proc, err))
+	})
+}
+
+// execute starts the process of a rank.
+func (d *daemon) execute(r *rank) error {
+	path, replaced, started, err := d.program.find()
+	if err != nil {
+		return err
+	}
+	defer started()
+	if replaced {
+		d.log.Warn("the program's file was replaced since the job began: the old one is started", "path", d.program.path)
+	}
 	cmd := &exec.Cmd{
-		Path: d.program, Args: append([]string{d.program}, d.setup.Args...), Dir: d.setup.Dir, Env: d.environ,
-		Stdout: far[1], Stderr: far[2], ExtraFiles: []*os.File{theirs}, SysProcAttr: rankAttributes(),
+		Path: path, Args: append([]string{d.program.path}, osstring.To(d.setup.Args)...), Dir: string(d.setup.Dir), Env: d.environ,
+		Stdout: r.theirs[1], Stderr: r.theirs[2], ExtraFiles: r.theirs[:1], SysProcAttr: rankAttributes(),
 	}
 	if err := d.starter.start(cmd); err != nil {
-		return fail(err)
+		return startError(cmd, err)
 	}
-	return &rank{
-		proc: s.Proc, cmd: cmd, box: newOutbox(mine), control: &drainable{file: mine},
-		streams: [2]*drainable{{file: near[1]}, {file: near[2]}},
-	}, nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r.cmd = cmd
+	d.send(control.Message{Kind: control.KindStarted, Started: []control.Proc{r.proc}})
+	for _, s := range r.due {
+		r.signal(s)
+	}
+	return nil
+}
+
+// signal sends a signal to a process and what it has started.
+func (r *rank) signal(s syscall.Signal) {
+	switch {
+	case r.dead:
+	case r.cmd == nil:
+		r.due = append(r.due, s)
+	default:
+		_ = syscall.Kill(-r.cmd.Process.Pid, s) // it may have ended
+	}
+}
+
+// startError is why cmd was not started: for the system it is the program that is not
+// there, also when the working directory is not.
+func startError(cmd *exec.Cmd, err error) error {
+	if _, bad := os.Stat(cmd.Dir + "/."); bad != nil {
+		return fmt.Errorf("the job's working directory %s: %w; put it back, or end the job and start it elsewhere", cmd.Dir, errors.Unwrap(bad))
+	}
+	return err
 }
 
 // rankEnviron is the environment of the ranks.
 func rankEnviron(own []string, s *control.Setup, dir string) []string {
 	e := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return strings.HasPrefix(kv, env.Role+"=") })
-	e = append(e, s.Env...)
+	e = append(e, osstring.To(s.Env)...)
 	return append(e, env.Role+"="+env.RoleRank, env.NodePath+"="+dir)
 }
 
@@ -83,7 +138,7 @@ func (d *daemon) watch(r *rank) {
 	var messages, output sync.WaitGroup
 	messages.Go(func() { d.listen(r) })
 	for i, s := range r.streams {
-		output.Go(func() { d.forward(r.proc, i+1, s) })
+		output.Go(func() { d.forward(r, i+1, s) })
 	}
 	if awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }) {
 		d.mu.Lock()
@@ -143,12 +198,15 @@ func (d *daemon) listen(r *rank) {
 }
 
 // forward sends what a rank prints, as fast as the root takes it.
-func (d *daemon) forward(proc control.Proc, stream int, from *drainable) {
+func (d *daemon) forward(r *rank, stream int, from *drainable) {
 	defer func() { _ = from.file.Close() }() // it was only read
 	var cut lines
 	send := func(data []byte) {
+		if line := panicLine(data); stream == 2 && line != "" {
+			r.panic.Store(&line)
+		}
 		if d.credit.take(len(data)) {
-			d.send(control.Message{Kind: control.KindOutput, Output: &control.Output{Proc: proc, Stream: stream, Data: data}})
+			d.send(control.Message{Kind: control.KindOutput, Output: &control.Output{Proc: r.proc, Stream: stream, Data: data}})
 		}
 	}
 	buf := make([]byte, maxOutput)
@@ -169,10 +227,13 @@ func exitOf(r *rank) control.Exit {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = int(status.Signal())
 	}
+	if said := r.panic.Load(); said != nil && e.Code == panicCode {
+		e.Panic = *said
+	}
 	return e
 }
 
 // notStarted is the end of a process that could not be started.
 func notStarted(p control.Proc, err error) control.Exit {
-	return control.Exit{Proc: p, Code: -1, Why: fmt.Sprintf("it could not be started: %v", err), Step: -1}
+	return control.Exit{Proc: p, Code: -1, Why: fmt.Sprintf("it could not be started: %v%s", err, limitHint(err)), Step: -1}
 }

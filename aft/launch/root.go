@@ -3,7 +3,6 @@ package launch
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"syscall"
@@ -11,12 +10,14 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/logqueue"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // root runs a job: a monitor around control.Root.
 type root struct {
 	plan    *plan
-	log     *slog.Logger
+	log     logqueue.Logger // nothing waits for its output
 	starter *starter
 	streams [2]*printer
 	nodes   []*node
@@ -25,6 +26,7 @@ type root struct {
 	mu        sync.Mutex
 	machine   *control.Root
 	timer     *time.Timer
+	due       time.Time // when timer was to fire
 	originals map[control.Proc]comm.OriginalRank
 	end       *control.End
 	ended     chan struct{} // closed when end is set
@@ -39,14 +41,14 @@ func newRoot(p *plan) (*root, error) {
 		return nil, &configError{err}
 	}
 	r := &root{
-		plan: p, log: p.Logger, machine: machine, starter: newStarter(),
+		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
 		originals: make(map[control.Proc]comm.OriginalRank), ended: make(chan struct{}), abandoned: make(chan struct{}),
 	}
 	for id := range p.nodes {
 		n, err := newNode(p, control.Node(id))
 		if err != nil {
 			r.release()
-			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w (a limit of open files is raised by ulimit -n)", len(p.nodes), err)
+			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w%s", len(p.nodes), err, limitHint(err))
 		}
 		r.nodes = append(r.nodes, n)
 	}
@@ -75,7 +77,7 @@ func (r *root) run(ctx context.Context) control.End {
 // watch starts a node and follows it to its end.
 func (r *root) watch(n *node) {
 	if err := n.start(r.starter); err != nil {
-		r.lost(n, "it could not be started: "+err.Error(), true)
+		r.lost(n, err.Error()+limitHint(err), true)
 		return
 	}
 	why, certain := n.watch(
@@ -102,6 +104,7 @@ func (r *root) handle(n *node, m control.Message) {
 	defer r.mu.Unlock()
 	n.spoken = true
 	if r.end == nil {
+		r.noteStop()
 		r.perform(r.machine.Handle(time.Now(), n.id, m))
 		r.arm()
 		return
@@ -127,6 +130,7 @@ func (r *root) do(event func(m *control.Root, now time.Time) []control.Action) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.end == nil {
+		r.noteStop()
 		r.perform(event(r.machine, time.Now()))
 		r.arm()
 	}
@@ -134,10 +138,19 @@ func (r *root) do(event func(m *control.Root, now time.Time) []control.Action) {
 
 // arm sets the timer to when the machine wants to be asked.
 func (r *root) arm() {
-	if next := r.machine.Next(); r.end == nil && !next.IsZero() {
-		r.timer.Reset(time.Until(next))
+	if r.due = r.machine.Next(); r.end == nil && !r.due.IsZero() {
+		r.timer.Reset(time.Until(r.due))
 	} else {
 		r.timer.Stop()
+	}
+}
+
+// noteStop tells the user that this process did not run when it should have: batch
+// systems suspend jobs, and what is lost then is else put down to the nodes.
+func (r *root) noteStop() {
+	if t := r.plan.Timing; !r.due.IsZero() && time.Since(r.due) > t.Lease/2 {
+		r.log.Warn("the launcher was held up: the job was suspended, or the machine is overloaded; what is not heard of for the lease (--lease) is lost",
+			"late", time.Since(r.due).Round(time.Millisecond), "lease", t.Lease)
 	}
 }
 
@@ -166,10 +179,7 @@ func (r *root) completed(s control.Send) control.Message {
 	switch m.Kind {
 	case control.KindSetup:
 		own := *m.Setup
-		own.NodePath = r.nodes[s.Node].path
-		if a := r.nodes[s.Node].address; a != "" {
-			own.Address = a
-		}
+		own.NodePath = osstring.String(r.nodes[s.Node].path)
 		m.Setup = &own
 	case control.KindStart:
 		for _, start := range m.Start {
@@ -229,6 +239,7 @@ func (r *root) finish() error {
 		if second := r.streams[1].close(); err == nil {
 			err = second
 		}
+		r.log.Flush(0)
 		r.release()
 		done <- err
 	}()
@@ -252,6 +263,9 @@ func (r *root) signal(s syscall.Signal) {
 	if s == syscall.SIGTSTP {
 		r.log.Warn("the job cannot be stopped by the terminal: its processes would be taken for dead")
 		return
+	}
+	if s == syscall.SIGQUIT {
+		r.log.Warn("the ranks are asked for their stacks; one more SIGQUIT is for the launcher alone")
 	}
 	r.do(func(m *control.Root, now time.Time) []control.Action { return m.Signal(now, int(s)) })
 	if s != syscall.SIGINT && s != syscall.SIGTERM {

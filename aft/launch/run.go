@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/craft-go/craft/internal/step"
 )
 
 // Run runs a job to its end and returns its exit code: 0, or the largest of the
@@ -14,6 +16,9 @@ import (
 // has asked four times to end it and output could still not be written.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := notInAJob(); err != nil {
+		return exitUsage, &configError{err}
+	}
+	if err := step.Refuse(true); err != nil {
 		return exitUsage, &configError{err}
 	}
 	p, err := prepare(cfg)

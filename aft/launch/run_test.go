@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -15,6 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testtime"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
@@ -60,7 +64,7 @@ func lineSet(text string) []string {
 }
 
 func TestProgramsThatDoNotJoin(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	began := time.Now()
@@ -70,7 +74,7 @@ func TestProgramsThatDoNotJoin(t *testing.T) {
 	require.Zero(t, r.code)
 	require.Equal(t, strings.Repeat(host+"\n", 8), r.stdout)
 	require.Empty(t, r.stderr)
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 func TestExitCodes(t *testing.T) {
@@ -208,29 +212,45 @@ func TestBadInput(t *testing.T) {
 		"storage":           {func(c *Config) { c.NodePath = plain }, []string{"--node-path"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mark := markProcesses(t)
+			mark := testprocess.Mark(t)
 			cfg := job(t, 2, 2, "sleep")
 			c.change(&cfg)
-			began := time.Now()
-			r := run(t, cfg)
-			require.Error(t, r.err)
-			for _, text := range c.says {
-				require.ErrorContains(t, r.err, text)
-			}
-			if c.late {
-				require.ErrorIs(t, r.err, ErrJob)
-			} else {
-				require.ErrorIs(t, r.err, ErrConfig)
-				require.Equal(t, 2, r.code)
-			}
-			require.Less(t, time.Since(began), 5*time.Second)
-			mark.noneLeft(t)
+			testtime.Within(t, 5*time.Second, func() {
+				r := run(t, cfg)
+				require.Error(t, r.err)
+				for _, text := range c.says {
+					require.ErrorContains(t, r.err, text)
+				}
+				if c.late {
+					require.ErrorIs(t, r.err, ErrJob)
+				} else {
+					require.ErrorIs(t, r.err, ErrConfig)
+					require.Equal(t, 2, r.code)
+				}
+			})
+			mark.NoneLeft(t)
 		})
 	}
 }
 
+func TestRepairTimeoutOfTheEnvironment(t *testing.T) {
+	for _, bad := range []string{"soon", "-1s", ""} {
+		t.Setenv(env.RepairTimeout, bad)
+		r := run(t, job(t, 1, 1, "exit", "0"))
+		require.ErrorIs(t, r.err, ErrConfig)
+		require.ErrorContains(t, r.err, fmt.Sprintf("%s=%q", env.RepairTimeout, bad))
+		require.ErrorContains(t, r.err, "90s or 15m")
+	}
+	for text, want := range map[string]time.Duration{"0": 0, "90s": 90 * time.Second} {
+		t.Setenv(env.RepairTimeout, text)
+		p, err := prepare(job(t, 1, 1, "exit", "0"))
+		require.NoError(t, err)
+		require.Equal(t, want, p.Timing.Repair)
+	}
+}
+
 func TestCancelledJob(t *testing.T) {
-	mark := markProcesses(t)
+	mark := testprocess.Mark(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := job(t, 4, 2, "sleep")
 	out := newWatched()
@@ -242,7 +262,7 @@ func TestCancelledJob(t *testing.T) {
 	_, err := Run(ctx, cfg)
 	require.ErrorIs(t, err, ErrJob)
 	require.ErrorContains(t, err, "cancelled")
-	mark.noneLeft(t)
+	mark.NoneLeft(t)
 }
 
 func TestSelf(t *testing.T) {
@@ -263,6 +283,22 @@ func TestSelf(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 4")
 	require.True(t, started)
 	require.Equal(t, 4, code)
+}
+
+// TestUnknownVariables: the launcher reports those that its ranks get, where it has
+// no logger to the default one.
+func TestUnknownVariables(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	code, _, err := Self(t.Context(), 2, func(c *Config) {
+		c.Args, c.Stdout, c.NoSignals, c.Env = []string{"exit", "0", "0"}, io.Discard, true, []string{"CRAFT_LEASES=" + t.TempDir(), "CRAFT_KEEP=3"}
+	})
+	require.NoError(t, err)
+	require.Zero(t, code)
+	require.Equal(t, 1, strings.Count(log.String(), "unknown"), log.String())
+	require.Contains(t, log.String(), "variable=CRAFT_LEASES nearest=CRAFT_LEVELS")
 }
 
 // TestDaemonByHand: a daemon that nobody gives a job says so.
@@ -288,4 +324,21 @@ func TestNoJobWithinAJob(t *testing.T) {
 		require.ErrorContains(t, r.err, says)
 		require.Equal(t, exitUsage, r.code)
 	}
+}
+
+// TestBytesThatAreNotText: what the operating system takes reaches the ranks as it
+// is, also where it is not UTF-8.
+func TestBytesThatAreNotText(t *testing.T) {
+	const odd = "a\xff\xc3(\xed\xa0\x80\ufffd"
+	dir := filepath.Join(t.TempDir(), "dir"+odd)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	program := filepath.Join(dir, "program"+odd)
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+`printf '%s|' "$0" "$1" "$2" "$MINE" "$CRAFT_CP_PATH" "$CRAFT_NODE_PATH"; pwd`+"\n"), 0o700))
+	t.Setenv("CRAFT_CP_PATH", odd)
+	r := run(t, Config{
+		Program: program, Args: []string{odd, "\x80"}, Env: []string{"MINE=" + odd}, Dir: dir,
+		NodePath: filepath.Join(dir, "storage"), Ranks: 1, NoSignals: true,
+	})
+	require.NoError(t, r.err, r.log)
+	require.Equal(t, strings.Join([]string{program, odd, "\x80", odd, odd, filepath.Join(dir, "storage", "node-0"), dir + "\n"}, "|"), r.stdout)
 }

@@ -36,7 +36,7 @@ func killAndAwait(session, pid int, limit time.Time) {
 		return // it has ended
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if now, _ := sessionOf(pid); now != session {
+	if statOf(pid).session != session {
 		return // the number was used again
 	}
 	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended
@@ -46,36 +46,22 @@ func killAndAwait(session, pid int, limit time.Time) {
 
 // sessionMembers are the processes of a session that run, its leader excluded.
 func sessionMembers(id int) []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = dir.Close() }() // it was only read
-	names, _ := dir.Readdirnames(-1)
-	var members []int
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == id {
-			continue
-		}
-		if session, state := sessionOf(pid); session == id && state != 'Z' && state != 'X' {
-			members = append(members, pid)
-		}
-	}
-	return members
+	return running(func(pid int, s procStat) bool { return s.session == id && pid != id })
 }
 
-// sessionOf reads the session and the state of a process; 0: it is gone.
-func sessionOf(pid int) (session int, state byte) {
+// statOf reads what the system tells of a process.
+func statOf(pid int) procStat {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0, 0
+		return procStat{}
 	}
 	// pid (name) state ppid pgrp session ...; the name may hold anything.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 4 {
-		return 0, 0
+		return procStat{}
 	}
-	session, _ = strconv.Atoi(string(fields[3]))
-	return session, fields[0][0]
+	s := procStat{state: fields[0][0]}
+	s.parent, _ = strconv.Atoi(string(fields[1]))
+	s.session, _ = strconv.Atoi(string(fields[3]))
+	return s
 }

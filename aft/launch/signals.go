@@ -8,13 +8,26 @@ import (
 )
 
 // catchSignals hands the signals of this process to handle until stop is called.
-// What is ignored (nohup) stays ignored.
+// What is ignored (nohup) stays ignored. A terminal that stops who writes to it from
+// the background (stty tostop) does not stop this process: its job would be lost.
+// A second SIGQUIT does what it does in any Go program: this process may hang too.
 func catchSignals(handle func(syscall.Signal)) (stop func()) {
+	if !signal.Ignored(syscall.SIGTTOU) {
+		signal.Ignore(syscall.SIGTTOU)
+		defer func() {
+			rest := stop
+			stop = func() { rest(); signal.Reset(syscall.SIGTTOU) }
+		}()
+	}
 	caught := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP} {
 		if !signal.Ignored(s) {
 			signal.Notify(caught, s)
 		}
+	}
+	quit := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGQUIT) {
+		signal.Notify(quit, syscall.SIGQUIT)
 	}
 	over := make(chan struct{})
 	var handling sync.WaitGroup
@@ -23,6 +36,9 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 			select {
 			case s := <-caught:
 				handle(s.(syscall.Signal))
+			case <-quit:
+				signal.Stop(quit)
+				handle(syscall.SIGQUIT)
 			case <-over:
 				return
 			}
@@ -30,6 +46,7 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 	})
 	return func() {
 		signal.Stop(caught)
+		signal.Stop(quit)
 		close(over)
 		handling.Wait()
 	}

@@ -20,17 +20,20 @@ type checkpointDir struct {
 	name  string // that its files must carry
 	store checkpointStore
 	fs    vfs.FS
-	note  *nodesNote   // nil: no version was on nodes, or noteErr says why it is not known
 	read  atomic.Int64 // bytes read of parts
-
-	noteErr error
+	// What lies beside the versions; nil: there is none, or unread says why it is not
+	// known.
+	note   *nodesNote // nil: no version was on nodes
+	latest *storage.Latest
+	runs   []storage.Record
+	unread []error
 }
 
 // checkpointStore is a Store that says where it is.
 type checkpointStore struct {
 	*storage.Store
 
-	at *everywhere
+	at *multiStore
 }
 
 func (s checkpointStore) Dir() string { return s.at.Dir() }
@@ -45,8 +48,15 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 	if err != nil {
 		return nil, err
 	}
-	at := &everywhere{Store: files, fs: p.fs}
-	if c.note, c.noteErr = readNodesNote(p.fs, dir); c.note != nil {
+	at := &multiStore{Store: files, fs: p.fs}
+	if c.note, err = readNodesNote(p.fs, dir); err != nil {
+		c.unread = append(c.unread, err)
+	}
+	if c.latest, err = files.Announced(ctx); err != nil {
+		c.unread = append(c.unread, err)
+	}
+	c.runs, _ = files.Records(ctx) // craft report tells why one cannot be read
+	if c.note != nil {
 		if at.nodes, err = nodeDirs(ctx, p.fs, c.note); err != nil {
 			return nil, err
 		}
@@ -104,7 +114,9 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 	var list []version
 	for _, e := range entries {
 		v := version{Entry: e, path: c.store.Path(e.ID)}
-		if !c.inspect(ctx, &v) {
+		v.Parts = e.Group()
+		v.strays = slices.DeleteFunc(slices.Clone(e.Parts), func(p storage.Part) bool { return slices.Contains(v.Parts, p) })
+		if !c.inspect(ctx, &v) && len(v.Away) == 0 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -122,8 +134,30 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 			list[i].reached = &reached
 		}
 	}
-	markNewestLineage(list)
+	c.addLineages(list)
+	c.markNewestLineage(list)
+	c.markOtherBranches(list)
 	return list, nil
+}
+
+// addLineages finds out the lineages of versions whose headers cannot be read, as a
+// restart does.
+func (c *checkpointDir) addLineages(list []version) {
+	of := make(map[string]string) // by attempt
+	for _, r := range c.runs {
+		of[r.Attempt] = r.Lineage
+	}
+	if c.latest != nil {
+		of[c.latest.Attempt] = c.latest.Lineage
+	}
+	for i := range list {
+		if v := &list[i]; v.header != nil {
+			of[attemptHex(v.ID.Attempt)] = lineageHex(v.header.Lineage)
+		}
+	}
+	for i := range list {
+		list[i].told = of[attemptHex(list[i].ID.Attempt)]
+	}
 }
 
 // addNoted adds the newest version that the nodes had, if nothing of it or of a

@@ -18,6 +18,7 @@ import (
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 const arrayLength = 1000
@@ -57,11 +58,14 @@ type result struct {
 	stdout, stderr string
 }
 
+// patience is how long craft unlock watches.
+var patience = 30 * time.Millisecond
+
 func craft(t *testing.T, args ...string) result { return craftOn(t, vfs.OS(), 0, args...) }
 
 func craftOn(t *testing.T, fsys vfs.FS, width int, args ...string) result {
 	var out, errs bytes.Buffer
-	p := &program{stdout: &out, stderr: &errs, width: width, now: time.Now, fs: fsys}
+	p := &program{stdout: &out, stderr: &errs, width: width, now: time.Now, fs: fsys, lock: filestore.LockConfig{Patience: patience}}
 	code := p.run(t.Context(), args)
 	return result{code, out.String(), errs.String()}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -253,10 +254,11 @@ func TestDeltas(t *testing.T) {
 			versions := l.list(t).Versions
 			require.Len(t, versions, 3)
 			require.Empty(t, versions[0].Bases)
-			require.Equal(t, []uint64{1}, versions[2].Bases)
+			require.Empty(t, versions[1].Bases)
+			require.Equal(t, []uint64{2}, versions[2].Bases)
 			require.EqualValues(t, 8*800_000, versions[2].Referred)
 			require.Less(t, versions[2].Bytes, int64(100_000))
-			require.Contains(t, craft(t, "ls", l.base).stdout, "  1 (6400000)\n")
+			require.Contains(t, craft(t, "ls", l.base).stdout, "  2 (6400000)\n")
 
 			s := decode[shownVersion](t, exitFine, "show", l.dir, "--values")
 			require.Len(t, s.Bases, 1)
@@ -264,20 +266,22 @@ func TestDeltas(t *testing.T) {
 			require.EqualValues(t, 8*800_000, s.Referred)
 			v := keyNamed(t, s, "v")
 			require.EqualValues(t, 8*800_000, v.Referred)
-			require.Equal(t, "0", v.Values[0], "the value is read from version 1")
-			require.Contains(t, craft(t, "show", l.dir).stdout, "refers to    6400000 in versions 1\n")
+			require.Equal(t, "0", v.Values[0], "the value is read from version 2")
+			require.Contains(t, craft(t, "show", l.dir).stdout, "refers to    6400000 in versions 2\n")
 			require.True(t, decode[verification](t, exitFine, "verify", l.dir).OK)
-			l.damageBase(t, versions[0])
+			l.damageBase(t, versions[1])
 		})
 	}
 }
 
-// damageBase damages, and then removes, what all versions refer to.
+// damageBase damages, and then removes, what the last version refers to; the first one
+// does not need it.
 func (l levelled) damageBase(t *testing.T, base listedVersion) {
 	file := filepath.Join(base.Path, "rank-00001-of-00008.craft")
 	edit(t, file, func(b []byte) []byte { b[400_000] ^= 1; return b })
 	v := decode[verification](t, exitFailed, "verify", l.dir)
-	for _, version := range v.Versions {
+	require.NotEqual(t, verdictDamaged, v.Versions[0].Verdict)
+	for _, version := range v.Versions[1:] {
 		require.Equal(t, verdictDamaged, version.Verdict)
 		require.Len(t, version.Findings, 1)
 		require.Equal(t, file, version.Findings[0].File)
@@ -298,7 +302,7 @@ func (l levelled) damageBase(t *testing.T, base listedVersion) {
 	require.False(t, decode[shownVersion](t, exitFine, "show", l.dir).Bases[0].Complete)
 	last := l.list(t).Versions[2]
 	require.Equal(t, "base missing", last.State)
-	require.Equal(t, []uint64{1}, last.MissingBases)
+	require.Equal(t, []uint64{2}, last.MissingBases)
 }
 
 // TestNoteThatIsNotUnderstood: what is on the parallel file system is shown all
@@ -338,5 +342,45 @@ func TestForeignDirectory(t *testing.T) {
 func TestRanges(t *testing.T) {
 	for want, list := range map[string][]int{"": nil, "3": {3}, "0-1": {0, 1}, "0-2,5,7-8": {0, 1, 2, 5, 7, 8}} {
 		require.Equal(t, want, ranges(list))
+	}
+}
+
+// Names of files lie: no command counts up to the number of ranks that one states.
+func TestStrayParts(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "xor,pfs:2", 3, nil)
+	huge := storage.Part{Rank: 0, Size: math.MaxInt32}.String()
+	for _, kind := range []string{"", "parity-"} {
+		file := l.objects(t, 1, "v-000003-*/"+kind+"rank-*")[0]
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), kind+huge), data, 0o600))
+	}
+	l.lose(t, 0) // parity is needed
+	v := l.list(t).Versions[2]
+	require.Equal(t, []any{8, 8, true, "complete"}, []any{v.Ranks, v.Parts, v.Complete, v.State})
+	require.Equal(t, 8, decode[shownVersion](t, exitFine, "show", l.dir).Ranks)
+	found := decode[verification](t, exitFailed, "verify", l.dir)
+	last := found.Versions[len(found.Versions)-1]
+	require.Len(t, last.Findings, 1)
+	require.Contains(t, last.Findings[0].Reason, "its name says that 2147483647 ranks wrote the version, the other files say 8")
+	for _, command := range []string{"ls", "verify", "clean"} {
+		craft(t, "node", command, l.node(1)) // ends
+	}
+}
+
+// A version that was announced, and of which there is one file with a lying name.
+func TestNothingButAStrayPart(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 2, 1)
+	dir := filepath.Join(base, "c")
+	files := parts(t, dir, 1)
+	require.NoError(t, os.Remove(files[1]))
+	require.NoError(t, os.Rename(files[0], filepath.Join(filepath.Dir(files[0]), storage.Part{Rank: 5, Size: math.MaxInt32}.String())))
+	v := decode[verification](t, exitFailed, "verify", dir).Versions[0]
+	require.Len(t, v.Findings, 1001)
+	require.Equal(t, "2147482646 more files are missing", v.Findings[1000].Reason)
+	for _, command := range []string{"ls", "show"} {
+		require.Equal(t, exitFailed, craft(t, command, dir).code)
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
-
-// lockPatience is how long ago a job that is alive may have shown it: it does
-// every 5 s.
-const lockPatience = 30 * time.Second
 
 // lockInfo describes the lock of a checkpoint.
 type lockInfo struct {
@@ -20,7 +17,7 @@ type lockInfo struct {
 	Host string `json:"host"`
 	Job  string `json:"job"`
 	// State is "alive" or "dead" for a process of this host, "unknown" for one
-	// of another host or container.
+	// of another host, boot or container, and in a copy of a locked directory.
 	State    string    `json:"state"`
 	Since    time.Time `json:"since"`
 	LastSign time.Time `json:"last_sign"` // of life
@@ -32,11 +29,12 @@ type lockInfo struct {
 func (p *program) readLock(dir string) (*lockInfo, error) {
 	info, err := p.fs.Stat(filepath.Join(dir, filestore.LockName))
 	var owner filestore.Owner
+	var state filestore.ProcessState
 	if err == nil {
-		owner, err = filestore.ReadOwner(p.fs, dir)
+		owner, state, err = filestore.ReadOwner(p.fs, dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, vfs.Dangling(p.fs, filepath.Join(dir, filestore.LockName))
 	}
 	if err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func (p *program) readLock(dir string) (*lockInfo, error) {
 		return l, nil
 	}
 	l.PID, l.Host, l.Job, l.Since = o.Process.PID, o.Process.Host, o.Job, o.Since.UTC()
-	switch o.Process.State() {
+	switch state {
 	case filestore.ProcessAlive:
 		l.State = "alive"
 	case filestore.ProcessDead:
@@ -63,28 +61,6 @@ func (l *lockInfo) String() string {
 		return "-"
 	case l.Host == "":
 		return "unknown owner"
-	case l.State == "unknown":
-		return fmt.Sprintf("%d@%s other host", l.PID, l.Host)
 	}
 	return fmt.Sprintf("%d@%s %s", l.PID, l.Host, l.State)
-}
-
-// inUse says why the lock seems to be in use; "" if it does not.
-func (l *lockInfo) inUse(now time.Time) string {
-	switch {
-	case l.State == "alive":
-		return "its process is alive on this host"
-	case l.State == "dead":
-		return ""
-	case now.Sub(l.LastSign) < lockPatience:
-		return fmt.Sprintf("its process cannot be looked at from here, but it showed a sign of life %s", age(max(0, now.Sub(l.LastSign))))
-	}
-	return ""
-}
-
-func ownerText(o filestore.Owner) string {
-	if o.Process.Host == "" {
-		return "an owner that the lock does not name"
-	}
-	return o.String()
 }

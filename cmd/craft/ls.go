@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // listing is the JSON document of craft ls.
@@ -40,7 +42,9 @@ type listedVersion struct {
 	Created       *time.Time `json:"created"`
 	Lineage       string     `json:"lineage"`
 	NewestLineage bool       `json:"newest_lineage"`
-	Error         string     `json:"error,omitempty"`
+	// OtherBranch: the newest complete version does not come from this one.
+	OtherBranch bool   `json:"other_branch"`
+	Error       string `json:"error,omitempty"`
 	// Level is how the version was to be protected on the nodes, "pfs" if it
 	// went to the parallel file system at once; null if that is not known.
 	Level *storage.Level `json:"level"`
@@ -75,7 +79,8 @@ func (p *program) lsCommand() *cobra.Command {
 
 DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. A * marks the lineage that a restart
-would continue: that of the newest complete version.
+would continue: that of the newest complete version. "other branch" is what that
+version does not come from: it was away when a run went on from an older one.
 
 Versions on the storage of nodes are listed as far as it is on this machine; of
 the others the newest is known (NODES.json). LEVEL is how a version was to be
@@ -142,9 +147,7 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 	if out.Lock, err = p.readLock(c.store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
-	if c.noteErr != nil {
-		bad = append(bad, c.noteErr)
-	}
+	bad = append(bad, c.unread...)
 	if c.note != nil {
 		out.Levels, out.Nodes = c.note.Policy, c.store.at.nodes
 	}
@@ -159,6 +162,9 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		if v.err != nil {
 			bad = append(bad, v.err)
 		}
+		for _, link := range v.Away {
+			bad = append(bad, fmt.Errorf("version %d: %s", v.ID.Version, link))
+		}
 		listed := describeVersion(v)
 		if v.header != nil && v.header.Oldest != 0 {
 			listed.Bases, listed.Referred = c.references(ctx, v)
@@ -169,14 +175,31 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		}
 		out.Versions = append(out.Versions, listed)
 	}
+	if gone := c.gone(versions); gone != nil && where.version == nil {
+		bad = append(bad, gone)
+	}
 	return out, bad, ctx.Err()
+}
+
+// gone tells of a version that LATEST.json names and that is not there, nor a newer one.
+// Of a nested checkpoint the stage has ended.
+func (c *checkpointDir) gone(versions []version) error {
+	if c.latest == nil || len(c.latest.Ancestors) > 0 {
+		return nil
+	}
+	id, ok := filestore.ParseID(c.latest.Directory)
+	there := func(v version) bool { return v.ID == id || v.ID.Version >= id.Version && v.Complete() }
+	if !ok || slices.ContainsFunc(versions, there) {
+		return nil
+	}
+	return fmt.Errorf("%s was complete, as %s tells, and is not there: put it back, or mount the file system that it is on", c.store.Path(id), filestore.LatestName)
 }
 
 func describeVersion(v version) listedVersion {
 	l := listedVersion{
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
 		Ranks: max(v.Size(), 0), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
-		Bytes: v.bytes, NewestLineage: v.newest, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
+		Bytes: v.bytes, NewestLineage: v.newest, OtherBranch: v.other, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
 		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
 	}
 	if level, ok := v.level(); ok {
@@ -212,7 +235,10 @@ func (p *program) printListing(l listing) error {
 	for _, c := range l.Checkpoints {
 		for _, v := range c.Versions {
 			lineage, created := short(v.Lineage), "-"
-			if v.NewestLineage {
+			switch {
+			case v.OtherBranch:
+				lineage += " (other branch)"
+			case v.NewestLineage:
 				lineage += "*"
 			}
 			if v.Created != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 func TestListing(t *testing.T) {
@@ -56,6 +59,19 @@ func TestNewestLineage(t *testing.T) {
 	require.Len(t, versions, 2)
 	require.False(t, versions[0].NewestLineage)
 	require.True(t, versions[1].NewestLineage)
+	// That does not hang on the header.
+	edit(t, parts(t, filepath.Join(base, "c"), 2)[0], func([]byte) []byte { return nil })
+	versions = decode[listing](t, exitFailed, "ls", base).Checkpoints[0].Versions
+	require.False(t, versions[0].NewestLineage)
+	require.True(t, versions[1].NewestLineage)
+	// Nor on the version: a restart misses it, and takes none of the other lineage.
+	second := filepath.Dir(parts(t, filepath.Join(base, "c"), 2)[0])
+	for _, note := range []string{"", filestore.LatestName} {
+		require.NoError(t, os.RemoveAll(filepath.Join(base, "c", cmp.Or(note, filepath.Base(second)))))
+		r := craft(t, "ls", base)
+		require.Regexp(t, `c +1 `, r.stdout)
+		require.NotContains(t, r.stdout, "*")
+	}
 }
 
 func TestNothingToList(t *testing.T) {
@@ -88,21 +104,34 @@ func TestNothingToList(t *testing.T) {
 	}
 }
 
-// TestUnreadableDirectory: the rest is listed all the same.
+// TestUnreadableDirectory: what is there of the rest is told all the same, and what
+// nobody can see is not taken for nothing.
 func TestUnreadableDirectory(t *testing.T) {
-	base := t.TempDir()
+	base, secret, link := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, base, "good", 1, 1)
 	write(t, base, "secret", 1, 1)
+	write(t, secret, "secret", 1, 1)
+	require.NoError(t, os.Symlink(filepath.Join(secret, "secret"), filepath.Join(link, "secret")))
 	fsys := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
-		if op.Kind == vfs.OpReadDir && filepath.Base(op.Path) == "secret" {
+		if (op.Kind == vfs.OpReadDir || op.Kind == vfs.OpStat && strings.HasPrefix(op.Path, link+"/")) && filepath.Base(op.Path) == "secret" {
 			return syscall.EACCES
 		}
 		return nil
 	})
-	r := craftOn(t, fsys, 0, "ls", base)
-	require.Equal(t, exitFailed, r.code)
-	require.Contains(t, r.stdout, "good")
-	require.Contains(t, r.stderr, "secret: permission denied")
+	for _, command := range []string{"ls", "report", "verify"} {
+		r := craftOn(t, fsys, 0, command, base)
+		require.Equal(t, exitFailed, r.code, command)
+		require.Contains(t, r.stdout, "good", command)
+		require.Contains(t, r.stderr, "secret: permission denied", command)
+	}
+	for _, command := range []string{"ls", "report", "verify", "show"} {
+		for _, dir := range []string{secret, filepath.Join(secret, "secret"), link} {
+			r := craftOn(t, fsys, 0, command, dir)
+			require.Equal(t, exitFailed, r.code, command)
+			require.Contains(t, r.stderr, "secret: permission denied", command)
+			require.NotContains(t, r.stderr, "no ", command)
+		}
+	}
 }
 
 func TestHelp(t *testing.T) {
@@ -110,5 +139,57 @@ func TestHelp(t *testing.T) {
 		r := craft(t, append(args, "--help")...)
 		require.Equal(t, exitFine, r.code)
 		require.Contains(t, r.stdout, "Examples:")
+	}
+}
+
+// What is not there as it should be is said: a link that leads nowhere, a version that
+// LATEST.json tells of, and those of another branch.
+func TestListingOfWhatIsAway(t *testing.T) {
+	base := t.TempDir()
+	dir, disk := filepath.Join(base, "c"), filepath.Join(t.TempDir(), "disk")
+	write(t, base, "c", 2, 3)
+	third := filepath.Dir(parts(t, dir, 3)[0])
+	require.NoError(t, os.Rename(third, disk))
+
+	r := craft(t, "ls", base)
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.stderr, third+" was complete, as LATEST.json tells, and is not there")
+	require.Contains(t, craft(t, "show", dir).stderr, third+" was complete")
+
+	require.NoError(t, os.Symlink(disk+"-not-mounted", third))
+	r = craft(t, "ls", base)
+	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.stderr, third+" is a link to something that is not there")
+	require.Regexp(t, `c +3 .* away `, r.stdout)
+	require.Contains(t, craft(t, "show", dir).stderr, third+" is a link to")
+
+	require.NoError(t, os.Remove(third))
+	write(t, base, "c", 2, 1) // goes on from version 2
+	require.NoError(t, os.Rename(disk, third))
+	versions := decode[listing](t, exitFine, "ls", base).Checkpoints[0].Versions
+	require.Len(t, versions, 4)
+	for i, other := range []bool{false, false, true, false} {
+		require.Equal(t, other, versions[i].OtherBranch, "version %d", versions[i].Version)
+	}
+	require.Contains(t, craft(t, "ls", base).stdout, "(other branch)")
+	for _, file := range parts(t, dir, 4) { // what its run came from the record tells, too
+		edit(t, file, func([]byte) []byte { return nil })
+	}
+	require.True(t, decode[listing](t, exitFailed, "ls", base).Checkpoints[0].Versions[2].OtherBranch)
+}
+
+// LATEST.json that cannot be read stops a start, so all commands that look at versions
+// say so, after what they have found.
+func TestUnreadableNote(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 1, 2)
+	latest := filepath.Join(base, "c", filestore.LatestName)
+	require.NoError(t, errors.Join(os.Remove(latest), os.Mkdir(latest, 0o700)))
+	for _, command := range []string{"ls", "verify", "show"} {
+		r := craft(t, command, filepath.Join(base, "c"))
+		require.Equal(t, exitFailed, r.code, command)
+		require.Equal(t, 1, strings.Count(r.stderr, latest), r.stderr)
+		require.NotContains(t, r.stderr, "newest version:")
+		require.NotEmpty(t, r.stdout)
 	}
 }

@@ -46,9 +46,10 @@ identity is in NODES.json). craft node ls shows which these are.
 
 What a checkpoint that is there has on this node is never deleted, nor anything
 whose directory is locked by a job that may be alive, nor what another user, node
-or program has made. If the directory above the checkpoint's is missing too, or
-empty, its file system may not be mounted here: such places are only deleted
-with --unseen.
+or program has made. If nothing there tells what became of it (the directory above
+is missing too, or empty; it is empty itself, a link that leads nowhere, or has no
+NODES.json), its file system may not be mounted here: such places are only deleted with
+--unseen.
 
 On a terminal it asks first. --yes deletes without asking; without a terminal one of
 --yes and --dry-run is needed.`,
@@ -67,7 +68,7 @@ On a terminal it asks first. --yes deletes without asking; without a terminal on
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&c.olderThan, "older-than", 0, "only places that have not been used for that long (36h, 90m)")
-	flags.BoolVar(&c.unseen, "unseen", false, "also places of which the directory above the checkpoint's is missing or empty")
+	flags.BoolVar(&c.unseen, "unseen", false, "also places of which nothing tells what became of the checkpoint")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only show what would be deleted")
 	flags.BoolVar(&c.yes, "yes", false, "do not ask")
 	flags.BoolVar(&c.json, "json", false, "one JSON document instead of a table")
@@ -80,21 +81,21 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error 
 		return err
 	}
 	result := nodeCleaning{Path: root, DryRun: c.dryRun, Places: []cleanedPlace{}}
-	waste, bytes := 0, int64(0)
+	prunable, bytes := 0, int64(0)
 	for _, n := range list {
 		entry := cleanedPlace{nodedPlace: n, Action: "kept"}
 		var remove bool
 		if remove, entry.Why = p.wasted(n, c); remove {
-			waste, bytes = waste+1, bytes+n.Bytes+n.Spare
+			prunable, bytes = prunable+1, bytes+n.Bytes+n.Spare
 			entry.Action = "would remove"
 		}
 		result.Places = append(result.Places, entry)
 	}
-	if waste > 0 && !c.dryRun {
-		if err := p.confirm(ctx, result, waste, bytes, c); err != nil {
+	if prunable > 0 && !c.dryRun {
+		if err := p.confirm(ctx, result, prunable, bytes, c); err != nil {
 			return err
 		}
-		if err := p.removeWaste(ctx, &result, c); err != nil {
+		if err := p.removePrunable(ctx, &result, c); err != nil {
 			return err
 		}
 	}
@@ -129,19 +130,19 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 var errRefused = errors.New("nothing was deleted")
 
 // confirm asks whether to delete.
-func (p *program) confirm(ctx context.Context, r nodeCleaning, waste int, bytes int64, c cleaning) error {
+func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, bytes int64, c cleaning) error {
 	if c.yes {
 		return nil
 	}
 	if !p.asks {
-		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", waste)}
+		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", prunable)}
 	}
 	for _, n := range r.Places {
 		if n.Action != "kept" {
 			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(n.Dir), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
 		}
 	}
-	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", waste, roundedBytes(bytes))
+	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", prunable, roundedBytes(bytes))
 	answers := make(chan string, 1)
 	go func() { // it ends with the process if nobody answers
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -158,9 +159,9 @@ func (p *program) confirm(ctx context.Context, r nodeCleaning, waste int, bytes 
 	}
 }
 
-// removeWaste deletes what was found to be waste, if it still is: a job may have
+// removePrunable deletes what was found to be prunable, if it still is: a job may have
 // begun meanwhile.
-func (p *program) removeWaste(ctx context.Context, r *nodeCleaning, c cleaning) error {
+func (p *program) removePrunable(ctx context.Context, r *nodeCleaning, c cleaning) error {
 	for i := range r.Places {
 		n := &r.Places[i]
 		if n.Action == "kept" {

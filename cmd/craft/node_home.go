@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -17,7 +18,7 @@ const (
 	homeGone     = "gone"         // its directory was deleted
 	homeReplaced = "replaced"     // its directory was deleted and made again
 	homeUnknown  = "unknown"      // its directory cannot be looked at
-	homeUnseen   = "not seen"     // where it should be is nothing at all: perhaps not mounted
+	homeUnseen   = "not seen"     // nothing there tells: perhaps its file system is not mounted
 	homeRemoved  = "half removed" // somebody began to delete the place
 	homeUnusable = "not a place"  // the place itself cannot be used
 )
@@ -48,19 +49,27 @@ func (p *program) homeState(place nodelocal.Place) (state, reason string) {
 }
 
 // missingHome tells a deleted checkpoint from a file system that is not mounted:
-// then the directory above is missing too, or has nothing in it.
+// then the directory above is missing too, or has nothing in it, or the home is a link
+// into it.
 func (p *program) missingHome(home string) (state, reason string) {
+	if err := vfs.Dangling(p.fs, home); err != nil {
+		return homeUnseen, err.Error()
+	}
 	base := filepath.Dir(home)
-	entries, err := p.fs.ReadDir(base)
-	switch {
+	switch empty, err := p.isEmpty(base); {
 	case errors.Is(err, fs.ErrNotExist):
 		return homeUnseen, fmt.Sprintf("%s does not exist either: perhaps its file system is not mounted here", base)
 	case err != nil:
 		return homeUnknown, err.Error()
-	case len(entries) == 0:
+	case empty:
 		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", base)
 	}
 	return homeGone, home + " does not exist any more"
+}
+
+func (p *program) isEmpty(dir string) (bool, error) {
+	entries, err := p.fs.ReadDir(dir)
+	return len(entries) == 0, err
 }
 
 // lockState is "" if no job has the home open. A lock whose process may live is
@@ -72,10 +81,10 @@ func (p *program) lockState(home string) (state, reason string) {
 		return homeUnknown, err.Error()
 	case l == nil || l.State == "dead":
 		return "", ""
-	case l.inUse(p.now()) == "":
-		return homeInUse, fmt.Sprintf("%s is locked by %s; if that job is dead, run: craft unlock %s", home, ownerText(l.owner), home)
+	case l.State == "unknown":
+		return homeInUse, fmt.Sprintf("%s is locked by %s; if that job is dead, run: craft unlock %s", home, l.owner, home)
 	}
-	return homeInUse, fmt.Sprintf("%s is locked by %s", home, ownerText(l.owner))
+	return homeInUse, fmt.Sprintf("%s is locked by %s", home, l.owner)
 }
 
 func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
@@ -86,9 +95,21 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 	case o.ID == "":
 		return homeCurrent, ""
 	case note == nil:
-		return homeReplaced, fmt.Sprintf("there is no %s in %s: that is another checkpoint, which has nothing on nodes", filestore.NodesName, o.Home)
+		return p.anonymousHome(o.Home)
 	case note.ID != o.ID:
 		return homeReplaced, fmt.Sprintf("the checkpoint in %s is a newer one (identity %s, not %s)", o.Home, note.ID, o.ID)
 	}
 	return homeCurrent, ""
+}
+
+// anonymousHome is about a directory that does not say which checkpoint it is: it may
+// be the place where a file system is not mounted, or have lost its note.
+func (p *program) anonymousHome(home string) (state, reason string) {
+	switch empty, err := p.isEmpty(home); {
+	case err != nil:
+		return homeUnknown, err.Error()
+	case empty:
+		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", home)
+	}
+	return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", filestore.NodesName, home)
 }

@@ -48,8 +48,8 @@ checkpoint's directory on the parallel file system (HOME):
   gone          it was deleted; craft node clean deletes the place
   replaced      it was deleted, and another checkpoint was made in its place; so too
   half removed  somebody began to delete the place; so too
-  not seen      the directory above it is missing or empty: perhaps a file system
-                that is not mounted here
+  not seen      nothing there tells what became of it: perhaps a file system that
+                is not mounted here
   unknown       it cannot be looked at
   not a place   this directory cannot be used, whatever it belongs to`,
 		Example: `  craft node ls

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,8 +127,7 @@ func TestNodeClean(t *testing.T) {
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "a job is alive")
 	lock(t, l.dir, filestore.Owner{Process: filestore.Process{Host: "elsewhere", PID: 1}}, time.Now().Add(-time.Hour))
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "it may be alive")
-	alive.Boot = "an earlier one"
-	lock(t, l.dir, filestore.Owner{Process: alive}, time.Now())
+	lock(t, l.dir, filestore.Owner{Process: deadProcess(t)}, time.Now())
 	require.Equal(t, map[string]int{"kept": 4, "removed": 4}, l.clean(t, "--yes"))
 	require.True(t, decode[verification](t, exitFine, "verify", l.dir).OK)
 	for _, n := range l.places(t) {
@@ -181,4 +181,85 @@ func TestNodeCleanLeavesTheRest(t *testing.T) {
 	left, err := os.ReadDir(l.node(2))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// TestNodeCleanKeepsTheOnlyCopies: what cannot be found may be there again when its
+// file system is mounted.
+func TestNodeCleanKeepsTheOnlyCopies(t *testing.T) {
+	away := filepath.Join(t.TempDir(), "not-mounted")
+	for _, c := range []struct {
+		name   string
+		happen func(t *testing.T, l levelled)
+		state  string
+	}{
+		{"NODES.json leads nowhere", func(t *testing.T, l levelled) {
+			note := filepath.Join(l.dir, filestore.NodesName)
+			require.NoError(t, os.Remove(note))
+			require.NoError(t, os.Symlink(away, note))
+		}, homeUnknown},
+		{"NODES.json is a directory", func(t *testing.T, l levelled) {
+			note := filepath.Join(l.dir, filestore.NodesName)
+			require.NoError(t, os.Remove(note))
+			require.NoError(t, os.Mkdir(note, 0o700))
+		}, homeUnknown},
+		{"NODES.json is not there", func(t *testing.T, l levelled) {
+			require.NoError(t, os.Remove(filepath.Join(l.dir, filestore.NodesName)))
+		}, homeUnseen},
+		{"the home leads nowhere", func(t *testing.T, l levelled) {
+			require.NoError(t, os.RemoveAll(l.dir))
+			require.NoError(t, os.Symlink(away, l.dir))
+		}, homeUnseen},
+		{"the home is where nothing is mounted", func(t *testing.T, l levelled) {
+			require.NoError(t, os.RemoveAll(l.dir))
+			require.NoError(t, os.Mkdir(l.dir, 0o700))
+		}, homeUnseen},
+		{"the home is a file", func(t *testing.T, l levelled) {
+			require.NoError(t, os.RemoveAll(l.dir))
+			require.NoError(t, os.WriteFile(l.dir, nil, 0o600))
+		}, homeUnknown},
+		{"the base leads nowhere", func(t *testing.T, l levelled) {
+			require.NoError(t, os.RemoveAll(l.base))
+			require.NoError(t, os.Symlink(away, l.base))
+		}, homeUnseen},
+		{"a link to itself", func(t *testing.T, l levelled) {
+			require.NoError(t, os.RemoveAll(l.base))
+			require.NoError(t, os.Symlink(l.base, l.base))
+		}, homeUnknown},
+		{"the lock leads nowhere", func(t *testing.T, l levelled) {
+			require.NoError(t, os.Symlink(away, filepath.Join(l.dir, filestore.LockName)))
+		}, homeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLevelled(t)
+			l.run(t, "local", 1, nil)
+			write(t, l.base, "other", 1, 1)
+			c.happen(t, l)
+			require.Equal(t, map[string]int{"kept": 4}, l.clean(t, "--yes"))
+			for _, n := range l.places(t) {
+				require.Equal(t, c.state, n.State)
+				require.NotEmpty(t, n.Reason)
+			}
+			unseen := map[string]int{"kept": 4}
+			if c.state == homeUnseen {
+				unseen = map[string]int{"removed": 4}
+			}
+			require.Equal(t, unseen, l.clean(t, "--yes", "--unseen"))
+		})
+	}
+	// Permissions do not bind root, so they are made up.
+	l := newLevelled(t)
+	l.run(t, "local", 1, nil)
+	for _, what := range []string{l.base, l.dir, filepath.Join(l.dir, filestore.NodesName)} {
+		denied := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			if strings.HasPrefix(op.Path, what) {
+				return fs.ErrPermission
+			}
+			return nil
+		})
+		var out, errs bytes.Buffer
+		p := &program{stdout: &out, stderr: &errs, now: time.Now, fs: denied}
+		require.Equal(t, exitFine, p.run(t.Context(), []string{"node", "clean", "--yes", "--unseen", "--node-path", l.nodes}), "%s", &errs)
+		require.NotContains(t, out.String(), "removed")
+	}
+	require.Len(t, l.places(t), 4)
 }

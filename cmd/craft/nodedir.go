@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -129,6 +130,25 @@ func (d *nodeDir) look(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// membersOf are the ranks whose parts a parity file protects; none if it cannot be
+// read, or says that it is another one than its name does.
+func (d *nodeDir) membersOf(ctx context.Context, key nodelocal.Key) []int {
+	r, err := d.store.OpenObject(ctx, key)
+	if err != nil {
+		return nil
+	}
+	defer r.Close() // nothing was written
+	p, err := erasure.OpenParity(r, r.Size())
+	if err != nil {
+		return nil
+	}
+	id, ranks, size, err := erasure.SetOf(p.Header())
+	if err != nil || id != key.ID || size != key.Part.Size {
+		return nil
+	}
+	return ranks
 }
 
 func anyNode(nodes []*nodeDir, state string) bool {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -19,18 +17,11 @@ type nodesNote struct {
 	newest storage.ID // that Newest names
 }
 
-// noteLimit is the size in bytes of a note that is read: the nodes of a
-// large machine fit.
-const noteLimit = 64 << 20
-
 // readNodesNote returns nil if there is no note: no version was on nodes.
 func readNodesNote(fsys vfs.Reader, dir string) (*nodesNote, error) {
 	name := filepath.Join(dir, filestore.NodesName)
-	data, err := vfs.ReadFile(fsys, name, noteLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	data, err := filestore.ReadNote(fsys, dir, filestore.NodesName)
+	if data == nil || err != nil {
 		return nil, err
 	}
 	var n nodesNote

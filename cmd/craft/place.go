@@ -122,10 +122,14 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 			return nil, err
 		}
 		dir := filepath.Join(path, n.Name())
-		if storage.CheckName("checkpoint name", n.Name()) != nil || !p.isDir(n, dir) {
+		if storage.CheckName("checkpoint name", n.Name()) != nil {
 			continue
 		}
-		below, err := p.fs.ReadDir(dir)
+		isDir, err := p.isDir(n, dir)
+		var below []fs.DirEntry
+		if isDir {
+			below, err = p.fs.ReadDir(dir)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -145,12 +149,12 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 	return found, nil
 }
 
-func (p *program) isDir(n fs.DirEntry, path string) bool {
+func (p *program) isDir(n fs.DirEntry, path string) (bool, error) {
 	if n.Type()&fs.ModeSymlink == 0 {
-		return n.IsDir()
+		return n.IsDir(), nil
 	}
 	info, err := p.fs.Stat(path)
-	return err == nil && info.IsDir()
+	return err == nil && info.IsDir(), err
 }
 
 // single returns the one checkpoint that the command is about.
@@ -171,9 +175,11 @@ func (f *place) single(command string) (*checkpointDir, error) {
 	return nil, fmt.Errorf("%s holds checkpoints but is none itself; try: %s", f.path, strings.Join(calls, ", "))
 }
 
-// nothing says what was looked for in vain.
+// nothing says what was looked for in vain, or what could not be looked at.
 func (f *place) nothing() error {
-	err := fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef)",
+	if len(f.problems) > 0 {
+		return errors.Join(f.problems...)
+	}
+	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef)",
 		errNoCheckpoint, f.path)
-	return errors.Join(append([]error{err}, f.problems...)...)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // The exit codes.
@@ -34,10 +35,11 @@ type program struct {
 	asks     bool // stdin and stderr are one: the user can be asked
 	now      func() time.Time
 	fs       vfs.FS
+	lock     filestore.LockConfig // how craft unlock takes a lock
 }
 
 func newProgram(stdin, stdout, stderr *os.File) *program {
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS()}
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS(), lock: filestore.LockConfig{Patience: 30 * time.Second}}
 	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
 		p.width = 80
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
@@ -93,7 +95,8 @@ file for each rank. The base directory is CRAFT_CP_PATH. With storage levels
 (CRAFT_LEVELS) most versions are on the nodes, below CRAFT_NODE_PATH: craft node
 looks at those of one node.
 
-Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage.`,
+Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
+130 interrupted.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
   craft ls                      what is below $CRAFT_CP_PATH, or here
   craft show cp/lanczos         what the newest complete version holds

@@ -29,7 +29,8 @@ DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. Of each run: how long the program waited
 for checkpoints (CP) and for its restart (RESTART), the largest values of any
 rank; how often the job was repaired before, after failures, and how long that
-took (RECOVERIES, RECOVERY); the share of CP and the writer's processor time (one
+took (RECOVERIES, RECOVERY); how long it did again what an earlier run had done (REDO);
+the share of CP and the writer's processor time (one
 processor) in the time of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
 		Example: `  craft report cp
   craft report --json cp/lanczos`,
@@ -54,29 +55,37 @@ func (p *program) report(ctx context.Context, dir string, asJSON bool) error {
 	if where.loose {
 		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
 	}
+	problems := where.problems
 	r := reported{Path: dir, Runs: []storage.Record{}}
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.store.Dir())
 		if err != nil {
-			return err
+			problems = append(problems, err)
 		}
 		r.Runs = append(r.Runs, records...)
 	}
 	if asJSON {
-		return p.printJSON(r)
-	}
-	if len(r.Runs) == 0 {
+		err = p.printJSON(r)
+	} else if len(r.Runs) > 0 {
+		err = p.printReport(r)
+	} else if len(problems) == 0 {
 		p.say("no records of runs in %s", dir)
-		return nil
 	}
-	return p.printReport(r)
+	for _, problem := range problems {
+		p.say("%v", problem)
+	}
+	if err == nil && len(problems) > 0 {
+		err = errReported
+	}
+	return err
 }
 
 func (p *program) printReport(r reported) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
 		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
-		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "RECOVERIES", right: true, drop: 4}, {title: "RECOVERY", right: true, drop: 4}, {title: "SHARE", right: true},
+		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "RECOVERIES", right: true, drop: 4}, {title: "RECOVERY", right: true, drop: 4},
+		{title: "REDO", right: true, drop: 3}, {title: "SHARE", right: true},
 		{title: "COPY", right: true, drop: 5}, {title: "WAIT", right: true, drop: 5}, {title: "WRITE", right: true, drop: 5}, {title: "SETTLE", right: true, drop: 5},
 	}}
 	for _, run := range r.Runs {
@@ -91,7 +100,7 @@ func (p *program) printReport(r reported) error {
 		t.add(run.Checkpoint, p.moment(run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
 			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
 			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart),
-			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), share,
+			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
 	return t.write(p.stdout, p.width)

@@ -40,6 +40,7 @@ func TestReport(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(craft(t, "report", filepath.Join(base, "four")).stdout), "\n")
 	require.Len(t, lines, 3)
 	require.Regexp(t, `^four +20\S+Z +\S+ +4  copy +- +2 +0 `, lines[1])
+	require.Contains(t, lines[0], " REDO ")
 
 	records, err := filepath.Glob(filepath.Join(base, "one", "RUN-*.json"))
 	require.NoError(t, err)

@@ -86,8 +86,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.spawn, "spawn", "", "REUSE or NO-REUSE: sets CRAFT_COMM_SPAWN_POLICY for the ranks")
 	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
 	flags.DurationVar(&f.lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
-	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; 0: for ever")
-	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure happens so often without progress, or three times as often in a program that reports no steps (default 3)")
+	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; they are named when half of it is over; 0: for ever (CRAFT_REPAIR_TIMEOUT)")
+	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
 	flags.BoolVar(&f.tag, "tag-output", false, "put the rank before each line: [0] ...")
 	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
@@ -95,6 +95,9 @@ func (f *runFlags) register(cmd *cobra.Command) {
 
 // config is the job without its program.
 func (f *runFlags) config(given func(string) bool) (launch.Config, error) {
+	if strings.ContainsAny(f.agent, `"'`) {
+		return launch.Config{}, fmt.Errorf("--launch-agent %s: its words are separated by blanks, and quotes have no meaning; put such a command into a script", f.agent)
+	}
 	cfg := launch.Config{
 		Ranks: f.ranks, Nodes: f.nodes, Slots: f.slots, SpareNodes: f.spares, Agent: strings.Fields(f.agent),
 		Policy:    comm.Policy{Recovery: comm.Recovery(strings.ToUpper(f.recovery)), Spawn: comm.SpawnPolicy(strings.ToUpper(f.spawn))},
@@ -102,7 +105,10 @@ func (f *runFlags) config(given func(string) bool) (launch.Config, error) {
 		TagOutput: f.tag, NodePath: f.nodePath,
 	}
 	cfg.Timing.Period, cfg.Timing.Lease, cfg.Timing.Repair = f.heartbeat, f.lease, f.repair
-	if f.repair == 0 {
+	switch {
+	case !given("repair-timeout"):
+		cfg.Timing.Repair = 0 // as the environment says
+	case f.repair == 0:
 		cfg.Timing.Repair = -1 // no limit
 	}
 	if err := f.check(given); err != nil {

@@ -63,6 +63,39 @@ func TestRun(t *testing.T) {
 	require.Contains(t, r.stdout, "CRAFT_COMM_SPAWN_POLICY=REUSE\n")
 }
 
+// A policy in the environment that is none is found before anything is started, as one
+// of a flag is; a flag wins.
+func TestRunChecksPoliciesOfTheEnvironment(t *testing.T) {
+	for variable, flag := range map[string][]string{
+		"CRAFT_COMM_RECOVERY_POLICY": {"--recovery", "SHRINKING"}, "CRAFT_COMM_SPAWN_POLICY": {"--spawn", "REUSE"},
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, "SHRNKING")
+			r := craftProcess(t, "run", "-n", "1", "echo", "started")
+			require.Equal(t, 2, r.code, r.stderr)
+			require.Empty(t, r.stdout)
+			require.Contains(t, r.stderr, variable+`="SHRNKING"`)
+			require.Contains(t, r.stderr, "allowed are")
+			r = craftProcess(t, append(append([]string{"run", "-n", "1"}, flag...), "echo", "started")...)
+			require.Zero(t, r.code, r.stderr)
+		})
+	}
+}
+
+// TestRunReportsUnknownVariables once, whatever its program knows of them.
+func TestRunReportsUnknownVariables(t *testing.T) {
+	t.Setenv("CRAFT_REPAIRTIMEOUT", "3s")
+	r := craftProcess(t, "run", "-n", "2", "true")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "craft: unknown environment variable variable=CRAFT_REPAIRTIMEOUT nearest=CRAFT_REPAIR_TIMEOUT\n", r.stderr)
+	t.Setenv("CRAFT_ROLE", "x")
+	r = craftProcess(t, "run", "-n", "2", "echo", "started")
+	require.Equal(t, 2, r.code, r.stderr)
+	require.Empty(t, r.stdout)
+	require.Contains(t, r.stderr, `CRAFT_ROLE="x"`)
+	require.Contains(t, r.stderr, "allowed are guard, daemon, rank")
+}
+
 func TestRunAllSlots(t *testing.T) {
 	for _, args := range [][]string{{"--nodes", "3", "--slots", "2"}, {"--hosts", "localhost:6"}} {
 		r := craftProcess(t, append(append([]string{"run"}, args...), "echo", "x")...)
@@ -108,6 +141,7 @@ func TestRunUsage(t *testing.T) {
 		{"-n 2 --hostfile /nowhere/hosts echo", "/nowhere/hosts"},
 		{"-n 2 --hosts a --nodes 2 echo", "--nodes"},
 		{"-n 2 --hosts a --launch-agent /no/agent echo", "/no/agent"},
+		{"-n 2 --hosts a --launch-agent 'x echo", "'x"},
 		{"-n 2 --unknown echo", "--unknown"},
 		{"-n 2 no-such-program", "no-such-program"},
 		{"-n 2 ./no-such-program", "no-such-program"},
@@ -117,4 +151,16 @@ func TestRunUsage(t *testing.T) {
 		require.Contains(t, r.stderr, c.says, c.args)
 		require.Empty(t, r.stdout)
 	}
+}
+
+// TestRunBytesThatAreNotText: arguments, variables and the working directory need
+// not be UTF-8.
+func TestRunBytesThatAreNotText(t *testing.T) {
+	const odd = "a\xff\xc3("
+	dir := filepath.Join(t.TempDir(), odd)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Chdir(dir)
+	t.Setenv("CRAFT_CP_PATH", odd)
+	r := craftProcess(t, "run", "-n", "1", "sh", "-c", `printf '%s %s %s' "$1" "$CRAFT_CP_PATH" "$(pwd)"`, "sh", odd)
+	require.Equal(t, result{0, odd + " " + odd + " " + dir + "\n", ""}, r)
 }

@@ -109,9 +109,7 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 		s.rank = where.part.Rank
 	}
 	parts, bad := c.openParts(ctx, v, s.rank)
-	if c.noteErr != nil {
-		bad = append(bad, c.noteErr)
-	}
+	bad = append(bad, c.unread...)
 	defer closeParts(parts)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -181,6 +179,12 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]
+		if gone := c.gone(list); gone != nil {
+			p.say("this is not the newest version: %v", gone)
+		}
+		for _, link := range last.Away {
+			p.say("this is not the newest version: %s", link)
+		}
 		if at := newestComplete(list); at >= 0 {
 			if last.noted != nil && last.elsewhere {
 				p.say("this is not the newest version: %v", c.otherNodes(last))

@@ -12,24 +12,24 @@ import (
 
 // shownVersion is the JSON document of craft show.
 type shownVersion struct {
-	Checkpoint  string          `json:"checkpoint"`
-	Path        string          `json:"path"`
-	Version     uint64          `json:"version"`
-	Attempt     string          `json:"attempt"`
-	Lineage     string          `json:"lineage"`
-	Iteration   *int64          `json:"iteration"`
-	Created     time.Time       `json:"created"`
-	Ranks       int             `json:"ranks"`
-	Parts       int             `json:"parts"`
-	Complete    bool            `json:"complete"`
-	Bytes       int64           `json:"bytes"` // of the files that are shown
-	Fingerprint json.RawMessage `json:"fingerprint"`
-	Ancestors   []shownAncestor `json:"ancestors"`
-	Rank        *int            `json:"rank"` // null: all together
-	Keys        []shownKey      `json:"keys"`
-	Level       *storage.Level  `json:"level"`
-	Reached     *storage.Level  `json:"reached"`
-	Flush       bool            `json:"flush"` // to the parallel file system
+	Checkpoint  string                  `json:"checkpoint"`
+	Path        string                  `json:"path"`
+	Version     uint64                  `json:"version"`
+	Attempt     string                  `json:"attempt"`
+	Lineage     string                  `json:"lineage"`
+	Iteration   *int64                  `json:"iteration"`
+	Created     time.Time               `json:"created"`
+	Ranks       int                     `json:"ranks"`
+	Parts       int                     `json:"parts"`
+	Complete    bool                    `json:"complete"`
+	Bytes       int64                   `json:"bytes"` // of the files that are shown
+	Fingerprint json.RawMessage         `json:"fingerprint"`
+	Ancestors   []storage.NotedAncestor `json:"ancestors"`
+	Rank        *int                    `json:"rank"` // null: all together
+	Keys        []shownKey              `json:"keys"`
+	Level       *storage.Level          `json:"level"`
+	Reached     *storage.Level          `json:"reached"`
+	Flush       bool                    `json:"flush"` // to the parallel file system
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool `json:"elsewhere"`
 	// Places are where it is, the parallel file system first.
@@ -40,13 +40,6 @@ type shownVersion struct {
 
 	state  string
 	onDisk bool // nothing but the parallel file system has to do with it
-}
-
-type shownAncestor struct {
-	Name    string `json:"name"`
-	Attempt string `json:"attempt"`
-	Version uint64 `json:"version"`
-	Calls   uint64 `json:"calls"`
 }
 
 // shownKey is one key on all ranks that are shown together.
@@ -89,14 +82,11 @@ func describeParts(v *version, parts []openPart) *shownVersion {
 	d := &shownVersion{
 		Checkpoint: h.Name, Path: v.path, Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: h.Created.UTC(), Ranks: h.Size,
-		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: []shownAncestor{}, Keys: []shownKey{},
+		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
 		Places: []shownPlace{}, Bases: []shownBase{}, state: v.state(), onDisk: true,
 	}
 	if json.Valid(h.Fingerprint) {
 		d.Fingerprint = h.Fingerprint
-	}
-	for _, a := range h.Ancestors {
-		d.Ancestors = append(d.Ancestors, shownAncestor{a.Name, attemptHex(a.Attempt), a.Version, a.Calls})
 	}
 	for _, part := range parts {
 		d.Bytes += part.bytes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -19,15 +20,16 @@ func (p *program) unlockCommand() *cobra.Command {
 		Long: `Remove the lock that a dead job has left in a checkpoint's directory.
 
 Mostly nobody needs this: the next job takes over the lock of a dead process of
-its host at once, and that of another host after 30 s without a sign of life.
-A lock whose owner seems to be alive is only removed with --force: two jobs that
-write to one checkpoint would delete each other's versions.`,
+its host at once, and that of another host after 30 s without a sign of life. This
+command does the same, so it may take 30 s. A lock whose owner is alive is only
+removed with --force: two jobs that write to one checkpoint would delete each
+other's versions.`,
 		Example: `  craft unlock cp/lanczos
   craft unlock --force cp/lanczos`,
 		Args: directories(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.unlock(cmd.Context(), args[0], force) },
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also if the owner seems to be alive")
+	cmd.Flags().BoolVar(&force, "force", false, "at once, also if the owner is alive")
 	return cmd
 }
 
@@ -39,11 +41,14 @@ func (p *program) unlock(ctx context.Context, dir string, force bool) error {
 	if l == nil {
 		return p.notLocked(ctx, dir)
 	}
-	if why := l.inUse(p.now()); why != "" && !force {
-		return fmt.Errorf("%s is locked by %s: %w: %s; if you are sure that the job is dead: craft unlock --force %s",
-			dir, ownerText(l.owner), errHeld, why, dir)
+	if l.State == "unknown" && !force {
+		p.say("%s is locked by %s, which cannot be looked at from here: watching for %v whether it is alive", dir, l.owner, p.lock.Patience)
 	}
-	owner, err := filestore.Unlock(p.fs, dir)
+	owner, err := filestore.Unlock(ctx, p.fs, dir, p.lock, force)
+	if errors.Is(err, storage.ErrLocked) {
+		return fmt.Errorf("%s is locked by %s: %w, and it is alive; if you are sure that the job is dead: craft unlock --force %s",
+			dir, owner, errHeld, dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		p.say("%s is not locked any more", dir)
 		return nil
@@ -51,7 +56,7 @@ func (p *program) unlock(ctx context.Context, dir string, force bool) error {
 	if err != nil {
 		return err
 	}
-	p.say("removed the lock of %s from %s", ownerText(owner), dir)
+	p.say("removed the lock of %s from %s", owner, dir)
 	return nil
 }
 

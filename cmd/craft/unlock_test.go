@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,29 +23,55 @@ func lock(t *testing.T, dir string, o filestore.Owner, sign time.Time) {
 	require.NoError(t, os.Chtimes(name, sign, sign))
 }
 
+// deadProcess is one that has ended.
+func deadProcess(t *testing.T) filestore.Process {
+	cmd := exec.Command("true")
+	require.NoError(t, cmd.Run())
+	p := filestore.ThisProcess()
+	p.PID, p.Start = cmd.Process.Pid, "1"
+	return p
+}
+
+// beat gives signs of life as another host would, and lets craft watch for long.
+func beat(t *testing.T, dir string) (stop func()) {
+	was := patience
+	patience = 15 * time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		f, err := os.OpenFile(filepath.Join(dir, filestore.LockName), os.O_APPEND|os.O_WRONLY, 0)
+		for err == nil && ctx.Err() == nil {
+			_, err = f.Write([]byte("."))
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return func() { patience = was; cancel(); beating.Wait() }
+}
+
 func TestUnlock(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, "c", 1, 1)
 	dir := filepath.Join(base, "c")
-	alive := filestore.ThisProcess()
-	dead := alive
-	dead.Boot = "an earlier one"
+	alive, dead := filestore.ThisProcess(), deadProcess(t)
 	foreign := filestore.Process{Host: "elsewhere", PID: 1}
 	for _, c := range []struct {
 		name  string
 		owner filestore.Process
-		sign  time.Duration // ago
+		sign  time.Duration // ago, by the clock of who wrote it
 		state string
 		says  string // the refusal; "": none
 	}{
-		{"alive", alive, time.Hour, "alive", "is alive on this host"},
+		{"alive", alive, time.Hour, "alive", "and it is alive"},
 		{"dead", dead, 0, "dead", ""},
-		{"another host, busy", foreign, time.Second, "unknown", "sign of life"},
-		{"another host, silent", foreign, time.Hour, "unknown", ""},
+		{"another host, busy", foreign, time.Hour, "unknown", "and it is alive"},
+		{"another host, silent", foreign, -time.Hour, "unknown", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lock(t, dir, filestore.Owner{Process: c.owner, Since: time.Now()}, time.Now().Add(-c.sign))
 			require.Equal(t, c.state, decode[listing](t, exitFine, "ls", base).Checkpoints[0].Lock.State)
+			if c.owner == foreign && c.says != "" {
+				defer beat(t, dir)()
+			}
 			r := craft(t, "unlock", dir)
 			if c.says != "" {
 				require.Equal(t, exitFailed, r.code)

@@ -148,9 +148,7 @@ type target struct {
 func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
-		if c.noteErr != nil {
-			problems = append(problems, c.noteErr)
-		}
+		problems = append(problems, c.unread...)
 		versions, err := c.versions(ctx)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -161,7 +159,7 @@ func (p *program) targets(ctx context.Context, where *place, w verifying) (list 
 		}
 		newest := newestComplete(versions)
 		for i, v := range versions {
-			t := target{c: c, v: v, part: -1, read: v.Complete() || w.all || v.Size() < 0}
+			t := target{c: c, v: v, part: -1, read: v.Complete() || w.all}
 			switch {
 			case where.version != nil:
 				if v.ID != *where.version {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,15 +10,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/filestore"
 )
-
-// latestLimit is the size in bytes of a note that is read.
-const latestLimit = 1 << 20
 
 // partsAtOnce is how many files are read at the same time. Each is read by as
 // many goroutines as there are processors; the rest hides the file system's
@@ -60,6 +55,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 		out.Findings = append(out.Findings, together(parts)...)
 	}
 	out.Findings = append(out.Findings, t.missing()...)
+	out.Findings = append(out.Findings, t.astray()...)
 	if len(out.Findings) > 0 && !t.c.exists(v.ID) {
 		return out, true, nil
 	}
@@ -146,23 +142,30 @@ func findingOf(path string, err error) finding {
 	return f
 }
 
-// missing finds files that are missing of a version that was complete once, and
-// files that no writer leaves together.
+// astray finds files that no writer leaves beside those of the version.
+func (t *target) astray() (out []finding) {
+	for _, part := range t.v.strays {
+		out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(t.v.path, part.String()),
+			Reason: fmt.Sprintf("its name says that %d ranks wrote the version, the other files say %d: it is not read; remove it", part.Size, t.v.Size())})
+	}
+	return out
+}
+
+// missing finds files that are missing of a version that was complete once.
 func (t *target) missing() []finding {
 	v := &t.v
-	if v.Size() < 0 {
-		return []finding{{Kind: verdictDamaged, File: v.path, Reason: "it holds files of groups of different size"}}
-	}
 	if v.Complete() || v.elsewhere || !t.c.announced(v.ID) {
 		return nil
 	}
+	ranks, more := v.Missing(1000)
 	var out []finding
-	for r := range v.Size() {
+	for _, r := range ranks {
 		part := storage.Part{Rank: r, Size: v.Size()}
-		if !slices.Contains(v.Parts, part) {
-			out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(v.path, part.String()),
-				Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
-		}
+		out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(v.path, part.String()),
+			Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
+	}
+	if more > 0 {
+		out = append(out, finding{Kind: verdictDamaged, File: v.path, Reason: fmt.Sprintf("%d more files are missing", more)})
 	}
 	if v.Size() == 0 {
 		out = append(out, finding{Kind: verdictDamaged, File: v.path, Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
@@ -173,10 +176,7 @@ func (t *target) missing() []finding {
 // announced reports whether the note for people says that a version is
 // complete.
 func (c *checkpointDir) announced(id storage.ID) bool {
-	data, err := vfs.ReadFile(c.fs, filepath.Join(c.store.Dir(), filestore.LatestName), latestLimit)
-	var latest storage.Latest
-	return err == nil && json.Unmarshal(data, &latest) == nil &&
-		latest.Version == id.Version && latest.Attempt == attemptHex(id.Attempt)
+	return c.latest != nil && c.latest.Directory == id.String()
 }
 
 // verdict is the worst that was found.

@@ -12,17 +12,25 @@ import (
 type version struct {
 	storage.Entry
 
-	path  string
-	bytes int64
+	path string
+	// strays are files whose names speak of another number of ranks than those of
+	// the version do.
+	strays []storage.Part
+	bytes  int64
 	// header is that of the first part whose header is good; nil if there is
 	// none, and err says why.
 	header *container.Header
 	err    error
 	// newest: of the lineage that a restart would continue.
 	newest bool
+	// other: the newest complete version does not come from it.
+	other bool
 	// How many parts are on the parallel file system, how many on nodes that can be
 	// read from here, and how many only parity gives back.
 	home, onNodes, rebuilt int
+	// told is the lineage that files beside the versions name, if no header does; "": it
+	// is not known.
+	told string
 	// noted is what the note says of the version if it is the newest that the
 	// nodes had.
 	noted *storage.NotedVersion
@@ -38,21 +46,55 @@ func (v *version) mayBeOnNodes() bool {
 	return v.noted != nil || v.onNodes > 0 || v.header != nil && storage.Level(v.header.Level).OnNodes()
 }
 
-// markNewestLineage marks the versions of the lineage of the newest complete
-// one: the only ones that a restart looks at. A newer version of which the nodes
-// elsewhere have the rest counts as complete.
-func markNewestLineage(list []version) {
-	for i := len(list) - 1; i >= 0; i-- {
+// markNewestLineage marks the versions of the lineage of the newest one that is
+// complete, or was, as the files beside them tell: the only ones that a restart looks
+// at. A newer version of which the nodes elsewhere have the rest counts as complete.
+func (c *checkpointDir) markNewestLineage(list []version) {
+	newest, number := "", uint64(0)
+	take := func(lineage string, of uint64) {
+		if of > number {
+			newest, number = lineage, of
+		}
+	}
+	for i := range list {
 		v := &list[i]
-		lineage, known := v.lineage()
-		if !known || !v.Complete() && (v.noted == nil || !v.elsewhere) {
+		if lineage, known := v.lineage(); known && (v.Complete() || v.noted != nil && v.elsewhere) {
+			take(lineage, v.ID.Version)
+		}
+	}
+	if c.latest != nil && len(c.latest.Ancestors) == 0 { // else it may be of another stage
+		take(c.latest.Lineage, c.latest.Version)
+	}
+	for _, r := range c.runs {
+		if len(r.Ancestors) == 0 {
+			take(r.Lineage, r.LastWritten)
+		}
+	}
+	for i := range list {
+		lineage, known := list[i].lineage()
+		list[i].newest = known && lineage == newest
+	}
+}
+
+// markOtherBranches marks complete versions that the newest complete one of the same
+// lineage does not come from.
+func (c *checkpointDir) markOtherBranches(list []version) {
+	head, origins := newestComplete(list), storage.RecordedOrigins(c.runs)
+	for _, v := range list {
+		if v.header == nil {
 			continue
 		}
-		for j := range list {
-			other, known := list[j].lineage()
-			list[j].newest = known && other == lineage
+		if origin := storage.Origin(*v.header); !origin.IsZero() {
+			origins[v.ID.Attempt] = origin
 		}
+	}
+	if head < 0 {
 		return
+	}
+	line := origins.Line(list[head].ID)
+	for i := range list {
+		v := &list[i]
+		v.other = v.newest && v.Complete() && line.LeavesOut(v.ID)
 	}
 }
 
@@ -75,14 +117,14 @@ func (v *version) lineage() (id string, known bool) {
 	case v.noted != nil:
 		return v.noted.Lineage, true
 	}
-	return "", false
+	return v.told, v.told != ""
 }
 
 // state is such as "complete" or "3 of 4 parts".
 func (v *version) state() string {
 	switch size := v.Size(); {
-	case size < 0:
-		return "mixed parts"
+	case len(v.Away) > 0 && !v.Complete():
+		return "away"
 	case size == 0 && v.elsewhere:
 		return "on other nodes"
 	case size == 0 && v.noted != nil:

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -20,7 +19,7 @@ const rounds = 6
 // Run checks a type as subtests of t.
 func Run[T any](t *testing.T, c Case[T]) {
 	t.Helper()
-	s := &suite[T]{Case: c.withDefaults(), seed: seed(t)}
+	s := &suite[T]{Case: c.withDefaults(), seed: testseed.Seed(t)}
 	for _, check := range []struct {
 		name string
 		run  func(t *testing.T, rng *rand.Rand)
@@ -42,17 +41,6 @@ func Run[T any](t *testing.T, c Case[T]) {
 			}
 		})
 	}
-}
-
-func seed(t *testing.T) uint64 {
-	seed := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "CRAFT_TEST_SEED")
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return seed
 }
 
 type suite[T any] struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/examples/internal/asyncmode"
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
 
@@ -54,7 +54,7 @@ func TestChaos(t *testing.T) {
 
 // nothingLeaks waits for what the last job had open.
 func (c *chaos) nothingLeaks(files, goroutines int) {
-	for deadline := time.Now().Add(10 * time.Second); openFiles(c.t) > files || runtime.NumGoroutine() > goroutines; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); openFiles(c.t) > files || runtime.NumGoroutine() > goroutines; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
 			c.t.Fatalf("descriptors: %d, at first %d; goroutines: %d, at first %d\n%s",
@@ -71,9 +71,11 @@ const (
 	nodeFailures = 2
 )
 
-// chaosTiming has a short lease, so that what was stopped is soon found out.
+// chaosTiming has a short lease, so that what was stopped is soon found out (with less
+// than 1 s a busy machine lost all nodes at once, because the root stood still), but
+// patience with the start, when a busy machine has not begun to run all of it.
 var chaosTiming = control.Timing{
-	Period: 50 * time.Millisecond, Lease: 600 * time.Millisecond, Margin: 200 * time.Millisecond, Repair: 20 * time.Second,
+	Period: 50 * time.Millisecond, Lease: 2 * time.Second, Margin: 200 * time.Millisecond, Start: 15 * time.Second, Repair: 20 * time.Second,
 }
 
 type chaos struct {
@@ -106,8 +108,7 @@ type chaosRun struct {
 }
 
 func newChaos(t *testing.T) *chaos {
-	seed := uint64(killtest.Variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
+	seed := testseed.Seed(t)
 	c := &chaos{
 		t: t, rand: rand.New(rand.NewPCG(seed, 0)), temp: t.TempDir(), kinds: make(map[string]int),
 		mark: fmt.Sprintf("EXAMPLE_CHAOS=%d-%d", os.Getpid(), seed),
@@ -127,13 +128,13 @@ func newChaos(t *testing.T) *chaos {
 func (c *chaos) start(cfg launch.Config, args []string) <-chan chaosRun {
 	var stdout, stderr killtest.Output
 	cfg.Program, cfg.Args = os.Args[0], append(args, "-json")
-	cfg.Ranks, cfg.Nodes, cfg.Timing, cfg.Repeats = chaosRanks, chaosNodes, chaosTiming, 1000
+	cfg.Ranks, cfg.Nodes, cfg.Repeats = chaosRanks, chaosNodes, 1000
 	cfg.Env = append(killtest.Environ(), "CRAFT_SYNC=none") // the machine stays up
 	cfg.Stdout, cfg.Stderr, cfg.NoSignals = &stdout, &stderr, true
 	ended := make(chan chaosRun, 1)
 	go func() {
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 3*time.Minute)
 		defer cancel()
 		code, err := launch.Run(ctx, cfg)
 		if ctx.Err() != nil {
@@ -144,9 +145,9 @@ func (c *chaos) start(cfg launch.Config, args []string) <-chan chaosRun {
 	return ended
 }
 
-// undisturbed is what a job comes to that nothing happens to.
+// undisturbed is what a job comes to that nothing happens to, not even a busy machine.
 func (c *chaos) undisturbed(p *chaosProblem) chaosRun {
-	r := <-c.start(launch.Config{}, append(p.args[:len(p.args):len(p.args)], "-cp-path", c.t.TempDir()))
+	r := <-c.start(launch.Config{Timing: control.Timing{Lease: time.Minute}}, append(p.args[:len(p.args):len(p.args)], "-cp-path", c.t.TempDir()))
 	c.succeeded(&r, p)
 	require.Equal(c.t, chaosRanks, r.Ranks)
 	require.Zero(c.t, r.Recoveries)
@@ -172,7 +173,7 @@ func (c *chaos) round() {
 	if c.rand.IntN(2) == 0 {
 		policy.Spawn = comm.Reuse
 	}
-	cfg := launch.Config{Policy: policy, SpareNodes: c.rand.IntN(2)}
+	cfg := launch.Config{Policy: policy, SpareNodes: c.rand.IntN(2), Timing: chaosTiming}
 	mode := []asyncmode.Mode{asyncmode.Off, asyncmode.Copy, asyncmode.ZeroCopy}[c.rand.IntN(3)]
 	frequency := p.frequencies[c.rand.IntN(len(p.frequencies))]
 	dir := filepath.Join(c.t.TempDir(), "cp")
@@ -290,11 +291,16 @@ func (c *chaos) disturb(plan []blow, ended <-chan chaosRun) (r chaosRun, done in
 // node fails before all of them are there: then it has no ranks yet.
 func (c *chaos) targets(nodes bool) []int {
 	var daemons, ranks []int
-	for _, p := range c.processes() {
+	guards := make(map[int]bool)
+	all := c.processes()
+	for _, p := range all {
+		guards[p.pid] = p.role == "guard"
+	}
+	for _, p := range all {
 		switch {
-		case !p.node:
+		case p.role == "rank":
 			ranks = append(ranks, p.pid)
-		case p.parent == os.Getpid(): // else it is becoming a rank
+		case p.role == "daemon" && guards[p.parent]: // else it is becoming a rank
 			daemons = append(daemons, p.pid)
 		}
 	}
@@ -313,7 +319,7 @@ func (c *chaos) byKind() string {
 
 // nothingLeft waits for the last orphans of killed daemons to be gone.
 func (c *chaos) nothingLeft(what string) {
-	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, 30*time.Second, 5*time.Millisecond, "left running: %v", what)
+	require.Eventually(c.t, func() bool { return len(c.processes()) == 0 }, time.Minute, 5*time.Millisecond, "left running: %v", what)
 	left, err := os.ReadDir(c.temp)
 	require.NoError(c.t, err)
 	var names []string
@@ -328,14 +334,14 @@ func (c *chaos) nothingLeft(what string) {
 // process is one of a job.
 type process struct {
 	pid, parent int
-	node        bool   // a daemon, otherwise a rank
+	role        string // guard, daemon, rank
 	dir         string // of a rank's node
 }
 
 // processes looks for those of the present job.
 func (c *chaos) processes() (all []process) {
 	for _, p := range killtest.Processes(c.t, c.mark) {
-		all = append(all, process{p.PID, p.Parent, p.Variable("CRAFT_ROLE") == "daemon", p.Variable("CRAFT_NODE_PATH")})
+		all = append(all, process{p.PID, p.Parent, p.Variable("CRAFT_ROLE"), p.Variable("CRAFT_NODE_PATH")})
 	}
 	return all
 }

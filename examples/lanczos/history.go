@@ -15,7 +15,6 @@ type history struct {
 	restartedFrom int           // first iteration of this run if the job was restarted, -1 if not, or unknown
 	last          int           // last iteration that is known to have been done, in this run or before; or -1
 	redo          time.Duration // spent on iterations that had been done before
-	written       bool          // this run has written a version
 	earlier       []checkpoint.Stats
 
 	attempt
@@ -40,14 +39,11 @@ func (h *history) share(ctx context.Context, z *aft.Zone) error {
 	if z.Epoch() == 0 {
 		return nil
 	}
-	known := []int64{int64(h.restartedFrom), int64(h.last), 0}
-	if h.written {
-		known[2] = 1
-	}
+	known := []int64{int64(h.restartedFrom), int64(h.last)}
 	if err := comm.Allreduce(ctx, z.Comm(), known, known, comm.Max); err != nil {
 		return err
 	}
-	h.restartedFrom, h.last, h.written = int(known[0]), int(known[1]), known[2] == 1
+	h.restartedFrom, h.last = int(known[0]), int(known[1])
 	return nil
 }
 
@@ -75,5 +71,4 @@ func (h *history) completed(iter int) {
 // spent is called when an attempt has ended, with what its checkpoint has cost.
 func (h *history) spent(s checkpoint.Stats) {
 	h.earlier = append(h.earlier, s)
-	h.written = h.written || s.VersionsWritten > 0
 }

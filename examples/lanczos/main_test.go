@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,6 +44,11 @@ func TestKilledAndRestarted(t *testing.T) {
 
 	p := newProgram(t)
 	p.Start(small("-die-at", "137")...).End(-int(syscall.SIGKILL))
+	records, err := filestore.Records(vfs.OS(), filepath.Join(p.Dir, "cp", "lanczos"))
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	require.Equal(t, 7, records[0].VersionsWritten)
+	require.Nil(t, records[0].Ended)
 	got := p.result(small("-die-at", "137")...)
 	require.Equal(t, want.Digest, got.Digest)
 	require.Equal(t, want.Eigenvalues, got.Eigenvalues)

@@ -28,11 +28,18 @@ func (r result) print(w io.Writer, c config) error {
 		if c.async != asyncmode.Off {
 			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.async, r.WriterCPU)
 		}
-		fmt.Fprintf(&b, "; overhead: %.1f %%\n", r.Percent)
+		if r.Seconds >= telling {
+			fmt.Fprintf(&b, "; overhead: %.1f %%", r.Percent)
+		}
+		fmt.Fprintln(&b)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// telling is how many seconds a run must have lasted for its overhead to say something
+// about longer ones: a checkpoint that waits for the disk is much of one second.
+const telling = 5
 
 func (r result) headline(w io.Writer, c config) {
 	switch {

@@ -25,6 +25,9 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	}
 	team := sparse.NewTeam(cores)
 	defer team.Close()
+	if c.Rank() == 0 && w.screen.terminal {
+		w.screen.show("setting up the matrix")
+	}
 	matrix, problem, err := w.matrix(ctx, c)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func (w *worker) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operato
 		checkpoint.WithLogger(w.log),
 	}
 	options = append(options, w.levels.Options()...)
-	if w.fresh && !w.history.written {
+	if w.fresh {
 		options = append(options, checkpoint.WithReadOnRestart(false))
 	}
 	cp, err := checkpoint.New("lanczos", c, options...)

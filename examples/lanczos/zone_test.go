@@ -9,6 +9,8 @@ import (
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/stretchr/testify/require"
 )
 
@@ -81,6 +83,11 @@ func TestRanksAreReplaced(t *testing.T) {
 					require.Equal(t, -1, got.RestartedFrom)
 					require.Positive(t, got.Overheads.Recovery)
 					require.Positive(t, got.Overheads.Recomputation)
+				}
+				if c.name == "one" { // rank 0 has survived, and knows how far it was
+					records, err := filestore.Records(vfs.OS(), filepath.Join(p.Dir, "cp", "lanczos"))
+					require.NoError(t, err)
+					require.Positive(t, records[len(records)-1].Overheads.Recomputation)
 				}
 				again := p.result(args...)
 				require.Equal(t, 281, again.RestartedFrom)
@@ -169,4 +176,20 @@ func TestErrorOfOneRank(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(p.Dir, "bad.mtx"), []byte("%%MatrixMarket matrix coordinate complex general\n1 1 0\n"), 0o666))
 	s := p.Start("-mtx", "bad.mtx", "-np", "3").End(1)
 	require.Equal(t, 1, strings.Count(s.Stderr.String(), "bad.mtx: line 1"), s.Stderr.String())
+}
+
+// TestTasksOfAnotherLauncher: srun starts it several times, and each would be a job.
+func TestTasksOfAnotherLauncher(t *testing.T) {
+	p := newProgram(t)
+	p.Env = []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_JOB_ID=7", "SLURM_STEP_ID=0"}
+	for _, args := range [][]string{nil, {"-ranks", "2"}} {
+		says := p.Start(small(args...)...).End(1).Stderr.String()
+		require.Contains(t, says, "task 1 of 2 that srun has started")
+		require.Contains(t, says, "craft run -n 2")
+	}
+	require.Contains(t, p.Start(on()...).End(2).Stderr.String(), "without srun")
+	require.NoDirExists(t, filepath.Join(p.Dir, "cp"))
+	p.Env = append(p.Env, "CRAFT_ENGINE=single")
+	require.Equal(t, 15, p.result(small()...).VersionsWritten)
+	require.Equal(t, 4, p.result(on()...).Ranks)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testtime"
 )
 
 func TestMain(m *testing.M) { killtest.Main(m, main) }
@@ -99,8 +100,7 @@ var marks = map[string]mark{
 }
 
 // TestMarks: three times the marks, on a machine that does nothing else
-// (CRAFT_TEST_MARKS=1). What was over is measured again, as somebody else may have
-// used the machine for a moment.
+// (CRAFT_TEST_MARKS=1).
 func TestMarks(t *testing.T) {
 	if os.Getenv("CRAFT_TEST_MARKS") == "" {
 		t.Skip("needs the machine for itself: set CRAFT_TEST_MARKS=1")
@@ -109,14 +109,14 @@ func TestMarks(t *testing.T) {
 		t.Run(place, func(t *testing.T) {
 			dir := roomFor(t, base, 6<<30)
 			left := slices.Collect(maps.Keys(marks))
-			for attempt := 1; len(left) > 0; attempt++ {
-				require.LessOrEqual(t, attempt, 3, left)
+			testtime.Marks(t, func() []string {
 				figures := measure(t, dir, "-np", "4", "-rounds", "5", "-delta", "1%,10%")
 				left = slices.DeleteFunc(left, func(what string) bool {
 					require.Positive(t, figures[what].Rounds, what)
 					return within(t, place, what, figures[what])
 				})
-			}
+				return left
+			})
 		})
 	}
 }

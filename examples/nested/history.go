@@ -22,7 +22,6 @@ type history struct {
 
 	// Of earlier attempts.
 	sweep, inner []checkpoint.Stats
-	written      bool // this run has written a version of sweep
 
 	attempt
 }
@@ -48,21 +47,17 @@ func (h *history) share(ctx context.Context, z *aft.Zone) error {
 	if z.Epoch() == 0 {
 		return nil
 	}
-	known := []int64{int64(h.restartedFrom), int64(h.innerRestartedFrom), h.last.number(), 0}
-	if h.written {
-		known[3] = 1
-	}
+	known := []int64{int64(h.restartedFrom), int64(h.innerRestartedFrom), h.last.number()}
 	if err := comm.Allreduce(ctx, z.Comm(), known, known, comm.Max); err != nil {
 		return err
 	}
-	h.restartedFrom, h.innerRestartedFrom, h.last, h.written = int(known[0]), int(known[1]), placeOf(known[2]), known[3] == 1
+	h.restartedFrom, h.innerRestartedFrom, h.last = int(known[0]), int(known[1]), placeOf(known[2])
 	return nil
 }
 
 // spent is called when an attempt has ended, with what its checkpoints have cost.
 func (h *history) spent(sweep, inner checkpoint.Stats) {
 	h.sweep, h.inner = append(h.sweep, sweep), append(h.inner, inner)
-	h.written = h.written || sweep.VersionsWritten > 0
 }
 
 // marker is the file that keeps that -die-at has happened.

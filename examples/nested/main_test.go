@@ -72,8 +72,12 @@ func TestTableI(t *testing.T) {
 				require.Equal(t, want.Digest, got.Digest)
 				require.Equal(t, want.Results, got.Results)
 				require.Equal(t, mode, got.Async)
-				wrote := got.VersionsWritten+got.InnerVersionsWritten > 0
-				require.Equal(t, wrote && mode != asyncmode.Off, got.WriterCPU > 0)
+				// Without a version there are still a few microseconds for the record of the run.
+				if wrote := got.VersionsWritten+got.InnerVersionsWritten > 0; wrote || mode == asyncmode.Off {
+					require.Equal(t, wrote && mode != asyncmode.Off, got.WriterCPU > 0)
+				} else {
+					require.Less(t, got.WriterCPU, 0.1)
+				}
 			})
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+
+	"golang.org/x/term"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -124,11 +127,19 @@ func (j *job) iterate(ctx context.Context) error {
 			return err
 		}
 		j.results = append(j.results, p)
+		j.show(outer, p)
 		if err := j.tolerate(ctx, j.sweep.UpdateAndWrite(ctx, outer, j.outerFrequency)); err != nil {
 			return err
 		}
 	}
 	return j.wait(ctx) // asynchronous writes belong to the job
+}
+
+// show tells on a terminal how far the job is: the table comes at its end.
+func (j *job) show(outer int, p point) {
+	if f, ok := j.stderr.(*os.File); ok && j.comm.Rank() == 0 && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(f, "point %d is done, after %d iterations; %d more\n", outer, p.Iterations, j.points-1-outer)
+	}
 }
 
 // wait waits for the versions that are being written in the background.
@@ -163,15 +174,14 @@ type fingerprint struct {
 	Seed       uint64  `json:"seed"`
 }
 
-// options are those of both checkpoints. A fresh job reads what it has written
-// itself: then that is what a restart finds.
+// options are those of both checkpoints.
 func (j *job) options() []checkpoint.Option {
 	return append(j.levels.Options(),
 		checkpoint.WithPath(j.cpPath),
 		checkpoint.WithAsync(string(j.async)),
 		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
 		checkpoint.WithLogger(j.log),
-		checkpoint.WithReadOnRestart(!j.fresh || j.past.written),
+		checkpoint.WithReadOnRestart(!j.fresh),
 	)
 }
 

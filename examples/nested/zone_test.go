@@ -55,7 +55,7 @@ func TestFreshRecovers(t *testing.T) {
 		s := p.Start(small("-np", "2", "-fresh", "-die-at", at, "-json")...).End(0)
 		require.Contains(t, s.Stdout.String(), want.Digest, at)
 		require.Contains(t, s.Stdout.String(), `"recoveries":1,`)
-		next := map[string]string{"0:5": "iteration 0 of point 0", "0:25": "iteration 0 of point 0", "2:25": "iteration 21 of point 2"}[at]
+		next := map[string]string{"0:5": "iteration 1 of point 0", "0:25": "iteration 21 of point 0", "2:25": "iteration 21 of point 2"}[at]
 		require.Contains(t, s.Stderr.String(), "recovered: the next is "+next)
 	}
 }

@@ -8,10 +8,11 @@ package env
 import (
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"reflect"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/kelseyhightower/envconfig"
 )
@@ -27,36 +28,41 @@ type Variable struct {
 	Meaning string
 }
 
-// Variables are all variables of the project, in the order of docs/environment.md.
+// Variables are all variables of the project, in the order of their names.
 var Variables = []Variable{
-	{Name: "CRAFT_ENABLE", Values: "0, 1", Default: "1", Meaning: "0: every checkpoint call does nothing"},
-	{Name: "CRAFT_CP_PATH", Values: "a directory", Default: "the working directory", Meaning: "base directory of all checkpoints"},
-	{Name: "CRAFT_READ_CP_ON_RESTART", Values: "0, 1", Default: "1", Meaning: "0: start again without reading a checkpoint; what is written then is a new lineage, and replaces what is stored"},
-	{Name: "CRAFT_KEEP", Values: "1, 2, ...", Default: "2", Meaning: "number of newest complete versions that are kept"},
-	{Name: "CRAFT_SYNC", Values: "full, none", Default: "full", Meaning: "what a write waits for: full = a crash of the machine cannot take the version back, none = a crash of the program cannot"},
-	{Name: "CRAFT_COMPRESS", Values: "auto, off, always", Default: "auto", Meaning: "LZ4 compression: auto = where a quick test says that it pays"},
-	{Name: "CRAFT_WRITE_ASYNC", Values: "0, 1", Default: "0", Meaning: "1: asynchronous writes through a private copy"},
-	{Name: "CRAFT_WRITE_ASYNC_ZERO_COPY", Values: "0, 1", Default: "0", Meaning: "1: asynchronous writes straight from the program's data, which calls Wait before it changes them"},
-	{Name: "CRAFT_ASYNC_THREAD_PIN_CPULIST", Values: "a list such as 0,2-3 of processors that this process may use", Default: "", Meaning: "processors that the writer threads are bound to; also how many of them encode at a time"},
-	{Name: "CRAFT_ASYNC_STAGING", Values: "0, or a size such as 512MiB of at least 16MiB", Default: "0", Meaning: "memory for the private copy, for each checkpoint of each rank; 0 = as much as its values have"},
 	{Name: "CRAFT_ASYNC_CHECK", Values: "0, 1", Default: "0", Meaning: "1: look whether values change while they are written, and name them"},
-	{Name: "CRAFT_DRAIN_TIMEOUT", Values: "a duration such as 90s or 10m, more than 0", Default: "10m", Meaning: "how long Close waits for an asynchronous write before it cancels it"},
-	{Name: "CRAFT_USE_SCR", Values: "0, 1", Default: "1", Meaning: "0: the storage of the nodes is not used, whatever CRAFT_LEVELS says"},
-	{Name: "CRAFT_LEVELS", Values: "a list such as local:1,partner:5,xor:10,rs:20,pfs:50 of the levels local, partner, xor, rs and pfs, each with its period", Default: "", Meaning: "which versions are kept where: on the node, with a copy on a partner node, with XOR or Reed-Solomon parity over sets of nodes, on the parallel file system; empty = all on the parallel file system ([storage.md](storage.md))"},
-	{Name: "CRAFT_DELTA", Values: "0, 1", Default: "0", Meaning: "1: chunks that have not changed since an earlier version are not written again"},
-	{Name: "CRAFT_DELTA_FULL", Values: "1, 2, ...", Default: "10", Meaning: "with CRAFT_DELTA=1: every how many versions one is written whole"},
-	{Name: "CRAFT_SET_SIZE", Values: "2 to 256", Default: "4", Meaning: "ranks, on different nodes, that protect each other by parity (xor, rs)"},
-	{Name: "CRAFT_RS_PARITY", Values: "1, 2, ...", Default: "2", Meaning: "how many of a set the level rs can lose"},
-	{Name: "CRAFT_RACKS", Values: "a list such as n01=a,n02=a,n03=b of host names and labels", Default: "", Meaning: "what nodes fail together with (switch, power supply): partners and sets are spread over the labels"},
-	{Name: "CRAFT_FLUSH_LIMIT", Values: "0, or a size such as 100MiB", Default: "0", Meaning: "bytes per second that each rank copies to the parallel file system in the background; 0 = no limit"},
-	{Name: "CRAFT_DEBUG", Values: "0 to 4", Default: "0", Meaning: "amount of messages: 1 = versions, 2 = phases, 3 = values, 4 = every call"},
-	{Name: "CRAFT_DEBUG_PROC", Values: "a rank", Default: "0", Meaning: "the rank that gives the messages of CRAFT_DEBUG and CRAFT_TIMING"},
-	{Name: "CRAFT_TIMING", Values: "0, 1", Default: "0", Meaning: "1: report the times of every phase of every version"},
-	{Name: "CRAFT_RECORD", Values: "0, 1", Default: "1", Meaning: "0: no record of the run (RUN-*.json) beside the versions"},
+	{Name: "CRAFT_ASYNC_STAGING", Values: "0, or a size such as 512MiB of at least 16MiB (1MiB with CRAFT_DELTA=1)", Default: "0", Meaning: "memory for the private copy, for each checkpoint of each rank; 0 = as much as its values have"},
+	{Name: "CRAFT_ASYNC_THREAD_PIN_CPULIST", Values: "a list such as 0,2-3 of processors that this process may use", Default: "", Meaning: "processors that the writer threads are bound to, and what a rank does in the background for the levels; also how many of them encode at a time"},
 	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure: go on with fewer ranks, or replace those that were lost"},
 	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "where replacements run: REUSE = on the node where the process failed, if that is alive; NO-REUSE = on spare nodes as long as there are any"},
-	{Name: "CRAFT_ROLE", Values: "daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
+	{Name: "CRAFT_COMPRESS", Values: "auto, off, always", Default: "auto", Meaning: "LZ4 compression: auto = where a quick test says that it pays"},
+	{Name: "CRAFT_CP_PATH", Values: "a directory", Default: "the working directory", Meaning: "base directory of all checkpoints; a program that gives one itself (`WithPath`) wins, and says so"},
+	{Name: "CRAFT_DEBUG", Values: "0 to 4", Default: "0", Meaning: "amount of messages: 1 = versions, 2 = phases, 3 = values, 4 = every call"},
+	{Name: "CRAFT_DEBUG_PROC", Values: "a rank", Default: "0", Meaning: "the rank that gives the messages of CRAFT_DEBUG and CRAFT_TIMING"},
+	{Name: "CRAFT_DELTA", Values: "0, 1", Default: "0", Meaning: "1: chunks that have not changed since an earlier version are not written again"},
+	{Name: "CRAFT_DELTA_FULL", Values: "1, 2, ...", Default: "10", Meaning: "with CRAFT_DELTA=1: every how many versions one is written whole (and the first two, unless CRAFT_KEEP=1)"},
+	{Name: "CRAFT_DRAIN_TIMEOUT", Values: "a duration such as 90s or 10m, more than 0", Default: "10m", Meaning: "how long Close waits for an asynchronous write before it cancels it"},
+	{Name: "CRAFT_ENABLE", Values: "0, 1", Default: "1", Meaning: "0: every checkpoint call does nothing"},
+	{Name: "CRAFT_ENGINE", Values: "auto, single", Default: "auto", Meaning: "single: a process that srun or mpirun has started as one of several tasks is a job of its own; otherwise a program with a zone, or a launcher, stops there ([cli.md](cli.md#under-srun-and-mpirun))"},
+	{Name: "CRAFT_FILE_MODE", Values: "0600, 0640, 0660, 0644, 0664", Default: "0600", Meaning: "mode of the files in the checkpoint's directory, whatever the umask is; who may read or write files may do so to their directories. The storage of the nodes stays private"},
+	{Name: "CRAFT_FLUSH_LIMIT", Values: "0, or a size such as 100MiB", Default: "0", Meaning: "bytes per second that each rank copies to the parallel file system in the background; 0 = no limit"},
+	{Name: "CRAFT_KEEP", Values: "1, 2, ...", Default: "2", Meaning: "number of newest complete versions that are kept"},
+	{Name: "CRAFT_LEVELS", Values: "a list such as local:1,partner:5,xor:10,rs:20,pfs:50 of the levels local, partner, xor, rs and pfs, each with its period", Default: "", Meaning: "which versions are kept where: on the node, with a copy on a partner node, with XOR or Reed-Solomon parity over sets of nodes, on the parallel file system; empty = all on the parallel file system ([storage.md](storage.md))"},
 	{Name: "CRAFT_NODE_PATH", Values: "a directory", Default: "", Meaning: "the node's own storage; the launcher takes it as the base (as `craft run --node-path`) and sets it for each rank; not set: /dev/shm/craft-<uid>, or the system's directory for temporary files"},
+	{Name: "CRAFT_RACKS", Values: "a list such as n01=a,n02=a,n03=b of host names and labels", Default: "", Meaning: "what nodes fail together with (switch, power supply): partners and sets are spread over the labels"},
+	{Name: "CRAFT_READ_CP_ON_RESTART", Values: "0, 1", Default: "1", Meaning: "0: the job starts again without reading a checkpoint; what it writes then is a new lineage, which replaces what is stored, and from which its recoveries go on"},
+	{Name: "CRAFT_RECORD", Values: "0, 1", Default: "1", Meaning: "0: no record of the run (RUN-*.json) beside the versions"},
+	{Name: "CRAFT_RECOVERY_DELAY", Values: "a duration such as 2s, or never", Default: "2s", Meaning: "recovery starts when a failure has been known for so long, although no operation has needed the process that failed; never: the program runs through failures, and a body that returns nil is not run again"},
+	{Name: "CRAFT_REPAIR_TIMEOUT", Values: "a duration such as 90s or 15m; 0 = no limit", Default: "15m", Meaning: "how long a repair waits for ranks that are alive and do not come, then they are killed (as `craft run --repair-timeout`); they are named when half of it has passed"},
+	{Name: "CRAFT_ROLE", Values: "guard, daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
+	{Name: "CRAFT_RS_PARITY", Values: "1, 2, ...", Default: "2", Meaning: "how many of a set the level rs can lose, fewer than CRAFT_SET_SIZE"},
+	{Name: "CRAFT_SET_SIZE", Values: "2 to 256", Default: "4", Meaning: "ranks, on different nodes, that protect each other by parity (xor, rs)"},
+	{Name: "CRAFT_STRICT", Values: "0, 1, or a list of allow-absent, allow-unclear, allow-unseen, allow-branch, allow-lineage, allow-damaged", Default: "0", Meaning: "1: the start of a job ends with an error where it would only warn that a newer version is absent, damaged, perhaps elsewhere, or of another branch; a list: but for these reasons ([checkpointing.md](checkpointing.md#unattended-runs))"},
+	{Name: "CRAFT_SYNC", Values: "full, none", Default: "full", Meaning: "what a write waits for: full = a crash of the machine cannot take the version back, none = a crash of the program cannot"},
+	{Name: "CRAFT_TIMING", Values: "0, 1", Default: "0", Meaning: "1: report the times of every phase of every version"},
+	{Name: "CRAFT_USE_SCR", Values: "0, 1", Default: "1", Meaning: "0: the storage of the nodes is not used, whatever CRAFT_LEVELS says"},
+	{Name: "CRAFT_WRITE_ASYNC", Values: "0, 1", Default: "0", Meaning: "1: asynchronous writes through a private copy"},
+	{Name: "CRAFT_WRITE_ASYNC_ZERO_COPY", Values: "0, 1", Default: "0", Meaning: "1: asynchronous writes straight from the program's data, which calls Wait before it changes them (wins over CRAFT_WRITE_ASYNC); a program that does not gets an error once, and its values are copied from then on"},
 }
 
 // testPrefix starts names that belong to the project's own tests.
@@ -82,8 +88,13 @@ func Invalid(name, value string) error {
 }
 
 // Load fills spec, a pointer to a struct with envconfig's tags, from the
-// environment.
+// environment. A process with a role that there is not is refused too.
 func Load(spec any) error {
+	switch role := CurrentRole(); role {
+	case "", RoleGuard, RoleDaemon, RoleRank:
+	default:
+		return Invalid(Role, role)
+	}
 	err := envconfig.Process(Prefix, spec)
 	var parse *envconfig.ParseError
 	if errors.As(err, &parse) {
@@ -102,29 +113,42 @@ func Names(spec any) []string {
 	return names
 }
 
-// Unknown is a variable with our prefix that nothing reads.
-type Unknown struct {
-	Name    string
-	Nearest string // the known name that is most alike
+// unknown is a variable with our prefix that nothing reads.
+type unknown struct {
+	name, value string
+	nearest     string // the known name that is most alike
 }
 
-// FindUnknown looks for unknown variables in the environment of the process.
-func FindUnknown() []Unknown { return findUnknown(os.Environ()) }
+// reported are the unknown variables that this process has warned of.
+var reported sync.Map
 
-func findUnknown(environ []string) []Unknown {
+// ReportUnknown warns of the variables of environ that nothing reads, once in a process.
+// A rank says nothing: its launcher has.
+func ReportUnknown(log *slog.Logger, environ []string) {
+	if CurrentRole() == RoleRank {
+		return
+	}
+	for _, u := range findUnknown(environ) {
+		if _, told := reported.LoadOrStore(u, true); !told {
+			log.Warn("unknown environment variable", "variable", u.name, "nearest", u.nearest)
+		}
+	}
+}
+
+func findUnknown(environ []string) []unknown {
 	known := make(map[string]bool)
 	for _, v := range Variables {
 		known[v.Name] = true
 	}
-	var out []Unknown
+	var out []unknown
 	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
+		name, value, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(name, Prefix+"_") || strings.HasPrefix(name, testPrefix) || known[name] {
 			continue
 		}
-		out = append(out, Unknown{Name: name, Nearest: nearest(name)})
+		out = append(out, unknown{name: name, value: value, nearest: nearest(name)})
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
 	return out
 }
 

@@ -1,8 +1,15 @@
 package env
 
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
 // The launcher tells the processes of a job with these variables what they are.
 const (
 	Role       = Prefix + "_ROLE"
+	RoleGuard  = "guard"
 	RoleDaemon = "daemon"
 	RoleRank   = "rank"
 
@@ -14,7 +21,39 @@ const (
 	// given policies.
 	RecoveryPolicy = Prefix + "_COMM_RECOVERY_POLICY"
 	SpawnPolicy    = Prefix + "_COMM_SPAWN_POLICY"
+	// RepairTimeout is for the launcher.
+	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )
+
+var taken struct {
+	sync.Mutex
+	role string
+}
+
+// TakeRole returns the role of this process, and sees to it that processes which it
+// starts have none: neither the variable nor, of a rank, the connection.
+func TakeRole() string {
+	taken.Lock()
+	defer taken.Unlock()
+	if r := os.Getenv(Role); r != "" {
+		taken.role = r
+		_ = os.Unsetenv(Role) // it was there
+		if r == RoleRank {
+			syscall.CloseOnExec(ControlFD)
+		}
+	}
+	return taken.role
+}
+
+// CurrentRole is the role of this process, whether it was taken or not.
+func CurrentRole() string {
+	if r := os.Getenv(Role); r != "" {
+		return r
+	}
+	taken.Lock()
+	defer taken.Unlock()
+	return taken.role
+}
 
 // ControlFD is the descriptor of a rank's connection to its daemon.
 const ControlFD = 3

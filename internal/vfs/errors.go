@@ -4,10 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // ErrTooLarge is returned when a file holds more bytes than the reader allows.
 var ErrTooLarge = errors.New("file is too large")
+
+// IsFull recognises that the system has no space left, for all or for this user.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 
 // ShortWrite is an error for the injector of WithErrors: the first N bytes of
 // the failing Write are written, then the Write fails with Err

@@ -11,7 +11,13 @@ import (
 // links, ReadDir tells them apart. Its files implement RangeSyncer.
 func OS() FS { return osFS{} }
 
-type osFS struct{}
+// OSWithMode is OS, but all files that it makes have this mode, whatever was asked
+// for and whatever the umask is, and all directories the one for it: who may read
+// files may list them. Directories keep the bit by which what is in them is of their
+// group.
+func OSWithMode(file fs.FileMode) FS { return osFS{mode: file} }
+
+type osFS struct{ mode fs.FileMode } // 0: what is asked for
 
 var _ FS = osFS{}
 
@@ -21,15 +27,35 @@ func (osFS) Open(name string) (File, error) {
 	return newOSFile(os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }
 
-func (osFS) Create(name string, perm fs.FileMode) (File, error) {
-	return newOSFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm))
+func (o osFS) Create(name string, perm fs.FileMode) (File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	if err == nil && o.mode != 0 {
+		if err = f.Chmod(o.mode); err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(name))
+		}
+	}
+	return newOSFile(f, err)
 }
 
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
-func (osFS) Mkdir(name string, perm fs.FileMode) error  { return os.Mkdir(name, perm) }
 func (osFS) Rename(oldname, newname string) error       { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error                   { return os.Remove(name) }
+
+func (o osFS) Mkdir(name string, perm fs.FileMode) error {
+	err := os.Mkdir(name, perm)
+	if err != nil || o.mode == 0 {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err == nil {
+		err = os.Chmod(name, o.mode|o.mode&0o444>>2|info.Mode()&fs.ModeSetgid)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
 
 func (osFS) SyncDir(name string) error {
 	dir, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)

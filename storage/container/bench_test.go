@@ -14,10 +14,10 @@ import (
 )
 
 // benchBytes is the size of the data of the benchmarks: 256 MiB, or
-// CRAFT_BENCH_MIB.
+// CRAFT_TEST_BENCH_MIB.
 func benchBytes(b *testing.B) int {
 	mib := 256
-	if text := os.Getenv("CRAFT_BENCH_MIB"); text != "" {
+	if text := os.Getenv("CRAFT_TEST_BENCH_MIB"); text != "" {
 		var err error
 		mib, err = strconv.Atoi(text)
 		require.NoError(b, err)

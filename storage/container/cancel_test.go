@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func TestCancelledBefore(t *testing.T) {
@@ -33,7 +35,7 @@ func TestCancelledBefore(t *testing.T) {
 // Encode, cancelled at each of its writes, ends with the context's error and
 // leaves no goroutine and an encoder that can be used.
 func TestCancelWhileEncoding(t *testing.T) {
-	sections := pipelineSections(seeded(t))
+	sections := pipelineSections(testseed.Rand(t))
 	for _, workers := range []int{1, 4} {
 		before := runtime.NumGoroutine()
 		e := newTestEncoder(t, Options{ChunkSize: alignedChunk, Workers: workers})

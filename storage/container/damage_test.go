@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // damageCase is a file, and what its sections hold.
@@ -77,12 +79,15 @@ func (c *damageCase) bits(t *testing.T, rng *rand.Rand) []int {
 }
 
 func TestEveryFlippedBitIsFound(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, c := range damageCases(t, rng) {
 		t.Run(c.name, func(t *testing.T) {
 			require.NoError(t, inspect(c.data, c.want))
 			data := bytes.Clone(c.data)
-			for i, bit := range c.bits(t, rng) {
+			bits := c.bits(t, rng)
+			first, step := every(rng)
+			for i := first; i < len(bits); i += step {
+				bit := bits[i]
 				data[bit/8] ^= 1 << (bit % 8)
 				find := verifyFile
 				if c.everyBit || i%16 == 0 {
@@ -93,6 +98,14 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// every is how a test goes through a file: all of it, with -short one place of seven.
+func every(rng *rand.Rand) (first, step int) {
+	if testing.Short() {
+		return rng.IntN(7), 7
+	}
+	return 0, 1
 }
 
 // verifyFile is inspect without reading the sections.
@@ -112,14 +125,14 @@ func requireDamaged(t *testing.T, err error, format string, args ...any) {
 }
 
 func TestTruncatedFilesAreFound(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, c := range damageCases(t, rng) {
 		t.Run(c.name, func(t *testing.T) {
-			step := 1
+			first, step := every(rng)
 			if !c.everyBit {
 				step = 61
 			}
-			for n := 0; n < len(c.data); n += step {
+			for n := first; n < len(c.data); n += step {
 				requireDamaged(t, inspect(c.data[:n], c.want), "truncated to %d of %d bytes", n, len(c.data))
 				// The length is still what it was, the rest was never written.
 				zeroed := make([]byte, len(c.data))
@@ -138,7 +151,7 @@ func TestTruncatedFilesAreFound(t *testing.T) {
 }
 
 func TestOtherFilesAreFound(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, c := range damageCases(t, rng) {
 		for name, data := range map[string][]byte{
 			"byte appended":  append(bytes.Clone(c.data), 0),
@@ -164,7 +177,7 @@ func TestOtherFilesAreFound(t *testing.T) {
 
 // Chunks of equal size, exchanged within the file.
 func TestSwappedChunksAreFound(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, compression := range []Compression{Off, Always} {
 		raw := slices.Concat(smooth.bytes(rng, minChunkSize), noise.bytes(rng, minChunkSize), patches.bytes(rng, minChunkSize))
 		other := noise.bytes(rng, 100)
@@ -192,7 +205,7 @@ func TestSwappedChunksAreFound(t *testing.T) {
 // Ends and beginnings of two files put together, also of two files with the
 // same header or the same values.
 func TestMixedFilesAreFound(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	encode := func(version uint64, raw []byte) []byte {
 		h := someHeader()
 		h.Version = version
@@ -220,7 +233,7 @@ func TestMixedFilesAreFound(t *testing.T) {
 
 // What is wrong with one section does not keep the others from being read.
 func TestOtherSectionsOfADamagedFile(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	want := map[string][]byte{"a": noise.bytes(rng, 200), "b": noise.bytes(rng, alignedChunk), "c": smooth.bytes(rng, alignedChunk)}
 	var sections []Section
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -251,7 +264,7 @@ func TestOtherSectionsOfADamagedFile(t *testing.T) {
 // The chunk that is kept for partial reads is forgotten when another one, which
 // is damaged, was read into its place.
 func TestPartialReadsAroundADamagedChunk(t *testing.T) {
-	raw := noise.bytes(seeded(t), 2*minChunkSize)
+	raw := noise.bytes(testseed.Rand(t), 2*minChunkSize)
 	data := encodeFile(t, Options{ChunkSize: minChunkSize}, spanSection("a", raw))
 	data[openFile(t, data).x.chunks[1].offset+7] ^= 1
 	s := sectionOf(t, openFile(t, data), "a")

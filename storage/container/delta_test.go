@@ -7,95 +7,19 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zeebo/xxh3"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
-
-// history writes versions of one checkpoint with references, and keeps them.
-type history struct {
-	t     testing.TB
-	e     *Encoder
-	d     *Delta
-	h     Header
-	stats Stats
-	files map[uint64][]byte
-}
-
-func newHistory(t testing.TB, o Options) *history {
-	h := someHeader()
-	h.Version = 0
-	return &history{t: t, e: newTestEncoder(t, o), d: NewDelta(), h: h, files: make(map[uint64][]byte)}
-}
-
-// write makes the next version.
-func (y *history) write(grade int, sections ...Section) *Reader {
-	y.h.Version++
-	var b bytes.Buffer
-	var err error
-	y.stats, err = y.e.EncodeDelta(context.Background(), &b, y.h, sections, y.d, grade)
-	require.NoError(y.t, err)
-	require.EqualValues(y.t, b.Len(), y.stats.FileBytes)
-	y.files[y.h.Version] = b.Bytes()
-	return y.open(y.h.Version)
-}
-
-// keep is write for a version that is published.
-func (y *history) keep(grade int, sections ...Section) *Reader {
-	r := y.write(grade, sections...)
-	y.d.Keep(y.h.Version, MaxGrade)
-	return r
-}
-
-// open opens a version, and lazily those that it refers to.
-func (y *history) open(version uint64) *Reader {
-	r := openFile(y.t, y.files[version])
-	r.ResolveBy(y.resolve)
-	return r
-}
-
-func (y *history) resolve(version uint64) (*Reader, error) {
-	data, ok := y.files[version]
-	if !ok {
-		return nil, fmt.Errorf("version %d is not there", version)
-	}
-	return Open(bytes.NewReader(data), int64(len(data)))
-}
-
-func (y *history) requireRead(r *Reader, want map[string][]byte) {
-	require.NoError(y.t, r.Verify(context.Background()))
-	require.NoError(y.t, r.VerifyReferences(context.Background()))
-	require.Len(y.t, r.Sections(), len(want))
-	for key, raw := range want {
-		got, err := readAll(sectionOf(y.t, r, key))
-		require.NoError(y.t, err)
-		requireSame(y.t, raw, got, key)
-	}
-}
-
-// requireNoChains checks that references are to files that have the bytes.
-func (y *history) requireNoChains(r *Reader) {
-	for i := range r.x.chunks {
-		rec := &r.x.chunks[i]
-		if rec.kind != kindReference {
-			continue
-		}
-		base := openFile(y.t, y.files[r.x.refs[rec.ref].version])
-		require.True(y.t, slices.ContainsFunc(base.x.chunks, func(b chunkRecord) bool {
-			return b.offset == rec.offset && b.stored == rec.stored && b.kind == rec.there && b.crc == rec.crc && b.rawCRC == rec.rawCRC
-		}), "chunk %d", i)
-	}
-}
-
-func (y *history) header(version uint64) Header { return openFile(y.t, y.files[version]).Header() }
 
 // Values that change, grow, shrink, come and go at random, at random grades, and
 // versions that fail: what is read is what was written, and the digests are
 // those of a full file.
 func TestRandomDeltas(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for round := range 12 {
 		o := Options{ChunkSize: minChunkSize << (round % 5), Workers: 1 + 3*(round%2), Compression: Compression(round % 3)}
 		y := newHistory(t, o)
@@ -188,7 +112,7 @@ func asSections(rng *rand.Rand, raw map[string][]byte) []Section {
 
 // A file without references is one of format 1.0, byte for byte.
 func TestFullVersionOfADelta(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	s := spanSection("a", noise.bytes(rng, 3*minChunkSize))
 	y := newHistory(t, Options{ChunkSize: minChunkSize})
 	y.keep(0, s)
@@ -211,7 +135,7 @@ func encodeAt(t testing.TB, y *history, sections ...Section) []byte {
 }
 
 func TestUnchangedChunksAreNotWritten(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, workers := range []int{1, 4} {
 		y := newHistory(t, Options{ChunkSize: 64 << 10, Workers: workers})
 		raw := noise.bytes(rng, 100*64<<10)
@@ -246,7 +170,7 @@ func TestUnchangedChunksAreNotWritten(t *testing.T) {
 
 // A version refers to versions that are at least as safe.
 func TestGrades(t *testing.T) {
-	s := spanSection("a", noise.bytes(seeded(t), 3*minChunkSize))
+	s := spanSection("a", noise.bytes(testseed.Rand(t), 3*minChunkSize))
 	y := newHistory(t, Options{ChunkSize: minChunkSize})
 	refs := func(grade int) []uint64 { return y.keep(grade, s).Refs() }
 	require.Empty(t, refs(2))              // 1
@@ -275,7 +199,7 @@ func TestGrades(t *testing.T) {
 }
 
 func TestVersionsThatAreNotKept(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	raw := noise.bytes(rng, 3*minChunkSize)
 	s := spanSection("a", raw)
 	y := newHistory(t, Options{ChunkSize: minChunkSize})
@@ -318,7 +242,7 @@ func TestVersionsThatAreNotKept(t *testing.T) {
 // Another attempt, rank, number of ranks or checkpoint, or a number that is not
 // higher: nothing is referred to.
 func TestDeltaOfAnotherIdentity(t *testing.T) {
-	s := spanSection("a", noise.bytes(seeded(t), 3*minChunkSize))
+	s := spanSection("a", noise.bytes(testseed.Rand(t), 3*minChunkSize))
 	for name, change := range map[string]func(h *Header){
 		"attempt": func(h *Header) { h.Attempt[0]++ },
 		"rank":    func(h *Header) { h.Rank++ },
@@ -364,7 +288,7 @@ func TestDeltaArguments(t *testing.T) {
 
 // Reset may come while a version is encoded.
 func TestResetWhileEncoding(t *testing.T) {
-	raw := noise.bytes(seeded(t), 3*minChunkSize)
+	raw := noise.bytes(testseed.Rand(t), 3*minChunkSize)
 	y := newHistory(t, Options{ChunkSize: minChunkSize})
 	during := func() {}
 	write := func() []uint64 {
@@ -386,7 +310,7 @@ func TestResetWhileEncoding(t *testing.T) {
 // Chunks that are in other ranks' files stay there, and are referred to when
 // they were in this one.
 func TestDeltaOfSplitSections(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	raw := noise.bytes(rng, 6*minChunkSize+3)
 	const ranks = 3
 	var ys [ranks]*history
@@ -424,7 +348,7 @@ func TestDeltaOfSplitSections(t *testing.T) {
 
 // The same history makes the same bytes, whatever the number of workers.
 func TestDeltasAreTheSameForAnyNumberOfWorkers(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	raw := patches.bytes(rng, 40*alignedChunk+17)
 	changed := bytes.Clone(raw)
 	for range 5 {
@@ -445,7 +369,7 @@ func TestDeltasAreTheSameForAnyNumberOfWorkers(t *testing.T) {
 
 // The hash of pieces is that of the whole.
 func TestHashOfPieces(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	var c compressor
 	for range 300 {
 		p := noise.bytes(rng, rng.IntN(5000))

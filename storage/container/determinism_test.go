@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // The same input makes the same bytes, whatever the number of workers and
 // whatever the encoder did before.
 func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, chunkSize := range []int{minChunkSize, 64 << 10, 1 << 20} {
 		sections, _ := randomSections(rng, chunkSize)
 		for i := range sections {
@@ -40,7 +42,7 @@ func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
 // Equal values with equal chunk sizes have equal digests, however they are cut,
 // compressed, split over files or handed over; other values have others.
 func TestDigests(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, n := range []int{0, 1, 100, minChunkSize, 3*minChunkSize + 1} {
 		raw := patches.bytes(rng, n)
 		seen := make(map[uint64]bool)
@@ -85,7 +87,7 @@ func TestDigestsOfAFailedEncode(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	raw := noise.bytes(rng, 3*minChunkSize)
 	split := spanSection("split", raw)
 	split.Stores = func(c int) bool { return c == 1 }
@@ -108,7 +110,7 @@ func TestStats(t *testing.T) {
 // Auto compresses what pays and leaves what does not; Off nothing; Always what
 // saves a byte. Small chunks never.
 func TestCompressionModes(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	const n = 1 << 20
 	half := slices.Concat(noise.bytes(rng, n/2), zeroes.bytes(rng, n/2))
 	tenth := slices.Concat(noise.bytes(rng, n*9/10), zeroes.bytes(rng, n/10))
@@ -140,7 +142,7 @@ func TestCompressionModes(t *testing.T) {
 
 // Large sections start where a device's blocks do; small ones take no padding.
 func TestAlignment(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	large, small := noise.bytes(rng, alignedChunk), noise.bytes(rng, alignedChunk-1)
 	r := openFile(t, encodeFile(t, Options{}, spanSection("1", small), spanSection("2", large), spanSection("3", small), spanSection("4", large)))
 	at := func(key string) int64 { return sectionOf(t, r, key).chunks[0].offset }

@@ -170,6 +170,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	}
 	j.section, j.single, j.store, j.raw = section, true, store, m
 	j.hash, j.known = r.delta != nil && m.n >= minReferenced, known
+	j.copied = store && s.Volatile
 	if j.loan = l; l.lent() {
 		p, _ := m.contiguous()
 		j.setRaw(p)
@@ -191,7 +192,7 @@ func (r *encoding) reserve(j *job) error {
 	}
 	var err error
 	compress := r.opts.Compression != Off
-	if _, ok := j.raw.contiguous(); !ok && (compress || j.raw.fragmented()) {
+	if _, ok := j.raw.contiguous(); j.copied || !ok && (compress || j.raw.fragmented()) {
 		if j.gather, err = acquire(r.ctx, r.spare); err != nil {
 			return err
 		}

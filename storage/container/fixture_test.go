@@ -8,26 +8,11 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// seeded returns a random source, whose seed is logged and can be given by
-// CRAFT_TEST_SEED.
-func seeded(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func someHeader() Header {
 	return Header{

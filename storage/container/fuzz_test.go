@@ -18,6 +18,8 @@ func fuzzFiles(t testing.TB) [][]byte {
 	split := spanSection("split", noise.bytes(rng, 2*minChunkSize))
 	split.Desc.Dist = Replicated
 	split.Stores = func(c int) bool { return c == 1 }
+	tagged := someHeader()
+	tagged.Fields = Fields{{1, []byte{1}}, {2, nil}, {300, noise.bytes(rng, 50)}}
 	return [][]byte{
 		encodeFile(t, Options{}),
 		encodeFile(t, Options{}, spanSection("a", []byte("1")), spanSection("empty"), spanSection("b", noise.bytes(rng, 30))),
@@ -26,6 +28,7 @@ func fuzzFiles(t testing.TB) [][]byte {
 		encodeFile(t, Options{}, spanSection("a", []byte("1")), spanSection("large", noise.bytes(rng, alignedChunk))),
 		fuzzDeltas(t).files[2],
 		fuzzDeltas(t).files[3],
+		encodeHeader(t, tagged, spanSection("a", []byte("1"))),
 	}
 }
 
@@ -67,6 +70,8 @@ func exploreFile(t *testing.T, data []byte, older func(version uint64) (*Reader,
 		return
 	}
 	require.NoError(t, headerErr)
+	h := r.Header()
+	require.Empty(t, h.problem())
 	require.True(t, slices.IsSorted(r.Refs()))
 	r.ResolveBy(older)
 	verifyErr := error(nil)

@@ -49,10 +49,14 @@ func golden() map[string]struct {
 	base.Size, second.Size, second.Rank = 1, 2, 1
 	first := second
 	first.Rank = 0
+	fields := base
+	fields.Flush = true
+	fields.Fields = Fields{{3, []byte{0xca, 0xfe}}, {60000, bytes.Repeat([]byte("unknown "), 600)}, {math.MaxUint16, []byte{1}}}
 	table := Desc{Elem: Uint8, Shape: []int64{10000}, Dist: Replicated, Type: "[]uint8"}
 	return map[string]file{
 		"tiny":    {base, []Section{{Key: "n", Desc: Desc{Elem: Int32, Type: "int32"}, Spans: [][]byte{{42, 0, 0, 0}}}}, Options{}},
 		"nested":  {nested, nil, Options{}},
+		"fields":  {fields, []Section{spanSection("n", []byte{42})}, Options{}},
 		"types":   {base, everyType(), Options{}},
 		"lz4":     {base, []Section{{Key: "text", Desc: Desc{Elem: String, Shape: []int64{int64(len(text))}, Type: "string"}, Spans: [][]byte{text}}}, Options{ChunkSize: 4096, Compression: Always}},
 		"split-0": {first, []Section{{Key: "table", Desc: table, Spans: [][]byte{noise}, Stores: split(0)}}, small},
@@ -141,7 +145,11 @@ func TestIndependentReader(t *testing.T) {
 				Rank, Size  int
 				Fingerprint string
 				Ancestors   []struct{ Name string }
-				Sections    []struct {
+				Fields      []struct {
+					ID  FieldID
+					Hex string
+				}
+				Sections []struct {
 					Key, Elem, Type, Hex string
 					Dist                 int
 					Size                 int64
@@ -157,6 +165,10 @@ func TestIndependentReader(t *testing.T) {
 			require.Equal(t, []any{h.Name, h.Version, h.Rank, h.Size, string(h.Fingerprint), len(h.Ancestors), h.Level, h.Flush, h.Oldest},
 				[]any{got.Name, got.Version, got.Rank, got.Size, got.Fingerprint, len(got.Ancestors), got.Level, got.Flush, got.Oldest})
 			require.Equal(t, h.Iteration == NoIteration, got.Iteration == nil)
+			require.Len(t, got.Fields, len(h.Fields))
+			for i, f := range h.Fields {
+				require.Equal(t, []any{f.ID, hexString(f.Data)}, []any{got.Fields[i].ID, got.Fields[i].Hex})
+			}
 			require.Len(t, got.Sections, len(r.Sections()))
 			for i, info := range r.Sections() {
 				s := got.Sections[i]
@@ -181,7 +193,7 @@ func TestIndependentReaderFindsDamage(t *testing.T) {
 		t.Skip("no python3 here")
 	}
 	for _, args := range [][]string{
-		{goldenName("tiny")}, {goldenName("split-1")}, {goldenName("delta-5"), goldenName("delta-4"), goldenName("delta-3")},
+		{goldenName("tiny")}, {goldenName("fields")}, {goldenName("split-1")}, {goldenName("delta-5"), goldenName("delta-4"), goldenName("delta-3")},
 	} {
 		args = append([]string{"testdata/reader.py", "--flip-bits"}, args...)
 		out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()

@@ -38,6 +38,8 @@ type Header struct {
 	// Encoder and may be older than need be: Reader.Refs has the versions that
 	// chunks are really in. Since format 1.1.
 	Oldest uint64
+	// Fields are additions that a reader may do without.
+	Fields Fields
 }
 
 // Ancestor says which version of an outer checkpoint was the last one captured

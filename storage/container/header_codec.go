@@ -14,9 +14,9 @@ const magic = "\x8bCRAFT\r\n\x1a\n\x00\x00"
 
 const (
 	formatMajor = 1 // a reader of another major version cannot read the file
-	// The minor version counts additions. A file that has none of those of 1.1
-	// is one of 1.0.
-	formatMinor = 1
+	// The minor version counts additions. A file has the least one that its
+	// contents need.
+	formatMinor = 2
 
 	// The preamble is the part of the header that no later version changes.
 	preambleSize = 28
@@ -55,7 +55,7 @@ func (h *Header) problem() string {
 			return "name of an ancestor " + p
 		}
 	}
-	return ""
+	return h.Fields.problem()
 }
 
 func nameProblem(s string) string {
@@ -70,10 +70,13 @@ func nameProblem(s string) string {
 
 // minor is the minor version of the format that can hold the header.
 func (h *Header) minor() uint16 {
-	if h.Level == 0 && !h.Flush && h.Oldest == 0 {
-		return 0
+	switch {
+	case len(h.Fields) > 0:
+		return 2
+	case h.Level != 0 || h.Flush || h.Oldest != 0:
+		return 1
 	}
-	return formatMinor
+	return 0
 }
 
 // appendHeader appends the encoded header to b.
@@ -114,6 +117,9 @@ func appendHeader(b []byte, h *Header) []byte {
 		}
 		b = append(b, h.Level, flags)
 		b = le.AppendUint64(b, h.Oldest)
+	}
+	if h.minor() >= 2 {
+		b = h.Fields.append(b)
 	}
 
 	le.PutUint32(b[body-8:], uint32(len(b)-body))
@@ -176,10 +182,14 @@ func parseHeader(p []byte) (Header, error) {
 	if fingerprint > 0 && fingerprint <= maxFingerprint {
 		h.Fingerprint = append([]byte(nil), c.take(int(fingerprint), "fingerprint")...)
 	}
-	if le.Uint16(p[14:]) >= 1 {
+	minor := le.Uint16(p[14:])
+	if minor >= 1 {
 		h.Level = c.u8("level")
 		h.Flush = c.u8("flags")&flagFlush != 0
 		h.Oldest = c.u64("oldest version")
+	}
+	if minor >= 2 {
+		h.Fields = parseFields(&c)
 	}
 	problem := c.bad
 	if problem == "" {

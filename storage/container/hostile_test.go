@@ -237,10 +237,50 @@ func TestFilesOfNewerVersions(t *testing.T) {
 	require.ErrorContains(t, err, "1.x")
 }
 
+// Tagged fields with right checksums that cannot be.
+func TestHostileFields(t *testing.T) {
+	h := someHeader()
+	h.Fields = Fields{{7, []byte("seven")}, {9, []byte("nine")}}
+	data := encodeHeader(t, h, spanSection("a", []byte("value")))
+	first := openFile(t, data).headerEnd - 4 - int64(len(h.Fields.append(nil)))
+	second := first + 2 + 6 + 5
+	for _, c := range []struct {
+		name string
+		at   int64
+		p    []byte
+	}{
+		{"one field more", first, u16(3)},
+		{"as many fields as allowed", first, u16(maxFields)},
+		{"65535 fields", first, u16(math.MaxUint16)},
+		{"a field twice", second, u16(7)},
+		{"descending", second, u16(6)},
+		{"a field of 1 MiB", second + 2, u32(maxFieldBytes)},
+		{"a field of 4 GiB", second + 2, u32(math.MaxUint32)},
+		{"a field that takes the next one", first + 4, u32(12)},
+	} {
+		requireOpenFails(t, patch(data, c.at, c.p...), ErrDamaged, c.name)
+	}
+	end := openFile(t, data).headerEnd - 4
+	many := Fields{}
+	for i := range maxFields + 1 {
+		many = append(many, Field{ID: FieldID(i)})
+	}
+	large := Fields{{1, make([]byte, maxFieldBytes)}, {2, []byte{1}}}
+	for name, f := range map[string]Fields{"many": many, "large": large} {
+		h.Fields = f
+		_, err := newTestEncoder(t, Options{}).Encode(t.Context(), io.Discard, h, nil)
+		require.ErrorIs(t, err, ErrInvalid, name)
+		bad := slices.Concat(data[:first], f.append(nil), data[end:])
+		copy(bad[20:], u32(le.Uint32(data[20:])+uint32(len(bad)-len(data))))
+		_, err = ReadHeader(bytes.NewReader(signHeader(bad)), int64(len(bad)))
+		require.ErrorIs(t, err, ErrDamaged, name)
+	}
+}
+
 // Additions of a newer minor version are left out.
 func TestAdditionsOfANewerMinorVersion(t *testing.T) {
 	h := someHeader()
-	h.Level = 1
+	h.Fields = Fields{{math.MaxUint16, []byte("unknown")}}
 	data := encodeHeader(t, h, spanSection("a", []byte("value")))
 	r := openFile(t, data)
 	footer, trailerAt := r.trailer.footerOffset, r.size-trailerSize

@@ -13,7 +13,8 @@ type job struct {
 	hash    bool      // the chunk, or the next of a batch, gets a hash
 	known   *location // where it was last; nil: not known
 	loan    loan      // of the raw bytes
-	gather  *buffer   // for raw bytes that are not contiguous; nil if they are
+	gather  *buffer   // for raw bytes that are copied together; nil if they are not
+	copied  bool      // the raw bytes are copied before anything else, as they may change
 	pack    *buffer   // for compressed bytes; nil without compression
 
 	// batch holds the stored bytes of small chunks, one after the other.
@@ -93,7 +94,9 @@ func (j *job) run(c *compressor, mode Compression) {
 		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: j.raw.checksum()})
 		return
 	}
-	if j.raw.fragmented() {
+	if j.copied {
+		j.setRaw(j.raw.gather(j.gather.grow(j.raw.n)))
+	} else if j.raw.fragmented() {
 		j.gatherRaw()
 	}
 	if !j.hash {

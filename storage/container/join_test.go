@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 const joinChunk = minChunkSize
@@ -38,7 +40,7 @@ func partReaders(t *testing.T, files [][]byte) []*SectionReader {
 }
 
 func TestJoin(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for n := 2; n <= 5; n++ {
 		for _, size := range []int{0, 10, joinChunk, 3 * joinChunk, 11*joinChunk + 5} {
 			raw := patches.bytes(rng, size)
@@ -75,7 +77,7 @@ func requireJoined(t *testing.T, rng *rand.Rand, joined *SectionReader, raw []by
 // A chunk that no part has is an error that says which; so is reading it from
 // one part.
 func TestJoinWithMissingChunks(t *testing.T) {
-	raw := noise.bytes(seeded(t), 7*joinChunk)
+	raw := noise.bytes(testseed.Rand(t), 7*joinChunk)
 	files := splitParts(t, raw, 3, Auto)
 	parts := partReaders(t, files)
 	for missing := range parts {
@@ -106,7 +108,7 @@ func TestJoinWithMissingChunks(t *testing.T) {
 
 // Parts of values that were not the same on all ranks.
 func TestJoinOfDisagreeingParts(t *testing.T) {
-	raw := noise.bytes(seeded(t), 5*joinChunk+8)
+	raw := noise.bytes(testseed.Rand(t), 5*joinChunk+8)
 	other := bytes.Clone(raw)
 	other[2*joinChunk] ^= 1
 	part := func(key string, d Desc, o Options, raw []byte) *SectionReader {
@@ -148,7 +150,7 @@ func requireDisagree(t *testing.T, parts []*SectionReader, second int, what stri
 
 // Damage in one of the parts is found when it is read through the view.
 func TestJoinOfADamagedPart(t *testing.T) {
-	raw := noise.bytes(seeded(t), 6*joinChunk)
+	raw := noise.bytes(testseed.Rand(t), 6*joinChunk)
 	files := splitParts(t, raw, 2, Off)
 	rec := openFile(t, files[1]).x.chunks[1+3]
 	files[1][rec.offset+5] ^= 1

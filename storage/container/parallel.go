@@ -12,6 +12,11 @@ import (
 // and waits for them. It returns the error that came first; calls after that
 // are left out.
 func parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	return parallelAround(ctx, func(body func()) { body() }, n, f)
+}
+
+// parallelAround is parallel with around run in each goroutine that it starts.
+func parallelAround(ctx context.Context, around func(body func()), n int, f func(ctx context.Context, i int) error) error {
 	workers := min(n, runtime.GOMAXPROCS(0))
 	if workers <= 1 {
 		for i := range n {
@@ -24,13 +29,16 @@ func parallel(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range workers {
-		g.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := f(ctx, int(i)); err != nil {
-					return err
+		g.Go(func() (err error) {
+			around(func() {
+				for i := next.Add(1) - 1; err == nil && i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+					err = f(ctx, int(i))
 				}
+			})
+			if err == nil {
+				err = ctx.Err()
 			}
-			return ctx.Err()
+			return err
 		})
 	}
 	return g.Wait()

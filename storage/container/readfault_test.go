@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // hookedFile is a file in memory whose reads are counted and can be changed.
@@ -37,7 +39,7 @@ func (f *hookedFile) ReadAt(p []byte, off int64) (int, error) {
 
 // faultFile is a file with sections of all ways of reading.
 func faultFile(t *testing.T) ([]byte, map[string][]byte) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	want := map[string][]byte{
 		"small": noise.bytes(rng, 100), "large": noise.bytes(rng, 3*alignedChunk+1), "huge": noise.bytes(rng, 5*pieceSize),
 		"smooth": smooth.bytes(rng, 2*alignedChunk), "scattered": noise.bytes(rng, 2*alignedChunk), "middle": noise.bytes(rng, 20_000),

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // randomSections makes sections of all kinds, and says what must be read back.
@@ -78,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, chunkSize := range []int{minChunkSize, defaultChunkSize} {
 		for _, compression := range []Compression{Auto, Off, Always} {
 			t.Run(fmt.Sprintf("%dKiB/%s", chunkSize>>10, compression), func(t *testing.T) {
-				rng := seeded(t)
+				rng := testseed.Rand(t)
 				sections, want := randomSections(rng, chunkSize)
 				var first []byte
 				for _, workers := range []int{8, 1, 2} {
@@ -173,7 +175,7 @@ func requireSame(t testing.TB, want, got []byte, what string) {
 }
 
 func TestReadAtInParallel(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	const n = 9*minChunkSize + 100
 	raw, other := patches.bytes(rng, n), smooth.bytes(rng, n)
 	r := openFile(t, encodeFile(t, Options{ChunkSize: minChunkSize, Compression: Always}, spanSection("a", raw), spanSection("b", other)))
@@ -210,7 +212,7 @@ func TestReadAtOutside(t *testing.T) {
 // Chunks that are kept for partial reads are shared by all section readers and
 // bounded: more sections than fit are read right all the same.
 func TestKeptChunksAreBounded(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	want := make(map[string][]byte)
 	var sections []Section
 	for i := range 5 {
@@ -245,7 +247,7 @@ func TestKeptChunksAreBounded(t *testing.T) {
 }
 
 func TestManyKeys(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	const n = 10_000
 	values := noise.bytes(rng, 8*n)
 	sections := make([]Section, n)

@@ -10,8 +10,12 @@ type Section struct {
 	Key  string
 	Desc Desc
 	// Spans is the value's memory as raw little-endian bytes in stored order.
-	// It must not change until Encode returns. nil with a nil Source: no bytes.
+	// It must not change until Encode returns, unless Volatile says that it may. nil
+	// with a nil Source: no bytes.
 	Spans [][]byte
+	// Volatile: nobody promises that Spans do not change. Each chunk is then copied
+	// to a buffer first, so that its checksums are those of the bytes that are stored.
+	Volatile bool
 	// Source writes a value whose bytes are not in memory as such. It is called
 	// once, from one goroutine.
 	Source io.WriterTo

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // sourcesOf are sources in memory; nil: there is none.
@@ -54,7 +56,7 @@ func readSources(t testing.TB, open Sources, want map[string][]byte) (*Reader, e
 // Every flipped bit of the first source, and every truncation, is made good from
 // the second one, whose opening tells that something is wrong with the first.
 func TestEveryFlippedBitIsRepaired(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	for _, c := range damageCases(t, rng) {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -120,7 +122,7 @@ func TestSourcesTogetherAreGood(t *testing.T) {
 // All small chunks of a unit that is verified in one go, and the padding, are
 // looked for one by one.
 func TestSourcesWithinOneUnit(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	data := encodeFile(t, Options{}, spanSection("a", noise.bytes(rng, 100)), spanSection("b", noise.bytes(rng, 100)), spanSection("c", noise.bytes(rng, alignedChunk)))
 	r := openFile(t, data)
 	one, two := bytes.Clone(data), bytes.Clone(data)

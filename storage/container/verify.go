@@ -24,6 +24,11 @@ func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 // Of a file with several sources it checks the first, and looks for good bytes in
 // the others: nil means that all bytes are good somewhere.
 func (r *Reader) Verify(ctx context.Context) error {
+	return r.VerifyAround(ctx, func(body func()) { body() })
+}
+
+// VerifyAround is Verify with around run in each goroutine that it starts.
+func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -35,7 +40,7 @@ func (r *Reader) Verify(ctx context.Context) error {
 		return &DamageError{Reason: "the file has changed since it was opened"}
 	}
 	units := together(r.extents())
-	return parallel(ctx, len(units), func(ctx context.Context, i int) error {
+	return parallelAround(ctx, around, len(units), func(ctx context.Context, i int) error {
 		return r.verifyUnit(ctx, units[i])
 	})
 }

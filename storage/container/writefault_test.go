@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // hookedWriter keeps what is written and can fail.
@@ -54,7 +56,7 @@ func requireSettled(t *testing.T, before int) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	sections := pipelineSections(rng)
 	full := errors.New("disk full")
 	for _, workers := range []int{1, 4} {
@@ -98,7 +100,7 @@ func TestWriteErrors(t *testing.T) {
 
 // Raw chunks are written from where they are; many small values in one call.
 func TestWritesAreLarge(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	raw := noise.bytes(rng, 3*defaultChunkSize)
 	start, end := uintptr(unsafe.Pointer(&raw[0])), uintptr(unsafe.Pointer(&raw[len(raw)-1]))
 	direct := 0
@@ -173,7 +175,7 @@ type sourceFunc func(w io.Writer) (int64, error)
 func (f sourceFunc) WriteTo(w io.Writer) (int64, error) { return f(w) }
 
 func TestSourceFaults(t *testing.T) {
-	rng := seeded(t)
+	rng := testseed.Rand(t)
 	large := pipelineSections(rng)
 	mine := errors.New("device lost")
 	raw := noise.bytes(rng, 3*alignedChunk)

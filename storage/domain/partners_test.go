@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func TestPartnersOfAnEvenJob(t *testing.T) {
@@ -45,7 +47,7 @@ func TestPartnersOfALargeRack(t *testing.T) {
 }
 
 func TestPartnersInRandomJobs(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	for range 2000 {
 		places := randomPlaces(rng)
 		p, err := Partners(places)

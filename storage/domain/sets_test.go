@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func TestSetsOfAnEvenJob(t *testing.T) {
@@ -57,7 +59,7 @@ func TestSetsThatAreNotPossible(t *testing.T) {
 }
 
 func TestSetsInRandomJobs(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	good := 0
 	for range 2000 {
 		places := randomPlaces(rng)

@@ -3,24 +3,7 @@ package domain
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
-
-// random returns a generator whose seed is printed; CRAFT_TEST_SEED replays it.
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // randomPlaces puts up to 40 ranks on up to 10 nodes in up to 4 racks.
 func randomPlaces(rng *rand.Rand) []Place {

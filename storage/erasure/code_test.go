@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // stripeOf returns random blocks of one stripe, data uneven, parity computed.
@@ -32,7 +34,7 @@ func stripeOf(t *testing.T, c *Code, stripe int64, length int, uneven func(int) 
 // What is added up, in any order and in any pieces, is exactly the library's
 // parity, and with one the plain XOR.
 func TestParityIsTheLibrarys(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	eachLayout(5000, func(l Layout) {
 		c, err := NewCode(l)
 		require.NoError(t, err)
@@ -76,7 +78,7 @@ func addUp(t *testing.T, rng *rand.Rand, c *Code, stripe int64, holder int, bloc
 }
 
 func TestReconstructAllLosses(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	eachLayout(300, func(l Layout) {
 		c, err := NewCode(l)
 		require.NoError(t, err)

@@ -222,7 +222,8 @@ func (c *collector) keep() (err error) {
 		return err // there is nothing to be thrown away
 	}
 	key := nodelocal.Key{ID: c.version.id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
-	file, err := c.s.node.CreateObject(c.s.ctx, key)
+	var file storage.PartWriter
+	c.s.service.Around(func() { file, err = c.s.node.CreateObject(c.s.ctx, key) })
 	if err != nil {
 		return err
 	}
@@ -234,14 +235,16 @@ func (c *collector) keep() (err error) {
 		_ = file.Abort()
 		return err
 	}
-	return file.Commit()
+	c.s.service.Around(func() { err = file.Commit() })
+	return err
 }
 
 // write writes all stripes, of which it gets the first, and the end.
 func (c *collector) write(file storage.PartWriter, st *stripe) error {
 	w, err := NewParityWriter(file, c.s.header(c.s.me, c.version))
 	for ; err == nil && st != nil; st, err = c.next() {
-		if err = w.WriteBlock(st.number, st.buf[:st.n]); err != nil {
+		c.s.service.Around(func() { err = w.WriteBlock(st.number, st.buf[:st.n]) })
+		if err != nil {
 			return err
 		}
 		c.written(st)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -84,7 +86,7 @@ func TestTruncatedAndExtendedFiles(t *testing.T) {
 
 // A block in the place of another one of the same length is found.
 func TestSwappedBlocks(t *testing.T) {
-	s := newSet(t, random(t), Layout{3, 1, 16}, []int64{160, 160, 160})
+	s := newSet(t, testseed.Rand(t), Layout{3, 1, 16}, []int64{160, 160, 160})
 	a, n := s.parityBlock(t, 0, 0)
 	b, _ := s.parityBlock(t, 0, 3)
 	n += crcSize

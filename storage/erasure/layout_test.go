@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func TestLayoutsThatDoNotExist(t *testing.T) {
@@ -77,7 +79,7 @@ func TestPlacesOfBlocks(t *testing.T) {
 }
 
 func TestPlanAgainstCounting(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	for range 1500 {
 		s := 2 + rng.IntN(8)
 		l := Layout{Members: s, Parity: 1 + rng.IntN(s-1), Block: 1 + rng.IntN(12)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -83,7 +84,7 @@ func (o *opened) Close() error {
 
 // Whatever the set can lose comes back, in one piece and in any others.
 func TestRebuildPart(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	eachLayout(64, func(l Layout) {
 		sizes := unevenSizes(rng, l)
 		p := newProtected(t, rng, l, sizes)
@@ -133,7 +134,7 @@ func checkReads(t *testing.T, rng *rand.Rand, r storage.PartReader, want []byte)
 // that is too much, the error says all of it.
 func TestRebuildPartOfBadFiles(t *testing.T) {
 	l := Layout{5, 2, 64}
-	rng := random(t)
+	rng := testseed.Rand(t)
 	p := newProtected(t, rng, l, []int64{700, 900, 64, 0, 800})
 	other := newProtected(t, rng, l, []int64{700, 900, 64, 0, 800})
 	foreign := newProtected(t, rng, l, []int64{700, 900, 64, 0, 800})
@@ -185,7 +186,7 @@ func TestRebuildPartOfBadFiles(t *testing.T) {
 }
 
 func TestRebuildPartWithoutParity(t *testing.T) {
-	p := newProtected(t, random(t), Layout{3, 1, 64}, []int64{100, 200, 300})
+	p := newProtected(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{100, 200, 300})
 	stranger := storage.Part{Rank: 0, Size: p.size}
 	for _, part := range []storage.Part{stranger, {Rank: 2, Size: 31}} {
 		p.asked = 0
@@ -205,7 +206,7 @@ func TestRebuildPartWithoutParity(t *testing.T) {
 
 // Wrong bytes of a part do not come back as a good one.
 func TestRebuildPartFromWrongBytes(t *testing.T) {
-	p := newProtected(t, random(t), Layout{3, 1, 64}, []int64{1000, 1000, 1000})
+	p := newProtected(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{1000, 1000, 1000})
 	open := p.without(func(kind nodelocal.Kind, _ int, data []byte) []byte {
 		if kind == nodelocal.KindPart {
 			data[64] ^= 1
@@ -218,7 +219,7 @@ func TestRebuildPartFromWrongBytes(t *testing.T) {
 }
 
 func TestSetOf(t *testing.T) {
-	p := newProtected(t, random(t), Layout{4, 2, 64}, []int64{1, 2, 3, 4})
+	p := newProtected(t, testseed.Rand(t), Layout{4, 2, 64}, []int64{1, 2, 3, 4})
 	id, ranks, size, err := SetOf(p.open(t, 2).Header())
 	require.NoError(t, err)
 	require.Equal(t, p.id, id)

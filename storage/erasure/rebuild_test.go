@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // All losses of up to m members, of parts of random uneven sizes: parts come back
 // bit for bit.
 func TestRebuildAllLosses(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	eachLayout(64, func(l Layout) {
 		sizes := unevenSizes(rng, l)
 		s := newSet(t, rng, l, sizes)
@@ -30,14 +32,14 @@ func TestRebuildAllLosses(t *testing.T) {
 }
 
 func TestEmptySet(t *testing.T) {
-	s := newSet(t, random(t), Layout{3, 1, 64}, []int64{0, 0, 0})
+	s := newSet(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{0, 0, 0})
 	s.requireRebuilt(t, s.sources(t, 1), 1)
 }
 
 // Where only the part of a member is lost, its parity file is not needed, but may
 // be given.
 func TestOnlyThePartIsLost(t *testing.T) {
-	s := newSet(t, random(t), Layout{5, 2, 64}, []int64{500, 1000, 20, 700, 699})
+	s := newSet(t, testseed.Rand(t), Layout{5, 2, 64}, []int64{500, 1000, 20, 700, 699})
 	sources := s.sources(t, 1)
 	sources[2].Part = nil
 	s.requireRebuilt(t, sources, 1, 2)
@@ -45,7 +47,7 @@ func TestOnlyThePartIsLost(t *testing.T) {
 
 // More than m members: a typed error that says which, and where.
 func TestTooManyLost(t *testing.T) {
-	s := newSet(t, random(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
+	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	err := s.code.Rebuild(t.Context(), s.sources(t, 0, 2), 0, io.Discard)
 	var loss *LossError
 	require.ErrorAs(t, err, &loss)
@@ -63,7 +65,7 @@ func (s *set) parityBlock(t *testing.T, holder int, stripe int64) (offset int64,
 
 // A damaged parity block is found, and is one more loss in its stripe alone.
 func TestDamagedParityBlock(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	l := Layout{5, 2, 64}
 	s := newSet(t, rng, l, []int64{640, 900, 64, 0, 800})
 	plan := s.open(t, 0).plan
@@ -100,7 +102,7 @@ func newSetLike(t *testing.T, s *set) *set {
 
 // Where a damaged block is one loss too many, the error says why.
 func TestDamageThatIsTooMuch(t *testing.T) {
-	s := newSet(t, random(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
+	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	offset, _ := s.parityBlock(t, 2, 2)
 	s.files[2][offset] ^= 1
 	err := s.code.Rebuild(t.Context(), s.sources(t, 0), 0, io.Discard)
@@ -130,13 +132,13 @@ func (f failingAt) ReadAt(p []byte, off int64) (int, error) {
 // A part that cannot be read in one place counts as lost there alone.
 func TestPartThatFailsInPlaces(t *testing.T) {
 	broken := errors.New("checksum of a chunk")
-	s := newSet(t, random(t), Layout{4, 2, 64}, []int64{640, 640, 640, 640})
+	s := newSet(t, testseed.Rand(t), Layout{4, 2, 64}, []int64{640, 640, 640, 640})
 	sources := s.sources(t, 0)
 	sources[1].Part = failingAt{sources[1].Part, 70, broken}
 	sources[2].Part = failingAt{sources[2].Part, 300, broken}
 	s.requireRebuilt(t, sources, 0)
 
-	one := newSet(t, random(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
+	one := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	sources = one.sources(t, 0)
 	sources[1].Part = failingAt{sources[1].Part, 70, broken}
 	err := one.code.Rebuild(t.Context(), sources, 0, io.Discard)
@@ -149,7 +151,7 @@ func TestPartThatFailsInPlaces(t *testing.T) {
 
 // Wrong data that nobody noticed does not come back as a good part.
 func TestWrongDataIsNoticed(t *testing.T) {
-	s := newSet(t, random(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
+	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	found := 0
 	for at := range s.parts[3] {
 		sources := s.sources(t, 0)
@@ -170,7 +172,7 @@ func TestWrongDataIsNoticed(t *testing.T) {
 }
 
 func TestFilesThatDoNotBelongTogether(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	l, sizes := Layout{3, 1, 64}, []int64{100, 200, 300}
 	s := newSet(t, rng, l, sizes)
 	other := newSet(t, rng, l, sizes) // other bytes
@@ -196,7 +198,7 @@ type failingWriter struct{ err error }
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
 func TestRebuildEndsEarly(t *testing.T) {
-	s := newSet(t, random(t), Layout{3, 1, 64}, []int64{100, 200, 300})
+	s := newSet(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{100, 200, 300})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.code.Rebuild(ctx, s.sources(t, 0), 0, io.Discard), context.Canceled)

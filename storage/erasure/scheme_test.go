@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -29,7 +30,7 @@ func TestProtect(t *testing.T) {
 	for n := 2; n <= 6; n++ {
 		for parity := 1; parity <= min(2, n-1); parity++ {
 			t.Run(fmt.Sprintf("%d ranks, %d parities", n, parity), func(t *testing.T) {
-				rng := random(t)
+				rng := testseed.Rand(t)
 				x := newTrial(t, n, parity)
 				var versions [][][]byte
 				for v := range 3 {
@@ -57,7 +58,7 @@ func TestProtect(t *testing.T) {
 // orders.
 func TestVersionsAtOnce(t *testing.T) {
 	const versions = 3
-	rng := random(t)
+	rng := testseed.Rand(t)
 	x := newTrial(t, 4, 2)
 	var data [versions][][]byte
 	for v := range data {
@@ -86,7 +87,7 @@ func TestSlowRank(t *testing.T) {
 	for _, block := range []int{4 << 10, 128 << 10} { // messages that are buffered on their way, and such that are not
 		x := newTrial(t, 4, 1)
 		x.exchange.Block = block
-		x.playSlowRank(random(t))
+		x.playSlowRank(testseed.Rand(t))
 	}
 }
 
@@ -134,7 +135,7 @@ func (m *member) awaitFullWindow(id storage.ID, but int) {
 // of different sizes: nobody waits for ever.
 func TestSmallBlocks(t *testing.T) {
 	for parity := 1; parity <= 3; parity++ {
-		rng := random(t)
+		rng := testseed.Rand(t)
 		x := newTrial(t, 5, parity)
 		x.block = 64
 		var data [][]byte

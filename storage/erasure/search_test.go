@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -102,7 +103,7 @@ func (h *healing) suffices(t *testing.T, rank int, lost []int) bool {
 
 // The first parity that is found may be that of the poorer set.
 func TestRebuildPartFromTheBetterSet(t *testing.T) {
-	h := newHealing(random(t), 6)
+	h := newHealing(testseed.Rand(t), 6)
 	h.protect(t, 1, []int{1, 3, 5}, 1, 5)
 	h.protect(t, 1, []int{0, 3, 4}, 0)
 	got, err := h.rebuild(t, 3, 3)
@@ -116,7 +117,7 @@ func TestRebuildPartFromTheBetterSet(t *testing.T) {
 
 // A rank whose set of now is another one may have parity of before.
 func TestRebuildPartFromADistantRank(t *testing.T) {
-	h := newHealing(random(t), 4)
+	h := newHealing(testseed.Rand(t), 4)
 	h.protect(t, 1, []int{1, 3}, 1)
 	h.protect(t, 1, []int{0, 1}, 0)
 	got, err := h.rebuild(t, 3, 3)
@@ -126,7 +127,7 @@ func TestRebuildPartFromADistantRank(t *testing.T) {
 
 // Whatever is left of two arrangements: if one set suffices, the part comes back.
 func TestRebuildPartOfTwoArrangements(t *testing.T) {
-	rng := random(t)
+	rng := testseed.Rand(t)
 	rebuilt, failed := 0, 0
 	for range 150 {
 		h := newHealing(rng, 8)

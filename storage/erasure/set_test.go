@@ -4,27 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/klauspost/reedsolomon"
 	"github.com/stretchr/testify/require"
 )
-
-// random returns a generator whose seed is printed; CRAFT_TEST_SEED replays it.
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // eachLayout runs f for all layouts of 2 to 8 members with up to 3 parities.
 func eachLayout(block int, f func(Layout)) {

@@ -91,13 +91,20 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 	}
 	v := d.v
 	buf := v.s.buffers.get()
-	n, err := r.ReadAt(buf[:x.n], x.off)
-	if err := checkRead(n, x.n, err); err != nil {
+	var message []byte
+	var err error
+	v.s.Around(func() {
+		var n int
+		n, err = r.ReadAt(buf[:x.n], x.off)
+		if err = checkRead(n, x.n, err); err == nil {
+			message = seal(buf, x.n, frameBlock, v.request.id, v.sent)
+		}
+	})
+	if err != nil {
 		v.s.buffers.put(buf)
 		<-d.places
 		return err
 	}
-	message := seal(buf, x.n, frameBlock, v.request.id, v.sent)
 	v.sent++
 	d.flying <- flight{v.p.send(back(v.request.id), message), buf}
 	return nil

@@ -15,6 +15,9 @@ type Options struct {
 	// how many of one other rank it serves, at the same time: 8 if 0, at most
 	// 1024. More wait at the rank that wants them.
 	Streams int
+	// Around, if not nil, runs the body of what this rank does for others in
+	// goroutines of the service: it checks and stores what comes, and reads what goes.
+	Around func(body func())
 	// Log gets what nobody else is told: requests that make no sense.
 	Log *slog.Logger
 }
@@ -36,6 +39,9 @@ func (o Options) complete() Options {
 	between(&o.Block, 512<<10, minBlock, maxBlock)
 	between(&o.Window, 8, 1, maxWindow)
 	between(&o.Streams, 8, 1, maxStreams)
+	if o.Around == nil {
+		o.Around = func(body func()) { body() }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

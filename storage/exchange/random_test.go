@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // TestRandomTrouble: all ranks write to and read from each other at once, while
@@ -21,7 +22,7 @@ import (
 // hangs, nothing is held afterwards (play), what is stored is whole, and what a
 // writer was told is stored is.
 func TestRandomTrouble(t *testing.T) {
-	first := seed(t)
+	first := testseed.Seed(t)
 	for round := range uint64(12) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) { trouble(t, first+round) })
 	}

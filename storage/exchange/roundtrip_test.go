@@ -7,14 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func sizes(block, window int) []int {
@@ -72,10 +71,11 @@ func checkReads(t *testing.T, r reads, data []byte, block int) {
 	}
 	_, err = r.ReadAt(make([]byte, 1), -1)
 	require.Error(t, err)
+	seed := testseed.Seed(t)
 	var readers sync.WaitGroup
 	for g := range 4 {
 		readers.Go(func() {
-			dice := rand.New(rand.NewPCG(seed(t), uint64(g)))
+			dice := rand.New(rand.NewPCG(seed, uint64(g)))
 			want := bytes.NewReader(data)
 			for range 20 {
 				p, q := make([]byte, dice.IntN(2*block)), []byte(nil)
@@ -111,22 +111,6 @@ func (p pieces) Read(b []byte) (int, error) {
 	n, err := p.r.Read(buf[:min(p.n, len(b))])
 	copy(b, buf[:n])
 	return n, err
-}
-
-var seeds sync.Map
-
-// seed is the test's; CRAFT_TEST_SEED replays it.
-func seed(t *testing.T) uint64 {
-	v, known := seeds.LoadOrStore(t, rand.Uint64())
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-		v = n
-	}
-	if !known {
-		t.Logf("CRAFT_TEST_SEED=%d", v)
-	}
-	return v.(uint64)
 }
 
 // TestReadAheadFetchesOnce: what is read in order is asked for once, and before

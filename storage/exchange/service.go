@@ -120,6 +120,9 @@ func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.
 	return r, nil
 }
 
+// Around runs body as the Options say, for what else is done in the background.
+func (s *Service) Around(body func()) { s.opts.Around(body) }
+
 // Serving is the number of streams of other ranks that are open here.
 func (s *Service) Serving() (n int) {
 	s.mu.Lock()

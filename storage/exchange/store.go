@@ -13,7 +13,9 @@ import (
 // store takes a part that another rank writes. It returns the result for it, and
 // whether it can be told.
 func (v *visit) store() (result error, reachable bool) {
-	w, err := v.s.handler.Create(v.ctx, v.p.rank, v.request.name)
+	var w storage.PartWriter
+	var err error
+	v.s.Around(func() { w, err = v.s.handler.Create(v.ctx, v.p.rank, v.request.name) })
 	if err != nil {
 		return err, true
 	}
@@ -39,12 +41,13 @@ func (v *visit) store() (result error, reachable bool) {
 				return nil, true
 			}
 		case a.err == nil && a.kind == frameCommit:
-			return v.publish(w, a.payload), true
+			v.s.Around(func() { result = v.publish(w, a.payload) })
+			return result, true
 		case a.err == nil && a.kind == frameEnd:
 			return w.Abort(), true
 		default:
 			if err = a.err; err == nil {
-				err = v.write(w, a.frame)
+				v.s.Around(func() { err = v.write(w, a.frame) })
 			}
 			if err != nil {
 				failed = true
@@ -141,7 +144,7 @@ func (in *intake) run() {
 		a := arrival{buf: p.buf}
 		switch {
 		case err == nil:
-			a.frame, a.err = parseFrame(p.buf[:st.Bytes], in.v.request.id, seq)
+			in.v.s.Around(func() { a.frame, a.err = parseFrame(p.buf[:st.Bytes], in.v.request.id, seq) })
 		case errors.Is(err, comm.ErrTruncated):
 			a.err = ErrTransfer
 		default:

@@ -106,61 +106,97 @@ func (s *Store) Path(id storage.ID) string { return filepath.Join(s.dir, id.Stri
 func (s *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	dirs, err := s.fs.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, s.leadsNowhere()
 	}
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	var entries []storage.Entry
 	for _, d := range dirs {
 		id, ok := ParseID(d.Name())
-		if !ok || !s.is(fs.FileMode.IsDir, d, filepath.Join(s.dir, d.Name())) {
+		if !ok {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		parts, err := s.parts(id)
+		e := storage.Entry{ID: id}
+		if s.is(fs.FileMode.IsDir, d, s.Path(id), &e) {
+			err = s.addParts(&e)
+		} else if len(e.Away) == 0 {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, storage.Entry{ID: id, Parts: parts})
+		entries = append(entries, e)
 	}
 	storage.SortEntries(entries)
 	return entries, nil
 }
 
-func (s *Store) parts(id storage.ID) ([]storage.Part, error) {
-	files, err := s.fs.ReadDir(s.Path(id))
+func (s *Store) addParts(e *storage.Entry) error {
+	files, err := s.fs.ReadDir(s.Path(e.ID))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // deleted since the directory above was read
+		return nil // deleted since the directory above was read
 	}
 	if err != nil {
-		return nil, err
+		return refused(err)
 	}
-	var parts []storage.Part
 	for _, f := range files {
-		if part, ok := ParsePart(f.Name()); ok && s.is(fs.FileMode.IsRegular, f, filepath.Join(s.Path(id), f.Name())) {
-			parts = append(parts, part)
+		if part, ok := ParsePart(f.Name()); ok && s.is(fs.FileMode.IsRegular, f, filepath.Join(s.Path(e.ID), f.Name()), e) {
+			e.Parts = append(e.Parts, part)
 		}
 	}
-	return parts, nil
+	return nil
 }
 
 // is tells what a name is, or what it points to: versions may have been moved
-// to another disk and linked.
-func (s *Store) is(kind func(fs.FileMode) bool, d fs.DirEntry, path string) bool {
+// to another disk and linked. Where that cannot be seen it is added to what is away.
+func (s *Store) is(kind func(fs.FileMode) bool, d fs.DirEntry, path string, e *storage.Entry) bool {
 	if d.Type()&fs.ModeSymlink == 0 {
 		return kind(d.Type())
 	}
 	info, err := s.fs.Stat(path)
-	return err == nil && kind(info.Mode())
+	if errors.Is(err, fs.ErrNotExist) {
+		// The link itself may have been deleted meanwhile.
+		if err = vfs.Dangling(s.fs, path); err != nil {
+			e.Away = append(e.Away, err.Error())
+		}
+		return false
+	}
+	if err != nil {
+		e.Away = append(e.Away, fmt.Sprintf("%s is a link, and what it leads to cannot be seen: %v", path, err))
+		return false
+	}
+	return kind(info.Mode())
+}
+
+// leadsNowhere returns an error if the directory, which cannot be found, or one above
+// it, is a link that leads nowhere.
+func (s *Store) leadsNowhere() error {
+	for dir := s.dir; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := s.fs.Stat(dir); err == nil {
+			return nil
+		}
+		// A directory that may be passed but not listed cannot be asked.
+		if err := vfs.Dangling(s.fs, dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Open implements storage.Driver.
 func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	f, err := s.fs.Open(filepath.Join(s.Path(id), part.String()))
+	name := filepath.Join(s.Path(id), part.String())
+	f, err := s.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		for _, link := range []string{s.Path(id), name} { // what is away may be there again
+			if dangling := vfs.Dangling(s.fs, link); dangling != nil && !errors.Is(dangling, fs.ErrPermission) {
+				return nil, dangling
+			}
+		}
 		return nil, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
 	if err != nil {
@@ -210,9 +246,7 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 }
 
 // Prepare implements storage.Preparer: it makes the directory and deletes what
-// crashed runs have left, which the lock makes safe. A version that the note
-// calls complete stays, whatever is missing of it: no crash has done that, and
-// somebody may still find the rest.
+// crashed runs have left, which the lock makes safe.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -236,21 +270,21 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if err != nil {
 		return err
 	}
-	announced, err := s.Announced(ctx)
-	if err != nil {
-		return nil // nothing is deleted on a guess; the next start will do it
-	}
 	for _, e := range entries {
-		if keep(e) || e.ID.String() == announced {
-			continue
+		if !keep(e) && len(e.Away) == 0 {
+			_ = s.Remove(ctx, e.ID)
 		}
-		_ = s.Remove(ctx, e.ID)
 	}
 	return nil
 }
 
 func (s *Store) makeDir() error {
 	err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync)
+	if errors.Is(err, fs.ErrExist) {
+		if dangling := s.leadsNowhere(); dangling != nil {
+			return dangling
+		}
+	}
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: a file is where the checkpoint's directory has to be; move the file, or choose another path (CRAFT_CP_PATH) or name", err)
 	}
@@ -258,7 +292,7 @@ func (s *Store) makeDir() error {
 		return fmt.Errorf("%w: the checkpoint's directory cannot be made; choose a path that this user may write to (CRAFT_CP_PATH)", err)
 	}
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	if s.sync {
 		// Whoever made the directory may have been killed before it was durable.
@@ -268,6 +302,18 @@ func (s *Store) makeDir() error {
 	}
 	s.vanished.Store(false)
 	return nil
+}
+
+// refused adds what can be done to an error of the rights or the room of the
+// checkpoint's directory.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: this user may not use what is stored there; change its owner or rights, or choose another path (CRAFT_CP_PATH); CRAFT_FILE_MODE shares with a group what is written", err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: the file system, or this user's quota there, is full; make room, or choose another path (CRAFT_CP_PATH)", err)
+	}
+	return err
 }
 
 // Announce implements storage.Announcer. The note is not synced: nothing
@@ -281,19 +327,13 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 }
 
 // Announced implements storage.Announcer. A note that is not whole is none.
-func (s *Store) Announced(context.Context) (string, error) {
-	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, LatestName), 1<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
+func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
+	data, err := s.Note(ctx, LatestName)
 	var latest storage.Latest
-	if json.Unmarshal(data, &latest) != nil {
-		return "", nil
+	if err != nil || json.Unmarshal(data, &latest) != nil {
+		return nil, err
 	}
-	return latest.Directory, nil
+	return &latest, nil
 }
 
 var (
@@ -341,6 +381,14 @@ func isTrash(name string) bool {
 	}
 	_, ok = ParseID(version)
 	return ok
+}
+
+// isHiddenPart recognises a part that is not published.
+func isHiddenPart(name string) bool {
+	part, dot := strings.CutPrefix(name, ".")
+	part, tmp := strings.CutSuffix(part, ".tmp")
+	_, ok := ParsePart(part)
+	return dot && tmp && ok
 }
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.

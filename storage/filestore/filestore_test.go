@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,24 +93,6 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 	require.Equal(t, []string{filepath.Join(s.Dir(), ".of-the-user.tmp"), filepath.Join(s.Dir(), ".trash-of-mine"), filepath.Join(s.Dir(), "notes.txt"), s.Path(whole)}, names)
 }
 
-// A version that was complete and has lost a part since is not a left-over.
-func TestPrepareKeepsWhatWasAnnounced(t *testing.T) {
-	s := newStore(t, t.TempDir(), SyncFull, nil)
-	ctx := context.Background()
-	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
-	id := storage.ID{Version: 3, Attempt: container.AttemptID{1}}
-	for r := range 2 {
-		p, err := s.Create(ctx, id, storage.Part{Rank: r, Size: 2})
-		require.NoError(t, err)
-		require.NoError(t, p.Commit())
-	}
-	require.NoError(t, s.Announce(ctx, storage.Latest{Directory: id.String()}))
-	lost := storage.Part{Rank: 1, Size: 2}
-	require.NoError(t, os.Remove(filepath.Join(s.Path(id), lost.String())))
-	require.NoError(t, s.Prepare(ctx, storage.Entry.Complete))
-	require.DirExists(t, s.Path(id))
-}
-
 func TestPrivate(t *testing.T) {
 	s := newStore(t, filepath.Join(t.TempDir(), "new"), SyncFull, nil)
 	require.NoError(t, s.Prepare(context.Background(), storage.Entry.Complete))
@@ -187,17 +170,38 @@ func TestRecordsAreInOrder(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestDirectoryThatCannotBeMade: the error names the variable.
-func TestDirectoryThatCannotBeMade(t *testing.T) {
-	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
-		s := newStore(t, "/cp", SyncNone, vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
-			if op.Kind == vfs.OpMkdir {
-				return refusal
-			}
-			return nil
-		}))
-		_, err := s.Lock(t.Context())
-		require.ErrorIs(t, err, refusal)
-		require.ErrorContains(t, err, "CRAFT_CP_PATH")
+// TestDirectoryThatCannotBeUsed: of another user, read-only or full.
+func TestDirectoryThatCannotBeUsed(t *testing.T) {
+	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+		for name, fails := range map[string]func(vfs.Op) bool{
+			"directory":        func(op vfs.Op) bool { return op.Kind == vfs.OpMkdir },
+			"lock is made":     func(op vfs.Op) bool { return op.Kind == vfs.OpCreate },
+			"lock is written":  func(op vfs.Op) bool { return op.Kind == vfs.OpWrite },
+			"list":             func(op vfs.Op) bool { return op.Kind == vfs.OpReadDir && filepath.Base(op.Path) == "test" },
+			"list of versions": func(op vfs.Op) bool { return op.Kind == vfs.OpReadDir && filepath.Base(op.Path) != "test" },
+		} {
+			t.Run(fmt.Sprintf("%s/%v", name, refusal), func(t *testing.T) {
+				refuse := false
+				s := newStore(t, "/cp", SyncNone, vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+					if refuse && fails(op) {
+						return refusal
+					}
+					return nil
+				}))
+				if name != "directory" {
+					require.NoError(t, s.makeDir())
+					w, err := s.Create(t.Context(), storage.ID{Version: 1}, storage.Part{Size: 1})
+					require.NoError(t, err)
+					require.NoError(t, w.Commit())
+				}
+				refuse = true
+				_, err := s.Lock(t.Context())
+				if err == nil {
+					_, err = s.List(t.Context())
+				}
+				require.ErrorIs(t, err, refusal)
+				require.ErrorContains(t, err, "CRAFT_CP_PATH")
+			})
+		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/internal/step"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
@@ -61,76 +63,59 @@ var processJob = sync.OnceValue(rand.Text)
 // Owner is the first line of the lock file, as JSON. One byte follows for each
 // heartbeat.
 type Owner struct {
-	Job     string    `json:"job"`
-	Epoch   int       `json:"epoch,omitempty"`
-	Token   string    `json:"token"` // of this one taking of the lock
-	Process Process   `json:"process"`
-	Since   time.Time `json:"since"`
+	Job     string     `json:"job"`
+	Epoch   int        `json:"epoch,omitempty"`
+	Token   string     `json:"token"` // of this one taking of the lock
+	Process Process    `json:"process"`
+	Since   time.Time  `json:"since"`
+	Task    *step.Task `json:"task,omitempty"` // of a launcher that has started several
+	// Inode is the number of the lock's file: a copy of it has another one. 0: unknown.
+	Inode uint64 `json:"inode,omitempty"`
 }
 
 func (o Owner) String() string {
+	if o.Process.Host == "" {
+		return "an owner that the lock does not name"
+	}
 	return fmt.Sprintf("process %d on host %s since %s", o.Process.PID, o.Process.Host, o.Since.Format(time.DateTime))
 }
 
-// Lock implements storage.Locker. The lock is free if it is this process's own or
-// of an earlier epoch of its job, if its process is dead on this host, or if it has shown no sign of life while
-// it was watched; otherwise the error says who holds it.
-func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
-	release, err := s.hold()
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.lockFile(ctx)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	l.release = release
-	return l, nil
-}
+// liveLocks are the locks that this process holds, whatever paths lead to them.
+var liveLocks sync.Map
 
-// held are the places that this process has locked, with the *LockConfig of who
-// did: the lock's file says which job and process holds it, not which of its
-// checkpoints.
-var held sync.Map
-
-// hold takes the place within this process.
-func (s *Store) hold() (release func(), err error) {
-	place, me := heldPlace{s.fs, s.dir}, &s.lock
-	for {
-		by, taken := held.LoadOrStore(place, me)
-		if taken && !me.follows(by.(*LockConfig).Job, by.(*LockConfig).Epoch) {
-			return nil, fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
-		}
-		if !taken || held.CompareAndSwap(place, by, me) {
-			return func() { held.CompareAndDelete(place, me) }, nil
-		}
-	}
+// liveLock is a key of liveLocks.
+type liveLock struct {
+	fs    vfs.FS
+	token string
 }
 
 // follows tells that a lock of the given job and epoch is an earlier one of this
 // job.
 func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
-type heldPlace struct {
-	fs  vfs.FS
-	dir string
-}
-
-func (s *Store) lockFile(ctx context.Context) (*lock, error) {
+// Lock implements storage.Locker. The lock is free if it is of an earlier epoch of
+// this job, if its process is dead on this host, or if it has shown no sign of life
+// while it was watched; otherwise the error says who holds it. What a holder that lost
+// it has not yet published is deleted before Lock returns: with its Check before a part
+// gets its name, that makes the two one step for whoever looks at the versions after it.
+func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
+	took := false
 	for tries := 0; ; {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		l, err := s.tryLock()
 		if err == nil {
+			if took {
+				s.withdraw()
+			}
 			return l, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, err
+			return nil, refused(err)
 		}
 		seen, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -141,13 +126,47 @@ func (s *Store) lockFile(ctx context.Context) (*lock, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, refused(err)
 		}
 		if err := s.judge(ctx, seen); err != nil {
 			return nil, err
 		}
 		if err := s.discardLock(seen); err != nil {
 			return nil, err
+		}
+		took = true
+	}
+}
+
+// withdraw deletes the parts that nobody has published.
+func (s *Store) withdraw() {
+	versions, err := s.fs.ReadDir(s.dir)
+	for _, v := range versions {
+		if _, ok := ParseID(v.Name()); !ok {
+			continue
+		}
+		dir := filepath.Join(s.dir, v.Name())
+		parts, _ := s.fs.ReadDir(dir) // whoever looks at the versions finds what is wrong
+		for _, p := range parts {
+			if isHiddenPart(p.Name()) {
+				if rm := s.fs.Remove(filepath.Join(dir, p.Name())); !errors.Is(rm, fs.ErrNotExist) {
+					err = errors.Join(err, rm)
+				}
+			}
+		}
+	}
+	if err != nil {
+		s.lock.Logger.Warn("parts of the lock's last holder cannot be deleted: if it lives, it may publish them", "path", s.dir, "error", err)
+	}
+}
+
+// makeRoom deletes what killed jobs have left and nobody needs.
+func (s *Store) makeRoom() {
+	s.withdraw()
+	entries, _ := s.fs.ReadDir(s.dir) // without it nothing is gained
+	for _, e := range entries {
+		if isTrash(e.Name()) {
+			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, e.Name()))
 		}
 	}
 }
@@ -158,7 +177,16 @@ func (s *Store) tryLock() (*lock, error) {
 	l := &lock{store: s, owner: Owner{
 		Job: s.lock.Job, Epoch: s.lock.Epoch, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
 	}}
-	if err := l.take(); err != nil {
+	liveLocks.Store(liveLock{s.fs, l.owner.Token}, nil) // before anybody can see it
+	if task, several := step.This(); several {
+		l.owner.Task = &task
+	}
+	err := l.take()
+	if vfs.IsFull(err) {
+		err = l.take() // it has made room
+	}
+	if err != nil {
+		liveLocks.Delete(liveLock{s.fs, l.owner.Token})
 		return nil, err
 	}
 	l.stop = make(chan struct{})
@@ -174,20 +202,44 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 		// writing into it, or is doing that now.
 		return s.watch(ctx, owner, seen, s.lock.Patience/300)
 	}
-	// This process's own: what else of it has the place open, hold knows.
-	own := owner.Job == s.lock.Job && owner.Epoch == s.lock.Epoch && owner.Process == ThisProcess()
-	if own || s.lock.follows(owner.Job, owner.Epoch) {
+	if s.lock.follows(owner.Job, owner.Epoch) {
 		return nil
 	}
-	switch owner.Process.State() {
+	switch s.ownerState(owner) {
 	case ProcessDead:
 		return nil
 	case ProcessAlive:
 		return s.locked(owner)
 	}
-	s.lock.Logger.Info("watching a lock of another host for signs of life",
+	s.lock.Logger.Warn("watching a lock, whose owner cannot be looked at from here, for signs of life",
 		"path", s.lockPath(), "owner", owner, "patience", s.lock.Patience)
 	return s.watch(ctx, owner, seen, s.lock.Patience)
+}
+
+// ownerState finds out what can be known of a lock's owner without watching it.
+func (s *Store) ownerState(owner Owner) ProcessState {
+	if info, err := s.fs.Stat(s.lockPath()); err == nil && owner.Inode != 0 && inodeOf(info) != owner.Inode {
+		return ProcessUnknown // it was copied with its directory, to where that process may not be
+	}
+	if s.own(owner) {
+		if _, live := liveLocks.Load(liveLock{s.fs, owner.Token}); !live {
+			return ProcessDead // left behind by what did not unlock
+		}
+	}
+	return owner.Process.State()
+}
+
+// own tells that an owner is this process, for the same job; tools have none.
+func (s *Store) own(o Owner) bool {
+	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == ThisProcess()
+}
+
+// inodeOf returns 0 for files of a file system without inodes.
+func inodeOf(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
 }
 
 // watch returns nil if the lock does not change while it is looked at.
@@ -218,6 +270,13 @@ func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience ti
 }
 
 func (s *Store) locked(o Owner) error {
+	if s.own(o) {
+		return fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
+	}
+	if me, several := step.This(); several && o.Task != nil && o.Task.SameStep(me) && o.Task.Rank != me.Rank {
+		return fmt.Errorf("%s is %w: %v, which is %v, as this is %v: each is a program of its own, and would write to one directory; run them as one job: %s; or give each task a directory (CRAFT_CP_PATH)",
+			s.dir, storage.ErrLocked, o, o.Task, me, me.Command())
+	}
 	return fmt.Errorf("%s is %w: %v; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
 		s.dir, storage.ErrLocked, o, s.dir)
 }
@@ -239,40 +298,18 @@ func (s *Store) discardLock(judged []byte) error {
 		owner, _ := parseOwner(got)
 		return errors.Join(s.locked(owner), err)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else whoever has the lock now has swept it away
 		return err
 	}
 	if owner, _ := parseOwner(judged); s.lock.follows(owner.Job, owner.Epoch) {
 		s.lock.Logger.Debug("took over the lock of this job's last epoch", "path", s.lockPath())
 	} else {
-		s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath())
+		s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath(), "owner", owner)
 	}
-	return s.fs.Remove(aside)
-}
-
-// Unlock removes the lock of a checkpoint directory by force and returns who
-// held it.
-func Unlock(fsys vfs.FS, dir string) (Owner, error) {
-	owner, err := ReadOwner(fsys, dir)
-	if err != nil {
-		return owner, err
+	if err := s.fs.Remove(aside); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return owner, fsys.Remove(filepath.Join(dir, LockName))
-}
-
-// ReadOwner says who holds the lock of a checkpoint directory; the error
-// matches fs.ErrNotExist if nobody does. The zero Owner: the file does not tell,
-// because its writer was killed while it wrote.
-func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
-	data, err := vfs.ReadFile(fsys, filepath.Join(dir, LockName), lockLimit)
-	if err != nil {
-		return Owner{}, err
-	}
-	owner, err := parseOwner(data)
-	if err != nil {
-		return Owner{}, nil
-	}
-	return owner, nil
+	return nil
 }
 
 func parseOwner(data []byte) (Owner, error) {
@@ -280,131 +317,4 @@ func parseOwner(data []byte) (Owner, error) {
 	var o Owner
 	err := json.Unmarshal(line, &o)
 	return o, err
-}
-
-// lock is a held lock.
-type lock struct {
-	store   *Store
-	owner   Owner
-	release func() // of the place within this process
-	stop    chan struct{}
-	stopped sync.WaitGroup
-
-	mu   sync.Mutex
-	file vfs.File
-}
-
-func (l *lock) take() error {
-	line, err := json.Marshal(l.owner)
-	if err != nil {
-		return err
-	}
-	f, err := l.store.fs.Create(l.store.lockPath(), filePerm)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(append(line, '\n')); err == nil {
-		err = f.Sync() // so that other hosts soon see whose it is
-	}
-	if err != nil {
-		return errors.Join(err, f.Close(), l.store.fs.Remove(l.store.lockPath()))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.file = f
-	return nil
-}
-
-// beat shows that this job is alive. It writes to the open file, so when
-// somebody has taken the lock's name away nothing of theirs is touched.
-func (l *lock) beat() {
-	tick := time.NewTicker(l.store.lock.Heartbeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.stop:
-			return
-		case <-tick.C:
-		}
-		l.mu.Lock()
-		if _, err := l.file.Write([]byte(".")); err == nil {
-			_ = l.file.Sync() // so that other hosts see it
-		}
-		l.mu.Unlock()
-	}
-}
-
-// Check implements storage.Lock. A lock file that was deleted together with
-// its directory is made again with it.
-func (l *lock) Check() error {
-	data, err := vfs.ReadFile(l.store.fs, l.store.lockPath(), lockLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l.missing()
-	}
-	if err != nil {
-		return err
-	}
-	owner, _ := parseOwner(data)
-	if owner.Token != l.owner.Token {
-		return fmt.Errorf("%s: %w: it belongs to %v now", l.store.lockPath(), storage.ErrLockLost, owner)
-	}
-	return nil
-}
-
-// missing is called when the lock's file is not there. It is made again if it
-// went away with its directory; otherwise somebody has removed it, and another
-// job may have been here since.
-func (l *lock) missing() error {
-	if _, err := l.store.fs.Stat(l.store.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil // the write will say so
-	}
-	if !l.store.gone.Load() {
-		return fmt.Errorf("%s: %w: somebody has removed it; start the program again", l.store.lockPath(), storage.ErrLockLost)
-	}
-	if err := l.retake(); err != nil {
-		return err
-	}
-	l.store.gone.Store(false)
-	return nil
-}
-
-func (l *lock) retake() error {
-	l.mu.Lock()
-	old := l.file
-	l.mu.Unlock()
-	if err := l.take(); err != nil {
-		return err
-	}
-	return old.Close()
-}
-
-// Unlock implements storage.Lock.
-func (l *lock) Unlock() error {
-	close(l.stop)
-	l.stopped.Wait()
-	defer l.release()
-	lost := l.Check()
-	err := l.file.Close()
-	if lost != nil {
-		return err // not ours any more
-	}
-	if rm := l.remove(); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
-		err = errors.Join(err, rm)
-	}
-	return err
-}
-
-// remove removes the lock's file, looking once more at what it removes: it may
-// have been taken over since the last Check.
-func (l *lock) remove() error {
-	fsys, path := l.store.fs, l.store.lockPath()
-	aside := fmt.Sprintf("%s-%s.tmp", path, l.owner.Token)
-	if err := fsys.Rename(path, aside); err != nil {
-		return err
-	}
-	data, err := vfs.ReadFile(fsys, aside, lockLimit)
-	if owner, _ := parseOwner(data); err == nil && owner.Token != l.owner.Token {
-		return fsys.Rename(aside, path)
-	}
-	return fsys.Remove(aside)
 }

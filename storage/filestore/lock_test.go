@@ -1,13 +1,17 @@
 package filestore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,7 +59,7 @@ func lockedIn(t *testing.T, dir, job string, epoch int) *Store {
 	return s
 }
 
-func TestLockOfThisProcessIsTakenOver(t *testing.T) {
+func TestLockOfThisProcessThatNobodyHolds(t *testing.T) {
 	dir := t.TempDir()
 	first, err := lockedBy(t, dir, "a", time.Minute).Lock(t.Context())
 	require.NoError(t, err)
@@ -70,10 +74,7 @@ func TestLockOfThisProcessIsTakenOver(t *testing.T) {
 // Two groups of ranks of one job must not write to one place.
 func TestLockOfAnotherProcessOfTheJob(t *testing.T) {
 	s := lockedIn(t, t.TempDir(), "a", 1)
-	other := ThisProcess()
-	other.PID = os.Getppid()
-	other.Start, _, _ = processStat(other.PID)
-	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: other})
+	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: otherProcess()})
 	_, err := s.Lock(t.Context())
 	require.ErrorIs(t, err, storage.ErrLocked)
 }
@@ -144,14 +145,10 @@ func TestLockOfADeadProcess(t *testing.T) {
 	for name, process := range map[string]Process{
 		"ended":             {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: dead.Process.Pid, Start: "1"},
 		"number used again": {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: me.PID, Start: "1"},
-		"before a reboot":   {Host: me.Host, Machine: me.Machine, Boot: "another", NS: me.NS, PID: me.PID, Start: me.Start},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, proc := processStat(me.PID); !proc && name != "ended" {
 				t.Skip("no /proc here")
-			}
-			if process.Boot != me.Boot && me.Machine == "" {
-				t.Skip("no machine id here")
 			}
 			s := lockedBy(t, t.TempDir(), "b", time.Hour)
 			plant(t, s, Owner{Job: "a", Token: "x", Process: process})
@@ -162,51 +159,182 @@ func TestLockOfADeadProcess(t *testing.T) {
 	}
 }
 
-func TestLockOfAnotherHost(t *testing.T) {
-	elsewhere := Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}}
-	// Two hosts may have one name.
-	require.Equal(t, ProcessUnknown, Process{Host: ThisProcess().Host, Machine: "other", Boot: "other", PID: 1}.State())
-	t.Run("no sign of life", func(t *testing.T) {
-		s := lockedBy(t, t.TempDir(), "b", 30*time.Millisecond)
-		plant(t, s, elsewhere)
-		held, err := s.Lock(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, held.Unlock())
-	})
-	t.Run("alive", func(t *testing.T) {
-		s := lockedBy(t, t.TempDir(), "b", time.Hour)
-		plant(t, s, elsewhere)
-		stop := make(chan struct{})
-		var beating sync.WaitGroup
-		beating.Go(func() {
-			beat := time.NewTicker(time.Millisecond)
-			defer beat.Stop()
-			f, err := os.OpenFile(s.lockPath(), os.O_APPEND|os.O_WRONLY, 0)
-			for err == nil {
-				select {
-				case <-stop:
-					err = f.Close()
-					return
-				case <-beat.C:
-					_, err = f.Write([]byte("."))
-				}
+// beat gives signs of life in the place of a lock's owner.
+func beat(t *testing.T, s *Store) {
+	stop := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		f, err := os.OpenFile(s.lockPath(), os.O_APPEND|os.O_WRONLY, 0)
+		for err == nil {
+			select {
+			case <-stop:
+				err = f.Close()
+				return
+			case <-tick.C:
+				_, err = f.Write([]byte("."))
 			}
-		})
-		_, err := s.Lock(t.Context())
-		require.ErrorIs(t, err, storage.ErrLocked)
-		require.ErrorContains(t, err, "elsewhere")
-		close(stop)
-		beating.Wait()
+		}
 	})
-	t.Run("cancelled", func(t *testing.T) {
-		s := lockedBy(t, t.TempDir(), "b", time.Hour)
-		plant(t, s, elsewhere)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := s.Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-	})
+	t.Cleanup(func() { close(stop); beating.Wait() })
 }
+
+// What cannot be looked at from here is watched.
+func TestLockOfAnotherHost(t *testing.T) {
+	clone := ThisProcess() // of one image: even the machine id is the same
+	clone.Boot = "another"
+	for name, process := range map[string]Process{"elsewhere": {Host: "elsewhere", PID: 1}, "clone or reboot": clone} {
+		owner := Owner{Job: "a", Token: "x", Process: process}
+		t.Run(name+" without a sign of life", func(t *testing.T) {
+			s := lockedBy(t, t.TempDir(), "b", 30*time.Millisecond)
+			var log bytes.Buffer
+			s.lock.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			plant(t, s, owner)
+			held, err := s.Lock(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, log.String(), "watching a lock", "nobody waits 30 s in silence")
+			require.NoError(t, held.Unlock())
+		})
+		t.Run(name+" alive", func(t *testing.T) {
+			s := lockedBy(t, t.TempDir(), "b", 15*time.Second)
+			plant(t, s, owner)
+			beat(t, s)
+			_, err := s.Lock(t.Context())
+			require.ErrorIs(t, err, storage.ErrLocked)
+			require.ErrorContains(t, err, process.Host)
+			_, err = Unlock(t.Context(), vfs.OS(), s.Dir(), s.lock, false)
+			require.ErrorIs(t, err, storage.ErrLocked)
+			require.FileExists(t, s.lockPath())
+		})
+		t.Run(name+" cancelled", func(t *testing.T) {
+			s := lockedBy(t, t.TempDir(), "b", time.Hour)
+			plant(t, s, owner)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := s.Lock(ctx)
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
+}
+
+func TestOneDirectoryByTwoPaths(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	first, err := newStore(t, dir, SyncFull, nil).Lock(t.Context())
+	require.NoError(t, err)
+	_, err = newStore(t, link, SyncFull, nil).Lock(t.Context())
+	require.ErrorIs(t, err, storage.ErrLocked)
+	require.ErrorContains(t, err, "of this process")
+	require.NoError(t, first.Check())
+	require.NoError(t, first.Unlock())
+	again, err := newStore(t, link, SyncFull, nil).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, again.Unlock())
+}
+
+// The copy of a live directory is free: nobody gives signs of life there.
+func TestCopyOfALiveDirectory(t *testing.T) {
+	for _, process := range []Process{ThisProcess(), otherProcess()} {
+		from, to := lockedBy(t, t.TempDir(), "a", time.Minute), lockedBy(t, t.TempDir(), "a", 30*time.Millisecond)
+		held, err := from.Lock(t.Context())
+		require.NoError(t, err)
+		owner := held.(*lock).owner
+		owner.Process = process
+		plant(t, to, owner)
+		liveLocks.Store(liveLock{to.fs, owner.Token}, nil)
+		_, state, err := ReadOwner(vfs.OS(), to.Dir())
+		require.NoError(t, err)
+		require.Equal(t, ProcessUnknown, state)
+		second, err := to.Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, held.Check())
+		require.NoError(t, errors.Join(second.Unlock(), held.Unlock()))
+	}
+}
+
+func otherProcess() Process {
+	p := ThisProcess()
+	p.PID = os.Getppid()
+	p.Start, _, _ = processStat(p.PID)
+	return p
+}
+
+// What the last holder has not published when the lock is taken, it cannot publish
+// later: whoever has the lock has seen all versions.
+func TestWhoLostTheLockPublishesNothing(t *testing.T) {
+	dir := t.TempDir()
+	stopped := lockedBy(t, dir, "a", time.Minute)
+	plant(t, stopped, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	id := storage.ID{Version: 1, Attempt: [8]byte{1}}
+	w, err := stopped.Create(t.Context(), id, storage.Part{Rank: 0, Size: 1})
+	require.NoError(t, err)
+	held, err := lockedBy(t, dir, "b", 30*time.Millisecond).Lock(t.Context())
+	require.NoError(t, err)
+	entries, err := stopped.List(t.Context())
+	require.NoError(t, err)
+	require.Error(t, w.Commit())
+	later, err := stopped.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, later, 0)
+	require.Len(t, entries, 1)
+	require.Empty(t, entries[0].Parts)
+	require.NoError(t, held.Unlock())
+}
+
+func TestLockLostToWhom(t *testing.T) {
+	s := lockedBy(t, t.TempDir(), "a", time.Minute)
+	held, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	mine := held.(*lock)
+	lost := func(says ...string) {
+		t.Helper()
+		err := held.Check()
+		require.ErrorIs(t, err, storage.ErrLockLost)
+		for _, text := range append(says, mine.owner.String()) {
+			require.ErrorContains(t, err, text)
+		}
+	}
+	plant(t, s, Owner{Token: "x", Process: Process{Host: "elsewhere", PID: 77}})
+	lost("process 77 on host elsewhere")
+	require.NoError(t, os.WriteFile(s.lockPath(), nil, 0o600))
+	lost("does not name")
+	require.NoError(t, os.Remove(s.lockPath()))
+	lost("craft unlock")
+	require.NoError(t, s.Record(t.Context(), storage.Record{Host: "elsewhere", PID: 78, Attempt: "0123456789abcdef", Started: time.Now().Add(time.Minute)}))
+	lost("process 78 on host elsewhere has used")
+	require.NoError(t, held.Unlock())
+}
+
+// A heartbeat that cannot be written makes the job look dead to others.
+func TestHeartbeatThatCannotBeWritten(t *testing.T) {
+	var full atomic.Bool
+	log := make(chan string, 100)
+	fsys := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	s, err := New(Config{Path: t.TempDir(), Name: "test", FS: fsys, Lock: LockConfig{
+		Heartbeat: time.Millisecond, Logger: slog.New(slog.NewTextHandler(channelWriter(log), nil)),
+	}})
+	require.NoError(t, err)
+	held, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	full.Store(true)
+	require.Contains(t, <-log, "no space left")
+	full.Store(false)
+	require.Contains(t, <-log, "shows again")
+	require.NoError(t, held.Check())
+	require.NoError(t, held.Unlock())
+	require.Empty(t, log)
+}
+
+type channelWriter chan<- string
+
+func (w channelWriter) Write(p []byte) (int, error) { w <- string(p); return len(p), nil }
 
 func TestTornLockFile(t *testing.T) {
 	s := lockedBy(t, t.TempDir(), "b", 150*time.Millisecond)
@@ -270,7 +398,9 @@ func TestUnlockByForce(t *testing.T) {
 	s := lockedBy(t, t.TempDir(), "a", time.Hour)
 	held, err := s.Lock(t.Context())
 	require.NoError(t, err)
-	owner, err := Unlock(vfs.OS(), s.Dir())
+	_, err = Unlock(t.Context(), vfs.OS(), s.Dir(), LockConfig{}, false)
+	require.ErrorIs(t, err, storage.ErrLocked)
+	owner, err := Unlock(t.Context(), vfs.OS(), s.Dir(), LockConfig{}, true)
 	require.NoError(t, err)
 	require.Equal(t, os.Getpid(), owner.Process.PID)
 	other, err := lockedBy(t, filepath.Dir(s.Dir()), "b", time.Hour).Lock(t.Context())
@@ -278,6 +408,27 @@ func TestUnlockByForce(t *testing.T) {
 	require.ErrorIs(t, held.Check(), storage.ErrLockLost)
 	require.NoError(t, other.Unlock())
 	require.NoError(t, held.Unlock())
-	_, err = Unlock(vfs.OS(), s.Dir())
+	_, err = Unlock(t.Context(), vfs.OS(), s.Dir(), LockConfig{}, true)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Who takes a lock over sweeps away what others have put aside: they do not mind.
+func TestLockPutAsideIsSweptAway(t *testing.T) {
+	for name, kind := range map[string]vfs.OpKind{"before it is read": vfs.OpOpen, "before it is removed": vfs.OpRemove} {
+		t.Run(name, func(t *testing.T) {
+			s := lockedBy(t, t.TempDir(), "b", time.Minute)
+			s.fs = vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+				if op.Kind == kind && isTemporary(filepath.Base(op.Path)) {
+					return os.Remove(op.Path)
+				}
+				return nil
+			})
+			gone := otherProcess()
+			gone.Start = "1" // its number was used again
+			plant(t, s, Owner{Job: "a", Token: "x", Process: gone})
+			held, err := s.Lock(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, held.Unlock())
+		})
+	}
 }

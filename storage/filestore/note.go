@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -23,29 +25,47 @@ var _ storage.Noter = (*Store)(nil)
 
 // Note implements storage.Noter.
 func (s *Store) Note(_ context.Context, name string) ([]byte, error) {
-	data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, name), noteLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.notHalfThere(name)
-	}
-	return data, err
+	return ReadNote(s.fs, s.dir, name)
 }
 
-// notHalfThere returns an error if a note that cannot be found is a link that leads
-// nowhere: its file may be there again later.
-func (s *Store) notHalfThere(name string) error {
-	entries, err := s.fs.ReadDir(s.dir)
+// ReadNote reads a note in a checkpoint's directory; nil: there is none. A link that
+// leads nowhere is an error: its file may be there again later.
+func ReadNote(fsys vfs.Reader, dir, name string) ([]byte, error) {
+	return readBeside(fsys, filepath.Join(dir, name), noteLimit)
+}
+
+// readBeside reads a file beside the versions. One that is there and cannot be read is
+// an error that says what to do: it may tell of versions that are away.
+func readBeside(fsys vfs.Reader, path string, limit int64) ([]byte, error) {
+	data, err := vfs.ReadFile(fsys, path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == name && e.Type()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link to a file that is not there: put the file back, or delete the link if nothing that it tells of is needed", filepath.Join(s.dir, name))
+		if err = vfs.Dangling(fsys, path); err != nil {
+			err = fmt.Errorf("%w: put the file back, or delete the link if nothing that it tells of is needed", err)
 		}
+		return nil, err
 	}
-	return nil
+	remedy := "it is none that was written here: put the right one in its place, or move it away"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		remedy = "let this user read it, or move it away"
+	case !slices.ContainsFunc(notAFile, func(is error) bool { return errors.Is(err, is) }):
+		return data, err // which may pass
+	}
+	return nil, fmt.Errorf("%w: %s (%s)", err, remedy, lostWith(filepath.Base(path)))
+}
+
+// notAFile are the errors of reading what is no file of ours, now and later.
+var notAFile = []error{syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, fs.ErrInvalid, vfs.ErrTooLarge}
+
+// lostWith says what a start does not know without a file beside the versions.
+func lostWith(name string) string {
+	switch name {
+	case NodesName:
+		return "without it what the nodes hold cannot be found, so do that only if nothing on them is needed"
+	case LatestName:
+		return "it names the newest version for people; without it a start may not notice that this version is missing"
+	}
+	return "it is for craft report; without it a start may not notice that versions of that run are missing"
 }
 
 // PutNote implements storage.Noter; the directory is made if it is missing. The

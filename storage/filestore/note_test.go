@@ -3,13 +3,15 @@ package filestore
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
@@ -24,21 +26,10 @@ func TestNamesOfNotes(t *testing.T) {
 	require.Nil(t, note, "there is none")
 }
 
-func seed(t *testing.T) *rand.Rand {
-	s := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
-
 // No crash of the machine leaves a part of a note, whatever is synced otherwise:
 // without a note that can be understood a job does not start.
 func TestCrashWhileANoteIsWritten(t *testing.T) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	for _, policy := range []Sync{SyncFull, SyncNone} {
 		disk := vfs.NewMem()
 		s := newStore(t, "/cp", policy, disk)
@@ -75,6 +66,34 @@ func TestCrashWhileANoteIsWritten(t *testing.T) {
 			if policy == SyncFull {
 				require.GreaterOrEqual(t, found, c.promised, c.where)
 			}
+		}
+	}
+}
+
+// What keeps a file beside the versions from being read is said with what to do about it,
+// unless it may pass.
+func TestUnreadableNote(t *testing.T) {
+	for refusal, remedy := range map[error]string{
+		syscall.EACCES: "let this user read it, or move it away",
+		syscall.ELOOP:  "put the right one in its place, or move it away",
+		syscall.EIO:    "",
+	} {
+		s := newStore(t, t.TempDir(), SyncNone, vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpOpen {
+				return refusal
+			}
+			return nil
+		}))
+		require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+		require.NoError(t, s.Record(t.Context(), storage.Record{Attempt: "0123456789abcdef", Started: time.Now()}))
+		_, latest := s.Announced(t.Context())
+		_, nodes := s.Note(t.Context(), NodesName)
+		_, records := s.Records(t.Context())
+		for path, err := range map[string]error{LatestName: latest, NodesName: nodes, RecordPrefix: records} {
+			require.ErrorIs(t, err, refusal)
+			require.ErrorContains(t, err, filepath.Join(s.Dir(), path))
+			require.ErrorContains(t, err, remedy)
+			require.Equal(t, remedy != "", strings.Contains(err.Error(), "move it away"), err)
 		}
 	}
 }

@@ -46,13 +46,9 @@ func (p Process) State() ProcessState {
 	if p.Host != me.Host {
 		return ProcessUnknown
 	}
-	if p.Boot != me.Boot {
-		if p.Machine == me.Machine && p.Machine != "" {
-			return ProcessDead // before a reboot
-		}
-		return ProcessUnknown // perhaps another host of the same name
-	}
-	if p.NS != me.NS || p.PID <= 0 {
+	// With another boot it was before a reboot, or is on a host of the same name, even
+	// with the same machine id: both are from one image.
+	if p.Boot != me.Boot || p.NS != me.NS || p.PID <= 0 {
 		return ProcessUnknown
 	}
 	if err := syscall.Kill(p.PID, 0); errors.Is(err, syscall.ESRCH) {

@@ -37,6 +37,15 @@ func (s *Store) Record(_ context.Context, r storage.Record) error {
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, false)
 }
 
+// Records reads the records in the store's directory.
+func (s *Store) Records(context.Context) ([]storage.Record, error) {
+	records, err := Records(s.fs, s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return records, err
+}
+
 // recordLimit is the size of a record in bytes that is read.
 const recordLimit = 1 << 20
 
@@ -49,12 +58,12 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 	}
 	var out []storage.Record
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !recordPattern.MatchString(e.Name()) {
+		if !recordPattern.MatchString(e.Name()) {
 			continue
 		}
-		data, err := vfs.ReadFile(fsys, filepath.Join(dir, e.Name()), recordLimit)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) {
-			continue // gone meanwhile, or nothing that was written here
+		data, err := readBeside(fsys, filepath.Join(dir, e.Name()), recordLimit)
+		if data == nil && err == nil || errors.Is(err, vfs.ErrTooLarge) {
+			continue // gone meanwhile, or not whole like one that a crash has cut off
 		}
 		if err != nil {
 			return out, err

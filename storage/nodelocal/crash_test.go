@@ -6,31 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
-
-// seed is printed, and replayed from CRAFT_TEST_SEED.
-func seed(t *testing.T) *rand.Rand {
-	s := rand.Uint64()
-	if text := os.Getenv("CRAFT_TEST_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("replay with CRAFT_TEST_SEED=%d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 // content is what an object holds in these tests: more than a page, and less from
 // version to version, so that what is written over has to be cut.
@@ -172,7 +158,7 @@ func withAndWithoutSpares(t *testing.T, test func(t *testing.T, c Config)) {
 func TestCrashAfterEveryOperation(t *testing.T) { withAndWithoutSpares(t, testCrash) }
 
 func testCrash(t *testing.T, c Config) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	type state struct {
 		disk  *vfs.Mem
 		told  *history
@@ -250,7 +236,7 @@ func testFaults(t *testing.T, c Config) {
 func TestRandomFaultsAndCrashes(t *testing.T) { withAndWithoutSpares(t, testRandomFaults) }
 
 func testRandomFaults(t *testing.T, c Config) {
-	rng := seed(t)
+	rng := testseed.Rand(t)
 	broken := errors.New("injected")
 	for round := range 100 {
 		disk, h := vfs.NewMem(), newHistory()

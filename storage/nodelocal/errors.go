@@ -3,6 +3,8 @@ package nodelocal
 import (
 	"errors"
 	"fmt"
+
+	"github.com/craft-go/craft/internal/vfs"
 )
 
 var (
@@ -40,7 +42,7 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 
 // recognise makes a full storage match ErrNoSpace.
 func (s *Store) recognise(err error) error {
-	if errors.Is(err, ErrNoSpace) || !isFull(err) {
+	if errors.Is(err, ErrNoSpace) || !vfs.IsFull(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.root)

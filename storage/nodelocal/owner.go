@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -72,6 +73,30 @@ type Owner struct {
 	Dir    string `json:"directory"`
 	Identity
 	Created time.Time `json:"created"`
+}
+
+type plainOwner Owner
+
+// encodedOwner keeps every byte of the paths.
+type encodedOwner struct {
+	plainOwner
+
+	Home osstring.String `json:"home"`
+	Dir  osstring.String `json:"directory"`
+}
+
+// MarshalJSON keeps every byte of the paths.
+func (o Owner) MarshalJSON() ([]byte, error) {
+	return json.Marshal(encodedOwner{plainOwner(o), osstring.String(o.Home), osstring.String(o.Dir)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (o *Owner) UnmarshalJSON(data []byte) error {
+	var e encodedOwner
+	err := json.Unmarshal(data, &e)
+	*o = Owner(e.plainOwner)
+	o.Home, o.Dir = string(e.Home), string(e.Dir)
+	return err
 }
 
 // ReadOwner reads the owner of a place; the error matches fs.ErrNotExist if it

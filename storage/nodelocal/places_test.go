@@ -166,3 +166,20 @@ func TestIdentityOfTheStore(t *testing.T) {
 	c.ID = "4567"
 	refused(t, newStore(t, c), ErrForeign, "0123", "4567")
 }
+
+// Tools find a place again whose paths are no text.
+func TestPlaceWithAPathThatIsNotText(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "\xff")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Skip("no file system for such names:", err)
+	}
+	s := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/\xfe"})
+	put(t, s, someKey(1, KindPart, 0), "x")
+	places, err := Places(t.Context(), nil, root)
+	require.NoError(t, err)
+	require.Len(t, places, 1)
+	require.NoError(t, places[0].Err)
+	require.Equal(t, "/scratch/\xfe", places[0].Owner.Home)
+	require.Equal(t, s.Dir(), places[0].Owner.Dir)
+	require.NoError(t, RemovePlace(nil, s.Dir()))
+}

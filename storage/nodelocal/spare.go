@@ -1,11 +1,9 @@
 package nodelocal
 
 import (
-	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -127,9 +125,4 @@ func spareBytes(fsys vfs.Reader, dir string) (bytes int64) {
 		}
 	}
 	return bytes
-}
-
-// isFull recognises that the system has no space left, for all or for this user.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -41,7 +41,7 @@ func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, 
 		final:  s.path(key),
 	}
 	err := w.create(dir)
-	if isFull(err) {
+	if vfs.IsFull(err) {
 		s.dropSpares()
 		err = w.create(dir)
 	}
@@ -92,7 +92,7 @@ func (w *writer) create(dir string) error {
 
 func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.write(p)
-	if isFull(err) {
+	if vfs.IsFull(err) {
 		w.store.dropSpares()
 		var more int
 		more, err = w.write(p[n:])

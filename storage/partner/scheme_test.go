@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -135,14 +133,7 @@ func copyOf(t *testing.T, h *host, part storage.Part) ([]byte, error) {
 }
 
 func random(t *testing.T, n int) [][]byte {
-	seed := rand.Uint64()
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	sizes := []int{0, 1, 4096, 100_000 + rng.IntN(10_000)}
 	data := make([][]byte, n)
 	for i := range data {

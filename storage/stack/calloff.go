@@ -10,17 +10,17 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// permit says whether a version may be healed.
-type permit int
+// healState says whether a version may be healed.
+type healState int
 
 const (
-	mayHeal permit = iota // any rank may
-	revoked               // it is deleted; not all ranks have been told
-	told                  // it is deleted, and they have
+	mayHeal healState = iota // any rank may
+	revoked                  // it is deleted; not all ranks have been told
+	told                     // it is deleted, and they have
 )
 
-// keep is the time for which a version is kept.
-type keep struct {
+// versionContext is the time for which a version is kept.
+type versionContext struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 }
@@ -55,7 +55,7 @@ func (s *Stack) isDeleted(id storage.ID) bool {
 	if s.root() {
 		return s.deleted(id)
 	}
-	return errors.Is(s.ask(s.work, 0, verbKept, id), storage.ErrNotFound)
+	return errors.Is(s.call(s.work, 0, verbKept, id), storage.ErrNotFound)
 }
 
 // deleted tells, on rank 0, whether a version that was to be healed is deleted.
@@ -89,7 +89,7 @@ func (s *Stack) callOff(ctx context.Context, id storage.ID) {
 			continue
 		}
 		g.Go(func() error {
-			if err := s.ask(ctx, comm.Rank(r), verbCallOff, id); !errors.Is(err, comm.ErrProcFailed) {
+			if err := s.call(ctx, comm.Rank(r), verbCallOff, id); !errors.Is(err, comm.ErrProcFailed) {
 				return err
 			}
 			return nil // it writes nothing any more

@@ -36,11 +36,16 @@ type Config struct {
 	// Flushed is called on rank 0, by another goroutine, when the home has all
 	// parts of a version that this job has flushed.
 	Flushed func(storage.ID)
+	// MayWrite, if not nil, returns an error if others may write to the home now.
+	MayWrite func() error
 	// Late is how long the home may take to show rank 0 what another rank has
 	// written there: 5 s if 0.
 	Late time.Duration
-	Sync filestore.Sync // of the nodes' storage
-	Log  *slog.Logger
+	// Around, if not nil, runs the body of what this rank does in the background: what
+	// it takes in for others, flushes and healing.
+	Around func(body func())
+	Sync   filestore.Sync // of the nodes' storage
+	Log    *slog.Logger
 
 	// Root is this node's directory (CRAFT_NODE_PATH), Rack the label of what the
 	// node fails together with.
@@ -67,5 +72,8 @@ func (c *Config) complete() {
 	if c.FS == nil {
 		c.FS = vfs.OS()
 	}
-	c.Exchange.Log = c.Log
+	if c.MayWrite == nil {
+		c.MayWrite = func() error { return nil }
+	}
+	c.Exchange.Log, c.Exchange.Around = c.Log, c.Around
 }

@@ -31,8 +31,8 @@ func (s *Stack) Create(ctx context.Context, id storage.ID, part storage.Part) (s
 		}
 	}
 	if scheme := s.schemes[s.Plan(id.Version).Node]; scheme != nil {
-		if w.guard, err = scheme.Create(ctx, id, part); err != nil {
-			w.guard = nil
+		if w.protection, err = scheme.Create(ctx, id, part); err != nil {
+			w.protection = nil
 			w.weaken(err)
 		}
 	}
@@ -50,24 +50,24 @@ func (s *Stack) Forgo(ctx context.Context, id storage.ID, part storage.Part) err
 
 // writer is a part on its way to the node and to what protects it.
 type writer struct {
-	s       *Stack
-	ctx     context.Context
-	id      storage.ID
-	part    storage.Part
-	own     storage.PartWriter
-	guard   storage.PartWriter // nil: none, or no longer
-	spilled bool
-	stuck   bool // it spilled because its node takes nothing at all any more
+	s          *Stack
+	ctx        context.Context
+	id         storage.ID
+	part       storage.Part
+	own        storage.PartWriter
+	protection storage.PartWriter // nil: none, or no longer
+	spilled    bool
+	stuck      bool // it spilled because its node takes nothing at all any more
 }
 
-// guardedPiece is how many bytes are given at once to what protects a part and then
+// protectedPiece is how many bytes are given at once to what protects a part and then
 // to its own file: so few that they are still in the cache of the core.
-const guardedPiece = 256 << 10
+const protectedPiece = 256 << 10
 
 func (w *writer) Write(p []byte) (int, error) {
 	done := 0
-	for w.guard != nil && len(p)-done > guardedPiece {
-		n, err := w.writePiece(p[done : done+guardedPiece])
+	for w.protection != nil && len(p)-done > protectedPiece {
+		n, err := w.writePiece(p[done : done+protectedPiece])
 		if done += n; err != nil {
 			return done, err
 		}
@@ -77,10 +77,10 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) writePiece(p []byte) (int, error) {
-	if w.guard != nil {
-		if _, err := w.guard.Write(p); err != nil {
-			w.weaken(errors.Join(err, w.guard.Abort()))
-			w.guard = nil
+	if w.protection != nil {
+		if _, err := w.protection.Write(p); err != nil {
+			w.weaken(errors.Join(err, w.protection.Abort()))
+			w.protection = nil
 		}
 	}
 	n, err := w.own.Write(p)
@@ -99,12 +99,12 @@ func (w *writer) writePiece(p []byte) (int, error) {
 func (w *writer) Commit() error {
 	var g errgroup.Group
 	var weak error
-	guard := w.guard
-	guarded := guard != nil
-	if guarded {
-		w.guard = nil
+	protection := w.protection
+	protected := protection != nil
+	if protected {
+		w.protection = nil
 		g.Go(func() error {
-			weak = guard.Commit()
+			w.s.service.Around(func() { weak = protection.Commit() })
 			return nil
 		})
 	}
@@ -113,7 +113,7 @@ func (w *writer) Commit() error {
 	switch {
 	case weak != nil:
 		w.weaken(weak)
-	case guarded && !w.stuck: // a failing node has a share in protecting its own parts too
+	case protected && !w.stuck: // a failing node has a share in protecting its own parts too
 		w.strong()
 	}
 	if err != nil && movable(err) && !w.spilled {
@@ -149,8 +149,8 @@ func (w *writer) checkPlace() error {
 
 func (w *writer) Abort() error {
 	err := w.own.Abort()
-	if w.guard != nil {
-		err = errors.Join(err, w.guard.Abort())
+	if w.protection != nil {
+		err = errors.Join(err, w.protection.Abort())
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (w *writer) weaken(why error) {
 	if !first || w.ctx.Err() != nil {
 		return
 	}
-	w.s.tell(w.s.unguarded.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
+	w.s.tell(w.s.unprotected.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
 		"version", w.id.Version, "rank", w.part.Rank, "level", w.s.Plan(w.id.Version).Node.String(), "error", why)
 }
 
@@ -185,7 +185,7 @@ func failing(why error) string {
 
 // strong notes that the part is protected as it should be.
 func (w *writer) strong() {
-	if w.s.unguarded.ease() != "" {
+	if w.s.unprotected.ease() != "" {
 		w.s.log.Info("the parts of this rank are protected as planned again", "version", w.id.Version, "rank", w.part.Rank)
 	}
 }

@@ -132,7 +132,7 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 			return err
 		}
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
 			go comm.WhenFailed(ctx, c, cancel)
 			_ = s.Close(ctx)
@@ -254,9 +254,9 @@ func (m *member) check(ctx context.Context, version uint64) error {
 	return nil
 }
 
-// guarded tells whether what protects the part of a rank is published: its copy, or
+// protected tells whether what protects the part of a rank is published: its copy, or
 // what the others of its set, which has a rank of each node, hold of it.
-func (f *faulty) guarded(level storage.Level, id storage.ID, rank int) bool {
+func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 	found := 0
 	for node, mem := range f.nodes {
 		want := fmt.Sprintf("copy-rank-%05d", rank)

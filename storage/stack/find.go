@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
@@ -140,7 +141,21 @@ func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part,
 			break
 		}
 	}
+	if failed.failed == nil {
+		failed.failed = s.away(id)
+	}
 	return nil, source{}, nil, failed.err(fmt.Sprintf("%v of %v", part, id))
+}
+
+// away says what of a version the home cannot show now: its bytes may be there later,
+// whatever the parts are called.
+func (s *Stack) away(id storage.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if away := s.inv.away[id]; len(away) > 0 {
+		return errors.New(strings.Join(away, "; "))
+	}
+	return nil
 }
 
 // attempts are the errors of the places that were tried. What is not there does

@@ -85,7 +85,10 @@ func (s *Stack) flushPart(ctx context.Context, id storage.ID, part storage.Part)
 	if err != nil {
 		return err
 	}
-	if err := s.flusher.copy(ctx, w, src); err != nil {
+	if err = s.flusher.copy(ctx, w, src); err == nil {
+		err = s.MayWrite()
+	}
+	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
 	if err := w.Commit(); err != nil {
@@ -132,16 +135,15 @@ func (s *Stack) verify(ctx context.Context, r storage.PartReader, id storage.ID,
 	if err != nil {
 		return err
 	}
-	return c.Verify(ctx)
+	return c.VerifyAround(ctx, s.service.Around)
 }
 
 // allFlushed is called on rank 0 when all ranks have flushed their parts.
 func (s *Stack) allFlushed(id storage.ID) {
 	s.mu.Lock()
-	for _, size := range s.inv.sizes(id) {
-		for rank := range size {
-			s.inv.addHome(id, storage.Part{Rank: rank, Size: size})
-		}
+	size := s.inv.size(id)
+	for rank := range size {
+		s.inv.addHome(id, storage.Part{Rank: rank, Size: size})
 	}
 	s.mu.Unlock()
 	if s.Flushed != nil {

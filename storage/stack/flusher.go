@@ -144,7 +144,9 @@ func (f *flusher) run(ctx context.Context) {
 			one, off := context.WithCancelCause(ctx)
 			f.now, f.off = id, off
 			f.mu.Unlock()
-			f.end(id, f.s.flushOwn(one, id))
+			var err error
+			f.s.service.Around(func() { err = f.s.flushOwn(one, id) })
+			f.end(id, err)
 			off(nil)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// keeper is the part of a scheme that holds parity for others.
-type keeper interface {
+// parityHolder is the part of a scheme that holds parity for others.
+type parityHolder interface {
 	Handle(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error)
 	Close(ctx context.Context) error
 }
 
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
-// name of its level, everything else is an object of this node, or an order.
+// name of its level, everything else is an object of this node, or a command.
 const (
 	verbObject  = "object"  // nodelocal.Key: write or read it
 	verbRemove  = "remove"  // version: delete all of it on this node
@@ -49,13 +49,13 @@ func (h handler) Create(ctx context.Context, from comm.Rank, name string) (stora
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOrder, err)
 		}
-		return order(func() error { return h.atHome(ctx, key) }), nil
+		return command(func() error { return h.atHome(ctx, key) }), nil
 	case verbRemove, verbCallOff, verbKept, verbFlushed, verbHealed:
 		id, ok := filestore.ParseID(rest)
 		if !ok {
 			return nil, fmt.Errorf("%w: %q", ErrOrder, name)
 		}
-		return order(func() error { return h.obey(ctx, verb, id) }), nil
+		return command(func() error { return h.execute(ctx, verb, id) }), nil
 	}
 	select {
 	case <-h.ready:
@@ -82,7 +82,7 @@ func (h handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.Pa
 	return h.local.OpenObject(ctx, key)
 }
 
-func (h handler) obey(ctx context.Context, verb string, id storage.ID) error {
+func (h handler) execute(ctx context.Context, verb string, id storage.ID) error {
 	switch verb {
 	case verbRemove:
 		return recognisable(h.local.Remove(ctx, id))
@@ -100,21 +100,21 @@ func (h handler) obey(ctx context.Context, verb string, id storage.ID) error {
 
 func objectName(key nodelocal.Key) string { return verbObject + "/" + key.Name() }
 
-// order is a request without data: its Commit does what is asked.
-type order func() error
+// command is a request without data: its Commit does what is asked.
+type command func() error
 
-func (o order) Write(p []byte) (int, error) {
+func (c command) Write(p []byte) (int, error) {
 	return 0, fmt.Errorf("%w: it takes no data", ErrOrder)
 }
-func (o order) Commit() error { return o() }
-func (o order) Abort() error  { return nil }
+func (c command) Commit() error { return c() }
+func (c command) Abort() error  { return nil }
 
-// ask gives an order to another rank and waits until it is done.
-func (s *Stack) ask(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
-	return s.askFor(ctx, to, verb+"/"+id.String())
+// call gives a command to another rank and waits until it is done.
+func (s *Stack) call(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
+	return s.callFor(ctx, to, verb+"/"+id.String())
 }
 
-func (s *Stack) askFor(ctx context.Context, to comm.Rank, name string) error {
+func (s *Stack) callFor(ctx context.Context, to comm.Rank, name string) error {
 	w, err := s.service.Create(ctx, to, name)
 	if err != nil {
 		return err

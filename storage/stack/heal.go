@@ -36,13 +36,15 @@ func (s *Stack) Heal(id storage.ID) {
 	s.healing.Add(1)
 	s.running.Go(func() {
 		defer s.healing.Done()
-		for _, w := range work {
-			if w.torn {
-				s.mend(w.ctx, w.id)
-			} else {
-				s.heal(w.ctx, w)
+		s.service.Around(func() {
+			for _, w := range work {
+				if w.torn {
+					s.mend(w.ctx, w.id)
+				} else {
+					s.heal(w.ctx, w)
+				}
 			}
-		}
+		})
 	})
 }
 

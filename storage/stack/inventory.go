@@ -15,6 +15,7 @@ type inventory struct {
 	home    map[storage.ID]map[storage.Part]struct{}
 	info    map[storage.ID]info
 	sets    map[storage.ID]*sets
+	away    map[storage.ID][]string // of the home: storage.Entry.Away
 }
 
 // info is what the header of a version's parts says.
@@ -28,6 +29,7 @@ func newInventory() inventory {
 	return inventory{
 		objects: make(map[storage.ID]map[nodelocal.Key][]int), home: make(map[storage.ID]map[storage.Part]struct{}),
 		info: make(map[storage.ID]info), sets: make(map[storage.ID]*sets),
+		away: make(map[storage.ID][]string),
 	}
 }
 
@@ -98,38 +100,50 @@ func (v *inventory) recoverable(id storage.ID, part storage.Part, at places) boo
 // ids are all versions of which anything is known, in order.
 func (v *inventory) ids() []storage.ID {
 	all := slices.Collect(maps.Keys(v.objects))
-	for id := range v.home {
-		if _, known := v.objects[id]; !known {
-			all = append(all, id)
-		}
-	}
+	all = slices.AppendSeq(all, maps.Keys(v.home))
+	all = slices.AppendSeq(all, maps.Keys(v.away))
 	slices.SortFunc(all, storage.ID.Compare)
-	return all
+	return slices.Compact(all)
 }
 
-// sizes are the numbers of ranks of which there are parts of a version.
-func (v *inventory) sizes(id storage.ID) []int {
-	all := make(map[int]struct{})
+// named are the parts of a version that anything speaks of. What the name of a file
+// says need not be true: nothing is counted up to a number out of it.
+func (v *inventory) named(id storage.ID) []storage.Part {
+	all := make(map[storage.Part]struct{})
 	for key := range v.objects[id] {
-		all[key.Part.Size] = struct{}{}
+		all[key.Part] = struct{}{}
 	}
-	for part := range v.home[id] {
-		all[part.Size] = struct{}{}
+	maps.Copy(all, v.home[id])
+	if known := v.sets[id]; known != nil {
+		for part := range known.of {
+			all[part] = struct{}{}
+		}
 	}
-	return slices.Sorted(maps.Keys(all))
+	return slices.Collect(maps.Keys(all))
 }
 
 // entry is a version as a driver's List has it: with the parts that can be had.
 func (v *inventory) entry(id storage.ID) storage.Entry {
-	e := storage.Entry{ID: id}
-	for _, size := range v.sizes(id) {
-		for rank := range size {
-			if part := (storage.Part{Rank: rank, Size: size}); v.recoverable(id, part, anywhere) {
-				e.Parts = append(e.Parts, part)
-			}
+	e := storage.Entry{ID: id, Away: v.away[id]}
+	for _, part := range v.named(id) {
+		if v.recoverable(id, part, anywhere) {
+			e.Parts = append(e.Parts, part)
 		}
 	}
+	if len(e.Parts) == 0 {
+		return e
+	}
+	e.Parts = e.Group()
+	storage.SortEntries([]storage.Entry{e})
 	return e
+}
+
+// size is how many ranks wrote a version, of which perhaps nothing can be had.
+func (v *inventory) size(id storage.ID) int {
+	if n := v.entry(id).Size(); n > 0 {
+		return n
+	}
+	return storage.Entry{Parts: v.named(id)}.Size()
 }
 
 // complete tells whether the whole version can be had.
@@ -169,6 +183,7 @@ func (v *inventory) forget(id storage.ID, home bool) {
 	if home {
 		delete(v.home, id)
 		delete(v.info, id)
+		delete(v.away, id)
 	}
 }
 

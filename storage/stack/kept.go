@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,14 @@ func (s *Stack) Lost() string {
 	if n == nil || s.inv.overtakes(n) {
 		return ""
 	}
-	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Level, s.whatIsMissing(s.note.Newest))
+	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Level, s.whatIsMissing(n.ID))
+}
+
+// Absent says what nobody has of a version, and which nodes are not here.
+func (s *Stack) Absent(id storage.ID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.whatIsMissing(id)
 }
 
 // overtakes tells whether the version of a note, or a newer one, can be had.
@@ -91,7 +99,7 @@ func (v *inventory) overtakes(n *Newest) bool {
 
 // whatIsMissing names the nodes that are not here, with what to do about them, and
 // the parts that nobody has.
-func (s *Stack) whatIsMissing(n *storage.NotedVersion) string {
+func (s *Stack) whatIsMissing(id storage.ID) string {
 	var gone []storage.NotedNode
 	for _, was := range s.note.Nodes {
 		here := slices.ContainsFunc(s.nodes.list, func(is node) bool { return is.isThat(was) })
@@ -99,18 +107,16 @@ func (s *Stack) whatIsMissing(n *storage.NotedVersion) string {
 			gone = append(gone, was)
 		}
 	}
-	var ranks []string
-	for _, id := range s.inv.ids() {
-		if id.String() == n.Directory {
-			ranks = s.inv.missing(id, n.Ranks)
-		}
-	}
 	text := "its parts are on none of the nodes of this job"
-	if len(ranks) > 0 {
-		text = "the parts of ranks " + strings.Join(ranks, ", ") + " are nowhere"
+	if ranks := s.inv.missing(id); ranks != "" {
+		text = "the parts of ranks " + ranks + " are nowhere"
 	}
 	if len(gone) > 0 {
 		text += "; " + s.bringBack(gone)
+	}
+	place := filepath.Base(s.local.Dir())
+	if i := slices.IndexFunc(s.note.Nodes, func(was storage.NotedNode) bool { return filepath.Base(was.Dir) != place }); i >= 0 {
+		text += fmt.Sprintf("; %s was stored when the path of the checkpoint's directory was not %s: start with the path as it was (CRAFT_CP_PATH)", s.note.Nodes[i].Dir, s.rootDir)
 	}
 	return text
 }
@@ -145,28 +151,31 @@ func virtualNodes(dir string) int {
 	return 0
 }
 
-// missing lists the ranks whose parts cannot be had.
-func (v *inventory) missing(id storage.ID, size int) []string {
-	var out []string
-	for rank := range size {
-		if !v.recoverable(id, storage.Part{Rank: rank, Size: size}, anywhere) {
-			out = append(out, fmt.Sprint(rank))
-		}
+// missing names the ranks whose parts cannot be had; "" if none is missing, or nothing
+// tells how many there were.
+func (v *inventory) missing(id storage.ID) string {
+	e, size := v.entry(id), v.size(id)
+	if e.Size() == 0 && size > 0 {
+		return fmt.Sprintf("0 to %d", size-1)
 	}
-	return out
+	return e.MissingText()
 }
 
 // Missing describes what an incomplete version lacks, for messages.
 func (s *Stack) Missing(id storage.ID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []string
-	for _, size := range s.inv.sizes(id) {
-		if ranks := s.inv.missing(id, size); len(ranks) > 0 {
-			out = append(out, fmt.Sprintf("the parts of ranks %s of %d", strings.Join(ranks, ", "), size))
-		}
+	ranks, size := s.inv.missing(id), s.inv.size(id)
+	away := strings.Join(s.inv.away[id], "; ")
+	var text string
+	switch {
+	case size == 0:
+		text = cmp.Or(away, "nothing of it is anywhere")
+	case away != "": // perhaps not of all the parts
+		text = fmt.Sprintf("the parts of ranks %s of %d cannot be had: %s", ranks, size, away)
+	default:
+		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, s.inv.info[id].Level)
 	}
-	text := fmt.Sprintf("%s are nowhere (level %v)", strings.Join(out, "; "), s.inv.info[id].Level)
 	if empty := s.withoutPartsOf(id); len(empty) > 0 {
 		text += "; nodes without any part of it: " + strings.Join(empty, ", ")
 	}

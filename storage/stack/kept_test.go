@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,13 +30,13 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 	retention := storage.Retention{Keep: 2}
 
 	require.Equal(t, storage.Kept{Entry: entry(spilled), Level: storage.Local, Oldest: 1}, s.Kept(spilled))
-	require.Empty(t, retention.Waste([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
+	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
 
 	s.inv.addHome(base, part)
 	require.Equal(t, storage.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
 	newest := storage.Kept{Entry: entry(id(2, 4)), Level: storage.Local}
-	waste := retention.Waste([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
-	require.Equal(t, storage.Waste{Nodes: []storage.ID{base}}, waste)
+	prunable := retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
+	require.Equal(t, storage.Prunable{Nodes: []storage.ID{base}}, prunable)
 }
 
 // What is at home makes an older flush superfluous only if all that it refers to is
@@ -57,11 +58,15 @@ func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
 func TestMissingNodesAreNamed(t *testing.T) {
 	var s Stack
 	s.inv = newInventory()
+	var err error
+	s.local, err = nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
+	require.NoError(t, err)
+	place := filepath.Base(s.local.Dir())
 	s.nodes.list = []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}
-	for _, dir := range []string{"/nodes/node-1/cp-1234", "/nodes/node-10/cp-1234", "/nodes/node-2/cp-1234"} {
-		s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "h", Dir: dir})
+	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
+		s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "h", Dir: filepath.Join(dir, place)})
 	}
-	s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "g", Dir: "/nodes/node-2/cp-1234"})
-	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/cp-1234), g (/nodes/node-2/cp-1234): start it on nodes that include them, virtual nodes of one host with --nodes 11",
-		s.whatIsMissing(&storage.NotedVersion{}))
+	s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "g", Dir: "/nodes/node-2/" + place})
+	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
+		s.whatIsMissing(storage.ID{}))
 }

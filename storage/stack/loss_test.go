@@ -1,15 +1,14 @@
 package stack
 
 import (
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/internal/testtime"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -33,14 +32,7 @@ func (v *inventory) afterLoss(node int) *inventory {
 // Whatever is where, what is said about the loss of nodes is what is found after
 // the loss.
 func TestSurvivesLossIsWhatALossShows(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	id, answers := storage.ID{Version: 1}, make(map[bool]int)
 	for range 20_000 {
 		nodes, ranks := 2+rng.IntN(4), 1+rng.IntN(8)
@@ -87,15 +79,13 @@ func TestLossesOfManyNodes(t *testing.T) {
 	const manyNodes, onEach, versions = 400, 16, 6
 	for _, level := range []storage.Level{storage.Partner, storage.XOR} {
 		s := manyNodesStack(level, manyNodes, onEach, versions)
-		began := time.Now()
-		for version := range uint64(versions) {
-			id := storage.ID{Version: version + 1}
-			require.Equal(t, level, s.Kept(id).Level)
-			require.False(t, s.needsHealing(id))
-		}
-		took := time.Since(began)
-		t.Logf("%v: %v", level, took)
-		require.Less(t, took, 30*time.Second)
+		testtime.Within(t, 30*time.Second, func() {
+			for version := range uint64(versions) {
+				id := storage.ID{Version: version + 1}
+				require.Equal(t, level, s.Kept(id).Level)
+				require.False(t, s.needsHealing(id))
+			}
+		})
 	}
 }
 

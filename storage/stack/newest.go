@@ -25,6 +25,8 @@ type Newest struct {
 	ID      storage.ID
 	Lineage container.LineageID
 	Level   storage.Level
+	// Ancestors are those of a nested checkpoint.
+	Ancestors []storage.NotedAncestor
 }
 
 // ReadNoted reads the note of a home whose levels are not in use.
@@ -70,5 +72,5 @@ func (n *note) newest() *Newest {
 	if !ok || !known {
 		return nil
 	}
-	return &Newest{ID: id, Lineage: lineage, Level: n.Newest.Level}
+	return &Newest{ID: id, Lineage: lineage, Level: n.Newest.Level, Ancestors: n.Newest.Ancestors}
 }

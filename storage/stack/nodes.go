@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/filestore"
@@ -17,15 +18,15 @@ import (
 
 // nodeReport is what each rank says of its node.
 type nodeReport struct {
-	Machine string // the running system, however its containers are called
-	Dir     string // root, as this node spells it
-	File    string // device and inode of the root: containers of one machine may have roots of one name
+	Machine string          // the running system, however its containers are called
+	Dir     osstring.String // root, as this node spells it
+	File    string          // device and inode of the root: containers of one machine may have roots of one name
 	Host    string
 	Rack    string
 	// Earlier are the places on the node of the same home when it had another identity,
 	// if it has a new one.
-	Earlier []string
-	Home    string // directory of the checkpoint, of rank 0
+	Earlier []osstring.String
+	Home    osstring.String // directory of the checkpoint, of rank 0
 	Err     string
 }
 
@@ -95,17 +96,18 @@ func (s *Stack) describeNode() nodeReport {
 	if r.Machine == "" {
 		r.Machine = self.Machine + "/" + self.Host
 	}
-	r.Dir, _ = filepath.Abs(s.Root)
-	if info, err := s.FS.Stat(r.Dir); err == nil {
+	dir, _ := filepath.Abs(s.Root)
+	r.Dir = osstring.String(dir)
+	if info, err := s.FS.Stat(dir); err == nil {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			r.File = fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 		}
 	}
 	if s.root() {
-		r.Home = s.Dir
+		r.Home = osstring.String(s.Dir)
 	}
 	if !s.note.stored {
-		r.Earlier = s.local.Earlier()
+		r.Earlier = osstring.From(s.local.Earlier())
 	}
 	return r
 }
@@ -138,7 +140,7 @@ func (s *Stack) gatherNodes(ctx context.Context, own nodeReport, problem error) 
 			return &RankError{Rank: comm.Rank(r), Text: report.Err}
 		}
 	}
-	s.rootDir = reports[0].Home
+	s.rootDir = string(reports[0].Home)
 	if s.nodes, err = numberNodes(reports); err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func numberNodes(reports []nodeReport) (nodes, error) {
 	numbers := make(map[key]int)
 	var n nodes
 	for r, report := range reports {
-		k := key{report.Machine, report.Dir, report.File}
+		k := key{report.Machine, string(report.Dir), report.File}
 		if k.file != "" {
 			k.dir = "" // a link is another name of one directory
 		}
@@ -174,7 +176,7 @@ func numberNodes(reports []nodeReport) (nodes, error) {
 		if !ok {
 			number = len(n.list)
 			numbers[k] = number
-			n.list = append(n.list, node{Host: report.Host, Dir: report.Dir, Rack: report.Rack})
+			n.list = append(n.list, node{Host: report.Host, Dir: string(report.Dir), Rack: report.Rack})
 		}
 		member := &n.list[number]
 		if member.Rack != report.Rack {

@@ -119,7 +119,7 @@ func (s *Stack) AnnounceNodes(ctx context.Context, a Announcement) error {
 	}
 	if newest := a.Newest; newest != nil {
 		id, _ := storage.Identity(*newest)
-		n.Newest = &storage.NotedVersion{Directory: id.String(), Lineage: hex.EncodeToString(newest.Lineage[:]), Level: a.Level, Ranks: newest.Size}
+		n.Newest = &storage.NotedVersion{Directory: id.String(), Lineage: hex.EncodeToString(newest.Lineage[:]), Level: a.Level, Ranks: newest.Size, Ancestors: storage.NoteAncestors(newest.Ancestors)}
 		if newest.Iteration != container.NoIteration {
 			n.Newest.Iteration = &newest.Iteration
 		}
@@ -168,6 +168,5 @@ func (n *note) lineage() (id container.LineageID, known bool) {
 	if n.Newest == nil {
 		return id, false
 	}
-	b, err := hex.DecodeString(n.Newest.Lineage)
-	return id, err == nil && copy(id[:], b) == len(id)
+	return storage.ParseLineage(n.Newest.Lineage)
 }

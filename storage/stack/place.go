@@ -36,7 +36,7 @@ func (s *Stack) checkPlace(ctx context.Context, id storage.ID, part storage.Part
 	name := verbAtHome + "/" + nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}.Name()
 	pause := s.Late >> (looks - 1)
 	for range looks - 1 {
-		err := s.askFor(ctx, 0, name)
+		err := s.callFor(ctx, 0, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *Stack) checkPlace(ctx context.Context, id storage.ID, part storage.Part
 		}
 		pause *= 2
 	}
-	err := s.askFor(ctx, 0, name)
+	err := s.callFor(ctx, 0, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return &PlaceError{Rank: int(s.me), Dir: s.rootDir}
 	}

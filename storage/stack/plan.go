@@ -84,7 +84,7 @@ func (s *Stack) Settled(h container.Header, o Outcome) {
 		s.inv.add(ownKey(id, rank, h.Size), s.nodes.of[rank])
 	}
 	if o.Level > storage.Local && o.Level >= s.Possible(planned.Node) {
-		s.noteGuard(id, h.Size, s.guards[planned.Node])
+		s.noteProtection(id, h.Size, s.protections[planned.Node])
 	}
 	if planned.Flush {
 		s.flusher.add(id)

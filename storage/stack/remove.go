@@ -51,9 +51,7 @@ func (s *Stack) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 // Remove implements storage.Driver: it deletes a version everywhere. Rank 0
 // calls it for all.
 func (s *Stack) Remove(ctx context.Context, id storage.ID) error {
-	s.mu.Lock()
-	home := s.mayBeAtHome(id)
-	s.mu.Unlock()
+	home := s.MayBeAtHome(id)
 	s.callOff(ctx, id)
 	err := s.drop(ctx, id)
 	if home {
@@ -67,8 +65,15 @@ func (s *Stack) Remove(ctx context.Context, id storage.ID) error {
 	return err
 }
 
-// mayBeAtHome tells whether the home can have anything of a version: it is not
-// asked for one that was neither flushed nor spilled. The lock is held.
+// MayBeAtHome reports whether the home can have anything of a version: it is not
+// asked for one that was neither flushed nor spilled.
+func (s *Stack) MayBeAtHome(id storage.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mayBeAtHome(id)
+}
+
+// mayBeAtHome is MayBeAtHome with the lock held.
 func (s *Stack) mayBeAtHome(id storage.ID) bool {
 	i, known := s.inv.info[id]
 	return !known || i.Flush || len(s.inv.home[id]) > 0 || s.sent[id]
@@ -124,5 +129,5 @@ func (s *Stack) dropAt(ctx context.Context, n node, id storage.ID) error {
 	if n.leader() == s.me {
 		return s.local.Remove(ctx, id)
 	}
-	return s.ask(ctx, n.leader(), verbRemove, id)
+	return s.call(ctx, n.leader(), verbRemove, id)
 }

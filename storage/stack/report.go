@@ -18,7 +18,7 @@ func (s *Stack) report(ctx context.Context, verb string, id storage.ID) error {
 		s.reported(report{verb, id})
 		return nil
 	}
-	return s.ask(ctx, 0, verb, id)
+	return s.call(ctx, 0, verb, id)
 }
 
 // reported is called on rank 0 for each rank.

@@ -16,9 +16,9 @@ import (
 // message: the program is to run on a laptop as on a cluster, and on the nodes that
 // are left when one is lost.
 func (s *Stack) buildSchemes() error {
-	s.schemes, s.parity = make(map[storage.Level]Scheme), make(map[storage.Level]keeper)
+	s.schemes, s.parity = make(map[storage.Level]Scheme), make(map[storage.Level]parityHolder)
 	s.reach = make(map[storage.Level]storage.Level)
-	s.guards = make(map[storage.Level]guard)
+	s.protections = make(map[storage.Level]protection)
 	for _, period := range s.Policy {
 		if !period.Level.OnNodes() {
 			continue
@@ -86,7 +86,7 @@ func (s *Stack) buildPartner(level storage.Level) error {
 		s.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
 			"level", level.String(), "ranks", p.SameRack)
 	}
-	s.guards[level] = guard{partners: p.Partner}
+	s.protections[level] = protection{partners: p.Partner}
 	s.schemes[level] = partner.New(partner.Config{
 		Service: s.service, Partner: p.Partner, Rank: int(s.me), ObjectName: objectName,
 	})
@@ -99,7 +99,7 @@ func (s *Stack) buildParity(level storage.Level, parity int) error {
 		return err
 	}
 	s.warnOfRacks(level, sets, parity)
-	s.guards[level] = guard{sets: sets, parity: parity}
+	s.protections[level] = protection{sets: sets, parity: parity}
 	for _, set := range sets {
 		if !slices.Contains(set.Members, int(s.me)) {
 			continue

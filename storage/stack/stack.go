@@ -19,21 +19,21 @@ import (
 type Stack struct {
 	Config
 
-	comm    comm.Comm // duplicate: only the exchange uses it
-	me      comm.Rank
-	log     *slog.Logger
-	nodes   nodes
-	rootDir string // Dir of rank 0
-	local   *nodelocal.Store
-	service *exchange.Service
-	lenders []*lender // by node
-	schemes map[storage.Level]Scheme
-	reach   map[storage.Level]storage.Level // what the scheme of a level stands for
-	parity  map[storage.Level]keeper
-	guards  map[storage.Level]guard
-	ready   chan struct{} // closed when the schemes are there
-	note    note          // what the home says; on rank 0 also what it is to say
-	found   note          // what it said when this job began
+	comm        comm.Comm // duplicate: only the exchange uses it
+	me          comm.Rank
+	log         *slog.Logger
+	nodes       nodes
+	rootDir     string // Dir of rank 0
+	local       *nodelocal.Store
+	service     *exchange.Service
+	lenders     []*lender // by node
+	schemes     map[storage.Level]Scheme
+	reach       map[storage.Level]storage.Level // what the scheme of a level stands for
+	parity      map[storage.Level]parityHolder
+	protections map[storage.Level]protection
+	ready       chan struct{} // closed when the schemes are there
+	note        note          // what the home says; on rank 0 also what it is to say
+	found       note          // what it said when this job began
 
 	ctx     context.Context // ends when the stack has been closed
 	cancel  context.CancelFunc
@@ -55,8 +55,8 @@ type Stack struct {
 	healed map[storage.ID]storage.Level
 	// keeps are the versions that this rank heals, heals are, on rank 0, those that
 	// any rank may heal, or might before they were deleted.
-	keeps map[storage.ID]keep
-	heals map[storage.ID]permit
+	keeps map[storage.ID]versionContext
+	heals map[storage.ID]healState
 	// written are the versions of this job that inv still knows.
 	written []storage.ID
 	// owed are levels that the last version which should have reached them has
@@ -74,9 +74,9 @@ type Stack struct {
 	avoiding   int
 	avoidedFor error
 
-	refusing  alarm   // this node does not take parts
-	unguarded alarm   // what is to protect parts does not
-	leftover  []alarm // a node cannot delete; by node, on rank 0
+	refusing    alarm   // this node does not take parts
+	unprotected alarm   // what is to protect parts does not
+	leftover    []alarm // a node cannot delete; by node, on rank 0
 
 	noting        sync.Mutex // held while the note at home is written
 	firstReserved uint64     // number of the first version that this attempt reserved; used by Reserve alone
@@ -92,7 +92,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 		Config: c, me: c.Comm.Rank(), log: c.Log,
 		inv: newInventory(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Level),
 		weak: make(map[storage.ID]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
-		keeps: make(map[storage.ID]keep), heals: make(map[storage.ID]permit),
+		keeps: make(map[storage.ID]versionContext), heals: make(map[storage.ID]healState),
 		reports: make(map[report]int),
 	}
 	if err := s.readNote(ctx); err != nil {

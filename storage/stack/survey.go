@@ -33,6 +33,17 @@ type knownSet struct {
 	Set set
 }
 
+// Sweep deletes what killed processes have left half-written on the nodes. It is
+// collective: nobody writes there before all have come back from it.
+func (s *Stack) Sweep(ctx context.Context) error {
+	if s.nodes.leads(s.me) {
+		if err := s.local.Prepare(ctx, func(storage.Entry) bool { return true }); err != nil {
+			s.log.Warn("the storage of the node cannot be cleaned", "directory", s.local.Dir(), "error", err)
+		}
+	}
+	return comm.Barrier(ctx, s.Comm)
+}
+
 // Survey finds out what is where. It is collective; afterwards all ranks know
 // the same.
 func (s *Stack) Survey(ctx context.Context) error {
@@ -81,6 +92,9 @@ func (v *inventory) merge(h holdings, node int) {
 		for _, part := range e.Parts {
 			v.addHome(e.ID, part)
 		}
+		if len(e.Away) > 0 {
+			v.away[e.ID] = e.Away
+		}
 	}
 	for _, k := range h.Infos {
 		if _, known := v.info[k.ID]; !known {
@@ -95,11 +109,6 @@ func (v *inventory) merge(h holdings, node int) {
 // lookAtNode lists what is on this node. What cannot be read does not count: the
 // other nodes may have it too.
 func (s *Stack) lookAtNode(ctx context.Context, h *holdings) error {
-	// Nobody writes here yet: what killed processes have left half-written goes.
-	err := s.local.Prepare(ctx, func(storage.Entry) bool { return true })
-	if err != nil {
-		s.log.Warn("the storage of the node cannot be cleaned", "directory", s.local.Dir(), "error", err)
-	}
 	objects, err := s.local.Inventory(ctx)
 	if err != nil {
 		s.log.Warn("the storage of the node cannot be read, nothing of it is used", "host", s.nodes.list[s.nodes.mine(s.me)].Host, "error", err)

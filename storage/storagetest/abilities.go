@@ -28,11 +28,11 @@ func (d *intercepted) Announce(ctx context.Context, latest storage.Latest) error
 }
 
 // Announced implements storage.Announcer.
-func (d *intercepted) Announced(ctx context.Context) (string, error) {
+func (d *intercepted) Announced(ctx context.Context) (*storage.Latest, error) {
 	if a, ok := d.Driver.(storage.Announcer); ok {
 		return a.Announced(ctx)
 	}
-	return "", nil
+	return nil, nil
 }
 
 // Record implements storage.Recorder.

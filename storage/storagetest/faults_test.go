@@ -96,7 +96,7 @@ func TestWithoutFaults(t *testing.T) {
 			require.NoError(t, d.(storage.Announcer).Announce(t.Context(), storage.Latest{Directory: version.String()}))
 			latest, err := d.(storage.Announcer).Announced(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, version.String(), latest)
+			require.Equal(t, version.String(), latest.Directory)
 		})
 	}
 }

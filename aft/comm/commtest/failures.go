@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // Faults is how a body of the failure suite makes processes fail.
@@ -46,8 +46,9 @@ var ErrSkip = errors.New("skipped")
 // SkipCode is the exit code of a process whose body returned ErrSkip.
 const SkipCode = 77
 
-// patience is how long a body may take. It only ends what would block for ever.
-const patience = 30 * time.Second
+// patience is how long a body may take. It only ends what would block for ever: on a
+// busy machine, under the race detector, a soak of seconds takes minutes.
+const patience = 5 * time.Minute
 
 var errBlocked = errors.New("the body has not ended in time: an operation blocks")
 
@@ -76,8 +77,7 @@ var soak = faultTrial{"soak", []int{8}, runSoak}
 // RunFailures runs the suite of failures on an engine. CRAFT_TEST_SEED replays
 // what is random; CRAFT_TEST_SECONDS is the time for the soak (2).
 func RunFailures(t *testing.T, launch FaultyLaunch) {
-	seed := variable(t, "CRAFT_TEST_SEED", rand.Uint64())
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
+	seed := testseed.Seed(t)
 	for _, tr := range faultTrials() {
 		t.Run(tr.name, func(t *testing.T) {
 			for _, n := range tr.sizes {

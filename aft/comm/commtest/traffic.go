@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 )
-
-// trafficSeed is the variable that replays a run of the random test.
-const trafficSeed = "CRAFT_TEST_SEED"
 
 // letter is one message of the random test.
 type letter struct {
@@ -25,14 +21,7 @@ type letter struct {
 // lengths are on both sides of what engines buffer, and every rank posts, waits
 // and lingers in an order of its own.
 func runTraffic(t *testing.T, launch Launch) {
-	seed := rand.Uint64()
-	if s := os.Getenv(trafficSeed); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("%s: %v", trafficSeed, err)
-		}
-	}
-	t.Logf("replay with %s=%d", trafficSeed, seed)
+	seed := testseed.Seed(t)
 	for _, n := range sizes {
 		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 			launch(t, n, func(ctx context.Context, c comm.Comm) error {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math/bits"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // SecretSize is the length of a job's secret in bytes.
@@ -15,7 +17,7 @@ const (
 	minRing        = 2 * peekSize // half of it holds all that a reader may wait for
 	maxRing        = 64 << 20
 	defaultTimeout = 10 * time.Second
-	defaultPending = 1024
+	maxPending     = 64
 	maxJob         = 64 // bytes: an abstract socket's name has 107
 )
 
@@ -32,11 +34,22 @@ type Config struct {
 	// Silence is how long another host may not answer; then the pipe is broken.
 	// 0: as the system has it, which may be a quarter of an hour.
 	Silence time.Duration
-	// Pending is how many connections may be in their handshake at once, for
-	// each listening socket; 0: 1024. When all places are taken, a handshake may
-	// take a fortieth of Timeout.
+	// Pending is how many connections may be in their handshake at once, for each
+	// listening socket; 0: 64, and not more than 1/32 of the files that this process
+	// may open. When all places are taken, a handshake may take a fortieth of
+	// Timeout, and a tenth of that before anything has been said.
 	Pending int
 	Log     *slog.Logger // nil: discarded
+}
+
+// pendingLimit leaves the files of this process to those who have proved themselves
+// and to what it is there for.
+func pendingLimit() int {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return maxPending
+	}
+	return int(max(1, min(maxPending, files.Cur/32)))
 }
 
 func (c Config) validated() (Config, error) {
@@ -64,7 +77,7 @@ func (c Config) validated() (Config, error) {
 		c.Timeout = defaultTimeout
 	}
 	if c.Pending <= 0 {
-		c.Pending = defaultPending
+		c.Pending = pendingLimit()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,37 +17,109 @@ import (
 // past is a deadline that ends whatever waits.
 var past = time.Unix(1, 0)
 
+// headStart is how long an address is tried before the next one is.
+const headStart = 250 * time.Millisecond
+
 // Dial connects to a process and proves who this one is. network is "unix" or
-// "tcp", as the address is the first or the second of Listener.Addresses.
+// "tcp", as the address is the first of Listener.Addresses or of Reachable.
 func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (*Writer, error) {
+	w, errs := DialFirst(ctx, cfg, to, []Address{{Network: network, Address: address}})
+	if w == nil {
+		return nil, errs[0]
+	}
+	return w, nil
+}
+
+// DialFirst connects to a process at the first of its addresses where it is; without one
+// it returns what came of each. An address that does not answer does not hold up those
+// behind it for long.
+func DialFirst(ctx context.Context, cfg Config, to uint32, addresses []Address) (*Writer, []error) {
+	errs := make([]error, len(addresses))
 	cfg, err := cfg.validated()
 	if err != nil {
-		return nil, err
+		for i := range errs {
+			errs[i] = err
+		}
+		return nil, errs
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	search, found := context.WithCancel(ctx)
+	defer found()
+	d := dialler{cfg: cfg, to: to, found: found}
+	var all sync.WaitGroup
+	for i, a := range addresses {
+		ended := make(chan struct{})
+		all.Go(func() {
+			defer close(ended)
+			if err := d.try(search, a); err != nil {
+				errs[i] = fmt.Errorf("process %d at %s: %w", to, a.Address, err)
+			}
+		})
+		if i == len(addresses)-1 {
+			break
+		}
+		next := time.NewTimer(headStart)
+		select {
+		case <-ended:
+		case <-next.C:
+		case <-search.Done():
+		}
+		next.Stop()
+	}
+	all.Wait()
+	return d.writer, errs
+}
+
+// dialler looks for a process at several addresses at once.
+type dialler struct {
+	cfg   Config
+	to    uint32
+	found context.CancelFunc
+
+	mu     sync.Mutex // one handshake at a time: the process takes one connection
+	writer *Writer
+}
+
+// try connects to one address. A connection waits while another one is in its handshake.
+func (d *dialler) try(ctx context.Context, a Address) error {
+	connecting, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	conn, err := d.cfg.connect(connecting, a.Network, a.Address)
+	cancel()
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ctx, cancel = context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	conn, err := cfg.connect(ctx, network, address)
-	if err != nil {
-		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
-	}
-	if err := cfg.watch(conn); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
-	w, err := cfg.introduce(conn, to)
-	if !stop() && err == nil {
-		w.Close()
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err := d.shake(ctx, conn); err != nil {
 		_ = conn.Close()
 		if ctx.Err() != nil {
 			err = fmt.Errorf("handshake: %w", context.Cause(ctx))
 		}
-		return nil, fmt.Errorf("process %d at %s: %w", to, address, err)
+		return err
 	}
-	return w, nil
+	d.found()
+	return nil
+}
+
+// shake does the handshake on a connection.
+func (d *dialler) shake(ctx context.Context, conn net.Conn) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := d.cfg.watch(conn); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
+	w, err := d.cfg.introduce(conn, d.to)
+	if !stop() && err == nil {
+		w.Close()
+		err = ctx.Err()
+	}
+	if err == nil {
+		d.writer = w
+	}
+	return err
 }
 
 // connect tries again while the other side has too many connections to accept, and,

@@ -153,7 +153,7 @@ func TestListenerThatDoesNotAnswer(t *testing.T) {
 // not get in, and a process of the job need not wait for the end of their time.
 func TestPendingConnectionsAreBounded(t *testing.T) {
 	cfg := config(t, 1)
-	cfg.Timeout = 2 * deadline // the silent ones are dropped after a fortieth of it
+	cfg.Timeout = 2 * deadline // the silent ones are dropped after a small part of it
 	cfg.Pending = 2
 	l, taken := listening(t, cfg)
 	_, tcp := l.Addresses()

@@ -14,6 +14,7 @@ type Listener struct {
 	cfg    Config
 	local  *net.UnixListener
 	tcp    net.Listener // nil: none
+	host   string       // and port: this host as others call it
 	remove func()
 
 	mu      sync.Mutex
@@ -23,24 +24,25 @@ type Listener struct {
 
 // handshake is a connection that has not proved itself.
 type handshake struct {
-	via   net.Listener
-	since time.Time
+	via     net.Listener
+	since   time.Time
+	greeted bool // it has said hello, as diallers do at once
 }
 
-// Listen listens for processes of this host and, if tcp is not empty, at that
-// address (such as "10.0.0.1:0") for those of others.
+// Listen listens for processes of this host and, if tcp is not empty, for those of
+// others, who call this host as tcp does (such as "10.0.0.1:0" or "n01:0").
 func Listen(cfg Config, tcp string) (*Listener, error) {
 	cfg, err := cfg.validated()
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{cfg: cfg, pending: make(map[net.Conn]handshake)}
+	l := &Listener{cfg: cfg, host: tcp, pending: make(map[net.Conn]handshake)}
 	l.local, l.remove, err = listenLocal(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("listen for processes of this host: %w", err)
 	}
 	if tcp != "" {
-		l.tcp, err = net.Listen("tcp", tcp)
+		l.tcp, err = listenHosts(tcp)
 		if err != nil {
 			l.Close()
 			return nil, fmt.Errorf("listen for processes of other hosts at %s: %w", tcp, err)
@@ -50,11 +52,11 @@ func Listen(cfg Config, tcp string) (*Listener, error) {
 }
 
 // Addresses are where this process can be reached: from its host, and from
-// others ("" if it does not listen for them).
+// others ("" if it does not listen for them; see Reachable).
 func (l *Listener) Addresses() (local, tcp string) {
 	local = l.local.Addr().String()
 	if l.tcp != nil {
-		tcp = l.tcp.Addr().String()
+		tcp = hostAddresses(l.tcp, l.host, l.cfg.Timeout)
 	}
 	return local, tcp
 }
@@ -76,6 +78,7 @@ func (l *Listener) accept(from net.Listener, take func(*Reader)) {
 	var handshakes sync.WaitGroup
 	defer handshakes.Wait()
 	free := make(chan struct{}, l.cfg.Pending)
+	var warn sync.Once
 	for {
 		l.awaitRoom(from, free)
 		conn, err := from.Accept()
@@ -83,7 +86,8 @@ func (l *Listener) accept(from net.Listener, take func(*Reader)) {
 			return
 		}
 		if err != nil { // such as too many open files: others may end
-			l.cfg.Log.Warn("cannot accept a connection", "err", err)
+			warn.Do(func() { l.cfg.Log.Warn("cannot accept connections at the moment", "err", err) })
+			l.dropSlow(from)
 			time.Sleep(10 * time.Millisecond)
 			<-free
 			continue
@@ -118,12 +122,15 @@ func (l *Listener) awaitRoom(from net.Listener, free chan struct{}) {
 // dropSlow ends the handshakes that have taken too long while others wait, and
 // returns when to look again.
 func (l *Listener) dropSlow(from net.Listener) time.Duration {
-	patience := l.cfg.Timeout / 40
 	now := time.Now()
-	next := patience
+	next := l.cfg.Timeout / 400
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for conn, h := range l.pending {
+		patience := l.cfg.Timeout / 400
+		if h.greeted {
+			patience *= 10
+		}
 		left := patience - now.Sub(h.since)
 		switch {
 		case h.via != from:
@@ -154,9 +161,19 @@ func (l *Listener) begin(from net.Listener, conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
-		l.pending[conn] = handshake{from, time.Now()}
+		l.pending[conn] = handshake{via: from, since: time.Now()}
 	}
 	return !l.closed
+}
+
+// greet notes that a connection has said hello.
+func (l *Listener) greet(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, there := l.pending[conn]; there {
+		h.greeted = true
+		l.pending[conn] = h
+	}
 }
 
 // settle takes a connection out of its handshake, unless that was ended by Close
@@ -191,6 +208,7 @@ func (l *Listener) handshake(conn net.Conn, take func(*Reader)) error {
 	if h.to != l.cfg.Self {
 		return fmt.Errorf("%w: it looks for process %d", ErrRefused, h.to)
 	}
+	l.greet(conn)
 	challenge := l.cfg.challenge(first)
 	if _, err := conn.Write(challenge); err != nil {
 		return err
@@ -250,7 +268,7 @@ func readProof(conn net.Conn) (proof []byte, fds []int, err error) {
 		_, err = io.ReadFull(conn, proof)
 		return proof, nil, err
 	}
-	oob := make([]byte, 256)
+	oob := make([]byte, roomForOne) // the system closes what does not fit
 	for done := 0; done < proofSize; {
 		n, oobn, _, _, err := local.ReadMsgUnix(proof[done:], oob)
 		fds = append(fds, descriptors(oob[:oobn])...)
@@ -259,6 +277,9 @@ func readProof(conn net.Conn) (proof []byte, fds []int, err error) {
 		}
 		if n == 0 {
 			return nil, fds, io.ErrUnexpectedEOF
+		}
+		if len(fds) > 1 {
+			return nil, fds, fmt.Errorf("%w: it sends file after file", ErrRefused)
 		}
 		done += n
 	}

@@ -8,32 +8,20 @@ import (
 	"errors"
 	"io"
 	mathrand "math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 func randomName() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
-}
-
-// seeded is a random source whose seed is printed; CRAFT_TEST_SEED replays it.
-func seeded(t *testing.T) *mathrand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("CRAFT_TEST_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-		seed = n
-	}
-	t.Logf("CRAFT_TEST_SEED=%d", seed)
-	return mathrand.New(mathrand.NewPCG(seed, 0))
 }
 
 func timeout(t testing.TB) context.Context {
@@ -53,7 +41,7 @@ func tryRead(size func() int) func(r *Reader) ([]byte, error) {
 // TestStream sends many times the ring's size in pieces of random lengths, and
 // reads them in all ways.
 func TestStream(t *testing.T) {
-	random := seeded(t)
+	random := testseed.Rand(t)
 	readers := map[string]func(r *Reader) ([]byte, error){
 		"short": tryRead(func() int { return 1 + random.IntN(300) }),
 		"long":  tryRead(func() int { return 1 + random.IntN(200_000) }),

@@ -88,6 +88,9 @@ func (r *ring) unmap() {
 	}
 }
 
+// roomForOne file in a control message.
+var roomForOne = unix.CmsgLen(4)
+
 // descriptors takes the files out of a control message; the caller closes them.
 func descriptors(oob []byte) []int {
 	messages, err := unix.ParseSocketControlMessage(oob)

@@ -10,6 +10,8 @@ import (
 // Without sealed memory there is no ring.
 var errNoRing = errors.New("no shared memory on this system")
 
+const roomForOne = 0
+
 func newRing(int) (*ring, *os.File, error) { return nil, nil, errNoRing }
 func openRing(int, int) (*ring, error)     { return nil, errNoRing }
 func (r *ring) unmap()                     {}

@@ -39,7 +39,8 @@ func IsSilence(err error) bool {
 		return true
 	}
 	var dial *net.OpError
-	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout()
+	var name *net.DNSError // who tells the addresses does not answer: that is another host
+	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !errors.As(err, &name)
 }
 
 // noRoute tells whether the system knows no way to a host at the moment.

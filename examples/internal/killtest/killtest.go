@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,10 +46,8 @@ type Killer struct {
 // New is a killer that ends after the given number of kills, unless the
 // environment says otherwise.
 func New(t *testing.T, kills int) *Killer {
-	seed := uint64(Variable(t, "CRAFT_TEST_SEED", int(time.Now().UnixNano()&math.MaxInt64)))
-	t.Logf("replay with CRAFT_TEST_SEED=%d", seed)
 	return &Killer{
-		Rand: rand.New(rand.NewPCG(seed, 0)), t: t, byMode: make(map[asyncmode.Mode]int),
+		Rand: testseed.Rand(t), t: t, byMode: make(map[asyncmode.Mode]int),
 		minimum: Variable(t, "CRAFT_TEST_KILLS", kills),
 		until:   time.Now().Add(time.Duration(Variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}

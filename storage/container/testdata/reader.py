@@ -78,6 +78,20 @@ def lz4_block(src, raw_size):
     return bytes(out)
 
 
+def tagged_fields(body, at):
+    fields, last, total = [], -1, 0
+    count, = struct.unpack_from("<H", body, at)
+    at += 2
+    for _ in range(count):
+        number, n = struct.unpack_from("<HI", body, at)
+        at += 6
+        total += n
+        check(at + n <= len(body) and number > last and total <= 2**20 and count <= 256, "tagged field")
+        fields.append({"id": number, "hex": body[at:at + n].hex()})
+        last, at = number, at + n
+    return fields
+
+
 def header(data):
     check(len(data) >= 28 and data[:12] == MAGIC, "magic")
     check(crc(data[:24]) == struct.unpack_from("<I", data, 24)[0], "preamble")
@@ -103,6 +117,7 @@ def header(data):
     h["level"], flags, h["oldest"] = struct.unpack_from("<BBQ", body, at) if minor >= 1 else (0, 0, 0)
     h["flush"] = flags & 1 != 0
     check(h["oldest"] < h["version"], "oldest version")
+    h["fields"] = tagged_fields(body, at + 10) if minor >= 2 else []
     return h, header_crc, 28 + length + 4
 
 

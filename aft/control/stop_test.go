@@ -1,0 +1,117 @@
+package control
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+var sighup = int(syscall.SIGHUP)
+
+func (s *script) panics(p Proc) {
+	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 2, Panic: "panic: a bug", Step: -1}}})
+}
+
+// wait lets time go by in which the nodes give signs of life.
+func (s *script) wait(d time.Duration) {
+	for ; d > 0; d -= time.Second {
+		s.pulses()
+		s.tick(min(d, time.Second))
+	}
+}
+
+// TestIgnoredSignal: a program goes on after a signal that asks for its end, and
+// fails later.
+func TestIgnoredSignal(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(s *script) // of rank 2
+		at   time.Duration   // after the signal
+		wait time.Duration   // until it is replaced
+		why  string
+	}{
+		"a panic":        {func(s *script) { s.panics(2) }, time.Second, 0, "exit status 2 (panic: a bug)"},
+		"killed":         {func(s *script) { s.kill(2) }, time.Second, 0, "signal 9"},
+		"an exit":        {func(s *script) { s.exit(2, 3) }, time.Second, stopPatience - time.Second, "exit status 3 after the signal hangup was forwarded"},
+		"the signal":     {func(s *script) { s.signalled(2, sighup) }, time.Second, stopPatience - time.Second, "signal 1 after the signal hangup was forwarded"},
+		"an exit, later": {func(s *script) { s.exit(2, 3) }, stopPatience, 0, "exit status 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := four(t)
+			s.do(s.r.Signal(s.now, sighup))
+			s.wait(c.at)
+			c.end(s)
+			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			if c.wait > 0 {
+				s.wait(c.wait - time.Second)
+				require.Len(t, s.starts, 4, "the others may be about to end as well")
+				s.wait(time.Second)
+			}
+			require.Len(t, s.starts, 5)
+			s.hello(4)
+			require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs, "NON-SHRINKING")
+			require.Equal(t, c.why, s.made(0).Change.Failed[0].Reason)
+			for _, p := range []Proc{0, 1, 3, 4} {
+				s.bye(p)
+				s.exit(p, 0)
+			}
+			require.Equal(t, End{}, *s.end, "the failure was dealt with")
+		})
+	}
+	t.Run("shrinking", func(t *testing.T) {
+		s := four(t)
+		s.do(s.r.Signal(s.now, sighup))
+		s.exit(2, 3)
+		s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 1, 3)
+		require.Equal(t, []Proc{0, 1, 3}, s.made(0).New.Procs)
+		require.Len(t, s.made(0).Change.Failed, 1)
+	})
+}
+
+// TestObeyedSignal: those who end one after the other are not started again.
+func TestObeyedSignal(t *testing.T) {
+	for name, play := range map[string]func(s *script) (last []Proc){
+		"while the others would repair": func(s *script) []Proc {
+			s.do(s.r.Signal(s.now, sighup))
+			s.exit(2, 75)
+			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			s.wait(stopPatience / 2)
+			return []Proc{0, 1, 3}
+		},
+		"during a repair": func(s *script) []Proc {
+			s.kill(2)
+			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			s.do(s.r.Signal(s.now, sighup))
+			return []Proc{4, 0, 1, 3}
+		},
+		"while all are started again": func(s *script) []Proc {
+			for p := range Proc(4) {
+				s.kill(p)
+			}
+			s.do(s.r.Signal(s.now, sighup))
+			return []Proc{4, 5, 6, 7}
+		},
+		"after patience": func(s *script) []Proc {
+			s.do(s.r.Signal(s.now, sighup))
+			s.wait(10 * stopPatience)
+			return []Proc{0, 1, 2, 3}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := four(t)
+			last := play(s)
+			starts := len(s.starts)
+			for _, p := range last {
+				require.Nil(t, s.end)
+				s.exit(p, 75)
+			}
+			require.NotNil(t, s.end)
+			require.Equal(t, 75, s.end.Code)
+			require.Contains(t, s.end.Report, "exit status 75")
+			require.Len(t, s.starts, starts)
+		})
+	}
+}

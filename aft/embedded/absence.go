@@ -1,0 +1,180 @@
+package embedded
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
+)
+
+// absence is how a process takes part no more.
+type absence int
+
+const (
+	failed absence = 1 + iota
+	left
+)
+
+// lose notes processes that take part no more.
+func (e *endpoint) lose(procs []control.Proc, how absence) {
+	for _, p := range procs {
+		if p == e.self {
+			continue
+		}
+		if e.wire != nil {
+			e.wire.drop(p) // first what it has sent before
+		}
+		e.mu.Lock()
+		if e.absent[p] == 0 {
+			e.absent[p] = how
+			for _, b := range e.boxes {
+				b.lose(p, how)
+			}
+		}
+		e.mu.Unlock()
+	}
+}
+
+// returned notes processes whose bodies have returned. They had flushed what they
+// have sent before they said so.
+func (e *endpoint) returned(procs []control.Proc) {
+	for _, p := range procs {
+		if p == e.self {
+			continue
+		}
+		if e.wire != nil {
+			e.wire.returned(p)
+		}
+		e.mu.Lock()
+		e.away[p] = true
+		boxes := slices.Collect(maps.Values(e.boxes))
+		for _, b := range boxes {
+			b.returned(p)
+		}
+		e.mu.Unlock()
+		if to := e.near(p); to != nil {
+			for _, b := range boxes {
+				to.takeBack(b)
+			}
+		}
+	}
+}
+
+// takeBack ends the sends of another process in this one that wait for a receive.
+func (e *endpoint) takeBack(from *mailbox) {
+	b := e.box(from)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b == nil || b.dead() {
+		return
+	}
+	b.matcher.messages[from.owner].all(func(m *message) {
+		if m.send != nil {
+			b.matcher.withdrawMessage(m)
+			m.send.complete(comm.Status{}, errLeft(b.owner))
+		}
+	})
+}
+
+// lose notes that a process takes part no more.
+func (b *mailbox) lose(p control.Proc, how absence) {
+	rank := comm.Rank(-1)
+	for r, q := range b.procs {
+		if q == p {
+			rank = comm.Rank(r)
+		}
+	}
+	if rank < 0 || b.lost[rank] != 0 {
+		return
+	}
+	b.lost[rank] = how
+	b.present--
+	if how == failed {
+		select {
+		case <-b.failure:
+		default:
+			close(b.failure)
+		}
+	}
+	if b.revoked {
+		return // nothing waits here any more
+	}
+	b.matcher.receives[rank].all(func(r *receive) {
+		b.matcher.withdrawReceive(r)
+		r.request.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{rank}})
+	})
+	b.loseAny(how)
+}
+
+// returned ends the receives that wait for a process whose body has returned.
+func (b *mailbox) returned(p control.Proc) {
+	rank := comm.Rank(slices.Index(b.procs, p))
+	if rank < 0 || b.dead() {
+		return
+	}
+	b.matcher.receives[rank].all(func(r *receive) {
+		b.matcher.withdrawReceive(r)
+		r.request.complete(comm.Status{}, errLeft(rank))
+	})
+	if b.deserted() {
+		b.matcher.any.all(func(r *receive) {
+			if r.request.state.Load() == awaited { // else failIfLast looks
+				b.matcher.withdrawReceive(r)
+				r.request.complete(comm.Status{}, errDeserted)
+			}
+		})
+	}
+}
+
+// loseAny completes the receives from any source that a loss concerns.
+func (b *mailbox) loseAny(how absence) {
+	if how != failed && b.present > 1 {
+		return
+	}
+	err := b.unacknowledged()
+	if err == nil {
+		err = b.othersLost()
+	}
+	b.matcher.any.all(func(r *receive) {
+		// One that is not awaited yet may still be met by the owner itself.
+		if how == failed || r.request.state.Load() == awaited {
+			b.matcher.withdrawReceive(r)
+			r.request.complete(comm.Status{}, err)
+		}
+	})
+}
+
+// deserted: nobody else is left whose body runs. Others than the job's own
+// communicator may belong to something that outlives the bodies.
+func (b *mailbox) deserted() bool {
+	if b.parent != 0 || len(b.ep.away) == 0 {
+		return false
+	}
+	for r, p := range b.procs {
+		if p != b.ep.self && b.lost[r] == 0 && !b.ep.away[p] {
+			return false
+		}
+	}
+	return true
+}
+
+var errDeserted = fmt.Errorf("%w: the bodies of all other ranks have returned", comm.ErrClosed)
+
+func errLeft(rank comm.Rank) error {
+	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
+}
+
+// alone: all others are lost.
+func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
+
+func (b *mailbox) othersLost() error {
+	f := &comm.FailedError{}
+	for r, how := range b.lost {
+		if how != 0 {
+			f.Ranks = append(f.Ranks, comm.Rank(r))
+		}
+	}
+	return f
+}

@@ -1,0 +1,47 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// TestBodiesReturnOneAfterTheOther: whoever waits for one hears of each, not only of
+// those who had returned when the others were told first.
+func TestBodiesReturnOneAfterTheOther(t *testing.T) {
+	require.NoError(t, RunSessions(t.Context(), 4, func(ctx context.Context, s comm.Session) error {
+		c := s.Place().Comm
+		if c.Rank() > 0 { // waits for the one before, which returns when it has waited
+			var got [1]int
+			_, _, err := comm.Recv(ctx, c, c.Rank()-1, 1, got[:])
+			if want := errLeft(c.Rank() - 1); err == nil || err.Error() != want.Error() {
+				return fmt.Errorf("%w instead of: %w", err, want)
+			}
+		}
+		_, err := s.End(ctx, comm.Verdict{})
+		return err
+	}))
+}
+
+// TestSendsToAReturnedBody: what would wait for its receive ends; what is buffered does
+// not wait.
+func TestSendsToAReturnedBody(t *testing.T) {
+	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s comm.Session) error {
+		c := s.Place().Comm
+		large := make([]byte, eagerLimit+1)
+		for range 2 * int(c.Rank()) { // the second one after it is known
+			if _, err := c.Isend(0, 1, large).Wait(ctx); err == nil || err.Error() != errLeft(0).Error() {
+				return fmt.Errorf("%w instead of: %w", err, errLeft(0))
+			}
+			if _, err := c.Isend(0, 1, large[:1]).Wait(ctx); err != nil {
+				return err
+			}
+		}
+		_, err := s.End(ctx, comm.Verdict{})
+		return err
+	}))
+}

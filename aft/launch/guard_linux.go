@@ -1,0 +1,186 @@
+package launch
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/craft-go/craft/internal/env"
+)
+
+// guardName is what a guard calls itself: who kills the processes of a program by its
+// name is to leave the one that cleans up.
+const guardName = "craft-guard"
+
+// guard is the parent of a daemon. The system gives it every process that the ranks
+// have started when the parents of that process have ended, whatever group or session
+// it has made for itself. So it finds all that is left when the daemon has ended, and
+// no number that it kills can belong to anybody else: it is freed by the guard alone.
+//
+// It runs no code of users, whose waiting for children it would disturb.
+type guard struct {
+	parent int // process number, as that of the daemon
+	daemon int
+	ended  bool
+	status syscall.WaitStatus // of the daemon
+	alone  bool               // no child is left
+}
+
+// runGuard is a guard's life: it ends when all that its daemon has started has.
+func runGuard() int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0) // it works without
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		log.Warn("what ranks leave behind may survive a killed daemon", "error", err)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGCONT, fenceSignal, syscall.SIGPIPE)
+	g := &guard{parent: os.Getppid()}
+	starter := newStarter()
+	defer starter.close()
+	// The file that runs here, also when another one has taken its place.
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), env.Role+"="+env.RoleDaemon),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
+	}
+	if err := starter.start(cmd); err != nil {
+		log.Error("the daemon could not be started"+limitHint(err), "error", err)
+		return exitFailed
+	}
+	g.daemon = cmd.Process.Pid
+	for !g.ended {
+		g.onSignal((<-signals).(syscall.Signal))
+		g.reap()
+	}
+	if !g.cleanUp(signals) {
+		log.Error("a process has been killed but does not end", "limit", killLimit)
+	}
+	if g.status.Signaled() && g.status.Signal() == syscall.SIGKILL {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // as the daemon has ended
+	}
+	if g.status.Signaled() {
+		return 128 + int(g.status.Signal())
+	}
+	return g.status.ExitStatus()
+}
+
+// onSignal takes a signal while there is a daemon.
+func (g *guard) onSignal(s syscall.Signal) {
+	switch s {
+	case syscall.SIGCHLD, syscall.SIGPIPE:
+	case syscall.SIGCONT:
+		if os.Getppid() != g.parent { // the root has ended: a daemon that was stopped is to see that
+			_ = syscall.Kill(g.daemon, s)
+		}
+	case fenceSignal:
+		_ = syscall.Kill(g.daemon, syscall.SIGKILL) // it may have ended
+	default:
+		_ = syscall.Kill(g.daemon, s)
+	}
+}
+
+// reap takes over the ends of all children that have ended.
+func (g *guard) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			g.alone = true
+			return
+		case pid == 0:
+			return
+		case pid == g.daemon:
+			g.ended, g.status = true, status
+		}
+	}
+}
+
+// cleanUp kills what is left until nothing is, or for killLimit. The children of what
+// it kills come to it, so it looks again.
+func (g *guard) cleanUp(signals <-chan os.Signal) bool {
+	limit := time.NewTimer(killLimit)
+	defer limit.Stop()
+	again := time.NewTicker(10 * time.Millisecond) // one may just be between two parents
+	defer again.Stop()
+	for g.reap(); !g.alone; g.reap() {
+		for _, child := range childrenOf(os.Getpid()) {
+			_ = syscall.Kill(child, syscall.SIGKILL) // it may belong to another user
+		}
+		select {
+		case <-signals:
+		case <-again.C:
+		case <-limit.C:
+			return false
+		}
+	}
+	return true
+}
+
+// childrenOf are the children of a process that have not ended.
+func childrenOf(parent int) []int {
+	return running(func(pid int, s procStat) bool { return s.parent == parent })
+}
+
+// fenceSignal tells a guard to end its node at once. Nobody else sends it: what Slurm
+// sends to all processes of a step (--signal=USR1@60) is for the ranks.
+const fenceSignal = syscall.SIGVTALRM
+
+// fenceNode ends the node whose guard is a child of this process, or the agent that
+// leads to it.
+func (n *node) fenceNode() {
+	pid := n.cmd.Process.Pid
+	if !n.Local {
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
+		return
+	}
+	_ = syscall.Kill(pid, fenceSignal)
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	time.AfterFunc(fenceLimit, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if !n.dead {
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	})
+}
+
+// fenceLimit is how long a guard may take to end its node. What it has not found then
+// is looked for by session.
+const fenceLimit = 2 * time.Second
+
+// procStat is what /proc tells of a process.
+type procStat struct {
+	state           byte // 0: it is gone
+	parent, session int
+}
+
+// running are the processes that match and have not ended.
+func running(match func(pid int, s procStat) bool) []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	names, _ := dir.Readdirnames(-1)
+	var found []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s := statOf(pid); s.state != 0 && s.state != 'Z' && s.state != 'X' && match(pid, s) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}

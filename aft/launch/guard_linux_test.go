@@ -1,0 +1,158 @@
+package launch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testprocess"
+)
+
+const tick = 5 * time.Millisecond
+
+func init() { programs["escape"] = escapeProgram }
+
+// escapeProgram starts processes that leave the rank's group, its session, and their
+// parent; it waits for one that does not.
+func escapeProgram([]string) int {
+	for _, command := range []string{"sleep 1000", "(sleep 1000 &)", "setsid sleep 1000 &", "(setsid sh -c 'setsid sleep 1000 & sleep 1000' &)"} {
+		cmd := exec.Command("sh", "-c", command+"\nexec sleep 1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+	}
+	_, _ = os.Stdout.WriteString("escaping\n")
+	if err := exec.Command("false").Run(); err == nil || err.Error() != "exit status 1" {
+		panic(err) // somebody else has waited for it
+	}
+	select {}
+}
+
+// TestNobodyEscapes: what ranks have started dies when the processes are killed that
+// would have cleaned up: the daemon, also where the root cannot see its processes, the
+// root, both of them, and all that have the program's name.
+func TestNobodyEscapes(t *testing.T) {
+	elsewhere := script(t, `shift; exec setsid -w "$@"`) // as on another machine: no child, another session
+	for _, c := range []struct {
+		name  string
+		agent string
+		kill  func(root, daemon int, ranks []int) []int
+	}{
+		{"daemon", "", func(root, daemon int, ranks []int) []int { return []int{daemon} }},
+		{"root", "", func(root, daemon int, ranks []int) []int { return []int{root} }},
+		{"root and daemon", "", func(root, daemon int, ranks []int) []int { return []int{root, daemon} }},
+		{"root, daemon and ranks", "", func(root, daemon int, ranks []int) []int { return append(ranks, root, daemon) }},
+		{"daemon elsewhere", elsewhere, func(root, daemon int, ranks []int) []int { return []int{daemon} }},
+		{"root and daemon elsewhere", elsewhere, func(root, daemon int, ranks []int) []int { return []int{root, daemon} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			mark := testprocess.Mark(t)
+			cfg := job(t, 2, 1, "escape")
+			cfg.Repeats = 1
+			if c.agent != "" {
+				cfg.Nodes, cfg.Hosts, cfg.Agent = 0, []Host{{"alpha", 0}}, []string{c.agent}
+			}
+			root, out := startRoot(t, cfg)
+			out.await(t, `(?s)(escaping.*){2}`)
+			var ranks []int
+			require.Eventually(t, func() bool { // what they start looks like them for a moment
+				ranks = nil
+				alive := strings.Join(mark.Alive(t), "\n")
+				for _, found := range regexp.MustCompile(`(?m)^(\d+) \S+ escape`).FindAllStringSubmatch(alive, -1) {
+					ranks = append(ranks, number(t, found[1]))
+				}
+				return len(ranks) == 2 && strings.Count(alive, "sleep 1000") >= 2*(4+4)
+			}, limit, tick)
+			for _, pid := range c.kill(root.Process.Pid, statOf(ranks[0]).parent, ranks) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with another one
+			}
+			require.Eventually(t, func() bool { // the root may wait for the end of the node's lease
+				alive := mark.Alive(t)
+				return len(alive) == 0 || len(alive) == 1 && strings.HasPrefix(alive[0], strconv.Itoa(root.Process.Pid)+" ")
+			}, limit, tick)
+			_ = root.Process.Kill()
+			mark.NoneLeft(t)
+		})
+	}
+}
+
+// TestGuardHasItsOwnName: who kills the processes of a program by name leaves it.
+func TestGuardHasItsOwnName(t *testing.T) {
+	root, out := startRoot(t, job(t, 1, 1, "sleep"))
+	rank := number(t, out.await(t, `is (\d+)`)[1])
+	guard := statOf(statOf(rank).parent).parent
+	require.Equal(t, root.Process.Pid, statOf(guard).parent)
+	for file, want := range map[string]string{"comm": guardName + "\n", "cmdline": guardName + "\x00"} {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(guard), file))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	require.NoError(t, root.Process.Kill())
+}
+
+// TestKilledGuard: its daemon ends, and with it the ranks; the root starts them anew
+// where it can.
+func TestKilledGuard(t *testing.T) {
+	mark := testprocess.Mark(t)
+	root, out := startRoot(t, job(t, 2, 2, "grandchild", "stay"))
+	started := out.await(t, `(?s)started (\d+).*started \d+`)
+	rank := parentOf(t, number(t, started[1]))
+	require.NoError(t, syscall.Kill(parentOf(t, parentOf(t, rank)), syscall.SIGKILL))
+	out.await(t, `(?s)(started \d+.*){3}`)
+	require.Eventually(t, func() bool { return len(mark.Alive(t)) == 1+2+2+2 }, limit, tick)
+	require.NoError(t, root.Process.Kill())
+	mark.NoneLeft(t)
+}
+
+// TestWarningsOfABatchSystem: Slurm sends the signal of --signal=USR1@60 to all
+// processes of a step. It is for the ranks, and no end of guards and daemons.
+func TestWarningsOfABatchSystem(t *testing.T) {
+	mark := testprocess.Mark(t)
+	cfg := onHosts(t, []string{script(t, `shift; exec "$@"`)}, 1, "signals")
+	cfg.Hosts, cfg.NoSignals = []Host{{"alpha", 0}}, false
+	root, out := startRoot(t, cfg)
+	out.await(t, "ready")
+	for i, line := range mark.Alive(t) {
+		pid := number(t, strings.Fields(line)[0])
+		if pid != root.Process.Pid {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGUSR1))
+			require.NoError(t, syscall.Kill(pid, syscall.SIGUSR2))
+		}
+		require.Less(t, i, 4, "root, guard, daemon, rank")
+	}
+	out.await(t, syscall.SIGUSR1.String())
+	require.NoError(t, root.Process.Signal(syscall.SIGTERM))
+	require.Error(t, root.Wait())
+	require.Equal(t, 7, root.ProcessState.ExitCode(), out.String())
+	mark.NoneLeft(t)
+}
+
+// TestStoppedDaemonIsNotContinued: a guard that is to end its node gets SIGCONT as well,
+// in any order. Only when the root has ended does its daemon go on, to see that.
+func TestStoppedDaemonIsNotContinued(t *testing.T) {
+	daemon := exec.Command("sleep", "1000")
+	require.NoError(t, daemon.Start())
+	state := func(want byte) {
+		require.Eventually(t, func() bool { return statOf(daemon.Process.Pid).state == want }, limit, tick)
+	}
+	require.NoError(t, daemon.Process.Signal(syscall.SIGSTOP))
+	state('T')
+	g := &guard{parent: os.Getppid(), daemon: daemon.Process.Pid}
+	g.onSignal(syscall.SIGCONT)
+	state('T')
+	g.parent = -1
+	g.onSignal(syscall.SIGCONT)
+	state('S')
+	g.onSignal(fenceSignal)
+	require.EqualError(t, daemon.Wait(), "signal: killed")
+}

@@ -1,0 +1,104 @@
+package checkpoint
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/storage"
+)
+
+// From the second version of a level on, whatever the policy, and however versions
+// fail or are less safe than planned: of those that stay at the level one needs no byte
+// of what the newest needs.
+func TestEachLevelKeepsTwoChains(t *testing.T) {
+	rng := testseed.Rand(t)
+	for range 200 {
+		policy := storage.Policy{{Level: storage.Local, Every: 1}}
+		for _, l := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+			if rng.IntN(2) == 0 {
+				policy = append(policy, storage.Period{Level: l, Every: 1 + rng.Uint64N(12)})
+			}
+		}
+		every, keep := 1+rng.IntN(12), 2+rng.IntN(3)
+		var d deltas
+		var kept []storage.Kept
+		stored := make(map[storage.Level]int)
+		for version := uint64(1); version < 60; version++ {
+			level, oldest := policy.Plan(version).Node, uint64(0)
+			if rng.IntN(20) == 0 || d.isDue(level, every, keep) { // others are full too
+				d.begin(version)
+			} else {
+				d.since++
+				oldest = d.full
+			}
+			if rng.IntN(8) == 0 {
+				level = storage.Level(rng.IntN(int(level) + 1))
+			}
+			if level == storage.Captured {
+				continue // it has failed
+			}
+			d.stored(level)
+			for l := range level + 1 {
+				stored[l]++
+			}
+			kept = append(kept, storage.Kept{Entry: storage.Entry{ID: storage.ID{Version: version}, Parts: []storage.Part{{Rank: 0, Size: 1}}}, Level: level, Oldest: oldest})
+			kept = retained(storage.Retention{Keep: keep}, policy, kept)
+			for _, p := range policy {
+				if stored[p.Level] > 1 {
+					require.True(t, twoChains(kept, p.Level), "%v of version %d, %v: %+v", p.Level, version, policy, kept)
+				}
+			}
+		}
+	}
+}
+
+// retained are the versions that stay.
+func retained(r storage.Retention, policy storage.Policy, versions []storage.Kept) (left []storage.Kept) {
+	var levels []storage.Level
+	for _, p := range policy {
+		levels = append(levels, p.Level)
+	}
+	gone := make(map[storage.ID]bool)
+	for _, id := range r.Prunable(levels, versions).Everywhere {
+		gone[id] = true
+	}
+	for _, v := range versions {
+		if !gone[v.ID] {
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
+// twoChains reports whether a version of a level, with all that it needs, and the
+// newest of the level have no file in common.
+func twoChains(kept []storage.Kept, level storage.Level) bool {
+	needs := func(v storage.Kept) map[uint64]bool {
+		all := map[uint64]bool{v.ID.Version: true}
+		for n := v.Oldest; n > 0 && n < v.ID.Version; n++ {
+			all[n] = true
+		}
+		return all
+	}
+	var newest map[uint64]bool
+	for i := len(kept) - 1; i >= 0; i-- {
+		v := kept[i]
+		if v.Level < level {
+			continue
+		}
+		if newest == nil {
+			newest = needs(v)
+			continue
+		}
+		common := false
+		for n := range needs(v) {
+			common = common || newest[n]
+		}
+		if !common {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,143 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// What a version leaves in memory when it turns out to be damaged, the older version
+// that is read in its place must write over, or two versions are mixed. An array that
+// has the same extents in all of them is written over; such values are read at once.
+// Of a struct, a map, a type of the program's own, of a key or a length that an older
+// version has not, nothing says so; they are late: all ranks look at all their bytes
+// before the first of them is changed (docs/decisions/0022).
+
+// foresee finds out which values are late.
+func (r *restoration) foresee(ctx context.Context) {
+	r.late = make(map[string]bool)
+	if len(r.older) == 0 {
+		return
+	}
+	for key, info := range r.stored {
+		r.late[key] = info.Desc.Elem == container.Opaque
+	}
+	for _, p := range r.cp.overlaps.Find(r.cp.values(), false) {
+		for _, i := range p { // what is read into one may be what another one was
+			if _, ok := r.stored[r.cp.entries[i].key]; ok {
+				r.late[r.cp.entries[i].key] = true
+			}
+		}
+	}
+	_, others, _ := r.cp.family()
+	pairs, _ := r.cp.overlaps.Across(r.cp.values(), others, false)
+	for _, p := range pairs {
+		if key := r.cp.entries[p[0]].key; !r.late[key] {
+			_, r.late[key] = r.stored[key]
+		}
+	}
+	for _, c := range r.older {
+		f, err := r.cp.store.Open(ctx, r.cp.name, c.ID, storage.Part{Rank: int(r.cp.comm.Rank()) % c.Ranks, Size: c.Ranks})
+		for key, info := range r.stored {
+			r.late[key] = r.late[key] || err != nil || !writesOver(f, info)
+		}
+		if err != nil {
+			return // it may be readable when its turn has come
+		}
+		_ = f.Close()
+	}
+}
+
+// writesOver reports whether a part writes to all memory that another one has
+// written to, which holds the array info.
+func writesOver(f *storage.File, info container.Info) bool {
+	s, ok := f.Section(info.Key)
+	if !ok {
+		return false
+	}
+	a, b := s.Info().Desc, info.Desc
+	if a.Dist == container.Partitioned && b.Dist == a.Dist { // its box is the program's
+		return a.Elem == b.Elem && slices.Equal(a.Global, b.Global)
+	}
+	return a.Elem == b.Elem && a.Dist == b.Dist && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
+}
+
+// loadLate reads the late values. No other version can be taken after it.
+func (r *restoration) loadLate(ctx context.Context) error {
+	_, err := r.cp.agree(ctx, errVersion(r.from.ID, final(r.makeAllRooms(true))))
+	if err == nil {
+		_, err = r.cp.agree(ctx, errVersion(r.from.ID, final(r.loadThe(ctx, true))))
+	}
+	return err
+}
+
+// final makes damage an error that no older version is tried after.
+func final(err error) error {
+	if err == nil || judge(err) == failed {
+		return err
+	}
+	return fmt.Errorf("bytes that were good are damaged or gone now, make the restart again: %s", err)
+}
+
+// verifyLate reads the stored bytes of the late values, and leaves these alone.
+func (r *restoration) verifyLate(ctx context.Context) error {
+	for _, e := range r.cp.entries {
+		info, ok := r.stored[e.key]
+		if !ok || !r.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
+			continue
+		}
+		section, done, err := r.section(ctx, info)
+		if err == nil {
+			err = verifySection(ctx, section)
+			done()
+		}
+		if err != nil {
+			return keyed(e.key, err)
+		}
+	}
+	if !r.redistribute {
+		return nil
+	}
+	return r.eachBox(ctx, func(key string) bool { return r.late[key] }, func(_ keyDesc, section *container.SectionReader) error { return verifySection(ctx, section) })
+}
+
+func verifySection(ctx context.Context, s *container.SectionReader) error {
+	info := s.Info()
+	buf := make([]byte, min(info.Size, 4*int64(info.ChunkSize))+1)
+	// Discard would read in pieces of its own.
+	_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s.NewReader(ctx), buf)
+	return err
+}
+
+// touched are keys of values that were changed.
+type touched []string
+
+func (t *touched) add(key string) {
+	if !slices.Contains(*t, key) {
+		*t = append(*t, key)
+	}
+}
+
+// UndefinedError is what RestartIfNeeded returns when it failed after it had begun to
+// change values: those of these keys hold, on this rank, anything between what they
+// were and what is stored. All others are as they were, but for values of checkpoints
+// around this one that share memory with these.
+type UndefinedError struct {
+	Keys []string
+	Err  error
+}
+
+func (e *UndefinedError) Error() string {
+	quoted := make([]string, len(e.Keys))
+	for i, key := range e.Keys {
+		quoted[i] = fmt.Sprintf("%q", key)
+	}
+	return fmt.Sprintf("%v; undefined on this rank are now the values of %s", e.Err, strings.Join(quoted, ", "))
+}
+
+func (e *UndefinedError) Unwrap() error { return e.Err }

@@ -1,0 +1,160 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Checkpoints that are nested in one another are read one after the other, each in
+// place, so that what one reads may be what another one has read before, or still
+// holds (docs/decisions/0022). A version says which of its values lay in the same
+// memory as values of the others: these may be changed with them. From all others
+// they get apart.
+
+// relative is a value of another checkpoint of the tree.
+type relative struct {
+	entry
+	cp *Checkpoint
+}
+
+// family are the values of all other checkpoints of the tree, and the names of these.
+func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names []string) {
+	top := cp
+	for top.parent != nil {
+		top = top.parent
+	}
+	var visit func(*Checkpoint)
+	visit = func(c *Checkpoint) {
+		if c != cp {
+			names = append(names, c.name)
+			for _, e := range c.entries {
+				values, plain = append(values, relative{e, c}), append(plain, e.value)
+			}
+		}
+		for _, child := range c.children {
+			visit(child)
+		}
+	}
+	visit(top)
+	return values, plain, names
+}
+
+// kinship says of each checkpoint that was looked at, by its name, which of its keys
+// shared memory with which key here.
+type kinship map[string]map[[2]string]bool
+
+// noteFamily says in the header which values lie in the same memory as values of other
+// checkpoints of the tree. Without the field nothing is known of that.
+func (cp *Checkpoint) noteFamily(h *container.Header) {
+	values, plain, names := cp.family()
+	if len(names) == 0 {
+		return
+	}
+	pairs, all := cp.overlaps.Across(cp.values(), plain, true)
+	if !all {
+		return
+	}
+	var b []byte
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	for _, name := range names {
+		text(name)
+		n := 0
+		for _, p := range pairs {
+			if values[p[1]].cp.name == name {
+				n++
+			}
+		}
+		b = binary.AppendUvarint(b, uint64(n))
+		for _, p := range pairs {
+			if o := values[p[1]]; o.cp.name == name {
+				text(cp.entries[p[0]].key)
+				text(o.key)
+			}
+		}
+	}
+	if len(b) <= 128<<10 {
+		h.Fields = h.Fields.With(container.FieldFamily, b)
+	}
+}
+
+// parseFamily reads what noteFamily has said, nil: nothing that makes sense.
+func parseFamily(b []byte) kinship {
+	bad := false
+	number := func() uint64 {
+		x, n := binary.Uvarint(b)
+		if bad = bad || n <= 0; bad {
+			return 0
+		}
+		b = b[n:]
+		return x
+	}
+	text := func() string {
+		n := number()
+		if bad = bad || n > uint64(len(b)); bad {
+			return ""
+		}
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	out := make(kinship)
+	for len(b) > 0 && !bad {
+		name := text()
+		if out[name] == nil {
+			out[name] = make(map[[2]string]bool)
+		}
+		for n := number(); n > 0 && !bad; n-- {
+			mine := text()
+			out[name][[2]string{mine, text()}] = true
+		}
+	}
+	if bad {
+		return nil
+	}
+	return out
+}
+
+// leaveFamily makes sure that what reads now is not read into memory of values of other
+// checkpoints, unless that is how it was.
+func (r *restoration) leaveFamily(reads func(i int) bool) (moved bool, err error) {
+	cp := r.cp
+	values, plain, names := cp.family()
+	if len(names) == 0 {
+		return false, nil
+	}
+	field, _ := r.home.Header().Fields.Get(container.FieldFamily)
+	noted, tried := parseFamily(field), make(map[[2]int]int)
+	for again := true; again; {
+		again = false
+		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
+		for _, p := range pairs {
+			mine, o := cp.entries[p[0]], values[p[1]]
+			kin, known := noted[o.cp.name]
+			one := cptypes.OneVariable(mine.value, o.value)
+			switch {
+			case !reads(p[0]) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
+				continue
+			case !known:
+				if tried[p]++; tried[p] == 1 {
+					cp.log.Warn("values of two checkpoints lie in the same memory, and the version does not say whether they did when it was written: reading one changes the other",
+						"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
+				}
+				continue
+			case tried[p] == 0 && !one:
+				cptypes.Separate(mine.value, o.value, true)
+			case tried[p] == 1:
+				cptypes.Separate(o.value, mine.value, false)
+			case o.cp.attempt.begun:
+				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
+			default:
+				continue // it is read later, if at all
+			}
+			tried[p]++
+			again, moved = true, true
+		}
+	}
+	return moved, nil
+}

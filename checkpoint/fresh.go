@@ -1,0 +1,75 @@
+package checkpoint
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// CRAFT_READ_CP_ON_RESTART=0 is about the start of a job: when the job recovers it reads
+// what it has written itself, and nothing older. All that a job writes after such a start
+// is of one lineage, which has its name from the job, so that a process that has taken
+// the place of another one knows it, too.
+
+// freshLineages are those of jobs within this process, which have no names, by the
+// directory of the checkpoint.
+var freshLineages sync.Map
+
+// recovers reports, on rank 0, whether only what the job itself has written is read.
+func (cp *Checkpoint) recovers() bool {
+	repairs, _ := comm.Recovered(cp.comm)
+	return repairs > 0 && !cp.opt.ReadOnRestart
+}
+
+// newLineage is the lineage of a run that has restored nothing.
+func (cp *Checkpoint) newLineage() container.LineageID {
+	var id container.LineageID
+	if !cp.opt.ReadOnRestart && (comm.JobName(cp.comm) != "" || cp.recovers()) {
+		id = cp.freshLineage()
+	}
+	if id == (container.LineageID{}) {
+		_, _ = rand.Read(id[:]) // never fails
+	}
+	if !cp.opt.ReadOnRestart {
+		freshLineages.Store(cp.dir(), id)
+	}
+	return id
+}
+
+// beganAnew is the lineage of a computation that was begun without reading what is
+// stored, by this run with the lineage drawn or by the last one, if nothing of it is
+// restored; zero: there is none. What is nested in this checkpoint may have versions of an
+// older one.
+func (cp *Checkpoint) beganAnew(found survey, restored *container.Header, drawn container.LineageID) container.LineageID {
+	runs := found.told.runs
+	switch {
+	case cp.parent != nil || restored != nil:
+	case !cp.opt.ReadOnRestart, !cp.attempt.read:
+		return drawn
+	case len(runs) > 0:
+		if l, ok := storage.ParseLineage(runs[len(runs)-1].Anew); ok {
+			return l
+		}
+	}
+	return container.LineageID{}
+}
+
+// freshLineage is the lineage of what the job has written since it began without
+// reading; zero if it is not known, because there is none.
+func (cp *Checkpoint) freshLineage() container.LineageID {
+	if cp.parent != nil {
+		return cp.parent.attempt.lineage
+	}
+	var id container.LineageID
+	if job := comm.JobName(cp.comm); job != "" {
+		sum := sha256.Sum256([]byte(job + "\x00" + cp.name))
+		copy(id[:], sum[:])
+	} else if known, ok := freshLineages.Load(cp.dir()); ok {
+		id = known.(container.LineageID)
+	}
+	return id
+}

@@ -1,0 +1,197 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Values that lie in the same memory are stored one by one, and a restart would read
+// one over another (docs/decisions/0022). A version says which of its values did: those
+// may do so after a restart, too, if what is stored of them agrees. Others get memory of
+// their own, and where that cannot be, what is stored must agree as well.
+
+// sharing is a list of groups of values, by their indices.
+type sharing [][]int
+
+// groups puts together what overlaps.
+func groups(pairs [][2]int) sharing {
+	var out sharing
+	at := make(map[int]int) // index in out
+	for _, p := range pairs {
+		a, inA := at[p[0]]
+		b, inB := at[p[1]]
+		switch {
+		case inA && inB && a != b:
+			for _, i := range out[b] {
+				at[i] = a
+			}
+			out[a], out[b] = append(out[a], out[b]...), nil
+			continue
+		case !inA && inB:
+			a = b
+		case !inA:
+			a = len(out)
+			out = append(out, nil)
+		}
+		for _, i := range p {
+			if _, is := at[i]; !is {
+				at[i] = a
+				out[a] = append(out[a], i)
+			}
+		}
+	}
+	return out
+}
+
+// encode writes, for each group, the number of its values and their indices.
+func (s sharing) encode() []byte {
+	var b []byte
+	for _, group := range s {
+		if len(group) == 0 {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(group)))
+		for _, i := range group {
+			b = binary.AppendUvarint(b, uint64(i))
+		}
+	}
+	return b
+}
+
+// decodeSharing leaves out what makes no sense: then there is one group less.
+func decodeSharing(b []byte) sharing {
+	next := func() int {
+		x, n := binary.Uvarint(b)
+		if n <= 0 || x > 1<<31 {
+			b = nil
+			return -1
+		}
+		b = b[n:]
+		return int(x)
+	}
+	var s sharing
+	for len(b) > 0 {
+		n := next()
+		var group []int
+		for len(group) < n && len(b) > 0 {
+			group = append(group, next())
+		}
+		s = append(s, group)
+	}
+	return s
+}
+
+// noteSharing says in the header which values lie in the same memory.
+func (cp *Checkpoint) noteSharing(h *container.Header) {
+	if pairs := cp.overlaps.Find(cp.values(), true); len(pairs) > 0 {
+		if b := groups(pairs).encode(); len(b) <= 512<<10 { // else they get their own
+			h.Fields = h.Fields.With(container.FieldSharing, b)
+		}
+	}
+}
+
+func (cp *Checkpoint) values() []cptypes.Value {
+	if cp.plain == nil {
+		for _, e := range cp.entries {
+			cp.plain = append(cp.plain, e.value)
+		}
+	}
+	return cp.plain
+}
+
+// sharedWhenStored puts the keys that shared memory into groups: key to number.
+func (r *restoration) sharedWhenStored() map[string]int {
+	out := make(map[string]int)
+	field, _ := r.home.Header().Fields.Get(container.FieldSharing)
+	sections := r.home.Sections()
+	for g, group := range decodeSharing(field) {
+		for _, i := range group {
+			if i >= 0 && i < len(sections) {
+				out[sections[i].Key] = g + 1
+			}
+		}
+	}
+	return out
+}
+
+// separate gives the values that are read now memory of their own, and finds those that
+// stay together with another one.
+func (r *restoration) separate(late bool) error {
+	cp, noted := r.cp, r.sharedWhenStored()
+	reads := func(i int) bool {
+		_, ok := r.stored[cp.entries[i].key]
+		return ok && r.late[cp.entries[i].key] == late
+	}
+	tried := make(map[[2]int]int)
+	r.with = make(map[string]string)
+	for again := true; again; {
+		again = false
+		for _, p := range cp.overlaps.Find(cp.values(), false) {
+			a, b := cp.entries[p[0]], cp.entries[p[1]]
+			switch {
+			case !reads(p[0]) && !reads(p[1]):
+			case noted[a.key] != 0 && noted[a.key] == noted[b.key], tried[p] == 2:
+				if reads(p[0]) && reads(p[1]) {
+					r.with[a.key], r.with[b.key] = b.key, a.key
+				}
+			default:
+				which := 1 - tried[p]
+				cptypes.Separate(cp.entries[p[which]].value, cp.entries[p[1-which]].value, reads(p[which]))
+				tried[p]++
+				again = true
+			}
+		}
+	}
+	moved, err := r.leaveFamily(reads)
+	if err != nil || len(tried)+len(r.with) == 0 && !moved {
+		return err
+	}
+	return r.makeRooms(late) // the resizing of one may have been that of another
+}
+
+// loadTogether reads the values that lie in the same memory as another one, and makes
+// sure that each still holds what was read.
+func (r *restoration) loadTogether(ctx context.Context) error {
+	seed, sums := maphash.MakeSeed(), make(map[string]uint64)
+	sum := func(e entry) uint64 {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		_, _ = e.value.WriteTo(&h) // of what does not give all its bytes those that it does
+		return h.Sum64()
+	}
+	for _, e := range r.cp.entries {
+		if r.with[e.key] == "" {
+			continue
+		}
+		if have, stored := cptypes.DescOf(e.value), r.stored[e.key].Desc; stored.Dist != container.Partitioned && !slices.Equal(have.Shape, stored.Shape) {
+			return r.sameMemory(e.key)
+		}
+		if err := r.loadKeys(ctx, func(key string) bool { return key == e.key }); err != nil {
+			return err
+		}
+		if s := sum(e); s == sum(e) { // else its bytes say nothing
+			sums[e.key] = s
+		}
+	}
+	for _, e := range r.cp.entries {
+		if before, ok := sums[e.key]; ok && sum(e) != before {
+			return r.sameMemory(e.key)
+		}
+	}
+	return nil
+}
+
+// sameMemory refuses values that cannot all be what is stored.
+func (r *restoration) sameMemory(key string) error {
+	other := r.with[key]
+	if other == key {
+		return &KeyError{Key: key, Err: fmt.Errorf("%w: parts of it lie in the same memory, and what is stored of them differs: give each memory of its own before the restart", cptypes.ErrShared)}
+	}
+	return &KeyError{Key: key, Err: fmt.Errorf("%w: it lies in the same memory as key %q, and what is stored of them differs: give each memory of its own before the restart", cptypes.ErrShared, other)}
+}

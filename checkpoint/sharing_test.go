@@ -1,0 +1,351 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
+)
+
+type (
+	counter struct{ N int }
+	// vectors are of the kinds that a restart reads where they are, or may do so.
+	vectors struct {
+		P, Q *mat.VecDense
+		U, V mat.VecDense
+		S, T *inPlace
+		A, B *holding
+	}
+	holding struct {
+		V   mat.VecDense
+		Own inPlace
+	}
+	matrixAndRow struct {
+		Row *mat.VecDense
+		M   *mat.Dense
+	}
+)
+
+// inPlace is a type of the program's own that keeps its memory when it is read.
+type inPlace struct{ x []byte }
+
+func (p *inPlace) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(p.x)
+	return int64(n), err
+}
+
+func (p *inPlace) ReadFrom(r io.Reader) (int64, error) {
+	b, err := io.ReadAll(r)
+	if len(p.x) != len(b) {
+		p.x = make([]byte, len(b))
+	}
+	copy(p.x, b)
+	return int64(len(b)), err
+}
+
+// vectorsOf have first in the one and second in the other of each two.
+func vectorsOf(first, second float64) *vectors {
+	vec := func(x float64) *mat.VecDense { return mat.NewVecDense(2, []float64{x, x}) }
+	own := func(x float64) *inPlace { return &inPlace{[]byte{byte(x)}} }
+	hold := func(x float64) *holding { return &holding{*vec(x), *own(x)} }
+	return &vectors{vec(first), vec(second), *vec(first), *vec(second), own(first), own(second), hold(first), hold(second)}
+}
+
+func (v *vectors) firsts() []float64 {
+	return []float64{v.P.AtVec(1), v.U.AtVec(1), float64(v.S.x[0]), v.A.V.AtVec(1), float64(v.A.Own.x[0])}
+}
+
+func (v *vectors) seconds() []float64 {
+	return []float64{v.Q.AtVec(1), v.V.AtVec(1), float64(v.T.x[0]), v.B.V.AtVec(1), float64(v.B.Own.x[0])}
+}
+
+// alias is what is stored, and what a program that is restarted has.
+type alias struct {
+	stored, now vars
+	want        func(t require.TestingT)
+}
+
+// separateOnes share memory at the restart and did not when they were stored.
+func separateOnes() map[string]alias {
+	out := make(map[string]alias)
+	x := []float64{1, 2, 3}
+	prev := x
+	out["prev = x"] = alias{vars{"x": &[]float64{4, 5, 6}, "prev": &[]float64{7, 8, 9}}, vars{"x": &x, "prev": &prev}, func(t require.TestingT) {
+		require.Equal(t, []float64{4, 5, 6}, x)
+		require.Equal(t, []float64{7, 8, 9}, prev)
+	}}
+	buf := []int32{0, 1, 2, 3, 4, 5}
+	a, b := buf[:4], buf[2:]
+	out["parts of slices"] = alias{vars{"a": &[]int32{1, 2, 3, 4}, "b": &[]int32{5, 6, 7, 8}}, vars{"a": &a, "b": &b}, func(t require.TestingT) {
+		require.Equal(t, []int32{1, 2, 3, 4}, a)
+		require.Equal(t, []int32{5, 6, 7, 8}, b)
+	}}
+	row := []float64{1, 2}
+	rows := [][]float64{row, row, row}
+	out["rows of one template"] = alias{vars{"rows": &[][]float64{{1, 2}, {3, 4}, {5, 6}}}, vars{"rows": &rows}, func(t require.TestingT) {
+		require.Equal(t, [][]float64{{1, 2}, {3, 4}, {5, 6}}, rows)
+		rows[0] = append(rows[0], 9)
+		require.Equal(t, []float64{3, 4}, rows[1])
+	}}
+	g := &counter{1}
+	p, q := g, g
+	out["pointers to one struct"] = alias{vars{"p": ptr(&counter{2}), "q": ptr(&counter{3})}, vars{"p": &p, "q": &q}, func(t require.TestingT) {
+		require.Equal(t, []int{2, 3}, []int{p.N, q.N})
+	}}
+	m := map[string]int{"a": 1}
+	m1, m2 := m, m
+	out["two names of one map"] = alias{vars{"m1": ptr(map[string]int{"b": 2}), "m2": ptr(map[string]int{"c": 3})}, vars{"m1": &m1, "m2": &m2}, func(t require.TestingT) {
+		require.Equal(t, map[string]int{"b": 2}, m1)
+		require.Equal(t, map[string]int{"c": 3}, m2)
+	}}
+	big := make([]float64, 10000)
+	inside := younger{Big: big, Next: &younger{}}
+	out["a slice in a struct"] = alias{vars{"big": ptr(make([]float64, 10000)), "s": &younger{Big: ones(10000)}}, vars{"big": &big, "s": &inside}, func(t require.TestingT) {
+		require.Equal(t, make([]float64, 10000), big)
+		require.Equal(t, ones(10000), inside.Big)
+	}}
+	n := 7
+	type holder struct{ P *int }
+	h := holder{&n}
+	out["a pointer to a variable"] = alias{vars{"h": &holder{ptr(1)}, "n": ptr(2)}, vars{"h": &h, "n": &n}, func(t require.TestingT) {
+		require.Equal(t, []int{1, 2}, []int{*h.P, n})
+	}}
+	data := []float64{0, 0, 0, 0}
+	dense := mat.NewDense(2, 2, data)
+	out["a matrix over a slice"] = alias{vars{"data": &[]float64{1, 2, 3, 4}, "m": mat.NewDense(2, 2, []float64{5, 6, 7, 8})}, vars{"data": &data, "m": dense}, func(t require.TestingT) {
+		require.Equal(t, []float64{1, 2, 3, 4}, data)
+		require.Equal(t, []float64{5, 6, 7, 8}, dense.RawMatrix().Data)
+	}}
+	vs := vectorsOf(0, 0)
+	vs.Q, vs.V, vs.T, vs.B = vs.P, vs.U, vs.S, vs.A
+	out["what has its own code, in a struct"] = alias{vars{"vs": vectorsOf(1, 2)}, vars{"vs": vs}, func(t require.TestingT) {
+		require.Equal(t, []float64{1, 1, 1, 1, 1}, vs.firsts())
+		require.Equal(t, []float64{2, 2, 2, 2, 2}, vs.seconds())
+	}}
+	under := []float64{0, 0}
+	over := &matrixAndRow{Row: mat.NewVecDense(2, under)}
+	out["a matrix in a struct over a slice"] = alias{
+		vars{"over": &matrixAndRow{Row: mat.NewVecDense(2, []float64{3, 4})}, "under": &[]float64{5, 6}},
+		vars{"over": over, "under": &under},
+		func(t require.TestingT) {
+			require.Equal(t, []float64{3, 4}, over.Row.RawVector().Data)
+			require.Equal(t, []float64{5, 6}, under)
+		},
+	}
+	flags := []bool{false, false}
+	old := flags
+	out["bools, one not stored"] = alias{vars{"flags": &[]bool{true, true}}, vars{"flags": &flags, "old": &old}, func(t require.TestingT) {
+		require.Equal(t, []bool{true, true}, flags)
+		require.Equal(t, []bool{false, false}, old)
+	}}
+	plane := [][]float64{{1, 2}, {3, 4}}
+	first := [][]float64{plane[0], plane[1]}
+	out["columns"] = alias{
+		vars{"c": cptypes.Columns(&[][]float64{{5, 0}, {6, 0}}, cptypes.Column(0)), "plane": &[][]float64{{9, 9}, {9, 9}}},
+		vars{"c": cptypes.Columns(&plane, cptypes.Column(0)), "plane": &first},
+		func(t require.TestingT) {
+			require.Equal(t, [][]float64{{5, 2}, {6, 4}}, plane)
+			require.Equal(t, [][]float64{{9, 9}, {9, 9}}, first)
+		},
+	}
+	return out
+}
+
+// sharedOnes share memory when they are stored and at the restart.
+func sharedOnes() map[string]alias {
+	out := make(map[string]alias)
+	x0 := []float64{4, 5, 6}
+	x := []float64{1, 2, 3}
+	prev := x
+	out["prev = x"] = alias{vars{"x": &x0, "prev": ptr(x0)}, vars{"x": &x, "prev": &prev}, func(t require.TestingT) {
+		require.Equal(t, []float64{4, 5, 6}, x)
+		x[0] = 9
+		require.Equal(t, []float64{9, 5, 6}, prev)
+	}}
+	row0, row := []float64{4, 5}, []float64{1, 2}
+	rows := [][]float64{row, row}
+	out["rows of one template"] = alias{vars{"rows": &[][]float64{row0, row0}}, vars{"rows": &rows}, func(t require.TestingT) {
+		rows[0][0] = 9
+		require.Equal(t, [][]float64{{9, 5}, {9, 5}}, rows)
+	}}
+	g0, g := &counter{2}, &counter{1}
+	p, q := g, g
+	out["pointers to one struct"] = alias{vars{"p": ptr(g0), "q": ptr(g0)}, vars{"p": &p, "q": &q}, func(t require.TestingT) {
+		require.Equal(t, 2, p.N)
+		require.Same(t, p, q)
+	}}
+	full0, full := mat.NewDense(2, 2, []float64{1, 2, 3, 4}), mat.NewDense(2, 2, nil)
+	part := &matrixAndRow{full.RowView(1).(*mat.VecDense), full}
+	out["a row of a matrix in a struct"] = alias{vars{"part": &matrixAndRow{full0.RowView(1).(*mat.VecDense), full0}}, vars{"part": part}, func(t require.TestingT) {
+		require.Equal(t, full0, part.M)
+		part.M.Set(1, 0, 9)
+		require.Equal(t, 9.0, part.Row.AtVec(0))
+	}}
+	m0, m := map[string]int{"b": 2}, map[string]int{"a": 1}
+	m1, m2 := m, m
+	out["two names of one map"] = alias{vars{"m1": &m0, "m2": ptr(m0)}, vars{"m1": &m1, "m2": &m2}, func(t require.TestingT) {
+		m1["c"] = 3
+		require.Equal(t, map[string]int{"b": 2, "c": 3}, m2)
+	}}
+	n0, n := 4, 1
+	out["one variable under two keys"] = alias{vars{"a": &n0, "b": &n0}, vars{"a": &n, "b": &n}, func(t require.TestingT) { require.Equal(t, 4, n) }}
+	j0, j := &journal{[]byte("own")}, &journal{}
+	out["one value under two keys"] = alias{vars{"a": j0}, vars{"a": j, "b": j}, func(t require.TestingT) { require.Equal(t, "own", string(j.lines)) }}
+	array0, array := [4]int{1, 2, 3, 4}, [4]int{}
+	out["a part of an array"] = alias{vars{"all": &array0, "third": &array0[2]}, vars{"all": &array, "third": &array[2]}, func(t require.TestingT) {
+		require.Equal(t, array0, array)
+	}}
+	flat0, flat := []int{1, 2, 3, 4}, []int{0, 0, 0, 0}
+	rowsOf := func(x []int) *[][]int { return &[][]int{x[:2], x[2:]} }
+	apart := rowsOf(flat)
+	out["rows of one array"] = alias{vars{"rows": rowsOf(flat0)}, vars{"rows": apart}, func(t require.TestingT) {
+		require.Equal(t, flat0, flat, "they do not overlap, and stay where they are")
+	}}
+	return out
+}
+
+// aliases restarts from what is stored, in a mode.
+func (a alias) restart(t *testing.T, mode string) error {
+	dir := t.TempDir()
+	cp := a.stored.checkpoint(t, nil, dir, inMode(mode))
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
+	cp = a.now.checkpoint(t, nil, dir, inMode(mode))
+	defer cp.Close()
+	return cp.RestartIfNeeded(t.Context(), nil)
+}
+
+func TestSharedMemory(t *testing.T) {
+	for _, mode := range modes {
+		for group, all := range map[string]func() map[string]alias{"separate": separateOnes, "shared": sharedOnes} {
+			for name := range all() {
+				t.Run(mode+"/"+group+"/"+name, func(t *testing.T) {
+					a := all()[name]
+					require.NoError(t, a.restart(t, mode))
+					a.want(t)
+				})
+			}
+		}
+	}
+}
+
+// What cannot be put apart and was stored with different contents is refused.
+func TestSharedMemoryIsRefused(t *testing.T) {
+	n, array := 1, [4]int{}
+	one, x := []int{1, 2, 3}, []int{1, 2, 3}
+	y0 := []int{4, 5, 6}
+	half := x[1:]
+	j := &journal{}
+	for name, a := range map[string]alias{
+		"one variable":  {stored: vars{"a": ptr(1), "b": ptr(2)}, now: vars{"a": &n, "b": &n}},
+		"one slice":     {stored: vars{"a": &[]int{1}, "b": &[]int{1, 2}}, now: vars{"a": &one, "b": &one}},
+		"array":         {stored: vars{"a": &[4]int{1, 2, 3, 4}, "b": ptr(7)}, now: vars{"a": &array, "b": &array[2]}},
+		"shared before": {stored: vars{"a": &y0, "b": ptr(y0[:2])}, now: vars{"a": &x, "b": &half}},
+		"own type":      {stored: vars{"a": &journal{[]byte("1")}, "b": &journal{[]byte("2")}}, now: vars{"a": j, "b": j}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := a.restart(t, "off")
+			require.ErrorIs(t, err, cptypes.ErrShared)
+			require.ErrorIs(t, err, ErrKey)
+			require.ErrorContains(t, err, `"a"`)
+			require.ErrorContains(t, err, `"b"`)
+		})
+	}
+}
+
+// All distributions, on the same and on other numbers of ranks.
+func TestSharedMemoryOfSeveralRanks(t *testing.T) {
+	type value func(x *[]int, c comm.Comm) cptypes.Value
+	kinds := map[string]value{
+		"replicated":       func(x *[]int, _ comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
+		"large replicated": func(x *[]int, _ comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
+		"partitioned": func(x *[]int, c comm.Comm) cptypes.Value {
+			lo, hi := 12*int(c.Rank())/c.Size(), 12*(int(c.Rank())+1)/c.Size()
+			if *x != nil {
+				*x = (*x)[lo:hi]
+			}
+			return cptypes.Partitioned(x, lo, hi, 12)
+		},
+	}
+	for kind, wrap := range kinds {
+		n := 12
+		if kind == "large replicated" {
+			n = 20000
+		}
+		of := func(first int) []int {
+			x := make([]int, n)
+			for i := range x {
+				x[i] = first + i
+			}
+			return x
+		}
+		for _, ranks := range []int{2, 3} {
+			for _, shared := range []bool{false, true} {
+				t.Run(fmt.Sprint(kind, "/", ranks, "/", shared), func(t *testing.T) {
+					dir := t.TempDir()
+					values := func(c comm.Comm, x, prev *[]int) vars {
+						a := wrap(x, c)
+						return vars{"x": a, "prev": wrap(prev, c)}
+					}
+					require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+						x := of(100)
+						prev := of(200)
+						if shared {
+							prev = x
+						}
+						cp := values(c, &x, &prev).checkpoint(t, c, dir)
+						return errors.Join(cp.Write(ctx), cp.Close())
+					}))
+					require.NoError(t, embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+						x := of(0)
+						prev, wantX, wantPrev := x, of(100), of(200)
+						if shared {
+							wantPrev = of(100)
+						}
+						values(c, &wantX, &wantPrev) // cuts them
+						cp := values(c, &x, &prev).checkpoint(t, c, dir)
+						defer cp.Close()
+						if err := cp.RestartIfNeeded(ctx, nil); err != nil {
+							return err
+						}
+						require.Equal(t, wantX, x)
+						require.Equal(t, wantPrev, prev)
+						require.Equal(t, shared, &x[0] == &prev[0])
+						return nil
+					}))
+				})
+			}
+		}
+	}
+}
+
+// A file of values that do not overlap says nothing about it.
+func TestNoSharingIsNotNoted(t *testing.T) {
+	x, y := []int{1, 2, 3, 4}, 5
+	cp := open(t, t.TempDir(), map[string]any{"a": ptr(x[:2]), "b": ptr(x[2:]), "y": &y})
+	h := cp.nextHeader(0)
+	cp.noteSharing(&h)
+	require.Empty(t, h.Fields)
+}
+
+func TestSharingSurvivesDamage(t *testing.T) {
+	all := groups([][2]int{{0, 1}, {2, 2}, {4, 5}, {6, 7}, {5, 6}, {1, 0}, {5, 7}})
+	require.ElementsMatch(t, sharing{{0, 1}, {2}, {4, 5, 6, 7}}, decodeSharing(all.encode()))
+	rng := testseed.Rand(t)
+	for range 1000 {
+		b := make([]byte, rng.IntN(30))
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		decodeSharing(b)
+	}
+}

@@ -1,0 +1,213 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/stack"
+)
+
+// Reasons for which a strict start ends with ErrStrict, as CRAFT_STRICT=allow-... names
+// them.
+const (
+	absent     = "absent"  // a version that something tells of is gone or has lost parts
+	unclear    = "unclear" // a newer version has lost parts, or its write was interrupted
+	unseen     = "unseen"  // there may be newer versions on nodes that are not looked at
+	branches   = "branch"  // complete versions that the newest one does not come from
+	notResumed = "lineage" // the last run began anew and has no version
+	setAside   = "damaged" // the newest version
+	allowed    = "allow-"  // in front of the name of a reason
+)
+
+var strictReasons = []string{absent, unclear, unseen, branches, notResumed, setAside}
+
+// strictness is CRAFT_STRICT.
+type strictness struct {
+	on    bool
+	allow []string // reasons
+}
+
+func (c Config) strictness() (s strictness, err error) {
+	switch c.Strict {
+	case "", "0":
+		return s, nil
+	case "1":
+		return strictness{on: true}, nil
+	}
+	s.on = true
+	for field := range strings.SplitSeq(c.Strict, ",") {
+		reason, ok := strings.CutPrefix(strings.TrimSpace(field), allowed)
+		if !ok || !slices.Contains(strictReasons, reason) {
+			return s, env.Invalid("CRAFT_STRICT", c.Strict)
+		}
+		s.allow = append(s.allow, reason)
+	}
+	return s, nil
+}
+
+// reason is why a strict start does not go on.
+type reason struct{ name, text string }
+
+// strict returns ErrStrict, on all ranks, if this is the start of a job that is to be
+// strict and something newer than what would be restored is not there as it should be.
+// No value has changed by then, and no file of a version.
+func (cp *Checkpoint) strict(ctx context.Context, found survey) error {
+	s, _ := cp.opt.strictness() // validated, and the same on all ranks
+	if cp.attempt.strict = false; !s.on {
+		return nil
+	}
+	if repairs, _ := comm.Recovered(cp.comm); repairs > 0 {
+		return nil
+	}
+	var reasons []reason
+	if cp.root() {
+		reasons = cp.reasons(found)
+	}
+	if cp.attempt.strict = !slices.Contains(s.allow, setAside); cp.attempt.strict && len(found.Candidates) > 0 {
+		switch v, err := cp.tryRead(ctx, found.Candidates[0]); v {
+		case failed:
+			return err
+		case damaged:
+			reasons = append(reasons, reason{setAside, err.Error()})
+		}
+	}
+	var refusal error
+	if cp.root() {
+		if refusal = cp.mayWrite(); refusal == nil { // reading may have taken long
+			refusal = cp.opt.refuse(reasons...)
+		}
+	}
+	_, err := cp.agree(ctx, refusal)
+	return err
+}
+
+// reasons are, on rank 0, those that a look at the storage gives.
+func (cp *Checkpoint) reasons(found survey) (out []reason) {
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, reason{name, text})
+		}
+	}
+	add(absent, found.Lost)
+	var newest uint64
+	if len(found.Candidates) > 0 {
+		newest = found.Candidates[0].ID.Version
+	}
+	for _, e := range found.Entries {
+		if cp.stack == nil || e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
+			continue
+		}
+		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.stack.Missing(e.ID))
+		switch found.LossStatuses[e.ID] {
+		case stack.Lost:
+			add(absent, text)
+		case stack.Unclear:
+			add(unclear, text)
+		}
+	}
+	add(unseen, found.Unseen)
+	add(branches, found.Branch)
+	add(notResumed, found.Resumed)
+	return out
+}
+
+// refuse names the reasons that are not allowed and what allows them; nil if there are
+// none.
+func (c Config) refuse(reasons ...reason) error {
+	var texts, accept []string
+	s, _ := c.strictness()
+	for _, name := range s.allow {
+		accept = append(accept, allowed+name)
+	}
+	for _, r := range reasons {
+		if slices.Contains(s.allow, r.name) {
+			continue
+		}
+		texts = append(texts, r.name+": "+r.text)
+		if !slices.Contains(accept, allowed+r.name) {
+			accept = append(accept, allowed+r.name)
+		}
+	}
+	if texts == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; to go on all the same set CRAFT_STRICT=%s", ErrStrict, strings.Join(texts, "; "), strings.Join(accept, ","))
+}
+
+// tryRead verifies a version, and changes nothing.
+func (cp *Checkpoint) tryRead(ctx context.Context, c candidate) (verdict, error) {
+	r := &restoration{cp: cp, from: c}
+	defer r.close()
+	for _, step := range []func(context.Context) error{r.open, r.verify, r.sameVersion} {
+		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
+			return v, err
+		}
+	}
+	return fine, nil
+}
+
+// verify reads every byte of this rank's share of the parts.
+func (r *restoration) verify(ctx context.Context) error {
+	for p := int(r.cp.comm.Rank()); p < r.from.Ranks; p += r.cp.comm.Size() {
+		if _, err := r.cp.store.Verify(ctx, r.cp.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameVersion makes sure that the ranks have opened parts of one version.
+func (r *restoration) sameVersion(ctx context.Context) error {
+	mine := versionDigest(r.home.Header())
+	all := make([]int64, 2)
+	if err := comm.Allreduce(ctx, r.cp.comm, []int64{mine, ^mine}, all, comm.Max[int64]); err != nil {
+		return err
+	}
+	if all[0] != ^all[1] {
+		return &container.DamageError{Reason: "the parts are not of one version"}
+	}
+	return nil
+}
+
+// resumed describes the last run if that began anew and has no version: then what it
+// was not to read is read after all; "" if that is not so.
+func (cp *Checkpoint) resumed(found survey) string {
+	runs := found.told.runs
+	if cp.parent != nil {
+		return cp.resumedStage(found)
+	}
+	if len(found.Candidates) == 0 || len(runs) == 0 {
+		return ""
+	}
+	last, newest := runs[len(runs)-1], found.Candidates[0]
+	lineage, ok := storage.ParseLineage(last.Lineage)
+	if !ok || newest.Lineage == nil || *newest.Lineage == lineage || last.LastWritten > 0 || last.VersionsWritten > 0 {
+		return ""
+	}
+	return fmt.Sprintf("the last run, of %v (attempt %s), began anew and has no complete version: version %d is of the computation before it",
+		last.Started, last.Attempt, newest.ID.Version)
+}
+
+// resumedStage does so for a nested checkpoint. What belongs to a version of an ancestor is
+// of the same computation as that.
+func (cp *Checkpoint) resumedStage(found survey) string {
+	top := cp.parent
+	for top.parent != nil {
+		top = top.parent
+	}
+	anew := top.attempt.anew
+	if anew == (container.LineageID{}) || cp.stageIsNamed() || len(found.Candidates) == 0 {
+		return ""
+	}
+	newest := found.Candidates[0]
+	if newest.Lineage == nil || *newest.Lineage == anew {
+		return ""
+	}
+	return fmt.Sprintf("a run began anew, and %q has no complete version since: version %d is of the computation before it", top.name, newest.ID.Version)
+}

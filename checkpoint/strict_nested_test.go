@@ -1,0 +1,201 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+)
+
+// As TestLastRunBeganAnew, before the outermost checkpoint has a version: all that is stored is of
+// those nested in it: of the one that the last run had begun, and of one that it had not.
+func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		dir := t.TempDir()
+		var log syncBuffer
+		// job begins the inner checkpoints, writes versions of each, and is killed.
+		job := func(versions int, opts ...Option) (restored []bool, err error) {
+			log = syncBuffer{}
+			opts = append([]Option{WithPath(dir), WithSync("none"), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
+			outer := stageOf(t, nil, "outer", opts)
+			defer outer.Close()
+			if err := outer.RestartIfNeeded(t.Context(), nil); err != nil || versions < 0 {
+				return nil, err
+			}
+			for _, name := range []string{"first", "second"} {
+				inner := stageOf(t, outer, name, opts)
+				defer inner.Close()
+				if err := inner.RestartIfNeeded(t.Context(), nil); err != nil {
+					return restored, err
+				}
+				restored = append(restored, inner.Stats().Restored)
+				for range versions {
+					require.NoError(t, inner.Write(t.Context()))
+				}
+			}
+			return restored, nil
+		}
+		_, err := job(1)
+		require.NoError(t, err)
+		restored, err := job(0, WithStrict("1"))
+		require.NoError(t, err, "nothing has begun anew")
+		require.Equal(t, []bool{true, true}, restored)
+		until := -1
+		if begins {
+			until = 0
+		}
+		_, err = job(until, freshStart)
+		require.NoError(t, err)
+		for range 2 { // a start that is refused, or killed early, changes nothing
+			_, err = job(0, WithStrict("1"))
+			require.ErrorIs(t, err, ErrStrict)
+			require.ErrorContains(t, err, "lineage: ")
+			_, err = job(-1)
+			require.NoError(t, err)
+		}
+		restored, err = job(0, WithStrict("allow-lineage"))
+		require.NoError(t, err)
+		require.Equal(t, []bool{true, true}, restored)
+		require.Equal(t, 2, strings.Count(log.b.String(), "began anew"))
+		// What the new computation has written is its own.
+		_, err = job(1, freshStart)
+		require.NoError(t, err)
+		for range 2 {
+			restored, err = job(1, WithStrict("1"))
+			require.NoError(t, err)
+			require.Equal(t, []bool{true, true}, restored)
+		}
+		// So is what is begun by a later run, which has nothing to read.
+		dir = t.TempDir()
+		_, err = job(-1, freshStart)
+		require.NoError(t, err)
+		for _, had := range []bool{false, true} {
+			restored, err = job(1, WithStrict("1"))
+			require.NoError(t, err)
+			require.Equal(t, []bool{had, had}, restored)
+		}
+	}
+}
+
+// stageOf is a checkpoint of one value, nested in another one or not.
+func stageOf(t *testing.T, parent *Checkpoint, name string, opts []Option) *Checkpoint {
+	cp, err := New(name, nil, opts...)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(cp.Add("x", new(int)), cp.Commit()))
+	if parent != nil {
+		require.NoError(t, parent.SubCP(cp))
+	}
+	return cp
+}
+
+// A nested checkpoint whose stage has ended has lost nothing, though its notes tell of
+// versions that were deleted with the stage; one of the present stage has.
+func TestStrictNested(t *testing.T) {
+	dir := t.TempDir()
+	// job runs stages of an outer checkpoint with an inner one, and returns what both
+	// have restored.
+	job := func(strict string, body func(outer, inner *Checkpoint)) error {
+		opts := []Option{WithPath(dir), WithSync("none"), WithStrict(strict), WithLogger(slog.New(slog.DiscardHandler))}
+		outer, err := New("outer", nil, opts...)
+		require.NoError(t, err)
+		inner, err := New("inner", nil, opts...)
+		require.NoError(t, err)
+		x, y := 1, 2
+		require.NoError(t, errors.Join(outer.Add("x", &x), inner.Add("y", &y), outer.Commit(), inner.Commit(), outer.SubCP(inner)))
+		err = outer.RestartIfNeeded(t.Context(), nil)
+		if err == nil {
+			err = inner.RestartIfNeeded(t.Context(), nil)
+		}
+		if err == nil && body != nil {
+			body(outer, inner)
+		}
+		require.NoError(t, errors.Join(inner.Close(), outer.Close()))
+		return err
+	}
+	require.NoError(t, job("1", func(outer, inner *Checkpoint) {
+		require.NoError(t, outer.Write(t.Context()))
+		require.NoError(t, errors.Join(inner.Write(t.Context()), inner.Write(t.Context())))
+		require.NoError(t, outer.Write(t.Context())) // those of inner are void
+	}))
+	require.NoError(t, job("1", func(_, inner *Checkpoint) {
+		require.NoError(t, errors.Join(inner.Write(t.Context()), inner.Write(t.Context())))
+	}))
+	require.NoError(t, job("1", nil))
+	newest := glob(t, filepath.Join(dir, "inner", "v-000004-*"))
+	require.NoError(t, os.RemoveAll(newest[0]))
+	err := job("1", nil)
+	require.ErrorIs(t, err, ErrStrict)
+	require.ErrorContains(t, err, filepath.Base(newest[0]))
+	require.NoError(t, job("allow-absent", nil))
+}
+
+// Nor has one over levels, all of whose versions are void: its nodes are here.
+func TestStrictNestedOverLevels(t *testing.T) {
+	for _, mode := range modes {
+		for stages := range 4 {
+			n := newTestNodes(t, 0)
+			var log syncBuffer
+			opts := n.options(0, "local", WithStrict("1"), WithKeep(1), WithAsync(mode), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			for job := range 3 {
+				outer := stageOf(t, nil, "outer", opts)
+				inner := stageOf(t, outer, "inner", opts)
+				require.NoError(t, outer.RestartIfNeeded(t.Context(), nil))
+				require.NoError(t, inner.RestartIfNeeded(t.Context(), nil), "%s, %d stages, job %d", mode, stages, job)
+				for range stages {
+					require.NoError(t, errors.Join(inner.Write(t.Context()), inner.Write(t.Context()), inner.Wait(t.Context())))
+					require.NoError(t, errors.Join(outer.Write(t.Context()), outer.Wait(t.Context())))
+				}
+				require.NoError(t, errors.Join(inner.Close(), outer.Close()))
+			}
+			require.NotContains(t, log.b.String(), "level=WARN")
+		}
+	}
+}
+
+// What a lost node had of another stage than the present one is no loss.
+func TestStrictNestedLostAnotherStage(t *testing.T) {
+	for _, present := range []bool{false, true} {
+		n := newTestNodes(t, 0, 1)
+		var log syncBuffer
+		job := func(body func(ctx context.Context, outer, inner *Checkpoint) error) error {
+			return embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				opts := n.options(c.Rank(), "local", WithStrict("1"), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				outer, err := New("outer", c, opts...)
+				require.NoError(t, err)
+				defer outer.Close()
+				inner, err := New("inner", c, opts...)
+				require.NoError(t, err)
+				defer inner.Close()
+				require.NoError(t, errors.Join(outer.Add("x", new(int)), inner.Add("x", new(int)), outer.DisableSCR(), outer.Commit(), inner.Commit(), outer.SubCP(inner)))
+				if err := errors.Join(outer.RestartIfNeeded(ctx, nil), inner.RestartIfNeeded(ctx, nil)); err != nil || body == nil {
+					return err
+				}
+				return body(ctx, outer, inner)
+			})
+		}
+		require.NoError(t, job(func(ctx context.Context, outer, inner *Checkpoint) error {
+			err := errors.Join(outer.Write(ctx), inner.Write(ctx), inner.Write(ctx))
+			if !present {
+				err = errors.Join(err, outer.Write(ctx))
+			}
+			return err
+		}))
+		n.lose(t, 1)
+		err := job(nil)
+		if present {
+			require.ErrorIs(t, err, ErrStrict)
+			require.ErrorContains(t, err, "absent: ")
+			continue
+		}
+		require.NoError(t, err)
+		require.NotContains(t, log.b.String(), "cannot be restored")
+	}
+}

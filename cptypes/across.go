@@ -1,0 +1,73 @@
+package cptypes
+
+import "slices"
+
+// Across returns the pairs (i, j) of mine[i] and others[j] that lie in the same memory.
+// With write it looks as Find does with few, at all that they hold, and says whether
+// that was all; without, for what reading mine would change of what the others hold.
+func (o *Overlaps) Across(mine, others []Value, write bool) (pairs [][2]int, all bool) {
+	o.spots = spots{list: o.list[:0], few: write, deep: write}
+	for i, v := range mine {
+		o.owner = i
+		o.of(v)
+	}
+	near := (&spots{list: slices.Clone(o.list)}).near()
+	o.deep = true
+	for j, v := range others { // there may be far more of it than of mine
+		before := len(o.list)
+		o.owner = len(mine) + j
+		o.of(v)
+		kept := o.list[:before]
+		for _, s := range o.list[before:] {
+			if hits(near, s.region) {
+				kept = append(kept, s)
+			}
+		}
+		o.list = kept
+	}
+	o.sort()
+	return o.pairs(len(mine)), !o.cut
+}
+
+// pairs are all pairs of owners of which one is below n.
+func (o *Overlaps) pairs(n int) (pairs [][2]int) {
+	known := make(map[[2]int]bool)
+	var open []spot // what reaches behind the beginning of s: one of each owner
+	for _, s := range o.list {
+		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
+		mine := -1
+		for k, q := range open {
+			pair := [2]int{min(q.owner, s.owner), max(q.owner, s.owner)}
+			switch {
+			case pair[0] == pair[1]:
+				mine = k
+			case pair[0] < n && pair[1] >= n && !known[pair]:
+				known[pair] = true
+				pairs = append(pairs, [2]int{pair[0], pair[1] - n})
+			}
+		}
+		if mine < 0 {
+			open = append(open, s)
+		} else {
+			open[mine].to = max(open[mine].to, s.to)
+		}
+	}
+	return pairs
+}
+
+// OneVariable reports whether one of two values is the variable of the other, or in it.
+func OneVariable(a, b Value) bool {
+	x, y := variableOf(a), variableOf(b)
+	return x.from < y.to && y.from < x.to
+}
+
+func variableOf(v Value) region {
+	if s, ok := bare(v).(interface{ itself() region }); ok {
+		return s.itself()
+	}
+	s := spots{deep: true, few: true}
+	if s.of(v); len(s.list) == 0 {
+		return region{}
+	}
+	return s.list[0].region
+}

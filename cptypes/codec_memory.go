@@ -1,0 +1,178 @@
+package cptypes
+
+import (
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// fewSpots is how much of a struct is looked at for each version.
+const fewSpots = 4096
+
+// spots follows the variable as far as reading goes into what is there: through fields,
+// arrays and pointers, to maps and large slices of plain data.
+func (v *structured) spots(s *spots) {
+	w := walker{spots: s, end: len(s.list) + fewSpots}
+	for _, a := range v.avoid {
+		w.seen.put(a.from)
+	}
+	w.seen.add(v.p)
+	w.run(v.codec.root.code, v.p)
+}
+
+func (v *structured) itself() region {
+	return region{uintptr(v.p), uintptr(v.p) + v.codec.root.typ.Size()}
+}
+
+func (v *structured) ownWhenRead() {}
+
+// own lets the next read make new memory for what can have it.
+func (v *structured) own(others []spot) {
+	var mine spots
+	v.spots(&mine)
+	if others == nil {
+		v.ownTwice(&mine)
+		return
+	}
+	for _, m := range mine.list {
+		if m.base != 0 && hits(others, m.region) {
+			v.avoid = append(v.avoid, region{m.base, m.to})
+		}
+	}
+}
+
+// ownTwice is own for what can be reached on two ways.
+func (v *structured) ownTwice(mine *spots) {
+	mine.sort()
+	last := -1
+	for i, m := range mine.list {
+		if last >= 0 && m.from < mine.list[last].to {
+			if m.base == 0 {
+				m = mine.list[last]
+			}
+			if m.base != 0 {
+				v.avoid = append(v.avoid, region{m.base, m.to})
+			}
+		}
+		if last < 0 || mine.list[i].to > mine.list[last].to {
+			last = i
+		}
+	}
+}
+
+type walker struct {
+	*spots
+	base  uintptr
+	seen  addresses
+	lists addresses // of slices
+	depth int
+	end   int // of the list, if it is to be few
+}
+
+func (w *walker) run(code []op, p unsafe.Pointer) {
+	for i := range code {
+		if w.few && len(w.list) >= w.end {
+			w.cut = true
+			return
+		}
+		o := &code[i]
+		w.op(o, unsafe.Add(p, o.off))
+	}
+}
+
+func (w *walker) op(o *op, q unsafe.Pointer) {
+	switch o.kind {
+	case opCopy:
+		w.addBased(q, o.size, w.base)
+	case opConvert:
+		w.addBased(q, o.size*o.conv.mem, w.base)
+	case opString, opTime, opBlob:
+		w.addBased(q, o.memory(), w.base)
+		if o.kind == opBlob {
+			w.matrix(o, q)
+		}
+	case opArray:
+		for i := range o.size {
+			w.run(o.sub.code, unsafe.Add(q, uintptr(i)*o.sub.typ.Size()))
+		}
+	case opSlice:
+		w.addBased(q, int(unsafe.Sizeof(sliceHeader{})), w.base)
+		w.elements(o.sub, (*sliceHeader)(q))
+	case opMap, opPointer:
+		w.addBased(q, int(unsafe.Sizeof(q)), w.base)
+		to := *(*unsafe.Pointer)(q)
+		if to == nil || o.kind == opPointer && o.sub.typ.Size() == 0 || !w.seen.add(to) {
+			return
+		}
+		if o.kind == opMap {
+			w.addBased(to, 1, uintptr(to))
+			return
+		}
+		w.follow(o.sub.code, to)
+	}
+}
+
+// elements adds what a slice holds, if it may be read where it is or all counts.
+func (w *walker) elements(elem *program, s *sliceHeader) {
+	size := int(elem.typ.Size())
+	n := s.len * size
+	whole := len(elem.code) == 1 && elem.code[0].whole(elem.typ)
+	if w.deep || whole && n >= reuseBytes {
+		w.addBased(s.data, n, uintptr(s.data))
+	}
+	if w.deep && n > 0 && refers(elem.code) && w.lists.add(s.data) {
+		for i := 0; i < s.len && !w.cut; i++ {
+			w.run(elem.code, unsafe.Add(s.data, i*size))
+		}
+	}
+}
+
+// refers reports whether what is stored of a variable may lie elsewhere.
+func refers(code []op) bool {
+	return slices.ContainsFunc(code, func(o op) bool {
+		switch o.kind {
+		case opSlice, opMap, opPointer, opBlob:
+			return true
+		case opArray:
+			return refers(o.sub.code)
+		}
+		return false
+	})
+}
+
+// matrix adds the elements of one of gonum: it is read where it is, if it may.
+func (w *walker) matrix(o *op, q unsafe.Pointer) {
+	m, is := gonumOf(reflect.NewAt(o.typ, q).Interface()).(matrix)
+	if !is {
+		return
+	}
+	elements := spots{few: w.few}
+	m.spots(&elements)
+	w.cut = w.cut || elements.cut
+	for _, e := range elements.list {
+		w.list = append(w.list, spot{e.region, e.from, w.owner})
+	}
+}
+
+func (w *walker) follow(code []op, to unsafe.Pointer) {
+	if w.depth == maxDepth {
+		return
+	}
+	before := w.base
+	w.base = uintptr(to)
+	w.depth++
+	w.run(code, to)
+	w.depth--
+	w.base = before
+}
+
+// memory is what a string, a time, or a type with its own code takes.
+func (o *op) memory() int {
+	switch o.kind {
+	case opString:
+		return int(unsafe.Sizeof(""))
+	case opTime:
+		return int(timeType.Size())
+	}
+	return int(o.typ.Size())
+}

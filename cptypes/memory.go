@@ -1,0 +1,332 @@
+package cptypes
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// Values may lie in the same memory: two slices of one array, rows of one template, two
+// pointers to one variable. What is read into one is then read over another. Overlaps
+// finds such values, and Separate gives one of them memory of its own.
+
+// spot is memory that reading a value writes to where it is.
+type spot struct {
+	region
+	// base is the address of what new memory can be made for when it is read: 0: for
+	// nothing, or for all of the value.
+	base  uintptr
+	owner int
+}
+
+// spots collects the memory of values.
+type spots struct {
+	list  []spot
+	owner int
+	// few: what takes long to find is left out; cut: some was.
+	few, cut bool
+	// deep: also what is made anew when it is read, and the variables themselves.
+	deep bool
+}
+
+func (s *spots) add(p unsafe.Pointer, n int) { s.addBased(p, n, 0) }
+
+// addBased joins neighbours.
+func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
+	if n == 0 || p == nil {
+		return
+	}
+	r := region{uintptr(p), uintptr(p) + uintptr(n)}
+	if k := len(s.list) - 1; k >= 0 && s.list[k].to == r.from && s.list[k].owner == s.owner && s.list[k].base == base {
+		s.list[k].to = r.to
+		return
+	}
+	s.list = append(s.list, spot{r, base, s.owner})
+}
+
+// placed is a value of this package that knows its memory.
+type placed interface {
+	spots(*spots)
+	// own gives it other memory with the same contents, where it overlaps with others
+	// (see hits), or nil: with itself. Some cannot have any.
+	own(others []spot)
+}
+
+// bare is a value without what was only declared about it.
+func bare(v Value) Value {
+	if w, ok := v.(interface{ bare() Value }); ok {
+		return w.bare()
+	}
+	return v
+}
+
+// of adds the memory of a value.
+func (s *spots) of(v Value) {
+	v = bare(v)
+	if p, ok := v.(placed); ok {
+		p.spots(s)
+		return
+	}
+	if sp, ok := v.(Spanner); ok {
+		if spans, ok := sp.Spans(); ok {
+			if s.deep {
+				s.identity(v)
+			}
+			for _, b := range spans {
+				s.add(unsafe.Pointer(unsafe.SliceData(b)), len(b))
+			}
+			return
+		}
+	}
+	s.identity(v)
+}
+
+// identity stands for a variable of whose memory nothing is known but its address.
+func (s *spots) identity(v any) {
+	if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer && rv.Type().Elem().Size() > 0 {
+		s.add(rv.UnsafePointer(), 1)
+	}
+}
+
+// variable adds a variable that refers to memory: then it is found in another value, or
+// as one, also when it is empty.
+func (s *spots) variable(p unsafe.Pointer, size uintptr) {
+	if s.deep {
+		s.add(p, int(size))
+	}
+}
+
+func (s *spots) sort() {
+	less := func(a, b spot) int { return cmp.Compare(a.from, b.from) }
+	if !slices.IsSortedFunc(s.list, less) {
+		slices.SortFunc(s.list, less)
+	}
+}
+
+// near sorts the memory for hits.
+func (s *spots) near() []spot {
+	s.sort()
+	for i := 1; i < len(s.list); i++ { // they may overlap with each other
+		s.list[i].to = max(s.list[i].to, s.list[i-1].to)
+	}
+	return s.list
+}
+
+// Overlaps finds values that lie in the same memory. Its buffers are used again.
+type Overlaps struct{ spots }
+
+// Find returns pairs of indices of values that overlap, (i, i) for one that does so
+// with itself, and at least one for each value that overlaps with any. It does not see
+// into types of others that have no Spans. few: it leaves out what takes as long to look
+// at as to write: structs with many pointers, elements that are picked one by one.
+func (o *Overlaps) Find(values []Value, few bool) [][2]int {
+	o.spots = spots{list: o.list[:0], few: few}
+	for i, v := range values {
+		o.owner = i
+		o.of(v)
+	}
+	o.sort()
+	var pairs [][2]int
+	known := make(map[[2]int]bool)
+	last := -1 // of those that end last
+	for i, s := range o.list {
+		if last >= 0 && s.from < o.list[last].to {
+			a, b := o.list[last].owner, s.owner
+			pair := [2]int{min(a, b), max(a, b)}
+			if !known[pair] {
+				known[pair] = true
+				pairs = append(pairs, pair)
+			}
+		}
+		if last < 0 || s.to > o.list[last].to {
+			last = i
+		}
+	}
+	return pairs
+}
+
+// Separate gives v memory of its own with the same contents, where it overlaps with
+// another value, or with itself if that is v, as far as that is possible: a slice or a
+// matrix at once, what pointers and maps in structs hold when it is read, if it is about
+// to be.
+func Separate(v, other Value, read bool) {
+	p, ok := bare(v).(placed)
+	if _, later := p.(interface{ ownWhenRead() }); !ok || later && !read {
+		return
+	}
+	if bare(v) == bare(other) {
+		p.own(nil)
+		return
+	}
+	s := spots{deep: true}
+	s.of(other)
+	if near := s.near(); len(near) > 0 {
+		p.own(near)
+	}
+}
+
+// hits reports whether any of the sorted others, of which each ends behind those before
+// it, overlaps with r.
+func hits(others []spot, r region) bool {
+	i, _ := slices.BinarySearchFunc(others, r.to, func(o spot, to uintptr) int { return cmp.Compare(o.from, to) })
+	return i > 0 && r.from < others[i-1].to
+}
+
+func (v *fixed) spots(s *spots) { s.add(v.p, v.n*v.mem) }
+func (v *fixed) own([]spot)     {}
+
+func (v *slice) spots(s *spots) {
+	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
+	s.add(v.memory(), v.elems()*v.mem)
+}
+
+func (v *slice) own([]spot) {
+	fresh := reflect.MakeSlice(v.v.Type(), v.v.Len(), v.v.Len())
+	reflect.Copy(fresh, v.v)
+	v.v.Set(fresh)
+}
+
+func (v *dense) spots(s *spots)    { v.slice.spots(s) }
+func (v *dense) own(others []spot) { v.slice.own(others) }
+
+func (v *rows) spots(s *spots) {
+	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
+	for i := range v.v.Len() {
+		row := v.v.Index(i)
+		s.add(row.UnsafePointer(), row.Len()*v.mem)
+	}
+}
+
+func (v *rows) own([]spot) {
+	n := 0
+	for i := range v.v.Len() {
+		n += v.v.Index(i).Len()
+	}
+	flat := reflect.MakeSlice(v.v.Type().Elem(), n, n)
+	fresh := reflect.MakeSlice(v.v.Type(), v.v.Len(), v.v.Len())
+	n = 0
+	for i := range v.v.Len() {
+		row := v.v.Index(i)
+		if row.IsNil() {
+			continue
+		}
+		copied := flat.Slice3(n, n+row.Len(), n+row.Len())
+		reflect.Copy(copied, row)
+		fresh.Index(i).Set(copied)
+		n += row.Len()
+	}
+	v.v.Set(fresh)
+}
+
+// What is made anew when it is read, in a variable.
+func (v *text) spots(s *spots)    { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
+func (v *text) own([]spot)        {}
+func (v *moment) spots(s *spots)  { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
+func (v *moment) own([]spot)      {}
+func (v *moments) spots(s *spots) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
+func (v *moments) own([]spot)     {}
+func (v *texts) own([]spot)       {}
+func (v *texts) spots(s *spots) {
+	if v.slice != nil {
+		s.add(unsafe.Pointer(v.slice), int(unsafe.Sizeof(*v.slice)))
+		return
+	}
+	s.add(unsafe.Pointer(unsafe.SliceData(v.array)), len(v.array)*int(unsafe.Sizeof("")))
+}
+
+func (v *marshaled) spots(s *spots) { s.identity(v.v) }
+func (v *marshaled) own([]spot)     {}
+
+func (v *blocks) spots(s *spots) {
+	for _, p := range v.parts {
+		s.of(p)
+	}
+}
+
+func (v *blocks) own(others []spot) {
+	for _, p := range v.parts {
+		if p, ok := p.(placed); ok {
+			p.own(others)
+		}
+	}
+}
+
+func (m *CSR[T, I]) spots(s *spots) {
+	s.add(unsafe.Pointer(m), int(unsafe.Sizeof(*m)))
+	addSlice(s, m.RowPtr)
+	addSlice(s, m.ColIdx)
+	addSlice(s, m.Val)
+}
+
+func (m *CSR[T, I]) own([]spot) {
+	m.RowPtr, m.ColIdx, m.Val = slices.Clone(m.RowPtr), slices.Clone(m.ColIdx), slices.Clone(m.Val)
+}
+
+func addSlice[T any](s *spots, x []T) {
+	s.add(unsafe.Pointer(unsafe.SliceData(x)), len(x)*int(unsafe.Sizeof(*new(T))))
+}
+
+// addPlaces adds places one by one, unless that is too much.
+func addPlaces[T Elem](s *spots, p places[T]) {
+	if p.elems() == 0 {
+		return
+	}
+	if s.few && !direct(p) && (!s.deep || p.elems()/p.run() > fewSpots) {
+		s.cut = true
+		return
+	}
+	_ = p.eachRun(func(run []T) error { addSlice(s, run); return nil })
+}
+
+func (v *picked[T]) own([]spot) { v.picker.renew() }
+func (v *picked[T]) spots(s *spots) {
+	s.variable(v.picker.variable())
+	if p, err := v.find(); err == nil {
+		addPlaces(s, p)
+	}
+}
+
+func (v *turning[T]) own([]spot) { v.plane.renew() }
+func (v *turning[T]) spots(s *spots) {
+	s.variable(v.plane.variable())
+	if _, cols, err := v.matrix(); err == nil { // which columns are stored the bytes say
+		addPlaces(s, v.columns(columnRun{0, 1, cols}))
+	}
+}
+
+func (s sliceVar[T]) variable() (unsafe.Pointer, uintptr) {
+	return unsafe.Pointer(s.data), unsafe.Sizeof(*s.data)
+}
+
+func (p *rowsPlane[T]) variable() (unsafe.Pointer, uintptr) {
+	return unsafe.Pointer(p.data), unsafe.Sizeof(*p.data)
+}
+
+func (s sliceVar[T]) renew() { *s.data = slices.Clone(*s.data) }
+
+func (p *rowsPlane[T]) renew() {
+	(&rows{v: reflect.ValueOf(p.data).Elem()}).own(nil)
+}
+
+func (v *gonumValue[M, T]) spots(s *spots) {
+	if v.p != nil {
+		s.variable(unsafe.Pointer(v.p), unsafe.Sizeof(v.p))
+	} else {
+		s.variable(unsafe.Pointer(v.m), unsafe.Sizeof(*v.m))
+	}
+	if p := v.find(); p != nil {
+		addPlaces(s, p)
+	}
+}
+
+func (v *gonumValue[M, T]) own([]spot) {
+	old, made := v.find(), new(M)
+	if old == nil || v.size(made, v.Describe()) != "" {
+		return
+	}
+	all := make([]T, old.elems())
+	old.gather(all, 0)
+	v.places(made).scatter(all, 0)
+	*v.get() = *made
+}

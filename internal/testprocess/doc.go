@@ -1,0 +1,2 @@
+// Package testprocess is for tests that start processes, none of which may be left.
+package testprocess

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package testtime
+
+import "time"
+
+func others() time.Duration { return 0 }

@@ -1,0 +1,58 @@
+package storage
+
+import "github.com/craft-go/craft/storage/container"
+
+// Origins are the versions that attempts were restored from, as far as that is known.
+//
+// A computation has branches when a run was restored from a version although there was
+// a newer one, which was away. When that comes back it is of the other branch: the one
+// that was written last is the newest, because a run goes on behind all numbers that
+// anything tells of.
+type Origins map[container.AttemptID]ID
+
+// RecordedOrigins are those that the records of runs tell of.
+func RecordedOrigins(runs []Record) Origins {
+	o := make(Origins)
+	for _, r := range runs {
+		attempt, ok := ParseAttempt(r.Attempt)
+		from, known := ParseAttempt(r.RestoredAttempt)
+		if ok && known {
+			o[attempt] = ID{Version: r.RestoredVersion, Attempt: from}
+		}
+	}
+	return o
+}
+
+// Line is what leads to a version: its attempt up to it, the attempt that was restored
+// from up to that version, and so on.
+type Line struct {
+	upTo  map[container.AttemptID]uint64 // the highest number of an attempt that is on it
+	first uint64                         // what is before that is not known
+}
+
+// Line returns what leads to a version.
+func (o Origins) Line(to ID) Line {
+	l := Line{upTo: make(map[container.AttemptID]uint64)}
+	for at := to; !at.IsZero(); at = o[at.Attempt] {
+		if _, again := l.upTo[at.Attempt]; again { // no program writes that
+			break
+		}
+		l.upTo[at.Attempt], l.first = at.Version, at.Version
+	}
+	return l
+}
+
+// LeavesOut reports whether a version is certainly not on the line: numbers only grow
+// along it.
+func (l Line) LeavesOut(id ID) bool {
+	if last, on := l.upTo[id.Attempt]; on {
+		return id.Version > last
+	}
+	return id.Version > l.first
+}
+
+// Passes reports whether anything of an attempt is on the line.
+func (l Line) Passes(attempt container.AttemptID) bool {
+	_, on := l.upTo[attempt]
+	return on
+}

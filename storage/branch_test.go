@@ -1,0 +1,47 @@
+package storage_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+func TestLine(t *testing.T) {
+	at := func(version uint64, attempt byte) storage.ID {
+		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
+	}
+	// Attempt 1 wrote 1 to 5; 2 went on from 3, with 6 and 7; 3 from 6, with 8.
+	o := storage.Origins{{2}: at(3, 1), {3}: at(6, 2)}
+	for _, c := range []struct {
+		to  storage.ID
+		out []storage.ID // of other branches
+		in  []storage.ID
+	}{
+		{at(8, 3), []storage.ID{at(4, 1), at(5, 1), at(7, 2), at(9, 4), at(4, 4)}, []storage.ID{at(1, 1), at(3, 1), at(6, 2), at(8, 3), at(2, 4)}},
+		{at(5, 1), []storage.ID{at(6, 2)}, []storage.ID{at(4, 1)}},
+		{at(9, 4), []storage.ID{at(10, 5)}, []storage.ID{at(8, 3), at(5, 1)}}, // of an old program: nothing is known
+	} {
+		line := o.Line(c.to)
+		for _, id := range c.out {
+			require.True(t, line.LeavesOut(id), "%v is on the line to %v", id, c.to)
+		}
+		for _, id := range c.in {
+			require.False(t, line.LeavesOut(id), "%v is not on the line to %v", id, c.to)
+		}
+	}
+	require.True(t, o.Line(at(8, 3)).Passes(container.AttemptID{1}))
+	require.False(t, o.Line(at(5, 1)).Passes(container.AttemptID{2}))
+	// Hostile headers do not hold anybody up.
+	round := storage.Origins{{1}: at(9, 2), {2}: at(8, 1)}
+	require.True(t, round.Line(at(5, 1)).LeavesOut(at(6, 1)))
+}
+
+func TestOrigin(t *testing.T) {
+	origin := storage.ID{Version: 7, Attempt: container.AttemptID{1, 2, 3}}
+	require.Equal(t, origin, storage.Origin(container.Header{Fields: storage.WithOrigin(nil, origin)}))
+	require.Empty(t, storage.WithOrigin(nil, storage.ID{}))
+	require.Zero(t, storage.Origin(container.Header{Fields: container.Fields{{ID: container.FieldOrigin, Data: []byte("short")}}}))
+}

@@ -1,0 +1,70 @@
+package stack
+
+import (
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// protection says which ranks hold what protects the versions of a level. All ranks
+// know it of all.
+type protection struct {
+	partners []int // by rank: who has its copy
+	sets     []domain.Set
+	parity   int
+}
+
+// noteProtection enters what protects a version that has reached its level, as a Survey
+// would find it: a flush may need it.
+func (s *Stack) noteProtection(id storage.ID, size int, g protection) {
+	for rank, holder := range g.partners {
+		key := nodelocal.Key{ID: id, Kind: nodelocal.KindCopy, Part: storage.Part{Rank: rank, Size: size}}
+		s.inv.add(key, s.nodes.of[holder])
+	}
+	for _, members := range g.sets {
+		for _, rank := range members.Members {
+			key := nodelocal.Key{ID: id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: rank, Size: size}}
+			s.inv.add(key, s.nodes.of[rank])
+		}
+		s.inv.addSet(id, set{Ranks: members.Members, Size: size, Parity: g.parity, Holders: members.Members})
+	}
+}
+
+// forgetOld drops, on ranks that do not decide about retention, what nobody will
+// ask them about any more: a job may write very many versions.
+func (s *Stack) forgetOld(newest storage.ID, oldest uint64) {
+	s.written = append(s.written, newest)
+	if s.root() {
+		s.written = nil // Remove forgets
+		return
+	}
+	if oldest == 0 {
+		oldest = newest.Version
+	}
+	kept := s.written[:0]
+	for _, id := range s.written {
+		if id.Version >= oldest || s.flusher.pending(id) {
+			kept = append(kept, id)
+		} else {
+			s.forget(id)
+		}
+	}
+	s.written = kept
+}
+
+// forget drops all that is known of a version.
+func (s *Stack) forget(id storage.ID) {
+	s.inv.forget(id, true)
+	s.flusher.forget(id)
+	for _, verb := range []string{verbFlushed, verbHealed} {
+		delete(s.reports, report{verb, id})
+	}
+	if k, known := s.keeps[id]; known {
+		k.end(errCalledOff)
+		delete(s.keeps, id)
+	}
+	delete(s.own, id)
+	delete(s.healed, id)
+	delete(s.torn, id)
+	delete(s.sent, id)
+}
