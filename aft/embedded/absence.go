@@ -45,15 +45,18 @@ func (e *endpoint) returned(procs []control.Proc) {
 			continue
 		}
 		if e.wire != nil {
-			e.wire.returned(p)
+			e.wire.deliver(p)
 		}
 		e.mu.Lock()
-		e.away[p] = true
+		e.away[p] = true // before anything ends: who is woken may send again at once
 		boxes := slices.Collect(maps.Values(e.boxes))
 		for _, b := range boxes {
 			b.returned(p)
 		}
 		e.mu.Unlock()
+		if e.wire != nil {
+			e.wire.takeBack(p)
+		}
 		if to := e.near(p); to != nil {
 			for _, b := range boxes {
 				to.takeBack(b)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/control"
 )
 
 // TestBodiesReturnOneAfterTheOther: whoever waits for one hears of each, not only of
@@ -44,4 +45,27 @@ func TestSendsToAReturnedBody(t *testing.T) {
 		_, err := s.End(ctx, comm.Verdict{})
 		return err
 	}))
+}
+
+// takesBack sends a message when others are taken back, as who is woken by that may.
+type takesBack struct {
+	transport
+	again func()
+}
+
+func (w *takesBack) deliver(control.Proc)                                  {}
+func (w *takesBack) send(_ control.Proc, _ envelope, _ []byte, r *request) { r.out = &outgoing{} }
+func (w *takesBack) cancel(r *request, err error)                          { r.complete(comm.Status{}, err) }
+func (w *takesBack) takeBack(control.Proc)                                 { w.again() }
+
+// TestSendAgainToAReturnedBody: the next one ends as well, however soon it comes.
+func TestSendAgainToAReturnedBody(t *testing.T) {
+	e := newEndpoint(1, 0)
+	c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2}}, 0)}
+	var r comm.Request
+	e.wire = &takesBack{again: func() { r = c.Isend(1, 1, make([]byte, 1<<20)) }}
+	e.handle(control.Message{Kind: control.KindFailed, Away: []control.Proc{2}})
+	require.True(t, r.(*request).done(), "nobody will ever end it")
+	_, err := r.Wait(t.Context())
+	require.EqualError(t, err, errLeft(1).Error())
 }

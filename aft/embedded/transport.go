@@ -26,9 +26,11 @@ type transport interface {
 	// delivered first; then what is under way to and from it is completed with a
 	// FailedError (request.failedError).
 	drop(p control.Proc)
-	// returned delivers what has arrived from a process whose body has returned, and
-	// completes the sends to it whose data it has not asked for with an error.
-	returned(p control.Proc)
+	// deliver delivers what has arrived from a process.
+	deliver(p control.Proc)
+	// takeBack completes the sends to a process whose body has returned, and which has
+	// not asked for their data, with an error.
+	takeBack(p control.Proc)
 	// revoke completes all sends and inbound streams of a communicator with an
 	// error, comm.ErrRevoked or this process's own.
 	revoke(c control.CommID, why error)

@@ -296,13 +296,17 @@ func (w *wire) drop(p control.Proc) {
 	}
 }
 
-// returned: see transport.
-func (w *wire) returned(p control.Proc) {
+// deliver: see transport.
+func (w *wire) deliver(p control.Proc) {
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
 			_ = l.attend() // never fails
 		}
 	}
+}
+
+// takeBack: see transport.
+func (w *wire) takeBack(p control.Proc) {
 	if l := w.known(p); l != nil {
 		l.takeBack()
 	}
