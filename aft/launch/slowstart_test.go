@@ -62,6 +62,7 @@ func TestDaemonOfARankThatStarts(t *testing.T) {
 	returnsSoon(t, root(control.Message{Kind: control.KindSignal, Signal: &control.Signal{Number: int(syscall.SIGTERM)}}))
 	request.result <- request.cmd.Start()
 
+	require.NoError(t, fromRank.SetReadDeadline(time.Now().Add(time.Minute)))
 	for _, want := range []control.Kind{control.KindStarted, control.KindExit} {
 		m, err := control.ReadMessage(fromRank)
 		require.NoError(t, err)
