@@ -191,8 +191,8 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 		}
 		outer := chainOf(stored[i+1:])
 		switch {
-		case a.Attempt == p.point.attempt && a.Version == p.point.version:
-			// The present one, which may still be on its way to storage.
+		case a.Attempt == p.point.attempt && a.Version == p.point.version, p.inFlight(a):
+			// The present one, or one that is still on its way to storage.
 		case a.Version == 0:
 			if p.history.anyOf(outer) {
 				return false // that one would be restored
@@ -203,6 +203,12 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 		p = p.parent
 	}
 	return p == nil
+}
+
+// inFlight: whether that version will be stored is not known yet.
+func (cp *Checkpoint) inFlight(a container.Ancestor) bool {
+	f := cp.flight.Load()
+	return f != nil && a.Version == f.header.Version && a.Attempt == f.header.Attempt
 }
 
 // prunableNested returns the versions of a nested checkpoint that may go: for

@@ -187,3 +187,40 @@ func TestRoomForOneMore(t *testing.T) {
 		require.NoError(t, cp.Close())
 	}
 }
+
+// A version of the innermost of three loops is kept while it is not known whether that
+// of the middle one, whose stage it is of, will be stored: the outer one, which learns
+// that its own is stored, may have gone on.
+func TestInnermostVersionsOfAStageInFlight(t *testing.T) {
+	dir, x := t.TempDir(), [3]int{1, 2, 42}
+	open := func() (cps []*Checkpoint) {
+		for i, name := range []string{"outer", "middle", "inner"} {
+			cps = append(cps, withValue(t, name, &x[i], WithPath(dir), WithAsync("copy"), WithStrict("1")))
+			if i > 0 {
+				require.NoError(t, cps[i-1].SubCP(cps[i]))
+			}
+		}
+		for _, cp := range cps {
+			require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		}
+		return cps
+	}
+	cps := open()
+	for i, every := range []int{1, 3, 1} {
+		require.NoError(t, cps[i].UpdateAndWrite(t.Context(), 0, every))
+	}
+	require.NoError(t, cps[2].Wait(t.Context()))
+	for _, cp := range cps[:2] { // the program does not know yet
+		<-cp.flight.Load().ticket.Done()
+	}
+	require.NoError(t, cps[1].UpdateAndWrite(t.Context(), 1, 3))
+	require.NoError(t, cps[0].UpdateAndWrite(t.Context(), 1, 2))
+	require.NoError(t, cps[0].Wait(t.Context()))
+	require.NoError(t, errors.Join(cps[2].Close(), cps[1].Close(), cps[0].Close()))
+
+	x = [3]int{}
+	for _, cp := range open() {
+		require.NoError(t, cp.Close())
+	}
+	require.Equal(t, [3]int{1, 2, 42}, x)
+}

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -39,7 +40,9 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case e.Signal != 0 && forwarded:
 		p.answer(e.Signal, e, at.Add(stopPatience))
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
-		p.leave(e.Code)
+		if p.leave(e.Code); stop == 0 && r.someWentOn() {
+			p.miss()
+		}
 	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
 		p.answer(stop, e, patience)
 	default:
@@ -59,6 +62,22 @@ func (r *Root) mayExit(p *process, code int) bool {
 		return true
 	}
 	return p.settled == settledWell && code == 0
+}
+
+// someWentOn: somebody is in a further zone than those that have left.
+func (r *Root) someWentOn() bool {
+	world := r.comms[r.world]
+	return world != nil && slices.ContainsFunc(r.members(world), func(p *process) bool { return p.state == alive && p.settled == unsettled })
+}
+
+// miss tells whether a process has failed that had left, as it seemed: the others are in
+// a further zone.
+func (p *process) miss() bool {
+	if p.state != left || p.settled != settledWell || p.signal != 0 || p.bye || p.discarded {
+		return false
+	}
+	p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)
+	return true
 }
 
 // mourn tells all daemons of processes that have ended, before anything else.

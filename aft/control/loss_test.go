@@ -261,3 +261,28 @@ func TestStrangersAreIgnored(t *testing.T) {
 	require.Empty(t, s.sent)
 	require.Nil(t, s.end)
 }
+
+// A process that exits with code 0 has not left the job when others are in a further
+// zone, whether they begin it after that or have returned from it.
+func TestExitInALaterZone(t *testing.T) {
+	for others := range 4 { // how many have come to the end of that zone before
+		s := four(t)
+		for p := range Proc(4) {
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+		}
+		for i, p := range []Proc{0, 1, 3, 2} {
+			if i == others {
+				s.exit(2, 0)
+			}
+			if p != 2 {
+				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
+			}
+		}
+		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
+		s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		s.hello(4)
+		require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
+		require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
+	}
+}

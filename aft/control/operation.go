@@ -79,10 +79,8 @@ func (r *Root) tellAway(o *operation) {
 // zone: they have ended in it.
 func (r *Root) miss(now time.Time, g *group) {
 	stop, _ := r.stopRequested(now)
-	stopping := stop != 0
 	for _, p := range r.members(g) {
-		if p.state == left && p.settled == settledWell && p.signal == 0 && !p.bye && !p.discarded && !stopping {
-			p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)
+		if stop == 0 && p.miss() {
 			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
 		}
 	}

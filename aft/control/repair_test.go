@@ -364,23 +364,6 @@ func TestAllRanksFailAfterAZone(t *testing.T) {
 	require.Equal(t, &End{}, s.end)
 }
 
-// A process that exits with code 0 in a further zone has not left the job.
-func TestExitInALaterZone(t *testing.T) {
-	s := four(t)
-	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
-	}
-	s.exit(2, 0)
-	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
-	}
-	require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
-	s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-	s.hello(4)
-	require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
-	require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
-}
-
 // TestNobodyComes: the bodies of all survivors ignore that recovery has begun.
 func TestNobodyComes(t *testing.T) {
 	wait := func(s *script, d time.Duration) {

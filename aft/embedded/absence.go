@@ -108,7 +108,7 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 		b.matcher.withdrawReceive(r)
 		r.request.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{rank}})
 	})
-	b.loseAny(how)
+	b.endAny(how)
 }
 
 // returned ends the receives that wait for a process whose body has returned.
@@ -121,32 +121,37 @@ func (b *mailbox) returned(p control.Proc) {
 		b.matcher.withdrawReceive(r)
 		r.request.complete(comm.Status{}, errLeft(rank))
 	})
-	if b.deserted() {
-		b.matcher.any.all(func(r *receive) {
-			if r.request.state.Load() == awaited { // else failIfLast looks
-				b.matcher.withdrawReceive(r)
-				r.request.complete(comm.Status{}, errDeserted)
-			}
-		})
-	}
+	b.endAny(left)
 }
 
-// loseAny completes the receives from any source that a loss concerns.
-func (b *mailbox) loseAny(how absence) {
-	if how != failed && b.present > 1 {
+// endAny completes the receives from any source that an absence concerns.
+func (b *mailbox) endAny(how absence) {
+	err := b.nobodyElse()
+	if how == failed {
+		err = b.unacknowledged()
+	}
+	if err == nil {
 		return
 	}
-	err := b.unacknowledged()
-	if err == nil {
-		err = b.othersLost()
-	}
 	b.matcher.any.all(func(r *receive) {
-		// One that is not awaited yet may still be met by the owner itself.
+		// One that is not awaited yet may still be met by the owner itself; else
+		// failIfLast looks.
 		if how == failed || r.request.state.Load() == awaited {
 			b.matcher.withdrawReceive(r)
 			r.request.complete(comm.Status{}, err)
 		}
 	})
+}
+
+// nobodyElse is why no other rank can send anything, or nil.
+func (b *mailbox) nobodyElse() error {
+	switch {
+	case b.alone():
+		return b.othersLost()
+	case b.deserted():
+		return errDeserted
+	}
+	return nil
 }
 
 // deserted: nobody else is left whose body runs. Others than the job's own

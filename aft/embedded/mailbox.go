@@ -289,11 +289,8 @@ func (b *mailbox) withdraw(r *request, err error) {
 func (b *mailbox) failIfLast(r *request) {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	switch {
-	case b.alone() && b.matcher.withdrawReceive(&r.recv):
-		r.complete(comm.Status{}, b.othersLost())
-	case b.deserted() && b.matcher.withdrawReceive(&r.recv):
-		r.complete(comm.Status{}, errDeserted)
+	if err := b.nobodyElse(); err != nil && b.matcher.withdrawReceive(&r.recv) {
+		r.complete(comm.Status{}, err)
 	}
 }
 

@@ -69,3 +69,22 @@ func TestSendAgainToAReturnedBody(t *testing.T) {
 	_, err := r.Wait(t.Context())
 	require.EqualError(t, err, errLeft(1).Error())
 }
+
+// TestNobodyElseIsLeft: who waits for a message of anybody hears of it, whatever the
+// order in which one has left and the body of the other has returned.
+func TestNobodyElseIsLeft(t *testing.T) {
+	away := control.Message{Kind: control.KindFailed, Away: []control.Proc{2}}
+	gone := control.Message{Kind: control.KindFailed, Left: []control.Proc{3}}
+	for _, order := range [][]control.Message{{gone, away}, {away, gone}} {
+		e := newEndpoint(1, 0)
+		c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2, 3}}, 0)}
+		r := c.Irecv(comm.AnySource, 1, make([]byte, 1)).(*request)
+		r.wake = make(chan struct{}, 1)
+		r.state.Store(awaited)
+		for _, m := range order {
+			e.handle(m)
+		}
+		require.True(t, r.done(), "%v", order)
+		require.ErrorIs(t, r.err, errDeserted)
+	}
+}

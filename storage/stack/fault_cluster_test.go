@@ -141,7 +141,7 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 		if m.store, err = storage.NewStore(s, container.Options{ChunkSize: 64 << 10}); err != nil {
 			return err
 		}
-		if err := begin(ctx, s); err != nil {
+		if err := begin(ctx, s, storage.Entry.Complete); err != nil {
 			return err
 		}
 		return body(ctx, m)

@@ -139,7 +139,8 @@ func (s *Stack) AnnounceNodes(ctx context.Context, a Announcement) error {
 }
 
 // notedNodes are the nodes of this job. Those that have been noted stay in front of
-// them until it has a version of its own: the newest one is on them.
+// them, with the ranks that they had, until it has a version of its own: the newest one
+// is on them.
 func (s *Stack) notedNodes(before []storage.NotedNode, replace bool) []storage.NotedNode {
 	if replace {
 		before = nil
@@ -147,12 +148,17 @@ func (s *Stack) notedNodes(before []storage.NotedNode, replace bool) []storage.N
 	out := slices.Clone(before)
 	for _, member := range s.nodes.list {
 		noted := storage.NotedNode{Host: member.Host, Dir: filepath.Join(member.Dir, filepath.Base(s.local.Dir())), Rack: member.Rack}
+		at := slices.IndexFunc(out, func(o storage.NotedNode) bool { return o.Host == noted.Host && o.Dir == noted.Dir })
+		if at < 0 {
+			at, out = len(out), append(out, noted)
+		}
+		ranks := slices.Clone(out[at].Ranks)
 		for _, r := range member.Ranks {
-			noted.Ranks = append(noted.Ranks, int(r))
+			if !slices.Contains(ranks, int(r)) {
+				ranks = append(ranks, int(r))
+			}
 		}
-		if !slices.ContainsFunc(before, func(o storage.NotedNode) bool { return o.Host == noted.Host && o.Dir == noted.Dir }) {
-			out = append(out, noted)
-		}
+		out[at].Ranks = ranks
 	}
 	return out
 }

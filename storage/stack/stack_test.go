@@ -32,6 +32,7 @@ type cluster struct {
 	nodes []int // of each rank
 	log   *slog.Logger
 
+	keep       func(storage.Entry) bool
 	flushLimit int64
 	late       time.Duration
 	homeReads  atomic.Int64 // parts opened on the parallel file system
@@ -40,7 +41,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, nodes ...int) *cluster {
-	return &cluster{dir: t.TempDir(), nodes: nodes, log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	return &cluster{dir: t.TempDir(), nodes: nodes, keep: storage.Entry.Complete, log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 }
 
 type testWriter struct{ t *testing.T }
@@ -102,7 +103,7 @@ func (c *cluster) job(t *testing.T, policy string, body func(ctx context.Context
 			}
 			_ = s.Close(ctx)
 		}()
-		if err := begin(ctx, s); err != nil {
+		if err := begin(ctx, s, c.keep); err != nil {
 			return err
 		}
 		if err := body(ctx, s); err != nil {

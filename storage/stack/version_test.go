@@ -16,12 +16,12 @@ func idOf(version uint64) storage.ID {
 }
 
 // begin looks for what there is, on all ranks, as a checkpoint does.
-func begin(ctx context.Context, s *stack.Stack) error {
+func begin(ctx context.Context, s *stack.Stack, keep func(storage.Entry) bool) error {
 	if err := s.Survey(ctx); err != nil {
 		return err
 	}
 	if s.Comm.Rank() == 0 {
-		if err := s.Prepare(ctx, storage.Entry.Complete); err != nil {
+		if err := s.Prepare(ctx, keep); err != nil {
 			return err
 		}
 	}
