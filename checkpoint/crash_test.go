@@ -132,6 +132,9 @@ func crashRound(t *testing.T, ranks, iters int, mode string, rng *rand.Rand) out
 	require.Greater(t, len(states), 50)
 	var o outcomes
 	for i, s := range states {
+		if raceEnabled && testing.Short() && i%4 != 0 {
+			continue // a restart from another image of the disk has the same goroutines
+		}
 		where := fmt.Sprintf("mode %s, %d ranks, state %d: %s, %v of the unsynced data kept, iteration %d had returned", mode, ranks, i, s.after, s.keep, s.returned)
 		got := restartAndFinish(t, s.disk, ranks, iters+2, where, inMode(modes[i%3]))
 		older := s.returned

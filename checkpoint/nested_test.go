@@ -26,15 +26,18 @@ import (
 // The death is that of the disk as well: what is not synced is gone.
 func TestNestedDeathsEverywhere(t *testing.T) {
 	rng := testseed.Rand(t)
-	for _, levels := range [][]loop{
+	nests := [][]loop{
 		{{n: 4, freq: 1}, {n: 6, freq: 2}},
 		{{n: 4, freq: 2}, {n: 6, freq: 2}},
 		{{n: 7, freq: 3}, {n: 3, freq: 1}},
 		{{n: 3, freq: 2}, {n: 3, freq: 1}, {n: 3, freq: 1}},
 		{{n: 3, freq: 1}, {n: 4, freq: 2}, {n: 2, freq: 1}},
-	} {
-		want := undisturbed(levels)
-		for _, mode := range modes {
+	}
+	for _, mode := range modes {
+		// There is one rank, and in all nests the same writer beside it: how deep they
+		// are and how often they write changes only what is restored.
+		for _, levels := range choose(rng, nests, 1) {
+			want := undisturbed(levels)
 			inner := 0
 			for death := 1; ; death++ {
 				disk := vfs.NewMem()
