@@ -276,6 +276,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	if err := cp.ready("RestartIfNeeded"); err != nil {
 		return err
 	}
+	defer cp.calling.Unlock()
 	if cp.attempt.begun {
 		return cp.stageEnded()
 	}

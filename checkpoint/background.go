@@ -298,6 +298,7 @@ func (cp *Checkpoint) Wait(ctx context.Context) error {
 	if err := cp.ready("Wait"); err != nil {
 		return err
 	}
+	defer cp.calling.Unlock()
 	if cp.flight.Load() == nil {
 		return nil
 	}

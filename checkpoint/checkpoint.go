@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 
 // Checkpoint is a registry of named values that are stored together. Its
 // methods, and those of all checkpoints that are nested in one another, are
-// called by one goroutine at a time; Progress by any.
+// called by one goroutine at a time (ErrState where a second one comes into a call of
+// one); Progress by any.
 type Checkpoint struct {
 	name        string
 	comm        comm.Comm
@@ -71,6 +73,7 @@ type Checkpoint struct {
 	staging *async.Staging
 	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
 
+	calling  sync.Mutex // held in a call of the program
 	parent   *Checkpoint
 	children []*Checkpoint
 	point    point
@@ -299,15 +302,22 @@ func (cp *Checkpoint) outOfOrder(what string) error {
 	return fmt.Errorf("checkpoint %q: %w: %s", cp.name, ErrState, what)
 }
 
-// ready returns an error unless the checkpoint can be read and written.
+// ready begins a call that one goroutine makes at a time; it ends with calling.Unlock.
 func (cp *Checkpoint) ready(call string) error {
+	if !cp.calling.TryLock() {
+		return cp.outOfOrder(call + " while another goroutine is in a call of it: one at a time, and all ranks in the same order")
+	}
+	var err error
 	switch {
 	case cp.closed:
-		return cp.outOfOrder(cp.afterClose(call))
+		err = cp.outOfOrder(cp.afterClose(call))
 	case !cp.committed:
-		return errors.Join(cp.outOfOrder(call+" before Commit"), cp.addErr)
+		err = errors.Join(cp.outOfOrder(call+" before Commit"), cp.addErr)
+	default:
+		return nil
 	}
-	return nil
+	cp.calling.Unlock()
+	return err
 }
 
 func (cp *Checkpoint) root() bool { return cp.comm.Rank() == 0 }

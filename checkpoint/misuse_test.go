@@ -159,3 +159,41 @@ func TestChangedWorkingDirectory(t *testing.T) {
 	require.Len(t, found, 2)
 	require.NoError(t, os.Chdir(start))
 }
+
+// asks calls something while it is stored.
+type asks struct {
+	meddler
+	call func()
+}
+
+func (a asks) Update() error { a.call(); return nil }
+
+// TestTwoGoroutinesAtOnce: whoever comes into a call of another goroutine is told so and
+// changes nothing.
+func TestTwoGoroutinesAtOnce(t *testing.T) {
+	var cp *Checkpoint
+	iter, calls := 0, 0
+	another := func() {
+		calls++
+		for name, call := range map[string]func() error{
+			"Write":           func() error { return cp.Write(t.Context()) },
+			"UpdateAndWrite":  func() error { return cp.UpdateAndWrite(t.Context(), 1, 1) },
+			"RestartIfNeeded": func() error { return cp.RestartIfNeeded(t.Context(), &iter) },
+			"Wait":            func() error { return cp.Wait(t.Context()) },
+			"Flush":           func() error { return cp.Flush(t.Context()) },
+		} {
+			err := call()
+			require.ErrorIs(t, err, ErrState, name)
+			require.ErrorContains(t, err, "another goroutine is in a call of it")
+		}
+	}
+	for _, mode := range modes {
+		cp = withValue(t, "x", asks{call: another}, WithPath(t.TempDir()), inMode(mode))
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+		require.NoError(t, cp.Write(t.Context()))
+		require.NoError(t, cp.Wait(t.Context()))
+		require.Equal(t, 1, cp.Stats().VersionsWritten)
+		require.NoError(t, cp.Close())
+	}
+	require.Equal(t, len(modes), calls)
+}

@@ -43,6 +43,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 	if err := cp.ready("UpdateAndWrite"); err != nil {
 		return err
 	}
+	defer cp.calling.Unlock()
 	cp.done(int64(iter))
 	if iter%freq != 0 {
 		cp.nextStage()
@@ -70,6 +71,7 @@ func (cp *Checkpoint) Write(ctx context.Context) error {
 	if err := cp.ready("Write"); err != nil {
 		return err
 	}
+	defer cp.calling.Unlock()
 	return cp.write(ctx, container.NoIteration)
 }
 
