@@ -24,7 +24,8 @@ import (
 // Checkpoint is a registry of named values that are stored together. Its
 // methods, and those of all checkpoints that are nested in one another, are
 // called by one goroutine at a time (ErrState where a second one comes into a call of
-// one); Progress by any.
+// one); Progress by any. Those of checkpoints with one communicator are collective
+// calls on it: all ranks make them in the same order.
 type Checkpoint struct {
 	name        string
 	comm        comm.Comm
@@ -110,6 +111,9 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	}
 	if cp.fingerprint, err = canonical(o.fingerprint); err != nil {
 		return fail(err)
+	}
+	if n := len(cp.fingerprint); n > container.MaxFingerprint {
+		return fail(fmt.Errorf("%w: WithFingerprint: %d bytes (allowed: up to %d): of large data give a digest", ErrArgument, n, container.MaxFingerprint))
 	}
 	if err := cp.build(); err != nil {
 		return fail(err)

@@ -2,10 +2,13 @@ package checkpoint
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage/container"
 )
 
 // What encoding/json leaves out of a fingerprint without a word is refused.
@@ -88,4 +91,14 @@ func TestFingerprintOfWhatIsNotEncoded(t *testing.T) {
 		require.ErrorIs(t, err, ErrArgument, name)
 		require.ErrorContains(t, err, c.text, name)
 	}
+}
+
+// TestFingerprintThatIsTooLong is refused before the program has computed anything.
+func TestFingerprintThatIsTooLong(t *testing.T) {
+	_, err := New("test", nil, WithPath(t.TempDir()), WithFingerprint(strings.Repeat("x", container.MaxFingerprint)))
+	require.ErrorIs(t, err, ErrArgument)
+	require.ErrorContains(t, err, "allowed: up to 1048576")
+	cp := withValue(t, "test", new(int), WithPath(t.TempDir()), WithFingerprint(strings.Repeat("x", container.MaxFingerprint-100)))
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
 }

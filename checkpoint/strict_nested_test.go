@@ -199,3 +199,53 @@ func TestStrictNestedLostAnotherStage(t *testing.T) {
 		require.NotContains(t, log.b.String(), "cannot be restored")
 	}
 }
+
+// TestParentIsAway: the directory of the outer checkpoint is not mounted, or was removed.
+// Versions of the inner one tell that there was something.
+func TestParentIsAway(t *testing.T) {
+	for _, mode := range modes {
+		for _, stages := range []int{1, 2} {
+			home, scratch := t.TempDir(), t.TempDir()
+			var log syncBuffer
+			job := func(stages int, opts ...Option) error {
+				log = syncBuffer{}
+				opts = append([]Option{WithSync("none"), inMode(mode), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
+				outer := stageOf(t, nil, "outer", append(opts, WithPath(home)))
+				inner := stageOf(t, outer, "inner", append(opts, WithPath(scratch)))
+				defer outer.Close()
+				defer inner.Close()
+				if err := outer.RestartIfNeeded(t.Context(), nil); err != nil {
+					return err
+				}
+				if err := inner.RestartIfNeeded(t.Context(), nil); err != nil {
+					return err
+				}
+				for range stages {
+					require.NoError(t, outer.Write(t.Context()))
+					require.NoError(t, inner.Write(t.Context()))
+				}
+				return nil
+			}
+			require.NoError(t, job(stages))
+			require.NoError(t, job(0, WithStrict("1")))
+			require.NoError(t, os.RemoveAll(filepath.Join(home, "outer")))
+			if stages == 1 && mode != "off" { // its only version may never have been stored
+				require.NoError(t, job(0, WithStrict("1")))
+				continue
+			}
+			for range 2 {
+				err := job(0, WithStrict("1"))
+				require.ErrorIs(t, err, ErrStrict)
+				require.ErrorContains(t, err, `absent: `)
+				require.ErrorContains(t, err, `of "outer", around it`)
+				require.NoError(t, os.RemoveAll(filepath.Join(home, "outer")))
+			}
+			require.NoError(t, job(0))
+			require.Contains(t, log.b.String(), "the newest version is not used")
+			require.NoError(t, job(0, WithStrict("allow-absent")))
+			require.NoError(t, job(1))
+			require.NoError(t, job(1, WithStrict("1")))
+			require.NotContains(t, log.b.String(), "WARN")
+		}
+	}
+}

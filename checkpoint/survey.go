@@ -126,6 +126,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		s.Branch = cp.overtaken(told, complete, s.Candidates)
 	}
 	s.Lost, s.told = cp.missing(told, noted, newest), told
+	if s.Lost == "" {
+		s.Lost = cp.parentAway(s.Headers)
+	}
 	s.Used, s.Unseen = s.Highest, doubt
 	if !cp.hasSeen(noted) {
 		s.Used = max(s.Used, noted.Reserved.Version)

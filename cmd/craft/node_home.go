@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -96,10 +98,18 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 		return homeCurrent, ""
 	case note == nil:
 		return p.anonymousHome(o.Home)
+	case note.ID != o.ID && note.names(o):
+		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged; the next start with these nodes mends that", filestore.NodesName, o.Home, note.ID, o.ID)
 	case note.ID != o.ID:
 		return homeReplaced, fmt.Sprintf("the checkpoint in %s is a newer one (identity %s, not %s)", o.Home, note.ID, o.ID)
 	}
 	return homeCurrent, ""
+}
+
+// names reports whether the places of the note's checkpoint are called as this one is:
+// each checkpoint has a name of its own for them.
+func (n *nodesNote) names(o nodelocal.Owner) bool {
+	return slices.ContainsFunc(n.Nodes, func(node storage.NotedNode) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
 }
 
 // anonymousHome is about a directory that does not say which checkpoint it is: it may

@@ -98,6 +98,20 @@ func (l levelled) clean(t *testing.T, args ...string) map[string]int {
 	return did
 }
 
+// TestNodeCleanWithADamagedIdentity: places that the note names are of its checkpoint,
+// whatever identity the one or the other has.
+func TestNodeCleanWithADamagedIdentity(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "local", 1, nil)
+	name := filepath.Join(l.dir, filestore.NodesName)
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	data[bytes.Index(data, []byte(`"id": "`))+len(`"id": "`)] ^= 1
+	require.NoError(t, os.WriteFile(name, data, 0o600))
+	require.Equal(t, homeUnknown, l.places(t)[0].State)
+	require.Equal(t, map[string]int{"kept": 4}, l.clean(t, "--yes"))
+}
+
 func TestNodeClean(t *testing.T) {
 	l := newLevelled(t)
 	l.run(t, "local", 1, func() {

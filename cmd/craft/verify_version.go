@@ -185,7 +185,7 @@ func (t *target) verdict(findings []finding) string {
 		return kind
 	}
 	switch {
-	case t.v.Complete() || t.part >= 0:
+	case t.v.Complete(), t.part >= 0 && slices.ContainsFunc(t.v.Parts, func(p storage.Part) bool { return p.Rank == t.part }):
 	case t.v.elsewhere:
 		return verdictElsewhere
 	default:

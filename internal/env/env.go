@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"sort"
 	"strings"
@@ -95,12 +96,27 @@ func Load(spec any) error {
 	default:
 		return Invalid(Role, role)
 	}
+	if name, value := octal(spec); name != "" {
+		return Invalid(name, value)
+	}
 	err := envconfig.Process(Prefix, spec)
 	var parse *envconfig.ParseError
 	if errors.As(err, &parse) {
 		return Invalid(parse.KeyName, parse.Value)
 	}
 	return err
+}
+
+// octal is a variable of a number that begins with 0: 010 would be read as 8.
+func octal(spec any) (name, value string) {
+	for i, name := range Names(spec) {
+		value := os.Getenv(name)
+		digits := strings.TrimLeft(value, "+-")
+		if reflect.TypeOf(spec).Elem().Field(i).Type.Kind() == reflect.Int && len(digits) > 1 && digits[0] == '0' {
+			return name, value
+		}
+	}
+	return "", ""
 }
 
 // Names returns the variables that a spec for Load reads.

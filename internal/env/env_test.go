@@ -54,10 +54,14 @@ func TestLoadNamesVariableValueAndChoice(t *testing.T) {
 	var spec struct {
 		Keep int `envconfig:"KEEP" default:"2"`
 	}
-	t.Setenv("CRAFT_KEEP", "many")
-	err := Load(&spec)
-	require.ErrorContains(t, err, `CRAFT_KEEP="many"`)
-	require.ErrorContains(t, err, "allowed are 1, 2, ...")
+	for _, value := range []string{"many", "010", "08", "-01", "0x10"} { // none is octal
+		t.Setenv("CRAFT_KEEP", value)
+		err := Load(&spec)
+		require.ErrorContains(t, err, `CRAFT_KEEP="`+value+`"`)
+		require.ErrorContains(t, err, "allowed are 1, 2, ...")
+	}
+	t.Setenv("CRAFT_KEEP", "0")
+	require.NoError(t, Load(&spec))
 }
 
 // TestDocumentationListsEveryVariable, each once and in the order of their names.

@@ -23,13 +23,15 @@ const (
 	// headerPrefix is what is read at first: nearly always the whole header.
 	headerPrefix = 4096
 
-	maxName        = 1024
-	maxAncestors   = 1024
-	maxFingerprint = 1 << 20
-	maxRanks       = math.MaxInt32
+	maxName      = 1024
+	maxAncestors = 1024
+	maxRanks     = math.MaxInt32
 
 	flagFlush = 1 // of the flags since 1.1
 )
+
+// MaxFingerprint is how long a fingerprint may be, in bytes.
+const MaxFingerprint = 1 << 20
 
 // problem says why a header cannot be stored; "" if it can.
 func (h *Header) problem() string {
@@ -42,8 +44,8 @@ func (h *Header) problem() string {
 		return "version 0 (versions count from 1)"
 	case len(h.Ancestors) > maxAncestors:
 		return fmt.Sprintf("%d ancestors (allowed: up to %d)", len(h.Ancestors), maxAncestors)
-	case len(h.Fingerprint) > maxFingerprint:
-		return fmt.Sprintf("fingerprint of %d bytes (allowed: up to %d)", len(h.Fingerprint), maxFingerprint)
+	case len(h.Fingerprint) > MaxFingerprint:
+		return fmt.Sprintf("fingerprint of %d bytes (allowed: up to %d)", len(h.Fingerprint), MaxFingerprint)
 	case h.Oldest >= h.Version:
 		return fmt.Sprintf("version %d has chunks in version %d (allowed: in older ones)", h.Version, h.Oldest)
 	}
@@ -179,7 +181,7 @@ func parseHeader(p []byte) (Header, error) {
 		a.Calls = c.u64("ancestor")
 		a.Name = string(c.take(int(c.u16("ancestor")), "ancestor"))
 	}
-	if fingerprint > 0 && fingerprint <= maxFingerprint {
+	if fingerprint > 0 && fingerprint <= MaxFingerprint {
 		h.Fingerprint = append([]byte(nil), c.take(int(fingerprint), "fingerprint")...)
 	}
 	minor := le.Uint16(p[14:])
@@ -199,7 +201,7 @@ func parseHeader(p []byte) (Header, error) {
 	case problem != "":
 	case ancestors > maxAncestors:
 		problem = fmt.Sprintf("%d ancestors", ancestors)
-	case fingerprint > maxFingerprint:
+	case fingerprint > MaxFingerprint:
 		problem = fmt.Sprintf("fingerprint of %d bytes", fingerprint)
 	case nanos >= 1e9:
 		problem = fmt.Sprintf("%d nanoseconds", nanos)

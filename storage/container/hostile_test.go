@@ -173,7 +173,7 @@ func TestHostileLengths(t *testing.T) {
 		{"ancestors", body + 62, u16(math.MaxUint16)},
 		{"as many ancestors as allowed", body + 62, u16(maxAncestors)},
 		{"fingerprint of 4 GiB", body + 64, u32(math.MaxUint32)},
-		{"fingerprint of 1 MiB", body + 64, u32(maxFingerprint)},
+		{"fingerprint of 1 MiB", body + 64, u32(MaxFingerprint)},
 		{"4 Gi sections", footer + 4, u32(math.MaxUint32)},
 		{"one section more", footer + 4, u32(5)},
 		{"two sections less", footer + 4, u32(2)},
