@@ -299,6 +299,10 @@ func (cp *Checkpoint) Wait(ctx context.Context) error {
 		return err
 	}
 	defer cp.calling.Unlock()
+	return cp.wait(ctx)
+}
+
+func (cp *Checkpoint) wait(ctx context.Context) error {
 	if cp.flight.Load() == nil {
 		return nil
 	}

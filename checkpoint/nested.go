@@ -172,7 +172,8 @@ func (cp *Checkpoint) stageIsNamed() bool {
 
 // parentAway describes versions of stages of the parent of which there is nothing at all,
 // and nothing tells of any: its directory is elsewhere now. "" if that is not so. A first
-// version that is stored in the background may never have been.
+// version that is stored in the background may never have been; and those of a stage that
+// has ended are deleted while what was nested in them may still be there.
 func (cp *Checkpoint) parentAway(stored map[storage.ID]container.Header) string {
 	p, first := cp.parent, uint64(1)
 	if p == nil || p.attempt.last > 0 {
@@ -182,7 +183,7 @@ func (cp *Checkpoint) parentAway(stored map[storage.ID]container.Header) string 
 		first++
 	}
 	for id, h := range stored {
-		if len(h.Ancestors) > 0 && h.Ancestors[0].Name == p.name && h.Ancestors[0].Version >= first {
+		if len(h.Ancestors) > 0 && h.Ancestors[0].Name == p.name && h.Ancestors[0].Version >= first && p.belongs(h.Ancestors[1:]) {
 			return fmt.Sprintf("%s belongs to version %d of %q, around it, and in %s there is none at all: put back what is missing there, or mount the file system that it is on; what is here will be deleted as soon as %q writes; if that was removed on purpose, delete %s too",
 				cp.home.Path(id), h.Ancestors[0].Version, p.name, p.dir(), p.name, cp.dir())
 		}

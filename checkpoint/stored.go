@@ -86,7 +86,11 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	if !cp.opt.Enable {
 		return nil
 	}
-	if err := cp.Wait(ctx); err != nil {
+	if err := cp.ready("Flush"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
+	if err := cp.wait(ctx); err != nil {
 		return err
 	}
 	if cp.stack == nil || cp.point.version == 0 {

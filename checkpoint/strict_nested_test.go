@@ -200,6 +200,36 @@ func TestStrictNestedLostAnotherStage(t *testing.T) {
 	}
 }
 
+// TestStageOfAnEmptyParent: a middle checkpoint has no version any more when the outer one
+// has gone on, and what is left of the inner one tells of nothing that is missing.
+func TestStageOfAnEmptyParent(t *testing.T) {
+	t.Setenv("CRAFT_RECORD", "0") // which would tell that there were some
+	dir := t.TempDir()
+	open := func() (outer, middle, inner *Checkpoint) {
+		opts := []Option{WithPath(dir), WithSync("none"), WithStrict("1")}
+		outer = stageOf(t, nil, "outer", opts)
+		middle = stageOf(t, outer, "middle", opts)
+		inner = stageOf(t, middle, "inner", opts)
+		for _, cp := range []*Checkpoint{outer, middle, inner} {
+			require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		}
+		return outer, middle, inner
+	}
+	outer, middle, inner := open()
+	for _, cp := range []*Checkpoint{outer, middle, middle, inner} {
+		require.NoError(t, cp.Write(t.Context()))
+	}
+	require.NoError(t, inner.Close()) // it is made anew for each stage, and the program dies before
+	for range 4 {
+		require.NoError(t, outer.Write(t.Context()))
+	}
+	require.NoError(t, errors.Join(middle.Close(), outer.Close()))
+	require.Empty(t, glob(t, filepath.Join(dir, "middle", "v-*")))
+	require.NotEmpty(t, glob(t, filepath.Join(dir, "inner", "v-*")))
+	outer, middle, inner = open()
+	require.NoError(t, errors.Join(inner.Close(), middle.Close(), outer.Close()))
+}
+
 // TestParentIsAway: the directory of the outer checkpoint is not mounted, or was removed.
 // Versions of the inner one tell that there was something.
 func TestParentIsAway(t *testing.T) {

@@ -62,8 +62,8 @@
 //
 // A process that has said Bye, or whose last zone has ended and which exits with
 // code 0 (any code if the zone ended with an error), has left, unless it has begun with
-// a further one (Begin); if the others then come to the end of a further zone, it has failed
-// in that one after all. One that is killed
+// a further one (Begin); if others are in a further zone, or come to its end later, it has
+// failed in that one after all. One that is killed
 // by a signal that the root has forwarded has left as well, with code 128 and the
 // number, and so has one that exits within stopPatience after a signal that asks for
 // the end, with any code, unless it panics. But if the others then come to a repair, they go on in spite of the signal:

@@ -67,7 +67,7 @@ func (r *Root) mayExit(p *process, code int) bool {
 // someWentOn: somebody is in a further zone than those that have left.
 func (r *Root) someWentOn() bool {
 	world := r.comms[r.world]
-	return world != nil && slices.ContainsFunc(r.members(world), func(p *process) bool { return p.state == alive && p.settled == unsettled })
+	return world != nil && slices.ContainsFunc(r.members(world), func(p *process) bool { return p.taking() && p.settled == unsettled })
 }
 
 // miss tells whether a process has failed that had left, as it seemed: the others are in

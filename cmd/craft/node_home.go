@@ -99,7 +99,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 	case note == nil:
 		return p.anonymousHome(o.Home)
 	case note.ID != o.ID && note.names(o):
-		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged; the next start with these nodes mends that", filestore.NodesName, o.Home, note.ID, o.ID)
+		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", filestore.NodesName, o.Home, note.ID, o.ID)
 	case note.ID != o.ID:
 		return homeReplaced, fmt.Sprintf("the checkpoint in %s is a newer one (identity %s, not %s)", o.Home, note.ID, o.ID)
 	}

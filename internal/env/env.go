@@ -109,10 +109,11 @@ func Load(spec any) error {
 
 // octal is a variable of a number that begins with 0: 010 would be read as 8.
 func octal(spec any) (name, value string) {
-	for i, name := range Names(spec) {
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(spec).Elem()) {
+		name := Prefix + "_" + strings.ToUpper(field.Tag.Get("envconfig"))
 		value := os.Getenv(name)
 		digits := strings.TrimLeft(value, "+-")
-		if reflect.TypeOf(spec).Elem().Field(i).Type.Kind() == reflect.Int && len(digits) > 1 && digits[0] == '0' {
+		if field.Type.Kind() == reflect.Int && len(digits) > 1 && digits[0] == '0' {
 			return name, value
 		}
 	}

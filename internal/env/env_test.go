@@ -51,9 +51,10 @@ func TestRolesThatThereAreNot(t *testing.T) {
 }
 
 func TestLoadNamesVariableValueAndChoice(t *testing.T) {
-	var spec struct {
+	type Part struct {
 		Keep int `envconfig:"KEEP" default:"2"`
 	}
+	var spec struct{ Part }
 	for _, value := range []string{"many", "010", "08", "-01", "0x10"} { // none is octal
 		t.Setenv("CRAFT_KEEP", value)
 		err := Load(&spec)

@@ -148,7 +148,7 @@ func (s *Stack) notedNodes(before []storage.NotedNode, replace bool) []storage.N
 	out := slices.Clone(before)
 	for _, member := range s.nodes.list {
 		noted := storage.NotedNode{Host: member.Host, Dir: filepath.Join(member.Dir, filepath.Base(s.local.Dir())), Rack: member.Rack}
-		at := slices.IndexFunc(out, func(o storage.NotedNode) bool { return o.Host == noted.Host && o.Dir == noted.Dir })
+		at := slices.IndexFunc(before, func(o storage.NotedNode) bool { return o.Host == noted.Host && o.Dir == noted.Dir })
 		if at < 0 {
 			at, out = len(out), append(out, noted)
 		}
@@ -158,6 +158,7 @@ func (s *Stack) notedNodes(before []storage.NotedNode, replace bool) []storage.N
 				ranks = append(ranks, int(r))
 			}
 		}
+		slices.Sort(ranks)
 		out[at].Ranks = ranks
 	}
 	return out
