@@ -146,20 +146,16 @@ func (s *Stack) notedNodes(before []storage.NotedNode, replace bool) []storage.N
 		before = nil
 	}
 	out := slices.Clone(before)
-	for _, member := range s.nodes.list {
-		noted := storage.NotedNode{Host: member.Host, Dir: filepath.Join(member.Dir, filepath.Base(s.local.Dir())), Rack: member.Rack}
+	for _, noted := range s.Nodes() {
+		noted.Dir = filepath.Join(noted.Dir, filepath.Base(s.local.Dir()))
 		at := slices.IndexFunc(before, func(o storage.NotedNode) bool { return o.Host == noted.Host && o.Dir == noted.Dir })
 		if at < 0 {
-			at, out = len(out), append(out, noted)
+			out = append(out, noted)
+			continue
 		}
-		ranks := slices.Clone(out[at].Ranks)
-		for _, r := range member.Ranks {
-			if !slices.Contains(ranks, int(r)) {
-				ranks = append(ranks, int(r))
-			}
-		}
+		ranks := slices.Concat(before[at].Ranks, noted.Ranks)
 		slices.Sort(ranks)
-		out[at].Ranks = ranks
+		out[at].Ranks = slices.Compact(ranks)
 	}
 	return out
 }
