@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// earlyMessage is one that has come before its communicator is known here.
+type earlyMessage struct {
+	envelope
+	message   *message
+	announced announced
+}
+
+var _ receiver = (*endpoint)(nil)
+
+func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
+	e.mu.Lock()
+	b := e.boxes[v.comm]
+	if b == nil && e.closed == nil && v.comm >= e.oldest {
+		m := newEager(v.source, v.tag, data)
+		m.from = from
+		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
+		e.mu.Unlock()
+		return
+	}
+	if b == nil || b.dead() || !b.knows(v.source) {
+		e.mu.Unlock()
+		from.consumed(eagerPrice(len(data)))
+		return
+	}
+	probe := message{source: v.source, tag: v.tag, data: data}
+	if recv := b.matcher.find(&probe); recv != nil {
+		b.matcher.withdrawReceive(recv)
+		e.mu.Unlock()
+		deliver(&probe, recv)
+		from.consumed(eagerPrice(len(data)))
+		return
+	}
+	m := newEager(v.source, v.tag, data)
+	m.from = from
+	b.matcher.queueMessage(m)
+	e.mu.Unlock()
+}
+
+func (e *endpoint) announce(v envelope, a announced) {
+	e.mu.Lock()
+	b := e.boxes[v.comm]
+	if b == nil && e.closed == nil && v.comm >= e.oldest {
+		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
+		e.mu.Unlock()
+		return
+	}
+	if b == nil || b.dead() || !b.knows(v.source) {
+		e.mu.Unlock()
+		a.refuse()
+		return
+	}
+	start := b.meet(v, a)
+	e.mu.Unlock()
+	if start != nil {
+		start()
+	}
+}
+
+func (e *endpoint) repost(r *receive) {
+	b := r.request.box
+	e.mu.Lock()
+	q := r.request
+	err := q.giveUp
+	switch {
+	case err != nil:
+	case b.dead():
+		err = b.deadError()
+	default:
+		q.started, q.in = false, nil
+		m := b.matcher.repost(r)
+		if m == nil {
+			// It was not there when processes were lost meanwhile.
+			err = b.hopeless(r.source)
+			if err == nil && r.source == comm.AnySource && b.alone() && q.state.Load() == awaited {
+				err = b.othersLost()
+			}
+		}
+		if err != nil {
+			b.matcher.withdrawReceive(r)
+			break
+		}
+		e.mu.Unlock()
+		if m != nil {
+			b.hand(m, r)
+		}
+		return
+	}
+	e.mu.Unlock()
+	q.complete(comm.Status{}, err)
+}
+
+func (e *endpoint) withdraw(a announced) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.waiting[a]; m != nil {
+		m.place.leave()
+		delete(e.waiting, a)
+		return
+	}
+	for id, list := range e.early {
+		e.early[id] = slices.DeleteFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	}
+}
+
+func (e *endpoint) lost(v envelope, a announced) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.waiting[a]; m != nil {
+		order := m.place.order
+		m.place.leave()
+		delete(e.waiting, a)
+		e.boxes[v.comm].dropBehind(v.source, order)
+		return
+	}
+	list := e.early[v.comm]
+	i := slices.IndexFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	if i < 0 {
+		return
+	}
+	behind := slices.DeleteFunc(list[i:], func(m earlyMessage) bool { return m.source == v.source })
+	e.early[v.comm] = list[:i+len(behind)]
+}

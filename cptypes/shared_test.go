@@ -1,0 +1,62 @@
+package cptypes_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/cptypes"
+)
+
+func TestSharedPointers(t *testing.T) {
+	p := &particle{}
+	type pair struct{ A, B *particle }
+	for name, v := range map[string]any{
+		"pair":  &pair{p, p},
+		"slice": &[]*particle{p, {}, p},
+		"map":   &map[string]*particle{"a": p, "b": p},
+		"maps":  func() any { m := map[int]int{}; return &[]map[int]int{m, m} }(),
+		"cycle": func() any { x := tree{}; x.Left = &tree{}; x.Left.Right = &x; return &x }(),
+		"self":  func() any { f := forest{nil}; f[0] = f; return &f }(),
+		"doubling": func() any {
+			x := &tree{}
+			for range 100 {
+				x = &tree{Left: x, Right: x}
+			}
+			return x
+		}(),
+	} {
+		_, err := of(t, v).WriteTo(new(bytes.Buffer))
+		require.ErrorIs(t, err, cptypes.ErrShared, name)
+	}
+	_, err := of(t, &pair{p, p}).WriteTo(new(bytes.Buffer))
+	require.ErrorContains(t, err, "pair.B: reached twice")
+
+	list := &tree{}
+	for range 20000 {
+		list = &tree{Left: list}
+	}
+	_, err = of(t, list).WriteTo(new(bytes.Buffer))
+	require.ErrorIs(t, err, cptypes.ErrDepth)
+	require.Less(t, len(err.Error()), 600)
+}
+
+// A variable in which two pointers, maps or slices share memory must not get the
+// second value into the first.
+func TestReadingIntoSharedMemory(t *testing.T) {
+	type state struct {
+		P, Q *particle
+		M, N map[string]int
+		A, B []float64
+	}
+	in := state{&particle{ID: 1}, &particle{ID: 2}, map[string]int{"a": 1}, map[string]int{"b": 2}, make([]float64, 20000), make([]float64, 20000)}
+	in.A[7], in.B[7] = 1, 2
+	p, m, a := &particle{}, map[string]int{"old": 1}, make([]float64, 30000)
+	out := state{p, p, m, m, a, a[5:]}
+	load(t, bytesOf(t, &in), &out)
+	require.Equal(t, in, out)
+	require.Same(t, p, out.P, "the variable behind a pointer stays")
+	require.Same(t, &a[0], &out.A[0], "the memory of a large slice stays")
+	require.Equal(t, 1, m["a"], "the map stays")
+}
