@@ -29,6 +29,7 @@ type attempt struct {
 	origin  storage.ID          // that was restored; zero: none
 	last    uint64              // number of the last version, of any attempt or of this one
 	written uint64              // number of the last one of this attempt that was complete
+	settled uint64              // of the newest one of the present stage that was; 0: none
 	lock    storage.Lock        // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
@@ -172,6 +173,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	case restored != nil:
 		draw.Lineage = restored.Lineage
 		cp.attempt.origin, _ = storage.Identity(*restored)
+		cp.attempt.settled = restored.Version
 		cp.point = point{attempt: restored.Attempt, version: restored.Version}
 	case cp.parent != nil:
 		draw.Lineage = cp.parent.attempt.lineage

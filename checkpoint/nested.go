@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ func (cp *Checkpoint) nextStage() {
 // beforeFirst puts the checkpoint, and those in it, where they stand when nothing
 // was captured in the stage around them.
 func (cp *Checkpoint) beforeFirst() {
-	cp.point = point{}
+	cp.point, cp.attempt.settled = point{}, 0
 	if cp.entered != nil {
 		cp.entered = &point{}
 	}
@@ -170,22 +171,32 @@ func (cp *Checkpoint) stageIsNamed() bool {
 	return slices.ContainsFunc(cp.ancestors(), func(a container.Ancestor) bool { return a.Version > 0 })
 }
 
-// parentAway describes versions of stages of the parent of which there is nothing at all,
-// and nothing tells of any: its directory is elsewhere now. "" if that is not so. A first
-// version that is stored in the background may never have been; and those of a stage that
-// has ended are deleted while what was nested in them may still be there.
+// noteSettled says in the header which version of the parent is known to be complete.
+func (cp *Checkpoint) noteSettled(h *container.Header) {
+	if cp.parent == nil {
+		return
+	}
+	if v := cp.parent.attempt.settled; v > 0 {
+		h.Fields = h.Fields.With(container.FieldSettled, binary.AppendUvarint(nil, v))
+	}
+}
+
+// parentAway describes a version that tells of one of the parent, complete when it was
+// written, where the parent has none so new and nothing that tells of one: its directory
+// is elsewhere now, or an old one has been put back. "" if there is none. Versions of the
+// parent are deleted when the stage that they are in has ended, while what was nested in
+// them may still be there.
 func (cp *Checkpoint) parentAway(stored map[storage.ID]container.Header) string {
-	p, first := cp.parent, uint64(1)
-	if p == nil || p.attempt.last > 0 {
+	p := cp.parent
+	if p == nil {
 		return ""
 	}
-	if p.writer != nil {
-		first++
-	}
 	for id, h := range stored {
-		if len(h.Ancestors) > 0 && h.Ancestors[0].Name == p.name && h.Ancestors[0].Version >= first && p.belongs(h.Ancestors[1:]) {
-			return fmt.Sprintf("%s belongs to version %d of %q, around it, and in %s there is none at all: put back what is missing there, or mount the file system that it is on; what is here will be deleted as soon as %q writes; if that was removed on purpose, delete %s too",
-				cp.home.Path(id), h.Ancestors[0].Version, p.name, p.dir(), p.name, cp.dir())
+		field, _ := h.Fields.Get(container.FieldSettled)
+		settled, _ := binary.Uvarint(field)
+		if settled > p.attempt.last && nesting(h.Ancestors) == nesting(cp.ancestors()) && p.belongs(h.Ancestors[1:]) {
+			return fmt.Sprintf("%s was written when version %d of %q, around it, was complete, and nothing in %s tells of one so new: put back what is missing there, or mount the file system that it is on; what is here will be deleted as soon as %q writes; if that was removed on purpose, delete %s too",
+				cp.home.Path(id), settled, p.name, p.dir(), p.name, cp.dir())
 		}
 	}
 	return ""

@@ -227,11 +227,20 @@ func TestStageOfAnEmptyParent(t *testing.T) {
 	require.Empty(t, glob(t, filepath.Join(dir, "middle", "v-*")))
 	require.NotEmpty(t, glob(t, filepath.Join(dir, "inner", "v-*")))
 	outer, middle, inner = open()
+
+	// Nor when it is of the next stage, and the middle one was kept.
+	for _, cp := range []*Checkpoint{outer, middle, middle, outer, outer, outer, inner} {
+		require.NoError(t, cp.Write(t.Context()))
+	}
+	require.NoError(t, errors.Join(inner.Close(), middle.Close(), outer.Close()))
+	require.Empty(t, glob(t, filepath.Join(dir, "middle", "v-*")))
+	outer, middle, inner = open()
 	require.NoError(t, errors.Join(inner.Close(), middle.Close(), outer.Close()))
 }
 
-// TestParentIsAway: the directory of the outer checkpoint is not mounted, or was removed.
-// Versions of the inner one tell that there was something.
+// TestParentIsAway: the directory of the outer checkpoint is not mounted, or was removed,
+// or one of an earlier day has been put back. Versions of the inner one tell that there was
+// something.
 func TestParentIsAway(t *testing.T) {
 	for _, mode := range modes {
 		for _, stages := range []int{1, 2} {
@@ -258,7 +267,17 @@ func TestParentIsAway(t *testing.T) {
 			}
 			require.NoError(t, job(stages))
 			require.NoError(t, job(0, WithStrict("1")))
-			require.NoError(t, os.RemoveAll(filepath.Join(home, "outer")))
+			present, backup := filepath.Join(home, "outer"), filepath.Join(t.TempDir(), "outer")
+			require.NoError(t, os.CopyFS(backup, os.DirFS(present)))
+			if mode == "off" || stages == 2 {
+				require.NoError(t, job(2, WithStrict("1")))
+				require.NoError(t, os.RemoveAll(present))
+				require.NoError(t, os.CopyFS(present, os.DirFS(backup)))
+				err := job(0, WithStrict("1"))
+				require.ErrorIs(t, err, ErrStrict)
+				require.ErrorContains(t, err, `of "outer", around it`)
+			}
+			require.NoError(t, os.RemoveAll(present))
 			if stages == 1 && mode != "off" { // its only version may never have been stored
 				require.NoError(t, job(0, WithStrict("1")))
 				continue

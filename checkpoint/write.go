@@ -200,6 +200,7 @@ func (cp *Checkpoint) describeAll(h *container.Header) error {
 	}
 	cp.noteSharing(h)
 	cp.noteFamily(h)
+	cp.noteSettled(h)
 	return cp.stateExtents(h)
 }
 
@@ -241,6 +242,9 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 		cp.deltas.stored(outcome.Level)
 		cp.stats.VersionsWritten++
 		cp.attempt.written = f.header.Version
+		if cp.belongs(f.header.Ancestors) {
+			cp.attempt.settled = f.header.Version
+		}
 		cp.stats.BytesWritten += f.done.FileBytes
 		if cp.root() {
 			cp.published(ctx, f.header, outcome.Level)

@@ -23,6 +23,9 @@ const (
 	// FieldFamily: which values of the part lay in the same memory as values of the
 	// checkpoints that it is nested with (checkpoint/family.go).
 	FieldFamily FieldID = 4
+	// FieldSettled: the newest version of the checkpoint around it that was known to be
+	// complete (checkpoint/nested.go).
+	FieldSettled FieldID = 5
 )
 
 const (
