@@ -17,6 +17,8 @@ type Daemon struct {
 	groups map[CommID][]Proc
 	// revoked: some communicator was, so that nobody may wait for a split.
 	revoked bool
+	// everybody: when this process has got a signal itself; see Signalled.
+	everybody map[int]time.Time
 
 	seq   uint64
 	sent  []sentPulse   // not answered yet
@@ -60,6 +62,9 @@ type local struct {
 	stopped time.Time
 }
 
+// signalledPatience is how long it may take a large batch system to signal all nodes.
+const signalledPatience = 10 * time.Second
+
 // NewDaemon returns the machine of the node that setup is for.
 func NewDaemon(setup Setup) *Daemon {
 	return &Daemon{
@@ -67,6 +72,8 @@ func NewDaemon(setup Setup) *Daemon {
 		ranks:  make(map[Proc]*local),
 		held:   make(map[opKey]*heldJoins),
 		groups: make(map[CommID][]Proc),
+
+		everybody: make(map[int]time.Time),
 	}
 }
 
@@ -85,7 +92,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindStart:
 		d.start(m.Start)
 	case KindSignal:
-		d.signal(*m.Signal)
+		d.signal(now, *m.Signal)
 	case KindStop:
 		d.stop("the job has ended", EndDaemon{})
 	case KindMade:
@@ -185,6 +192,15 @@ func (d *Daemon) Stopped(now time.Time, id Proc, stopped bool) []DaemonAction {
 	}
 	d.expired(now)
 	return d.take()
+}
+
+// Signalled tells that this process has got a signal that is meant for ranks. A batch
+// system that ends a job and a machine that shuts down send it to all processes, so the
+// ranks have got it as well, and most programs take a second one for impatience: if the
+// root forwards it too, that once it is not passed on.
+func (d *Daemon) Signalled(now time.Time, number int) []DaemonAction {
+	d.everybody[number] = now
+	return nil
 }
 
 // LostRoot ends everything: the connection to the root has broken.
@@ -309,7 +325,13 @@ func (d *Daemon) start(list []Start) {
 	}
 }
 
-func (d *Daemon) signal(s Signal) {
+func (d *Daemon) signal(now time.Time, s Signal) {
+	if at, known := d.everybody[s.Number]; known && len(s.Procs) == 0 {
+		delete(d.everybody, s.Number)
+		if now.Sub(at) < signalledPatience {
+			return
+		}
+	}
 	for _, p := range d.list() {
 		if len(s.Procs) == 0 || slices.Contains(s.Procs, p.id) {
 			d.kill(p, s.Number, s.Why)

@@ -249,6 +249,25 @@ func TestSignalsReachRanks(t *testing.T) {
 	require.Equal(t, []DaemonAction{{Kill: &Kill{4, 15, ""}}, {Kill: &Kill{5, 15, ""}}}, s.out)
 }
 
+// TestSignalsToEverybody: ranks that have got a signal from the batch system do not get
+// that one from the root as well. Others they get, and the next.
+func TestSignalsToEverybody(t *testing.T) {
+	const terminate, user = 15, 10
+	s := newDaemonScript(t)
+	passed := func(signal Signal) int {
+		s.out = nil
+		s.root(Message{Kind: KindSignal, Signal: &signal})
+		return len(s.out)
+	}
+	s.d.Signalled(s.now, terminate)
+	require.Equal(t, 2, passed(Signal{Number: user}))
+	require.Equal(t, 1, passed(Signal{Number: terminate, Procs: []Proc{5}, Why: "late"}))
+	require.Zero(t, passed(Signal{Number: terminate}))
+	require.Equal(t, 2, passed(Signal{Number: terminate}))
+	s.d.Signalled(s.now.Add(-signalledPatience), terminate)
+	require.Equal(t, 2, passed(Signal{Number: terminate}))
+}
+
 func ends(t *testing.T, out []DaemonAction, code int) {
 	t.Helper()
 	require.Len(t, out, 3)

@@ -41,6 +41,7 @@ type daemon struct {
 	root    *outbox
 	credit  *credit
 	starter *starter
+	parent  int            // process number
 	watched sync.WaitGroup // one for each rank
 
 	mu      sync.Mutex
@@ -111,7 +112,7 @@ func takeStdio() (in, out *os.File, err error) {
 
 func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
 	return &daemon{
-		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(),
+		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(), parent: os.Getppid(),
 		ranks: make(map[control.Proc]*rank), ended: make(chan struct{}),
 	}
 }
@@ -147,9 +148,8 @@ func (d *daemon) prepare() (dir string, remove func(), err error) {
 
 // run is the time between the report to the root and the end of all ranks.
 func (d *daemon) run(in *os.File, messages io.Reader) int {
-	signals := make(chan os.Signal, 4)
-	// SIGPIPE: standard error may be gone. The others end the daemon in order.
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, append(signalsForRanks, syscall.SIGPIPE)...) // standard error may be gone
 	defer signal.Stop(signals)
 
 	d.mu.Lock()
@@ -163,9 +163,7 @@ func (d *daemon) run(in *os.File, messages io.Reader) int {
 		select {
 		case s := <-signals:
 			if s != syscall.SIGPIPE {
-				d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
-					return m.LostRoot(now, "signal: "+s.String())
-				})
+				d.signalled(s.(syscall.Signal))
 			}
 		case <-d.ended:
 			ended = true
@@ -175,6 +173,17 @@ func (d *daemon) run(in *os.File, messages io.Reader) int {
 	_ = in.SetReadDeadline(time.Unix(1, 0))
 	reading.Wait()
 	return d.end.Code
+}
+
+// signalled takes a signal, which is none for a daemon: it goes on until its root, or the
+// ranks, have ended. When its parent has ended the system has sent it.
+func (d *daemon) signalled(s syscall.Signal) {
+	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
+		if os.Getppid() != d.parent {
+			return m.LostRoot(now, "signal: "+s.String())
+		}
+		return m.Signalled(now, int(s))
+	})
 }
 
 // obey handles the root's messages until there are no more.

@@ -41,7 +41,7 @@ func runGuard() int {
 		log.Warn("what ranks leave behind may survive a killed daemon", "error", err)
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGCONT, fenceSignal, syscall.SIGPIPE)
+	signal.Notify(signals, append(signalsForRanks, syscall.SIGCHLD, syscall.SIGCONT, fenceSignal, syscall.SIGPIPE)...)
 	g := &guard{parent: os.Getppid()}
 	starter := newStarter()
 	defer starter.close()
@@ -75,15 +75,12 @@ func runGuard() int {
 // onSignal takes a signal while there is a daemon.
 func (g *guard) onSignal(s syscall.Signal) {
 	switch s {
-	case syscall.SIGCHLD, syscall.SIGPIPE:
-	case syscall.SIGCONT:
+	case syscall.SIGCONT, syscall.SIGTERM:
 		if os.Getppid() != g.parent { // the root has ended: a daemon that was stopped is to see that
-			_ = syscall.Kill(g.daemon, s)
+			_ = syscall.Kill(g.daemon, syscall.SIGCONT)
 		}
 	case fenceSignal:
 		_ = syscall.Kill(g.daemon, syscall.SIGKILL) // it may have ended
-	default:
-		_ = syscall.Kill(g.daemon, s)
 	}
 }
 

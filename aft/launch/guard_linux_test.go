@@ -114,24 +114,29 @@ func TestKilledGuard(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
-// TestWarningsOfABatchSystem: Slurm sends the signal of --signal=USR1@60 to all
-// processes of a step. It is for the ranks, and no end of guards and daemons.
-func TestWarningsOfABatchSystem(t *testing.T) {
+// TestSignalsOfABatchSystem: Slurm sends the signal of --signal=USR1@60, and the SIGTERM
+// with which a job ends, to all processes of a step. They are for the ranks, and no end of
+// guards and daemons.
+func TestSignalsOfABatchSystem(t *testing.T) {
 	mark := testprocess.Mark(t)
 	cfg := onHosts(t, []string{script(t, `shift; exec "$@"`)}, 1, "signals")
 	cfg.Hosts, cfg.NoSignals = []Host{{"alpha", 0}}, false
 	root, out := startRoot(t, cfg)
 	out.await(t, "ready")
-	for i, line := range mark.Alive(t) {
-		pid := number(t, strings.Fields(line)[0])
-		if pid != root.Process.Pid {
-			require.NoError(t, syscall.Kill(pid, syscall.SIGUSR1))
-			require.NoError(t, syscall.Kill(pid, syscall.SIGUSR2))
+	toAll := func(s syscall.Signal, rootToo bool) {
+		alive := mark.Alive(t)
+		require.Len(t, alive, 4, "root, guard, daemon, rank")
+		for _, line := range alive {
+			if pid := number(t, strings.Fields(line)[0]); pid != root.Process.Pid || rootToo {
+				_ = syscall.Kill(pid, s) // SIGTERM may have ended it meanwhile
+			}
 		}
-		require.Less(t, i, 4, "root, guard, daemon, rank")
 	}
-	out.await(t, syscall.SIGUSR1.String())
-	require.NoError(t, root.Process.Signal(syscall.SIGTERM))
+	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT} {
+		toAll(s, false)
+		out.await(t, s.String())
+	}
+	toAll(syscall.SIGTERM, true)
 	require.Error(t, root.Wait())
 	require.Equal(t, 7, root.ProcessState.ExitCode(), out.String())
 	mark.NoneLeft(t)

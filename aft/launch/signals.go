@@ -7,6 +7,11 @@ import (
 	"syscall"
 )
 
+// signalsForRanks are passed on to the ranks. Guards and daemons do nothing because of
+// them: a batch system sends them to all processes of a job, so that programs can save
+// what they have, and the nodes are to be there as long as the ranks are.
+var signalsForRanks = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+
 // catchSignals hands the signals of this process to handle until stop is called.
 // What is ignored (nohup) stays ignored. A terminal that stops who writes to it from
 // the background (stty tostop) does not stop this process: its job would be lost.
@@ -20,7 +25,7 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 		}()
 	}
 	caught := make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP} {
+	for _, s := range append(signalsForRanks, syscall.SIGTSTP) {
 		if !signal.Ignored(s) {
 			signal.Notify(caught, s)
 		}
