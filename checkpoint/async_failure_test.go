@@ -233,3 +233,49 @@ func failInBackground(t *testing.T, n, ranks, victim int, mode string, failures 
 	}
 	return count.Load() >= int64(n)
 }
+
+// Rank 0 cannot look whether another rank's part of the first version is where its own
+// is: nobody has that version, and all ranks go on together.
+func TestFirstVersionCannotBeLookedAt(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			disk := vfs.NewMem()
+			err := embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				var failed atomic.Bool
+				fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
+					if c.Rank() == 0 && op.Kind == vfs.OpOpen && strings.Contains(op.Path, "rank-00001-of") && failed.CompareAndSwap(false, true) {
+						return syscall.EIO
+					}
+					return nil
+				})
+				p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys), inMode(mode))
+				defer p.cp.Close()
+				err := p.cp.UpdateAndWrite(ctx, 0, 1)
+				if mode != "off" {
+					if err != nil {
+						return err
+					}
+					err = p.cp.UpdateAndWrite(ctx, 1, 1) // stores its own version all the same
+					var async *AsyncError
+					if !errors.As(err, &async) || async.Version != 1 {
+						return fmt.Errorf("rank %d: %w", c.Rank(), err)
+					}
+				}
+				if err == nil || c.Rank() == 0 && !errors.Is(err, syscall.EIO) {
+					return fmt.Errorf("the failure did not come out: %w", err)
+				}
+				if err := p.cp.Wait(ctx); err != nil {
+					return err
+				}
+				return comm.Barrier(ctx, c)
+			})
+			require.NoError(t, err)
+			left := versions(t, disk, "/cp/prog")
+			want := map[string]int{"off": 0}
+			if mode != "off" {
+				want[mode] = 1
+			}
+			require.Len(t, left, want[mode])
+		})
+	}
+}

@@ -28,7 +28,7 @@ type attempt struct {
 	anew    container.LineageID // of the outermost checkpoint on rank 0: see beganAnew
 	origin  storage.ID          // that was restored; zero: none
 	last    uint64              // number of the last version, of any attempt or of this one
-	written uint64              // number of the last one of this attempt that was complete
+	written uint64              // on rank 0: number of the last one of this attempt that was complete
 	settled uint64              // of the newest one of the present stage that was; 0: none
 	lock    storage.Lock        // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last

@@ -159,13 +159,16 @@ func (cp *Checkpoint) build() error {
 			o.lock.Epoch, _ = comm.Recovered(cp.comm)
 		}
 	}
-	if mode, err := o.fileMode(); err != nil {
+	mode, err := o.fileMode()
+	if err != nil {
 		return err
-	} else if o.fs == nil && mode != 0o600 {
-		o.fs = vfs.OSWithMode(mode)
+	}
+	fsys := o.fs // not to be changed: see realDir
+	if fsys == nil && mode != 0o600 {
+		fsys = vfs.OSWithMode(mode)
 	}
 	cp.home, err = filestore.New(filestore.Config{
-		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: o.fs, Lock: o.lock,
+		Path: o.Path, Name: cp.name, Sync: filestore.Sync(o.Sync), FS: fsys, Lock: o.lock,
 	})
 	if err != nil {
 		return err

@@ -22,10 +22,6 @@ type relative struct {
 
 // family are the values of all other checkpoints of the tree, and the names of these.
 func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names []string) {
-	top := cp
-	for top.parent != nil {
-		top = top.parent
-	}
 	var visit func(*Checkpoint)
 	visit = func(c *Checkpoint) {
 		if c != cp {
@@ -38,7 +34,7 @@ func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names 
 			visit(child)
 		}
 	}
-	visit(top)
+	visit(cp.outermost())
 	return values, plain, names
 }
 

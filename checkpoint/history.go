@@ -91,6 +91,7 @@ func (h *history) anyOf(stage chain) bool {
 
 // published is called on rank 0 when a version is complete.
 func (cp *Checkpoint) published(ctx context.Context, h container.Header, level storage.Level) {
+	cp.attempt.written = h.Version
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
 	for r := range h.Size {

@@ -199,10 +199,11 @@ func TestLevelsForeignPlace(t *testing.T) {
 }
 
 // What the nodes have is found through a symbolic link to the checkpoint's
-// directory too.
+// directory too, whatever modes the files there have.
 func TestLevelsThroughALink(t *testing.T) {
 	nodes := newTestNodes(t, 0, 1)
 	nodes.job(t, "partner", 5, none)
+	t.Setenv("CRAFT_FILE_MODE", "0640")
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(filepath.Join(nodes.dir, "pfs"), link))
 	require.Contains(t, nodes.job(t, "partner", 7, none, WithPath(link)), "iteration=4")

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -83,5 +86,27 @@ func TestMessages(t *testing.T) {
 			log := lines(t, map[string]string{"CRAFT_DEBUG": fmt.Sprint(level)}, "off")
 			require.Equal(t, want, bytes.Count([]byte(log), []byte("\n")), log)
 		})
+	}
+}
+
+// A version that is complete when the checkpoint is closed, without Wait, is in the record.
+func TestRecordOfAVersionThatNobodyWaitedFor(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		disk := vfs.NewMem()
+		require.NoError(t, embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode("copy"))
+			if err := p.cp.UpdateAndWrite(ctx, 0, 1); err != nil {
+				return err
+			}
+			<-p.cp.flight.Load().ticket.Done()
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			return p.cp.Close()
+		}))
+		records, err := filestore.Records(disk, "/cp/prog")
+		require.NoError(t, err)
+		require.Len(t, records, 1)
+		require.EqualValues(t, 1, records[0].LastWritten)
 	}
 }

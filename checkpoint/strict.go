@@ -197,10 +197,7 @@ func (cp *Checkpoint) resumed(found survey) string {
 // resumedStage does so for a nested checkpoint. What belongs to a version of an ancestor is
 // of the same computation as that.
 func (cp *Checkpoint) resumedStage(found survey) string {
-	top := cp.parent
-	for top.parent != nil {
-		top = top.parent
-	}
+	top := cp.outermost()
 	anew := top.attempt.anew
 	if anew == (container.LineageID{}) || cp.stageIsNamed() || len(found.Candidates) == 0 {
 		return ""

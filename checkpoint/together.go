@@ -59,13 +59,12 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 
 // checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it
 // writes its own: that no rank has another directory, or a disk of its own under
-// the same path.
-func (cp *Checkpoint) checkPlace(ctx context.Context, h container.Header) error {
-	var err error
+// the same path. What rank 0 finds is an error of its part.
+func (cp *Checkpoint) checkPlace(ctx context.Context, f *flight) error {
 	if cp.root() {
-		err = cp.allParts(ctx, h)
+		f.err = cp.allParts(ctx, f.header)
 	}
-	_, err = cp.agree(ctx, err)
+	_, err := cp.agree(ctx, f.err)
 	cp.attempt.samePlace = err == nil
 	return err
 }

@@ -236,12 +236,11 @@ func sizeOf(v cptypes.Value) int64 {
 // settleFlight ends a write on all ranks together and keeps the accounts.
 func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 	began := time.Now()
-	outcome, err := cp.settle(ctx, f.header, f.done, f.err)
+	outcome, err := cp.settle(ctx, f)
 	cp.store.Settle(f.header.Version, err == nil, outcome.Level)
 	if err == nil {
 		cp.deltas.stored(outcome.Level)
 		cp.stats.VersionsWritten++
-		cp.attempt.written = f.header.Version
 		if cp.belongs(f.header.Ancestors) {
 			cp.attempt.settled = f.header.Version
 		}
@@ -260,21 +259,22 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 
 // settle ends a write on all ranks together: they agree whether the version is
 // complete and whether they mean the same by it. If not, nothing of it stays.
-func (cp *Checkpoint) settle(ctx context.Context, h container.Header, p part, mine error) (stack.Outcome, error) {
-	outcome := cp.outcome(h, mine)
-	_, err := cp.agree(ctx, mine)
+func (cp *Checkpoint) settle(ctx context.Context, f *flight) (stack.Outcome, error) {
+	h := f.header
+	outcome := cp.outcome(h, f.err)
+	_, err := cp.agree(ctx, f.err)
 	if err == nil {
-		outcome, err = cp.checkTogether(ctx, h, p, outcome)
+		outcome, err = cp.checkTogether(ctx, h, f.done, outcome)
 	}
 	if err == nil && cp.stack == nil && !cp.attempt.samePlace {
-		err = cp.checkPlace(ctx, h)
+		err = cp.checkPlace(ctx, f)
 	}
 	if err == nil {
 		cp.settled(h, outcome)
 		return outcome, nil
 	}
 	cp.settled(h, stack.Outcome{})
-	if cp.root() && (mine != nil || reported(err)) {
+	if cp.root() && (f.err != nil || reported(err)) {
 		id, _ := storage.Identity(h)
 		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)

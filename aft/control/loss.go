@@ -73,7 +73,7 @@ func (r *Root) someWentOn() bool {
 // miss tells whether a process has failed that had left, as it seemed: the others are in
 // a further zone.
 func (p *process) miss() bool {
-	if p.state != left || p.settled != settledWell || p.signal != 0 || p.bye || p.discarded {
+	if p.state != left || p.settled == unsettled || p.signal != 0 || p.bye || p.discarded {
 		return false
 	}
 	p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)

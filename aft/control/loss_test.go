@@ -1,6 +1,8 @@
 package control
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -284,5 +286,47 @@ func TestExitInALaterZone(t *testing.T) {
 		s.hello(4)
 		require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
 		require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
+	}
+}
+
+// TestExitBeforeALaterZone: those who are in the further zone hear of it when they begin,
+// and not when one of them comes to its end: they may wait for the one that is gone.
+func TestExitBeforeALaterZone(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+	}
+	s.exit(2, 0)
+	require.Equal(t, []Message{{Kind: KindFailed, Left: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+	s.sent = nil
+	for _, p := range []Proc{0, 1, 3} {
+		s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+	}
+	require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+}
+
+// onceEach leaves out what another node was told as well.
+func onceEach(list []Message) []Message {
+	return slices.CompactFunc(list, func(a, b Message) bool { return reflect.DeepEqual(a, b) })
+}
+
+// TestExitAfterAZoneWithAnError: whatever the code, who has exited has not run the further
+// zone of those who live with that error.
+func TestExitAfterAZoneWithAnError(t *testing.T) {
+	for others := range 4 { // how many have come to the end of that zone before
+		s := four(t)
+		for p := range Proc(4) {
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no luck"}, Step: -1})
+		}
+		for i, p := range []Proc{0, 1, 3, 2} {
+			if i == others {
+				s.exit(2, others%2)
+			}
+			if p != 2 {
+				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
+			}
+		}
+		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome, others)
 	}
 }

@@ -47,7 +47,7 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 	if j.Op.Class() == 2 {
 		r.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true
-		r.miss(now, g)
+		r.miss(now)
 	}
 	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)
 	o.add(j)
@@ -75,15 +75,21 @@ func (r *Root) tellAway(o *operation) {
 	}
 }
 
-// miss finds those who had left, as it seemed, while the others are in a further
-// zone: they have ended in it.
-func (r *Root) miss(now time.Time, g *group) {
+// miss finds those who had left, as it seemed, while others are in a further zone:
+// they have ended in it, and whoever waits for them is to know.
+func (r *Root) miss(now time.Time) {
 	stop, _ := r.stopRequested(now)
-	for _, p := range r.members(g) {
-		if stop == 0 && p.miss() {
-			r.note(slog.LevelWarn, "a process has failed", "rank", int(p.original), "node", p.node.Name, "process", int(p.id), "reason", p.reason)
+	world := r.comms[r.world]
+	if stop != 0 || world == nil {
+		return
+	}
+	var gone []*process
+	for _, p := range r.members(world) {
+		if p.miss() {
+			gone = append(gone, p)
 		}
 	}
+	r.mourn(gone)
 }
 
 func (r *Root) operation(now time.Time, key opKey, g *group, op Op) *operation {

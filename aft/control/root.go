@@ -108,6 +108,7 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindBegin:
 		if p := r.procOf(n, m.Begin.Proc); p != nil {
 			p.settled, p.after = unsettled, nil
+			r.miss(now)
 		}
 	case KindJoin:
 		for _, j := range m.Joins {

@@ -27,7 +27,7 @@ func (e *endpoint) lose(procs []control.Proc, how absence) {
 			e.wire.drop(p) // first what it has sent before
 		}
 		e.mu.Lock()
-		if e.absent[p] == 0 {
+		if e.absent[p] == 0 || how == failed { // who had left, as it seemed, may have failed after all
 			e.absent[p] = how
 			for _, b := range e.boxes {
 				b.lose(p, how)
@@ -89,11 +89,13 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 			rank = comm.Rank(r)
 		}
 	}
-	if rank < 0 || b.lost[rank] != 0 {
+	if rank < 0 || b.lost[rank] == failed || b.lost[rank] == how {
 		return
 	}
+	if b.lost[rank] == 0 {
+		b.present--
+	}
 	b.lost[rank] = how
-	b.present--
 	if how == failed {
 		select {
 		case <-b.failure:

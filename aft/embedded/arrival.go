@@ -79,8 +79,8 @@ func (e *endpoint) repost(r *receive) {
 		if m == nil {
 			// It was not there when processes were lost meanwhile.
 			err = b.hopeless(r.source)
-			if err == nil && r.source == comm.AnySource && b.alone() && q.state.Load() == awaited {
-				err = b.othersLost()
+			if err == nil && r.source == comm.AnySource && q.state.Load() == awaited {
+				err = b.nobodyElse()
 			}
 		}
 		if err != nil {

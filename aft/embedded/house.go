@@ -92,8 +92,6 @@ func (h *house) rootActions(actions []control.Action) {
 func (h *house) send(m control.Message) {
 	if m.Kind == control.KindSetup {
 		h.daemon = control.NewDaemon(*m.Setup)
-	}
-	if m.Kind == control.KindSetup {
 		ready := control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}}
 		h.post(func(now time.Time) { h.rootActions(h.root.Handle(now, 0, ready)) })
 	}

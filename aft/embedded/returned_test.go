@@ -88,3 +88,18 @@ func TestNobodyElseIsLeft(t *testing.T) {
 		require.ErrorIs(t, r.err, errDeserted)
 	}
 }
+
+// TestLeftAndFailedAfterAll: who had left, as it seemed, has failed when the others are in
+// a further zone. Whoever waits for a message of anybody hears of it.
+func TestLeftAndFailedAfterAll(t *testing.T) {
+	e := newEndpoint(1, 0)
+	c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2, 3}}, 0)}
+	r := c.Irecv(comm.AnySource, 1, make([]byte, 1)).(*request)
+	e.handle(control.Message{Kind: control.KindFailed, Left: []control.Proc{3}})
+	require.False(t, r.done())
+	e.handle(control.Message{Kind: control.KindFailed, Failed: []control.Proc{3}})
+	require.True(t, r.done())
+	require.ErrorIs(t, r.err, comm.ErrProcFailed)
+	require.Equal(t, 2, c.box.present)
+	<-c.box.failure
+}

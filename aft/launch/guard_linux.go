@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -154,30 +153,3 @@ func (n *node) fenceNode() {
 // fenceLimit is how long a guard may take to end its node. What it has not found then
 // is looked for by session.
 const fenceLimit = 2 * time.Second
-
-// procStat is what /proc tells of a process.
-type procStat struct {
-	state           byte // 0: it is gone
-	parent, session int
-}
-
-// running are the processes that match and have not ended.
-func running(match func(pid int, s procStat) bool) []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = dir.Close() }() // it was only read
-	names, _ := dir.Readdirnames(-1)
-	var found []int
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if s := statOf(pid); s.state != 0 && s.state != 'Z' && s.state != 'X' && match(pid, s) {
-			found = append(found, pid)
-		}
-	}
-	return found
-}

@@ -1,9 +1,6 @@
 package launch
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,21 +44,4 @@ func killAndAwait(session, pid int, limit time.Time) {
 // sessionMembers are the processes of a session that run, its leader excluded.
 func sessionMembers(id int) []int {
 	return running(func(pid int, s procStat) bool { return s.session == id && pid != id })
-}
-
-// statOf reads what the system tells of a process.
-func statOf(pid int) procStat {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return procStat{}
-	}
-	// pid (name) state ppid pgrp session ...; the name may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 4 {
-		return procStat{}
-	}
-	s := procStat{state: fields[0][0]}
-	s.parent, _ = strconv.Atoi(string(fields[1]))
-	s.session, _ = strconv.Atoi(string(fields[3]))
-	return s
 }

@@ -198,7 +198,7 @@ func (c *checkpointDir) gone(versions []version) error {
 func describeVersion(v version) listedVersion {
 	l := listedVersion{
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
-		Ranks: max(v.Size(), 0), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
+		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
 		Bytes: v.bytes, NewestLineage: v.newest, OtherBranch: v.other, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
 		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
 	}

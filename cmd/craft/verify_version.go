@@ -35,7 +35,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	v := &t.v
 	out = verifiedVersion{
 		Checkpoint: t.c.name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
-		Ranks: max(v.Size(), 0), Parts: len(v.Parts), Bytes: v.bytes, Read: t.read, Findings: []finding{},
+		Ranks: v.Size(), Parts: len(v.Parts), Bytes: v.bytes, Read: t.read, Findings: []finding{},
 	}
 	if v.header != nil {
 		out.Iteration = iteration(*v.header)

@@ -120,16 +120,6 @@ func octal(spec any) (name, value string) {
 	return "", ""
 }
 
-// Names returns the variables that a spec for Load reads.
-func Names(spec any) []string {
-	var names []string
-	t := reflect.TypeOf(spec).Elem()
-	for i := range t.NumField() {
-		names = append(names, Prefix+"_"+strings.ToUpper(t.Field(i).Tag.Get("envconfig")))
-	}
-	return names
-}
-
 // unknown is a variable with our prefix that nothing reads.
 type unknown struct {
 	name, value string

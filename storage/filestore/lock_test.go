@@ -283,6 +283,18 @@ func TestWhoLostTheLockPublishesNothing(t *testing.T) {
 	require.NoError(t, held.Unlock())
 }
 
+// Nor can it when the lock was removed by hand.
+func TestWhoWasUnlockedPublishesNothing(t *testing.T) {
+	stopped := lockedBy(t, t.TempDir(), "a", time.Minute)
+	plant(t, stopped, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	w, err := stopped.Create(t.Context(), storage.ID{Version: 1, Attempt: [8]byte{1}}, storage.Part{Rank: 0, Size: 1})
+	require.NoError(t, err)
+	_, err = Unlock(t.Context(), vfs.OS(), stopped.Dir(), LockConfig{Patience: 30 * time.Millisecond}, false)
+	require.NoError(t, err)
+	require.NoFileExists(t, stopped.lockPath())
+	require.Error(t, w.Commit())
+}
+
 func TestLockLostToWhom(t *testing.T) {
 	s := lockedBy(t, t.TempDir(), "a", time.Minute)
 	held, err := s.Lock(t.Context())

@@ -37,5 +37,13 @@ func Unlock(ctx context.Context, fsys vfs.FS, dir string, c LockConfig, force bo
 			return owner, err
 		}
 	}
-	return owner, s.discardLock(data)
+	if err := s.discardLock(data); err != nil {
+		return owner, err
+	}
+	// As in Store.Lock: what the owner has not published it must not publish later.
+	if l, err := s.tryLock(); err == nil { // else somebody has the lock already
+		s.withdraw()
+		return owner, l.Unlock()
+	}
+	return owner, nil
 }
