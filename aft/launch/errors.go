@@ -16,12 +16,20 @@ var (
 
 	// ErrOutput is returned when the output of the ranks could not be written.
 	ErrOutput = errors.New("output of the ranks is lost")
+
+	// ErrAbandoned is an ErrJob as well: the job was killed, and its output given up,
+	// by the fourth signal to end it. Nobody may read what there is to say about that.
+	ErrAbandoned = errors.New("the output of the job was given up")
 )
 
 // jobError is a job's report.
-type jobError struct{ report string }
+type jobError struct {
+	report string
+	lost   error // why its output is not complete; nil: it is
+}
 
 func (e *jobError) Error() string        { return e.report }
+func (e *jobError) Unwrap() error        { return e.lost }
 func (e *jobError) Is(target error) bool { return target == ErrJob }
 
 // configError says what is wrong with a Config.

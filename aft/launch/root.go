@@ -32,7 +32,7 @@ type root struct {
 	ended     chan struct{} // closed when end is set
 	cutOff    []*time.Timer // after the end: for nodes that are not heard of
 	kills     int           // SIGINT and SIGTERM so far
-	abandoned chan struct{} // closed when nobody is to be waited for any more
+	abandoned chan struct{} // closed when no output is to be waited for any more
 }
 
 func newRoot(p *plan) (*root, error) {
@@ -226,15 +226,15 @@ func (r *root) finishWith(end control.End) {
 // patience is how long a daemon that ends may be silent.
 func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.Timing.Margin }
 
-// finish returns when all daemons have ended and all output is written, or nobody
-// wants to wait for that.
+// finish returns when all daemons have ended and all output is written, or errAbandoned
+// if nobody wants to wait for the output.
 func (r *root) finish() error {
+	r.watched.Wait()
+	for _, t := range r.cutOff {
+		t.Stop()
+	}
 	done := make(chan error, 1)
-	go func() { // ends with the daemons and the printers; after an abandoned job with the process
-		r.watched.Wait()
-		for _, t := range r.cutOff {
-			t.Stop()
-		}
+	go func() { // ends with the printers; after an abandoned job with the process
 		err := r.streams[0].close()
 		if second := r.streams[1].close(); err == nil {
 			err = second
@@ -247,7 +247,7 @@ func (r *root) finish() error {
 	case err := <-done:
 		return err
 	case <-r.abandoned:
-		return nil
+		return ErrAbandoned
 	}
 }
 
@@ -277,5 +277,8 @@ func (r *root) signal(s syscall.Signal) {
 		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
 	case 4:
 		close(r.abandoned)
+		for _, n := range r.nodes { // what they still have to say is output too
+			n.fence()
+		}
 	}
 }

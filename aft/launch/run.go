@@ -12,8 +12,7 @@ import (
 // last processes of its ranks (128+n for signal n). The error says why a job
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
 // (ErrJob), or that output could not be written (ErrOutput). When ctx ends, the
-// job is killed. When Run returns, no process of the job is left, unless the user
-// has asked four times to end it and output could still not be written.
+// job is killed. When Run returns, no process of the job is left.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := notInAJob(); err != nil {
 		return exitUsage, &configError{err}
@@ -41,7 +40,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	stop()
 	switch {
 	case end.Report != "":
-		return end.Code, &jobError{end.Report}
+		return end.Code, &jobError{end.Report, lost}
 	case lost != nil && end.Code == exitOK:
 		return exitFailed, fmt.Errorf("%w: %w", ErrOutput, lost)
 	}

@@ -82,6 +82,17 @@ func (p *program) say(format string, args ...any) {
 	fmt.Fprintf(p.stderr, "craft: %s\n", printable(fmt.Sprintf(format, args...)))
 }
 
+// sayBriefly says why the command ends, without waiting for long for a reader: what it
+// leaves behind ends with the process.
+func (p *program) sayBriefly(err error) {
+	said := make(chan struct{})
+	go func() { p.say("%v", err); close(said) }()
+	select {
+	case <-said:
+	case <-time.After(time.Second):
+	}
+}
+
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "craft",

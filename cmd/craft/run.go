@@ -212,6 +212,8 @@ func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) e
 	switch {
 	case errors.Is(err, launch.ErrConfig):
 		return &usageError{err}
+	case errors.Is(err, launch.ErrAbandoned):
+		p.sayBriefly(err)
 	case err != nil:
 		p.say("%v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,4 +38,48 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	mark.NoneLeft(t)
+}
+
+// TestImpatientInterrupts: the third one kills the job, also where nobody reads what it
+// prints; the fourth one ends the command then, which leaves nothing and does not wait
+// until its last words are read.
+func TestImpatientInterrupts(t *testing.T) {
+	mark := testprocess.Mark(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	unread, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer unread.Close()
+	require.NoError(t, out.SetWriteDeadline(time.Now().Add(time.Second)))
+	for ; err == nil; _, err = out.Write(make([]byte, 512)) {
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the pipe is full")
+	cmd := exec.Command(exe, "run", "-n", "2", "--nodes", "2", "sh", "-c", "trap '' INT; while :; do echo a line that nobody reads; done")
+	temporary := t.TempDir()
+	cmd.Env = append(os.Environ(), commandVariable+"=1", "TMPDIR="+temporary)
+	cmd.Stdout, cmd.Stderr = out, out
+	require.NoError(t, cmd.Start())
+	require.NoError(t, out.Close())
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	defer func() { _ = cmd.Process.Kill(); <-ended }()
+	require.Eventually(t, func() bool { return len(mark.Alive(t)) == 1+2*2+2 }, time.Minute, time.Millisecond)
+	for sent, patience := 1, 50*time.Millisecond; ; sent++ {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		if sent >= 4 { // of several at once some may have been lost
+			patience = 10 * time.Second
+		}
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			require.Less(t, sent, 8, "it has not ended")
+			continue
+		}
+		break
+	}
+	require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
+	require.Empty(t, mark.Alive(t))
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
