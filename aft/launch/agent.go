@@ -24,8 +24,12 @@ func agentCommand(agent []string, host, executable string) *exec.Cmd {
 		executable = quoted(executable) // a shell there splits the line again
 	}
 	words = append(words, "env", env.Role+"="+env.RoleGuard, executable)
-	return exec.Command(words[0], words[1:]...)
+	return exec.Command("sh", append([]string{"-c", deaf, "sh"}, words...)...)
 }
+
+// deaf runs a command that is not to end, and its host be lost, where a signal goes to
+// all processes of this machine or job so that programs can save what they have.
+const deaf = `trap "" HUP INT TERM USR1 USR2; exec "$@"`
 
 // quoted is one word for a shell.
 func quoted(word string) string {

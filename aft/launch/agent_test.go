@@ -73,7 +73,7 @@ func TestAgentCommand(t *testing.T) {
 		{"ip netns exec {host}", "ip netns exec h env CRAFT_ROLE=guard /a b/c"},
 		{"srun -w {host} -n1", "srun -w h -n1 env CRAFT_ROLE=guard /a b/c"},
 	} {
-		require.Equal(t, c.want, strings.Join(agentCommand(strings.Fields(c.agent), "h", "/a b/c").Args, " "))
+		require.Equal(t, "sh -c "+deaf+" sh "+c.want, strings.Join(agentCommand(strings.Fields(c.agent), "h", "/a b/c").Args, " "))
 	}
 	require.Equal(t, `'it'\''s'`, quoted("it's"))
 }

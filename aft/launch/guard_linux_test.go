@@ -116,16 +116,16 @@ func TestKilledGuard(t *testing.T) {
 
 // TestSignalsOfABatchSystem: Slurm sends the signal of --signal=USR1@60, and the SIGTERM
 // with which a job ends, to all processes of a step. They are for the ranks, and no end of
-// guards and daemons.
+// agents, guards and daemons.
 func TestSignalsOfABatchSystem(t *testing.T) {
 	mark := testprocess.Mark(t)
-	cfg := onHosts(t, []string{script(t, `shift; exec "$@"`)}, 1, "signals")
+	cfg := onHosts(t, []string{script(t, `shift; "$@"`)}, 1, "signals")
 	cfg.Hosts, cfg.NoSignals = []Host{{"alpha", 0}}, false
 	root, out := startRoot(t, cfg)
 	out.await(t, "ready")
 	toAll := func(s syscall.Signal, rootToo bool) {
 		alive := mark.Alive(t)
-		require.Len(t, alive, 4, "root, guard, daemon, rank")
+		require.Len(t, alive, 5, "root, agent, guard, daemon, rank")
 		for _, line := range alive {
 			if pid := number(t, strings.Fields(line)[0]); pid != root.Process.Pid || rootToo {
 				_ = syscall.Kill(pid, s) // SIGTERM may have ended it meanwhile

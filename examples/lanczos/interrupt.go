@@ -15,7 +15,9 @@ import (
 
 // interrupt remembers the first signal that asks the program to end. While it
 // is not armed, and after that first signal, signals have their usual effect:
-// there is nothing to save yet, or the user does not want to wait for it.
+// there is nothing to save yet, or the user does not want to wait for it. Not so
+// after the first signal to a rank that is a process: it may get the same one from
+// the batch system and from the launcher, which sees to impatient users.
 type interrupt struct {
 	signals  chan os.Signal
 	first    atomic.Int64
@@ -28,7 +30,7 @@ func newInterrupt() *interrupt {
 	i.watching.Go(func() {
 		if s, ok := <-i.signals; ok {
 			i.first.Store(int64(s.(syscall.Signal)))
-			signal.Stop(i.signals)
+			i.disarm()
 		}
 	})
 	return i
