@@ -42,6 +42,40 @@ func TestLevelsNoteIsGone(t *testing.T) {
 	require.Contains(t, log, "iteration=4")
 }
 
+// A strict start does not go on without what it has seen on the nodes, and leaves nothing
+// behind: neither in the directory, which may be a mount point, nor on the nodes.
+func TestStrictWithoutTheNote(t *testing.T) {
+	for name, happen := range map[string]func(t *testing.T, n *testNodes){
+		"the note": func(t *testing.T, n *testNodes) {
+			n.forgetNotes(t, filestore.NodesName, filestore.RecordPrefix+"*")
+		},
+		"the directory": func(t *testing.T, n *testNodes) {
+			home := filepath.Join(n.dir, "pfs", "grid")
+			require.NoError(t, os.Rename(home, filepath.Join(t.TempDir(), "mounted")))
+			require.NoError(t, os.Mkdir(home, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNodes(t, 0, 0, 1, 1)
+			n.job(t, "partner,pfs:3", 5, untilFlushed(3))
+			happen(t, n)
+			for _, policy := range []string{"1", "allow-absent,allow-branch,allow-damaged"} {
+				err := n.refused(t, "partner,pfs:3", policy)
+				require.ErrorContains(t, err, "unseen: ")
+				require.ErrorContains(t, err, filestore.NodesName)
+				require.ErrorContains(t, err, n.place(t, 1))
+				require.ErrorContains(t, err, "allow-unseen")
+			}
+			n.job(t, "partner,pfs:3", 6, none, WithStrict("allow-unseen"))
+			n.job(t, "partner,pfs:3", 7, none, WithStrict("1"))
+		})
+	}
+	n := newTestNodes(t, 0, 0, 1, 1)
+	for range 2 { // what ended before it had a version has left nothing that is needed
+		n.job(t, "partner", 0, none, WithStrict("1"))
+	}
+}
+
 // The note is a link to a place that is not there now.
 func TestLevelsNoteIsElsewhere(t *testing.T) {
 	n := newTestNodes(t, 0, 0, 1, 1)

@@ -112,6 +112,9 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		}
 	}
 	add(unseen, found.Unseen)
+	if cp.stack != nil {
+		add(unseen, cp.stack.Unused())
+	}
 	add(branches, found.Branch)
 	add(notResumed, found.Resumed)
 	return out

@@ -41,15 +41,15 @@ func (p *program) nodeCleanCommand(root func() string) *cobra.Command {
 		Use:   "clean",
 		Short: "Delete what deleted checkpoints have left on this node",
 		Long: `Delete what deleted checkpoints have left on this node: places whose checkpoint's
-directory on the parallel file system is gone, or is another one by now (its
-identity is in NODES.json). craft node ls shows which these are.
+directory on the parallel file system is gone. craft node ls shows which these are.
 
 What a checkpoint that is there has on this node is never deleted, nor anything
 whose directory is locked by a job that may be alive, nor what another user, node
 or program has made. If nothing there tells what became of it (the directory above
 is missing too, or empty; it is empty itself, a link that leads nowhere, or has no
-NODES.json), its file system may not be mounted here: such places are only deleted with
---unseen.
+NODES.json), its file system may not be mounted here; if there is another checkpoint by
+now (its identity is in NODES.json), that may have been made while it was not. Such places
+are only deleted with --unseen; of the second kind those without a version always.
 
 On a terminal it asks first. --yes deletes without asking; without a terminal one of
 --yes and --dry-run is needed.`,
@@ -105,9 +105,9 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error 
 // wasted decides whether a place may go, and says why or why not.
 func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 	switch n.State {
-	case homeGone, homeReplaced, homeRemoved:
-	case homeUnseen:
-		if !c.unseen {
+	case homeGone, homeRemoved:
+	case homeUnseen, homeReplaced:
+		if !c.unseen && (n.State != homeReplaced || n.Versions > 0) {
 			return false, n.Reason + "; if you are sure that the checkpoint is gone: --unseen"
 		}
 	case homeCurrent:
@@ -170,12 +170,12 @@ func (p *program) removePrunable(ctx context.Context, r *nodeCleaning, c cleanin
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n.Action, n.Why = p.removeIfWaste(n.nodedPlace, c)
+		n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
 	}
 	return nil
 }
 
-func (p *program) removeIfWaste(n nodedPlace, c cleaning) (action, why string) {
+func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
 	owner, err := nodelocal.ReadOwner(p.fs, n.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "kept", "it is gone already"
@@ -184,8 +184,9 @@ func (p *program) removeIfWaste(n nodedPlace, c cleaning) (action, why string) {
 		return "failed", err.Error()
 	}
 	if n.State != homeRemoved {
-		now := p.describePlace(nodelocal.Place{Dir: n.Dir, Owner: owner})
-		if remove, why := p.wasted(now, c); !remove {
+		now := nodelocal.Place{Dir: n.Dir, Owner: owner}
+		now.Err = now.Count(ctx, p.fs)
+		if remove, why := p.wasted(p.describePlace(now), c); !remove {
 			return "kept", why
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	homeCurrent  = "current"      // it is there: the next job restarts from the place
 	homeInUse    = "in use"       // a job has it open
 	homeGone     = "gone"         // its directory was deleted
-	homeReplaced = "replaced"     // its directory was deleted and made again
+	homeReplaced = "replaced"     // there is another one in its directory: this one was deleted, or is not mounted
 	homeUnknown  = "unknown"      // its directory cannot be looked at
 	homeUnseen   = "not seen"     // nothing there tells: perhaps its file system is not mounted
 	homeRemoved  = "half removed" // somebody began to delete the place
@@ -101,7 +101,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 	case note.ID != o.ID && note.names(o):
 		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", filestore.NodesName, o.Home, note.ID, o.ID)
 	case note.ID != o.ID:
-		return homeReplaced, fmt.Sprintf("the checkpoint in %s is a newer one (identity %s, not %s)", o.Home, note.ID, o.ID)
+		return homeReplaced, fmt.Sprintf("the checkpoint in %s is another one (identity %s, not %s): perhaps it was made while the file system of the one that this belongs to was not mounted", o.Home, note.ID, o.ID)
 	}
 	return homeCurrent, ""
 }

@@ -46,8 +46,9 @@ checkpoint's directory on the parallel file system (HOME):
   current       it is there: the next job restarts from this place
   in use        a job has it open
   gone          it was deleted; craft node clean deletes the place
-  replaced      it was deleted, and another checkpoint was made in its place; so too
-  half removed  somebody began to delete the place; so too
+  replaced      another checkpoint is there now: it was deleted, or that one was made
+                while a file system was not mounted
+  half removed  somebody began to delete the place; craft node clean goes on
   not seen      nothing there tells what became of it: perhaps a file system that
                 is not mounted here
   unknown       it cannot be looked at

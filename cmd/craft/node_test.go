@@ -142,11 +142,43 @@ func TestNodeClean(t *testing.T) {
 	lock(t, l.dir, filestore.Owner{Process: filestore.Process{Host: "elsewhere", PID: 1}}, time.Now().Add(-time.Hour))
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "it may be alive")
 	lock(t, l.dir, filestore.Owner{Process: deadProcess(t)}, time.Now())
-	require.Equal(t, map[string]int{"kept": 4, "removed": 4}, l.clean(t, "--yes"))
+	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "it may have been made where a file system is not mounted")
+	require.Equal(t, map[string]int{"kept": 4, "removed": 4}, l.clean(t, "--yes", "--unseen"))
 	require.True(t, decode[verification](t, exitFine, "verify", l.dir).OK)
 	for _, n := range l.places(t) {
 		require.Equal(t, homeCurrent, n.State)
 	}
+}
+
+// TestNodeCleanWhereAFileSystemWasNotMounted: a job that went on in the mount point has
+// made a checkpoint there, which tells nothing of the one that is mounted else. What holds
+// no version can go.
+func TestNodeCleanWhereAFileSystemWasNotMounted(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "local", 2, nil)
+	mounted := l.dir + "-mounted"
+	require.NoError(t, os.Rename(l.dir, mounted))
+	require.NoError(t, os.Mkdir(l.dir, 0o700))
+	l.run(t, "local", 3, nil)
+	before := len(l.objects(t, 0, "v-*/*"))
+	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"))
+	require.Len(t, l.objects(t, 0, "v-*/*"), before)
+
+	require.NoError(t, os.RemoveAll(l.dir))
+	require.NoError(t, os.Rename(mounted, l.dir))
+	for _, version := range l.list(t).Versions {
+		require.Equal(t, "complete", version.State)
+	}
+	for _, n := range l.places(t) {
+		if n.State == homeReplaced {
+			for _, version := range l.objects(t, 0, "v-*") {
+				if filepath.Dir(version) == n.Dir {
+					require.NoError(t, os.RemoveAll(version))
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string]int{"kept": 7, "removed": 1}, l.clean(t, "--yes"))
 }
 
 // TestNodeCleanAsks: without --yes nothing is deleted that nobody has agreed to.

@@ -1,12 +1,15 @@
 package nodelocal
 
 import (
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Earlier lists the places of this node that were made for the same checkpoint at the
-// same home, which had another identity then: it was deleted since, or its note was.
+// Earlier lists the places of this node that hold versions of the same checkpoint at the
+// same home, which had another identity then: it was deleted since, or its note was, or
+// it is not mounted now.
 func (s *Store) Earlier() (dirs []string) {
 	entries, _ := s.fs.ReadDir(s.root) // a root that cannot be read is told of elsewhere
 	for _, e := range entries {
@@ -15,9 +18,28 @@ func (s *Store) Earlier() (dirs []string) {
 			continue
 		}
 		o, err := ReadOwner(s.fs, dir)
-		if err == nil && o.Name == s.name && o.Home == s.home && o.ID != s.id && o.UID == s.self.UID {
+		if err == nil && o.Name == s.name && o.Home == s.home && o.ID != s.id && o.UID == s.self.UID && s.holdsVersions(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
+}
+
+// holdsVersions reports whether anything of a version is in a place; yes if that cannot
+// be seen.
+func (s *Store) holdsVersions(place string) bool {
+	versions, err := s.fs.ReadDir(place)
+	if err != nil {
+		return true
+	}
+	for _, v := range versions {
+		if !isVersion(v) {
+			continue
+		}
+		files, err := s.fs.ReadDir(filepath.Join(place, v.Name()))
+		if err != nil || slices.ContainsFunc(files, func(f fs.DirEntry) bool { _, _, ok := parseFile(f.Name()); return ok }) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,8 +13,10 @@ func TestEarlier(t *testing.T) {
 		{Name: "a", Home: "/other/a", ID: "3"}, {Name: "a-b", Home: "/scratch/a-b", ID: "4"},
 	} {
 		c.Root = root
-		require.NoError(t, newStore(t, c).Prepare(t.Context(), nil))
+		put(t, newStore(t, c), someKey(1, KindCopy, 0), "content")
 	}
+	empty := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", ID: "5"})
+	require.NoError(t, empty.Prepare(t.Context(), nil))
 	now := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", ID: "2"})
 	earlier := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", ID: "1"})
 	require.Equal(t, []string{earlier.Dir()}, now.Earlier())

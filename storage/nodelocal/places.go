@@ -90,17 +90,19 @@ func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Plac
 		return p, false
 	}
 	if p.Err == nil {
-		p.Err = p.count(ctx, fsys)
+		p.Err = p.Count(ctx, fsys)
 	}
 	return p, true
 }
 
-// count fills in what the place holds, as the store sees it that the owner names.
-func (p *Place) count(ctx context.Context, fsys vfs.FS) error {
+// Count fills in what the place holds, as the store sees it that the owner names. fsys
+// nil: the operating system's files.
+func (p *Place) Count(ctx context.Context, fsys vfs.FS) error {
 	s, err := p.Store(fsys)
 	if err != nil {
 		return err
 	}
+	p.Versions, p.Objects, p.Bytes, p.Newest = 0, 0, 0, storage.ID{}
 	objects, err := s.Inventory(ctx)
 	for _, o := range objects {
 		if o.ID != p.Newest {

@@ -23,8 +23,8 @@ type nodeReport struct {
 	File    string          // device and inode of the root: containers of one machine may have roots of one name
 	Host    string
 	Rack    string
-	// Earlier are the places on the node of the same home when it had another identity,
-	// if it has a new one.
+	// Earlier are the places on the node that hold versions of the same home when it had
+	// another identity, if it has a new one.
 	Earlier []osstring.String
 	Home    osstring.String // directory of the checkpoint, of rank 0
 	Err     string
@@ -106,9 +106,6 @@ func (s *Stack) describeNode() nodeReport {
 	if s.root() {
 		r.Home = osstring.String(s.Dir)
 	}
-	if !s.note.stored {
-		r.Earlier = osstring.From(s.local.Earlier())
-	}
 	return r
 }
 
@@ -144,24 +141,35 @@ func (s *Stack) gatherNodes(ctx context.Context, own nodeReport, problem error) 
 	if s.nodes, err = numberNodes(reports); err != nil {
 		return err
 	}
-	s.warnOfEarlier(reports)
+	if s.root() {
+		s.noteUnused(reports)
+	}
 	return nil
 }
 
-// warnOfEarlier says on rank 0 that nodes have something of the same checkpoint which
-// nobody looks at.
-func (s *Stack) warnOfEarlier(reports []nodeReport) {
+// noteUnused says that nodes have something of the same checkpoint which nobody looks at.
+func (s *Stack) noteUnused(reports []nodeReport) {
 	var where []string
 	for _, n := range s.nodes.list {
 		for _, dir := range reports[n.leader()].Earlier {
 			where = append(where, fmt.Sprintf("%s (%s)", n.Host, dir))
 		}
 	}
-	if len(where) > 0 && s.root() {
-		s.log.Warn("what nodes have of this checkpoint is not used: there is no "+filestore.NodesName+" in its directory, which says that it belongs to it; if the directory was deleted on purpose, craft node clean removes what is left, else end the program and put the file back (a new one is being made)",
-			"path", s.Dir, "nodes", strings.Join(where, ", "))
+	if len(where) == 0 {
+		return
 	}
+	nodes := strings.Join(where, ", ")
+	s.log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", s.Dir, "nodes", nodes)
+	s.unused = fmt.Sprintf("what nodes have of the checkpoint in %s is not used (%s): %s", s.Dir, nodes, unusedWhy)
 }
+
+const unusedWhy = "there is no " + filestore.NodesName + " in its directory, which says that it belongs to it; " +
+	"end the program and mount the file system, or put the file back, before a version is written, with which a new one is made; " +
+	"if the directory was deleted on purpose, delete these places on the nodes (craft node clean --unseen does, with all others of which it is not seen what became of their checkpoints)"
+
+// Unused describes, on rank 0, what nodes have of this checkpoint although the home has
+// no note of them; "" if there is nothing.
+func (s *Stack) Unused() string { return s.unused }
 
 func numberNodes(reports []nodeReport) (nodes, error) {
 	type key struct{ machine, dir, file string }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -24,6 +25,7 @@ type Stack struct {
 	log         *slog.Logger
 	nodes       nodes
 	rootDir     string // Dir of rank 0
+	unused      string // see Unused
 	local       *nodelocal.Store
 	service     *exchange.Service
 	lenders     []*lender // by node
@@ -123,6 +125,9 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 
 // openNode makes this rank's place on its node. A node without room is no
 // reason to give up: its parts go to the home.
+//
+// Where the node holds versions of this home under an identity that the home does not
+// tell, the program may yet be ended because of them: the place is made when it goes on.
 func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
 	var err error
 	s.local, err = nodelocal.New(nodelocal.Config{
@@ -131,10 +136,18 @@ func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
 	if err != nil {
 		return nodeReport{}, err
 	}
-	if err := s.local.Prepare(ctx, nil); err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
-		return nodeReport{}, s.unusable(err)
+	var earlier []string
+	if !s.note.stored {
+		earlier = s.local.Earlier()
 	}
-	return s.describeNode(), nil
+	if len(earlier) == 0 {
+		if err := s.local.Prepare(ctx, nil); err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
+			return nodeReport{}, s.unusable(err)
+		}
+	}
+	report := s.describeNode()
+	report.Earlier = osstring.From(earlier)
+	return report, nil
 }
 
 // unusable says what a user can do about a node on which nothing can be stored.
