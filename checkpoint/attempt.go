@@ -65,6 +65,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err != nil {
 		return nil, err
 	}
+	cp.history.damaged = found.Damaged
 	if err := cp.checkProblem(ctx, found); err != nil {
 		return nil, err
 	}

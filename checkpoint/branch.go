@@ -23,9 +23,9 @@ func (t *told) origins(complete []candidate) storage.Origins {
 }
 
 // putOthersLast brings the candidates that the first one does not come from behind the
-// others, and describes them and those that the home does not know of; "" if there are
-// none.
-func putOthersLast(o storage.Origins, candidates, unknown []candidate) ([]candidate, string) {
+// others, and describes them and those that the home does not know of, but for those that
+// are known to be damaged; "" if there are none.
+func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged []storage.ID) ([]candidate, string) {
 	if len(candidates) == 0 {
 		return nil, ""
 	}
@@ -41,7 +41,7 @@ func putOthersLast(o storage.Origins, candidates, unknown []candidate) ([]candid
 	same = append(same, others...)
 	var names []string
 	for _, c := range append(others, unknown...) { // which may be of another computation
-		if !slices.Contains(names, c.ID.String()) {
+		if !slices.Contains(names, c.ID.String()) && !slices.Contains(damaged, c.ID) {
 			names = append(names, c.ID.String())
 		}
 	}

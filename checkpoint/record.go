@@ -70,6 +70,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 	if s.Restored && s.RestoredIteration != container.NoIteration {
 		r.RestoredIteration = &s.RestoredIteration
 	}
+	r.Damaged = cp.history.namedDamaged()
 	if cp.redo.reached != container.NoIteration {
 		reached := cp.redo.reached
 		r.Iteration = &reached

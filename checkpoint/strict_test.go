@@ -19,6 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -112,6 +113,56 @@ func TestStrictDamaged(t *testing.T) {
 			require.Contains(t, n.job(t, levels, 4, none, WithStrict("allow-damaged")), "version=2 iteration=1")
 		})
 	}
+}
+
+// What was accepted as damaged stays accepted by that name, however many runs ago, and does
+// not count among the versions that are kept.
+func TestStrictDamagedBefore(t *testing.T) {
+	worlds(t, func(t *testing.T, n *testNodes, levels string) {
+		const accepted = "allow-damaged"
+		n.job(t, levels, 5, none, WithKeep(3))
+		damageHeader(t, n.everywhere(t, 5), false)
+		n.job(t, levels, 5, none, WithKeep(3), WithStrict(accepted))
+		n.job(t, levels, 5, none, WithKeep(3), WithStrict(accepted)) // by the record of the run before the last
+		err := n.refused(t, levels, "allow-branch")
+		require.ErrorContains(t, err, "damaged: ")
+		require.ErrorContains(t, err, "v-000005-")
+		require.NotContains(t, err.Error(), "branch: ")
+		require.Contains(t, n.job(t, levels, 6, none, WithKeep(3), WithStrict(accepted)), "v-000005-")
+		for _, version := range []int{4, 6, 7} {
+			require.NotEmpty(t, n.everywhere(t, version), "three good ones stay")
+		}
+		require.NotContains(t, n.job(t, levels, 9, none, WithKeep(3), WithStrict(accepted)), "other branch")
+		require.Empty(t, n.everywhere(t, 5))
+		n.job(t, levels, 9, none, WithStrict("1"))
+	})
+}
+
+// A version that was set aside and has been mended counts again.
+func TestDamagedBeforeAndMended(t *testing.T) {
+	worlds(t, func(t *testing.T, n *testNodes, levels string) {
+		n.job(t, levels, 5, none)
+		files := n.everywhere(t, 5)
+		before := snapshot(t, n.dir)
+		damageHeader(t, files, false)
+		require.Contains(t, n.job(t, levels, 0, none), "version=4 ")
+		for _, file := range files {
+			require.NoError(t, os.WriteFile(file, []byte(before[file]), 0o600))
+		}
+		require.Contains(t, n.job(t, levels, 6, none, WithStrict("1")), "version=5 ")
+		for _, r := range n.records(t) {
+			if r.LastWritten == 6 {
+				require.Empty(t, r.Damaged)
+			}
+		}
+		n.job(t, levels, 7, none, WithStrict("1"))
+	})
+}
+
+func (n *testNodes) records(t *testing.T) []storage.Record {
+	records, err := filestore.Records(vfs.OS(), filepath.Join(n.dir, "pfs", "grid"))
+	require.NoError(t, err)
+	return records
 }
 
 // More ranks than have written the version share the reading of it.

@@ -49,6 +49,10 @@ type survey struct {
 	// Branch describes complete versions that the newest one does not come from; for
 	// rank 0 alone.
 	Branch string `json:"-"`
+	// Damaged are versions that earlier runs have set aside, LeftDamaged describes those
+	// of them that the newest one does not come from; for rank 0 alone.
+	Damaged     []storage.ID `json:"-"`
+	LeftDamaged string       `json:"-"`
 	// Resumed tells, on rank 0, that what is stored is of a computation that the last run
 	// did not go on with.
 	Resumed string `json:"-"`
@@ -121,7 +125,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		own = &l
 	}
 	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
-	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown])
+	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged)
+	s.Damaged = damagedBefore(told.damaged, entries, s.Candidates)
+	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
 		s.Branch = cp.overtaken(told, complete, s.Candidates)
 	}
@@ -267,6 +273,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		switch v {
 		case fine:
 			cp.history.verified = c.ID
+			cp.history.mended(c.ID)
 			if c.Other && cp.root() {
 				cp.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
@@ -280,7 +287,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		if cp.attempt.strict { // it was good a moment ago
 			return nil, cp.opt.refuse(reason{setAside, err.Error()})
 		}
-		cp.history.damaged = append(cp.history.damaged, c.ID)
+		cp.history.setAside(c.ID)
 		causes = append(causes, err)
 		known = known || c.Known
 		if cp.root() {
@@ -322,6 +329,7 @@ func (cp *Checkpoint) warn(found survey) {
 		{"the newest version is not used", found.Lost},
 		{"there may be newer versions on the nodes", found.Unseen},
 		{"versions of another branch are stored", found.Branch},
+		{"a damaged version is still stored", found.LeftDamaged},
 		{"the computation before the last run is gone on with", found.Resumed},
 	} {
 		if w.why != "" {

@@ -20,6 +20,8 @@ type told struct {
 	highest uint64
 	by      string
 	runs    []storage.Record // oldest first
+	// damaged are those that the last run has set aside, or knew of.
+	damaged []storage.ID
 }
 
 // telling tells of a version that was complete.
@@ -53,6 +55,13 @@ func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t told, err 
 		}
 		if r.LastWritten > 0 && cp.parent == nil { // else it may have been of another stage
 			t.add(storage.ID{Version: r.LastWritten, Attempt: attempt}, r.Lineage, recordOf(r))
+		}
+	}
+	if len(t.runs) > 0 {
+		for _, name := range t.runs[len(t.runs)-1].Damaged {
+			if id, ok := filestore.ParseID(name); ok {
+				t.damaged = append(t.damaged, id)
+			}
 		}
 	}
 	if n := noted.Newest; n != nil {

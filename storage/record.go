@@ -22,7 +22,10 @@ type Record struct {
 	RestoredVersion   uint64 `json:"restored_version"`           // 0: none
 	RestoredIteration *int64 `json:"restored_iteration"`         // null: none
 	RestoredAttempt   string `json:"restored_attempt,omitempty"` // that wrote it
-	LastVersion       uint64 `json:"last_version"`
+	// Damaged are the versions (ID.String) that this run, or one before it, has set aside
+	// because their bytes are wrong, while they are stored.
+	Damaged     []string `json:"damaged,omitempty"`
+	LastVersion uint64   `json:"last_version"`
 	// LastWritten is the number of the last version that was complete; 0: none was.
 	LastWritten uint64 `json:"last_written"`
 	// Anew is the lineage that was begun without reading what is stored, by this run or
