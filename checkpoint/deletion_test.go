@@ -66,6 +66,27 @@ func TestOldVersionsGoBeforeTheNextWrite(t *testing.T) {
 	require.Equal(t, []string{"v-000006", "v-000007"}, versions(t, mem, "/cp/x"))
 }
 
+// Versions whose directories cannot get another name, on a lower layer of an overlayfs, are
+// deleted as others are, without a word.
+func TestOldVersionsOnALowerLayer(t *testing.T) {
+	worlds(t, func(t *testing.T, n *testNodes, levels string) {
+		overlay := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpRename && strings.HasPrefix(filepath.Base(op.Path), "v-") {
+				return syscall.EXDEV
+			}
+			return nil
+		})
+		onOverlay := func(o *options) { o.fs, o.nodeFS = overlay, overlay }
+		n.job(t, levels, 3, none)
+		require.NotContains(t, n.job(t, levels, 7, none, onOverlay), "not deleted")
+		require.NotContains(t, n.job(t, levels, 9, flushedFirst, onOverlay), "not deleted")
+		for _, version := range []int{1, 2, 3} {
+			require.Empty(t, n.everywhere(t, version))
+		}
+		require.NotEmpty(t, n.everywhere(t, 8))
+	})
+}
+
 // What a version makes useless of a nested checkpoint goes before the next write of that:
 // in no call of the one around it, unless that finds no room.
 func TestVersionsOfAStageGoBeforeTheNextWrite(t *testing.T) {

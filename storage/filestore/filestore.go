@@ -220,31 +220,6 @@ type reader struct {
 
 func (r *reader) Size() int64 { return r.size }
 
-// removeTries bounds how often a hidden name is freed that other processes take.
-const removeTries = 100
-
-// Remove implements storage.Driver: the version first gets a hidden name, so
-// that a crash in between leaves nothing that looks complete.
-func (s *Store) Remove(_ context.Context, id storage.ID) error {
-	trash := filepath.Join(s.dir, trashPrefix+id.String())
-	err := s.fs.Rename(s.Path(id), trash)
-	// An earlier deletion of a version of this name was interrupted, or
-	// another process is at it.
-	for tries := 0; tries < removeTries && errors.Is(err, fs.ErrExist); tries++ {
-		if err := vfs.RemoveAll(s.fs, trash); err != nil {
-			return err
-		}
-		err = s.fs.Rename(s.Path(id), trash)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return vfs.RemoveAll(s.fs, trash)
-}
-
 // Prepare implements storage.Preparer: it makes the directory and deletes what
 // crashed runs have left, which the lock makes safe.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -148,8 +149,9 @@ func (p Place) store(fsys vfs.FS) (*Store, error) {
 // RemovePlace deletes a place of this user with all that it holds, if it is one
 // that Places lists: what another user, node or program has made is a
 // *PlaceError and stays. The place first gets a hidden name, so that a crash in
-// between leaves nothing that is found; RemovePlace of that name goes on. A job
-// that uses the place gets storage.ErrVanished.
+// between leaves nothing that is found; RemovePlace of that name goes on. Where it
+// cannot have one it is emptied as it is. A job that uses the place gets
+// storage.ErrVanished.
 func RemovePlace(fsys vfs.FS, dir string) error {
 	fsys, dir, err := normalRoot(fsys, dir)
 	if err != nil {
@@ -171,7 +173,10 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 				err = fsys.Rename(dir, trash)
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EXDEV): // see filestore.Store.Remove
+			trash = dir
+		case err != nil:
 			return err
 		}
 	}

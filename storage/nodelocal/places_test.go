@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,26 @@ func TestRemovePlace(t *testing.T) {
 	require.Equal(t, []string{".", left, filepath.Join(left, OwnerName), version, filepath.Join(version, key.file())}, tree(t, root))
 	require.ErrorIs(t, tryPut(s, someKey(2, KindPart, 0), "x"), storage.ErrVanished, "a job that uses it is told")
 	put(t, s, someKey(3, KindPart, 0), "again")
+}
+
+// On overlayfs a directory of a lower layer cannot get another name.
+func TestRemoveInPlace(t *testing.T) {
+	root := t.TempDir()
+	overlay := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if info, err := os.Stat(op.Path); op.Kind == vfs.OpRename && err == nil && info.IsDir() {
+			return syscall.EXDEV
+		}
+		return nil
+	})
+	s := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", FS: overlay, smallestSpare: 1})
+	for version := range uint64(2) {
+		put(t, s, someKey(1+version, KindPart, 0), "x")
+		put(t, s, someKey(1+version, KindCopy, 3), "y")
+	}
+	require.NoError(t, s.Remove(t.Context(), someKey(1, KindPart, 0).ID))
+	require.Equal(t, []Key{someKey(2, KindPart, 0), someKey(2, KindCopy, 3)}, keys(t, s))
+	require.NoError(t, RemovePlace(overlay, s.Dir()))
+	require.NoDirExists(t, s.Dir())
 }
 
 // What is not certainly a place of this user on this node stays.

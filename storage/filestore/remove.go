@@ -1,0 +1,66 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// removeTries bounds how often a hidden name is freed that other processes take.
+const removeTries = 100
+
+// Remove implements storage.Driver: the version first gets a hidden name, so
+// that a crash in between leaves nothing that looks complete. Where it cannot have one it
+// is deleted in place.
+func (s *Store) Remove(_ context.Context, id storage.ID) error {
+	trash := filepath.Join(s.dir, trashPrefix+id.String())
+	err := s.fs.Rename(s.Path(id), trash)
+	// An earlier deletion of a version of this name was interrupted, or
+	// another process is at it.
+	for tries := 0; tries < removeTries && errors.Is(err, fs.ErrExist); tries++ {
+		if err := vfs.RemoveAll(s.fs, trash); err != nil {
+			return err
+		}
+		err = s.fs.Rename(s.Path(id), trash)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.EXDEV):
+		return s.removeInPlace(id)
+	case err != nil:
+		return err
+	}
+	return vfs.RemoveAll(s.fs, trash)
+}
+
+// removeInPlace deletes a version of which overlayfs does not rename the directory, as it
+// is on a lower layer. First goes, durably, the part of rank 0 (of each number of ranks,
+// if names say that of several, so that none becomes the complete one): what a crash leaves
+// is an incomplete version.
+func (s *Store) removeInPlace(id storage.ID) error {
+	dir := s.Path(id)
+	files, err := s.fs.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		if part, ok := ParsePart(f.Name()); !ok || part.Rank != 0 {
+			continue
+		}
+		if err := vfs.RemoveAll(s.fs, filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+		if s.sync {
+			if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return vfs.RemoveAll(s.fs, dir)
+}
