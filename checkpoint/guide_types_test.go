@@ -129,6 +129,29 @@ func TestGuideOwnTypes(t *testing.T) {
 	require.EqualValues(t, 2, other.onDevice[63])
 }
 
+// What embeds a type that stores itself has fields of its own.
+func TestGuideEmbedded(t *testing.T) {
+	type state struct {
+		Lattice
+		Energy float64
+	}
+	dir := t.TempDir()
+	open := func(value any) *checkpoint.Checkpoint {
+		cp, err := checkpoint.New("embedded", nil, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(cp.Add("s", value), cp.Commit()))
+		return cp
+	}
+	in, out := state{Lattice{2.5, []int8{1, -1}}, 42}, state{}
+	cp := open(&in)
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
+	cp = open(&out)
+	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+	require.NoError(t, cp.Close())
+	require.Equal(t, in, out)
+}
+
 // A struct is read by a later type of other fields.
 func TestGuideFields(t *testing.T) {
 	type particleOfOld struct {

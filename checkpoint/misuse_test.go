@@ -162,7 +162,7 @@ func TestChangedWorkingDirectory(t *testing.T) {
 
 // asks calls something while it is stored.
 type asks struct {
-	meddler
+	cptypes.Value
 	call func()
 }
 
@@ -188,7 +188,7 @@ func TestTwoGoroutinesAtOnce(t *testing.T) {
 		}
 	}
 	for _, mode := range modes {
-		cp = withValue(t, "x", asks{call: another}, WithPath(t.TempDir()), inMode(mode))
+		cp = withValue(t, "x", asks{meddler{}, another}, WithPath(t.TempDir()), inMode(mode))
 		require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
 		require.NoError(t, cp.Write(t.Context()))
 		require.NoError(t, cp.Wait(t.Context()))

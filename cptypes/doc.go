@@ -88,6 +88,17 @@
 // Value itself; a wrapper does; or an adapter is registered with Register, so
 // that Of takes the type itself. cptypestest checks such types.
 //
+// A struct has the methods of what is embedded in it, too. It implements Value by what
+// it declares itself, WriteTo and ReadFrom, and by what it has of these from an embedded
+// interface, whose value it decorates; what it has from any other embedded type would
+// store that alone, so that such a struct is stored field by field. So it is with
+// MarshalBinary and UnmarshalBinary, GobEncode and GobDecode, which are declared both. A
+// type that declares WriteTo also declares those of Describe, Size, Spans, Resize and
+// ReadBox that an embedded type with a WriteTo has: else it is an error of Of.
+//
+// Update of what is stored field by field is called where that is given to Of, also if
+// it is that of an embedded type, and not where it lies within another value.
+//
 // Constructors declare more than a type can say, and are used inline in Add;
 // their errors come out of Of:
 //

@@ -1,10 +1,7 @@
 package cptypes
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"os"
 	"reflect"
 )
 
@@ -21,8 +18,11 @@ const supported = "a pointer to a number, bool, string or time, or to a struct, 
 //   - v is an encoding.BinaryMarshaler and BinaryUnmarshaler: opaque bytes;
 //   - v points to one of the types in the package's table.
 //
-// An embedded marshaler does not make a struct one, as it would be all that is
-// stored: such a struct is stored field by field.
+// An embedded Value or marshaler does not make a struct one, as it would be all
+// that is stored: a struct that does not declare both methods itself (WriteTo and
+// ReadFrom, MarshalBinary and UnmarshalBinary) is stored field by field. A Value may
+// have them from an embedded interface: it decorates what is in that. It may not have
+// Describe, Size, Spans, Resize or ReadBox from an embedded type.
 //
 // The memory that v points to belongs to the Value from then on: it is read
 // and written whenever the Value's methods are called. Errors match ErrNil or
@@ -38,11 +38,12 @@ func Of(v any) (Value, error) {
 	if rv.Kind() == reflect.Pointer && rv.IsNil() {
 		return nil, fmt.Errorf("cptypes: %w: the %T is nil; give the address of a variable", ErrNil, v)
 	}
-	switch v := v.(type) {
-	case *bytes.Buffer, *bufio.ReadWriter, *os.File:
-		return nil, fmt.Errorf("cptypes: %w %T: writing it would drain it; store its bytes", ErrUnsupported, v)
-	case Value:
-		return v, nil
+	own, given := v.(Value)
+	if given && storesItself(pointedTo(rv.Type())) {
+		if err := checkWhole(rv); err != nil {
+			return nil, err
+		}
+		return own, nil
 	}
 	if adapt, ok := adapterOf(rv.Type()); ok {
 		return adapted(v, adapt)
@@ -50,10 +51,14 @@ func Of(v any) (Value, error) {
 	if known, err := foreign(v); known != nil || err != nil {
 		return known, err
 	}
-	if m, ok := v.(marshaler); ok && rv.Kind() == reflect.Pointer && declares(rv.Type().Elem(), "MarshalBinary") {
+	if m, ok := v.(marshaler); ok && rv.Kind() == reflect.Pointer && declares(rv.Type().Elem(), "MarshalBinary", "UnmarshalBinary") {
 		return newMarshaled(m), nil
 	}
-	return builtin(rv)
+	made, err := builtin(rv)
+	if err != nil && given {
+		err = fmt.Errorf("%w (it has WriteTo or ReadFrom from what is embedded in it, which would store that alone: a type that declares both is stored by them)", err)
+	}
+	return made, err
 }
 
 func builtin(rv reflect.Value) (Value, error) {
@@ -108,7 +113,7 @@ func unsupported(t reflect.Type) error {
 func notPointer(t reflect.Type) error {
 	pointer := reflect.PointerTo(t)
 	_, known := adapterOf(pointer)
-	known = known || pointer.Implements(reflect.TypeFor[Value]()) || pointer.Implements(reflect.TypeFor[marshaler]())
+	known = known || storesItself(t) || pointer.Implements(marshalsType) && declares(t, "MarshalBinary", "UnmarshalBinary")
 	if !known {
 		address := reflect.New(t)
 		value, err := foreign(address.Interface())

@@ -19,7 +19,7 @@ func Register[T any](adapt func(*T) Value) error {
 	if adapt == nil {
 		return fmt.Errorf("cptypes: register %v: %w: the adapter is nil", t.Elem(), ErrNil)
 	}
-	if t.Implements(reflect.TypeFor[Value]()) {
+	if storesItself(t.Elem()) {
 		return fmt.Errorf("cptypes: register %v: %w: %v is a Value", t.Elem(), ErrRegistered, t)
 	}
 	erased := func(v any) Value { return adapt(v.(*T)) }

@@ -56,7 +56,7 @@ func newStructured(ptr reflect.Value) (Value, error) {
 	}
 	desc := Desc{Elem: container.Opaque, Type: describedName(c.typ)}
 	v := structured{codec: c, p: ptr.UnsafePointer(), desc: desc, stored: desc}
-	if u, ok := ptr.Interface().(Updater); ok {
+	if u := updaterOf(ptr); u != nil {
 		return &structuredUpdater{v, u}, nil
 	}
 	return &v, nil
