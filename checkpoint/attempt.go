@@ -273,7 +273,7 @@ func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint6
 // a program that has not read them. Where it returns nil, what the version does not
 // hold (an Optional key, a field of a struct) is as it was before the call.
 func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	if err := cp.ready("RestartIfNeeded"); err != nil {

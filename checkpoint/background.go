@@ -105,7 +105,11 @@ func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
 // together when they join.
 func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 	f := &flight{header: h, before: cp.point}
-	if f.captured = cp.update(f); f.captured == nil {
+	f.captured = cp.update(f)
+	if err := cp.givenUp(); err != nil {
+		return err
+	}
+	if f.captured == nil {
 		f.captured = cp.capture(ctx, f)
 	}
 	if f.ticket == nil {
@@ -292,7 +296,7 @@ func (cp *Checkpoint) await(ctx context.Context, f *flight) error {
 // whatever error but that of the context: then the write goes on. It is
 // collective.
 func (cp *Checkpoint) Wait(ctx context.Context) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	if err := cp.ready("Wait"); err != nil {

@@ -24,9 +24,10 @@ import (
 // Checkpoint is a registry of named values that are stored together. Its
 // methods, and those of all checkpoints that are nested in one another, are
 // called by one goroutine at a time (ErrState where a second one comes into a call of
-// one); Progress by any. Those of checkpoints with one communicator are collective
+// one); Progress by any. It must not be copied (ErrState). Those of checkpoints with one communicator are collective
 // calls on it: all ranks make them in the same order.
 type Checkpoint struct {
+	self        *Checkpoint // tells a copy
 	name        string
 	comm        comm.Comm
 	opt         options
@@ -108,6 +109,10 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 		name: name, comm: c, opt: o, index: make(map[string]int),
 		redo: redo{reached: container.NoIteration, before: container.NoIteration},
 		log:  o.logger.With("checkpoint", name, "rank", int(c.Rank())),
+	}
+	cp.self = cp
+	if err := filestore.CheckName(name); err != nil {
+		return fail(err)
 	}
 	if cp.fingerprint, err = canonical(o.fingerprint); err != nil {
 		return fail(err)
@@ -209,6 +214,10 @@ func Resizable() AddOption { return func(e *entry) { e.resizable = true } }
 // cptypes.Of accepts, or a cptypes.Value. The first error of any Add is also
 // returned by Commit, so a program may leave checking to that.
 func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) error {
+	if err := cp.enter("Add"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
 	err := cp.add(key, value, opts)
 	if err != nil {
 		err = fmt.Errorf("checkpoint %q: %w", cp.name, &KeyError{Key: key, Err: err})
@@ -248,6 +257,10 @@ func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
 // Commit closes the registry: no value can be added after it, and nothing else
 // can be called before. It returns the first error of Add.
 func (cp *Checkpoint) Commit() error {
+	if err := cp.enter("Commit"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
 	switch {
 	case cp.closed:
 		return cp.outOfOrder(cp.afterClose("Commit"))
@@ -265,6 +278,10 @@ func (cp *Checkpoint) Commit() error {
 // DisableSCR sends this checkpoint past the storage of the nodes to the parallel
 // file system, as CRAFT_USE_SCR=0 does for all. It is called before Commit.
 func (cp *Checkpoint) DisableSCR() error {
+	if err := cp.enter("DisableSCR"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
 	if cp.committed || cp.closed {
 		return cp.outOfOrder("DisableSCR after Commit")
 	}
@@ -276,10 +293,20 @@ func (cp *Checkpoint) DisableSCR() error {
 // most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
 // touched any more, memory and threads are given back, and the directory is free
 // for another job. It is not collective: to know that the last version is
-// complete on all ranks call Wait before. Further calls do nothing. When the
+// complete on all ranks call Wait before. Further calls do nothing. While another
+// goroutine is in a call of the checkpoint it is ErrState, and changes nothing. When the
 // communicator is given up, because of a failure or at the end of a zone, the
-// checkpoint is closed by that.
+// checkpoint is closed by that, whatever goes on: what a program has started beside the
+// body of a zone, and calls the checkpoint, has to end before the body does.
 func (cp *Checkpoint) Close() error {
+	if err := cp.enter("Close"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
+	return cp.close()
+}
+
+func (cp *Checkpoint) close() error {
 	if cp.closed {
 		return nil
 	}
@@ -309,10 +336,33 @@ func (cp *Checkpoint) outOfOrder(what string) error {
 	return fmt.Errorf("checkpoint %q: %w: %s", cp.name, ErrState, what)
 }
 
-// ready begins a call that one goroutine makes at a time; it ends with calling.Unlock.
-func (cp *Checkpoint) ready(call string) error {
+// disabled reports whether calls do nothing.
+func (cp *Checkpoint) disabled() bool { return cp.self == cp && !cp.opt.Enable }
+
+// original returns an error for a copy: it would give out the numbers of versions again
+// that the first one has given, in the same directory.
+func (cp *Checkpoint) original(call string) error {
+	if cp.self == cp {
+		return nil
+	}
+	return cp.outOfOrder(call + " of a copy of a Checkpoint, or of one that New has not made: use the pointer that New has returned")
+}
+
+// enter begins a call that one goroutine makes at a time; it ends with calling.Unlock.
+func (cp *Checkpoint) enter(call string) error {
+	if err := cp.original(call); err != nil {
+		return err
+	}
 	if !cp.calling.TryLock() {
 		return cp.outOfOrder(call + " while another goroutine is in a call of it: one at a time, and all ranks in the same order")
+	}
+	return nil
+}
+
+// ready begins a call that needs what was added.
+func (cp *Checkpoint) ready(call string) error {
+	if err := cp.enter(call); err != nil {
+		return err
 	}
 	var err error
 	switch {

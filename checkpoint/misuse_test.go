@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -173,6 +174,8 @@ func (a asks) Update() error { a.call(); return nil }
 func TestTwoGoroutinesAtOnce(t *testing.T) {
 	var cp *Checkpoint
 	iter, calls := 0, 0
+	other, err := New("other", nil, WithPath(t.TempDir()))
+	require.NoError(t, err)
 	another := func() {
 		calls++
 		for name, call := range map[string]func() error{
@@ -181,6 +184,12 @@ func TestTwoGoroutinesAtOnce(t *testing.T) {
 			"RestartIfNeeded": func() error { return cp.RestartIfNeeded(t.Context(), &iter) },
 			"Wait":            func() error { return cp.Wait(t.Context()) },
 			"Flush":           func() error { return cp.Flush(t.Context()) },
+			"Close":           cp.Close,
+			"Commit":          cp.Commit,
+			"Add":             func() error { return cp.Add("y", &iter) },
+			"DisableSCR":      cp.DisableSCR,
+			"SubCP":           func() error { return cp.SubCP(other) },
+			"SubCP of it":     func() error { return other.SubCP(cp) },
 		} {
 			err := call()
 			require.ErrorIs(t, err, ErrState, name)
@@ -196,4 +205,126 @@ func TestTwoGoroutinesAtOnce(t *testing.T) {
 		require.NoError(t, cp.Close())
 	}
 	require.Equal(t, len(modes), calls)
+}
+
+// A signal handler that closes a checkpoint which writes just then neither takes the lock
+// from it nor anything else.
+func TestCloseWhileAnotherGoroutineWrites(t *testing.T) {
+	for _, mode := range modes {
+		writing, closed := make(chan struct{}), make(chan error)
+		var cp *Checkpoint
+		go func() {
+			<-writing
+			closed <- cp.Close()
+		}()
+		dir, once := t.TempDir(), false
+		cp = withValue(t, "x", asks{meddler{}, func() {
+			if !once {
+				once = true
+				close(writing)
+				require.ErrorIs(t, <-closed, ErrState)
+			}
+		}}, WithPath(dir), inMode(mode))
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		require.NoError(t, cp.Write(t.Context()))
+		require.NoError(t, cp.Write(t.Context()))
+		require.NoError(t, cp.Close())
+		require.NoError(t, cp.Close(), "further calls do nothing")
+		require.NoFileExists(t, filepath.Join(dir, "x", ".lock"))
+	}
+}
+
+// The closing by whoever gives the communicator up waits for no call.
+func TestGivenUpWithinACall(t *testing.T) {
+	for _, mode := range modes {
+		dir := t.TempDir()
+		m := &member{Comm: comm.Self()}
+		cp, err := New("x", m, WithPath(dir), inMode(mode))
+		require.NoError(t, err)
+		calls := 0
+		require.NoError(t, cp.Add("x", asks{meddler{}, func() {
+			if calls++; calls == 2 {
+				m.release(t)
+			}
+		}}))
+		require.NoError(t, cp.Commit())
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		require.NoError(t, cp.Write(t.Context()))
+		err = cp.Write(t.Context())
+		require.ErrorIs(t, err, ErrState)
+		require.ErrorContains(t, err, "after its communicator was given up")
+		require.NoFileExists(t, filepath.Join(dir, "x", ".lock"))
+		require.NoError(t, cp.Close())
+		found, err := filepath.Glob(filepath.Join(dir, "x", "v-*"))
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+	}
+}
+
+// TestCopiedCheckpoint: a copy gives out no numbers of versions again.
+func TestCopiedCheckpoint(t *testing.T) {
+	for _, enable := range []bool{true, false} {
+		x, iter, dir := 0, 0, t.TempDir()
+		cp, err := New("x", nil, WithPath(dir), func(o *options) { o.Enable = enable })
+		require.NoError(t, err)
+		require.NoError(t, cp.Add("x", &x))
+		early := copyOf(cp)
+		require.NoError(t, cp.Commit())
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+		for _, other := range []*Checkpoint{early, copyOf(cp), new(Checkpoint)} {
+			for name, call := range map[string]func() error{
+				"Add":             func() error { return other.Add("y", &iter) },
+				"Commit":          other.Commit,
+				"DisableSCR":      other.DisableSCR,
+				"RestartIfNeeded": func() error { return other.RestartIfNeeded(t.Context(), &iter) },
+				"UpdateAndWrite":  func() error { return other.UpdateAndWrite(t.Context(), 1, 1) },
+				"Write":           func() error { return other.Write(t.Context()) },
+				"Wait":            func() error { return other.Wait(t.Context()) },
+				"Flush":           func() error { return other.Flush(t.Context()) },
+				"SubCP":           func() error { return other.SubCP(cp) },
+				"SubCP of it":     func() error { return cp.SubCP(other) },
+				"Close":           other.Close,
+			} {
+				err := call()
+				if !enable && name == "SubCP of it" {
+					continue
+				}
+				require.ErrorIs(t, err, ErrState, name)
+				require.ErrorContains(t, err, "use the pointer that New has returned")
+			}
+			require.Nil(t, other.Stored())
+			_, _ = other.Stats(), other.Progress()
+		}
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), 1, 1))
+		require.NoError(t, cp.Close())
+		require.ErrorIs(t, early.Close(), ErrState)
+		found, err := filepath.Glob(filepath.Join(dir, "x", "v-00000?-*"))
+		require.NoError(t, err)
+		require.Equal(t, enable, len(found) == 2)
+	}
+}
+
+// copyOf is what go vet would not let pass.
+func copyOf(cp *Checkpoint) *Checkpoint {
+	out := reflect.New(reflect.TypeFor[Checkpoint]())
+	out.Elem().Set(reflect.ValueOf(cp).Elem())
+	return out.Interface().(*Checkpoint)
+}
+
+// A checkpoint that looks like a part of one would hide all others beside it.
+func TestNamesOfWhatADirectoryHolds(t *testing.T) {
+	for name, what := range map[string]string{
+		"v-000001-0123456789abcdef": "a version", "NODES.json": "a note", "LATEST.json": "a note",
+		"RUN-20260102T030405678Z-0123456789abcdef.json": "the record of a run",
+	} {
+		_, err := New(name, nil, WithPath(t.TempDir()))
+		require.ErrorIs(t, err, storage.ErrName)
+		require.ErrorContains(t, err, fmt.Sprintf("checkpoint name %q: %v: it is the name of %s", name, storage.ErrName, what))
+	}
+	for _, name := range []string{"v-1-0123456789abcdef", "v-000001", "nodes", "RUN-1.json", "heat.json"} {
+		cp, err := New(name, nil, WithPath(t.TempDir()))
+		require.NoError(t, err)
+		require.NoError(t, cp.Close())
+	}
 }

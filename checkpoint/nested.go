@@ -62,15 +62,26 @@ const maxDepth = 64
 // stored, because its frequency is above 1, could never be restored: it is
 // skipped.
 func (cp *Checkpoint) SubCP(child *Checkpoint) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("checkpoint %q: %w: SubCP: %s", cp.name, ErrArgument, fmt.Sprintf(format, args...))
 	}
-	switch {
-	case child == nil:
+	if child == nil {
 		return wrong("the child is nil")
+	}
+	if err := cp.enter("SubCP"); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
+	if child != cp {
+		if err := child.enter("SubCP"); err != nil {
+			return err
+		}
+		defer child.calling.Unlock()
+	}
+	switch {
 	case cp.closed || child.closed:
 		late := cp
 		if child.closed {

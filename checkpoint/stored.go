@@ -83,7 +83,7 @@ func (cp *Checkpoint) mendLevels(restored *container.Header) {
 // job that is about to end on purpose calls it, because the nodes may be given
 // to others. Without levels it is Wait.
 func (cp *Checkpoint) Flush(ctx context.Context) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	if err := cp.ready("Flush"); err != nil {
@@ -134,7 +134,7 @@ type StoredVersion struct {
 // safe each is: on rank 0; other ranks get nil. The version that is being
 // written in the background is the last one, with the level storage.Captured.
 func (cp *Checkpoint) Stored() []StoredVersion {
-	if !cp.root() || !cp.attempt.begun {
+	if cp.self != cp || !cp.root() || !cp.attempt.begun {
 		return nil
 	}
 	cp.arrived()

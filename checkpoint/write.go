@@ -34,7 +34,7 @@ const smallReplicated = 64 << 10
 // the version is being written. What becomes of that the next call that waits
 // says: see AsyncError.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	if freq < 1 {
@@ -65,7 +65,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 // position. A loop that counts iterations and wants to save now (on a signal,
 // say) calls UpdateAndWrite(ctx, iter, 1). See there.
 func (cp *Checkpoint) Write(ctx context.Context) error {
-	if !cp.opt.Enable {
+	if cp.disabled() {
 		return nil
 	}
 	if err := cp.ready("Write"); err != nil {
@@ -142,7 +142,11 @@ func (cp *Checkpoint) writeAndMakeRoom(ctx context.Context, iteration int64) err
 // deleted.
 func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
 	f := &flight{header: h, before: cp.point}
-	if f.err = cp.update(f); f.err == nil {
+	f.err = cp.update(f)
+	if err := cp.givenUp(); err != nil {
+		return 0, err
+	}
+	if f.err == nil {
 		f.err = cp.describeAll(&f.header)
 	}
 	if f.err == nil {
@@ -187,6 +191,15 @@ func (cp *Checkpoint) update(f *flight) error {
 		}
 	}
 	return nil
+}
+
+// givenUp returns an error if Update has led to Zone.Repair: there is nobody to settle
+// the version with.
+func (cp *Checkpoint) givenUp() error {
+	if !cp.closed {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrState, cp.afterClose("a write"))
 }
 
 // describeAll describes the present state of all values in cp.sections, which

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -21,6 +22,8 @@ type lock struct {
 	stopped sync.WaitGroup
 
 	checking sync.Mutex // by writes and flushes
+	giving   sync.Once
+	given    atomic.Bool
 
 	mu   sync.Mutex
 	file vfs.File
@@ -92,6 +95,9 @@ func (l *lock) sign() error {
 func (l *lock) Check() error {
 	l.checking.Lock()
 	defer l.checking.Unlock()
+	if l.given.Load() {
+		return l.lost("it was given back when the checkpoint was closed")
+	}
 	data, err := vfs.ReadFile(l.store.fs, l.store.lockPath(), lockLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l.missing()
@@ -150,11 +156,17 @@ func (l *lock) retake() error {
 }
 
 // Unlock implements storage.Lock.
-func (l *lock) Unlock() error {
+func (l *lock) Unlock() (err error) {
+	l.giving.Do(func() { err = l.giveBack() })
+	return err
+}
+
+func (l *lock) giveBack() error {
 	close(l.stop)
 	l.stopped.Wait()
 	defer liveLocks.Delete(liveLock{l.store.fs, l.owner.Token})
 	lost := l.Check()
+	l.given.Store(true)
 	err := l.file.Close()
 	if lost != nil { // not ours any more
 		l.store.lock.Logger.Warn("the lock was lost before it was given back", "path", l.store.lockPath(), "error", lost)

@@ -59,6 +59,23 @@ func lockedIn(t *testing.T, dir, job string, epoch int) *Store {
 	return s
 }
 
+// Once more is nothing, and who still holds it is told why it is gone.
+func TestLockIsGivenBackOnce(t *testing.T) {
+	s := lockedBy(t, t.TempDir(), "a", time.Minute)
+	held, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock())
+	require.NoError(t, held.Unlock())
+	err = held.Check()
+	require.ErrorIs(t, err, storage.ErrLockLost)
+	require.ErrorContains(t, err, "given back when the checkpoint was closed")
+	again, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock())
+	require.NoError(t, again.Check())
+	require.NoError(t, again.Unlock())
+}
+
 func TestLockOfThisProcessThatNobodyHolds(t *testing.T) {
 	dir := t.TempDir()
 	first, err := lockedBy(t, dir, "a", time.Minute).Lock(t.Context())

@@ -1,0 +1,30 @@
+package filestore
+
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// CheckName returns an error matching storage.ErrName if a checkpoint of that name would
+// look like what the directory of a checkpoint holds: then the base directory of both
+// would be taken for a checkpoint, and no other one would be found in it.
+func CheckName(name string) error {
+	if err := storage.CheckName("checkpoint name", name); err != nil {
+		return err
+	}
+	var what string
+	_, version := ParseID(name)
+	switch {
+	case version:
+		what = "a version"
+	case name == NodesName, name == LatestName:
+		what = "a note"
+	case recordPattern.MatchString(name):
+		what = "the record of a run"
+	default:
+		return nil
+	}
+	return fmt.Errorf("checkpoint name %q: %w: it is the name of %s in a checkpoint's own directory: take another one (what is stored under this one names it in its files, so that renaming the directory is of no use: begin anew, and move it out of the base directory)",
+		name, storage.ErrName, what)
+}
