@@ -178,14 +178,15 @@ func (cp *Checkpoint) ofAnotherStage(ctx context.Context, e storage.Entry) bool 
 	return err == nil && c.Known && !cp.belongs(c.Ancestors)
 }
 
-// away looks for versions of which links lead nowhere. They are not gone, and one that
-// is newer than all that can be had is not done without.
+// away looks for versions of which links lead nowhere, or that are perhaps where nothing
+// can be read. They are not gone, and one that is newer than all that can be had is not
+// done without.
 func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
 	for _, e := range slices.Backward(entries) {
 		switch {
 		case len(e.Away) == 0 || e.Complete():
 		case e.ID.Version > newest:
-			return fmt.Errorf("version %d is newer than what can be read, and away: %s; mount it, or delete the link if the version is not needed",
+			return fmt.Errorf("version %d is newer than what can be read, and away: %s; mount it, mend what cannot be read, or delete that if the version is not needed",
 				e.ID.Version, strings.Join(e.Away, "; "))
 		default:
 			cp.log.Warn("an older version is away", "version", e.ID.Version, "why", strings.Join(e.Away, "; "))

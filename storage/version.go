@@ -65,8 +65,8 @@ func (p Part) String() string {
 type Entry struct {
 	ID    ID
 	Parts []Part // ascending by size, then rank
-	// Away are links of it that lead nowhere, and why: what they led to may be there
-	// again, so the version is not to be deleted.
+	// Away are links of it that lead nowhere, and places that may have it and cannot be
+	// read, and why: it may be there again, so the version is not to be deleted.
 	Away []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 )
 
 var (
@@ -39,6 +40,25 @@ func (e *PlaceError) Error() string {
 }
 
 func (e *PlaceError) Unwrap() error { return e.Err }
+
+// UnlistedError has the versions of which it cannot be seen what is here of them.
+type UnlistedError struct{ Versions []UnlistedVersion }
+
+// UnlistedVersion is one of them, and why.
+type UnlistedVersion struct {
+	ID  storage.ID
+	Err error
+}
+
+func (e *UnlistedError) Error() string {
+	text := e.Versions[0].Err.Error()
+	if more := len(e.Versions) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more versions)", more)
+	}
+	return text
+}
+
+func (e *UnlistedError) Unwrap() error { return e.Versions[0].Err }
 
 // recognise makes a full storage match ErrNoSpace.
 func (s *Store) recognise(err error) error {

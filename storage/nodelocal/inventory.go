@@ -19,7 +19,8 @@ type Object struct {
 	Size int64 // in bytes
 }
 
-// Inventory returns all objects that are here, in the order of Key.Compare.
+// Inventory returns all objects that are here, in the order of Key.Compare; with an
+// *UnlistedError those of the other versions.
 func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 	var out []Object
 	err := s.scan(ctx, nil, func(key Key, f fs.DirEntry) error {
@@ -32,15 +33,17 @@ func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 		}
 		return err
 	})
-	if err != nil {
+	var unlisted *UnlistedError
+	if err != nil && !errors.As(err, &unlisted) {
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b Object) int { return a.Key.Compare(b.Key) })
-	return out, nil
+	return out, err
 }
 
 // scan calls version, unless it is nil, for each version's directory, and then
-// object for each object in it.
+// object for each object in it. Versions of which that cannot be listed are in an
+// *UnlistedError.
 func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(Key, fs.DirEntry) error) error {
 	if there, err := s.look(); err != nil || !there {
 		return err
@@ -52,6 +55,7 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 	if err != nil {
 		return err
 	}
+	var unlisted UnlistedError
 	for _, d := range dirs {
 		if !isVersion(d) {
 			continue
@@ -64,8 +68,11 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 			version(id)
 		}
 		if err := s.scanVersion(id, object); err != nil {
-			return err
+			unlisted.Versions = append(unlisted.Versions, UnlistedVersion{id, err})
 		}
+	}
+	if unlisted.Versions != nil {
+		return &unlisted
 	}
 	return nil
 }

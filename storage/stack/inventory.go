@@ -15,7 +15,8 @@ type inventory struct {
 	home    map[storage.ID]map[storage.Part]struct{}
 	info    map[storage.ID]info
 	sets    map[storage.ID]*sets
-	away    map[storage.ID][]string // of the home: storage.Entry.Away
+	away    map[storage.ID][]string // storage.Entry.Away
+	unseen  []string                // nodes that may have any version, and why
 }
 
 // info is what the header of a version's parts says.
@@ -124,7 +125,7 @@ func (v *inventory) named(id storage.ID) []storage.Part {
 
 // entry is a version as a driver's List has it: with the parts that can be had.
 func (v *inventory) entry(id storage.ID) storage.Entry {
-	e := storage.Entry{ID: id, Away: v.away[id]}
+	e := storage.Entry{ID: id, Away: slices.Concat(v.away[id], v.unseen)}
 	for _, part := range v.named(id) {
 		if v.recoverable(id, part, anywhere) {
 			e.Parts = append(e.Parts, part)

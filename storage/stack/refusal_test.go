@@ -113,16 +113,22 @@ func TestNodeFailsInTheMiddle(t *testing.T) {
 	}
 }
 
-// A node that fails whenever a part is published, which is too late to send it
-// elsewhere, is avoided for a while.
+// A node that fails, or is full, whenever a part is published, which is too late to send
+// it elsewhere, is avoided for a while.
 func TestNodeFailsAtTheLastMoment(t *testing.T) {
+	for _, why := range []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EDQUOT} {
+		t.Run(why.Error(), func(t *testing.T) { nodeFailsAtTheLastMoment(t, why) })
+	}
+}
+
+func nodeFailsAtTheLastMoment(t *testing.T, why error) {
 	f := newFaulty("partner")
 	stored := 0
 	f.job(t, func(ctx context.Context, m *member) error {
 		if m.rank() == 0 {
 			f.breaks(func(node int, op vfs.Op) error {
 				if node == 1 && op.Kind == vfs.OpSync {
-					return syscall.EIO
+					return why
 				}
 				return nil
 			})

@@ -32,14 +32,12 @@ func (s *Stack) took() {
 
 // avoidFor is how many parts go to the home at once when the node has failed as
 // one was published, which is too late to send it elsewhere: if the disk fails
-// whenever its cache is written, no part would be stored.
+// whenever its cache is written, or has blocks looked for only then (a quota, a thin
+// volume), no part would be stored.
 const avoidFor = 10
 
-// avoid keeps the next parts off the node. One that is merely full says so in time.
+// avoid keeps the next parts off the node.
 func (s *Stack) avoid(why error) {
-	if !stuck(why) {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.avoiding, s.avoidedFor = avoidFor, why

@@ -20,6 +20,8 @@ type holdings struct {
 	Infos   []knownInfo
 	Sets    []knownSet
 	Home    []storage.Entry
+	Away    []storage.Entry // versions that the node may have, without parts
+	Unseen  string          // why it cannot be seen what the node has; "": it can
 	Err     string
 }
 
@@ -93,8 +95,14 @@ func (v *inventory) merge(h holdings, node int) {
 			v.addHome(e.ID, part)
 		}
 		if len(e.Away) > 0 {
-			v.away[e.ID] = e.Away
+			v.away[e.ID] = append(v.away[e.ID], e.Away...)
 		}
+	}
+	for _, e := range h.Away {
+		v.away[e.ID] = append(v.away[e.ID], e.Away...)
+	}
+	if h.Unseen != "" {
+		v.unseen = append(v.unseen, h.Unseen)
 	}
 	for _, k := range h.Infos {
 		if _, known := v.info[k.ID]; !known {
@@ -106,12 +114,21 @@ func (v *inventory) merge(h holdings, node int) {
 	}
 }
 
-// lookAtNode lists what is on this node. What cannot be read does not count: the
-// other nodes may have it too.
+// lookAtNode lists what is on this node. What cannot be listed is not gone: versions that
+// the other nodes do not have too are away.
 func (s *Stack) lookAtNode(ctx context.Context, h *holdings) error {
+	host := s.nodes.list[s.nodes.mine(s.me)].Host
 	objects, err := s.local.Inventory(ctx)
-	if err != nil {
-		s.log.Warn("the storage of the node cannot be read, nothing of it is used", "host", s.nodes.list[s.nodes.mine(s.me)].Host, "error", err)
+	var unlisted *nodelocal.UnlistedError
+	switch {
+	case errors.As(err, &unlisted):
+		s.log.Warn("a version on the node cannot be listed, nothing of it there is used", "host", host, "error", err)
+		for _, v := range unlisted.Versions {
+			h.Away = append(h.Away, storage.Entry{ID: v.ID, Away: []string{fmt.Sprintf("on node %s it cannot be listed: %v", host, v.Err)}})
+		}
+	case err != nil:
+		s.log.Warn("the storage of the node cannot be read, nothing of it is used", "host", host, "error", err)
+		h.Unseen = fmt.Sprintf("the storage of node %s cannot be read: %v", host, err)
 		return ctx.Err()
 	}
 	known := make(map[storage.ID]bool)
