@@ -246,7 +246,10 @@ func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
 		return err
 	}
 	e := entry{key: key, value: v}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("%w: option %d of %d is nil", ErrArgument, i+1, len(opts))
+		}
 		opt(&e)
 	}
 	cp.index[key] = len(cp.entries)

@@ -253,7 +253,10 @@ func newOptions(opts []Option) (options, error) {
 		return options{}, err
 	}
 	o := options{Config: config, logger: slog.Default(), zeroCopyFrom: 64 << 10}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return options{}, fmt.Errorf("%w: option %d of %d is nil", ErrArgument, i+1, len(opts))
+		}
 		opt(&o)
 	}
 	if o.modeErr != nil {

@@ -1,17 +1,20 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -106,6 +109,27 @@ func TestLevelsOfAMovedHome(t *testing.T) {
 	require.ErrorContains(t, err, "start with the path as it was")
 	unchanged(t, n.dir, before)
 	require.NoError(t, os.Rename(moved, filepath.Join(n.dir, "pfs")))
+	require.Contains(t, n.job(t, "partner", 7, none), "iteration=4")
+}
+
+// One byte of the identity in NODES.json is wrong: the error says so, what is stored stays,
+// and is there when it is mended as the error says.
+func TestLevelsOfADamagedIdentity(t *testing.T) {
+	n := newTestNodes(t, 0, 0, 1, 1)
+	n.job(t, "partner", 5, none)
+	name := filepath.Join(n.dir, "pfs", "grid", filestore.NodesName)
+	good, err := os.ReadFile(name)
+	require.NoError(t, err)
+	bad := bytes.Clone(good)
+	bad[bytes.Index(bad, []byte(`"id": "`))+len(`"id": "`)] ^= 1
+	require.NoError(t, os.WriteFile(name, bad, 0o600))
+	log, err := n.try(t, "partner", 9, none)
+	require.ErrorIs(t, err, ErrNoUsableVersion, log)
+	advice := regexp.MustCompile(`make it "(\w+)" in (\S+) if`).FindStringSubmatch(err.Error())
+	require.Len(t, advice, 3, err.Error())
+	require.Contains(t, string(good), `"id": "`+advice[1]+`"`)
+	require.Equal(t, name, advice[2])
+	require.NoError(t, os.WriteFile(name, good, 0o600))
 	require.Contains(t, n.job(t, "partner", 7, none), "iteration=4")
 }
 

@@ -312,6 +312,22 @@ func copyOf(cp *Checkpoint) *Checkpoint {
 	return out.Interface().(*Checkpoint)
 }
 
+// An option that is nil, of a flag that was not given, say, is an error that tells which.
+func TestNilOptions(t *testing.T) {
+	var option Option
+	_, err := New("cp", nil, WithPath(t.TempDir()), option)
+	require.ErrorIs(t, err, ErrArgument)
+	require.ErrorContains(t, err, "option 2 of 2 is nil")
+	cp, err := New("cp", nil, WithPath(t.TempDir()))
+	require.NoError(t, err)
+	defer cp.Close()
+	var add AddOption
+	err = cp.Add("x", new(int), Optional(), add)
+	require.ErrorIs(t, err, ErrArgument)
+	require.ErrorContains(t, err, `"x"`)
+	require.NoError(t, cp.Add("x", new(int)))
+}
+
 // A checkpoint that looks like a part of one would hide all others beside it.
 func TestNamesOfWhatADirectoryHolds(t *testing.T) {
 	for name, what := range map[string]string{

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -116,9 +117,20 @@ func (s *Stack) whatIsMissing(id storage.ID) string {
 	}
 	place := filepath.Base(s.local.Dir())
 	if i := slices.IndexFunc(s.note.Nodes, func(was storage.NotedNode) bool { return filepath.Base(was.Dir) != place }); i >= 0 {
-		text += fmt.Sprintf("; %s was stored when the path of the checkpoint's directory was not %s: start with the path as it was (CRAFT_CP_PATH)", s.note.Nodes[i].Dir, s.rootDir)
+		text += "; " + s.whyAnotherName(s.note.Nodes[i].Dir)
 	}
 	return text
+}
+
+// whyAnotherName says why a place that the note names is not called as those of this job:
+// the name is made of the path and the identity of the checkpoint's directory.
+func (s *Stack) whyAnotherName(place string) string {
+	o, err := nodelocal.ReadOwner(s.FS, place) // fails for those of other nodes
+	if err == nil && o.Home == s.rootDir && o.ID != s.note.ID {
+		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
+			place, o.ID, filepath.Join(s.rootDir, filestore.NodesName), s.note.ID, nodelocal.OwnerName)
+	}
+	return fmt.Sprintf("%s was stored when the path of the checkpoint's directory was not %s: start with the path as it was (CRAFT_CP_PATH)", place, s.rootDir)
 }
 
 // bringBack says how absent nodes get into the job.
