@@ -19,6 +19,8 @@ type Daemon struct {
 	revoked bool
 	// everybody: when this process has got a signal itself; see Signalled.
 	everybody map[int]time.Time
+	// passed: when one of the root was passed on to all ranks.
+	passed map[int]time.Time
 
 	seq   uint64
 	sent  []sentPulse   // not answered yet
@@ -60,6 +62,7 @@ type local struct {
 	why      string // it was killed
 	// stopped: since when, by a signal; zero: it is not, or nobody can tell.
 	stopped time.Time
+	started time.Time // the order to start it came
 }
 
 // signalledPatience is how long it may take a large batch system to signal all nodes.
@@ -73,7 +76,7 @@ func NewDaemon(setup Setup) *Daemon {
 		held:   make(map[opKey]*heldJoins),
 		groups: make(map[CommID][]Proc),
 
-		everybody: make(map[int]time.Time),
+		everybody: make(map[int]time.Time), passed: make(map[int]time.Time),
 	}
 }
 
@@ -90,7 +93,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	}
 	switch m.Kind {
 	case KindStart:
-		d.start(m.Start)
+		d.start(now, m.Start)
 	case KindSignal:
 		d.signal(now, *m.Signal)
 	case KindStop:
@@ -197,9 +200,14 @@ func (d *Daemon) Stopped(now time.Time, id Proc, stopped bool) []DaemonAction {
 // Signalled tells that this process has got a signal that is meant for ranks. A batch
 // system that ends a job and a machine that shuts down send it to all processes, so the
 // ranks have got it as well, and most programs take a second one for impatience: if the
-// root forwards it too, that once it is not passed on.
+// root forwards it too, that once it is not passed on. Where the root was faster ranks
+// get it twice, and the next one all the same.
 func (d *Daemon) Signalled(now time.Time, number int) []DaemonAction {
-	d.everybody[number] = now
+	at, known := d.passed[number]
+	delete(d.passed, number)
+	if !known || now.Sub(at) >= signalledPatience {
+		d.everybody[number] = now
+	}
 	return nil
 }
 
@@ -318,21 +326,27 @@ func (p *local) silence() time.Time {
 	return p.stopped
 }
 
-func (d *Daemon) start(list []Start) {
+func (d *Daemon) start(now time.Time, list []Start) {
 	for _, s := range list {
-		d.ranks[s.Proc] = &local{id: s.Proc, progress: progress{step: -1}}
+		d.ranks[s.Proc] = &local{id: s.Proc, started: now, progress: progress{step: -1}}
 		d.out = append(d.out, DaemonAction{Start: &s})
 	}
 }
 
 func (d *Daemon) signal(now time.Time, s Signal) {
-	if at, known := d.everybody[s.Number]; known && len(s.Procs) == 0 {
+	var have time.Time // who was started before has got it
+	if at, known := d.everybody[s.Number]; len(s.Procs) == 0 {
 		delete(d.everybody, s.Number)
-		if now.Sub(at) < signalledPatience {
-			return
+		if known && now.Sub(at) < signalledPatience {
+			have = at
+		} else {
+			d.passed[s.Number] = now
 		}
 	}
 	for _, p := range d.list() {
+		if !p.started.After(have) && !have.IsZero() {
+			continue
+		}
 		if len(s.Procs) == 0 || slices.Contains(s.Procs, p.id) {
 			d.kill(p, s.Number, s.Why)
 		}

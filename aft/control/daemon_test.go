@@ -264,8 +264,16 @@ func TestSignalsToEverybody(t *testing.T) {
 	require.Equal(t, 1, passed(Signal{Number: terminate, Procs: []Proc{5}, Why: "late"}))
 	require.Zero(t, passed(Signal{Number: terminate}))
 	require.Equal(t, 2, passed(Signal{Number: terminate}))
+	s.d.Signalled(s.now, terminate) // the root was faster
+	require.Equal(t, 2, passed(Signal{Number: terminate}), "one more of the user")
+	s.live(2*signalledPatience, 4, 5)
 	s.d.Signalled(s.now.Add(-signalledPatience), terminate)
 	require.Equal(t, 2, passed(Signal{Number: terminate}))
+	s.live(2*signalledPatience, 4, 5)
+	s.d.Signalled(s.now, terminate)
+	s.now = s.now.Add(time.Millisecond)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
+	require.Equal(t, 1, passed(Signal{Number: terminate}), "it was started later")
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -75,6 +76,18 @@ func TestKilledRootLeavesNothing(t *testing.T) {
 		require.NoError(t, root.Process.Kill())
 		mark.NoneLeft(t)
 	}
+}
+
+// TestKilledRootWithAnAgentThatHangs: the agent of a host that does not answer ends too.
+func TestKilledRootWithAnAgentThatHangs(t *testing.T) {
+	mark := testprocess.Mark(t)
+	hangs := filepath.Join(t.TempDir(), "hangs")
+	cfg := onHosts(t, []string{script(t, ": > "+hangs+"; exec sleep 1000")}, 1, "sleep")
+	cfg.Hosts = []Host{{"alpha", 0}}
+	root, _ := startRoot(t, cfg)
+	require.Eventually(t, func() bool { _, err := os.Stat(hangs); return err == nil }, limit, time.Millisecond)
+	require.NoError(t, root.Process.Kill())
+	mark.NoneLeft(t)
 }
 
 // TestKilledNode: its ranks and what they have started die with it, and the ranks

@@ -21,9 +21,9 @@ func daemonAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
-// agentAttributes: an agent may hang before it reads anything.
+// agentAttributes: an agent may hang before it reads anything, and is deaf to other signals.
 func agentAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // awaitExit returns when the process has ended, and leaves it to be reaped: its

@@ -227,9 +227,20 @@ func (r *root) finishWith(end control.End) {
 func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.Timing.Margin }
 
 // finish returns when all daemons have ended and all output is written, or errAbandoned
-// if nobody wants to wait for the output.
+// if nobody wants to wait for the output. Then a node whose start hangs in the system is
+// not waited for for long.
 func (r *root) finish() error {
-	r.watched.Wait()
+	ended := make(chan struct{})
+	go func() { r.watched.Wait(); close(ended) }() // ends with the nodes, or with the process
+	select {
+	case <-ended:
+	case <-r.abandoned:
+		select {
+		case <-ended:
+		case <-time.After(farewell):
+			return ErrAbandoned
+		}
+	}
 	for _, t := range r.cutOff {
 		t.Stop()
 	}

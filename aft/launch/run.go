@@ -12,7 +12,8 @@ import (
 // last processes of its ranks (128+n for signal n). The error says why a job
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
 // (ErrJob), or that output could not be written (ErrOutput). When ctx ends, the
-// job is killed. When Run returns, no process of the job is left.
+// job is killed. When Run returns, no process of the job is left, unless the user
+// has asked four times to end it and the system still held up the start of one.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := notInAJob(); err != nil {
 		return exitUsage, &configError{err}

@@ -33,6 +33,25 @@ func TestFenceOfANodeThatStarts(t *testing.T) {
 	require.EqualError(t, n.cmd.Wait(), "signal: killed")
 }
 
+// TestFourthInterruptWhileANodeStarts: nobody waits for ever for the system.
+func TestFourthInterruptWhileANodeStarts(t *testing.T) {
+	p, err := prepare(job(t, 1, 1, "sleep"))
+	require.NoError(t, err)
+	r, err := newRoot(p)
+	require.NoError(t, err)
+	r.starter.close()
+	r.starter = &starter{requests: make(chan startRequest)}
+	done := make(chan error)
+	go func() { r.run(t.Context()); done <- r.finish() }()
+	request := <-r.starter.requests
+	for range 4 {
+		r.signal(syscall.SIGINT)
+	}
+	require.ErrorIs(t, <-done, ErrAbandoned)
+	request.result <- os.ErrDeadlineExceeded
+	r.watched.Wait()
+}
+
 // TestDaemonOfARankThatStarts: leases do not wait, and signals come as soon as there is
 // a process.
 func TestDaemonOfARankThatStarts(t *testing.T) {

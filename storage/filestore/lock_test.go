@@ -312,6 +312,35 @@ func TestWhoWasUnlockedPublishesNothing(t *testing.T) {
 	require.Error(t, w.Commit())
 }
 
+// A start that watches the lock which is removed by hand goes on.
+func TestUnlockWhileAStartWatches(t *testing.T) {
+	for range 5 {
+		s := lockedBy(t, t.TempDir(), "b", 2*time.Second)
+		plant(t, s, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+		for v := range 20 { // Unlock looks at them
+			require.NoError(t, os.MkdirAll(s.Path(storage.ID{Version: uint64(v + 1), Attempt: [8]byte{1}}), 0o700))
+		}
+		slow := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpReadDir {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		})
+		done := make(chan error)
+		go func() {
+			held, err := s.Lock(t.Context())
+			if err == nil {
+				err = held.Unlock()
+			}
+			done <- err
+		}()
+		time.Sleep(100 * time.Millisecond)
+		_, err := Unlock(t.Context(), slow, s.Dir(), LockConfig{}, true)
+		require.NoError(t, err)
+		require.NoError(t, <-done)
+	}
+}
+
 func TestLockLostToWhom(t *testing.T) {
 	s := lockedBy(t, t.TempDir(), "a", time.Minute)
 	held, err := s.Lock(t.Context())

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -37,13 +38,10 @@ func Unlock(ctx context.Context, fsys vfs.FS, dir string, c LockConfig, force bo
 			return owner, err
 		}
 	}
-	if err := s.discardLock(data); err != nil {
-		return owner, err
-	}
-	// As in Store.Lock: what the owner has not published it must not publish later.
-	if l, err := s.tryLock(); err == nil { // else somebody has the lock already
+	// What the owner has not published it must not publish later. It goes while there is
+	// its lock, without which somebody else may be at work.
+	if now, err := vfs.ReadFile(fsys, s.lockPath(), lockLimit); err == nil && bytes.Equal(now, data) {
 		s.withdraw()
-		return owner, l.Unlock()
 	}
-	return owner, nil
+	return owner, s.discardLock(data)
 }
