@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -101,5 +102,27 @@ func TestLevelsDeltaOfALevelThatIsNotPossible(t *testing.T) {
 			require.Less(t, full[6], full[1]/2)
 			require.Contains(t, n.job(t, levels, 8, none, WithDelta(10)), "iteration=5")
 		})
+	}
+}
+
+// A node is lost that has parts of a chain of deltas, and the ranks are in other sets then:
+// the parity of all versions of the chain is needed until their parts are back. When the
+// newest versions go the one before is there.
+func TestDeltaHealsInOtherSets(t *testing.T) {
+	for _, levels := range []string{"xor:1", "rs:1"} {
+		n := newTestNodes(t, 0, 1, 2, 3)
+		n.job(t, levels, 6, none, WithDelta(100), WithKeep(4))
+		n.lose(t, 2)
+		n.of = []int{0, 1, 0, 3}
+		log := n.job(t, levels, 6, func(_ context.Context, g *grid) error { g.cp.stack.Healed(); return nil }, WithDelta(100), WithKeep(4))
+		require.Contains(t, log, "iteration=5")
+		require.NotContains(t, log, "redundancy is not back")
+		require.NotContains(t, log, "bytes of a part are wrong")
+		for _, version := range []int{5, 6} {
+			for _, file := range n.files(t, version, "") {
+				require.NoError(t, os.Remove(file))
+			}
+		}
+		require.Contains(t, n.job(t, levels, 6, none, WithDelta(100), WithKeep(4)), "iteration=3")
 	}
 }

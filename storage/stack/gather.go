@@ -14,18 +14,34 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Gather brings the parts of a version that are on no node, and that parity gives
-// back, to the nodes of the ranks that host them: each rank does its share. It is
-// collective; the ranks learn which parts are where now, and the caller agrees
-// about the error with the others. What is on a node as such is read from there,
-// and from the home only what parity on the nodes does not give. A part for which
+// Gather brings the parts of a version, and of those that it refers to, that are on no
+// node, and that parity gives back, to the nodes of the ranks that host them: each rank
+// does its share. It is collective; the ranks learn which parts are where now, and the
+// caller agrees about the error with the others. What is on a node as such is read from
+// there, and from the home only what parity on the nodes does not give. A part for which
 // its node has no room is rebuilt whenever it is read.
 func (s *Stack) Gather(ctx context.Context, id storage.ID) error {
+	s.mu.Lock()
+	all := s.inv.withBases(id)
+	s.mu.Unlock()
+	for _, one := range all {
+		problem, err := s.gather(ctx, one)
+		switch {
+		case err != nil || one == id:
+			return errors.Join(problem, err)
+		case problem != nil: // perhaps nothing of it is needed
+			s.log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
+		}
+	}
+	return nil
+}
+
+// gather does so for one version. problem is that of this rank's share.
+func (s *Stack) gather(ctx context.Context, id storage.ID) (problem, err error) {
 	missing := s.toRebuild(id)
 	if len(missing) == 0 {
-		return nil
+		return nil, nil
 	}
-	var problem error
 	var refused bool
 	var not []int // of missing: what is not on its node
 	for i, m := range missing {
@@ -44,7 +60,7 @@ func (s *Stack) Gather(ctx context.Context, id storage.ID) error {
 			problem = nil
 		}
 	}
-	return errors.Join(problem, s.noteRebuilt(ctx, id, missing, not))
+	return problem, s.noteRebuilt(ctx, id, missing, not)
 }
 
 func (s *Stack) isAtHome(id storage.ID, part storage.Part) bool {

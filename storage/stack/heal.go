@@ -11,9 +11,11 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Heal brings the redundancy of a version back, in the background, if it is not
-// what it should be: every rank gets its part to its own node and protects it
-// anew. All ranks call it after they have agreed to restore the version.
+// Heal brings the redundancy of a version, and of those that it refers to, back, in the
+// background, if it is not what it should be: every rank gets its part to its own node and
+// protects it anew. All ranks call it after Gather, when they have agreed to restore the
+// version. Parity that a part is still read through stays: anew it is made of other sets,
+// in the place of the old one.
 func (s *Stack) Heal(id storage.ID) {
 	s.mu.Lock()
 	var work []healing
@@ -21,7 +23,7 @@ func (s *Stack) Heal(id storage.ID) {
 		level := s.inv.info[one].Level
 		switch {
 		case s.needsHealing(one):
-			work = append(work, healing{id: one, ctx: s.keptFor(one), level: level, by: s.healsBy(level)})
+			work = append(work, healing{id: one, ctx: s.keptFor(one), level: level, by: s.healsBy(level), kept: !s.isWhole(one)})
 		case s.torn[one]:
 			work = slices.Insert(work, 0, healing{id: one, ctx: s.keptFor(one), torn: true})
 		}
@@ -55,7 +57,15 @@ type healing struct {
 	torn  bool            // only this rank's file is damaged
 	level storage.Level   // that it was written for
 	by    storage.Level   // whose scheme protects it now; Captured: none does
+	kept  bool            // the parity that there is has to stay
 }
+
+// isWhole tells, on all ranks alike, whether each part is somewhere as such.
+func (s *Stack) isWhole(id storage.ID) bool {
+	return !slices.ContainsFunc(s.inv.entry(id).Parts, func(part storage.Part) bool { return !s.inv.stored(id, part, anywhere) })
+}
+
+var errParityKept = errors.New("a part is on no node as such: the parity that gives it back stays as it is, until the next restart")
 
 // healsBy is the level whose scheme protects a version of a level anew: that of
 // the level itself or, where this job's policy does not have it, the strongest one
@@ -124,6 +134,8 @@ func (s *Stack) heal(ctx context.Context, h healing) {
 	scheme := s.schemes[h.by]
 	err := s.bringHere(ctx, h.id, part)
 	switch {
+	case h.kept:
+		err = errors.Join(err, errParityKept)
 	case err == nil && scheme != nil:
 		err = s.protect(ctx, scheme, h.id, part)
 	case scheme != nil:

@@ -178,6 +178,12 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, gon
 	if err := comm.Barrier(ctx, m.Comm); err != nil {
 		return err
 	}
+	if err := m.Survey(ctx); err != nil { // as the next restart does
+		return err
+	}
+	if err := m.Gather(ctx, idOf(1)); err != nil {
+		return err
+	}
 	m.Heal(idOf(1))
 	m.Healed()
 	if err := comm.Barrier(ctx, m.Comm); err != nil || m.rank() > 0 {
