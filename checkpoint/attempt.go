@@ -26,11 +26,13 @@ type attempt struct {
 	id      container.AttemptID
 	lineage container.LineageID
 	anew    container.LineageID // of the outermost checkpoint on rank 0: see beganAnew
-	origin  storage.ID          // that was restored; zero: none
-	last    uint64              // number of the last version, of any attempt or of this one
-	written uint64              // on rank 0: number of the last one of this attempt that was complete
-	settled uint64              // of the newest one of the present stage that was; 0: none
-	lock    storage.Lock        // on rank 0
+	// anewStored: the record says that a nested checkpoint has a version of that.
+	anewStored bool
+	origin     storage.ID   // that was restored; zero: none
+	last       uint64       // number of the last version, of any attempt or of this one
+	written    uint64       // on rank 0: number of the last one of this attempt that was complete
+	settled    uint64       // of the newest one of the present stage that was; 0: none
+	lock       storage.Lock // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
@@ -82,7 +84,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			return nil, err
 		}
 	}
-	if cp.root() && len(found.Candidates) > 0 { // of which parts may be brought to other nodes
+	if cp.root() && len(found.Candidates)+len(found.Abandoned) > 0 { // of which parts may be brought to other nodes
 		cp.takeOver(ctx, found.Used)
 	}
 	if read {
@@ -90,9 +92,8 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			return nil, err
 		}
 	}
-	if restored == nil && len(found.Candidates) > 0 && cp.root() {
-		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
-			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
+	if restored == nil && cp.root() {
+		cp.tellReplaced(found, read)
 	}
 	cp.attempt.read = read
 	err = cp.agreeOnAttempt(ctx, found, restored)
@@ -137,8 +138,9 @@ func (cp *Checkpoint) lock(ctx context.Context) error {
 // checkProblem keeps a fresh start from writing over another problem's versions.
 func (cp *Checkpoint) checkProblem(ctx context.Context, found survey) error {
 	var err error
-	if at := slices.IndexFunc(found.Candidates, func(c candidate) bool { return c.Known }); cp.root() && at >= 0 {
-		err = cp.checkFingerprint(found.Candidates[at].Fingerprint)
+	stored := slices.Concat(found.Candidates, found.Abandoned)
+	if at := slices.IndexFunc(stored, func(c candidate) bool { return c.Known }); cp.root() && at >= 0 {
+		err = cp.checkFingerprint(stored[at].Fingerprint)
 	}
 	if have := nesting(cp.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
 		err = fmt.Errorf("%w: %s: its versions are %s, now it is %s: use SubCP as before, another name, or another path",
@@ -163,6 +165,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 		if cp.attempt.anew = cp.beganAnew(found, restored, draw.Lineage); cp.attempt.anew != (container.LineageID{}) {
 			draw.Lineage = cp.attempt.anew
 		}
+		cp.attempt.anewStored = found.told.anewStored(cp.attempt.anew)
 		cp.attempt.ahead = aheadOf(found.told.runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
 	}

@@ -62,6 +62,7 @@ type Checkpoint struct {
 	redo       redo
 	lastRecord time.Time
 	recordCost atomic.Int64 // ns that the last record took
+	records    recordOrder
 	lastNote   time.Time
 	// notReserved is when a number could not be reserved; used by what writes alone.
 	notReserved time.Time

@@ -50,6 +50,8 @@ func (cp *Checkpoint) beganAnew(found survey, restored *container.Header, drawn 
 	case cp.parent != nil || restored != nil:
 	case !cp.opt.ReadOnRestart, !cp.attempt.read:
 		return drawn
+	case found.Anew != nil:
+		return *found.Anew
 	case len(runs) > 0:
 		if l, ok := storage.ParseLineage(runs[len(runs)-1].Anew); ok {
 			return l

@@ -84,11 +84,6 @@ func (h *history) has(id storage.ID) bool {
 	return h.waitsFor(id) || slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return e.ID == id })
 }
 
-// anyOf tells whether a version of a stage is stored.
-func (h *history) anyOf(stage chain) bool {
-	return slices.ContainsFunc(h.entries, func(e storage.Entry) bool { return h.chains[e.ID].stage == stage })
-}
-
 // published is called on rank 0 when a version is complete.
 func (cp *Checkpoint) published(ctx context.Context, h container.Header, level storage.Level) {
 	cp.attempt.written = h.Version
@@ -106,6 +101,7 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, level s
 	} else {
 		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
 	}
+	cp.recordAnew(ctx, h)
 	cp.prune()
 	cp.maintenance.add(due{record: cp.dueRecord(false)})
 	switch {

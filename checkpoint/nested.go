@@ -237,7 +237,7 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 		case a.Attempt == p.point.attempt && a.Version == p.point.version, p.inFlight(a):
 			// The present one, or one that is still on its way to storage.
 		case a.Version == 0:
-			if p.history.anyOf(outer) {
+			if p.restorable(outer) {
 				return false // that one would be restored
 			}
 		case !p.history.has(storage.ID{Version: a.Version, Attempt: a.Attempt}):
@@ -246,6 +246,15 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 		p = p.parent
 	}
 	return p == nil
+}
+
+// restorable tells whether a restart would find a version of this checkpoint in a stage.
+func (cp *Checkpoint) restorable(stage chain) bool {
+	top := cp.outermost()
+	return slices.ContainsFunc(cp.history.entries, func(e storage.Entry) bool {
+		o := cp.history.chains[e.ID]
+		return o.stage == stage && (!top.attempt.anewStored || o.header.Lineage == top.attempt.lineage)
+	})
 }
 
 // inFlight: whether that version will be stored is not known yet.

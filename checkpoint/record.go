@@ -58,7 +58,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
 	if anew := cp.attempt.anew; anew != (container.LineageID{}) && cp.attempt.written == 0 {
-		r.Anew = hex.EncodeToString(anew[:])
+		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), cp.attempt.anewStored
 	}
 	r.Host, _ = os.Hostname()
 	if origin := cp.attempt.origin; !origin.IsZero() {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
+	"sync"
 	"time"
 
 	"github.com/craft-go/craft/storage"
@@ -78,15 +79,31 @@ func (cp *Checkpoint) recordBetween(ctx context.Context) {
 	cp.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 
+// recordOrder keeps an older record, which the background has yet to write, from taking the
+// place of a newer one.
+type recordOrder struct {
+	mu   sync.Mutex
+	last time.Time // Updated of the last one that was written
+}
+
 // writeRecord writes a record. A failure is no reason to stop.
-func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) {
+func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) (written bool) {
 	recorder, ok := cp.store.Driver.(storage.Recorder)
 	if !ok {
-		return
+		return false
+	}
+	cp.records.mu.Lock()
+	defer cp.records.mu.Unlock()
+	if r.Updated.Before(cp.records.last) {
+		return false
 	}
 	began := time.Now()
-	if err := recorder.Record(ctx, r); err != nil {
+	err := recorder.Record(ctx, r)
+	if err != nil {
 		cp.log.Debug("record of the run not written", "error", err)
+	} else {
+		cp.records.last = r.Updated
 	}
 	cp.recordCost.Store(int64(time.Since(began)))
+	return err == nil
 }

@@ -186,16 +186,25 @@ func (cp *Checkpoint) resumed(found survey) string {
 	if cp.parent != nil {
 		return cp.resumedStage(found)
 	}
-	if len(found.Candidates) == 0 || len(runs) == 0 {
+	if len(runs) == 0 {
 		return ""
 	}
-	last, newest := runs[len(runs)-1], found.Candidates[0]
+	last := runs[len(runs)-1]
+	const again = "; to begin once more without what is stored set CRAFT_READ_CP_ON_RESTART=0"
+	if anew, ok := storage.ParseLineage(last.Anew); found.Anew != nil && ok && anew != *found.Anew {
+		return fmt.Sprintf("the last run, of %v (attempt %s), began anew and nothing of it is known to be stored: what is nested in %q is of the computation before it%s",
+			last.Started, last.Attempt, cp.name, again)
+	}
+	if len(found.Candidates) == 0 {
+		return ""
+	}
+	newest := found.Candidates[0]
 	lineage, ok := storage.ParseLineage(last.Lineage)
 	if !ok || newest.Lineage == nil || *newest.Lineage == lineage || last.LastWritten > 0 || last.VersionsWritten > 0 {
 		return ""
 	}
-	return fmt.Sprintf("the last run, of %v (attempt %s), began anew and has no complete version: version %d is of the computation before it",
-		last.Started, last.Attempt, newest.ID.Version)
+	return fmt.Sprintf("the last run, of %v (attempt %s), began anew and has no complete version: version %d is of the computation before it%s",
+		last.Started, last.Attempt, newest.ID.Version, again)
 }
 
 // resumedStage does so for a nested checkpoint. What belongs to a version of an ancestor is

@@ -22,13 +22,19 @@ type survey struct {
 	Entries []storage.Entry `json:"-"`
 	// LossStatuses of the incomplete ones, for rank 0 alone: with levels only.
 	LossStatuses map[storage.ID]stack.LossStatus `json:"-"`
-	// Elsewhere are those of other stages than the present one, for rank 0 alone.
+	// Elsewhere are those of other stages than the present one, or of a computation that
+	// was abandoned, for rank 0 alone.
 	Elsewhere map[storage.ID]bool `json:"-"`
 	// Headers of the complete ones that are known, for rank 0 alone.
 	Headers map[storage.ID]container.Header `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first;
 	// of a nested checkpoint only those of the present stage.
 	Candidates []candidate
+	// Abandoned are those of other lineages where the one that was begun anew is gone on
+	// with, newest first; for rank 0 alone.
+	Abandoned []candidate `json:"-"`
+	// Anew is that lineage, of the outermost checkpoint, on rank 0; nil: there is none.
+	Anew *container.LineageID `json:"-"`
 	// Older counts complete versions of earlier lineages.
 	Older int
 	// Highest is the highest number of any version, complete or not, that is known.
@@ -123,6 +129,8 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if s.Own = cp.recovers(); s.Own {
 		l := cp.freshLineage()
 		own = &l
+	} else if s.Anew = cp.goesOnAnew(told, complete); s.Anew != nil {
+		own = s.Anew
 	}
 	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
 	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged)
@@ -131,7 +139,11 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if s.Branch == "" && !s.Own {
 		s.Branch = cp.overtaken(told, complete, s.Candidates)
 	}
-	s.Lost, s.told = cp.missing(told, noted, newest), told
+	s.told = told
+	if s.Anew != nil {
+		told.versions = cp.abandonOthers(ctx, &s, complete)
+	}
+	s.Lost = cp.missing(told, noted, newest)
 	if s.Lost == "" {
 		s.Lost = cp.parentAway(s.Headers)
 	}

@@ -1,6 +1,9 @@
 package storage
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Record is what the file RUN-<start>-<attempt>.json beside the versions says of
 // one run. It is written when the run begins, with each version, now and then in
@@ -31,6 +34,8 @@ type Record struct {
 	// Anew is the lineage that was begun without reading what is stored, by this run or
 	// one before it, while no version of it is complete; "": none was.
 	Anew string `json:"anew,omitempty"`
+	// AnewStored: of a checkpoint nested in this one a version of that lineage is complete.
+	AnewStored bool `json:"anew_stored,omitempty"`
 	// Iteration is the last one that the run is known to have done; null: none.
 	Iteration       *int64 `json:"iteration"`
 	VersionsWritten int    `json:"versions_written"`
@@ -46,6 +51,23 @@ type Record struct {
 	Overheads RecordOverheads `json:"overheads"`
 	Phases    RecordPhases    `json:"phases"` // of rank 0
 	WriterCPU float64         `json:"writer_cpu"`
+}
+
+// BegunAnew returns, of the records of a checkpoint that is nested in no other, the last one
+// of a run in the first stage of a computation that was begun anew: nothing is stored of it but
+// what is nested in this checkpoint. Runs since then have begun anew and stored nothing. Versions of
+// other lineages up to LastVersion are of abandoned computations. nil: there is none, and
+// the newest version decides which computation goes on.
+func BegunAnew(runs []Record) *Record {
+	for i := range slices.Backward(runs) {
+		if r := &runs[i]; r.Anew == "" || r.AnewStored {
+			if _, ok := ParseLineage(r.Anew); ok && r.LastWritten == 0 {
+				return r
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // RecordOverheads are OH_cp, OH_res, OH_rec and OH_redo (paper section 5).

@@ -79,7 +79,8 @@ func (p *program) lsCommand() *cobra.Command {
 
 DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. A * marks the lineage that a restart
-would continue: that of the newest complete version. "other branch" is what that
+would continue: that of the newest complete version, or one that was begun anew
+and has versions of nested checkpoints so far. "other branch" is what the newest
 version does not come from: it was away when a run went on from an older one.
 
 Versions on the storage of nodes are listed as far as it is on this machine; of

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -72,6 +74,57 @@ func TestNewestLineage(t *testing.T) {
 		require.Regexp(t, `c +1 `, r.stdout)
 		require.NotContains(t, r.stdout, "*")
 	}
+}
+
+// The mark is of the computation that a restart goes on with, also where only what is nested
+// in the checkpoint is stored of it.
+func TestNewestLineageInItsFirstStage(t *testing.T) {
+	base := t.TempDir()
+	run := func(versions int, stage bool) {
+		open := func(name string) *checkpoint.Checkpoint {
+			cp, err := checkpoint.New(name, nil, checkpoint.WithPath(base), checkpoint.WithSync("none"), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(cp.Add("x", new(int)), cp.Commit()))
+			return cp
+		}
+		outer, inner := open("outer"), open("inner")
+		require.NoError(t, errors.Join(outer.SubCP(inner), outer.RestartIfNeeded(t.Context(), nil), inner.RestartIfNeeded(t.Context(), nil)))
+		for range versions {
+			require.NoError(t, inner.Write(t.Context()))
+		}
+		if stage {
+			require.NoError(t, outer.Write(t.Context()))
+		}
+		require.NoError(t, errors.Join(inner.Close(), outer.Close()))
+	}
+	marked := func() (outer, inner []bool) {
+		for _, c := range decode[listing](t, exitFine, "ls", base).Checkpoints {
+			for _, v := range c.Versions {
+				if c.Name == "outer" {
+					outer = append(outer, v.NewestLineage)
+				} else {
+					inner = append(inner, v.NewestLineage)
+				}
+			}
+		}
+		return outer, inner
+	}
+	run(1, true)
+	t.Setenv("CRAFT_READ_CP_ON_RESTART", "0")
+	run(0, false)
+	outer, _ := marked()
+	require.Equal(t, []bool{true}, outer)
+	run(1, false)
+	t.Setenv("CRAFT_READ_CP_ON_RESTART", "1")
+	for range 2 {
+		outer, inner := marked()
+		require.Equal(t, []bool{false}, outer)
+		require.Equal(t, true, inner[len(inner)-1])
+		run(1, false)
+	}
+	run(0, true)
+	outer, _ = marked()
+	require.Equal(t, []bool{false, true}, outer)
 }
 
 func TestNothingToList(t *testing.T) {

@@ -70,6 +70,10 @@ func (c *checkpointDir) markNewestLineage(list []version) {
 			take(r.Lineage, r.LastWritten)
 		}
 	}
+	// A restart may go on with one of which only what is nested in this checkpoint is stored.
+	if r := storage.BegunAnew(c.runs); r != nil && number <= r.LastVersion {
+		newest = r.Anew
+	}
 	for i := range list {
 		lineage, known := list[i].lineage()
 		list[i].newest = known && lineage == newest

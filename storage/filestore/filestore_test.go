@@ -170,6 +170,19 @@ func TestRecordsAreInOrder(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// A record that decides which computation goes on outlives a crash of the machine, as
+// versions do; others cost no sync.
+func TestDurableRecord(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		mem := vfs.NewMem()
+		s := newStore(t, "/cp", SyncFull, mem)
+		require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+		require.NoError(t, s.Record(t.Context(), storage.Record{Attempt: "0123456789abcdef", Started: time.Now(), Anew: "ab", AnewStored: stored}))
+		records, _ := Records(mem.Crash(0, nil), s.Dir())
+		require.Equal(t, stored, len(records) == 1)
+	}
+}
+
 // TestDirectoryThatCannotBeUsed: of another user, read-only or full.
 func TestDirectoryThatCannotBeUsed(t *testing.T) {
 	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {

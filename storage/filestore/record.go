@@ -23,7 +23,8 @@ const recordsKept = 9
 
 var recordPattern = regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.json$`)
 
-// Record implements storage.Recorder. Like the note, a record is not synced.
+// Record implements storage.Recorder. Like the note, a record is not synced, but for one
+// that decides which computation the next run goes on with.
 func (s *Store) Record(_ context.Context, r storage.Record) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *Store) Record(_ context.Context, r storage.Record) error {
 	if !recordPattern.MatchString(name) {
 		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, false)
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, s.sync && r.AnewStored)
 }
 
 // Records reads the records in the store's directory.

@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// A computation that was begun anew may be ended in its first stage, which has versions of
+// nested checkpoints only. Then the newest version of the outermost checkpoint is of a
+// computation before, and nothing but the records of its runs tells that it was abandoned.
+
+// recordAnew lets the record of the outermost checkpoint say, before the call returns, that a
+// nested one has a version of the computation that was begun anew. If it cannot be written
+// the next version tries again.
+func (cp *Checkpoint) recordAnew(ctx context.Context, h container.Header) {
+	top := cp.outermost()
+	a := &top.attempt
+	switch {
+	case cp == top || top.closed || a.anewStored || a.written > 0 || a.anew == container.LineageID{}:
+	case h.Lineage != a.anew || h.Ancestors[len(h.Ancestors)-1].Version > 0 || top.mayWrite() != nil:
+	default:
+		a.anewStored = true
+		r := top.dueRecord(false)
+		if a.anewStored = r != nil && top.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !a.anewStored {
+			top.log.Warn("the record of the run is not written: if the job dies now, the next one goes on with the computation before the one that was begun anew", "path", top.dir())
+		}
+	}
+}
+
+// anewStored tells whether a record says so of a lineage.
+func (t *told) anewStored(anew container.LineageID) bool {
+	return slices.ContainsFunc(t.runs, func(r storage.Record) bool {
+		return r.AnewStored && r.Anew == hex.EncodeToString(anew[:])
+	})
+}
+
+// goesOnAnew is, on rank 0, the lineage that was begun anew, if it is gone on with in its first
+// stage; nil: the newest version decides. A version of another one that is newer than the
+// record is of a run that has left none.
+func (cp *Checkpoint) goesOnAnew(t told, complete []candidate) *container.LineageID {
+	if top := cp.outermost(); cp != top {
+		if top.attempt.read && top.attempt.anewStored && !cp.stageIsNamed() {
+			return &top.attempt.anew
+		}
+		return nil
+	}
+	run := storage.BegunAnew(t.runs)
+	if run == nil || !cp.opt.ReadOnRestart {
+		return nil
+	}
+	anew, _ := storage.ParseLineage(run.Anew)
+	later := func(lineage *container.LineageID, number uint64) bool {
+		return lineage != nil && *lineage != anew && number > run.LastVersion
+	}
+	if slices.ContainsFunc(complete, func(c candidate) bool { return later(c.Lineage, c.ID.Version) }) ||
+		slices.ContainsFunc(t.versions, func(one telling) bool { return later(one.lineage, one.id.Version) }) {
+		return nil
+	}
+	return &anew
+}
+
+// abandonOthers takes the versions of other lineages for abandoned: nobody misses what they
+// lack. It returns what is told of the one that is gone on with.
+func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []candidate) (of []telling) {
+	for _, c := range complete {
+		if !slices.ContainsFunc(s.Candidates, func(o candidate) bool { return o.ID == c.ID }) {
+			s.Abandoned = append(s.Abandoned, c)
+		}
+	}
+	for id := range s.LossStatuses {
+		if l := cp.lineageOf(ctx, s, id); l != nil && *l != *s.Anew {
+			s.Elsewhere[id] = true
+		}
+	}
+	for _, one := range s.told.versions {
+		if one.lineage == nil || *one.lineage == *s.Anew {
+			of = append(of, one)
+		}
+	}
+	return of
+}
+
+// lineageOf is that of a stored version; nil if it is not known.
+func (cp *Checkpoint) lineageOf(ctx context.Context, s *survey, id storage.ID) *container.LineageID {
+	if l := s.told.lineageOf(id.Attempt); l != nil {
+		return l
+	}
+	for other, h := range s.Headers {
+		if other.Attempt == id.Attempt && h.Attempt == id.Attempt {
+			return &h.Lineage
+		}
+	}
+	at := slices.IndexFunc(s.Entries, func(e storage.Entry) bool { return e.ID == id })
+	c, _, _ := cp.identify(ctx, s.Entries[at]) // if that fails, it is not known
+	return c.Lineage
+}
+
+// tellReplaced says which versions will be replaced by those of a run that has restored nothing.
+func (cp *Checkpoint) tellReplaced(found survey, read bool) {
+	switch {
+	case read && len(found.Candidates) == 0 && len(found.Abandoned) > 0:
+		cp.log.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
+			"complete_versions", len(found.Abandoned), "path", cp.dir())
+	case len(found.Candidates)+len(found.Abandoned) > 0:
+		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
+			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
+	}
+}
