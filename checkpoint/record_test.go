@@ -110,3 +110,19 @@ func TestRecordOfAVersionThatNobodyWaitedFor(t *testing.T) {
 		require.EqualValues(t, 1, records[0].LastWritten)
 	}
 }
+
+// A record that is written late takes no place of a newer one.
+func TestOlderRecordIsNotWritten(t *testing.T) {
+	cp := stageOf(t, nil, "x", []Option{WithPath(t.TempDir()), WithSync("none")})
+	defer cp.Close()
+	require.NoError(t, cp.Write(t.Context()))
+	older := *cp.dueRecord(false)
+	newer := *cp.dueRecord(false)
+	newer.AnewStored = true
+	require.True(t, cp.writeRecord(t.Context(), newer))
+	require.False(t, cp.writeRecord(t.Context(), older))
+	records, err := cp.home.Records(t.Context())
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	require.True(t, records[0].AnewStored)
+}
