@@ -41,7 +41,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		Attempt: hex.EncodeToString(cp.attempt.id[:]), Lineage: hex.EncodeToString(cp.attempt.lineage[:]),
 		Ranks: cp.comm.Size(), Mode: cp.mode().String(), PID: os.Getpid(),
 		Started: cp.attempt.started.Add(cp.attempt.ahead).UTC(), Updated: now.UTC(),
-		RestoredVersion: s.RestoredVersion, LastVersion: cp.attempt.last, LastWritten: cp.attempt.written,
+		RestoredVersion: cp.attempt.origin.Version, LastVersion: cp.attempt.last, LastWritten: cp.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{

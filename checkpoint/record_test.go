@@ -126,3 +126,22 @@ func TestOlderRecordIsNotWritten(t *testing.T) {
 	require.Len(t, records, 1)
 	require.True(t, records[0].AnewStored)
 }
+
+// The record is written as a run starts, and tells by then which version it goes on from.
+func TestRecordOfTheStart(t *testing.T) {
+	disk := vfs.NewMem()
+	run := func() *program {
+		p := newProgram(t, nil, true, WithPath("/cp"), withFS(disk))
+		require.NoError(t, p.cp.RestartIfNeeded(t.Context(), &p.iter))
+		return p
+	}
+	first := run()
+	require.NoError(t, first.cp.UpdateAndWrite(t.Context(), 0, 1))
+	require.NoError(t, first.cp.Close())
+	second := run()
+	defer second.cp.Close()
+	records, err := filestore.Records(disk, "/cp/prog")
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	require.EqualValues(t, 1, records[1].RestoredVersion)
+}

@@ -16,7 +16,7 @@ func RecordedOrigins(runs []Record) Origins {
 	for _, r := range runs {
 		attempt, ok := ParseAttempt(r.Attempt)
 		from, known := ParseAttempt(r.RestoredAttempt)
-		if ok && known {
+		if ok && known && r.RestoredVersion > 0 {
 			o[attempt] = ID{Version: r.RestoredVersion, Attempt: from}
 		}
 	}
@@ -28,11 +28,13 @@ func RecordedOrigins(runs []Record) Origins {
 type Line struct {
 	upTo  map[container.AttemptID]uint64 // the highest number of an attempt that is on it
 	first uint64                         // what is before that is not known
+
+	origins Origins
 }
 
 // Line returns what leads to a version.
 func (o Origins) Line(to ID) Line {
-	l := Line{upTo: make(map[container.AttemptID]uint64)}
+	l := Line{upTo: make(map[container.AttemptID]uint64), origins: o}
 	for at := to; !at.IsZero(); at = o[at.Attempt] {
 		if _, again := l.upTo[at.Attempt]; again { // no program writes that
 			break
@@ -43,10 +45,17 @@ func (o Origins) Line(to ID) Line {
 }
 
 // LeavesOut reports whether a version is certainly not on the line: numbers only grow
-// along it.
+// along it, and an attempt that has left it does not lead to it.
 func (l Line) LeavesOut(id ID) bool {
 	if last, on := l.upTo[id.Attempt]; on {
 		return id.Version > last
+	}
+	at := l.origins[id.Attempt]
+	for range l.origins { // no further, if they lead round
+		if l.Passes(at.Attempt) {
+			return true
+		}
+		at = l.origins[at.Attempt]
 	}
 	return id.Version > l.first
 }

@@ -32,6 +32,9 @@ func TestLine(t *testing.T) {
 			require.False(t, line.LeavesOut(id), "%v is not on the line to %v", id, c.to)
 		}
 	}
+	// Attempt 2 came from 1, so that 1 does not come from it, wherever that came from.
+	require.True(t, storage.Origins{{2}: at(3, 1)}.Line(at(6, 1)).LeavesOut(at(4, 2)))
+	require.True(t, storage.Origins{{2}: at(3, 1), {3}: at(4, 2)}.Line(at(6, 1)).LeavesOut(at(5, 3)))
 	require.True(t, o.Line(at(8, 3)).Passes(container.AttemptID{1}))
 	require.False(t, o.Line(at(5, 1)).Passes(container.AttemptID{2}))
 	// Hostile headers do not hold anybody up.

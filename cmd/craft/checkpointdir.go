@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,11 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 	if c.note != nil {
 		if at.nodes, err = nodeDirs(ctx, p.fs, c.note); err != nil {
 			return nil, err
+		}
+		for _, n := range at.nodes {
+			if n.State == nodeHere && n.Reason != "" {
+				c.unread = append(c.unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
+			}
 		}
 	}
 	if o, err := nodelocal.ReadOwner(p.fs, dir); err == nil {

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -382,5 +386,27 @@ func TestNothingButAStrayPart(t *testing.T) {
 	require.Equal(t, "2147482646 more files are missing", v.Findings[1000].Reason)
 	for _, command := range []string{"ls", "show"} {
 		require.Equal(t, exitFailed, craft(t, command, dir).code)
+	}
+}
+
+// One version's directory on a node cannot be listed: that is said, and the others are
+// listed and verified.
+func TestVersionOfANodeThatCannotBeListed(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "local", 3, nil)
+	denied := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpReadDir && strings.HasPrefix(op.Path, l.node(1)) && strings.HasPrefix(filepath.Base(op.Path), "v-000001-") {
+			return fs.ErrPermission
+		}
+		return nil
+	})
+	for _, command := range []string{"ls", "verify"} {
+		var out, errs bytes.Buffer
+		p := &program{stdout: &out, stderr: &errs, now: time.Now, fs: denied}
+		require.Equal(t, exitFailed, p.run(t.Context(), []string{command, l.dir}), "%s", &errs)
+		require.Contains(t, errs.String(), l.node(1))
+		require.Contains(t, errs.String(), "cannot be listed as a whole")
+		require.NotContains(t, errs.String(), "nothing to restart from")
+		require.Regexp(t, `c +3 .*(complete|ok)`, out.String())
 	}
 }

@@ -305,7 +305,7 @@ func (p *program) printNodes(l listing, below bool) error {
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, n.Dir)
-			if n.Reason != "" {
+			if n.State == nodeUnusable {
 				p.say("directory %s of checkpoint %s is not used: %s", n.Dir, c.Name, n.Reason)
 			}
 		}

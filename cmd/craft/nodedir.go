@@ -28,7 +28,7 @@ type nodeDir struct {
 	Rack    string `json:"rack,omitempty"`
 	Ranks   []int  `json:"ranks"`
 	State   string `json:"state"`
-	Reason  string `json:"reason,omitempty"` // why it is unusable
+	Reason  string `json:"reason,omitempty"` // why it is unusable, or which versions are not listed
 	Objects int    `json:"objects"`
 	Bytes   int64  `json:"bytes"`
 
@@ -116,7 +116,11 @@ func (d *nodeDir) look(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	var unlisted *nodelocal.UnlistedError
+	switch {
+	case errors.As(err, &unlisted):
+		d.Reason = err.Error()
+	case err != nil:
 		d.State, d.Reason, d.store = nodeUnusable, err.Error(), nil
 		return nil
 	}
