@@ -40,8 +40,12 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case e.Signal != 0 && forwarded:
 		p.answer(e.Signal, e, at.Add(stopPatience))
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
-		if p.leave(e.Code); stop == 0 && r.someWentOn() {
+		switch p.leave(e.Code); {
+		case !r.someWentOn():
+		case stop == 0:
 			p.miss()
+		default:
+			r.missAgain = patience
 		}
 	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
 		p.answer(stop, e, patience)

@@ -305,6 +305,36 @@ func TestExitBeforeALaterZone(t *testing.T) {
 	require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
 }
 
+// TestExitBetweenZonesAfterASignal: it may be the answer to the signal. When the others are
+// still in the further zone at the end of the patience, it was none, and who waits for that
+// rank hears of it.
+func TestExitBetweenZonesAfterASignal(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		s := four(t)
+		s.do(s.r.Signal(s.now, sighup))
+		for p := range Proc(4) {
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+		}
+		begin := func() {
+			for _, p := range []Proc{0, 1, 3} {
+				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+			}
+		}
+		if begun {
+			begin()
+		}
+		s.exit(2, 0)
+		if !begun {
+			begin()
+		}
+		s.sent = nil
+		s.wait(stopPatience - time.Second)
+		require.Empty(t, s.messages(KindFailed))
+		s.wait(2 * time.Second)
+		require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+	}
+}
+
 // onceEach leaves out what another node was told as well.
 func onceEach(list []Message) []Message {
 	return slices.CompactFunc(list, func(a, b Message) bool { return reflect.DeepEqual(a, b) })

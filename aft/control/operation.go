@@ -78,9 +78,12 @@ func (r *Root) tellAway(o *operation) {
 // miss finds those who had left, as it seemed, while others are in a further zone:
 // they have ended in it, and whoever waits for them is to know.
 func (r *Root) miss(now time.Time) {
-	stop, _ := r.stopRequested(now)
 	world := r.comms[r.world]
-	if stop != 0 || world == nil {
+	if world == nil {
+		return
+	}
+	if stop, until := r.stopRequested(now); stop != 0 { // the others may be about to end too
+		r.missAgain = until
 		return
 	}
 	var gone []*process

@@ -28,6 +28,12 @@ func (r *Root) Tick(now time.Time) []Action {
 	if g := r.comms[r.world]; g != nil {
 		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
 	}
+	if !r.missAgain.IsZero() && !now.Before(r.missAgain) {
+		r.missAgain = time.Time{}
+		if r.someWentOn() {
+			r.miss(now)
+		}
+	}
 	r.settle(now)
 	return r.take()
 }
@@ -46,6 +52,7 @@ func (r *Root) Next() time.Time {
 	}
 	at(r.startLimit())
 	at(r.joinLimit())
+	at(r.missAgain)
 	for _, n := range r.nodes {
 		switch {
 		case !n.ready || n.lost:
