@@ -55,6 +55,7 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 			r.end(1, fmt.Sprintf("rank %d on node %s has ended before the job's first communicator was made: %s", p.original, p.node.Name, p.reason))
 		}
 	}
+	r.someLeft = r.someLeft || p.state == left
 }
 
 // mayExit: an exit with this code is no failure.

@@ -79,13 +79,14 @@ func (r *Root) tellAway(o *operation) {
 // they have ended in it, and whoever waits for them is to know.
 func (r *Root) miss(now time.Time) {
 	world := r.comms[r.world]
-	if world == nil {
+	if !r.someLeft || world == nil {
 		return
 	}
 	if stop, until := r.stopRequested(now); stop != 0 { // the others may be about to end too
 		r.missAgain = until
 		return
 	}
+	r.someLeft = false
 	var gone []*process
 	for _, p := range r.members(world) {
 		if p.miss() {

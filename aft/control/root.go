@@ -32,6 +32,7 @@ type Root struct {
 	ledger   ledger
 
 	forwarded    map[int]time.Time // signals
+	someLeft     bool              // since miss has looked
 	missAgain    time.Time         // when to look who has not answered a signal after all; zero: never
 	warnedShrink bool              // that a zone recovers all the same
 	warned       bool              // that no spare node is left

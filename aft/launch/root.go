@@ -226,7 +226,7 @@ func (r *root) finishWith(end control.End) {
 // patience is how long a daemon that ends may be silent.
 func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.Timing.Margin }
 
-// finish returns when all daemons have ended and all output is written, or errAbandoned
+// finish returns when all daemons have ended and all output is written, or ErrAbandoned
 // if nobody wants to wait for the output. Then a node whose start hangs in the system is
 // not waited for for long.
 func (r *root) finish() error {

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,6 +39,8 @@ func TestUnlockWhileAStartWatches(t *testing.T) {
 			}
 			return nil
 		})
+		log := make(chan string, 100)
+		s.lock.Logger = slog.New(slog.NewTextHandler(channelWriter(log), nil))
 		done := make(chan error)
 		go func() {
 			held, err := s.Lock(t.Context())
@@ -46,7 +49,7 @@ func TestUnlockWhileAStartWatches(t *testing.T) {
 			}
 			done <- err
 		}()
-		time.Sleep(100 * time.Millisecond)
+		require.Contains(t, <-log, "watching a lock")
 		_, err := Unlock(t.Context(), slow, s.Dir(), LockConfig{}, true)
 		require.NoError(t, err)
 		require.NoError(t, <-done)
