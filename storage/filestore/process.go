@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,14 +43,19 @@ var ThisProcess = sync.OnceValue(func() Process {
 })
 
 // State finds out whether the process runs.
-func (p Process) State() ProcessState {
-	me := ThisProcess()
+func (p Process) State() ProcessState { return p.stateSeenBy(ThisProcess()) }
+
+// stateSeenBy is State for a process that is described as me.
+func (p Process) stateSeenBy(me Process) ProcessState {
 	if p.Host != me.Host {
 		return ProcessUnknown
 	}
 	// With another boot it was before a reboot, or is on a host of the same name, even
 	// with the same machine id: both are from one image.
 	if p.Boot != me.Boot || p.NS != me.NS || p.PID <= 0 {
+		return ProcessUnknown
+	}
+	if runtime.GOOS == "linux" && (me.Boot == "" || me.NS == "") { // a container without /proc may be one of several
 		return ProcessUnknown
 	}
 	if err := syscall.Kill(p.PID, 0); errors.Is(err, syscall.ESRCH) {
@@ -71,7 +78,11 @@ func machineID() string {
 	return strings.TrimSpace(string(data))
 }
 
+// pidNamespace is "" also where /proc shows the numbers of another namespace.
 func pidNamespace() string {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return ""
+	}
 	ns, _ := os.Readlink("/proc/self/ns/pid")
 	return ns
 }
