@@ -131,5 +131,8 @@ func (r *Root) outcome(o *operation, takers []*process) comm.Outcome {
 		}
 		failure = failure || v != nil && v.Failure
 	}
+	if len(r.presumedOf(o.group)) > 0 && !r.allThrough(o) {
+		return comm.Outcome{Repair: true} // the bodies of those have not ended
+	}
 	return comm.Outcome{Repair: failure} // without a failed process: revoked by hand
 }

@@ -60,20 +60,21 @@
 //
 // # How processes end
 //
-// A process that has said Bye, or whose last zone has ended and which exits with
-// code 0 (any code if the zone ended with an error), has left, unless it has begun with
-// a further one (Begin); if others are in a further zone, or come to its end later, it has
-// failed in that one after all. One that is killed
-// by a signal that the root has forwarded has left as well, with code 128 and the
-// number, and so has one that exits within stopPatience after a signal that asks for
-// the end, with any code, unless it panics. But if the others then come to a repair, they go on in spite of the signal:
-// it has failed after all. With NON-SHRINKING it is replaced when that time is over, so
-// that ranks that end one after the other are not started again. All other ends are failures once the first world is there. The job ends
-// when nobody is there any more; its exit code is the largest of the last
+// A process that has said Bye has left. So it seems has one whose last zone has ended
+// and which exits with code 0 (any code if the zone ended with an error); one that exits
+// within stopPatience after a signal that asks for the end, with any code, unless it
+// panics; and one that is killed by a signal that the root has forwarded, with code 128
+// and the number. These are presumed to have left: if others are in a zone, or want to
+// repair, when the patience after a signal is over (without one: at once), they have
+// failed after all, and everybody is told. With NON-SHRINKING they are replaced then, so
+// that ranks that end one after the other are not started again. A zone does not end well
+// without them. All other ends are failures once the first world is there.
+//
+// The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,
-// acknowledged agreement or zone that ran through them has dealt with. When all processes are lost while no
-// zone is under way, they are started again, because another zone may follow; if
-// they exit without one, it was the end, and the failures count.
+// acknowledged agreement or zone that ran through them has dealt with. When all processes
+// are lost while no zone is under way, they are started again, because another zone may
+// follow; if they exit without one, it was the end, and the failures count.
 //
 // # The ledger
 //

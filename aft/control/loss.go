@@ -22,6 +22,11 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 		r.exit(now, p, e)
 		gone = append(gone, p)
 	}
+	for _, p := range r.review(now) {
+		if !slices.Contains(gone, p) {
+			gone = append(gone, p)
+		}
+	}
 	r.mourn(gone)
 }
 
@@ -38,24 +43,20 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case p.bye:
 		p.leave(e.jobCode())
 	case e.Signal != 0 && forwarded:
-		p.answer(e.Signal, e, at.Add(stopPatience))
-	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
-		switch p.leave(e.Code); {
-		case !r.someWentOn():
-		case stop == 0:
-			p.miss()
-		default:
-			r.missAgain = patience
+		if now.Before(at.Add(stopPatience)) {
+			now = at
 		}
+		r.presume(p, e, e.after(e.Signal), now.Add(stopPatience))
+	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
+		r.presume(p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
 	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
-		p.answer(stop, e, patience)
+		r.presume(p, e, e.after(stop), patience)
 	default:
 		p.fail(e.reason(), e.cause(), e.jobCode())
 		if r.world == 0 && e.Signal == 0 {
 			r.end(1, fmt.Sprintf("rank %d on node %s has ended before the job's first communicator was made: %s", p.original, p.node.Name, p.reason))
 		}
 	}
-	r.someLeft = r.someLeft || p.state == left
 }
 
 // mayExit: an exit with this code is no failure.
@@ -67,22 +68,6 @@ func (r *Root) mayExit(p *process, code int) bool {
 		return true
 	}
 	return p.settled == settledWell && code == 0
-}
-
-// someWentOn: somebody is in a further zone than those that have left.
-func (r *Root) someWentOn() bool {
-	world := r.comms[r.world]
-	return world != nil && slices.ContainsFunc(r.members(world), func(p *process) bool { return p.taking() && p.settled == unsettled })
-}
-
-// miss tells whether a process has failed that had left, as it seemed: the others are in
-// a further zone.
-func (p *process) miss() bool {
-	if p.state != left || p.settled == unsettled || p.signal != 0 || p.bye || p.discarded {
-		return false
-	}
-	p.fail(fmt.Sprintf("exit status %d before the end of a zone", p.code), fmt.Sprintf("exit status %d", p.code), p.code)
-	return true
 }
 
 // mourn tells all daemons of processes that have ended, before anything else.

@@ -309,30 +309,104 @@ func TestExitBeforeALaterZone(t *testing.T) {
 // still in the further zone at the end of the patience, it was none, and who waits for that
 // rank hears of it.
 func TestExitBetweenZonesAfterASignal(t *testing.T) {
-	for _, begun := range []bool{false, true} {
+	for _, code := range []int{0, 5} {
+		for _, begun := range []bool{false, true} {
+			s := four(t)
+			s.do(s.r.Signal(s.now, sighup))
+			for p := range Proc(4) {
+				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+			}
+			begin := func() {
+				for _, p := range []Proc{0, 1, 3} {
+					s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
+				}
+			}
+			if begun {
+				begin()
+			}
+			s.exit(2, code)
+			if !begun {
+				begin()
+			}
+			s.sent = nil
+			s.wait(stopPatience - time.Second)
+			require.Empty(t, s.messages(KindFailed))
+			s.wait(2 * time.Second)
+			require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+		}
+	}
+}
+
+// TestExitInAZoneAfterASignal: the bodies of the others go on, and may wait for the rank that
+// is gone, or for another one that does: they hear of it when it was no answer.
+func TestExitInAZoneAfterASignal(t *testing.T) {
+	for name, c := range map[string]struct {
+		end func(s *script) // of rank 2
+		at  time.Duration   // after the signal
+		due time.Duration   // after the end
+	}{
+		"an exit":           {func(s *script) { s.exit(2, 1) }, time.Second, stopPatience - time.Second},
+		"the signal":        {func(s *script) { s.signalled(2, sighup) }, time.Second, stopPatience - time.Second},
+		"the signal, later": {func(s *script) { s.signalled(2, sighup) }, 10 * stopPatience, stopPatience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := four(t)
+			s.do(s.r.Signal(s.now, sighup))
+			s.wait(c.at)
+			s.sent = nil
+			c.end(s)
+			require.Equal(t, []Message{{Kind: KindFailed, Left: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+			s.sent = nil
+			s.wait(c.due - time.Second)
+			require.Empty(t, s.messages(KindFailed), "the others may be about to end as well")
+			s.wait(2 * time.Second)
+			require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+		})
+	}
+}
+
+// TestZoneEndsWithoutARank: where a rank has exited in its body, or has not begun with it,
+// the zone has not ended on all ranks, whatever that rank was asked for.
+func TestZoneEndsWithoutARank(t *testing.T) {
+	ends := func(s *script, v comm.Verdict, seq uint64, procs ...Proc) {
+		for _, p := range procs {
+			s.join(p, Join{Op: OpEnd, Seq: seq, Verdict: &v, Step: -1})
+		}
+	}
+	for name, c := range map[string]struct {
+		others comm.Verdict
+		want   comm.Outcome
+	}{
+		"well":           {comm.Verdict{}, comm.Outcome{Repair: true}},
+		"with an error":  {comm.Verdict{Err: "stopped"}, comm.Outcome{Err: "stopped"}},
+		"with a failure": {comm.Verdict{Failure: true}, comm.Outcome{Repair: true}},
+		"through it":     {comm.Verdict{Through: true}, comm.Outcome{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for before := range 4 { // how many have come to the end before
+				s := four(t)
+				s.do(s.r.Signal(s.now, sighup))
+				others := []Proc{0, 1, 3}
+				ends(s, c.others, 0, others[:before]...)
+				s.exit(2, before%2*5)
+				ends(s, c.others, 0, others[before:]...)
+				require.Equal(t, c.want, *s.made(0).Outcome, before)
+			}
+		})
+	}
+	t.Run("it has not begun", func(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, sighup))
-		for p := range Proc(4) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
-		}
-		begin := func() {
-			for _, p := range []Proc{0, 1, 3} {
-				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
-			}
-		}
-		if begun {
-			begin()
-		}
+		ends(s, comm.Verdict{}, 0, 0, 1, 2, 3)
 		s.exit(2, 0)
-		if !begun {
-			begin()
-		}
-		s.sent = nil
-		s.wait(stopPatience - time.Second)
-		require.Empty(t, s.messages(KindFailed))
-		s.wait(2 * time.Second)
-		require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
-	}
+		ends(s, comm.Verdict{}, 1, 0, 1, 3)
+		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
+		s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		require.Len(t, s.starts, 4)
+		s.wait(stopPatience)
+		s.hello(4)
+		require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs, "NON-SHRINKING")
+	})
 }
 
 // onceEach leaves out what another node was told as well.

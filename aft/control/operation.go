@@ -47,7 +47,7 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 	if j.Op.Class() == 2 {
 		r.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true
-		r.miss(now)
+		r.zoneBegun(now)
 	}
 	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)
 	o.add(j)
@@ -73,27 +73,6 @@ func (r *Root) tellAway(o *operation) {
 	if len(away) > 0 {
 		r.sendTo(waiting, Message{Kind: KindFailed, Away: away})
 	}
-}
-
-// miss finds those who had left, as it seemed, while others are in a further zone:
-// they have ended in it, and whoever waits for them is to know.
-func (r *Root) miss(now time.Time) {
-	world := r.comms[r.world]
-	if !r.someLeft || world == nil {
-		return
-	}
-	if stop, until := r.stopRequested(now); stop != 0 { // the others may be about to end too
-		r.missAgain = until
-		return
-	}
-	r.someLeft = false
-	var gone []*process
-	for _, p := range r.members(world) {
-		if p.miss() {
-			gone = append(gone, p)
-		}
-	}
-	r.mourn(gone)
 }
 
 func (r *Root) operation(now time.Time, key opKey, g *group, op Op) *operation {

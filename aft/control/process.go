@@ -44,10 +44,12 @@ type process struct {
 	reason   string // for people
 	cause    string // the same for the same kind of failure: for the ledger
 	handled  bool   // the job has dealt with its failure
-	// stopped: it has ended because of a forwarded signal, as it seems until then.
-	stopped time.Time
-	entered bool      // in the ledger, because it is to be replaced
-	due     time.Time // when it may be
+	// presumed: it has left, as it seems until patience ends, if the others then are in no zone.
+	presumed bool
+	patience time.Time
+	told     bool      // what everybody waits for
+	entered  bool      // in the ledger, because it is to be replaced
+	due      time.Time // when it may be
 }
 
 // settlement tells how the last zone has ended for a process that has done

@@ -24,7 +24,7 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if !r.othersGoOn(now, o.group, policy.Recovery) {
+		if !r.repairPresumed(now, o.group, policy.Recovery) {
 			return false
 		}
 		if policy.Recovery == comm.Shrinking {
@@ -33,7 +33,7 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 		}
 		o.spawn = &spawning{policy: policy.Spawn, current: make(map[comm.OriginalRank]*process)}
 	}
-	if !r.othersGoOn(now, o.group, comm.NonShrinking) {
+	if !r.repairPresumed(now, o.group, comm.NonShrinking) {
 		return r.ended
 	}
 	if !r.start(now, o.spawn, r.lostOf(o.group), r.epoch+1) {

@@ -32,8 +32,8 @@ type Root struct {
 	ledger   ledger
 
 	forwarded    map[int]time.Time // signals
-	someLeft     bool              // since miss has looked
-	missAgain    time.Time         // when to look who has not answered a signal after all; zero: never
+	presumed     int               // processes
+	reviewAt     time.Time         // when review is due; zero: when something happens
 	warnedShrink bool              // that a zone recovers all the same
 	warned       bool              // that no spare node is left
 	began        time.Time
@@ -110,7 +110,7 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindBegin:
 		if p := r.procOf(n, m.Begin.Proc); p != nil {
 			p.settled, p.after = unsettled, nil
-			r.miss(now)
+			r.zoneBegun(now)
 		}
 	case KindJoin:
 		for _, j := range m.Joins {

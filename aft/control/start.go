@@ -94,8 +94,8 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 			return nil
 		}
 		p.entered, p.due = true, now.Add(delay)
-		if p.stopped.After(p.due) {
-			p.due = p.stopped
+		if p.patience.After(p.due) {
+			p.due = p.patience
 		}
 		if delay > 0 {
 			r.note(slog.LevelWarn, "a replacement waits: losses follow one another without progress", "rank", int(p.original), "delay", delay)

@@ -28,11 +28,8 @@ func (r *Root) Tick(now time.Time) []Action {
 	if g := r.comms[r.world]; g != nil {
 		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
 	}
-	if !r.missAgain.IsZero() && !now.Before(r.missAgain) {
-		r.missAgain = time.Time{}
-		if r.someWentOn() {
-			r.miss(now)
-		}
+	if !r.reviewAt.IsZero() && !now.Before(r.reviewAt) {
+		r.mourn(r.review(now))
 	}
 	r.settle(now)
 	return r.take()
@@ -52,7 +49,7 @@ func (r *Root) Next() time.Time {
 	}
 	at(r.startLimit())
 	at(r.joinLimit())
-	at(r.missAgain)
+	at(r.reviewAt)
 	for _, n := range r.nodes {
 		switch {
 		case !n.ready || n.lost:

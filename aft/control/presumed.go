@@ -1,0 +1,115 @@
+package control
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// presume notes that p has ended as it may, as it seems: because no further zone follows, or
+// because a forwarded signal has asked for it. What the others do tells: if they are in a
+// zone, or want to repair, when patience is over, it has failed for the reason why.
+func (r *Root) presume(p *process, e Exit, why string, patience time.Time) {
+	p.leave(e.jobCode())
+	p.presumed, p.patience = true, patience
+	p.reason, p.cause = why, e.cause()
+	r.presumed++
+}
+
+// after is the reason of an exit that a signal may have caused.
+func (e Exit) after(signal int) string {
+	return fmt.Sprintf("%s after the signal %v was forwarded", e.reason(), syscall.Signal(signal))
+}
+
+// presumedOf are the members of a communicator that have left, as it seems.
+func (r *Root) presumedOf(g *group) []*process {
+	if r.presumed == 0 || g == nil {
+		return nil
+	}
+	return slices.DeleteFunc(r.members(g), func(p *process) bool { return !p.presumed })
+}
+
+// review finds those that have failed after all, because others are in a zone, or are still
+// when their patience is over. The caller tells everybody.
+func (r *Root) review(now time.Time) (gone []*process) {
+	r.reviewAt = time.Time{}
+	world := r.comms[r.world]
+	presumed := r.presumedOf(world)
+	inZone := func(p *process) bool { return p.taking() && p.settled == unsettled }
+	if len(presumed) == 0 || !slices.ContainsFunc(r.members(world), inZone) {
+		return nil
+	}
+	_, stop := r.stopRequested(now) // the others may be about to end too
+	for _, p := range presumed {
+		due := p.patience
+		if stop.After(due) {
+			due = stop
+		}
+		if !now.Before(due) {
+			r.failAfterAll(p)
+			gone = append(gone, p)
+		} else if r.reviewAt.IsZero() || due.Before(r.reviewAt) {
+			r.reviewAt = due
+		}
+	}
+	return gone
+}
+
+// zoneBegun is called when a process is in a zone, as it seems a new one.
+func (r *Root) zoneBegun(now time.Time) {
+	if r.presumed > 0 && !now.Before(r.reviewAt) {
+		r.mourn(r.review(now))
+	}
+}
+
+func (r *Root) failAfterAll(p *process) {
+	p.presumed = false
+	r.presumed--
+	p.fail(p.reason, p.cause, p.code)
+}
+
+// repairPresumed looks at those who have left, as it seems, when the others want to
+// repair. With as many ranks as before that is decided when patience ends, because the others
+// may be about to end too. It returns whether all has been decided.
+func (r *Root) repairPresumed(now time.Time, g *group, recovery comm.Recovery) bool {
+	presumed := r.presumedOf(g)
+	for _, p := range presumed {
+		if recovery == comm.NonShrinking && now.Before(p.patience) {
+			r.postpone(p.patience)
+			r.tellPostponed(now, p)
+			return false
+		}
+	}
+	for _, p := range presumed {
+		r.failAfterAll(p)
+	}
+	r.mourn(presumed)
+	return true
+}
+
+// tellPostponed says what everybody waits for.
+func (r *Root) tellPostponed(now time.Time, p *process) {
+	if !p.told {
+		p.told = true
+		r.note(slog.LevelWarn, "a rank has ended and the others go on: it is replaced if they still do when the patience is over",
+			"rank", int(p.original), "node", p.node.Name, "reason", p.reason, "patience", p.patience.Sub(now).Round(time.Second))
+	}
+}
+
+// allAnswered: nobody is left to repair for, and some have ended because of a
+// signal.
+func (r *Root) allAnswered() bool {
+	if r.anybody() {
+		return false
+	}
+	for _, p := range r.latest {
+		if p.presumed && !p.patience.IsZero() {
+			return true
+		}
+	}
+	return false
+}
