@@ -208,6 +208,19 @@ func TestProcInAnotherNamespace(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
+// In another time namespace a process seems to have started at another time.
+func TestProcessInAnotherTimeNamespace(t *testing.T) {
+	me := ThisProcess()
+	if me.TimeNS == "" {
+		t.Skip("no time namespaces here")
+	}
+	other := me
+	other.Start, other.TimeNS = "1", "another"
+	require.Equal(t, ProcessAlive, other.State())
+	other.TimeNS = me.TimeNS
+	require.Equal(t, ProcessDead, other.State())
+}
+
 // beat gives signs of life in the place of a lock's owner.
 func beat(t *testing.T, s *Store) {
 	stop := make(chan struct{})

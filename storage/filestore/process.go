@@ -20,7 +20,9 @@ type Process struct {
 	Machine string `json:"machine,omitempty"`
 	Boot    string `json:"boot,omitempty"`   // of the running kernel
 	NS      string `json:"pid_ns,omitempty"` // PIDs only mean something within one
-	PID     int    `json:"pid"`
+	// TimeNS: Start counts from the boot as a time namespace has it.
+	TimeNS string `json:"time_ns,omitempty"`
+	PID    int    `json:"pid"`
 	// Start is when the process started, in clock ticks since boot.
 	Start string `json:"start,omitempty"`
 }
@@ -37,7 +39,7 @@ const (
 // ThisProcess describes the running process.
 var ThisProcess = sync.OnceValue(func() Process {
 	host, _ := os.Hostname()
-	p := Process{Host: host, Machine: machineID(), Boot: bootID(), NS: pidNamespace(), PID: os.Getpid()}
+	p := Process{Host: host, Machine: machineID(), Boot: bootID(), NS: pidNamespace(), TimeNS: timeNamespace(), PID: os.Getpid()}
 	p.Start, _, _ = processStat(p.PID)
 	return p
 })
@@ -62,6 +64,9 @@ func (p Process) stateSeenBy(me Process) ProcessState {
 		return ProcessDead
 	}
 	start, zombie, ok := processStat(p.PID)
+	if p.TimeNS != me.TimeNS && p.TimeNS != "" && me.TimeNS != "" {
+		start = p.Start // they do not compare
+	}
 	if ok && (zombie || start != p.Start) {
 		return ProcessDead
 	}
@@ -84,6 +89,11 @@ func pidNamespace() string {
 		return ""
 	}
 	ns, _ := os.Readlink("/proc/self/ns/pid")
+	return ns
+}
+
+func timeNamespace() string {
+	ns, _ := os.Readlink("/proc/self/ns/time")
 	return ns
 }
 
