@@ -29,8 +29,8 @@ import (
 // it ends the process, which then counts as failed.
 //
 // Zones may follow one another; all ranks run the same ones in the same order.
-// In a process that replaces one that failed in a later zone, Run returns nil
-// at once for those that had ended before.
+// In a process that replaces one that failed in a later zone, Run returns at once, for
+// those that had ended before, what it returned then.
 func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opts ...Option) error {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -81,7 +81,7 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 		env.ReportUnknown(o.logger, os.Environ())
 	}
 	if index < place.Zone { // it had ended before this process was started
-		return nil
+		return endedBefore(place, index)
 	}
 	if m, ok := s.(comm.ZoneMarker); ok {
 		m.InZone(true)
@@ -96,6 +96,16 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 	}
 	returned = true
 	return err
+}
+
+// endedBefore is how a zone ended before this process was started.
+func endedBefore(p comm.Place, index int) error {
+	for _, e := range p.ZoneErrors {
+		if e.First <= index && index <= e.Last {
+			return &BodyError{Rank: e.Rank, Text: e.Err}
+		}
+	}
+	return nil
 }
 
 // quitUnless ends the process when its body has ended the goroutine by

@@ -51,9 +51,19 @@ type Place struct {
 	Node     int
 	Epoch    int // number of repairs before
 	Zone     int // number of zones that have ended before
+	// ZoneErrors are those of them that ended with an error before this process was started.
+	ZoneErrors []ZoneError
 	// Replacement: the process was started in the place of one that failed, and
 	// has not run a body yet.
 	Replacement bool
+}
+
+// ZoneError is how zones have ended in which a body had an error.
+type ZoneError struct {
+	First int    `json:"first"` // number of the first zone, and of the last one that ended so
+	Last  int    `json:"last"`
+	Err   string `json:"err"`
+	Rank  Rank   `json:"rank"` // lowest rank that had an error
 }
 
 // Recovery is what a repair does about processes that have failed.

@@ -94,6 +94,9 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 	if outcome.Repair {
 		o.group.recovery = now // for the repair itself
 	} else {
+		if outcome.Err != "" {
+			r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
+		}
 		r.zone++
 		r.ledger.best.reach(r.zone, -1)
 		clear(o.group.away)

@@ -81,7 +81,7 @@ func (r *Root) nobody(now time.Time) {
 		if p.handled { // by a zone that has ended without it
 			continue
 		}
-		again = again || p.signal != 0 || p.lost || p.settled == unsettled && !r.everStopped()
+		again = again || p.signal != 0 || p.lost || p.settled == unsettled && (p.panicked || !r.everStopped())
 	}
 	for _, p := range r.latest {
 		if p.state == left && !p.discarded {

@@ -32,7 +32,7 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 
 // exit tells how p has ended: see the package's documentation.
 func (r *Root) exit(now time.Time, p *process, e Exit) {
-	p.signal, p.silenced = e.Signal, e.Fenced
+	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
 	at, forwarded := r.forwarded[e.Signal]
 	stop, patience := r.stopRequested(now)
 	switch {

@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 3
+const Version = 4
 
 // Proc numbers the processes of a job, in the order they were started. A number
 // is never used again: a replacement has a new one.
@@ -164,11 +164,12 @@ type Made struct {
 	New     *Group        `json:"new,omitempty"`     // the communicator made
 	Change  *comm.Change  `json:"change,omitempty"`  // repair
 	Outcome *comm.Outcome `json:"outcome,omitempty"`
-	// Epoch and Zone are those of the job, for processes that have just been
+	// Epoch, Zone and ZoneErrors are those of the job, for processes that have just been
 	// started.
-	Epoch       int  `json:"epoch,omitempty"`
-	Zone        int  `json:"zone,omitempty"`
-	Replacement bool `json:"replacement,omitempty"`
+	Epoch       int              `json:"epoch,omitempty"`
+	Zone        int              `json:"zone,omitempty"`
+	ZoneErrors  []comm.ZoneError `json:"zone_errors,omitempty"`
+	Replacement bool             `json:"replacement,omitempty"`
 }
 
 // Group is a communicator: its number and its processes in the order of their

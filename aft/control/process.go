@@ -36,9 +36,10 @@ type process struct {
 	up      time.Time // it was started
 
 	// Once it has ended:
-	code   int  // exit code, as the job's exit code counts it
-	signal int  // 0: it exited by itself
-	lost   bool // its node was lost
+	code     int  // exit code, as the job's exit code counts it
+	signal   int  // 0: it exited by itself
+	lost     bool // its node was lost
+	panicked bool
 	// silenced: it was killed because nothing was heard of it, or it was in doubt.
 	silenced bool
 	reason   string // for people

@@ -28,8 +28,10 @@ type Root struct {
 	lastComm CommID
 	epoch    int
 	zone     int
-	policy   comm.Policy
-	ledger   ledger
+	// zoneErrors are the zones that have ended with an error.
+	zoneErrors []comm.ZoneError
+	policy     comm.Policy
+	ledger     ledger
 
 	forwarded    map[int]time.Time // signals
 	presumed     int               // processes

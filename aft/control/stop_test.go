@@ -115,3 +115,15 @@ func TestObeyedSignal(t *testing.T) {
 		})
 	}
 }
+
+// TestPanicOfAllAfterASignal: it is none of the ends that an old signal may have asked for.
+func TestPanicOfAllAfterASignal(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, sighup))
+	s.wait(2 * stopPatience)
+	for p := range Proc(4) {
+		s.panics(p)
+	}
+	require.Nil(t, s.end)
+	require.Len(t, s.starts, 8)
+}

@@ -257,6 +257,9 @@ func checkMade(m Message) error {
 	if err := count("processes", len(made.Failed), 0); err != nil {
 		return err
 	}
+	if err := count("errors of zones", len(made.ZoneErrors), 0); err != nil {
+		return err
+	}
 	if made.New != nil {
 		if err := checkGroup(made.New); err != nil {
 			return err

@@ -35,6 +35,7 @@ func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context
 		s.move(e.ensure(*m.New, 0))
 		s.place.Original, s.place.Node = e.original, e.node
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
+		s.place.ZoneErrors = m.ZoneErrors
 		e.zone.Store(int64(m.Zone))
 		e.mu.Lock()
 		e.repairs = m.Epoch

@@ -1,0 +1,36 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func TestAddZoneError(t *testing.T) {
+	var list []comm.ZoneError
+	for _, zone := range []int{1, 2, 3, 5} {
+		list = addZoneError(list, zone, comm.Outcome{Err: "no", ErrRank: 2})
+	}
+	list = addZoneError(list, 6, comm.Outcome{Err: "no", ErrRank: 1})
+	long := strings.Repeat("x", 2*maxZoneErrorText)
+	list = addZoneError(list, 7, comm.Outcome{Err: long})
+	require.Equal(t, []comm.ZoneError{
+		{First: 1, Last: 3, Err: "no", Rank: 2}, {First: 5, Last: 5, Err: "no", Rank: 2}, {First: 6, Last: 6, Err: "no", Rank: 1},
+		{First: 7, Last: 7, Err: long[:maxZoneErrorText] + " ..."},
+	}, list)
+	for zone := range 2 * maxZoneErrors {
+		list = addZoneError(list, 10+2*zone, comm.Outcome{Err: fmt.Sprint(zone)})
+	}
+	require.Len(t, list, maxZoneErrors)
+	texts := 0
+	for _, e := range list {
+		if e.Err != zoneTextDropped {
+			texts++
+		}
+	}
+	require.Equal(t, maxZoneTexts, texts)
+}
