@@ -33,6 +33,8 @@ type restoration struct {
 	// with are the keys, among those that are read now, of values that lie in the same
 	// memory as another one, and the key of that.
 	with map[string]string
+	// within are those of values of which parts lie in the same memory.
+	within map[string]bool
 }
 
 // tryRestore reads a candidate into the values. The verdict damaged means that

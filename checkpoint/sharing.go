@@ -1,10 +1,12 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"slices"
 
 	"github.com/craft-go/craft/cptypes"
@@ -129,7 +131,7 @@ func (r *restoration) separate(late bool) error {
 		return ok && r.late[cp.entries[i].key] == late
 	}
 	tried := make(map[[2]int]int)
-	r.with = make(map[string]string)
+	r.with, r.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
 		for _, p := range cp.overlaps.Find(cp.values(), false) {
@@ -137,6 +139,9 @@ func (r *restoration) separate(late bool) error {
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
 			case noted[a.key] != 0 && noted[a.key] == noted[b.key], tried[p] == 2:
+				if p[0] == p[1] {
+					r.within[a.key] = true
+				}
 				if reads(p[0]) && reads(p[1]) {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
@@ -172,7 +177,7 @@ func (r *restoration) loadTogether(ctx context.Context) error {
 		if have, stored := cptypes.DescOf(e.value), r.stored[e.key].Desc; stored.Dist != container.Partitioned && !slices.Equal(have.Shape, stored.Shape) {
 			return r.sameMemory(e.key)
 		}
-		if err := r.loadKeys(ctx, func(key string) bool { return key == e.key }); err != nil {
+		if err := r.loadAlone(ctx, e); err != nil {
 			return err
 		}
 		if s := sum(e); s == sum(e) { // else its bytes say nothing
@@ -187,11 +192,82 @@ func (r *restoration) loadTogether(ctx context.Context) error {
 	return nil
 }
 
+// loadAlone reads one value. If parts of it lie in the same memory, other ones than when it was
+// stored, they are put apart.
+func (r *restoration) loadAlone(ctx context.Context, e entry) error {
+	for parted := false; ; parted = true {
+		if err := r.loadKeys(ctx, func(key string) bool { return key == e.key }); err != nil {
+			return err
+		}
+		if !r.within[e.key] {
+			return nil
+		}
+		ok, err := r.holds(ctx, e)
+		switch {
+		case err != nil:
+			return keyed(e.key, err)
+		case ok && parted:
+			r.cp.log.Warn("parts of a value lay in the same memory, and other ones than when it was stored: what is stored is restored, each part with memory of its own", "key", e.key)
+			return nil
+		case ok:
+			return nil
+		case parted:
+			r.with[e.key] = e.key
+			return r.sameMemory(e.key)
+		}
+		cptypes.Separate(e.value, e.value, true)
+	}
+}
+
+// holds reports whether a value of which parts lie in the same memory has become what is
+// stored of it: that they did so when it was stored does not say which parts.
+func (r *restoration) holds(ctx context.Context, e entry) (bool, error) {
+	info := r.stored[e.key]
+	if info.Desc.Dist == container.Partitioned && r.redistribute {
+		return false, nil // it cannot be told
+	}
+	section, done, err := r.section(ctx, info)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	c := comparing{r: section.NewReader(ctx), left: info.Size}
+	if _, err := e.value.WriteTo(&c); err != nil {
+		return false, err
+	}
+	return !c.differs && c.left == 0, nil
+}
+
+// comparing takes bytes and compares them with those of a reader.
+type comparing struct {
+	r       io.Reader
+	left    int64 // bytes that r still has
+	buf     []byte
+	differs bool
+}
+
+func (c *comparing) Write(p []byte) (int, error) {
+	const piece = 64 << 10
+	if c.differs = c.differs || int64(len(p)) > c.left; c.differs {
+		return len(p), nil
+	}
+	for rest := p; len(rest) > 0 && !c.differs; {
+		c.buf = slices.Grow(c.buf[:0], piece)[:min(piece, len(rest))]
+		if _, err := io.ReadFull(c.r, c.buf); err != nil {
+			return 0, err
+		}
+		c.differs = !bytes.Equal(c.buf, rest[:len(c.buf)])
+		rest = rest[len(c.buf):]
+	}
+	c.left -= int64(len(p))
+	return len(p), nil
+}
+
 // sameMemory refuses values that cannot all be what is stored.
 func (r *restoration) sameMemory(key string) error {
 	other := r.with[key]
 	if other == key {
-		return &KeyError{Key: key, Err: fmt.Errorf("%w: parts of it lie in the same memory, and what is stored of them differs: give each memory of its own before the restart", cptypes.ErrShared)}
+		return &KeyError{Key: key, Err: fmt.Errorf("%w: parts of it lie in the same memory, and what is stored of them differs: give each memory of its own before the restart, where a nil pointer or slice will do", cptypes.ErrShared)}
 	}
 	return &KeyError{Key: key, Err: fmt.Errorf("%w: it lies in the same memory as key %q, and what is stored of them differs: give each memory of its own before the restart", cptypes.ErrShared, other)}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -214,12 +216,12 @@ func sharedOnes() map[string]alias {
 }
 
 // aliases restarts from what is stored, in a mode.
-func (a alias) restart(t *testing.T, mode string) error {
+func (a alias) restart(t *testing.T, mode string, opts ...Option) error {
 	dir := t.TempDir()
 	cp := a.stored.checkpoint(t, nil, dir, inMode(mode))
 	require.NoError(t, cp.Write(t.Context()))
 	require.NoError(t, cp.Close())
-	cp = a.now.checkpoint(t, nil, dir, inMode(mode))
+	cp = a.now.checkpoint(t, nil, dir, append(opts, inMode(mode))...)
 	defer cp.Close()
 	return cp.RestartIfNeeded(t.Context(), nil)
 }
@@ -260,6 +262,64 @@ func TestSharedMemoryIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, `"b"`)
 		})
 	}
+}
+
+type (
+	buffers struct {
+		Steps int
+		A, B  buffer
+		Now   *buffer
+	}
+	buffer struct{ V [4]int }
+)
+
+// Parts of one value lay in the same memory when it was stored, and lie so at the restart,
+// but not the same parts.
+func TestSharedWithinAValue(t *testing.T) {
+	blank := func(swapped bool) *buffers {
+		b := &buffers{}
+		b.Now = &b.A
+		if swapped {
+			b.Now = &b.B
+		}
+		return b
+	}
+	value := func(swapped bool) *buffers {
+		b := blank(swapped)
+		b.A, b.B = buffer{[4]int{1, 2, 3, 4}}, buffer{[4]int{5, 6, 7, 8}}
+		return b
+	}
+	rows := func(first, second, third int) *[][]int {
+		of := [][]int{{1, 1}, {2, 2}}
+		return &[][]int{of[first], of[second], of[third]}
+	}
+	for name, a := range map[string]struct {
+		stored any
+		now    func() any
+		parted bool
+	}{
+		"as before":      {stored: value(true), now: func() any { return blank(true) }},
+		"double buffer":  {stored: value(true), now: func() any { return blank(false) }, parted: true},
+		"rows as before": {stored: rows(0, 1, 1), now: func() any { return rows(1, 0, 0) }},
+		"other rows":     {stored: rows(0, 0, 1), now: func() any { return rows(0, 1, 1) }, parted: true},
+		"one template":   {stored: rows(0, 1, 0), now: func() any { return rows(1, 1, 1) }, parted: true},
+	} {
+		for _, mode := range modes {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				var log strings.Builder
+				now := a.now()
+				try := alias{stored: vars{"v": a.stored}, now: vars{"v": now}}
+				require.NoError(t, try.restart(t, mode, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
+				require.Equal(t, a.stored, now)
+				require.Equal(t, a.parted, strings.Contains(log.String(), "each part with memory of its own"), log.String())
+			})
+		}
+	}
+	t.Run("a nil pointer", func(t *testing.T) {
+		now := &buffers{}
+		require.NoError(t, alias{stored: vars{"v": value(true)}, now: vars{"v": now}}.restart(t, "off"))
+		require.Equal(t, value(true), now)
+	})
 }
 
 // All distributions, on the same and on other numbers of ranks.
