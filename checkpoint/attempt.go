@@ -28,11 +28,13 @@ type attempt struct {
 	anew    container.LineageID // of the outermost checkpoint on rank 0: see beganAnew
 	// anewStored: the record says that a nested checkpoint has a version of that.
 	anewStored bool
-	origin     storage.ID   // that was restored; zero: none
-	last       uint64       // number of the last version, of any attempt or of this one
-	written    uint64       // on rank 0: number of the last one of this attempt that was complete
-	settled    uint64       // of the newest one of the present stage that was; 0: none
-	lock       storage.Lock // on rank 0
+	// nestedStored: it says that of the stage behind the version that was restored.
+	nestedStored bool
+	origin       storage.ID   // that was restored; zero: none
+	last         uint64       // number of the last version, of any attempt or of this one
+	written      uint64       // on rank 0: number of the last one of this attempt that was complete
+	settled      uint64       // of the newest one of the present stage that was; 0: none
+	lock         storage.Lock // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string

@@ -22,17 +22,20 @@ func (t *told) origins(complete []candidate) storage.Origins {
 	return o
 }
 
-// putOthersLast brings the candidates that the first one does not come from behind the
-// others, and describes them and those that the home does not know of, but for those that
+// putOthersLast brings the candidates that the first one, or else the given head, does not
+// come from behind the others, and describes them and those that the home does not know of, but for those that
 // are known to be damaged; "" if there are none.
-func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged []storage.ID) ([]candidate, string) {
+func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged []storage.ID, head storage.ID) ([]candidate, string) {
 	if len(candidates) == 0 {
 		return nil, ""
 	}
 	first := candidates[0].ID
-	head, same, others := o.Line(first), []candidate(nil), []candidate(nil)
+	if slices.ContainsFunc(candidates, func(c candidate) bool { return c.ID == head }) {
+		first = head
+	}
+	line, same, others := o.Line(first), []candidate(nil), []candidate(nil)
 	for _, c := range candidates {
-		if c.Other = head.LeavesOut(c.ID); c.Other {
+		if c.Other = line.LeavesOut(c.ID); c.Other {
 			others = append(others, c)
 		} else {
 			same = append(same, c)

@@ -13,22 +13,38 @@ import (
 // nested checkpoints only. Then the newest version of the outermost checkpoint is of a
 // computation before, and nothing but the records of its runs tells that it was abandoned.
 
-// recordAnew lets the record of the outermost checkpoint say, before the call returns, that a
-// nested one has a version of the computation that was begun anew. If it cannot be written
-// the next version tries again.
-func (cp *Checkpoint) recordAnew(ctx context.Context, h container.Header) {
+// recordNested lets the record of the outermost checkpoint say, before the call returns, that
+// a nested one has a version of the stage in which this run is while the outermost one has none: of
+// the computation that was begun anew, or behind the version that was restored. If it cannot be
+// written the next version tries again.
+func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
 	top := cp.outermost()
-	a := &top.attempt
-	switch {
-	case cp == top || top.closed || a.anewStored || a.written > 0 || a.anew == container.LineageID{}:
-	case h.Lineage != a.anew || h.Ancestors[len(h.Ancestors)-1].Version > 0 || top.mayWrite() != nil:
-	default:
-		a.anewStored = true
-		r := top.dueRecord(false)
-		if a.anewStored = r != nil && top.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !a.anewStored {
-			top.log.Warn("the record of the run is not written: if the job dies now, the next one goes on with the computation before the one that was begun anew", "path", top.dir())
-		}
+	if cp == top || top.closed || top.attempt.written > 0 || top.mayWrite() != nil {
+		return
 	}
+	stored := top.attempt.firstStage(h.Lineage, h.Ancestors[len(h.Ancestors)-1])
+	if stored == nil || *stored {
+		return
+	}
+	*stored = true
+	r := top.dueRecord(false)
+	if *stored = r != nil && top.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !*stored {
+		top.log.Warn("the record of the run is not written: if the job dies now, the next one may go on with what is stored of the computation before, or of another branch", "path", top.dir())
+	}
+}
+
+// firstStage is what the record says of a nested version of the first stage of an attempt of
+// the outermost checkpoint; nil: it is of another one.
+func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor) *bool {
+	switch {
+	case a.anew != container.LineageID{}:
+		if lineage == a.anew && of.Version == 0 {
+			return &a.anewStored
+		}
+	case !a.origin.IsZero() && (storage.ID{Version: of.Version, Attempt: of.Attempt}) == a.origin:
+		return &a.nestedStored
+	}
+	return nil
 }
 
 // anewStored tells whether a record says so of a lineage.

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -327,4 +328,76 @@ func TestFirstStageIsRecordedWhileItsEndIsWritten(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, storage.BegunAnew(records))
 	}
+}
+
+// TestFirstStageOfABranch: the newest version of the outermost checkpoint was away, and a run
+// that went on behind an older one was killed when only the inner one had versions of it.
+func TestFirstStageOfABranch(t *testing.T) {
+	for _, of := range [][]int{{0}, {0, 1}} {
+		for _, levels := range []string{"", "local:1,pfs:1"} {
+			t.Run(fmt.Sprintf("%d ranks, levels %q", len(of), levels), func(t *testing.T) {
+				n, job := newTestNodes(t, of...), staged{levels: levels, mode: "off", who: 1, versions: 2, stage: true}
+				job.goes(t, n, came{0, 0, 1})
+				job.goes(t, n, came{1, 0, 1})
+				away := t.TempDir()
+				move := func(from, to string) {
+					for _, v := range glob(t, filepath.Join(from, "*", "outer*", "v-000002-*")) {
+						rel, err := filepath.Rel(from, v)
+						require.NoError(t, err)
+						require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(to, rel)), 0o700))
+						require.NoError(t, os.Rename(v, filepath.Join(to, rel)))
+					}
+				}
+				move(n.dir, away)
+				job.stage = false
+				at, log, err := job.killed(t, n)
+				require.NoError(t, err)
+				require.Equal(t, 1, at.outer)
+				require.Contains(t, log, "the newest version is not used")
+				move(away, n.dir)
+				goesOn := came{1, at.inner + 2, 1}
+
+				job.opts = []Option{WithStrict("1")}
+				_, _, err = job.killed(t, n)
+				require.ErrorIs(t, err, ErrStrict)
+				require.ErrorContains(t, err, "branch: v-000002-")
+				job.opts, job.versions = nil, 0
+				require.Contains(t, job.goes(t, n, goesOn), "versions of another branch are stored")
+				job.versions = 1 // a run that has stored nothing changes nothing
+				require.Contains(t, job.goes(t, n, goesOn), "versions of another branch are stored")
+				job.stage = true
+				job.goes(t, n, came{1, goesOn.inner + 1, 1})
+				job.goes(t, n, came{2, 0, 1})
+				job.goes(t, n, came{3, 0, 1})
+			})
+		}
+	}
+}
+
+// A run that was killed in the stage behind the newest version, or when it had ended that, is
+// gone on with as any other.
+func TestFirstStageIsOfNoBranch(t *testing.T) {
+	n, job := newTestNodes(t, 0), staged{mode: "off", who: 1, versions: 2, stage: true, opts: []Option{WithStrict("1")}}
+	job.goes(t, n, came{0, 0, 1})
+	job.stage = false
+	job.goes(t, n, came{1, 0, 1})
+	job.goes(t, n, came{1, 2, 1})
+	records := glob(t, filepath.Join(n.dir, "pfs", "outer", filestore.RecordPrefix+"*"))
+	before, err := os.ReadFile(records[len(records)-1])
+	require.NoError(t, err)
+	require.Contains(t, string(before), "nested_stored")
+	job.stage = true
+	job.goes(t, n, came{1, 4, 1})
+	// What the last run has written of the outer one is newer than what its record says.
+	records = glob(t, filepath.Join(n.dir, "pfs", "outer", filestore.RecordPrefix+"*"))
+	last := records[len(records)-1]
+	data, err := os.ReadFile(last)
+	require.NoError(t, err)
+	var r storage.Record
+	require.NoError(t, json.Unmarshal(data, &r))
+	r.LastWritten, r.NestedStored, r.VersionsWritten, r.LastVersion = 0, true, 0, r.LastVersion-1
+	data, err = json.Marshal(r)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(last, data, 0o600))
+	job.goes(t, n, came{2, 0, 1})
 }

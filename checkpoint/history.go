@@ -101,7 +101,7 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, level s
 	} else {
 		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
 	}
-	cp.recordAnew(ctx, h)
+	cp.recordNested(ctx, h)
 	cp.prune()
 	cp.maintenance.add(due{record: cp.dueRecord(false)})
 	switch {

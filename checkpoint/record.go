@@ -60,6 +60,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 	if anew := cp.attempt.anew; anew != (container.LineageID{}) && cp.attempt.written == 0 {
 		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), cp.attempt.anewStored
 	}
+	r.NestedStored = cp.attempt.nestedStored && cp.attempt.written == 0
 	r.Host, _ = os.Hostname()
 	if origin := cp.attempt.origin; !origin.IsZero() {
 		r.RestoredAttempt = hex.EncodeToString(origin.Attempt[:])

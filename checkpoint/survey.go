@@ -133,7 +133,11 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		own = s.Anew
 	}
 	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
-	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged)
+	var head storage.ID
+	if cp.parent == nil {
+		head = storage.GoneOnFrom(told.runs, idsOf(complete[unknown:]))
+	}
+	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged, head)
 	s.Damaged = damagedBefore(told.damaged, entries, s.Candidates)
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
@@ -155,6 +159,13 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	s.Resumed = cp.resumed(s)
 	_, _ = rand.Read(cp.attempt.id[:]) // never fails
 	return s, nil
+}
+
+func idsOf(list []candidate) (ids []storage.ID) {
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // headers reads a header of each complete version and returns those that may be

@@ -1,6 +1,10 @@
 package storage
 
-import "github.com/craft-go/craft/storage/container"
+import (
+	"slices"
+
+	"github.com/craft-go/craft/storage/container"
+)
 
 // Origins are the versions that attempts were restored from, as far as that is known.
 //
@@ -64,4 +68,32 @@ func (l Line) LeavesOut(id ID) bool {
 func (l Line) Passes(attempt container.AttemptID) bool {
 	_, on := l.upTo[attempt]
 	return on
+}
+
+// GoneOnFrom is, of a checkpoint that is nested in no other, the version from which the run went
+// on that was the last to store anything, if that is only of checkpoints nested in this one. The
+// zero ID: there is none, or a newer version is among those stored. Other versions with higher
+// numbers are of a branch which that run did not see.
+func GoneOnFrom(runs []Record, stored []ID) ID {
+	run := lastToStore(runs)
+	if run == nil || run.LastWritten > 0 || !run.NestedStored {
+		return ID{}
+	}
+	from, ok := ParseAttempt(run.RestoredAttempt)
+	itself, _ := ParseAttempt(run.Attempt)
+	id := ID{Version: run.RestoredVersion, Attempt: from}
+	newer := func(other ID) bool { return other.Version > run.LastVersion || other.Attempt == itself }
+	if !ok || !slices.Contains(stored, id) || slices.ContainsFunc(stored, newer) {
+		return ID{}
+	}
+	return id
+}
+
+func lastToStore(runs []Record) *Record {
+	for i := range slices.Backward(runs) {
+		if r := &runs[i]; r.LastWritten > 0 || r.NestedStored || r.AnewStored {
+			return r
+		}
+	}
+	return nil
 }

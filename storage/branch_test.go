@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,41 @@ func TestLine(t *testing.T) {
 	// Hostile headers do not hold anybody up.
 	round := storage.Origins{{1}: at(9, 2), {2}: at(8, 1)}
 	require.True(t, round.Line(at(5, 1)).LeavesOut(at(6, 1)))
+}
+
+func TestGoneOnFrom(t *testing.T) {
+	at := func(version uint64, attempt byte) storage.ID {
+		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
+	}
+	run := func(attempt byte, change func(*storage.Record)) storage.Record {
+		r := storage.Record{
+			Attempt: fmt.Sprintf("%02x00000000000000", attempt), RestoredVersion: 1, RestoredAttempt: "0100000000000000", LastVersion: 2, NestedStored: true,
+		}
+		change(&r)
+		return r
+	}
+	plain := run(2, func(*storage.Record) {})
+	idle := run(3, func(r *storage.Record) { r.NestedStored = false })
+	both := []storage.ID{at(1, 1), at(2, 1)}
+	for name, c := range map[string]struct {
+		runs   []storage.Record
+		stored []storage.ID
+		want   storage.ID
+	}{
+		"the last run":                {[]storage.Record{plain}, both, at(1, 1)},
+		"one before it":               {[]storage.Record{plain, idle, idle}, both, at(1, 1)},
+		"no run":                      {nil, both, storage.ID{}},
+		"nothing nested":              {[]storage.Record{idle}, both, storage.ID{}},
+		"a version since":             {[]storage.Record{plain, run(3, func(r *storage.Record) { r.LastWritten = 3 })}, both, storage.ID{}},
+		"begun anew since":            {[]storage.Record{plain, run(3, func(r *storage.Record) { r.NestedStored, r.AnewStored = false, true })}, both, storage.ID{}},
+		"one of its own":              {[]storage.Record{plain}, append(both, at(2, 2)), storage.ID{}},
+		"a newer one":                 {[]storage.Record{plain}, append(both, at(3, 4)), storage.ID{}},
+		"it is gone":                  {[]storage.Record{plain}, both[1:], storage.ID{}},
+		"nothing was restored":        {[]storage.Record{run(2, func(r *storage.Record) { r.RestoredAttempt = "" })}, both, storage.ID{}},
+		"it says what makes no sense": {[]storage.Record{run(2, func(r *storage.Record) { r.RestoredVersion = 0 })}, both, storage.ID{}},
+	} {
+		require.Equal(t, c.want, storage.GoneOnFrom(c.runs, c.stored), name)
+	}
 }
 
 func TestOrigin(t *testing.T) {

@@ -36,6 +36,9 @@ type Record struct {
 	Anew string `json:"anew,omitempty"`
 	// AnewStored: of a checkpoint nested in this one a version of that lineage is complete.
 	AnewStored bool `json:"anew_stored,omitempty"`
+	// NestedStored: the same of the stage behind the version that the run has restored, while it
+	// has written none itself.
+	NestedStored bool `json:"nested_stored,omitempty"`
 	// Iteration is the last one that the run is known to have done; null: none.
 	Iteration       *int64 `json:"iteration"`
 	VersionsWritten int    `json:"versions_written"`

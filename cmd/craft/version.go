@@ -81,7 +81,7 @@ func (c *checkpointDir) markNewestLineage(list []version) {
 }
 
 // markOtherBranches marks complete versions that the newest complete one of the same
-// lineage does not come from.
+// lineage does not come from, or that from which the last run went on.
 func (c *checkpointDir) markOtherBranches(list []version) {
 	head, origins := newestComplete(list), storage.RecordedOrigins(c.runs)
 	for _, v := range list {
@@ -95,7 +95,17 @@ func (c *checkpointDir) markOtherBranches(list []version) {
 	if head < 0 {
 		return
 	}
-	line := origins.Line(list[head].ID)
+	var complete []storage.ID
+	for _, v := range list {
+		if v.Complete() {
+			complete = append(complete, v.ID)
+		}
+	}
+	first := list[head].ID
+	if from := storage.GoneOnFrom(c.runs, complete); !from.IsZero() {
+		first = from
+	}
+	line := origins.Line(first)
 	for i := range list {
 		v := &list[i]
 		v.other = v.newest && v.Complete() && line.LeavesOut(v.ID)

@@ -35,7 +35,7 @@ func (s *Store) Record(_ context.Context, r storage.Record) error {
 	if !recordPattern.MatchString(name) {
 		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, s.sync && r.AnewStored)
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, s.sync && (r.AnewStored || r.NestedStored))
 }
 
 // Records reads the records in the store's directory.
