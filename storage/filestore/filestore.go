@@ -250,6 +250,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 			_ = s.Remove(ctx, e.ID)
 		}
 	}
+	s.withdraw() // a part of a version that is kept may have been on its way here
 	return nil
 }
 

@@ -80,6 +80,12 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 	}
 	_, err := s.Create(ctx, half, storage.Part{Rank: 1, Size: 2}) // the process dies here
 	require.NoError(t, err)
+	kept := storage.ID{Version: 3, Attempt: container.AttemptID{1}}
+	for range 2 { // or here, in a flush: the rest is elsewhere
+		_, err = s.Create(ctx, kept, storage.Part{Rank: 1, Size: 2})
+		require.NoError(t, err)
+		require.NoError(t, s.Prepare(ctx, func(e storage.Entry) bool { return e.Complete() || e.ID == kept || e.ID == half }))
+	}
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), trashPrefix+storage.ID{Version: 9}.String()), 0o700))
 	for _, left := range []string{".LATEST.json.abc.tmp", ".lock-abc.tmp"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), left), nil, 0o600))
