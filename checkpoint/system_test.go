@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage"
 )
 
 // These tests meet the real conditions of a system, in a process of their own
@@ -239,6 +241,35 @@ func TestRealDiskFull(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(filler))
 	require.NoError(t, p.run(t.Context(), 9, 1))
+}
+
+// A file system that is unmounted lazily leaves its mount point, which is a directory.
+func TestUnmountedInTheMiddle(t *testing.T) {
+	disk, base := t.TempDir(), t.TempDir()
+	mount(t, disk, "size=16m")
+	mountAgain := func() { require.NoError(t, syscall.Mount(disk, base, "", syscall.MS_BIND, "")) }
+	unmount := func() error { return syscall.Unmount(base, syscall.MNT_DETACH) }
+	t.Cleanup(func() { _ = unmount() })
+	mountAgain()
+	p := newProgram(t, nil, true, WithPath(base))
+	defer p.cp.Close()
+	require.NoError(t, p.run(t.Context(), 3, 1))
+	require.NoError(t, unmount())
+	for range 3 {
+		p.step()
+		require.ErrorIs(t, p.cp.UpdateAndWrite(t.Context(), p.iter, 1), storage.ErrVanished)
+		p.iter++
+	}
+	below, err := os.ReadDir(base)
+	require.NoError(t, err)
+	require.Empty(t, below)
+	mountAgain()
+	require.NoError(t, p.run(t.Context(), 9, 1))
+	require.NoError(t, p.cp.Close())
+	q := newProgram(t, nil, true, WithPath(base))
+	require.NoError(t, q.cp.RestartIfNeeded(t.Context(), &q.iter))
+	require.Equal(t, 9, q.iter)
+	require.NoError(t, q.cp.Close())
 }
 
 func mount(t *testing.T, dir, options string) {

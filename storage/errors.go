@@ -23,7 +23,7 @@ var (
 	ErrLockLost = errors.New("lock lost")
 
 	// ErrVanished is returned by a write when the directory of the checkpoint
-	// is no longer there.
+	// is no longer there, or what it was in is another directory or disk now.
 	ErrVanished = errors.New("checkpoint directory vanished")
 
 	// ErrName is returned for a name that cannot be used as a file name.

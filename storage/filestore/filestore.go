@@ -57,8 +57,9 @@ type Store struct {
 	sync     bool
 	fs       vfs.FS
 	lock     LockConfig
-	vanished atomic.Bool // at the last write
-	gone     atomic.Bool // since the lock was taken, and the lock with it
+	home     atomic.Pointer[vfs.FileID] // what the base was when the directory was made or first used
+	vanished atomic.Bool                // at the last write
+	gone     atomic.Bool                // since the lock was taken, and the lock with it
 }
 
 var (
@@ -255,6 +256,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 }
 
 func (s *Store) makeDir() error {
+	if err := s.sameBase(); err != nil {
+		return err
+	}
 	err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync)
 	if errors.Is(err, fs.ErrExist) {
 		if dangling := s.leadsNowhere(); dangling != nil {
@@ -275,6 +279,9 @@ func (s *Store) makeDir() error {
 		if err := s.fs.SyncDir(s.base); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
+	}
+	if err := s.remember(); err != nil {
+		return err
 	}
 	s.vanished.Store(false)
 	return nil

@@ -35,7 +35,7 @@ func (l *lock) take() error {
 		return err
 	}
 	if info, err := f.Stat(); err == nil {
-		l.owner.Inode = inodeOf(info)
+		l.owner.Inode = vfs.IDOf(info).Inode
 	}
 	line, err := json.Marshal(l.owner)
 	if err == nil {
@@ -137,6 +137,12 @@ func (l *lock) missing() error {
 	}
 	if !l.store.gone.Load() {
 		return l.lost(l.since())
+	}
+	if err := l.store.sameBase(); err != nil {
+		if !l.store.isChosen() {
+			return err
+		}
+		l.store.lock.Logger.Warn("versions go to another directory than at the start: it was made by hand", "path", l.store.dir)
 	}
 	if err := l.retake(); err != nil {
 		return err

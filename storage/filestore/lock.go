@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/internal/step"
@@ -99,6 +98,7 @@ func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job &&
 // it has not yet published is deleted before Lock returns: with its Check before a part
 // gets its name, that makes the two one step for whoever looks at the versions after it.
 func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
+	s.home.Store(nil) // a run begins where its base is now
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 
 // ownerState finds out what can be known of a lock's owner without watching it.
 func (s *Store) ownerState(owner Owner) ProcessState {
-	if info, err := s.fs.Stat(s.lockPath()); err == nil && owner.Inode != 0 && inodeOf(info) != owner.Inode {
+	if info, err := s.fs.Stat(s.lockPath()); err == nil && owner.Inode != 0 && vfs.IDOf(info).Inode != owner.Inode {
 		return ProcessUnknown // it was copied with its directory, to where that process may not be
 	}
 	if s.own(owner) {
@@ -232,14 +232,6 @@ func (s *Store) ownerState(owner Owner) ProcessState {
 // own tells that an owner is this process, for the same job; tools have none.
 func (s *Store) own(o Owner) bool {
 	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == ThisProcess()
-}
-
-// inodeOf returns 0 for files of a file system without inodes.
-func inodeOf(info fs.FileInfo) uint64 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return stat.Ino
-	}
-	return 0
 }
 
 // watch returns nil if the lock does not change while it is looked at.

@@ -3,7 +3,6 @@ package filestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -38,6 +37,9 @@ func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (sto
 	if err != nil {
 		return nil, err
 	}
+	if err := s.remember(); err != nil {
+		return nil, errors.Join(err, f.Close(), w.remove(w.hidden))
+	}
 	w.file = f
 	w.ranger, _ = f.(vfs.RangeSyncer)
 	return w, nil
@@ -57,32 +59,6 @@ func (s *Store) createIn(dir, name string) (vfs.File, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// missing turns the absence of the checkpoint's directory into ErrVanished.
-func (s *Store) missing(err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	s.vanished.Store(true)
-	s.gone.Store(true)
-	return fmt.Errorf("%w: %s is gone with all versions in it (%w); the next write makes it again if %s is there",
-		storage.ErrVanished, s.dir, err, s.base)
-}
-
-// comeBack makes the checkpoint's directory again, but not the directories
-// above it: if they are gone, a file system may have been unmounted.
-func (s *Store) comeBack() error {
-	if err := s.fs.Mkdir(s.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
-		return s.missing(err)
-	}
-	if s.sync {
-		if err := s.fs.SyncDir(s.base); err != nil {
-			return err
-		}
-	}
-	s.vanished.Store(false)
-	return nil
 }
 
 // writer is a part under its hidden name.

@@ -1,0 +1,18 @@
+package vfs
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// FileID tells the files of a machine apart; it is zero on a file system without inodes.
+// A file system that is mounted again may have another device.
+type FileID struct{ Device, Inode uint64 }
+
+// IDOf returns the FileID of what a FileInfo describes.
+func IDOf(info fs.FileInfo) FileID {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return FileID{uint64(stat.Dev), stat.Ino}
+	}
+	return FileID{}
+}
