@@ -66,6 +66,7 @@ type Store struct {
 	mu    sync.Mutex
 	place fs.FileInfo // of the place when it was found to be ours, nil before
 	gone  bool        // it was ours and has vanished: whoever wrote was told
+	disk  uint64      // the device of the root when the place was found to be ours, 0 before or if unknown
 }
 
 var (

@@ -86,6 +86,10 @@ func (s *Store) makePlace() (fs.FileInfo, error) {
 	if err := s.checkRoot(); err != nil {
 		return nil, err
 	}
+	disk, err := s.sameDisk()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.fs.Mkdir(s.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -96,7 +100,28 @@ func (s *Store) makePlace() (fs.FileInfo, error) {
 	if err := s.sign(); err != nil {
 		return nil, err
 	}
+	s.disk = disk
 	return place, s.makeDurable()
+}
+
+// sameDisk returns an error if the root is on another disk than when the place was last
+// found to be ours, as where a file system was unmounted; unless the place is there: one
+// that is mounted again may have another device. The inode of the root tells nothing:
+// other checkpoints make a root again that was cleaned away.
+func (s *Store) sameDisk() (disk uint64, err error) {
+	root, err := s.fs.Stat(s.root)
+	if err != nil {
+		return 0, err
+	}
+	disk = vfs.IDOf(root).Device
+	if s.disk == 0 || disk == s.disk {
+		return disk, nil
+	}
+	if _, err := s.fs.Stat(filepath.Join(s.dir, OwnerName)); err != nil {
+		return 0, fmt.Errorf("%w: %s is on another file system now than at the start (%w): its own may have been unmounted; mount it again, or start the program again to go on without the versions in it",
+			storage.ErrVanished, s.root, err)
+	}
+	return disk, nil
 }
 
 // makeDurable syncs the directories above the place, up to the system's root:

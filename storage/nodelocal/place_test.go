@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -252,6 +253,60 @@ func TestPlaceVanishes(t *testing.T) {
 		require.ErrorIs(t, tryPut(s, someKey(5+v, KindPart, 0), "x"), storage.ErrVanished)
 	}
 	require.NoDirExists(t, c.Root)
+}
+
+// movedFS says of one directory that its device is another one since each move.
+type movedFS struct {
+	vfs.FS
+
+	dir   string
+	moves int
+}
+
+func (m *movedFS) Stat(name string) (fs.FileInfo, error) {
+	info, err := m.FS.Stat(name)
+	if err != nil || name != m.dir {
+		return info, err
+	}
+	return movedInfo{info, m.moves}, nil
+}
+
+type movedInfo struct {
+	fs.FileInfo
+
+	moves int
+}
+
+func (i movedInfo) Sys() any {
+	stat := *i.FileInfo.Sys().(*syscall.Stat_t)
+	for range i.moves {
+		stat.Dev++
+	}
+	return &stat
+}
+
+// What is below the mount point of a disk that was unmounted is another one.
+func TestDiskIsUnmounted(t *testing.T) {
+	c := used(t)
+	disk := &movedFS{FS: vfs.OS(), dir: c.Root}
+	c.FS = disk
+	s := newStore(t, c)
+	put(t, s, someKey(2, KindPart, 0), "x")
+	aside := filepath.Join(t.TempDir(), "aside")
+	require.NoError(t, os.Rename(s.Dir(), aside))
+	disk.moves++
+	for v := range uint64(3) {
+		require.ErrorIs(t, tryPut(s, someKey(3+v, KindPart, 0), "x"), storage.ErrVanished)
+	}
+	require.ErrorContains(t, tryPut(s, someKey(3, KindPart, 0), "x"), c.Root+" is on another file system now")
+	require.NoDirExists(t, s.Dir())
+
+	disk.moves++ // mounted again: it may have another number
+	require.NoError(t, os.Rename(aside, s.Dir()))
+	put(t, s, someKey(6, KindPart, 0), "x")
+	require.NoError(t, os.RemoveAll(s.Dir()))
+	require.ErrorIs(t, tryPut(s, someKey(7, KindPart, 0), "x"), storage.ErrVanished)
+	put(t, s, someKey(8, KindPart, 0), "made again on the same disk")
 }
 
 // Where old things in /tmp are deleted, another user may take the name then.
