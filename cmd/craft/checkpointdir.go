@@ -113,22 +113,9 @@ func (r *watchedReader) ReadAt(p []byte, off int64) (int, error) {
 // versions lists what is there, oldest first. What vanishes meanwhile is left
 // out: another process may be writing and deleting.
 func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
-	entries, err := c.store.List(ctx)
+	list, err := c.settledVersions(ctx)
 	if err != nil {
 		return nil, err
-	}
-	var list []version
-	for _, e := range entries {
-		v := version{Entry: e, path: c.store.Path(e.ID)}
-		v.Parts = e.Group()
-		v.strays = slices.DeleteFunc(slices.Clone(e.Parts), func(p storage.Part) bool { return slices.Contains(v.Parts, p) })
-		if !c.inspect(ctx, &v) && len(v.Away) == 0 {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		list = append(list, v)
 	}
 	list = c.addNoted(list)
 	elsewhere := anyNode(c.store.at.nodes, nodeElsewhere)
@@ -144,6 +131,48 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 	c.markNewestLineage(list)
 	c.markOtherBranches(list)
 	return list, nil
+}
+
+// looks is how often a checkpoint is looked at that seems to have no complete version.
+const looks = 100
+
+// settledVersions lists what is there so that of a checkpoint which always has a
+// complete version one is found: a job that keeps few may delete it between the list of
+// the versions and that of its parts, when the next one is not in the list yet.
+func (c *checkpointDir) settledVersions(ctx context.Context) ([]version, error) {
+	for look := 1; ; look++ {
+		list, vanished, err := c.presentVersions(ctx)
+		if err != nil || newestComplete(list) >= 0 || look == looks || look > 1 && !vanished {
+			return list, err
+		}
+		if c.note != nil {
+			if c.store.at.nodes, err = nodeDirs(ctx, c.fs, c.note); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// presentVersions lists what is there; vanished: a version was deleted meanwhile.
+func (c *checkpointDir) presentVersions(ctx context.Context) (list []version, vanished bool, err error) {
+	entries, err := c.store.List(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range entries {
+		v := version{Entry: e, path: c.store.Path(e.ID)}
+		v.Parts = e.Group()
+		v.strays = slices.DeleteFunc(slices.Clone(e.Parts), func(p storage.Part) bool { return slices.Contains(v.Parts, p) })
+		if !c.inspect(ctx, &v) && len(v.Away) == 0 {
+			vanished = true
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		list = append(list, v)
+	}
+	return list, vanished, nil
 }
 
 // addLineages finds out the lineages of versions whose headers cannot be read, as a
