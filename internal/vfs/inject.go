@@ -26,6 +26,7 @@ type failingFS struct {
 var (
 	_ FS         = (*failingFS)(nil)
 	_ Overwriter = (*failingFS)(nil)
+	_ Locker     = (*failingFS)(nil)
 )
 
 func (f *failingFS) check(op Op) error {
@@ -80,6 +81,19 @@ func (f *failingFS) Overwrite(name string) (OverwriteFile, error) {
 		return &failingRangeOverwrite{wrapped, ranges}, nil
 	}
 	return &wrapped, nil
+}
+
+// OpenLock implements Locker. What is done with the file afterwards does not fail.
+func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
+	op := Op{Kind: OpLock, Path: name}
+	locker, ok := f.fsys.(Locker)
+	if !ok {
+		return nil, op.fail(errors.ErrUnsupported)
+	}
+	if err := f.check(op); err != nil {
+		return nil, err
+	}
+	return locker.OpenLock(name, perm)
 }
 
 // wrap adds only the abilities that the file has.

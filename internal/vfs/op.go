@@ -26,6 +26,7 @@ const (
 	OpClose
 	OpOverwrite
 	OpTruncate
+	OpLock
 )
 
 var opNames = [...]string{
@@ -44,6 +45,7 @@ var opNames = [...]string{
 	OpClose:     "close",
 	OpOverwrite: "overwrite",
 	OpTruncate:  "truncate",
+	OpLock:      "lock",
 }
 
 func (k OpKind) String() string {
