@@ -144,7 +144,7 @@ func (cp *Checkpoint) openLevels(ctx context.Context) error {
 		Comm: cp.comm, Name: cp.name, Home: cp.home, Dir: dir, Policy: policy,
 		SetSize: cp.opt.SetSize, Parity: cp.opt.RSParity, FlushLimit: limit, Flushed: cp.flushed.add,
 		Sync: filestore.Sync(cp.opt.Sync), Log: cp.log, Root: root, Rack: rack, FS: cp.opt.nodeFS,
-		Late: cp.opt.late, Around: cp.threads.Do, MayWrite: cp.mayWrite,
+		Job: cp.opt.lock.Job, Late: cp.opt.late, Around: cp.threads.Do, MayWrite: cp.mayWrite,
 	})
 	if err != nil {
 		return err

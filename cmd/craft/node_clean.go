@@ -44,7 +44,7 @@ func (p *program) nodeCleanCommand(root func() string) *cobra.Command {
 directory on the parallel file system is gone. craft node ls shows which these are.
 
 What a checkpoint that is there has on this node is never deleted, nor anything
-whose directory is locked by a job that may be alive, nor what another user, node
+whose directory is locked by a job that may be alive or that a job uses, nor what another user, node
 or program has made. If nothing there tells what became of it (the directory above
 is missing too, or empty; it is empty itself, a link that leads nowhere, or has no
 NODES.json), its file system may not be mounted here; if there is another checkpoint by

@@ -34,7 +34,14 @@ func (p *program) homeState(place nodelocal.Place) (state, reason string) {
 	if place.Err != nil {
 		return homeUnusable, place.Err.Error()
 	}
-	home := place.Owner.Home
+	if state, reason = p.stateAtHome(place.Owner); state != homeInUse && place.Job != nil {
+		return homeInUse, fmt.Sprintf("%v has it open", place.Job)
+	}
+	return state, reason
+}
+
+func (p *program) stateAtHome(o nodelocal.Owner) (state, reason string) {
+	home := o.Home
 	info, err := p.fs.Stat(home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -47,7 +54,7 @@ func (p *program) homeState(place nodelocal.Place) (state, reason string) {
 	if state, reason = p.lockState(home); state != "" {
 		return state, reason
 	}
-	return p.identityState(place.Owner)
+	return p.identityState(o)
 }
 
 // missingHome tells a deleted checkpoint from a file system that is not mounted:

@@ -150,6 +150,24 @@ func TestNodeClean(t *testing.T) {
 	}
 }
 
+// TestNodeCleanBesideAJobInAContainer: where the directory of a job that lives is not seen,
+// nor its lock, its places say that it lives.
+func TestNodeCleanBesideAJobInAContainer(t *testing.T) {
+	l := newLevelled(t)
+	write(t, l.base, "other", 1, 1)
+	l.run(t, "local", 1, func() {
+		require.NoError(t, os.Rename(l.dir, l.dir+"-inside"))
+		for _, n := range l.places(t) {
+			require.Equal(t, homeInUse, n.State)
+			require.Regexp(t, `^the job of process \d+ on host .* since .* has it open$`, n.Reason)
+		}
+		require.Equal(t, map[string]int{"kept": 4}, l.clean(t, "--yes", "--unseen"))
+		require.NoError(t, os.Rename(l.dir+"-inside", l.dir))
+	})
+	require.NoError(t, os.RemoveAll(l.dir))
+	require.Equal(t, map[string]int{"removed": 4}, l.clean(t, "--yes"))
+}
+
 // TestNodeCleanWhereAFileSystemWasNotMounted: a job that went on in the mount point has
 // made a checkpoint there, which tells nothing of the one that is mounted else. What holds
 // no version can go.

@@ -43,7 +43,7 @@ type LockConfig struct {
 
 func (c LockConfig) withDefaults() LockConfig {
 	if c.Job == "" {
-		c.Job = processJob()
+		c.Job = ThisJob()
 	}
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = 5 * time.Second
@@ -57,7 +57,8 @@ func (c LockConfig) withDefaults() LockConfig {
 	return c
 }
 
-var processJob = sync.OnceValue(rand.Text)
+// ThisJob is the name of this process where it is a job of its own.
+var ThisJob = sync.OnceValue(rand.Text)
 
 // Owner is the first line of the lock file, as JSON. One byte follows for each
 // heartbeat.

@@ -6,6 +6,7 @@
 //	<root>/                                    CRAFT_NODE_PATH
 //	    lanczos-4f1c0a9be2d37788/              the place: checkpoint name and id
 //	        OWNER.json                         who made it, where, for what
+//	        JOB.json                           who uses it; locked meanwhile
 //	        v-000012-0123456789abcdef/         what this node has of one version
 //	            rank-00002-of-00008.craft          a part of a rank of this node
 //	            copy-rank-00005-of-00008.craft     a copy of another node's part
@@ -59,6 +60,9 @@
 // and its checks above all, works on them too. None of them knows what is on
 // other nodes: whether a version is complete is decided by who has all lists.
 //
-// There is no lock: the job that holds the lock of the checkpoint's directory on
-// the parallel file system is the one that writes here.
+// The job that holds the lock of the checkpoint's directory on the parallel file
+// system is the one that writes here. That does not tell jobs apart which see
+// different directories under one path, as containers may: a copy of a directory leads
+// to the place of the original. So the processes of the job have JOB.json locked, where
+// the file system can do that, from before they look at the place until Leave.
 package nodelocal

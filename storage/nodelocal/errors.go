@@ -30,7 +30,7 @@ var (
 // it was used or changed.
 type PlaceError struct {
 	Dir    string
-	Err    error  // ErrNotPrivate, ErrForeign or ErrCopied
+	Err    error  // ErrNotPrivate, ErrForeign, ErrCopied or storage.ErrLocked
 	Reason string // what was found
 	Mend   string // what the user can do
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -40,6 +41,12 @@ type Config struct {
 	Sync filestore.Sync
 	// FS is the file system; nil: that of the operating system.
 	FS vfs.FS
+	// Job is the same for all processes of a job, in all its epochs: while one of them
+	// uses the place, no other job does (storage.ErrLocked). Empty: any other may, as for
+	// tools. Patience is how long a job that uses the place is waited for, which may be
+	// just ending (5 s if 0).
+	Job      string
+	Patience time.Duration
 	// Self is the user and the node; nil: of this process.
 	Self *Identity
 
@@ -63,10 +70,19 @@ type Store struct {
 
 	smallestSpare int64 // in bytes
 
+	patience time.Duration
+
 	mu    sync.Mutex
+<<<<<<< HEAD
 	place fs.FileInfo // of the place when it was found to be ours, nil before
 	gone  bool        // it was ours and has vanished: whoever wrote was told
 	disk  uint64      // the device of the root when the place was found to be ours, 0 before or if unknown
+=======
+	job   string       // Config.Job until Leave
+	lock  vfs.LockFile // of the place; nil: none
+	place fs.FileInfo  // of the place when it was found to be ours, nil before
+	gone  bool         // it was ours and has vanished: whoever wrote was told
+>>>>>>> 2db0c57 (A place on a node is used by one job at a time)
 }
 
 var (
@@ -95,7 +111,7 @@ func New(c Config) (*Store, error) {
 	}
 	s := &Store{
 		root: root, name: c.Name, home: home, id: c.ID, sync: c.Sync != filestore.SyncNone,
-		fs: c.FS, uidOf: uidOf, smallestSpare: cmp.Or(c.smallestSpare, smallestSpare),
+		fs: c.FS, uidOf: uidOf, job: c.Job, patience: cmp.Or(c.Patience, 5*time.Second), smallestSpare: cmp.Or(c.smallestSpare, smallestSpare),
 	}
 	if s.fs == nil {
 		s.fs = vfs.OS()
@@ -141,7 +157,7 @@ func (s *Store) Dir() string { return s.dir }
 // a version: it has to know of the other nodes; with nil, nothing is deleted.
 // One process of the node calls it with a keep, before any of them writes.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
-	if err := s.claim(); err != nil {
+	if err := s.claim(ctx); err != nil {
 		return err
 	}
 	if keep == nil {

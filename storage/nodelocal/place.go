@@ -1,6 +1,7 @@
 package nodelocal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,7 @@ func (s *Store) look() (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if signed { // claim has work to do otherwise
+	if signed && s.job == "" { // claim has work to do otherwise
 		s.place = place
 	}
 	return true, nil
@@ -55,8 +56,9 @@ func (s *Store) same(info fs.FileInfo) bool {
 	return err == nil
 }
 
-// claim makes the place, if it is not there, and checks that it is ours.
-func (s *Store) claim() error {
+// claim makes the place, if it is not there, checks that it is ours, and keeps other
+// jobs out of it.
+func (s *Store) claim(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.place != nil {
@@ -72,6 +74,9 @@ func (s *Store) claim() error {
 	place, err := s.makePlace()
 	if err != nil {
 		return s.recognise(err)
+	}
+	if err := s.occupy(ctx); err != nil {
+		return err
 	}
 	s.place, s.gone = place, false
 	return nil

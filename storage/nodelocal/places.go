@@ -22,6 +22,7 @@ type Place struct {
 	Bytes    int64      // of the objects
 	Spare    int64      // bytes of spares
 	Newest   storage.ID // of the versions; zero: none
+	Job      *Job       // that uses it now; nil: none
 	// Err says why the place cannot be used or read; a *PlaceError also how to
 	// mend that. What else is known of it is filled in.
 	Err error
@@ -83,6 +84,7 @@ func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Plac
 	if uid, known := uidOf(info); known && uid != me.UID {
 		return p, false
 	}
+	p.Job = usedBy(fsys, dir)
 	p.Owner, p.Err = ReadOwner(fsys, dir)
 	if errors.Is(p.Err, fs.ErrNotExist) {
 		return p, false
@@ -147,8 +149,8 @@ func (p Place) store(fsys vfs.FS) (*Store, error) {
 }
 
 // RemovePlace deletes a place of this user with all that it holds, if it is one
-// that Places lists: what another user, node or program has made is a
-// *PlaceError and stays. The place first gets a hidden name, so that a crash in
+// that Places lists: what another user, node or program has made, or a job uses, is
+// a *PlaceError and stays. The place first gets a hidden name, so that a crash in
 // between leaves nothing that is found; RemovePlace of that name goes on. Where it
 // cannot have one it is emptied as it is. A job that uses the place gets
 // storage.ErrVanished.
@@ -162,6 +164,11 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
+	release, used := reserve(fsys, dir)
+	if used != nil {
+		return usedError(dir, *used, "wait for that job, or end it")
+	}
+	defer release()
 	if s.dir == dir {
 		trash = filepath.Join(s.root, trashPrefix+filepath.Base(dir))
 		err := fsys.Rename(dir, trash)

@@ -29,7 +29,7 @@ func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := s.claim(); err != nil {
+	if err := s.claim(ctx); err != nil {
 		return nil, err
 	}
 	dir := s.Path(key.ID)

@@ -41,6 +41,11 @@ type Config struct {
 	// Late is how long the home may take to show rank 0 what another rank has
 	// written there: 5 s if 0.
 	Late time.Duration
+	// Job is the same for all processes of the job, in all its epochs: rank 0's counts. No
+	// other job uses the places on the nodes at the same time. Empty: this process is a
+	// job of its own. Patience is how long another one is waited for (5 s if 0).
+	Job      string
+	Patience time.Duration
 	// Around, if not nil, runs the body of what this rank does in the background: what
 	// it takes in for others, flushes and healing.
 	Around func(body func())
@@ -65,6 +70,9 @@ func (c *Config) complete() {
 	}
 	if c.Late == 0 {
 		c.Late = DefaultLate
+	}
+	if c.Job == "" {
+		c.Job = filestore.ThisJob()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -19,6 +19,8 @@ var (
 type RankError struct {
 	Rank comm.Rank
 	Text string
+	Err  error // that it matches there, such as storage.ErrLocked; nil: not known
 }
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Text) }
+func (e *RankError) Unwrap() error { return e.Err }

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,7 @@ type nodeReport struct {
 	Earlier []osstring.String
 	Home    osstring.String // directory of the checkpoint, of rank 0
 	Err     string
+	Locked  bool // Err is that another job uses the node's place
 }
 
 // node is what shares one directory.
@@ -113,7 +115,7 @@ func (s *Stack) describeNode() nodeReport {
 // return one if there is any.
 func (s *Stack) gatherNodes(ctx context.Context, own nodeReport, problem error) error {
 	if problem != nil {
-		own.Err = problem.Error()
+		own.Err, own.Locked = problem.Error(), errors.Is(problem, storage.ErrLocked)
 	}
 	data, err := json.Marshal(own)
 	if err != nil {
@@ -134,7 +136,11 @@ func (s *Stack) gatherNodes(ctx context.Context, own nodeReport, problem error) 
 	}
 	for r, report := range reports {
 		if report.Err != "" {
-			return &RankError{Rank: comm.Rank(r), Text: report.Err}
+			e := &RankError{Rank: comm.Rank(r), Text: report.Err}
+			if report.Locked {
+				e.Err = storage.ErrLocked
+			}
+			return e
 		}
 	}
 	s.rootDir = string(reports[0].Home)

@@ -23,7 +23,7 @@ type note struct {
 	stored bool // it is at home
 }
 
-// readNote tells all ranks what the home says. A home without a note gets a new
+// readNote tells all ranks what the home says, and which job they are. A home without a note gets a new
 // identity: what nodes may have of one that was deleted does not belong to it.
 func (s *Stack) readNote(ctx context.Context) error {
 	var data []byte
@@ -46,8 +46,9 @@ func (s *Stack) readNote(ctx context.Context) error {
 	shared := struct {
 		Note   note
 		Stored bool
+		Job    string
 		Err    string
-	}{s.note, s.note.stored, text(problem)}
+	}{s.note, s.note.stored, s.Job, text(problem)}
 	data, err := json.Marshal(shared)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (s *Stack) readNote(ctx context.Context) error {
 	case shared.Err != "":
 		return &RankError{Rank: 0, Text: shared.Err}
 	}
-	s.note, s.note.stored = shared.Note, shared.Stored
+	s.note, s.note.stored, s.Job = shared.Note, shared.Stored, shared.Job
 	s.found = s.note
 	return nil
 }

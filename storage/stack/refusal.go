@@ -27,6 +27,7 @@ var refusals = []struct {
 	{nodelocal.ErrNotPrivate, "the node's storage was changed"},
 	{nodelocal.ErrForeign, "the node's storage was changed"},
 	{nodelocal.ErrCopied, "the node's storage was changed"},
+	{storage.ErrLocked, "the node's storage is used by another job"},
 	{syscall.EIO, "the node's storage fails"},
 	{syscall.ENXIO, "the node's storage fails"},
 	{syscall.ENODEV, "the node's storage fails"},

@@ -100,6 +100,12 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	if err := s.readNote(ctx); err != nil {
 		return nil, err
 	}
+	opened := false
+	defer func() {
+		if !opened && s.local != nil {
+			s.local.Leave()
+		}
+	}()
 	own, err := s.openNode(ctx)
 	if err := s.gatherNodes(ctx, own, err); err != nil {
 		return nil, err
@@ -120,6 +126,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
 	close(s.ready)
+	opened = true
 	return s, nil
 }
 
@@ -131,7 +138,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
 	var err error
 	s.local, err = nodelocal.New(nodelocal.Config{
-		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.note.ID, Sync: s.Sync, FS: s.FS, Self: s.Self,
+		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.note.ID, Sync: s.Sync, FS: s.FS, Self: s.Self, Job: s.Job, Patience: s.Patience,
 	})
 	if err != nil {
 		return nodeReport{}, err
@@ -153,6 +160,9 @@ func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
 // unusable says what a user can do about a node on which nothing can be stored.
 func (s *Stack) unusable(err error) error {
 	host, dir := s.describeNode().Host, s.local.Dir()
+	if errors.Is(err, storage.ErrLocked) {
+		return fmt.Errorf("rank %d on host %s: %w", s.me, host, err)
+	}
 	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
 		ErrConfig, s.me, host, dir, err)
 }
@@ -173,6 +183,7 @@ func (s *Stack) Close(ctx context.Context) error {
 		// The others may still be storing here.
 		s.failure = errors.Join(s.failure, s.service.Close(ctx))
 		s.cancel()
+		s.local.Leave()
 	})
 	if s.failure != nil {
 		return fmt.Errorf("close the levels of checkpoint %q: %w", s.Name, s.failure)
