@@ -73,16 +73,11 @@ type Store struct {
 	patience time.Duration
 
 	mu    sync.Mutex
-<<<<<<< HEAD
-	place fs.FileInfo // of the place when it was found to be ours, nil before
-	gone  bool        // it was ours and has vanished: whoever wrote was told
-	disk  uint64      // the device of the root when the place was found to be ours, 0 before or if unknown
-=======
 	job   string       // Config.Job until Leave
 	lock  vfs.LockFile // of the place; nil: none
 	place fs.FileInfo  // of the place when it was found to be ours, nil before
 	gone  bool         // it was ours and has vanished: whoever wrote was told
->>>>>>> 2db0c57 (A place on a node is used by one job at a time)
+	disk  uint64       // the device of the root when the place was found to be ours, 0 before or if unknown
 }
 
 var (
