@@ -23,8 +23,11 @@ type NodesNote struct {
 	Newest     *NotedVersion `json:"newest,omitempty"` // nil: the nodes had none
 	// Reserved is an ID: numbers of versions up to it may have been used, the last ones
 	// by its attempt. Empty: none have.
-	Reserved string    `json:"reserved,omitempty"`
-	Updated  time.Time `json:"updated"`
+	Reserved string `json:"reserved,omitempty"`
+	// ReservedFrom is the first number that is that attempt's: no other one that the home
+	// knows of has written a version from there on. 0: not known.
+	ReservedFrom uint64    `json:"reserved_from,omitempty"`
+	Updated      time.Time `json:"updated"`
 }
 
 // NotedNode is a node of the job that wrote a NodesNote.

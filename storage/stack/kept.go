@@ -84,6 +84,27 @@ func (s *Stack) Lost() string {
 	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Level, s.whatIsMissing(n.ID))
 }
 
+// Where names the nodes of this job that have anything of some versions.
+func (s *Stack) Where(ids ...storage.ID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	has := make(map[int]bool)
+	for _, id := range ids {
+		for _, at := range s.inv.objects[id] {
+			for _, n := range at {
+				has[n] = true
+			}
+		}
+	}
+	var out []string
+	for n, node := range s.nodes.list {
+		if has[n] {
+			out = append(out, fmt.Sprintf("%s (%s)", node.Host, filepath.Join(node.Dir, filepath.Base(s.local.Dir()))))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // Absent says what nobody has of a version, and which nodes are not here.
 func (s *Stack) Absent(id storage.ID) string {
 	s.mu.Lock()

@@ -16,6 +16,8 @@ type Noted struct {
 	// Reserved is the highest number that a version may have, and the attempt that may
 	// have used it.
 	Reserved storage.ID
+	// ReservedFrom is the first number that only that attempt may have used.
+	ReservedFrom uint64
 	// Where says for people which nodes they are, Policy how the levels were set.
 	Where, Policy string
 }
@@ -54,7 +56,17 @@ func (n *note) noted() Noted {
 		where = append(where, fmt.Sprintf("%s (%s)", node.Host, node.Dir))
 	}
 	reserved, _ := n.reserved()
-	return Noted{Newest: n.newest(), Reserved: reserved, Where: strings.Join(where, ", "), Policy: n.Policy}
+	from := n.ReservedFrom
+	if from == 0 {
+		from = reserved.Version + 1
+	}
+	return Noted{Newest: n.newest(), Reserved: reserved, ReservedFrom: from, Where: strings.Join(where, ", "), Policy: n.Policy}
+}
+
+// Announced reports whether a version may be one of those that the note knows of: each
+// attempt notes the numbers that it is going to use before it stores anything.
+func (n Noted) Announced(id storage.ID) bool {
+	return id.Attempt == n.Reserved.Attempt || id.Version < n.ReservedFrom
 }
 
 // Newest is that of the note.

@@ -114,7 +114,7 @@ func (s *Stack) AnnounceNodes(ctx context.Context, a Announcement) error {
 	n.Nodes = s.notedNodes(n.Nodes, a.Newest != nil)
 	switch {
 	case a.takeOver:
-		n.Reserved, n.Nodes = a.Reserved.String(), s.found.Nodes
+		n.Reserved, n.ReservedFrom, n.Nodes = a.Reserved.String(), s.firstReserved, s.found.Nodes
 	case !a.Reserved.IsZero():
 		n.setReserved(a.Reserved, s.firstReserved, s.found)
 	}

@@ -116,15 +116,15 @@ func (s *Stack) markHealed(attempt container.AttemptID) {
 // of those that it has reserved, from first on, that is what it has found.
 func (n *note) setReserved(last storage.ID, first uint64, found note) {
 	if last.Version < first {
-		n.Reserved, n.Nodes = found.Reserved, found.Nodes
+		n.Reserved, n.ReservedFrom, n.Nodes = found.Reserved, found.ReservedFrom, found.Nodes
 		return
 	}
-	n.take(last)
+	n.take(last, first)
 }
 
 // take notes a number of an attempt, which is going to store on all nodes by itself.
-func (n *note) take(last storage.ID) {
-	n.Reserved = last.String()
+func (n *note) take(last storage.ID, first uint64) {
+	n.Reserved, n.ReservedFrom = last.String(), first
 	n.Nodes = slices.Clone(n.Nodes)
 	for i := range n.Nodes {
 		n.Nodes[i].Healed = false

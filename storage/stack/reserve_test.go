@@ -52,3 +52,37 @@ func TestSkip(t *testing.T) {
 		require.Equal(t, storage.Plan{Node: max(c.want.Node, policy.Plan(next).Node), Flush: c.want.Flush || policy.Plan(next).Flush}, s.Plan(next), "%+v", c)
 	}
 }
+
+// From the first number on that an attempt has reserved no other one that the home knows of
+// has used any.
+func TestAnnounced(t *testing.T) {
+	s := &Stack{Config: Config{Home: &notes{put: func([]byte) error { return nil }}, Name: "cp"}}
+	id := func(version uint64, attempt byte) storage.ID {
+		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
+	}
+	require.False(t, s.Noted().Announced(id(1, 1)), "nothing has been noted")
+	check := func(attempt, other byte, first uint64) {
+		t.Helper()
+		n := s.Noted()
+		require.True(t, n.Announced(id(first, attempt)))
+		require.True(t, n.Announced(id(first+1000, attempt)), "the note may be an older one of that attempt")
+		require.True(t, n.Announced(id(first-1, other)))
+		require.False(t, n.Announced(id(first, other)))
+		require.False(t, n.Announced(id(first+1000, other)))
+	}
+	require.NoError(t, s.Reserve(t.Context(), id(10, 1)))
+	check(1, 2, 10)
+	require.NoError(t, s.Reserve(t.Context(), id(110, 1)))
+	check(1, 2, 10)
+	require.NoError(t, s.GiveBack(t.Context(), id(120, 1)))
+	check(1, 2, 10)
+
+	s = &Stack{Config: s.Config, note: s.note, found: s.note}
+	require.NoError(t, s.Reserve(t.Context(), id(121, 2)))
+	check(2, 1, 121)
+	require.NoError(t, s.GiveBack(t.Context(), id(0, 2)))
+	check(1, 2, 10)
+
+	s.note.ReservedFrom = 0 // by a program of before
+	check(1, 2, 121)
+}
