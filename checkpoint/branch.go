@@ -91,7 +91,8 @@ func (cp *Checkpoint) overtaken(t told, complete, candidates []candidate) string
 // unknownToHome counts the complete versions, newest first, that are on nodes alone and
 // do not come from the last ones that the home tells of, whose numbers are lower: their
 // run did not know of them, because somebody has put a backup of the home back while the
-// nodes were absent. What was written last with this home is the newest all the same.
+// nodes were absent. What was written last with this home is the newest all the same;
+// if it is gone, what is of another computation and unannounced does not stand for it.
 func (cp *Checkpoint) unknownToHome(complete []candidate, t told, noted stack.Noted) (n int) {
 	newestOf := func(attempt container.AttemptID) int {
 		return slices.IndexFunc(complete, func(c candidate) bool { return c.ID.Attempt == attempt })
@@ -105,7 +106,15 @@ func (cp *Checkpoint) unknownToHome(complete []candidate, t told, noted stack.No
 			last = one.id
 		}
 	}
-	o, at := t.origins(complete), newestOf(last.Attempt)
+	at := newestOf(last.Attempt)
+	if at < 0 {
+		gone := candidate{ID: last, Lineage: t.lineageOf(last.Attempt)}
+		for n < len(complete) && cp.unannounced(complete[n].ID, t, noted) && ofAnotherLineage(complete[n], gone) {
+			n++
+		}
+		return n
+	}
+	o := t.origins(complete)
 	for n < at && cp.stack != nil && !cp.stack.Kept(complete[n].ID).Home && parted(o, complete[n], complete[at]) {
 		n++
 	}
@@ -114,8 +123,9 @@ func (cp *Checkpoint) unknownToHome(complete []candidate, t told, noted stack.No
 
 // parted reports whether a version certainly does not come from another one.
 func parted(o storage.Origins, c, from candidate) bool {
-	if c.Lineage != nil && from.Lineage != nil && *c.Lineage != *from.Lineage {
-		return true
-	}
-	return o.Line(from.ID).Passes(c.ID.Attempt) || o.Line(c.ID).LeavesOut(from.ID)
+	return ofAnotherLineage(c, from) || o.Line(from.ID).Passes(c.ID.Attempt) || o.Line(c.ID).LeavesOut(from.ID)
+}
+
+func ofAnotherLineage(c, from candidate) bool {
+	return c.Lineage != nil && from.Lineage != nil && *c.Lineage != *from.Lineage
 }

@@ -326,6 +326,7 @@ func (w *world) run(t *testing.T) (losses int, err error) {
 		before := len(w.ends)
 		err = w.job(ctx)
 		require.NoError(t, ctx.Err(), "the job hangs: %s", w)
+		require.NotContains(t, w.log.String(), notKnown)
 		if len(w.ends) == before || w.inPlace {
 			return len(w.ends), err
 		}

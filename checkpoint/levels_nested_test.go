@@ -145,6 +145,7 @@ func TestLevelsNestedAgainAndAgain(t *testing.T) {
 			for i := 1; i < len(points); i += 2 {
 				taken, log := n.nest(t, "partner", &points[i], inMode(mode))
 				require.Equal(t, []int{outer, inner}, taken, log)
+				require.NotContains(t, log, notKnown)
 				outer, inner = points[i].stored()
 				n.lose(t, i%3)
 			}

@@ -19,7 +19,7 @@ const (
 	absent     = "absent"  // a version that something tells of is gone or has lost parts
 	unclear    = "unclear" // a newer version has lost parts, or its write was interrupted
 	unseen     = "unseen"  // there may be newer versions on nodes that are not looked at
-	branches   = "branch"  // complete versions that the newest one does not come from
+	branches   = "branch"  // complete versions that the newest one does not come from, or of a run that is not known
 	notResumed = "lineage" // the last run began anew and has no version
 	setAside   = "damaged" // the newest version, or one that an earlier run has set aside
 	allowed    = "allow-"  // in front of the name of a reason
@@ -116,6 +116,7 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		add(unseen, cp.stack.Unused())
 	}
 	add(branches, found.Branch)
+	add(branches, found.Unannounced)
 	add(setAside, found.LeftDamaged)
 	add(notResumed, found.Resumed)
 	return out

@@ -245,18 +245,27 @@ func TestStrictInterrupted(t *testing.T) {
 	})
 }
 
-// killedWriting is a job that is killed while it writes its last version: nothing tells of it.
+// killedWriting is a job that is killed while it writes its second version: nothing tells of
+// it but that its number is reserved.
 func (n *testNodes) killedWriting(t *testing.T, levels string, until int) {
-	n.job(t, levels, until-1, none)
-	keep := make(map[string][]byte)
-	for _, name := range []string{filestore.LatestName, filestore.NodesName} {
-		if data, err := os.ReadFile(filepath.Join(n.dir, "pfs", "grid", name)); err == nil {
-			keep[name] = data
-		}
+	n.job(t, levels, until-2, none)
+	latest := filepath.Join(n.dir, "pfs", "grid", filestore.LatestName)
+	before, err := os.ReadFile(latest)
+	if err != nil {
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	var newest *storage.NotedVersion
+	if levels != "" {
+		newest = n.noted(t).Newest
 	}
 	n.job(t, levels, until, none, func(o *options) { o.Record = false })
-	for name, data := range keep {
-		require.NoError(t, os.WriteFile(filepath.Join(n.dir, "pfs", "grid", name), data, 0o600))
+	if before != nil {
+		require.NoError(t, os.WriteFile(latest, before, 0o600))
+	}
+	if levels != "" {
+		note := n.noted(t)
+		note.Newest = newest
+		n.write(t, note)
 	}
 }
 

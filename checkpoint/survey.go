@@ -55,6 +55,9 @@ type survey struct {
 	// Branch describes complete versions that the newest one does not come from; for
 	// rank 0 alone.
 	Branch string `json:"-"`
+	// Unannounced describes complete versions on nodes of which nothing in the checkpoint's
+	// directory tells who has written them.
+	Unannounced string
 	// Damaged are versions that earlier runs have set aside, LeftDamaged describes those
 	// of them that the newest one does not come from; for rank 0 alone.
 	Damaged     []storage.ID `json:"-"`
@@ -142,6 +145,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
 		s.Branch = cp.overtaken(told, complete, s.Candidates)
+	}
+	if !s.Own {
+		s.Unannounced = cp.describeUnannounced(complete, told, noted, s.Branch)
 	}
 	s.told = told
 	if s.Anew != nil {
@@ -320,8 +326,12 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		}
 	}
 	if len(causes) == 0 && found.Lost != "" && cp.parent == nil && !found.Own {
-		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of older computations, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
-			ErrNoUsableVersion, found.Lost, found.Older)
+		why := found.Lost
+		if found.Unannounced != "" {
+			why += "; " + found.Unannounced
+		}
+		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of others, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
+			ErrNoUsableVersion, why, found.Older)
 	}
 	if len(causes) == 0 {
 		return nil, nil
@@ -353,6 +363,7 @@ func (cp *Checkpoint) warn(found survey) {
 		{"the newest version is not used", found.Lost},
 		{"there may be newer versions on the nodes", found.Unseen},
 		{"versions of another branch are stored", found.Branch},
+		{"versions that this directory does not know of are on the nodes", found.Unannounced},
 		{"a damaged version is still stored", found.LeftDamaged},
 		{"the computation before the last run is gone on with", found.Resumed},
 	} {

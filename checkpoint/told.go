@@ -162,5 +162,9 @@ func (cp *Checkpoint) missing(t told, noted stack.Noted, newest uint64) string {
 	case noted.Where != "":
 		text += fmt.Sprintf(", or start with the nodes that have it, if it was on nodes (%s)", noted.Where)
 	}
-	return text + "; if it was removed on purpose, delete what tells of it too"
+	text += "; if it was removed on purpose, delete what tells of it too"
+	if strings.Contains(by, filestore.NodesName) {
+		text += fmt.Sprintf(" (but keep format and id of %s, to which belongs what is on the nodes)", filestore.NodesName)
+	}
+	return text
 }
