@@ -203,11 +203,14 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 			return nil
 		}
 		ok, err := r.holds(ctx, e)
+		if !ok && parted { // one that has other fields now may differ all the same
+			ok = len((&cptypes.Overlaps{}).Find([]cptypes.Value{e.value}, false)) == 0
+		}
 		switch {
 		case err != nil:
 			return keyed(e.key, err)
 		case ok && parted:
-			r.cp.log.Warn("parts of a value lay in the same memory, and other ones than when it was stored: what is stored is restored, each part with memory of its own", "key", e.key)
+			r.cp.log.Warn("parts of a value lay in the same memory, and not so when it was stored, or its type has changed since: what is stored is restored, each part with memory of its own", "key", e.key)
 			return nil
 		case ok:
 			return nil

@@ -315,6 +315,19 @@ func TestSharedWithinAValue(t *testing.T) {
 			})
 		}
 	}
+	t.Run("one field more", func(t *testing.T) {
+		type more struct {
+			Steps int
+			A, B  buffer
+			Now   *buffer
+			Extra float64
+		}
+		now := &more{}
+		now.Now = &now.A
+		require.NoError(t, alias{stored: vars{"v": value(false)}, now: vars{"v": now}}.restart(t, "off"))
+		want := value(false)
+		require.Equal(t, &more{A: want.A, B: want.B, Now: want.Now}, now)
+	})
 	t.Run("a nil pointer", func(t *testing.T) {
 		now := &buffers{}
 		require.NoError(t, alias{stored: vars{"v": value(true)}, now: vars{"v": now}}.restart(t, "off"))
