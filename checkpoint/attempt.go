@@ -125,8 +125,8 @@ func (cp *Checkpoint) abandon() {
 }
 
 func (cp *Checkpoint) lock(ctx context.Context) error {
-	var err error
-	if locker, ok := cp.store.Driver.(storage.Locker); ok && cp.root() {
+	err := cp.home.CheckBase()
+	if locker, ok := cp.store.Driver.(storage.Locker); ok && cp.root() && err == nil {
 		cp.attempt.lock, err = locker.Lock(ctx)
 		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(cp.comm) == "" {
 			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+

@@ -21,13 +21,14 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // snapshot has the contents of all files below a directory.
 func snapshot(t *testing.T, dir string) map[string]string {
 	files := make(map[string]string)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || !d.Type().IsRegular() || d.Name() == nodelocal.JobName { // who is here now
 			return err
 		}
 		data, err := os.ReadFile(path)

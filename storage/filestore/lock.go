@@ -100,6 +100,9 @@ func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job &&
 // gets its name, that makes the two one step for whoever looks at the versions after it.
 func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	s.home.Store(nil) // a run begins where its base is now
+	if err := s.CheckBase(); err != nil {
+		return nil, err
+	}
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -51,9 +52,35 @@ func (s *Store) remember() error {
 	if err != nil {
 		return s.missing(err)
 	}
-	id := vfs.IDOf(info)
-	s.home.Store(&id)
+	s.settleIn(vfs.IDOf(info))
 	return nil
+}
+
+// bases are those in which jobs have written from this process: a recovery goes on there.
+var bases sync.Map
+
+// writtenIn is a key of bases.
+type writtenIn struct {
+	fs       vfs.FS
+	job, dir string
+}
+
+func (s *Store) settleIn(base vfs.FileID) {
+	s.home.Store(&base)
+	bases.Store(writtenIn{s.fs, s.lock.Job, s.dir}, base)
+}
+
+// CheckBase returns ErrVanished if the base is another one than that in which this job has
+// written from this process before it was repaired.
+func (s *Store) CheckBase() error {
+	if s.lock.Epoch == 0 {
+		return nil
+	}
+	if base, ok := bases.Load(writtenIn{s.fs, s.lock.Job, s.dir}); ok {
+		id := base.(vfs.FileID)
+		s.home.Store(&id)
+	}
+	return s.sameBase()
 }
 
 // sameBase returns an error if the base is not what it was: what is written where its
@@ -74,7 +101,7 @@ func (s *Store) sameBase() error {
 	}
 	data, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
 	if owner, torn := parseOwner(data); err == nil && torn == nil && owner.Job == s.lock.Job {
-		s.home.Store(&now)
+		s.settleIn(now)
 		return nil
 	}
 	return fmt.Errorf("%w: %s is another directory now than at the start: its file system may have been unmounted; mount it again, or put back what was there; to go on without the versions in it, run: mkdir %s",

@@ -96,6 +96,38 @@ func TestBaseIsMountedWithOtherNumbers(t *testing.T) {
 	u.unmount() // it is that one now
 }
 
+// A job that recovers goes on where it has written, whichever process is its rank 0 now. The
+// next job begins where its base is.
+func TestRecoveryInAnotherBase(t *testing.T) {
+	u := newUnmountable(t)
+	u.write()
+	u.unmount()
+	again := func(was *Store, job string, epoch int) *Store {
+		s, err := New(Config{Path: u.base, Name: "test", FS: was.fs, Lock: LockConfig{Job: job, Epoch: epoch}})
+		require.NoError(t, err)
+		return s
+	}
+	for _, was := range []*Store{u.root, u.other} {
+		s := again(was, "a", 1)
+		require.ErrorIs(t, s.CheckBase(), storage.ErrVanished)
+		_, err := s.Lock(t.Context())
+		require.ErrorIs(t, err, storage.ErrVanished)
+		require.NoDirExists(t, s.Dir())
+		require.NoError(t, again(was, "b", 1).CheckBase(), "another job")
+	}
+	require.NoError(t, os.Remove(u.base))
+	require.NoError(t, os.Rename(u.aside, u.base))
+	s := again(u.other, "a", 1)
+	require.NoError(t, s.CheckBase())
+	held, err := again(u.root, "a", 1).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock())
+	require.NoError(t, os.Rename(u.base, u.aside))
+	held, err = again(u.root, "a", 0).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock())
+}
+
 func TestBaseIsALinkThatIsSwitched(t *testing.T) {
 	u := newUnmountable(t)
 	u.write()
