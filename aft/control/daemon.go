@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -21,6 +22,8 @@ type Daemon struct {
 	everybody map[int]time.Time
 	// passed: when one of the root was passed on to all ranks.
 	passed map[int]time.Time
+	// forwarded: the same, for those that are started later.
+	forwarded map[int]time.Time
 
 	seq   uint64
 	sent  []sentPulse   // not answered yet
@@ -63,6 +66,9 @@ type local struct {
 	// stopped: since when, by a signal; zero: it is not, or nobody can tell.
 	stopped time.Time
 	started time.Time // the order to start it came
+	// replaces: it takes the place of another one and has no communicator yet: others wait
+	// for it to get one, so that signals wait too.
+	replaces bool
 }
 
 // signalledPatience is how long it may take a large batch system to signal all nodes.
@@ -76,7 +82,7 @@ func NewDaemon(setup Setup) *Daemon {
 		held:   make(map[opKey]*heldJoins),
 		groups: make(map[CommID][]Proc),
 
-		everybody: make(map[int]time.Time), passed: make(map[int]time.Time),
+		everybody: make(map[int]time.Time), passed: make(map[int]time.Time), forwarded: make(map[int]time.Time),
 	}
 }
 
@@ -101,6 +107,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindMade:
 		d.learn(m)
 		d.pass(m)
+		d.catchUp(now, m)
 		d.flush(now)
 	case KindRevoke:
 		d.revoked = true
@@ -328,14 +335,16 @@ func (p *local) silence() time.Time {
 
 func (d *Daemon) start(now time.Time, list []Start) {
 	for _, s := range list {
-		d.ranks[s.Proc] = &local{id: s.Proc, started: now, progress: progress{step: -1}}
+		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0, progress: progress{step: -1}}
 		d.out = append(d.out, DaemonAction{Start: &s})
 	}
 }
 
 func (d *Daemon) signal(now time.Time, s Signal) {
 	var have time.Time // who was started before has got it
-	if at, known := d.everybody[s.Number]; len(s.Procs) == 0 {
+	toAll := len(s.Procs) == 0
+	if at, known := d.everybody[s.Number]; toAll {
+		d.forwarded[s.Number] = now
 		delete(d.everybody, s.Number)
 		if known && now.Sub(at) < signalledPatience {
 			have = at
@@ -347,8 +356,28 @@ func (d *Daemon) signal(now time.Time, s Signal) {
 		if !p.started.After(have) && !have.IsZero() {
 			continue
 		}
-		if len(s.Procs) == 0 || slices.Contains(s.Procs, p.id) {
+		if toAll && !p.replaces || slices.Contains(s.Procs, p.id) {
 			d.kill(p, s.Number, s.Why)
+		}
+	}
+}
+
+// catchUp gives processes that have just got their first communicator the signals that were
+// forwarded while they were started, and those that have asked for the end not long ago.
+func (d *Daemon) catchUp(now time.Time, m Message) {
+	if m.Made.Op != "" {
+		return
+	}
+	for _, id := range m.To {
+		p := d.ranks[id]
+		if p == nil || !p.replaces {
+			continue
+		}
+		p.replaces = false
+		for _, number := range slices.Sorted(maps.Keys(d.forwarded)) {
+			if at := d.forwarded[number]; at.After(p.started) || stops(number) && now.Before(at.Add(stopPatience)) {
+				d.kill(p, number, "")
+			}
 		}
 	}
 }

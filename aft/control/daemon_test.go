@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -274,6 +275,37 @@ func TestSignalsToEverybody(t *testing.T) {
 	s.now = s.now.Add(time.Millisecond)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
 	require.Equal(t, 1, passed(Signal{Number: terminate}), "it was started later")
+}
+
+// TestSignalsOfReplacements: one that is started hears of a signal when it has become a member:
+// before, others wait for it, and would for its own replacement. It hears of an end that was asked
+// for before it was started, too.
+func TestSignalsOfReplacements(t *testing.T) {
+	const terminate, user = 15, 10
+	s := newDaemonScript(t)
+	signal := func(number int) {
+		s.out = nil
+		s.root(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
+	}
+	made := func(p Proc, op Op) []DaemonAction {
+		s.out = nil
+		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{Op: op, New: &Group{ID: 2, Procs: []Proc{p}}}})
+		return slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil })
+	}
+	signal(terminate)
+	signal(user)
+	s.now = s.now.Add(time.Millisecond)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9, Epoch: 1}}})
+	s.now = s.now.Add(time.Millisecond)
+	signal(sighup)
+	require.Len(t, s.out, 2, "4 and 5")
+	require.Equal(t, []DaemonAction{{Kill: &Kill{9, sighup, ""}}, {Kill: &Kill{9, terminate, ""}}}, made(9, ""))
+	require.Empty(t, made(9, OpRepair))
+	signal(user)
+	require.Len(t, s.out, 3)
+	s.live(2*stopPatience, 4, 5, 9)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 10, Epoch: 2}}})
+	require.Empty(t, made(10, ""))
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {

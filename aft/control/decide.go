@@ -100,6 +100,9 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 		r.zone++
 		r.ledger.best.reach(r.zone, -1)
 		clear(o.group.away)
+		if outcome.Err == "" { // the others have run through their absence
+			r.failPresumed(o.group)
+		}
 		settled := settledWell
 		if outcome.Err != "" {
 			settled = settledWithError
@@ -107,6 +110,7 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 		for _, p := range takers {
 			p.settled = settled
 		}
+		r.inZone = false
 		for _, p := range r.membersFailed(o.group) { // it has ended without them
 			p.settled, p.handled = settled, true
 		}

@@ -77,11 +77,12 @@ func (p *process) ending() string {
 func (r *Root) nobody(now time.Time) {
 	world := r.comms[r.world]
 	again := false
+	stop, _ := r.stopRequested(now)
 	for _, p := range r.membersFailed(world) {
 		if p.handled { // by a zone that has ended without it
 			continue
 		}
-		again = again || p.signal != 0 || p.lost || p.settled == unsettled && (p.panicked || !r.everStopped())
+		again = again || p.signal != 0 || p.lost || p.settled == unsettled && (p.panicked && stop == 0 || !r.everStopped())
 	}
 	for _, p := range r.latest {
 		if p.state == left && !p.discarded {

@@ -394,6 +394,17 @@ func TestZoneEndsWithoutARank(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the exit code of what was run through", func(t *testing.T) {
+		s := four(t)
+		s.do(s.r.Signal(s.now, sighup))
+		s.exit(2, 5)
+		ends(s, comm.Verdict{Through: true}, 0, 0, 1, 3)
+		for _, p := range []Proc{0, 1, 3} {
+			s.bye(p)
+			s.exit(p, 0)
+		}
+		require.Equal(t, End{}, *s.end)
+	})
 	t.Run("it has not begun", func(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, sighup))

@@ -44,6 +44,7 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 		return
 	}
 	p.settled, p.after = unsettled, nil
+	r.inZone = true
 	if j.Op.Class() == 2 {
 		r.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true

@@ -17,7 +17,9 @@ func (r *Root) presume(p *process, e Exit, why string, patience time.Time) {
 	p.leave(e.jobCode())
 	p.presumed, p.patience = true, patience
 	p.reason, p.cause = why, e.cause()
-	r.presumed++
+	if r.presumed++; patience.Before(r.reviewAt) {
+		r.reviewAt = patience
+	}
 }
 
 // after is the reason of an exit that a signal may have caused.
@@ -36,6 +38,9 @@ func (r *Root) presumedOf(g *group) []*process {
 // review finds those that have failed after all, because others are in a zone, or are still
 // when their patience is over. The caller tells everybody.
 func (r *Root) review(now time.Time) (gone []*process) {
+	if r.presumed == 0 || !r.inZone || now.Before(r.reviewAt) {
+		return nil
+	}
 	r.reviewAt = time.Time{}
 	world := r.comms[r.world]
 	presumed := r.presumedOf(world)
@@ -45,15 +50,14 @@ func (r *Root) review(now time.Time) (gone []*process) {
 	}
 	_, stop := r.stopRequested(now) // the others may be about to end too
 	for _, p := range presumed {
-		due := p.patience
-		if stop.After(due) {
-			due = stop
+		if p.patience.IsZero() {
+			p.patience = stop
 		}
-		if !now.Before(due) {
+		if !now.Before(p.patience) {
 			r.failAfterAll(p)
 			gone = append(gone, p)
-		} else if r.reviewAt.IsZero() || due.Before(r.reviewAt) {
-			r.reviewAt = due
+		} else if r.reviewAt.IsZero() || p.patience.Before(r.reviewAt) {
+			r.reviewAt = p.patience
 		}
 	}
 	return gone
@@ -61,9 +65,8 @@ func (r *Root) review(now time.Time) (gone []*process) {
 
 // zoneBegun is called when a process is in a zone, as it seems a new one.
 func (r *Root) zoneBegun(now time.Time) {
-	if r.presumed > 0 && !now.Before(r.reviewAt) {
-		r.mourn(r.review(now))
-	}
+	r.inZone = true
+	r.mourn(r.review(now))
 }
 
 func (r *Root) failAfterAll(p *process) {
@@ -76,19 +79,24 @@ func (r *Root) failAfterAll(p *process) {
 // repair. With as many ranks as before that is decided when patience ends, because the others
 // may be about to end too. It returns whether all has been decided.
 func (r *Root) repairPresumed(now time.Time, g *group, recovery comm.Recovery) bool {
-	presumed := r.presumedOf(g)
-	for _, p := range presumed {
+	for _, p := range r.presumedOf(g) {
 		if recovery == comm.NonShrinking && now.Before(p.patience) {
 			r.postpone(p.patience)
 			r.tellPostponed(now, p)
 			return false
 		}
 	}
+	r.failPresumed(g)
+	return true
+}
+
+// failPresumed takes those who have left, as it seems, for failed, and tells everybody.
+func (r *Root) failPresumed(g *group) {
+	presumed := r.presumedOf(g)
 	for _, p := range presumed {
 		r.failAfterAll(p)
 	}
 	r.mourn(presumed)
-	return true
 }
 
 // tellPostponed says what everybody waits for.

@@ -36,6 +36,7 @@ type Root struct {
 	forwarded    map[int]time.Time // signals
 	presumed     int               // processes
 	reviewAt     time.Time         // when review is due; zero: when something happens
+	inZone       bool              // somebody may be in a zone
 	warnedShrink bool              // that a zone recovers all the same
 	warned       bool              // that no spare node is left
 	began        time.Time
@@ -64,6 +65,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
 		ledger:    newLedger(cfg.Repeats),
 		forwarded: make(map[int]time.Time),
+		inZone:    true,
 	}
 	for i, n := range cfg.Nodes {
 		r.nodes = append(r.nodes, &node{NodeConfig: n, id: Node(i)})

@@ -127,3 +127,41 @@ func TestPanicOfAllAfterASignal(t *testing.T) {
 	require.Nil(t, s.end)
 	require.Len(t, s.starts, 8)
 }
+
+// TestPanicOfAllBySignal: must(ctx.Err()) is the end that was asked for.
+func TestPanicOfAllBySignal(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	s.wait(time.Second)
+	for p := range Proc(4) {
+		s.panics(p)
+	}
+	require.NotNil(t, s.end)
+	require.Equal(t, 2, s.end.Code)
+	require.Len(t, s.starts, 4)
+}
+
+// TestSignalAgainAndAgain: one that is ignored, and comes again, does not put off that a rank
+// has failed.
+func TestSignalAgainAndAgain(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		s := four(t)
+		if between {
+			for p := range Proc(4) {
+				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+			}
+			s.exit(2, 0)
+		}
+		for range 4 {
+			s.do(s.r.Signal(s.now, sighup))
+			switch {
+			case between:
+				s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
+			case s.r.procs[2].state == alive:
+				s.exit(2, 1)
+			}
+			s.wait(stopPatience * 2 / 3)
+		}
+		require.Equal(t, failed, s.r.procs[2].state)
+	}
+}
