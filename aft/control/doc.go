@@ -70,6 +70,9 @@
 // that ranks that end one after the other are not started again. A zone does not end well
 // without them. All other ends are failures once the first world is there.
 //
+// A replacement gets no forwarded signal before it is in a communicator, as others wait for
+// it; then it gets what was forwarded meanwhile, and what has asked for the end not long ago.
+//
 // The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,
 // acknowledged agreement or zone that ran through them has dealt with. When all processes
