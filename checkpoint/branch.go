@@ -22,9 +22,9 @@ func (t *told) origins(complete []candidate) storage.Origins {
 	return o
 }
 
-// putOthersLast brings the candidates that the first one, or else the given head, does not
-// come from behind the others, and describes them and those that the home does not know of, but for those that
-// are known to be damaged; "" if there are none.
+// putOthersLast brings the candidates that the head does not come from, which is the first
+// one if it is not among them, behind the others, and describes them and those that the home
+// does not know of, but for those that are known to be damaged; "" if there are none.
 func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged []storage.ID, head storage.ID) ([]candidate, string) {
 	if len(candidates) == 0 {
 		return nil, ""

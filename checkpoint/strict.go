@@ -35,9 +35,9 @@ type strictness struct {
 
 func (c Config) strictness() (s strictness, err error) {
 	switch c.Strict {
-	case "", "0":
+	case "", "0", "false":
 		return s, nil
-	case "1":
+	case "1", "true":
 		return strictness{on: true}, nil
 	}
 	s.on = true

@@ -77,6 +77,11 @@ func TestStrictPolicy(t *testing.T) {
 		_, err := New("test", nil, WithStrict(wrong))
 		require.ErrorContains(t, err, "CRAFT_STRICT", wrong)
 	}
+	for value, on := range map[string]bool{"": false, "0": false, "false": false, "1": true, "true": true} {
+		s, err := Config{Strict: value}.strictness()
+		require.NoError(t, err)
+		require.Equal(t, strictness{on: on}, s)
+	}
 	t.Setenv("CRAFT_STRICT", "allow-absent, allow-damaged")
 	cp, err := New("test", nil)
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ type note struct {
 	stored bool // it is at home
 }
 
-// readNote tells all ranks what the home says, and which job they are. A home without a note gets a new
-// identity: what nodes may have of one that was deleted does not belong to it.
+// readNote tells all ranks what the home says, and which job they are. A home without a
+// note gets a new identity: what nodes may have of one that was deleted does not belong to it.
 func (s *Stack) readNote(ctx context.Context) error {
 	var data []byte
 	var problem error
