@@ -28,11 +28,10 @@ func TestRandomFailures(t *testing.T) {
 		length = time.Duration(n * float64(time.Second))
 	}
 	rounds, repairs := 0, 0
-	for began := time.Now(); time.Since(began) < length; rounds++ {
+	for began := time.Now(); time.Since(began) < length || rounds < 1000 && repairs == 0; rounds++ { // a busy machine does few
 		repairs += randomRound(t, rand.Uint64())
 	}
 	t.Logf("%d rounds with %d repairs", rounds, repairs)
-	require.Greater(t, rounds, 10)
 	require.Positive(t, repairs)
 }
 

@@ -100,6 +100,11 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 		if delay > 0 {
 			r.note(slog.LevelWarn, "a replacement waits: losses follow one another without progress", "rank", int(p.original), "delay", delay)
 		}
+		if _, until := r.stopRequested(now); p.started.Add(stopPatience).After(until) && until.After(p.due) {
+			// It has heard of that, and so would the next one, while others save what they have.
+			p.due = until
+			r.note(slog.LevelWarn, "a replacement waits: the job was asked to end", "rank", int(p.original), "delay", until.Sub(now).Round(time.Second))
+		}
 	}
 	if now.Before(p.due) {
 		r.postpone(p.due)

@@ -165,3 +165,30 @@ func TestSignalAgainAndAgain(t *testing.T) {
 		require.Equal(t, failed, s.r.procs[2].state)
 	}
 }
+
+// TestReplacementFailsBySignal: what a replacement does about a signal that it has been told of
+// does not end the job before the others have saved what they have.
+func TestReplacementFailsBySignal(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	s.wait(time.Second)
+	s.panics(2)
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	require.Len(t, s.starts, 5, "at once: the others can save only in a communicator")
+	s.hello(4)
+	world := s.made(0).New.ID
+	s.panics(4)
+	for _, p := range []Proc{0, 1, 3} {
+		s.join(p, Join{Comm: world, Op: OpRepair, Policy: policy(comm.NonShrinking, comm.Reuse), Step: -1})
+	}
+	s.wait(stopPatience / 2)
+	require.Len(t, s.starts, 5)
+	require.Contains(t, s.notes, "a replacement waits: the job was asked to end")
+	for _, p := range []Proc{0, 1, 3} {
+		require.Nil(t, s.end)
+		s.exit(p, 0)
+	}
+	require.NotNil(t, s.end)
+	require.Equal(t, 2, s.end.Code)
+	require.Len(t, s.starts, 5)
+}
