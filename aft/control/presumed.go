@@ -38,10 +38,13 @@ func (r *Root) presumedOf(g *group) []*process {
 // review finds those that have failed after all, because others are in a zone, or are still
 // when their patience is over. The caller tells everybody.
 func (r *Root) review(now time.Time) (gone []*process) {
-	if r.presumed == 0 || !r.inZone || now.Before(r.reviewAt) {
+	if now.Before(r.reviewAt) {
 		return nil
 	}
 	r.reviewAt = time.Time{}
+	if r.presumed == 0 || !r.inZone {
+		return nil
+	}
 	world := r.comms[r.world]
 	presumed := r.presumedOf(world)
 	inZone := func(p *process) bool { return p.taking() && p.settled == unsettled }

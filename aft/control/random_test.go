@@ -42,22 +42,9 @@ func randomRound(t *testing.T, seed uint64) (repairs int) {
 		}
 	}()
 	random := rand.New(rand.NewPCG(seed, 0))
-	size := 1 + random.IntN(8)
-	cfg := RootConfig{Size: size, Repeats: 1000}
-	local := random.IntN(2) == 0
-	nodes := 1 + random.IntN(4)
-	for i := range nodes + random.IntN(3) {
-		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
-	}
-	cfg.Policy = comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}
-	if random.IntN(2) == 0 {
-		cfg.Policy.Recovery = comm.Shrinking
-	}
-	if random.IntN(2) == 0 {
-		cfg.Policy.Spawn = comm.Reuse
-	}
+	cfg := randomConfig(random, 8, 4)
 	s := newSim(t, random, cfg)
-	s.logf("%d ranks, %d nodes, %+v, local %v", size, len(cfg.Nodes), cfg.Policy, local)
+	s.logf("%d ranks, %d nodes, %+v, local %v", cfg.Size, len(cfg.Nodes), cfg.Policy, cfg.Nodes[0].Local)
 	for range random.IntN(8) {
 		// Some at the start, most while it works, some in a repair.
 		s.after(time.Duration(random.ExpFloat64()*float64(20*time.Millisecond)), "chaos", s.chaos)
@@ -158,4 +145,23 @@ func (s *sim) check() {
 		}
 		last = o
 	}
+}
+
+// randomConfig is that of a job of some ranks and nodes.
+func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
+	size := 1 + random.IntN(ranks)
+	cfg := RootConfig{Size: size, Repeats: 1000}
+	local := random.IntN(2) == 0
+	nodes := 1 + random.IntN(hosts)
+	for i := range nodes + random.IntN(3) {
+		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
+	}
+	cfg.Policy = comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}
+	if random.IntN(2) == 0 {
+		cfg.Policy.Recovery = comm.Shrinking
+	}
+	if random.IntN(2) == 0 {
+		cfg.Policy.Spawn = comm.Reuse
+	}
+	return cfg
 }

@@ -29,10 +29,16 @@ type simRank struct {
 	pulses  map[uint64]time.Time
 	seq     uint64
 	lease   time.Time
+	// Of rounds with signals:
+	zone    int
+	left    map[Proc]bool
+	blocked bool // it waits for a message of anybody
+	begun   bool // with a zone
+	asked   bool // to end, which it does as soon as it can
 }
 
 func (s *sim) startRank(n *simNode, st Start) {
-	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), revoked: make(map[CommID]bool),
+	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), left: make(map[Proc]bool), revoked: make(map[CommID]bool),
 		seqs: make(map[CommID][3]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
 	s.ranks[r.proc] = r
 	s.logf("start %+v on node %d", st, n.id)
@@ -104,9 +110,15 @@ func (r *simRank) get(m Message) {
 	case KindFailed:
 		for _, p := range m.Failed {
 			r.failed[p] = true
+			delete(r.left, p)
 		}
+		for _, p := range m.Left {
+			r.left[p] = true
+		}
+		r.wake()
 	case KindRevoke:
 		r.revoked[m.Revoke.Comm] = true
+		r.wake()
 	case KindMade:
 		r.answer(*m.Made)
 	}
@@ -118,6 +130,16 @@ func (r *simRank) answer(m Made) {
 		if r.world != nil {
 			r.s.fatal("process %d gets a second first communicator", r.proc)
 		}
+		r.zone = m.Zone
+		if r.s.zones > 0 && r.zone >= r.s.zones {
+			r.quit(len(m.ZoneErrors))
+			return
+		}
+		if r.s.zones > 0 && r.s.errorEnds && len(m.ZoneErrors) > 0 {
+			r.quit(1)
+			return
+		}
+		r.begin()
 		r.enter(m.New, m.Epoch)
 		return
 	}
@@ -133,6 +155,31 @@ func (r *simRank) answer(m Made) {
 	case OpEnd:
 		if m.Outcome.Repair {
 			r.repair()
+			return
+		}
+		if r.s.zones > 0 {
+			r.zone++
+			r.begun = false
+			if r.zone >= r.s.zones || m.Outcome.Err != "" && r.s.errorEnds {
+				code := 0
+				if m.Outcome.Err != "" {
+					code = 1
+				}
+				r.quit(code)
+				return
+			}
+			if r.s.exitsBetween && r.s.random.IntN(6) == 0 { // between two zones
+				r.s.logf("process %d exits between zones", r.proc)
+				r.die(Exit{Proc: r.proc, Code: r.s.random.IntN(2) * 3, Step: -1, Zone: r.zone})
+				return
+			}
+			r.s.after(time.Duration(r.s.random.IntN(int(r.s.between))), "between", func() {
+				if r.dead || r.hung {
+					return
+				}
+				r.begin()
+				r.enter(r.world, r.epoch)
+			})
 			return
 		}
 		r.send(Message{Kind: KindBye, Bye: &Bye{}})
@@ -175,21 +222,104 @@ func (r *simRank) enter(g *Group, epoch int) {
 	r.later()
 }
 
-func (r *simRank) later() { r.s.after(r.s.delay(), "work", r.work) }
+// wake ends a wait for a message of anybody: something has happened.
+func (r *simRank) wake() {
+	if r.blocked {
+		r.blocked = false
+		r.later()
+	}
+}
+
+// begin says that a zone runs.
+func (r *simRank) begin() {
+	if r.s.zones > 0 {
+		r.begun = true
+		r.send(Message{Kind: KindBegin, Begin: &Begin{Proc: r.proc}})
+	}
+}
+
+// quit exits at the end of main, some time later.
+func (r *simRank) quit(code int) {
+	r.begun = false
+	r.s.after(time.Duration(r.s.random.IntN(int(r.s.tail))), "quit", func() {
+		if r.hung {
+			return
+		}
+		r.die(Exit{Proc: r.proc, Code: code, Step: -1, Zone: r.zone})
+	})
+}
+
+// What ranks do about a signal.
+const (
+	ignores  = "ignores it"
+	dies     = "dies of it"
+	exits    = "exits soon"
+	endsBody = "ends its body with an error"
+
+	exitsWithin = 25 * time.Second
+)
+
+// signal is a forwarded one.
+func (r *simRank) signal(number int) {
+	s := r.s
+	reaction := s.reactions[s.random.IntN(len(s.reactions))]
+	s.logf("process %d gets signal %d, and %s", r.proc, number, reaction)
+	switch reaction {
+	case dies:
+		r.die(Exit{Proc: r.proc, Code: -1, Signal: number, Step: -1})
+	case exits:
+		s.after(time.Duration(s.random.IntN(int(exitsWithin))), "handler", func() {
+			if !r.hung {
+				r.die(Exit{Proc: r.proc, Code: s.random.IntN(3), Step: -1, Zone: r.zone})
+			}
+		})
+	case endsBody:
+		r.asked = true
+	}
+}
+
+func (r *simRank) later() {
+	if r.s.pace > 0 {
+		r.s.after(time.Duration(r.s.random.IntN(int(r.s.pace))), "work", r.work)
+		return
+	}
+	r.s.after(r.s.delay(), "work", r.work)
+}
 
 // work is the body: a series of operations that is the same at all ranks of a
 // communicator.
 func (r *simRank) work() {
-	if r.dead || r.hung || r.waits != nil {
+	if r.dead || r.hung || r.waits != nil || r.blocked || r.s.zones > 0 && !r.begun {
 		return
 	}
 	pending := r.revoked[r.world.ID]
 	for _, p := range r.world.Procs {
 		pending = pending || r.failed[p]
 	}
+	if !pending && r.s.zones > 0 {
+		gone := false
+		for _, p := range r.world.Procs {
+			gone = gone || r.left[p]
+		}
+		if gone && r.s.random.IntN(3) == 0 {
+			if r.s.random.IntN(2) == 0 { // names it
+				pending = true
+			} else {
+				r.s.logf("process %d waits for anybody", r.proc)
+				r.blocked = true
+				return
+			}
+		}
+		if r.asked && !pending {
+			r.asked = false
+			r.send(Message{Kind: KindRevoke, Revoke: &Revoke{Comm: r.world.ID, Derived: true}})
+			r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: int64(r.count)})
+			return
+		}
+	}
 	switch {
 	case pending:
-		if r.s.random.IntN(2) == 0 {
+		if r.s.zones > 0 || r.s.random.IntN(2) == 0 {
 			r.send(Message{Kind: KindRevoke, Revoke: &Revoke{Comm: r.world.ID, Derived: true}})
 		}
 		if r.s.direct && len(r.failed) > 0 && r.s.random.IntN(2) == 0 {
@@ -224,5 +354,9 @@ func (r *simRank) join(g *Group, j Join) {
 	n[class]++
 	r.seqs[g.ID] = n
 	r.waits = &j
+	if j.Op == OpEnd {
+		key := opKey{g.ID, r.waits.Seq}
+		r.s.endings[key] = append(r.s.endings[key], r.proc)
+	}
 	r.send(Message{Kind: KindJoin, Joins: []Join{j}})
 }

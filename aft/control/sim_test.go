@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
 )
 
 // sim is a whole job in simulated time: a real Root, real Daemons, and ranks that
@@ -31,6 +34,18 @@ type sim struct {
 	direct bool // programs may repair without ending their body
 	over   bool // the root has decided that the zone is done
 	late   bool // something has died after that
+
+	// Of rounds with signals; see TestRandomSignals.
+	zones        int  // 0: one, and ranks end with it
+	errorEnds    bool // a program ends when a zone ends with an error
+	exitsBetween bool // some ranks exit between two zones
+	between      time.Duration
+	tail         time.Duration // of main behind the last zone
+	pace         time.Duration // of the operations of a body; 0: that of messages
+	reactions    []string      // to signals
+	endings      map[opKey][]Proc
+
+	idle int // calls of Tick in a row that have changed nothing
 }
 
 type simEvent struct {
@@ -60,7 +75,7 @@ func newSim(t *testing.T, random *rand.Rand, cfg RootConfig) *sim {
 	root, err := NewRoot(cfg)
 	require.NoError(t, err)
 	s := &sim{t: t, random: random, now: time.Unix(1000, 0), cfg: cfg, root: root,
-		ranks: make(map[Proc]*simRank), made: make(map[string]string), target: 1 + random.IntN(25), direct: random.IntN(2) == 0}
+		ranks: make(map[Proc]*simRank), made: make(map[string]string), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0}
 	for i := range cfg.Nodes {
 		s.nodes = append(s.nodes, &simNode{id: Node(i)})
 	}
@@ -146,7 +161,14 @@ func (s *sim) step() {
 			at, do, next = t, f, -1
 		}
 	}
-	tick(s.root.Next(), func() { s.actions(s.root.Tick(s.now)) })
+	tick(s.root.Next(), func() {
+		s.actions(s.root.Tick(s.now))
+		if due := s.root.Next(); due.IsZero() || due.After(s.now) {
+			s.idle = 0
+		} else if s.idle++; s.idle > 100 {
+			s.fatal("the root wants to be called again and again, without end")
+		}
+	})
 	for _, n := range s.nodes {
 		if n.daemon != nil && !n.dead && !n.stopped {
 			tick(n.daemon.Next(), func() { s.daemonActions(n, n.daemon.Tick(s.now)) })
@@ -190,6 +212,9 @@ func (s *sim) fromRoot(send Send) {
 	n, m := s.nodes[send.Node], s.wire(send.Message)
 	if m.Kind == KindMade && m.Made.Outcome != nil && !m.Made.Outcome.Repair {
 		s.over = true
+		if s.zones > 0 && m.Made.Outcome.Err == "" {
+			s.endsWell(*m.Made)
+		}
 	}
 	if m.Kind == KindFailed {
 		s.logf("failed %v left %v to node %d", m.Failed, m.Left, n.id)
@@ -261,6 +286,9 @@ func (s *sim) daemonActions(n *simNode, list []DaemonAction) {
 			if strings.Contains(a.Kill.Why, "did not come") {
 				s.fatal("process %d waits for something that never comes: %s", a.Kill.Proc, s.pending())
 			}
+			if r := s.ranks[a.Kill.Proc]; r != nil && a.Kill.Signal != sigkill && !r.dead && !r.hung {
+				r.signal(a.Kill.Signal)
+			}
 			if r := s.ranks[a.Kill.Proc]; r != nil && a.Kill.Signal == sigkill {
 				r.die(Exit{Proc: r.proc, Code: -1, Signal: sigkill})
 			}
@@ -291,4 +319,17 @@ func (s *sim) killNode(n *simNode) {
 		n.lostReported = true
 		s.actions(s.root.Lost(s.now, n.id, "killed", local))
 	})
+}
+
+// endsWell: all members have come to the end of a zone, and none is missing.
+func (s *sim) endsWell(m Made) {
+	group := s.root.comms[m.Comm].procs
+	for _, p := range group {
+		if !slices.Contains(s.endings[opKey{m.Comm, m.Seq}], p) {
+			s.fatal("a zone ended well without the body of process %d", p)
+		}
+	}
+	if s.cfg.Policy.Recovery == comm.NonShrinking && len(group) != s.cfg.Size {
+		s.fatal("NON-SHRINKING has shrunk: %v", group)
+	}
 }

@@ -192,3 +192,17 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	require.Equal(t, 2, s.end.Code)
 	require.Len(t, s.starts, 5)
 }
+
+// What is due when nobody is in a zone any more is not due for ever.
+func TestReviewOfTheLastZone(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, sighup))
+	s.exit(2, 1)
+	require.Equal(t, s.now.Add(stopPatience), s.r.reviewAt)
+	for _, p := range []Proc{0, 1, 3} {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: -1})
+	}
+	s.wait(2 * stopPatience)
+	require.Zero(t, s.r.reviewAt)
+	require.Equal(t, left, s.r.procs[2].state)
+}

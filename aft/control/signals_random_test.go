@@ -1,0 +1,91 @@
+package control
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
+)
+
+// TestRandomSignals: several zones one after the other, with signals that ranks ignore, die
+// of, or end because of some time later, and exits between zones. Everything ends, nobody
+// waits for what never comes, no zone ends well without the body of a member, NON-SHRINKING
+// keeps its size, and a job whose ranks all end as a signal asks for has nobody started again.
+// CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
+func TestRandomSignals(t *testing.T) {
+	if seed, given := testseed.Given(t); given {
+		signalsRound(t, seed)
+		return
+	}
+	length := 2 * time.Second
+	if text := os.Getenv("CRAFT_TEST_SECONDS"); text != "" {
+		n, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		length = time.Duration(n * float64(time.Second))
+	}
+	rounds := 0
+	for began := time.Now(); rounds == 0 || time.Since(began) < length; rounds++ {
+		signalsRound(t, rand.Uint64())
+	}
+	t.Logf("%d rounds", rounds)
+}
+
+func signalsRound(t *testing.T, seed uint64) {
+	defer func() {
+		if t.Failed() {
+			testseed.Print(t, seed)
+		}
+	}()
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := newSim(t, random, randomConfig(random, 6, 3))
+	oneOf := func(list ...time.Duration) time.Duration { return list[random.IntN(len(list))] }
+	s.zones, s.errorEnds = 1+random.IntN(4), random.IntN(2) == 0
+	s.between = oneOf(5*time.Millisecond, 3*time.Second, 9*time.Second)
+	s.tail = oneOf(5*time.Millisecond, 5*time.Second, 200*time.Second)
+	s.pace = oneOf(5*time.Millisecond, 200*time.Millisecond, 2*time.Second)
+	if random.IntN(3) == 0 {
+		s.allStop()
+		return
+	}
+	s.exitsBetween = random.IntN(2) == 0
+	for len(s.reactions) == 0 {
+		s.reactions = slices.DeleteFunc([]string{ignores, dies, exits, endsBody}, func(string) bool { return random.IntN(2) == 0 })
+	}
+	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1}
+	some := func(mean time.Duration, what string, do func()) {
+		for range random.IntN(4) {
+			s.after(time.Duration(random.ExpFloat64()*float64(mean)), what, do)
+		}
+	}
+	some(15*time.Second, "signal", func() { s.actions(s.root.Signal(s.now, int(signals[random.IntN(len(signals))]))) })
+	some(10*time.Second, "chaos", s.chaos)
+	s.run(time.Hour)
+}
+
+// allStop is a round in which all ranks end as they are asked to.
+func (s *sim) allStop() {
+	var asked time.Time
+	started := 0
+	s.reactions = []string{dies, exits, exits}
+	s.after(time.Second+time.Duration(s.random.ExpFloat64()*float64(20*time.Second)), "signal", func() {
+		asked, started = s.now, len(s.root.procs)
+		s.actions(s.root.Signal(s.now, int(syscall.SIGTERM)))
+	})
+	s.run(time.Hour)
+	if asked.IsZero() {
+		return
+	}
+	if n := len(s.root.procs) - started; n > 0 {
+		s.fatal("%d were started after the signal", n)
+	}
+	if took := s.now.Sub(asked); took > exitsWithin+time.Second {
+		s.fatal("the job took %v to end", took)
+	}
+}
