@@ -93,6 +93,9 @@ func (s *Store) tryOccupy(locker vfs.Locker) error {
 func (s *Store) enter(lock vfs.LockFile) (in Job, err error) {
 	err = lock.TryLock(vfs.Exclusive)
 	if err == nil {
+		in, err = readJob(lock)
+	}
+	if err == nil && in.ID != s.job {
 		err = putJob(lock, Job{ID: s.job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
 	}
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
