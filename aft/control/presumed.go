@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -111,16 +112,14 @@ func (r *Root) tellPostponed(now time.Time, p *process) {
 	}
 }
 
-// allAnswered: nobody is left to repair for, and some have ended because of a
-// signal.
-func (r *Root) allAnswered() bool {
-	if r.anybody() {
+// allAnswered: no member is left to repair for, and some have ended because of a signal; what
+// is started for a repair has not heard of it, unless all that is has ended so too.
+func (r *Root) allAnswered(g *group) bool {
+	members := r.members(g)
+	if slices.ContainsFunc(members, (*process).present) {
 		return false
 	}
-	for _, p := range r.latest {
-		if p.presumed && !p.patience.IsZero() {
-			return true
-		}
-	}
-	return false
+	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() }
+	return slices.ContainsFunc(members, answered) ||
+		!r.anybody() && slices.ContainsFunc(slices.Collect(maps.Values(r.latest)), answered)
 }

@@ -14,7 +14,8 @@ import (
 // decideRepair makes a world without failed processes. Whoever fails meanwhile is
 // included, again and again.
 func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
-	if r.allAnswered() {
+	if r.allAnswered(o.group) {
+		r.discard(o)
 		return true
 	}
 	if o.spawn == nil {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -205,4 +206,35 @@ func TestReviewOfTheLastZone(t *testing.T) {
 	s.wait(2 * stopPatience)
 	require.Zero(t, s.r.reviewAt)
 	require.Equal(t, left, s.r.procs[2].state)
+}
+
+// TestSignalWhileAReplacementStarts: it has not heard of the signal, but when all others have
+// ended because of it there is nobody to replace one for.
+func TestSignalWhileAReplacementStarts(t *testing.T) {
+	for name, end := range map[string]func(s *script, p Proc){
+		"the signal": func(s *script, p Proc) { s.signalled(p, sighup) },
+		"an exit":    func(s *script, p Proc) { s.exit(p, 75) },
+	} {
+		for _, joined := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, joined), func(t *testing.T) {
+				s := four(t)
+				s.kill(2)
+				s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+				s.do(s.r.Signal(s.now, sighup))
+				if joined {
+					end(s, 0)
+					s.hello(4)
+				}
+				for _, p := range []Proc{0, 1, 3} {
+					if s.r.procs[p].present() {
+						end(s, p)
+					}
+				}
+				s.kill(4) // discarded
+				require.NotNil(t, s.end)
+				require.Len(t, s.starts, 5)
+				require.NotZero(t, s.end.Code)
+			})
+		}
+	}
 }
