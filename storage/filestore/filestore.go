@@ -58,6 +58,7 @@ type Store struct {
 	fs       vfs.FS
 	lock     LockConfig
 	home     atomic.Pointer[vfs.FileID] // what the base was when the directory was made or first used
+	written  atomic.Pointer[written]    // in that base
 	vanished atomic.Bool                // at the last write
 	gone     atomic.Bool                // since the lock was taken, and the lock with it
 }

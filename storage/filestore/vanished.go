@@ -65,22 +65,60 @@ type writtenIn struct {
 	job, dir string
 }
 
+// written is what was written there.
+type written struct {
+	mu     sync.Mutex
+	base   vfs.FileID
+	newest string // directory of a version; "": none
+}
+
+func (w *written) get() (base vfs.FileID, newest string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.base, w.newest
+}
+
 func (s *Store) settleIn(base vfs.FileID) {
+	known, _ := bases.LoadOrStore(writtenIn{s.fs, s.lock.Job, s.dir}, new(written))
+	w := known.(*written)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.base = base
 	s.home.Store(&base)
-	bases.Store(writtenIn{s.fs, s.lock.Job, s.dir}, base)
+	s.written.Store(w)
+}
+
+// published notes that a part of a version is where it is to be.
+func (s *Store) published(version string) {
+	if w := s.written.Load(); w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.newest = version
+	}
 }
 
 // CheckBase returns ErrVanished if the base is another one than that in which this job has
-// written from this process before it was repaired.
+// written from this process before it was repaired: what it has written is not there, and
+// nobody has made the directory by hand.
 func (s *Store) CheckBase() error {
-	if s.lock.Epoch == 0 {
+	known, ok := bases.Load(writtenIn{s.fs, s.lock.Job, s.dir})
+	if s.lock.Epoch == 0 || !ok {
 		return nil
 	}
-	if base, ok := bases.Load(writtenIn{s.fs, s.lock.Job, s.dir}); ok {
-		id := base.(vfs.FileID)
-		s.home.Store(&id)
+	base, newest := known.(*written).get()
+	s.home.Store(&base)
+	err := s.sameBase()
+	if err == nil {
+		return nil
 	}
-	return s.sameBase()
+	if _, gone := s.fs.Stat(newest); newest == "" || gone != nil {
+		if !s.isChosen() {
+			return err
+		}
+		s.lock.Logger.Warn("versions go to another directory than before the recovery: it was made by hand", "path", s.dir)
+	}
+	s.home.Store(nil)
+	return s.remember()
 }
 
 // sameBase returns an error if the base is not what it was: what is written where its

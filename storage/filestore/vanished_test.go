@@ -115,7 +115,17 @@ func TestRecoveryInAnotherBase(t *testing.T) {
 		require.NoDirExists(t, s.Dir())
 		require.NoError(t, again(was, "b", 1).CheckBase(), "another job")
 	}
-	require.NoError(t, os.Remove(u.base))
+	require.NoError(t, os.CopyFS(u.base, os.DirFS(u.aside))) // mounted again, with other numbers
+	require.NoError(t, os.Remove(filepath.Join(u.base, "test", LockName)))
+	for _, was := range []*Store{u.root, u.other} {
+		require.NoError(t, again(was, "a", 1).CheckBase())
+	}
+	require.NoError(t, os.RemoveAll(u.base))
+	require.NoError(t, os.MkdirAll(filepath.Join(u.base, "test"), 0o700)) // as the error says
+	for _, was := range []*Store{u.root, u.other} {
+		require.NoError(t, again(was, "a", 1).CheckBase())
+	}
+	require.NoError(t, os.RemoveAll(u.base))
 	require.NoError(t, os.Rename(u.aside, u.base))
 	s := again(u.other, "a", 1)
 	require.NoError(t, s.CheckBase())

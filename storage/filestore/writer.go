@@ -84,6 +84,7 @@ func (w *writer) Commit() error {
 	if err := w.publish(); err != nil {
 		return errors.Join(err, w.remove(w.hidden, w.final))
 	}
+	w.store.published(w.dir)
 	return nil
 }
 
