@@ -43,10 +43,11 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case p.bye:
 		p.leave(e.jobCode())
 	case e.Signal != 0 && forwarded:
-		if now.Before(at.Add(stopPatience)) {
-			now = at
+		until := at.Add(stopPatience)
+		if !now.Before(until) {
+			until = now.Add(stopPatience)
 		}
-		r.presume(p, e, e.after(e.Signal), now.Add(stopPatience))
+		r.presume(p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
 		r.presume(p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
 	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:

@@ -121,7 +121,7 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 
 // welcome gives new processes their first communicator.
 func (r *Root) welcome(newcomers []*process, g *group) {
-	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: r.zoneErrors, Replacement: true}})
+	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true}})
 }
 
 // checkMissing returns why a spawn is not possible.

@@ -34,3 +34,22 @@ func TestAddZoneError(t *testing.T) {
 	}
 	require.Equal(t, maxZoneTexts, texts)
 }
+
+// What newcomers are told does not change any more: it may be sent, or read, meanwhile.
+func TestZoneErrorsOfANewcomer(t *testing.T) {
+	s := four(t)
+	end := func(comm1 CommID, seq uint64, procs ...Proc) {
+		for _, p := range procs {
+			s.join(p, Join{Comm: comm1, Op: OpEnd, Seq: seq, Verdict: &comm.Verdict{Err: "no"}, Step: -1})
+		}
+	}
+	end(0, 0, 0, 1, 2, 3)
+	s.kill(2)
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.hello(4)
+	told := s.made(4)
+	require.Equal(t, []comm.ZoneError{{Err: "no"}}, told.ZoneErrors)
+	end(told.New.ID, 0, 0, 1, 4, 3)
+	require.Equal(t, []comm.ZoneError{{Last: 1, Err: "no"}}, s.r.zoneErrors)
+	require.Equal(t, []comm.ZoneError{{Err: "no"}}, told.ZoneErrors)
+}
