@@ -17,9 +17,24 @@ import (
 // TestRandomFailures: ranks and nodes die and hang at any time, repairs included.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
-	if seed, given := testseed.Given(t); given {
-		randomRound(t, seed)
+	repairs := 0
+	rounds := randomRounds(t, func(seed uint64) { repairs += randomRound(t, seed) })
+	if _, given := testseed.Given(t); given {
 		return
+	}
+	for ; rounds < 1000 && repairs == 0; rounds++ { // a busy machine does few in the time
+		repairs += randomRound(t, rand.Uint64())
+	}
+	t.Logf("%d rounds with %d repairs", rounds, repairs)
+	require.Positive(t, repairs)
+}
+
+// randomRounds does a round with the seed that is given, or rounds with others for a time, and
+// returns how many.
+func randomRounds(t *testing.T, round func(seed uint64)) (rounds int) {
+	if seed, given := testseed.Given(t); given {
+		round(seed)
+		return 1
 	}
 	length := 2 * time.Second
 	if text := os.Getenv("CRAFT_TEST_SECONDS"); text != "" {
@@ -27,12 +42,10 @@ func TestRandomFailures(t *testing.T) {
 		require.NoError(t, err)
 		length = time.Duration(n * float64(time.Second))
 	}
-	rounds, repairs := 0, 0
-	for began := time.Now(); time.Since(began) < length || rounds < 1000 && repairs == 0; rounds++ { // a busy machine does few
-		repairs += randomRound(t, rand.Uint64())
+	for began := time.Now(); rounds == 0 || time.Since(began) < length; rounds++ {
+		round(rand.Uint64())
 	}
-	t.Logf("%d rounds with %d repairs", rounds, repairs)
-	require.Positive(t, repairs)
+	return rounds
 }
 
 func randomRound(t *testing.T, seed uint64) (repairs int) {

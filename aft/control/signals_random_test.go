@@ -2,14 +2,10 @@ package control
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/testseed"
 )
@@ -20,20 +16,7 @@ import (
 // keeps its size, and a job whose ranks all end as a signal asks for has nobody started again.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomSignals(t *testing.T) {
-	if seed, given := testseed.Given(t); given {
-		signalsRound(t, seed)
-		return
-	}
-	length := 2 * time.Second
-	if text := os.Getenv("CRAFT_TEST_SECONDS"); text != "" {
-		n, err := strconv.ParseFloat(text, 64)
-		require.NoError(t, err)
-		length = time.Duration(n * float64(time.Second))
-	}
-	rounds := 0
-	for began := time.Now(); rounds == 0 || time.Since(began) < length; rounds++ {
-		signalsRound(t, rand.Uint64())
-	}
+	rounds := randomRounds(t, func(seed uint64) { signalsRound(t, seed) })
 	t.Logf("%d rounds", rounds)
 }
 
