@@ -23,7 +23,7 @@ type Daemon struct {
 	// passed: when one of the root was passed on to all ranks.
 	passed map[int]time.Time
 	// forwarded: the same, for those that are started later.
-	forwarded map[int]time.Time
+	forwarded map[int]forwardedSignal
 
 	seq   uint64
 	sent  []sentPulse   // not answered yet
@@ -34,6 +34,13 @@ type Daemon struct {
 	pulse time.Time     // when the next one is due
 	ended bool
 	out   []DaemonAction
+}
+
+// forwardedSignal is one of the root for all ranks.
+type forwardedSignal struct {
+	at time.Time
+	// direct: who was started before has got it from the batch system; zero: nobody has.
+	direct time.Time
 }
 
 // sentPulse is a pulse that the root has not answered yet.
@@ -82,7 +89,7 @@ func NewDaemon(setup Setup) *Daemon {
 		held:   make(map[opKey]*heldJoins),
 		groups: make(map[CommID][]Proc),
 
-		everybody: make(map[int]time.Time), passed: make(map[int]time.Time), forwarded: make(map[int]time.Time),
+		everybody: make(map[int]time.Time), passed: make(map[int]time.Time), forwarded: make(map[int]forwardedSignal),
 	}
 }
 
@@ -344,13 +351,13 @@ func (d *Daemon) signal(now time.Time, s Signal) {
 	var have time.Time // who was started before has got it
 	toAll := len(s.Procs) == 0
 	if at, known := d.everybody[s.Number]; toAll {
-		d.forwarded[s.Number] = now
 		delete(d.everybody, s.Number)
 		if known && now.Sub(at) < signalledPatience {
 			have = at
 		} else {
 			d.passed[s.Number] = now
 		}
+		d.forwarded[s.Number] = forwardedSignal{now, have}
 	}
 	for _, p := range d.list() {
 		if !p.started.After(have) && !have.IsZero() {
@@ -375,7 +382,9 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 		}
 		p.replaces = false
 		for _, number := range slices.Sorted(maps.Keys(d.forwarded)) {
-			if at := d.forwarded[number]; at.After(p.started) || stops(number) && now.Before(at.Add(stopPatience)) {
+			f := d.forwarded[number]
+			heard := !f.direct.IsZero() && !p.started.After(f.direct)
+			if !heard && (f.at.After(p.started) || stops(number) && now.Before(f.at.Add(stopPatience))) {
 				d.kill(p, number, "")
 			}
 		}

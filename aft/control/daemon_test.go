@@ -305,7 +305,12 @@ func TestSignalsOfReplacements(t *testing.T) {
 	require.Len(t, s.out, 3)
 	s.live(2*stopPatience, 4, 5, 9)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 10, Epoch: 2}}})
+	s.d.Signalled(s.now, terminate) // by the batch system, 10 too
+	s.now = s.now.Add(time.Millisecond)
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 11, Epoch: 2}}})
+	signal(terminate)
 	require.Empty(t, made(10, ""))
+	require.Equal(t, []DaemonAction{{Kill: &Kill{11, terminate, ""}}}, made(11, ""))
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {
