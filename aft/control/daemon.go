@@ -342,7 +342,7 @@ func (p *local) silence() time.Time {
 
 func (d *Daemon) start(now time.Time, list []Start) {
 	for _, s := range list {
-		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0, progress: progress{step: -1}}
+		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0, progress: progress{step: NoStep}}
 		d.out = append(d.out, DaemonAction{Start: &s})
 	}
 }

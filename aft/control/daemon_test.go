@@ -1,7 +1,9 @@
 package control
 
 import (
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -374,4 +376,31 @@ func TestLeaseOfADaemon(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
 	ends(t, s.out, 1)
+}
+
+// TestErrorsOfManyRanks: what the ranks of a large node say at the end of a zone is not
+// too long for a message.
+func TestErrorsOfManyRanks(t *testing.T) {
+	const ranks = 300
+	s := &daemonScript{t: t, d: NewDaemon(Setup{Version: Version, Size: ranks, Timing: testTiming}), now: time.Unix(1000, 0)}
+	s.tick(0)
+	procs := make([]Proc, ranks)
+	for i := range procs {
+		p := Proc(i)
+		procs[i] = p
+		s.root(Message{Kind: KindStart, Start: []Start{{Proc: p, Original: comm.OriginalRank(i)}}})
+		s.rank(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version}})
+	}
+	s.root(Message{Kind: KindMade, To: procs, Made: &Made{New: &Group{ID: 1, Procs: procs}}})
+	s.out = nil
+	v := &comm.Verdict{Err: strings.Repeat("\x00", LongestError)}
+	for _, p := range procs {
+		s.join(p, Join{Proc: p, Op: OpEnd, Verdict: v})
+	}
+	var joins []Join
+	for _, a := range s.out {
+		require.NoError(t, WriteMessage(io.Discard, *a.ToRoot))
+		joins = append(joins, a.ToRoot.Joins...)
+	}
+	require.Len(t, joins, ranks)
 }

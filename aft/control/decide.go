@@ -98,7 +98,7 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 			r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
 		}
 		r.zone++
-		r.ledger.best.reach(r.zone, -1)
+		r.ledger.best.reach(r.zone, NoStep)
 		clear(o.group.away)
 		if outcome.Err == "" { // the others have run through their absence
 			r.failPresumed(o.group)

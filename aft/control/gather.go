@@ -7,6 +7,11 @@ import (
 	"time"
 )
 
+// joinsAtOnce is how many parts go into one message: each may have an error's text of
+// LongestError bytes, which JSON may make six times as long, and all of them must not be
+// longer than MaxMessage.
+const joinsAtOnce = 128
+
 // heldJoins are the parts of processes of the node in one operation. They travel
 // as one message when all have come who are going to, or when it takes long: the
 // root has to know that an operation has begun.
@@ -64,8 +69,8 @@ func (d *Daemon) flush(now time.Time) {
 		joins := d.held[key].joins
 		delete(d.held, key)
 		joins = slices.DeleteFunc(joins, func(j Join) bool { return d.ranks[j.Proc] == nil })
-		if len(joins) > 0 {
-			d.up(Message{Kind: KindJoin, Joins: joins})
+		for some := range slices.Chunk(joins, joinsAtOnce) {
+			d.up(Message{Kind: KindJoin, Joins: some})
 		}
 	}
 }

@@ -31,7 +31,7 @@ type failure struct {
 }
 
 func newLedger(repeats int) ledger {
-	l := ledger{repeats: repeats, best: progress{step: -1}}
+	l := ledger{repeats: repeats, best: progress{step: NoStep}}
 	l.forget()
 	return l
 }
@@ -49,7 +49,7 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 		l.forget()
 	}
 	patience := 1
-	if l.best.step < 0 && !first {
+	if l.best.step == NoStep && !first {
 		patience = 3
 	}
 	text := fmt.Sprintf("rank %d, process %d on node %s: %s", p.original, p.id, p.node.Name, p.reason)
@@ -87,7 +87,7 @@ func (l *ledger) report(what, flag string, list []string) string {
 	const most = 16 // the newest
 	var b strings.Builder
 	b.WriteString(what)
-	if l.best.step >= 0 {
+	if l.best.step != NoStep {
 		fmt.Fprintf(&b, " and the job did not get beyond step %d", l.best.step)
 	}
 	fmt.Fprintf(&b, "; nothing is started again%s:", flag)

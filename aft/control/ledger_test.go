@@ -41,15 +41,17 @@ func TestLedgerCounts(t *testing.T) {
 		"five causes alternate":    {func(n int) death { return death{rank: 1, cause: causes(n % 5), step: 7} }, false, 10, "ranks have failed 10 times"},
 		"ranks alternate":          {func(n int) death { return death{rank: n % 2, cause: "signal 9", step: 7} }, false, 5, "rank 0 has failed 3 times"},
 		"any rank, any cause":      {func(n int) death { return death{rank: n, cause: causes(n), step: 7} }, false, 10, "ranks have failed 10 times and the job did not get beyond step 7"},
-		"no steps, equal":          {func(int) death { return death{cause: "signal 9", step: -1} }, false, 9, "rank 0 has failed 9 times"},
-		"no steps, any":            {func(n int) death { return death{rank: n, step: -1} }, false, 30, "ranks have failed 30 times"},
-		"before the first world":   {func(int) death { return death{cause: "signal 9", step: -1} }, true, 3, "rank 0 has failed 3 times"},
+		"no steps, equal":          {func(int) death { return death{cause: "signal 9", step: NoStep} }, false, 9, "rank 0 has failed 9 times"},
+		"no steps, any":            {func(n int) death { return death{rank: n, step: NoStep} }, false, 30, "ranks have failed 30 times"},
+		"before the first world":   {func(int) death { return death{cause: "signal 9", step: NoStep} }, true, 3, "rank 0 has failed 3 times"},
 		"steps that grow":          {func(n int) death { return death{cause: "signal 9", step: int64(n)} }, false, 0, ""},
+		"steps below zero":         {func(n int) death { return death{cause: "signal 9", step: int64(n - 1000)} }, false, 0, ""},
+		"a step below zero":        {func(int) death { return death{cause: "signal 9", step: -5} }, false, 3, "beyond step -5"},
 		"steps that grow slowly":   {func(n int) death { return death{cause: "signal 9", step: int64(n / 2)} }, false, 0, ""},
 		"an old step":              {func(n int) death { return death{cause: "signal 9", step: int64(9 - n%4)} }, false, 3, "beyond step 9"},
 		"lost nodes":               {func(n int) death { return death{rank: n, lost: true, cause: "node lost", step: 7} }, false, 20, "20 times processes were lost"},
 		"fenced":                   {func(int) death { return death{silent: true, cause: "signal 9", step: 7} }, false, 20, "20 times processes were lost"},
-		"fenced, no steps":         {func(int) death { return death{silent: true, cause: "signal 9", step: -1} }, false, 60, "60 times processes were lost"},
+		"fenced, no steps":         {func(int) death { return death{silent: true, cause: "signal 9", step: NoStep} }, false, 60, "60 times processes were lost"},
 		"lost ones between others": {func(n int) death { return death{lost: n%2 == 1, cause: "signal 9", step: 7} }, false, 5, "rank 0 has failed 3 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +108,7 @@ func TestLedgerDelays(t *testing.T) {
 	}
 	const s = time.Second
 	require.Equal(t, []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}, delays(1, 9))
-	require.Equal(t, []time.Duration{0, 0, 0, s, s, s, 2 * s}, delays(-1, 7))
+	require.Equal(t, []time.Duration{0, 0, 0, s, s, s, 2 * s}, delays(NoStep, 7))
 	l := newLedger(DefaultRepeats)
 	for n := range 200 {
 		delay, report := death{silent: true, step: int64(n), epoch: n}.enter(&l, false)

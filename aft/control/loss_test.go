@@ -270,7 +270,7 @@ func TestExitInALaterZone(t *testing.T) {
 	for others := range 4 { // how many have come to the end of that zone before
 		s := four(t)
 		for p := range Proc(4) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
 		}
 		for i, p := range []Proc{0, 1, 3, 2} {
 			if i == others {
@@ -278,7 +278,7 @@ func TestExitInALaterZone(t *testing.T) {
 			}
 			if p != 2 {
 				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
-				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: NoStep})
 			}
 		}
 		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
@@ -294,7 +294,7 @@ func TestExitInALaterZone(t *testing.T) {
 func TestExitBeforeALaterZone(t *testing.T) {
 	s := four(t)
 	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
 	}
 	s.exit(2, 0)
 	require.Equal(t, []Message{{Kind: KindFailed, Left: []Proc{2}}}, onceEach(s.messages(KindFailed)))
@@ -314,7 +314,7 @@ func TestExitBetweenZonesAfterASignal(t *testing.T) {
 			s := four(t)
 			s.do(s.r.Signal(s.now, sighup))
 			for p := range Proc(4) {
-				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
 			}
 			begin := func() {
 				for _, p := range []Proc{0, 1, 3} {
@@ -370,7 +370,7 @@ func TestExitInAZoneAfterASignal(t *testing.T) {
 func TestZoneEndsWithoutARank(t *testing.T) {
 	ends := func(s *script, v comm.Verdict, seq uint64, procs ...Proc) {
 		for _, p := range procs {
-			s.join(p, Join{Op: OpEnd, Seq: seq, Verdict: &v, Step: -1})
+			s.join(p, Join{Op: OpEnd, Seq: seq, Verdict: &v, Step: NoStep})
 		}
 	}
 	for name, c := range map[string]struct {
@@ -431,7 +431,7 @@ func TestExitAfterAZoneWithAnError(t *testing.T) {
 	for others := range 4 { // how many have come to the end of that zone before
 		s := four(t)
 		for p := range Proc(4) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no luck"}, Step: -1})
+			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no luck"}, Step: NoStep})
 		}
 		for i, p := range []Proc{0, 1, 3, 2} {
 			if i == others {
@@ -439,7 +439,7 @@ func TestExitAfterAZoneWithAnError(t *testing.T) {
 			}
 			if p != 2 {
 				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
-				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: -1})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: NoStep})
 			}
 		}
 		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome, others)

@@ -9,7 +9,10 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 4
+const Version = 5
+
+// LongestError is how much of a body's error the others are told, in bytes.
+const LongestError = 16 << 10
 
 // Proc numbers the processes of a job, in the order they were started. A number
 // is never used again: a replacement has a new one.
@@ -147,7 +150,7 @@ type Join struct {
 	InZone       bool                `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
 	Policy       *comm.Policy        `json:"policy,omitempty"`       // repair
 	Verdict      *comm.Verdict       `json:"verdict,omitempty"`      // end
-	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is in this zone; -1: unknown
+	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is in this zone; NoStep: unknown
 }
 
 // Made is the outcome of a collective operation for some of its processes, or
@@ -213,7 +216,7 @@ type Exit struct {
 	Panic  string `json:"panic,omitempty"`  // what a Go program has said when it panicked
 	Fenced bool   `json:"fenced,omitempty"` // killed by the launcher: it was silent or in doubt
 	Zone   int    `json:"zone,omitempty"`   // in which the last step was reported
-	Step   int64  `json:"step,omitempty"`   // last step that it reported; -1: none
+	Step   int64  `json:"step,omitempty"`   // last step that it reported; NoStep: none
 }
 
 // Pulse is a sign of life upwards, which is answered at once downwards with the
@@ -227,7 +230,7 @@ type Exit struct {
 type Pulse struct {
 	Seq  uint64        `json:"seq"`
 	Zone int           `json:"zone,omitempty"` // of a rank, as Step is
-	Step int64         `json:"step,omitempty"` // of a rank; -1: it has reported none
+	Step int64         `json:"step,omitempty"` // of a rank; NoStep: it has reported none
 	Left time.Duration `json:"left,omitempty"` // of the lease
 }
 

@@ -169,7 +169,7 @@ func TestOutcomes(t *testing.T) {
 				if v == nil {
 					s.kill(Proc(p))
 				} else {
-					s.join(Proc(p), Join{Op: OpEnd, Verdict: v, Step: -1})
+					s.join(Proc(p), Join{Op: OpEnd, Verdict: v, Step: NoStep})
 				}
 			}
 			require.Equal(t, c.want, *s.made(3).Outcome)

@@ -11,7 +11,7 @@ import (
 
 func (s *script) repairAll(seq uint64, id CommID, p *comm.Policy, procs ...Proc) {
 	for _, q := range procs {
-		s.join(q, Join{Op: OpRepair, Comm: id, Seq: seq, Policy: p, Step: -1})
+		s.join(q, Join{Op: OpRepair, Comm: id, Seq: seq, Policy: p, Step: NoStep})
 	}
 }
 
@@ -300,7 +300,7 @@ func TestLedger(t *testing.T) {
 	same := func(s *script, p Proc) { s.kill(p) }
 	require.Equal(t, 2, repairs(t, func(int) int64 { return 137 }, same), "the third failure at the same step")
 	require.Equal(t, 50, repairs(t, func(round int) int64 { return int64(round) }, same), "it gets on")
-	require.Equal(t, 8, repairs(t, func(int) int64 { return -1 }, same), "no steps: three times as often")
+	require.Equal(t, 8, repairs(t, func(int) int64 { return NoStep }, same), "no steps: three times as often")
 	require.Equal(t, 50, repairs(t, func(round int) int64 { return int64(round / 2) }, same), "steps 0 0 1 1: it gets on")
 	n := 0
 	require.Equal(t, 4, repairs(t, func(int) int64 { return 1 }, func(s *script, p Proc) {
@@ -357,7 +357,7 @@ func TestAllRanksFailAfterAZone(t *testing.T) {
 
 	s = ended()
 	for p := Proc(2); p < 4; p++ {
-		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &comm.Verdict{}, Step: -1})
+		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &comm.Verdict{}, Step: NoStep})
 	}
 	s.exit(2, 0)
 	s.exit(3, 0)

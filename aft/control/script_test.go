@@ -110,13 +110,13 @@ func (s *script) hello(p Proc) {
 }
 
 func (s *script) exit(p Proc, code int) {
-	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: code, Step: -1}}})
+	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: code, Step: NoStep}}})
 }
 
 func (s *script) kill(p Proc) { s.signalled(p, 9) }
 
 func (s *script) signalled(p Proc, number int) {
-	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: -1, Signal: number, Step: -1}}})
+	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: -1, Signal: number, Step: NoStep}}})
 }
 
 func (s *script) bye(p Proc) { s.of(p, Message{Kind: KindBye, Bye: &Bye{Proc: p}}) }

@@ -170,7 +170,7 @@ func (r *simRank) answer(m Made) {
 			}
 			if r.s.exitsBetween && r.s.random.IntN(6) == 0 { // between two zones
 				r.s.logf("process %d exits between zones", r.proc)
-				r.die(Exit{Proc: r.proc, Code: r.s.random.IntN(2) * 3, Step: -1, Zone: r.zone})
+				r.die(Exit{Proc: r.proc, Code: r.s.random.IntN(2) * 3, Step: NoStep, Zone: r.zone})
 				return
 			}
 			r.s.after(time.Duration(r.s.random.IntN(int(r.s.between))), "between", func() {
@@ -245,7 +245,7 @@ func (r *simRank) quit(code int) {
 		if r.hung {
 			return
 		}
-		r.die(Exit{Proc: r.proc, Code: code, Step: -1, Zone: r.zone})
+		r.die(Exit{Proc: r.proc, Code: code, Step: NoStep, Zone: r.zone})
 	})
 }
 
@@ -266,11 +266,11 @@ func (r *simRank) signal(number int) {
 	s.logf("process %d gets signal %d, and %s", r.proc, number, reaction)
 	switch reaction {
 	case dies:
-		r.die(Exit{Proc: r.proc, Code: -1, Signal: number, Step: -1})
+		r.die(Exit{Proc: r.proc, Code: -1, Signal: number, Step: NoStep})
 	case exits:
 		s.after(time.Duration(s.random.IntN(int(exitsWithin))), "handler", func() {
 			if !r.hung {
-				r.die(Exit{Proc: r.proc, Code: s.random.IntN(3), Step: -1, Zone: r.zone})
+				r.die(Exit{Proc: r.proc, Code: s.random.IntN(3), Step: NoStep, Zone: r.zone})
 			}
 		})
 	case endsBody:

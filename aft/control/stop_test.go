@@ -14,7 +14,7 @@ import (
 var sighup = int(syscall.SIGHUP)
 
 func (s *script) panics(p Proc) {
-	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 2, Panic: "panic: a bug", Step: -1}}})
+	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 2, Panic: "panic: a bug", Step: NoStep}}})
 }
 
 // wait lets time go by in which the nodes give signs of life.
@@ -149,7 +149,7 @@ func TestSignalAgainAndAgain(t *testing.T) {
 		s := four(t)
 		if between {
 			for p := range Proc(4) {
-				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: -1})
+				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
 			}
 			s.exit(2, 0)
 		}
@@ -180,7 +180,7 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	world := s.made(0).New.ID
 	s.panics(4)
 	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Comm: world, Op: OpRepair, Policy: policy(comm.NonShrinking, comm.Reuse), Step: -1})
+		s.join(p, Join{Comm: world, Op: OpRepair, Policy: policy(comm.NonShrinking, comm.Reuse), Step: NoStep})
 	}
 	s.wait(stopPatience / 2)
 	require.Len(t, s.starts, 5)
@@ -201,7 +201,7 @@ func TestReviewOfTheLastZone(t *testing.T) {
 	s.exit(2, 1)
 	require.Equal(t, s.now.Add(stopPatience), s.r.reviewAt)
 	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: -1})
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: NoStep})
 	}
 	s.wait(2 * stopPatience)
 	require.Zero(t, s.r.reviewAt)

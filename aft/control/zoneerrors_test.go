@@ -40,7 +40,7 @@ func TestZoneErrorsOfANewcomer(t *testing.T) {
 	s := four(t)
 	end := func(comm1 CommID, seq uint64, procs ...Proc) {
 		for _, p := range procs {
-			s.join(p, Join{Comm: comm1, Op: OpEnd, Seq: seq, Verdict: &comm.Verdict{Err: "no"}, Step: -1})
+			s.join(p, Join{Comm: comm1, Op: OpEnd, Seq: seq, Verdict: &comm.Verdict{Err: "no"}, Step: NoStep})
 		}
 	}
 	end(0, 0, 0, 1, 2, 3)

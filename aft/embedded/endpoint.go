@@ -31,7 +31,7 @@ type endpoint struct {
 	inZone atomic.Bool // the body of a zone runs
 
 	zone  atomic.Int64 // of step; read before it
-	step  atomic.Int64 // -1: none in this zone
+	step  atomic.Int64 // control.NoStep: none in this zone
 	lease func() error // nil: cannot be lost
 	stop  func(error)  // ends the body's context; of a rank in this process
 
@@ -72,7 +72,7 @@ func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
 		over:    make(chan struct{}),
 		first:   make(chan control.Made, 1),
 	}
-	e.step.Store(-1)
+	e.step.Store(control.NoStep)
 	return e
 }
 

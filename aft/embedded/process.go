@@ -169,8 +169,13 @@ func (p *process) execute(m control.Message) {
 // process will not survive.
 func (p *process) send(m control.Message) {
 	p.writing.Lock()
-	defer p.writing.Unlock()
-	if err := control.WriteMessage(p.conn, m); err != nil && !p.hasLeft() {
+	err := control.WriteMessage(p.conn, m)
+	p.writing.Unlock()
+	switch {
+	case err == nil || p.hasLeft():
+	case errors.Is(err, control.ErrMessage): // everybody would wait for it
+		p.fenced(err.Error())
+	default:
 		p.log.Debug("not sent to the daemon", "kind", m.Kind, "error", err)
 	}
 }

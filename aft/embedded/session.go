@@ -76,9 +76,6 @@ func (s *session) InZone(running bool) {
 	}
 }
 
-// longestError is how much of a body's error the others are told, in bytes.
-const longestError = 16 << 10
-
 // End agrees with the others on how the body has ended.
 func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
 	if s.flush != nil {
@@ -86,8 +83,8 @@ func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error)
 			return comm.Outcome{}, err
 		}
 	}
-	if len(v.Err) > longestError {
-		v.Err = strings.ToValidUTF8(v.Err[:longestError], "") + " ..."
+	if len(v.Err) > control.LongestError {
+		v.Err = strings.ToValidUTF8(v.Err[:control.LongestError], "") + " ..."
 	}
 	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()})
 	if err != nil {
@@ -96,7 +93,7 @@ func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error)
 	s.place.Replacement = false
 	if !m.Outcome.Repair {
 		s.place.Zone++
-		s.ep.step.Store(-1)
+		s.ep.step.Store(control.NoStep)
 		s.ep.zone.Store(int64(s.place.Zone))
 	}
 	return *m.Outcome, nil

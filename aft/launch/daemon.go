@@ -240,7 +240,10 @@ func (d *daemon) perform(actions []control.DaemonAction) {
 	for _, a := range actions {
 		switch {
 		case a.ToRoot != nil:
-			d.send(*a.ToRoot)
+			if err := d.root.put(*a.ToRoot); err != nil && d.end == nil { // everybody would wait for it
+				d.end = &control.EndDaemon{Code: exitFailed, Why: fmt.Sprintf("a message to the root: %v", err)}
+				close(d.ended)
+			}
 		case a.ToRank != nil:
 			if r := d.ranks[a.ToRank.Proc]; r != nil {
 				d.sendTo(r, a.ToRank.Message)

@@ -162,7 +162,9 @@ func (r *root) perform(actions []control.Action) {
 	for _, a := range actions {
 		switch {
 		case a.Send != nil:
-			r.send(r.nodes[a.Send.Node], r.completed(*a.Send))
+			if err := r.nodes[a.Send.Node].box.put(r.completed(*a.Send)); err != nil { // everybody would wait for it
+				r.stopNow(control.End{Code: exitFailed, Report: fmt.Sprintf("a message to the daemon of node %d: %v", a.Send.Node, err)})
+			}
 		case a.Fence != nil:
 			r.nodes[*a.Fence].fence()
 		case a.Note != nil:
@@ -199,6 +201,11 @@ func (r *root) send(n *node, m control.Message) {
 func (r *root) stop(end control.End) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stopNow(end)
+}
+
+// stopNow is stop with the lock held.
+func (r *root) stopNow(end control.End) {
 	if r.end != nil {
 		return
 	}
