@@ -34,6 +34,7 @@ func TestMessageThatCannotBeSent(t *testing.T) {
 	require.Contains(t, d.end.Why, "a message to the root")
 
 	r := &root{plan: &plan{}, log: discard, timer: time.NewTimer(time.Hour), ended: make(chan struct{})}
+	r.plan.Timing.Lease = time.Hour // after it nodes are fenced
 	r.nodes = []*node{{box: box(), spoken: true}}
 	r.perform([]control.Action{{Send: &control.Send{Message: long}}, {Send: &control.Send{Message: long}}})
 	require.NotNil(t, r.end)
