@@ -27,7 +27,7 @@ func (r *restoration) foresee(ctx context.Context) {
 	for key, info := range r.stored {
 		r.late[key] = info.Desc.Elem == container.Opaque
 	}
-	for _, p := range r.cp.overlaps.Find(r.cp.values(), false) {
+	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, nil) {
 		for _, i := range p { // what is read into one may be what another one was
 			if _, ok := r.stored[r.cp.entries[i].key]; ok {
 				r.late[r.cp.entries[i].key] = true

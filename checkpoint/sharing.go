@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -91,7 +92,7 @@ func decodeSharing(b []byte) sharing {
 
 // noteSharing says in the header which values lie in the same memory.
 func (cp *Checkpoint) noteSharing(h *container.Header) {
-	if pairs := cp.overlaps.Find(cp.values(), true); len(pairs) > 0 {
+	if pairs := cp.overlaps.Find(cp.values(), true, nil); len(pairs) > 0 {
 		if b := groups(pairs).encode(); len(b) <= 512<<10 { // else they get their own
 			h.Fields = h.Fields.With(container.FieldSharing, b)
 		}
@@ -130,11 +131,15 @@ func (r *restoration) separate(late bool) error {
 		_, ok := r.stored[cp.entries[i].key]
 		return ok && r.late[cp.entries[i].key] == late
 	}
+	absent := func(i int) bool {
+		_, ok := r.stored[cp.entries[i].key]
+		return !ok
+	}
 	tried := make(map[[2]int]int)
 	r.with, r.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		for _, p := range cp.overlaps.Find(cp.values(), false) {
+		for _, p := range cp.overlaps.Find(cp.values(), false, absent) {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
@@ -142,7 +147,7 @@ func (r *restoration) separate(late bool) error {
 				if p[0] == p[1] {
 					r.within[a.key] = true
 				}
-				if reads(p[0]) && reads(p[1]) {
+				if reads(p[0]) && reads(p[1]) && (a.key != b.key || r.with[a.key] == "") {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
 			default:
@@ -177,7 +182,9 @@ func (r *restoration) loadTogether(ctx context.Context) error {
 		if have, stored := cptypes.DescOf(e.value), r.stored[e.key].Desc; stored.Dist != container.Partitioned && !slices.Equal(have.Shape, stored.Shape) {
 			return r.sameMemory(e.key)
 		}
-		if err := r.loadAlone(ctx, e); err != nil {
+		if err := r.loadAlone(ctx, e); errors.Is(err, cptypes.ErrLength) {
+			return r.sameMemory(e.key) // with the other one it got that one's length
+		} else if err != nil {
 			return err
 		}
 		if s := sum(e); s == sum(e) { // else its bytes say nothing
@@ -204,7 +211,7 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 		}
 		ok, err := r.holds(ctx, e)
 		if !ok && parted { // one that has other fields now may differ all the same
-			ok = len((&cptypes.Overlaps{}).Find([]cptypes.Value{e.value}, false)) == 0
+			ok = len((&cptypes.Overlaps{}).Find([]cptypes.Value{e.value}, false, nil)) == 0
 		}
 		switch {
 		case err != nil:
@@ -235,7 +242,10 @@ func (r *restoration) holds(ctx context.Context, e entry) (bool, error) {
 	}
 	defer done()
 	c := comparing{r: section.NewReader(ctx), left: info.Size}
-	if _, err := e.value.WriteTo(&c); err != nil {
+	switch _, err := e.value.WriteTo(&c); {
+	case errors.Is(err, cptypes.ErrShared): // what was made for one part is in another one, too
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return !c.differs && c.left == 0, nil

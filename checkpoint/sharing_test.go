@@ -31,6 +31,21 @@ type (
 		V   mat.VecDense
 		Own inPlace
 	}
+	// meshes point to what is made in the first step.
+	meshes struct {
+		Cur, Prev *mesh
+		Base      mesh
+		All       [2]mesh
+		One       *mesh
+	}
+	mesh struct {
+		Halo  *[2]int
+		Sums  map[string]int
+		M     *mat.Dense
+		Large []int64
+	}
+	// turns holds the buffers that are current, of two variables.
+	turns        struct{ Cur, Prev *[]int }
 	matrixAndRow struct {
 		Row *mat.VecDense
 		M   *mat.Dense
@@ -68,6 +83,16 @@ func (v *vectors) firsts() []float64 {
 
 func (v *vectors) seconds() []float64 {
 	return []float64{v.Q.AtVec(1), v.V.AtVec(1), float64(v.T.x[0]), v.B.V.AtVec(1), float64(v.B.Own.x[0])}
+}
+
+func meshOf(x int) *mesh {
+	large := make([]int64, 9000)
+	large[0] = int64(x)
+	return &mesh{&[2]int{x, x}, map[string]int{"x": x}, mat.NewDense(1, 1, []float64{float64(x)}), large}
+}
+
+func meshesOf(x int) *meshes {
+	return &meshes{meshOf(x), meshOf(x + 1), *meshOf(x + 2), [2]mesh{*meshOf(x + 3), *meshOf(x + 4)}, meshOf(x + 5)}
 }
 
 // alias is what is stored, and what a program that is restarted has.
@@ -133,6 +158,86 @@ func separateOnes() map[string]alias {
 		require.Equal(t, []float64{1, 1, 1, 1, 1}, vs.firsts())
 		require.Equal(t, []float64{2, 2, 2, 2, 2}, vs.seconds())
 	}}
+	for name, fresh := range map[string]*mesh{"nothing": {}, "something": meshOf(0)} {
+		g := fresh
+		all := &meshes{Cur: g, Prev: g, All: [2]mesh{*g, *g}}
+		out["pointers to one struct that holds "+name] = alias{vars{"all": meshesOf(1)}, vars{"all": all}, func(t require.TestingT) {
+			require.Equal(t, meshesOf(1), all)
+		}}
+		inner := &meshes{}
+		inner.Cur, inner.Prev, inner.One = &inner.Base, &inner.All[1], &inner.All[0]
+		inner.Base, inner.All[0], inner.All[1] = *g, *g, *g
+		out["pointers into the struct, that holds "+name] = alias{vars{"all": meshesOf(1)}, vars{"all": inner}, func(t require.TestingT) {
+			require.Equal(t, meshesOf(1), inner)
+		}}
+		two := [2]mesh{*g, *g}
+		best, worst := &two[1], &two[1]
+		out["keys and pointers to a part, that hold "+name] = alias{
+			vars{"best": ptr(meshOf(1)), "two": &[2]mesh{*meshOf(2), *meshOf(3)}, "worst": ptr(meshOf(4))},
+			vars{"best": &best, "two": &two, "worst": &worst},
+			func(t require.TestingT) {
+				require.Equal(t, meshOf(1), best)
+				require.Equal(t, [2]mesh{*meshOf(2), *meshOf(3)}, two)
+				require.Equal(t, meshOf(4), worst)
+			},
+		}
+	}
+	even, odd := []int{0, 0}, []int{0, 0}
+	turn := turns{&even, &odd}
+	out["pointers to slice variables, swapped"] = alias{
+		vars{"even": &[]int{1, 2}, "odd": &[]int{3, 4}, "turn": &turns{&[]int{3, 4}, &[]int{1, 2}}},
+		vars{"even": &even, "odd": &odd, "turn": &turn},
+		func(t require.TestingT) {
+			require.Equal(t, [][]int{{1, 2}, {3, 4}, {3, 4}, {1, 2}}, [][]int{even, odd, *turn.Cur, *turn.Prev})
+		},
+	}
+	table := [][]int{{0}, {0}}
+	rowsNow := &table
+	out["a pointer to a variable of rows"] = alias{
+		vars{"now": ptr(&[][]int{{5}, {6}}), "table": &[][]int{{1}, {2}}},
+		vars{"now": &rowsNow, "table": &table},
+		func(t require.TestingT) {
+			require.Equal(t, [][]int{{1}, {2}}, table)
+			require.Equal(t, [][]int{{5}, {6}}, *rowsNow)
+		},
+	}
+	every := []int{0, 0, 0, 9}
+	behind := &every
+	out["a pointer to the variable of chosen elements"] = alias{
+		vars{"behind": ptr(&[]int{5, 6, 7}), "every": evenOnes(&[]int{1, 0, 3, 0})},
+		vars{"behind": &behind, "every": evenOnes(&every)},
+		func(t require.TestingT) {
+			require.Equal(t, []int{1, 0, 3, 9}, every)
+			require.Equal(t, []int{5, 6, 7}, *behind)
+		},
+	}
+	empty := mat.Dense{}
+	same := matrixAndRow{M: &empty}
+	out["an empty matrix"] = alias{
+		vars{"m": mat.NewDense(1, 1, []float64{1}), "and": &matrixAndRow{M: mat.NewDense(1, 1, []float64{2})}},
+		vars{"m": &empty, "and": &same},
+		func(t require.TestingT) {
+			require.Equal(t, []float64{1, 2}, []float64{empty.At(0, 0), same.M.At(0, 0)})
+		},
+	}
+	views := []int{1, 2, 3}
+	seen := struct{ Part []int }{views[1:]}
+	out["a small slice in a struct that is not stored"] = alias{vars{"views": &[]int{4, 5, 6}}, vars{"seen": &seen, "views": &views}, func(t require.TestingT) {
+		require.Equal(t, []int{4, 5, 6}, views)
+		require.Equal(t, []int{2, 3}, seen.Part)
+	}}
+	inField := struct {
+		First *int
+		Both  *[2]int
+		Third *int
+	}{}
+	both := [2]int{}
+	inField.First, inField.Both, inField.Third = &both[0], &both, &both[1]
+	want := inField
+	want.First, want.Both, want.Third = nil, &[2]int{2, 3}, ptr(4)
+	out["pointers to a variable and to what it begins with"] = alias{vars{"f": &want}, vars{"f": &inField}, func(t require.TestingT) {
+		require.Equal(t, want, inField)
+	}}
 	under := []float64{0, 0}
 	over := &matrixAndRow{Row: mat.NewVecDense(2, under)}
 	out["a matrix in a struct over a slice"] = alias{
@@ -160,6 +265,10 @@ func separateOnes() map[string]alias {
 		},
 	}
 	return out
+}
+
+func evenOnes(x *[]int) cptypes.Value {
+	return cptypes.MatrixColumns(x, 1, 4, 4, cptypes.RowMajor, cptypes.EveryColumn(0, 2))
 }
 
 // sharedOnes share memory when they are stored and at the restart.

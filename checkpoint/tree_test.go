@@ -272,7 +272,7 @@ func damageOne(t *testing.T, mem *vfs.Mem, rng *rand.Rand) {
 		return
 	}
 	name := files[rng.IntN(len(files))]
-	data, err := vfs.ReadFile(mem, name, 1<<20)
+	data, err := vfs.ReadFile(mem, name, 1<<26)
 	require.NoError(t, err)
 	if len(data) == 0 {
 		return

@@ -26,33 +26,12 @@ func (o *Overlaps) Across(mine, others []Value, write bool) (pairs [][2]int, all
 		o.list = kept
 	}
 	o.sort()
-	return o.pairs(len(mine)), !o.cut
-}
-
-// pairs are all pairs of owners of which one is below n.
-func (o *Overlaps) pairs(n int) (pairs [][2]int) {
-	known := make(map[[2]int]bool)
-	var open []spot // what reaches behind the beginning of s: one of each owner
-	for _, s := range o.list {
-		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
-		mine := -1
-		for k, q := range open {
-			pair := [2]int{min(q.owner, s.owner), max(q.owner, s.owner)}
-			switch {
-			case pair[0] == pair[1]:
-				mine = k
-			case pair[0] < n && pair[1] >= n && !known[pair]:
-				known[pair] = true
-				pairs = append(pairs, [2]int{pair[0], pair[1] - n})
-			}
-		}
-		if mine < 0 {
-			open = append(open, s)
-		} else {
-			open[mine].to = max(open[mine].to, s.to)
-		}
+	n := len(mine)
+	pairs = o.pairs(func(a, b int) bool { return a < n && b >= n })
+	for k := range pairs {
+		pairs[k][1] -= n
 	}
-	return pairs
+	return pairs, !o.cut
 }
 
 // OneVariable reports whether one of two values is the variable of the other, or in it.

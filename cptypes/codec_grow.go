@@ -54,7 +54,7 @@ func (d *decoder) elements(pr *readProgram, t reflect.Type, into *sliceHeader, n
 // reusable says whether bytes of plain data can be read over the old contents.
 func (d *decoder) reusable(pr *readProgram, s *sliceHeader, bytes int) bool {
 	size := int(pr.typ.Size())
-	if bytes < reuseBytes || bytes/size > s.len || len(d.used) >= reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
+	if bytes < reuseBytes || bytes/size > s.len || d.apart || len(d.used) >= reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
 		return false
 	}
 	r := region{uintptr(s.data), uintptr(s.data) + uintptr(bytes)}

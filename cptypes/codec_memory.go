@@ -12,11 +12,11 @@ const fewSpots = 4096
 // spots follows the variable as far as reading goes into what is there: through fields,
 // arrays and pointers, to maps and large slices of plain data.
 func (v *structured) spots(s *spots) {
-	w := walker{spots: s, end: len(s.list) + fewSpots}
+	w := walker{spots: s, end: len(s.list) + fewSpots, seen: make(map[*program]*addresses)}
 	for _, a := range v.avoid {
-		w.seen.put(a.from)
+		w.avoid.put(a.from)
 	}
-	w.seen.add(v.p)
+	w.enters(v.codec.root, v.p)
 	w.run(v.codec.root.code, v.p)
 }
 
@@ -63,10 +63,27 @@ func (v *structured) ownTwice(mine *spots) {
 type walker struct {
 	*spots
 	base  uintptr
-	seen  addresses
-	lists addresses // of slices
+	avoid addresses
+	seen  map[*program]*addresses // of a type: a struct begins where its first field does
+	lists map[list]int            // how many elements were looked at
 	depth int
 	end   int // of the list, if it is to be few
+}
+
+// list are the elements of slices.
+type list struct {
+	elem *program
+	data unsafe.Pointer
+}
+
+// enters reports whether a variable, or a map if pr is nil, is to be looked at.
+func (w *walker) enters(pr *program, p unsafe.Pointer) bool {
+	seen := w.seen[pr]
+	if seen == nil {
+		seen = new(addresses)
+		w.seen[pr] = seen
+	}
+	return !w.avoid.has(p) && seen.add(p)
 }
 
 func (w *walker) run(code []op, p unsafe.Pointer) {
@@ -101,14 +118,13 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 	case opMap, opPointer:
 		w.addBased(q, int(unsafe.Sizeof(q)), w.base)
 		to := *(*unsafe.Pointer)(q)
-		if to == nil || o.kind == opPointer && o.sub.typ.Size() == 0 || !w.seen.add(to) {
-			return
-		}
-		if o.kind == opMap {
+		switch {
+		case to == nil || o.kind == opPointer && o.sub.typ.Size() == 0:
+		case o.kind == opMap && w.enters(nil, to):
 			w.addBased(to, 1, uintptr(to))
-			return
+		case o.kind == opPointer && w.enters(o.sub, to):
+			w.follow(o.sub.code, to)
 		}
-		w.follow(o.sub.code, to)
 	}
 }
 
@@ -120,8 +136,14 @@ func (w *walker) elements(elem *program, s *sliceHeader) {
 	if w.deep || whole && n >= reuseBytes {
 		w.addBased(s.data, n, uintptr(s.data))
 	}
-	if w.deep && n > 0 && refers(elem.code) && w.lists.add(s.data) {
-		for i := 0; i < s.len && !w.cut; i++ {
+	if w.deep && n > 0 && refers(elem.code) {
+		l := list{elem, s.data}
+		from := w.lists[l]
+		if w.lists == nil {
+			w.lists = make(map[list]int)
+		}
+		w.lists[l] = max(from, s.len)
+		for i := from; i < s.len && !w.cut; i++ {
 			w.run(elem.code, unsafe.Add(s.data, i*size))
 		}
 	}
@@ -150,7 +172,7 @@ func (w *walker) matrix(o *op, q unsafe.Pointer) {
 	m.spots(&elements)
 	w.cut = w.cut || elements.cut
 	for _, e := range elements.list {
-		w.list = append(w.list, spot{e.region, e.from, w.owner})
+		w.list = append(w.list, spot{region: e.region, base: e.from, owner: w.owner})
 	}
 }
 

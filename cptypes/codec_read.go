@@ -27,6 +27,9 @@ type decoder struct {
 	taken []region // of matrices that were read into
 	zones zones
 	depth int
+	// apart: what is read into is a copy of a variable, whose pointers, maps and slices
+	// refer to what is that of the variable.
+	apart bool
 }
 
 var decoders = sync.Pool{New: func() any { return &decoder{buf: make([]byte, codecBuffer)} }}
@@ -345,23 +348,36 @@ func (d *decoder) indirect(o *readOp, q unsafe.Pointer) error {
 
 // pointer reads into the variable that is pointed to, so that fields that are not
 // stored stay. A new one is made for a nil, and for one that was read into before or is
-// that of another value: a copy of it, but for what has its own code, which may keep
-// memory of which nothing is known.
+// that of another value.
 func (d *decoder) pointer(o *readOp, q unsafe.Pointer, n int) error {
 	if n != 0 {
 		return corruptf("a pointer is nil (0) or not (1), not %d", n+1)
 	}
 	to := *(*unsafe.Pointer)(q)
-	if to == nil || o.typ.Size() > 0 && !d.seen.add(to) {
-		fresh := reflect.New(o.typ)
-		if to != nil {
-			fresh.Elem().Set(reflect.NewAt(o.typ, to).Elem())
-			o.sub.clearBlobs(fresh.UnsafePointer())
-		}
-		to = fresh.UnsafePointer()
-		*(*unsafe.Pointer)(q) = to
+	switch {
+	case to == nil:
+		to = reflect.New(o.typ).UnsafePointer()
+	case d.apart || o.typ.Size() > 0 && !d.seen.add(to):
+		return d.copyOf(o, q)
 	}
+	*(*unsafe.Pointer)(q) = to
 	return d.run(o.sub.code, to)
+}
+
+// copyOf lets the pointer at q point to a copy, and reads into that, and nowhere behind
+// it: what the copied pointers, maps and slices refer to may have been read, or made,
+// for another. What has its own code begins as zero: of the memory that it keeps nothing
+// is known.
+func (d *decoder) copyOf(o *readOp, q unsafe.Pointer) error {
+	fresh := reflect.New(o.typ)
+	fresh.Elem().Set(reflect.NewAt(o.typ, *(*unsafe.Pointer)(q)).Elem())
+	o.sub.clearBlobs(fresh.UnsafePointer())
+	*(*unsafe.Pointer)(q) = fresh.UnsafePointer()
+	before := d.apart
+	d.apart = true
+	err := d.run(o.sub.code, fresh.UnsafePointer())
+	d.apart = before
+	return err
 }
 
 func (d *decoder) blob(o *readOp, q unsafe.Pointer) error {

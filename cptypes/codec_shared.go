@@ -28,6 +28,10 @@ func (a *addresses) put(p uintptr) bool {
 	return true
 }
 
+func (a *addresses) has(p unsafe.Pointer) bool {
+	return a.used > 0 && a.slots[a.find(uintptr(p))] != 0
+}
+
 func (a *addresses) find(p uintptr) uint64 {
 	mask := uint64(len(a.slots) - 1)
 	at := uint64(p) * 0x9e3779b97f4a7c15 >> 20 & mask

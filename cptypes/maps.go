@@ -127,7 +127,7 @@ func window(b []byte, from int) uint64 {
 // there is cleared and filled again, as other variables may hold it, too.
 func (o *readOp) readMap(d *decoder, q unsafe.Pointer, n int) error {
 	m := reflect.NewAt(o.typ, q).Elem()
-	fresh := m.IsNil() || !d.seen.add(*(*unsafe.Pointer)(q))
+	fresh := m.IsNil() || d.apart || !d.seen.add(*(*unsafe.Pointer)(q))
 	if !fresh {
 		m.Clear()
 	}

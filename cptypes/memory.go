@@ -18,6 +18,8 @@ type spot struct {
 	// nothing, or for all of the value.
 	base  uintptr
 	owner int
+	// chosen is a variable of which another value may hold other elements.
+	chosen bool
 }
 
 // spots collects the memory of values.
@@ -26,8 +28,9 @@ type spots struct {
 	owner int
 	// few: what takes long to find is left out; cut: some was.
 	few, cut bool
-	// deep: also what is made anew when it is read, and the variables themselves.
-	deep bool
+	// variables: also those that refer to memory, as pointers may refer to them. deep: also
+	// what is made anew when it is read.
+	variables, deep bool
 }
 
 func (s *spots) add(p unsafe.Pointer, n int) { s.addBased(p, n, 0) }
@@ -38,11 +41,11 @@ func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
 		return
 	}
 	r := region{uintptr(p), uintptr(p) + uintptr(n)}
-	if k := len(s.list) - 1; k >= 0 && s.list[k].to == r.from && s.list[k].owner == s.owner && s.list[k].base == base {
+	if k := len(s.list) - 1; k >= 0 && s.list[k].to == r.from && s.list[k].owner == s.owner && s.list[k].base == base && !s.list[k].chosen {
 		s.list[k].to = r.to
 		return
 	}
-	s.list = append(s.list, spot{r, base, s.owner})
+	s.list = append(s.list, spot{region: r, base: base, owner: s.owner})
 }
 
 // placed is a value of this package that knows its memory.
@@ -92,8 +95,15 @@ func (s *spots) identity(v any) {
 // variable adds a variable that refers to memory: then it is found in another value, or
 // as one, also when it is empty.
 func (s *spots) variable(p unsafe.Pointer, size uintptr) {
-	if s.deep {
+	if s.deep || s.variables {
 		s.add(p, int(size))
+	}
+}
+
+// variableOfChosen is variable for one of which not all elements are a value's.
+func (s *spots) variableOfChosen(p unsafe.Pointer, size uintptr) {
+	if s.deep || s.variables {
+		s.list = append(s.list, spot{region: region{uintptr(p), uintptr(p) + size}, owner: s.owner, chosen: s.variables})
 	}
 }
 
@@ -116,31 +126,42 @@ func (s *spots) near() []spot {
 // Overlaps finds values that lie in the same memory. Its buffers are used again.
 type Overlaps struct{ spots }
 
-// Find returns pairs of indices of values that overlap, (i, i) for one that does so
-// with itself, and at least one for each value that overlaps with any. It does not see
-// into types of others that have no Spans. few: it leaves out what takes as long to look
-// at as to write: structs with many pointers, elements that are picked one by one.
-func (o *Overlaps) Find(values []Value, few bool) [][2]int {
-	o.spots = spots{list: o.list[:0], few: few}
+// Find returns the pairs of indices of values that overlap, (i, i) for one that does so
+// with itself. It does not see into types of others that have no Spans. few: it leaves
+// out what takes as long to look at as to write: structs with many pointers, elements
+// that are picked one by one. stays, if not nil, says which values are not read: of those
+// all memory counts, also what reading would make anew.
+func (o *Overlaps) Find(values []Value, few bool, stays func(i int) bool) [][2]int {
+	o.spots = spots{list: o.list[:0], few: few, variables: true}
 	for i, v := range values {
-		o.owner = i
+		o.owner, o.deep = i, stays != nil && stays(i)
 		o.of(v)
 	}
 	o.sort()
-	var pairs [][2]int
+	return o.pairs(func(int, int) bool { return true })
+}
+
+// pairs are all wanted pairs of owners, the lower one first, of memory that is sorted.
+func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 	known := make(map[[2]int]bool)
-	last := -1 // of those that end last
-	for i, s := range o.list {
-		if last >= 0 && s.from < o.list[last].to {
-			a, b := o.list[last].owner, s.owner
-			pair := [2]int{min(a, b), max(a, b)}
-			if !known[pair] {
+	var open []spot // what reaches behind the beginning of s: one of each owner and kind
+	for _, s := range o.list {
+		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
+		mine := -1
+		for k, q := range open {
+			if q.owner == s.owner && q.chosen == s.chosen {
+				mine = k
+			}
+			pair := [2]int{min(q.owner, s.owner), max(q.owner, s.owner)}
+			if !(q.chosen && s.chosen) && !known[pair] && wanted(pair[0], pair[1]) {
 				known[pair] = true
 				pairs = append(pairs, pair)
 			}
 		}
-		if last < 0 || s.to > o.list[last].to {
-			last = i
+		if mine < 0 {
+			open = append(open, s)
+		} else {
+			open[mine].to = max(open[mine].to, s.to)
 		}
 	}
 	return pairs
@@ -281,7 +302,7 @@ func addPlaces[T Elem](s *spots, p places[T]) {
 
 func (v *picked[T]) own([]spot) { v.picker.renew() }
 func (v *picked[T]) spots(s *spots) {
-	s.variable(v.picker.variable())
+	s.variableOfChosen(v.picker.variable())
 	if p, err := v.find(); err == nil {
 		addPlaces(s, p)
 	}
@@ -289,7 +310,7 @@ func (v *picked[T]) spots(s *spots) {
 
 func (v *turning[T]) own([]spot) { v.plane.renew() }
 func (v *turning[T]) spots(s *spots) {
-	s.variable(v.plane.variable())
+	s.variableOfChosen(v.plane.variable())
 	if _, cols, err := v.matrix(); err == nil { // which columns are stored the bytes say
 		addPlaces(s, v.columns(columnRun{0, 1, cols}))
 	}
@@ -312,8 +333,9 @@ func (p *rowsPlane[T]) renew() {
 func (v *gonumValue[M, T]) spots(s *spots) {
 	if v.p != nil {
 		s.variable(unsafe.Pointer(v.p), unsafe.Sizeof(v.p))
-	} else {
-		s.variable(unsafe.Pointer(v.m), unsafe.Sizeof(*v.m))
+	}
+	if v.p == nil || *v.p != nil {
+		s.variable(unsafe.Pointer(v.get()), unsafe.Sizeof(*v.m))
 	}
 	if p := v.find(); p != nil {
 		addPlaces(s, p)

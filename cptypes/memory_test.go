@@ -51,7 +51,7 @@ func TestOverlapsAgainstBytes(t *testing.T) {
 		before := contents(t, values)
 
 		found := make(map[int]bool)
-		for pairs := o.Find(values, false); len(pairs) > 0; pairs = o.Find(values, false) {
+		for pairs := o.Find(values, false, nil); len(pairs) > 0; pairs = o.Find(values, false, nil) {
 			for _, p := range pairs {
 				found[p[0]], found[p[1]] = true, true
 				Separate(values[p[1]], values[p[0]], true)
@@ -94,7 +94,7 @@ func TestOverlapIsFoundOnce(t *testing.T) {
 		values = append(values, v)
 	}
 	var o Overlaps
-	require.Equal(t, [][2]int{{0, 1}, {2, 3}}, o.Find(values, false))
+	require.Equal(t, [][2]int{{0, 1}, {2, 3}}, o.Find(values, false, nil))
 }
 
 // Of a struct just those variables are put apart that another value writes to, also

@@ -2,6 +2,7 @@ package cptypes_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +60,34 @@ func TestReadingIntoSharedMemory(t *testing.T) {
 	require.Same(t, p, out.P, "the variable behind a pointer stays")
 	require.Same(t, &a[0], &out.A[0], "the memory of a large slice stays")
 	require.Equal(t, 1, m["a"], "the map stays")
+}
+
+// What is made for one of two pointers to one variable is not that of the other, which
+// gets a copy; what is not stored is in both.
+func TestCopiesShareNothing(t *testing.T) {
+	type inner struct {
+		P    *particle
+		M    map[string]int
+		Big  []float64
+		Note string `craft:"-"`
+	}
+	type pair struct{ A, B *inner }
+	value := func(id int64) *inner {
+		return &inner{P: &particle{ID: id}, M: map[string]int{"id": int(id)}, Big: slices.Repeat([]float64{float64(id)}, 20000)}
+	}
+	stored := bytesOf(t, &pair{value(1), value(2)})
+	for name, shared := range map[string]*inner{"made": {Note: "kept"}, "there": value(0)} {
+		t.Run(name, func(t *testing.T) {
+			note, p := shared.Note, shared.P
+			out := pair{shared, shared}
+			load(t, stored, &out)
+			want := pair{value(1), value(2)}
+			want.A.Note, want.B.Note = note, note
+			require.Equal(t, want, out)
+			require.Same(t, shared, out.A)
+			if p != nil {
+				require.Same(t, p, out.A.P, "what the first one refers to stays")
+			}
+		})
+	}
 }

@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// TestRandomSharing restarts programs whose memory hangs together in any way, at the time
+// of the write and, in another way, when the restart begins: what is stored is restored to
+// the bit, or the restart is refused, with the keys.
+func TestRandomSharing(t *testing.T) {
+	seed, until := testseed.Seed(t), testSeconds()
+	rounds, refused := 0, 0
+	for ; rounds < 200/underRace() || time.Now().Before(until); rounds++ {
+		if err := newSharingRound(seed + uint64(rounds)).run(t); err != nil {
+			require.ErrorIs(t, err, cptypes.ErrShared)
+			require.ErrorIs(t, err, ErrKey)
+			refused++
+		}
+		if t.Failed() {
+			testseed.Print(t, seed+uint64(rounds))
+			return
+		}
+	}
+	t.Logf("%d rounds, %d of them refused", rounds, refused)
+	require.Less(t, refused, rounds/2)
+}
+
+// sharingRound is a program that writes and one that is restarted.
+type sharingRound struct {
+	*rand.Rand
+	disk           *vfs.Mem
+	mode           string
+	stored, absent []string // keys
+	then, now      *heap
+}
+
+func newSharingRound(seed uint64) *sharingRound {
+	r := &sharingRound{Rand: rand.New(rand.NewPCG(seed, 0)), disk: vfs.NewMem(), then: new(heap), now: new(heap)}
+	r.mode = modes[r.IntN(len(modes))]
+	keys := slices.Sorted(maps.Keys(r.now.values()))
+	r.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+	n := 1 + r.IntN(len(keys))
+	r.stored, r.absent = keys[:n], keys[n:][:r.IntN(1+len(keys)-n)]
+	return r
+}
+
+func (r *sharingRound) open(t *testing.T, w *heap, keys []string) *Checkpoint {
+	cp, err := New("test", nil, WithPath("/cp"), withFS(r.disk), inMode(r.mode), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	for _, key := range keys {
+		require.NoError(t, cp.Add(key, w.values()[key], Optional(), Resizable()))
+	}
+	require.NoError(t, cp.Commit())
+	return cp
+}
+
+func (r *sharingRound) run(t *testing.T) error {
+	written := r.write(t)
+	r.now.grow(r.Rand, 90_000_000, r.IntN(60), 10+r.IntN(60), true)
+	kept, absent := r.now.kept(), r.ofAbsent()
+	cp := r.open(t, r.now, slices.Concat(r.stored, r.absent))
+	defer cp.Close()
+	if err := cp.RestartIfNeeded(t.Context(), nil); err != nil {
+		return err
+	}
+	want := written[cp.Stats().RestoredVersion-1]
+	have, err := r.now.encoded(r.stored)
+	require.NoError(t, err)
+	for _, key := range r.stored {
+		if have[key] != want[key] {
+			t.Errorf("key %q of %v is not what was stored", key, r.stored)
+		}
+	}
+	for key, now := range r.ofAbsent() {
+		if before, was := absent[key]; was && now != before {
+			t.Errorf("key %q of %v, that is not stored as %v are, is not what it was", key, r.absent, r.stored)
+		}
+	}
+	for path, k := range r.now.kept() {
+		if before, was := kept[path]; was && k != 0 && k != before {
+			t.Errorf("%s.Kept was %d and is %d", path, before, k)
+		}
+	}
+	return nil
+}
+
+// write writes one version, or two, and may damage one of them.
+func (r *sharingRound) write(t *testing.T) (written []map[string]string) {
+	cp := r.open(t, r.then, r.stored)
+	for v := range 1 + r.IntN(2) {
+		written = append(written, r.then.growStorable(r.Rand, int64(1+v)*10_000_000, r.stored))
+		require.NoError(t, errors.Join(cp.Write(t.Context()), cp.Wait(t.Context())))
+	}
+	require.NoError(t, cp.Close())
+	if len(written) == 2 && r.IntN(2) == 0 {
+		damageOne(t, r.disk, r.Rand)
+	}
+	return written
+}
+
+// ofAbsent is what is in memory of values that are not stored, and refer to none in other
+// variables: those change with them.
+func (r *sharingRound) ofAbsent() map[string]string {
+	out := make(map[string]string)
+	for _, key := range r.absent {
+		if slices.Contains([]string{"x", "y", "rows", "map", "dense", "odd"}, key) {
+			if e, err := r.now.encoded([]string{key}); err == nil {
+				out[key] = e[key]
+			}
+		}
+	}
+	return out
+}
