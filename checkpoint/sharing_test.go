@@ -158,8 +158,11 @@ func separateOnes() map[string]alias {
 		require.Equal(t, []float64{1, 1, 1, 1, 1}, vs.firsts())
 		require.Equal(t, []float64{2, 2, 2, 2, 2}, vs.seconds())
 	}}
-	for name, fresh := range map[string]*mesh{"nothing": {}, "something": meshOf(0)} {
-		g := fresh
+	for name, fresh := range map[string]func() *mesh{
+		"nothing":   func() *mesh { return &mesh{} },
+		"something": func() *mesh { return meshOf(0) },
+	} {
+		g := fresh()
 		all := &meshes{Cur: g, Prev: g, All: [2]mesh{*g, *g}}
 		out["pointers to one struct that holds "+name] = alias{vars{"all": meshesOf(1)}, vars{"all": all}, func(t require.TestingT) {
 			require.Equal(t, meshesOf(1), all)
@@ -170,7 +173,7 @@ func separateOnes() map[string]alias {
 		out["pointers into the struct, that holds "+name] = alias{vars{"all": meshesOf(1)}, vars{"all": inner}, func(t require.TestingT) {
 			require.Equal(t, meshesOf(1), inner)
 		}}
-		two := [2]mesh{*g, *g}
+		two := [2]mesh{*fresh(), *fresh()}
 		best, worst := &two[1], &two[1]
 		out["keys and pointers to a part, that hold "+name] = alias{
 			vars{"best": ptr(meshOf(1)), "two": &[2]mesh{*meshOf(2), *meshOf(3)}, "worst": ptr(meshOf(4))},
@@ -204,11 +207,11 @@ func separateOnes() map[string]alias {
 	every := []int{0, 0, 0, 9}
 	behind := &every
 	out["a pointer to the variable of chosen elements"] = alias{
-		vars{"behind": ptr(&[]int{5, 6, 7}), "every": evenOnes(&[]int{1, 0, 3, 0})},
+		vars{"behind": ptr(&[]int{5, 6, 7, 8}), "every": evenOnes(&[]int{1, 0, 3, 0})},
 		vars{"behind": &behind, "every": evenOnes(&every)},
 		func(t require.TestingT) {
 			require.Equal(t, []int{1, 0, 3, 9}, every)
-			require.Equal(t, []int{5, 6, 7}, *behind)
+			require.Equal(t, []int{5, 6, 7, 8}, *behind)
 		},
 	}
 	empty := mat.Dense{}
