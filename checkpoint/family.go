@@ -115,14 +115,14 @@ func parseFamily(b []byte) kinship {
 
 // leaveFamily makes sure that what reads now is not read into memory of values of other
 // checkpoints, unless that is how it was.
-func (r *restoration) leaveFamily(reads func(i int) bool) (moved bool, err error) {
+func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 	cp := r.cp
 	values, plain, names := cp.family()
 	if len(names) == 0 {
 		return false, nil
 	}
 	field, _ := r.home.Header().Fields.Get(container.FieldFamily)
-	noted, tried := parseFamily(field), make(map[[2]int]int)
+	noted, tried := parseFamily(field), r.parted
 	for again := true; again; {
 		again = false
 		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
@@ -131,7 +131,7 @@ func (r *restoration) leaveFamily(reads func(i int) bool) (moved bool, err error
 			kin, known := noted[o.cp.name]
 			one := cptypes.OneVariable(mine.value, o.value)
 			switch {
-			case !reads(p[0]) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
+			case !r.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
 				continue
 			case !known:
 				if tried[p]++; tried[p] == 1 {

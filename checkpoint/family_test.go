@@ -183,6 +183,16 @@ func TestSharedMemoryOfParentAndChildIsRefused(t *testing.T) {
 	}
 }
 
+// A child whose version holds an empty slice does not empty that of its parent.
+func TestEmptySliceOfAChild(t *testing.T) {
+	n, x := nested{alone: "a", parents: true, anew: true, mode: "off"}, []int{7}
+	p := &x
+	outer, inner := n.restart(t, alias{stored: vars{"a": ptr(&[]int{1, 2}), "b": &[]int{}}, now: vars{"a": &p, "b": &x}}, quietly)
+	require.NoError(t, outer)
+	require.ErrorIs(t, inner, cptypes.ErrShared)
+	require.Equal(t, []int{1, 2}, *p)
+}
+
 // A key that the parent has learned since, for a variable that the child has, is no
 // reason to refuse anything.
 func TestVariableThatTheParentHasLearned(t *testing.T) {

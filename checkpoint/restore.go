@@ -35,12 +35,14 @@ type restoration struct {
 	with map[string]string
 	// within are those of values of which parts lie in the same memory.
 	within map[string]bool
+	// parted counts what leaveFamily has done about a value here and one of another checkpoint.
+	parted map[[2]int]int
 }
 
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
 func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate, older []candidate) (*container.Header, verdict, error) {
-	r := &restoration{cp: cp, from: c, older: older}
+	r := &restoration{cp: cp, from: c, older: older, parted: make(map[[2]int]int)}
 	defer r.close()
 	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
 		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
@@ -182,10 +184,20 @@ func (r *restoration) spread(e entry, info container.Info) error {
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
+	if _, err := r.leaveFamily(late); err != nil { // a new length is already a change
+		return err
+	}
 	if err := r.makeRooms(late); err != nil {
 		return err
 	}
 	return r.separate(late)
+}
+
+// reads reports whether a value is stored, and read with the late ones, or with the others.
+func (r *restoration) reads(i int, late bool) bool {
+	key := r.cp.entries[i].key
+	_, stored := r.stored[key]
+	return stored && r.late[key] == late
 }
 
 // makeRooms makes room for what is stored in the late values, or in the others: last

@@ -127,10 +127,7 @@ func (r *restoration) sharedWhenStored() map[string]int {
 // stay together with another one.
 func (r *restoration) separate(late bool) error {
 	cp, noted := r.cp, r.sharedWhenStored()
-	reads := func(i int) bool {
-		_, ok := r.stored[cp.entries[i].key]
-		return ok && r.late[cp.entries[i].key] == late
-	}
+	reads := func(i int) bool { return r.reads(i, late) }
 	absent := func(i int) bool {
 		_, ok := r.stored[cp.entries[i].key]
 		return !ok
@@ -158,7 +155,7 @@ func (r *restoration) separate(late bool) error {
 			}
 		}
 	}
-	moved, err := r.leaveFamily(reads)
+	moved, err := r.leaveFamily(late)
 	if err != nil || len(tried)+len(r.with) == 0 && !moved {
 		return err
 	}

@@ -210,10 +210,10 @@ func (g *grower) branch(b *branch, depth, i int) {
 	}
 }
 
-// growStorable makes what can be written.
-func (w *heap) growStorable(rng *rand.Rand, first int64, keys []string) map[string]string {
+// growStorable makes what can be written, and returns that.
+func (w *heap) growStorable(rng *rand.Rand, first int64, shared int, keys []string) map[string]string {
 	for {
-		w.grow(rng, first, rng.IntN(60), []int{0, 0, 5, 15}[rng.IntN(4)], false)
+		w.grow(rng, first, rng.IntN(60), shared, false)
 		if all, err := w.encoded(keys); err == nil {
 			return all
 		}

@@ -20,21 +20,25 @@ import (
 // of the write and, in another way, when the restart begins: what is stored is restored to
 // the bit, or the restart is refused, with the keys.
 func TestRandomSharing(t *testing.T) {
+	rounds, refused := eachSharingRound(t, 200, (*sharingRound).run)
+	t.Logf("%d rounds, %d of them refused", rounds, refused)
+	require.Less(t, refused, rounds/2)
+}
+
+func eachSharingRound(t *testing.T, least int, run func(*sharingRound, *testing.T) error) (rounds, refused int) {
 	seed, until := testseed.Seed(t), testSeconds()
-	rounds, refused := 0, 0
-	for ; rounds < 200/underRace() || time.Now().Before(until); rounds++ {
-		if err := newSharingRound(seed + uint64(rounds)).run(t); err != nil {
+	for ; rounds < least/underRace() || time.Now().Before(until); rounds++ {
+		if err := run(newSharingRound(seed+uint64(rounds)), t); err != nil {
 			require.ErrorIs(t, err, cptypes.ErrShared)
 			require.ErrorIs(t, err, ErrKey)
 			refused++
 		}
 		if t.Failed() {
 			testseed.Print(t, seed+uint64(rounds))
-			return
+			t.FailNow()
 		}
 	}
-	t.Logf("%d rounds, %d of them refused", rounds, refused)
-	require.Less(t, refused, rounds/2)
+	return rounds, refused
 }
 
 // sharingRound is a program that writes and one that is restarted.
@@ -56,8 +60,8 @@ func newSharingRound(seed uint64) *sharingRound {
 	return r
 }
 
-func (r *sharingRound) open(t *testing.T, w *heap, keys []string) *Checkpoint {
-	cp, err := New("test", nil, WithPath("/cp"), withFS(r.disk), inMode(r.mode), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler)))
+func (r *sharingRound) open(t *testing.T, name string, w *heap, keys []string) *Checkpoint {
+	cp, err := New(name, nil, WithPath("/cp"), withFS(r.disk), inMode(r.mode), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	for _, key := range keys {
 		require.NoError(t, cp.Add(key, w.values()[key], Optional(), Resizable()))
@@ -70,19 +74,12 @@ func (r *sharingRound) run(t *testing.T) error {
 	written := r.write(t)
 	r.now.grow(r.Rand, 90_000_000, r.IntN(60), 10+r.IntN(60), true)
 	kept, absent := r.now.kept(), r.ofAbsent()
-	cp := r.open(t, r.now, slices.Concat(r.stored, r.absent))
+	cp := r.open(t, "test", r.now, slices.Concat(r.stored, r.absent))
 	defer cp.Close()
 	if err := cp.RestartIfNeeded(t.Context(), nil); err != nil {
 		return err
 	}
-	want := written[cp.Stats().RestoredVersion-1]
-	have, err := r.now.encoded(r.stored)
-	require.NoError(t, err)
-	for _, key := range r.stored {
-		if have[key] != want[key] {
-			t.Errorf("key %q of %v is not what was stored", key, r.stored)
-		}
-	}
+	r.check(t, r.stored, written[cp.Stats().RestoredVersion-1])
 	for key, now := range r.ofAbsent() {
 		if before, was := absent[key]; was && now != before {
 			t.Errorf("key %q of %v, that is not stored as %v are, is not what it was", key, r.absent, r.stored)
@@ -96,11 +93,22 @@ func (r *sharingRound) run(t *testing.T) error {
 	return nil
 }
 
+// check makes sure that values are what was stored.
+func (r *sharingRound) check(t *testing.T, keys []string, want map[string]string) {
+	have, err := r.now.encoded(keys)
+	require.NoError(t, err)
+	for _, key := range keys {
+		if have[key] != want[key] {
+			t.Errorf("key %q of %v is not what was stored", key, r.stored)
+		}
+	}
+}
+
 // write writes one version, or two, and may damage one of them.
 func (r *sharingRound) write(t *testing.T) (written []map[string]string) {
-	cp := r.open(t, r.then, r.stored)
+	cp := r.open(t, "test", r.then, r.stored)
 	for v := range 1 + r.IntN(2) {
-		written = append(written, r.then.growStorable(r.Rand, int64(1+v)*10_000_000, r.stored))
+		written = append(written, r.then.growStorable(r.Rand, int64(1+v)*10_000_000, []int{0, 0, 5, 15}[r.IntN(4)], r.stored))
 		require.NoError(t, errors.Join(cp.Write(t.Context()), cp.Wait(t.Context())))
 	}
 	require.NoError(t, cp.Close())
@@ -122,4 +130,49 @@ func (r *sharingRound) ofAbsent() map[string]string {
 		}
 	}
 	return out
+}
+
+// The same for a parent and a child, which may be made when its parent has been restarted:
+// neither changes what the other one has restored.
+func TestRandomSharingOfParentAndChild(t *testing.T) {
+	rounds, refused := eachSharingRound(t, 100, (*sharingRound).nested)
+	t.Logf("%d rounds, %d of them refused", rounds, refused)
+}
+
+func (r *sharingRound) nested(t *testing.T) error {
+	ctx, k := t.Context(), r.IntN(len(r.stored)+1)
+	parents, childs := r.stored[:k], r.stored[k:]
+	want := r.then.growStorable(r.Rand, 10_000_000, 0, r.stored)
+	parent, child := r.open(t, "parent", r.then, parents), r.open(t, "child", r.then, childs)
+	require.NoError(t, errors.Join(parent.SubCP(child), parent.RestartIfNeeded(ctx, nil), parent.UpdateAndWrite(ctx, 0, 1),
+		child.RestartIfNeeded(ctx, nil), child.UpdateAndWrite(ctx, 0, 1), child.Close(), parent.Close()))
+
+	r.now.grow(r.Rand, 90_000_000, r.IntN(60), 10+r.IntN(60), true)
+	parent, child = r.open(t, "parent", r.now, parents), nil
+	defer func() {
+		if child != nil {
+			require.NoError(t, child.Close())
+		}
+		require.NoError(t, parent.Close())
+	}()
+	makeChild := func() {
+		child = r.open(t, "child", r.now, childs)
+		require.NoError(t, parent.SubCP(child))
+	}
+	anew := r.IntN(2) == 0
+	if !anew {
+		makeChild()
+	}
+	if err := parent.RestartIfNeeded(ctx, nil); err != nil {
+		return err
+	}
+	r.check(t, parents, want)
+	if anew {
+		makeChild()
+	}
+	if err := child.RestartIfNeeded(ctx, nil); err != nil {
+		return err
+	}
+	r.check(t, r.stored, want)
+	return nil
 }

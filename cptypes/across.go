@@ -6,7 +6,7 @@ import "slices"
 // With write it looks as Find does with few, at all that they hold, and says whether
 // that was all; without, for what reading mine would change of what the others hold.
 func (o *Overlaps) Across(mine, others []Value, write bool) (pairs [][2]int, all bool) {
-	o.spots = spots{list: o.list[:0], few: write, deep: write}
+	o.spots = spots{list: o.list[:0], few: write, variables: true, deep: write}
 	for i, v := range mine {
 		o.owner = i
 		o.of(v)
