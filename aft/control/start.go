@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -100,14 +101,18 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 		if delay > 0 {
 			r.note(slog.LevelWarn, "a replacement waits: losses follow one another without progress", "rank", int(p.original), "delay", delay)
 		}
-		if _, until := r.stopRequested(now); p.started.Add(stopPatience).After(until) && until.After(p.due) {
+		if _, until := r.stopRequested(now); p.started.Add(stopPatience).After(until) && until.After(p.due) && r.worldPresent() {
 			// It has heard of that, and so would the next one, while others save what they have.
-			p.due = until
+			p.others = until
 			r.note(slog.LevelWarn, "a replacement waits: the job was asked to end", "rank", int(p.original), "delay", until.Sub(now).Round(time.Second))
 		}
 	}
-	if now.Before(p.due) {
-		r.postpone(p.due)
+	due := p.due
+	if p.others.After(due) && r.worldPresent() {
+		due = p.others
+	}
+	if now.Before(due) {
+		r.postpone(due)
 		return nil
 	}
 	n := r.place(p.node, policy)
@@ -118,6 +123,11 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 	q := r.enlist(now, p.original, n, epoch, starts)
 	r.note(slog.LevelInfo, "starting a replacement", "rank", int(q.original), "node", n.Name, "process", int(q.id))
 	return q
+}
+
+// worldPresent: some of the world are there, and have heard of all signals.
+func (r *Root) worldPresent() bool {
+	return r.world != 0 && slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
 }
 
 // joinPatience is how long after the first rank the last one may join before the user

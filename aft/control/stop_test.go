@@ -194,6 +194,40 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	require.Len(t, s.starts, 5)
 }
 
+// TestNobodyIsLeftToSave: a replacement waits for others that may save what they have after a
+// signal, and for nobody when there are none: it hears of the signal while an exit is an answer.
+func TestNobodyIsLeftToSave(t *testing.T) {
+	replaced := func(t *testing.T) *script {
+		s := four(t)
+		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+		s.wait(time.Second)
+		s.kill(2)
+		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		s.hello(4)
+		require.Len(t, s.made(0).New.Procs, 4)
+		return s
+	}
+	t.Run("they fail together", func(t *testing.T) {
+		s := replaced(t)
+		for _, p := range []Proc{4, 0, 1, 3} {
+			s.kill(p)
+		}
+		require.Len(t, s.starts, 9)
+	})
+	t.Run("they fail while it waits for them", func(t *testing.T) {
+		s := replaced(t)
+		s.kill(4)
+		s.repairAll(0, s.made(0).New.ID, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		require.Len(t, s.starts, 5)
+		s.kill(0)
+		s.kill(1)
+		starts := len(s.starts)
+		s.kill(3)
+		require.Greater(t, len(s.starts), starts)
+		require.Len(t, s.starts, 9)
+	})
+}
+
 // What is due when nobody is in a zone any more is not due for ever.
 func TestReviewOfTheLastZone(t *testing.T) {
 	s := four(t)
