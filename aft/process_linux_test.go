@@ -61,6 +61,8 @@ func rankMain(dir, mode string, deaths []string) error {
 	switch mode {
 	case "compute":
 		return computeMain(dir)
+	case "farewell":
+		return farewellMain()
 	case "other-way":
 		return otherWayMain()
 	case "stubborn", "stubborn-all":

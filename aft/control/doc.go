@@ -72,8 +72,9 @@
 //
 // A replacement gets no forwarded signal before it is in a communicator, as others wait for
 // it; then it gets what was forwarded meanwhile, and what has asked for the end not long ago.
-// One that fails then is replaced when the patience is over, while there are others that may
-// be saving what they have; else at once.
+// If one that was told to end fails, the next one waits for a sixth of the patience, and the
+// ledger does not count it, while there are others: they may be saving what they have, and may
+// need a communicator for it.
 //
 // The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,

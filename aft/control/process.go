@@ -51,7 +51,6 @@ type process struct {
 	told     bool      // what everybody waits for
 	entered  bool      // in the ledger, because it is to be replaced
 	due      time.Time // when it may be
-	others   time.Time // until then others may save what they have, as they were asked to end
 }
 
 // settlement tells how the last zone has ended for a process that has done

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -88,31 +87,11 @@ func (r *Root) sendStarts(starts map[*node][]Start) {
 // replace starts a process in the place of p, which has failed. It returns nil
 // when that has to wait, or the job has been ended instead.
 func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch int, starts map[*node][]Start) *process {
-	if !p.entered {
-		delay, report := r.ledger.enter(p, r.epoch, r.world == 0)
-		if report != "" {
-			r.end(1, report)
-			return nil
-		}
-		p.entered, p.due = true, now.Add(delay)
-		if p.patience.After(p.due) {
-			p.due = p.patience
-		}
-		if delay > 0 {
-			r.note(slog.LevelWarn, "a replacement waits: losses follow one another without progress", "rank", int(p.original), "delay", delay)
-		}
-		if _, until := r.stopRequested(now); p.started.Add(stopPatience).After(until) && until.After(p.due) && r.worldPresent() {
-			// It has heard of that, and so would the next one, while others save what they have.
-			p.others = until
-			r.note(slog.LevelWarn, "a replacement waits: the job was asked to end", "rank", int(p.original), "delay", until.Sub(now).Round(time.Second))
-		}
+	if !p.entered && !r.enter(now, p) {
+		return nil
 	}
-	due := p.due
-	if p.others.After(due) && r.worldPresent() {
-		due = p.others
-	}
-	if now.Before(due) {
-		r.postpone(due)
+	if now.Before(p.due) {
+		r.postpone(p.due)
 		return nil
 	}
 	n := r.place(p.node, policy)
@@ -125,9 +104,27 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 	return q
 }
 
-// worldPresent: some of the world are there, and have heard of all signals.
-func (r *Root) worldPresent() bool {
-	return r.world != 0 && slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
+// enter decides when p may be replaced. It returns whether it may be at all: else the job
+// has been ended.
+func (r *Root) enter(now time.Time, p *process) bool {
+	delay, why := askedDelay, "the job was asked to end"
+	if !r.failedWhenAsked(now, p) {
+		var report string
+		delay, report = r.ledger.enter(p, r.epoch, r.world == 0)
+		if report != "" {
+			r.end(1, report)
+			return false
+		}
+		why = "losses follow one another without progress"
+	}
+	p.entered, p.due = true, now.Add(delay)
+	if p.patience.After(p.due) {
+		p.due = p.patience
+	}
+	if delay > 0 {
+		r.note(slog.LevelWarn, "a replacement waits: "+why, "rank", int(p.original), "delay", delay)
+	}
+	return true
 }
 
 // joinPatience is how long after the first rank the last one may join before the user

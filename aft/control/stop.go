@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"syscall"
 	"time"
 )
@@ -8,6 +9,9 @@ import (
 // stopPatience is for how long after a signal that asks for the end the exit of a
 // process is taken for its answer: as long as batch systems wait.
 const stopPatience = 30 * time.Second
+
+// askedDelay is how long the next replacement waits when one fails that was told to end.
+const askedDelay = stopPatience / 6
 
 // stops: the signal asks programs to end.
 func stops(number int) bool {
@@ -36,4 +40,14 @@ func (r *Root) everStopped() bool {
 		}
 	}
 	return false
+}
+
+// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next
+// one, while others save what they have. That is no reason to give up the job, as it would be
+// otherwise, but they may need a communicator for it. If there are no others, it is a failure
+// like any other.
+func (r *Root) failedWhenAsked(now time.Time, p *process) bool {
+	stop, until := r.stopRequested(now)
+	return stop != 0 && p.announced && p.started.Add(stopPatience).After(until) &&
+		slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
 }

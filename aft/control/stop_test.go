@@ -167,9 +167,8 @@ func TestSignalAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestReplacementFailsBySignal: what a replacement does about a signal that it has been told of
-// does not end the job before the others have saved what they have.
-func TestReplacementFailsBySignal(t *testing.T) {
+// askedToEnd is a job in which a rank has failed after SIGTERM, and process 4 is in its place.
+func askedToEnd(t *testing.T) *script {
 	s := four(t)
 	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
 	s.wait(time.Second)
@@ -177,55 +176,66 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
 	require.Len(t, s.starts, 5, "at once: the others can save only in a communicator")
 	s.hello(4)
-	world := s.made(0).New.ID
-	s.panics(4)
-	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Comm: world, Op: OpRepair, Policy: policy(comm.NonShrinking, comm.Reuse), Step: NoStep})
+	require.Len(t, s.made(0).New.Procs, 4)
+	return s
+}
+
+// TestReplacementFailsBySignal: what replacements do about a signal that they have been told of
+// does not end the job before the others have saved what they have, nor does it keep
+// them from doing so.
+func TestReplacementFailsBySignal(t *testing.T) {
+	s := askedToEnd(t)
+	for p := Proc(4); p < 9; p++ {
+		s.panics(p)
+		s.repairAll(0, s.made(0).New.ID, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		require.Contains(t, s.notes, "a replacement waits: the job was asked to end")
+		s.wait(askedDelay - time.Second)
+		require.Len(t, s.starts, int(p)+1)
+		s.wait(time.Second)
+		require.Len(t, s.starts, int(p)+2)
+		s.hello(p + 1)
+		require.Equal(t, []Proc{0, 1, p + 1, 3}, s.made(0).New.Procs)
 	}
-	s.wait(stopPatience / 2)
-	require.Len(t, s.starts, 5)
-	require.Contains(t, s.notes, "a replacement waits: the job was asked to end")
+	s.panics(9)
 	for _, p := range []Proc{0, 1, 3} {
 		require.Nil(t, s.end)
 		s.exit(p, 0)
 	}
 	require.NotNil(t, s.end)
 	require.Equal(t, 2, s.end.Code)
-	require.Len(t, s.starts, 5)
+	require.Len(t, s.starts, 10)
 }
 
-// TestNobodyIsLeftToSave: a replacement waits for others that may save what they have after a
-// signal, and for nobody when there are none: it hears of the signal while an exit is an answer.
+// TestReplacementFailsBeforeItHears: it has not been told to end, so that is none of the reasons.
+func TestReplacementFailsBeforeItHears(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	s.wait(time.Second)
+	s.kill(2)
+	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.kill(4)
+	require.Len(t, s.starts, 6)
+}
+
+// TestNobodyIsLeftToSave: a replacement that fails after a signal is replaced at once when there
+// are no others, and for as long as any failure is.
 func TestNobodyIsLeftToSave(t *testing.T) {
-	replaced := func(t *testing.T) *script {
-		s := four(t)
-		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
-		s.wait(time.Second)
-		s.kill(2)
-		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-		s.hello(4)
-		require.Len(t, s.made(0).New.Procs, 4)
-		return s
-	}
-	t.Run("they fail together", func(t *testing.T) {
-		s := replaced(t)
-		for _, p := range []Proc{4, 0, 1, 3} {
+	s := askedToEnd(t)
+	all := []Proc{0, 1, 3, 4}
+	for range 9 {
+		require.Nil(t, s.end)
+		for _, p := range all {
 			s.kill(p)
 		}
-		require.Len(t, s.starts, 9)
-	})
-	t.Run("they fail while it waits for them", func(t *testing.T) {
-		s := replaced(t)
-		s.kill(4)
-		s.repairAll(0, s.made(0).New.ID, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-		require.Len(t, s.starts, 5)
-		s.kill(0)
-		s.kill(1)
-		starts := len(s.starts)
-		s.kill(3)
-		require.Greater(t, len(s.starts), starts)
-		require.Len(t, s.starts, 9)
-	})
+		all = all[:0]
+		for p := len(s.starts) - 4; p < len(s.starts) && s.end == nil; p++ {
+			s.hello(Proc(p))
+			all = append(all, Proc(p))
+		}
+	}
+	require.NotNil(t, s.end)
+	require.Len(t, s.starts, 5+4*8, "nine times, as the job reports no steps")
+	require.Contains(t, s.end.Report, "has failed 9 times in the same way")
 }
 
 // What is due when nobody is in a zone any more is not due for ever.
