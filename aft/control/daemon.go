@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -114,7 +113,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindMade:
 		d.learn(m)
 		d.pass(m)
-		d.catchUp(now, m)
+		d.catchUp(m)
 		d.flush(now)
 	case KindRevoke:
 		d.revoked = true
@@ -371,7 +370,7 @@ func (d *Daemon) signal(now time.Time, s Signal) {
 
 // catchUp gives processes that have just got their first communicator the signals that were
 // forwarded while they were started, and those that have asked for the end not long ago.
-func (d *Daemon) catchUp(now time.Time, m Message) {
+func (d *Daemon) catchUp(m Message) {
 	if m.Made.Op != "" {
 		return
 	}
@@ -381,10 +380,15 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 			continue
 		}
 		p.replaces = false
-		for _, number := range slices.Sorted(maps.Keys(d.forwarded)) {
-			f := d.forwarded[number]
-			heard := !f.direct.IsZero() && !p.started.After(f.direct)
-			if !heard && (f.at.After(p.started) || stops(number) && now.Before(f.at.Add(stopPatience))) {
+		signals := slices.Clone(m.Made.Stops)
+		for number, f := range d.forwarded {
+			if f.at.After(p.started) {
+				signals = append(signals, number)
+			}
+		}
+		slices.Sort(signals)
+		for _, number := range slices.Compact(signals) {
+			if direct := d.forwarded[number].direct; direct.IsZero() || p.started.After(direct) {
 				d.kill(p, number, "")
 			}
 		}

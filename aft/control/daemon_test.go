@@ -289,9 +289,9 @@ func TestSignalsOfReplacements(t *testing.T) {
 		s.out = nil
 		s.root(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
 	}
-	made := func(p Proc, op Op) []DaemonAction {
+	made := func(p Proc, op Op, stops ...int) []DaemonAction {
 		s.out = nil
-		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{Op: op, New: &Group{ID: 2, Procs: []Proc{p}}}})
+		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{Op: op, New: &Group{ID: 2, Procs: []Proc{p}}, Stops: stops}})
 		return slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil })
 	}
 	signal(terminate)
@@ -301,7 +301,7 @@ func TestSignalsOfReplacements(t *testing.T) {
 	s.now = s.now.Add(time.Millisecond)
 	signal(sighup)
 	require.Len(t, s.out, 2, "4 and 5")
-	require.Equal(t, []DaemonAction{{Kill: &Kill{9, sighup, ""}}, {Kill: &Kill{9, terminate, ""}}}, made(9, ""))
+	require.Equal(t, []DaemonAction{{Kill: &Kill{9, sighup, ""}}, {Kill: &Kill{9, terminate, ""}}}, made(9, "", terminate, sighup))
 	require.Empty(t, made(9, OpRepair))
 	signal(user)
 	require.Len(t, s.out, 3)
@@ -311,8 +311,10 @@ func TestSignalsOfReplacements(t *testing.T) {
 	s.now = s.now.Add(time.Millisecond)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 11, Epoch: 2}}})
 	signal(terminate)
-	require.Empty(t, made(10, ""))
-	require.Equal(t, []DaemonAction{{Kill: &Kill{11, terminate, ""}}}, made(11, ""))
+	require.Empty(t, made(10, "", terminate))
+	require.Equal(t, []DaemonAction{{Kill: &Kill{11, terminate, ""}}}, made(11, "", terminate))
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 12, Epoch: 3}}})
+	require.Empty(t, made(12, ""), "the root tells what has asked for the end not long ago")
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {

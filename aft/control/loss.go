@@ -33,7 +33,7 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 // exit tells how p has ended: see the package's documentation.
 func (r *Root) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
-	at, forwarded := r.forwarded[e.Signal]
+	signal, forwarded := r.forwarded[e.Signal]
 	stop, patience := r.stopRequested(now)
 	switch {
 	case p.discarded:
@@ -43,7 +43,7 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case p.bye:
 		p.leave(e.jobCode())
 	case e.Signal != 0 && forwarded:
-		until := at.Add(stopPatience)
+		until := signal.told.Add(stopPatience)
 		if !now.Before(until) {
 			until = now.Add(stopPatience)
 		}

@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 5
+const Version = 6
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -168,11 +168,13 @@ type Made struct {
 	Change  *comm.Change  `json:"change,omitempty"`  // repair
 	Outcome *comm.Outcome `json:"outcome,omitempty"`
 	// Epoch, Zone and ZoneErrors are those of the job, for processes that have just been
-	// started.
+	// started; Stops are the signals that have asked for the end not long ago, which the
+	// daemon gives them.
 	Epoch       int              `json:"epoch,omitempty"`
 	Zone        int              `json:"zone,omitempty"`
 	ZoneErrors  []comm.ZoneError `json:"zone_errors,omitempty"`
 	Replacement bool             `json:"replacement,omitempty"`
+	Stops       []int            `json:"stops,omitempty"`
 }
 
 // Group is a communicator: its number and its processes in the order of their

@@ -28,6 +28,7 @@ type process struct {
 	bye       bool // takes part no more
 	fenced    bool // has been sent a SIGKILL
 	discarded bool // its start turned out not to be needed
+	asked     bool // it was told at its start that the job was asked to end
 	settled   settlement
 	// after is the process in whose place it was started when no zone was under
 	// way, until it is in one: else the job had ended, as after did.

@@ -33,12 +33,12 @@ type Root struct {
 	policy     comm.Policy
 	ledger     ledger
 
-	forwarded    map[int]time.Time // signals
-	presumed     int               // processes
-	reviewAt     time.Time         // when review is due; zero: when something happens
-	inZone       bool              // somebody may be in a zone
-	warnedShrink bool              // that a zone recovers all the same
-	warned       bool              // that no spare node is left
+	forwarded    map[int]forwarding // signals
+	presumed     int                // processes
+	reviewAt     time.Time          // when review is due; zero: when something happens
+	inZone       bool               // somebody may be in a zone
+	warnedShrink bool               // that a zone recovers all the same
+	warned       bool               // that no spare node is left
 	began        time.Time
 	joinDue      time.Time // when those that have not joined are named; zero: none has joined
 	joinNamed    bool
@@ -64,7 +64,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		suspected: make(map[accusation]suspicion),
 		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
 		ledger:    newLedger(cfg.Repeats),
-		forwarded: make(map[int]time.Time),
+		forwarded: make(map[int]forwarding),
 		inZone:    true,
 	}
 	for i, n := range cfg.Nodes {
@@ -155,7 +155,7 @@ func (r *Root) Signal(now time.Time, number int) []Action {
 		r.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
 		return r.take()
 	}
-	r.forwarded[number] = now
+	r.forwarded[number] = forwarding{at: now, told: now}
 	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
 	return r.take()
 }

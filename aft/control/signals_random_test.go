@@ -55,11 +55,14 @@ func signalsRound(t *testing.T, seed uint64) {
 // allStop is a round in which all ranks end as they are asked to, perhaps while some that
 // have failed are being replaced.
 func (s *sim) allStop() {
-	var asked time.Time
+	var asked, last time.Time // last: of the disturbances
 	started, disturbed := 0, s.random.IntN(2) == 0
 	if disturbed {
 		for range 1 + s.random.IntN(3) {
-			s.after(time.Duration(s.random.ExpFloat64()*float64(10*time.Second)), "chaos", s.chaos)
+			s.after(time.Duration(s.random.ExpFloat64()*float64(10*time.Second)), "chaos", func() {
+				last = s.now
+				s.chaos()
+			})
 		}
 	}
 	s.reactions = []string{dies, exits, exits}
@@ -71,7 +74,10 @@ func (s *sim) allStop() {
 	if asked.IsZero() {
 		return
 	}
-	took := s.now.Sub(asked)
+	if last.Before(asked) {
+		last = asked
+	}
+	took := s.now.Sub(last)
 	if disturbed {
 		if took > 3*stopPatience {
 			s.fatal("the job took %v to end", took)

@@ -115,13 +115,16 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	g := r.newGroup(all, o.group)
 	r.introduce(newcomers)
 	r.reply(o, takers, Made{New: g.record()})
-	r.welcome(newcomers, g)
+	r.welcome(now, newcomers, g)
 	return true
 }
 
 // welcome gives new processes their first communicator.
-func (r *Root) welcome(newcomers []*process, g *group) {
-	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true}})
+func (r *Root) welcome(now time.Time, newcomers []*process, g *group) {
+	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{
+		New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true,
+		Stops: r.ask(now, newcomers),
+	}})
 }
 
 // checkMissing returns why a spawn is not possible.

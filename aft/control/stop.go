@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -22,14 +23,39 @@ func stops(number int) bool {
 	return false
 }
 
+// forwarding is when a signal was forwarded.
+type forwarding struct {
+	at   time.Time // to all that were there
+	told time.Time // the last time that somebody was told of it
+}
+
 // stopRequested is the signal that has asked for the end not long ago; 0: none has.
 func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
-	for s, at := range r.forwarded {
-		if over := at.Add(stopPatience); stops(s) && now.Before(over) && over.After(until) {
+	for s, f := range r.forwarded {
+		if over := f.told.Add(stopPatience); stops(s) && now.Before(over) && over.After(until) {
 			signal, until = s, over
 		}
 	}
 	return signal, until
+}
+
+// ask returns the signals that had asked for the end not long before newcomers were started,
+// who are told of them now: they have as much time for an answer as all others had.
+func (r *Root) ask(now time.Time, newcomers []*process) []int {
+	recent := func(f forwarding) bool {
+		return slices.ContainsFunc(newcomers, func(p *process) bool { return p.started.Before(f.told.Add(stopPatience)) })
+	}
+	var asked []int
+	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
+		if f := r.forwarded[s]; stops(s) && recent(f) {
+			r.forwarded[s] = forwarding{f.at, now}
+			asked = append(asked, s)
+		}
+	}
+	for _, p := range newcomers {
+		p.asked = len(asked) > 0
+	}
+	return asked
 }
 
 // everStopped: the job was asked to end at some time.
@@ -44,10 +70,10 @@ func (r *Root) everStopped() bool {
 
 // failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next
 // one, while others save what they have. That is no reason to give up the job, as it would be
-// otherwise, but they may need a communicator for it. If there are no others, it is a failure
-// like any other.
+// otherwise, but they may need a communicator for it. If there are no others, or they had their
+// time, it is a failure like any other.
 func (r *Root) failedWhenAsked(now time.Time, p *process) bool {
-	stop, until := r.stopRequested(now)
-	return stop != 0 && p.announced && p.started.Add(stopPatience).After(until) &&
+	recent := func(s int) bool { return stops(s) && now.Before(r.forwarded[s].at.Add(stopPatience)) }
+	return p.asked && slices.ContainsFunc(slices.Collect(maps.Keys(r.forwarded)), recent) &&
 		slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
 }

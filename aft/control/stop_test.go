@@ -206,6 +206,38 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	require.Len(t, s.starts, 10)
 }
 
+// TestReplacementHearsLate: one that is told of a request has as much time for an answer as
+// those who were told first, and who comes when nobody has any more is not told.
+func TestReplacementHearsLate(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := four(t)
+		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+		s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+		s.wait(stopPatience - time.Second)
+		s.kill(2)
+		if late {
+			s.wait(time.Second)
+		}
+		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		s.wait(time.Second) // until it has started
+		s.hello(4)
+		if late {
+			require.Empty(t, s.made(4).Stops)
+			continue
+		}
+		require.Equal(t, []int{int(syscall.SIGTERM)}, s.made(4).Stops)
+		require.Empty(t, s.made(0).Stops)
+		s.wait(stopPatience - time.Second)
+		for _, p := range []Proc{4, 0, 1, 3} {
+			require.Nil(t, s.end)
+			s.exit(p, 75)
+		}
+		require.NotNil(t, s.end)
+		require.Equal(t, 75, s.end.Code)
+		require.Len(t, s.starts, 5)
+	}
+}
+
 // TestReplacementFailsBeforeItHears: it has not been told to end, so that is none of the reasons.
 func TestReplacementFailsBeforeItHears(t *testing.T) {
 	s := four(t)

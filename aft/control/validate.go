@@ -260,6 +260,11 @@ func checkMade(m Message) error {
 	if err := count("errors of zones", len(made.ZoneErrors), 0); err != nil {
 		return err
 	}
+	for _, s := range made.Stops {
+		if !stops(s) {
+			return fmt.Errorf("signal %d does not ask for the end", s)
+		}
+	}
 	if made.New != nil {
 		if err := checkGroup(made.New); err != nil {
 			return err
