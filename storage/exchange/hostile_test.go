@@ -83,12 +83,13 @@ func TestDamagedAnswers(t *testing.T) {
 			for _, handler := range []*shelf{r.shelf, full} {
 				c, err := comm.Dup(r.ctx, r.c)
 				require.NoError(r.t, err)
-				left := victim
+				var left atomic.Int32 // two streams may answer at once
+				left.Store(victim)
 				s := New(r.ctx, bent{c, func(_ comm.Rank, tag comm.Tag, data []byte) []byte {
 					if r.c.Rank() == 0 || tag < tagStreams {
 						return data
 					}
-					if left--; left == -1 {
+					if left.Add(-1) == -1 {
 						data = bytes.Clone(data)
 						data[len(data)-1] ^= 1
 					}
