@@ -41,8 +41,12 @@ func (l *outlink) withdraw(o *outgoing, err error) {
 	case sendStreaming:
 		if l.current.of == o {
 			l.current.body, l.current.of = slices.Clone(l.current.body), nil
+			if o.off == o.want {
+				break // it gets the last piece, with which the receive is over
+			}
+		} else {
+			l.over++
 		}
-		l.over++
 		l.add(frame{kind: frameNack, recv: o.recv})
 	}
 	l.finish(o, err)

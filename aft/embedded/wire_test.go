@@ -292,6 +292,43 @@ func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
 	})
 }
 
+// TestRevokeDuringTheLastPiece: both processes are fine, so nobody may be suspected.
+func TestRevokeDuringTheLastPiece(t *testing.T) {
+	both := nodes(t, 2, func(c *wireConfig) { c.Ring = wirePiece }) // in which a piece has no room at once
+	a, b := both[0], both[1]
+	a.mustWait(a.isend(2, 1, nil))
+	b.mustWait(b.irecv(1, 1, nil))
+	data := pattern(4*wirePiece, 7)
+	recv := b.irecv(1, 1, make([]byte, len(data)))
+	in := (*b.wire.ins.Load())[0]
+	in.mu.Lock() // the test reads in its own steps
+	send := a.isend(2, 1, data)
+	last := func() bool {
+		l := a.wire.known(2)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		o := send.out
+		return l.current.of == o && o.want > 0 && o.off == o.want && len(l.current.body) > 0
+	}
+	for end := time.Now().Add(wireDeadline); !last(); {
+		require.True(t, time.Now().Before(end))
+		_, err := in.step()
+		require.NoError(t, err)
+	}
+	a.wire.revoke(1, comm.ErrRevoked)
+	b.wire.revoke(1, comm.ErrRevoked)
+	in.turn()
+	_, err := b.wait(recv)
+	require.ErrorIs(t, err, comm.ErrRevoked)
+	_, err = a.wait(send)
+	require.ErrorIs(t, err, comm.ErrRevoked)
+	const other = 2
+	a.mustWait(a.isendOn(other, 2, 9, nil))
+	b.mustWait(b.irecv(1, 9, nil)) // what follows arrives
+	require.Empty(t, a.suspects)
+	require.Empty(t, b.suspects)
+}
+
 // stepUntilSomeHasCome reads on behalf of whoever holds the lock of in, until the
 // receive of a stream has begun.
 func stepUntilSomeHasCome(t *testing.T, in *inlink) {
