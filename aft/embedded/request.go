@@ -58,9 +58,9 @@ func (r *request) failedError() error {
 
 // spinner is a transport that gets on faster when whoever waits helps.
 type spinner interface {
-	// spin works until r is done or until it is better to sleep, and tells whether
-	// it is.
-	spin(r *request) bool
+	// spin works until r is done, ctx has ended or it is better to sleep, and reports
+	// whether r is done.
+	spin(ctx context.Context, r *request) bool
 }
 
 // Wait blocks until the request has completed. If ctx ends first, the request
@@ -70,7 +70,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 		return r.status, r.err
 	}
 	if s, ok := r.box.ep.wire.(spinner); ok && ctx.Err() == nil {
-		if s.spin(r) {
+		if s.spin(ctx, r) {
 			return r.status, r.err
 		}
 	}

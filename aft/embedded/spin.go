@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"time"
@@ -24,13 +25,13 @@ func spinBudget(ranksOnHost int) time.Duration {
 	return defaultSpin
 }
 
-// spin looks for messages until r is done, or until nothing has happened for the
-// budget, and tells whether it is. With a budget of 0 it looks once.
+// spin looks for messages until r is done, ctx ends, or nothing has happened for the
+// budget, and reports whether r is done. With a budget of 0 it looks once.
 //
 // While somebody spins, the pipes need not ring: arrivals are seen without a
 // system call on either side. The last one to stop has every pipe ring again,
 // and looks once more.
-func (w *wire) spin(r *request) bool {
+func (w *wire) spin(ctx context.Context, r *request) bool {
 	if r.done() {
 		return true
 	}
@@ -39,14 +40,14 @@ func (w *wire) spin(r *request) bool {
 		return r.done()
 	}
 	w.spinning.Add(1)
-	ok := w.spinUntil(r)
+	ok := w.spinUntil(ctx, r)
 	if w.spinning.Add(-1) == 0 {
 		w.rest()
 	}
 	return ok || r.done()
 }
 
-func (w *wire) spinUntil(r *request) bool {
+func (w *wire) spinUntil(ctx context.Context, r *request) bool {
 	const (
 		timeEvery  = 16 // rounds: the clock costs more than a look
 		yieldEvery = 64
@@ -68,6 +69,9 @@ func (w *wire) spinUntil(r *request) bool {
 			return false
 		}
 		if i%yieldEvery == 0 {
+			if ctx.Err() != nil {
+				return false
+			}
 			runtime.Gosched()
 		}
 	}

@@ -280,20 +280,24 @@ func (w *wire) cancel(r *request, err error) {
 // drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
-	_, before := w.gone[p]
 	w.gone[p] = struct{}{}
 	w.mu.Unlock()
-	if before {
-		return
-	}
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
 			l.end(true, (*request).failedError)
+			w.forgetIn(l)
 		}
 	}
 	if l := w.known(p); l != nil {
 		l.end(linkGone, (*request).failedError)
 	}
+}
+
+func (w *wire) forgetIn(l *inlink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ins := slices.DeleteFunc(slices.Clone(*w.ins.Load()), func(x *inlink) bool { return x == l })
+	w.ins.Store(&ins)
 }
 
 // deliver: see transport.

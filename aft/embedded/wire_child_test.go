@@ -3,6 +3,7 @@ package embedded
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -145,7 +146,7 @@ func TestProcessIsKilled(t *testing.T) {
 func waitOrAbandon(n *node, r *request, dropped bool) bool {
 	end := time.Now().Add(wireDeadline)
 	for !completedRequest(r) {
-		n.wire.spin(r)
+		n.wire.spin(context.Background(), r)
 		if dropped && n.goneFrom(2) && !completedRequest(r) {
 			if posted, _ := n.waiting(); posted > 0 {
 				return false

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -208,7 +209,7 @@ func (n *node) cancelReceive(r *request, err error) {
 // wait spins and then sleeps, as an endpoint does.
 func (n *node) wait(r *request) (comm.Status, error) {
 	n.t.Helper()
-	if !n.wire.spin(r) {
+	if !n.wire.spin(context.Background(), r) {
 		sleepOn(n.t, r)
 	}
 	return resultOf(r)

@@ -89,6 +89,17 @@ func TestTraffic(t *testing.T) {
 	})
 }
 
+// TestSpinHeedsItsContext: a wait that helps along others, of which there are always some, ends
+// when it is to end.
+func TestSpinHeedsItsContext(t *testing.T) {
+	n, _ := startNode(t, 1, t.Name(), func(c *wireConfig) { c.Spin = 2 * wireDeadline })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	require.False(t, n.wire.spin(ctx, n.irecv(2, 1, nil)))
+	require.Less(t, time.Since(began), wireDeadline)
+}
+
 // TestManyWaiters: goroutines that spin and sleep at the same time miss nothing.
 func TestManyWaiters(t *testing.T) {
 	onWireBodies(t, func(t *testing.T, a, b *node) {
@@ -192,6 +203,40 @@ func TestDrop(t *testing.T) {
 		b.wire.drop(1)
 		_, err := b.wait(announcedOnly)
 		require.ErrorIs(t, err, comm.ErrProcFailed)
+	})
+}
+
+// TestDropTwiceAtOnce: whoever drops a process finds what has arrived delivered, also if another
+// one is about to.
+func TestDropTwiceAtOnce(t *testing.T) {
+	onWireBodies(t, func(t *testing.T, a, b *node) {
+		b.mustWait(b.isend(1, 1, nil))
+		a.mustWait(a.irecv(2, 1, nil))
+		in := (*a.wire.ins.Load())[0]
+		in.mu.Lock() // somebody reads
+		b.mustWait(b.isend(1, 1, []byte("arrived")))
+		require.NoError(t, b.wire.flush(t.Context()))
+		recv := a.irecv(2, 1, make([]byte, 10))
+		dropped := func() bool { a.wire.mu.Lock(); defer a.wire.mu.Unlock(); return len(a.wire.gone) > 0 }
+		first := make(chan struct{})
+		go func() { defer close(first); a.wire.drop(2) }()
+		require.Eventually(t, dropped, wireDeadline, time.Millisecond)
+		time.AfterFunc(20*time.Millisecond, in.mu.Unlock)
+		a.wire.drop(2)
+		require.True(t, completedRequest(recv))
+		require.Equal(t, 7, a.mustWait(recv).Bytes)
+		<-first
+	})
+}
+
+// TestDroppedProcessesAreForgotten: what is kept does not grow with those that have failed.
+func TestDroppedProcessesAreForgotten(t *testing.T) {
+	onWireBodies(t, func(t *testing.T, a, b *node) {
+		b.mustWait(b.isend(1, 1, nil))
+		a.mustWait(a.irecv(2, 1, nil))
+		require.Len(t, *a.wire.ins.Load(), 1)
+		a.wire.drop(2)
+		require.Empty(t, *a.wire.ins.Load())
 	})
 }
 

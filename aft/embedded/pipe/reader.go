@@ -214,6 +214,7 @@ func (r *Reader) Abort() {
 	}
 	r.closed = true
 	r.sock.close()
+	r.buf, r.lo, r.hi = nil, 0, 0
 	if r.ring != nil {
 		r.ring.unmap()
 	}
