@@ -13,28 +13,39 @@ import (
 // nested checkpoints only. Then the newest version of the outermost checkpoint is of a
 // computation before, and nothing but the records of its runs tells that it was abandoned.
 
-// recordNested lets the record of the outermost checkpoint say, before the call returns, that
-// a nested one has a version of the stage in which this run is while the outermost one has none: of
-// the computation that was begun anew, or behind the version that was restored. If it cannot be
-// written the next version tries again.
+// recordNested lets the records of the checkpoints around this one say, before the call returns,
+// that a nested one has a version of the stage in which their run is while they have none: behind
+// the version that was restored, or, of the outermost one, of the computation that was begun anew.
+// If one cannot be written the next version tries again.
 func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
-	top := cp.outermost()
-	if cp == top || top.closed || top.attempt.written > 0 || top.mayWrite() != nil {
+	p := cp.parent
+	for _, of := range h.Ancestors {
+		if p == nil {
+			return
+		}
+		p.recordStage(ctx, h.Lineage, of)
+		p = p.parent
+	}
+}
+
+// recordStage does so in the record of this one, of a version of such a lineage in a stage of it.
+func (cp *Checkpoint) recordStage(ctx context.Context, lineage container.LineageID, of container.Ancestor) {
+	if cp.closed || cp.attempt.written > 0 || cp.mayWrite() != nil {
 		return
 	}
-	stored := top.attempt.firstStage(h.Lineage, h.Ancestors[len(h.Ancestors)-1])
+	stored := cp.attempt.firstStage(lineage, of)
 	if stored == nil || *stored {
 		return
 	}
 	*stored = true
-	r := top.dueRecord(false)
-	if *stored = r != nil && top.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !*stored {
-		top.log.Warn("the record of the run is not written: if the job dies now, the next one may go on with what is stored of the computation before, or of another branch", "path", top.dir())
+	r := cp.dueRecord(false)
+	if *stored = r != nil && cp.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !*stored {
+		cp.log.Warn("the record of the run is not written: if the job dies now, the next one may go on with what is stored of the computation before, or of another branch", "path", cp.dir())
 	}
 }
 
-// firstStage is what the record says of a nested version of the first stage of an attempt of
-// the outermost checkpoint; nil: it is of another one.
+// firstStage is what the record says of a nested version of the first stage of an attempt;
+// nil: it is of another one.
 func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor) *bool {
 	switch {
 	case a.anew != container.LineageID{}:

@@ -70,9 +70,9 @@ func (l Line) Passes(attempt container.AttemptID) bool {
 	return on
 }
 
-// GoneOnFrom is, of a checkpoint that is nested in no other, the version from which the run went
-// on that was the last to store anything, if that is only of checkpoints nested in this one. The
-// zero ID: there is none, or a newer version is among those stored. Other versions with higher
+// GoneOnFrom is, of a checkpoint, the version from which the run went on that was the last to
+// store anything, if that is only of checkpoints nested in this one. The zero ID: there is none,
+// it is not among those stored, or a newer one is. Other versions with higher
 // numbers are of a branch which that run did not see.
 func GoneOnFrom(runs []Record, stored []ID) ID {
 	run := lastToStore(runs)
