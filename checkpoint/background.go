@@ -312,6 +312,9 @@ func (cp *Checkpoint) wait(ctx context.Context) error {
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	failed, err := cp.join(ctx)
+	if cp.maintenance.any() && cp.mayWrite() == nil { // who is told that it is stored expects to be told if it is gone
+		cp.doNotes(context.WithoutCancel(ctx))
+	}
 	cp.startMaintenance()
 	if err = errors.Join(failed, err); err != nil {
 		return fmt.Errorf("checkpoint %q: %w", cp.name, err)

@@ -320,7 +320,7 @@ func (cp *Checkpoint) close() error {
 	err := cp.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.staging.Free())
-		cp.maintenance.add(due{record: cp.dueRecord(true)})
+		cp.maintenance.tell(notes{record: cp.dueRecord(true)})
 		cp.noteNewest()
 		cp.doMaintenance(context.Background())
 	}

@@ -97,13 +97,13 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, level s
 		cp.maintenance.add(due{remove: cp.history.overtake()})
 	}
 	if cp.stack == nil {
-		cp.maintenance.add(due{latest: &h})
+		cp.maintenance.tell(notes{latest: &h})
 	} else {
 		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
 	}
 	cp.recordNested(ctx, h)
 	cp.prune()
-	cp.maintenance.add(due{record: cp.dueRecord(false)})
+	cp.maintenance.tell(notes{record: cp.dueRecord(false)})
 	switch {
 	case cp.writer != nil:
 	case cp.stats.VersionsWritten == 1: // also what a run has left that was killed

@@ -10,44 +10,59 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// maintenance is what rank 0 has to do after a version is complete. Nothing depends
-// on it, so in the asynchronous modes it is done in the background, and in synchronous
-// mode old versions are deleted by the next write: whoever does it takes what is due
-// first, so that more can be added meanwhile.
+// maintenance is what rank 0 has to do after a version is complete: notes that tell of it,
+// and deletions. In synchronous mode old versions are deleted by the next write; in the
+// asynchronous modes that is done in the background, and notes are written there, or by the
+// call that waits for the version. Whoever does it takes what is due first, so that more can be
+// added meanwhile.
 type maintenance struct {
 	mu  sync.Mutex
 	due due
+	// noting is held by whoever writes notes, so that they are not written over by older ones.
+	noting sync.Mutex
 }
 
 // due is maintenance that nobody is doing.
 type due struct {
+	notes
+	remove []storage.ID
+	later  []storage.ID // to be removed by the next write, or Close
+	drop   []storage.ID // from the nodes only
+}
+
+// notes are what tells of versions beside them.
+type notes struct {
 	latest *container.Header
 	note   *container.Header // of what the nodes have
 	level  storage.Level     // that note has reached
 	// reserved is the highest number that was used, for the note of the nodes.
 	reserved storage.ID
-	remove   []storage.ID
-	later    []storage.ID // to be removed by the next write, or Close
-	drop     []storage.ID // from the nodes only
 	record   *storage.Record
 }
 
-// add adds what has to be done too; of notes the newer one counts.
+// tell adds notes, of which the newer ones count.
+func (c *maintenance) tell(n notes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := &c.due.notes
+	if newer(n.latest, d.latest) {
+		d.latest = n.latest
+	}
+	if newer(n.note, d.note) {
+		d.note, d.level = n.note, n.level
+	}
+	if !n.reserved.IsZero() {
+		d.reserved = n.reserved
+	}
+	if n.record != nil && (d.record == nil || !n.record.Updated.Before(d.record.Updated)) {
+		d.record = n.record
+	}
+}
+
+// add adds deletions.
 func (c *maintenance) add(d due) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if newer(d.latest, c.due.latest) {
-		c.due.latest = d.latest
-	}
-	if newer(d.note, c.due.note) {
-		c.due.note, c.due.level = d.note, d.level
-	}
-	if !d.reserved.IsZero() {
-		c.due.reserved = d.reserved
-	}
-	if d.record != nil && (c.due.record == nil || !d.record.Updated.Before(c.due.record.Updated)) {
-		c.due.record = d.record
-	}
 	c.due.remove = append(c.due.remove, d.remove...)
 	c.due.later = append(c.due.later, d.later...)
 	c.due.drop = append(c.due.drop, d.drop...)
@@ -55,12 +70,21 @@ func (c *maintenance) add(d due) {
 
 func newer(a, b *container.Header) bool { return a != nil && (b == nil || a.Version > b.Version) }
 
+// take takes the deletions.
 func (c *maintenance) take() due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := c.due
-	c.due = due{}
+	c.due, d.notes = due{notes: d.notes}, notes{}
 	return d
+}
+
+func (c *maintenance) takeNotes() notes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.due.notes
+	c.due.notes = notes{}
+	return n
 }
 
 func (c *maintenance) any() bool {
@@ -73,19 +97,25 @@ func (d due) none() bool {
 	return d.latest == nil && d.note == nil && d.reserved.IsZero() && len(d.remove)+len(d.drop) == 0 && d.record == nil
 }
 
-// doMaintenance does what is due, and returns how many versions are gone now. One
-// goroutine at a time does it, so that notes are not written over by older ones.
+// doMaintenance does what is due, and returns how many versions are gone now. It does nothing
+// if mayWrite forbids it: the lock is lost, or others may have declared this process dead. One
+// goroutine at a time does it.
 func (cp *Checkpoint) doMaintenance(ctx context.Context) (removed int) {
-	d := cp.maintenance.take().all()
-	left := d.do(ctx, cp)
-	cp.maintenance.add(left)
-	return len(d.remove) - len(left.remove)
+	if !cp.maintenance.any() || cp.mayWrite() != nil {
+		return 0
+	}
+	return cp.doPermitted(ctx)
 }
 
-// doPermitted is doMaintenance right after mayWrite.
+// doPermitted is doMaintenance right after mayWrite. A writer that was given up may no longer
+// own the directory: it does nothing either.
 func (cp *Checkpoint) doPermitted(ctx context.Context) (removed int) {
+	if ctx.Err() != nil {
+		return 0
+	}
+	cp.doNotes(ctx)
 	d := cp.maintenance.take().all()
-	left := d.doPermitted(ctx, cp)
+	left := d.do(ctx, cp)
 	cp.maintenance.add(left)
 	return len(d.remove) - len(left.remove)
 }
@@ -93,21 +123,23 @@ func (cp *Checkpoint) doPermitted(ctx context.Context) (removed int) {
 // doUrgent does in a synchronous call what is not left for the next one, or for Close:
 // to delete what the parallel file system has may take longer than the write.
 func (cp *Checkpoint) doUrgent(ctx context.Context) {
+	if !cp.maintenance.any() || cp.mayWrite() != nil {
+		return
+	}
+	cp.doNotes(ctx)
 	d := cp.maintenance.take()
-	var later []storage.ID
 	d.remove = slices.DeleteFunc(d.remove, func(id storage.ID) bool {
 		if cp.stack != nil && !cp.stack.MayBeAtHome(id) {
 			return false
 		}
-		later = append(later, id)
+		d.later = append(d.later, id)
+		if cp.stack != nil { // the nodes write over the old files
+			d.drop = append(d.drop, id)
+		}
 		return true
 	})
-	if cp.stack != nil { // the nodes write over the old files
-		d.drop = append(d.drop, later...)
-	}
-	later, d.later = append(d.later, later...), nil
 	left := d.do(ctx, cp)
-	left.later = later
+	left.later = d.later
 	cp.maintenance.add(left)
 }
 
@@ -117,36 +149,29 @@ func (d due) all() due {
 	return d
 }
 
-// do does them and returns what could not be done, for the next time. It does nothing
-// if mayWrite forbids it: the lock is lost, or others may have declared this process
-// dead.
+// do deletes, and returns what could not be done, for the next time.
 func (d due) do(ctx context.Context, cp *Checkpoint) (left due) {
-	if d.none() || cp.mayWrite() != nil {
-		return d
-	}
-	return d.doPermitted(ctx, cp)
-}
-
-// doPermitted is do right after mayWrite. A writer that was given up may no longer own
-// the directory: it does nothing either.
-func (d due) doPermitted(ctx context.Context, cp *Checkpoint) (left due) {
-	if ctx.Err() != nil {
-		return d
-	}
-	if d.latest != nil {
-		cp.announce(ctx, *d.latest)
-	}
-	if cp.stack != nil && (d.note != nil || !d.reserved.IsZero()) {
-		cp.noteNodes(ctx, d.note, d.level, d.reserved)
-	}
 	left.remove = cp.each(ctx, d.remove, cp.store.Remove)
 	if cp.stack != nil {
 		left.drop = cp.each(ctx, d.drop, cp.stack.Drop)
 	}
-	if d.record != nil {
-		cp.writeRecord(ctx, *d.record)
-	}
 	return left
+}
+
+// doNotes writes the notes that are due.
+func (cp *Checkpoint) doNotes(ctx context.Context) {
+	cp.maintenance.noting.Lock()
+	defer cp.maintenance.noting.Unlock()
+	n := cp.maintenance.takeNotes()
+	if n.latest != nil {
+		cp.announce(ctx, *n.latest)
+	}
+	if cp.stack != nil && (n.note != nil || !n.reserved.IsZero()) {
+		cp.noteNodes(ctx, n.note, n.level, n.reserved)
+	}
+	if n.record != nil {
+		cp.writeRecord(ctx, *n.record)
+	}
 }
 
 // each deletes versions and returns those that are left for the next time.

@@ -102,7 +102,7 @@ func (cp *Checkpoint) noteNewest() {
 	}
 	noted := cp.stack.Noted()
 	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
-		cp.maintenance.add(due{reserved: last})
+		cp.maintenance.tell(notes{reserved: last})
 	}
 	if len(cp.history.entries) == 0 {
 		return
@@ -114,7 +114,7 @@ func (cp *Checkpoint) noteNewest() {
 		return
 	}
 	h := cp.history.chains[id].header
-	cp.maintenance.add(due{note: &h, level: k.Level})
+	cp.maintenance.tell(notes{note: &h, level: k.Level})
 }
 
 // noteNodes writes the note about the nodes.

@@ -70,7 +70,7 @@ func (cp *Checkpoint) recordBetween(ctx context.Context) {
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	began := time.Now()
-	cp.maintenance.add(due{record: cp.dueRecord(false)})
+	cp.maintenance.tell(notes{record: cp.dueRecord(false)})
 	if cp.writer != nil {
 		cp.startMaintenance()
 		return

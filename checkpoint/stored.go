@@ -45,7 +45,7 @@ func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h contai
 		cp.noteNodes(ctx, &h, level, storage.ID{})
 	case time.Since(cp.lastNote) >= noteEvery:
 		cp.lastNote = time.Now()
-		cp.maintenance.add(due{note: &h, level: level})
+		cp.maintenance.tell(notes{note: &h, level: level})
 	}
 	cp.arrived()
 }
@@ -61,7 +61,7 @@ func (cp *Checkpoint) arrived() {
 		k.Home, k.Pending = true, false
 		cp.history.kept[id] = k
 		if h := cp.history.chains[id].header; h.Version > 0 {
-			cp.maintenance.add(due{latest: &h})
+			cp.maintenance.tell(notes{latest: &h})
 		}
 	}
 }

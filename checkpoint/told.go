@@ -53,8 +53,14 @@ func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t told, err 
 		if r.VersionsWritten+r.VersionsFailed > 0 {
 			t.use(r.LastVersion, recordOf(r))
 		}
-		if r.LastWritten > 0 && cp.parent == nil { // else it may have been of another stage
+		if cp.parent != nil { // it may have been of another stage
+			continue
+		}
+		if r.LastWritten > 0 {
 			t.add(storage.ID{Version: r.LastWritten, Attempt: attempt}, r.Lineage, recordOf(r))
+		}
+		if from, ok := storage.ParseAttempt(r.RestoredAttempt); ok && r.RestoredVersion > 0 {
+			t.add(storage.ID{Version: r.RestoredVersion, Attempt: from}, r.Lineage, recordOf(r))
 		}
 	}
 	if len(t.runs) > 0 {
