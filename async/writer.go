@@ -53,16 +53,24 @@ type Ticket struct {
 // Done is closed when the job has ended.
 func (t *Ticket) Done() <-chan struct{} { return t.done }
 
+// Ended reports whether it has.
+func (t *Ticket) Ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Err is the job's error, once it has ended.
 func (t *Ticket) Err() error { return t.err }
 
 // Wait waits for the job and returns its error. When ctx ends first, it returns
 // the context's cause and the job goes on.
 func (t *Ticket) Wait(ctx context.Context) error {
-	select {
-	case <-t.done:
+	if t.Ended() {
 		return t.err
-	default:
 	}
 	select {
 	case <-t.done:
@@ -87,12 +95,8 @@ func (w *Writer) Start(job func(ctx context.Context) error) (*Ticket, error) {
 	if w.closed {
 		return nil, fmt.Errorf("async: %w", ErrClosed)
 	}
-	if w.ticket != nil {
-		select {
-		case <-w.ticket.done:
-		default:
-			return nil, fmt.Errorf("async: %w", ErrBusy)
-		}
+	if w.ticket != nil && !w.ticket.Ended() {
+		return nil, fmt.Errorf("async: %w", ErrBusy)
 	}
 	t := &Ticket{done: make(chan struct{})}
 	w.ticket = t
@@ -144,11 +148,6 @@ func endsWithin(t *Ticket, d time.Duration) bool {
 	case <-t.done:
 		return true
 	case <-timer.C:
-	}
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
+		return t.Ended()
 	}
 }

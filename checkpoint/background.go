@@ -197,12 +197,8 @@ func (cp *Checkpoint) startMaintenance() {
 	if f := cp.flight.Load(); cp.writer == nil || f != nil && !f.landed() { // a version does them
 		return
 	}
-	if cp.maintaining != nil {
-		select {
-		case <-cp.maintaining.Done():
-		default:
-			return
-		}
+	if cp.maintaining != nil && !cp.maintaining.Ended() {
+		return
 	}
 	if cp.maintaining = nil; !cp.maintenance.any() {
 		return
@@ -217,17 +213,7 @@ func (cp *Checkpoint) startMaintenance() {
 }
 
 // landed reports whether this rank's part of a version is written, or will never be.
-func (f *flight) landed() bool {
-	if f.ticket == nil {
-		return true
-	}
-	select {
-	case <-f.ticket.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (f *flight) landed() bool { return f.ticket == nil || f.ticket.Ended() }
 
 // maintenanceDone waits for maintenance that is being done by itself.
 func (cp *Checkpoint) maintenanceDone(ctx context.Context) error {
@@ -235,13 +221,11 @@ func (cp *Checkpoint) maintenanceDone(ctx context.Context) error {
 		return nil
 	}
 	err := cp.maintaining.Wait(ctx)
-	select {
-	case <-cp.maintaining.Done():
-		cp.maintaining = nil
-		return nil
-	default:
+	if !cp.maintaining.Ended() {
 		return err
 	}
+	cp.maintaining = nil
+	return nil
 }
 
 // join waits for the background write, if there is one, and settles it with the
@@ -275,13 +259,11 @@ func (cp *Checkpoint) await(ctx context.Context, f *flight) error {
 	if f.ticket != nil {
 		defer cp.stats.time(&f.phases.Wait)()
 		err := f.ticket.Wait(ctx)
-		select {
-		case <-f.ticket.Done():
-			// Not what Wait has returned: ctx may have ended just before the write.
-			f.err = f.ticket.Err()
-		default:
+		if !f.ticket.Ended() {
 			return err
 		}
+		// Not what Wait has returned: ctx may have ended just before the write.
+		f.err = f.ticket.Err()
 	}
 	// The writer fails because of the copying or the other way round.
 	if f.captured != nil && !errors.Is(f.captured, async.ErrAborted) {
@@ -378,12 +360,6 @@ func (cp *Checkpoint) Progress() Progress {
 		return Progress{}
 	}
 	p := Progress{Version: f.header.Version, Iteration: f.header.Iteration, Bytes: cp.store.Progress(), Expected: f.expect}
-	if f.ticket != nil {
-		select {
-		case <-f.ticket.Done():
-		default:
-			p.Writing = true
-		}
-	}
+	p.Writing = !f.landed()
 	return p
 }
