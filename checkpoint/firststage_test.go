@@ -240,14 +240,14 @@ func TestFirstStageUntilItsEndIsStored(t *testing.T) {
 	}
 	var stages []chain
 	for _, e := range inner.history.entries {
-		if o := inner.history.chains[e.ID]; o.ancestors[0].Version == 0 {
+		if o := inner.history.chains[e.ID]; o.header.Ancestors[0].Version == 0 {
 			stages = append(stages, o.stage)
 		}
 	}
 	require.NotEmpty(t, stages)
 	require.NoError(t, outer.Wait(ctx))
 	for _, e := range inner.history.entries {
-		require.NotZero(t, inner.history.chains[e.ID].ancestors[0].Version)
+		require.NotZero(t, inner.history.chains[e.ID].header.Ancestors[0].Version)
 	}
 }
 

@@ -58,9 +58,8 @@ func (h *history) overtake() (gone []storage.ID) {
 // origin is where a version comes from: its header, and the stage of a nested
 // checkpoint that it belongs to.
 type origin struct {
-	header    container.Header
-	ancestors []container.Ancestor
-	stage     chain
+	header container.Header
+	stage  chain
 }
 
 // keep says how a version that was added is kept.
@@ -76,7 +75,7 @@ func (h *history) add(e storage.Entry, header container.Header) {
 	if h.chains == nil {
 		h.chains = make(map[storage.ID]origin)
 	}
-	h.chains[e.ID] = origin{header, header.Ancestors, chainOf(header.Ancestors)}
+	h.chains[e.ID] = origin{header, chainOf(header.Ancestors)}
 }
 
 // has tells whether a version is stored, or may be had again.

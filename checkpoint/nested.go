@@ -285,7 +285,7 @@ func (cp *Checkpoint) prunableNested() storage.Prunable {
 		switch {
 		case stage == now:
 			keep = cp.opt.Keep
-		case !cp.reachable(cp.history.chains[entries[0].ID].ancestors):
+		case !cp.reachable(cp.history.chains[entries[0].ID].header.Ancestors):
 			for _, e := range entries {
 				if e.ID != witness {
 					out.Everywhere = append(out.Everywhere, e.ID)
