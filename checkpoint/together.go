@@ -19,10 +19,10 @@ import (
 // checkTogether finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
 func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part, mine stack.Outcome) (stack.Outcome, error) {
-	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && !hasBoxes(p.sections) {
+	boxes := boxesOf(p.sections)
+	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && boxes == "" {
 		return mine, nil
 	}
-	boxes := boxesOf(p.sections)
 	changed := int64(0)
 	if boxes != cp.attempt.boxes {
 		changed = 1
@@ -91,15 +91,6 @@ func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int
 	return blob.Close()
 }
 
-func hasBoxes(sections []container.Section) bool {
-	for _, s := range sections {
-		if s.Desc.Dist == container.Partitioned {
-			return true
-		}
-	}
-	return false
-}
-
 // replicaDigest condenses the digests of all replicated values.
 func replicaDigest(p part) int64 {
 	hash := fnv.New64a()
@@ -160,10 +151,11 @@ func keyBoxes(sections []container.Section) []keyBox {
 }
 
 func boxesOf(sections []container.Section) string {
-	if !hasBoxes(sections) {
+	boxes := keyBoxes(sections)
+	if len(boxes) == 0 {
 		return ""
 	}
-	data, _ := json.Marshal(keyBoxes(sections))
+	data, _ := json.Marshal(boxes)
 	return string(data)
 }
 
