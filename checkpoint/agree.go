@@ -65,6 +65,14 @@ func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
 	return v, decodeReport(reporter, report)
 }
 
+// bit is a condition in a reduction: its maximum shows whether it holds on any rank.
+func bit(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // report is an error on its way to other ranks.
 type report struct {
 	Message string

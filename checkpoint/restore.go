@@ -246,17 +246,10 @@ func equalBox(a, b container.Box) bool {
 func (r *restoration) compare(ctx context.Context) error {
 	version := versionDigest(r.home.Header())
 	replicas := r.replicaDigest()
-	redistribute := int64(0)
-	if r.redistribute {
-		redistribute = 1
-	}
-	late := int64(0)
 	for _, is := range r.late {
-		if is {
-			late = 1
-		}
+		r.anyLate = r.anyLate || is
 	}
-	mine := []int64{version, ^version, replicas, ^replicas, redistribute, late}
+	mine := []int64{version, ^version, replicas, ^replicas, bit(r.redistribute), bit(r.anyLate)}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, r.cp.comm, mine, all, comm.Max[int64]); err != nil {
 		return err

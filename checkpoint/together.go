@@ -23,19 +23,11 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && boxes == "" {
 		return mine, nil
 	}
-	changed := int64(0)
-	if boxes != cp.attempt.boxes {
-		changed = 1
-	}
 	replicas, problem := replicaDigest(p), versionDigest(h)
 	// One reduction: the maximum of x and of ^x shows whether all x are equal.
 	_, recovery := comm.Recovered(cp.comm)
-	spilled := int64(0)
-	if mine.Spilled {
-		spilled = 1
-	}
-	own := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, changed, problem, ^problem,
-		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), spilled, int64(cp.stats.RedoTime)}
+	own := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, bit(boxes != cp.attempt.boxes), problem, ^problem,
+		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), bit(mine.Spilled), int64(cp.stats.RedoTime)}
 	all := make([]int64, len(own))
 	if err := comm.Allreduce(ctx, cp.comm, own, all, comm.Max[int64]); err != nil {
 		return mine, err
