@@ -73,6 +73,14 @@ func bit(is bool) int64 {
 	return 0
 }
 
+// sameOnAll reports whether all ranks give the same. It is collective.
+func (cp *Checkpoint) sameOnAll(ctx context.Context, x int64) (bool, error) {
+	all := make([]int64, 2)
+	// One reduction: the maximum of x and of ^x shows whether all x are equal.
+	err := comm.Allreduce(ctx, cp.comm, []int64{x, ^x}, all, comm.Max[int64])
+	return all[0] == ^all[1], err
+}
+
 // report is an error on its way to other ranks.
 type report struct {
 	Message string

@@ -47,14 +47,8 @@ func (cp *Checkpoint) sameSettings(ctx context.Context) error {
 	packed := strings.Join(values, "\n")
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(packed)) // never fails
-	sum := int64(hash.Sum64())
-	all := make([]int64, 2)
-	// One reduction: the maximum of x and of ^x shows whether all x are equal.
-	if err := comm.Allreduce(ctx, cp.comm, []int64{sum, ^sum}, all, comm.Max[int64]); err != nil {
+	if same, err := cp.sameOnAll(ctx, int64(hash.Sum64())); err != nil || same {
 		return err
-	}
-	if all[0] == ^all[1] {
-		return nil
 	}
 	packs, err := comm.AllgatherBytes(ctx, cp.comm, []byte(packed))
 	if err != nil {

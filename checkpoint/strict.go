@@ -169,15 +169,11 @@ func (r *restoration) verify(ctx context.Context) error {
 
 // sameVersion makes sure that the ranks have opened parts of one version.
 func (r *restoration) sameVersion(ctx context.Context) error {
-	mine := versionDigest(r.home.Header())
-	all := make([]int64, 2)
-	if err := comm.Allreduce(ctx, r.cp.comm, []int64{mine, ^mine}, all, comm.Max[int64]); err != nil {
-		return err
+	same, err := r.cp.sameOnAll(ctx, versionDigest(r.home.Header()))
+	if err == nil && !same {
+		err = &container.DamageError{Reason: "the parts are not of one version"}
 	}
-	if all[0] != ^all[1] {
-		return &container.DamageError{Reason: "the parts are not of one version"}
-	}
-	return nil
+	return err
 }
 
 // resumed describes the last run if that began anew and has no version: then what it
