@@ -62,8 +62,7 @@ func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
 		return
 	}
 	if err := cp.stack.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
-		cp.notReserved = time.Now()
-		cp.warnNotReserved(err)
+		cp.couldNotReserve(err)
 	}
 }
 
@@ -84,12 +83,12 @@ func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
 		return
 	}
 	if err := cp.stack.Reserve(ctx, id); err != nil {
-		cp.notReserved = time.Now()
-		cp.warnNotReserved(err)
+		cp.couldNotReserve(err)
 	}
 }
 
-func (cp *Checkpoint) warnNotReserved(err error) {
+func (cp *Checkpoint) couldNotReserve(err error) {
+	cp.notReserved = time.Now()
 	cp.log.Warn("note about the nodes not written: if this job dies, a later one without these nodes may take older versions for newer ones", "error", err)
 }
 
