@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -91,14 +92,7 @@ func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e
 
 // Is makes the error match the same sentinels as the original one does on its
 // own rank.
-func (e *RankError) Is(target error) bool {
-	for _, s := range e.is {
-		if s == target {
-			return true
-		}
-	}
-	return false
-}
+func (e *RankError) Is(target error) bool { return slices.Contains(e.is, target) }
 
 // sentinels travel between ranks by their index.
 var sentinels = []error{
