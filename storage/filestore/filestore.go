@@ -29,9 +29,10 @@ const (
 const (
 	dirPerm  = 0o700
 	filePerm = 0o600
-
-	trashPrefix = ".trash-"
 )
+
+// TrashPrefix starts the hidden name of what is being deleted.
+const TrashPrefix = ".trash-"
 
 // LatestName is the name of the note about the newest version.
 const LatestName = "LATEST.json"
@@ -237,7 +238,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern.MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
-		if isTrash(d.Name()) || isTemporary(d.Name()) {
+		if IsTrash(d.Name()) || isTemporary(d.Name()) {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
 		}
@@ -358,8 +359,9 @@ func ParsePart(name string) (part storage.Part, ok bool) {
 	return part, part.String() == name
 }
 
-func isTrash(name string) bool {
-	version, ok := strings.CutPrefix(name, trashPrefix)
+// IsTrash recognises the hidden name of a version that is being deleted.
+func IsTrash(name string) bool {
+	version, ok := strings.CutPrefix(name, TrashPrefix)
 	if !ok {
 		return false
 	}

@@ -86,7 +86,7 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Prepare(ctx, func(e storage.Entry) bool { return e.Complete() || e.ID == kept || e.ID == half }))
 	}
-	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), trashPrefix+storage.ID{Version: 9}.String()), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), TrashPrefix+storage.ID{Version: 9}.String()), 0o700))
 	for _, left := range []string{".LATEST.json.abc.tmp", ".lock-abc.tmp"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), left), nil, 0o600))
 	}
@@ -131,7 +131,7 @@ func TestRemoveAtTheSameTime(t *testing.T) {
 			w, err := s.Create(t.Context(), id, part)
 			require.NoError(t, err)
 			require.NoError(t, w.Commit())
-			trash := filepath.Join(s.Dir(), trashPrefix+id.String())
+			trash := filepath.Join(s.Dir(), TrashPrefix+id.String())
 			fill(t, mem, trash) // of a deletion that was interrupted
 			renames := 0
 			raced := newStore(t, "/cp", SyncNone, vfs.WithErrors(mem, func(op vfs.Op) error {

@@ -20,7 +20,7 @@ func TestLockOnADiskFullOfLeftovers(t *testing.T) {
 	s := lockedBy(t, t.TempDir(), "a", time.Minute)
 	id := storage.ID{Version: 1, Attempt: [8]byte{1}}
 	left := []string{
-		filepath.Join(s.Path(id), "."+storage.Part{Size: 1}.String()+".tmp"), filepath.Join(s.dir, trashPrefix+id.String(), "x"),
+		filepath.Join(s.Path(id), "."+storage.Part{Size: 1}.String()+".tmp"), filepath.Join(s.dir, TrashPrefix+id.String(), "x"),
 	}
 	leave := func(path string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))

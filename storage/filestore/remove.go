@@ -18,7 +18,7 @@ const removeTries = 100
 // that a crash in between leaves nothing that looks complete. Where it cannot have one it
 // is deleted in place.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
-	trash := filepath.Join(s.dir, trashPrefix+id.String())
+	trash := filepath.Join(s.dir, TrashPrefix+id.String())
 	err := s.fs.Rename(s.Path(id), trash)
 	// An earlier deletion of a version of this name was interrupted, or
 	// another process is at it.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -102,17 +101,4 @@ func (s *Store) path(key Key) string { return filepath.Join(s.Path(key.ID), key.
 func isVersion(d fs.DirEntry) bool {
 	_, ok := filestore.ParseID(d.Name())
 	return ok && d.IsDir()
-}
-
-// trashPrefix is of the hidden name that filestore gives to what it deletes.
-const trashPrefix = ".trash-"
-
-// isTrash recognises the hidden name that filestore gives to what it deletes.
-func isTrash(name string) bool {
-	version, ok := strings.CutPrefix(name, trashPrefix)
-	if !ok {
-		return false
-	}
-	_, ok = filestore.ParseID(version)
-	return ok
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // look tells whether the place is there, and an error if it is not ours. It
@@ -252,7 +253,7 @@ func (s *Store) sweep() {
 	for _, e := range entries {
 		name := e.Name()
 		path := filepath.Join(s.dir, name)
-		if isTrash(name) || isTemporary(name) || isSpare(name) && !useful[name] {
+		if filestore.IsTrash(name) || isTemporary(name) || isSpare(name) && !useful[name] {
 			_ = vfs.RemoveAll(s.fs, path)
 		}
 		if isVersion(e) {

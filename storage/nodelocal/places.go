@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // Place describes a checkpoint's directory on this node, for tools.
@@ -29,7 +30,7 @@ type Place struct {
 }
 
 // Removed tells that somebody has begun to delete the place.
-func (p Place) Removed() bool { return strings.HasPrefix(filepath.Base(p.Dir), trashPrefix) }
+func (p Place) Removed() bool { return strings.HasPrefix(filepath.Base(p.Dir), filestore.TrashPrefix) }
 
 // Places lists the places of this user below a root (nil: the operating
 // system's files), in the order of their names. Directories without OWNER.json
@@ -142,7 +143,7 @@ func (p Place) store(fsys vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, foreign(err.Error())
 	}
-	if base := strings.TrimPrefix(filepath.Base(p.Dir), trashPrefix); base != filepath.Base(s.Dir()) {
+	if base := strings.TrimPrefix(filepath.Base(p.Dir), filestore.TrashPrefix); base != filepath.Base(s.Dir()) {
 		return nil, foreign(fmt.Sprintf("the place of checkpoint %q in %s is called %s", o.Name, o.Home, filepath.Base(s.Dir())))
 	}
 	return s, nil
@@ -170,7 +171,7 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 	}
 	defer release()
 	if s.dir == dir {
-		trash = filepath.Join(s.root, trashPrefix+filepath.Base(dir))
+		trash = filepath.Join(s.root, filestore.TrashPrefix+filepath.Base(dir))
 		err := fsys.Rename(dir, trash)
 		if errors.Is(err, fs.ErrExist) { // an earlier removal was interrupted
 			if err = fsys.Remove(trash); err != nil { // it is not empty

@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // A spare is the file of an object that was removed, kept under a hidden name
@@ -37,7 +38,7 @@ func (s *Store) salvage(id storage.ID) (done bool, err error) {
 	if s.overwriter == nil {
 		return false, nil
 	}
-	trash := filepath.Join(s.dir, trashPrefix+id.String())
+	trash := filepath.Join(s.dir, filestore.TrashPrefix+id.String())
 	if s.fs.Rename(s.Path(id), trash) != nil {
 		return false, nil
 	}
