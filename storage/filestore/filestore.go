@@ -54,7 +54,6 @@ type Config struct {
 type Store struct {
 	dir      string
 	base     string
-	name     string
 	sync     bool
 	fs       vfs.FS
 	lock     LockConfig
@@ -93,7 +92,7 @@ func New(c Config) (*Store, error) {
 	}
 	c.Path = path
 	return &Store{
-		dir: filepath.Join(c.Path, c.Name), base: c.Path, name: c.Name,
+		dir: filepath.Join(c.Path, c.Name), base: c.Path,
 		sync: c.Sync == SyncFull, fs: c.FS, lock: c.Lock.withDefaults(),
 	}, nil
 }
