@@ -185,20 +185,13 @@ func (s *Stack) bringHere(ctx context.Context, id storage.ID, part storage.Part)
 	}
 	defer src.Close()
 	w, err := s.local.CreateObject(ctx, key)
-	if err != nil {
-		return err
+	if err == nil {
+		err = copyWhole(ctx, w, src)
 	}
-	if _, err = copyWhole(w, src); err == nil {
-		err = context.Cause(ctx) // what is published after its version is deleted stays
+	if err == nil {
+		s.noteOwn(id)
 	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	if err := w.Commit(); err != nil {
-		return err
-	}
-	s.noteOwn(id)
-	return nil
+	return err
 }
 
 // noteOwn remembers that this rank's own file of a version is on its node, and
@@ -221,21 +214,23 @@ func (s *Stack) protect(ctx context.Context, scheme Scheme, id storage.ID, part 
 	if err != nil {
 		return err
 	}
-	if _, err = copyWhole(w, src); err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	return w.Commit()
+	return copyWhole(ctx, w, src)
 }
 
 // copyPiece is how many bytes are copied at once: a transfer of a few pages costs
 // more than the pages.
 const copyPiece = 1 << 20
 
-// copyWhole copies a part.
-func copyWhole(w io.Writer, src storage.PartReader) (int64, error) {
+// copyWhole copies a part and publishes it, unless ctx has ended: what is published
+// after its version is deleted stays.
+func copyWhole(ctx context.Context, w storage.PartWriter, src storage.PartReader) error {
 	buf := make([]byte, min(copyPiece, max(src.Size(), 1)))
-	return io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(src, 0, src.Size()), buf)
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(src, 0, src.Size()), buf)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit()
 }
