@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -96,7 +97,8 @@ type Announcement struct {
 	// Reserved is the highest number that its attempt may have used; zero: as before.
 	Reserved storage.ID
 
-	takeOver bool // the attempt of Reserved has used none yet
+	first    uint64 // that this attempt reserves; 0: as before
+	takeOver bool   // it has used none yet
 }
 
 // AnnounceNodes tells people and tools, and a restart that finds less, what the nodes
@@ -114,9 +116,9 @@ func (s *Stack) AnnounceNodes(ctx context.Context, a Announcement) error {
 	n.Nodes = s.notedNodes(n.Nodes, a.Newest != nil)
 	switch {
 	case a.takeOver:
-		n.Reserved, n.ReservedFrom, n.Nodes = a.Reserved.String(), s.firstReserved, s.found.Nodes
+		n.Reserved, n.ReservedFrom, n.Nodes = a.Reserved.String(), a.first, s.found.Nodes
 	case !a.Reserved.IsZero():
-		n.setReserved(a.Reserved, s.firstReserved, s.found)
+		n.setReserved(a.Reserved, cmp.Or(a.first, n.ReservedFrom), s.found)
 	}
 	if newest := a.Newest; newest != nil {
 		id, _ := storage.Identity(*newest)

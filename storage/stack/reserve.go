@@ -32,14 +32,15 @@ const reservedAtLeast = 100
 func (s *Stack) Reserve(ctx context.Context, id storage.ID) error {
 	n := s.lastNote()
 	reserved, _ := n.reserved()
+	first := n.ReservedFrom
 	if reserved.Attempt != id.Attempt {
-		s.firstReserved = id.Version
+		first = id.Version
 	} else if id.Version <= reserved.Version {
 		return nil
 	}
-	more := max(reservedAtLeast, id.Version-s.firstReserved)
+	more := max(reservedAtLeast, id.Version-first)
 	reserved = storage.ID{Version: id.Version + min(more-1, math.MaxUint64-id.Version), Attempt: id.Attempt}
-	return s.AnnounceNodes(ctx, Announcement{Reserved: reserved})
+	return s.AnnounceNodes(ctx, Announcement{Reserved: reserved, first: first})
 }
 
 // TakeOver notes for an attempt that begins, before anything is brought to any node,
@@ -52,8 +53,7 @@ func (s *Stack) TakeOver(ctx context.Context, used storage.ID) error {
 		return nil
 	}
 	s.markHealed(before.Attempt)
-	s.firstReserved = used.Version + 1
-	return s.AnnounceNodes(ctx, Announcement{Reserved: used, takeOver: true})
+	return s.AnnounceNodes(ctx, Announcement{Reserved: used, first: used.Version + 1, takeOver: true})
 }
 
 // GiveBack notes that an attempt has used no number beyond the last one. Rank 0 calls

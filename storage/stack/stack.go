@@ -80,8 +80,7 @@ type Stack struct {
 	unprotected alarm   // what is to protect parts does not
 	leftover    []alarm // a node cannot delete; by node, on rank 0
 
-	noting        sync.Mutex // held while the note at home is written
-	firstReserved uint64     // number of the first version that this attempt reserved; used by Reserve alone
+	noting sync.Mutex // held while the note at home is written
 }
 
 var _ storage.Driver = (*Stack)(nil)
