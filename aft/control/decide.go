@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,12 +69,7 @@ func (r *Root) decideSplit(o *operation) {
 		c := o.joins[p.id].Color
 		byColor[c] = append(byColor[c], p)
 	}
-	colors := make([]int, 0, len(byColor))
-	for c := range byColor {
-		colors = append(colors, c)
-	}
-	slices.Sort(colors)
-	for _, c := range colors {
+	for _, c := range slices.Sorted(maps.Keys(byColor)) {
 		list := byColor[c]
 		if c < 0 {
 			r.reply(o, list, Made{})

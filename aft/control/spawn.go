@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ type spawning struct {
 func (r *Root) start(now time.Time, s *spawning, wanted map[comm.OriginalRank]*process, epoch int) bool {
 	starts := make(map[*node][]Start)
 	complete := true
-	for _, o := range ranksOf(wanted) {
+	for _, o := range slices.Sorted(maps.Keys(wanted)) {
 		was, p := wanted[o], s.current[o]
 		if p != nil {
 			complete = complete && p.state == alive
@@ -46,19 +47,10 @@ func (r *Root) start(now time.Time, s *spawning, wanted map[comm.OriginalRank]*p
 	return complete
 }
 
-func ranksOf(m map[comm.OriginalRank]*process) []comm.OriginalRank {
-	out := make([]comm.OriginalRank, 0, len(m))
-	for o := range m {
-		out = append(out, o)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // newcomers are the started processes by original rank.
 func (s *spawning) newcomers() []*process {
 	out := make([]*process, 0, len(s.current))
-	for _, o := range ranksOf(s.current) {
+	for _, o := range slices.Sorted(maps.Keys(s.current)) {
 		out = append(out, s.current[o])
 	}
 	return out
