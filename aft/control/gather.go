@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -62,9 +61,7 @@ func (d *Daemon) flush(now time.Time) {
 			ready = append(ready, key)
 		}
 	}
-	slices.SortFunc(ready, func(a, b opKey) int {
-		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.seq, b.seq))
-	})
+	slices.SortFunc(ready, opKey.compare)
 	for _, key := range ready {
 		joins := d.held[key].joins
 		delete(d.held, key)

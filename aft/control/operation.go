@@ -16,6 +16,10 @@ type opKey struct {
 	seq  uint64
 }
 
+func (k opKey) compare(other opKey) int {
+	return cmp.Or(cmp.Compare(k.comm, other.comm), cmp.Compare(k.seq, other.seq))
+}
+
 // operation is a collective operation that is under way.
 type operation struct {
 	key   opKey
@@ -110,9 +114,7 @@ func (r *Root) pending() []*operation {
 	for _, o := range r.ops {
 		out = append(out, o)
 	}
-	slices.SortFunc(out, func(a, b *operation) int {
-		return cmp.Or(cmp.Compare(a.key.comm, b.key.comm), cmp.Compare(a.key.seq, b.key.seq))
-	})
+	slices.SortFunc(out, func(a, b *operation) int { return a.key.compare(b.key) })
 	return out
 }
 
