@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -268,16 +269,11 @@ func (r *Root) differences(o *operation) string {
 // reply answers processes that have joined o.
 func (r *Root) reply(o *operation, to []*process, made Made) {
 	bySeq := make(map[uint64][]*process) // differs after decideMixed
-	var order []uint64
 	for _, p := range to {
 		j := o.joins[p.id]
-		if bySeq[j.Seq] == nil {
-			order = append(order, j.Seq)
-		}
 		bySeq[j.Seq] = append(bySeq[j.Seq], p)
 	}
-	slices.Sort(order)
-	for _, seq := range order {
+	for _, seq := range slices.Sorted(maps.Keys(bySeq)) {
 		m := made
 		m.Comm, m.Seq, m.Op = o.key.comm, seq, o.joins[bySeq[seq][0].id].Op
 		m.Epoch, m.Zone = r.epoch, r.zone
