@@ -26,7 +26,7 @@ func gatherTree(ctx context.Context, c Comm, op string, root Rank, in, out []byt
 	}
 	work, blocks := borrow[byte](span * m)
 	copy(blocks, in)
-	err := gatherUp(a, root, blocks)
+	err := gatherUp(a, blocks)
 	if err == nil && a.tree.parent < 0 && !a.refuse && !a.long {
 		copy(out[me*m:], blocks[:(n-me)*m])
 		copy(out, blocks[(n-me)*m:])
@@ -44,7 +44,7 @@ func gatherTree(ctx context.Context, c Comm, op string, root Rank, in, out []byt
 }
 
 // gatherUp collects the blocks of this rank's subtree and sends them on.
-func gatherUp(a *assent, root Rank, blocks []byte) error {
+func gatherUp(a *assent, blocks []byte) error {
 	n := a.c.Size()
 	at := func(child Rank) int { // its place in blocks
 		return (int(child-a.c.Rank()) + n) % n * a.length
