@@ -91,7 +91,7 @@ of it, with the bytes that they have. A second table has the nodes.`,
 		Example: `  craft ls
   craft ls /scratch/me/cp
   craft ls --json cp/lanczos`,
-		Args: directories(0, 1),
+		Args: directories(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := defaultBase()
 			if len(args) > 0 {

@@ -137,13 +137,13 @@ func unknownCommand(name string) error {
 	return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report, unlock and node", name)}
 }
 
-// directories checks the number of arguments, which are directories.
-func directories(least, most int) cobra.PositionalArgs {
+// directories checks the number of arguments, which are directories: one at the most.
+func directories(least int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return &usageError{fmt.Errorf("which directory? usage: %s", cmd.UseLine())}
-		case len(args) > most:
+		case len(args) > 1:
 			return &usageError{fmt.Errorf("one directory at a time, not %d; usage: %s", len(args), cmd.UseLine())}
 		}
 		return nil

@@ -34,7 +34,7 @@ the share of CP and the writer's processor time (one
 processor) in the time of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
 		Example: `  craft report cp
   craft report --json cp/lanczos`,
-		Args: directories(0, 1),
+		Args: directories(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := defaultBase()
 			if len(args) > 0 {

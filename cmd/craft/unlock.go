@@ -26,7 +26,7 @@ removed with --force: two jobs that write to one checkpoint would delete each
 other's versions.`,
 		Example: `  craft unlock cp/lanczos
   craft unlock --force cp/lanczos`,
-		Args: directories(1, 1),
+		Args: directories(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.unlock(cmd.Context(), args[0], force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "at once, also if the owner is alive")

@@ -80,7 +80,7 @@ changed are read with these. craft node verify reads all that is on a node.`,
 		Example: `  craft verify cp/lanczos
   craft verify cp/lanczos --latest
   craft verify --json cp | jq .ok`,
-		Args: directories(1, 1),
+		Args: directories(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.latest && w.all {
 				return &usageError{errors.New("--latest and --all exclude each other")}
