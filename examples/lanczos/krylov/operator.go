@@ -16,7 +16,7 @@ type Operator struct {
 	team   *sparse.Team
 	lo, hi int64
 	rows   int64
-	norm   float64
+	norm   float64 // largest sum of absolute values in a row: no eigenvalue is larger
 
 	own     *sparse.CSR // columns of this rank, numbered from 0
 	foreign *sparse.CSR // columns of other ranks, numbered as in the halo
@@ -60,10 +60,6 @@ func (o *Operator) Rows() int64 { return o.rows }
 
 // Range is the range lo <= i < hi of rows that this rank has.
 func (o *Operator) Range() (lo, hi int64) { return o.lo, o.hi }
-
-// Norm is the largest sum of absolute values in a row. No eigenvalue is larger
-// in absolute value.
-func (o *Operator) Norm() float64 { return o.norm }
 
 // link is an entry in a column of another rank.
 type link struct {

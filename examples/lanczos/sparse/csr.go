@@ -23,9 +23,6 @@ type CSR struct {
 // Rows is the number of rows.
 func (m *CSR) Rows() int { return len(m.RowPtr) - 1 }
 
-// Entries is the number of stored entries.
-func (m *CSR) Entries() int { return len(m.Vals) }
-
 // Traffic is the number of bytes that must move between memory and cores for
 // one product: every value, column index and row pointer, x once and y once.
 func (m *CSR) Traffic() int64 {
