@@ -62,7 +62,6 @@ func (w *heap) values() vars {
 // pool that all others choose from, too.
 type grower struct {
 	*rand.Rand
-	heap     *heap
 	last     int64 // all numbers differ
 	none     int   // of 100
 	blank    bool  // also matrices
