@@ -80,7 +80,7 @@ func (n *note) newest() *Newest {
 		return nil
 	}
 	id, ok := filestore.ParseID(n.Newest.Directory)
-	lineage, known := n.lineage()
+	lineage, known := storage.ParseLineage(n.Newest.Lineage)
 	if !ok || !known {
 		return nil
 	}

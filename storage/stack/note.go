@@ -169,10 +169,3 @@ func (s *Stack) lastNote() note {
 	defer s.mu.Unlock()
 	return s.note
 }
-
-func (n *note) lineage() (id container.LineageID, known bool) {
-	if n.Newest == nil {
-		return id, false
-	}
-	return storage.ParseLineage(n.Newest.Lineage)
-}
