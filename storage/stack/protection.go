@@ -33,11 +33,10 @@ func (s *Stack) noteProtection(id storage.ID, size int, g protection) {
 // forgetOld drops, on ranks that do not decide about retention, what nobody will
 // ask them about any more: a job may write very many versions.
 func (s *Stack) forgetOld(newest storage.ID, oldest uint64) {
-	s.written = append(s.written, newest)
 	if s.root() {
-		s.written = nil // Remove forgets
-		return
+		return // Remove forgets
 	}
+	s.written = append(s.written, newest)
 	if oldest == 0 {
 		oldest = newest.Version
 	}

@@ -59,7 +59,7 @@ type Stack struct {
 	// any rank may heal, or might before they were deleted.
 	keeps map[storage.ID]versionContext
 	heals map[storage.ID]healState
-	// written are the versions of this job that inv still knows.
+	// written are, on other ranks than 0, the versions of this job that inv still knows.
 	written []storage.ID
 	// owed are levels that the last version which should have reached them has
 	// not reached: the next version is to.
