@@ -64,7 +64,7 @@ type Checkpoint struct {
 	recordCost atomic.Int64 // ns that the last record took
 	records    recordOrder
 	lastNote   time.Time
-	// notReserved is when a number could not be reserved; used by what writes alone.
+	// notReserved is when a number could not be reserved; used by what begins and writes.
 	notReserved time.Time
 	maintenance maintenance   // of rank 0
 	flushed     flushedQueue  // versions that have come to the parallel file system

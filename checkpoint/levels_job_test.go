@@ -20,7 +20,7 @@ import (
 	"github.com/craft-go/craft/cptypes"
 )
 
-// nodes are directories that stand for the storage of nodes, and a parallel file
+// testNodes are directories that stand for the storage of nodes, and a parallel file
 // system, for jobs one after the other.
 type testNodes struct {
 	dir string

@@ -327,7 +327,7 @@ func sharedOnes() map[string]alias {
 	return out
 }
 
-// aliases restarts from what is stored, in a mode.
+// restart restarts from what is stored, in a mode.
 func (a alias) restart(t *testing.T, mode string, opts ...Option) error {
 	dir := t.TempDir()
 	cp := a.stored.checkpoint(t, nil, dir, inMode(mode))

@@ -30,7 +30,7 @@ func written(t testing.TB, v any) []byte {
 	return buf.Bytes()
 }
 
-// gonum runs the suite for a type of mat: a matrix of the program is empty until
+// gonumSuite runs the suite for a type of mat: a matrix of the program is empty until
 // it is read, or was allocated, or is a view, or is behind a pointer.
 func gonumSuite[M any](t *testing.T, fill func(v *M, rng *rand.Rand)) {
 	equal := func(a, b *M) bool {

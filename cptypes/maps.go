@@ -123,7 +123,7 @@ func window(b []byte, from int) uint64 {
 	return w
 }
 
-// read reads into the map variable at q the n entries that follow. A map that is
+// readMap reads into the map variable at q the n entries that follow. A map that is
 // there is cleared and filled again, as other variables may hold it, too.
 func (o *readOp) readMap(d *decoder, q unsafe.Pointer, n int) error {
 	m := reflect.NewAt(o.typ, q).Elem()

@@ -45,7 +45,7 @@ func most[K comparable](counts map[K]int) (n int) {
 	return n
 }
 
-// even is the usual job: ranks node by node, nodes rack by rack.
+// evenPlaces is the usual job: ranks node by node, nodes rack by rack.
 func evenPlaces(nodes, perNode, nodesPerRack int) []Place {
 	var places []Place
 	for i := range nodes * perNode {

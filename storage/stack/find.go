@@ -27,7 +27,7 @@ const (
 	rebuilt
 )
 
-// String says where it is, for people.
+// sourceName says where it is, for people.
 func (s *Stack) sourceName(src source) string {
 	switch src.kind {
 	case atHome:

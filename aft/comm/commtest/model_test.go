@@ -219,7 +219,7 @@ func (p *proc) learn(dead *proc) {
 	}
 }
 
-// failedIn are the known failed ones of a group.
+// failed are the known failed ones of a group.
 func (v *view) failed() []comm.Rank {
 	var ranks []comm.Rank
 	for r, p := range v.g.members {
