@@ -83,7 +83,6 @@ func (s *showing) check(rankGiven bool) error {
 
 // openPart is the open file of one rank.
 type openPart struct {
-	path   string
 	reader *container.Reader
 	bytes  int64
 	close  func() error
@@ -235,7 +234,7 @@ func (c *checkpointDir) openParts(ctx context.Context, v *version, rank int) (pa
 			continue
 		}
 		at, _ := c.store.at.locate(ctx, v.ID, part) // it was opened
-		parts = append(parts, openPart{path: at.path, reader: f.Reader, bytes: at.size, close: f.Close})
+		parts = append(parts, openPart{reader: f.Reader, bytes: at.size, close: f.Close})
 	}
 	return parts, bad
 }
@@ -264,7 +263,7 @@ func (p *program) showLoose(path string, s showing) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	part := openPart{path: path, reader: r, bytes: info.Size()}
+	part := openPart{reader: r, bytes: info.Size()}
 	h := r.Header()
 	id, p0 := storage.Identity(h)
 	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
