@@ -298,3 +298,20 @@ func TestParentIsAway(t *testing.T) {
 		}
 	}
 }
+
+// Two losses at once: of the parent's directory, and of a part of each nested version, the others
+// of which tell of the parent all the same.
+func TestParentIsAwayAndPartsAreLost(t *testing.T) {
+	n, job := newTestNodes(t, 0, 1), staged{mode: "off", who: 1, versions: 2, stage: true}
+	job.goes(t, n, came{0, 0, 1})
+	job.stage = false
+	job.goes(t, n, came{1, 0, 1})
+	require.NoError(t, os.RemoveAll(filepath.Join(n.dir, "pfs", "outer")))
+	for _, part := range glob(t, filepath.Join(n.dir, "pfs", "inner", "v-*", partName(1)+"*")) {
+		require.NoError(t, os.Remove(part))
+	}
+	job.opts = []Option{WithStrict("1")}
+	_, _, err := job.killed(t, n)
+	require.ErrorIs(t, err, ErrStrict)
+	require.ErrorContains(t, err, `of "outer", around it`)
+}

@@ -27,6 +27,8 @@ type survey struct {
 	Elsewhere map[storage.ID]bool `json:"-"`
 	// Headers of the complete ones that are known, for rank 0 alone.
 	Headers map[storage.ID]container.Header `json:"-"`
+	// Rests are those of incomplete ones of a nested checkpoint, of which parts are there.
+	Rests map[storage.ID]container.Header `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first;
 	// of a nested checkpoint only those of the present stage.
 	Candidates []candidate
@@ -101,7 +103,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]stack.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header)}
+	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]stack.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header), Rests: make(map[storage.ID]container.Header)}
 	complete, err := cp.headers(ctx, &s)
 	if err != nil {
 		return survey{}, err
@@ -152,7 +154,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	}
 	s.Lost = cp.missing(told, noted, newest)
 	if s.Lost == "" {
-		s.Lost = cp.parentAway(s.Headers)
+		s.Lost = cmp.Or(cp.parentAway(s.Headers), cp.parentAway(s.Rests))
 	}
 	s.Used, s.Unseen = s.Highest, doubt
 	if !cp.hasSeen(noted) {
@@ -179,7 +181,9 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []candid
 		if !e.Complete() {
 			if cp.stack != nil {
 				s.LossStatuses[e.ID] = cp.stack.LossStatus(e.ID) // before Gather moves anything
-				s.Elsewhere[e.ID] = cp.parent != nil && cp.ofAnotherStage(ctx, e)
+			}
+			if cp.parent != nil {
+				cp.lookAtRest(ctx, s, e)
 			}
 			continue
 		}
@@ -198,10 +202,11 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []candid
 	return complete, nil
 }
 
-// ofAnotherStage reports whether a part of an incomplete version is there and says so.
-func (cp *Checkpoint) ofAnotherStage(ctx context.Context, e storage.Entry) bool {
-	c, _, err := cp.identify(ctx, e)
-	return err == nil && c.Known && !cp.belongs(c.Ancestors)
+// lookAtRest reads a part of an incomplete version, if one is there.
+func (cp *Checkpoint) lookAtRest(ctx context.Context, s *survey, e storage.Entry) {
+	if c, h, err := cp.identify(ctx, e); err == nil && c.Known {
+		s.Rests[e.ID], s.Elsewhere[e.ID] = h, !cp.belongs(c.Ancestors)
+	}
 }
 
 // away looks for versions of which links lead nowhere, or that are perhaps where nothing
