@@ -30,11 +30,13 @@ type attempt struct {
 	anewStored bool
 	// nestedStored: it says that of the stage behind the version that was restored.
 	nestedStored bool
-	origin       storage.ID   // that was restored; zero: none
-	last         uint64       // number of the last version, of any attempt or of this one
-	written      uint64       // on rank 0: number of the last one of this attempt that was complete
-	settled      uint64       // of the newest one of the present stage that was; 0: none
-	lock         storage.Lock // on rank 0
+	nested       nestedNames      // that it tells of
+	before       []storage.Record // of earlier runs, on rank 0
+	origin       storage.ID       // that was restored; zero: none
+	last         uint64           // number of the last version, of any attempt or of this one
+	written      uint64           // on rank 0: number of the last one of this attempt that was complete
+	settled      uint64           // of the newest one of the present stage that was; 0: none
+	lock         storage.Lock     // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
@@ -168,6 +170,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 			draw.Lineage = cp.attempt.anew
 		}
 		cp.attempt.anewStored = found.told.anewStored(cp.attempt.anew)
+		cp.attempt.before = found.told.runs
 		cp.attempt.ahead = aheadOf(found.told.runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
 	}

@@ -18,6 +18,10 @@ import (
 // the version that was restored, or, of the outermost one, of the computation that was begun anew.
 // If one cannot be written the next version tries again.
 func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
+	if cp.parent == nil {
+		return
+	}
+	cp.parent.nameNested(ctx, cp.name, chainOf(h.Ancestors))
 	p := cp.parent
 	for _, of := range h.Ancestors {
 		if p == nil {

@@ -61,6 +61,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), cp.attempt.anewStored
 	}
 	r.NestedStored = cp.attempt.nestedStored && cp.attempt.written == 0
+	r.Nested, r.NestedIn = cp.attempt.nested.names, string(cp.attempt.nested.in)
 	r.Host, _ = os.Hostname()
 	if origin := cp.attempt.origin; !origin.IsZero() {
 		r.RestoredAttempt = hex.EncodeToString(origin.Attempt[:])

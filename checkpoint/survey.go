@@ -156,6 +156,9 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if s.Lost == "" {
 		s.Lost = cmp.Or(cp.parentAway(s.Headers), cp.parentAway(s.Rests))
 	}
+	if s.Lost == "" && len(s.Candidates) == 0 && !s.Own {
+		s.Lost = cp.nestedAway()
+	}
 	s.Used, s.Unseen = s.Highest, doubt
 	if !cp.hasSeen(noted) {
 		s.Used = max(s.Used, noted.Reserved.Version)

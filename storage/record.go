@@ -39,6 +39,11 @@ type Record struct {
 	// NestedStored: the same of the stage behind the version that the run has restored, while it
 	// has written none itself.
 	NestedStored bool `json:"nested_stored,omitempty"`
+	// Nested are the names of checkpoints right in this one of which a version of the stage
+	// NestedIn is complete: the versions (number-attempt/) of this one and of those around it, as
+	// far as there are any, behind which they are.
+	Nested   []string `json:"nested,omitempty"`
+	NestedIn string   `json:"nested_in,omitempty"`
 	// Iteration is the last one that the run is known to have done; null: none.
 	Iteration       *int64 `json:"iteration"`
 	VersionsWritten int    `json:"versions_written"`
