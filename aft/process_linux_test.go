@@ -61,6 +61,8 @@ func rankMain(dir, mode string, deaths []string) error {
 	switch mode {
 	case "compute":
 		return computeMain(dir)
+	case "messages":
+		return messagesMain()
 	case "farewell":
 		return farewellMain()
 	case "other-way":
