@@ -93,6 +93,13 @@ func (c *maintenance) any() bool {
 	return !c.due.none()
 }
 
+// isEmpty: not even something is left for later.
+func (c *maintenance) isEmpty() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.due.none() && len(c.due.later) == 0
+}
+
 func (d due) none() bool {
 	return d.latest == nil && d.note == nil && d.reserved.IsZero() && len(d.remove)+len(d.drop) == 0 && d.record == nil
 }
@@ -101,7 +108,7 @@ func (d due) none() bool {
 // if mayWrite forbids it: the lock is lost, or others may have declared this process dead. One
 // goroutine at a time does it.
 func (cp *Checkpoint) doMaintenance(ctx context.Context) (removed int) {
-	if !cp.maintenance.any() || cp.mayWrite() != nil {
+	if cp.maintenance.isEmpty() || cp.mayWrite() != nil {
 		return 0
 	}
 	return cp.doPermitted(ctx)

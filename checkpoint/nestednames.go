@@ -2,10 +2,12 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
 )
 
 // nestedNames are the checkpoints right in this one that have a version of a stage. If the
@@ -45,8 +47,13 @@ func (cp *Checkpoint) nestedAway() string {
 	if p == nil {
 		return ""
 	}
-	stage := string(chainOf(cp.ancestors()))
-	tells := func(r storage.Record) bool { return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) }
+	stage, anew := string(chainOf(cp.ancestors())), ""
+	if l := cp.outermost().attempt.anew; l != (container.LineageID{}) && !cp.stageIsNamed() {
+		anew = hex.EncodeToString(l[:])
+	}
+	tells := func(r storage.Record) bool {
+		return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) && (anew == "" || anew == r.Lineage)
+	}
 	i := slices.IndexFunc(p.attempt.before, tells)
 	if i < 0 {
 		return ""
