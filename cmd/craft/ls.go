@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // listing is the JSON document of craft ls.
@@ -182,20 +180,6 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 	return out, bad, ctx.Err()
 }
 
-// gone tells of a version that LATEST.json names and that is not there, nor a newer one.
-// Of a nested checkpoint the stage has ended.
-func (c *checkpointDir) gone(versions []version) error {
-	if c.latest == nil || len(c.latest.Ancestors) > 0 {
-		return nil
-	}
-	id, ok := filestore.ParseID(c.latest.Directory)
-	there := func(v version) bool { return v.ID == id || v.ID.Version >= id.Version && v.Complete() }
-	if !ok || slices.ContainsFunc(versions, there) {
-		return nil
-	}
-	return fmt.Errorf("%s was complete, as %s tells, and is not there: put it back, or mount the file system that it is on", c.store.Path(id), filestore.LatestName)
-}
-
 func describeVersion(v version) listedVersion {
 	l := listedVersion{
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
@@ -234,6 +218,9 @@ func (p *program) printListing(l listing) error {
 		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5},
 	}}
 	for _, c := range l.Checkpoints {
+		if len(c.Versions) == 0 {
+			p.say("%s holds no versions", c.Path)
+		}
 		for _, v := range c.Versions {
 			lineage, created := short(v.Lineage), "-"
 			switch {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/storage"
@@ -99,18 +100,10 @@ func (p *program) findFile(ctx context.Context, path, abs string) (*place, error
 	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
 }
 
-// isCheckpoint recognises the directory of a checkpoint: it has versions, or all
-// of them are on nodes.
+// isCheckpoint recognises the directory of a checkpoint: it has versions, or what
+// tells of them and of runs.
 func isCheckpoint(names []fs.DirEntry) bool {
-	for _, n := range names {
-		if n.Name() == filestore.NodesName {
-			return true
-		}
-		if _, ok := filestore.ParseID(n.Name()); ok && n.IsDir() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n fs.DirEntry) bool { return filestore.OfCheckpoint(n.Name()) != "" })
 }
 
 // findBelow takes path as a base directory. What it holds beside checkpoints is
@@ -180,6 +173,6 @@ func (f *place) nothing() error {
 	if len(f.problems) > 0 {
 		return errors.Join(f.problems...)
 	}
-	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef)",
-		errNoCheckpoint, f.path)
+	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
+		errNoCheckpoint, f.path, filestore.LatestName, filestore.NodesName, filestore.RecordPrefix)
 }

@@ -174,7 +174,10 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.store.Path(*where.version))
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: %s holds none any more", errNoVersion, c.store.Dir())
+		if gone := c.gone(list); gone != nil {
+			return nil, fmt.Errorf("%w: %w", errNoVersion, gone)
+		}
+		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.store.Dir())
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]

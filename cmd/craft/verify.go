@@ -157,6 +157,9 @@ func (p *program) targets(ctx context.Context, where *place, w verifying) (list 
 			problems = append(problems, err)
 			continue
 		}
+		if gone := c.gone(versions); gone != nil && where.version == nil {
+			problems = append(problems, gone)
+		}
 		newest := newestComplete(versions)
 		for i, v := range versions {
 			t := target{c: c, v: v, part: -1, read: v.Complete() || w.all}

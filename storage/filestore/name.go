@@ -13,18 +13,25 @@ func CheckName(name string) error {
 	if err := storage.CheckName("checkpoint name", name); err != nil {
 		return err
 	}
-	var what string
-	_, version := ParseID(name)
-	switch {
-	case version:
-		what = "a version"
-	case name == NodesName, name == LatestName:
-		what = "a note"
-	case recordPattern.MatchString(name):
-		what = "the record of a run"
-	default:
+	what := OfCheckpoint(name)
+	if what == "" {
 		return nil
 	}
 	return fmt.Errorf("checkpoint name %q: %w: it is the name of %s in a checkpoint's own directory: take another one (what is stored under this one names it in its files, so that renaming the directory is of no use: begin anew, and move it out of the base directory)",
 		name, storage.ErrName, what)
+}
+
+// OfCheckpoint says what of the directory of a checkpoint has that name, such as "a
+// version"; "" if nothing there is called so.
+func OfCheckpoint(name string) string {
+	_, version := ParseID(name)
+	switch {
+	case version:
+		return "a version"
+	case name == NodesName, name == LatestName:
+		return "a note"
+	case recordPattern.MatchString(name):
+		return "the record of a run"
+	}
+	return ""
 }
