@@ -94,7 +94,7 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 		return err
 	}
 	if where.loose {
-		return p.showLoose(dir, s)
+		return p.showLoose(ctx, dir, s)
 	}
 	c, err := where.single("show")
 	if err != nil {
@@ -126,27 +126,31 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	if err := d.describeLevels(ctx, c, v, parts); err != nil {
 		return err
 	}
-	if err := p.present(d, parts, s); err != nil {
-		return err
-	}
-	for _, problem := range bad {
-		p.say("%v", problem)
-	}
-	if len(bad) > 0 {
-		return errReported
-	}
-	return nil
+	return p.present(ctx, d, parts, s, bad)
 }
 
-func (p *program) present(d *shownVersion, parts []openPart, s showing) error {
-	d.addKeys(parts, s)
+// present prints what was found, and then what could not be read, beside what is bad
+// already.
+func (p *program) present(ctx context.Context, d *shownVersion, parts []openPart, s showing, bad []error) (err error) {
+	bad = append(bad, d.addKeys(parts, s)...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if s.rank >= 0 {
 		d.Rank = &s.rank
 	}
 	if s.json {
-		return p.printJSON(d)
+		err = p.printJSON(d)
+	} else {
+		err = p.printShown(d, s)
 	}
-	return p.printShown(d, s)
+	for _, problem := range bad {
+		p.say("%v", problem)
+	}
+	if err == nil && len(bad) > 0 {
+		err = errReported
+	}
+	return err
 }
 
 func noParts(v *version, rank int) error {
@@ -249,7 +253,7 @@ func closeParts(parts []openPart) {
 }
 
 // showLoose shows a file that is not where a program would look for it.
-func (p *program) showLoose(path string, s showing) error {
+func (p *program) showLoose(ctx context.Context, path string, s showing) error {
 	f, err := p.fs.Open(path)
 	if err != nil {
 		return err
@@ -272,5 +276,5 @@ func (p *program) showLoose(path string, s showing) error {
 	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
 	s.rank = h.Rank
 	p.say("%s is not in the directory of its version: no program will find it there", path)
-	return p.present(describeParts(v, []openPart{part}), []openPart{part}, s)
+	return p.present(ctx, describeParts(v, []openPart{part}), []openPart{part}, s, nil)
 }

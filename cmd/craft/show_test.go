@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,4 +109,33 @@ func TestShowWithoutCompleteVersion(t *testing.T) {
 	require.Equal(t, exitFine, r.code)
 	require.Contains(t, r.stderr, "no version is complete")
 	require.Contains(t, r.stdout, "1 of 2 parts")
+}
+
+// Damage that is met on the way to values is a failure, and hides nothing else.
+func TestShowDamagedValues(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 2, 1)
+	dir := filepath.Join(base, "c")
+	file := parts(t, dir, 1)[0]
+	edit(t, file, func(b []byte) []byte {
+		b[200] ^= 1 // behind the header
+		return b
+	})
+	found := decode[verification](t, exitFailed, "verify", dir).Versions[0].Findings
+	require.Len(t, found, 1)
+	require.Equal(t, "v", found[0].Key)
+
+	require.Equal(t, exitFine, craft(t, "show", dir).code, "the index is whole")
+	for _, at := range []string{dir, file} {
+		r := craft(t, "show", at, "--values")
+		require.Equal(t, exitFailed, r.code)
+		require.Regexp(t, `(?m)^v +0 +<container: damaged file`, r.stdout)
+		require.Regexp(t, `(?m)^steps +0 +-7$`, r.stdout)
+		require.Contains(t, r.stderr, file+`: the values of key "v" cannot be read: container: damaged file`)
+		require.Equal(t, 1, strings.Count(r.stderr, "\n"), r.stderr)
+		s := decode[shownVersion](t, exitFailed, "show", at, "--values")
+		require.Contains(t, keyNamed(t, s, "v").Values[0], "damaged file")
+	}
+	s := decode[shownVersion](t, exitFine, "show", dir, "--rank", "1", "--values")
+	require.Equal(t, []string{"<in the file of another rank>"}, keyNamed(t, s, "shared").Values)
 }

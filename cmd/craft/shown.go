@@ -94,8 +94,9 @@ func describeParts(v *version, parts []openPart) *shownVersion {
 	return d
 }
 
-// addKeys describes the keys in the order of the first file that has them.
-func (d *shownVersion) addKeys(parts []openPart, s showing) {
+// addKeys describes the keys in the order of the first file that has them; bad are the
+// values that cannot be read.
+func (d *shownVersion) addKeys(parts []openPart, s showing) (bad []error) {
 	at := make(map[string]int)
 	var infos [][]rankInfo
 	for _, part := range parts {
@@ -106,7 +107,7 @@ func (d *shownVersion) addKeys(parts []openPart, s showing) {
 				at[info.Key] = i
 				infos = append(infos, nil)
 			}
-			infos[i] = append(infos[i], rankInfo{info, part.reader})
+			infos[i] = append(infos[i], rankInfo{info, part.reader, part.path})
 		}
 	}
 	for _, on := range infos {
@@ -119,10 +120,14 @@ func (d *shownVersion) addKeys(parts []openPart, s showing) {
 		if s.values {
 			rank := on[0].reader.Header().Rank
 			k.ValuesRank = &rank
-			k.Values, k.More = firstValues(on[0].reader, on[0].Info, s.limit)
+			var err error
+			if k.Values, k.More, err = firstValues(on[0], s.limit); err != nil {
+				bad = append(bad, err)
+			}
 		}
 		d.Keys = append(d.Keys, k)
 	}
+	return bad
 }
 
 // rankInfo is what one file says of a key.
@@ -130,6 +135,7 @@ type rankInfo struct {
 	container.Info
 
 	reader *container.Reader
+	path   string
 }
 
 func (r rankInfo) shown() shownPart {

@@ -21,20 +21,21 @@ const (
 )
 
 // firstValues decodes the first elements of a section as text; more: there are
-// others. What cannot be read shows up as the reason in angle brackets.
-func firstValues(r *container.Reader, info container.Info, limit int) (values []string, more bool) {
-	s, ok := r.Section(info.Key)
+// others. What cannot be read shows up as the reason in angle brackets, and is an error
+// unless it is in another file.
+func firstValues(r rankInfo, limit int) (values []string, more bool, err error) {
+	s, ok := r.reader.Section(r.Key)
 	if !ok {
-		return nil, false
+		return nil, false, nil
 	}
-	values, more, err := decodeFirst(s, info, limit)
+	values, more, err = decodeFirst(s, r.Info, limit)
 	if errors.Is(err, container.ErrElsewhere) {
-		return []string{"<in the file of another rank>"}, false
+		return []string{"<in the file of another rank>"}, false, nil
 	}
 	if err != nil {
-		return []string{"<" + err.Error() + ">"}, false
+		return []string{"<" + err.Error() + ">"}, false, fmt.Errorf("%s: the values of key %q cannot be read: %w", r.path, r.Key, err)
 	}
-	return values, more
+	return values, more, nil
 }
 
 func decodeFirst(s io.ReaderAt, info container.Info, limit int) (values []string, more bool, err error) {
