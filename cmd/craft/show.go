@@ -45,7 +45,7 @@ from the storage of the nodes as far as it is on this machine.`,
   craft show cp/lanczos --version 12 --ranks
   craft show cp/lanczos --rank 3 --values --limit 4
   craft show cp/lanczos/v-000012-0123456789abcdef/rank-00003-of-00008.craft`,
-		Args: directories(1),
+		Args: directories(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.check(cmd.Flags().Changed("rank")); err != nil {
 				return err
@@ -81,11 +81,11 @@ func (s *showing) check(rankGiven bool) error {
 	return nil
 }
 
-// openPart is the open file of one rank.
-type openPart struct {
-	reader *container.Reader
+// readPart is the file of one rank.
+type readPart struct {
+	path   string
+	reader *container.Reader // closed: only its index is used
 	bytes  int64
-	close  func() error
 }
 
 func (p *program) show(ctx context.Context, dir string, s showing) error {
@@ -94,7 +94,7 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 		return err
 	}
 	if where.loose {
-		return p.showLoose(ctx, dir, s)
+		return p.showLoose(dir, s)
 	}
 	c, err := where.single("show")
 	if err != nil {
@@ -107,9 +107,8 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	if where.part != nil {
 		s.rank = where.part.Rank
 	}
-	parts, bad := c.openParts(ctx, v, s.rank)
+	parts, first, bad := c.readParts(ctx, v, s)
 	bad = append(bad, c.unread...)
-	defer closeParts(parts)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -126,16 +125,12 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	if err := d.describeLevels(ctx, c, v, parts); err != nil {
 		return err
 	}
-	return p.present(ctx, d, parts, s, bad)
+	d.addKeys(parts, first, s)
+	return p.present(d, s, bad)
 }
 
-// present prints what was found, and then what could not be read, beside what is bad
-// already.
-func (p *program) present(ctx context.Context, d *shownVersion, parts []openPart, s showing, bad []error) (err error) {
-	bad = append(bad, d.addKeys(parts, s)...)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+// present prints what was found, and then what could not be read.
+func (p *program) present(d *shownVersion, s showing, bad []error) (err error) {
 	if s.rank >= 0 {
 		d.Rank = &s.rank
 	}
@@ -229,10 +224,13 @@ func numbered(list []version, wanted, dir string) (*version, error) {
 	return nil, fmt.Errorf("several attempts wrote a version %d; name one: %s", n, strings.Join(paths, ", "))
 }
 
-// openParts opens all parts of a version, or that of one rank.
-func (c *checkpointDir) openParts(ctx context.Context, v *version, rank int) (parts []openPart, bad []error) {
+// readParts reads the indexes of all parts of a version, or of that of one rank, and the
+// values that are to be shown. One file at a time is open: there may be more than a
+// process may have open.
+func (c *checkpointDir) readParts(ctx context.Context, v *version, s showing) (parts []readPart, first firstValues, bad []error) {
+	first = make(firstValues)
 	for _, part := range v.Parts {
-		if rank >= 0 && part.Rank != rank {
+		if s.rank >= 0 && part.Rank != s.rank {
 			continue
 		}
 		f, err := c.store.Open(ctx, c.name, v.ID, part)
@@ -241,19 +239,18 @@ func (c *checkpointDir) openParts(ctx context.Context, v *version, rank int) (pa
 			continue
 		}
 		at, _ := c.store.at.locate(ctx, v.ID, part) // it was opened
-		parts = append(parts, openPart{reader: f.Reader, bytes: at.size, close: f.Close})
+		one := readPart{path: at.path, reader: f.Reader, bytes: at.size}
+		if s.values {
+			bad = append(bad, first.read(one, s.limit)...)
+		}
+		_ = f.Close() // nothing was written
+		parts = append(parts, one)
 	}
-	return parts, bad
-}
-
-func closeParts(parts []openPart) {
-	for _, part := range parts {
-		_ = part.close() // nothing was written
-	}
+	return parts, first, bad
 }
 
 // showLoose shows a file that is not where a program would look for it.
-func (p *program) showLoose(ctx context.Context, path string, s showing) error {
+func (p *program) showLoose(path string, s showing) error {
 	f, err := p.fs.Open(path)
 	if err != nil {
 		return err
@@ -270,11 +267,17 @@ func (p *program) showLoose(ctx context.Context, path string, s showing) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	part := openPart{reader: r, bytes: info.Size()}
+	part, first := readPart{path: path, reader: r, bytes: info.Size()}, make(firstValues)
+	var bad []error
+	if s.values {
+		bad = first.read(part, s.limit)
+	}
 	h := r.Header()
 	id, p0 := storage.Identity(h)
 	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
 	s.rank = h.Rank
 	p.say("%s is not in the directory of its version: no program will find it there", path)
-	return p.present(ctx, describeParts(v, []openPart{part}), []openPart{part}, s, nil)
+	d := describeParts(v, []readPart{part})
+	d.addKeys([]readPart{part}, first, s)
+	return p.present(d, s, bad)
 }

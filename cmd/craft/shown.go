@@ -77,7 +77,7 @@ type shownPart struct {
 	Digest      string  `json:"digest"`
 }
 
-func describeParts(v *version, parts []openPart) *shownVersion {
+func describeParts(v *version, parts []readPart) *shownVersion {
 	h := parts[0].reader.Header()
 	d := &shownVersion{
 		Checkpoint: h.Name, Path: v.path, Version: h.Version, Attempt: attemptHex(h.Attempt),
@@ -94,9 +94,8 @@ func describeParts(v *version, parts []openPart) *shownVersion {
 	return d
 }
 
-// addKeys describes the keys in the order of the first file that has them; bad are the
-// values that cannot be read.
-func (d *shownVersion) addKeys(parts []openPart, s showing) (bad []error) {
+// addKeys describes the keys in the order of the first file that has them.
+func (d *shownVersion) addKeys(parts []readPart, first firstValues, s showing) {
 	at := make(map[string]int)
 	var infos [][]rankInfo
 	for _, part := range parts {
@@ -107,7 +106,7 @@ func (d *shownVersion) addKeys(parts []openPart, s showing) (bad []error) {
 				at[info.Key] = i
 				infos = append(infos, nil)
 			}
-			infos[i] = append(infos[i], rankInfo{info, part.reader, part.path})
+			infos[i] = append(infos[i], rankInfo{info, part.reader})
 		}
 	}
 	for _, on := range infos {
@@ -118,16 +117,11 @@ func (d *shownVersion) addKeys(parts []openPart, s showing) (bad []error) {
 			}
 		}
 		if s.values {
-			rank := on[0].reader.Header().Rank
-			k.ValuesRank = &rank
-			var err error
-			if k.Values, k.More, err = firstValues(on[0], s.limit); err != nil {
-				bad = append(bad, err)
-			}
+			v := first[k.Key]
+			k.Values, k.More, k.ValuesRank = v.text, v.more, &v.rank
 		}
 		d.Keys = append(d.Keys, k)
 	}
-	return bad
 }
 
 // rankInfo is what one file says of a key.
@@ -135,7 +129,6 @@ type rankInfo struct {
 	container.Info
 
 	reader *container.Reader
-	path   string
 }
 
 func (r rankInfo) shown() shownPart {

@@ -28,7 +28,7 @@ type shownBase struct {
 }
 
 // describeLevels says how and where the version is kept.
-func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *version, parts []openPart) error {
+func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *version, parts []readPart) error {
 	if level, ok := v.level(); ok {
 		d.Level, d.Reached = &level, v.reached
 	}

@@ -20,20 +20,45 @@ const (
 	bytesPerElement = 8
 )
 
-// firstValues decodes the first elements of a section as text; more: there are
-// others. What cannot be read shows up as the reason in angle brackets, and is an error
-// unless it is in another file.
-func firstValues(r rankInfo, limit int) (values []string, more bool, err error) {
-	s, ok := r.reader.Section(r.Key)
+// firstValues are the first elements of each key, in the first file that has it.
+type firstValues map[string]keyValues
+
+type keyValues struct {
+	rank int // whose they are
+	text []string
+	more bool // there are others
+}
+
+// read reads those of the keys that no file before has, while the file is open; bad are
+// those that cannot be read.
+func (f firstValues) read(part readPart, limit int) (bad []error) {
+	for _, info := range part.reader.Sections() {
+		if _, known := f[info.Key]; known {
+			continue
+		}
+		v := keyValues{rank: part.reader.Header().Rank}
+		var err error
+		if v.text, v.more, err = readFirstValues(part.reader, info, limit); err != nil {
+			bad = append(bad, fmt.Errorf("%s: the values of key %q cannot be read: %w", part.path, info.Key, err))
+		}
+		f[info.Key] = v
+	}
+	return bad
+}
+
+// readFirstValues decodes the first elements of a section as text. What cannot be read
+// shows up as the reason in angle brackets, and is an error unless it is in another file.
+func readFirstValues(r *container.Reader, info container.Info, limit int) (values []string, more bool, err error) {
+	s, ok := r.Section(info.Key)
 	if !ok {
 		return nil, false, nil
 	}
-	values, more, err = decodeFirst(s, r.Info, limit)
-	if errors.Is(err, container.ErrElsewhere) {
+	values, more, err = decodeFirst(s, info, limit)
+	switch {
+	case errors.Is(err, container.ErrElsewhere):
 		return []string{"<in the file of another rank>"}, false, nil
-	}
-	if err != nil {
-		return []string{"<" + err.Error() + ">"}, false, fmt.Errorf("%s: the values of key %q cannot be read: %w", r.path, r.Key, err)
+	case err != nil:
+		return []string{"<" + err.Error() + ">"}, false, err
 	}
 	return values, more, nil
 }
