@@ -78,7 +78,7 @@ func (cfg *RootConfig) validateNodes() error {
 			continue
 		}
 		regular++
-		slots += n.Slots
+		slots += min(n.Slots, cfg.Size) // more than that are of no use, and might be too many for an int
 		unlimited = unlimited || n.Slots == 0
 	}
 	if regular == 0 {

@@ -150,6 +150,7 @@ func TestFirstRanksAreInBlocks(t *testing.T) {
 		{5, []int{1, 0, -1}, []Node{0, 1, 1, 1, 1}},
 		{6, []int{2, 3, 1}, []Node{0, 0, 1, 1, 1, 2}},
 		{1, []int{0, 0}, []Node{0}},
+		{4, []int{math.MaxInt, math.MaxInt, 2}, []Node{0, 0, 1, 2}},
 	} {
 		var nodes []NodeConfig
 		for i, n := range c.slots {

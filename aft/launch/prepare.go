@@ -205,7 +205,7 @@ func (p *plan) setVirtualNodes() error {
 		return errors.New("--launch-agent is for the daemons on other hosts: it needs --hosts or --hostfile")
 	}
 	regular := max(p.Nodes, 1)
-	if regular+p.SpareNodes > control.MaxProcs {
+	if regular > control.MaxProcs || p.SpareNodes > control.MaxProcs-regular {
 		return fmt.Errorf("--nodes %d, --spare-nodes %d: at most %d are possible", p.Nodes, p.SpareNodes, control.MaxProcs)
 	}
 	for i := range regular + p.SpareNodes {

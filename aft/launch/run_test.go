@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,6 +194,7 @@ func TestBadInput(t *testing.T) {
 		"host slots":        {func(c *Config) { c.Ranks, c.Nodes, c.Hosts = 5, 0, []Host{{localhost, 4}} }, []string{"-n 5", "slots"}, false},
 		"nodes":             {func(c *Config) { c.Nodes = -1 }, []string{"--nodes -1"}, false},
 		"spares":            {func(c *Config) { c.SpareNodes = -1 }, []string{"--spare-nodes -1"}, false},
+		"many spares":       {func(c *Config) { c.SpareNodes = math.MaxInt }, []string{"--spare-nodes 9", "at most"}, false},
 		"all spare":         {func(c *Config) { c.Nodes, c.Hosts, c.SpareNodes = 0, []Host{{localhost, 0}}, 1 }, []string{"--spare-nodes 1"}, false},
 		"nodes and hosts":   {func(c *Config) { c.Hosts = []Host{{localhost, 0}} }, []string{"--nodes"}, false},
 		"agent without":     {func(c *Config) { c.Agent = []string{"ssh"} }, []string{"--launch-agent", "--hosts"}, false},

@@ -145,6 +145,9 @@ func (f *runFlags) check(given func(string) bool) error {
 			return fmt.Errorf("--%s %d: at least 1 is needed", flag.name, flag.value)
 		}
 	}
+	if f.spares < 0 {
+		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.spares)
+	}
 	for _, flag := range []struct {
 		name  string
 		value time.Duration
@@ -187,18 +190,22 @@ func (f *runFlags) hostList(given func(string) bool) ([]launch.Host, error) {
 	return launch.Allocation()
 }
 
+// manySlots is more than a job may have. Greater numbers count as this one, so that sums
+// do not overflow.
+const manySlots = 1 << 24
+
 // allSlots is the number of slots where all nodes have one; spare nodes do not
 // count.
 func (f *runFlags) allSlots(cfg launch.Config) int {
 	if len(cfg.Hosts) == 0 {
-		return f.slots * max(1, f.nodes)
+		return min(f.slots, manySlots) * min(max(1, f.nodes), manySlots)
 	}
 	sum := 0
 	for _, h := range cfg.Hosts[:max(0, len(cfg.Hosts)-cfg.SpareNodes)] {
 		if h.Slots == 0 {
 			return 0
 		}
-		sum += h.Slots
+		sum += min(h.Slots, manySlots)
 	}
 	return sum
 }

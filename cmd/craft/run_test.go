@@ -130,6 +130,11 @@ func TestRunUsage(t *testing.T) {
 		{"-n 2 --nodes 2 --slots 0 echo", "--slots 0"},
 		{"-n 5 --nodes 2 --slots 2 echo", "slots"},
 		{"-n 2 --spare-nodes -1 echo", "--spare-nodes -1"},
+		{"--hosts a:1,b:1 --spare-nodes -1 echo", "--spare-nodes -1"},
+		{"--hosts a:1,b:1 --spare-nodes 2 echo", "-n N"},
+		{"-n 2 --spare-nodes 9223372036854775807 echo", "at most 65536 are possible"},
+		{"--nodes 3 --slots 6148914691236517206 echo", "at most 65536 ranks"}, // the product is 2 of 64 bits
+		{"--hosts a:9223372036854775807,b:9223372036854775807,c:4 echo", "at most 65536 ranks"},
 		{"-n 2 --recovery maybe echo", "NON-SHRINKING"},
 		{"-n 2 --spawn here echo", "NO-REUSE"},
 		{"-n 2 --lease -1s echo", "--lease -1s"},
