@@ -150,6 +150,14 @@ func (p *program) isDir(n fs.DirEntry, path string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
+// rank is that of the file that DIR is; -1: it is none.
+func (f *place) rank() int {
+	if f.part == nil {
+		return -1
+	}
+	return f.part.Rank
+}
+
 // single returns the one checkpoint that the command is about.
 func (f *place) single(command string) (*checkpointDir, error) {
 	if !f.base {

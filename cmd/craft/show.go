@@ -21,6 +21,8 @@ type showing struct {
 	values  bool
 	limit   int
 	json    bool
+
+	given func(flag string) bool
 }
 
 // maxLimit is how many elements --values shows at most.
@@ -47,7 +49,8 @@ from the storage of the nodes as far as it is on this machine.`,
   craft show cp/lanczos/v-000012-0123456789abcdef/rank-00003-of-00008.craft`,
 		Args: directories(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.check(cmd.Flags().Changed("rank")); err != nil {
+			s.given = cmd.Flags().Changed
+			if err := s.check(); err != nil {
 				return err
 			}
 			return p.show(cmd.Context(), args[0], s)
@@ -63,13 +66,13 @@ from the storage of the nodes as far as it is on this machine.`,
 	return cmd
 }
 
-func (s *showing) check(rankGiven bool) error {
+func (s *showing) check() error {
 	if s.version != "latest" {
 		if n, err := strconv.ParseUint(s.version, 10, 64); err != nil || n == 0 {
 			return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
 		}
 	}
-	if rankGiven && s.rank < 0 {
+	if s.given("rank") && s.rank < 0 {
 		return &usageError{fmt.Errorf("--rank %d: ranks count from 0", s.rank)}
 	}
 	if s.limit < 1 {
@@ -77,6 +80,17 @@ func (s *showing) check(rankGiven bool) error {
 	}
 	if s.limit > maxLimit {
 		return &usageError{fmt.Errorf("--limit %d: it must be at most %d", s.limit, maxLimit)}
+	}
+	return nil
+}
+
+// fits refuses a --version or --rank that is not that of what DIR names; rank < 0: all.
+func (s *showing) fits(dir string, version uint64, rank int) error {
+	if n, _ := strconv.ParseUint(s.version, 10, 64); s.given("version") && n != version { // latest is 0
+		return &usageError{fmt.Errorf("--version %s: %s is of version %d", s.version, dir, version)}
+	}
+	if rank >= 0 && s.given("rank") && s.rank != rank {
+		return &usageError{fmt.Errorf("--rank %d: %s is the file of rank %d", s.rank, dir, rank)}
 	}
 	return nil
 }
@@ -100,12 +114,17 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	if err != nil {
 		return err
 	}
+	if where.version != nil {
+		if err := s.fits(dir, where.version.Version, where.rank()); err != nil {
+			return err
+		}
+	}
 	v, err := p.choose(ctx, c, where, s.version)
 	if err != nil {
 		return err
 	}
 	if where.part != nil {
-		s.rank = where.part.Rank
+		s.rank = where.rank()
 	}
 	parts, first, bad := c.readParts(ctx, v, s)
 	bad = append(bad, c.unread...)
@@ -267,12 +286,15 @@ func (p *program) showLoose(path string, s showing) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	h := r.Header()
+	if err := s.fits(path, h.Version, h.Rank); err != nil {
+		return err
+	}
 	part, first := readPart{path: path, reader: r, bytes: info.Size()}, make(firstValues)
 	var bad []error
 	if s.values {
 		bad = first.read(part, s.limit)
 	}
-	h := r.Header()
 	id, p0 := storage.Identity(h)
 	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
 	s.rank = h.Rank

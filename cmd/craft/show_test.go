@@ -139,3 +139,38 @@ func TestShowDamagedValues(t *testing.T) {
 	s := decode[shownVersion](t, exitFine, "show", dir, "--rank", "1", "--values")
 	require.Equal(t, []string{"<in the file of another rank>"}, keyNamed(t, s, "shared").Values)
 }
+
+// A flag that names something else than DIR does is a mistake; one that says the same is
+// none.
+func TestFlagsThatContradictTheDirectory(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 2, 2)
+	file := parts(t, filepath.Join(base, "c"), 1)[0]
+	version, loose := filepath.Dir(file), filepath.Join(t.TempDir(), "copy")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(loose, data, 0o600))
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{exitUsage, "--version 2: " + version + " is of version 1", []string{"show", version, "--version", "2"}},
+		{exitUsage, "--version latest: ", []string{"show", version, "--version", "latest"}},
+		{exitUsage, "--version 2: ", []string{"show", file, "--version", "2"}},
+		{exitUsage, "--rank 1: " + file + " is the file of rank 0", []string{"show", file, "--rank", "1"}},
+		{exitUsage, "--rank 1: " + loose, []string{"show", loose, "--rank", "1"}},
+		{exitUsage, "--version 2: " + loose, []string{"show", loose, "--version", "2"}},
+		{exitUsage, "--latest: " + version, []string{"verify", version, "--latest"}},
+		{exitUsage, "--latest: " + file, []string{"verify", "--latest", file}},
+		{exitFine, "", []string{"show", version, "--version", "1", "--rank", "1"}},
+		{exitFine, "", []string{"show", file, "--version", "01", "--rank", "0"}},
+		{exitFine, "no program will find it", []string{"show", loose, "--version", "1", "--rank", "0"}},
+		{exitFine, "", []string{"verify", version, "--all"}},
+	} {
+		r := craft(t, c.args...)
+		require.Equal(t, c.code, r.code, "%v: %s", c.args, r.stderr)
+		require.Contains(t, r.stderr, c.says)
+		require.Equal(t, c.code == exitFine, r.stdout != "")
+	}
+}

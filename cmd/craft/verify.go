@@ -106,6 +106,9 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	if len(where.checkpoints) == 0 {
 		return where.nothing()
 	}
+	if where.version != nil && w.latest {
+		return &usageError{fmt.Errorf("--latest: %s is of version %d, which is verified whether it is the newest or not", dir, where.version.Version)}
+	}
 	targets, problems, err := p.targets(ctx, where, w)
 	if err != nil {
 		return err
@@ -169,9 +172,7 @@ func (p *program) targets(ctx context.Context, where *place, w verifying) (list 
 					continue
 				}
 				t.named, t.read = true, true
-				if where.part != nil {
-					t.part = where.part.Rank
-				}
+				t.part = where.rank()
 			case w.latest && i != newest:
 				continue
 			}
