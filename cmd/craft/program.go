@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 
 // say prints a message for people.
 func (p *program) say(format string, args ...any) {
-	fmt.Fprintf(p.stderr, "craft: %s\n", printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(p.stderr, "craft: %s\n", printableLines(fmt.Sprintf(format, args...)))
 }
 
 // sayBriefly says why the command ends, without waiting for long for a reader: what it

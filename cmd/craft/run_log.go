@@ -29,10 +29,10 @@ func (h *jobLog) Enabled(_ context.Context, l slog.Level) bool { return l >= h.l
 
 func (h *jobLog) Handle(_ context.Context, r slog.Record) error {
 	var line strings.Builder
-	line.WriteString("craft: " + printable(r.Message))
+	line.WriteString("craft: " + printableLines(r.Message))
 	add := func(a slog.Attr) bool {
 		if !a.Equal(slog.Attr{}) {
-			fmt.Fprintf(&line, " %s=%s", a.Key, printable(a.Value.String()))
+			fmt.Fprintf(&line, " %s=%s", a.Key, printableLines(a.Value.String()))
 		}
 		return true
 	}

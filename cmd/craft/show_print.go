@@ -88,7 +88,11 @@ func (p *program) printHeader(d *shownVersion) {
 	for _, a := range d.Ancestors {
 		line("within", fmt.Sprintf("version %d of %s, %d calls later", a.Version, a.Name, a.Calls))
 	}
-	line("fingerprint", strings.Join(fingerprintLines(d.Fingerprint), "\n"+strings.Repeat(" ", 13)))
+	name := "fingerprint"
+	for _, value := range fingerprintLines(d.Fingerprint) {
+		line(name, value)
+		name = ""
+	}
 }
 
 // fingerprintLines is one line for each field of an object, which most

@@ -25,7 +25,7 @@ type table struct {
 
 func (t *table) add(cells ...string) {
 	for i, c := range cells {
-		if cells[i] = strings.ReplaceAll(printable(c), "\n", `\n`); c == "" {
+		if cells[i] = printable(c); c == "" {
 			cells[i] = "-"
 		}
 	}

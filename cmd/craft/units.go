@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -98,20 +99,37 @@ func attemptHex(a container.AttemptID) string { return hex.EncodeToString(a[:]) 
 // digestHex writes digests as text, because JSON numbers lose digits.
 func digestHex(d uint64) string { return fmt.Sprintf("%016x", d) }
 
-// printable makes text that comes from files harmless for a terminal.
+// printable makes text that comes from files, names and arguments harmless for a terminal:
+// one line, of characters and of escapes for everything else. What is not UTF-8 is such,
+// too: a terminal may take a byte of it for a control character.
 func printable(s string) string {
-	if strings.IndexFunc(s, notPrintable) < 0 {
+	if utf8.ValidString(s) && strings.IndexFunc(s, notPrintable) < 0 {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if notPrintable(r) {
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case notPrintable(r):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
+		default:
 			b.WriteRune(r)
 		}
+		s = s[size:]
 	}
 	return b.String()
 }
 
-func notPrintable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }
+func notPrintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// printableLines does the same with a message of one or more lines. All but the first are
+// indented, so that none looks like a message of its own.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n       ")
+}
