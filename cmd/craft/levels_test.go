@@ -132,7 +132,7 @@ func TestListingOfNodes(t *testing.T) {
 		require.Zero(t, v.Home)
 		require.EqualValues(t, 10*i, *v.Iteration)
 		require.True(t, v.NewestLineage)
-		require.DirExists(t, v.Path)
+		require.DirExists(t, string(v.Path))
 	}
 	require.Greater(t, c.Versions[0].Bytes, int64(8*800_000))
 	require.Less(t, c.Versions[1].Bytes, int64(9*800_000), "copies do not count")
@@ -281,14 +281,14 @@ func TestDeltas(t *testing.T) {
 // damageBase damages, and then removes, what the last version refers to; the first one
 // does not need it.
 func (l levelled) damageBase(t *testing.T, base listedVersion) {
-	file := filepath.Join(base.Path, "rank-00001-of-00008.craft")
+	file := filepath.Join(string(base.Path), "rank-00001-of-00008.craft")
 	edit(t, file, func(b []byte) []byte { b[400_000] ^= 1; return b })
 	v := decode[verification](t, exitFailed, "verify", l.dir)
 	require.NotEqual(t, verdictDamaged, v.Versions[0].Verdict)
 	for _, version := range v.Versions[1:] {
 		require.Equal(t, verdictDamaged, version.Verdict)
 		require.Len(t, version.Findings, 1)
-		require.Equal(t, file, version.Findings[0].File)
+		require.Equal(t, file, string(version.Findings[0].File))
 		require.Equal(t, "v", version.Findings[0].Key)
 	}
 	require.Contains(t, v.Versions[2].Findings[0].Reason, "version 3 refers to it")
@@ -296,7 +296,7 @@ func (l levelled) damageBase(t *testing.T, base listedVersion) {
 	files, err := filepath.Glob(filepath.Join(l.nodes, "*", "*", "*", "*rank-00001-of-00008.craft"))
 	require.NoError(t, err)
 	for _, f := range append(files, file) {
-		if strings.Contains(f, filepath.Base(base.Path)) {
+		if strings.Contains(f, filepath.Base(string(base.Path))) {
 			_ = os.Remove(f)
 		}
 	}

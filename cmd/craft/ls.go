@@ -9,18 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 )
 
 // listing is the JSON document of craft ls.
 type listing struct {
-	Path        string             `json:"path"`
+	Path        osstring.String    `json:"path"`
 	Checkpoints []listedCheckpoint `json:"checkpoints"`
 }
 
 type listedCheckpoint struct {
 	Name     string          `json:"name"`
-	Path     string          `json:"path"`
+	Path     osstring.String `json:"path"`
 	Lock     *lockInfo       `json:"lock"`
 	Levels   string          `json:"levels,omitempty"` // as CRAFT_LEVELS has them
 	Nodes    []*nodeDir      `json:"nodes,omitempty"`  // that have, or had, versions
@@ -28,18 +29,18 @@ type listedCheckpoint struct {
 }
 
 type listedVersion struct {
-	Version       uint64     `json:"version"`
-	Attempt       string     `json:"attempt"`
-	Path          string     `json:"path"`
-	Iteration     *int64     `json:"iteration"`
-	Ranks         int        `json:"ranks"`
-	Parts         int        `json:"parts"`
-	Complete      bool       `json:"complete"`
-	State         string     `json:"state"`
-	Bytes         int64      `json:"bytes"`
-	Created       *time.Time `json:"created"`
-	Lineage       string     `json:"lineage"`
-	NewestLineage bool       `json:"newest_lineage"`
+	Version       uint64          `json:"version"`
+	Attempt       string          `json:"attempt"`
+	Path          osstring.String `json:"path"`
+	Iteration     *int64          `json:"iteration"`
+	Ranks         int             `json:"ranks"`
+	Parts         int             `json:"parts"`
+	Complete      bool            `json:"complete"`
+	State         string          `json:"state"`
+	Bytes         int64           `json:"bytes"`
+	Created       *time.Time      `json:"created"`
+	Lineage       string          `json:"lineage"`
+	NewestLineage bool            `json:"newest_lineage"`
 	// OtherBranch: the newest complete version does not come from this one.
 	OtherBranch bool   `json:"other_branch"`
 	Error       string `json:"error,omitempty"`
@@ -111,7 +112,7 @@ func (p *program) ls(ctx context.Context, dir string, asJSON bool) error {
 		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
 	}
 	problems := where.problems
-	l := listing{Path: dir, Checkpoints: []listedCheckpoint{}}
+	l := listing{Path: osstring.String(dir), Checkpoints: []listedCheckpoint{}}
 	for _, c := range where.checkpoints {
 		listed, bad, err := p.list(ctx, where, c)
 		if ctx.Err() != nil {
@@ -142,7 +143,7 @@ func (p *program) ls(ctx context.Context, dir string, asJSON bool) error {
 
 // list describes one checkpoint; bad are the versions that cannot be described.
 func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out listedCheckpoint, bad []error, err error) {
-	out = listedCheckpoint{Name: c.name, Path: c.store.Dir(), Versions: []listedVersion{}}
+	out = listedCheckpoint{Name: c.name, Path: osstring.String(c.store.Dir()), Versions: []listedVersion{}}
 	if out.Lock, err = p.readLock(c.store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
@@ -182,7 +183,7 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 
 func describeVersion(v version) listedVersion {
 	l := listedVersion{
-		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
+		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.path),
 		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
 		Bytes: v.bytes, NewestLineage: v.newest, OtherBranch: v.other, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
 		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
@@ -291,7 +292,7 @@ func (p *program) printNodes(l listing, below bool) error {
 	}}
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
-			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, n.Dir)
+			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, string(n.Dir))
 			if n.State == nodeUnusable {
 				p.say("directory %s of checkpoint %s is not used: %s", n.Dir, c.Name, n.Reason)
 			}

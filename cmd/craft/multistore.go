@@ -175,7 +175,7 @@ func (e *multiStore) paths(id storage.ID) []string {
 	out := []string{e.Store.Path(id)}
 	for _, d := range e.nodes {
 		if d.store != nil {
-			out = append(out, filepath.Join(d.Dir, id.String()))
+			out = append(out, filepath.Join(string(d.Dir), id.String()))
 		}
 	}
 	return out
@@ -211,7 +211,7 @@ func (e *multiStore) onNode(id storage.ID, part storage.Part) (location, bool) {
 		for _, d := range e.nodes {
 			key := nodelocal.Key{ID: id, Kind: kind, Part: part}
 			if size, ok := d.sizes[key]; ok {
-				return location{path: filepath.Join(d.Dir, key.Name()), size: size, kind: kind}, true
+				return location{path: filepath.Join(string(d.Dir), key.Name()), size: size, kind: kind}, true
 			}
 		}
 	}

@@ -11,14 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // nodeCleaning is the JSON document of craft node clean.
 type nodeCleaning struct {
-	Path   string         `json:"path"`
-	DryRun bool           `json:"dry_run"`
-	Places []cleanedPlace `json:"places"`
+	Path   osstring.String `json:"path"`
+	DryRun bool            `json:"dry_run"`
+	Places []cleanedPlace  `json:"places"`
 }
 
 type cleanedPlace struct {
@@ -80,7 +81,7 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error 
 	if err != nil {
 		return err
 	}
-	result := nodeCleaning{Path: root, DryRun: c.dryRun, Places: []cleanedPlace{}}
+	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: []cleanedPlace{}}
 	prunable, bytes := 0, int64(0)
 	for _, n := range list {
 		entry := cleanedPlace{nodedPlace: n, Action: "kept"}
@@ -111,7 +112,7 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 			return false, n.Reason + "; if you are sure that the checkpoint is gone: --unseen"
 		}
 	case homeCurrent:
-		return false, "its checkpoint is there: " + n.Home
+		return false, "its checkpoint is there: " + string(n.Home)
 	default:
 		return false, n.Reason
 	}
@@ -139,7 +140,7 @@ func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, byt
 	}
 	for _, n := range r.Places {
 		if n.Action != "kept" {
-			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(n.Dir), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
+			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
 		}
 	}
 	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", prunable, roundedBytes(bytes))
@@ -176,7 +177,7 @@ func (p *program) removePrunable(ctx context.Context, r *nodeCleaning, c cleanin
 }
 
 func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
-	owner, err := nodelocal.ReadOwner(p.fs, n.Dir)
+	owner, err := nodelocal.ReadOwner(p.fs, string(n.Dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "kept", "it is gone already"
 	}
@@ -184,13 +185,13 @@ func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (
 		return "failed", err.Error()
 	}
 	if n.State != homeRemoved {
-		now := nodelocal.Place{Dir: n.Dir, Owner: owner}
+		now := nodelocal.Place{Dir: string(n.Dir), Owner: owner}
 		now.Err = now.Count(ctx, p.fs)
 		if remove, why := p.wasted(p.describePlace(now), c); !remove {
 			return "kept", why
 		}
 	}
-	err = nodelocal.RemovePlace(p.fs, n.Dir)
+	err = nodelocal.RemovePlace(p.fs, string(n.Dir))
 	var refused *nodelocal.PlaceError
 	switch {
 	case errors.As(err, &refused):
@@ -211,7 +212,7 @@ func (p *program) reportCleaning(r nodeCleaning, c cleaning) error {
 	case c.json:
 		err = p.printJSON(r)
 	case len(r.Places) == 0:
-		p.noPlaces(r.Path)
+		p.noPlaces(string(r.Path))
 	default:
 		err = p.printCleaning(r)
 	}
@@ -224,7 +225,7 @@ func (p *program) reportCleaning(r nodeCleaning, c cleaning) error {
 func (p *program) printCleaning(r nodeCleaning) error {
 	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
 	for _, n := range r.Places {
-		t.add(n.Action, n.Checkpoint, p.size(n.Bytes+n.Spare), n.Dir, n.Why)
+		t.add(n.Action, n.Checkpoint, p.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
 	}
 	return t.write(p.stdout, 0) // never cut: this is what the user has to know
 }

@@ -7,31 +7,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // nodeListing is the JSON document of craft node ls.
 type nodeListing struct {
-	Path   string       `json:"path"`
-	Places []nodedPlace `json:"places"`
+	Path   osstring.String `json:"path"`
+	Places []nodedPlace    `json:"places"`
 }
 
 // nodedPlace is what a checkpoint has on this node.
 type nodedPlace struct {
-	Dir        string     `json:"directory"`
-	Checkpoint string     `json:"checkpoint"`
-	Home       string     `json:"home"` // the checkpoint's directory on the parallel file system
-	Store      string     `json:"store"`
-	Host       string     `json:"host"` // that made it
-	Versions   int        `json:"versions"`
-	Objects    int        `json:"objects"` // parts, copies and parity
-	Bytes      int64      `json:"bytes"`
-	Spare      int64      `json:"spare_bytes"`
-	Newest     *uint64    `json:"newest"` // version of which anything is here; null: none
-	Created    *time.Time `json:"created"`
-	Used       *time.Time `json:"used"` // when it was last changed
-	State      string     `json:"state"`
-	Reason     string     `json:"reason,omitempty"`
+	Dir        osstring.String `json:"directory"`
+	Checkpoint string          `json:"checkpoint"`
+	Home       osstring.String `json:"home"` // the checkpoint's directory on the parallel file system
+	Store      string          `json:"store"`
+	Host       string          `json:"host"` // that made it
+	Versions   int             `json:"versions"`
+	Objects    int             `json:"objects"` // parts, copies and parity
+	Bytes      int64           `json:"bytes"`
+	Spare      int64           `json:"spare_bytes"`
+	Newest     *uint64         `json:"newest"` // version of which anything is here; null: none
+	Created    *time.Time      `json:"created"`
+	Used       *time.Time      `json:"used"` // when it was last changed
+	State      string          `json:"state"`
+	Reason     string          `json:"reason,omitempty"`
 }
 
 func (p *program) nodeLsCommand(root func() string) *cobra.Command {
@@ -68,7 +69,7 @@ func (p *program) nodeLs(ctx context.Context, root string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return p.printJSON(nodeListing{root, list})
+		return p.printJSON(nodeListing{osstring.String(root), list})
 	}
 	if len(list) == 0 {
 		p.noPlaces(root)
@@ -100,7 +101,7 @@ func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace
 func (p *program) describePlace(place nodelocal.Place) nodedPlace {
 	o := place.Owner
 	n := nodedPlace{
-		Dir: place.Dir, Checkpoint: o.Name, Home: o.Home, Store: o.ID, Host: o.Host,
+		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: osstring.String(o.Home), Store: o.ID, Host: o.Host,
 		Versions: place.Versions, Objects: place.Objects, Bytes: place.Bytes, Spare: place.Spare,
 	}
 	if !o.Created.IsZero() {
@@ -153,7 +154,7 @@ func (p *program) printPlaces(list []nodedPlace) error {
 		if n.Used != nil {
 			last = p.moment(*n.Used)
 		}
-		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), newest, strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), last, n.Dir, n.Home)
+		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), newest, strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), last, string(n.Dir), string(n.Home))
 	}
 	return t.write(p.stdout, p.width)
 }

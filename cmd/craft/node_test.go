@@ -31,9 +31,9 @@ func TestNodeListing(t *testing.T) {
 	list := l.places(t)
 	require.Len(t, list, 4, "that of each virtual node")
 	for i, n := range list {
-		require.Equal(t, filepath.Join(l.node(i)), filepath.Dir(n.Dir))
+		require.Equal(t, filepath.Join(l.node(i)), filepath.Dir(string(n.Dir)))
 		require.Equal(t, "c", n.Checkpoint)
-		require.Equal(t, l.dir, n.Home)
+		require.Equal(t, l.dir, string(n.Home))
 		require.Equal(t, homeCurrent, n.State)
 		require.Equal(t, 3, n.Versions)
 		require.Equal(t, 3*2*2, n.Objects, "part and parity of two ranks")
@@ -75,7 +75,7 @@ func TestNodeVerify(t *testing.T) {
 	var found []string
 	for _, f := range bad.Places[2].Findings {
 		require.NotNil(t, f.Offset)
-		found = append(found, f.File)
+		found = append(found, string(f.File))
 	}
 	require.ElementsMatch(t, files, found)
 	require.Contains(t, craft(t, "node", "verify", "--node-path", l.nodes).stdout, files[2])
@@ -190,7 +190,7 @@ func TestNodeCleanWhereAFileSystemWasNotMounted(t *testing.T) {
 	for _, n := range l.places(t) {
 		if n.State == homeReplaced {
 			for _, version := range l.objects(t, 0, "v-*") {
-				if filepath.Dir(version) == n.Dir {
+				if filepath.Dir(version) == string(n.Dir) {
 					require.NoError(t, os.RemoveAll(version))
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
@@ -18,20 +19,20 @@ import (
 
 // nodeVerification is the JSON document of craft node verify.
 type nodeVerification struct {
-	Path   string          `json:"path"`
+	Path   osstring.String `json:"path"`
 	OK     bool            `json:"ok"`
 	Places []verifiedPlace `json:"places"`
 }
 
 type verifiedPlace struct {
-	Dir        string    `json:"directory"`
-	Checkpoint string    `json:"checkpoint"`
-	Parts      int       `json:"parts"` // that were read
-	Copies     int       `json:"copies"`
-	Parity     int       `json:"parity"`
-	Bytes      int64     `json:"bytes"`
-	Verdict    string    `json:"verdict"`
-	Findings   []finding `json:"findings"`
+	Dir        osstring.String `json:"directory"`
+	Checkpoint string          `json:"checkpoint"`
+	Parts      int             `json:"parts"` // that were read
+	Copies     int             `json:"copies"`
+	Parity     int             `json:"parity"`
+	Bytes      int64           `json:"bytes"`
+	Verdict    string          `json:"verdict"`
+	Findings   []finding       `json:"findings"`
 }
 
 func (p *program) nodeVerifyCommand(root func() string) *cobra.Command {
@@ -60,7 +61,7 @@ func (p *program) nodeVerify(ctx context.Context, root string, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	result := nodeVerification{Path: root, OK: true, Places: []verifiedPlace{}}
+	result := nodeVerification{Path: osstring.String(root), OK: true, Places: []verifiedPlace{}}
 	for _, place := range places {
 		v, err := p.verifyPlace(ctx, place)
 		if err != nil {
@@ -85,7 +86,7 @@ func (p *program) nodeVerify(ctx context.Context, root string, asJSON bool) erro
 
 // verifyPlace reads all objects of a place. The error is that of the context.
 func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verifiedPlace, error) {
-	out := verifiedPlace{Dir: place.Dir, Checkpoint: place.Owner.Name, Verdict: verdictOK, Findings: []finding{}}
+	out := verifiedPlace{Dir: osstring.String(place.Dir), Checkpoint: place.Owner.Name, Verdict: verdictOK, Findings: []finding{}}
 	var objects []nodelocal.Object
 	var reader *placeReader
 	err := place.Err
@@ -99,7 +100,7 @@ func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verif
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Findings = append(out.Findings, finding{Kind: verdictUnreadable, File: place.Dir, Reason: err.Error()})
+		out.Findings = append(out.Findings, finding{Kind: verdictUnreadable, File: osstring.String(place.Dir), Reason: err.Error()})
 		out.Verdict = verdictUnreadable
 		return out, nil
 	}
@@ -120,7 +121,7 @@ func (v *verifiedPlace) enter(o nodelocal.Object, err error) {
 		return
 	}
 	if err != nil {
-		v.Findings = append(v.Findings, findingOf(filepath.Join(v.Dir, o.Name()), err))
+		v.Findings = append(v.Findings, findingOf(filepath.Join(string(v.Dir), o.Name()), err))
 	}
 	v.Bytes += o.Size
 	switch o.Kind {
@@ -207,7 +208,7 @@ func (p *program) printPlaceVerification(r nodeVerification) error {
 	}}
 	var found []finding
 	for _, v := range r.Places {
-		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), p.size(v.Bytes), v.Verdict, v.Dir)
+		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), p.size(v.Bytes), v.Verdict, string(v.Dir))
 		found = append(found, v.Findings...)
 	}
 	if err := t.write(p.stdout, p.width); err != nil {

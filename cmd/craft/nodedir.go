@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
@@ -23,14 +24,14 @@ const (
 
 // nodeDir is a node's directory for one checkpoint, as NODES.json names it.
 type nodeDir struct {
-	Host    string `json:"host"`
-	Dir     string `json:"directory"`
-	Rack    string `json:"rack,omitempty"`
-	Ranks   []int  `json:"ranks"`
-	State   string `json:"state"`
-	Reason  string `json:"reason,omitempty"` // why it is unusable, or which versions are not listed
-	Objects int    `json:"objects"`
-	Bytes   int64  `json:"bytes"`
+	Host    string          `json:"host"`
+	Dir     osstring.String `json:"directory"`
+	Rack    string          `json:"rack,omitempty"`
+	Ranks   []int           `json:"ranks"`
+	State   string          `json:"state"`
+	Reason  string          `json:"reason,omitempty"` // why it is unusable, or which versions are not listed
+	Objects int             `json:"objects"`
+	Bytes   int64           `json:"bytes"`
 
 	store *nodelocal.Store // nil unless it is here
 	list  []nodelocal.Object
@@ -45,7 +46,7 @@ func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, er
 	seen := make(map[string]*foundDir)
 	var out []*nodeDir
 	for _, n := range note.Nodes {
-		d := &nodeDir{Host: n.Host, Dir: n.Dir, Rack: n.Rack, Ranks: n.Ranks}
+		d := &nodeDir{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
 		f := seen[n.Dir]
 		if f == nil {
 			f = findDir(fsys, n.Dir, note.ID)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
 // reported is the JSON document of craft report.
 type reported struct {
-	Path string           `json:"path"`
+	Path osstring.String  `json:"path"`
 	Runs []storage.Record `json:"runs"` // by checkpoint, oldest first
 }
 
@@ -56,7 +57,7 @@ func (p *program) report(ctx context.Context, dir string, asJSON bool) error {
 		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
 	}
 	problems := where.problems
-	r := reported{Path: dir, Runs: []storage.Record{}}
+	r := reported{Path: osstring.String(dir), Runs: []storage.Record{}}
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.store.Dir())
 		if err != nil {

@@ -72,7 +72,7 @@ func (p *program) printHeader(d *shownVersion) {
 		ranks = fmt.Sprintf("%d of %d", *d.Rank, d.Ranks)
 	}
 	line("checkpoint", d.Checkpoint)
-	line("path", d.Path)
+	line("path", string(d.Path))
 	line("version", strconv.FormatUint(d.Version, 10))
 	line("iteration", orDash(d.Iteration))
 	line("created", created)

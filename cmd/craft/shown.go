@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -13,7 +14,7 @@ import (
 // shownVersion is the JSON document of craft show.
 type shownVersion struct {
 	Checkpoint  string                  `json:"checkpoint"`
-	Path        string                  `json:"path"`
+	Path        osstring.String         `json:"path"`
 	Version     uint64                  `json:"version"`
 	Attempt     string                  `json:"attempt"`
 	Lineage     string                  `json:"lineage"`
@@ -80,7 +81,7 @@ type shownPart struct {
 func describeParts(v *version, parts []readPart) *shownVersion {
 	h := parts[0].reader.Header()
 	d := &shownVersion{
-		Checkpoint: h.Name, Path: v.path, Version: h.Version, Attempt: attemptHex(h.Attempt),
+		Checkpoint: h.Name, Path: osstring.String(v.path), Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: h.Created.UTC(), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
 		Places: []shownPlace{}, Bases: []shownBase{}, state: v.state(), onDisk: true,

@@ -7,24 +7,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 )
 
 // shownPlace is a place that has something of a version.
 type shownPlace struct {
-	Place  string `json:"place"`            // "pfs" or "node"
-	Host   string `json:"host,omitempty"`   // of a node
-	Path   string `json:"path"`             // of the version there
-	Parts  []int  `json:"parts"`            // of which ranks
-	Copies []int  `json:"copies,omitempty"` // of other nodes' parts
-	Parity []int  `json:"parity,omitempty"` // kept by which ranks
+	Place  string          `json:"place"`            // "pfs" or "node"
+	Host   string          `json:"host,omitempty"`   // of a node
+	Path   osstring.String `json:"path"`             // of the version there
+	Parts  []int           `json:"parts"`            // of which ranks
+	Copies []int           `json:"copies,omitempty"` // of other nodes' parts
+	Parity []int           `json:"parity,omitempty"` // kept by which ranks
 }
 
 // shownBase is a version that has chunks of the one that is shown.
 type shownBase struct {
-	Version  uint64 `json:"version"`
-	Path     string `json:"path"`
-	Complete bool   `json:"complete"` // its files are all there
+	Version  uint64          `json:"version"`
+	Path     osstring.String `json:"path"`
+	Complete bool            `json:"complete"` // its files are all there
 }
 
 // describeLevels says how and where the version is kept.
@@ -50,7 +51,7 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
 		complete := slices.ContainsFunc(list, func(o version) bool { return o.ID == id && o.Complete() })
-		d.Bases = append(d.Bases, shownBase{number, c.store.Path(id), complete})
+		d.Bases = append(d.Bases, shownBase{number, osstring.String(c.store.Path(id)), complete})
 	}
 	return nil
 }
@@ -65,7 +66,7 @@ func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id 
 		if e.ID != id || len(e.Parts) == 0 {
 			continue
 		}
-		home := shownPlace{Place: "pfs", Path: at.Store.Path(id)}
+		home := shownPlace{Place: "pfs", Path: osstring.String(at.Store.Path(id))}
 		for _, part := range e.Parts {
 			home.Parts = append(home.Parts, part.Rank)
 		}
@@ -73,7 +74,7 @@ func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id 
 	}
 	for _, h := range at.holdings(id) {
 		d.Places = append(d.Places, shownPlace{
-			Place: "node", Host: h.Host, Path: h.store.Path(id), Parts: append([]int{}, h.parts...), Copies: h.copies, Parity: h.parity,
+			Place: "node", Host: h.Host, Path: osstring.String(h.store.Path(id)), Parts: append([]int{}, h.parts...), Copies: h.copies, Parity: h.parity,
 		})
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // The verdicts on a version.
@@ -22,32 +24,32 @@ const (
 
 // verification is the JSON document of craft verify.
 type verification struct {
-	Path     string            `json:"path"`
+	Path     osstring.String   `json:"path"`
 	OK       bool              `json:"ok"`
 	Versions []verifiedVersion `json:"versions"`
 }
 
 type verifiedVersion struct {
-	Checkpoint string    `json:"checkpoint"`
-	Version    uint64    `json:"version"`
-	Attempt    string    `json:"attempt"`
-	Path       string    `json:"path"`
-	Iteration  *int64    `json:"iteration"`
-	Ranks      int       `json:"ranks"`
-	Parts      int       `json:"parts"`
-	Bytes      int64     `json:"bytes"`
-	Read       bool      `json:"read"` // false: its files were not read
-	Verdict    string    `json:"verdict"`
-	Findings   []finding `json:"findings"`
+	Checkpoint string          `json:"checkpoint"`
+	Version    uint64          `json:"version"`
+	Attempt    string          `json:"attempt"`
+	Path       osstring.String `json:"path"`
+	Iteration  *int64          `json:"iteration"`
+	Ranks      int             `json:"ranks"`
+	Parts      int             `json:"parts"`
+	Bytes      int64           `json:"bytes"`
+	Read       bool            `json:"read"` // false: its files were not read
+	Verdict    string          `json:"verdict"`
+	Findings   []finding       `json:"findings"`
 }
 
 // finding is one thing that is wrong.
 type finding struct {
-	Kind   string `json:"kind"` // one of the verdicts
-	File   string `json:"file"`
-	Key    string `json:"key,omitempty"`
-	Offset *int64 `json:"offset,omitempty"` // of the damaged piece in the file, in bytes
-	Reason string `json:"reason"`
+	Kind   string          `json:"kind"` // one of the verdicts
+	File   osstring.String `json:"file"`
+	Key    string          `json:"key,omitempty"`
+	Offset *int64          `json:"offset,omitempty"` // of the damaged piece in the file, in bytes
+	Reason string          `json:"reason"`
 }
 
 // verifying is what the user wants to be verified.
@@ -113,7 +115,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	if err != nil {
 		return err
 	}
-	result := verification{Path: dir, OK: len(problems) == 0, Versions: []verifiedVersion{}}
+	result := verification{Path: osstring.String(dir), OK: len(problems) == 0, Versions: []verifiedVersion{}}
 	read, err := p.verifyTargets(ctx, targets, &result)
 	if err != nil {
 		return err
@@ -255,7 +257,7 @@ func (p *program) printFindings(found []finding) error {
 		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
 	}}
 	for _, f := range found {
-		t.add(f.Kind, f.File, f.Key, orDash(f.Offset), f.Reason)
+		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
 	if _, err := fmt.Fprintln(p.stdout); err != nil {
 		return err

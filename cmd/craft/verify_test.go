@@ -46,7 +46,7 @@ func TestVerifyFindsAnyFlippedBit(t *testing.T) {
 		edit(t, file, flip)
 		require.False(t, v.OK, "byte %d", at)
 		require.Len(t, v.Versions[0].Findings, 1, "byte %d", at)
-		require.Equal(t, file, v.Versions[0].Findings[0].File)
+		require.Equal(t, file, string(v.Versions[0].Findings[0].File))
 	}
 	require.Equal(t, exitFine, craft(t, "verify", dir).code)
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
@@ -34,7 +35,7 @@ type checkedPart struct {
 func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool, err error) {
 	v := &t.v
 	out = verifiedVersion{
-		Checkpoint: t.c.name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: v.path,
+		Checkpoint: t.c.name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.path),
 		Ranks: v.Size(), Parts: len(v.Parts), Bytes: v.bytes, Read: t.read, Findings: []finding{},
 	}
 	if v.header != nil {
@@ -114,7 +115,7 @@ func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
 	f := findingOf(p.path, p.err)
 	var damage *container.DamageError
 	if errors.As(p.err, &damage) && damage.Version != 0 {
-		f.File = base(damage.Version)
+		f.File = osstring.String(base(damage.Version))
 		f.Reason = fmt.Sprintf("%s (version %d refers to it)", f.Reason, t.v.ID.Version)
 	}
 	return f
@@ -122,7 +123,7 @@ func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
 
 // findingOf says what is wrong with a file.
 func findingOf(path string, err error) finding {
-	f := finding{Kind: verdictUnreadable, File: path, Reason: err.Error()}
+	f := finding{Kind: verdictUnreadable, File: osstring.String(path), Reason: err.Error()}
 	var part *storage.PartError
 	if errors.As(err, &part) {
 		f.Reason = part.Err.Error()
@@ -145,7 +146,7 @@ func findingOf(path string, err error) finding {
 // astray finds files that no writer leaves beside those of the version.
 func (t *target) astray() (out []finding) {
 	for _, part := range t.v.strays {
-		out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(t.v.path, part.String()),
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(t.v.path, part.String())),
 			Reason: fmt.Sprintf("its name says that %d ranks wrote the version, the other files say %d: it is not read; remove it", part.Size, t.v.Size())})
 	}
 	return out
@@ -161,14 +162,14 @@ func (t *target) missing() []finding {
 	var out []finding
 	for _, r := range ranks {
 		part := storage.Part{Rank: r, Size: v.Size()}
-		out = append(out, finding{Kind: verdictDamaged, File: filepath.Join(v.path, part.String()),
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(v.path, part.String())),
 			Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
 	}
 	if more > 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: v.path, Reason: fmt.Sprintf("%d more files are missing", more)})
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.path), Reason: fmt.Sprintf("%d more files are missing", more)})
 	}
 	if v.Size() == 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: v.path, Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.path), Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
 	}
 	return out
 }
@@ -211,13 +212,13 @@ func together(parts []checkedPart) []finding {
 	first := parts[0].reader.Header()
 	for _, p := range parts[1:] {
 		if what := differ(first, p.reader.Header()); what != "" {
-			out = append(out, finding{Kind: verdictDamaged, File: p.path,
+			out = append(out, finding{Kind: verdictDamaged, File: osstring.String(p.path),
 				Reason: fmt.Sprintf("%s is not that of rank %d: the files are not of one version", what, first.Rank)})
 		}
 	}
 	for _, key := range sharedKeys(parts) {
 		if reason := key.problem(parts); reason != "" {
-			out = append(out, finding{Kind: verdictDamaged, File: filepath.Dir(parts[0].path), Key: key.key, Reason: reason})
+			out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Dir(parts[0].path)), Key: key.key, Reason: reason})
 		}
 	}
 	return out
