@@ -18,9 +18,9 @@ type lockInfo struct {
 	Job  string `json:"job"`
 	// State is "alive" or "dead" for a process of this host, "unknown" for one
 	// of another host, boot or container, and in a copy of a locked directory.
-	State    string    `json:"state"`
-	Since    time.Time `json:"since"`
-	LastSign time.Time `json:"last_sign"` // of life
+	State    string     `json:"state"`
+	Since    *time.Time `json:"since"`
+	LastSign *time.Time `json:"last_sign"` // of life
 
 	owner filestore.Owner
 }
@@ -39,12 +39,12 @@ func (p *program) readLock(dir string) (*lockInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lockInfo{State: "unknown", LastSign: info.ModTime().UTC(), owner: owner}
+	l := &lockInfo{State: "unknown", LastSign: documentTime(info.ModTime()), owner: owner}
 	o := l.owner
 	if o.Process.PID == 0 {
 		return l, nil
 	}
-	l.PID, l.Host, l.Job, l.Since = o.Process.PID, o.Process.Host, o.Job, o.Since.UTC()
+	l.PID, l.Host, l.Job, l.Since = o.Process.PID, o.Process.Host, o.Job, documentTime(o.Since)
 	switch state {
 	case filestore.ProcessAlive:
 		l.State = "alive"

@@ -199,8 +199,7 @@ func describeVersion(v version) listedVersion {
 		}
 	}
 	if v.header != nil {
-		created := v.header.Created.UTC()
-		l.Iteration, l.Created, l.Flush = iteration(*v.header), &created, v.header.Flush
+		l.Iteration, l.Created, l.Flush = iteration(*v.header), documentTime(v.header.Created), v.header.Flush
 	} else if v.noted != nil {
 		l.Iteration, l.Ranks = v.noted.Iteration, v.noted.Ranks
 	}

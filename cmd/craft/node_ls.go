@@ -101,12 +101,8 @@ func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace
 func (p *program) describePlace(place nodelocal.Place) nodedPlace {
 	o := place.Owner
 	n := nodedPlace{
-		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: osstring.String(o.Home), Store: o.ID, Host: o.Host,
+		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: osstring.String(o.Home), Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
 		Versions: place.Versions, Objects: place.Objects, Bytes: place.Bytes, Spare: place.Spare,
-	}
-	if !o.Created.IsZero() {
-		created := o.Created.UTC()
-		n.Created = &created
 	}
 	if !place.Newest.IsZero() {
 		n.Newest = &place.Newest.Version
@@ -133,8 +129,7 @@ func (p *program) lastUsed(dir string) *time.Time {
 			last = info.ModTime()
 		}
 	}
-	last = last.UTC()
-	return &last
+	return documentTime(last)
 }
 
 func (p *program) printPlaces(list []nodedPlace) error {

@@ -60,9 +60,12 @@ func (p *program) printHeader(d *shownVersion) {
 	line := func(name, value string) {
 		fmt.Fprintf(p.stdout, "%-12s %s\n", name, printable(value))
 	}
-	created := d.Created.Format(time.RFC3339)
-	if p.width > 0 {
-		created += " (" + p.moment(d.Created) + ")"
+	created := "-"
+	if d.Created != nil {
+		created = d.Created.Format(time.RFC3339)
+		if p.width > 0 {
+			created += " (" + p.moment(*d.Created) + ")"
+		}
 	}
 	ranks := strconv.Itoa(d.Ranks)
 	if !d.Complete {

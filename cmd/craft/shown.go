@@ -19,7 +19,7 @@ type shownVersion struct {
 	Attempt     string                  `json:"attempt"`
 	Lineage     string                  `json:"lineage"`
 	Iteration   *int64                  `json:"iteration"`
-	Created     time.Time               `json:"created"`
+	Created     *time.Time              `json:"created"`
 	Ranks       int                     `json:"ranks"`
 	Parts       int                     `json:"parts"`
 	Complete    bool                    `json:"complete"`
@@ -82,7 +82,7 @@ func describeParts(v *version, parts []readPart) *shownVersion {
 	h := parts[0].reader.Header()
 	d := &shownVersion{
 		Checkpoint: h.Name, Path: osstring.String(v.path), Version: h.Version, Attempt: attemptHex(h.Attempt),
-		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: h.Created.UTC(), Ranks: h.Size,
+		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: documentTime(h.Created), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
 		Places: []shownPlace{}, Bases: []shownBase{}, state: v.state(), onDisk: true,
 	}

@@ -56,6 +56,15 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", d/(24*time.Hour))
 }
 
+// documentTime is a time in a JSON document. It is nil for one that is not known, or that
+// such a document cannot hold, like that of a file which a broken clock has stamped.
+func documentTime(t time.Time) *time.Time {
+	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return nil
+	}
+	return &t
+}
+
 // iteration is nil for a version that was written without one.
 func iteration(h container.Header) *int64 {
 	if h.Iteration == container.NoIteration {
