@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,6 +142,12 @@ func TestNothingToList(t *testing.T) {
 		{"missing", "does not exist", exitFailed, []string{"ls", filepath.Join(dir, "no")}},
 		{"unknown command", `unknown command "lss"`, exitUsage, []string{"lss"}},
 		{"unknown command with flags", `unknown command "runn"`, exitUsage, []string{"runn", "-n", "4"}},
+		{"help on an unknown command", `unknown command "lss"`, exitUsage, []string{"help", "lss"}},
+		{"help on an unknown command of node", `unknown command "node lss"`, exitUsage, []string{"help", "node", "lss"}},
+		{"help on too much", "one directory at a time", exitUsage, []string{"help", "ls", "a", "b"}},
+		{"help with a flag", "--frob", exitUsage, []string{"help", "--frob"}},
+		{"completion for an unknown shell", `unknown command "completion sh"`, exitUsage, []string{"completion", "sh"}},
+		{"completion with an argument", "takes no arguments", exitUsage, []string{"completion", "bash", "x"}},
 		{"unknown flag", "--frob", exitUsage, []string{"ls", "--frob"}},
 		{"no directory", "which directory?", exitUsage, []string{"show"}},
 		{"two directories", "one directory at a time", exitUsage, []string{"verify", dir, dir}},
@@ -188,10 +195,26 @@ func TestUnreadableDirectory(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{}, {"ls"}, {"show"}, {"verify"}, {"unlock"}} {
+	for _, args := range [][]string{{}, {"ls"}, {"show"}, {"verify"}, {"unlock"}, {"node"}, {"node", "clean"}} {
 		r := craft(t, append(args, "--help")...)
 		require.Equal(t, exitFine, r.code)
 		require.Contains(t, r.stdout, "Examples:")
+		require.Equal(t, r, craft(t, append([]string{"help"}, args...)...))
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// Help that could not be printed is a failure, like any other output.
+func TestHelpIntoTheVoid(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "ls"}, {"ls", "-h"}, {"run", "--help"}, {"node"}, {"node", "ls", "--help"}, {"completion"}, {"completion", "bash"}} {
+		var errs strings.Builder
+		p := &program{stdout: fullDisk{}, stderr: &errs, now: time.Now, fs: vfs.OS()}
+		require.Equal(t, exitFailed, p.run(t.Context(), args), "%v", args)
+		require.Equal(t, "craft: no space left on device\n", errs.String(), "%v", args)
 	}
 }
 

@@ -45,7 +45,7 @@ the parallel file system is mounted. Places of other users are not looked at.`,
 	return cmd
 }
 
-// nothingElse refuses arguments.
+// nothingElse refuses arguments, where a flag has the directory.
 func nothingElse(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{fmt.Errorf("%s takes no arguments (--node-path names a directory); usage: %s", cmd.CommandPath(), cmd.UseLine())}

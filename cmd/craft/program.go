@@ -55,9 +55,14 @@ func newProgram(stdin, stdout, stderr *os.File) *program {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(p.stdout)
+	help := &strictWriter{Writer: p.stdout}
+	root.SetOut(help)
 	root.SetErr(p.stderr)
+	addHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = help.err
+	}
 	var exit *exitError
 	switch {
 	case err == nil:

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// addHelp adds the commands help and completion, which refuse what is no command as the
+// others do. Where root prints to is known by then.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error { return helpOn(root, args) }
+		case "completion":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return &usageError{fmt.Errorf("unknown command %q: there are completion bash, fish, powershell and zsh", "completion "+args[0])}
+				}
+				return nil
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Args = nothing
+			}
+		}
+	}
+}
+
+// helpOn shows the help of a command; what its name leaves over must be arguments that it
+// takes.
+func helpOn(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && len(rest) > 0 {
+		err = cmd.ValidateArgs(rest)
+	}
+	if err != nil {
+		return err
+	}
+	cmd.InitDefaultHelpFlag()
+	return cmd.Help()
+}
+
+// nothing refuses arguments.
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no arguments; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+	}
+	return nil
+}
+
+// strictWriter remembers that something could not be written, which nobody tells who asks
+// for help.
+type strictWriter struct {
+	io.Writer
+
+	err error // the first one
+}
+
+func (w *strictWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
