@@ -62,7 +62,7 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 			return nil, err
 		}
 		for _, n := range at.nodes {
-			if n.State == nodeHere && n.Reason != "" {
+			if n.unlisted {
 				c.unread = append(c.unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
 			}
 		}

@@ -292,10 +292,8 @@ func (p *program) printNodes(l listing, below bool) error {
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, string(n.Dir))
-			if n.State == nodeUnusable {
-				p.say("directory %s of checkpoint %s is not used: %s", n.Dir, c.Name, n.Reason)
-			}
 		}
+		p.remark(c.Name, c.Nodes)
 		if more := len(c.Nodes) - mostNodes; more > 0 {
 			p.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/craft-go/craft/internal/osstring"
@@ -29,13 +30,14 @@ type nodeDir struct {
 	Rack    string          `json:"rack,omitempty"`
 	Ranks   []int           `json:"ranks"`
 	State   string          `json:"state"`
-	Reason  string          `json:"reason,omitempty"` // why it is unusable, or which versions are not listed
+	Reason  string          `json:"reason,omitempty"` // why it is unusable, which versions are not listed, or what it lacks
 	Objects int             `json:"objects"`
 	Bytes   int64           `json:"bytes"`
 
-	store *nodelocal.Store // nil unless it is here
-	list  []nodelocal.Object
-	sizes map[nodelocal.Key]int64
+	store    *nodelocal.Store // nil unless it is here
+	unlisted bool             // not all that is here can be listed
+	list     []nodelocal.Object
+	sizes    map[nodelocal.Key]int64
 	// protected are the versions of which there is parity here.
 	protected map[storage.ID]bool
 }
@@ -49,7 +51,7 @@ func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, er
 		d := &nodeDir{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
 		f := seen[n.Dir]
 		if f == nil {
-			f = findDir(fsys, n.Dir, note.ID)
+			f = findDir(fsys, n.Dir, note)
 			f.only = 1 == count(note.Nodes, func(o storage.NotedNode) bool { return o.Dir == n.Dir })
 			seen[n.Dir] = f
 		}
@@ -75,23 +77,40 @@ func count(nodes []storage.NotedNode, fits func(storage.NotedNode) bool) (n int)
 
 // foundDir is what is under the path of a node's directory on this machine.
 type foundDir struct {
-	store *nodelocal.Store
-	owner nodelocal.Owner
-	only  bool // one node has this path
-	err   error
+	store    *nodelocal.Store
+	owner    nodelocal.Owner
+	unsigned bool // nothing in it says whose it is
+	only     bool // one node has this path
+	err      error
 }
 
-func findDir(fsys vfs.FS, dir, id string) *foundDir {
+func findDir(fsys vfs.FS, dir string, note *nodesNote) *foundDir {
 	f := new(foundDir)
-	if f.owner, f.err = nodelocal.ReadOwner(fsys, dir); f.err != nil {
-		return f
+	f.owner, f.err = nodelocal.ReadOwner(fsys, dir)
+	switch {
+	case errors.Is(f.err, fs.ErrNotExist):
+		f.takeUnsigned(fsys, dir, note)
+	case f.err != nil:
+	case f.owner.ID != note.ID:
+		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, note.ID)
+	default:
+		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(fsys)
 	}
-	if f.owner.ID != id {
-		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, id)
-		return f
-	}
-	f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(fsys)
 	return f
+}
+
+// takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
+// again: its name says that it is of this checkpoint.
+func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *nodesNote) {
+	if _, err := fsys.Stat(dir); err != nil {
+		return
+	}
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: note.Checkpoint, Home: note.home, ID: note.ID, FS: fsys})
+	if err != nil || s.Dir() != dir {
+		return
+	}
+	f.store, f.err, f.unsigned = s, nil, true
+	f.owner.Host = nodelocal.ThisIdentity().Host
 }
 
 // judge says how the node looks from here.
@@ -101,6 +120,9 @@ func (d *nodeDir) judge(f *foundDir) {
 	switch {
 	case f.err == nil && (d.Host == f.owner.Host || f.only):
 		d.State, d.store = nodeHere, f.store
+		if f.unsigned {
+			d.Reason = "it has no " + nodelocal.OwnerName + ", which a start makes again"
+		}
 	case f.err == nil || gone && !local || !local && !f.only:
 		d.State = nodeElsewhere
 	case gone:
@@ -120,7 +142,7 @@ func (d *nodeDir) look(ctx context.Context) error {
 	var unlisted *nodelocal.UnlistedError
 	switch {
 	case errors.As(err, &unlisted):
-		d.Reason = err.Error()
+		d.Reason, d.unlisted = err.Error(), true
 	case err != nil:
 		d.State, d.Reason, d.store = nodeUnusable, err.Error(), nil
 		return nil
@@ -158,4 +180,17 @@ func (d *nodeDir) membersOf(ctx context.Context, key nodelocal.Key) []int {
 
 func anyNode(nodes []*nodeDir, state string) bool {
 	return slices.ContainsFunc(nodes, func(d *nodeDir) bool { return d.State == state })
+}
+
+// remark says what is odd about the directories of nodes that are on this machine; of those
+// of which not all can be listed it is said elsewhere.
+func (p *program) remark(checkpoint string, nodes []*nodeDir) {
+	for _, d := range nodes[:min(mostNodes, len(nodes))] {
+		switch {
+		case d.State == nodeUnusable:
+			p.say("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason)
+		case d.Reason != "" && !d.unlisted:
+			p.say("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason)
+		}
+	}
 }

@@ -15,6 +15,7 @@ type nodesNote struct {
 	storage.NodesNote
 
 	newest storage.ID // that Newest names
+	home   string     // the directory that the note is in
 }
 
 // readNodesNote returns nil if there is no note: no version was on nodes.
@@ -25,6 +26,7 @@ func readNodesNote(fsys vfs.Reader, dir string) (*nodesNote, error) {
 		return nil, err
 	}
 	var n nodesNote
+	n.home = dir
 	n.NodesNote, err = storage.ParseNodesNote(data)
 	if err == nil && n.Newest != nil {
 		var ok bool

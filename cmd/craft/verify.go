@@ -129,6 +129,9 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	} else if len(result.Versions) > 0 {
 		err = p.printVerification(result)
 	}
+	for _, c := range where.checkpoints {
+		p.remark(c.name, c.store.at.nodes)
+	}
 	for _, problem := range problems {
 		p.say("%v", problem)
 	}
