@@ -50,6 +50,10 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	for _, p := range parts {
 		if p.err != nil {
 			out.Findings = append(out.Findings, t.findingOf(ctx, p))
+			if whole := t.c.wholeOnNode(ctx, v.ID, p); whole != "" {
+				last := &out.Findings[len(out.Findings)-1]
+				last.Reason += "; " + whole + " is whole: a start with CRAFT_LEVELS reads that"
+			}
 		}
 	}
 	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
