@@ -104,7 +104,7 @@ type LossError struct {
 	Stripe  int64
 	Missing []int // members whose blocks of the stripe are lost
 	Parity  int   // how many may be
-	Err     error // why blocks could not be read whose files are there; may be nil
+	Err     error // why blocks could not be read; may be nil
 }
 
 func (e *LossError) Error() string {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/craft-go/craft/storage"
 )
 
 // job is the rebuilding of one stripe, with the memory for it, which serves one
@@ -61,7 +63,7 @@ func (j *job) choose() error {
 	j.inputs, err = j.r.code.AppendInputs(j.inputs[:0], j.stripe, j.missing)
 	var loss *LossError
 	if errors.As(err, &loss) {
-		loss.Err = errors.Join(j.errs...)
+		loss.Err = storage.JoinPlaces(j.errs...)
 	}
 	if err != nil {
 		return err

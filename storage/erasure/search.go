@@ -49,8 +49,9 @@ func findSurvivors(ctx context.Context, id storage.ID, lost storage.Part, open O
 		}
 	}
 	if f.best == nil {
-		return nil, f.fail(fmt.Errorf("no parity file of its set is left: %w", errors.Join(append(f.reasons, storage.ErrNotFound)...)))
+		return nil, f.fail(fmt.Errorf("no parity file of its set is left: %w", storage.JoinPlaces(append(f.reasons, storage.ErrNotFound)...)))
 	}
+	f.best.reasons = append(f.best.reasons, f.reasons...)
 	return f.best, nil
 }
 
@@ -62,7 +63,7 @@ func (f *search) ask(ctx context.Context, rank int) error {
 	}
 	p, file, err := f.openParity(ctx, rank)
 	if err != nil {
-		if !errors.Is(err, storage.ErrNotFound) {
+		if !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrMismatch) {
 			f.reasons = append(f.reasons, err)
 		}
 		return nil

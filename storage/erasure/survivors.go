@@ -31,7 +31,7 @@ type survivors struct {
 	code    *Code
 	sources []Source
 	files   []io.Closer
-	reasons []error // by member, why something of it is not a source
+	reasons []error // why files are no sources; those of members by member
 }
 
 // openParity opens the parity file of a rank, if it is of this version.
@@ -51,14 +51,20 @@ func (s *survivors) openParity(ctx context.Context, rank int) (*ParityReader, io
 	return p, file, nil
 }
 
+// another is the error of a parity file in whose place there is one of another set or
+// version.
+func another(err error) error {
+	return fmt.Errorf("%w, another one is there: %w", storage.ErrNotFound, err)
+}
+
 // check tells whether a parity file is what its name says.
 func (s *survivors) check(h Header, rank int) error {
 	id, ranks, size, err := SetOf(h)
 	switch {
 	case err != nil:
-		return err
+		return another(err)
 	case id != s.id || size != s.lost.Size || ranks[h.Member] != rank:
-		return fmt.Errorf("it says that it is of rank %d of %d and %v: %w", ranks[h.Member], size, id, ErrMismatch)
+		return another(fmt.Errorf("it says that it is of rank %d of %d and %v: %w", ranks[h.Member], size, id, ErrMismatch))
 	}
 	return nil
 }
@@ -87,12 +93,12 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 			}
 			p, file, err := s.openParity(ctx, s.ranks[member])
 			if err == nil && !sameParts(p, first) {
-				err = errors.Join(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch), file.Close())
+				err = errors.Join(another(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch)), file.Close())
 			}
 			if err == nil {
 				s.sources[member].Parity, files[member][1] = p, file
 			}
-			s.reasons[member] = errors.Join(partErr, err)
+			s.reasons[member] = storage.JoinPlaces(partErr, err)
 			return nil
 		})
 	}
@@ -145,8 +151,11 @@ func sameParts(a, b *ParityReader) bool {
 
 // explain adds to an error why files that would have helped were not there.
 func (s *survivors) explain(err error) error {
-	if errors.Is(err, ErrTooManyLost) {
-		err = errors.Join(append([]error{err}, s.reasons...)...)
+	var loss *LossError
+	if errors.As(err, &loss) {
+		whole := *loss
+		whole.Err = storage.JoinPlaces(append([]error{loss.Err}, s.reasons...)...)
+		err = &whole
 	}
 	return s.fail(err)
 }
