@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -23,10 +22,10 @@ func judge(err error) verdict {
 	switch {
 	case err == nil:
 		return fine
-	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrNotFound) && !errors.Is(err, fs.ErrPermission):
-		return damaged
+	case storage.Passing(err):
+		return failed
 	}
-	return failed
+	return damaged
 }
 
 // agree makes the outcome of a step the same on all ranks: each gives its own

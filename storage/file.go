@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -22,10 +23,22 @@ type File struct {
 // blobs are the places of the bytes of one part that have been opened.
 type blobs struct{ first PartReader }
 
+// place is a place whose bytes are read. What is lost of them turns out while they are
+// read; for whoever reads that is damage.
+type place struct{ PartReader }
+
+func (p place) ReadAt(b []byte, off int64) (int, error) {
+	n, err := p.PartReader.ReadAt(b, off)
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return n, err
+}
+
 // source implements container.Sources.
 func (b *blobs) source(i int) (io.ReaderAt, int64, error) {
 	if i == 0 {
-		return b.first, b.first.Size(), nil
+		return place{b.first}, b.first.Size(), nil
 	}
 	more, ok := b.first.(Redundant)
 	if !ok {
@@ -40,7 +53,7 @@ func (b *blobs) source(i int) (io.ReaderAt, int64, error) {
 	case r == nil:
 		return nil, 0, io.EOF
 	}
-	return r, r.Size(), nil
+	return place{r}, r.Size(), nil
 }
 
 // Close closes the part; nothing may be read from it any more.

@@ -171,11 +171,11 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 		if err == nil {
 			return h, nil
 		}
+		if Passing(err) {
+			return fail(err)
+		}
 		if first == nil {
 			first = err
-		}
-		if !errors.Is(err, ErrDamaged) {
-			return fail(first)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -28,29 +30,46 @@ func (o opened) Open(context.Context, storage.ID, storage.Part) (storage.PartRea
 	return o.part, nil
 }
 
+// errAway stands for the text of a version that is away.
+var errAway = errors.New("away")
+
 // A part that is damaged here and cannot be read elsewhere now is not damaged: it
 // may be good there. Places that turn out not to have it change nothing.
 func TestPassingFaultIsNoDamage(t *testing.T) {
 	key := nodelocal.Key{ID: storage.ID{Version: 1}, Kind: nodelocal.KindPart, Part: storage.Part{Rank: 0, Size: 1}}
+	here := source{onNode, key, 0} // it is damaged there, too
 	missing := source{onNode, nodelocal.Key{ID: key.ID, Kind: nodelocal.KindCopy, Part: key.Part}, 0}
 	home := source{kind: atHome}
 	for name, c := range map[string]struct {
 		rest []source
 		home error // of opening the part there
 		want error
+		// before is that of a place that could not be opened before the first one, away
+		// where nothing can be listed.
+		before error
+		away   map[storage.ID][]string
 	}{
-		"none":                       {nil, nil, storage.ErrDamaged},
-		"missing":                    {[]source{missing}, nil, storage.ErrDamaged},
-		"all missing":                {[]source{missing, home}, storage.ErrNotFound, storage.ErrDamaged},
-		"not now":                    {[]source{home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT},
-		"missing, not now":           {[]source{missing, home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT},
-		"not now, missing":           {[]source{home, missing}, syscall.ETIMEDOUT, syscall.ETIMEDOUT},
-		"missing, good":              {[]source{missing, home}, nil, nil},
-		"missing, not now, missing":  {[]source{missing, home, missing}, syscall.EIO, syscall.EIO},
-		"missing, missing, then bad": {[]source{missing, missing}, nil, storage.ErrDamaged},
+		"none":                       {nil, nil, storage.ErrDamaged, nil, nil},
+		"missing":                    {[]source{missing}, nil, storage.ErrDamaged, nil, nil},
+		"all missing":                {[]source{missing, home}, storage.ErrNotFound, storage.ErrDamaged, nil, nil},
+		"not now":                    {[]source{home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"missing, not now":           {[]source{missing, home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"not now, missing":           {[]source{home, missing}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"not now, bad":               {[]source{home, here}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"bad, not now, missing":      {[]source{here, home, missing}, syscall.EMFILE, syscall.EMFILE, nil, nil},
+		"missing, good":              {[]source{missing, home}, nil, nil, nil, nil},
+		"not now before, good":       {[]source{home}, nil, nil, syscall.EIO, nil},
+		"not now before":             {nil, nil, syscall.EIO, syscall.EIO, nil},
+		"not now before, bad":        {[]source{here}, nil, syscall.EIO, syscall.EIO, nil},
+		"missing before, bad":        {[]source{here}, nil, storage.ErrDamaged, storage.ErrNotFound, nil},
+		"away":                       {[]source{here, missing}, nil, errAway, nil, map[storage.ID][]string{key.ID: {"not mounted"}}},
+		"another one away":           {[]source{here, missing}, nil, storage.ErrDamaged, nil, map[storage.ID][]string{{Version: 2}: {"not mounted"}}},
+		"missing, not now, missing":  {[]source{missing, home, missing}, syscall.EIO, syscall.EIO, nil, nil},
+		"missing, missing, then bad": {[]source{missing, missing}, nil, storage.ErrDamaged, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			local, err := nodelocal.New(nodelocal.Config{Root: "/node", Name: "cp", Home: "/pfs/cp", FS: vfs.NewMem()})
+			mem := vfs.NewMem()
+			local, err := nodelocal.New(nodelocal.Config{Root: "/node", Name: "cp", Home: "/pfs/cp", FS: mem})
 			require.NoError(t, err)
 			files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: vfs.NewMem()})
 			require.NoError(t, err)
@@ -63,6 +82,9 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 				_, err = store.Write(t.Context(), h, []container.Section{x}, nil)
 				require.NoError(t, err)
 			}
+			path := filepath.Join(local.Path(key.ID), key.Part.String())
+			data, err := vfs.ReadFile(mem, path, 1<<20)
+			require.NoError(t, err)
 			s := &Stack{
 				Config: Config{Home: storagetest.Failing(files, func(op storagetest.Op) error {
 					if op.Kind == storagetest.OpOpen {
@@ -72,19 +94,33 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 				})},
 				log: slog.New(slog.DiscardHandler), nodes: nodes{list: []node{{}}, of: []int{0}}, local: local, torn: make(map[storage.ID]bool),
 			}
-			bad, err := storagetest.Flipping(local, func(_ storage.ID, _ storage.Part, size int64) []int64 { return []int64{size * 4} }).Open(t.Context(), key.ID, key.Part)
-			require.NoError(t, err)
-			f := &found{PartReader: bad, s: s, ctx: t.Context(), id: key.ID, part: key.Part, first: source{onNode, key, 0}, rest: c.rest}
-			store, err := storage.NewStore(opened{local, f}, container.Options{})
-			require.NoError(t, err)
-			_, err = store.Verify(t.Context(), "cp", key.ID, key.Part)
-			if c.want == nil {
+			s.inv.away = c.away
+			for _, at := range []int{9, len(data) / 2} { // in the header, and in the value
+				flipped := slices.Clone(data)
+				flipped[at] ^= 1
+				require.NoError(t, vfs.WriteFile(mem, path, flipped, 0o600, false))
+				bad, err := local.OpenObject(t.Context(), key)
 				require.NoError(t, err)
-			} else {
-				require.ErrorIs(t, err, c.want)
+				f := &found{PartReader: bad, s: s, ctx: t.Context(), id: key.ID, part: key.Part, first: here, rest: c.rest}
+				f.failed.add(c.before)
+				store, err := storage.NewStore(opened{local, f}, container.Options{})
+				require.NoError(t, err)
+				if at == 9 {
+					_, err = store.Header(t.Context(), "cp", key.ID, key.Part)
+				} else {
+					_, err = store.Verify(t.Context(), "cp", key.ID, key.Part)
+				}
+				switch c.want {
+				case nil:
+					require.NoError(t, err)
+				case errAway:
+					require.ErrorContains(t, err, "not mounted")
+				default:
+					require.ErrorIs(t, err, c.want)
+				}
 				require.Equal(t, c.want == storage.ErrDamaged, errors.Is(err, storage.ErrDamaged), "%v", err)
+				require.True(t, s.torn[key.ID], "the file here is to be mended")
 			}
-			require.True(t, s.torn[key.ID], "the file here is to be mended")
 		})
 	}
 }

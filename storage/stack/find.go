@@ -101,8 +101,11 @@ func (s *Stack) members(id storage.ID, part storage.Part) erasure.Open {
 	s.mu.Unlock()
 	return func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
 		if key.Kind == nodelocal.KindPart {
-			r, _, _, err := s.openFirst(ctx, key.ID, key.Part, func(src source) bool { return src.kind == onNode || src.kind == atHome && !alone })
-			return r, err
+			f, err := s.openFirst(ctx, key.ID, key.Part, func(src source) bool { return src.kind == onNode || src.kind == atHome && !alone })
+			if err != nil {
+				return nil, err
+			}
+			return f.PartReader, nil
 		}
 		return s.openParity(ctx, key)
 	}
@@ -120,12 +123,12 @@ func (s *Stack) openParity(ctx context.Context, key nodelocal.Key) (storage.Part
 		}
 		failed.add(err)
 	}
+	failed.add(s.away(key.ID))
 	return nil, failed.err(key.String())
 }
 
-// openFirst opens the first source that can be opened, of those wanted, and
-// returns it and those behind it.
-func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(source) bool) (storage.PartReader, source, []source, error) {
+// openFirst opens the first source that can be opened, of those wanted.
+func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(source) bool) (*found, error) {
 	var failed attempts
 	all := s.sources(id, part)
 	for i, src := range all {
@@ -134,25 +137,23 @@ func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part,
 		}
 		r, err := s.openSource(ctx, src, id, part)
 		if err == nil {
-			return r, src, all[i+1:], nil
+			return &found{PartReader: r, s: s, ctx: ctx, id: id, part: part, first: src, rest: all[i+1:], failed: failed}, nil
 		}
 		failed.add(err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if failed.failed == nil {
-		failed.failed = s.away(id)
-	}
-	return nil, source{}, nil, failed.err(fmt.Sprintf("%v of %v", part, id))
+	failed.add(s.away(id))
+	return nil, failed.err(fmt.Sprintf("%v of %v", part, id))
 }
 
-// away says what of a version the home cannot show now: its bytes may be there later,
-// whatever the parts are called.
+// away says what of a version the home or a node cannot show now: its bytes may be there
+// later, whatever the parts are called.
 func (s *Stack) away(id storage.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if away := s.inv.away[id]; len(away) > 0 {
+	if away := slices.Concat(s.inv.away[id], s.inv.unseen); len(away) > 0 {
 		return errors.New(strings.Join(away, "; "))
 	}
 	return nil
@@ -160,22 +161,26 @@ func (s *Stack) away(id storage.ID) error {
 
 // attempts are the errors of the places that were tried. What is not there does
 // not count where something else went wrong: the bytes may be there later.
-type attempts struct{ gone, failed error }
+type attempts struct{ gone, failed []error }
 
 func (a *attempts) add(err error) {
-	if errors.Is(err, storage.ErrNotFound) {
-		a.gone = errors.Join(a.gone, err)
-	} else {
-		a.failed = errors.Join(a.failed, err)
+	switch {
+	case err == nil:
+	case errors.Is(err, storage.ErrNotFound):
+		a.gone = append(a.gone, err)
+	default:
+		a.failed = append(a.failed, err)
 	}
 }
 
+func (a *attempts) none() bool { return len(a.gone)+len(a.failed) == 0 }
+
 func (a *attempts) err(what string) error {
 	switch {
-	case a.failed != nil:
-		return a.failed
-	case a.gone != nil:
-		return a.gone
+	case len(a.failed) > 0:
+		return storage.JoinPlaces(a.failed...)
+	case len(a.gone) > 0:
+		return storage.JoinPlaces(a.gone...)
 	}
 	return fmt.Errorf("%s: %w on any node or on the parallel file system", what, storage.ErrNotFound)
 }
@@ -183,11 +188,11 @@ func (a *attempts) err(what string) error {
 // Open implements storage.Driver: the bytes of a part, wherever they are. The
 // reader is a storage.Redundant: it knows where else they are.
 func (s *Stack) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	r, first, rest, err := s.openFirst(ctx, id, part, nil)
+	f, err := s.openFirst(ctx, id, part, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &found{PartReader: r, s: s, ctx: ctx, id: id, part: part, first: first, rest: rest}, nil
+	return f, nil
 }
 
 // found is an open part.
@@ -201,16 +206,15 @@ type found struct {
 	first  source
 	rest   []source
 	opened []storage.PartReader // of rest
+	failed attempts             // those that could not be opened
+	told   bool                 // of them
 }
 
 // Another implements storage.Redundant. It is asked for because the first place
-// is not good.
+// is not good. When no place is left, the errors of those that could not be opened count:
+// what is damaged in the others may be good there.
 func (f *found) Another() (storage.PartReader, error) {
 	f.s.noteTorn(f.first)
-	if len(f.rest) == 0 {
-		return nil, nil
-	}
-	var failed attempts
 	for len(f.rest) > 0 {
 		src := f.rest[0]
 		f.rest = f.rest[1:]
@@ -220,9 +224,16 @@ func (f *found) Another() (storage.PartReader, error) {
 			f.opened = append(f.opened, r)
 			return r, nil
 		}
-		failed.add(err)
+		f.failed.add(err)
 	}
-	return nil, failed.err(fmt.Sprintf("%v of %v", f.part, f.id))
+	if !f.told {
+		f.failed.add(f.s.away(f.id))
+	}
+	if f.told || f.failed.none() {
+		return nil, nil
+	}
+	f.told = true
+	return nil, f.failed.err(fmt.Sprintf("%v of %v", f.part, f.id))
 }
 
 // Close closes all that was opened.

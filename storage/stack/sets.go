@@ -51,20 +51,20 @@ func (v *inventory) setsOf(id storage.ID) []set {
 	return nil
 }
 
-// rebuildable tells whether parity gives back a part, from it and the parts that
+// rebuildable tells whether parity gives back a part, from it and the other parts that
 // can be had as such.
 func (v *inventory) rebuildable(id storage.ID, part storage.Part, at places) bool {
 	known := v.sets[id]
-	return known != nil && slices.ContainsFunc(known.of[part], func(i int) bool { return v.suffices(id, known.all[i], at) })
+	return known != nil && slices.ContainsFunc(known.of[part], func(i int) bool { return v.suffices(id, known.all[i], part, at) })
 }
 
-// suffices tells whether what is left of a set gives back the rest.
-func (v *inventory) suffices(id storage.ID, s set, at places) bool {
+// suffices tells whether what is left of a set without one of its parts gives back the rest.
+func (v *inventory) suffices(id storage.ID, s set, wanted storage.Part, at places) bool {
 	anyParity := false
 	hasPart, hasParity := make([]bool, len(s.Ranks)), make([]bool, len(s.Ranks))
 	for i, rank := range s.Ranks {
 		member := storage.Part{Rank: rank, Size: s.Size}
-		hasPart[i] = v.stored(id, member, at)
+		hasPart[i] = member != wanted && v.stored(id, member, at)
 		hasParity[i] = slices.Contains(s.Holders, rank) && v.onOneOf(id, nodelocal.KindParity, member, at)
 		anyParity = anyParity || hasParity[i]
 	}

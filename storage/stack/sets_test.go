@@ -34,3 +34,19 @@ func TestParityOfTwoSettings(t *testing.T) {
 	require.True(t, v.rebuildable(id, lost, anywhere))
 	require.False(t, v.rebuildable(id, lost, without(0)))
 }
+
+// A part that is there does not help to rebuild itself.
+func TestPartDoesNotRebuildItself(t *testing.T) {
+	id := storage.ID{Version: 1}
+	part := func(rank int) storage.Part { return storage.Part{Rank: rank, Size: 4} }
+	v := newInventory()
+	all := []int{0, 1, 2, 3}
+	for _, rank := range all {
+		v.add(nodelocal.Key{ID: id, Kind: nodelocal.KindParity, Part: part(rank)}, rank)
+		v.add(nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part(rank)}, rank)
+	}
+	v.addSet(id, set{Ranks: all, Size: 4, Parity: 1, Holders: all})
+	require.True(t, v.rebuildable(id, part(0), anywhere))
+	require.True(t, v.rebuildable(id, part(1), without(1)))
+	require.False(t, v.rebuildable(id, part(0), without(1)), "two parts are missing then")
+}
