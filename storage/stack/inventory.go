@@ -16,6 +16,7 @@ type inventory struct {
 	info    map[storage.ID]info
 	sets    map[storage.ID]*sets
 	away    map[storage.ID][]string // storage.Entry.Away
+	unread  map[storage.ID]string   // why a header cannot be read now
 	unseen  []string                // nodes that may have any version, and why
 }
 
@@ -30,7 +31,7 @@ func newInventory() inventory {
 	return inventory{
 		objects: make(map[storage.ID]map[nodelocal.Key][]int), home: make(map[storage.ID]map[storage.Part]struct{}),
 		info: make(map[storage.ID]info), sets: make(map[storage.ID]*sets),
-		away: make(map[storage.ID][]string),
+		away: make(map[storage.ID][]string), unread: make(map[storage.ID]string),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Prepare implements storage.Preparer, for rank 0: it prepares the home and
-// deletes what keep does not want from all nodes.
+// deletes what keep does not want from all nodes, but for what is away.
 func (s *Stack) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
 	if !s.note.stored {
 		// Before anything is on a node: without its identity nobody finds it again.
@@ -25,7 +25,7 @@ func (s *Stack) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	}
 	wanted := make(map[storage.ID]bool)
 	for _, e := range entries {
-		wanted[e.ID] = keep(e)
+		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
 	if p, ok := s.Home.(storage.Preparer); ok {
 		// A part at home may belong to a version that is on the nodes.

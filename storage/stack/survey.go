@@ -21,6 +21,7 @@ type holdings struct {
 	Sets    []knownSet
 	Home    []storage.Entry
 	Away    []storage.Entry // versions that the node may have, without parts
+	Unread  []unread        // versions of which no header could be read
 	Unseen  string          // why it cannot be seen what the node has; "": it can
 	Err     string
 }
@@ -28,6 +29,12 @@ type holdings struct {
 type knownInfo struct {
 	ID   storage.ID
 	Info info
+}
+
+// unread says why the headers of a version cannot be read now.
+type unread struct {
+	ID  storage.ID
+	Why string
 }
 
 type knownSet struct {
@@ -80,6 +87,9 @@ func (s *Stack) Survey(ctx context.Context) error {
 		}
 		inv.merge(h, s.nodes.of[r])
 	}
+	if err := inv.withoutHeader(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	s.inv = inv
 	s.mu.Unlock()
@@ -104,6 +114,9 @@ func (v *inventory) merge(h holdings, node int) {
 	if h.Unseen != "" {
 		v.unseen = append(v.unseen, h.Unseen)
 	}
+	for _, u := range h.Unread {
+		v.unread[u.ID] = u.Why
+	}
 	for _, k := range h.Infos {
 		if _, known := v.info[k.ID]; !known {
 			v.info[k.ID] = k.Info
@@ -114,8 +127,20 @@ func (v *inventory) merge(h holdings, node int) {
 	}
 }
 
-// lookAtNode lists what is on this node. What cannot be listed is not gone: versions that
-// the other nodes do not have too are away.
+// withoutHeader returns an error if no header of a version that can be had could be read,
+// and one may be read later: nothing tells then what the version refers to.
+func (v *inventory) withoutHeader() error {
+	for _, id := range v.ids() {
+		_, known := v.info[id]
+		if why := v.unread[id]; why != "" && !known && v.complete(id) {
+			return fmt.Errorf("version %d: none of its headers can be read now: %s", id.Version, why)
+		}
+	}
+	return nil
+}
+
+// lookAtNode lists what is on this node. What cannot be listed or read now is not gone:
+// versions that cannot be had without it are away.
 func (s *Stack) lookAtNode(ctx context.Context, h *holdings) error {
 	host := s.nodes.list[s.nodes.mine(s.me)].Host
 	objects, err := s.local.Inventory(ctx)
@@ -137,18 +162,30 @@ func (s *Stack) lookAtNode(ctx context.Context, h *holdings) error {
 			set, err := s.readSet(ctx, o)
 			if err != nil {
 				s.log.Warn("a parity file cannot be used", "object", o.Key.String(), "error", err)
+				if storage.Passing(err) && !errors.Is(err, erasure.ErrMismatch) {
+					h.Away = append(h.Away, storage.Entry{ID: o.ID, Away: []string{fmt.Sprintf("on node %s a parity file cannot be read: %v", host, err)}})
+				}
 				continue
 			}
 			h.Sets = append(h.Sets, knownSet{o.ID, set})
 		} else if !known[o.ID] {
-			if i, err := s.readInfo(ctx, s.local.Of(o.Kind), o.ID, o.Part); err == nil {
-				h.Infos = append(h.Infos, knownInfo{o.ID, i})
-				known[o.ID] = true
-			}
+			known[o.ID] = h.learn(s.readInfo(ctx, s.local.Of(o.Kind), o.ID, o.Part))
 		}
 		h.Objects = append(h.Objects, o.Key)
 	}
 	return nil
+}
+
+// learn enters what a header says, or why it cannot be read now. It reports whether it has
+// been read.
+func (h *holdings) learn(k knownInfo, err error) bool {
+	switch {
+	case err == nil:
+		h.Infos = append(h.Infos, k)
+	case storage.Passing(err):
+		h.Unread = append(h.Unread, unread{k.ID, err.Error()})
+	}
+	return err == nil
 }
 
 func (s *Stack) readSet(ctx context.Context, o nodelocal.Object) (set, error) {
@@ -166,22 +203,24 @@ func (s *Stack) readSet(ctx context.Context, o nodelocal.Object) (set, error) {
 		return set{}, err
 	}
 	if id != o.ID || size != o.Part.Size {
-		return set{}, fmt.Errorf("it is of %v by %d ranks: it was copied or renamed", id, size)
+		return set{}, fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, erasure.ErrMismatch)
 	}
 	return set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{o.Part.Rank}}, nil
 }
 
-func (s *Stack) readInfo(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (info, error) {
+func (s *Stack) readInfo(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (knownInfo, error) {
+	known := knownInfo{ID: id}
 	r, err := d.Open(ctx, id, part)
 	if err != nil {
-		return info{}, err
+		return known, err
 	}
 	defer r.Close()
 	h, err := container.ReadHeader(r, r.Size())
 	if err == nil {
 		err = storage.CheckIdentity(h, s.Name, id, part)
 	}
-	return info{Level: storage.Level(h.Level), Flush: h.Flush, Oldest: h.Oldest}, err
+	known.Info = info{Level: storage.Level(h.Level), Flush: h.Flush, Oldest: h.Oldest}
+	return known, err
 }
 
 // lookAtHome lists what the parallel file system has.
@@ -193,12 +232,11 @@ func (s *Stack) lookAtHome(ctx context.Context, h *holdings) error {
 	h.Home = entries
 	for _, e := range entries {
 		for _, part := range e.Parts {
-			i, err := s.readInfo(ctx, s.Home, e.ID, part)
-			if err == nil {
-				h.Infos = append(h.Infos, knownInfo{e.ID, i})
+			known, err := s.readInfo(ctx, s.Home, e.ID, part)
+			if h.learn(known, err) {
 				break
 			}
-			if !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) {
+			if storage.Passing(err) {
 				s.log.Warn("a part cannot be read", "path", s.Home.Path(e.ID), "error", err)
 			}
 		}
