@@ -251,6 +251,21 @@ func TestStrictInterrupted(t *testing.T) {
 	})
 }
 
+// What was interrupted before levels were switched on was on no node: nodes have lost nothing
+// of it.
+func TestStrictInterruptedWithoutLevels(t *testing.T) {
+	for _, parts := range []int{0, 1, 3} {
+		n := newTestNodes(t, 0, 1, 2, 3)
+		n.killedWriting(t, "", 3)
+		files := n.flushed(t, 3, "rank-")
+		require.Len(t, files, 4)
+		for _, file := range files[parts:] {
+			require.NoError(t, os.Remove(file))
+		}
+		require.Contains(t, n.job(t, "local:1", 5, none, WithStrict("1")), "iteration=1 ", "%d parts", parts)
+	}
+}
+
 // killedWriting is a job that is killed while it writes its second version: nothing tells of
 // it but that its number is reserved.
 func (n *testNodes) killedWriting(t *testing.T, levels string, until int) {

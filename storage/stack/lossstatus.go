@@ -27,7 +27,7 @@ func (s *Stack) LossStatus(id storage.ID) LossStatus {
 	switch {
 	case s.wasComplete(id):
 		return Lost
-	case s.nothingLost(id):
+	case s.notForNodes(id), s.nothingLost(id):
 		return Interrupted
 	}
 	return Unclear
@@ -41,6 +41,13 @@ func (s *Stack) wasComplete(id storage.ID) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.inv.ids(), later)
+}
+
+// notForNodes tells that a version was written to the home alone, as its header says: no
+// node has lost anything of it.
+func (s *Stack) notForNodes(id storage.ID) bool {
+	i, known := s.inv.info[id]
+	return known && i.Level == storage.Captured
 }
 
 // nothingLost tells that the missing parts of a version were never written: the
