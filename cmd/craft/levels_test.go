@@ -410,3 +410,25 @@ func TestVersionOfANodeThatCannotBeListed(t *testing.T) {
 		require.Regexp(t, `c +3 .*(complete|ok)`, out.String())
 	}
 }
+
+// What parity would give back is unreadable while that, or a part that it takes for it,
+// cannot be read: it is not lost.
+func TestParityOfANodeThatCannotBeRead(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "xor", 2, nil)
+	l.lose(t, 1)
+	for _, file := range []string{"parity-", "rank-"} {
+		denied := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			newest := strings.HasPrefix(op.Path, l.node(2)) && strings.HasPrefix(filepath.Base(filepath.Dir(op.Path)), "v-000002-")
+			if op.Kind == vfs.OpOpen && newest && strings.HasPrefix(filepath.Base(op.Path), file) {
+				return fs.ErrPermission
+			}
+			return nil
+		})
+		require.Regexp(t, "c +2 .* away ", craftOn(t, denied, 0, "ls", l.dir).stdout)
+		r := craftOn(t, denied, 0, "verify", l.dir)
+		require.Equal(t, exitFailed, r.code)
+		require.Regexp(t, "c +2 .*"+verdictUnreadable, r.stdout)
+		require.Contains(t, r.stdout, fs.ErrPermission.Error())
+	}
+}

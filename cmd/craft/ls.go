@@ -162,8 +162,8 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		if v.err != nil {
 			bad = append(bad, v.err)
 		}
-		for _, link := range v.Away {
-			bad = append(bad, fmt.Errorf("version %d: %s", v.ID.Version, link))
+		for _, why := range v.Away {
+			bad = append(bad, fmt.Errorf("version %d: %s", v.ID.Version, why))
 		}
 		listed := describeVersion(v)
 		if v.header != nil && v.header.Oldest != 0 {

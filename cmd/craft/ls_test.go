@@ -237,6 +237,10 @@ func TestListingOfWhatIsAway(t *testing.T) {
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.stderr, third+" is a link to something that is not there")
 	require.Regexp(t, `c +3 .* away `, r.stdout)
+	r = craft(t, "verify", dir)
+	require.Equal(t, exitFailed, r.code)
+	require.Regexp(t, `c +3 .*unreadable`, r.stdout)
+	require.Contains(t, r.stdout, third+" is a link to something that is not there")
 	require.Contains(t, craft(t, "show", dir).stderr, third+" is a link to")
 
 	require.NoError(t, os.Remove(third))

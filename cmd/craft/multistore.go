@@ -68,13 +68,19 @@ func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
 			if protected[o.ID] == nil {
 				protected[o.ID] = make(map[storage.Part]bool)
 			}
-			for _, rank := range d.membersOf(ctx, o.Key) {
+			members, err := d.membersOf(ctx, o.Key)
+			if storage.Passing(err) {
+				away[o.ID] = append(away[o.ID], fmt.Sprintf("on node %s a parity file cannot be read: %v", d.Host, err))
+			}
+			for _, rank := range members {
 				protected[o.ID][storage.Part{Rank: rank, Size: o.Part.Size}] = true
 			}
 		}
 	}
 	for id, members := range protected {
-		e.addRebuilt(ctx, id, members, at[id])
+		if err := e.addRebuilt(ctx, id, members, at[id]); storage.Passing(err) {
+			away[id] = append(away[id], err.Error())
+		}
 	}
 	entries = entries[:0]
 	for id, have := range at {
@@ -88,8 +94,10 @@ func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
 	return entries, ctx.Err()
 }
 
-// addRebuilt adds the parts that parity gives back, of those that it protects.
-func (e *multiStore) addRebuilt(ctx context.Context, id storage.ID, members, have map[storage.Part]bool) {
+// addRebuilt adds the parts that parity gives back, of those that it protects, and returns
+// why it does not give back others.
+func (e *multiStore) addRebuilt(ctx context.Context, id storage.ID, members, have map[storage.Part]bool) error {
+	var lost []error
 	var found []storage.Part
 	for part := range members {
 		if have[part] || ctx.Err() != nil {
@@ -97,9 +105,12 @@ func (e *multiStore) addRebuilt(ctx context.Context, id storage.ID, members, hav
 		}
 		r, err := e.openRebuilt(ctx, id, part)
 		if err != nil {
+			lost = append(lost, err)
 			continue
 		}
-		if _, err := container.Open(r, r.Size()); err == nil || !errors.Is(err, erasure.ErrTooManyLost) {
+		if _, err := container.Open(r, r.Size()); errors.Is(err, erasure.ErrTooManyLost) {
+			lost = append(lost, err)
+		} else {
 			found = append(found, part)
 		}
 		_ = r.Close() // nothing was written
@@ -107,6 +118,7 @@ func (e *multiStore) addRebuilt(ctx context.Context, id storage.ID, members, hav
 	for _, part := range found {
 		have[part] = true
 	}
+	return storage.JoinPlaces(lost...)
 }
 
 // Open implements storage.Driver.

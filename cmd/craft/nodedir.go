@@ -159,23 +159,23 @@ func (d *nodeDir) look(ctx context.Context) error {
 	return nil
 }
 
-// membersOf are the ranks whose parts a parity file protects; none if it cannot be
-// read, or says that it is another one than its name does.
-func (d *nodeDir) membersOf(ctx context.Context, key nodelocal.Key) []int {
+// membersOf are the ranks whose parts a parity file protects; none if it says that it is
+// another one than its name does.
+func (d *nodeDir) membersOf(ctx context.Context, key nodelocal.Key) ([]int, error) {
 	r, err := d.store.OpenObject(ctx, key)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer r.Close() // nothing was written
 	p, err := erasure.OpenParity(r, r.Size())
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	id, ranks, size, err := erasure.SetOf(p.Header())
 	if err != nil || id != key.ID || size != key.Part.Size {
-		return nil
+		return nil, nil
 	}
-	return ranks
+	return ranks, nil
 }
 
 func anyNode(nodes []*nodeDir, state string) bool {

@@ -202,8 +202,10 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 		if gone := c.gone(list); gone != nil {
 			p.say("this is not the newest version: %v", gone)
 		}
-		for _, link := range last.Away {
-			p.say("this is not the newest version: %s", link)
+		for _, why := range last.Away {
+			if !last.Complete() {
+				p.say("this is not the newest version: %s", why)
+			}
 		}
 		if at := newestComplete(list); at >= 0 {
 			if last.noted != nil && last.elsewhere {

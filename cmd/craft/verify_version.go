@@ -60,8 +60,9 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 		out.Findings = append(out.Findings, together(parts)...)
 	}
 	out.Findings = append(out.Findings, t.missing()...)
+	out.Findings = append(out.Findings, t.away()...)
 	out.Findings = append(out.Findings, t.astray()...)
-	if len(out.Findings) > 0 && !t.c.exists(v.ID) {
+	if len(out.Findings) > 0 && len(v.Away) == 0 && !t.c.exists(v.ID) {
 		return out, true, nil
 	}
 	out.Verdict = t.verdict(out.Findings)
@@ -156,10 +157,10 @@ func (t *target) astray() (out []finding) {
 	return out
 }
 
-// missing finds files that are missing of a version that was complete once.
+// missing finds files that are missing of a version that was complete once; away are others.
 func (t *target) missing() []finding {
 	v := &t.v
-	if v.Complete() || v.elsewhere || !t.c.announced(v.ID) {
+	if v.Complete() || v.elsewhere || len(v.Away) > 0 || !t.c.announced(v.ID) {
 		return nil
 	}
 	ranks, more := v.Missing(1000)
@@ -174,6 +175,17 @@ func (t *target) missing() []finding {
 	}
 	if v.Size() == 0 {
 		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.path), Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
+	}
+	return out
+}
+
+// away finds what cannot be read now of an incomplete version.
+func (t *target) away() (out []finding) {
+	if t.v.Complete() || t.part >= 0 {
+		return nil
+	}
+	for _, why := range t.v.Away {
+		out = append(out, finding{Kind: verdictUnreadable, File: t.v.path, Reason: why})
 	}
 	return out
 }
