@@ -14,7 +14,8 @@ var (
 	// a whole; the text says why.
 	ErrJob = errors.New("the job has failed")
 
-	// ErrOutput is returned when the output of the ranks could not be written.
+	// ErrOutput is returned when the output of the ranks could not be written, all or some
+	// of it; that of a job which ends well has the exit code 1 if it was standard output.
 	ErrOutput = errors.New("output of the ranks is lost")
 
 	// ErrAbandoned is an ErrJob as well: the job was killed, and its output given up,

@@ -14,7 +14,9 @@ import (
 // wait: the credits of the daemons bound what is queued.
 type printer struct {
 	w    io.Writer
+	name string // of the stream, for people
 	tags bool
+	lost func(error) // called when output could not be written, each time
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -37,8 +39,8 @@ type printed struct {
 	taken    func(int)
 }
 
-func newPrinter(w io.Writer, tags bool) *printer {
-	p := &printer{w: w, tags: tags}
+func newPrinter(w io.Writer, name string, tags bool, lost func(error)) *printer {
+	p := &printer{w: w, name: name, tags: tags, lost: lost}
 	p.wake = sync.NewCond(&p.mu)
 	p.done.Go(p.run)
 	return p
@@ -65,6 +67,10 @@ func (p *printer) run() {
 		p.queue = nil
 		p.mu.Unlock()
 		err := p.write(batch)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", p.name, err)
+			p.lost(err)
+		}
 		p.mu.Lock()
 		if p.err == nil {
 			p.err = err

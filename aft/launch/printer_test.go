@@ -22,7 +22,7 @@ func TestPrinter(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		taken := 0
-		p := newPrinter(&out, tags)
+		p := newPrinter(&out, "", tags, nil)
 		for _, piece := range pieces {
 			p.add(printed{
 				proc: piece.proc, original: 10 + comm.OriginalRank(piece.proc), data: []byte(piece.text),
@@ -43,10 +43,12 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestPrinterGoesOnAfterAnError(t *testing.T) {
 	taken := 0
-	p := newPrinter(brokenWriter{}, false)
+	var lost error
+	p := newPrinter(brokenWriter{}, "standard output", false, func(err error) { lost = err })
 	for range 3 {
 		p.add(printed{data: []byte("x\n"), taken: func(n int) { taken += n }})
 	}
 	require.ErrorIs(t, p.close(), errBroken)
 	require.Equal(t, 6, taken)
+	require.EqualError(t, lost, "standard output: broken")
 }

@@ -52,7 +52,10 @@ func newRoot(p *plan) (*root, error) {
 		}
 		r.nodes = append(r.nodes, n)
 	}
-	r.streams = [2]*printer{newPrinter(p.Stdout, p.TagOutput), newPrinter(p.Stderr, p.TagOutput)}
+	r.streams = [2]*printer{
+		newPrinter(p.Stdout, "standard output", p.TagOutput, r.outputLost()),
+		newPrinter(p.Stderr, "standard error", p.TagOutput, r.outputLost()),
+	}
 	return r, nil
 }
 
@@ -123,6 +126,15 @@ func (r *root) print(n *node, o *control.Output) {
 	r.streams[o.Stream-1].add(printed{proc: o.Proc, original: original, data: o.Data, taken: func(bytes int) {
 		r.send(n, control.Message{Kind: control.KindCredit, Credit: bytes})
 	}})
+}
+
+// outputLost returns what is done when output of a stream could not be written: the user
+// is told the first time, for the job may go on for days.
+func (r *root) outputLost() func(error) {
+	var told sync.Once
+	return func(err error) {
+		told.Do(func() { r.log.Warn("output of the ranks is lost; they go on", "error", err) })
+	}
 }
 
 // do gives the machine an event and carries out what it wants.

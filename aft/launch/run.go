@@ -11,7 +11,8 @@ import (
 // Run runs a job to its end and returns its exit code: 0, or the largest of the
 // last processes of its ranks (128+n for signal n). The error says why a job
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
-// (ErrJob), or that output could not be written (ErrOutput). When ctx ends, the
+// (ErrJob), or that output could not be written (ErrOutput; code 1, but 0 where that of
+// standard error alone is lost). When ctx ends, the
 // job is killed. When Run returns, no process of the job is left, unless the user
 // has asked four times to end it and the system still held up the start of one.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
@@ -43,7 +44,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	case end.Report != "":
 		return end.Code, &jobError{end.Report, lost}
 	case lost != nil && end.Code == exitOK:
-		return exitFailed, fmt.Errorf("%w: %w", ErrOutput, lost)
+		if r.streams[0].err != nil { // results; who only lacks diagnostics has them
+			end.Code = exitFailed
+		}
+		return end.Code, fmt.Errorf("%w: %w", ErrOutput, lost)
 	}
 	return end.Code, nil
 }

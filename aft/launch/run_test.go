@@ -344,3 +344,24 @@ func TestBytesThatAreNotText(t *testing.T) {
 	require.NoError(t, r.err, r.log)
 	require.Equal(t, strings.Join([]string{program, odd, "\x80", odd, odd, filepath.Join(dir, "storage", "node-0"), dir + "\n"}, "|"), r.stdout)
 }
+
+// TestLostOutput is told when it happens, and is an error in the end; results are more than
+// diagnostics.
+func TestLostOutput(t *testing.T) {
+	for stream, want := range map[string]int{"standard output": exitFailed, "standard error": exitOK} {
+		var log lockedBuffer
+		cfg := job(t, 2, 1, "print", "30")
+		cfg.Stdout, cfg.Stderr, cfg.Logger = io.Discard, io.Discard, slog.New(slog.NewTextHandler(&log, nil))
+		if stream == "standard output" {
+			cfg.Stdout = brokenWriter{}
+		} else {
+			cfg.Stderr = brokenWriter{}
+		}
+		code, err := Run(t.Context(), cfg)
+		require.Equal(t, want, code, stream)
+		require.ErrorIs(t, err, ErrOutput)
+		require.ErrorIs(t, err, errBroken)
+		require.ErrorContains(t, err, stream+": broken")
+		require.Equal(t, 1, strings.Count(log.String(), `error="`+stream+`: broken"`), log.String())
+	}
+}
