@@ -43,6 +43,7 @@ type Root struct {
 	joinDue      time.Time // when those that have not joined are named; zero: none has joined
 	joinNamed    bool
 	retry        time.Time // when a replacement that has to wait is due; zero: there is none
+	unread       unread
 	ended        bool
 	out          []Action
 }
@@ -144,20 +145,23 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 // Signal forwards a signal to all ranks. One that asks for the end ends a job that
 // has none yet.
 func (r *Root) Signal(now time.Time, number int) []Action {
-	if r.ended {
-		return nil
+	if !r.ended {
+		r.forward(now, number)
 	}
+	return r.take()
+}
+
+func (r *Root) forward(now time.Time, number int) {
 	if stops(number) && !r.anybody() { // nobody is there to hear it
 		when := "before the ranks were started"
 		if r.launched {
 			when = "while the ranks wait to be started again\n" + strings.Join(r.losses(), "\n")
 		}
 		r.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
-		return r.take()
+		return
 	}
 	r.forwarded[number] = forwarding{at: now, told: now}
 	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
-	return r.take()
 }
 
 // settle decides everything that can be decided now.

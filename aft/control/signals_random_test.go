@@ -49,6 +49,7 @@ func signalsRound(t *testing.T, seed uint64) {
 	}
 	some(15*time.Second, "signal", func() { s.actions(s.root.Signal(s.now, int(signals[random.IntN(len(signals))]))) })
 	some(10*time.Second, "chaos", s.chaos)
+	some(20*time.Second, "broken pipe", func() { s.actions(s.root.Unread(s.now)) })
 	s.run(time.Hour)
 }
 

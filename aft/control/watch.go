@@ -15,6 +15,7 @@ func (r *Root) Tick(now time.Time) []Action {
 	}
 	r.tickStart(now)
 	r.tickJoin(now)
+	r.tickUnread(now)
 	for _, n := range r.nodes {
 		r.tickNode(now, n)
 	}
@@ -49,6 +50,7 @@ func (r *Root) Next() time.Time {
 	}
 	at(r.startLimit())
 	at(r.joinLimit())
+	at(r.unreadLimit())
 	at(r.reviewAt)
 	for _, n := range r.nodes {
 		switch {

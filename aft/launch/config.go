@@ -75,7 +75,9 @@ type Config struct {
 	// CRAFT_ variables that nothing reads).
 	Logger *slog.Logger
 	// NoSignals leaves this process's signals alone; else SIGINT, SIGTERM,
-	// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to all ranks, and the third SIGINT
-	// or SIGTERM kills the job.
+	// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to all ranks, the third SIGINT
+	// or SIGTERM kills the job, and SIGPIPE ends nothing any more, also when Run has returned:
+	// where Stdout or Stderr has no reader any more (EPIPE), the ranks are asked to end by
+	// SIGTERM.
 	NoSignals bool
 }

@@ -24,6 +24,9 @@ import (
 // rootVariable makes the test binary a root: its value is the job.
 const rootVariable = "CRAFT_TEST_ROOT_JOB"
 
+// selfVariable has that root start itself.
+const selfVariable = "CRAFT_TEST_ROOT_SELF"
+
 // logVariable has that root tell on standard error what happens to its job.
 const logVariable = "CRAFT_TEST_ROOT_LOG"
 
@@ -56,7 +59,13 @@ func rootMain(job string) int {
 	if os.Getenv(logVariable) != "" {
 		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	code, err := Run(context.Background(), cfg)
+	var code int
+	var err error
+	if os.Getenv(selfVariable) != "" {
+		code, _, err = Self(context.Background(), cfg.Ranks, func(c *Config) { *c = cfg })
+	} else {
+		code, err = Run(context.Background(), cfg)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -79,6 +88,7 @@ var programs = map[string]func(args []string) int{
 	"meet":       meetProgram,
 	"note":       noteProgram,
 	"babble":     babbleProgram,
+	"save":       saveProgram,
 }
 
 // whoAmI reads the first message of the daemon.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -32,6 +33,7 @@ type root struct {
 	ended     chan struct{} // closed when end is set
 	cutOff    []*time.Timer // after the end: for nodes that are not heard of
 	kills     int           // SIGINT and SIGTERM so far
+	unread    bool          // output has met a broken pipe
 	abandoned chan struct{} // closed when no output is to be waited for any more
 }
 
@@ -129,12 +131,30 @@ func (r *root) print(n *node, o *control.Output) {
 }
 
 // outputLost returns what is done when output of a stream could not be written: the user
-// is told the first time, for the job may go on for days.
+// is told the first time, for the job may go on for days. Where the reader has gone it may
+// not, as any program, unless this process's signals are no business of the job.
 func (r *root) outputLost() func(error) {
 	var told sync.Once
 	return func(err error) {
-		told.Do(func() { r.log.Warn("output of the ranks is lost; they go on", "error", err) })
+		told.Do(func() { r.log.Warn("output of the ranks is lost", "error", err) })
+		if errors.Is(err, syscall.EPIPE) && !r.plan.NoSignals {
+			r.mu.Lock()
+			r.unread = true
+			r.mu.Unlock()
+			r.do(func(m *control.Root, now time.Time) []control.Action { return m.Unread(now) })
+		}
 	}
+}
+
+// exitCode is that of the job; that of a program that dies of a broken pipe where nothing
+// else has asked for the end.
+func (r *root) exitCode() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unread && r.machine.Unheard() {
+		return 128 + int(syscall.SIGPIPE)
+	}
+	return r.end.Code
 }
 
 // do gives the machine an event and carries out what it wants.

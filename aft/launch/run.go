@@ -12,9 +12,10 @@ import (
 // last processes of its ranks (128+n for signal n). The error says why a job
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
 // (ErrJob), or that output could not be written (ErrOutput; code 1, but 0 where that of
-// standard error alone is lost). When ctx ends, the
-// job is killed. When Run returns, no process of the job is left, unless the user
-// has asked four times to end it and the system still held up the start of one.
+// standard error alone is lost, and 141 where a pipe has lost its reader and nothing else has
+// asked for the end). When ctx ends, the job is killed. When Run returns, no process of
+// the job is left, unless the user has asked four times to end it and the system still held
+// up the start of one.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := notInAJob(); err != nil {
 		return exitUsage, &configError{err}
@@ -40,14 +41,15 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	end := r.run(ctx)
 	lost := r.finish()
 	stop()
+	code = r.exitCode()
 	switch {
 	case end.Report != "":
-		return end.Code, &jobError{end.Report, lost}
-	case lost != nil && end.Code == exitOK:
-		if r.streams[0].err != nil { // results; who only lacks diagnostics has them
-			end.Code = exitFailed
+		return code, &jobError{end.Report, lost}
+	case lost != nil:
+		if code == exitOK && r.streams[0].err != nil { // results; who only lacks diagnostics has them
+			code = exitFailed
 		}
-		return end.Code, fmt.Errorf("%w: %w", ErrOutput, lost)
+		return code, fmt.Errorf("%w: %w", ErrOutput, lost)
 	}
-	return end.Code, nil
+	return code, nil
 }

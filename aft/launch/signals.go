@@ -12,10 +12,17 @@ import (
 // what they have, and the nodes are to be there as long as the ranks are.
 var signalsForRanks = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 
+// brokenPipes gets SIGPIPE, and nobody looks: what the pipe was tells the error of the write,
+// and the end of a daemon on the other side of one is something else than that of a reader.
+var brokenPipes = make(chan os.Signal, 1)
+
 // catchSignals hands the signals of this process to handle until stop is called.
 // What is ignored (nohup) stays ignored. A terminal that stops who writes to it from
 // the background (stty tostop) does not stop this process: its job would be lost.
 // A second SIGQUIT does what it does in any Go program: this process may hang too.
+// SIGPIPE does not end this process, and its job while that saves: who writes to a pipe
+// without a reader gets an error. That stays so after stop, for whoever tells of the job's
+// end may write there too, and is to exit with the job's code.
 func catchSignals(handle func(syscall.Signal)) (stop func()) {
 	if !signal.Ignored(syscall.SIGTTOU) {
 		signal.Ignore(syscall.SIGTTOU)
@@ -24,6 +31,7 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 			stop = func() { rest(); signal.Reset(syscall.SIGTTOU) }
 		}()
 	}
+	signal.Notify(brokenPipes, syscall.SIGPIPE)
 	caught := make(chan os.Signal, 16)
 	for _, s := range append(signalsForRanks, syscall.SIGTSTP) {
 		if !signal.Ignored(s) {

@@ -38,10 +38,12 @@ this job. A node is what fails as a whole.
 
 Output is forwarded whole lines at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
 SIGUSR2 are forwarded to all ranks; the third SIGINT or SIGTERM kills the job.
+When nobody reads the output any more the ranks get SIGTERM.
 Nothing is left behind when the job ends, or when this command is killed.
 
 Exit codes: 0 when all ranks ended with 0, recoveries included; else the largest
-code of a rank (128+n: killed by signal n); 1 when the job was given up; 2 wrong
+code of a rank (128+n: killed by signal n); 1 when the job was given up, or
+standard output could not be written; 141 when nobody reads it any more; 2 wrong
 usage.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
   craft run -n 8 --nodes 4 --spare-nodes 1 --spawn NO-REUSE -- ./lanczos -json

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,4 +65,39 @@ func TestFullOutput(t *testing.T) {
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	require.Equal(t, "result\nresult\n", string(out))
+}
+
+// TestOutputThatNobodyReads: a job whose reader has seen enough ends soon, as any program;
+// it is asked to, so that its ranks can save.
+func TestOutputThatNobodyReads(t *testing.T) {
+	for _, program := range [][]string{
+		{"yes"},
+		{"sh", "-c", `trap 'for i in 1 2 3 4 5 6 7 8 9; do echo saving; sleep 0.01; done; echo > "$0/$$"; exit 0' TERM; while :; do echo line; sleep 0.01; done`, t.TempDir()},
+	} {
+		mark := testprocess.Mark(t)
+		cmd := runCommand(t, append([]string{"-n", "2", "--tag-output", "--"}, program...)...)
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		lines := bufio.NewReader(out)
+		for begun := make(map[byte]bool); len(begun) < 2; { // before that it could not be asked
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			begun[line[1]] = true
+		}
+		require.NoError(t, out.Close())
+		require.Error(t, cmd.Wait())
+		require.Equal(t, 128+int(syscall.SIGPIPE), cmd.ProcessState.ExitCode(), said.String())
+		require.Contains(t, said.String(), "craft: nobody reads the output of the ranks any more")
+		if len(program) > 1 {
+			saved, err := os.ReadDir(program[3])
+			require.NoError(t, err)
+			require.Len(t, saved, 2)
+		}
+		mark.NoneLeft(t)
+	}
 }
