@@ -347,7 +347,7 @@ func TestTasksOverOneDirectory(t *testing.T) {
 	second := task(1, dir)
 	err := second.RestartIfNeeded(t.Context(), nil)
 	require.ErrorIs(t, err, storage.ErrLocked)
-	for _, text := range []string{"task 0 of 2", "task 1 of 2", "craft run -n 2", "CRAFT_CP_PATH"} {
+	for _, text := range []string{"task 0 of 2", "task 1 of 2", "craft run -n 2", "communicator of a zone", "CRAFT_CP_PATH"} {
 		require.ErrorContains(t, err, text)
 	}
 	require.NoError(t, first.Close())

@@ -9,6 +9,7 @@ package step
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -84,7 +85,20 @@ func (t Task) Command() string {
 	if len(os.Args) > 1 {
 		args = " ..."
 	}
-	return fmt.Sprintf("craft run -n %s %s%s", n, os.Args[0], args)
+	return fmt.Sprintf("craft run -n %s %s%s", n, cleanPath(os.Args[0]), args)
+}
+
+// cleanPath is a program's path for people: srun makes /a/./b of ./b. One without a
+// separator would be looked for in PATH.
+func cleanPath(path string) string {
+	if !strings.ContainsRune(path, filepath.Separator) {
+		return path
+	}
+	clean := filepath.Clean(path)
+	if !strings.ContainsRune(clean, filepath.Separator) {
+		return "." + string(filepath.Separator) + clean
+	}
+	return clean
 }
 
 // SameStep tells that both are tasks of one step.

@@ -2,6 +2,7 @@ package step
 
 import (
 	"maps"
+	"os"
 	"regexp"
 	"testing"
 
@@ -62,4 +63,22 @@ func set(t *testing.T, variables map[string]string) {
 	for name, value := range all {
 		t.Setenv(name, value)
 	}
+}
+
+// TestCommand names the program as a user would.
+func TestCommand(t *testing.T) {
+	before := os.Args
+	defer func() { os.Args = before }()
+	for given, want := range map[string]string{
+		"/scratch/w/./lanczos": "craft run -n 4 /scratch/w/lanczos",
+		"./lanczos":            "craft run -n 4 ./lanczos", // lanczos alone is looked for in PATH
+		"lanczos":              "craft run -n 4 lanczos",
+		"bin/../lanczos":       "craft run -n 4 ./lanczos",
+		"../lanczos":           "craft run -n 4 ../lanczos",
+	} {
+		os.Args = []string{given}
+		require.Equal(t, want, Task{Size: 4}.Command())
+	}
+	os.Args = []string{"./a", "-x"}
+	require.Equal(t, "craft run -n N ./a ...", Task{}.Command())
 }

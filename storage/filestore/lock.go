@@ -270,7 +270,7 @@ func (s *Store) locked(o Owner) error {
 		return fmt.Errorf("%s is %w: another checkpoint of this process has it open: close that first, or use another name", s.dir, storage.ErrLocked)
 	}
 	if me, several := step.This(); several && o.Task != nil && o.Task.SameStep(me) && o.Task.Rank != me.Rank {
-		return fmt.Errorf("%s is %w: %v, which is %v, as this is %v: each is a program of its own, and would write to one directory; run them as one job: %s; or give each task a directory (CRAFT_CP_PATH)",
+		return fmt.Errorf("%s is %w: %v, which is %v, as this is %v: each is a program of its own, and would write to one directory; give each task a directory (CRAFT_CP_PATH), or run them as one job, in which each rank gives checkpoint.New the communicator of a zone (aft.Run): %s",
 			s.dir, storage.ErrLocked, o, o.Task, me, me.Command())
 	}
 	return fmt.Errorf("%s is %w: %v; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
