@@ -119,8 +119,7 @@ func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action
 		r.end(1, fmt.Sprintf("node %s could not be started: %s", n.Name, why))
 		return r.take()
 	case !n.ready:
-		n.lost, n.why = true, why
-		r.note(slog.LevelWarn, "a spare node could not be started", "node", n.Name, "reason", why)
+		r.loseSpare(n, why)
 		r.launch(now)
 	case certain:
 		r.declareLost(n, why)
@@ -130,6 +129,12 @@ func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action
 	}
 	r.settle(now)
 	return r.take()
+}
+
+// loseSpare: a spare node that has not reported never will, and the job goes without it.
+func (r *Root) loseSpare(n *node, why string) {
+	n.lost, n.why = true, why
+	r.note(slog.LevelWarn, "a spare node could not be started", "node", n.Name, "reason", why)
 }
 
 // declareLost: a node is dead, and so is all that ran there.

@@ -91,17 +91,26 @@ func (r *Root) startLimit() time.Time {
 	return r.began.Add(r.cfg.Timing.Start)
 }
 
+// tickStart ends a job whose nodes do not report. It begins without spare ones, which nobody
+// needs yet.
 func (r *Root) tickStart(now time.Time) {
 	limit := r.startLimit()
 	if limit.IsZero() || now.Before(limit) {
 		return
 	}
+	why := fmt.Sprintf("has not reported within %v", r.cfg.Timing.Start)
 	for _, n := range r.nodes {
-		if !n.ready && n.reachable() {
-			r.end(1, fmt.Sprintf("node %s has not reported within %v", n.Name, r.cfg.Timing.Start))
+		switch {
+		case n.ready || !n.reachable():
+		case n.Spare:
+			r.fenceNode(n)
+			r.loseSpare(n, "it "+why)
+		default:
+			r.end(1, fmt.Sprintf("node %s %s", n.Name, why))
 			return
 		}
 	}
+	r.launch(now)
 }
 
 // lease is what an answer to a node's pulse gives.

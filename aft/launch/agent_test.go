@@ -104,6 +104,19 @@ func TestAgentsThatFail(t *testing.T) {
 	}
 }
 
+// TestAgentOfASpareHostHangs: the job begins without it, and the agent is killed.
+func TestAgentOfASpareHostHangs(t *testing.T) {
+	mark := testprocess.Mark(t)
+	cfg := onHosts(t, []string{script(t, `[ "$1" = alpha ] || exec sleep 1000; shift; exec "$@"`)}, 2, "exit", "0", "0")
+	cfg.Hosts, cfg.SpareNodes = []Host{{"alpha", 0}, {"beta", 0}}, 1
+	cfg.Timing.Start = 2 * time.Second
+	r := run(t, cfg)
+	require.NoError(t, r.err, r.log)
+	require.Zero(t, r.code)
+	require.Contains(t, r.log, `msg="a spare node could not be started" node=beta reason="it has not reported within 2s"`)
+	mark.NoneLeft(t)
+}
+
 // TestThisMachineNeedsNoAgent: ssh is not asked for it.
 func TestThisMachineNeedsNoAgent(t *testing.T) {
 	hostname, err := os.Hostname()
