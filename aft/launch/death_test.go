@@ -171,6 +171,17 @@ func TestLauncherIsHeldUp(t *testing.T) {
 	require.Regexp(t, `^[^\n]*the launcher was held up: the job was suspended[^\n]* late=1h0m0s lease=1m0s\n$`, log.String())
 }
 
+// TestStopIsNotFollowed: who suspends a job finds in its log why it goes on, whoever asked.
+func TestStopIsNotFollowed(t *testing.T) {
+	var log lockedBuffer
+	p := &plan{}
+	p.Timing.Lease = time.Minute
+	r := &root{plan: p, log: logqueue.New(slog.New(slog.NewTextHandler(&log, nil)))}
+	r.signal(syscall.SIGTSTP)
+	r.log.Flush(0)
+	require.Regexp(t, `the job goes on: SIGTSTP \(Ctrl-Z, or a batch system that suspends it\)[^\n]* lease=1m0s\n$`, log.String())
+}
+
 func TestEndedRankLeavesNothing(t *testing.T) {
 	mark := testprocess.Mark(t)
 	testtime.Within(t, 5*time.Second, func() { // who keeps the output open holds nobody up

@@ -311,7 +311,8 @@ func (r *root) release() {
 // signal is a signal that this process has got.
 func (r *root) signal(s syscall.Signal) {
 	if s == syscall.SIGTSTP {
-		r.log.Warn("the job cannot be stopped by the terminal: its processes would be taken for dead")
+		r.log.Warn("the job goes on: SIGTSTP (Ctrl-Z, or a batch system that suspends it) is not followed, because what is stopped for the lease (--lease) is taken for dead",
+			"lease", r.plan.Timing.Lease)
 		return
 	}
 	if s == syscall.SIGQUIT {
