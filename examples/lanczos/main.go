@@ -45,7 +45,7 @@ func run(args []string, stdout io.Writer, stderr *os.File) int {
 	log := slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if code, started, err := cfg.ranks.Launch(ctx, log); err != nil {
 		fmt.Fprintln(screen, "lanczos:", err)
-		return max(code, exitFailed)
+		return code
 	} else if started {
 		return code
 	}

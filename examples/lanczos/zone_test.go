@@ -178,6 +178,22 @@ func TestErrorOfOneRank(t *testing.T) {
 	require.Equal(t, 1, strings.Count(s.Stderr.String(), "bad.mtx: line 1"), s.Stderr.String())
 }
 
+// TestLostDiagnostics of ranks are no failure of their job.
+func TestLostDiagnostics(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no full device here: %v", err)
+	}
+	defer full.Close()
+	p := newProgram(t)
+	args := on("-kill", "1@100") // which is told on standard error
+	require.NotEmpty(t, p.Start(args...).End(0).Stderr.String())
+	s := newProgram(t).Command(args...)
+	s.Cmd.Stderr = full
+	require.NoError(t, s.Cmd.Start())
+	s.End(0)
+}
+
 // TestTasksOfAnotherLauncher: srun starts it several times, and each would be a job.
 func TestTasksOfAnotherLauncher(t *testing.T) {
 	p := newProgram(t)

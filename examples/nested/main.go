@@ -43,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if code, started, err := cfg.ranks.Launch(ctx, log); err != nil {
 		fmt.Fprintln(stderr, "nested:", err)
-		return max(code, exitFailed)
+		return code
 	} else if started {
 		return code
 	}

@@ -84,10 +84,16 @@ func (o *Output) String() string {
 
 // Start starts it.
 func (p *Program) Start(args ...string) *Started {
+	s := p.Command(args...)
+	require.NoError(p.T, s.Cmd.Start())
+	return s
+}
+
+// Command is a run that has not been started.
+func (p *Program) Command(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
 	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{p.mark()}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
-	require.NoError(p.T, s.Cmd.Start())
 	return s
 }
 
