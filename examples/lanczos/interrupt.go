@@ -29,6 +29,8 @@ func newInterrupt() *interrupt {
 	i := &interrupt{signals: make(chan os.Signal, 1)}
 	i.watching.Go(func() {
 		if s, ok := <-i.signals; ok {
+			// What reads the output (tee) may have ended by the same signal.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 			i.first.Store(int64(s.(syscall.Signal)))
 			i.disarm()
 		}

@@ -142,6 +142,24 @@ func TestSignalSavesAndEnds(t *testing.T) {
 	}
 }
 
+// TestSignalEndsTheReaderToo: tee gets Ctrl-C as the program does.
+func TestSignalEndsTheReaderToo(t *testing.T) {
+	p := newProgram(t)
+	s := p.Command(strings.Fields("-nx 20 -ny 20 -iters 100000000 -cp-freq 90000000 -cp-path cp")...)
+	reader, out, err := os.Pipe()
+	require.NoError(t, err)
+	s.Cmd.Stdout, s.Cmd.Stderr = out, out
+	require.NoError(t, s.Cmd.Start())
+	require.NoError(t, out.Close())
+	p.Eventually(func() bool {
+		versions, err := filepath.Glob(filepath.Join(p.Dir, "cp", "lanczos", "v-*", "rank-*"))
+		return err == nil && len(versions) == 1
+	})
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
+	require.NoError(t, reader.Close())
+	s.End(128 + int(syscall.SIGINT))
+}
+
 func TestTolerance(t *testing.T) {
 	args := strings.Fields("-nx 30 -ny 20 -iters 5000 -tol 1e-10 -eigs 3 -cp-freq 50 -cp-path cp")
 	p := newProgram(t)
