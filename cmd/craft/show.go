@@ -47,7 +47,7 @@ from the storage of the nodes as far as it is on this machine.`,
   craft show cp/lanczos --version 12 --ranks
   craft show cp/lanczos --rank 3 --values --limit 4
   craft show cp/lanczos/v-000012-0123456789abcdef/rank-00003-of-00008.craft`,
-		Args: directories(1, 1),
+		Args: directories(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.given = cmd.Flags().Changed
 			if err := s.check(); err != nil {
