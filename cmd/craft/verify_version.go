@@ -185,7 +185,7 @@ func (t *target) away() (out []finding) {
 		return nil
 	}
 	for _, why := range t.v.Away {
-		out = append(out, finding{Kind: verdictUnreadable, File: t.v.path, Reason: why})
+		out = append(out, finding{Kind: verdictUnreadable, File: osstring.String(t.v.path), Reason: why})
 	}
 	return out
 }
