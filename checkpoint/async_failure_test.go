@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -152,15 +153,37 @@ func TestFailingValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A program goes on after a panic of a value's own code, or the end of the goroutine that
+// wrote: Wait says which value it was, wherever that stands among the others.
+func TestPanicWhileCopying(t *testing.T) {
 	for _, mode := range modes[1:] {
-		value := &touchy{update: func() error { panic("in Update") }}
-		cp := open(t, t.TempDir(), map[string]any{"value": value}, inMode(mode))
+		value, before := &touchy{update: func() error { panic("in Update") }}, []int{1, 2, 3}
+		cp := vars{"before": &before, "value": value}.checkpoint(t, nil, t.TempDir(), inMode(mode))
 		require.PanicsWithValue(t, "in Update", func() { _ = cp.Write(t.Context()) })
 		value.update, value.write = nil, func() error { panic("in WriteTo") }
 		require.PanicsWithValue(t, "in WriteTo", func() { _ = cp.Write(t.Context()) })
 		value.write = nil
-		require.ErrorContains(t, cp.Write(t.Context()), "panicked")
+		err := cp.Write(t.Context())
+		require.ErrorContains(t, err, "panicked")
+		require.ErrorContains(t, err, `key "value"`)
 		require.NoError(t, cp.Wait(t.Context()))
+
+		value.write = func() error { runtime.Goexit(); return nil }
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = cp.Write(t.Context())
+		}()
+		<-ended
+		err = cp.Wait(t.Context())
+		require.ErrorContains(t, err, `key "value"`)
+		require.ErrorContains(t, err, "ended its goroutine")
+		value.write = nil
+		require.NoError(t, cp.Write(t.Context()))
+		require.NoError(t, cp.Wait(t.Context()))
+		require.NoError(t, cp.Close())
 	}
 }
 

@@ -146,19 +146,23 @@ func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
 	if err != nil {
 		return err
 	}
-	cp.flight.Store(f)                                                  // whatever happens now, it must be waited for
-	err = errors.New("a value's own code panicked while it was copied") // unless it does not
+	cp.flight.Store(f) // whatever happens now, it must be waited for
 	defer func() { cp.staging.Seal(err) }()
 	for i := range cp.sections {
 		if cp.sections[i].Feed == nil {
 			continue
 		}
-		if err = cp.stage(ctx, cp.entries[i].value); err != nil {
-			return &KeyError{Key: cp.entries[i].key, Err: err}
+		key := cp.entries[i].key
+		err = &KeyError{Key: key, Err: errNotCopied} // unless it returns
+		if err := cp.stage(ctx, cp.entries[i].value); err != nil {
+			return &KeyError{Key: key, Err: err}
 		}
 	}
 	return nil
 }
+
+// errNotCopied is of a version that a panic, or the end of the goroutine, has cut off.
+var errNotCopied = errors.New("the value's own code panicked, or ended its goroutine, while it was copied; the version is not stored")
 
 // chooseCopies decides which values are copied, and how many bytes that are at least.
 // Of those that may change while they are written it takes the digest.
