@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 
@@ -267,6 +268,7 @@ func separateOnes() map[string]alias {
 			require.Equal(t, [][]float64{{9, 9}, {9, 9}}, first)
 		},
 	}
+	maps.Copy(out, separateMatrices())
 	return out
 }
 

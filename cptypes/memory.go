@@ -350,5 +350,9 @@ func (v *gonumValue[M, T]) own([]spot) {
 	all := make([]T, old.elems())
 	old.gather(all, 0)
 	v.places(made).scatter(all, 0)
-	*v.get() = *made
+	if v.p != nil {
+		*v.p = made // another pointer may lead to the old one
+		return
+	}
+	*v.m = *made
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/craft-go/craft/internal/testseed"
 )
@@ -230,4 +231,20 @@ func TestAcrossFindsVariables(t *testing.T) {
 		require.Equal(t, c.writes, len(pairs) == 1)
 		require.Equal(t, c.one, OneVariable(of(c.a), of(c.b)))
 	}
+}
+
+// A pointer variable gets a matrix of its own: another one that leads to the same matrix
+// keeps that.
+func TestPointerGetsAMatrixOfItsOwn(t *testing.T) {
+	cur := mat.NewDense(1, 2, []float64{1, 2})
+	prev := cur
+	v, err := Of(&cur)
+	require.NoError(t, err)
+	other, err := Of(&prev)
+	require.NoError(t, err)
+	Separate(v, other, true)
+	require.Empty(t, (&Overlaps{}).Find([]Value{v, other}, false, nil))
+	cur.Set(0, 0, 9)
+	require.Equal(t, []float64{9, 2}, cur.RawMatrix().Data)
+	require.Equal(t, []float64{1, 2}, prev.RawMatrix().Data)
 }
