@@ -26,13 +26,18 @@ type (
 		Array  [4]int64
 		Odd    []int64
 		Halves *[2]int64
+		Sparse sparse
+		Thin   *sparse
 	}
+	sparse = cptypes.CSR[int64, int64]
 	branch struct {
 		N         int64
 		Twig      *twig
 		Map       map[string]int64
 		Twigs     map[int64]*twig
 		Dense     *mat.Dense
+		Sparse    sparse
+		Thin      *sparse
 		Array     *[2]int64
 		Small     []int64
 		Large     []int64 // read where it is, if it may be
@@ -55,6 +60,7 @@ type (
 func (w *heap) values() vars {
 	return vars{"a": &w.A, "b": &w.B, "c": &w.C, "three": &w.Three, "x": &w.X, "y": &w.Y, "rows": &w.Rows, "map": &w.Map,
 		"dense": &w.Dense, "twig": &w.Twig, "last": &w.Last, "slice": &w.Slice, "array": cptypes.Replicated(&w.Array), "halves": &w.Halves,
+		"sparse": &w.Sparse, "thin": &w.Thin,
 		"odd": cptypes.MatrixColumns(&w.Odd, 1, 3, 3, cptypes.RowMajor, cptypes.EveryColumn(0, 2))}
 }
 
@@ -71,6 +77,7 @@ type grower struct {
 	leaves   []*int64
 	maps     []map[string]int64
 	denses   []*mat.Dense
+	sparses  []*sparse
 	slices   [][]int64
 	vars     []*[]int64
 	arrays   []*[2]int64
@@ -88,14 +95,17 @@ func (w *heap) grow(rng *rand.Rand, first int64, none, shared int, blank bool) {
 		g.maps = append(g.maps, g.newMap())
 		g.denses = append(g.denses, g.newDense())
 		g.slices = append(g.slices, g.numbers(8), g.numbers(largeSlice+8))
+		g.sparses = append(g.sparses, g.newSparse())
 		g.vars = append(g.vars, ptr(g.slice(g.IntN(2) == 0)))
 		g.arrays = append(g.arrays, (*[2]int64)(g.numbers(2)))
 	}
+	g.sparses = append(g.sparses, &w.Sparse)
 	g.branches = append(g.branches, &w.C, &w.Three[0], &w.Three[1], &w.Three[2])
 	for _, b := range g.branches {
 		g.twigs = append(g.twigs, &b.Inside, &b.Pair[0], &b.Pair[1])
 		g.leaves = append(g.leaves, &b.N)
 		g.vars = append(g.vars, &b.Small, &b.Large)
+		g.sparses = append(g.sparses, &b.Sparse)
 	}
 	for _, t := range append(g.twigs, &w.Twig) {
 		g.leaves = append(g.leaves, &t.N)
@@ -121,6 +131,7 @@ func (w *heap) grow(rng *rand.Rand, first int64, none, shared int, blank bool) {
 	w.A, w.B = pick(g, g.branches, func() *branch { return g.newBranch(0, len(g.branches)) }), pick(g, g.branches, func() *branch { return g.newBranch(0, len(g.branches)) })
 	w.Map = pick(g, g.maps, g.newMap)
 	w.Dense = pick(g, g.denses, g.newDense)
+	w.Sparse, w.Thin = *g.newSparse(), pick(g, g.sparses, g.newSparse)
 	w.Last = pick(g, g.twigs, g.newTwig)
 	w.Slice = pick(g, g.vars, func() *[]int64 { return ptr(g.slice(g.IntN(3) == 0)) })
 	w.Halves = pick(g, g.arrays, func() *[2]int64 { return (*[2]int64)(g.numbers(2)) })
@@ -172,6 +183,21 @@ func (g *grower) newDense() *mat.Dense {
 	return mat.NewDense(2, 2, []float64{float64(*g.number()), float64(*g.number()), 0, 1})
 }
 
+// newSparse makes a matrix of 1 × 3, whose slices may be those of others.
+func (g *grower) newSparse() *sparse {
+	m := &sparse{Rows: 1, Cols: 3, Val: g.slice(g.IntN(4) == 0)}
+	if len(m.Val) > 3 {
+		m.Val = m.Val[:3]
+	}
+	m.RowPtr, m.ColIdx = []int64{0, int64(len(m.Val))}, []int64{0, 1, 2}[:len(m.Val)]
+	if len(g.sparses) > 0 && g.IntN(100) < g.shared {
+		if o := g.sparses[g.IntN(len(g.sparses))]; len(o.Val) == len(m.Val) {
+			m.RowPtr, m.ColIdx = o.RowPtr, o.ColIdx
+		}
+	}
+	return m
+}
+
 func (g *grower) newTwig() *twig {
 	t := new(twig)
 	g.twig(t)
@@ -193,6 +219,7 @@ func (g *grower) branch(b *branch, depth, i int) {
 	b.N, b.Kept = *g.number(), *g.number()
 	b.Twig, b.One = pick(g, g.twigs, g.newTwig), pick(g, g.twigs, g.newTwig)
 	b.Map, b.Dense = pick(g, g.maps, g.newMap), pick(g, g.denses, g.newDense)
+	b.Sparse, b.Thin = *g.newSparse(), pick(g, g.sparses, g.newSparse)
 	if g.IntN(100) >= g.none {
 		b.Twigs = map[int64]*twig{1: pick(g, g.twigs, g.newTwig), 2: pick(g, g.twigs, g.newTwig)}
 	}

@@ -123,7 +123,7 @@ func (r *sharingRound) write(t *testing.T) (written []map[string]string) {
 func (r *sharingRound) ofAbsent() map[string]string {
 	out := make(map[string]string)
 	for _, key := range r.absent {
-		if slices.Contains([]string{"x", "y", "rows", "map", "dense", "odd"}, key) {
+		if slices.Contains([]string{"x", "y", "rows", "map", "dense", "odd", "sparse"}, key) {
 			if e, err := r.now.encoded([]string{key}); err == nil {
 				out[key] = e[key]
 			}

@@ -17,12 +17,15 @@ type blobCodec struct {
 	name string // stored: names the interface and the type
 	put  func(ptr any) ([]byte, error)
 	get  func(ptr any, b []byte) error // must not keep b
+	// places: it may tell the memory that it refers to.
+	places bool
 }
 
 var (
 	valueType    = reflect.TypeFor[Value]()
 	marshalsType = reflect.TypeFor[marshaler]()
 	gobType      = reflect.TypeFor[gobber]()
+	placedType   = reflect.TypeFor[placed]()
 )
 
 type gobber interface {
@@ -46,16 +49,16 @@ func blobOf(t reflect.Type) (*blobCodec, error) {
 	}
 	switch {
 	case adapted:
-		return &blobCodec{"value " + t.String(), putValue, getValue}, nil
+		return &blobCodec{"value " + t.String(), putValue, getValue, true}, nil
 	case ptr.Implements(valueType) && declares(t, "WriteTo", "ReadFrom"):
 		if err := checkAbilities(ptr); err != nil {
 			return nil, err
 		}
-		return &blobCodec{"value " + t.String(), putValue, getValue}, nil
+		return &blobCodec{"value " + t.String(), putValue, getValue, ptr.Implements(placedType)}, nil
 	case ptr.Implements(marshalsType) && declares(t, "MarshalBinary", "UnmarshalBinary"):
-		return &blobCodec{"binary " + t.String(), putBinary, getBinary}, nil
+		return &blobCodec{"binary " + t.String(), putBinary, getBinary, false}, nil
 	case ptr.Implements(gobType) && declares(t, "GobEncode", "GobDecode"):
-		return &blobCodec{"gob " + t.String(), putGob, getGob}, nil
+		return &blobCodec{"gob " + t.String(), putGob, getGob, false}, nil
 	}
 	return nil, nil
 }
@@ -115,6 +118,10 @@ func putValue(ptr any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
+// cleared is a value of this package that gives up its memory before it is read in a
+// struct, as a small slice does: another part may refer to the same.
+type cleared interface{ clear() }
+
 func getValue(ptr any, b []byte) error {
 	v, err := Of(ptr)
 	if err != nil {
@@ -138,6 +145,9 @@ func getValue(ptr any, b []byte) error {
 		}
 	} else if have := DescOf(v); have.Type != stored.Type {
 		return mismatch(stored, have, "the type must be %s", stored.Type)
+	}
+	if m, ok := v.(cleared); ok {
+		m.clear()
 	}
 	r := bytes.NewReader(c.b)
 	if _, err := v.ReadFrom(r); err != nil {

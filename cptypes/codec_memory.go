@@ -106,7 +106,7 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 	case opString, opTime, opBlob:
 		w.addBased(q, o.memory(), w.base)
 		if o.kind == opBlob {
-			w.matrix(o, q)
+			w.blob(o, q)
 		}
 	case opArray:
 		for i := range o.size {
@@ -162,17 +162,33 @@ func refers(code []op) bool {
 	})
 }
 
-// matrix adds the elements of one of gonum: it is read where it is, if it may.
-func (w *walker) matrix(o *op, q unsafe.Pointer) {
-	m, is := gonumOf(reflect.NewAt(o.typ, q).Interface()).(matrix)
-	if !is {
+// blob adds what a type with code of its own refers to, as far as that is known. A matrix
+// of gonum is read where it is, if it may, and of what is cleared before only all counts.
+func (w *walker) blob(o *op, q unsafe.Pointer) {
+	if !o.blob.places {
 		return
 	}
-	elements := spots{few: w.few}
-	m.spots(&elements)
-	w.cut = w.cut || elements.cut
-	for _, e := range elements.list {
-		w.list = append(w.list, spot{region: e.region, base: e.from, owner: w.owner})
+	v, err := Of(reflect.NewAt(o.typ, q).Interface())
+	if err != nil {
+		return
+	}
+	if _, anew := v.(cleared); anew && !w.deep {
+		return
+	}
+	refers := spots{few: w.few}
+	refers.of(v)
+	w.cut = w.cut || refers.cut
+	_, moves := v.(matrix)
+	variable := region{uintptr(q), uintptr(q) + o.typ.Size()}
+	for _, r := range refers.list {
+		if r.from >= variable.from && r.to <= variable.to {
+			continue // it was added with the variable
+		}
+		s := spot{region: r.region, owner: w.owner}
+		if moves {
+			s.base = r.from
+		}
+		w.list = append(w.list, s)
 	}
 }
 

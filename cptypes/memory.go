@@ -274,7 +274,7 @@ func (v *blocks) own(others []spot) {
 }
 
 func (m *CSR[T, I]) spots(s *spots) {
-	s.add(unsafe.Pointer(m), int(unsafe.Sizeof(*m)))
+	s.variable(unsafe.Pointer(m), unsafe.Sizeof(*m))
 	addSlice(s, m.RowPtr)
 	addSlice(s, m.ColIdx)
 	addSlice(s, m.Val)
