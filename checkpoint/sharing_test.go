@@ -269,6 +269,7 @@ func separateOnes() map[string]alias {
 		},
 	}
 	maps.Copy(out, separateMatrices())
+	maps.Copy(out, separateSpans())
 	return out
 }
 
@@ -326,6 +327,7 @@ func sharedOnes() map[string]alias {
 	out["rows of one array"] = alias{vars{"rows": rowsOf(flat0)}, vars{"rows": apart}, func(t require.TestingT) {
 		require.Equal(t, flat0, flat, "they do not overlap, and stay where they are")
 	}}
+	maps.Copy(out, sharedSpans())
 	return out
 }
 

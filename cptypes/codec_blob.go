@@ -25,6 +25,7 @@ var (
 	valueType    = reflect.TypeFor[Value]()
 	marshalsType = reflect.TypeFor[marshaler]()
 	gobType      = reflect.TypeFor[gobber]()
+	spannerType  = reflect.TypeFor[Spanner]()
 	placedType   = reflect.TypeFor[placed]()
 )
 
@@ -54,7 +55,7 @@ func blobOf(t reflect.Type) (*blobCodec, error) {
 		if err := checkAbilities(ptr); err != nil {
 			return nil, err
 		}
-		return &blobCodec{"value " + t.String(), putValue, getValue, ptr.Implements(placedType)}, nil
+		return &blobCodec{"value " + t.String(), putValue, getValue, ptr.Implements(spannerType) || ptr.Implements(placedType)}, nil
 	case ptr.Implements(marshalsType) && declares(t, "MarshalBinary", "UnmarshalBinary"):
 		return &blobCodec{"binary " + t.String(), putBinary, getBinary, false}, nil
 	case ptr.Implements(gobType) && declares(t, "GobEncode", "GobDecode"):

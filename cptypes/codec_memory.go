@@ -163,7 +163,8 @@ func refers(code []op) bool {
 }
 
 // blob adds what a type with code of its own refers to, as far as that is known. A matrix
-// of gonum is read where it is, if it may, and of what is cleared before only all counts.
+// of gonum is read where it is, if it may, what has Spans always, and of what is cleared
+// before only all counts.
 func (w *walker) blob(o *op, q unsafe.Pointer) {
 	if !o.blob.places {
 		return
