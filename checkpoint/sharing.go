@@ -52,9 +52,17 @@ func groups(pairs [][2]int) sharing {
 	return out
 }
 
-// encode writes, for each group, the number of its values and their indices.
-func (s sharing) encode() []byte {
+// maxSharing is how many bytes a header may say about shared memory.
+const maxSharing = 512 << 10
+
+// encode writes, for each group, the number of its values and their indices. In front of
+// them are those values that were not looked at whole, each as a group behind an empty
+// one; if there is too much to say, an empty group alone says that nothing is known.
+func (s sharing) encode(unseen []int) []byte {
 	var b []byte
+	for _, i := range unseen {
+		b = binary.AppendUvarint(append(b, 0, 1), uint64(i))
+	}
 	for _, group := range s {
 		if len(group) == 0 {
 			continue
@@ -63,6 +71,9 @@ func (s sharing) encode() []byte {
 		for _, i := range group {
 			b = binary.AppendUvarint(b, uint64(i))
 		}
+	}
+	if len(b) > maxSharing {
+		return []byte{0}
 	}
 	return b
 }
@@ -92,10 +103,9 @@ func decodeSharing(b []byte) sharing {
 
 // noteSharing says in the header which values lie in the same memory.
 func (cp *Checkpoint) noteSharing(h *container.Header) {
-	if pairs := cp.overlaps.Find(cp.values(), true, nil); len(pairs) > 0 {
-		if b := groups(pairs).encode(); len(b) <= 512<<10 { // else they get their own
-			h.Fields = h.Fields.With(container.FieldSharing, b)
-		}
+	pairs := cp.overlaps.Find(cp.values(), true, nil)
+	if b := groups(pairs).encode(cp.overlaps.Unseen()); len(b) > 0 {
+		h.Fields = h.Fields.With(container.FieldSharing, b)
 	}
 }
 
@@ -108,25 +118,54 @@ func (cp *Checkpoint) values() []cptypes.Value {
 	return cp.plain
 }
 
-// sharedWhenStored puts the keys that shared memory into groups: key to number.
-func (r *restoration) sharedWhenStored() map[string]int {
-	out := make(map[string]int)
-	field, _ := r.home.Header().Fields.Get(container.FieldSharing)
-	sections := r.home.Sections()
+// noted is what a version says about which of its values shared memory.
+type noted struct {
+	group  map[string]int  // the number of a key's group
+	unseen map[string]bool // keys of values that were not looked at whole
+	none   bool            // nothing was looked at
+}
+
+// parseSharing reads what noteSharing has said of the values with these keys, by their
+// order in the part.
+func parseSharing(field []byte, keys []string) noted {
+	n := noted{group: make(map[string]int), unseen: make(map[string]bool)}
 	for g, group := range decodeSharing(field) {
 		for _, i := range group {
-			if i >= 0 && i < len(sections) {
-				out[sections[i].Key] = g + 1
+			switch {
+			case i < 0 || i >= len(keys):
+			case n.none: // there was an empty group before
+				n.unseen[keys[i]] = true
+			default:
+				n.group[keys[i]] = g + 1
 			}
 		}
+		n.none = len(group) == 0
 	}
-	return out
+	return n
+}
+
+// together reports whether two values, or parts of one, are known to have shared memory.
+func (n noted) together(a, b string) bool { return n.group[a] != 0 && n.group[a] == n.group[b] }
+
+// unknown reports whether they may have, without the version saying so.
+func (n noted) unknown(a, b string) bool {
+	return !n.together(a, b) && (n.none || n.unseen[a] || n.unseen[b])
+}
+
+// sharedWhenStored is what the version says.
+func (r *restoration) sharedWhenStored() noted {
+	field, _ := r.home.Header().Fields.Get(container.FieldSharing)
+	var keys []string
+	for _, info := range r.home.Sections() {
+		keys = append(keys, info.Key)
+	}
+	return parseSharing(field, keys)
 }
 
 // separate gives the values that are read now memory of their own, and finds those that
 // stay together with another one.
 func (r *restoration) separate(late bool) error {
-	cp, noted := r.cp, r.sharedWhenStored()
+	cp, then := r.cp, r.sharedWhenStored()
 	reads := func(i int) bool { return r.reads(i, late) }
 	absent := func(i int) bool {
 		_, ok := r.stored[cp.entries[i].key]
@@ -140,7 +179,7 @@ func (r *restoration) separate(late bool) error {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case noted[a.key] != 0 && noted[a.key] == noted[b.key], tried[p] == 2:
+			case then.together(a.key, b.key), tried[p] == 2:
 				if p[0] == p[1] {
 					r.within[a.key] = true
 				}
@@ -148,6 +187,10 @@ func (r *restoration) separate(late bool) error {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
 			default:
+				if tried[p] == 0 && !absent(p[0]) && !absent(p[1]) && then.unknown(a.key, b.key) {
+					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
+						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+				}
 				which := 1 - tried[p]
 				cptypes.Separate(cp.entries[p[which]].value, cp.entries[p[1-which]].value, reads(p[which]))
 				tried[p]++

@@ -528,7 +528,7 @@ func TestNoSharingIsNotNoted(t *testing.T) {
 
 func TestSharingSurvivesDamage(t *testing.T) {
 	all := groups([][2]int{{0, 1}, {2, 2}, {4, 5}, {6, 7}, {5, 6}, {1, 0}, {5, 7}})
-	require.ElementsMatch(t, sharing{{0, 1}, {2}, {4, 5, 6, 7}}, decodeSharing(all.encode()))
+	require.ElementsMatch(t, sharing{{0, 1}, {2}, {4, 5, 6, 7}}, decodeSharing(all.encode(nil)))
 	rng := testseed.Rand(t)
 	for range 1000 {
 		b := make([]byte, rng.IntN(30))

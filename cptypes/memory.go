@@ -124,7 +124,13 @@ func (s *spots) near() []spot {
 }
 
 // Overlaps finds values that lie in the same memory. Its buffers are used again.
-type Overlaps struct{ spots }
+type Overlaps struct {
+	spots
+	unseen []int
+}
+
+// Unseen are the indices of the values of which Find, with few, has left something out.
+func (o *Overlaps) Unseen() []int { return o.unseen }
 
 // Find returns the pairs of indices of values that overlap, (i, i) for one that does so
 // with itself. It does not see into types of others that have no Spans. few: it leaves
@@ -132,10 +138,12 @@ type Overlaps struct{ spots }
 // that are picked one by one. stays, if not nil, says which values are not read: of those
 // all memory counts, also what reading would make anew.
 func (o *Overlaps) Find(values []Value, few bool, stays func(i int) bool) [][2]int {
-	o.spots = spots{list: o.list[:0], few: few, variables: true}
+	o.spots, o.unseen = spots{list: o.list[:0], few: few, variables: true}, o.unseen[:0]
 	for i, v := range values {
-		o.owner, o.deep = i, stays != nil && stays(i)
-		o.of(v)
+		o.owner, o.deep, o.cut = i, stays != nil && stays(i), false
+		if o.of(v); o.cut {
+			o.unseen = append(o.unseen, i)
+		}
 	}
 	o.sort()
 	return o.pairs(func(int, int) bool { return true })
