@@ -179,7 +179,15 @@ func (r *restoration) separate(late bool) error {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case then.together(a.key, b.key), tried[p] == 2:
+			case tried[p] == 2 && (absent(p[0]) || absent(p[1])):
+				if tried[p]++; !cptypes.OneVariable(a.value, b.value) {
+					if absent(p[1]) {
+						a, b = b, a
+					}
+					cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
+						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+				}
+			case then.together(a.key, b.key), tried[p] >= 2:
 				if p[0] == p[1] {
 					r.within[a.key] = true
 				}

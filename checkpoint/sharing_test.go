@@ -270,6 +270,7 @@ func separateOnes() map[string]alias {
 	}
 	maps.Copy(out, separateMatrices())
 	maps.Copy(out, separateSpans())
+	maps.Copy(out, separateAbsent())
 	return out
 }
 

@@ -24,7 +24,12 @@ func (v *structured) itself() region {
 	return region{uintptr(v.p), uintptr(v.p) + v.codec.root.typ.Size()}
 }
 
-func (v *structured) ownWhenRead() {}
+// ownAtOnce moves slices and matrices. What pointers lead to stays: it is that variable.
+func (v *structured) ownAtOnce(others []spot) {
+	w := walker{spots: &spots{deep: true}, leaves: others, seen: make(map[*program]*addresses)}
+	w.enters(v.codec.root, v.p)
+	w.run(v.codec.root.code, v.p)
+}
 
 // own lets the next read make new memory for what can have it.
 func (v *structured) own(others []spot) {
@@ -68,6 +73,9 @@ type walker struct {
 	lists map[list]int            // how many elements were looked at
 	depth int
 	end   int // of the list, if it is to be few
+	// leaves is memory out of which slices and matrices are moved, moved where to.
+	leaves []spot
+	moved  map[list]sliceHeader
 }
 
 // list are the elements of slices.
@@ -132,6 +140,9 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 func (w *walker) elements(elem *program, s *sliceHeader) {
 	size := int(elem.typ.Size())
 	n := s.len * size
+	if hits(w.leaves, region{uintptr(s.data), uintptr(s.data) + uintptr(n)}) {
+		w.move(elem, s)
+	}
 	whole := len(elem.code) == 1 && elem.code[0].whole(elem.typ)
 	if w.deep || whole && n >= reuseBytes {
 		w.addBased(s.data, n, uintptr(s.data))
@@ -147,6 +158,20 @@ func (w *walker) elements(elem *program, s *sliceHeader) {
 			w.run(elem.code, unsafe.Add(s.data, i*size))
 		}
 	}
+}
+
+// move gives a slice memory of its own; others of the same elements go with it.
+func (w *walker) move(elem *program, s *sliceHeader) {
+	l := list{elem, s.data}
+	to := w.moved[l]
+	if to.len < s.len {
+		to = enlarge(reflect.SliceOf(elem.typ), *s, s.len)
+		if w.moved == nil {
+			w.moved = make(map[list]sliceHeader)
+		}
+		w.moved[l] = to
+	}
+	*s = sliceHeader{to.data, s.len, s.len}
 }
 
 // refers reports whether what is stored of a variable may lie elsewhere.
@@ -179,6 +204,9 @@ func (w *walker) blob(o *op, q unsafe.Pointer) {
 	refers := spots{few: w.few}
 	refers.of(v)
 	w.cut = w.cut || refers.cut
+	if p, ok := v.(placed); ok && slices.ContainsFunc(refers.list, func(r spot) bool { return hits(w.leaves, r.region) }) {
+		p.own(w.leaves)
+	}
 	_, moves := v.(matrix)
 	variable := region{uintptr(q), uintptr(q) + o.typ.Size()}
 	for _, r := range refers.list {

@@ -178,20 +178,24 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 // Separate gives v memory of its own with the same contents, where it overlaps with
 // another value, or with itself if that is v, as far as that is possible: a slice or a
 // matrix at once, what pointers and maps in structs hold when it is read, if it is about
-// to be.
+// to be; if not, slices and matrices in structs at once.
 func Separate(v, other Value, read bool) {
 	p, ok := bare(v).(placed)
-	if _, later := p.(interface{ ownWhenRead() }); !ok || later && !read {
+	if !ok {
 		return
 	}
+	own := p.own
+	if later, is := p.(interface{ ownAtOnce(others []spot) }); is && !read {
+		own = later.ownAtOnce
+	}
 	if bare(v) == bare(other) {
-		p.own(nil)
+		own(nil)
 		return
 	}
 	s := spots{deep: true}
 	s.of(other)
 	if near := s.near(); len(near) > 0 {
-		p.own(near)
+		own(near)
 	}
 }
 

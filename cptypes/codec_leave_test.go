@@ -1,0 +1,48 @@
+package cptypes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A struct that is not read leaves the memory of another value at once: its slices and
+// matrices do, with what they hold and with each other, and what is elsewhere stays.
+func TestStructThatIsNotReadLeaves(t *testing.T) {
+	type part struct {
+		Rows  [][]float64
+		Parts []part
+	}
+	type state struct {
+		F, G, Else []float64
+		Behind     *part
+		Dense      mat.Dense
+		Sparse     CSR[float64, int32]
+		P          *float64
+	}
+	of := func(p any) Value {
+		v, err := Of(p)
+		require.NoError(t, err)
+		return v
+	}
+	array, other := [6]float64{1, 2, 3, 4, 5, 6}, []float64{7}
+	s := state{
+		F: array[:3], G: array[:2], Else: other, Behind: &part{Rows: [][]float64{array[4:], other}},
+		Dense:  *mat.NewDense(1, 2, array[2:4]),
+		Sparse: CSR[float64, int32]{Rows: 1, Cols: 1, RowPtr: []int32{0, 1}, ColIdx: []int32{0}, Val: array[:1]},
+		P:      &array[0],
+	}
+	s.Behind.Parts = []part{{Rows: [][]float64{array[:1]}}, {}}
+	s.Behind.Parts[1].Parts = s.Behind.Parts // without end
+	Separate(of(&s), of(&array), false)
+	clear(array[:])
+	require.Equal(t, []float64{1, 2, 3}, s.F)
+	require.Same(t, &s.F[0], &s.G[0])
+	require.Same(t, &other[0], &s.Else[0])
+	require.Equal(t, [][]float64{{5, 6}, {7}}, s.Behind.Rows)
+	require.Equal(t, [][]float64{{1}}, s.Behind.Parts[0].Rows)
+	require.Equal(t, []float64{3, 4}, s.Dense.RawMatrix().Data)
+	require.Equal(t, []float64{1}, s.Sparse.Val)
+	require.Same(t, &array[0], s.P)
+}
