@@ -63,6 +63,8 @@ func rankMain(dir, mode string, deaths []string) error {
 		return computeMain(dir)
 	case "messages":
 		return messagesMain()
+	case "behind":
+		return behindMain()
 	case "farewell":
 		return farewellMain()
 	case "other-way":

@@ -73,7 +73,8 @@ func (p *process) ending() string {
 }
 
 // nobody decides what becomes of a job without processes: it has ended, or all
-// have failed at once and are started again.
+// have failed at once and are started again. Between two zones they are, once: who is
+// killed again there was behind the last one.
 func (r *Root) nobody(now time.Time) {
 	world := r.comms[r.world]
 	again := false
@@ -82,7 +83,8 @@ func (r *Root) nobody(now time.Time) {
 		if p.handled { // by a zone that has ended without it
 			continue
 		}
-		again = again || p.signal != 0 || p.lost || p.settled == unsettled && (p.panicked && stop == 0 || !r.everStopped())
+		killed := p.signal != 0 && (p.settled == unsettled || p.after == nil)
+		again = again || killed || p.lost || p.settled == unsettled && (p.panicked && stop == 0 || !r.everStopped())
 	}
 	for _, p := range r.latest {
 		if p.state == left && !p.discarded {

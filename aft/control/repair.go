@@ -50,7 +50,7 @@ func (r *Root) reviveAll(now time.Time, world *group) {
 		// A number that no process uses, so that nothing joins it.
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
-		between: !slices.ContainsFunc(r.members(world), func(p *process) bool { return p.settled != settledWell }),
+		between: !slices.ContainsFunc(r.members(world), func(p *process) bool { return p.settled == unsettled }),
 		spawn:   &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)},
 	}
 	r.ops[o.key] = o
@@ -112,7 +112,8 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)
 	if o.between {
 		for _, q := range newcomers {
-			q.settled, q.after = settledWell, r.procs[o.group.procs[g.rank(q.id)]]
+			q.after = r.procs[o.group.procs[g.rank(q.id)]]
+			q.settled = q.after.settled
 		}
 	}
 	r.introduce(newcomers)

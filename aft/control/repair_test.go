@@ -335,35 +335,6 @@ func TestLedgerOfALaterZone(t *testing.T) {
 	require.Equal(t, 2, repairs(func(int) int64 { return 5 }), "the third failure at the same step")
 }
 
-// When all are lost and no zone was under way, another zone may follow or not.
-func TestAllRanksFailAfterAZone(t *testing.T) {
-	ended := func() *script {
-		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
-		for p := range Proc(2) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: 7})
-		}
-		for p := range Proc(2) {
-			s.kill(p)
-		}
-		s.hello(2)
-		s.hello(3)
-		require.Equal(t, 1, s.made(3).Zone)
-		return s
-	}
-	s := ended() // it was the last one: nobody has more to do
-	s.exit(2, 0)
-	s.exit(3, 0)
-	require.Equal(t, &End{Code: 137, Report: "rank 0 (process 0 on node n0): signal 9\nrank 1 (process 1 on node n0): signal 9"}, s.end)
-
-	s = ended()
-	for p := Proc(2); p < 4; p++ {
-		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &comm.Verdict{}, Step: NoStep})
-	}
-	s.exit(2, 0)
-	s.exit(3, 0)
-	require.Equal(t, &End{}, s.end)
-}
-
 // TestNobodyComes: the bodies of all survivors ignore that recovery has begun.
 func TestNobodyComes(t *testing.T) {
 	wait := func(s *script, d time.Duration) {
@@ -412,27 +383,4 @@ func TestNobodyComes(t *testing.T) {
 	require.Empty(t, s.killed(0))
 	wait(s, testTiming.Repair*2/10)
 	require.NotEmpty(t, s.killed(0))
-}
-
-// TestAllAreKilledAfterAZoneThatRanThrough: they are started again, in case another
-// zone follows, and may end without one, as after any zone.
-func TestAllAreKilledAfterAZoneThatRanThrough(t *testing.T) {
-	s := four(t)
-	s.kill(0)
-	for p := Proc(1); p < 4; p++ {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
-	}
-	for p := Proc(1); p < 4; p++ {
-		s.kill(p)
-	}
-	for p := Proc(4); p < 8; p++ {
-		s.hello(p)
-	}
-	require.Equal(t, 1, s.made(4).Zone)
-	for p := Proc(4); p < 8; p++ {
-		s.exit(p, 0)
-	}
-	require.NotNil(t, s.end)
-	require.Len(t, s.starts, 8)
-	require.Equal(t, 137, s.end.Code)
 }
