@@ -215,13 +215,17 @@ func launched(t *testing.T, policy comm.Policy, args ...string) (stdout, stderr 
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
+	return launchedWith(t, launch.Config{Program: program, Args: args, Policy: policy})
+}
+
+func launchedWith(t *testing.T, cfg launch.Config) (stdout, stderr string, code int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	var out, report bytes.Buffer
-	code, err = launch.Run(ctx, launch.Config{
-		Program: program, Args: args, Ranks: 4, Nodes: 2, Policy: policy, Stdout: &out, Stderr: &report, NoSignals: os.Getenv(rootVariable) == "",
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	cfg.Ranks, cfg.Nodes, cfg.Stdout, cfg.Stderr, cfg.NoSignals = 4, 2, &out, &report, os.Getenv(rootVariable) == ""
+	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	code, err := launch.Run(ctx, cfg)
 	require.NoError(t, ctx.Err(), &report)
 	if err != nil {
 		require.NotZero(t, code)

@@ -29,6 +29,7 @@ func samples() []Message {
 			Args: []osstring.String{"\x80", "ä", "\ufffd", "{\"bytes\":\"eA==\"}", "<&>\u2028", ""}, Env: []osstring.String{"A=\xed\xa0\x80"},
 		}},
 		{Kind: KindFailed, Left: []Proc{3}},
+		{Kind: KindOutlived, Outlived: []Proc{3}},
 		{Kind: KindExit, Exits: []Exit{{Code: -1, Signal: 9, Step: NoStep}}},
 		{Kind: KindStop},
 	}

@@ -64,6 +64,7 @@ type local struct {
 	id       Proc
 	joined   bool // has said Hello
 	bye      bool
+	outlived bool      // it goes on, but the program has ended that it has started
 	away     bool      // waits at the end of the zone: takes part in nothing else
 	heard    time.Time // since Hello
 	progress progress
@@ -187,7 +188,7 @@ func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
 	delete(d.ranks, e.Proc)
 	e.Zone, e.Step = p.progress.zone, p.progress.step
 	silent := p.silence()
-	e.Fenced = e.Signal == sigkill && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
+	e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
 	if p.why != "" && e.Signal != 0 {
 		e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
 	}
@@ -327,13 +328,13 @@ func (d *Daemon) renew(now time.Time, answer Pulse) {
 }
 
 // silence is since when a process is silent that should not be; the zero time: it
-// may be. Who has not joined yet, or has left, gives no signs of life, but is not to
+// may be. Who has not joined yet, or has left, or whose program has ended, gives no signs of life, but is not to
 // be stopped either: others may wait for it.
 func (p *local) silence() time.Time {
 	switch {
 	case p.killed:
 		return time.Time{}
-	case p.joined && !p.bye:
+	case p.joined && !p.bye && !p.outlived:
 		return p.heard
 	}
 	return p.stopped
@@ -418,7 +419,7 @@ func (d *Daemon) pass(m Message) {
 	to := m.To
 	m.To = nil
 	for _, p := range d.list() {
-		if p.joined && (len(to) == 0 || slices.Contains(to, p.id)) {
+		if p.joined && !p.outlived && (len(to) == 0 || slices.Contains(to, p.id)) {
 			d.down(p.id, m)
 		}
 	}

@@ -62,7 +62,7 @@
 //
 // A process that has said Bye has left. So it seems has one whose last zone has ended
 // and which exits with code 0 (any code if the zone ended with an error); one that exits
-// within StopPatience after somebody was told of a signal that asks for the end, with any
+// within stopPatience after somebody was told of a signal that asks for the end, with any
 // code, unless it panics; and one that is killed by a signal that the root has forwarded,
 // with code 128 and the number. These are presumed to have left: if others are in a zone, or
 // want to repair, when the patience after a signal is over (without one: at once), they have
@@ -75,6 +75,10 @@
 // If one that was told to end fails, the next one waits for a sixth of the patience, and the
 // ledger does not count it, while there are others: they may be saving what they have, and may
 // need a communicator for it.
+//
+// A process may be a script which has started the program that has joined, and goes on when
+// that has ended. For the others the end of the program is what counts, though they are told
+// when the script has ended too: see Daemon.Outlived.
 //
 // The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,

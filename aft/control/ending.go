@@ -87,7 +87,7 @@ func (r *Root) nobody(now time.Time) {
 		again = again || killed || p.lost || p.settled == unsettled && (p.panicked && stop == 0 || !r.everStopped())
 	}
 	for _, p := range r.latest {
-		if p.state == left && !p.discarded {
+		if p.state == left && !p.discarded || p.settled != unsettled && !p.outlived.IsZero() {
 			again = false // the job has begun to end
 		}
 	}

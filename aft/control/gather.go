@@ -81,7 +81,7 @@ func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
 	}
 	for _, id := range d.groups[key.comm] {
 		p := d.ranks[id]
-		if p == nil || p.bye || op.Class() < 2 && p.away {
+		if p == nil || p.bye || p.outlived || op.Class() < 2 && p.away {
 			continue
 		}
 		if !slices.ContainsFunc(h.joins, func(j Join) bool { return j.Proc == id }) {

@@ -34,7 +34,11 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 func (r *Root) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
 	signal, forwarded := r.forwarded[e.Signal]
-	stop, patience := r.stopRequested(now)
+	asked := now
+	if !p.outlived.IsZero() { // that was its end
+		asked = p.outlived
+	}
+	stop, patience := r.stopRequested(asked)
 	switch {
 	case p.discarded:
 		p.leave(0)
@@ -50,7 +54,7 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 		r.presume(p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
 		r.presume(p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
-	case e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
+	case stop != 0 && !p.outlived.IsZero(), e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
 		r.presume(p, e, e.after(stop), patience)
 	default:
 		p.fail(e.reason(), e.cause(), e.jobCode())

@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 6
+const Version = 7
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -46,6 +46,8 @@ const (
 	KindCredit  Kind = "credit"  // root -> daemon: output has been taken over
 	KindError   Kind = "error"   // daemon -> root: the daemon cannot do what it was asked to
 	KindStarted Kind = "started" // daemon -> root: processes have been started
+	// KindOutlived: daemon -> root: the programs of processes have ended, but not what has started them.
+	KindOutlived Kind = "outlived"
 
 	// Down: away from the root.
 	KindSetup  Kind = "setup"  // root -> daemon: the job
@@ -86,8 +88,10 @@ type Message struct {
 	Left    []Proc   `json:"left,omitempty"` // with KindFailed: have ended normally
 	Away    []Proc   `json:"away,omitempty"` // with KindFailed: their bodies have returned, and wait for the end of the zone
 	Started []Proc   `json:"started,omitempty"`
-	Signal  *Signal  `json:"signal,omitempty"`
-	Stack   *Stack   `json:"stack,omitempty"`
+	// Outlived are scripts that go on when the program has ended that they have started.
+	Outlived []Proc  `json:"outlived,omitempty"`
+	Signal   *Signal `json:"signal,omitempty"`
+	Stack    *Stack  `json:"stack,omitempty"`
 }
 
 // Ready is a daemon's first message.

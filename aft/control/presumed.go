@@ -48,8 +48,7 @@ func (r *Root) review(now time.Time) (gone []*process) {
 	}
 	world := r.comms[r.world]
 	presumed := r.presumedOf(world)
-	inZone := func(p *process) bool { return p.taking() && p.settled == unsettled }
-	if len(presumed) == 0 || !slices.ContainsFunc(r.members(world), inZone) {
+	if len(presumed) == 0 || !slices.ContainsFunc(r.members(world), r.inBody) {
 		return nil
 	}
 	_, stop := r.stopRequested(now) // the others may be about to end too

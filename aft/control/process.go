@@ -26,6 +26,8 @@ type process struct {
 	tcp       string
 	announced bool // others know where it can be reached
 	bye       bool // takes part no more
+	// outlived: since when its program has ended, which has not said so, while it goes on.
+	outlived  time.Time
 	fenced    bool // has been sent a SIGKILL
 	discarded bool // its start turned out not to be needed
 	asked     bool // it was told at its start that the job was asked to end
@@ -66,6 +68,9 @@ const (
 
 // present: it runs, or will.
 func (p *process) present() bool { return p.state == starting || p.state == alive }
+
+// gone: what took part in the job has ended, though the process may go on.
+func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
 
 // taking tells whether p takes part in collective operations.
 func (p *process) taking() bool { return p.state == alive && !p.bye }

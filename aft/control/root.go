@@ -22,6 +22,7 @@ type Root struct {
 	comms     map[CommID]*group
 	ops       map[opKey]*operation
 	suspected map[accusation]suspicion
+	outlived  []*process // scripts whose program has ended
 
 	launched bool   // the first processes were started
 	world    CommID // 0: not yet
@@ -108,6 +109,12 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 		for _, id := range m.Started {
 			if p := r.procOf(n, id); p != nil {
 				p.up = now
+			}
+		}
+	case KindOutlived:
+		for _, id := range m.Outlived {
+			if p := r.procOf(n, id); p != nil {
+				r.outlives(now, p)
 			}
 		}
 	case KindHello:

@@ -191,9 +191,9 @@ func TestFailedStarts(t *testing.T) {
 	}
 	t.Run("version", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
-		s.handle(1, ready(7, "p"))
+		s.handle(1, ready(Version+1, "p"))
 		require.Equal(t, 1, s.end.Code)
-		require.Contains(t, s.end.Report, "node n1 (host) has version 7")
+		require.Contains(t, s.end.Report, fmt.Sprint("node n1 (host) has version ", Version+1))
 		require.Contains(t, s.kinds(), KindStop)
 	})
 	t.Run("programs", func(t *testing.T) {
@@ -270,8 +270,8 @@ func TestFailedStarts(t *testing.T) {
 	})
 	t.Run("version of the program", func(t *testing.T) {
 		s := launched(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
-		s.of(0, Message{Kind: KindHello, Hello: &Hello{Proc: 0, Version: 7}})
-		require.Contains(t, s.end.Report, "version 7")
+		s.of(0, Message{Kind: KindHello, Hello: &Hello{Proc: 0, Version: Version + 1}})
+		require.Contains(t, s.end.Report, fmt.Sprint("version ", Version+1))
 	})
 }
 

@@ -22,7 +22,7 @@ type suspicion struct {
 // moment: mostly it has just ended, and the news is on its way.
 func (r *Root) suspect(now time.Time, n *node, s Suspect) {
 	p, by := r.proc(s.Proc), r.procOf(n, s.By)
-	if p == nil || p.state != alive || p.bye || by == nil || !by.present() || by.fenced || p == by {
+	if p == nil || p.state != alive || p.gone() || by == nil || !by.present() || by.fenced || p == by {
 		return
 	}
 	key := accusation{p.id, by.id}
@@ -50,7 +50,7 @@ func (r *Root) tickSuspects(now time.Time) {
 		switch {
 		case !due || now.Before(s.since.Add(r.cfg.Timing.Period)):
 			return
-		case s.of.bye:
+		case s.of.gone():
 			delete(r.suspected, accusation{s.of.id, s.by.id})
 		case s.cut:
 			r.cutOff(r.isolatedHost(), s.why)

@@ -66,9 +66,10 @@ var checks = map[Kind]func(Message) error{
 		}
 		return stringsFit(m.Stack.Text)
 	},
-	KindOutput:  checkOutput,
-	KindCredit:  checkCredit,
-	KindStarted: func(m Message) error { return count("processes", len(m.Started), 1) },
+	KindOutput:   checkOutput,
+	KindCredit:   checkCredit,
+	KindStarted:  func(m Message) error { return count("processes", len(m.Started), 1) },
+	KindOutlived: func(m Message) error { return count("processes", len(m.Outlived), 1) },
 	KindError: func(m Message) error {
 		if m.Error == nil {
 			return errField

@@ -20,6 +20,7 @@ func (r *Root) Tick(now time.Time) []Action {
 		r.tickNode(now, n)
 	}
 	r.tickSuspects(now)
+	r.tickOutlived(now)
 	for _, o := range r.pending() {
 		if !o.tell.IsZero() && !now.Before(o.tell) {
 			r.tellAway(o)
@@ -64,6 +65,9 @@ func (r *Root) Next() time.Time {
 	at(r.retry)
 	for _, s := range r.suspected {
 		at(s.since.Add(r.cfg.Timing.Period))
+	}
+	for _, p := range r.outlived {
+		at(r.outlivedLimit(p))
 	}
 	half := r.cfg.Timing.Repair / 2
 	for _, o := range r.ops {

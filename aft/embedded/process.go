@@ -46,9 +46,11 @@ func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
 	}
 	m, err := control.ReadMessage(conn)
 	switch {
+	case err == nil && m.Setup == nil, err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // what the other one has left
+		return nil, fmt.Errorf("%w: another program of this rank has joined the job before this one, and a rank can be one program only: give each program with a zone a craft run of its own (or make them one program with several zones)", ErrControl)
 	case err != nil:
 		return nil, fmt.Errorf("%w: no word from the daemon: %w", ErrControl, err)
-	case m.Setup == nil || len(m.Start) != 1:
+	case len(m.Start) != 1:
 		return nil, fmt.Errorf("%w: the daemon began with %q", ErrControl, m.Kind)
 	case m.Setup.Version != control.Version:
 		return nil, fmt.Errorf("%w: the launcher speaks version %d of the protocol, this program %d: build both from the same release",

@@ -232,6 +232,9 @@ func joinProgram(args []string) int {
 		switch m.Kind {
 		case control.KindMade:
 			fmt.Printf("world of %d here is %d\n", len(m.Made.New.Procs), os.Getpid())
+			if args[0] == "die" {
+				return 0
+			}
 			if args[0] == "leave" {
 				say(control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: self}})
 				return 0

@@ -55,7 +55,8 @@ const (
 	childContinued = 6
 )
 
-// socketPair returns two connected sockets; the first one is polled.
+// socketPair returns two connected sockets; the first one is polled, and learns who sends
+// something to it.
 func socketPair() (mine, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -65,6 +66,7 @@ func socketPair() (mine, theirs *os.File, err error) {
 		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
+	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1) // else nobody is known
 	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
 }
 

@@ -32,8 +32,9 @@ type rank struct {
 	panic   atomic.Pointer[string] // what it has said on standard error of its end
 
 	// Under the daemon's lock:
-	cmd *exec.Cmd        // nil: it does not run yet
-	due []syscall.Signal // what it is to get then
+	cmd     *exec.Cmd        // nil: it does not run yet
+	program *joinedProgram   // nil: it is the process itself, or is not known
+	due     []syscall.Signal // what it is to get then
 	// dead: the process has ended, and its number is not to be used any more.
 	dead bool
 }
@@ -114,6 +115,9 @@ func (r *rank) signal(s syscall.Signal) {
 		r.due = append(r.due, s)
 	default:
 		_ = syscall.Kill(-r.cmd.Process.Pid, s) // it may have ended
+		if r.program != nil {
+			r.program.signal(r.cmd.Process.Pid, s)
+		}
 	}
 }
 
@@ -135,8 +139,13 @@ func rankEnviron(own []string, s *control.Setup, dir string) []string {
 
 // watch takes everything from a process until it has ended and is reported.
 func (d *daemon) watch(r *rank) {
-	var messages, output sync.WaitGroup
-	messages.Go(func() { d.listen(r) })
+	var messages, following, output sync.WaitGroup
+	messages.Go(func() {
+		if p := d.meet(r); p != nil {
+			following.Go(func() { d.follow(r, p, &messages) })
+		}
+		d.listen(r)
+	})
 	for i, s := range r.streams {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
@@ -155,7 +164,11 @@ func (d *daemon) watch(r *rank) {
 	for _, s := range r.streams {
 		s.finish()
 	}
-	messages.Wait() // what it has said comes before its end
+	messages.Wait()       // what it has said comes before its end
+	if r.program != nil { // no longer written
+		r.program.kill() // others may go on without it
+	}
+	following.Wait()
 	awaitFor(&output, lastLines)
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Exited(now, exitOf(r)) })

@@ -1,0 +1,35 @@
+package launch
+
+import (
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/aft/control"
+)
+
+// A rank may be a script that starts the program. Its daemon has started the script, and waits
+// for that; the program it knows by the first message.
+
+// meet waits for the first message of a rank, and returns the process that has sent it if that
+// is not the rank's own one and can be followed.
+func (d *daemon) meet(r *rank) *joinedProgram {
+	pid := senderOf(r.control.file)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if pid != 0 && pid != r.cmd.Process.Pid {
+		r.program = watchProgram(pid)
+	}
+	return r.program
+}
+
+// follow waits for the end of a program, which its script may outlive. The connection was the
+// program's: another one that the script starts is to see that it has ended.
+func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
+	if !p.await() {
+		return
+	}
+	r.control.finish()
+	messages.Wait()
+	r.box.close(time.Now())
+	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Outlived(now, r.proc) })
+}

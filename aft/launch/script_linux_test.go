@@ -1,0 +1,42 @@
+package launch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/internal/testprocess"
+)
+
+// shellJob is a job whose ranks are scripts. $0 is the program.
+func shellJob(t *testing.T, ranks int, script string) Config {
+	cfg := job(t, ranks, 1, "")
+	cfg.Program, cfg.Args = "sh", []string{"-c", script, cfg.Program}
+	return cfg
+}
+
+// TestScriptOutlivesItsProgram in the first world: nobody waits until the lease is over, and
+// it is the program's own failure.
+func TestScriptOutlivesItsProgram(t *testing.T) {
+	mark := testprocess.Mark(t)
+	for name, script := range map[string]string{
+		"killed":    `"$0" join die; echo the script goes on; exec sleep 1000`,
+		"by itself": `"$0" join die; exit 3`,
+	} {
+		cfg := shellJob(t, 1, script)
+		cfg.Timing = control.Timing{Lease: 10 * limit, Period: 200 * time.Millisecond}
+		r := run(t, cfg)
+		require.ErrorIs(t, r.err, ErrJob, name)
+		if name == "killed" {
+			require.ErrorContains(t, r.err, "rank 0 has failed 9 times in the same way (signal 9)")
+			require.ErrorContains(t, r.err, "its program has ended")
+			require.Contains(t, r.stdout, "the script goes on")
+		} else {
+			require.ErrorContains(t, r.err, "rank 0 has failed 9 times")
+			require.ErrorContains(t, r.err, "exit status 3")
+		}
+	}
+	mark.NoneLeft(t)
+}
