@@ -305,7 +305,7 @@ func TestSignalsOfReplacements(t *testing.T) {
 	require.Empty(t, made(9, OpRepair))
 	signal(user)
 	require.Len(t, s.out, 3)
-	s.live(2*stopPatience, 4, 5, 9)
+	s.live(2*StopPatience, 4, 5, 9)
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 10, Epoch: 2}}})
 	s.d.Signalled(s.now, terminate) // by the batch system, 10 too
 	s.now = s.now.Add(time.Millisecond)

@@ -62,7 +62,7 @@
 //
 // A process that has said Bye has left. So it seems has one whose last zone has ended
 // and which exits with code 0 (any code if the zone ended with an error); one that exits
-// within stopPatience after somebody was told of a signal that asks for the end, with any
+// within StopPatience after somebody was told of a signal that asks for the end, with any
 // code, unless it panics; and one that is killed by a signal that the root has forwarded,
 // with code 128 and the number. These are presumed to have left: if others are in a zone, or
 // want to repair, when the patience after a signal is over (without one: at once), they have

@@ -47,9 +47,9 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	case p.bye:
 		p.leave(e.jobCode())
 	case e.Signal != 0 && forwarded:
-		until := signal.told.Add(stopPatience)
+		until := signal.told.Add(StopPatience)
 		if !now.Before(until) {
-			until = now.Add(stopPatience)
+			until = now.Add(StopPatience)
 		}
 		r.presume(p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):

@@ -329,7 +329,7 @@ func TestExitBetweenZonesAfterASignal(t *testing.T) {
 				begin()
 			}
 			s.sent = nil
-			s.wait(stopPatience - time.Second)
+			s.wait(StopPatience - time.Second)
 			require.Empty(t, s.messages(KindFailed))
 			s.wait(2 * time.Second)
 			require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
@@ -345,9 +345,9 @@ func TestExitInAZoneAfterASignal(t *testing.T) {
 		at  time.Duration   // after the signal
 		due time.Duration   // after the end
 	}{
-		"an exit":           {func(s *script) { s.exit(2, 1) }, time.Second, stopPatience - time.Second},
-		"the signal":        {func(s *script) { s.signalled(2, sighup) }, time.Second, stopPatience - time.Second},
-		"the signal, later": {func(s *script) { s.signalled(2, sighup) }, 10 * stopPatience, stopPatience},
+		"an exit":           {func(s *script) { s.exit(2, 1) }, time.Second, StopPatience - time.Second},
+		"the signal":        {func(s *script) { s.signalled(2, sighup) }, time.Second, StopPatience - time.Second},
+		"the signal, later": {func(s *script) { s.signalled(2, sighup) }, 10 * StopPatience, StopPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := four(t)
@@ -414,7 +414,7 @@ func TestZoneEndsWithoutARank(t *testing.T) {
 		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
 		s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
 		require.Len(t, s.starts, 4)
-		s.wait(stopPatience)
+		s.wait(StopPatience)
 		s.hello(4)
 		require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs, "NON-SHRINKING")
 	})

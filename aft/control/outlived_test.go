@@ -129,7 +129,7 @@ func TestScriptAfterAProgramThatWasAskedToEnd(t *testing.T) {
 	s.do(s.r.Signal(s.now, 15))
 	s.outlived(3)
 	s.sent = nil
-	s.pass(stopPatience - time.Second)
+	s.pass(StopPatience - time.Second)
 	require.Empty(t, s.killed(3))
 	s.pass(time.Second)
 	require.NotEmpty(t, s.killed(3))

@@ -159,7 +159,7 @@ func (r *Root) Signal(now time.Time, number int) []Action {
 }
 
 func (r *Root) forward(now time.Time, number int) {
-	if stops(number) && !r.anybody() { // nobody is there to hear it
+	if Stops(number) && !r.anybody() { // nobody is there to hear it
 		when := "before the ranks were started"
 		if r.launched {
 			when = "while the ranks wait to be started again\n" + strings.Join(r.losses(), "\n")

@@ -80,7 +80,7 @@ func (s *sim) allStop() {
 	}
 	took := s.now.Sub(last)
 	if disturbed {
-		if took > 3*stopPatience {
+		if took > 3*StopPatience {
 			s.fatal("the job took %v to end", took)
 		}
 		return

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// stopPatience is for how long after a signal that asks for the end the exit of a
+// StopPatience is for how long after a signal that asks for the end the exit of a
 // process is taken for its answer: as long as batch systems wait.
-const stopPatience = 30 * time.Second
+const StopPatience = 30 * time.Second
 
 // askedDelay is how long the next replacement waits when one fails that was told to end.
-const askedDelay = stopPatience / 6
+const askedDelay = StopPatience / 6
 
-// stops: the signal asks programs to end.
-func stops(number int) bool {
+// Stops reports whether a signal asks programs to end.
+func Stops(number int) bool {
 	switch syscall.Signal(number) {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
 		return true
@@ -32,7 +32,7 @@ type forwarding struct {
 // stopRequested is the signal that has asked for the end not long ago; 0: none has.
 func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 	for s, f := range r.forwarded {
-		if over := f.told.Add(stopPatience); stops(s) && now.Before(over) && over.After(until) {
+		if over := f.told.Add(StopPatience); Stops(s) && now.Before(over) && over.After(until) {
 			signal, until = s, over
 		}
 	}
@@ -43,11 +43,11 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 // who are told of them now: they have as much time for an answer as all others had.
 func (r *Root) ask(now time.Time, newcomers []*process) []int {
 	recent := func(f forwarding) bool {
-		return slices.ContainsFunc(newcomers, func(p *process) bool { return p.started.Before(f.told.Add(stopPatience)) })
+		return slices.ContainsFunc(newcomers, func(p *process) bool { return p.started.Before(f.told.Add(StopPatience)) })
 	}
 	var asked []int
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
-		if f := r.forwarded[s]; stops(s) && recent(f) {
+		if f := r.forwarded[s]; Stops(s) && recent(f) {
 			r.forwarded[s] = forwarding{f.at, now}
 			asked = append(asked, s)
 		}
@@ -61,7 +61,7 @@ func (r *Root) ask(now time.Time, newcomers []*process) []int {
 // everStopped: the job was asked to end at some time.
 func (r *Root) everStopped() bool {
 	for s := range r.forwarded {
-		if stops(s) {
+		if Stops(s) {
 			return true
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Root) everStopped() bool {
 // otherwise, but they may need a communicator for it. If there are no others, or they had their
 // time, it is a failure like any other.
 func (r *Root) failedWhenAsked(now time.Time, p *process) bool {
-	recent := func(s int) bool { return stops(s) && now.Before(r.forwarded[s].at.Add(stopPatience)) }
+	recent := func(s int) bool { return Stops(s) && now.Before(r.forwarded[s].at.Add(StopPatience)) }
 	return p.asked && slices.ContainsFunc(slices.Collect(maps.Keys(r.forwarded)), recent) &&
 		slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
 }

@@ -36,9 +36,9 @@ func TestIgnoredSignal(t *testing.T) {
 	}{
 		"a panic":        {func(s *script) { s.panics(2) }, time.Second, 0, "exit status 2 (panic: a bug)"},
 		"killed":         {func(s *script) { s.kill(2) }, time.Second, 0, "signal 9"},
-		"an exit":        {func(s *script) { s.exit(2, 3) }, time.Second, stopPatience - time.Second, "exit status 3 after the signal hangup was forwarded"},
-		"the signal":     {func(s *script) { s.signalled(2, sighup) }, time.Second, stopPatience - time.Second, "signal 1 after the signal hangup was forwarded"},
-		"an exit, later": {func(s *script) { s.exit(2, 3) }, stopPatience, 0, "exit status 3"},
+		"an exit":        {func(s *script) { s.exit(2, 3) }, time.Second, StopPatience - time.Second, "exit status 3 after the signal hangup was forwarded"},
+		"the signal":     {func(s *script) { s.signalled(2, sighup) }, time.Second, StopPatience - time.Second, "signal 1 after the signal hangup was forwarded"},
+		"an exit, later": {func(s *script) { s.exit(2, 3) }, StopPatience, 0, "exit status 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := four(t)
@@ -79,7 +79,7 @@ func TestObeyedSignal(t *testing.T) {
 			s.do(s.r.Signal(s.now, sighup))
 			s.exit(2, 75)
 			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-			s.wait(stopPatience / 2)
+			s.wait(StopPatience / 2)
 			return []Proc{0, 1, 3}
 		},
 		"during a repair": func(s *script) []Proc {
@@ -97,7 +97,7 @@ func TestObeyedSignal(t *testing.T) {
 		},
 		"after patience": func(s *script) []Proc {
 			s.do(s.r.Signal(s.now, sighup))
-			s.wait(10 * stopPatience)
+			s.wait(10 * StopPatience)
 			return []Proc{0, 1, 2, 3}
 		},
 	} {
@@ -121,7 +121,7 @@ func TestObeyedSignal(t *testing.T) {
 func TestPanicOfAllAfterASignal(t *testing.T) {
 	s := four(t)
 	s.do(s.r.Signal(s.now, sighup))
-	s.wait(2 * stopPatience)
+	s.wait(2 * StopPatience)
 	for p := range Proc(4) {
 		s.panics(p)
 	}
@@ -161,7 +161,7 @@ func TestSignalAgainAndAgain(t *testing.T) {
 			case s.r.procs[2].state == alive:
 				s.exit(2, 1)
 			}
-			s.wait(stopPatience * 2 / 3)
+			s.wait(StopPatience * 2 / 3)
 		}
 		require.Equal(t, failed, s.r.procs[2].state)
 	}
@@ -213,7 +213,7 @@ func TestReplacementHearsLate(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
 		s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
-		s.wait(stopPatience - time.Second)
+		s.wait(StopPatience - time.Second)
 		s.kill(2)
 		if late {
 			s.wait(time.Second)
@@ -227,7 +227,7 @@ func TestReplacementHearsLate(t *testing.T) {
 		}
 		require.Equal(t, []int{int(syscall.SIGTERM)}, s.made(4).Stops)
 		require.Empty(t, s.made(0).Stops)
-		s.wait(stopPatience - time.Second)
+		s.wait(StopPatience - time.Second)
 		for _, p := range []Proc{4, 0, 1, 3} {
 			require.Nil(t, s.end)
 			s.exit(p, 75)
@@ -275,11 +275,11 @@ func TestReviewOfTheLastZone(t *testing.T) {
 	s := four(t)
 	s.do(s.r.Signal(s.now, sighup))
 	s.exit(2, 1)
-	require.Equal(t, s.now.Add(stopPatience), s.r.reviewAt)
+	require.Equal(t, s.now.Add(StopPatience), s.r.reviewAt)
 	for _, p := range []Proc{0, 1, 3} {
 		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: NoStep})
 	}
-	s.wait(2 * stopPatience)
+	s.wait(2 * StopPatience)
 	require.Zero(t, s.r.reviewAt)
 	require.Equal(t, left, s.r.procs[2].state)
 }

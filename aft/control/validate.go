@@ -262,7 +262,7 @@ func checkMade(m Message) error {
 		return err
 	}
 	for _, s := range made.Stops {
-		if !stops(s) {
+		if !Stops(s) {
 			return fmt.Errorf("signal %d does not ask for the end", s)
 		}
 	}

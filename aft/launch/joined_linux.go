@@ -102,3 +102,8 @@ func (p *joinedProgram) kill() {
 	<-p.done
 	_ = p.file.Close() // nothing was written
 }
+
+// groupMembers are the processes of a group that run, its leader excluded.
+func groupMembers(id int) []int {
+	return running(func(pid int, s procStat) bool { return s.group == id && pid != id })
+}

@@ -89,6 +89,7 @@ var programs = map[string]func(args []string) int{
 	"note":       noteProgram,
 	"babble":     babbleProgram,
 	"save":       saveProgram,
+	"scripted":   scriptedProgram,
 }
 
 // whoAmI reads the first message of the daemon.

@@ -112,7 +112,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 		}
 	})
 	reading.Go(func() { n.readDiagnostics(diagnostic) })
-	if awaitExit(n.cmd.Process.Pid, func(bool) {}) { // a stopped daemon is silent
+	if _, ok := awaitExit(n.cmd.Process.Pid, func(bool) {}); ok { // a stopped daemon is silent
 		certain = n.Local && killSession(n.cmd.Process.Pid)
 		n.markDead()
 	}

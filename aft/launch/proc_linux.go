@@ -8,8 +8,8 @@ import (
 
 // procStat is what /proc tells of a process.
 type procStat struct {
-	state           byte // 0: it is gone
-	parent, session int
+	state                  byte // 0: it is gone
+	parent, group, session int
 }
 
 // running are the processes that match and have not ended.
@@ -46,6 +46,7 @@ func statOf(pid int) procStat {
 	}
 	s := procStat{state: fields[0][0]}
 	s.parent, _ = strconv.Atoi(string(fields[1]))
+	s.group, _ = strconv.Atoi(string(fields[2]))
 	s.session, _ = strconv.Atoi(string(fields[3]))
 	return s
 }

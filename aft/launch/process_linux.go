@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,29 +29,41 @@ func agentAttributes() *syscall.SysProcAttr {
 
 // awaitExit returns when the process has ended, and leaves it to be reaped: its
 // number still belongs to it. stopped is told when a signal stops the process, and
-// when it goes on. False: this cannot be done.
-func awaitExit(pid int, stopped func(bool)) bool {
+// when it goes on; by is the signal that has ended it, 0 if it has exited. False: this
+// cannot be done.
+func awaitExit(pid int, stopped func(bool)) (by syscall.Signal, ok bool) {
 	for {
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED|unix.WNOWAIT, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return false
+			return 0, false
 		case info.Code == childStopped:
 			_ = unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOHANG, nil) // it may go on already
 			stopped(true)
 		case info.Code == childContinued:
 			_ = unix.Waitid(unix.P_PID, pid, nil, unix.WCONTINUED|unix.WNOHANG, nil) // or be stopped again
 			stopped(false)
+		case info.Code == childExited:
+			return 0, true
 		default:
-			return true
+			return syscall.Signal(statusOf(&info)), true
 		}
 	}
 }
 
-// What Waitid tells of a process: CLD_STOPPED, CLD_CONTINUED.
+// statusOf is si_status, which is behind si_pid and si_uid. What is behind the first three
+// numbers is aligned as pointers are.
+func statusOf(info *unix.Siginfo) int32 {
+	const word, pointer = unsafe.Sizeof(int32(0)), unsafe.Sizeof(uintptr(0))
+	offset := (3*word+pointer-1)/pointer*pointer + 2*word
+	return *(*int32)(unsafe.Add(unsafe.Pointer(info), offset))
+}
+
+// What Waitid tells of a process: CLD_EXITED, CLD_STOPPED, CLD_CONTINUED.
 const (
+	childExited    = 1
 	childStopped   = 5
 	childContinued = 6
 )

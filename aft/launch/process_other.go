@@ -16,7 +16,7 @@ func daemonAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsi
 func agentAttributes() *syscall.SysProcAttr  { return &syscall.SysProcAttr{Setsid: true} }
 
 // awaitExit cannot wait without reaping here.
-func awaitExit(int, func(bool)) bool { return false }
+func awaitExit(int, func(bool)) (by syscall.Signal, ok bool) { return 0, false }
 
 // socketPair returns two connected sockets; the first one is polled.
 func socketPair() (mine, theirs *os.File, err error) {
@@ -45,6 +45,7 @@ func watchProgram(int) *joinedProgram             { return nil }
 func (*joinedProgram) await() bool                { return false }
 func (*joinedProgram) signal(int, syscall.Signal) {}
 func (*joinedProgram) kill()                      {}
+func groupMembers(int) []int                      { return nil }
 
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.

@@ -33,6 +33,7 @@ type rank struct {
 
 	// Under the daemon's lock:
 	cmd     *exec.Cmd        // nil: it does not run yet
+	joined  bool             // the program has sent something
 	program *joinedProgram   // nil: it is the process itself, or is not known
 	due     []syscall.Signal // what it is to get then
 	// dead: the process has ended, and its number is not to be used any more.
@@ -149,7 +150,10 @@ func (d *daemon) watch(r *rank) {
 	for i, s := range r.streams {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
-	if awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }) {
+	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
+		if control.Stops(int(by)) {
+			d.outlast(r)
+		}
 		d.mu.Lock()
 		r.dead = true
 		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // what it has left behind, if anything

@@ -16,6 +16,7 @@ func (d *daemon) meet(r *rank) *joinedProgram {
 	pid := senderOf(r.control.file)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	r.joined = pid != 0
 	if pid != 0 && pid != r.cmd.Process.Pid {
 		r.program = watchProgram(pid)
 	}
@@ -32,4 +33,31 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 	messages.Wait()
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Outlived(now, r.proc) })
+}
+
+// outlast gives what a rank has started time to end, when the rank itself has died of a signal
+// that asks for the end. Mostly a shell has, and the program saves what it has.
+func (d *daemon) outlast(r *rank) {
+	d.mu.Lock()
+	joined, p := r.joined, r.program
+	d.mu.Unlock()
+	limit := time.NewTimer(control.StopPatience)
+	defer limit.Stop()
+	switch {
+	case p != nil:
+		select {
+		case <-p.done:
+		case <-limit.C:
+		}
+	case !joined: // what the program is is not known
+		look := time.NewTicker(50 * time.Millisecond)
+		defer look.Stop()
+		for len(groupMembers(r.cmd.Process.Pid)) > 0 {
+			select {
+			case <-look.C:
+			case <-limit.C:
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,11 @@
 package launch
 
 import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,11 +15,63 @@ import (
 	"github.com/craft-go/craft/internal/testprocess"
 )
 
+// scriptedProgram saves what it has when it is asked to end, which takes longer than its shell
+// lives. It joins the job, or not.
+func scriptedProgram(args []string) int {
+	asked := make(chan os.Signal, 9)
+	signal.Notify(asked, syscall.SIGTERM)
+	shell := os.Getppid()
+	if args[0] == "joined" {
+		in, m := whoAmI()
+		say(control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: m.Start[0].Proc, Version: control.Version, Address: "none"}})
+		go func() {
+			for seq := uint64(1); ; seq++ { // until its end
+				say(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: control.NoStep}})
+				time.Sleep(50 * time.Millisecond)
+			}
+		}()
+		for m.Kind != control.KindMade {
+			m, _ = control.ReadMessage(in)
+		}
+	}
+	fmt.Println("ready")
+	<-asked
+	for os.Getppid() == shell {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond) // what there is to save
+	fmt.Println("saved", len(asked))
+	return 0
+}
+
 // shellJob is a job whose ranks are scripts. $0 is the program.
 func shellJob(t *testing.T, ranks int, script string) Config {
 	cfg := job(t, ranks, 1, "")
 	cfg.Program, cfg.Args = "sh", []string{"-c", script, cfg.Program}
 	return cfg
+}
+
+// TestSignalToScripts: the shell of a rank dies of the signal, and the program, which has got
+// it too, is to have its time.
+func TestSignalToScripts(t *testing.T) {
+	for _, script := range []string{
+		`"$0" scripted joined; exit $?`,
+		`"$0" scripted alone; exit $?`,
+		`setsid "$0" scripted joined; exit $?`, // out of the group of its rank
+	} {
+		t.Run(script, func(t *testing.T) {
+			mark := testprocess.Mark(t)
+			cfg := shellJob(t, 2, script)
+			cfg.NoSignals = false
+			root, out := startRoot(t, cfg)
+			out.await(t, `(?s)(ready.*){2}`)
+			require.NoError(t, root.Process.Signal(syscall.SIGTERM))
+			require.Error(t, root.Wait())
+			require.Equal(t, 128+15, root.ProcessState.ExitCode(), out.String())
+			require.Equal(t, 2, strings.Count(out.String(), "saved 0\n"), out.String())
+			mark.NoneLeft(t)
+		})
+	}
 }
 
 // TestScriptOutlivesItsProgram in the first world: nobody waits until the lease is over, and
