@@ -66,6 +66,7 @@ type local struct {
 	bye      bool
 	outlived bool      // it goes on, but the program has ended that it has started
 	away     bool      // waits at the end of the zone: takes part in nothing else
+	waits    bool      // for the answer to another operation than the end of the zone
 	heard    time.Time // since Hello
 	progress progress
 	killed   bool

@@ -28,6 +28,7 @@ func (d *Daemon) hold(now time.Time, p *local, j Join) {
 	}
 	h.joins = append(h.joins, j)
 	p.away = p.away || j.Op.Class() == 2
+	p.waits = j.Op.Class() < 2
 }
 
 // learn notes who of the node is in a new communicator, and that those are back
@@ -44,11 +45,10 @@ func (d *Daemon) learn(m Message) {
 	if made.Op == OpRepair && made.New != nil {
 		maps.DeleteFunc(d.groups, func(id CommID, _ []Proc) bool { return id < made.New.ID })
 	}
-	if made.Op.Class() == 2 {
-		for _, id := range m.To {
-			if p := d.ranks[id]; p != nil {
-				p.away = false
-			}
+	for _, id := range m.To {
+		if p := d.ranks[id]; p != nil {
+			p.waits = false
+			p.away = p.away && made.Op.Class() != 2
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
 	}
 	for _, id := range d.groups[key.comm] {
 		p := d.ranks[id]
-		if p == nil || p.bye || p.outlived || op.Class() < 2 && p.away {
+		if p == nil || p.bye || p.outlived || p.away || op.Class() == 2 && p.waits {
 			continue
 		}
 		if !slices.ContainsFunc(h.joins, func(j Join) bool { return j.Proc == id }) {

@@ -18,14 +18,14 @@ type group struct {
 	// away are processes that have gone on to the end of the zone: they take part
 	// in no other operation of this communicator and of those made of it.
 	away map[Proc]bool
-	// broken are operations that have ended with Revoked for some: so they do for
-	// those who come later.
-	broken map[uint64]bool
+	// broken are operations that have ended with Revoked for some, and because of whose
+	// return: so they do for those who come later.
+	broken map[uint64][]Proc
 }
 
 func (r *Root) newGroup(members []*process, parent *group) *group {
 	r.lastComm++
-	g := &group{id: r.lastComm, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64]bool)}
+	g := &group{id: r.lastComm, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
 	for _, p := range members {
 		g.procs = append(g.procs, p.id)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 7
+const Version = 8
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -164,13 +164,14 @@ type Made struct {
 	Seq  uint64 `json:"seq,omitempty"`
 	Op   Op     `json:"op,omitempty"`
 
-	Flags   uint64        `json:"flags,omitempty"`
-	Failed  []Proc        `json:"failed,omitempty"`  // why it failed, or what agree reports
-	Revoked bool          `json:"revoked,omitempty"` // it failed because not all will take part any more
-	Err     string        `json:"err,omitempty"`     // another reason why it failed, at all
-	New     *Group        `json:"new,omitempty"`     // the communicator made
-	Change  *comm.Change  `json:"change,omitempty"`  // repair
-	Outcome *comm.Outcome `json:"outcome,omitempty"`
+	Flags    uint64        `json:"flags,omitempty"`
+	Failed   []Proc        `json:"failed,omitempty"`   // why it failed, or what agree reports
+	Revoked  bool          `json:"revoked,omitempty"`  // it failed because not all will take part any more
+	Returned []Proc        `json:"returned,omitempty"` // with Revoked: only because their bodies have returned
+	Err      string        `json:"err,omitempty"`      // another reason why it failed, at all
+	New      *Group        `json:"new,omitempty"`      // the communicator made
+	Change   *comm.Change  `json:"change,omitempty"`   // repair
+	Outcome  *comm.Outcome `json:"outcome,omitempty"`
 	// Epoch, Zone and ZoneErrors are those of the job, for processes that have just been
 	// started; Stops are the signals that have asked for the end not long ago, which the
 	// daemon gives them.

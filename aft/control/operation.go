@@ -126,9 +126,13 @@ func (r *Root) try(now time.Time, o *operation) (done bool) {
 	}
 	class := o.op.Class()
 	if class < 2 && r.brokenOff(o) {
-		o.group.broken[o.key.seq] = true
+		returned, again := o.group.broken[o.key.seq]
+		if !again {
+			returned = r.returnedOf(o)
+			o.group.broken[o.key.seq] = returned
+		}
 		r.discard(o)
-		r.reply(o, r.takers(o), Made{Revoked: true})
+		r.reply(o, r.takers(o), Made{Revoked: true, Returned: returned})
 		return true
 	}
 	if class == 2 && o.urgent.IsZero() && r.isUrgent(o) {
@@ -203,7 +207,7 @@ func (r *Root) allHere(o *operation) bool {
 
 // brokenOff: somebody will never join.
 func (r *Root) brokenOff(o *operation) bool {
-	if o.group.broken[o.key.seq] || o.op.Class() == 1 && o.group.revoked {
+	if _, again := o.group.broken[o.key.seq]; again || o.op.Class() == 1 && o.group.revoked {
 		return true
 	}
 	for _, p := range r.members(o.group) {
@@ -212,6 +216,36 @@ func (r *Root) brokenOff(o *operation) bool {
 		}
 	}
 	return false
+}
+
+// returnedOf are those who will never join o because their bodies have returned without an
+// error. That is a mistake of the program: no process has failed, and nobody has given up
+// the communicator.
+func (r *Root) returnedOf(o *operation) []Proc {
+	if o.group.revoked || len(r.failedOf(r.comms[r.world])) > 0 {
+		return nil
+	}
+	var out []Proc
+	for _, p := range r.members(o.group) {
+		if _, ok := o.joins[p.id]; ok || !p.taking() || !o.group.isAway(p.id) {
+			continue
+		}
+		if v := r.verdictOf(p); v == nil || v.Failure || v.Err != "" {
+			return nil
+		}
+		out = append(out, p.id)
+	}
+	return out
+}
+
+// verdictOf is what p waits with at the end of the zone; nil: it does not.
+func (r *Root) verdictOf(p *process) *comm.Verdict {
+	for _, o := range r.ops {
+		if j, ok := o.joins[p.id]; ok && j.Op == OpEnd {
+			return j.Verdict
+		}
+	}
+	return nil
 }
 
 // isUrgent: those who have not come are to come because of a failure.

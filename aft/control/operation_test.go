@@ -135,6 +135,38 @@ func TestNobodyWaitsForWhoIsAtTheEnd(t *testing.T) {
 	require.True(t, s.made(3).Revoked, "the same for all, whatever happens")
 }
 
+// TestWhoHasReturnedIsNamed: nothing has failed, the program is wrong.
+func TestWhoHasReturnedIsNamed(t *testing.T) {
+	s := four(t)
+	s.join(0, Join{Op: OpSplit})
+	s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	require.Equal(t, Made{Comm: 1, Seq: 1 << 60, Op: OpSplit, Revoked: true, Returned: []Proc{1}}, s.made(0))
+	s.of(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}}) // because of that
+	s.join(2, Join{Op: OpSplit})
+	require.Equal(t, []Proc{1}, s.made(2).Returned, "the same for all")
+	s.join(2, Join{Op: OpAgree})
+	require.Empty(t, s.made(2).Returned, "it was revoked")
+	require.True(t, s.made(2).Revoked)
+
+	for name, before := range map[string]func(s *script){
+		"a failure that it knows of": func(s *script) { s.join(1, Join{Op: OpEnd, Verdict: failing()}) },
+		"an error of its own":        func(s *script) { s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no"}}) },
+		"a failure": func(s *script) {
+			s.kill(3)
+			s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+		},
+		"a repair": func(s *script) { s.join(1, Join{Op: OpRepair}) },
+	} {
+		for _, op := range []Op{OpSplit, OpShrink} {
+			s := four(t)
+			before(s)
+			s.join(0, Join{Op: op})
+			require.True(t, s.made(0).Revoked, name)
+			require.Empty(t, s.made(0).Returned, name)
+		}
+	}
+}
+
 func TestAwayEndsWithTheZone(t *testing.T) {
 	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 	for p := range Proc(2) {

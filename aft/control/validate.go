@@ -255,7 +255,7 @@ func checkMade(m Message) error {
 	if made == nil {
 		return errField
 	}
-	if err := count("processes", len(made.Failed), 0); err != nil {
+	if err := count("processes", len(made.Failed)+len(made.Returned), 0); err != nil {
 		return err
 	}
 	if err := count("errors of zones", len(made.ZoneErrors), 0); err != nil {

@@ -176,6 +176,16 @@ func errLeft(rank comm.Rank) error {
 	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
 }
 
+// revokedError is why a collective operation has failed that not all will take part in.
+func (b *mailbox) revokedError(returned []control.Proc) error {
+	for r, p := range b.procs {
+		if slices.Contains(returned, p) {
+			return errLeft(comm.Rank(r))
+		}
+	}
+	return comm.ErrRevoked
+}
+
 // alone: all others are lost.
 func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
 

@@ -291,7 +291,7 @@ func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (contro
 	select {
 	case m := <-wait:
 		if m.Revoked {
-			return m, fmt.Errorf("%s: %w", j.Op, comm.ErrRevoked)
+			return m, fmt.Errorf("%s: %w", j.Op, b.revokedError(m.Returned))
 		}
 		if m.Err != "" {
 			return m, fmt.Errorf("%s: %w: %s", j.Op, ErrControl, m.Err)
