@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -28,6 +29,10 @@ import (
 func TestMain(m *testing.M) {
 	if code, ok := launch.Daemon(); ok {
 		os.Exit(code)
+	}
+	if os.Getenv(goexitVariable) != "" { // this is the main goroutine
+		_ = embedded.Run(context.Background(), 2, func(context.Context, comm.Comm) error { runtime.Goexit(); return nil })
+		os.Exit(0)
 	}
 	if launch.IsRank() {
 		os.Exit(runRank(os.Args[1], os.Args[2]))

@@ -18,7 +18,8 @@ import (
 // When a body returns an error, the contexts of the others end with a *RankError
 // as the cause, and Run returns it: the first one, if there are several. When a
 // body panics, Run panics with a *PanicError after all have ended; when one calls
-// runtime.Goexit (as testing.T's FailNow does), so does Run.
+// runtime.Goexit (as testing.T's FailNow does), so does Run; in the main goroutine, whose end
+// is not that of the program, Run panics instead.
 func Run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
 	return run(ctx, n, true, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm) })
 }
@@ -130,6 +131,9 @@ func (j *job) result() error {
 		panic(j.panicked)
 	}
 	if j.exited {
+		if onMain() {
+			panic(fmt.Errorf("%w, and main would end without the program: Go does not notice that in programs with cgo", errExit))
+		}
 		runtime.Goexit()
 	}
 	if j.first != nil {

@@ -8,6 +8,12 @@ import (
 // bodyFrame is in the stack of a goroutine that runs the body of a zone.
 const bodyFrame = "/aft.(*run).enterBody("
 
+// onMain reports whether this is the goroutine of main, which is the first one.
+func onMain() bool {
+	text := make([]byte, 64)
+	return strings.HasPrefix(string(text[:runtime.Stack(text, false)]), "goroutine 1 [")
+}
+
 // bodyStack is the stack of the goroutine that runs the body; if there is none,
 // those of all goroutines.
 func bodyStack() string {
