@@ -1,9 +1,6 @@
 package launch
 
 import (
-	"fmt"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,35 +11,6 @@ import (
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/testprocess"
 )
-
-// scriptedProgram saves what it has when it is asked to end, which takes longer than its shell
-// lives. It joins the job, or not.
-func scriptedProgram(args []string) int {
-	asked := make(chan os.Signal, 9)
-	signal.Notify(asked, syscall.SIGTERM)
-	shell := os.Getppid()
-	if args[0] == "joined" {
-		in, m := whoAmI()
-		say(control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: m.Start[0].Proc, Version: control.Version, Address: "none"}})
-		go func() {
-			for seq := uint64(1); ; seq++ { // until its end
-				say(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: control.NoStep}})
-				time.Sleep(50 * time.Millisecond)
-			}
-		}()
-		for m.Kind != control.KindMade {
-			m, _ = control.ReadMessage(in)
-		}
-	}
-	fmt.Println("ready")
-	<-asked
-	for os.Getppid() == shell {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(100 * time.Millisecond) // what there is to save
-	fmt.Println("saved", len(asked))
-	return 0
-}
 
 // shellJob is a job whose ranks are scripts. $0 is the program.
 func shellJob(t *testing.T, ranks int, script string) Config {

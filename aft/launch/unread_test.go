@@ -6,41 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/testprocess"
 )
-
-// saveProgram prints for ever. When it is asked to end it saves, which takes some time and
-// many lines, and ends with code 3.
-func saveProgram(args []string) int {
-	_, m := whoAmI()
-	signals := make(chan os.Signal, 10)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
-	for {
-		select {
-		case s := <-signals:
-			fmt.Println("asked by", s)
-			for range 100 {
-				fmt.Println("saving")
-				time.Sleep(time.Millisecond)
-			}
-			name := filepath.Join(args[0], fmt.Sprint("saved by ", m.Start[0].Original))
-			if err := os.WriteFile(name, []byte(s.String()), 0o600); err != nil {
-				panic(err)
-			}
-			return 3
-		case <-time.After(time.Millisecond):
-			fmt.Println("line of rank", m.Start[0].Original)
-		}
-	}
-}
 
 // TestReaderThatEnds: a pipe whose reader has ended (tee, of the same signal as the job, or
 // head, because it has seen enough) does not kill the ranks while they save. It asks them to
