@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+func TestRevoke(t *testing.T) {
+	onWireBodies(t, func(t *testing.T, a, b *node) {
+		const other = 2
+		queued := a.isend(2, 1, make([]byte, 100_000))
+		kept := a.isendOn(other, 2, 9, pattern(100_000, 4))
+		require.Eventually(t, func() bool { _, m := b.waiting(); return m == 2 }, wireDeadline, time.Millisecond)
+		data := pattern(64<<20, 1)
+		streaming := a.isend(2, 3, data)
+		recv := b.irecv(1, 3, make([]byte, len(data)))
+		a.wire.revoke(1, comm.ErrRevoked)
+		clear(data)
+		for _, r := range []*request{queued, streaming, a.isend(2, 1, nil), a.isend(2, 1, make([]byte, 100_000))} {
+			_, err := a.wait(r)
+			if r != streaming || err != nil {
+				require.ErrorIs(t, err, comm.ErrRevoked)
+			}
+		}
+		b.cancelReceive(recv, comm.ErrRevoked)
+		buf := make([]byte, 100_000)
+		b.mustWait(b.irecv(1, 9, buf))
+		a.mustWait(kept)
+		require.True(t, bytes.Equal(pattern(100_000, 4), buf), "the other communicator goes on")
+	})
+}
+
+// TestRevokeEndsAReceiveOnItsWay: at once, not when the rest has come.
+func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
+	onWireBodies(t, func(t *testing.T, a, b *node) {
+		a.mustWait(a.isend(2, 1, nil))
+		b.mustWait(b.irecv(1, 1, nil))
+		data := pattern(16<<20, 7)
+		recv := b.irecv(1, 1, make([]byte, len(data)))
+		in := (*b.wire.ins.Load())[0]
+		in.mu.Lock() // the test reads in its own steps
+		send := a.isend(2, 1, data)
+		stepUntilSomeHasCome(t, in)
+		b.wire.revoke(1, comm.ErrRevoked)
+		require.True(t, completedRequest(recv))
+		in.turn()
+		_, err := b.wait(recv)
+		require.ErrorIs(t, err, comm.ErrRevoked)
+		a.mustWait(send)
+	})
+}
+
+// TestRevokeDuringTheLastPiece: both processes are fine, so nobody may be suspected.
+func TestRevokeDuringTheLastPiece(t *testing.T) {
+	both := nodes(t, 2, func(c *wireConfig) { c.Ring = wirePiece }) // in which a piece has no room at once
+	a, b := both[0], both[1]
+	a.mustWait(a.isend(2, 1, nil))
+	b.mustWait(b.irecv(1, 1, nil))
+	data := pattern(4*wirePiece, 7)
+	recv := b.irecv(1, 1, make([]byte, len(data)))
+	in := (*b.wire.ins.Load())[0]
+	in.mu.Lock() // the test reads in its own steps
+	send := a.isend(2, 1, data)
+	last := func() bool {
+		l := a.wire.known(2)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		o := send.out
+		return l.current.of == o && o.want > 0 && o.off == o.want && len(l.current.body) > 0
+	}
+	for end := time.Now().Add(wireDeadline); !last(); {
+		require.True(t, time.Now().Before(end))
+		_, err := in.step()
+		require.NoError(t, err)
+	}
+	a.wire.revoke(1, comm.ErrRevoked)
+	b.wire.revoke(1, comm.ErrRevoked)
+	in.turn()
+	_, err := b.wait(recv)
+	require.ErrorIs(t, err, comm.ErrRevoked)
+	_, err = a.wait(send)
+	require.ErrorIs(t, err, comm.ErrRevoked)
+	const other = 2
+	a.mustWait(a.isendOn(other, 2, 9, nil))
+	b.mustWait(b.irecv(1, 9, nil)) // what follows arrives
+	require.Empty(t, a.suspects)
+	require.Empty(t, b.suspects)
+}
+
+// stepUntilSomeHasCome reads on behalf of whoever holds the lock of in, until the
+// receive of a stream has begun.
+func stepUntilSomeHasCome(t *testing.T, in *inlink) {
+	for end := time.Now().Add(wireDeadline); in.data.stream == nil || in.data.stream.got == 0; {
+		require.True(t, time.Now().Before(end))
+		_, err := in.step()
+		require.NoError(t, err)
+	}
+}
