@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -109,4 +110,24 @@ func TestUnseenSharingIsEncoded(t *testing.T) {
 	n = parseSharing(many.encode(nil), keys)
 	require.True(t, n.unknown("a", "b"))
 	require.False(t, n.together("a", "b"))
+}
+
+// What a map that the version lacks holds does not change with a value that is read.
+func TestMapThatIsNotStored(t *testing.T) {
+	dir := t.TempDir()
+	stored := []float64{5, 6}
+	cp := vars{"x": &stored}.checkpoint(t, nil, dir)
+	require.NoError(t, cp.Write(t.Context()))
+	require.NoError(t, cp.Close())
+	x := []float64{1, 2}
+	seen := map[string][]float64{"before": x}
+	in := struct{ Of map[int]*[]float64 }{map[int]*[]float64{1: {}}}
+	*in.Of[1] = x
+	cp, err := New("test", nil, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	defer cp.Close()
+	require.NoError(t, errors.Join(cp.Add("x", &x), cp.Add("seen", &seen, Optional()), cp.Add("in", &in, Optional()), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	require.Equal(t, []float64{5, 6}, x)
+	require.Equal(t, []float64{1, 2}, seen["before"])
+	require.Equal(t, []float64{1, 2}, *in.Of[1])
 }

@@ -1,6 +1,7 @@
 package cptypes
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,8 @@ func TestStructThatIsNotReadLeaves(t *testing.T) {
 		Dense      mat.Dense
 		Sparse     CSR[float64, int32]
 		P          *float64
+		Named      map[string][]float64
+		Deep       map[float64]struct{ M map[int]part }
 	}
 	of := func(p any) Value {
 		v, err := Of(p)
@@ -35,6 +38,8 @@ func TestStructThatIsNotReadLeaves(t *testing.T) {
 	}
 	s.Behind.Parts = []part{{Rows: [][]float64{array[:1]}}, {}}
 	s.Behind.Parts[1].Parts = s.Behind.Parts // without end
+	s.Named = map[string][]float64{"a": array[1:3], "other": other}
+	s.Deep = map[float64]struct{ M map[int]part }{1: {map[int]part{2: {Rows: [][]float64{array[:2]}}}}, math.NaN(): {map[int]part{3: {Rows: [][]float64{other}}}}}
 	Separate(of(&s), of(&array), false)
 	clear(array[:])
 	require.Equal(t, []float64{1, 2, 3}, s.F)
@@ -45,4 +50,8 @@ func TestStructThatIsNotReadLeaves(t *testing.T) {
 	require.Equal(t, []float64{3, 4}, s.Dense.RawMatrix().Data)
 	require.Equal(t, []float64{1}, s.Sparse.Val)
 	require.Same(t, &array[0], s.P)
+	require.Equal(t, map[string][]float64{"a": {2, 3}, "other": {7}}, s.Named)
+	require.Same(t, &other[0], &s.Named["other"][0])
+	require.Equal(t, [][]float64{{1, 2}}, s.Deep[1].M[2].Rows)
+	require.Len(t, s.Deep, 2)
 }

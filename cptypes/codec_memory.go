@@ -130,6 +130,7 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 		case to == nil || o.kind == opPointer && o.sub.typ.Size() == 0:
 		case o.kind == opMap && w.enters(nil, to):
 			w.addBased(to, 1, uintptr(to))
+			w.entries(o.maps, q)
 		case o.kind == opPointer && w.enters(o.sub, to):
 			w.follow(o.sub.code, to)
 		}
@@ -158,6 +159,28 @@ func (w *walker) elements(elem *program, s *sliceHeader) {
 			w.run(elem.code, unsafe.Add(s.data, i*size))
 		}
 	}
+}
+
+// entries adds what the elements of a map refer to, if all counts. They have no address: a
+// copy is looked at, and stored if something was moved out of it.
+func (w *walker) entries(c *mapCodec, q unsafe.Pointer) {
+	if !w.deep && w.leaves == nil || !refers(c.elem.code) {
+		return
+	}
+	m, element := reflect.NewAt(c.typ, q).Elem(), reflect.New(c.elem.typ)
+	at, base := element.UnsafePointer(), w.base
+	w.base = uintptr(at) // joined to nothing else
+	for entry := m.MapRange(); entry.Next() && !w.cut; {
+		element.Elem().SetIterValue(entry)
+		before := len(w.list)
+		w.run(c.elem.code, at)
+		lasting := slices.DeleteFunc(w.list[before:], func(s spot) bool { return s.base == w.base })
+		w.list = w.list[:before+len(lasting)]
+		if w.leaves != nil && m.MapIndex(entry.Key()).IsValid() { // a NaN is never found again
+			m.SetMapIndex(entry.Key(), element.Elem())
+		}
+	}
+	w.base = base
 }
 
 // move gives a slice memory of its own; others of the same elements go with it.
