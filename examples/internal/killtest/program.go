@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/internal/testsignal"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,6 +52,8 @@ type Program struct {
 	T   *testing.T
 	Dir string
 	Env []string // beside that of the test, without variables of CRAFT
+
+	runs []*Started
 }
 
 // NewProgram makes the directory.
@@ -94,6 +97,7 @@ func (p *Program) Command(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
 	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{p.mark()}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
+	p.runs = append(p.runs, s)
 	return s
 }
 
@@ -138,5 +142,11 @@ func (p *Program) JSON(result any, args ...string) {
 // happens takes that long.
 func (p *Program) Eventually(happened func() bool) {
 	p.T.Helper()
-	require.Eventually(p.T, happened, 2*time.Minute, time.Millisecond)
+	if !assert.Eventually(p.T, happened, 2*time.Minute, time.Millisecond) {
+		said := ""
+		if n := len(p.runs); n > 0 {
+			said = p.runs[n-1].Stderr.String()
+		}
+		p.T.Fatalf("the last run has said:\n%s", said)
+	}
 }
