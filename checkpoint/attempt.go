@@ -184,6 +184,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 		cp.attempt.origin, _ = storage.Identity(*restored)
 		cp.attempt.settled = restored.Version
 		cp.point = point{attempt: restored.Attempt, version: restored.Version}
+		cp.goOnWith(restored.Lineage)
 	case cp.parent != nil:
 		draw.Lineage = cp.parent.attempt.lineage
 	}
@@ -192,6 +193,9 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	cp.redo.before = draw.Before
 	cp.attempt.lineage = draw.Lineage
 	cp.attempt.last = found.Used
+	if cp.root() && cp.attempt.read {
+		cp.inherit(found.told.runs)
+	}
 	return nil
 }
 

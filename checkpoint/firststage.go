@@ -21,7 +21,7 @@ func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
 	if cp.parent == nil {
 		return
 	}
-	cp.parent.nameNested(ctx, cp.name, chainOf(h.Ancestors))
+	cp.parent.nameNested(ctx, cp, chainOf(h.Ancestors))
 	p := cp.parent
 	for _, of := range h.Ancestors {
 		if p == nil {
@@ -92,6 +92,17 @@ func (cp *Checkpoint) goesOnAnew(t told, complete []candidate) *container.Lineag
 		return nil
 	}
 	return &anew
+}
+
+// goOnWith notes that a nested checkpoint goes on with a computation while those around it have no
+// version: it is theirs too, whatever was to be begun anew.
+func (cp *Checkpoint) goOnWith(lineage container.LineageID) {
+	if cp.parent == nil || cp.stageIsNamed() || cp.parent.attempt.lineage == lineage {
+		return
+	}
+	for p := cp.parent; p != nil; p = p.parent {
+		p.attempt.lineage = lineage
+	}
 }
 
 // abandonOthers takes the versions of other lineages for abandoned: nobody misses what they

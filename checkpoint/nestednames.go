@@ -32,29 +32,45 @@ func (n *nestedNames) add(in chain, name string) bool {
 	return true
 }
 
-// nameNested lets the record of the run name a nested checkpoint that has a version.
-func (cp *Checkpoint) nameNested(ctx context.Context, name string, in chain) {
-	if cp.attempt.nested.add(in, name) && !cp.closed && cp.mayWrite() == nil {
+// nameNested lets the record of the run name a nested checkpoint that has a version of a stage; of
+// one that has ended, of which the version is known only now, nobody asks any more.
+func (cp *Checkpoint) nameNested(ctx context.Context, nested *Checkpoint, in chain) {
+	if in != chainOf(nested.ancestors()) {
+		return
+	}
+	if cp.attempt.nested.add(in, nested.name) && !cp.closed && cp.mayWrite() == nil {
 		cp.maintenance.tell(notes{record: cp.dueRecord(false)})
 		cp.doNotes(context.WithoutCancel(ctx))
 	}
 }
 
+// inherit takes over what earlier records, which do not stay for ever, say of the stage in which
+// this run begins.
+func (cp *Checkpoint) inherit(runs []storage.Record) {
+	begins := container.Ancestor{Name: cp.name, Attempt: cp.point.attempt, Version: cp.point.version}
+	in := chainOf(append([]container.Ancestor{begins}, cp.ancestors()...))
+	for _, r := range runs {
+		if r.NestedIn != string(in) || cp.attempt.anew != (container.LineageID{}) && r.Lineage != hex.EncodeToString(cp.attempt.anew[:]) {
+			continue
+		}
+		for _, name := range r.Nested {
+			cp.attempt.nested.add(in, name)
+		}
+	}
+	if from := cp.attempt.origin; !from.IsZero() {
+		cp.attempt.nestedStored = storage.GoneOnFrom(runs, []storage.ID{from}) == from
+	}
+}
+
 // nestedAway describes what the records of the parent tell of this one, where there is nothing of
-// its present stage; "" if they do not.
+// its present stage; "" if they do not. What a restart could not come to has nothing stored.
 func (cp *Checkpoint) nestedAway() string {
 	p := cp.parent
-	if p == nil {
+	if p == nil || cp.unreachable() {
 		return ""
 	}
-	stage, anew := string(chainOf(cp.ancestors())), ""
-	if l := cp.outermost().attempt.anew; l != (container.LineageID{}) && !cp.stageIsNamed() {
-		anew = hex.EncodeToString(l[:])
-	}
-	tells := func(r storage.Record) bool {
-		return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) && (anew == "" || anew == r.Lineage)
-	}
-	i := slices.IndexFunc(p.attempt.before, tells)
+	stage := string(chainOf(cp.ancestors()))
+	i := slices.IndexFunc(p.attempt.before, func(r storage.Record) bool { return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) })
 	if i < 0 {
 		return ""
 	}

@@ -1,8 +1,11 @@
 package checkpoint
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +103,106 @@ func TestNestedCheckpointsAreNamedAtOnce(t *testing.T) {
 	_, _, err := job.killed(t, n)
 	require.ErrorIs(t, err, ErrStrict)
 	require.ErrorContains(t, err, "present stage")
+}
+
+// family is an outer checkpoint and siblings in it, of one process.
+type family struct {
+	outer    *Checkpoint
+	siblings []*Checkpoint
+}
+
+// openFamily restarts it, and returns what was restored.
+func openFamily(t *testing.T, dir string, names []string, opts ...Option) (f family, restored []uint64, err error) {
+	t.Helper()
+	opts = append([]Option{WithPath(dir), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	f.outer = stageOf(t, nil, "outer", opts)
+	t.Cleanup(func() { _ = f.outer.Close() })
+	for _, name := range names {
+		f.siblings = append(f.siblings, stageOf(t, f.outer, name, opts))
+	}
+	for _, cp := range append([]*Checkpoint{f.outer}, f.siblings...) {
+		if err := cp.RestartIfNeeded(t.Context(), nil); err != nil {
+			return f, restored, errors.Join(err, f.close())
+		}
+		restored = append(restored, cp.attempt.origin.Version)
+	}
+	return f, restored, nil
+}
+
+func (f family) close() error {
+	var all error
+	for _, cp := range slices.Backward(f.siblings) {
+		all = errors.Join(all, cp.Close())
+	}
+	return errors.Join(all, f.outer.Close())
+}
+
+// A stage that no restart can come to, as the outer version before it was not due, has nothing
+// stored, and misses nothing: the nested checkpoint is made anew for each stage.
+func TestNothingIsMissedInAStageThatIsNotStored(t *testing.T) {
+	dir := t.TempDir()
+	f, _, err := openFamily(t, dir, []string{"inner"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(f.outer.UpdateAndWrite(t.Context(), 0, 2), f.siblings[0].Write(t.Context()), f.close()))
+	f, restored, err := openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1, 1}, restored)
+	require.NoError(t, errors.Join(f.siblings[0].Write(t.Context()), f.siblings[0].Close()))
+	require.NoError(t, f.outer.UpdateAndWrite(t.Context(), 1, 2))
+	inner := stageOf(t, f.outer, "inner", []Option{WithPath(dir), WithSync("none"), WithStrict("1"), WithLogger(slog.New(slog.DiscardHandler))})
+	require.NoError(t, inner.RestartIfNeeded(t.Context(), nil))
+	require.NoError(t, errors.Join(inner.Close(), f.outer.Close()))
+}
+
+// Siblings are named also if one settles a version of the stage before after another one has
+// stored one of the present stage.
+func TestSiblingsStayNamed(t *testing.T) {
+	dir := t.TempDir()
+	f, _, err := openFamily(t, dir, []string{"b", "a"}, inMode("copy"))
+	require.NoError(t, err)
+	b, a := f.siblings[0], f.siblings[1]
+	require.NoError(t, errors.Join(a.Write(t.Context()), f.outer.Write(t.Context()), f.outer.Wait(t.Context())))
+	require.NoError(t, errors.Join(b.Write(t.Context()), b.Wait(t.Context())))
+	require.NoError(t, errors.Join(a.Write(t.Context()), a.Wait(t.Context())))
+	require.NoError(t, f.close())
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "b")))
+	_, _, err = openFamily(t, dir, []string{"b", "a"}, WithStrict("1"))
+	require.ErrorIs(t, err, ErrStrict)
+	require.ErrorContains(t, err, "absent: "+filepath.Join(dir, "b"))
+}
+
+// What records say of the present stage is not forgotten after many starts that write nothing.
+func TestNestedCheckpointsStayNamed(t *testing.T) {
+	dir := t.TempDir()
+	f, _, err := openFamily(t, dir, []string{"inner"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(f.outer.Write(t.Context()), f.siblings[0].Write(t.Context()), f.close()))
+	for range 12 {
+		f, _, err = openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+		require.NoError(t, err)
+		require.NoError(t, f.close())
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "inner")))
+	_, _, err = openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+	require.ErrorContains(t, err, "absent: ")
+}
+
+// A nested checkpoint goes on with the computation before a fresh start that stored nothing:
+// then all do, and nothing of it is abandoned by the next start.
+func TestSiblingsAreOfOneComputation(t *testing.T) {
+	dir, names := t.TempDir(), []string{"a", "b"}
+	f, _, err := openFamily(t, dir, names)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(f.siblings[0].Write(t.Context()), f.close()))
+	f, _, err = openFamily(t, dir, names, freshStart)
+	require.NoError(t, err)
+	require.NoError(t, f.close())
+	f, restored, err := openFamily(t, dir, names, WithStrict("allow-lineage"))
+	require.NoError(t, err)
+	require.Equal(t, []uint64{0, 1, 0}, restored)
+	require.NoError(t, errors.Join(f.siblings[0].Write(t.Context()), f.siblings[1].Write(t.Context()), f.close()))
+	f, restored, err = openFamily(t, dir, names, WithStrict("1"))
+	require.NoError(t, err)
+	require.Equal(t, []uint64{0, 2, 1}, restored)
+	require.NoError(t, f.close())
 }

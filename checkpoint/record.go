@@ -57,7 +57,7 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		},
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
-	if anew := cp.attempt.anew; anew != (container.LineageID{}) && cp.attempt.written == 0 {
+	if anew := cp.attempt.anew; anew == cp.attempt.lineage && cp.attempt.written == 0 {
 		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), cp.attempt.anewStored
 	}
 	r.NestedStored = cp.attempt.nestedStored && cp.attempt.written == 0

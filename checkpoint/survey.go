@@ -156,7 +156,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if s.Lost == "" {
 		s.Lost = cmp.Or(cp.parentAway(s.Headers), cp.parentAway(s.Rests))
 	}
-	if s.Lost == "" && len(s.Candidates) == 0 && !s.Own {
+	if s.Lost == "" && len(s.Candidates)+len(s.Abandoned) == 0 && !s.Own {
 		s.Lost = cp.nestedAway()
 	}
 	s.Used, s.Unseen = s.Highest, doubt
