@@ -25,7 +25,7 @@ type attempt struct {
 	ahead   time.Duration // of what the clock says, of the times in the record
 	id      container.AttemptID
 	lineage container.LineageID
-	anew    container.LineageID // of the outermost checkpoint on rank 0: see beganAnew
+	anew    container.LineageID // of the outermost checkpoint: see beganAnew
 	// anewStored: the record says that a nested checkpoint has a version of that.
 	anewStored bool
 	// nestedStored: it says that of the stage behind the version that was restored.
@@ -158,7 +158,8 @@ func (cp *Checkpoint) checkProblem(ctx context.Context, found survey) error {
 type identity struct {
 	Attempt container.AttemptID
 	Lineage container.LineageID
-	Before  int64 // the last iteration that was done before
+	Anew    container.LineageID // as of attempt
+	Before  int64               // the last iteration that was done before
 }
 
 func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
@@ -166,10 +167,10 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	var err error
 	if cp.root() {
 		draw.Lineage, draw.Before = cp.newLineage(), cp.doneBefore(found.told.runs, restored)
-		if cp.attempt.anew = cp.beganAnew(found, restored, draw.Lineage); cp.attempt.anew != (container.LineageID{}) {
-			draw.Lineage = cp.attempt.anew
+		if draw.Anew = cp.beganAnew(found, restored, draw.Lineage); draw.Anew != (container.LineageID{}) {
+			draw.Lineage = draw.Anew
 		}
-		cp.attempt.anewStored = found.told.anewStored(cp.attempt.anew)
+		cp.attempt.anewStored = found.told.anewStored(draw.Anew)
 		cp.attempt.before = found.told.runs
 		cp.attempt.ahead = aheadOf(found.told.runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
@@ -178,13 +179,14 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	if err != nil {
 		return err
 	}
+	cp.attempt.anew = draw.Anew
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
 		cp.attempt.origin, _ = storage.Identity(*restored)
 		cp.attempt.settled = restored.Version
 		cp.point = point{attempt: restored.Attempt, version: restored.Version}
-		cp.goOnWith(restored.Lineage)
+		cp.goOnWith(ctx, restored.Lineage)
 	case cp.parent != nil:
 		draw.Lineage = cp.parent.attempt.lineage
 	}

@@ -95,13 +95,14 @@ func (cp *Checkpoint) goesOnAnew(t told, complete []candidate) *container.Lineag
 }
 
 // goOnWith notes that a nested checkpoint goes on with a computation while those around it have no
-// version: it is theirs too, whatever was to be begun anew.
-func (cp *Checkpoint) goOnWith(lineage container.LineageID) {
-	if cp.parent == nil || cp.stageIsNamed() || cp.parent.attempt.lineage == lineage {
+// version, and were to begin anew: it is theirs too.
+func (cp *Checkpoint) goOnWith(ctx context.Context, lineage container.LineageID) {
+	if top := cp.outermost(); top.attempt.anew == (container.LineageID{}) || top.attempt.lineage == lineage || cp.stageIsNamed() {
 		return
 	}
 	for p := cp.parent; p != nil; p = p.parent {
 		p.attempt.lineage = lineage
+		p.tellRecord(ctx)
 	}
 }
 

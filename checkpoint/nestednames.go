@@ -38,8 +38,15 @@ func (cp *Checkpoint) nameNested(ctx context.Context, nested *Checkpoint, in cha
 	if in != chainOf(nested.ancestors()) {
 		return
 	}
-	if cp.attempt.nested.add(in, nested.name) && !cp.closed && cp.mayWrite() == nil {
-		cp.maintenance.tell(notes{record: cp.dueRecord(false)})
+	if cp.attempt.nested.add(in, nested.name) {
+		cp.tellRecord(ctx)
+	}
+}
+
+// tellRecord writes the record of the run now.
+func (cp *Checkpoint) tellRecord(ctx context.Context) {
+	if r := cp.dueRecord(false); r != nil && !cp.closed && cp.mayWrite() == nil {
+		cp.maintenance.tell(notes{record: r})
 		cp.doNotes(context.WithoutCancel(ctx))
 	}
 }
