@@ -229,24 +229,28 @@ func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
 	return nil
 }
 
-// identify reads the header of the first part that has a good one. Wrong bytes
-// in all of them leave the candidate unknown: whoever tries to restore it will
-// find the damage.
+// identify reads the header of the first part that has a good one: what counts here is the
+// same in all of them. Wrong bytes in all of them leave the candidate unknown: whoever tries
+// to restore it will find the damage. If there is no good one, but one that cannot be read
+// now, that is an error.
 func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate, container.Header, error) {
 	c := candidate{ID: e.ID, Ranks: e.Size()}
+	var passing error // the first one
 	for _, part := range e.Parts {
 		h, err := cp.store.Header(ctx, cp.name, e.ID, part)
-		if errors.Is(err, storage.ErrDamaged) || errors.Is(err, storage.ErrNotFound) {
-			continue
+		if err == nil {
+			c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, &h.Lineage, h.Fingerprint, h.Ancestors
+			c.Origin = storage.Origin(h)
+			return c, h, nil
 		}
-		if err != nil {
+		if ctx.Err() != nil {
 			return c, h, err
 		}
-		c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, &h.Lineage, h.Fingerprint, h.Ancestors
-		c.Origin = storage.Origin(h)
-		return c, h, nil
+		if passing == nil && storage.Passing(err) {
+			passing = err
+		}
 	}
-	return c, container.Header{Iteration: container.NoIteration}, nil
+	return c, container.Header{Iteration: container.NoIteration}, passing
 }
 
 // newestLineage keeps, of complete versions newest first, those of one lineage: that

@@ -1,0 +1,49 @@
+package checkpoint
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// The headers of one rank are damaged in an older version that nobody needs, and a node
+// cannot be listed, or a file of that version cannot be read: other ranks have its header.
+func TestLevelsHeaderOfAnOlderVersion(t *testing.T) {
+	for _, levels := range []string{"partner:1", "xor:1", "rs:1"} {
+		n := &testNodes{dir: "/", of: []int{0, 1, 2, 3}}
+		disk := vfs.NewMem()
+		n.job(t, levels, 5, healed, on(disk))
+		for file := range versionFiles(t, disk, "/") {
+			if strings.Contains(file, "/v-000004-") && strings.HasSuffix(file, "rank-00000-of-00004.craft") && !strings.Contains(file, "parity-") {
+				data, err := vfs.ReadFile(disk, file, 1<<20)
+				require.NoError(t, err)
+				data[40] ^= 1
+				require.NoError(t, vfs.WriteFile(disk, file, data, 0o600, false))
+			}
+		}
+		for name, fault := range map[string]func(vfs.Op) bool{
+			"node": func(op vfs.Op) bool {
+				return op.Kind == vfs.OpReadDir && filepath.Dir(op.Path) == n.node(3)
+			},
+			"version": func(op vfs.Op) bool {
+				return op.Kind == vfs.OpReadDir && strings.HasPrefix(op.Path, n.node(3)) && strings.Contains(op.Path, "/v-000004-")
+			},
+		} {
+			t.Run(fmt.Sprint(levels, " ", name), func(t *testing.T) {
+				log := n.job(t, levels, 5, none, on(vfs.WithErrors(disk.Crash(1, nil), func(op vfs.Op) error {
+					if fault(op) {
+						return syscall.EACCES
+					}
+					return nil
+				})))
+				require.Contains(t, log, "iteration=4")
+			})
+		}
+	}
+}
