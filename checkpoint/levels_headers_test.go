@@ -2,13 +2,16 @@ package checkpoint
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -45,5 +48,30 @@ func TestLevelsHeaderOfAnOlderVersion(t *testing.T) {
 				require.Contains(t, log, "iteration=4")
 			})
 		}
+	}
+}
+
+// No single file of a version is needed to restore the newest one, where its bytes are
+// elsewhere too: it is restored though a file can never be opened, or never be read.
+func TestLevelsOneFileThatCannotBeRead(t *testing.T) {
+	for _, levels := range []string{"partner:1", "xor:1", "rs:1", "partner:1,pfs:1", "xor:1,pfs:2"} {
+		t.Run(levels, func(t *testing.T) {
+			n := &testNodes{dir: "/", of: []int{0, 1, 2, 3}}
+			stored := vfs.NewMem()
+			n.job(t, levels, 5, healed, on(stored))
+			files := slices.Sorted(maps.Keys(versionFiles(t, stored, "/")))
+			rng := testseed.Rand(t)
+			for _, file := range sample(t, files, 4) {
+				kind := []vfs.OpKind{vfs.OpOpen, vfs.OpRead}[rng.IntN(2)]
+				log, err := n.try(t, levels, 5, healed, on(vfs.WithErrors(stored.Crash(1, nil), func(op vfs.Op) error {
+					if op.Path == file && op.Kind == kind {
+						return syscall.EIO
+					}
+					return nil
+				})))
+				require.NoError(t, err, "%v of %s", kind, file)
+				require.Contains(t, log, "iteration=4", "%v of %s", kind, file)
+			}
+		})
 	}
 }

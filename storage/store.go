@@ -141,7 +141,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // Header reads only the header of a part and checks its identity. What is damaged in
-// one place is taken from the next.
+// one place, or cannot be read there, is taken from the next.
 func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (container.Header, error) {
 	fail := func(err error) (container.Header, error) {
 		return container.Header{}, &PartError{Op: "read", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
@@ -152,11 +152,11 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 	}
 	defer blob.Close()
 	from := blobs{first: blob}
-	var first error // the others are of places that are farther away
+	var errs []error // of all places, the nearest first
 	for i := 0; ; i++ {
 		r, size, err := from.source(i)
 		if errors.Is(err, io.EOF) {
-			return fail(first)
+			return fail(JoinPlaces(errs...))
 		}
 		if err == nil && r == nil {
 			continue
@@ -171,11 +171,8 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 		if err == nil {
 			return h, nil
 		}
-		if Passing(err) {
-			return fail(err)
-		}
-		if first == nil {
-			first = err
+		if errs = append(errs, err); ctx.Err() != nil {
+			return fail(JoinPlaces(errs...))
 		}
 	}
 }
