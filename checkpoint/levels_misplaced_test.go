@@ -22,7 +22,7 @@ func swapped(t *testing.T, a, b string) {
 }
 
 // A good file at the place of another one is like a damaged one: the copy, parity
-// or the flushed file is used, and the right file is put there again.
+// or the flushed file is used, by a strict start too, and the right file is put there again.
 func TestLevelsMisplacedFiles(t *testing.T) {
 	for name, misplace := range map[string]harm{
 		"two ranks": func(t *testing.T, n *testNodes) {
@@ -30,6 +30,11 @@ func TestLevelsMisplacedFiles(t *testing.T) {
 		},
 		"two versions": func(t *testing.T, n *testNodes) {
 			swapped(t, one(t, n.files(t, 5, "rank-00003")), one(t, n.files(t, 4, "rank-00003")))
+		},
+		"a copy of an older version": func(t *testing.T, n *testNodes) {
+			older, err := os.ReadFile(one(t, n.files(t, 4, "rank-00003")))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(one(t, n.files(t, 5, "rank-00003")), older, 0o600))
 		},
 		"two versions of a node": func(t *testing.T, n *testNodes) {
 			swapped(t, filepath.Dir(one(t, n.files(t, 5, "rank-00003"))), filepath.Dir(one(t, n.files(t, 4, "rank-00003"))))
@@ -52,7 +57,7 @@ func TestLevelsMisplacedFiles(t *testing.T) {
 						now, err := os.ReadFile(path)
 						return err == nil && bytes.Equal(now, whole)
 					})
-				})
+				}, WithStrict("1"))
 				require.Contains(t, log, "iteration=4", "it is not the newest version")
 				require.NotContains(t, log, "damaged and set aside")
 			})

@@ -246,3 +246,26 @@ func TestOtherSourcesAreOpenedWhenNeeded(t *testing.T) {
 	}, want)
 	require.NoError(t, err)
 }
+
+// Another file, whole, in the place of the first source is not the one that is verified.
+func TestVerifyBesideAnotherFile(t *testing.T) {
+	rng := testseed.Rand(t)
+	other := encodeHeader(t, Header{Name: "cp", Version: 5, Size: 1}, spanSection("a", noise.bytes(rng, 5000)))
+	data := encodeHeader(t, Header{Name: "cp", Version: 6, Size: 1}, spanSection("a", noise.bytes(rng, 5000)))
+	wanted := func(h Header) error {
+		if h.Version != 6 {
+			return &DamageError{Reason: "another version"}
+		}
+		return nil
+	}
+	for _, files := range [][][]byte{{other, data}, {data, other}, {other, other[:100], nil, data}} {
+		r, err := OpenWanted(sourcesOf(files...), wanted)
+		require.NoError(t, err)
+		require.NoError(t, r.Verify(t.Context()))
+	}
+	bad := bytes.Clone(data)
+	r, err := OpenWanted(sourcesOf(other, bad), wanted)
+	require.NoError(t, err)
+	copy(bad, other) // behind the reader's back
+	require.ErrorIs(t, r.Verify(t.Context()), ErrDamaged)
+}

@@ -80,12 +80,13 @@ func together(list []extent) [][]extent {
 	return units
 }
 
-// reopen reads the index again.
+// reopen reads the index again, from the first source that is of this file: another file
+// may be in the place of one before.
 func (r *Reader) reopen() (*Reader, error) {
 	if r.sources.open == nil {
 		return Open(r.sources.head.s.r, r.sources.head.s.size)
 	}
-	return OpenAny(func(i int) (io.ReaderAt, int64, error) {
+	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
 		s, err := r.sources.get(i)
 		switch {
 		case err == errAbsent:
@@ -94,7 +95,7 @@ func (r *Reader) reopen() (*Reader, error) {
 			return nil, 0, err
 		}
 		return s.r, s.size, nil
-	})
+	}, r.wanted)
 }
 
 // verifyUnit checks chunks in the first source, and one by one in the others if
