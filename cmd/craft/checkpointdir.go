@@ -56,7 +56,9 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 	if c.latest, err = files.Announced(ctx); err != nil {
 		c.unread = append(c.unread, err)
 	}
-	c.runs, _ = files.Records(ctx) // craft report tells why one cannot be read
+	if c.runs, err = files.Records(ctx); err != nil {
+		c.unread = append(c.unread, err)
+	}
 	if c.note != nil {
 		if at.nodes, err = nodeDirs(ctx, p.fs, c.note); err != nil {
 			return nil, err

@@ -258,18 +258,22 @@ func TestListingOfWhatIsAway(t *testing.T) {
 	require.True(t, decode[listing](t, exitFailed, "ls", base).Checkpoints[0].Versions[2].OtherBranch)
 }
 
-// LATEST.json that cannot be read stops a start, so all commands that look at versions
-// say so, after what they have found.
+// LATEST.json, or a record, that cannot be read stops a start, so all commands that look at
+// versions say so, after what they have found.
 func TestUnreadableNote(t *testing.T) {
-	base := t.TempDir()
-	write(t, base, "c", 1, 2)
-	latest := filepath.Join(base, "c", filestore.LatestName)
-	require.NoError(t, errors.Join(os.Remove(latest), os.Mkdir(latest, 0o700)))
-	for _, command := range []string{"ls", "verify", "show"} {
-		r := craft(t, command, filepath.Join(base, "c"))
-		require.Equal(t, exitFailed, r.code, command)
-		require.Equal(t, 1, strings.Count(r.stderr, latest), r.stderr)
-		require.NotContains(t, r.stderr, "newest version:")
-		require.NotEmpty(t, r.stdout)
+	for _, name := range []string{filestore.LatestName, filestore.RecordPrefix + "*"} {
+		base := t.TempDir()
+		write(t, base, "c", 1, 2)
+		files, err := filepath.Glob(filepath.Join(base, "c", name))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		require.NoError(t, errors.Join(os.Remove(files[0]), os.Mkdir(files[0], 0o700)))
+		for _, command := range []string{"ls", "verify", "show"} {
+			r := craft(t, command, filepath.Join(base, "c"))
+			require.Equal(t, exitFailed, r.code, command)
+			require.Equal(t, 1, strings.Count(r.stderr, files[0]), r.stderr)
+			require.NotContains(t, r.stderr, "newest version:")
+			require.NotEmpty(t, r.stdout)
+		}
 	}
 }
