@@ -24,10 +24,12 @@ type checkpointDir struct {
 	read  atomic.Int64 // bytes read of parts
 	// What lies beside the versions; nil: there is none, or unread says why it is not
 	// known.
-	note   *nodesNote // nil: no version was on nodes
+	note   *nodesNote // nil: no version was on nodes, or noteUnread
 	latest *storage.Latest
 	runs   []storage.Record
 	unread []error
+	// noteUnread says that there is a note that cannot be read: versions may be on nodes.
+	noteUnread bool
 }
 
 // checkpointStore is a Store that says where it is.
@@ -51,6 +53,7 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 	}
 	at := &multiStore{Store: files, fs: p.fs}
 	if c.note, err = readNodesNote(p.fs, dir); err != nil {
+		c.noteUnread = true
 		c.unread = append(c.unread, err)
 	}
 	if c.latest, err = files.Announced(ctx); err != nil {

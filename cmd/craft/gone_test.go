@@ -93,3 +93,17 @@ func TestRecordOfVersionsElsewhere(t *testing.T) {
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.stderr, "v-000009-")
 }
+
+// Versions that were on nodes alone are not missed where NODES.json cannot be read: nothing
+// tells where to look for them, which is what is said.
+func TestVersionsOfANoteThatCannotBeRead(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "partner", 2, nil)
+	require.NoError(t, os.WriteFile(filepath.Join(l.dir, filestore.NodesName), []byte("{"), 0o600))
+	for _, command := range []string{"ls", "verify", "show"} {
+		r := craft(t, command, l.dir)
+		require.Equal(t, exitFailed, r.code, command)
+		require.Contains(t, r.stderr, "NODES.json cannot be understood", command)
+		require.NotContains(t, r.stderr, "is not there", command)
+	}
+}

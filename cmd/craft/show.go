@@ -121,7 +121,7 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	}
 	v, err := p.choose(ctx, c, where, s.version)
 	if err != nil {
-		return err
+		return errors.Join(append(c.unread, err)...)
 	}
 	if where.part != nil {
 		s.rank = where.rank()
