@@ -2,6 +2,8 @@ package aft_test
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,4 +49,24 @@ func TestTwoProgramsOfAScript(t *testing.T) {
 	require.Equal(t, 1, code, stderr)
 	require.Equal(t, 4, strings.Count(stderr, "another program of this rank has joined the job before this one"), stderr)
 	require.Equal(t, 1, strings.Count(stdout, "4 ranks, 0 recoveries\n"))
+}
+
+// behindTheProgram asks the job to end when all ranks have come to it, and saves when its shell,
+// which has got that too, has died of it.
+const behindTheProgram = `
+trap 'while [ "$(cut -d " " -f 4 /proc/$$/stat)" = $PPID ]; do :; done; sleep 0.2; echo saved; exit 0' TERM
+: >"$1/$$.behind"
+until [ "$(ls "$1" | grep -c behind)" = 4 ]; do sleep 0.01; done
+mkdir "$1/asked" 2>/dev/null && kill -TERM $` + rootVariable + `
+while :; do sleep 0.01; done
+`
+
+// TestSignalBehindTheProgram: what a script runs when its program has ended has its time, too.
+func TestSignalBehindTheProgram(t *testing.T) {
+	t.Setenv(rootVariable, strconv.Itoa(os.Getpid()))
+	file := filepath.Join(t.TempDir(), "behind.sh")
+	require.NoError(t, os.WriteFile(file, []byte(behindTheProgram), 0o600))
+	stdout, stderr, code := scripts(t, control.Timing{}, `"$0" "$@"; sh `+file+` "$1"; exit $?`, t.TempDir(), "off")
+	require.Equal(t, 128+15, code, stderr)
+	require.Equal(t, 4, strings.Count(stdout, "saved\n"), stdout+stderr)
 }

@@ -36,28 +36,31 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 }
 
 // outlast gives what a rank has started time to end, when the rank itself has died of a signal
-// that asks for the end. Mostly a shell has, and the program saves what it has.
+// that asks for the end. Mostly a shell has, and the program saves what it has, or what the
+// script runs beside it and behind it does.
 func (d *daemon) outlast(r *rank) {
 	d.mu.Lock()
 	joined, p := r.joined, r.program
 	d.mu.Unlock()
+	if joined && p == nil { // it was the program itself
+		return
+	}
 	limit := time.NewTimer(control.StopPatience)
 	defer limit.Stop()
-	switch {
-	case p != nil:
+	if p != nil { // it may be in another group
 		select {
 		case <-p.done:
 		case <-limit.C:
+			return
 		}
-	case !joined: // what the program is is not known
-		look := time.NewTicker(50 * time.Millisecond)
-		defer look.Stop()
-		for len(groupMembers(r.cmd.Process.Pid)) > 0 {
-			select {
-			case <-look.C:
-			case <-limit.C:
-				return
-			}
+	}
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for len(groupMembers(r.cmd.Process.Pid)) > 0 {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return
 		}
 	}
 }

@@ -20,12 +20,13 @@ func shellJob(t *testing.T, ranks int, script string) Config {
 }
 
 // TestSignalToScripts: the shell of a rank dies of the signal, and the program, which has got
-// it too, is to have its time.
+// it too, is to have its time, and so is what the script runs behind it.
 func TestSignalToScripts(t *testing.T) {
 	for _, script := range []string{
 		`"$0" scripted joined; exit $?`,
 		`"$0" scripted alone; exit $?`,
 		`setsid "$0" scripted joined; exit $?`, // out of the group of its rank
+		`"$0" join leave; "$0" scripted alone; exit $?`,
 	} {
 		t.Run(script, func(t *testing.T) {
 			mark := testprocess.Mark(t)
