@@ -51,6 +51,14 @@ func TestTwoProgramsOfAScript(t *testing.T) {
 	require.Equal(t, 1, strings.Count(stdout, "4 ranks, 0 recoveries\n"))
 }
 
+// TestTwoProgramsOfAScriptAtOnce: one of them is the rank's, and the other one takes nothing of it.
+func TestTwoProgramsOfAScriptAtOnce(t *testing.T) {
+	stdout, stderr, code := scripts(t, control.Timing{}, `"$0" "$@" & "$0" "$@"; wait`, t.TempDir(), "off")
+	require.Zero(t, code, stderr)
+	require.Equal(t, 4, strings.Count(stderr, "another program of this rank has joined the job before this one"), stderr)
+	require.Equal(t, 1, strings.Count(stdout, "4 ranks, 0 recoveries\n"), stdout)
+}
+
 // behindTheProgram asks the job to end when all ranks have come to it, and saves when its shell,
 // which has got that too, has died of it.
 const behindTheProgram = `

@@ -41,13 +41,16 @@ func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
 		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[4]s out of their environment",
 			ErrNoJob, env.ControlFD, err, env.Role, env.RoleRank)
 	}
+	if !claim(conn) {
+		return nil, errors.Join(errSecond, conn.Close())
+	}
 	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
 		return nil, err
 	}
 	m, err := control.ReadMessage(conn)
 	switch {
 	case err == nil && m.Setup == nil, err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // what the other one has left
-		return nil, fmt.Errorf("%w: another program of this rank has joined the job before this one, and a rank can be one program only: give each program with a zone a craft run of its own (or make them one program with several zones)", ErrControl)
+		return nil, errSecond
 	case err != nil:
 		return nil, fmt.Errorf("%w: no word from the daemon: %w", ErrControl, err)
 	case len(m.Start) != 1:
