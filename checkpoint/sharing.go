@@ -199,7 +199,7 @@ func (r *restoration) separate(late bool) error {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-				which := 1 - tried[p]
+				which := cp.movesFirst(p, absent, then) ^ tried[p]
 				cptypes.Separate(cp.entries[p[which]].value, cp.entries[p[1-which]].value, reads(p[which]))
 				tried[p]++
 				again = true
@@ -211,6 +211,19 @@ func (r *restoration) separate(late bool) error {
 		return err
 	}
 	return r.makeRooms(late) // the resizing of one may have been that of another
+}
+
+// movesFirst says which of two values is moved, if it can be: one that is read rather than
+// one that is not, unless it shared memory, which it would leave, when it was stored.
+func (cp *Checkpoint) movesFirst(p [2]int, absent func(i int) bool, then noted) int {
+	for k, i := range p {
+		if other := cp.entries[p[1-k]]; absent(i) && then.group[other.key] == 0 {
+			return 1 - k
+		} else if absent(i) {
+			return k
+		}
+	}
+	return 1
 }
 
 // loadTogether reads the values that lie in the same memory as another one, and makes

@@ -55,3 +55,52 @@ func TestStructThatIsNotReadLeaves(t *testing.T) {
 	require.Equal(t, [][]float64{{1, 2}}, s.Deep[1].M[2].Rows)
 	require.Len(t, s.Deep, 2)
 }
+
+// Slices of one memory leave it together, and with it what overlaps with them: views stay
+// views, and capacity stays. What has no elements stays where it is.
+func TestViewsLeaveTogether(t *testing.T) {
+	type pair struct{ A, B int }
+	type state struct {
+		Tail, All, Some, Behind, Empty []float64
+		Named                          map[string][]float64
+		Pairs, Last                    []pair
+		Apart                          [][]float64
+	}
+	array := [4]float64{1, 2, 3, 4}
+	pairs := [2]pair{{1, 2}, {3, 4}}
+	rest := array[2:3:4]
+	s := state{
+		Tail: array[1:], All: array[:], Some: array[:1:3], Empty: array[1:1:3],
+		Named: map[string][]float64{"rest": rest},
+		Pairs: pairs[:], Last: pairs[1:],
+		Apart: [][]float64{{5}, nil, {}},
+	}
+	s.Behind = s.All[3:]
+	apart := &s.Apart[0][0]
+	for _, other := range []any{(*[2]float64)(array[:2]), &pairs} {
+		v, err := Of(&s)
+		require.NoError(t, err)
+		o, err := Of(other)
+		require.NoError(t, err)
+		Separate(v, o, false)
+	}
+	clear(array[:])
+	clear(pairs[:])
+	require.Equal(t, []float64{1, 2, 3, 4}, s.All)
+	require.Equal(t, []pair{{1, 2}, {3, 4}}, s.Pairs)
+	for i := range s.All {
+		s.All[i] += 10
+	}
+	s.Pairs[1].B = 7
+	require.Equal(t, []float64{12, 13, 14}, s.Tail)
+	require.Equal(t, []float64{11}, s.Some)
+	require.Equal(t, []float64{14}, s.Behind)
+	require.Equal(t, map[string][]float64{"rest": {13}}, s.Named)
+	require.Equal(t, []pair{{3, 7}}, s.Last)
+	require.Equal(t, []int{4, 3, 3, 2}, []int{cap(s.All), cap(s.Tail), cap(s.Some), cap(s.Named["rest"])})
+	require.Equal(t, [4]float64{}, array)
+	require.Same(t, &array[1], &s.Empty[:1][0])
+	require.Equal(t, 2, cap(s.Empty))
+	require.Same(t, apart, &s.Apart[0][0])
+	require.Equal(t, [][]float64{{5}, nil, {}}, s.Apart)
+}

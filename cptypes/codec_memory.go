@@ -24,13 +24,6 @@ func (v *structured) itself() region {
 	return region{uintptr(v.p), uintptr(v.p) + v.codec.root.typ.Size()}
 }
 
-// ownAtOnce moves slices and matrices. What pointers lead to stays: it is that variable.
-func (v *structured) ownAtOnce(others []spot) {
-	w := walker{spots: &spots{deep: true}, leaves: others, seen: make(map[*program]*addresses)}
-	w.enters(v.codec.root, v.p)
-	w.run(v.codec.root.code, v.p)
-}
-
 // own lets the next read make new memory for what can have it.
 func (v *structured) own(others []spot) {
 	var mine spots
@@ -73,9 +66,8 @@ type walker struct {
 	lists map[list]int            // how many elements were looked at
 	depth int
 	end   int // of the list, if it is to be few
-	// leaves is memory out of which slices and matrices are moved, moved where to.
-	leaves []spot
-	moved  map[list]sliceHeader
+	// leaves: what is found leaves the memory of another value.
+	leaves *leaving
 }
 
 // list are the elements of slices.
@@ -141,8 +133,8 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 func (w *walker) elements(elem *program, s *sliceHeader) {
 	size := int(elem.typ.Size())
 	n := s.len * size
-	if hits(w.leaves, region{uintptr(s.data), uintptr(s.data) + uintptr(n)}) {
-		w.move(elem, s)
+	if w.leaves != nil && n > 0 {
+		w.leaves.slice(elem.typ, s)
 	}
 	whole := len(elem.code) == 1 && elem.code[0].whole(elem.typ)
 	if w.deep || whole && n >= reuseBytes {
@@ -164,7 +156,7 @@ func (w *walker) elements(elem *program, s *sliceHeader) {
 // entries adds what the elements of a map refer to, if all counts. They have no address: a
 // copy is looked at, and stored if something was moved out of it.
 func (w *walker) entries(c *mapCodec, q unsafe.Pointer) {
-	if !w.deep && w.leaves == nil || !refers(c.elem.code) {
+	if !w.deep || !refers(c.elem.code) {
 		return
 	}
 	m, element := reflect.NewAt(c.typ, q).Elem(), reflect.New(c.elem.typ)
@@ -176,25 +168,11 @@ func (w *walker) entries(c *mapCodec, q unsafe.Pointer) {
 		w.run(c.elem.code, at)
 		lasting := slices.DeleteFunc(w.list[before:], func(s spot) bool { return s.base == w.base })
 		w.list = w.list[:before+len(lasting)]
-		if w.leaves != nil && m.MapIndex(entry.Key()).IsValid() { // a NaN is never found again
+		if w.leaves.moves() && m.MapIndex(entry.Key()).IsValid() { // a NaN is never found again
 			m.SetMapIndex(entry.Key(), element.Elem())
 		}
 	}
 	w.base = base
-}
-
-// move gives a slice memory of its own; others of the same elements go with it.
-func (w *walker) move(elem *program, s *sliceHeader) {
-	l := list{elem, s.data}
-	to := w.moved[l]
-	if to.len < s.len {
-		to = enlarge(reflect.SliceOf(elem.typ), *s, s.len)
-		if w.moved == nil {
-			w.moved = make(map[list]sliceHeader)
-		}
-		w.moved[l] = to
-	}
-	*s = sliceHeader{to.data, s.len, s.len}
 }
 
 // refers reports whether what is stored of a variable may lie elsewhere.
@@ -227,8 +205,8 @@ func (w *walker) blob(o *op, q unsafe.Pointer) {
 	refers := spots{few: w.few}
 	refers.of(v)
 	w.cut = w.cut || refers.cut
-	if p, ok := v.(placed); ok && slices.ContainsFunc(refers.list, func(r spot) bool { return hits(w.leaves, r.region) }) {
-		p.own(w.leaves)
+	if p, ok := v.(placed); ok && w.leaves.moves() && slices.ContainsFunc(refers.list, w.leaves.from) {
+		p.own(w.leaves.others)
 	}
 	_, moves := v.(matrix)
 	variable := region{uintptr(q), uintptr(q) + o.typ.Size()}
