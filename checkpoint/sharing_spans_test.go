@@ -79,3 +79,37 @@ func TestSpansInAStructAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, `key "pair"`)
 	}
 }
+
+// made is a type of the program's own that has no memory before it is read.
+type made struct{ x *[2]float64 }
+
+func (m *made) bytes() []byte           { return unsafe.Slice((*byte)(unsafe.Pointer(&m.x[0])), 16) }
+func (m *made) Spans() ([][]byte, bool) { return [][]byte{m.bytes()}, true }
+
+func (m *made) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(m.bytes())
+	return int64(n), err
+}
+
+func (m *made) ReadFrom(r io.Reader) (int64, error) {
+	m.x = new([2]float64)
+	n, err := io.ReadFull(r, m.bytes())
+	return int64(n), err
+}
+
+// It may be without memory when a restart looks for what is shared: in a struct until it
+// is read, and by itself if the version lacks it.
+func TestSpansWithoutMemoryYet(t *testing.T) {
+	type state struct {
+		M made
+		N int
+	}
+	for _, mode := range modes {
+		var s state
+		var lacking made
+		a := alias{stored: vars{"s": &state{made{&[2]float64{1, 2}}, 3}}, now: vars{"s": &s, "lacking": &lacking}}
+		require.NoError(t, a.restart(t, mode))
+		require.Equal(t, state{made{&[2]float64{1, 2}}, 3}, s)
+		require.Zero(t, lacking)
+	}
+}

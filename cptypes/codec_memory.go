@@ -190,12 +190,16 @@ func refers(code []op) bool {
 
 // blob adds what a type with code of its own refers to, as far as that is known. A matrix
 // of gonum is read where it is, if it may, what has Spans always, and of what is cleared
-// before only all counts.
+// before only all counts. What has no memory yet refers to none.
 func (w *walker) blob(o *op, q unsafe.Pointer) {
 	if !o.blob.places {
 		return
 	}
-	v, err := Of(reflect.NewAt(o.typ, q).Interface())
+	p := reflect.NewAt(o.typ, q).Interface()
+	if blank(p) {
+		return
+	}
+	v, err := Of(p)
 	if err != nil {
 		return
 	}

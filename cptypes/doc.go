@@ -119,6 +119,8 @@
 //
 //   - Size, Spans and the shape in Describe agree with what WriteTo writes, as
 //     long as the variable is not changed in between.
+//   - Spans stands a variable without memory, unless it is all zero: a restart
+//     asks for spans also before the value is read.
 //   - Resize either fits the variable to what is stored or returns a
 //     *MismatchError and leaves it alone. It trusts the stored shape as far as
 //     it can be addressed: the caller makes sure that the bytes are there. A

@@ -72,6 +72,11 @@ func (s *spots) of(v Value) {
 		return
 	}
 	if sp, ok := v.(Spanner); ok {
+		if blank(v) {
+			rv := reflect.ValueOf(v)
+			s.add(rv.UnsafePointer(), int(rv.Type().Elem().Size()))
+			return
+		}
 		if spans, ok := sp.Spans(); ok {
 			if s.deep {
 				s.identity(v)
@@ -83,6 +88,13 @@ func (s *spots) of(v Value) {
 		}
 	}
 	s.identity(v)
+}
+
+// blank reports whether a variable of another type has pointers of which none leads
+// anywhere yet: its Spans need not stand that.
+func blank(p any) bool {
+	v := reflect.ValueOf(p)
+	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().IsZero() && hasPointers(v.Type().Elem())
 }
 
 // identity stands for a variable of whose memory nothing is known but its address.

@@ -36,6 +36,9 @@ type (
 	// order: WriteTo would write exactly these. Reading goes into the same
 	// memory. The spans are valid until the value is resized. A nil slice with
 	// ok == false: not possible on this machine (byte order), use WriteTo.
+	// They are asked for at any time after Commit, also before the value is read, in a
+	// struct even before Resize: what has no memory yet has no spans. (Of a variable
+	// that is all zero, with pointers, a restart does not ask.)
 	Spanner interface {
 		Spans() (spans [][]byte, ok bool)
 	}
