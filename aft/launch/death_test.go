@@ -62,14 +62,20 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
+// awaitAlive waits until so many processes can be seen: of one that has just been started the
+// system may not show the environment yet.
+func awaitAlive(t *testing.T, mark testprocess.Marked, count int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(mark.Alive(t)) == count }, limit, time.Millisecond)
+}
+
 func TestKilledRootLeavesNothing(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		mark := testprocess.Mark(t)
 		cfg := job(t, 4, 2, "grandchild", "stay")
 		root, out := startRoot(t, cfg)
 		out.await(t, `(?s)(started \d+.*){4}`)
-		// Of one that has just been started the system does not show the environment yet.
-		require.Eventually(t, func() bool { return len(mark.Alive(t)) == 1+2*2+4+4 }, limit, time.Millisecond)
+		awaitAlive(t, mark, 1+2*2+4+4)
 		if stopped {
 			rank := parentOf(t, number(t, out.await(t, `started (\d+)`)[1]))
 			require.NoError(t, syscall.Kill(parentOf(t, rank), syscall.SIGSTOP))
@@ -140,7 +146,7 @@ func TestStoppedBeforeItJoins(t *testing.T) {
 	require.NoError(t, syscall.Kill(one, syscall.SIGCONT))
 	out.await(t, `(?s)rank 0 of.*rank 0 of node 0 is \d+`)
 	require.NoError(t, syscall.Kill(one, 0), "it has gone on in time")
-	require.Len(t, mark.Alive(t), 1+2+2)
+	awaitAlive(t, mark, 1+2+2)
 	require.NoError(t, root.Process.Kill())
 	mark.NoneLeft(t)
 }
@@ -198,7 +204,7 @@ func TestEndedRankLeavesNothing(t *testing.T) {
 		state := statOf(grandchild).state
 		return state == 0 || state == 'Z'
 	}, limit, 5*time.Millisecond, "it outlives its rank")
-	require.Len(t, mark.Alive(t), 1+2+1)
+	awaitAlive(t, mark, 1+2+1)
 	require.NoError(t, root.Process.Kill())
 	mark.NoneLeft(t)
 }
