@@ -57,7 +57,7 @@ func (cp *Checkpoint) inherit(runs []storage.Record) {
 	begins := container.Ancestor{Name: cp.name, Attempt: cp.point.attempt, Version: cp.point.version}
 	in := chainOf(append([]container.Ancestor{begins}, cp.ancestors()...))
 	for _, r := range runs {
-		if r.NestedIn != string(in) || cp.attempt.anew != (container.LineageID{}) && r.Lineage != hex.EncodeToString(cp.attempt.anew[:]) {
+		if r.NestedIn != string(in) || !cp.ofComputation(r) {
 			continue
 		}
 		for _, name := range r.Nested {
@@ -69,6 +69,14 @@ func (cp *Checkpoint) inherit(runs []storage.Record) {
 	}
 }
 
+// ofComputation reports whether a record of this checkpoint is of the computation that goes on,
+// where a stage before the first version of the outermost one does not name it.
+func (cp *Checkpoint) ofComputation(r storage.Record) bool {
+	top := cp.outermost()
+	return top.attempt.anew == (container.LineageID{}) || cp.point.version > 0 || cp.stageIsNamed() ||
+		r.Lineage == hex.EncodeToString(top.attempt.lineage[:])
+}
+
 // nestedAway describes what the records of the parent tell of this one, where there is nothing of
 // its present stage; "" if they do not. What a restart could not come to has nothing stored.
 func (cp *Checkpoint) nestedAway() string {
@@ -77,7 +85,9 @@ func (cp *Checkpoint) nestedAway() string {
 		return ""
 	}
 	stage := string(chainOf(cp.ancestors()))
-	i := slices.IndexFunc(p.attempt.before, func(r storage.Record) bool { return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) })
+	i := slices.IndexFunc(p.attempt.before, func(r storage.Record) bool {
+		return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) && p.ofComputation(r)
+	})
 	if i < 0 {
 		return ""
 	}

@@ -206,3 +206,27 @@ func TestSiblingsAreOfOneComputation(t *testing.T) {
 	require.Equal(t, []uint64{0, 2, 1}, restored)
 	require.NoError(t, f.close())
 }
+
+// What a record of a computation that was abandoned two fresh starts ago names is missed by nobody.
+func TestNothingOfAbandonedComputationsIsMissed(t *testing.T) {
+	dir, names := t.TempDir(), []string{"a", "b"}
+	writes := func(outer bool, siblings int, opts ...Option) {
+		f, _, err := openFamily(t, dir, names, opts...)
+		require.NoError(t, err)
+		if outer {
+			require.NoError(t, f.outer.Write(t.Context()))
+		}
+		for _, cp := range f.siblings[:siblings] {
+			require.NoError(t, cp.Write(t.Context()))
+		}
+		require.NoError(t, f.close())
+	}
+	writes(false, 2)
+	writes(true, 0, freshStart)
+	writes(false, 2)
+	writes(false, 1, freshStart)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "b"))) // as if all of b had been deleted as abandoned
+	f, _, err := openFamily(t, dir, names, WithStrict("1"))
+	require.NoError(t, err)
+	require.NoError(t, f.close())
+}

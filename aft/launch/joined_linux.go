@@ -1,7 +1,10 @@
 package launch
 
 import (
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -103,7 +106,21 @@ func (p *joinedProgram) kill() {
 	_ = p.file.Close() // nothing was written
 }
 
-// groupMembers are the processes of a group that run, its leader excluded.
-func groupMembers(id int) []int {
-	return running(func(pid int, s procStat) bool { return s.group == id && pid != id })
+// groupMembers are the processes of a group that run, its leader excluded, and that do not ignore
+// a signal.
+func groupMembers(id int, s syscall.Signal) []int {
+	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !ignores(pid, s) })
+}
+
+// ignores reports whether a process ignores a signal, as those do in the background of a script if
+// it comes from the keyboard.
+func ignores(pid int, s syscall.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false // it has just ended
+	}
+	_, mask, _ := strings.Cut(string(status), "\nSigIgn:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	ignored, _ := strconv.ParseUint(mask, 16, 64)
+	return ignored&(1<<(s-1)) != 0
 }

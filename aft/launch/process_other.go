@@ -45,7 +45,7 @@ func watchProgram(int) *joinedProgram             { return nil }
 func (*joinedProgram) await() bool                { return false }
 func (*joinedProgram) signal(int, syscall.Signal) {}
 func (*joinedProgram) kill()                      {}
-func groupMembers(int) []int                      { return nil }
+func groupMembers(int, syscall.Signal) []int      { return nil }
 
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.

@@ -152,7 +152,7 @@ func (d *daemon) watch(r *rank) {
 	}
 	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
 		if control.Stops(int(by)) {
-			d.outlast(r)
+			d.outlast(r, by)
 		}
 		d.mu.Lock()
 		r.dead = true

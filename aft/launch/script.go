@@ -2,6 +2,7 @@ package launch
 
 import (
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/control"
@@ -37,8 +38,8 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 
 // outlast gives what a rank has started time to end, when the rank itself has died of a signal
 // that asks for the end. Mostly a shell has, and the program saves what it has, or what the
-// script runs beside it and behind it does.
-func (d *daemon) outlast(r *rank) {
+// script runs beside it and behind it does, unless it ignores the signal.
+func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	d.mu.Lock()
 	joined, p := r.joined, r.program
 	d.mu.Unlock()
@@ -56,7 +57,7 @@ func (d *daemon) outlast(r *rank) {
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for len(groupMembers(r.cmd.Process.Pid)) > 0 {
+	for len(groupMembers(r.cmd.Process.Pid, by)) > 0 {
 		select {
 		case <-look.C:
 		case <-limit.C:

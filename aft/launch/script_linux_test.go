@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testtime"
 )
 
 // shellJob is a job whose ranks are scripts. $0 is the program.
@@ -41,6 +42,22 @@ func TestSignalToScripts(t *testing.T) {
 			mark.NoneLeft(t)
 		})
 	}
+}
+
+// TestHelperThatIgnoresTheSignal: nobody waits for what runs in the background of a script and
+// has been told to ignore the signal.
+func TestHelperThatIgnoresTheSignal(t *testing.T) {
+	mark := testprocess.Mark(t)
+	testtime.Within(t, control.StopPatience*2/3, func() {
+		cfg := shellJob(t, 2, `(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & "$0" scripted joined; exit $?`)
+		cfg.NoSignals = false
+		root, out := startRoot(t, cfg)
+		out.await(t, `(?s)(ready.*){2}`)
+		require.NoError(t, root.Process.Signal(syscall.SIGTERM))
+		require.Error(t, root.Wait())
+		require.Equal(t, 2, strings.Count(out.String(), "saved 0\n"), out.String())
+		mark.NoneLeft(t)
+	})
 }
 
 // TestScriptOutlivesItsProgram in the first world: nobody waits until the lease is over, and
