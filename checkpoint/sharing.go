@@ -200,11 +200,6 @@ func (r *restoration) separate(late bool) error {
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
 				which := cp.movesFirst(p, absent, then) ^ tried[p]
-				if absent(p[1-which]) && then.group[cp.entries[p[which]].key] != 0 {
-					tried[p]++ // it stays with those that it shared memory with
-					again = true
-					continue
-				}
 				cptypes.Separate(cp.entries[p[which]].value, cp.entries[p[1-which]].value, reads(p[which]))
 				tried[p]++
 				again = true
@@ -218,18 +213,15 @@ func (r *restoration) separate(late bool) error {
 	return r.makeRooms(late) // the resizing of one may have been that of another
 }
 
-// movesFirst says which of two values is moved, if it can be: one that is not read, unless it
-// has parts that are views of one another; then one that is read, unless it shared memory, which
-// it would leave, when it was stored.
+// movesFirst says which of two values is moved, if it can be: one that is read rather than
+// one that is not, unless it shared memory, which it would leave, when it was stored.
 func (cp *Checkpoint) movesFirst(p [2]int, absent func(i int) bool, then noted) int {
 	for k, i := range p {
-		if !absent(i) {
-			continue
-		}
-		if other := cp.entries[p[1-k]]; cptypes.HasParts(cp.entries[i].value) && then.group[other.key] == 0 {
+		if other := cp.entries[p[1-k]]; absent(i) && then.group[other.key] == 0 {
 			return 1 - k
+		} else if absent(i) {
+			return k
 		}
-		return k
 	}
 	return 1
 }

@@ -64,33 +64,6 @@ func TestSharedBesideWhatIsNotStored(t *testing.T) {
 	}
 }
 
-// They also stay together if what is not stored cannot move.
-func TestSharedBesideWhatCannotMove(t *testing.T) {
-	for _, mode := range modes {
-		x0, x := []float64{4, 5, 6}, []float64{1, 2, 3}
-		y, into := x, &x[1]
-		for _, now := range []vars{{"into": &into, "x": &x, "y": &y}, {"x": &x, "y": &y, "z": &into}} {
-			a := alias{stored: vars{"x": &x0, "y": ptr(x0)}, now: now}
-			require.NoError(t, a.restart(t, mode))
-			require.Equal(t, []float64{4, 5, 6}, x)
-			require.Same(t, &x[0], &y[0])
-		}
-	}
-}
-
-// A slice that is not stored leaves the one that is read where it is.
-func TestSliceThatIsNotStoredMoves(t *testing.T) {
-	for _, key := range []string{"a", "z"} {
-		x := make([]float64, 3, 6)
-		prev, view := x, x
-		a := alias{stored: vars{"x": &[]float64{4, 5, 6}}, now: vars{"x": &x, key: &prev}}
-		require.NoError(t, a.restart(t, "off"))
-		require.Equal(t, []float64{4, 5, 6}, view)
-		require.Equal(t, []float64{0, 0, 0}, prev)
-		require.Equal(t, 6, cap(x))
-	}
-}
-
 // What cannot be put apart from a value that is read changes with it: both are named. One
 // variable under two keys is meant to be one.
 func TestValueThatChangesWithAnother(t *testing.T) {

@@ -211,13 +211,6 @@ func Separate(v, other Value, read bool) {
 	}
 }
 
-// HasParts reports whether a value is stored field by field: it may have several views of one
-// memory.
-func HasParts(v Value) bool {
-	_, ok := bare(v).(*structured)
-	return ok
-}
-
 // hits reports whether any of the sorted others, of which each ends behind those before
 // it, overlaps with r.
 func hits(others []spot, r region) bool {
