@@ -106,14 +106,32 @@ func (p *joinedProgram) kill() {
 	_ = p.file.Close() // nothing was written
 }
 
-// groupMembers are the processes of a group that run, its leader excluded, and that do not ignore
-// a signal.
-func groupMembers(id int, s syscall.Signal) []int {
-	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !ignores(pid, s) })
+// groupMembers are the processes of a group that run, its leader excluded, and some with what
+// they have started.
+func groupMembers(id int, except map[int]bool) []int {
+	excepted := func(pid int, stat procStat) bool {
+		for ; stat.group == id && pid != id; pid, stat = stat.parent, statOf(stat.parent) {
+			if except[pid] {
+				return true
+			}
+		}
+		return false
+	}
+	return running(func(pid int, stat procStat) bool {
+		return stat.group == id && pid != id && !excepted(pid, stat)
+	})
 }
 
-// ignores reports whether a process ignores a signal, as those do in the background of a script if
-// it comes from the keyboard.
+// deafTo are the processes of groups that ignore a signal, as those do in the background of a
+// script if it comes from the keyboard.
+func deafTo(s syscall.Signal, groups map[int]bool) map[int]bool {
+	deaf := make(map[int]bool)
+	for _, pid := range running(func(pid int, stat procStat) bool { return groups[stat.group] && ignores(pid, s) }) {
+		deaf[pid] = true
+	}
+	return deaf
+}
+
 func ignores(pid int, s syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -151,7 +151,7 @@ func (d *daemon) watch(r *rank) {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
 	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
-		if control.Stops(int(by)) {
+		if endsScripts(by) {
 			d.outlast(r, by)
 		}
 		d.mu.Lock()

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,14 +38,45 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Outlived(now, r.proc) })
 }
 
+// deafness is which processes of scripts ignored a signal when it was passed on. Who does so only
+// since then is at work because of it.
+type deafness struct {
+	since time.Time
+	pids  map[int]bool
+}
+
+// noteDeaf looks at all ranks before the first of them gets a signal, which may be repeated.
+func (d *daemon) noteDeaf(s syscall.Signal) {
+	if !endsScripts(s) || time.Since(d.deaf[s].since) < control.StopPatience {
+		return
+	}
+	scripts := make(map[int]bool)
+	for _, r := range d.ranks {
+		if r.cmd != nil && !r.dead && r.isScript() {
+			scripts[r.cmd.Process.Pid] = true
+		}
+	}
+	if len(scripts) > 0 {
+		d.deaf[s] = deafness{time.Now(), deafTo(s, scripts)}
+	}
+}
+
+// isScript reports whether the process of a rank is not known to be the program itself.
+func (r *rank) isScript() bool { return !r.joined || r.program != nil }
+
+// endsScripts reports whether a shell dies of a signal that what it has started may save at.
+func endsScripts(s syscall.Signal) bool {
+	return control.Stops(int(s)) || slices.Contains(signalsForRanks, os.Signal(s))
+}
+
 // outlast gives what a rank has started time to end, when the rank itself has died of a signal
-// that asks for the end. Mostly a shell has, and the program saves what it has, or what the
-// script runs beside it and behind it does, unless it ignores the signal.
+// that was passed on. Mostly a shell has, and the program saves what it has, or what the
+// script runs beside it and behind it does, unless it ignored the signal.
 func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	d.mu.Lock()
-	joined, p := r.joined, r.program
+	script, p, deaf := r.isScript(), r.program, d.deaf[by].pids
 	d.mu.Unlock()
-	if joined && p == nil { // it was the program itself
+	if !script {
 		return
 	}
 	limit := time.NewTimer(control.StopPatience)
@@ -57,7 +90,7 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for len(groupMembers(r.cmd.Process.Pid, by)) > 0 {
+	for len(groupMembers(r.cmd.Process.Pid, deaf)) > 0 {
 		select {
 		case <-look.C:
 		case <-limit.C:

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,19 +29,22 @@ func TestSignalToScripts(t *testing.T) {
 		`"$0" scripted alone; exit $?`,
 		`setsid "$0" scripted joined; exit $?`, // out of the group of its rank
 		`"$0" join leave; "$0" scripted alone; exit $?`,
+		`sh -c 'trap "trap \"\" TERM USR1; sleep 0.3; echo saved 0; exit 0" TERM USR1; echo ready; sleep 1000 & wait'; exit $?`, // deaf while it saves
 	} {
-		t.Run(script, func(t *testing.T) {
-			mark := testprocess.Mark(t)
-			cfg := shellJob(t, 2, script)
-			cfg.NoSignals = false
-			root, out := startRoot(t, cfg)
-			out.await(t, `(?s)(ready.*){2}`)
-			require.NoError(t, root.Process.Signal(syscall.SIGTERM))
-			require.Error(t, root.Wait())
-			require.Equal(t, 128+15, root.ProcessState.ExitCode(), out.String())
-			require.Equal(t, 2, strings.Count(out.String(), "saved 0\n"), out.String())
-			mark.NoneLeft(t)
-		})
+		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGUSR1} {
+			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {
+				mark := testprocess.Mark(t)
+				cfg := shellJob(t, 2, script)
+				cfg.NoSignals = false
+				root, out := startRoot(t, cfg)
+				out.await(t, `(?s)(ready.*){2}`)
+				require.NoError(t, root.Process.Signal(signal))
+				require.Error(t, root.Wait())
+				require.Equal(t, 128+int(signal), root.ProcessState.ExitCode(), out.String())
+				require.Equal(t, 2, strings.Count(out.String(), "saved 0\n"), out.String())
+				mark.NoneLeft(t)
+			})
+		}
 	}
 }
 
