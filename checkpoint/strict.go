@@ -197,7 +197,8 @@ func (cp *Checkpoint) resumed(found survey) string {
 	}
 	newest := found.Candidates[0]
 	lineage, ok := storage.ParseLineage(last.Lineage)
-	if !ok || newest.Lineage == nil || *newest.Lineage == lineage || last.LastWritten > 0 || last.VersionsWritten > 0 {
+	since := newest.ID.Version > last.LastVersion // a run that has left no record has stored it
+	if !ok || since || newest.Lineage == nil || *newest.Lineage == lineage || last.LastWritten > 0 || last.VersionsWritten > 0 {
 		return ""
 	}
 	return fmt.Sprintf("the last run, of %v (attempt %s), began anew and has no complete version: version %d is of the computation before it%s",

@@ -336,6 +336,16 @@ func TestLastRunBeganAnew(t *testing.T) {
 	})
 }
 
+// A run of which no record is left has stored the versions: the record of one before it, which
+// came to nothing, says nothing of these.
+func TestLastRecordIsOfAnEarlierRun(t *testing.T) {
+	n := newTestNodes(t, 0)
+	n.job(t, "", 0, none)
+	t.Setenv("CRAFT_RECORD", "0")
+	n.job(t, "", 3, none)
+	require.NotContains(t, n.job(t, "", 3, none, WithStrict("1")), "began anew")
+}
+
 // repaired is a job that has been repaired once.
 type repaired struct{ comm.Comm }
 
