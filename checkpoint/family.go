@@ -42,6 +42,18 @@ func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names 
 // shared memory with which key here.
 type kinship map[string]map[[2]string]bool
 
+// of reports whether a key shared memory with any.
+func (k kinship) of(key string) bool {
+	for _, pairs := range k {
+		for p := range pairs {
+			if p[0] == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // noteFamily says in the header which values lie in the same memory as values of other
 // checkpoints of the tree. Without the field nothing is known of that.
 func (cp *Checkpoint) noteFamily(h *container.Header) {
@@ -115,20 +127,18 @@ func parseFamily(b []byte) kinship {
 
 // leaveFamily makes sure that what reads now is not read into memory of values of other
 // checkpoints, unless that is how it was.
-func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
-	cp := r.cp
+func (r *restoration) leaveFamily(late bool) error {
+	cp, tried := r.cp, r.parted
 	values, plain, names := cp.family()
 	if len(names) == 0 {
-		return false, nil
+		return nil
 	}
-	field, _ := r.home.Header().Fields.Get(container.FieldFamily)
-	noted, tried := parseFamily(field), r.parted
 	for again := true; again; {
 		again = false
 		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
 		for _, p := range pairs {
 			mine, o := cp.entries[p[0]], values[p[1]]
-			kin, known := noted[o.cp.name]
+			kin, known := r.kin[o.cp.name]
 			one := cptypes.OneVariable(mine.value, o.value)
 			switch {
 			case !r.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
@@ -139,18 +149,29 @@ func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 						"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
 				}
 				continue
-			case tried[p] == 0 && !one:
-				cptypes.Separate(mine.value, o.value, true)
-			case tried[p] == 1:
-				cptypes.Separate(o.value, mine.value, false)
-			case o.cp.attempt.begun:
-				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
-			default:
+			case one || tried[p] == 2:
+				if o.cp.attempt.begun {
+					return &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
+				}
 				continue // it is read later, if at all
+			case r.bound(mine.key) == (tried[p] == 0):
+				cptypes.Separate(r.strangers(p[0], o.cp), mine.value, false)
+			default:
+				cptypes.Separate(r.companions(p[0]), o.value, true)
 			}
 			tried[p]++
-			again, moved = true, true
+			again = true
 		}
 	}
-	return moved, nil
+	return nil
+}
+
+// strangers are the values of another checkpoint that did not share memory with one here.
+func (r *restoration) strangers(i int, of *Checkpoint) (all []cptypes.Value) {
+	for _, o := range of.entries {
+		if !r.kin[of.name][[2]string{r.cp.entries[i].key, o.key}] {
+			all = append(all, o.value)
+		}
+	}
+	return all
 }

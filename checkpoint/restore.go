@@ -23,6 +23,8 @@ type restoration struct {
 	// home is the part whose local and replicated values this rank takes.
 	home   *storage.File
 	stored map[string]container.Info // of home
+	then   noted                     // in home
+	kin    kinship                   // in home
 	layout []partBoxes               // of the parts that this rank has looked at, later of all
 	// redistribute: the parts of partitioned values are not where they were.
 	redistribute bool
@@ -33,6 +35,8 @@ type restoration struct {
 	// with are the keys, among those that are read now, of values that lie in the same
 	// memory as another one, and the key of that.
 	with map[string]string
+	// tried counts how often two values were to be put apart.
+	tried map[[2]int]int
 	// within are those of values of which parts lie in the same memory.
 	within map[string]bool
 	// parted counts what leaveFamily has done about a value here and one of another checkpoint.
@@ -102,6 +106,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	for _, info := range r.home.Sections() {
 		r.stored[info.Key] = info
 	}
+	r.then, r.kin = r.sharedWhenStored()
 	return nil
 }
 
@@ -184,13 +189,19 @@ func (r *restoration) spread(e entry, info container.Info) error {
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
-	if _, err := r.leaveFamily(late); err != nil { // a new length is already a change
+	r.tried = make(map[[2]int]int)
+	before := r.bonds()
+	defer func() { r.warnOfBroken(before) }()
+	if err := r.separate(late); err != nil { // a new length is already a change
 		return err
 	}
 	if err := r.makeRooms(late); err != nil {
 		return err
 	}
-	return r.separate(late)
+	if err := r.separate(late); err != nil { // one that has grown may do so over another
+		return err
+	}
+	return r.makeRooms(late) // the resizing of one may have been that of another
 }
 
 // reads reports whether a value is stored, and read with the late ones, or with the others.

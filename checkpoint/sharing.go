@@ -152,42 +152,27 @@ func (n noted) unknown(a, b string) bool {
 	return !n.together(a, b) && (n.none || n.unseen[a] || n.unseen[b])
 }
 
-// sharedWhenStored is what the version says.
-func (r *restoration) sharedWhenStored() noted {
-	field, _ := r.home.Header().Fields.Get(container.FieldSharing)
-	var keys []string
-	for _, info := range r.home.Sections() {
-		keys = append(keys, info.Key)
-	}
-	return parseSharing(field, keys)
-}
-
 // separate gives the values that are read now memory of their own, and finds those that
 // stay together with another one.
 func (r *restoration) separate(late bool) error {
-	cp, then := r.cp, r.sharedWhenStored()
+	cp, then := r.cp, r.then
 	reads := func(i int) bool { return r.reads(i, late) }
-	absent := func(i int) bool {
-		_, ok := r.stored[cp.entries[i].key]
-		return !ok
-	}
-	tried := make(map[[2]int]int)
 	r.with, r.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		for _, p := range cp.overlaps.Find(cp.values(), false, absent) {
+		for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case tried[p] == 2 && (absent(p[0]) || absent(p[1])):
-				if tried[p]++; !cptypes.OneVariable(a.value, b.value) {
-					if absent(p[1]) {
+			case r.tried[p] == 2 && (r.absent(p[0]) || r.absent(p[1])):
+				if r.tried[p]++; !cptypes.OneVariable(a.value, b.value) {
+					if r.absent(p[1]) {
 						a, b = b, a
 					}
 					cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-			case then.together(a.key, b.key), tried[p] >= 2:
+			case then.together(a.key, b.key), r.tried[p] >= 2:
 				if p[0] == p[1] {
 					r.within[a.key] = true
 				}
@@ -195,33 +180,39 @@ func (r *restoration) separate(late bool) error {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
 			default:
-				if tried[p] == 0 && !absent(p[0]) && !absent(p[1]) && then.unknown(a.key, b.key) {
+				if r.tried[p] == 0 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-				which := cp.movesFirst(p, absent, then) ^ tried[p]
-				cptypes.Separate(cp.entries[p[which]].value, cp.entries[p[1-which]].value, reads(p[which]))
-				tried[p]++
+				r.part(p, late)
+				r.tried[p]++
 				again = true
 			}
 		}
 	}
-	moved, err := r.leaveFamily(late)
-	if err != nil || len(tried)+len(r.with) == 0 && !moved {
-		return err
+	return r.leaveFamily(late)
+}
+
+// part moves one of two values, at the second try the other one, and with it what it is to
+// stay together with.
+func (r *restoration) part(p [2]int, late bool) {
+	if p[0] == p[1] {
+		cptypes.SeparateParts(r.cp.entries[p[0]].value)
+		return
 	}
-	return r.makeRooms(late) // the resizing of one may have been that of another
+	which := r.movesFirst(p) ^ r.tried[p]
+	cptypes.Separate(r.companions(p[which]), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
-// one that is not, unless it shared memory, which it would leave, when it was stored.
-func (cp *Checkpoint) movesFirst(p [2]int, absent func(i int) bool, then noted) int {
-	for k, i := range p {
-		if other := cp.entries[p[1-k]]; absent(i) && then.group[other.key] == 0 {
-			return 1 - k
-		} else if absent(i) {
-			return k
-		}
+// one that is not, unless it shared memory, which it might leave, when it was stored.
+func (r *restoration) movesFirst(p [2]int) int {
+	free := func(i int) bool { return !r.absent(i) && !r.bound(r.cp.entries[i].key) }
+	switch {
+	case free(p[1]):
+		return 1
+	case free(p[0]), r.absent(p[0]):
+		return 0
 	}
 	return 1
 }
@@ -286,7 +277,7 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 			r.with[e.key] = e.key
 			return r.sameMemory(e.key)
 		}
-		cptypes.Separate(e.value, e.value, true)
+		cptypes.SeparateParts(e.value)
 	}
 }
 

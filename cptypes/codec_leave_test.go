@@ -40,7 +40,7 @@ func TestStructThatIsNotReadLeaves(t *testing.T) {
 	s.Behind.Parts[1].Parts = s.Behind.Parts // without end
 	s.Named = map[string][]float64{"a": array[1:3], "other": other}
 	s.Deep = map[float64]struct{ M map[int]part }{1: {map[int]part{2: {Rows: [][]float64{array[:2]}}}}, math.NaN(): {map[int]part{3: {Rows: [][]float64{other}}}}}
-	Separate(of(&s), of(&array), false)
+	Separate([]Value{of(&s)}, of(&array), false)
 	clear(array[:])
 	require.Equal(t, []float64{1, 2, 3}, s.F)
 	require.Same(t, &s.F[0], &s.G[0])
@@ -82,7 +82,7 @@ func TestViewsLeaveTogether(t *testing.T) {
 		require.NoError(t, err)
 		o, err := Of(other)
 		require.NoError(t, err)
-		Separate(v, o, false)
+		Separate([]Value{v}, o, false)
 	}
 	clear(array[:])
 	clear(pairs[:])

@@ -209,8 +209,8 @@ func (w *walker) blob(o *op, q unsafe.Pointer) {
 	refers := spots{few: w.few}
 	refers.of(v)
 	w.cut = w.cut || refers.cut
-	if p, ok := v.(placed); ok && w.leaves.moves() && slices.ContainsFunc(refers.list, w.leaves.from) {
-		p.own(w.leaves.others)
+	if w.leaves != nil {
+		w.leaves.value(v, false)
 	}
 	_, moves := v.(matrix)
 	variable := region{uintptr(q), uintptr(q) + o.typ.Size()}

@@ -35,6 +35,7 @@ type plane[T Elem] interface {
 	known() (rows, cols int)
 	room(stored, have Desc) error
 	renew()
+	leaver
 	// variable is where the variable itself is, and its size.
 	variable() (unsafe.Pointer, uintptr)
 	typeName() string

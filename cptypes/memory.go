@@ -52,7 +52,7 @@ func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
 type placed interface {
 	spots(*spots)
 	// own gives it other memory with the same contents, where it overlaps with others
-	// (see hits), or nil: with itself. Some cannot have any.
+	// (see hits), or nil: with itself. Some cannot have any. See leaver, too.
 	own(others []spot)
 }
 
@@ -187,27 +187,22 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 	return pairs
 }
 
-// Separate gives v memory of its own with the same contents, where it overlaps with
-// another value, or with itself if that is v, as far as that is possible: a slice or a
-// matrix at once, what pointers and maps in structs hold when it is read, if it is about
-// to be; if not, slices and matrices in structs at once.
-func Separate(v, other Value, read bool) {
-	p, ok := bare(v).(placed)
-	if !ok {
-		return
-	}
-	own := p.own
-	if later, is := p.(interface{ ownAtOnce(others []spot) }); is && !read {
-		own = later.ownAtOnce
-	}
-	if bare(v) == bare(other) {
-		own(nil)
-		return
-	}
+// Separate gives values memory of their own with the same contents, where they overlap with
+// another one, as far as that is possible: slices and matrices at once, those that overlap
+// with each other together; what pointers and maps in structs hold when it is read, if they
+// are about to be.
+func Separate(values []Value, other Value, read bool) {
 	s := spots{deep: true}
 	s.of(other)
 	if near := s.near(); len(near) > 0 {
-		own(near)
+		(&leaving{others: near, read: read, areas: make(map[areaKind][]area)}).all(values)
+	}
+}
+
+// SeparateParts does that for parts of a value, when it is read.
+func SeparateParts(v Value) {
+	if p, ok := bare(v).(placed); ok {
+		p.own(nil)
 	}
 }
 
@@ -237,6 +232,9 @@ func (v *dense) own(others []spot) { v.slice.own(others) }
 
 func (v *rows) spots(s *spots) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
+	if s.deep { // else what is in the list may be in another one
+		s.add(v.v.UnsafePointer(), v.v.Len()*int(v.v.Type().Elem().Size()))
+	}
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
 		s.add(row.UnsafePointer(), row.Len()*v.mem)
@@ -368,7 +366,11 @@ func (v *gonumValue[M, T]) spots(s *spots) {
 
 func (v *gonumValue[M, T]) own([]spot) {
 	old, made := v.find(), new(M)
-	if old == nil || v.size(made, v.Describe()) != "" {
+	switch {
+	case old == nil && v.p != nil && *v.p != nil:
+		*v.p = made
+		return
+	case old == nil || v.size(made, v.Describe()) != "":
 		return
 	}
 	all := make([]T, old.elems())

@@ -55,7 +55,11 @@ func TestOverlapsAgainstBytes(t *testing.T) {
 		for pairs := o.Find(values, false, nil); len(pairs) > 0; pairs = o.Find(values, false, nil) {
 			for _, p := range pairs {
 				found[p[0]], found[p[1]] = true, true
-				Separate(values[p[1]], values[p[0]], true)
+				if p[0] == p[1] {
+					SeparateParts(values[p[0]])
+					continue
+				}
+				Separate(values[p[1]:p[1]+1], values[p[0]], true)
 			}
 		}
 		require.Equal(t, len(shared) > 0, len(found) > 0)
@@ -136,7 +140,7 @@ func TestOnlyWhatOverlapsIsPutApart(t *testing.T) {
 		require.NoError(t, err)
 		b, err := Of(&other)
 		require.NoError(t, err)
-		Separate(a, b, true)
+		Separate([]Value{a}, b, true)
 		require.Len(t, a.(*structured).avoid, want)
 	}
 }
@@ -242,7 +246,7 @@ func TestPointerGetsAMatrixOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	other, err := Of(&prev)
 	require.NoError(t, err)
-	Separate(v, other, true)
+	Separate([]Value{v}, other, true)
 	require.Empty(t, (&Overlaps{}).Find([]Value{v, other}, false, nil))
 	cur.Set(0, 0, 9)
 	require.Equal(t, []float64{9, 2}, cur.RawMatrix().Data)

@@ -20,6 +20,7 @@ type picker[T Elem] interface {
 	room(stored Desc) error
 	// renew moves the variable's elements to other memory.
 	renew()
+	leaver
 	// variable is where the variable itself is, and its size.
 	variable() (unsafe.Pointer, uintptr)
 }

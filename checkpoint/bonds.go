@@ -1,0 +1,90 @@
+package checkpoint
+
+import (
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Values that shared memory when they were stored, and those that a version lacks, are to be
+// no more apart after a restart than before it: they are moved together. Where that cannot
+// be, because one of them has a fixed place, it is said.
+
+// sharedWhenStored is what the version says.
+func (r *restoration) sharedWhenStored() (noted, kinship) {
+	fields := r.home.Header().Fields
+	sharing, _ := fields.Get(container.FieldSharing)
+	family, _ := fields.Get(container.FieldFamily)
+	var keys []string
+	for _, info := range r.home.Sections() {
+		keys = append(keys, info.Key)
+	}
+	return parseSharing(sharing, keys), parseFamily(family)
+}
+
+// absent reports whether the version lacks a value.
+func (r *restoration) absent(i int) bool {
+	_, ok := r.stored[r.cp.entries[i].key]
+	return !ok
+}
+
+// bound reports whether a value shared memory with another one when it was stored.
+func (r *restoration) bound(key string) bool {
+	return r.then.group[key] != 0 || r.kin.of(key)
+}
+
+// belong reports whether two values are to stay in the same memory.
+func (r *restoration) belong(i, k int) bool {
+	return r.absent(i) && r.absent(k) || r.then.together(r.cp.entries[i].key, r.cp.entries[k].key)
+}
+
+// companions are the values that move with one, and that itself.
+func (r *restoration) companions(i int) (all []cptypes.Value) {
+	for k, v := range r.cp.values() {
+		if k == i || r.belong(i, k) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// bond is memory that two values share and are to go on sharing.
+type bond struct {
+	key, other string // keys
+	cp         string // the other one's checkpoint, if it is another one
+}
+
+// bonds are those that there are now.
+func (r *restoration) bonds() map[bond]bool {
+	cp, out := r.cp, make(map[bond]bool)
+	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
+		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) {
+			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = true
+		}
+	}
+	if len(r.kin) == 0 {
+		return out
+	}
+	relatives, plain, _ := cp.family()
+	pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
+	for _, p := range pairs {
+		b := bond{cp.entries[p[0]].key, relatives[p[1]].key, relatives[p[1]].cp.name}
+		if r.kin[b.cp][[2]string{b.key, b.other}] {
+			out[b] = true
+		}
+	}
+	return out
+}
+
+// warnOfBroken names the values that are apart now.
+func (r *restoration) warnOfBroken(before map[bond]bool) {
+	if len(before) == 0 {
+		return
+	}
+	now := r.bonds()
+	for b := range before {
+		if !now[b] {
+			r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now: the version has other sizes, or others that were to be put apart from them lay there as well",
+				"version", r.from.ID.Version, "key", b.key, "other_key", b.other, "other", b.cp)
+		}
+	}
+}
