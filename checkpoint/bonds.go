@@ -28,7 +28,8 @@ func (r *restoration) absent(i int) bool {
 }
 
 // bound reports whether a value shared memory with another one when it was stored.
-func (r *restoration) bound(key string) bool {
+func (r *restoration) bound(i int) bool {
+	key := r.cp.entries[i].key
 	return r.then.group[key] != 0 || r.kin.of(key)
 }
 
@@ -37,15 +38,51 @@ func (r *restoration) belong(i, k int) bool {
 	return r.absent(i) && r.absent(k) || r.then.together(r.cp.entries[i].key, r.cp.entries[k].key)
 }
 
-// companions are the values that move with one, and that itself.
-func (r *restoration) companions(i int) (all []cptypes.Value) {
-	for k, v := range r.cp.values() {
-		if k == i || r.belong(i, k) {
-			all = append(all, v)
+// companions are, for the index of a value, those of all that move with it, and its own.
+type companions map[int][]int
+
+func companionsOf(pairs [][2]int) companions {
+	out := make(companions)
+	for _, group := range groups(pairs) {
+		for _, i := range group {
+			out[i] = group
+		}
+	}
+	return out
+}
+
+// companions are those among the values that overlap, and among those that did when stored.
+func (r *restoration) companions(overlap [][2]int) companions {
+	var pairs [][2]int
+	for _, p := range overlap {
+		if r.absent(p[0]) && r.absent(p[1]) {
+			pairs = append(pairs, p)
+		}
+	}
+	last := make(map[int]int) // of a group
+	for i, e := range r.cp.entries {
+		if g := r.then.group[e.key]; g != 0 {
+			k, is := last[g]
+			if last[g] = i; is {
+				pairs = append(pairs, [2]int{k, i})
+			}
+		}
+	}
+	return companionsOf(pairs)
+}
+
+// among returns those of value i that are wanted.
+func (c companions) among(values []cptypes.Value, i int, wanted func(k int) bool) []cptypes.Value {
+	all := []cptypes.Value{values[i]}
+	for _, k := range c[i] {
+		if k != i && wanted(k) {
+			all = append(all, values[k])
 		}
 	}
 	return all
 }
+
+func each(int) bool { return true }
 
 // bond is memory that two values share and are to go on sharing.
 type bond struct {
@@ -56,12 +93,15 @@ type bond struct {
 // bonds are those that there are now.
 func (r *restoration) bonds() map[bond]bool {
 	cp, out := r.cp, make(map[bond]bool)
+	if len(r.stored) == len(cp.entries) && len(r.then.group) == 0 && !r.kin.any() {
+		return out
+	}
 	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
 		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) {
 			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = true
 		}
 	}
-	if len(r.kin) == 0 {
+	if !r.kin.any() {
 		return out
 	}
 	relatives, plain, _ := cp.family()

@@ -54,6 +54,15 @@ func (k kinship) of(key string) bool {
 	return false
 }
 
+func (k kinship) any() bool {
+	for _, pairs := range k {
+		if len(pairs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // noteFamily says in the header which values lie in the same memory as values of other
 // checkpoints of the tree. Without the field nothing is known of that.
 func (cp *Checkpoint) noteFamily(h *container.Header) {
@@ -133,6 +142,7 @@ func (r *restoration) leaveFamily(late bool) error {
 	if len(names) == 0 {
 		return nil
 	}
+	ours, theirs := r.companions(nil), companions(nil)
 	for again := true; again; {
 		again = false
 		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
@@ -154,24 +164,18 @@ func (r *restoration) leaveFamily(late bool) error {
 					return &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
 				}
 				continue // it is read later, if at all
-			case r.bound(mine.key) == (tried[p] == 0):
-				cptypes.Separate(r.strangers(p[0], o.cp), mine.value, false)
+			case r.bound(p[0]) == (tried[p] == 0):
+				if theirs == nil {
+					theirs = companionsOf(cp.overlaps.Find(plain, false, each))
+				}
+				strangers := func(k int) bool { return values[k].cp == o.cp && !kin[[2]string{mine.key, values[k].key}] }
+				cptypes.Separate(theirs.among(plain, p[1], strangers), mine.value, false)
 			default:
-				cptypes.Separate(r.companions(p[0]), o.value, true)
+				cptypes.Separate(ours.among(cp.values(), p[0], each), o.value, true)
 			}
 			tried[p]++
 			again = true
 		}
 	}
 	return nil
-}
-
-// strangers are the values of another checkpoint that did not share memory with one here.
-func (r *restoration) strangers(i int, of *Checkpoint) (all []cptypes.Value) {
-	for _, o := range of.entries {
-		if !r.kin[of.name][[2]string{r.cp.entries[i].key, o.key}] {
-			all = append(all, o.value)
-		}
-	}
-	return all
 }

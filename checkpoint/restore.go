@@ -195,13 +195,15 @@ func (r *restoration) makeAllRooms(late bool) error {
 	if err := r.separate(late); err != nil { // a new length is already a change
 		return err
 	}
-	if err := r.makeRooms(late); err != nil {
+	changed, err := r.makeRooms(late)
+	if err != nil || !changed {
 		return err
 	}
 	if err := r.separate(late); err != nil { // one that has grown may do so over another
 		return err
 	}
-	return r.makeRooms(late) // the resizing of one may have been that of another
+	_, err = r.makeRooms(late) // the resizing of one may have been that of another
+	return err
 }
 
 // reads reports whether a value is stored, and read with the late ones, or with the others.
@@ -213,7 +215,7 @@ func (r *restoration) reads(i int, late bool) bool {
 
 // makeRooms makes room for what is stored in the late values, or in the others: last
 // in those that change by that, when the others have turned out to fit.
-func (r *restoration) makeRooms(late bool) error {
+func (r *restoration) makeRooms(late bool) (changed bool, err error) {
 	for _, changes := range []bool{false, true} {
 		for _, e := range r.cp.entries {
 			info, ok := r.stored[e.key]
@@ -221,12 +223,18 @@ func (r *restoration) makeRooms(late bool) error {
 			if !ok || r.late[e.key] != late || changes != (mine.Elem == info.Desc.Elem && !slices.Equal(mine.Shape, info.Desc.Shape)) {
 				continue
 			}
-			if err := r.makeRoom(e, mine, info.Desc); err != nil {
-				return &KeyError{Key: e.key, Err: err}
+			before := slices.Clone(mine.Shape)
+			err := r.makeRoom(e, mine, info.Desc)
+			if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
+				r.cp.touched.add(e.key)
+				changed = true
+			}
+			if err != nil {
+				return changed, &KeyError{Key: e.key, Err: err}
 			}
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
@@ -238,12 +246,7 @@ func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
 	default:
 		return nil
 	}
-	before := slices.Clone(mine.Shape)
-	err := resizer.Resize(stored)
-	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
-		r.cp.touched.add(e.key)
-	}
-	return err
+	return resizer.Resize(stored)
 }
 
 func equalBox(a, b container.Box) bool {

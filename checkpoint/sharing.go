@@ -160,7 +160,9 @@ func (r *restoration) separate(late bool) error {
 	r.with, r.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
+		pairs := cp.overlaps.Find(cp.values(), false, r.absent)
+		move := r.companions(pairs)
+		for _, p := range pairs {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
@@ -184,7 +186,7 @@ func (r *restoration) separate(late bool) error {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-				r.part(p, late)
+				r.part(p, move, late)
 				r.tried[p]++
 				again = true
 			}
@@ -195,19 +197,19 @@ func (r *restoration) separate(late bool) error {
 
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with.
-func (r *restoration) part(p [2]int, late bool) {
+func (r *restoration) part(p [2]int, move companions, late bool) {
 	if p[0] == p[1] {
 		cptypes.SeparateParts(r.cp.entries[p[0]].value)
 		return
 	}
 	which := r.movesFirst(p) ^ r.tried[p]
-	cptypes.Separate(r.companions(p[which]), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
+	cptypes.Separate(move.among(r.cp.values(), p[which], each), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
 // one that is not, unless it shared memory, which it might leave, when it was stored.
 func (r *restoration) movesFirst(p [2]int) int {
-	free := func(i int) bool { return !r.absent(i) && !r.bound(r.cp.entries[i].key) }
+	free := func(i int) bool { return !r.absent(i) && !r.bound(i) }
 	switch {
 	case free(p[1]):
 		return 1

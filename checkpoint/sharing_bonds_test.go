@@ -71,12 +71,31 @@ func TestWhatBelongsTogetherMovesTogether(t *testing.T) {
 			}}, ""
 		},
 		"capacity": func() (alias, string) {
-			x := append(make([]float64, 0, 9), 1, 2)
+			x := append(make([]float64, 0, 4), 1, 2)
 			prev := x
 			return alias{vars{"x": &[]float64{4, 5}}, vars{"prev": &prev, "x": &x}, func(t require.TestingT) {
 				require.Equal(t, []float64{4, 5}, x)
 				require.Equal(t, []float64{1, 2}, prev)
-				require.Equal(t, []int{9, 9}, []int{cap(x), cap(prev)})
+				require.Equal(t, []int{4, 4}, []int{cap(x), cap(prev)})
+			}}, ""
+		},
+		"parts of a large array": func() (alias, string) {
+			large := make([]float64, 99)
+			x0, x := []float64{4, 5}, large[:2]
+			y, prev := x[1:], x
+			return alias{vars{"x": &x0, "y": ptr(x0[1:]), "prev": &[]float64{1, 2}}, vars{"prev": &prev, "x": &x, "y": &y}, func(t require.TestingT) {
+				require.Equal(t, [][]float64{{4, 5}, {5}, {1, 2}}, [][]float64{x, y, prev})
+				require.Equal(t, []int{99, 98, 2}, []int{cap(x), cap(y), cap(prev)})
+			}}, ""
+		},
+		"parts of a large array, and a pointer to it": func() (alias, string) {
+			large := make([]float64, 99)
+			x0, x := []float64{4, 5}, large[:2]
+			y, p := x[1:], &large[1]
+			return alias{vars{"x": &x0, "y": ptr(x0[1:])}, vars{"p": &p, "x": &x, "y": &y}, func(t require.TestingT) {
+				require.Equal(t, [][]float64{{4, 5}, {5}, {0}}, [][]float64{x, y, {*p}})
+				require.Same(t, &x[1], &y[0])
+				require.Equal(t, []int{2, 1}, []int{cap(x), cap(y)})
 			}}, ""
 		},
 		"pointers that cannot": func() (alias, string) {

@@ -126,13 +126,23 @@ func (l *leaving) slice(elem reflect.Type, s *sliceHeader) {
 	areas := l.areas[kind]
 	if !l.copied {
 		leaves := hits(l.others, region{at, at + uintptr(s.len)*size})
-		l.areas[kind] = append(areas, area{region{at, at + uintptr(s.cap)*size}, s.data, leaves, nil})
+		l.areas[kind] = append(areas, area{region{at, at + uintptr(l.room(s))*size}, s.data, leaves, nil})
 		return
 	}
 	i, _ := slices.BinarySearchFunc(areas, at+1, func(a area, at uintptr) int { return cmp.Compare(a.from, at) })
 	if i > 0 && at < areas[i-1].to && areas[i-1].leaves { // else it was moved before, or stays
+		s.cap = min(s.cap, int((areas[i-1].to-at)/size))
 		s.data = unsafe.Add(areas[i-1].fresh, at-areas[i-1].from)
 	}
+}
+
+// room is how much of the capacity of a slice moves with it. One that is read may be a small part
+// of a large array, as many others are, that move one by one.
+func (l *leaving) room(s *sliceHeader) int {
+	if l.read && s.cap > 2*s.len {
+		return s.len
+	}
+	return s.cap
 }
 
 // copy joins what overlaps, and makes the memory that slices are moved to.
