@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -300,10 +301,10 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 	defer cp.reportRestart() // after the time is known
 	defer cp.stats.time(&cp.stats.RestartTime)()
 	cp.restartErr = errors.New("it did not end") // if a value's own code panics
-	cp.touched = nil
+	cp.touched = make(touched)
 	h, err := cp.begin(ctx, true)
 	if err != nil && len(cp.touched) > 0 {
-		err = &UndefinedError{Keys: cp.touched, Err: err}
+		err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.touched)), Err: err}
 	}
 	cp.restartErr = err
 	if err != nil {

@@ -115,13 +115,7 @@ func verifySection(ctx context.Context, s *container.SectionReader) error {
 }
 
 // touched are keys of values that were changed.
-type touched []string
-
-func (t *touched) add(key string) {
-	if !slices.Contains(*t, key) {
-		*t = append(*t, key)
-	}
-}
+type touched map[string]bool
 
 // UndefinedError is what RestartIfNeeded returns when it failed after it had begun to
 // change values: those of these keys hold, on this rank, anything between what they

@@ -43,7 +43,7 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		inner, err := New("inner", c, WithPath(dir))
 		require.NoError(t, errors.Join(err, outer.SubCP(inner)))
 		if c.Rank() == 0 {
-			inner.touched.add("x")
+			inner.touched = touched{"x": true}
 		}
 		_, errs[c.Rank()] = inner.restore(ctx, survey{Candidates: []candidate{{ID: storage.ID{Version: 1}, Ranks: 2}}})
 		return errors.Join(inner.Close(), outer.Close())

@@ -53,7 +53,7 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 		if !ok || !chosen(e.key) || info.Desc.Dist == container.Partitioned && r.redistribute {
 			continue
 		}
-		r.cp.touched.add(e.key)
+		r.cp.touched[e.key] = true
 		if err := r.loadValue(ctx, e, info); err != nil {
 			return keyed(e.key, err)
 		}
@@ -62,7 +62,7 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 		return nil
 	}
 	return r.eachBox(ctx, chosen, func(b keyDesc, section *container.SectionReader) error {
-		r.cp.touched.add(b.Key)
+		r.cp.touched[b.Key] = true
 		return r.cp.entries[r.cp.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
 	})
 }

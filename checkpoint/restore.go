@@ -226,7 +226,7 @@ func (r *restoration) makeRooms(late bool) (changed bool, err error) {
 			before := slices.Clone(mine.Shape)
 			err := r.makeRoom(e, mine, info.Desc)
 			if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
-				r.cp.touched.add(e.key)
+				r.cp.touched[e.key] = true
 				changed = true
 			}
 			if err != nil {

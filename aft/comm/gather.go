@@ -121,9 +121,3 @@ func carve[T Datum](counts []int64) [][]T {
 	}
 	return out
 }
-
-// GatherBytes collects the data of all ranks, of any length, on root: element r
-// of the result is that of rank r. It is nil on the other ranks.
-func GatherBytes(ctx context.Context, c Comm, root Rank, data []byte) ([][]byte, error) {
-	return Gatherv(ctx, c, root, data)
-}
