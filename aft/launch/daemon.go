@@ -48,7 +48,7 @@ type daemon struct {
 	machine *control.Daemon
 	timer   *time.Timer
 	ranks   map[control.Proc]*rank
-	deaf    map[syscall.Signal]deafness
+	passed  map[syscall.Signal]time.Time // on to scripts, see noteStarted
 	end     *control.EndDaemon
 	ended   chan struct{} // closed when end is set
 	heard   time.Time     // of the root
@@ -114,7 +114,7 @@ func takeStdio() (in, out *os.File, err error) {
 func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
 	return &daemon{
 		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(), parent: os.Getppid(),
-		ranks: make(map[control.Proc]*rank), deaf: make(map[syscall.Signal]deafness), ended: make(chan struct{}),
+		ranks: make(map[control.Proc]*rank), passed: make(map[syscall.Signal]time.Time), ended: make(chan struct{}),
 	}
 }
 
@@ -294,7 +294,7 @@ func (d *daemon) kill(k control.Kill) {
 
 func (d *daemon) signal(k control.Kill) {
 	if r := d.ranks[k.Proc]; r != nil {
-		d.noteDeaf(syscall.Signal(k.Signal))
+		d.noteStarted(syscall.Signal(k.Signal))
 		r.signal(syscall.Signal(k.Signal))
 	}
 }

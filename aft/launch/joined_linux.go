@@ -1,10 +1,7 @@
 package launch
 
 import (
-	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -97,6 +94,19 @@ func (p *joinedProgram) send(s syscall.Signal) {
 	_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }) // it may have ended
 }
 
+// ended reports whether it has.
+func (p *joinedProgram) ended() (over bool) {
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		over = n > 0
+	})
+	return over || err != nil
+}
+
 // kill ends the program, and returns when it has ended, or does not because the system keeps it.
 func (p *joinedProgram) kill() {
 	p.send(syscall.SIGKILL)
@@ -104,41 +114,4 @@ func (p *joinedProgram) kill() {
 	defer late.Stop()
 	<-p.done
 	_ = p.file.Close() // nothing was written
-}
-
-// groupMembers are the processes of a group that run, its leader excluded, and some with what
-// they have started.
-func groupMembers(id int, except map[int]bool) []int {
-	excepted := func(pid int, stat procStat) bool {
-		for ; stat.group == id && pid != id; pid, stat = stat.parent, statOf(stat.parent) {
-			if except[pid] {
-				return true
-			}
-		}
-		return false
-	}
-	return running(func(pid int, stat procStat) bool {
-		return stat.group == id && pid != id && !excepted(pid, stat)
-	})
-}
-
-// deafTo are the processes of groups that ignore a signal, as those do in the background of a
-// script if it comes from the keyboard.
-func deafTo(s syscall.Signal, groups map[int]bool) map[int]bool {
-	deaf := make(map[int]bool)
-	for _, pid := range running(func(pid int, stat procStat) bool { return groups[stat.group] && ignores(pid, s) }) {
-		deaf[pid] = true
-	}
-	return deaf
-}
-
-func ignores(pid int, s syscall.Signal) bool {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false // it has just ended
-	}
-	_, mask, _ := strings.Cut(string(status), "\nSigIgn:\t")
-	mask, _, _ = strings.Cut(mask, "\n")
-	ignored, _ := strconv.ParseUint(mask, 16, 64)
-	return ignored&(1<<(s-1)) != 0
 }

@@ -40,13 +40,16 @@ func socketPair() (mine, theirs *os.File, err error) {
 // joinedProgram is not used here: nothing tells which process has sent a message.
 type joinedProgram struct{ done chan struct{} }
 
-func senderOf(*os.File) int                            { return 0 }
-func watchProgram(int) *joinedProgram                  { return nil }
-func (*joinedProgram) await() bool                     { return false }
-func (*joinedProgram) signal(int, syscall.Signal)      {}
-func (*joinedProgram) kill()                           {}
-func groupMembers(int, map[int]bool) []int             { return nil }
-func deafTo(syscall.Signal, map[int]bool) map[int]bool { return nil }
+func senderOf(*os.File) int                                       { return 0 }
+func watchProgram(int) *joinedProgram                             { return nil }
+func (*joinedProgram) await() bool                                { return false }
+func (*joinedProgram) signal(int, syscall.Signal)                 {}
+func (*joinedProgram) kill()                                      {}
+func groupMembers(int, map[int]bool) []int                        { return nil }
+func (started) outside() bool                                     { return false }
+func (started) pass(syscall.Signal)                               {}
+func (started) close()                                            {}
+func findStarted(map[int]*rank, syscall.Signal) map[*rank]started { return nil }
 
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.

@@ -36,6 +36,7 @@ type rank struct {
 	joined  bool             // the program has sent something
 	program *joinedProgram   // nil: it is the process itself, or is not known
 	due     []syscall.Signal // what it is to get then
+	started map[syscall.Signal]started
 	// dead: the process has ended, and its number is not to be used any more.
 	dead bool
 }
@@ -59,6 +60,7 @@ func newRank(proc control.Proc) (*rank, error) {
 	return &rank{
 		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
 		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
+		started: make(map[syscall.Signal]started),
 	}, nil
 }
 
@@ -119,6 +121,7 @@ func (r *rank) signal(s syscall.Signal) {
 		if r.program != nil {
 			r.program.signal(r.cmd.Process.Pid, s)
 		}
+		r.started[s].pass(s)
 	}
 }
 
@@ -162,6 +165,9 @@ func (d *daemon) watch(r *rank) {
 	_ = r.cmd.Wait() // its state is reported
 	d.mu.Lock()
 	r.dead = true
+	for _, s := range r.started {
+		s.close()
+	}
 	d.mu.Unlock()
 
 	r.control.finish()

@@ -38,26 +38,31 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Outlived(now, r.proc) })
 }
 
-// deafness is which processes of scripts ignored a signal when it was passed on. Who does so only
-// since then is at work because of it.
-type deafness struct {
-	since time.Time
-	pids  map[int]bool
+// started is what a script had started when a signal was passed on to it.
+type started struct {
+	deaf   map[int]bool     // who ignored it already: who does since then is at work because of it
+	strays []*joinedProgram // out of the group of the rank, and of its program
 }
 
-// noteDeaf looks at all ranks before the first of them gets a signal, which may be repeated.
-func (d *daemon) noteDeaf(s syscall.Signal) {
-	if !endsScripts(s) || time.Since(d.deaf[s].since) < control.StopPatience {
+// noteStarted looks at all ranks before the first of them gets a signal, which may be repeated.
+func (d *daemon) noteStarted(s syscall.Signal) {
+	if !endsScripts(s) || time.Since(d.passed[s]) < control.StopPatience {
 		return
 	}
-	scripts := make(map[int]bool)
+	scripts := make(map[int]*rank)
 	for _, r := range d.ranks {
 		if r.cmd != nil && !r.dead && r.isScript() {
-			scripts[r.cmd.Process.Pid] = true
+			scripts[r.cmd.Process.Pid] = r
 		}
 	}
-	if len(scripts) > 0 {
-		d.deaf[s] = deafness{time.Now(), deafTo(s, scripts)}
+	if len(scripts) == 0 {
+		return
+	}
+	d.passed[s] = time.Now()
+	found := findStarted(scripts, s)
+	for _, r := range scripts {
+		r.started[s].close()
+		r.started[s] = found[r]
 	}
 }
 
@@ -74,7 +79,7 @@ func endsScripts(s syscall.Signal) bool {
 // script runs beside it and behind it does, unless it ignored the signal.
 func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	d.mu.Lock()
-	script, p, deaf := r.isScript(), r.program, d.deaf[by].pids
+	script, p, started := r.isScript(), r.program, r.started[by]
 	d.mu.Unlock()
 	if !script {
 		return
@@ -90,7 +95,7 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for len(groupMembers(r.cmd.Process.Pid, deaf)) > 0 {
+	for started.outside() || len(groupMembers(r.cmd.Process.Pid, started.deaf)) > 0 {
 		select {
 		case <-look.C:
 		case <-limit.C:

@@ -24,12 +24,16 @@ func shellJob(t *testing.T, ranks int, script string) Config {
 // TestSignalToScripts: the shell of a rank dies of the signal, and the program, which has got
 // it too, is to have its time, and so is what the script runs behind it.
 func TestSignalToScripts(t *testing.T) {
+	// It is deaf while it saves.
+	const saves = `sh -c 'trap "trap \"\" TERM USR1; sleep 0.3; echo saved 0; exit 0" TERM USR1; echo ready; sleep 1000 & wait'`
 	for _, script := range []string{
 		`"$0" scripted joined; exit $?`,
 		`"$0" scripted alone; exit $?`,
 		`setsid "$0" scripted joined; exit $?`, // out of the group of its rank
 		`"$0" join leave; "$0" scripted alone; exit $?`,
-		`sh -c 'trap "trap \"\" TERM USR1; sleep 0.3; echo saved 0; exit 0" TERM USR1; echo ready; sleep 1000 & wait'; exit $?`, // deaf while it saves
+		saves + `; exit $?`,
+		`timeout 1000 ` + saves + `; exit $?`,                         // which makes a group of its own
+		`"$0" join leave; setsid "$0" scripted alone & wait; exit $?`, // and a session
 	} {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGUSR1} {
 			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {
