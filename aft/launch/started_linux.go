@@ -28,7 +28,7 @@ func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
 			own.deaf[pid] = true
 		}
 		if stat.group != r.cmd.Process.Pid && (r.program == nil || stat.group != stats[r.program.pid].group) {
-			if p := watchProgram(pid); p != nil && statOf(pid) == stat {
+			if p := watchProgram(pid); p != nil && statOf(pid).group == stat.group {
 				own.strays = append(own.strays, p)
 			} else if p != nil {
 				_ = p.file.Close() // another process
