@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"slices"
+
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -71,18 +73,16 @@ func (r *restoration) companions(overlap [][2]int) companions {
 	return companionsOf(pairs)
 }
 
-// among returns those of value i that are wanted.
-func (c companions) among(values []cptypes.Value, i int, wanted func(k int) bool) []cptypes.Value {
-	all := []cptypes.Value{values[i]}
+// of returns value i and those that move with it.
+func (c companions) of(i int, values []cptypes.Value) (all []cptypes.Value) {
+	if c[i] == nil {
+		return []cptypes.Value{values[i]}
+	}
 	for _, k := range c[i] {
-		if k != i && wanted(k) {
-			all = append(all, values[k])
-		}
+		all = append(all, values[k])
 	}
 	return all
 }
-
-func each(int) bool { return true }
 
 // bond is memory that two values share and are to go on sharing.
 type bond struct {
@@ -90,15 +90,20 @@ type bond struct {
 	cp         string // the other one's checkpoint, if it is another one
 }
 
-// bonds are those that there are now.
-func (r *restoration) bonds() map[bond]bool {
-	cp, out := r.cp, make(map[bond]bool)
+// bonds are those that there are now, with how many bytes they share, but for values that are to
+// have other sizes than they have.
+func (r *restoration) bonds() map[bond]int {
+	cp, out := r.cp, make(map[bond]int)
 	if len(r.stored) == len(cp.entries) && len(r.then.group) == 0 && !r.kin.any() {
 		return out
 	}
+	fits := func(i int) bool {
+		e := cp.entries[i]
+		return r.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, r.stored[e.key].Desc.Shape)
+	}
 	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
-		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) {
-			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = true
+		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) && fits(p[0]) && fits(p[1]) {
+			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = cp.overlaps.Bytes(p)
 		}
 	}
 	if !r.kin.any() {
@@ -108,22 +113,22 @@ func (r *restoration) bonds() map[bond]bool {
 	pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
 	for _, p := range pairs {
 		b := bond{cp.entries[p[0]].key, relatives[p[1]].key, relatives[p[1]].cp.name}
-		if r.kin[b.cp][[2]string{b.key, b.other}] {
-			out[b] = true
+		if r.kin[b.cp][[2]string{b.key, b.other}] && fits(p[0]) {
+			out[b] = 1
 		}
 	}
 	return out
 }
 
 // warnOfBroken names the values that are apart now.
-func (r *restoration) warnOfBroken(before map[bond]bool) {
-	if len(before) == 0 {
+func (r *restoration) warnOfBroken() {
+	if len(r.before) == 0 {
 		return
 	}
 	now := r.bonds()
-	for b := range before {
-		if !now[b] {
-			r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now: the version has other sizes, or others that were to be put apart from them lay there as well",
+	for b, bytes := range r.before {
+		if now[b] < bytes {
+			r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now, at least in part: others that were to be put apart from them lay there as well",
 				"version", r.from.ID.Version, "key", b.key, "other_key", b.other, "other", b.cp)
 		}
 	}

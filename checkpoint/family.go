@@ -142,7 +142,7 @@ func (r *restoration) leaveFamily(late bool) error {
 	if len(names) == 0 {
 		return nil
 	}
-	ours, theirs := r.companions(nil), companions(nil)
+	move := r.companions(nil)
 	for again := true; again; {
 		again = false
 		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
@@ -164,14 +164,10 @@ func (r *restoration) leaveFamily(late bool) error {
 					return &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
 				}
 				continue // it is read later, if at all
-			case r.bound(p[0]) == (tried[p] == 0):
-				if theirs == nil {
-					theirs = companionsOf(cp.overlaps.Find(plain, false, each))
-				}
-				strangers := func(k int) bool { return values[k].cp == o.cp && !kin[[2]string{mine.key, values[k].key}] }
-				cptypes.Separate(theirs.among(plain, p[1], strangers), mine.value, false)
+			case tried[p] == 0:
+				cptypes.Separate(move.of(p[0], cp.values()), o.value, true)
 			default:
-				cptypes.Separate(ours.among(cp.values(), p[0], each), o.value, true)
+				cptypes.Separate([]cptypes.Value{o.value}, mine.value, false)
 			}
 			tried[p]++
 			again = true

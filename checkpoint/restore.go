@@ -35,6 +35,8 @@ type restoration struct {
 	// with are the keys, among those that are read now, of values that lie in the same
 	// memory as another one, and the key of that.
 	with map[string]string
+	// before are the bonds that there were.
+	before map[bond]int
 	// tried counts how often two values were to be put apart.
 	tried map[[2]int]int
 	// within are those of values of which parts lie in the same memory.
@@ -48,6 +50,7 @@ type restoration struct {
 func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate, older []candidate) (*container.Header, verdict, error) {
 	r := &restoration{cp: cp, from: c, older: older, parted: make(map[[2]int]int)}
 	defer r.close()
+	defer r.warnOfBroken()
 	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
 		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
 			return nil, v, err
@@ -190,20 +193,20 @@ func (r *restoration) spread(e entry, info container.Info) error {
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
 	r.tried = make(map[[2]int]int)
-	before := r.bonds()
-	defer func() { r.warnOfBroken(before) }()
-	if err := r.separate(late); err != nil { // a new length is already a change
+	if r.before == nil {
+		r.before = r.bonds()
+	}
+	if err := r.leaveFamily(late); err != nil { // a new length is already a change
 		return err
 	}
-	changed, err := r.makeRooms(late)
-	if err != nil || !changed {
+	r.leaveEmpty(late)
+	if err := r.makeRooms(late); err != nil {
 		return err
 	}
-	if err := r.separate(late); err != nil { // one that has grown may do so over another
+	if err := r.separate(late); err != nil {
 		return err
 	}
-	_, err = r.makeRooms(late) // the resizing of one may have been that of another
-	return err
+	return r.makeRooms(late) // the resizing of one may have been that of another
 }
 
 // reads reports whether a value is stored, and read with the late ones, or with the others.
@@ -215,7 +218,7 @@ func (r *restoration) reads(i int, late bool) bool {
 
 // makeRooms makes room for what is stored in the late values, or in the others: last
 // in those that change by that, when the others have turned out to fit.
-func (r *restoration) makeRooms(late bool) (changed bool, err error) {
+func (r *restoration) makeRooms(late bool) error {
 	for _, changes := range []bool{false, true} {
 		for _, e := range r.cp.entries {
 			info, ok := r.stored[e.key]
@@ -227,14 +230,13 @@ func (r *restoration) makeRooms(late bool) (changed bool, err error) {
 			err := r.makeRoom(e, mine, info.Desc)
 			if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
 				r.cp.touched[e.key] = true
-				changed = true
 			}
 			if err != nil {
-				return changed, &KeyError{Key: e.key, Err: err}
+				return &KeyError{Key: e.key, Err: err}
 			}
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {

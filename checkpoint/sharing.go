@@ -195,6 +195,21 @@ func (r *restoration) separate(late bool) error {
 	return r.leaveFamily(late)
 }
 
+// leaveEmpty parts variables that refer to nothing of size yet from those that the version lacks,
+// which would get the size with them.
+func (r *restoration) leaveEmpty(late bool) {
+	if len(r.stored) == len(r.cp.entries) {
+		return
+	}
+	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, r.absent) {
+		for k, i := range p {
+			if e := r.cp.entries[i]; r.reads(i, late) && r.absent(p[1-k]) && slices.Contains(cptypes.DescOf(e.value).Shape, 0) {
+				cptypes.Separate([]cptypes.Value{e.value}, r.cp.entries[p[1-k]].value, true)
+			}
+		}
+	}
+}
+
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with.
 func (r *restoration) part(p [2]int, move companions, late bool) {
@@ -203,7 +218,7 @@ func (r *restoration) part(p [2]int, move companions, late bool) {
 		return
 	}
 	which := r.movesFirst(p) ^ r.tried[p]
-	cptypes.Separate(move.among(r.cp.values(), p[which], each), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
+	cptypes.Separate(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than

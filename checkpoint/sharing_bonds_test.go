@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
@@ -71,12 +72,14 @@ func TestWhatBelongsTogetherMovesTogether(t *testing.T) {
 			}}, ""
 		},
 		"capacity": func() (alias, string) {
-			x := append(make([]float64, 0, 4), 1, 2)
+			base := []float64{1, 2, 9, 9}
+			x := base[:2]
 			prev := x
 			return alias{vars{"x": &[]float64{4, 5}}, vars{"prev": &prev, "x": &x}, func(t require.TestingT) {
 				require.Equal(t, []float64{4, 5}, x)
 				require.Equal(t, []float64{1, 2}, prev)
 				require.Equal(t, []int{4, 4}, []int{cap(x), cap(prev)})
+				require.Equal(t, [][]float64{{1, 2, 9, 9}, {4, 5, 0, 0}}, [][]float64{base, x[:4]}) // behind it others may write
 			}}, ""
 		},
 		"parts of a large array": func() (alias, string) {
@@ -97,6 +100,52 @@ func TestWhatBelongsTogetherMovesTogether(t *testing.T) {
 				require.Same(t, &x[1], &y[0])
 				require.Equal(t, []int{2, 1}, []int{cap(x), cap(y)})
 			}}, ""
+		},
+		"rows in a list that is not stored": func() (alias, string) {
+			flat := []float64{1, 2, 3, 4, 5, 6}
+			list := [][]float64{flat[:2:2], flat[2:4:4], flat[4:]}
+			r := list[:2]
+			return alias{vars{"r": &[][]float64{{7, 7}, {8, 8}}}, vars{"flat": &flat, "list": &list, "r": &r}, func(t require.TestingT) {
+				require.Equal(t, [][]float64{{7, 7}, {8, 8}}, r)
+				require.Equal(t, [][]float64{{1, 2}, {3, 4}, {5, 6}}, list)
+				require.Same(t, &flat[0], &list[0][0])
+				require.Same(t, &flat[4], &list[2][0])
+			}}, ""
+		},
+		"what is near what moves, and stays": func() (alias, string) {
+			base, x0 := []float64{1, 2, 3, 4, 5, 6, 7, 8}, []float64{10, 20}
+			x, y, a, k := base[:2], base[:2], base[1:3], base[4:6]
+			view, p := k, (*[2]float64)(base[4:6])
+			return alias{vars{"x": &x0, "y": ptr(x0)}, vars{"a": &a, "k": &k, "p": &p, "x": &x, "y": &y}, func(t require.TestingT) {
+				require.Equal(t, [][]float64{{10, 20}, {10, 20}, {2, 3}, {5, 6}}, [][]float64{x, y, a, k})
+				require.Same(t, &view[0], &k[0])
+			}}, ""
+		},
+		"strings over an array": func() (alias, string) {
+			array := [3]string{"a", "b", "c"}
+			s := array[:]
+			return alias{vars{"array": &[3]string{"x", "y", "z"}}, vars{"array": &array, "s": &s}, func(t require.TestingT) {
+				require.Equal(t, []string{"a", "b", "c"}, s)
+			}}, ""
+		},
+		"times over an array": func() (alias, string) {
+			array := [2]time.Time{time.Unix(1, 0), time.Unix(2, 0)}
+			s := array[:]
+			return alias{vars{"array": &[2]time.Time{time.Unix(3, 0), time.Unix(4, 0)}}, vars{"array": &array, "s": &s}, func(t require.TestingT) {
+				require.Equal(t, []time.Time{time.Unix(1, 0), time.Unix(2, 0)}, s)
+			}}, ""
+		},
+		"a pointer in one of two that have something else in common": func() (alias, string) {
+			array, q := [4]float64{1, 2, 3, 4}, []float64{9, 9}
+			s := struct{ S, Q []float64 }{array[:], q}
+			w := struct {
+				P *[2]float64
+				Q []float64
+			}{(*[2]float64)(array[2:]), q}
+			return alias{vars{"first": &[2]float64{5, 6}}, vars{"first": (*[2]float64)(array[:2]), "s": &s, "w": &w}, func(t require.TestingT) {
+				require.Equal(t, []float64{1, 2, 3, 4}, s.S)
+				require.Same(t, &s.Q[0], &w.Q[0])
+			}}, "key=s other_key=w"
 		},
 		"pointers that cannot": func() (alias, string) {
 			g0, g := &counter{4}, &counter{1}
@@ -119,6 +168,17 @@ func TestWhatBelongsTogetherMovesTogether(t *testing.T) {
 				require.NotContains(t, log.String(), "apart now")
 			})
 		}
+	}
+}
+
+// A restart that is refused because a value does not fit has taken nothing apart.
+func TestRefusedRestartPartsNothing(t *testing.T) {
+	for _, mode := range modes {
+		x, n := []float64{1, 2, 3}, 1.5
+		prev := x
+		a := alias{stored: vars{"x": &[]float64{4, 5, 6}, "prev": &[]float64{7, 8, 9}, "n": ptr(3)}, now: vars{"x": &x, "prev": &prev, "n": &n}}
+		require.ErrorIs(t, a.restart(t, mode), cptypes.ErrMismatch)
+		require.Same(t, &x[0], &prev[0])
 	}
 }
 

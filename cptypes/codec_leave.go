@@ -9,12 +9,13 @@ import (
 
 // leaving is how values leave the memory of another one. They are walked through twice: first
 // their slices are noted, so that those that overlap, in whichever value, are moved together
-// and stay views of one memory; then they are moved, with what they hold and all capacity.
+// and stay views of one memory; then they are moved, with what they hold.
 type leaving struct {
 	others []spot // sorted, see hits
 	read   bool   // the values are about to be read
 	areas  map[areaKind][]area
 	copied bool
+	left   int // slices noted that hold what is in the memory of others
 }
 
 // leaver is a value that moves its slices at once. What pointers lead to stays: it is that
@@ -64,6 +65,14 @@ func (v *slice) leave(l *leaving) { l.variable(v.v) }
 
 func (v *rows) leave(l *leaving) { l.rows(v.v) }
 
+func (v *moments) leave(l *leaving) { l.variable(reflect.ValueOf(v.t).Elem()) }
+
+func (v *texts) leave(l *leaving) {
+	if v.slice != nil {
+		l.variable(reflect.ValueOf(v.slice).Elem())
+	}
+}
+
 func (v *blocks) leave(l *leaving) {
 	for _, p := range v.parts {
 		l.value(p, true)
@@ -88,12 +97,13 @@ type areaKind struct {
 	phase uintptr
 }
 
-// area is the memory of slices that overlap, with all their capacity.
+// area is the memory of slices that overlap.
 type area struct {
 	region
-	data   unsafe.Pointer
-	leaves bool // one of them holds what is in the memory of others
-	fresh  unsafe.Pointer
+	capacity uintptr // where the longest of theirs ends
+	data     unsafe.Pointer
+	leaves   bool // one of them holds what is in the memory of others
+	fresh    sliceHeader
 }
 
 // moves reports whether what is found is to be moved now.
@@ -108,51 +118,77 @@ func (l *leaving) variable(v reflect.Value) {
 	}
 }
 
-// rows is slice for a list of rows and each of these.
+// rows is list for a variable.
 func (l *leaving) rows(list reflect.Value) {
-	l.variable(list)
-	for i := range list.Len() {
-		l.variable(list.Index(i))
+	l.list(list.Type().Elem(), (*sliceHeader)(list.Addr().UnsafePointer()), func() {
+		for i := range list.Len() {
+			l.variable(list.Index(i))
+		}
+	})
+}
+
+// list is slice for a list of slices, and for these by each. Another variable may hold the same
+// list: it leaves if one of them does.
+func (l *leaving) list(elem reflect.Type, s *sliceHeader, each func()) {
+	if l.copied {
+		l.slice(elem, s)
+		each()
+		return
 	}
+	before := l.left
+	each()
+	l.note(elem, s, l.left > before)
 }
 
 // slice notes one that holds something, or moves it with what it overlaps with.
 func (l *leaving) slice(elem reflect.Type, s *sliceHeader) {
-	at, size := uintptr(s.data), elem.Size()
-	if size == 0 {
-		return
-	}
-	kind := areaKind{elem, at % size}
-	areas := l.areas[kind]
 	if !l.copied {
-		leaves := hits(l.others, region{at, at + uintptr(s.len)*size})
-		l.areas[kind] = append(areas, area{region{at, at + uintptr(l.room(s))*size}, s.data, leaves, nil})
+		l.note(elem, s, false)
 		return
 	}
+	at, size := uintptr(s.data), elem.Size()
+	if size == 0 || s.len == 0 {
+		return
+	}
+	areas := l.areas[areaKind{elem, at % size}]
 	i, _ := slices.BinarySearchFunc(areas, at+1, func(a area, at uintptr) int { return cmp.Compare(a.from, at) })
 	if i > 0 && at < areas[i-1].to && areas[i-1].leaves { // else it was moved before, or stays
-		s.cap = min(s.cap, int((areas[i-1].to-at)/size))
-		s.data = unsafe.Add(areas[i-1].fresh, at-areas[i-1].from)
+		from := at - areas[i-1].from
+		s.cap = min(s.cap, areas[i-1].fresh.cap-int(from/size))
+		s.data = unsafe.Add(areas[i-1].fresh.data, from)
 	}
 }
 
-// room is how much of the capacity of a slice moves with it. One that is read may be a small part
-// of a large array, as many others are, that move one by one.
-func (l *leaving) room(s *sliceHeader) int {
-	if l.read && s.cap > 2*s.len {
-		return s.len
+func (l *leaving) note(elem reflect.Type, s *sliceHeader, leaves bool) {
+	at, size := uintptr(s.data), elem.Size()
+	if size == 0 || s.len == 0 {
+		return
 	}
-	return s.cap
+	own := region{at, at + uintptr(s.len)*size}
+	if leaves = leaves || hits(l.others, own); leaves {
+		l.left++
+	}
+	kind := areaKind{elem, at % size}
+	l.areas[kind] = append(l.areas[kind], area{region: own, capacity: at + uintptr(s.cap)*size, data: s.data, leaves: leaves})
 }
 
-// copy joins what overlaps, and makes the memory that slices are moved to.
+// joins reports whether two areas are moved together: also neighbours in what is not read, which
+// may be one slice up to its capacity.
+func (l *leaving) joins(a, next area) bool {
+	return next.from < a.to || next.from == a.to && !l.read
+}
+
+// copy joins what overlaps, and makes the memory that slices are moved to. What lies behind
+// them, up to their capacity, others may be writing to: there is as much room, but none if they
+// are small parts of a large array, of which many may move one by one.
 func (l *leaving) copy() {
 	for kind, all := range l.areas {
 		slices.SortFunc(all, func(a, b area) int { return cmp.Compare(a.from, b.from) })
 		joined := all[:0]
 		for _, a := range all {
-			if k := len(joined) - 1; k >= 0 && a.from < joined[k].to {
-				joined[k].to, joined[k].leaves = max(joined[k].to, a.to), joined[k].leaves || a.leaves
+			if k := len(joined) - 1; k >= 0 && l.joins(joined[k], a) {
+				b := &joined[k]
+				b.to, b.capacity, b.leaves = max(b.to, a.to), max(b.capacity, a.capacity), b.leaves || a.leaves
 				continue
 			}
 			joined = append(joined, a)
@@ -160,7 +196,11 @@ func (l *leaving) copy() {
 		for i, a := range joined {
 			if a.leaves {
 				n := int((a.to - a.from) / kind.elem.Size())
-				joined[i].fresh = enlarge(reflect.SliceOf(kind.elem), sliceHeader{a.data, n, n}, n).data
+				room := int((a.capacity - a.from) / kind.elem.Size())
+				if room > 2*n {
+					room = n
+				}
+				joined[i].fresh = enlarge(reflect.SliceOf(kind.elem), sliceHeader{a.data, n, n}, room)
 			}
 		}
 		l.areas[kind] = joined

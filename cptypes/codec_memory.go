@@ -131,11 +131,20 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 
 // elements adds what a slice holds, if it may be read where it is or all counts.
 func (w *walker) elements(elem *program, s *sliceHeader) {
+	switch {
+	case w.leaves == nil || s.len == 0:
+		w.eachElement(elem, s)
+	case elem.typ.Kind() == reflect.Slice:
+		w.leaves.list(elem.typ, s, func() { w.eachElement(elem, s) })
+	default: // these are variables, which stay what they are
+		w.leaves.slice(elem.typ, s)
+		w.eachElement(elem, s)
+	}
+}
+
+func (w *walker) eachElement(elem *program, s *sliceHeader) {
 	size := int(elem.typ.Size())
 	n := s.len * size
-	if w.leaves != nil && n > 0 {
-		w.leaves.slice(elem.typ, s)
-	}
 	whole := len(elem.code) == 1 && elem.code[0].whole(elem.typ)
 	if w.deep || whole && n >= reuseBytes {
 		w.addBased(s.data, n, uintptr(s.data))

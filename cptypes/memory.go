@@ -139,6 +139,7 @@ func (s *spots) near() []spot {
 type Overlaps struct {
 	spots
 	unseen []int
+	shared map[[2]int]shared // of each pair
 }
 
 // Unseen are the indices of the values of which Find, with few, has left something out.
@@ -163,7 +164,7 @@ func (o *Overlaps) Find(values []Value, few bool, stays func(i int) bool) [][2]i
 
 // pairs are all wanted pairs of owners, the lower one first, of memory that is sorted.
 func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
-	known := make(map[[2]int]bool)
+	o.shared = make(map[[2]int]shared)
 	var open []spot // what reaches behind the beginning of s: one of each owner and kind
 	for _, s := range o.list {
 		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
@@ -173,10 +174,14 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 				mine = k
 			}
 			pair := [2]int{min(q.owner, s.owner), max(q.owner, s.owner)}
-			if !(q.chosen && s.chosen) && !known[pair] && wanted(pair[0], pair[1]) {
-				known[pair] = true
+			if q.chosen && s.chosen || !wanted(pair[0], pair[1]) {
+				continue
+			}
+			already, known := o.shared[pair]
+			if !known {
 				pairs = append(pairs, pair)
 			}
+			o.shared[pair] = already.with(region{s.from, min(q.to, s.to)})
 		}
 		if mine < 0 {
 			open = append(open, s)
@@ -186,6 +191,22 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 	}
 	return pairs
 }
+
+// shared is how many bytes two values have in common, of which the last one ends at to.
+type shared struct {
+	bytes int
+	to    uintptr
+}
+
+func (s shared) with(r region) shared {
+	if from := max(r.from, s.to); from < r.to {
+		return shared{s.bytes + int(r.to-from), r.to}
+	}
+	return s
+}
+
+// Bytes is how many bytes of memory lay in both values of a pair that Find has returned.
+func (o *Overlaps) Bytes(pair [2]int) int { return o.shared[pair].bytes }
 
 // Separate gives values memory of their own with the same contents, where they overlap with
 // another one, as far as that is possible: slices and matrices at once, those that overlap
@@ -263,16 +284,24 @@ func (v *rows) own([]spot) {
 }
 
 // What is made anew when it is read, in a variable.
-func (v *text) spots(s *spots)    { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
-func (v *text) own([]spot)        {}
-func (v *moment) spots(s *spots)  { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
-func (v *moment) own([]spot)      {}
-func (v *moments) spots(s *spots) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
-func (v *moments) own([]spot)     {}
-func (v *texts) own([]spot)       {}
+func (v *text) spots(s *spots)   { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
+func (v *text) own([]spot)       {}
+func (v *moment) spots(s *spots) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
+func (v *moment) own([]spot)     {}
+func (v *moments) own([]spot)    {}
+func (v *moments) spots(s *spots) {
+	s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t)))
+	if s.deep {
+		addSlice(s, *v.t)
+	}
+}
+func (v *texts) own([]spot) {}
 func (v *texts) spots(s *spots) {
 	if v.slice != nil {
 		s.add(unsafe.Pointer(v.slice), int(unsafe.Sizeof(*v.slice)))
+		if s.deep {
+			addSlice(s, *v.slice)
+		}
 		return
 	}
 	s.add(unsafe.Pointer(unsafe.SliceData(v.array)), len(v.array)*int(unsafe.Sizeof("")))
