@@ -28,7 +28,7 @@ func scripts(t *testing.T, timing control.Timing, script string, args ...string)
 // TestScriptGoesOnAfterTheProgram for longer than the lease. The zones are over: the job ends
 // as the scripts do.
 func TestScriptGoesOnAfterTheProgram(t *testing.T) {
-	stdout, stderr, code := scripts(t, control.Timing{Lease: time.Second}, `"$0" "$@"; sleep 1.5; echo "behind the program: $?"`, t.TempDir(), "off")
+	stdout, stderr, code := scripts(t, control.Timing{Lease: 5 * time.Second}, `"$0" "$@"; sleep 7; echo "behind the program: $?"`, t.TempDir(), "off")
 	require.Zero(t, code, stderr)
 	require.Equal(t, 4, strings.Count(stdout, "behind the program: 0\n"), stdout)
 	_, stderr, code = scripts(t, control.Timing{}, `"$0" "$@"; exit 5`, t.TempDir(), "off")

@@ -90,7 +90,7 @@ type bond struct {
 	cp         string // the other one's checkpoint, if it is another one
 }
 
-// bonds are those that there are now, with how many bytes they share, but for values that are to
+// bonds are those that there are now, with how many bytes these are, but for values that are to
 // have other sizes than they have.
 func (r *restoration) bonds() map[bond]int {
 	cp, out := r.cp, make(map[bond]int)
@@ -101,16 +101,18 @@ func (r *restoration) bonds() map[bond]int {
 		e := cp.entries[i]
 		return r.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, r.stored[e.key].Desc.Shape)
 	}
-	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
+	pairs := cp.overlaps.Find(cp.values(), false, r.absent)
+	common := cp.overlaps.Common(pairs)
+	for i, p := range pairs {
 		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) && fits(p[0]) && fits(p[1]) {
-			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = cp.overlaps.Bytes(p)
+			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = common[i]
 		}
 	}
 	if !r.kin.any() {
 		return out
 	}
 	relatives, plain, _ := cp.family()
-	pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
+	pairs, _ = cp.overlaps.Across(cp.values(), plain, false)
 	for _, p := range pairs {
 		b := bond{cp.entries[p[0]].key, relatives[p[1]].key, relatives[p[1]].cp.name}
 		if r.kin[b.cp][[2]string{b.key, b.other}] && fits(p[0]) {

@@ -205,8 +205,24 @@ func (s shared) with(r region) shared {
 	return s
 }
 
-// Bytes is how many bytes of memory lay in both values of a pair that Find has returned.
-func (o *Overlaps) Bytes(pair [2]int) int { return o.shared[pair].bytes }
+// Common is, for each pair that Find has just returned, how many bytes lie in both values, and
+// of one with itself how many it would take more if no parts of it lay in the same memory.
+func (o *Overlaps) Common(pairs [][2]int) []int {
+	saved, end := make(map[int]int), make(map[int]uintptr) // of each owner
+	for _, s := range o.list {
+		if to := min(s.to, end[s.owner]); s.from < to {
+			saved[s.owner] += int(to - s.from)
+		}
+		end[s.owner] = max(end[s.owner], s.to)
+	}
+	out := make([]int, len(pairs))
+	for i, p := range pairs {
+		if out[i] = o.shared[p].bytes; p[0] == p[1] {
+			out[i] = saved[p[0]]
+		}
+	}
+	return out
+}
 
 // Separate gives values memory of their own with the same contents, where they overlap with
 // another one, as far as that is possible: slices and matrices at once, those that overlap

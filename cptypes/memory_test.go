@@ -252,3 +252,23 @@ func TestPointerGetsAMatrixOfItsOwn(t *testing.T) {
 	require.Equal(t, []float64{9, 2}, cur.RawMatrix().Data)
 	require.Equal(t, []float64{1, 2}, prev.RawMatrix().Data)
 }
+
+// What two values have in common, and parts of one, is told in bytes.
+func TestCommonMemory(t *testing.T) {
+	memory := make([]int64, 10)
+	of := func(p any) Value {
+		v, err := Of(p)
+		require.NoError(t, err)
+		return v
+	}
+	type views struct{ A, B, C []int64 }
+	x, y := memory[:4], memory[2:]
+	all := views{memory[:3], memory[1:3], memory[2:3]}
+	var o Overlaps
+	pairs := o.Find([]Value{of(&x), of(&y), of(&all)}, false, func(i int) bool { return i == 2 })
+	common := make(map[[2]int]int)
+	for i, bytes := range o.Common(pairs) {
+		common[pairs[i]] = bytes
+	}
+	require.Equal(t, map[[2]int]int{{0, 1}: 2 * 8, {0, 2}: 3 * 8, {1, 2}: 8, {2, 2}: 3 * 8}, common)
+}
