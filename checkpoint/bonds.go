@@ -90,8 +90,8 @@ type bond struct {
 	cp         string // the other one's checkpoint, if it is another one
 }
 
-// bonds are those that there are now, with how many bytes these are, but for values that are to
-// have other sizes than they have.
+// bonds are those that there are now, with how many bytes these are if the version lacks both,
+// but for values that are to have other sizes than they have.
 func (r *restoration) bonds() map[bond]int {
 	cp, out := r.cp, make(map[bond]int)
 	if len(r.stored) == len(cp.entries) && len(r.then.group) == 0 && !r.kin.any() {
@@ -105,7 +105,10 @@ func (r *restoration) bonds() map[bond]int {
 	common := cp.overlaps.Common(pairs)
 	for i, p := range pairs {
 		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) && fits(p[0]) && fits(p[1]) {
-			out[bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}] = common[i]
+			b := bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}
+			if out[b] = 1; r.absent(p[0]) { // others may change their lengths inside
+				out[b] = common[i]
+			}
 		}
 	}
 	if !r.kin.any() {

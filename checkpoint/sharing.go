@@ -198,12 +198,19 @@ func (r *restoration) separate(late bool) error {
 // leaveEmpty parts variables that refer to nothing of size yet from those that the version lacks,
 // which would get the size with them.
 func (r *restoration) leaveEmpty(late bool) {
-	if len(r.stored) == len(r.cp.entries) {
+	empty := func(i int) bool {
+		return r.reads(i, late) && slices.Contains(cptypes.DescOf(r.cp.entries[i].value).Shape, 0)
+	}
+	any := false
+	for i := range r.cp.entries {
+		any = any || empty(i)
+	}
+	if len(r.stored) == len(r.cp.entries) || !any {
 		return
 	}
 	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, r.absent) {
 		for k, i := range p {
-			if e := r.cp.entries[i]; r.reads(i, late) && r.absent(p[1-k]) && slices.Contains(cptypes.DescOf(e.value).Shape, 0) {
+			if e := r.cp.entries[i]; empty(i) && r.absent(p[1-k]) {
 				cptypes.Separate([]cptypes.Value{e.value}, r.cp.entries[p[1-k]].value, true)
 			}
 		}

@@ -121,6 +121,25 @@ func TestWhatBelongsTogetherMovesTogether(t *testing.T) {
 				require.Same(t, &view[0], &k[0])
 			}}, ""
 		},
+		"a neighbour of what moves": func() (alias, string) {
+			array := [4]float64{1, 2, 3, 4}
+			s := struct{ X, Y []float64 }{array[:2:2], array[2:]}
+			tail := (*[2]float64)(array[2:])
+			return alias{vars{"head": &[2]float64{7, 8}}, vars{"head": (*[2]float64)(array[:2]), "s": &s, "tail": &tail}, func(t require.TestingT) {
+				require.Equal(t, [4]float64{7, 8, 3, 4}, array)
+				require.Equal(t, []float64{1, 2}, s.X)
+				require.Same(t, &array[2], &s.Y[0])
+			}}, ""
+		},
+		"slices in structs that become shorter": func() (alias, string) {
+			type state struct{ A []float64 }
+			x, y := ones(10000), ones(20000)
+			a, b := state{y}, state{y}
+			return alias{vars{"a": &state{x}, "b": &state{x}}, vars{"a": &a, "b": &b}, func(t require.TestingT) {
+				require.Len(t, a.A, 10000)
+				require.Same(t, &a.A[0], &b.A[0])
+			}}, ""
+		},
 		"strings over an array": func() (alias, string) {
 			array := [3]string{"a", "b", "c"}
 			s := array[:]

@@ -172,10 +172,10 @@ func (l *leaving) note(elem reflect.Type, s *sliceHeader, leaves bool) {
 	l.areas[kind] = append(l.areas[kind], area{region: own, capacity: at + uintptr(s.cap)*size, data: s.data, leaves: leaves})
 }
 
-// joins reports whether two areas are moved together: also neighbours in what is not read, which
-// may be one slice up to its capacity.
+// joins reports whether two areas are moved together: also neighbours in what is not read, if a
+// slice of the first one may grow into the next one.
 func (l *leaving) joins(a, next area) bool {
-	return next.from < a.to || next.from == a.to && !l.read
+	return next.from < a.to || next.from == a.to && next.from < a.capacity && !l.read
 }
 
 // copy joins what overlaps, and makes the memory that slices are moved to. What lies behind

@@ -139,7 +139,6 @@ func (s *spots) near() []spot {
 type Overlaps struct {
 	spots
 	unseen []int
-	shared map[[2]int]shared // of each pair
 }
 
 // Unseen are the indices of the values of which Find, with few, has left something out.
@@ -164,7 +163,18 @@ func (o *Overlaps) Find(values []Value, few bool, stays func(i int) bool) [][2]i
 
 // pairs are all wanted pairs of owners, the lower one first, of memory that is sorted.
 func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
-	o.shared = make(map[[2]int]shared)
+	known := make(map[[2]int]bool)
+	o.each(func(pair [2]int, _ region) {
+		if !known[pair] && wanted(pair[0], pair[1]) {
+			known[pair] = true
+			pairs = append(pairs, pair)
+		}
+	})
+	return pairs
+}
+
+// each calls f for all memory that lies in two values.
+func (o *Overlaps) each(f func(pair [2]int, in region)) {
 	var open []spot // what reaches behind the beginning of s: one of each owner and kind
 	for _, s := range o.list {
 		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
@@ -173,15 +183,9 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 			if q.owner == s.owner && q.chosen == s.chosen {
 				mine = k
 			}
-			pair := [2]int{min(q.owner, s.owner), max(q.owner, s.owner)}
-			if q.chosen && s.chosen || !wanted(pair[0], pair[1]) {
-				continue
+			if !(q.chosen && s.chosen) {
+				f([2]int{min(q.owner, s.owner), max(q.owner, s.owner)}, region{s.from, min(q.to, s.to)})
 			}
-			already, known := o.shared[pair]
-			if !known {
-				pairs = append(pairs, pair)
-			}
-			o.shared[pair] = already.with(region{s.from, min(q.to, s.to)})
 		}
 		if mine < 0 {
 			open = append(open, s)
@@ -189,7 +193,6 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 			open[mine].to = max(open[mine].to, s.to)
 		}
 	}
-	return pairs
 }
 
 // shared is how many bytes two values have in common, of which the last one ends at to.
@@ -215,9 +218,11 @@ func (o *Overlaps) Common(pairs [][2]int) []int {
 		}
 		end[s.owner] = max(end[s.owner], s.to)
 	}
+	both := make(map[[2]int]shared)
+	o.each(func(pair [2]int, in region) { both[pair] = both[pair].with(in) })
 	out := make([]int, len(pairs))
 	for i, p := range pairs {
-		if out[i] = o.shared[p].bytes; p[0] == p[1] {
+		if out[i] = both[p].bytes; p[0] == p[1] {
 			out[i] = saved[p[0]]
 		}
 	}

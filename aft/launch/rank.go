@@ -118,7 +118,7 @@ func (r *rank) signal(s syscall.Signal) {
 		r.due = append(r.due, s)
 	default:
 		_ = syscall.Kill(-r.cmd.Process.Pid, s) // it may have ended
-		if r.program != nil {
+		if r.program != nil && !r.started[s].passedOn {
 			r.program.signal(r.cmd.Process.Pid, s)
 		}
 		r.started[s].pass(s)

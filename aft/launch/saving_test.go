@@ -37,7 +37,7 @@ func saveProgram(args []string) int {
 }
 
 // scriptedProgram saves what it has when it is asked to end, which takes longer than its shell
-// lives. It joins the job, or not.
+// lives. It joins the job, or not. counts: its shell may go on, and there may be more signals.
 func scriptedProgram(args []string) int {
 	asked := make(chan os.Signal, 9)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGUSR1)
@@ -57,10 +57,10 @@ func scriptedProgram(args []string) int {
 	}
 	fmt.Println("ready")
 	<-asked
-	for os.Getppid() == shell {
+	for len(args) == 1 && os.Getppid() == shell {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(100 * time.Millisecond) // what there is to save
+	time.Sleep(200 * time.Millisecond) // what there is to save
 	fmt.Println("saved", len(asked))
 	return 0
 }

@@ -40,8 +40,9 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 
 // started is what a script had started when a signal was passed on to it.
 type started struct {
-	deaf   map[int]bool     // who ignored it already: who does since then is at work because of it
-	strays []*joinedProgram // out of the group of the rank, and of its program
+	deaf     map[int]bool     // who ignored it already: who does since then is at work because of it
+	strays   []*joinedProgram // out of the group of the rank, but for the program, that nobody is in charge of
+	passedOn bool             // to the program, by one of them
 }
 
 // noteStarted looks at all ranks before the first of them gets a signal, which may be repeated.

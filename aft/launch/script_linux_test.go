@@ -52,6 +52,24 @@ func TestSignalToScripts(t *testing.T) {
 	}
 }
 
+// TestSignalOnce: what another process passes on does not come from the daemon as well.
+func TestSignalOnce(t *testing.T) {
+	mark := testprocess.Mark(t)
+	for script, said := range map[string]string{
+		`setsid -w sh -c 'trap "kill -TERM \$p; wait" TERM; "$0" scripted alone counts & p=$!; wait; wait' "$0"; exit $?`: "saved 0\n",
+		`timeout 1000 "$0" scripted joined counts; exit $?`:                                                               "saved ", // it sends two
+	} {
+		cfg := shellJob(t, 1, script)
+		cfg.NoSignals = false
+		root, out := startRoot(t, cfg)
+		out.await(t, `ready`)
+		require.NoError(t, root.Process.Signal(syscall.SIGTERM))
+		require.Error(t, root.Wait())
+		require.Contains(t, out.String(), said, script)
+		mark.NoneLeft(t)
+	}
+}
+
 // TestHelperThatIgnoresTheSignal: nobody waits for what runs in the background of a script and
 // has been told to ignore the signal.
 func TestHelperThatIgnoresTheSignal(t *testing.T) {

@@ -15,28 +15,66 @@ func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
 	stats := make(map[int]procStat)
 	running(func(pid int, stat procStat) bool { stats[pid] = stat; return false })
 	found := make(map[*rank]started)
-	for pid, stat := range stats {
+	catching := make(map[int]bool)
+	for pid := range stats {
 		r := ranks[rankOf(pid, stats, ranks)]
-		if r == nil || pid == r.cmd.Process.Pid {
+		if r == nil {
 			continue
 		}
 		own, is := found[r]
 		if !is {
 			own.deaf = make(map[int]bool)
 		}
-		if ignores(pid, s) {
+		ignores, catches := attitude(pid, s)
+		if ignores {
 			own.deaf[pid] = true
 		}
-		if stat.group != r.cmd.Process.Pid && (r.program == nil || stat.group != stats[r.program.pid].group) {
-			if p := watchProgram(pid); p != nil && statOf(pid).group == stat.group {
-				own.strays = append(own.strays, p)
-			} else if p != nil {
-				_ = p.file.Close() // another process
-			}
-		}
+		catching[pid] = catches
+		found[r] = own
+	}
+	for r, own := range found {
+		own.find(r, stats, catching)
 		found[r] = own
 	}
 	return found
+}
+
+// find adds what is in other groups than the rank. Who catches the signal is in charge of what it
+// has started, passes it on or not, and waits for it: timeout does, and a job within the job.
+func (s *started) find(r *rank, stats map[int]procStat, catching map[int]bool) {
+	leader := r.cmd.Process.Pid
+	ranks := map[int]*rank{leader: r}
+	for pid, stat := range stats {
+		if stat.group == leader || rankOf(pid, stats, ranks) == 0 {
+			continue
+		}
+		inCharge := 0
+		for above, n := pid, len(stats); above != leader && n > 0 && inCharge == 0; n-- {
+			if above = stats[above].parent; catching[above] {
+				inCharge = above
+			}
+		}
+		if r.program != nil && pid == r.program.pid {
+			s.passedOn = inCharge != 0 && stats[inCharge].group != leader && nameOf(inCharge) == "timeout"
+			continue
+		}
+		if inCharge != 0 {
+			continue
+		}
+		p := watchProgram(pid)
+		switch {
+		case p == nil:
+		case statOf(pid).group != stat.group: // another process
+			_ = p.file.Close()
+		default:
+			s.strays = append(s.strays, p)
+		}
+	}
+}
+
+func nameOf(pid int) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it may have ended
+	return strings.TrimSpace(string(name))
 }
 
 // rankOf is the process of a rank that has started another one, or is it, or 0.
@@ -90,15 +128,18 @@ func (s started) close() {
 	}
 }
 
-// ignores reports whether a process ignores a signal, as those do in the background of a script if
-// it comes from the keyboard.
-func ignores(pid int, s syscall.Signal) bool {
+// attitude reports whether a process ignores a signal, as those do in the background of a script
+// if it comes from the keyboard, and whether it has code for it.
+func attitude(pid int, s syscall.Signal) (ignores, catches bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return false // it has just ended
+		return false, false // it has just ended
 	}
-	_, mask, _ := strings.Cut(string(status), "\nSigIgn:\t")
-	mask, _, _ = strings.Cut(mask, "\n")
-	ignored, _ := strconv.ParseUint(mask, 16, 64)
-	return ignored&(1<<(s-1)) != 0
+	in := func(field string) bool {
+		_, mask, _ := strings.Cut(string(status), "\n"+field+":\t")
+		mask, _, _ = strings.Cut(mask, "\n")
+		bits, _ := strconv.ParseUint(mask, 16, 64)
+		return bits&(1<<(s-1)) != 0
+	}
+	return in("SigIgn"), in("SigCgt")
 }
