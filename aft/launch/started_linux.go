@@ -29,7 +29,7 @@ func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
 		if ignores {
 			own.deaf[pid] = true
 		}
-		catching[pid] = catches
+		catching[pid] = catches && passesOn(pid)
 		found[r] = own
 	}
 	for r, own := range found {
@@ -39,8 +39,8 @@ func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
 	return found
 }
 
-// find adds what is in other groups than the rank. Who catches the signal is in charge of what it
-// has started, passes it on or not, and waits for it: timeout does, and a job within the job.
+// find adds what is in other groups than the rank, but for what others pass the signal on to. That
+// a shell catches it says nothing: it does so for its own ends, too.
 func (s *started) find(r *rank, stats map[int]procStat, catching map[int]bool) {
 	leader := r.cmd.Process.Pid
 	ranks := map[int]*rank{leader: r}
@@ -55,7 +55,7 @@ func (s *started) find(r *rank, stats map[int]procStat, catching map[int]bool) {
 			}
 		}
 		if r.program != nil && pid == r.program.pid {
-			s.passedOn = inCharge != 0 && stats[inCharge].group != leader && nameOf(inCharge) == "timeout"
+			s.passedOn = inCharge != 0 && stats[inCharge].group != leader
 			continue
 		}
 		if inCharge != 0 {
@@ -72,9 +72,11 @@ func (s *started) find(r *rank, stats map[int]procStat, catching map[int]bool) {
 	}
 }
 
-func nameOf(pid int) string {
+// passesOn reports whether a process that catches a signal passes it on to what it has started:
+// timeout does, and a job within the job.
+func passesOn(pid int) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it may have ended
-	return strings.TrimSpace(string(name))
+	return strings.TrimSpace(string(name)) == "timeout" || strings.HasPrefix(string(name), "craft")
 }
 
 // rankOf is the process of a rank that has started another one, or is it, or 0.
