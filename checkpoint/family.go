@@ -136,11 +136,11 @@ func parseFamily(b []byte) kinship {
 
 // leaveFamily makes sure that what reads now is not read into memory of values of other
 // checkpoints, unless that is how it was.
-func (r *restoration) leaveFamily(late bool) error {
+func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 	cp, tried := r.cp, r.parted
 	values, plain, names := cp.family()
 	if len(names) == 0 {
-		return nil
+		return false, nil
 	}
 	move := r.companions(nil)
 	for again := true; again; {
@@ -159,19 +159,18 @@ func (r *restoration) leaveFamily(late bool) error {
 						"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
 				}
 				continue
-			case one || tried[p] == 2:
-				if o.cp.attempt.begun {
-					return &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
-				}
-				continue // it is read later, if at all
-			case tried[p] == 0:
+			case tried[p] == 0 && !one:
 				cptypes.Separate(move.of(p[0], cp.values()), o.value, true)
-			default:
+			case tried[p] == 1:
 				cptypes.Separate([]cptypes.Value{o.value}, mine.value, false)
+			case o.cp.attempt.begun:
+				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
+			default:
+				continue // it is read later, if at all
 			}
 			tried[p]++
-			again = true
+			again, moved = true, true
 		}
 	}
-	return nil
+	return moved, nil
 }

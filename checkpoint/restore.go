@@ -37,8 +37,6 @@ type restoration struct {
 	with map[string]string
 	// before are the bonds that there were.
 	before map[bond]int
-	// tried counts how often two values were to be put apart.
-	tried map[[2]int]int
 	// within are those of values of which parts lie in the same memory.
 	within map[string]bool
 	// parted counts what leaveFamily has done about a value here and one of another checkpoint.
@@ -192,21 +190,17 @@ func (r *restoration) spread(e entry, info container.Info) error {
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
-	r.tried = make(map[[2]int]int)
 	if r.before == nil {
 		r.before = r.bonds()
 	}
-	if err := r.leaveFamily(late); err != nil { // a new length is already a change
+	if _, err := r.leaveFamily(late); err != nil { // a new length is already a change
 		return err
 	}
 	r.leaveEmpty(late)
 	if err := r.makeRooms(late); err != nil {
 		return err
 	}
-	if err := r.separate(late); err != nil {
-		return err
-	}
-	return r.makeRooms(late) // the resizing of one may have been that of another
+	return r.separate(late)
 }
 
 // reads reports whether a value is stored, and read with the late ones, or with the others.
@@ -226,12 +220,7 @@ func (r *restoration) makeRooms(late bool) error {
 			if !ok || r.late[e.key] != late || changes != (mine.Elem == info.Desc.Elem && !slices.Equal(mine.Shape, info.Desc.Shape)) {
 				continue
 			}
-			before := slices.Clone(mine.Shape)
-			err := r.makeRoom(e, mine, info.Desc)
-			if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
-				r.cp.touched[e.key] = true
-			}
-			if err != nil {
+			if err := r.makeRoom(e, mine, info.Desc); err != nil {
 				return &KeyError{Key: e.key, Err: err}
 			}
 		}
@@ -248,7 +237,12 @@ func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
 	default:
 		return nil
 	}
-	return resizer.Resize(stored)
+	before := slices.Clone(mine.Shape)
+	err := resizer.Resize(stored)
+	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
+		r.cp.touched[e.key] = true
+	}
+	return err
 }
 
 func equalBox(a, b container.Box) bool {

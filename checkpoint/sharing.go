@@ -157,6 +157,7 @@ func (n noted) unknown(a, b string) bool {
 func (r *restoration) separate(late bool) error {
 	cp, then := r.cp, r.then
 	reads := func(i int) bool { return r.reads(i, late) }
+	tried := make(map[[2]int]int)
 	r.with, r.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
@@ -166,15 +167,15 @@ func (r *restoration) separate(late bool) error {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case r.tried[p] == 2 && (r.absent(p[0]) || r.absent(p[1])):
-				if r.tried[p]++; !cptypes.OneVariable(a.value, b.value) {
+			case tried[p] == 2 && (r.absent(p[0]) || r.absent(p[1])):
+				if tried[p]++; !cptypes.OneVariable(a.value, b.value) {
 					if r.absent(p[1]) {
 						a, b = b, a
 					}
 					cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-			case then.together(a.key, b.key), r.tried[p] >= 2:
+			case then.together(a.key, b.key), tried[p] >= 2:
 				if p[0] == p[1] {
 					r.within[a.key] = true
 				}
@@ -182,36 +183,39 @@ func (r *restoration) separate(late bool) error {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
 			default:
-				if r.tried[p] == 0 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
+				if tried[p] == 0 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-				r.part(p, move, late)
-				r.tried[p]++
+				r.part(p, tried[p], move, late)
+				tried[p]++
 				again = true
 			}
 		}
 	}
-	return r.leaveFamily(late)
+	moved, err := r.leaveFamily(late)
+	if err != nil || len(tried)+len(r.with) == 0 && !moved {
+		return err
+	}
+	return r.makeRooms(late) // the resizing of one may have been that of another
 }
 
 // leaveEmpty parts variables that refer to nothing of size yet from those that the version lacks,
 // which would get the size with them.
 func (r *restoration) leaveEmpty(late bool) {
-	empty := func(i int) bool {
-		return r.reads(i, late) && slices.Contains(cptypes.DescOf(r.cp.entries[i].value).Shape, 0)
+	empty := make(map[int]bool)
+	for i, e := range r.cp.entries {
+		if r.reads(i, late) && slices.Contains(cptypes.DescOf(e.value).Shape, 0) {
+			empty[i] = true
+		}
 	}
-	any := false
-	for i := range r.cp.entries {
-		any = any || empty(i)
-	}
-	if len(r.stored) == len(r.cp.entries) || !any {
+	if len(empty) == 0 || len(r.stored) == len(r.cp.entries) {
 		return
 	}
 	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, r.absent) {
 		for k, i := range p {
-			if e := r.cp.entries[i]; empty(i) && r.absent(p[1-k]) {
-				cptypes.Separate([]cptypes.Value{e.value}, r.cp.entries[p[1-k]].value, true)
+			if other := p[1-k]; empty[i] && r.absent(other) {
+				cptypes.Separate(r.cp.values()[i:i+1], r.cp.values()[other], true)
 			}
 		}
 	}
@@ -219,12 +223,12 @@ func (r *restoration) leaveEmpty(late bool) {
 
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with.
-func (r *restoration) part(p [2]int, move companions, late bool) {
+func (r *restoration) part(p [2]int, tried int, move companions, late bool) {
 	if p[0] == p[1] {
 		cptypes.SeparateParts(r.cp.entries[p[0]].value)
 		return
 	}
-	which := r.movesFirst(p) ^ r.tried[p]
+	which := r.movesFirst(p) ^ tried
 	cptypes.Separate(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
 }
 

@@ -113,5 +113,7 @@ func (p *joinedProgram) kill() {
 	late := time.AfterFunc(killLimit, func() { _ = p.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer late.Stop()
 	<-p.done
-	_ = p.file.Close() // nothing was written
+	p.close()
 }
+
+func (p *joinedProgram) close() { _ = p.file.Close() } // nothing was written

@@ -48,7 +48,7 @@ func (*joinedProgram) kill()                                      {}
 func groupMembers(int, map[int]bool) []int                        { return nil }
 func (started) outside() bool                                     { return false }
 func (started) pass(syscall.Signal)                               {}
-func (started) close()                                            {}
+func (*joinedProgram) close()                                     {}
 func findStarted(map[int]*rank, syscall.Signal) map[*rank]started { return nil }
 
 // killSession cannot look for processes here: they notice the end of their

@@ -118,7 +118,7 @@ func (r *rank) signal(s syscall.Signal) {
 		r.due = append(r.due, s)
 	default:
 		_ = syscall.Kill(-r.cmd.Process.Pid, s) // it may have ended
-		if r.program != nil && !r.started[s].passedOn {
+		if r.program != nil && !r.started[s].program {
 			r.program.signal(r.cmd.Process.Pid, s)
 		}
 		r.started[s].pass(s)
@@ -165,8 +165,8 @@ func (d *daemon) watch(r *rank) {
 	_ = r.cmd.Wait() // its state is reported
 	d.mu.Lock()
 	r.dead = true
-	for _, s := range r.started {
-		s.close()
+	for s := range r.started {
+		r.forget(s)
 	}
 	d.mu.Unlock()
 

@@ -40,7 +40,7 @@ func saveProgram(args []string) int {
 // lives. It joins the job, or not. counts: its shell may go on, and there may be more signals.
 func scriptedProgram(args []string) int {
 	asked := make(chan os.Signal, 9)
-	signal.Notify(asked, syscall.SIGTERM, syscall.SIGUSR1)
+	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1)
 	shell := os.Getppid()
 	if args[0] == "joined" {
 		in, m := whoAmI()

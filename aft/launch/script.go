@@ -40,9 +40,23 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 
 // started is what a script had started when a signal was passed on to it.
 type started struct {
-	deaf     map[int]bool     // who ignored it already: who does since then is at work because of it
-	strays   []*joinedProgram // out of the group of the rank, but for the program, that nobody is in charge of
-	passedOn bool             // to the program, by one of them
+	deaf map[int]bool // who ignored it already: who does since then is at work because of it
+	// strays are out of the group of the rank, but for those that others pass the signal on to. One
+	// comes behind the one that has started it: a shell that catches the signal is to have it before
+	// what it waits for can die of it.
+	strays []*joinedProgram
+	// program: it is among them, or one of them passes the signal on to it.
+	program bool
+}
+
+// forget gives back what was found when a signal was passed on.
+func (r *rank) forget(s syscall.Signal) {
+	for _, p := range r.started[s].strays {
+		if p != r.program {
+			p.close()
+		}
+	}
+	delete(r.started, s)
 }
 
 // noteStarted looks at all ranks before the first of them gets a signal, which may be repeated.
@@ -62,7 +76,7 @@ func (d *daemon) noteStarted(s syscall.Signal) {
 	d.passed[s] = time.Now()
 	found := findStarted(scripts, s)
 	for _, r := range scripts {
-		r.started[s].close()
+		r.forget(s)
 		r.started[s] = found[r]
 	}
 }

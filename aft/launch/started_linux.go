@@ -9,91 +9,94 @@ import (
 	"syscall"
 )
 
+// table is what the system tells of all processes.
+type table map[int]procStat
+
+// above are the processes over one: who has started it, and so on, as far as they run.
+func (t table) above(pid int) (all []int) {
+	for range len(t) { // what is read one after the other may make no tree
+		if pid = t[pid].parent; t[pid].state == 0 {
+			break
+		}
+		all = append(all, pid)
+	}
+	return all
+}
+
 // findStarted looks at what ranks, by the numbers of their processes, have started, before a
 // signal is passed on to them.
 func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
-	stats := make(map[int]procStat)
-	running(func(pid int, stat procStat) bool { stats[pid] = stat; return false })
-	found := make(map[*rank]started)
-	catching := make(map[int]bool)
-	for pid := range stats {
-		r := ranks[rankOf(pid, stats, ranks)]
-		if r == nil {
-			continue
+	t := make(table)
+	running(func(pid int, stat procStat) bool { t[pid] = stat; return false })
+	below := make(map[*rank][]int)
+	for pid := range t {
+		if r := t.rankOf(pid, ranks); r != nil {
+			below[r] = append(below[r], pid)
 		}
-		own, is := found[r]
-		if !is {
-			own.deaf = make(map[int]bool)
-		}
-		ignores, catches := attitude(pid, s)
-		if ignores {
-			own.deaf[pid] = true
-		}
-		catching[pid] = catches && passesOn(pid)
-		found[r] = own
 	}
-	for r, own := range found {
-		own.find(r, stats, catching)
-		found[r] = own
+	found := make(map[*rank]started)
+	for r, pids := range below {
+		found[r] = t.look(r, pids, s)
 	}
 	return found
 }
 
-// find adds what is in other groups than the rank, but for what others pass the signal on to. That
-// a shell catches it says nothing: it does so for its own ends, too.
-func (s *started) find(r *rank, stats map[int]procStat, catching map[int]bool) {
-	leader := r.cmd.Process.Pid
-	ranks := map[int]*rank{leader: r}
-	for pid, stat := range stats {
-		if stat.group == leader || rankOf(pid, stats, ranks) == 0 {
-			continue
+// rankOf is the rank that has started a process, or is it, or nil.
+func (t table) rankOf(pid int, ranks map[int]*rank) *rank {
+	for _, p := range append([]int{pid}, t.above(pid)...) {
+		if r := ranks[p]; r != nil {
+			return r
 		}
-		inCharge := 0
-		for above, n := pid, len(stats); above != leader && n > 0 && inCharge == 0; n-- {
-			if above = stats[above].parent; catching[above] {
-				inCharge = above
+		if r := ranks[t[p].group]; r != nil { // those in between have ended
+			return r
+		}
+	}
+	return nil
+}
+
+// look finds out what the processes of a rank will do about a signal. That a shell catches it
+// says nothing about those that it has started: it does so for its own ends, too.
+func (t table) look(r *rank, pids []int, s syscall.Signal) started {
+	own, catching := started{deaf: make(map[int]bool)}, make(map[int]bool)
+	for _, pid := range pids {
+		ignores, catches := attitude(pid, s)
+		if ignores {
+			own.deaf[pid] = true
+		}
+		catching[pid] = catches
+	}
+	slices.SortFunc(pids, func(a, b int) int { return len(t.above(a)) - len(t.above(b)) })
+	leader := r.cmd.Process.Pid
+	for _, pid := range pids {
+		isProgram := r.program != nil && pid == r.program.pid
+		passed := slices.ContainsFunc(t.above(pid), func(by int) bool { return catching[by] && t.passesOn(by, pid) })
+		own.program = own.program || isProgram && t[pid].group != leader
+		switch {
+		case t[pid].group == leader, passed:
+		case isProgram:
+			own.strays = append(own.strays, r.program)
+		default:
+			if p := watchProgram(pid); p != nil && statOf(pid).group == t[pid].group {
+				own.strays = append(own.strays, p)
+			} else if p != nil {
+				p.close() // another process
 			}
 		}
-		if r.program != nil && pid == r.program.pid {
-			s.passedOn = inCharge != 0 && stats[inCharge].group != leader
-			continue
-		}
-		if inCharge != 0 {
-			continue
-		}
-		p := watchProgram(pid)
-		switch {
-		case p == nil:
-		case statOf(pid).group != stat.group: // another process
-			_ = p.file.Close()
-		default:
-			s.strays = append(s.strays, p)
-		}
 	}
+	return own
 }
 
-// passesOn reports whether a process that catches a signal passes it on to what it has started:
-// timeout does, and a job within the job.
-func passesOn(pid int) bool {
-	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it may have ended
-	return strings.TrimSpace(string(name)) == "timeout" || strings.HasPrefix(string(name), "craft")
-}
-
-// rankOf is the process of a rank that has started another one, or is it, or 0.
-func rankOf(pid int, stats map[int]procStat, ranks map[int]*rank) int {
-	for range len(stats) { // what is read one after the other may make no tree
-		stat, runs := stats[pid]
-		switch {
-		case ranks[pid] != nil:
-			return pid
-		case runs && ranks[stat.group] != nil: // those in between have ended
-			return stat.group
-		case !runs:
-			return 0
-		}
-		pid = stat.parent
+// passesOn reports whether a process that catches a signal sends it to one below it: timeout does
+// to what it has started and to its group, a job within the job to all.
+func (t table) passesOn(by, to int) bool {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", by)) // it may have ended
+	switch strings.TrimSpace(string(name)) {
+	case "craft", guardName:
+		return true
+	case "timeout":
+		return t[to].parent == by || t[to].group == t[by].group
 	}
-	return 0
+	return false
 }
 
 // groupMembers are the processes of a group that run, its leader excluded, and some with what
@@ -121,12 +124,6 @@ func (s started) outside() bool {
 func (s started) pass(by syscall.Signal) {
 	for _, p := range s.strays {
 		p.send(by)
-	}
-}
-
-func (s started) close() {
-	for _, p := range s.strays {
-		_ = p.file.Close() // nothing was written
 	}
 }
 

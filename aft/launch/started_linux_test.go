@@ -1,0 +1,70 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFindStarted: what is out of the group of its rank, from above to below, but for what timeout
+// passes the signal on to.
+func TestFindStarted(t *testing.T) {
+	name := func(pid int) string {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return strings.TrimSpace(string(b))
+	}
+	for script, want := range map[string]struct{ term, usr1 []string }{
+		`setsid -w sh -c 'sleep 1000 & wait' & wait`:                      {[]string{"sh", "sleep"}, []string{"sh", "sleep"}},
+		`timeout 1000 sh -c 'sleep 1000 & wait' & wait`:                   {[]string{"timeout"}, []string{"timeout", "sh", "sleep"}},
+		`timeout 1000 sh -c 'setsid sleep 1000 & wait' & wait`:            {[]string{"timeout", "sleep"}, []string{"timeout", "sh", "sleep"}},
+		`timeout 1000 timeout 2000 sleep 1000 & wait`:                     {[]string{"timeout"}, []string{"timeout", "timeout", "sleep"}},
+		`sh -c 'trap "echo" TERM; setsid sleep 1000 & wait; wait' & wait`: {[]string{"sleep"}, []string{"sleep"}},
+		`sh -c 'sleep 1000 & wait' & wait`:                                {nil, nil},
+	} {
+		t.Run(script, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", script)
+			cmd.SysProcAttr = rankAttributes()
+			require.NoError(t, cmd.Start())
+			r := &rank{cmd: cmd}
+			find := func(s syscall.Signal) started { return findStarted(map[int]*rank{cmd.Process.Pid: r}, s)[r] }
+			all := func() (pids []int) {
+				below := make(map[int]bool)
+				for range 5 {
+					pids = running(func(pid int, s procStat) bool { return s.parent == cmd.Process.Pid || below[s.parent] })
+					for _, pid := range pids {
+						below[pid] = true
+					}
+				}
+				return pids
+			}
+			defer func() {
+				for _, pid := range append(all(), cmd.Process.Pid) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+				_ = cmd.Wait()
+			}()
+			require.Eventually(t, func() bool {
+				return slices.ContainsFunc(all(), func(pid int) bool { return name(pid) == "sleep" })
+			}, limit, time.Millisecond)
+			names := func(own started) (names []string) {
+				for _, p := range own.strays {
+					names = append(names, name(p.pid))
+					p.close()
+				}
+				return names
+			}
+			withoutSetsid := func(all []string) []string { // which forks only where it leads a group
+				return slices.DeleteFunc(all, func(s string) bool { return s == "setsid" })
+			}
+			require.Equal(t, withoutSetsid(want.term), withoutSetsid(names(find(syscall.SIGTERM))))
+			require.Equal(t, withoutSetsid(want.usr1), withoutSetsid(names(find(syscall.SIGUSR1))))
+		})
+	}
+}
