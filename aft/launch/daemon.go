@@ -48,7 +48,6 @@ type daemon struct {
 	machine *control.Daemon
 	timer   *time.Timer
 	ranks   map[control.Proc]*rank
-	passed  map[syscall.Signal]time.Time // on to scripts, see noteStarted
 	end     *control.EndDaemon
 	ended   chan struct{} // closed when end is set
 	heard   time.Time     // of the root
@@ -114,7 +113,7 @@ func takeStdio() (in, out *os.File, err error) {
 func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
 	return &daemon{
 		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(), parent: os.Getppid(),
-		ranks: make(map[control.Proc]*rank), passed: make(map[syscall.Signal]time.Time), ended: make(chan struct{}),
+		ranks: make(map[control.Proc]*rank), ended: make(chan struct{}),
 	}
 }
 
@@ -183,6 +182,11 @@ func (d *daemon) signalled(s syscall.Signal) {
 		if os.Getppid() != d.parent {
 			return m.LostRoot(now, "signal: "+s.String())
 		}
+		var all []control.Kill
+		for p := range d.ranks { // mostly it goes to all processes
+			all = append(all, control.Kill{Proc: p, Signal: int(s)})
+		}
+		d.noteStarted(all...)
 		return m.Signalled(now, int(s))
 	})
 }
@@ -238,6 +242,13 @@ func (d *daemon) tick() {
 }
 
 func (d *daemon) perform(actions []control.DaemonAction) {
+	var kills []control.Kill
+	for _, a := range actions {
+		if a.Kill != nil {
+			kills = append(kills, *a.Kill)
+		}
+	}
+	others := d.noteStarted(kills...)
 	for _, a := range actions {
 		switch {
 		case a.ToRoot != nil:
@@ -252,7 +263,7 @@ func (d *daemon) perform(actions []control.DaemonAction) {
 		case a.Start != nil:
 			d.start(*a.Start)
 		case a.Kill != nil:
-			d.signal(*a.Kill)
+			d.signal(*a.Kill, others[*a.Kill])
 		case a.End != nil && d.end == nil:
 			d.end = a.End
 			close(d.ended)
@@ -289,13 +300,12 @@ func (d *daemon) start(s control.Start) {
 func (d *daemon) kill(k control.Kill) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.signal(k)
+	d.signal(k, outsiders{})
 }
 
-func (d *daemon) signal(k control.Kill) {
+func (d *daemon) signal(k control.Kill, others outsiders) {
 	if r := d.ranks[k.Proc]; r != nil {
-		d.noteStarted(syscall.Signal(k.Signal))
-		r.signal(syscall.Signal(k.Signal))
+		r.signal(syscall.Signal(k.Signal), others)
 	}
 }
 
@@ -305,7 +315,7 @@ func (d *daemon) finish() {
 	d.mu.Lock()
 	d.timer.Stop()
 	for p := range d.ranks {
-		d.signal(control.Kill{Proc: p, Signal: int(syscall.SIGKILL)})
+		d.signal(control.Kill{Proc: p, Signal: int(syscall.SIGKILL)}, outsiders{})
 	}
 	d.mu.Unlock()
 	if d.end.Why != "" { // the root is lost, or thinks that this node is

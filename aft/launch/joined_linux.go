@@ -94,17 +94,17 @@ func (p *joinedProgram) send(s syscall.Signal) {
 	_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }) // it may have ended
 }
 
-// ended reports whether it has.
-func (p *joinedProgram) ended() (over bool) {
+// running reports whether it has not ended.
+func (p *joinedProgram) running() (runs bool) {
 	raw, err := p.file.SyscallConn()
 	if err != nil {
-		return true
+		return false
 	}
-	err = raw.Control(func(fd uintptr) {
+	_ = raw.Control(func(fd uintptr) {
 		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		over = n > 0
+		runs = n == 0
 	})
-	return over || err != nil
+	return runs
 }
 
 // kill ends the program, and returns when it has ended, or does not because the system keeps it.

@@ -38,18 +38,22 @@ func socketPair() (mine, theirs *os.File, err error) {
 }
 
 // joinedProgram is not used here: nothing tells which process has sent a message.
-type joinedProgram struct{ done chan struct{} }
+type joinedProgram struct {
+	pid  int
+	done chan struct{}
+}
 
-func senderOf(*os.File) int                                       { return 0 }
-func watchProgram(int) *joinedProgram                             { return nil }
-func (*joinedProgram) await() bool                                { return false }
-func (*joinedProgram) signal(int, syscall.Signal)                 {}
-func (*joinedProgram) kill()                                      {}
-func groupMembers(int, map[int]bool) []int                        { return nil }
-func (started) outside() bool                                     { return false }
-func (started) pass(syscall.Signal)                               {}
-func (*joinedProgram) close()                                     {}
-func findStarted(map[int]*rank, syscall.Signal) map[*rank]started { return nil }
+func senderOf(*os.File) int                                     { return 0 }
+func watchProgram(int) *joinedProgram                           { return nil }
+func (*joinedProgram) await() bool                              { return false }
+func (*joinedProgram) signal(int, syscall.Signal)               {}
+func (*joinedProgram) kill()                                    {}
+func (*joinedProgram) send(syscall.Signal)                      {}
+func (*joinedProgram) running() bool                            { return false }
+func (*joinedProgram) close()                                   {}
+func watchStarted(int, process) *joinedProgram                  { return nil }
+func groupMembers(int, func(int) (yes, known bool)) []int       { return nil }
+func findStarted(map[int]*rank, int) (map[*rank]family, family) { return nil, nil }
 
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.

@@ -36,7 +36,7 @@ type rank struct {
 	joined  bool             // the program has sent something
 	program *joinedProgram   // nil: it is the process itself, or is not known
 	due     []syscall.Signal // what it is to get then
-	started map[syscall.Signal]started
+	started started
 	// dead: the process has ended, and its number is not to be used any more.
 	dead bool
 }
@@ -60,7 +60,6 @@ func newRank(proc control.Proc) (*rank, error) {
 	return &rank{
 		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
 		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
-		started: make(map[syscall.Signal]started),
 	}, nil
 }
 
@@ -105,23 +104,25 @@ func (d *daemon) execute(r *rank) error {
 	r.cmd = cmd
 	d.send(control.Message{Kind: control.KindStarted, Started: []control.Proc{r.proc}})
 	for _, s := range r.due {
-		r.signal(s)
+		r.signal(s, outsiders{}) // it has started nothing yet
 	}
 	return nil
 }
 
 // signal sends a signal to a process and what it has started.
-func (r *rank) signal(s syscall.Signal) {
+func (r *rank) signal(s syscall.Signal, others outsiders) {
 	switch {
 	case r.dead:
 	case r.cmd == nil:
 		r.due = append(r.due, s)
 	default:
 		_ = syscall.Kill(-r.cmd.Process.Pid, s) // it may have ended
-		if r.program != nil && !r.started[s].program {
+		if r.program != nil && !others.program {
 			r.program.signal(r.cmd.Process.Pid, s)
 		}
-		r.started[s].pass(s)
+		for _, p := range others.all {
+			p.send(s)
+		}
 	}
 }
 
@@ -154,9 +155,7 @@ func (d *daemon) watch(r *rank) {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
 	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
-		if endsScripts(by) {
-			d.outlast(r, by)
-		}
+		d.outlast(r, by)
 		d.mu.Lock()
 		r.dead = true
 		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // what it has left behind, if anything
@@ -165,9 +164,7 @@ func (d *daemon) watch(r *rank) {
 	_ = r.cmd.Wait() // its state is reported
 	d.mu.Lock()
 	r.dead = true
-	for s := range r.started {
-		r.forget(s)
-	}
+	r.started.close()
 	d.mu.Unlock()
 
 	r.control.finish()

@@ -124,3 +124,98 @@ func TestScriptOutlivesItsProgram(t *testing.T) {
 	}
 	mark.NoneLeft(t)
 }
+
+// TestSignalsOneByOne: what has no code for a signal does not die of it out of the group of its
+// rank, a later signal reaches what was started since, and who saves because of the first is not
+// taken for a helper that ignores the second.
+func TestSignalsOneByOne(t *testing.T) {
+	const keeps = `sh -c 'trap "echo asked" USR1; trap "sleep 0.3; echo saved 0; exit 0" TERM; echo ready; while :; do sleep 0.05; done'`
+	type step struct {
+		signal syscall.Signal
+		answer string
+	}
+	for script, steps := range map[string][]step{
+		`trap : USR1; timeout 1000 ` + keeps + `; echo behind; exit 3`: {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
+		`trap : USR1; setsid -w ` + keeps + `; echo behind; exit 3`:    {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
+		`trap : USR1; setsid -w "$0" scripted alone counts; setsid -w "$0" scripted alone counts; exit 3`: {
+			{syscall.SIGUSR1, `saved(?s:.*)ready`}, {syscall.SIGUSR1, `saved(?s:.*)saved`}},
+		`trap 'trap "" INT TERM; sleep 1; echo saved 0; exit 4' INT; echo ready; while :; do sleep 0.05; done`: {
+			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
+		`sh -c 'trap "trap \"\" INT TERM; sleep 1; echo saved 0; exit 0" INT; echo ready; while :; do sleep 0.05; done'; exit 3`: {
+			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
+		`(sleep 0.01; "$0" scripted alone counts; exit 3) & wait`:                                                             {{syscall.SIGINT, `saved`}},
+		`bash -c 'trap : TERM; timeout 1000 sh -c "\"\$0\" scripted joined counts; exit \$?" "$0"; exit $?' "$0"; exit $?`:    {{syscall.SIGTERM, `saved`}},
+		`bash -c 'trap : TERM; setsid -w sh -c "\"\$0\" scripted joined counts; exit \$?" "$0"; exit $?' "$0"; exit $?`:       {{syscall.SIGTERM, `saved`}},
+		`bash -c 'timeout 1000 sh -c "\"\$0\" scripted alone counts; exit \$?" "$0"; exit $?' "$0"; exit $?`:                  {{syscall.SIGTERM, `saved`}},
+		`sh -c 'trap "wait; exit 0" TERM; setsid sh -c "echo ready; sleep 1; echo saved 0" & wait; sleep 1000' "$0"; exit $?`: {{syscall.SIGTERM, `saved`}},
+	} {
+		t.Run(script, func(t *testing.T) {
+			mark := testprocess.Mark(t)
+			testtime.Within(t, control.StopPatience/2, func() {
+				cfg := shellJob(t, 1, script)
+				cfg.NoSignals = false
+				root, out := startRoot(t, cfg)
+				out.await(t, `ready`)
+				for i, s := range steps {
+					require.NoError(t, root.Process.Signal(s.signal))
+					if i < len(steps)-1 {
+						out.await(t, s.answer)
+					}
+				}
+				_ = root.Wait() // its code is the shell's
+				require.Regexp(t, steps[len(steps)-1].answer, out.String())
+				require.NotContains(t, out.String(), "behind")
+			})
+			mark.NoneLeft(t)
+		})
+	}
+}
+
+// TestSignalToAllProcesses of a job, as scancel sends it: who saves has its time, and nobody waits for
+// a helper that ignores it.
+func TestSignalToAllProcesses(t *testing.T) {
+	for _, script := range []string{
+		`"$0" scripted alone counts; exit 3`,
+		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & "$0" scripted alone counts; exit 3`,
+		`timeout 1000 "$0" scripted alone counts; exit 3`,
+		`setsid -w "$0" scripted alone counts; exit 3`,
+	} {
+		t.Run(script, func(t *testing.T) {
+			mark := testprocess.Mark(t)
+			testtime.Within(t, control.StopPatience/2, func() {
+				cfg := shellJob(t, 1, script)
+				cfg.NoSignals = false
+				root, out := startRoot(t, cfg)
+				out.await(t, `ready`)
+				for _, pid := range append(below(root.Process.Pid), root.Process.Pid) {
+					_ = syscall.Kill(pid, syscall.SIGTERM)
+				}
+				require.Error(t, root.Wait())
+				require.Contains(t, out.String(), "saved")
+			})
+			mark.NoneLeft(t)
+		})
+	}
+}
+
+// TestShellThatKillsItself: nobody waits for those that know nothing of the signal.
+func TestShellThatKillsItself(t *testing.T) {
+	for _, script := range []string{
+		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & sleep 0.1; kill -TERM $$`,
+		`sleep 1000 > /dev/null 2>&1 & kill -USR1 $$`,
+	} {
+		mark := testprocess.Mark(t)
+		testtime.Within(t, control.StopPatience/2, func() {
+			require.ErrorContains(t, run(t, shellJob(t, 1, script)).err, "signal")
+		})
+		mark.NoneLeft(t)
+	}
+}
+
+// below are all processes that one has started, and those have.
+func below(pid int) (all []int) {
+	for _, child := range running(func(_ int, s procStat) bool { return s.parent == pid }) {
+		all = append(append(all, below(child)...), child)
+	}
+	return all
+}

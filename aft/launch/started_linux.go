@@ -1,144 +1,92 @@
 package launch
 
 import (
+	"bytes"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 )
 
-// table is what the system tells of all processes.
-type table map[int]procStat
-
-// above are the processes over one: who has started it, and so on, as far as they run.
-func (t table) above(pid int) (all []int) {
-	for range len(t) { // what is read one after the other may make no tree
-		if pid = t[pid].parent; t[pid].state == 0 {
-			break
+// findStarted looks at what ranks have started, by the numbers of their processes. Orphans are what
+// somebody has started who has ended, and what they have started: who adopts them is known.
+func findStarted(ranks map[int]*rank, adopts int) (found map[*rank]family, orphans family) {
+	stats := make(map[int]procStat)
+	running(func(pid int, stat procStat) bool { stats[pid] = stat; return false })
+	found, orphans = make(map[*rank]family), make(family)
+	for pid, stat := range stats {
+		r, orphan := rankOf(pid, stats, ranks, adopts)
+		if orphan {
+			orphans[pid] = describe(pid, stat)
 		}
-		all = append(all, pid)
-	}
-	return all
-}
-
-// findStarted looks at what ranks, by the numbers of their processes, have started, before a
-// signal is passed on to them.
-func findStarted(ranks map[int]*rank, s syscall.Signal) map[*rank]started {
-	t := make(table)
-	running(func(pid int, stat procStat) bool { t[pid] = stat; return false })
-	below := make(map[*rank][]int)
-	for pid := range t {
-		if r := t.rankOf(pid, ranks); r != nil {
-			below[r] = append(below[r], pid)
+		if r == nil {
+			continue
 		}
+		if found[r] == nil {
+			found[r] = make(family)
+		}
+		found[r][pid] = describe(pid, stat)
 	}
-	found := make(map[*rank]started)
-	for r, pids := range below {
-		found[r] = t.look(r, pids, s)
-	}
-	return found
+	return found, orphans
 }
 
 // rankOf is the rank that has started a process, or is it, or nil.
-func (t table) rankOf(pid int, ranks map[int]*rank) *rank {
-	for _, p := range append([]int{pid}, t.above(pid)...) {
-		if r := ranks[p]; r != nil {
-			return r
+func rankOf(pid int, stats map[int]procStat, ranks map[int]*rank, adopts int) (r *rank, orphan bool) {
+	for range len(stats) { // what is read one after the other may make no tree
+		stat, runs := stats[pid]
+		if !runs || pid == os.Getpid() {
+			break
 		}
-		if r := ranks[t[p].group]; r != nil { // those in between have ended
-			return r
+		if r := ranks[pid]; r != nil {
+			return r, false
 		}
+		if r := ranks[stat.group]; r != nil { // those in between have ended
+			return r, false
+		}
+		if stat.parent == adopts {
+			return nil, true
+		}
+		pid = stat.parent
 	}
-	return nil
+	return nil, false
 }
 
-// look finds out what the processes of a rank will do about a signal. That a shell catches it
-// says nothing about those that it has started: it does so for its own ends, too.
-func (t table) look(r *rank, pids []int, s syscall.Signal) started {
-	own, catching := started{deaf: make(map[int]bool)}, make(map[int]bool)
-	for _, pid := range pids {
-		ignores, catches := attitude(pid, s)
-		if ignores {
-			own.deaf[pid] = true
-		}
-		catching[pid] = catches
+// describe reads what else the system tells of a process.
+func describe(pid int, stat procStat) process {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
+	field := func(name string) []byte {
+		_, value, _ := bytes.Cut(append([]byte("\n"), status...), []byte("\n"+name+":\t"))
+		value, _, _ = bytes.Cut(value, []byte("\n"))
+		return value
 	}
-	slices.SortFunc(pids, func(a, b int) int { return len(t.above(a)) - len(t.above(b)) })
-	leader := r.cmd.Process.Pid
-	for _, pid := range pids {
-		isProgram := r.program != nil && pid == r.program.pid
-		passed := slices.ContainsFunc(t.above(pid), func(by int) bool { return catching[by] && t.passesOn(by, pid) })
-		own.program = own.program || isProgram && t[pid].group != leader
-		switch {
-		case t[pid].group == leader, passed:
-		case isProgram:
-			own.strays = append(own.strays, r.program)
-		default:
-			if p := watchProgram(pid); p != nil && statOf(pid).group == t[pid].group {
-				own.strays = append(own.strays, p)
-			} else if p != nil {
-				p.close() // another process
+	set := func(name string) signalSet {
+		bits, _ := strconv.ParseUint(string(field(name)), 16, 64)
+		return signalSet(bits)
+	}
+	return process{parent: stat.parent, group: stat.group, name: string(field("Name")), ignored: set("SigIgn"), caught: set("SigCgt")}
+}
+
+// groupMembers are the processes of a group that run, its leader excluded, but for those that did
+// ignore a signal, and what they have started since.
+func groupMembers(id int, ignored func(pid int) (yes, known bool)) []int {
+	deaf := func(pid int, stat procStat) bool {
+		for stat.state != 0 && pid != id {
+			if yes, known := ignored(pid); known {
+				return yes
 			}
-		}
-	}
-	return own
-}
-
-// passesOn reports whether a process that catches a signal sends it to one below it: timeout does
-// to what it has started and to its group, a job within the job to all.
-func (t table) passesOn(by, to int) bool {
-	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", by)) // it may have ended
-	switch strings.TrimSpace(string(name)) {
-	case "craft", guardName:
-		return true
-	case "timeout":
-		return t[to].parent == by || t[to].group == t[by].group
-	}
-	return false
-}
-
-// groupMembers are the processes of a group that run, its leader excluded, and some with what
-// they have started.
-func groupMembers(id int, except map[int]bool) []int {
-	excepted := func(pid int, stat procStat) bool {
-		for ; stat.group == id && pid != id; pid, stat = stat.parent, statOf(stat.parent) {
-			if except[pid] {
-				return true
-			}
+			pid = stat.parent
+			stat = statOf(pid)
 		}
 		return false
 	}
-	return running(func(pid int, stat procStat) bool {
-		return stat.group == id && pid != id && !excepted(pid, stat)
-	})
+	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !deaf(pid, stat) })
 }
 
-// outside reports whether a process that a rank has started in another group is still at work.
-func (s started) outside() bool {
-	return slices.ContainsFunc(s.strays, func(p *joinedProgram) bool { return !s.deaf[p.pid] && !p.ended() })
-}
-
-// pass sends a signal to what a rank has started in other groups.
-func (s started) pass(by syscall.Signal) {
-	for _, p := range s.strays {
-		p.send(by)
+// watchStarted makes a process of a family known; nil: it has ended.
+func watchStarted(pid int, p process) *joinedProgram {
+	watched := watchProgram(pid)
+	if watched != nil && statOf(pid).group != p.group { // another process
+		watched.close()
+		return nil
 	}
-}
-
-// attitude reports whether a process ignores a signal, as those do in the background of a script
-// if it comes from the keyboard, and whether it has code for it.
-func attitude(pid int, s syscall.Signal) (ignores, catches bool) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false, false // it has just ended
-	}
-	in := func(field string) bool {
-		_, mask, _ := strings.Cut(string(status), "\n"+field+":\t")
-		mask, _, _ = strings.Cut(mask, "\n")
-		bits, _ := strconv.ParseUint(mask, 16, 64)
-		return bits&(1<<(s-1)) != 0
-	}
-	return in("SigIgn"), in("SigCgt")
+	return watched
 }

@@ -13,27 +13,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFindStarted: what is out of the group of its rank, from above to below, but for what timeout
-// passes the signal on to.
+// TestFindStarted: what is out of the group of its rank and has code for a signal, from above to
+// below, as the system tells.
 func TestFindStarted(t *testing.T) {
 	name := func(pid int) string {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		return strings.TrimSpace(string(b))
 	}
 	for script, want := range map[string]struct{ term, usr1 []string }{
-		`setsid -w sh -c 'sleep 1000 & wait' & wait`:                      {[]string{"sh", "sleep"}, []string{"sh", "sleep"}},
-		`timeout 1000 sh -c 'sleep 1000 & wait' & wait`:                   {[]string{"timeout"}, []string{"timeout", "sh", "sleep"}},
-		`timeout 1000 sh -c 'setsid sleep 1000 & wait' & wait`:            {[]string{"timeout", "sleep"}, []string{"timeout", "sh", "sleep"}},
-		`timeout 1000 timeout 2000 sleep 1000 & wait`:                     {[]string{"timeout"}, []string{"timeout", "timeout", "sleep"}},
-		`sh -c 'trap "echo" TERM; setsid sleep 1000 & wait; wait' & wait`: {[]string{"sleep"}, []string{"sleep"}},
-		`sh -c 'sleep 1000 & wait' & wait`:                                {nil, nil},
+		`setsid -w sh -c 'sleep 1000 & wait' & wait`:                                                      {nil, nil},
+		`timeout 1000 sh -c 'sleep 1000 & wait' & wait`:                                                   {[]string{"timeout"}, nil},
+		`timeout 1000 sh -c 'trap : USR1; sleep 1000 & wait' & wait`:                                      {[]string{"timeout"}, []string{"sh", "sleep"}},
+		`timeout 1000 setsid sh -c 'trap : TERM USR1; sleep 1000 & wait' & wait`:                          {[]string{"timeout", "sleep"}, []string{"sh", "sleep"}},
+		`timeout 1000 sh -c 'setsid sh -c "trap : TERM; sleep 1000 & wait"; echo' & wait`:                 {[]string{"timeout", "sh", "sleep"}, nil},
+		`timeout 1000 timeout 2000 sleep 1000 & wait`:                                                     {[]string{"timeout"}, nil},
+		`sh -c 'trap "echo" TERM; setsid sleep 1000 & wait; wait' & wait`:                                 {nil, nil},
+		`setsid sh -c 'trap "" USR1; (trap "" TERM; setsid sleep 1000) & trap : TERM; wait; wait' & wait`: {[]string{"sh"}, nil},
+		`sh -c 'sleep 1000 & wait' & wait`:                                                                {nil, nil},
 	} {
 		t.Run(script, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", script)
 			cmd.SysProcAttr = rankAttributes()
 			require.NoError(t, cmd.Start())
 			r := &rank{cmd: cmd}
-			find := func(s syscall.Signal) started { return findStarted(map[int]*rank{cmd.Process.Pid: r}, s)[r] }
+			find := func(s syscall.Signal) (names []string) {
+				found, _ := findStarted(map[int]*rank{cmd.Process.Pid: r}, 0)
+				pids, _ := found[r].outsiders(s, cmd.Process.Pid, 0)
+				for _, pid := range pids {
+					names = append(names, found[r][pid].name)
+				}
+				return names
+			}
 			all := func() (pids []int) {
 				below := make(map[int]bool)
 				for range 5 {
@@ -53,18 +63,11 @@ func TestFindStarted(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return slices.ContainsFunc(all(), func(pid int) bool { return name(pid) == "sleep" })
 			}, limit, time.Millisecond)
-			names := func(own started) (names []string) {
-				for _, p := range own.strays {
-					names = append(names, name(p.pid))
-					p.close()
-				}
-				return names
-			}
 			withoutSetsid := func(all []string) []string { // which forks only where it leads a group
 				return slices.DeleteFunc(all, func(s string) bool { return s == "setsid" })
 			}
-			require.Equal(t, withoutSetsid(want.term), withoutSetsid(names(find(syscall.SIGTERM))))
-			require.Equal(t, withoutSetsid(want.usr1), withoutSetsid(names(find(syscall.SIGUSR1))))
+			require.Equal(t, withoutSetsid(want.term), withoutSetsid(find(syscall.SIGTERM)))
+			require.Equal(t, withoutSetsid(want.usr1), withoutSetsid(find(syscall.SIGUSR1)))
 		})
 	}
 }

@@ -1,0 +1,50 @@
+package launch
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOutsiders: who gets a signal out of the group of a rank, 10, whose own process is 10.
+func TestOutsiders(t *testing.T) {
+	term, usr1 := setOf(syscall.SIGTERM), setOf(syscall.SIGUSR1)
+	shell := process{parent: 1, group: 10, name: "sh"}
+	timeout := process{parent: 10, group: 11, name: "timeout", caught: term}
+	for name, c := range map[string]struct {
+		family     family
+		program    int
+		term, usr1 []int
+		passed     []int // at SIGTERM
+	}{
+		"in the group": {family: family{10: shell, 11: {parent: 10, group: 10, caught: term | usr1}}, program: 11},
+		"the program":  {family{10: shell, 11: {parent: 10, group: 11, caught: term}}, 11, []int{11}, []int{11}, nil},
+		"another one":  {family: family{10: shell, 11: {parent: 10, group: 11, caught: term}}, term: []int{11}},
+		"under timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, caught: term | usr1}}, 12,
+			[]int{11}, []int{12}, []int{12}},
+		"under a shell under timeout": {family: family{10: shell, 11: timeout, 12: {parent: 11, group: 11, name: "sh"},
+			13: {parent: 12, group: 11, caught: term | usr1}}, term: []int{11}, usr1: []int{13}, passed: []int{13}},
+		"out of the group of its timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, name: "sh"},
+			13: {parent: 12, group: 13, caught: term | usr1}}, 13, []int{11, 13}, []int{13}, nil},
+		"a shell with what it waits for": {family: family{10: shell, 11: {parent: 10, group: 11, name: "sh", caught: term},
+			12: {parent: 11, group: 11}, 13: {parent: 12, group: 11}}, term: []int{11, 12, 13}},
+		"who is deaf": {family: family{10: shell, 11: {parent: 10, group: 11, name: "sh", caught: term},
+			12: {parent: 11, group: 11, ignored: term}}, term: []int{11}},
+		"what a program has started": {family{10: shell, 11: {parent: 10, group: 10, caught: term},
+			12: {parent: 11, group: 12}, 13: {parent: 11, group: 13, caught: term | usr1}}, 11, nil, nil, nil},
+		"what one has put in safety": {family: family{10: shell, 11: {parent: 10, group: 10, caught: term}, 12: {parent: 11, group: 12}}},
+		"a program with its group": {family{10: shell, 11: {parent: 10, group: 11}, 12: {parent: 11, group: 11},
+			13: {parent: 11, group: 13, caught: term}}, 11, []int{11, 12}, []int{11, 12}, nil},
+		"a job within the job": {family{10: shell, 11: {parent: 10, group: 11, name: "craft", caught: term | usr1},
+			12: {parent: 11, group: 12, caught: term}}, 12, []int{11}, []int{11}, []int{12}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pids, passed := c.family.outsiders(syscall.SIGTERM, 10, c.program)
+			require.Equal(t, c.term, pids)
+			require.Equal(t, c.passed, passed)
+			pids, _ = c.family.outsiders(syscall.SIGUSR1, 10, c.program)
+			require.Equal(t, c.usr1, pids)
+		})
+	}
+}
