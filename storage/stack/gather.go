@@ -131,14 +131,14 @@ func (s *Stack) rebuild(ctx context.Context, id storage.ID, part storage.Part) (
 	began := time.Now()
 	w, err := s.local.CreateObject(ctx, key)
 	if err != nil {
-		return movable(err), err
+		return true, err
 	}
 	own := &recalling{Writer: w}
 	if err := erasure.RebuildPart(ctx, id, part, s.members(id, part), own); err != nil {
-		return movable(own.err), errors.Join(err, w.Abort())
+		return own.err != nil, errors.Join(err, w.Abort())
 	}
 	if err := w.Commit(); err != nil {
-		return movable(err), err
+		return true, err
 	}
 	s.log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
 	return false, nil

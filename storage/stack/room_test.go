@@ -123,15 +123,15 @@ func TestNodeWithLittleRoom(t *testing.T) {
 // there is room again it heals.
 func TestNoRoomForLostParts(t *testing.T) {
 	for _, level := range []storage.Level{storage.XOR, storage.RS} {
-		for _, gone := range []bool{false, true} {
-			t.Run(fmt.Sprint(level, " ", gone), func(t *testing.T) {
+		for _, takes := range []error{nil, syscall.ENOSPC, syscall.EFBIG, syscall.ELOOP} {
+			t.Run(fmt.Sprint(level, " ", takes), func(t *testing.T) {
 				f := newFaulty(level.String())
 				f.job(t, func(ctx context.Context, m *member) error {
 					o, err := m.write(ctx, 1)
 					return errors.Join(err, expect("reached", o.Level, level))
 				})
 				f.losesParts(t, 1) // parity alone would be reason enough to heal
-				f.job(t, func(ctx context.Context, m *member) error { return noRoomForLostParts(ctx, m, level, gone) })
+				f.job(t, func(ctx context.Context, m *member) error { return noRoomForLostParts(ctx, m, level, takes) })
 				require.Contains(t, f.log.String(), "cannot be rebuilt on its node")
 				f.lose(2)
 				f.restores(t, 1)
@@ -140,15 +140,17 @@ func TestNoRoomForLostParts(t *testing.T) {
 	}
 }
 
-func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, gone bool) error {
-	if m.rank() == 0 && gone {
+// noRoomForLostParts reads what is lost where the storage of a node takes nothing, with an error, or
+// is gone, nil.
+func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, takes error) error {
+	if m.rank() == 0 && takes == nil {
 		if err := vfs.RemoveAll(m.nodes[1], "/node1"); err != nil {
 			return err
 		}
 	} else if m.rank() == 0 {
 		m.breaks(func(node int, op vfs.Op) error {
 			if node == 1 && op.Kind == vfs.OpWrite {
-				return syscall.ENOSPC
+				return takes
 			}
 			return nil
 		})
@@ -169,7 +171,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, gon
 	if err := comm.Barrier(ctx, m.Comm); err != nil {
 		return err
 	}
-	if m.rank() == 0 && gone {
+	if m.rank() == 0 && takes == nil {
 		if err := m.nodes[1].Mkdir("/node1", 0o700); err != nil {
 			return err
 		}
