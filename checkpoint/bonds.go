@@ -73,6 +73,14 @@ func (r *restoration) companions(overlap [][2]int) companions {
 	return companionsOf(pairs)
 }
 
+// first stands for all that move with a value.
+func (c companions) first(i int) int {
+	if c[i] == nil {
+		return i
+	}
+	return c[i][0]
+}
+
 // of returns value i and those that move with it.
 func (c companions) of(i int, values []cptypes.Value) (all []cptypes.Value) {
 	if c[i] == nil {
@@ -86,40 +94,51 @@ func (c companions) of(i int, values []cptypes.Value) (all []cptypes.Value) {
 
 // bond is memory that two values share and are to go on sharing.
 type bond struct {
-	key, other string // keys
-	cp         string // the other one's checkpoint, if it is another one
+	a, b     int  // their indices
+	relative bool // b is one of another checkpoint
+	bytes    int  // how much it is if the version lacks both, else 1
 }
 
-// bonds are those that there are now, with how many bytes these are if the version lacks both,
-// but for values that are to have other sizes than they have.
-func (r *restoration) bonds() map[bond]int {
-	cp, out := r.cp, make(map[bond]int)
+// without is the bond whatever memory it is.
+func (b bond) without() bond {
+	b.bytes = 0
+	return b
+}
+
+// bonds are those that there are now, but for values that are to have other sizes than they have.
+func (r *restoration) bonds() (out []bond) {
+	cp := r.cp
 	if len(r.stored) == len(cp.entries) && len(r.then.group) == 0 && !r.kin.any() {
-		return out
+		return nil
 	}
 	fits := func(i int) bool {
 		e := cp.entries[i]
 		return r.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, r.stored[e.key].Desc.Shape)
 	}
-	pairs := cp.overlaps.Find(cp.values(), false, r.absent)
-	common := cp.overlaps.Common(pairs)
-	for i, p := range pairs {
-		if r.belong(p[0], p[1]) && (p[0] != p[1] || r.absent(p[0])) && fits(p[0]) && fits(p[1]) {
-			b := bond{key: cp.entries[p[0]].key, other: cp.entries[p[1]].key}
-			if out[b] = 1; r.absent(p[0]) { // others may change their lengths inside
-				out[b] = common[i]
-			}
+	var absent [][2]int // others may change their lengths inside
+	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
+		switch {
+		case !r.belong(p[0], p[1]):
+		case r.absent(p[0]):
+			absent = append(absent, p)
+		case p[0] != p[1] && fits(p[0]) && fits(p[1]):
+			out = append(out, bond{p[0], p[1], false, 1})
+		}
+	}
+	if len(absent) > 0 {
+		for i, bytes := range cp.overlaps.Common(absent) {
+			out = append(out, bond{absent[i][0], absent[i][1], false, bytes})
 		}
 	}
 	if !r.kin.any() {
 		return out
 	}
 	relatives, plain, _ := cp.family()
-	pairs, _ = cp.overlaps.Across(cp.values(), plain, false)
+	pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
 	for _, p := range pairs {
-		b := bond{cp.entries[p[0]].key, relatives[p[1]].key, relatives[p[1]].cp.name}
-		if r.kin[b.cp][[2]string{b.key, b.other}] && fits(p[0]) {
-			out[b] = 1
+		o := relatives[p[1]]
+		if r.kin[o.cp.name][[2]string{cp.entries[p[0]].key, o.key}] && fits(p[0]) {
+			out = append(out, bond{p[0], p[1], true, 1})
 		}
 	}
 	return out
@@ -127,14 +146,25 @@ func (r *restoration) bonds() map[bond]int {
 
 // warnOfBroken names the values that are apart now.
 func (r *restoration) warnOfBroken() {
-	if len(r.before) == 0 {
+	if len(r.before) == 0 || !r.moved {
 		return
 	}
-	now := r.bonds()
-	for b, bytes := range r.before {
-		if now[b] < bytes {
-			r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now, at least in part: others that were to be put apart from them lay there as well",
-				"version", r.from.ID.Version, "key", b.key, "other_key", b.other, "other", b.cp)
+	now := make(map[bond]int)
+	for _, b := range r.bonds() {
+		now[b.without()] = b.bytes
+	}
+	relatives, _, _ := r.cp.family()
+	for _, b := range r.before {
+		if now[b.without()] >= b.bytes {
+			continue
 		}
+		var other, checkpoint string
+		if b.relative {
+			other, checkpoint = relatives[b.b].key, relatives[b.b].cp.name
+		} else {
+			other = r.cp.entries[b.b].key
+		}
+		r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now, at least in part: others that were to be put apart from them lay there as well",
+			"version", r.from.ID.Version, "key", r.cp.entries[b.a].key, "other_key", other, "other", checkpoint)
 	}
 }

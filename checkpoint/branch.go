@@ -101,7 +101,11 @@ func (t *told) wroteAfter(a, recorded container.AttemptID, noted stack.Noted) bo
 			named = append(named, one.id.Attempt)
 		}
 	}
-	return slices.Contains(named, a) && !slices.Contains(named, recorded)
+	hasRecord := slices.ContainsFunc(t.runs, func(r storage.Record) bool {
+		attempt, _ := storage.ParseAttempt(r.Attempt)
+		return attempt == a
+	})
+	return !hasRecord && slices.Contains(named, a) && !slices.Contains(named, recorded)
 }
 
 // unknownToHome counts the complete versions, newest first, that are on nodes alone and

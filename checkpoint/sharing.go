@@ -162,7 +162,7 @@ func (r *restoration) separate(late bool) error {
 	for again := true; again; {
 		again = false
 		pairs := cp.overlaps.Find(cp.values(), false, r.absent)
-		move := r.companions(pairs)
+		move, done := r.companions(pairs), make(map[[2]int]bool)
 		for _, p := range pairs {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
@@ -183,13 +183,14 @@ func (r *restoration) separate(late bool) error {
 					r.with[a.key], r.with[b.key] = b.key, a.key
 				}
 			default:
-				if tried[p] == 0 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
+				again = true
+				if !r.part(p, tried[p], move, done, late) {
+					continue
+				}
+				if tried[p]++; tried[p] == 1 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
 				}
-				r.part(p, tried[p], move, late)
-				tried[p]++
-				again = true
 			}
 		}
 	}
@@ -215,21 +216,33 @@ func (r *restoration) leaveEmpty(late bool) {
 	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, r.absent) {
 		for k, i := range p {
 			if other := p[1-k]; empty[i] && r.absent(other) {
-				cptypes.Separate(r.cp.values()[i:i+1], r.cp.values()[other], true)
+				r.move(r.cp.values()[i:i+1], r.cp.values()[other], true)
 			}
 		}
 	}
 }
 
 // part moves one of two values, at the second try the other one, and with it what it is to
-// stay together with.
-func (r *restoration) part(p [2]int, tried int, move companions, late bool) {
+// stay together with. Done are those that were moved, and what from, since the pairs were found.
+func (r *restoration) part(p [2]int, tried int, move companions, done map[[2]int]bool, late bool) (tries bool) {
 	if p[0] == p[1] {
+		r.moved = true
 		cptypes.SeparateParts(r.cp.entries[p[0]].value)
-		return
+		return true
 	}
 	which := r.movesFirst(p) ^ tried
-	cptypes.Separate(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
+	both := [2]int{move.first(p[which]), p[1-which]}
+	if done[both] {
+		return false
+	}
+	done[both] = true
+	r.move(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
+	return true
+}
+
+func (r *restoration) move(values []cptypes.Value, from cptypes.Value, read bool) {
+	r.moved = true
+	cptypes.Separate(values, from, read)
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
@@ -305,6 +318,7 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 			r.with[e.key] = e.key
 			return r.sameMemory(e.key)
 		}
+		r.moved = true
 		cptypes.SeparateParts(e.value)
 	}
 }

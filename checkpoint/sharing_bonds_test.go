@@ -217,3 +217,25 @@ func TestBondsBesideAParent(t *testing.T) {
 		require.NotContains(t, log.String(), "apart now")
 	}
 }
+
+// Views of one another that lie over a variable of another checkpoint leave it together.
+func TestBondsOverAnotherCheckpoint(t *testing.T) {
+	for _, c := range []nested{{alone: "array", mode: "off", parents: true}, {alone: "array", mode: "off", parents: true, child: true, anew: true}} {
+		for _, stored := range []bool{false, true} {
+			array0, x0, array := [4]float64{5, 6, 7, 8}, []float64{1, 2, 3, 4}, [4]float64{1, 2, 3, 4}
+			then := vars{"array": &array0, "n": ptr(1)}
+			if stored {
+				then["x"], then["y"] = &x0, ptr(x0[1:])
+			}
+			x, y := array[:], array[1:]
+			var log bytes.Buffer
+			p, child := c.restart(t, alias{stored: then, now: vars{"array": &array, "n": ptr(2), "x": &x, "y": &y}}, slog.New(slog.NewTextHandler(&log, nil)))
+			require.NoError(t, p)
+			require.NoError(t, child)
+			require.Equal(t, [4]float64{5, 6, 7, 8}, array, c)
+			require.Equal(t, []float64{1, 2, 3, 4}, x, c)
+			require.Same(t, &x[1], &y[0], c)
+			require.NotContains(t, log.String(), "WARN")
+		}
+	}
+}
