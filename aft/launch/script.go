@@ -84,6 +84,7 @@ func (r *rank) note(f family, by syscall.Signal) outsiders {
 			r.started.ignored[pid] = p.ignored
 		}
 	}
+	r.started.forgetEnded()
 	r.started.seen |= setOf(by)
 	if control.Stops(int(by)) {
 		r.started.asked = by
@@ -109,6 +110,7 @@ func (r *rank) note(f family, by syscall.Signal) outsiders {
 // to all processes or to the shell alone: others have died of it, or know nothing of it. One whose
 // parent has ended may be of any rank.
 func (d *daemon) noteCatching(r *rank, by syscall.Signal) {
+	r.started.forgetEnded()
 	leader := r.cmd.Process.Pid
 	found, orphans := findStarted(map[int]*rank{leader: r}, d.parent)
 	r.started.ignored = make(map[int]signalSet)
@@ -130,22 +132,26 @@ func (s *started) fresh() bool {
 
 // tell has outlast wait for a process that gets the signal; nil: it has ended.
 func (s *started) tell(pid int, p process) *joinedProgram {
-	old := s.told[pid]
-	if old != nil && old.running() {
-		return old
+	if s.told[pid] == nil {
+		watched := watchStarted(pid, p)
+		if watched == nil {
+			return nil
+		}
+		if s.told == nil {
+			s.told = make(map[int]*joinedProgram)
+		}
+		s.told[pid] = watched
 	}
-	watched := watchStarted(pid, p)
-	if watched == nil {
-		return nil
+	return s.told[pid]
+}
+
+func (s *started) forgetEnded() {
+	for pid, p := range s.told {
+		if !p.running() {
+			p.close()
+			delete(s.told, pid)
+		}
 	}
-	if old != nil {
-		old.close()
-	}
-	if s.told == nil {
-		s.told = make(map[int]*joinedProgram)
-	}
-	s.told[pid] = watched
-	return watched
 }
 
 func (s *started) close() {
