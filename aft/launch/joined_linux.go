@@ -102,7 +102,7 @@ func (p *joinedProgram) running() (runs bool) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		runs = n == 0
+		runs = n <= 0 // also where a signal has interrupted it
 	})
 	return runs
 }
