@@ -58,7 +58,7 @@ func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged [
 // overtaken describes a complete version of another computation than that of the
 // candidates, which was written after them although its number is lower: its run did not
 // know of them, because they were away, or in a backup. "" if nothing tells of one.
-func (cp *Checkpoint) overtaken(t told, noted stack.Noted, complete, candidates []candidate) string {
+func (cp *Checkpoint) overtaken(t told, complete, candidates []candidate) string {
 	if cp.parent != nil || len(candidates) == 0 || candidates[0].Lineage == nil {
 		return ""
 	}
@@ -67,14 +67,10 @@ func (cp *Checkpoint) overtaken(t told, noted stack.Noted, complete, candidates 
 		by = filestore.LatestName
 	}
 	for _, r := range slices.Backward(t.runs) {
-		attempt, _ := storage.ParseAttempt(r.Attempt)
-		if attempt == first.ID.Attempt {
+		if attempt, _ := storage.ParseAttempt(r.Attempt); attempt == first.ID.Attempt {
 			return ""
 		}
 		if r.LastWritten > 0 {
-			if t.wroteAfter(first.ID.Attempt, attempt, noted) {
-				return ""
-			}
 			by = recordOf(r)
 			break
 		}
@@ -90,22 +86,6 @@ func (cp *Checkpoint) overtaken(t told, noted stack.Noted, complete, candidates 
 	}
 	return fmt.Sprintf("%v, of another computation, was written after %v, as %s tells, and has the lower number, so that its run cannot have seen it; it will be deleted when enough newer versions are complete: to keep it copy it away now, to go on from it move away the versions with higher numbers",
 		last.id, first.ID, last.by)
-}
-
-// wroteAfter reports whether an attempt that has left no record is known to be later than one that
-// has: what a write renews names it, and not the other one.
-func (t *told) wroteAfter(a, recorded container.AttemptID, noted stack.Noted) bool {
-	named := []container.AttemptID{noted.Reserved.Attempt}
-	for _, one := range t.versions {
-		if one.by == filestore.LatestName {
-			named = append(named, one.id.Attempt)
-		}
-	}
-	hasRecord := slices.ContainsFunc(t.runs, func(r storage.Record) bool {
-		attempt, _ := storage.ParseAttempt(r.Attempt)
-		return attempt == a
-	})
-	return !hasRecord && slices.Contains(named, a) && !slices.Contains(named, recorded)
 }
 
 // unknownToHome counts the complete versions, newest first, that are on nodes alone and

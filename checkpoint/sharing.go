@@ -184,9 +184,7 @@ func (r *restoration) separate(late bool) error {
 				}
 			default:
 				again = true
-				if !r.part(p, tried[p], move, done, late) {
-					continue
-				}
+				r.part(p, tried[p], move, done, late)
 				if tried[p]++; tried[p] == 1 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
 					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
 						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
@@ -224,20 +222,17 @@ func (r *restoration) leaveEmpty(late bool) {
 
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with. Done are those that were moved, and what from, since the pairs were found.
-func (r *restoration) part(p [2]int, tried int, move companions, done map[[2]int]bool, late bool) (tries bool) {
+func (r *restoration) part(p [2]int, tried int, move companions, done map[[2]int]bool, late bool) {
 	if p[0] == p[1] {
 		r.moved = true
 		cptypes.SeparateParts(r.cp.entries[p[0]].value)
-		return true
+		return
 	}
 	which := r.movesFirst(p) ^ tried
-	both := [2]int{move.first(p[which]), p[1-which]}
-	if done[both] {
-		return false
+	if both := [2]int{move.first(p[which]), p[1-which]}; !done[both] {
+		done[both] = true
+		r.move(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
 	}
-	done[both] = true
-	r.move(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
-	return true
 }
 
 func (r *restoration) move(values []cptypes.Value, from cptypes.Value, read bool) {

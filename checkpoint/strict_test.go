@@ -346,22 +346,6 @@ func TestLastRecordIsOfAnEarlierRun(t *testing.T) {
 	require.NotContains(t, n.job(t, "", 3, none, WithStrict("1")), "began anew")
 }
 
-// What was written last is known without a record of its run, too, from what every write renews.
-func TestLastWriteIsOfARunWithoutRecord(t *testing.T) {
-	for _, levels := range []string{"", "local:1", "local:1,pfs:2"} {
-		t.Run(levels, func(t *testing.T) {
-			n := newTestNodes(t, 0)
-			n.job(t, levels, 2, none)
-			t.Run("without a record", func(t *testing.T) {
-				t.Setenv("CRAFT_RECORD", "0")
-				t.Setenv("CRAFT_READ_CP_ON_RESTART", "0")
-				n.job(t, levels, 1, none)
-			})
-			require.NotContains(t, n.job(t, levels, 3, none, WithStrict("1")), "another computation")
-		})
-	}
-}
-
 // repaired is a job that has been repaired once.
 type repaired struct{ comm.Comm }
 

@@ -143,7 +143,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	s.Damaged = damagedBefore(told.damaged, entries, s.Candidates)
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
-		s.Branch = cp.overtaken(told, noted, complete, s.Candidates)
+		s.Branch = cp.overtaken(told, complete, s.Candidates)
 	}
 	if !s.Own {
 		s.Unannounced = cp.describeUnannounced(complete, told, noted, s.Branch)

@@ -48,6 +48,7 @@ type daemon struct {
 	machine *control.Daemon
 	timer   *time.Timer
 	ranks   map[control.Proc]*rank
+	got     map[syscall.Signal]time.Time
 	end     *control.EndDaemon
 	ended   chan struct{} // closed when end is set
 	heard   time.Time     // of the root
@@ -113,7 +114,7 @@ func takeStdio() (in, out *os.File, err error) {
 func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
 	return &daemon{
 		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(), parent: os.Getppid(),
-		ranks: make(map[control.Proc]*rank), ended: make(chan struct{}),
+		ranks: make(map[control.Proc]*rank), got: make(map[syscall.Signal]time.Time), ended: make(chan struct{}),
 	}
 }
 
@@ -182,6 +183,7 @@ func (d *daemon) signalled(s syscall.Signal) {
 		if os.Getppid() != d.parent {
 			return m.LostRoot(now, "signal: "+s.String())
 		}
+		d.got[s] = now
 		var all []control.Kill
 		for p := range d.ranks { // mostly it goes to all processes
 			all = append(all, control.Kill{Proc: p, Signal: int(s)})

@@ -36,7 +36,7 @@ type rank struct {
 	joined  bool             // the program has sent something
 	program *joinedProgram   // nil: it is the process itself, or is not known
 	due     []syscall.Signal // what it is to get then
-	started started
+	signals occasions
 	// dead: the process has ended, and its number is not to be used any more.
 	dead bool
 }
@@ -60,6 +60,7 @@ func newRank(proc control.Proc) (*rank, error) {
 	return &rank{
 		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
 		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
+		signals: make(occasions),
 	}, nil
 }
 
@@ -164,7 +165,9 @@ func (d *daemon) watch(r *rank) {
 	_ = r.cmd.Wait() // its state is reported
 	d.mu.Lock()
 	r.dead = true
-	r.started.close()
+	for _, o := range r.signals {
+		o.close()
+	}
 	d.mu.Unlock()
 
 	r.control.finish()

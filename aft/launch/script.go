@@ -39,13 +39,42 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Outlived(now, r.proc) })
 }
 
-// started is what a script has started, as far as was seen when signals came.
-type started struct {
-	first   time.Time              // of these signals, StopPatience ago at most
-	seen    signalSet              // the signals
-	asked   syscall.Signal         // to end, the last one of those
-	ignored map[int]signalSet      // by each process then: who ignores a signal since is at work because of it
-	told    map[int]*joinedProgram // out of the group of the rank
+// occasion is a signal, or several that ask for the end, that comes to a script, and what that has
+// started, as far as was seen then.
+type occasion struct {
+	first   time.Time // StopPatience ago at most
+	last    syscall.Signal
+	ignored map[int]signalSet      // by each process: who ignores a signal since is at work because of it
+	told    map[int]*joinedProgram // of the signal, out of the group of the rank
+}
+
+func newOccasion(by syscall.Signal) *occasion {
+	return &occasion{first: time.Now(), last: by, ignored: make(map[int]signalSet), told: make(map[int]*joinedProgram)}
+}
+
+// occasions are by their signals, those that ask for the end by SIGTERM.
+type occasions map[syscall.Signal]*occasion
+
+// of is the present occasion of a signal, nil: there is none.
+func (all occasions) of(s syscall.Signal) *occasion {
+	if o := all[kindOf(s)]; o != nil && time.Since(o.first) < control.StopPatience {
+		return o
+	}
+	return nil
+}
+
+func (all occasions) put(o *occasion) {
+	if old := all[kindOf(o.last)]; old != nil {
+		old.close()
+	}
+	all[kindOf(o.last)] = o
+}
+
+func kindOf(s syscall.Signal) syscall.Signal {
+	if control.Stops(int(s)) {
+		return syscall.SIGTERM
+	}
+	return s
 }
 
 // outsiders are those out of the group of a rank that are to get a signal.
@@ -77,88 +106,75 @@ func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
 
 // note takes down what a script has started when a signal comes.
 func (r *rank) note(f family, by syscall.Signal) outsiders {
-	if !r.started.fresh() {
-		r.started.first, r.started.seen, r.started.asked = time.Now(), 0, 0
-		r.started.ignored = make(map[int]signalSet)
+	leader, program := r.cmd.Process.Pid, 0
+	if _, runs := f[leader]; !runs { // outlast is about it
+		return outsiders{}
+	}
+	o := r.signals.of(by)
+	if o == nil {
+		o = newOccasion(by)
 		for pid, p := range f {
-			r.started.ignored[pid] = p.ignored
+			o.ignored[pid] = p.ignored
 		}
+		r.signals.put(o)
 	}
-	r.started.forgetEnded()
-	r.started.seen |= setOf(by)
-	if control.Stops(int(by)) {
-		r.started.asked = by
-	}
-	program := 0
+	o.last = by
 	if r.program != nil {
 		program = r.program.pid
 	}
-	pids, passed := f.outsiders(by, r.cmd.Process.Pid, program)
+	pids, passed := f.outsiders(by, leader, program)
 	for _, pid := range passed {
-		r.started.tell(pid, f[pid])
+		o.tell(pid, f[pid])
 	}
 	told := outsiders{program: slices.Contains(append(passed, pids...), program)}
 	for _, pid := range pids {
-		if p := r.started.tell(pid, f[pid]); p != nil {
+		if p := o.tell(pid, f[pid]); p != nil {
 			told.all = append(told.all, p)
 		}
 	}
 	return told
 }
 
-// noteCatching has outlast wait for those that have code for a signal which somebody else has sent,
-// to all processes or to the shell alone: others have died of it, or know nothing of it. One whose
-// parent has ended may be of any rank.
-func (d *daemon) noteCatching(r *rank, by syscall.Signal) {
-	r.started.forgetEnded()
+// notePassed is note for a signal that somebody else has sent, to all processes or to the shell
+// alone: who has no code for it has died of it, or knows nothing of it. Orphans may be of any rank;
+// they are of interest if it went to all.
+func (d *daemon) notePassed(r *rank, by syscall.Signal) (o, orphans *occasion) {
 	leader := r.cmd.Process.Pid
-	found, orphans := findStarted(map[int]*rank{leader: r}, d.parent)
-	r.started.ignored = make(map[int]signalSet)
+	found, adopted := findStarted(map[int]*rank{leader: r}, d.parent)
+	o, orphans = newOccasion(by), newOccasion(by)
 	for pid, p := range found[r] {
-		r.started.ignored[pid] = ^p.caught
-	}
-	maps.Copy(orphans, found[r])
-	for pid, p := range orphans {
-		if p.group != leader && p.caught.has(by) {
-			r.started.tell(pid, p)
+		o.ignored[pid] = ^p.caught
+		if p.group != leader {
+			adopted[pid] = p
 		}
 	}
-}
-
-// fresh reports whether something was noted that is still of use.
-func (s *started) fresh() bool {
-	return !s.first.IsZero() && time.Since(s.first) < control.StopPatience
+	for pid, p := range adopted {
+		if p.caught.has(by) {
+			orphans.tell(pid, p)
+		}
+	}
+	r.signals.put(o)
+	return o, orphans
 }
 
 // tell has outlast wait for a process that gets the signal; nil: it has ended.
-func (s *started) tell(pid int, p process) *joinedProgram {
-	if s.told[pid] == nil {
-		watched := watchStarted(pid, p)
-		if watched == nil {
-			return nil
-		}
-		if s.told == nil {
-			s.told = make(map[int]*joinedProgram)
-		}
-		s.told[pid] = watched
+func (o *occasion) tell(pid int, p process) *joinedProgram {
+	if old := o.told[pid]; old != nil && old.running() {
+		return old
+	} else if old != nil {
+		old.close()
+		delete(o.told, pid)
 	}
-	return s.told[pid]
+	if watched := watchStarted(pid, p); watched != nil {
+		o.told[pid] = watched
+	}
+	return o.told[pid]
 }
 
-func (s *started) forgetEnded() {
-	for pid, p := range s.told {
-		if !p.running() {
-			p.close()
-			delete(s.told, pid)
-		}
-	}
-}
-
-func (s *started) close() {
-	for _, p := range s.told {
+func (o *occasion) close() {
+	for _, p := range o.told {
 		p.close()
 	}
-	s.told = nil
 }
 
 // isScript reports whether the process of a rank is not known to be the program itself.
@@ -169,25 +185,32 @@ func endsScripts(s syscall.Signal) bool {
 	return control.Stops(int(s)) || slices.Contains(signalsForRanks, os.Signal(s))
 }
 
+// toAll is how long it takes at most until a signal that is sent to all processes has reached all.
+const toAll = time.Second
+
 // outlast gives what a rank has started time to end, when the rank itself has died of a signal, or
 // has exited after one that asks for the end: the program saves what it has, or what the script
 // runs beside it and behind it does, unless it ignored the signal.
 func (d *daemon) outlast(r *rank, by syscall.Signal) {
+	began := time.Now()
 	d.mu.Lock()
-	if by == 0 && r.started.fresh() {
-		by = r.started.asked
+	if o := r.signals.of(syscall.SIGTERM); by == 0 && o != nil {
+		by = o.last
 	}
-	wait, p := r.isScript() && endsScripts(by), r.program
-	if wait && !(r.started.fresh() && r.started.seen.has(by)) {
-		d.noteCatching(r, by)
-	}
-	told, ignored := slices.Collect(maps.Values(r.started.told)), r.started.ignored
-	d.mu.Unlock()
-	if !wait {
+	if !r.isScript() || !endsScripts(by) {
+		d.mu.Unlock()
 		return
 	}
+	o, orphans, p := r.signals.of(by), (*occasion)(nil), r.program
+	if o == nil {
+		o, orphans = d.notePassed(r, by)
+		defer orphans.close()
+	}
+	told := slices.Collect(maps.Values(o.told))
+	d.mu.Unlock()
+
 	deaf := func(pid int) (yes, known bool) {
-		set, known := ignored[pid]
+		set, known := o.ignored[pid]
 		return set.has(by), known
 	}
 	limit := time.NewTimer(control.StopPatience)
@@ -201,11 +224,32 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for slices.ContainsFunc(told, (*joinedProgram).running) || len(groupMembers(r.cmd.Process.Pid, deaf)) > 0 {
+	for slices.ContainsFunc(told, (*joinedProgram).running) || len(groupMembers(r.cmd.Process.Pid, deaf)) > 0 ||
+		orphans.running() && (time.Since(began) < toAll || d.hasGot(by)) {
 		select {
 		case <-look.C:
 		case <-limit.C:
 			return
 		}
 	}
+}
+
+// running reports whether somebody who was told is.
+func (o *occasion) running() bool {
+	if o != nil {
+		for _, p := range o.told {
+			if p.running() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasGot reports whether a signal has come to this process, too, a short time ago.
+func (d *daemon) hasGot(s syscall.Signal) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, ever := d.got[s]
+	return ever && time.Since(at) < control.StopPatience
 }

@@ -203,6 +203,7 @@ func TestShellThatKillsItself(t *testing.T) {
 	for _, script := range []string{
 		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & sleep 0.1; kill -TERM $$`,
 		`sleep 1000 > /dev/null 2>&1 & kill -USR1 $$`,
+		`(setsid sh -c 'trap : TERM; echo there; while :; do sleep 1; done' &); sleep 0.1; kill -TERM $$`,
 	} {
 		mark := testprocess.Mark(t)
 		testtime.Within(t, control.StopPatience/2, func() {

@@ -8,9 +8,18 @@ import (
 // process is what the system tells of one that a rank has started.
 type process struct {
 	parent, group   int
-	name            string
+	name            string // its own, which is that of a script if it is one
+	program         string // that it executes
+	foreground      bool   // timeout with this option
 	ignored, caught signalSet
 }
+
+// runners execute what they are told to, as a script does: what these start is the job's. What any
+// other program starts is its own affair.
+var runners = []string{"sh", "bash", "dash", "ash", "busybox", "ksh", "ksh93", "mksh", "zsh", "timeout", "setsid", "time", "flock", "xargs", "nohup", "env", "nice"}
+
+// runs reports whether a process is no more than a part of a script.
+func (p process) runs() bool { return slices.Contains(runners, p.program) }
 
 // signalSet has bit n-1 for signal n, as in /proc.
 type signalSet uint64
@@ -34,29 +43,31 @@ func (f family) above(pid int) (all []int) {
 	return all
 }
 
-// outsiders are those out of the group of their rank that are to get a signal: who has code for
-// it, with what it has started in its own group. All others live on, or end, as if there were no
-// job: timeout would die of SIGUSR1, and so would what a program has put into a group of its own to
-// be safe there. That a shell catches a signal says nothing about those that it has started: it
-// does so for its own ends, too. One comes behind the one that has started it: a shell is to have
-// the signal before what it waits for can die of it.
+// outsiders are those out of the group of their rank that are to get a signal: what a script has
+// started and has code for it, with what that has started in its own group. All others live on, or
+// end, as if there were no job: timeout would die of SIGUSR1, and so would what programs have put
+// into groups of their own to be safe there (code for a signal is no proof: Go's runtime has some
+// for all). That a shell catches a signal says nothing about those that it has started: it does so
+// for its own ends, too. One comes behind the one that has started it: a shell is to have the signal
+// before what it waits for can die of it.
 //
-// The program is the process that has joined the job, 0: none. It gets the signal in any case, and
-// what it has started is its own affair. Passed are those with code for the signal that get it from
-// timeout.
+// The program is the process that has joined the job, 0: none. It gets the signal in any case.
+// Passed are those with code for the signal that get it from timeout.
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
 		above := f.above(pid)
 		related := func(by int) bool { return f[by].group == p.group && (f[by].caught.has(s) || by == program) }
+		foreign := func(by int) bool { return f[by].group != p.group && !f[by].runs() }
 		switch {
 		case p.group == leader:
-		case pid != program && slices.Contains(above, program) && p.group != f[program].group:
 		case slices.ContainsFunc(above, func(by int) bool { return f[by].caught.has(s) && f.passesOn(by, pid) }):
 			if p.caught.has(s) || pid == program {
 				passed = append(passed, pid)
 			}
-		case pid != program && (p.ignored.has(s) || !p.caught.has(s) && !slices.ContainsFunc(above, related)):
-		default:
+		case pid == program:
+			pids = append(pids, pid)
+		case p.ignored.has(s) || slices.ContainsFunc(above, foreign):
+		case p.caught.has(s) || slices.ContainsFunc(above, related):
 			pids = append(pids, pid)
 		}
 	}
@@ -65,13 +76,13 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 }
 
 // passesOn reports whether a process that catches a signal sends it to one below it: timeout does
-// to what it has started and to its group, a job within the job to all.
+// to what it has started and to its group, if it has made that, a job within the job to all.
 func (f family) passesOn(by, to int) bool {
-	switch f[by].name {
-	case "craft", guardName:
+	switch p := f[by]; {
+	case p.name == "craft", p.name == guardName:
 		return true
-	case "timeout":
-		return f[to].parent == by || f[to].group == f[by].group
+	case p.program == "timeout":
+		return f[to].parent == by || f[to].group == p.group && !p.foreground
 	}
 	return false
 }

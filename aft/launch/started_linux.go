@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // findStarted looks at what ranks have started, by the numbers of their processes. Orphans are what
@@ -62,7 +65,30 @@ func describe(pid int, stat procStat) process {
 		bits, _ := strconv.ParseUint(string(field(name)), 16, 64)
 		return signalSet(bits)
 	}
-	return process{parent: stat.parent, group: stat.group, name: string(field("Name")), ignored: set("SigIgn"), caught: set("SigCgt")}
+	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	p := process{
+		parent: stat.parent, group: stat.group, name: string(field("Name")), program: filepath.Base(program),
+		ignored: set("SigIgn"), caught: set("SigCgt"),
+	}
+	if p.program == "timeout" {
+		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		p.foreground = inForeground(strings.Split(string(args), "\x00"))
+	}
+	return p
+}
+
+// inForeground reports whether timeout leaves what it starts in its group, by its arguments.
+func inForeground(args []string) bool {
+	for i := 1; i < len(args) && strings.HasPrefix(args[i], "-"); i++ {
+		arg := args[i]
+		switch {
+		case arg == "-f" || strings.HasPrefix(arg, "--f"):
+			return true
+		case slices.Contains([]string{"-k", "-s", "--kill-after", "--signal"}, arg):
+			i++ // behind its value
+		}
+	}
+	return false
 }
 
 // groupMembers are the processes of a group that run, its leader excluded, but for those that did

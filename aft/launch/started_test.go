@@ -10,8 +10,9 @@ import (
 // TestOutsiders: who gets a signal out of the group of a rank, 10, whose own process is 10.
 func TestOutsiders(t *testing.T) {
 	term, usr1 := setOf(syscall.SIGTERM), setOf(syscall.SIGUSR1)
-	shell := process{parent: 1, group: 10, name: "sh"}
-	timeout := process{parent: 10, group: 11, name: "timeout", caught: term}
+	shell := process{parent: 1, group: 10, program: "dash"}
+	timeout := process{parent: 10, group: 11, program: "timeout", caught: term}
+	foreground := process{parent: 10, group: 11, program: "timeout", caught: term, foreground: true}
 	for name, c := range map[string]struct {
 		family     family
 		program    int
@@ -23,13 +24,17 @@ func TestOutsiders(t *testing.T) {
 		"another one":  {family: family{10: shell, 11: {parent: 10, group: 11, caught: term}}, term: []int{11}},
 		"under timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, caught: term | usr1}}, 12,
 			[]int{11}, []int{12}, []int{12}},
-		"under a shell under timeout": {family: family{10: shell, 11: timeout, 12: {parent: 11, group: 11, name: "sh"},
+		"under a shell under timeout": {family: family{10: shell, 11: timeout, 12: {parent: 11, group: 11, program: "bash"},
 			13: {parent: 12, group: 11, caught: term | usr1}}, term: []int{11}, usr1: []int{13}, passed: []int{13}},
-		"out of the group of its timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, name: "sh"},
+		"under timeout that leaves it in its group": {family{10: shell, 11: foreground, 12: {parent: 11, group: 11, program: "bash"},
+			13: {parent: 12, group: 11, caught: term}}, 13, []int{11, 13}, []int{13}, nil},
+		"what a program has started that the rank is": {family: family{10: {parent: 1, group: 10, program: "sim", caught: term},
+			11: {parent: 10, group: 11, program: "saver", caught: term | usr1}}},
+		"out of the group of its timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, program: "bash"},
 			13: {parent: 12, group: 13, caught: term | usr1}}, 13, []int{11, 13}, []int{13}, nil},
-		"a shell with what it waits for": {family: family{10: shell, 11: {parent: 10, group: 11, name: "sh", caught: term},
+		"a shell with what it waits for": {family: family{10: shell, 11: {parent: 10, group: 11, program: "bash", caught: term},
 			12: {parent: 11, group: 11}, 13: {parent: 12, group: 11}}, term: []int{11, 12, 13}},
-		"who is deaf": {family: family{10: shell, 11: {parent: 10, group: 11, name: "sh", caught: term},
+		"who is deaf": {family: family{10: shell, 11: {parent: 10, group: 11, program: "bash", caught: term},
 			12: {parent: 11, group: 11, ignored: term}}, term: []int{11}},
 		"what a program has started": {family{10: shell, 11: {parent: 10, group: 10, caught: term},
 			12: {parent: 11, group: 12}, 13: {parent: 11, group: 13, caught: term | usr1}}, 11, nil, nil, nil},
