@@ -169,7 +169,7 @@ func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 				r.move(move.of(p[0], cp.values()), o.value, true)
 			case tried[p] == 1 && !gone[p[0]]:
 				gone[p[0]] = true
-				r.move(othersOf(p[0], next, cp.values(), plain), mine.value, false)
+				r.move(othersOf(p[0], next, pairs, cp.values(), plain), mine.value, false)
 			case tried[p] == 1:
 			case o.cp.attempt.begun:
 				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
@@ -183,12 +183,28 @@ func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 	return moved, nil
 }
 
-// othersOf are, of pairs, the values that lie in the same memory as one here and can be moved, which
-// they are together: views of one another stay so.
-func othersOf(i int, pairs [][2]int, mine, others []cptypes.Value) (all []cptypes.Value) {
+// othersOf are the values of others that are to leave one here, and those that are views of these:
+// they stay so. Leave are the pairs that are to get apart, of all pairs.
+func othersOf(i int, leave, pairs [][2]int, mine, others []cptypes.Value) (all []cptypes.Value) {
+	views := companionsOf((&cptypes.Overlaps{}).Find(others, false, nil))
+	goes, stay := make([]bool, len(others)), make(map[int]bool)
 	for _, p := range pairs {
+		if p[0] == i {
+			stay[p[1]] = true
+		}
+	}
+	for _, p := range leave {
 		if p[0] == i && !cptypes.OneVariable(mine[i], others[p[1]]) {
-			all = append(all, others[p[1]])
+			delete(stay, p[1])
+			goes[p[1]] = true
+			for _, k := range views[p[1]] {
+				goes[k] = true
+			}
+		}
+	}
+	for k, o := range others {
+		if goes[k] && !stay[k] {
+			all = append(all, o)
 		}
 	}
 	return all

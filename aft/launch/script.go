@@ -42,14 +42,14 @@ func (d *daemon) follow(r *rank, p *joinedProgram, messages *sync.WaitGroup) {
 // occasion is a signal, or several that ask for the end, that comes to a script, and what that has
 // started, as far as was seen then.
 type occasion struct {
-	first   time.Time // StopPatience ago at most
-	last    syscall.Signal
-	ignored map[int]signalSet      // by each process: who ignores a signal since is at work because of it
-	told    map[int]*joinedProgram // of the signal, out of the group of the rank
+	first time.Time // StopPatience ago at most
+	last  syscall.Signal
+	seen  family                 // who ignores a signal since then is at work because of it
+	told  map[int]*joinedProgram // of the signal, out of the group of the rank
 }
 
-func newOccasion(by syscall.Signal) *occasion {
-	return &occasion{first: time.Now(), last: by, ignored: make(map[int]signalSet), told: make(map[int]*joinedProgram)}
+func newOccasion(by syscall.Signal, seen family) *occasion {
+	return &occasion{first: time.Now(), last: by, seen: seen, told: make(map[int]*joinedProgram)}
 }
 
 // occasions are by their signals, those that ask for the end by SIGTERM.
@@ -97,7 +97,7 @@ func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
 	found, _ := findStarted(scripts, d.parent)
 	told := make(map[control.Kill]outsiders)
 	for _, k := range kills {
-		if r := d.ranks[k.Proc]; found[r] != nil && endsScripts(syscall.Signal(k.Signal)) {
+		if r := d.ranks[k.Proc]; r != nil && r.cmd != nil && scripts[r.cmd.Process.Pid] == r && endsScripts(syscall.Signal(k.Signal)) {
 			told[k] = r.note(found[r], syscall.Signal(k.Signal))
 		}
 	}
@@ -105,28 +105,25 @@ func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
 }
 
 // note takes down what a script has started when a signal comes.
-func (r *rank) note(f family, by syscall.Signal) outsiders {
+func (r *rank) note(f family, by syscall.Signal) (told outsiders) {
 	leader, program := r.cmd.Process.Pid, 0
-	if _, runs := f[leader]; !runs { // outlast is about it
-		return outsiders{}
-	}
-	o := r.signals.of(by)
-	if o == nil {
-		o = newOccasion(by)
-		for pid, p := range f {
-			o.ignored[pid] = p.ignored
-		}
-		r.signals.put(o)
-	}
-	o.last = by
 	if r.program != nil {
 		program = r.program.pid
 	}
+	if _, runs := f[leader]; !runs {
+		return r.left(by, program)
+	}
+	o := r.signals.of(by)
+	if o == nil {
+		o = newOccasion(by, f)
+		r.signals.put(o)
+	}
+	o.last = by
 	pids, passed := f.outsiders(by, leader, program)
 	for _, pid := range passed {
 		o.tell(pid, f[pid])
 	}
-	told := outsiders{program: slices.Contains(append(passed, pids...), program)}
+	told.program = slices.Contains(append(passed, pids...), program)
 	for _, pid := range pids {
 		if p := o.tell(pid, f[pid]); p != nil {
 			told.all = append(told.all, p)
@@ -135,15 +132,27 @@ func (r *rank) note(f family, by syscall.Signal) outsiders {
 	return told
 }
 
+// left are those that outlast waits for because of another signal than one that asks for the end.
+func (r *rank) left(by syscall.Signal, program int) (told outsiders) {
+	for s, o := range r.signals {
+		for pid, p := range o.told {
+			if s != kindOf(by) && control.Stops(int(by)) {
+				told.all = append(told.all, p)
+				told.program = told.program || pid == program
+			}
+		}
+	}
+	return told
+}
+
 // notePassed is note for a signal that somebody else has sent, to all processes or to the shell
-// alone: who has no code for it has died of it, or knows nothing of it. Orphans may be of any rank;
-// they are of interest if it went to all.
+// alone. Orphans, who may be of any rank, and what is out of the group, are of interest if it went
+// to all: who has no code for it has died of it then, and knows nothing of it otherwise.
 func (d *daemon) notePassed(r *rank, by syscall.Signal) (o, orphans *occasion) {
 	leader := r.cmd.Process.Pid
 	found, adopted := findStarted(map[int]*rank{leader: r}, d.parent)
-	o, orphans = newOccasion(by), newOccasion(by)
+	o, orphans = newOccasion(by, found[r]), newOccasion(by, nil)
 	for pid, p := range found[r] {
-		o.ignored[pid] = ^p.caught
 		if p.group != leader {
 			adopted[pid] = p
 		}
@@ -192,9 +201,9 @@ const toAll = time.Second
 // has exited after one that asks for the end: the program saves what it has, or what the script
 // runs beside it and behind it does, unless it ignored the signal.
 func (d *daemon) outlast(r *rank, by syscall.Signal) {
-	began := time.Now()
+	began, exited, asked := time.Now(), by == 0, control.Stops(int(by))
 	d.mu.Lock()
-	if o := r.signals.of(syscall.SIGTERM); by == 0 && o != nil {
+	if o := r.signals.of(syscall.SIGTERM); exited && o != nil {
 		by = o.last
 	}
 	if !r.isScript() || !endsScripts(by) {
@@ -209,10 +218,6 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	told := slices.Collect(maps.Values(o.told))
 	d.mu.Unlock()
 
-	deaf := func(pid int) (yes, known bool) {
-		set, known := o.ignored[pid]
-		return set.has(by), known
-	}
 	limit := time.NewTimer(control.StopPatience)
 	defer limit.Stop()
 	if p != nil { // it may be in another group
@@ -224,8 +229,18 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for slices.ContainsFunc(told, (*joinedProgram).running) || len(groupMembers(r.cmd.Process.Pid, deaf)) > 0 ||
-		orphans.running() && (time.Since(began) < toAll || d.hasGot(by)) {
+	for {
+		alone := orphans != nil && time.Since(began) > toAll && !d.hasGot(by) // it went to the shell
+		left := groupMembers(r.cmd.Process.Pid, func(pid int) (idle, known bool) {
+			p, known := o.seen[pid]
+			if !known {
+				return exited, exited // what it has begun since it leaves behind
+			}
+			return p.ignored.has(by) || alone && !asked && !p.caught.has(by), true
+		})
+		if len(left) == 0 && !slices.ContainsFunc(told, (*joinedProgram).running) && (alone || !orphans.running()) {
+			return
+		}
 		select {
 		case <-look.C:
 		case <-limit.C:

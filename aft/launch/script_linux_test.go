@@ -143,6 +143,9 @@ func TestSignalsOneByOne(t *testing.T) {
 			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
 		`sh -c 'trap "trap \"\" INT TERM; sleep 1; echo saved 0; exit 0" INT; echo ready; while :; do sleep 0.05; done'; exit 3`: {
 			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
+		// One is left behind, and one hears of the second.
+		`trap : TERM; "$0" scripted joined counts; sleep 1000 > /dev/null & exit 0`:                                           {{syscall.SIGTERM, `saved`}},
+		`setsid -w ` + keeps + `; exit 3`:                                                                                     {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
 		`(sleep 0.01; "$0" scripted alone counts; exit 3) & wait`:                                                             {{syscall.SIGINT, `saved`}},
 		`bash -c 'trap : TERM; timeout 1000 sh -c "\"\$0\" scripted joined counts; exit \$?" "$0"; exit $?' "$0"; exit $?`:    {{syscall.SIGTERM, `saved`}},
 		`bash -c 'trap : TERM; setsid -w sh -c "\"\$0\" scripted joined counts; exit \$?" "$0"; exit $?' "$0"; exit $?`:       {{syscall.SIGTERM, `saved`}},

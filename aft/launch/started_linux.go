@@ -68,7 +68,7 @@ func describe(pid int, stat procStat) process {
 	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	p := process{
 		parent: stat.parent, group: stat.group, name: string(field("Name")), program: filepath.Base(program),
-		ignored: set("SigIgn"), caught: set("SigCgt"),
+		ignored: set("SigIgn"), caught: set("SigCgt") | set("SigBlk"), // who blocks one waits for it
 	}
 	if p.program == "timeout" {
 		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -91,12 +91,12 @@ func inForeground(args []string) bool {
 	return false
 }
 
-// groupMembers are the processes of a group that run, its leader excluded, but for those that did
-// ignore a signal, and what they have started since.
-func groupMembers(id int, ignored func(pid int) (yes, known bool)) []int {
-	deaf := func(pid int, stat procStat) bool {
+// groupMembers are the processes of a group that run, its leader excluded, but for those that are
+// idle, and what these have started of which nothing is known.
+func groupMembers(id int, idle func(pid int) (yes, known bool)) []int {
+	without := func(pid int, stat procStat) bool {
 		for stat.state != 0 && pid != id {
-			if yes, known := ignored(pid); known {
+			if yes, known := idle(pid); known {
 				return yes
 			}
 			pid = stat.parent
@@ -104,7 +104,7 @@ func groupMembers(id int, ignored func(pid int) (yes, known bool)) []int {
 		}
 		return false
 	}
-	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !deaf(pid, stat) })
+	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !without(pid, stat) })
 }
 
 // watchStarted makes a process of a family known; nil: it has ended.
