@@ -37,7 +37,8 @@ func saveProgram(args []string) int {
 }
 
 // scriptedProgram saves what it has when it is asked to end, which takes longer than its shell
-// lives. It joins the job, or not. counts: its shell may go on, and there may be more signals.
+// lives. It joins the job, or not. counts: its shell may go on, and there may be more signals. keeps:
+// it goes on after SIGUSR1.
 func scriptedProgram(args []string) int {
 	asked := make(chan os.Signal, 9)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1)
@@ -56,7 +57,9 @@ func scriptedProgram(args []string) int {
 		}
 	}
 	fmt.Println("ready")
-	<-asked
+	for <-asked == syscall.SIGUSR1 && args[len(args)-1] == "keeps" {
+		fmt.Println("asked")
+	}
 	for len(args) == 1 && os.Getppid() == shell {
 		time.Sleep(time.Millisecond)
 	}

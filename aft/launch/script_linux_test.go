@@ -143,6 +143,13 @@ func TestSignalsOneByOne(t *testing.T) {
 			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
 		`sh -c 'trap "trap \"\" INT TERM; sleep 1; echo saved 0; exit 0" INT; echo ready; while :; do sleep 0.05; done'; exit 3`: {
 			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
+		`trap : USR1; setsid -w bash -c 'trap "echo bye" EXIT; "$0" scripted joined keeps; exit $?' "$0"; echo behind; exit 3`: {
+			{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
+		// Of helpers, one had code for the first signal alone, and one ignores the second.
+		`trap : USR1; setsid sh -c 'trap : USR1; while :; do sleep 0.1; done' & ` + keeps + `; exit 3`: {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
+		`trap : USR1; setsid -w "$0" scripted alone counts; (trap "" TERM; exec sleep 1000) & ` + keeps + `; exit 3`: {
+			{syscall.SIGUSR1, `saved(?s:.*)ready`}, {syscall.SIGTERM, `saved(?s:.*)saved`}},
+		`setsid -w timeout --foreground 1000 sh -c '"$0" scripted joined counts; exit $?' "$0"; exit $?`: {{syscall.SIGTERM, `saved`}},
 		// One is left behind, and one hears of the second.
 		`trap : TERM; "$0" scripted joined counts; sleep 1000 > /dev/null & exit 0`:                                           {{syscall.SIGTERM, `saved`}},
 		`setsid -w ` + keeps + `; exit 3`:                                                                                     {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},

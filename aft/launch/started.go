@@ -3,6 +3,8 @@ package launch
 import (
 	"slices"
 	"syscall"
+
+	"github.com/craft-go/craft/aft/control"
 )
 
 // process is what the system tells of one that a rank has started.
@@ -43,6 +45,12 @@ func (f family) above(pid int) (all []int) {
 	return all
 }
 
+// hears reports whether a process has code for a signal. A bash with a trap for its EXIT has some for
+// all that would end it, and ends all the same.
+func (p process) hears(s syscall.Signal) bool {
+	return p.caught.has(s) && (control.Stops(int(s)) || !p.runs() || !p.caught.has(syscall.SIGVTALRM))
+}
+
 // outsiders are those out of the group of their rank that are to get a signal: what a script has
 // started and has code for it, with what that has started in its own group. All others live on, or
 // end, as if there were no job: timeout would die of SIGUSR1, and so would what programs have put
@@ -56,7 +64,7 @@ func (f family) above(pid int) (all []int) {
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
 		above := f.above(pid)
-		related := func(by int) bool { return f[by].group == p.group && (f[by].caught.has(s) || by == program) }
+		related := func(by int) bool { return f[by].group == p.group && (f[by].hears(s) || by == program) }
 		foreign := func(by int) bool { return f[by].group != p.group && !f[by].runs() }
 		switch {
 		case p.group == leader:
@@ -67,7 +75,7 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 		case pid == program:
 			pids = append(pids, pid)
 		case p.ignored.has(s) || slices.ContainsFunc(above, foreign):
-		case p.caught.has(s) || slices.ContainsFunc(above, related):
+		case p.hears(s) || slices.ContainsFunc(above, related):
 			pids = append(pids, pid)
 		}
 	}
