@@ -146,31 +146,23 @@ func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 	for again := true; again; {
 		again = false
 		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
-		var next [][2]int // of these: what is to get apart, but for what cannot
 		for _, p := range pairs {
 			mine, o := cp.entries[p[0]], values[p[1]]
 			kin, known := r.kin[o.cp.name]
 			one := cptypes.OneVariable(mine.value, o.value)
 			switch {
 			case !r.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
-			case known:
-				next = append(next, p)
-			case tried[p] == 0:
-				tried[p]++
-				cp.log.Warn("values of two checkpoints lie in the same memory, and the version does not say whether they did when it was written: reading one changes the other",
-					"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
-			}
-		}
-		gone := make(map[int]bool) // others, from a value here
-		for _, p := range next {
-			mine, o := cp.entries[p[0]], values[p[1]]
-			switch {
-			case tried[p] == 0 && !cptypes.OneVariable(mine.value, o.value):
+				continue
+			case !known:
+				if tried[p]++; tried[p] == 1 {
+					cp.log.Warn("values of two checkpoints lie in the same memory, and the version does not say whether they did when it was written: reading one changes the other",
+						"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
+				}
+				continue
+			case tried[p] == 0 && !one:
 				r.move(move.of(p[0], cp.values()), o.value, true)
-			case tried[p] == 1 && !gone[p[0]]:
-				gone[p[0]] = true
-				r.move(othersOf(p[0], next, pairs, cp.values(), plain), mine.value, false)
 			case tried[p] == 1:
+				r.move([]cptypes.Value{o.value}, mine.value, false)
 			case o.cp.attempt.begun:
 				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
 			default:
@@ -181,31 +173,4 @@ func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
 		}
 	}
 	return moved, nil
-}
-
-// othersOf are the values of others that are to leave one here, and those that are views of these:
-// they stay so. Leave are the pairs that are to get apart, of all pairs.
-func othersOf(i int, leave, pairs [][2]int, mine, others []cptypes.Value) (all []cptypes.Value) {
-	views := companionsOf((&cptypes.Overlaps{}).Find(others, false, nil))
-	goes, stay := make([]bool, len(others)), make(map[int]bool)
-	for _, p := range pairs {
-		if p[0] == i {
-			stay[p[1]] = true
-		}
-	}
-	for _, p := range leave {
-		if p[0] == i && !cptypes.OneVariable(mine[i], others[p[1]]) {
-			delete(stay, p[1])
-			goes[p[1]] = true
-			for _, k := range views[p[1]] {
-				goes[k] = true
-			}
-		}
-	}
-	for k, o := range others {
-		if goes[k] && !stay[k] {
-			all = append(all, o)
-		}
-	}
-	return all
 }

@@ -162,7 +162,7 @@ func (r *restoration) separate(late bool) error {
 	for again := true; again; {
 		again = false
 		pairs := cp.overlaps.Find(cp.values(), false, r.absent)
-		move, done := r.companions(pairs), make(map[[2]int]bool)
+		move, done := r.companions(pairs), make(map[departure]bool)
 		for _, p := range pairs {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
@@ -220,18 +220,25 @@ func (r *restoration) leaveEmpty(late bool) {
 	}
 }
 
+// departure is what was done about values that are to be in other memory than another one.
+type departure struct {
+	first, from int // of the companions, and the other one
+	read        bool
+}
+
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with. Done are those that were moved, and what from, since the pairs were found.
-func (r *restoration) part(p [2]int, tried int, move companions, done map[[2]int]bool, late bool) {
+func (r *restoration) part(p [2]int, tried int, move companions, done map[departure]bool, late bool) {
 	if p[0] == p[1] {
 		r.moved = true
 		cptypes.SeparateParts(r.cp.entries[p[0]].value)
 		return
 	}
 	which := r.movesFirst(p) ^ tried
-	if both := [2]int{move.first(p[which]), p[1-which]}; !done[both] {
-		done[both] = true
-		r.move(move.of(p[which], r.cp.values()), r.cp.entries[p[1-which]].value, r.reads(p[which], late))
+	d := departure{move.first(p[which]), p[1-which], r.reads(p[which], late)}
+	if !done[d] {
+		done[d] = true
+		r.move(move.of(p[which], r.cp.values()), r.cp.entries[d.from].value, d.read)
 	}
 }
 

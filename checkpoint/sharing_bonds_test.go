@@ -217,28 +217,3 @@ func TestBondsBesideAParent(t *testing.T) {
 		require.NotContains(t, log.String(), "apart now")
 	}
 }
-
-// Views of one another that lie over a variable of another checkpoint, or one of which does, leave it
-// together.
-func TestBondsOverAnotherCheckpoint(t *testing.T) {
-	for _, c := range []nested{{alone: "array", mode: "off", parents: true}, {alone: "array", mode: "off", parents: true, child: true, anew: true}} {
-		for _, stored := range []bool{false, true} {
-			for _, from := range []int{1, 4} {
-				array0, x0, flat := [4]float64{5, 6, 7, 8}, []float64{1, 2, 3, 4, 5, 6}, []float64{1, 2, 3, 4, 5, 6, 7}
-				then := vars{"array": &array0, "n": ptr(1)}
-				if stored {
-					then["x"], then["y"] = ptr(x0[:5]), ptr(x0[from:])
-				}
-				array, x, y := (*[4]float64)(flat), flat[:5], flat[from:6]
-				var log bytes.Buffer
-				p, child := c.restart(t, alias{stored: then, now: vars{"array": array, "n": ptr(2), "x": &x, "y": &y}}, slog.New(slog.NewTextHandler(&log, nil)))
-				require.NoError(t, p)
-				require.NoError(t, child)
-				require.Equal(t, [4]float64{5, 6, 7, 8}, *array, c)
-				require.Equal(t, [][]float64{{1, 2, 3, 4, 5}, x0[from:]}, [][]float64{x, y}, c)
-				require.Same(t, &x[from], &y[0], c)
-				require.NotContains(t, log.String(), "WARN")
-			}
-		}
-	}
-}

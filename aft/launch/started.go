@@ -18,7 +18,7 @@ type process struct {
 
 // runners execute what they are told to, as a script does: what these start is the job's. What any
 // other program starts is its own affair.
-var runners = []string{"sh", "bash", "dash", "ash", "busybox", "ksh", "ksh93", "mksh", "zsh", "timeout", "setsid", "time", "flock", "xargs", "nohup", "env", "nice"}
+var runners = []string{"sh", "bash", "dash", "ash", "busybox", "ksh", "ksh93", "mksh", "zsh", "csh", "tcsh", "fish", "timeout", "setsid", "time", "flock", "xargs", "nohup", "env", "nice"}
 
 // runs reports whether a process is no more than a part of a script.
 func (p process) runs() bool { return slices.Contains(runners, p.program) }
@@ -52,35 +52,44 @@ func (p process) hears(s syscall.Signal) bool {
 }
 
 // outsiders are those out of the group of their rank that are to get a signal: what a script has
-// started and has code for it, with what that has started in its own group. All others live on, or
-// end, as if there were no job: timeout would die of SIGUSR1, and so would what programs have put
-// into groups of their own to be safe there (code for a signal is no proof: Go's runtime has some
-// for all). That a shell catches a signal says nothing about those that it has started: it does so
-// for its own ends, too. One comes behind the one that has started it: a shell is to have the signal
-// before what it waits for can die of it.
+// started and has code for it, with what a shell among these has started in its own group. All
+// others live on, or end, as if there were no job: timeout would die of SIGUSR1, and so would what
+// programs have put into groups of their own to be safe there (code for a signal is no proof: Go's
+// runtime has some for all). That a shell catches a signal says nothing about those that it has
+// started: it does so for its own ends, too. One comes behind the one that has started it: a shell is
+// to have the signal before what it waits for can die of it.
 //
 // The program is the process that has joined the job, 0: none. It gets the signal in any case.
 // Passed are those with code for the signal that get it from timeout.
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
-		above := f.above(pid)
-		related := func(by int) bool { return f[by].group == p.group && (f[by].hears(s) || by == program) }
-		foreign := func(by int) bool { return f[by].group != p.group && !f[by].runs() }
 		switch {
 		case p.group == leader:
-		case slices.ContainsFunc(above, func(by int) bool { return f[by].caught.has(s) && f.passesOn(by, pid) }):
+		case f.isPassed(pid, s, leader):
 			if p.caught.has(s) || pid == program {
 				passed = append(passed, pid)
 			}
-		case pid == program:
-			pids = append(pids, pid)
-		case p.ignored.has(s) || slices.ContainsFunc(above, foreign):
-		case p.hears(s) || slices.ContainsFunc(above, related):
+		case pid == program || f.isTold(pid, s):
 			pids = append(pids, pid)
 		}
 	}
 	slices.SortFunc(pids, func(a, b int) int { return len(f.above(a)) - len(f.above(b)) })
 	return pids, passed
+}
+
+// isTold reports whether an outsider that is not the program is to get a signal.
+func (f family) isTold(pid int, s syscall.Signal) bool {
+	p, above := f[pid], f.above(pid)
+	byShell := func(by int) bool { return f[by].group == p.group && f[by].hears(s) }
+	byProgram := func(by int) bool { return !f[by].runs() }
+	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) && (p.hears(s) || slices.ContainsFunc(above, byShell))
+}
+
+// isPassed reports whether an outsider gets a signal from one that gets it.
+func (f family) isPassed(pid int, s syscall.Signal, leader int) bool {
+	return slices.ContainsFunc(f.above(pid), func(by int) bool {
+		return f[by].caught.has(s) && f.passesOn(by, pid) && (f[by].group == leader || f.isTold(by, s) || f.isPassed(by, s, leader))
+	})
 }
 
 // passesOn reports whether a process that catches a signal sends it to one below it: timeout does

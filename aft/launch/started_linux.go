@@ -67,7 +67,8 @@ func describe(pid int, stat procStat) process {
 	}
 	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	p := process{
-		parent: stat.parent, group: stat.group, name: string(field("Name")), program: filepath.Base(program),
+		parent: stat.parent, group: stat.group, name: string(field("Name")),
+		program: strings.TrimSuffix(filepath.Base(program), " (deleted)"),
 		ignored: set("SigIgn"), caught: set("SigCgt") | set("SigBlk"), // who blocks one waits for it
 	}
 	if p.program == "timeout" {
