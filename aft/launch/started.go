@@ -52,8 +52,8 @@ func (p process) hears(s syscall.Signal) bool {
 }
 
 // outsiders are those out of the group of their rank that are to get a signal: what a script has
-// started and has code for it, with what a shell among these has started in its own group. All
-// others live on, or end, as if there were no job: timeout would die of SIGUSR1, and so would what
+// started and has code for it, and at a signal that asks for the end also what a shell among these
+// has started in its own group. All others live on, or end, as if there were no job: timeout would die of SIGUSR1, and so would what
 // programs have put into groups of their own to be safe there (code for a signal is no proof: Go's
 // runtime has some for all). That a shell catches a signal says nothing about those that it has
 // started: it does so for its own ends, too. One comes behind the one that has started it: a shell is
@@ -80,7 +80,7 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 // isTold reports whether an outsider that is not the program is to get a signal.
 func (f family) isTold(pid int, s syscall.Signal) bool {
 	p, above := f[pid], f.above(pid)
-	byShell := func(by int) bool { return f[by].group == p.group && f[by].hears(s) }
+	byShell := func(by int) bool { return control.Stops(int(s)) && f[by].group == p.group && f[by].hears(s) }
 	byProgram := func(by int) bool { return !f[by].runs() }
 	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) && (p.hears(s) || slices.ContainsFunc(above, byShell))
 }

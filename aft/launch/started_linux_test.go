@@ -23,8 +23,8 @@ func TestFindStarted(t *testing.T) {
 	for script, want := range map[string]struct{ term, usr1 []string }{
 		`setsid -w sh -c 'sleep 1000 & wait' & wait`:                                                      {nil, nil},
 		`timeout 1000 sh -c 'sleep 1000 & wait' & wait`:                                                   {[]string{"timeout"}, nil},
-		`timeout 1000 sh -c 'trap : USR1; sleep 1000 & wait' & wait`:                                      {[]string{"timeout"}, []string{"sh", "sleep"}},
-		`timeout 1000 setsid sh -c 'trap : TERM USR1; sleep 1000 & wait' & wait`:                          {[]string{"timeout", "sleep"}, []string{"sh", "sleep"}},
+		`timeout 1000 sh -c 'trap : USR1; sleep 1000 & wait' & wait`:                                      {[]string{"timeout"}, []string{"sh"}},
+		`timeout 1000 setsid sh -c 'trap : TERM USR1; sleep 1000 & wait' & wait`:                          {[]string{"timeout", "sleep"}, []string{"sh"}},
 		`timeout 1000 sh -c 'setsid sh -c "trap : TERM; sleep 1000 & wait"; echo' & wait`:                 {[]string{"timeout", "sh", "sleep"}, nil},
 		`timeout 1000 timeout 2000 sleep 1000 & wait`:                                                     {[]string{"timeout"}, nil},
 		`sh -c 'trap "echo" TERM; setsid sleep 1000 & wait; wait' & wait`:                                 {nil, nil},
