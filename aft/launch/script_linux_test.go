@@ -139,10 +139,10 @@ func TestSignalsOneByOne(t *testing.T) {
 		`trap : USR1; setsid -w ` + keeps + `; echo behind; exit 3`:    {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
 		`trap : USR1; setsid -w "$0" scripted alone counts; setsid -w "$0" scripted alone counts; exit 3`: {
 			{syscall.SIGUSR1, `saved(?s:.*)ready`}, {syscall.SIGUSR1, `saved(?s:.*)saved`}},
-		`trap 'trap "" INT TERM; sleep 1; echo saved 0; exit 4' INT; echo ready; while :; do sleep 0.05; done`: {
-			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
-		`sh -c 'trap "trap \"\" INT TERM; sleep 1; echo saved 0; exit 0" INT; echo ready; while :; do sleep 0.05; done'; exit 3`: {
-			{syscall.SIGINT, ``}, {syscall.SIGTERM, `saved`}},
+		`trap 'trap "" INT TERM; echo asked; sleep 1; echo saved 0; exit 4' INT; echo ready; while :; do sleep 0.05; done`: {
+			{syscall.SIGINT, `asked`}, {syscall.SIGTERM, `saved`}},
+		`sh -c 'trap "trap \"\" INT TERM; echo asked; sleep 1; echo saved 0; exit 0" INT; echo ready; while :; do sleep 0.05; done'; exit 3`: {
+			{syscall.SIGINT, `asked`}, {syscall.SIGTERM, `saved`}},
 		`trap : USR1; setsid -w bash -c 'trap "echo bye" EXIT; "$0" scripted joined keeps; exit $?' "$0"; echo behind; exit 3`: {
 			{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
 		// Of helpers, one had code for the first signal alone, and one ignores the second.

@@ -18,7 +18,10 @@ type process struct {
 
 // runners execute what they are told to, as a script does: what these start is the job's. What any
 // other program starts is its own affair.
-var runners = []string{"sh", "bash", "dash", "ash", "busybox", "ksh", "ksh93", "mksh", "zsh", "csh", "tcsh", "fish", "timeout", "setsid", "time", "flock", "xargs", "nohup", "env", "nice"}
+var runners = []string{ending, "sh", "bash", "dash", "ash", "busybox", "ksh", "ksh93", "mksh", "zsh", "csh", "tcsh", "fish", "timeout", "setsid", "time", "flock", "xargs", "nohup", "env", "nice"}
+
+// ending stands for what a process has executed that the system has begun to clear away.
+const ending = "(ending)"
 
 // runs reports whether a process is no more than a part of a script.
 func (p process) runs() bool { return slices.Contains(runners, p.program) }
@@ -53,23 +56,24 @@ func (p process) hears(s syscall.Signal) bool {
 
 // outsiders are those out of the group of their rank that are to get a signal: what a script has
 // started and has code for it, and at a signal that asks for the end also what a shell among these
-// has started in its own group. All others live on, or end, as if there were no job: timeout would die of SIGUSR1, and so would what
-// programs have put into groups of their own to be safe there (code for a signal is no proof: Go's
-// runtime has some for all). That a shell catches a signal says nothing about those that it has
-// started: it does so for its own ends, too. One comes behind the one that has started it: a shell is
-// to have the signal before what it waits for can die of it.
+// has started in its own group. All others live on, or end, as if there were no job: timeout would
+// die of SIGUSR1, and so would what programs have put into groups of their own to be safe there
+// (code for a signal is no proof: Go's runtime has some for all). That a shell catches a signal says
+// nothing about those that it has started: it does so for its own ends, too. One comes behind the one
+// that has started it: a shell is to have the signal before what it waits for can die of it.
 //
-// The program is the process that has joined the job, 0: none. It gets the signal in any case.
+// The program is the process that has joined the job, 0: none. It gets the signal in any case, and
+// not from timeout, which would send it twice, and to whatever the program has started as well.
 // Passed are those with code for the signal that get it from timeout.
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
 		switch {
 		case p.group == leader:
-		case f.isPassed(pid, s, leader):
+		case f.isPassed(pid, s, leader, program):
 			if p.caught.has(s) || pid == program {
 				passed = append(passed, pid)
 			}
-		case pid == program || f.isTold(pid, s):
+		case pid == program || f.isTold(pid, s, program):
 			pids = append(pids, pid)
 		}
 	}
@@ -78,17 +82,21 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 }
 
 // isTold reports whether an outsider that is not the program is to get a signal.
-func (f family) isTold(pid int, s syscall.Signal) bool {
+func (f family) isTold(pid int, s syscall.Signal, program int) bool {
 	p, above := f[pid], f.above(pid)
-	byShell := func(by int) bool { return control.Stops(int(s)) && f[by].group == p.group && f[by].hears(s) }
+	if p.program == "timeout" && slices.Contains(f.above(program), pid) {
+		return false
+	}
+	byShell := func(by int) bool { return f[by].program != "timeout" && f[by].group == p.group && f[by].hears(s) }
 	byProgram := func(by int) bool { return !f[by].runs() }
-	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) && (p.hears(s) || slices.ContainsFunc(above, byShell))
+	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) &&
+		(p.hears(s) || control.Stops(int(s)) && slices.ContainsFunc(above, byShell))
 }
 
 // isPassed reports whether an outsider gets a signal from one that gets it.
-func (f family) isPassed(pid int, s syscall.Signal, leader int) bool {
+func (f family) isPassed(pid int, s syscall.Signal, leader, program int) bool {
 	return slices.ContainsFunc(f.above(pid), func(by int) bool {
-		return f[by].caught.has(s) && f.passesOn(by, pid) && (f[by].group == leader || f.isTold(by, s) || f.isPassed(by, s, leader))
+		return f[by].caught.has(s) && f.passesOn(by, pid) && (f[by].group == leader || f.isTold(by, s, program) || f.isPassed(by, s, leader, program))
 	})
 }
 

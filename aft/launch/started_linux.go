@@ -2,7 +2,9 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,11 +67,14 @@ func describe(pid int, stat procStat) process {
 		bits, _ := strconv.ParseUint(string(field(name)), 16, 64)
 		return signalSet(bits)
 	}
-	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		program = ending
+	}
 	p := process{
 		parent: stat.parent, group: stat.group, name: string(field("Name")),
 		program: strings.TrimSuffix(filepath.Base(program), " (deleted)"),
-		ignored: set("SigIgn"), caught: set("SigCgt") | set("SigBlk"), // who blocks one waits for it
+		ignored: set("SigIgn"), caught: set("SigCgt"), // shells block all where they fork
 	}
 	if p.program == "timeout" {
 		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
