@@ -63,7 +63,8 @@ func (p process) hears(s syscall.Signal) bool {
 // that has started it: a shell is to have the signal before what it waits for can die of it.
 //
 // The program is the process that has joined the job, 0: none. It gets the signal in any case, and
-// not from timeout, which would send it twice, and to whatever the program has started as well.
+// alone of those that it stands under or has started, but for shells: timeout would send it twice,
+// and a driver may kill it because of the signal.
 // Passed are those with code for the signal that get it from timeout.
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
@@ -84,11 +85,11 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 // isTold reports whether an outsider that is not the program is to get a signal.
 func (f family) isTold(pid int, s syscall.Signal, program int) bool {
 	p, above := f[pid], f.above(pid)
-	if p.program == "timeout" && slices.Contains(f.above(program), pid) {
+	if slices.Contains(f.above(program), pid) && (p.program == "timeout" || !p.runs() && !f.passesOn(pid, program)) {
 		return false
 	}
 	byShell := func(by int) bool { return f[by].program != "timeout" && f[by].group == p.group && f[by].hears(s) }
-	byProgram := func(by int) bool { return !f[by].runs() }
+	byProgram := func(by int) bool { return by == program || f[by].group != p.group && !f[by].runs() }
 	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) &&
 		(p.hears(s) || control.Stops(int(s)) && slices.ContainsFunc(above, byShell))
 }

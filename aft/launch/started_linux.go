@@ -76,6 +76,9 @@ func describe(pid int, stat procStat) process {
 		program: strings.TrimSuffix(filepath.Base(program), " (deleted)"),
 		ignored: set("SigIgn"), caught: set("SigCgt"), // shells block all where they fork
 	}
+	if slices.Contains([]string{"coreutils", "busybox", "toybox"}, p.program) { // many in one
+		p.program = p.name
+	}
 	if p.program == "timeout" {
 		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		p.foreground = inForeground(strings.Split(string(args), "\x00"))
