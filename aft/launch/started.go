@@ -88,10 +88,17 @@ func (f family) isTold(pid int, s syscall.Signal, program int) bool {
 	if slices.Contains(f.above(program), pid) && (p.program == "timeout" || !p.runs() && !f.passesOn(pid, program)) {
 		return false
 	}
-	byShell := func(by int) bool { return f[by].program != "timeout" && f[by].group == p.group && f[by].hears(s) }
-	byProgram := func(by int) bool { return by == program || f[by].group != p.group && !f[by].runs() }
-	return !p.ignored.has(s) && !slices.ContainsFunc(above, byProgram) &&
-		(p.hears(s) || control.Stops(int(s)) && slices.ContainsFunc(above, byShell))
+	elsewhere := func(by int) bool { return by == program || f[by].group != p.group && !f[by].runs() }
+	switch {
+	case p.ignored.has(s), slices.ContainsFunc(above, elsewhere):
+		return false
+	case p.hears(s):
+		return true
+	}
+	shell := slices.IndexFunc(above, func(by int) bool { // which waits for it
+		return !f[by].runs() || f[by].program != "timeout" && f[by].group == p.group && f[by].hears(s)
+	})
+	return control.Stops(int(s)) && shell >= 0 && f[above[shell]].runs()
 }
 
 // isPassed reports whether an outsider gets a signal from one that gets it.

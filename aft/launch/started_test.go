@@ -39,7 +39,7 @@ func TestOutsiders(t *testing.T) {
 		"out of the group of its timeout": {family{10: shell, 11: timeout, 12: {parent: 11, group: 11, program: "bash"},
 			13: {parent: 12, group: 13, caught: term | usr1}}, 13, []int{13}, []int{13}, nil},
 		"a shell with what it waits for": {family: family{10: shell, 11: {parent: 10, group: 11, program: "bash", caught: term},
-			12: {parent: 11, group: 11}, 13: {parent: 12, group: 11}}, term: []int{11, 12, 13}},
+			12: {parent: 11, group: 11}, 13: {parent: 12, group: 11}}, term: []int{11, 12}},
 		"who is deaf": {family: family{10: shell, 11: {parent: 10, group: 11, program: "bash", caught: term},
 			12: {parent: 11, group: 11, ignored: term}}, term: []int{11}},
 		"what a program has started": {family{10: shell, 11: {parent: 10, group: 10, caught: term},
