@@ -76,7 +76,7 @@ func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
 // note takes down what a script has started when a signal comes.
 func (r *rank) note(f family, by syscall.Signal) (told outsiders) {
 	leader, program := r.cmd.Process.Pid, 0
-	if r.program != nil {
+	if r.program != nil && r.program.running() {
 		program = r.program.pid
 	}
 	if _, runs := f[leader]; !runs {

@@ -58,12 +58,12 @@ func TestSignalToScripts(t *testing.T) {
 func TestSignalToWhatShellsStart(t *testing.T) {
 	const saved, savedUnderTimeout = `saved 0\n`, `saved \d\n`
 	for script, want := range map[string]string{
-		`bash -c 'trap "echo cleanup" EXIT; timeout 1000 "$0" scripted joined counts; exit $?' "$0"; exit $?`:              savedUnderTimeout,
-		`bash -c 'trap "echo cleanup" EXIT; timeout 1000 setsid -w "$0" scripted alone counts; exit $?' "$0"; exit $?`:     savedUnderTimeout,
-		`bash -c 'trap "echo cleanup" EXIT; setsid -w "$0" scripted alone counts; exit $?' "$0"; exit $?`:                  saved,
-		`setsid -w bash -c 'trap "wait; echo cleanup; exit 0" TERM INT; "$0" scripted joined counts & wait' "$0"; exit $?`: saved,
-		`setsid -w bash -c 'trap "wait; echo cleanup; exit 0" TERM INT; "$0" scripted alone counts & wait' "$0"; exit $?`:  saved,
-		`exec bash -c 'trap : TERM INT; setsid -w "$0" scripted alone counts & wait; wait; echo cleanup' "$0"`:             saved,
+		`bash -c 'trap "echo cleanup" EXIT; timeout 1000 "$0" scripted joined counts; exit $?' "$0"; exit $?`:             savedUnderTimeout,
+		`bash -c 'trap "echo cleanup" EXIT; timeout 1000 setsid -w "$0" scripted alone counts; exit $?' "$0"; exit $?`:    savedUnderTimeout,
+		`bash -c 'trap "echo cleanup" EXIT; setsid -w "$0" scripted alone counts; exit $?' "$0"; exit $?`:                 saved,
+		`setsid -w bash -c 'trap "exit 1" TERM INT; "$0" scripted joined counts & wait; echo cleanup' "$0"; exit $?`:      saved,
+		`setsid -w bash -c 'trap "wait; echo cleanup; exit 0" TERM INT; "$0" scripted alone counts & wait' "$0"; exit $?`: saved,
+		`exec bash -c 'trap : TERM INT; setsid -w "$0" scripted alone counts & wait; wait; echo cleanup' "$0"`:            saved,
 	} {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {

@@ -62,19 +62,16 @@ func (p process) hears(s syscall.Signal) bool {
 // nothing about those that it has started: it does so for its own ends, too. One comes behind the one
 // that has started it: a shell is to have the signal before what it waits for can die of it.
 //
-// The program is the process that has joined the job, 0: none. It gets the signal in any case, and
-// alone of those that it stands under or has started, but for shells: timeout would send it twice,
-// and a driver may kill it because of the signal.
-// Passed are those with code for the signal that get it from timeout.
+// A program that has joined the job, 0: none, is told alone, as if the others were not there: a server
+// that it needs to save, a shell that would clear up meanwhile, timeout, which would send it twice, a
+// driver, which would kill it. Passed are those with code for the signal that get it from timeout.
 func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
 	for pid, p := range f {
 		switch {
-		case p.group == leader:
+		case p.group == leader || program != 0 && pid != program:
 		case f.isPassed(pid, s, leader, program):
-			if p.caught.has(s) || pid == program {
-				passed = append(passed, pid)
-			}
-		case pid == program || f.isTold(pid, s, program):
+			passed = append(passed, pid)
+		case pid == program || f.isTold(pid, s):
 			pids = append(pids, pid)
 		}
 	}
@@ -82,15 +79,11 @@ func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed [
 	return pids, passed
 }
 
-// isTold reports whether an outsider that is not the program is to get a signal.
-func (f family) isTold(pid int, s syscall.Signal, program int) bool {
+// isTold reports whether an outsider is to get a signal where no program has joined the job.
+func (f family) isTold(pid int, s syscall.Signal) bool {
 	p, above := f[pid], f.above(pid)
-	if slices.Contains(f.above(program), pid) && (p.program == "timeout" || !p.runs() && !f.passesOn(pid, program)) {
-		return false
-	}
-	elsewhere := func(by int) bool { return by == program || f[by].group != p.group && !f[by].runs() }
 	switch {
-	case p.ignored.has(s), slices.ContainsFunc(above, elsewhere):
+	case p.ignored.has(s), slices.ContainsFunc(above, func(by int) bool { return f[by].group != p.group && !f[by].runs() }):
 		return false
 	case p.hears(s):
 		return true
@@ -101,10 +94,11 @@ func (f family) isTold(pid int, s syscall.Signal, program int) bool {
 	return control.Stops(int(s)) && shell >= 0 && f[above[shell]].runs()
 }
 
-// isPassed reports whether an outsider gets a signal from one that gets it.
+// isPassed reports whether an outsider with code for a signal gets it from one that gets it.
 func (f family) isPassed(pid int, s syscall.Signal, leader, program int) bool {
-	return slices.ContainsFunc(f.above(pid), func(by int) bool {
-		return f[by].caught.has(s) && f.passesOn(by, pid) && (f[by].group == leader || f.isTold(by, s, program) || f.isPassed(by, s, leader, program))
+	return f[pid].caught.has(s) && slices.ContainsFunc(f.above(pid), func(by int) bool {
+		gets := f[by].group == leader || program == 0 && (f.isTold(by, s) || f.isPassed(by, s, leader, program))
+		return gets && f[by].caught.has(s) && f.passesOn(by, pid)
 	})
 }
 

@@ -47,8 +47,10 @@ func TestOutsiders(t *testing.T) {
 		"what one has put in safety": {family: family{10: shell, 11: {parent: 10, group: 10, caught: term}, 12: {parent: 11, group: 12}}},
 		"a program with its group": {family{10: shell, 11: {parent: 10, group: 11}, 12: {parent: 11, group: 11},
 			13: {parent: 11, group: 13, caught: term}}, 11, []int{11}, []int{11}, nil},
-		"a job within the job": {family{10: shell, 11: {parent: 10, group: 11, name: "craft", caught: term | usr1},
-			12: {parent: 11, group: 12, caught: term}}, 12, []int{11}, []int{11}, []int{12}},
+		"a job within the job": {family: family{10: shell, 11: {parent: 10, group: 11, name: "craft", caught: term | usr1},
+			12: {parent: 11, group: 12, caught: term}}, term: []int{11}, usr1: []int{11}, passed: []int{12}},
+		"a program beside others": {family{10: shell, 11: {parent: 10, group: 11, program: "bash", caught: term},
+			12: {parent: 11, group: 12, program: "sim", caught: term}, 13: {parent: 10, group: 13, program: "redis", caught: term}}, 12, []int{12}, []int{12}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pids, passed := c.family.outsiders(syscall.SIGTERM, 10, c.program)
