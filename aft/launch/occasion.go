@@ -88,11 +88,11 @@ func (r *rank) note(f family, by syscall.Signal) (told outsiders) {
 		r.signals.put(o)
 	}
 	o.last = by
-	pids, passed := f.outsiders(by, leader, program)
-	for _, pid := range passed {
+	pids, awaited := f.outsiders(by, leader, program)
+	for _, pid := range awaited {
 		o.tell(pid, f[pid])
 	}
-	told.program = slices.Contains(append(passed, pids...), program)
+	told.program = slices.Contains(append(awaited, pids...), program)
 	for _, pid := range pids {
 		if p := o.tell(pid, f[pid]); p != nil {
 			told.all = append(told.all, p)

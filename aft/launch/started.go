@@ -64,19 +64,28 @@ func (p process) hears(s syscall.Signal) bool {
 //
 // A program that has joined the job, 0: none, is told alone, as if the others were not there: a server
 // that it needs to save, a shell that would clear up meanwhile, timeout, which would send it twice, a
-// driver, which would kill it. Passed are those with code for the signal that get it from timeout.
-func (f family) outsiders(s syscall.Signal, leader, program int) (pids, passed []int) {
+// driver, which would kill it. Awaited are others that are at work because of the signal: those with
+// code for it that get it from timeout, and those over the program, for what comes behind it.
+func (f family) outsiders(s syscall.Signal, leader, program int) (pids, awaited []int) {
+	over := f.above(program)
 	for pid, p := range f {
 		switch {
-		case p.group == leader || program != 0 && pid != program:
+		case p.group == leader:
+		case program != 0 && pid != program:
+			if slices.Contains(over, pid) {
+				awaited = append(awaited, pid)
+			}
 		case f.isPassed(pid, s, leader, program):
-			passed = append(passed, pid)
+			if p.caught.has(s) {
+				awaited = append(awaited, pid)
+			}
 		case pid == program || f.isTold(pid, s):
 			pids = append(pids, pid)
 		}
 	}
 	slices.SortFunc(pids, func(a, b int) int { return len(f.above(a)) - len(f.above(b)) })
-	return pids, passed
+	slices.Sort(awaited)
+	return pids, awaited
 }
 
 // isTold reports whether an outsider is to get a signal where no program has joined the job.
@@ -94,9 +103,9 @@ func (f family) isTold(pid int, s syscall.Signal) bool {
 	return control.Stops(int(s)) && shell >= 0 && f[above[shell]].runs()
 }
 
-// isPassed reports whether an outsider with code for a signal gets it from one that gets it.
+// isPassed reports whether an outsider gets a signal from one that gets it.
 func (f family) isPassed(pid int, s syscall.Signal, leader, program int) bool {
-	return f[pid].caught.has(s) && slices.ContainsFunc(f.above(pid), func(by int) bool {
+	return slices.ContainsFunc(f.above(pid), func(by int) bool {
 		gets := f[by].group == leader || program == 0 && (f.isTold(by, s) || f.isPassed(by, s, leader, program))
 		return gets && f[by].caught.has(s) && f.passesOn(by, pid)
 	})
