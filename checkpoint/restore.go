@@ -35,9 +35,8 @@ type restoration struct {
 	// with are the keys, among those that are read now, of values that lie in the same
 	// memory as another one, and the key of that.
 	with map[string]string
-	// before are the bonds that there were, until something moved.
+	// before are the bonds that there were before anything moved.
 	before []bond
-	looked bool // for them
 	moved  bool
 	// within are those of values of which parts lie in the same memory.
 	within map[string]bool
@@ -192,8 +191,8 @@ func (r *restoration) spread(e entry, info container.Info) error {
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
-	if !r.looked {
-		r.before, r.looked = r.bonds(), true
+	if !late { // these come first
+		r.before = r.bonds()
 	}
 	if _, err := r.leaveFamily(late); err != nil { // a new length is already a change
 		return err

@@ -48,7 +48,7 @@ type daemon struct {
 	machine *control.Daemon
 	timer   *time.Timer
 	ranks   map[control.Proc]*rank
-	got     map[syscall.Signal]time.Time
+	got     map[syscall.Signal]time.Time // when this process has got a signal itself
 	end     *control.EndDaemon
 	ended   chan struct{} // closed when end is set
 	heard   time.Time     // of the root

@@ -54,10 +54,10 @@ type outsiders struct {
 
 // noteStarted looks at scripts before the first of them gets its signal.
 func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
-	scripts := make(map[int]*rank)
+	scripts, of := make(map[int]*rank), kills[:0:0]
 	for _, k := range kills {
 		if r := d.ranks[k.Proc]; r != nil && r.cmd != nil && !r.dead && r.isScript() && endsScripts(syscall.Signal(k.Signal)) {
-			scripts[r.cmd.Process.Pid] = r
+			scripts[r.cmd.Process.Pid], of = r, append(of, k)
 		}
 	}
 	if len(scripts) == 0 {
@@ -65,10 +65,9 @@ func (d *daemon) noteStarted(kills ...control.Kill) map[control.Kill]outsiders {
 	}
 	found, _ := findStarted(scripts, d.parent)
 	told := make(map[control.Kill]outsiders)
-	for _, k := range kills {
-		if r := d.ranks[k.Proc]; r != nil && r.cmd != nil && scripts[r.cmd.Process.Pid] == r && endsScripts(syscall.Signal(k.Signal)) {
-			told[k] = r.note(found[r], syscall.Signal(k.Signal))
-		}
+	for _, k := range of {
+		r := d.ranks[k.Proc]
+		told[k] = r.note(found[r], syscall.Signal(k.Signal))
 	}
 	return told
 }

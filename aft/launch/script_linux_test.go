@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,15 @@ func shellJob(t *testing.T, ranks int, script string) Config {
 	cfg := job(t, ranks, 1, "")
 	cfg.Program, cfg.Args = "sh", []string{"-c", script, cfg.Program}
 	return cfg
+}
+
+// startScript starts a job of one rank, and waits until that is ready.
+func startScript(t *testing.T, script string) (root *exec.Cmd, out *watched) {
+	cfg := shellJob(t, 1, script)
+	cfg.NoSignals = false
+	root, out = startRoot(t, cfg)
+	out.await(t, `ready`)
+	return root, out
 }
 
 // TestSignalToScripts: the shell of a rank dies of the signal, and the program, which has got
@@ -69,10 +79,7 @@ func TestSignalToWhatShellsStart(t *testing.T) {
 			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {
 				mark := testprocess.Mark(t)
 				testtime.Within(t, control.StopPatience/2, func() {
-					cfg := shellJob(t, 1, script)
-					cfg.NoSignals = false
-					root, out := startRoot(t, cfg)
-					out.await(t, `ready`)
+					root, out := startScript(t, script)
 					require.NoError(t, root.Process.Signal(signal))
 					_ = root.Wait() // its code is the shell's
 					require.Regexp(t, want, out.String())
@@ -162,10 +169,7 @@ func TestSignalsOneByOne(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			mark := testprocess.Mark(t)
 			testtime.Within(t, control.StopPatience/2, func() {
-				cfg := shellJob(t, 1, script)
-				cfg.NoSignals = false
-				root, out := startRoot(t, cfg)
-				out.await(t, `ready`)
+				root, out := startScript(t, script)
 				for i, s := range steps {
 					require.NoError(t, root.Process.Signal(s.signal))
 					if i < len(steps)-1 {
@@ -193,10 +197,7 @@ func TestSignalToAllProcesses(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			mark := testprocess.Mark(t)
 			testtime.Within(t, control.StopPatience/2, func() {
-				cfg := shellJob(t, 1, script)
-				cfg.NoSignals = false
-				root, out := startRoot(t, cfg)
-				out.await(t, `ready`)
+				root, out := startScript(t, script)
 				for _, pid := range append(below(root.Process.Pid), root.Process.Pid) {
 					_ = syscall.Kill(pid, syscall.SIGTERM)
 				}
@@ -211,9 +212,9 @@ func TestSignalToAllProcesses(t *testing.T) {
 // TestShellThatKillsItself: nobody waits for those that know nothing of the signal.
 func TestShellThatKillsItself(t *testing.T) {
 	for _, script := range []string{
-		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & sleep 0.1; kill -TERM $$`,
+		`f=$(mktemp -u); (trap "" TERM; : > $f; exec sleep 1000) > /dev/null 2>&1 & until [ -e $f ]; do sleep 0.01; done; rm $f; kill -TERM $$`,
 		`sleep 1000 > /dev/null 2>&1 & kill -USR1 $$`,
-		`(setsid sh -c 'trap : TERM; echo there; while :; do sleep 1; done' &); sleep 0.1; kill -TERM $$`,
+		`export f=$(mktemp -u); (setsid sh -c 'trap : TERM; : > $f; while :; do sleep 1; done' &); until [ -e $f ]; do sleep 0.01; done; rm $f; kill -TERM $$`,
 	} {
 		mark := testprocess.Mark(t)
 		testtime.Within(t, control.StopPatience/2, func() {
