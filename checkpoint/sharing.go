@@ -167,14 +167,8 @@ func (r *restoration) separate(late bool) error {
 			a, b := cp.entries[p[0]], cp.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case tried[p] == 2 && (r.absent(p[0]) || r.absent(p[1])):
-				if tried[p]++; !cptypes.OneVariable(a.value, b.value) {
-					if r.absent(p[1]) {
-						a, b = b, a
-					}
-					cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
-						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
-				}
+			case tried[p] >= 2 && (r.absent(p[0]) || r.absent(p[1])):
+				again = r.leavesAlone(p, tried, move) || again
 			case then.together(a.key, b.key), tried[p] >= 2:
 				if p[0] == p[1] {
 					r.within[a.key] = true
@@ -240,6 +234,30 @@ func (r *restoration) part(p [2]int, tried int, move companions, done map[depart
 		done[d] = true
 		r.move(move.of(p[which], r.cp.values()), r.cp.entries[d.from].value, d.read)
 	}
+}
+
+// leavesAlone moves a value that the version lacks away from one that it has by itself, where
+// it could not be with those that are to stay in its memory: rather that it is apart from them
+// than that it changes. That it changes is said.
+func (r *restoration) leavesAlone(p [2]int, tried map[[2]int]int, move companions) (moved bool) {
+	lacks, has := p[0], p[1]
+	if r.absent(p[1]) {
+		lacks, has = has, lacks
+	}
+	a, b := r.cp.entries[lacks], r.cp.entries[has]
+	tried[p]++
+	switch alone := len(move[lacks]) == 0; {
+	case tried[p] == 3 && !alone:
+		r.move([]cptypes.Value{a.value}, b.value, false)
+		return true
+	case tried[p] == 3 || tried[p] == 4 && !alone:
+		tried[p] = 4
+		if !cptypes.OneVariable(a.value, b.value) {
+			r.cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
+				"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+		}
+	}
+	return false
 }
 
 func (r *restoration) move(values []cptypes.Value, from cptypes.Value, read bool) {

@@ -150,8 +150,8 @@ func (c *collector) ownGiven() bool {
 	return c.ownKnown
 }
 
-// lost says that a member can give nothing more. If it had begun to, its intake
-// knows what has become of it.
+// lost says that a member gives nothing more. If it had begun to, its intake knows what has
+// become of it.
 func (c *collector) lost(member int, err error) {
 	c.mu.Lock()
 	admitted := c.givers[member].admitted
@@ -198,8 +198,25 @@ func (c *collector) complete() int64 {
 	return lowest
 }
 
+// watch says of members that are gone that they are lost: what this rank gives to them need
+// not tell it, if it gives nothing or that has ended before.
+func (c *collector) watch() (stop func()) {
+	var stops []func()
+	for member, rank := range c.s.ranks {
+		if member != c.s.me {
+			stops = append(stops, c.s.service.WhenGone(comm.Rank(rank), func(why error) { c.lost(member, why) }))
+		}
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
 // run makes the file.
 func (c *collector) run() {
+	defer c.watch()()
 	err := c.keep()
 	c.mu.Lock()
 	if err != nil && c.err == nil {

@@ -94,32 +94,19 @@ func (w *giving) each(do func(member int) error) error {
 	return errors.Join(errs...)
 }
 
-// explain says at which rank something has failed. A rank that is gone, or has
-// closed its scheme, gives nothing either.
+// explain says at which rank something has failed. One that has closed its scheme gives nothing
+// either.
 func (w *giving) explain(member int, err error) error {
 	if err == nil {
 		return nil
 	}
 	id := w.c.version.id
 	cause := findGiver(id, err)
-	if isGone(cause) {
+	var other *GiverError
+	if errors.Is(cause, exchange.ErrClosed) && !errors.As(cause, &other) {
 		w.c.lost(member, cause)
 	}
 	return &HolderError{ID: id, Rank: w.s.ranks[member], Err: cause}
-}
-
-func isGone(err error) bool {
-	var remote *exchange.RemoteError
-	var giver *GiverError
-	switch {
-	case errors.As(err, &giver):
-		return false // that is about somebody else
-	case errors.Is(err, exchange.ErrClosed):
-		return true
-	case errors.As(err, &remote):
-		return false // it can still answer
-	}
-	return errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked)
 }
 
 func (w *giving) Write(p []byte) (int, error) {

@@ -65,6 +65,22 @@ func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
 // has failed as a whole or was revoked. Nothing comes from the others any more.
 func (s *Service) Done() <-chan struct{} { return s.ctx.Done() }
 
+// WhenGone calls f, in a goroutine of its own, as soon as a rank can do nothing more for this
+// one: it has failed or closed its service, or this service has ended. stop, to be called
+// once, takes that back, or waits for f.
+func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
+	ctx, told := s.peers[rank].ctx, make(chan struct{})
+	takeBack := context.AfterFunc(ctx, func() {
+		defer close(told)
+		f(context.Cause(ctx))
+	})
+	return func() {
+		if !takeBack() {
+			<-told
+		}
+	}
+}
+
 // Create starts a part that is stored at rank to. Write returns when the bytes
 // are on their way; Commit returns nil when the part is stored there, as durable
 // as the handler of that rank makes it. ctx is for the whole life of the writer:
