@@ -117,13 +117,14 @@ func (s *Service) reject(p *peer, r request) {
 // lose notes ranks that have failed. It returns err if that is nothing new, so
 // that nobody asks for ever. When nobody is left it waits for the end.
 func (s *Service) lose(err error) error {
-	comm.Acknowledge(s.c)
 	var failure *comm.FailedError
 	if !errors.As(err, &failure) {
 		return err
 	}
+	// Others may have failed since: they are acknowledged, too, and no receive says so again.
+	failed := append(comm.Acknowledge(s.c), failure.Ranks...)
 	news := false
-	for _, r := range failure.Ranks {
+	for _, r := range failed {
 		if r < 0 || int(r) >= len(s.peers) || s.peers[r] == nil || s.peers[r].failed {
 			continue
 		}
