@@ -245,18 +245,16 @@ func (r *restoration) leavesAlone(p [2]int, tried map[[2]int]int, move companion
 		lacks, has = has, lacks
 	}
 	a, b := r.cp.entries[lacks], r.cp.entries[has]
-	tried[p]++
-	switch alone := len(move[lacks]) == 0; {
-	case tried[p] == 3 && !alone:
+	if tried[p] == 2 && move[lacks] != nil {
+		tried[p] = 3
 		r.move([]cptypes.Value{a.value}, b.value, false)
 		return true
-	case tried[p] == 3 || tried[p] == 4 && !alone:
-		tried[p] = 4
-		if !cptypes.OneVariable(a.value, b.value) {
-			r.cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
-				"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
-		}
 	}
+	if tried[p] < 4 && !cptypes.OneVariable(a.value, b.value) {
+		r.cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
+			"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+	}
+	tried[p] = 4
 	return false
 }
 

@@ -45,6 +45,13 @@ func separateAbsent() map[string]alias {
 		require.Equal(t, []float64{1, 2}, own.x)
 		require.Equal(t, []float64{7, 8}, behind.X)
 	}}
+	type node struct{ Large []float64 }
+	n := node{ones(largeSlice)}
+	to, seen := &n, n.Large
+	out["a slice beside a pointer to the struct that holds it, both not stored"] = alias{vars{"n": &node{make([]float64, largeSlice)}}, vars{"n": &n, "seen": &seen, "to": &to}, func(t require.TestingT) {
+		require.Zero(t, n.Large[0])
+		require.Equal(t, 1.0, seen[0])
+	}}
 	return out
 }
 
