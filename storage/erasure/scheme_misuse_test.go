@@ -107,3 +107,15 @@ func TestBadSchemes(t *testing.T) {
 		}
 	})
 }
+
+// A set of ranks that the job does not have is an error of the first version.
+func TestSetBeyondTheJob(t *testing.T) {
+	x := newTrial(t, 2, 1)
+	x.play(func(m *member) {
+		s, err := NewScheme(SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: m.me, Set: []int{0, 1, 2}, Parity: 1, Block: 1000, Prefix: "other"})
+		require.NoError(m.t, err)
+		_, err = s.Create(m.ctx, idOf(1), storage.Part{Rank: m.me, Size: 3})
+		require.ErrorIs(m.t, err, comm.ErrRank)
+		require.NoError(m.t, s.Close(m.ctx))
+	})
+}

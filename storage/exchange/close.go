@@ -48,11 +48,11 @@ func (s *Service) close(ctx context.Context) error {
 // sayBye tells all others that this rank wants nothing more, and waits until they
 // have said so or are gone.
 func (s *Service) sayBye(ctx context.Context) error {
-	byes := make([]comm.Request, len(s.peers))
 	sends := make([]comm.Request, len(s.peers))
 	for r, p := range s.peers {
 		if p != nil {
-			byes[r], sends[r] = p.receive(tagBye, nil), p.send(tagBye, nil)
+			p.awaitBye()
+			sends[r] = p.send(tagBye, nil)
 		}
 	}
 	for r, p := range s.peers {
@@ -61,11 +61,13 @@ func (s *Service) sayBye(ctx context.Context) error {
 		}
 		wait, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(p.ctx, cancel)
-		// Whatever the error is: that rank wants nothing more.
-		_, _ = sends[r].Wait(wait)
-		_, _ = byes[r].Wait(wait)
+		_, _ = sends[r].Wait(wait) // whatever the error is: that rank wants nothing more
 		stop()
 		cancel()
+		select {
+		case <-p.done.Done():
+		case <-ctx.Done():
+		}
 	}
 	if ctx.Err() != nil {
 		return comm.Withdrawn(ctx)

@@ -7,17 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -351,54 +348,4 @@ func TestRevoke(t *testing.T) {
 		require.ErrorIs(r.t, err, comm.ErrRevoked)
 	})
 	require.Len(t, there.parts, 1)
-}
-
-// acknowledging is a communicator on which something happens just before failures are
-// acknowledged.
-type acknowledging struct {
-	comm.Comm
-	comm.Failing
-	before func()
-}
-
-func (a *acknowledging) Acknowledge() []comm.Rank {
-	a.before()
-	return a.Failing.Acknowledge()
-}
-
-// Two ranks die at once: what is acknowledged with the first failure is not overlooked.
-func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	over := make(chan struct{})
-	require.NoError(t, embedded.RunFaulty(ctx, 4, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
-		if c.Rank() != 0 { // the last one stays
-			select {
-			case <-over:
-			case <-ctx.Done():
-			}
-			return nil
-		}
-		defer close(over)
-		dies := func(victim comm.Rank) {
-			f.Kill(victim)
-			require.Eventually(t, func() bool { return slices.Contains(comm.Failed(c), victim) }, patience, time.Millisecond)
-		}
-		var once sync.Once
-		s := New(ctx, &acknowledging{c, c.(comm.Failing), func() { once.Do(func() { dies(2) }) }}, &shelf{}, small)
-		gone := make(chan error, 1)
-		stop := s.WhenGone(2, func(why error) { gone <- why })
-		dies(1)
-		select {
-		case why := <-gone:
-			require.ErrorIs(t, why, comm.ErrProcFailed)
-		case <-ctx.Done():
-			t.Error("nobody says that rank 2 has died")
-		}
-		stop()
-		ended, end := context.WithCancel(ctx)
-		end()
-		_ = s.Close(ended)
-		return nil
-	}))
 }

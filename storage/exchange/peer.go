@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -14,8 +15,13 @@ type peer struct {
 	// of it; its cause says why.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	slots  chan struct{} // one for each stream that this rank has opened
-	failed bool          // only for the serving goroutine
+	// done ends with ctx, and when the rank has said that it wants nothing more: awaitBye
+	// sees to that.
+	done    context.Context
+	bye     context.CancelCauseFunc
+	waiting sync.Once
+	slots   chan struct{} // one for each stream that this rank has opened
+	failed  bool          // only for the serving goroutine
 
 	// The service's lock guards these. The key is slotOf the stream's number.
 	opened    map[uint32]*call
@@ -31,6 +37,7 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 		served: make(map[uint32]context.CancelCauseFunc),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
+	p.done, p.bye = context.WithCancelCause(p.ctx)
 	return p
 }
 
@@ -80,4 +87,18 @@ func (p *peer) leave(c *call) {
 	delete(p.opened, slotOf(c.id))
 	p.s.mu.Unlock()
 	<-p.slots
+}
+
+// awaitBye begins to wait until the rank wants nothing more, or is gone: a receive from it is
+// told of that, however it went. The service must not have ended.
+func (p *peer) awaitBye() {
+	p.waiting.Do(func() {
+		bye := p.receive(tagBye, nil)
+		p.s.serving.Go(func() {
+			if _, err := bye.Wait(p.s.ctx); err != nil {
+				p.cancel(err)
+			}
+			p.bye(ErrClosed)
+		})
+	})
 }

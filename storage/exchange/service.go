@@ -65,14 +65,23 @@ func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
 // has failed as a whole or was revoked. Nothing comes from the others any more.
 func (s *Service) Done() <-chan struct{} { return s.ctx.Done() }
 
-// WhenGone calls f, in a goroutine of its own, as soon as a rank can do nothing more for this
-// one: it has failed or closed its service, or this service has ended. stop, to be called
+// WhenGone calls f, in a goroutine of its own, as soon as a rank gives nothing more to this
+// one: it has failed, left or closed its service, or this service has ended. stop, to be called
 // once, takes that back, or waits for f.
 func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
-	ctx, told := s.peers[rank].ctx, make(chan struct{})
-	takeBack := context.AfterFunc(ctx, func() {
+	if rank < 0 || int(rank) >= len(s.peers) || s.peers[rank] == nil {
+		return func() {}
+	}
+	p := s.peers[rank]
+	s.mu.Lock()
+	if !s.closing { // else it is waited for anyway
+		p.awaitBye()
+	}
+	s.mu.Unlock()
+	told := make(chan struct{})
+	takeBack := context.AfterFunc(p.done, func() {
 		defer close(told)
-		f(context.Cause(ctx))
+		f(context.Cause(p.done))
 	})
 	return func() {
 		if !takeBack() {

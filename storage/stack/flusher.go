@@ -185,10 +185,9 @@ func (f *flusher) endLocked(id storage.ID, err error) {
 
 func (f *flusher) giveUp(why error) {
 	f.mu.Lock()
-	left := slices.Clone(f.queue)
-	f.mu.Unlock()
-	for _, id := range left {
-		f.end(id, why)
+	defer f.mu.Unlock()
+	for len(f.queue) > 0 {
+		f.endLocked(f.queue[0], why)
 	}
 }
 

@@ -1,0 +1,108 @@
+package exchange
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+)
+
+// acknowledging is a communicator on which something happens just before failures are
+// acknowledged.
+type acknowledging struct {
+	comm.Comm
+	comm.Failing
+	before func()
+}
+
+func (a *acknowledging) Acknowledge() []comm.Rank {
+	a.before()
+	return a.Failing.Acknowledge()
+}
+
+// Two ranks die at once: what is acknowledged with the first failure is not overlooked.
+func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	over := make(chan struct{})
+	require.NoError(t, embedded.RunFaulty(ctx, 4, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+		if c.Rank() != 0 { // the last one stays
+			select {
+			case <-over:
+			case <-ctx.Done():
+			}
+			return nil
+		}
+		defer close(over)
+		dies := func(victim comm.Rank) {
+			f.Kill(victim)
+			require.Eventually(t, func() bool { return slices.Contains(comm.Failed(c), victim) }, patience, time.Millisecond)
+		}
+		var once sync.Once
+		s := New(ctx, &acknowledging{c, c.(comm.Failing), func() { once.Do(func() { dies(2) }) }}, &shelf{}, small)
+		gone := make(chan error, 1)
+		stop := s.WhenGone(2, func(why error) { gone <- why })
+		dies(1)
+		select {
+		case why := <-gone:
+			require.ErrorIs(t, why, comm.ErrProcFailed)
+		case <-ctx.Done():
+			t.Error("nobody says that rank 2 has died")
+		}
+		stop()
+		ended, end := context.WithCancel(ctx)
+		end()
+		_ = s.Close(ended)
+		return nil
+	}))
+}
+
+// However a rank goes, those that wait for what it gives are told.
+func TestWhenGone(t *testing.T) {
+	for name, goes := range map[string]func(ctx context.Context, s *Service, f embedded.Faults){
+		"it dies":   func(_ context.Context, _ *Service, f embedded.Faults) { f.Die() },
+		"it leaves": func(context.Context, *Service, embedded.Faults) {},
+		"it closes": func(ctx context.Context, s *Service, _ embedded.Faults) { _ = s.Close(ctx) },
+		"it closes at once": func(ctx context.Context, s *Service, _ embedded.Faults) {
+			ended, end := context.WithCancel(ctx)
+			end()
+			_ = s.Close(ended)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			asked := make(chan struct{})
+			require.NoError(t, embedded.RunFaulty(ctx, 3, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+				own, end := context.WithCancel(ctx)
+				defer end()
+				s := New(own, c, &shelf{}, small)
+				if c.Rank() == 1 {
+					<-asked
+					goes(ctx, s, f)
+					return nil
+				}
+				gone := make(chan struct{})
+				stop := s.WhenGone(1, func(error) { close(gone) })
+				s.WhenGone(c.Rank(), func(error) { t.Error("of itself") })()
+				s.WhenGone(3, func(error) { t.Error("of a rank that is not there") })()
+				if c.Rank() == 0 {
+					close(asked)
+				}
+				select {
+				case <-gone:
+				case <-ctx.Done():
+					t.Error("nobody says that the rank has gone")
+				}
+				stop()
+				return s.Close(ctx)
+			}))
+		})
+	}
+}
