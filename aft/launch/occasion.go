@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -100,15 +101,17 @@ func (r *rank) note(f family, by syscall.Signal) (told outsiders) {
 	return told
 }
 
-// left are those that outlast waits for because of another signal than one that asks for the end.
+// left are those that outlast waits for because of another signal than one that asks for the end: the
+// program alone if it is among them.
 func (r *rank) left(by syscall.Signal, program int) (told outsiders) {
 	for s, o := range r.signals {
-		for pid, p := range o.told {
-			if s != kindOf(by) && control.Stops(int(by)) {
-				told.all = append(told.all, p)
-				told.program = told.program || pid == program
-			}
+		if s == kindOf(by) || !control.Stops(int(by)) {
+			continue
 		}
+		if p := o.told[program]; p != nil {
+			return outsiders{[]*joinedProgram{p}, true}
+		}
+		told.all = slices.AppendSeq(told.all, maps.Values(o.told))
 	}
 	return told
 }

@@ -54,11 +54,12 @@ const toAll = time.Second
 // has exited after one that asks for the end: the program saves what it has, or what the script
 // runs beside it and behind it does, unless it ignored the signal.
 func (d *daemon) outlast(r *rank, by syscall.Signal) {
-	began, exited, asked := time.Now(), by == 0, control.Stops(int(by))
-	d.mu.Lock()
-	if o := r.signals.of(syscall.SIGTERM); exited && o != nil {
-		by = o.last
+	began, exited := time.Now(), by == 0
+	if exited {
+		by = d.because(r)
 	}
+	asked := control.Stops(int(by))
+	d.mu.Lock()
 	if !r.isScript() || !endsScripts(by) {
 		d.mu.Unlock()
 		return
@@ -100,6 +101,37 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 			return
 		}
 	}
+}
+
+// because is the signal for which a script has exited that its daemon has passed on, or that came
+// to all processes: to the daemon perhaps a moment later. 0: none is known.
+func (d *daemon) because(r *rank) syscall.Signal {
+	for began := time.Now(); ; {
+		d.mu.Lock()
+		by, p := d.asked(r), r.program
+		d.mu.Unlock()
+		if by != 0 || p == nil || time.Since(began) > toAll {
+			return by
+		}
+		select {
+		case <-p.done:
+			return 0
+		case <-time.After(toAll / 20):
+		}
+	}
+}
+
+// asked is the last signal that has asked a script, or this process, for the end. The lock is held.
+func (d *daemon) asked(r *rank) (by syscall.Signal) {
+	if o := r.signals.of(syscall.SIGTERM); o != nil {
+		return o.last
+	}
+	for s, at := range d.got {
+		if control.Stops(int(s)) && time.Since(at) < control.StopPatience {
+			by = s
+		}
+	}
+	return by
 }
 
 // hasGot reports whether a signal has come to this process, too, a short time ago.

@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,6 +153,8 @@ func TestSignalsOneByOne(t *testing.T) {
 			{syscall.SIGINT, `asked`}, {syscall.SIGTERM, `saved`}},
 		`trap : USR1; setsid -w bash -c 'trap "echo bye" EXIT; "$0" scripted joined keeps; exit $?' "$0"; echo behind; exit 3`: {
 			{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
+		`setsid -w bash -c 'trap "echo cleanup" EXIT; "$0" scripted joined keeps; exit $?' "$0"; exit $?`: {
+			{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved(?s:.*)cleanup`}},
 		// Of helpers, one had code for the first signal alone, and one ignores the second.
 		`trap : USR1; setsid sh -c 'trap : USR1; while :; do sleep 0.1; done' & ` + keeps + `; exit 3`: {{syscall.SIGUSR1, `asked`}, {syscall.SIGTERM, `saved`}},
 		`trap : USR1; setsid -w "$0" scripted alone counts; (trap "" TERM; exec sleep 1000) & ` + keeps + `; exit 3`: {
@@ -193,19 +196,26 @@ func TestSignalToAllProcesses(t *testing.T) {
 		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & "$0" scripted alone counts; exit 3`,
 		`timeout 1000 "$0" scripted alone counts; exit 3`,
 		`setsid -w "$0" scripted alone counts; exit 3`,
+		`trap "exit 3" TERM; "$0" scripted alone counts & wait $!`,
+		`p=; trap 'kill $p; exit 143' TERM; "$0" scripted joined counts & p=$!; wait $p`,
+		`trap "exit 143" TERM; timeout 1000 "$0" scripted alone counts & wait $!`,
 	} {
-		t.Run(script, func(t *testing.T) {
-			mark := testprocess.Mark(t)
-			testtime.Within(t, control.StopPatience/2, func() {
-				root, out := startScript(t, script)
-				for _, pid := range append(below(root.Process.Pid), root.Process.Pid) {
-					_ = syscall.Kill(pid, syscall.SIGTERM)
-				}
-				require.Error(t, root.Wait())
-				require.Contains(t, out.String(), "saved")
+		for order, in := range map[string]func([]int){"leaves first": func([]int) {}, "root first": slices.Reverse[[]int], "by number": slices.Sort[[]int]} {
+			t.Run(script+", "+order, func(t *testing.T) {
+				mark := testprocess.Mark(t)
+				testtime.Within(t, control.StopPatience/2, func() {
+					root, out := startScript(t, script)
+					all := append(below(root.Process.Pid), root.Process.Pid)
+					in(all)
+					for _, pid := range all {
+						_ = syscall.Kill(pid, syscall.SIGTERM)
+					}
+					require.Error(t, root.Wait())
+					require.Contains(t, out.String(), "saved")
+				})
+				mark.NoneLeft(t)
 			})
-			mark.NoneLeft(t)
-		})
+		}
 	}
 }
 
