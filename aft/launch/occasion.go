@@ -79,10 +79,13 @@ func (r *rank) note(f family, by syscall.Signal) (told outsiders) {
 	if r.program != nil && r.program.running() {
 		program = r.program.pid
 	}
+	o := r.signals.of(by)
 	if _, runs := f[leader]; !runs {
+		if control.Stops(int(by)) {
+			r.late = by
+		}
 		return r.left(by, program)
 	}
-	o := r.signals.of(by)
 	if o == nil {
 		o = newOccasion(by, f)
 		r.signals.put(o)

@@ -37,6 +37,7 @@ type rank struct {
 	program *joinedProgram   // nil: it is the process itself, or is not known
 	due     []syscall.Signal // what it is to get then
 	signals occasions
+	late    syscall.Signal // one that asks for the end and has come when the script had ended
 	// dead: the process has ended, and its number is not to be used any more.
 	dead bool
 }

@@ -126,6 +126,7 @@ func (d *daemon) asked(r *rank) (by syscall.Signal) {
 	if o := r.signals.of(syscall.SIGTERM); o != nil {
 		return o.last
 	}
+	by = r.late
 	for s, at := range d.got {
 		if control.Stops(int(s)) && time.Since(at) < control.StopPatience {
 			by = s

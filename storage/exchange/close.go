@@ -48,10 +48,13 @@ func (s *Service) close(ctx context.Context) error {
 // sayBye tells all others that this rank wants nothing more, and waits until they
 // have said so or are gone.
 func (s *Service) sayBye(ctx context.Context) error {
+	byes := make([]comm.Request, len(s.peers)) // nil: somebody else waits for it
 	sends := make([]comm.Request, len(s.peers))
 	for r, p := range s.peers {
 		if p != nil {
-			p.awaitBye()
+			if !p.awaited {
+				byes[r] = p.receive(tagBye, nil)
+			}
 			sends[r] = p.send(tagBye, nil)
 		}
 	}
@@ -61,13 +64,18 @@ func (s *Service) sayBye(ctx context.Context) error {
 		}
 		wait, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(p.ctx, cancel)
-		_, _ = sends[r].Wait(wait) // whatever the error is: that rank wants nothing more
+		// Whatever the error is: that rank wants nothing more.
+		_, _ = sends[r].Wait(wait)
+		if byes[r] != nil {
+			_, _ = byes[r].Wait(wait)
+		} else {
+			select {
+			case <-p.done.Done():
+			case <-ctx.Done():
+			}
+		}
 		stop()
 		cancel()
-		select {
-		case <-p.done.Done():
-		case <-ctx.Done():
-		}
 	}
 	if ctx.Err() != nil {
 		return comm.Withdrawn(ctx)

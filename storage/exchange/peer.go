@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -15,15 +14,15 @@ type peer struct {
 	// of it; its cause says why.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// done ends with ctx, and when the rank has said that it wants nothing more: awaitBye
-	// sees to that.
-	done    context.Context
-	bye     context.CancelCauseFunc
-	waiting sync.Once
-	slots   chan struct{} // one for each stream that this rank has opened
-	failed  bool          // only for the serving goroutine
+	// done ends with ctx, and when the rank has said that it wants nothing more, if somebody
+	// has asked for that (WhenGone).
+	done   context.Context
+	bye    context.CancelCauseFunc
+	slots  chan struct{} // one for each stream that this rank has opened
+	failed bool          // only for the serving goroutine
 
 	// The service's lock guards these. The key is slotOf the stream's number.
+	awaited   bool // there is an awaitBye
 	opened    map[uint32]*call
 	served    map[uint32]context.CancelCauseFunc // ends the handler's context
 	rejecting int
@@ -89,16 +88,11 @@ func (p *peer) leave(c *call) {
 	<-p.slots
 }
 
-// awaitBye begins to wait until the rank wants nothing more, or is gone: a receive from it is
-// told of that, however it went. The service must not have ended.
-func (p *peer) awaitBye() {
-	p.waiting.Do(func() {
-		bye := p.receive(tagBye, nil)
-		p.s.serving.Go(func() {
-			if _, err := bye.Wait(p.s.ctx); err != nil {
-				p.cancel(err)
-			}
-			p.bye(ErrClosed)
-		})
-	})
+// awaitBye waits until the rank wants nothing more, or is gone: a receive from it is told of that,
+// however it went.
+func (p *peer) awaitBye(bye comm.Request) {
+	if _, err := bye.Wait(p.s.ctx); err != nil {
+		p.cancel(err)
+	}
+	p.bye(ErrClosed)
 }

@@ -74,8 +74,10 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 	}
 	p := s.peers[rank]
 	s.mu.Lock()
-	if !s.closing { // else it is waited for anyway
-		p.awaitBye()
+	if !s.closing && !p.awaited {
+		p.awaited = true
+		bye := p.receive(tagBye, nil)
+		s.serving.Go(func() { p.awaitBye(bye) })
 	}
 	s.mu.Unlock()
 	told := make(chan struct{})
