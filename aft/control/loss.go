@@ -10,6 +10,9 @@ import (
 
 const sigkill = int(syscall.SIGKILL)
 
+// killedCode is the exit code of a shell whose program was killed, which is no answer to a signal.
+const killedCode = 128 + sigkill
+
 // exits notes processes that have ended, and tells the others at once.
 func (r *Root) exits(now time.Time, n *node, list []Exit) {
 	var gone []*process
@@ -54,7 +57,7 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 		r.presume(p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
 		r.presume(p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
-	case stop != 0 && !p.outlived.IsZero(), e.Signal == 0 && e.Code >= 0 && e.Panic == "" && stop != 0:
+	case stop != 0 && e.Code != killedCode && (!p.outlived.IsZero() || e.Signal == 0 && e.Code >= 0 && e.Panic == ""):
 		r.presume(p, e, e.after(stop), patience)
 	default:
 		p.fail(e.reason(), e.cause(), e.jobCode())

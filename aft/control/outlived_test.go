@@ -1,6 +1,7 @@
 package control
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,4 +157,19 @@ func TestOutlivedRank(t *testing.T) {
 	s.exit(Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed"})
 	require.Equal(t, Exit{Proc: 4, Code: -1, Signal: 9, Why: "signal: killed (its program has ended)", Step: NoStep}, s.up()[0].Exits[0],
 		"a failure of its own")
+}
+
+// TestKilledUnderAScriptAfterASignal: that is a failure at once, as it is without the script; the
+// replacement is told of the signal.
+func TestKilledUnderAScriptAfterASignal(t *testing.T) {
+	for _, outlived := range []bool{false, true} {
+		s := four(t)
+		if outlived {
+			s.outlived(2)
+		}
+		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+		s.sent = nil
+		s.exit(2, killedCode)
+		require.Equal(t, []Message{{Kind: KindFailed, Failed: []Proc{2}}}, onceEach(s.messages(KindFailed)))
+	}
 }
