@@ -121,7 +121,7 @@ func (d *daemon) because(r *rank) syscall.Signal {
 	}
 }
 
-// asked is the last signal that has asked a script, or this process, for the end. The lock is held.
+// asked is a signal that has asked a script, or this process, for the end. The lock is held.
 func (d *daemon) asked(r *rank) (by syscall.Signal) {
 	if o := r.signals.of(syscall.SIGTERM); o != nil {
 		return o.last
