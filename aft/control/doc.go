@@ -71,7 +71,8 @@
 // without them. All other ends are failures once the first world is there.
 //
 // A replacement gets no forwarded signal before it is in a communicator, as others wait for
-// it; then it gets what was forwarded meanwhile, and what has asked for the end not long ago.
+// it; then it gets what was forwarded meanwhile, and what has asked for the end not long ago, or
+// has, as it seemed, ended the process that it replaces: the others may have saved, and wait.
 // If one that was told to end fails, the next one waits for a sixth of the patience, and the
 // ledger does not count it, while there are others: they may be saving what they have, and may
 // need a communicator for it.

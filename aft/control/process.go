@@ -31,7 +31,10 @@ type process struct {
 	fenced    bool // has been sent a SIGKILL
 	discarded bool // its start turned out not to be needed
 	asked     bool // it was told at its start that the job was asked to end
-	settled   settlement
+	// answered is the signal for whose answer its end was taken, or that of the process in
+	// whose place it was started; 0: there is none.
+	answered int
+	settled  settlement
 	// after is the process in whose place it was started when no zone was under
 	// way, until it is in one: else the job had ended, as after did.
 	after   *process

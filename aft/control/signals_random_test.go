@@ -13,7 +13,8 @@ import (
 // TestRandomSignals: several zones one after the other, with signals that ranks ignore, die
 // of, or end because of some time later, and exits between zones. Everything ends, nobody
 // waits for what never comes, no zone ends well without the body of a member, NON-SHRINKING
-// keeps its size, and a job whose ranks all end as a signal asks for has nobody started again.
+// keeps its size, a job whose ranks all end as a signal asks for has nobody started again, and
+// one whose ranks save because of a signal ends.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomSignals(t *testing.T) {
 	rounds := randomRounds(t, func(seed uint64) { signalsRound(t, seed) })
@@ -33,8 +34,12 @@ func signalsRound(t *testing.T, seed uint64) {
 	s.between = oneOf(5*time.Millisecond, 3*time.Second, 9*time.Second)
 	s.tail = oneOf(5*time.Millisecond, 5*time.Second, 200*time.Second)
 	s.pace = oneOf(5*time.Millisecond, 200*time.Millisecond, 2*time.Second)
-	if random.IntN(3) == 0 {
+	switch random.IntN(6) {
+	case 0, 1:
 		s.allStop()
+		return
+	case 2:
+		s.allSave()
 		return
 	}
 	s.exitsBetween = random.IntN(2) == 0
@@ -51,6 +56,23 @@ func signalsRound(t *testing.T, seed uint64) {
 	some(10*time.Second, "chaos", s.chaos)
 	some(20*time.Second, "broken pipe", func() { s.actions(s.root.Unread(s.now)) })
 	s.run(time.Hour)
+}
+
+// allSave is a round in which ranks save because of a signal and wait for the others, of whom
+// some end while they save, or are killed.
+func (s *sim) allSave() {
+	s.zones, s.computes, s.errorEnds = 1, true, false
+	s.reactions = []string{saves, saves, exits, dies}
+	asked := time.Second + time.Duration(s.random.IntN(int(20*time.Second)))
+	s.after(asked, "signal", func() { s.actions(s.root.Signal(s.now, int(syscall.SIGTERM))) })
+	if s.random.IntN(2) == 0 {
+		s.after(asked+time.Duration(s.random.IntN(int(exitsWithin))), "kill", func() {
+			if r := s.ranks[Proc(s.random.IntN(s.cfg.Size))]; !r.hung {
+				r.die(Exit{Proc: r.proc, Code: -1, Signal: sigkill})
+			}
+		})
+	}
+	s.run(asked + 4*StopPatience + s.tail)
 }
 
 // allStop is a round in which all ranks end as they are asked to, perhaps while some that

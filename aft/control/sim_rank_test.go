@@ -35,6 +35,7 @@ type simRank struct {
 	blocked bool // it waits for a message of anybody
 	begun   bool // with a zone
 	asked   bool // to end, which it does as soon as it can
+	saved   bool // because of a signal, and has nothing more to do
 }
 
 func (s *sim) startRank(n *simNode, st Start) {
@@ -255,6 +256,7 @@ const (
 	dies     = "dies of it"
 	exits    = "exits soon"
 	endsBody = "ends its body with an error"
+	saves    = "saves, and ends its body"
 
 	exitsWithin = 25 * time.Second
 )
@@ -263,6 +265,9 @@ const (
 func (r *simRank) signal(number int) {
 	s := r.s
 	reaction := s.reactions[s.random.IntN(len(s.reactions))]
+	if s.computes && int(r.proc) >= s.cfg.Size {
+		reaction = saves // so that the round ends
+	}
 	s.logf("process %d gets signal %d, and %s", r.proc, number, reaction)
 	switch reaction {
 	case dies:
@@ -275,6 +280,11 @@ func (r *simRank) signal(number int) {
 		})
 	case endsBody:
 		r.asked = true
+	case saves:
+		s.after(time.Duration(s.random.IntN(int(exitsWithin))), "saved", func() {
+			r.saved = true
+			r.wake()
+		})
 	}
 }
 
@@ -327,7 +337,9 @@ func (r *simRank) work() {
 			return
 		}
 		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: int64(r.count)})
-	case r.count >= r.s.target:
+	case r.s.computes && !r.saved:
+		r.blocked = true
+	case r.count >= r.s.target || r.saved:
 		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: int64(r.count)})
 	default:
 		r.count++

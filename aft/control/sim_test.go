@@ -43,6 +43,7 @@ type sim struct {
 	tail         time.Duration // of main behind the last zone
 	pace         time.Duration // of the operations of a body; 0: that of messages
 	reactions    []string      // to signals
+	computes     bool          // a body ends when it has saved what it has because of a signal
 	endings      map[opKey][]Proc
 
 	idle int // calls of Tick in a row that have changed nothing

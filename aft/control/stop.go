@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/craft-go/craft/aft/comm"
 )
 
 // StopPatience is for how long after a signal that asks for the end the exit of a
@@ -27,6 +29,8 @@ func Stops(number int) bool {
 type forwarding struct {
 	at   time.Time // to all that were there
 	told time.Time // the last time that somebody was told of it
+	// late: a replacement was told of it because its predecessor had ended so.
+	late map[comm.OriginalRank]bool
 }
 
 // stopRequested is the signal that has asked for the end not long ago; 0: none has.
@@ -40,22 +44,38 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 }
 
 // ask returns the signals that had asked for the end not long before newcomers were started,
-// who are told of them now: they have as much time for an answer as all others had.
+// who are told of them now: they have as much time for an answer as all others had. Who
+// replaces one that has ended because of a signal, and was waited for, comes later, and may be
+// all that the others, who have saved, wait for. As they may as well ignore it, no rank hears of
+// it twice in this way.
 func (r *Root) ask(now time.Time, newcomers []*process) []int {
-	recent := func(f forwarding) bool {
-		return slices.ContainsFunc(newcomers, func(p *process) bool { return p.started.Before(f.told.Add(StopPatience)) })
-	}
 	var asked []int
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
-		if f := r.forwarded[s]; Stops(s) && recent(f) {
-			r.forwarded[s] = forwarding{f.at, now}
+		f := r.forwarded[s]
+		due := func(p *process) bool {
+			return p.started.Before(f.told.Add(StopPatience)) || p.answered == s && !f.late[p.original]
+		}
+		if Stops(s) && slices.ContainsFunc(newcomers, due) {
+			r.forwarded[s] = f.again(now, newcomers)
 			asked = append(asked, s)
 		}
 	}
 	for _, p := range newcomers {
-		p.asked = len(asked) > 0
+		p.asked, p.answered = len(asked) > 0, 0
 	}
 	return asked
+}
+
+// again is f when newcomers are told, too.
+func (f forwarding) again(now time.Time, newcomers []*process) forwarding {
+	late := maps.Clone(f.late)
+	if late == nil {
+		late = make(map[comm.OriginalRank]bool)
+	}
+	for _, p := range newcomers {
+		late[p.original] = late[p.original] || p.answered != 0
+	}
+	return forwarding{f.at, now, late}
 }
 
 // everStopped: the job was asked to end at some time.

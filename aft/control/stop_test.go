@@ -238,6 +238,79 @@ func TestReplacementHearsLate(t *testing.T) {
 	}
 }
 
+// TestReplacementOfAnAnswer: who replaces a rank whose end was taken for the answer to a signal
+// is told of it, though nobody has been for long: the others may have done what it asks for, and
+// wait. They may also ignore it: it is told once.
+func TestReplacementOfAnAnswer(t *testing.T) {
+	stop := int(syscall.SIGTERM)
+	for name, c := range map[string]struct {
+		end  func(s *script, p Proc)
+		wait bool // the others go on until patience is over
+		dies bool // the first replacement, before it is told
+	}{
+		"an exit":                  {end: func(s *script, p Proc) { s.exit(p, 3) }},
+		"the signal":               {end: func(s *script, p Proc) { s.signalled(p, stop) }},
+		"while the others work":    {end: func(s *script, p Proc) { s.exit(p, 3) }, wait: true},
+		"and its replacement dies": {end: func(s *script, p Proc) { s.exit(p, 3) }, dies: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := four(t)
+			repair := func() {
+				s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			}
+			s.do(s.r.Signal(s.now, stop))
+			s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+			s.wait(time.Second)
+			c.end(s, 2)
+			if !c.wait {
+				repair()
+			}
+			s.wait(StopPatience - time.Second)
+			if c.wait {
+				repair()
+			}
+			p := Proc(4)
+			if c.dies {
+				s.kill(p)
+				p++
+			}
+			require.Len(t, s.starts, int(p)+1)
+			s.hello(p)
+			require.Equal(t, []int{stop}, s.made(p).Stops)
+			s.wait(time.Second)
+			c.end(s, p)
+			repair()
+			s.wait(StopPatience - time.Second)
+			require.Len(t, s.starts, int(p)+2)
+			s.hello(p + 1)
+			require.Empty(t, s.made(p+1).Stops, "nobody heeds it")
+			s.do(s.r.Signal(s.now, stop))
+			s.wait(2 * StopPatience)
+			s.kill(p + 1)
+			repair()
+			s.hello(p + 2)
+			require.Empty(t, s.made(p+2).Stops, "it replaces one that was killed")
+		})
+	}
+}
+
+// TestReplacementOfAnExitBeforeASignal: it was none of the ends that it has asked for, but the
+// others may have ended their zone because of it meanwhile.
+func TestReplacementOfAnExitBeforeASignal(t *testing.T) {
+	s := four(t)
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+	}
+	s.exit(2, 0)
+	s.do(s.r.Signal(s.now, sighup))
+	s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
+	s.wait(StopPatience)
+	require.Equal(t, failed, s.r.procs[2].state)
+	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.hello(4)
+	require.Equal(t, []int{sighup}, s.made(4).Stops)
+}
+
 // TestReplacementFailsBeforeItHears: it has not been told to end, so that is none of the reasons.
 func TestReplacementFailsBeforeItHears(t *testing.T) {
 	s := four(t)

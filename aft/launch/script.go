@@ -72,15 +72,15 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	told := slices.Collect(maps.Values(o.told))
 	d.mu.Unlock()
 
-	limit := time.NewTimer(control.StopPatience)
-	defer limit.Stop()
-	if p != nil { // it may be in another group
-		select {
-		case <-p.done:
-		case <-limit.C:
+	until := began.Add(control.StopPatience)
+	if !p.endsBefore(until) {
+		until = until.Add(control.StopPatience) // who is replaced may hear of the signal late, and it waits for that
+		if !asked || !p.endsBefore(until) {
 			return
 		}
 	}
+	limit := time.NewTimer(time.Until(until))
+	defer limit.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -100,6 +100,21 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 		case <-limit.C:
 			return
 		}
+	}
+}
+
+// endsBefore waits until the program has ended, if there is one, or it is late.
+func (p *joinedProgram) endsBefore(late time.Time) bool {
+	if p == nil {
+		return true
+	}
+	limit := time.NewTimer(time.Until(late))
+	defer limit.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-limit.C:
+		return false
 	}
 }
 

@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		_ = os.Unsetenv(commandVariable)
 		os.Exit(newProgram(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
 	}
+	if os.Getenv(savingVariable) != "" {
+		os.Exit(savingProgram())
+	}
 	testsignal.Restore()
 	os.Exit(m.Run())
 }
