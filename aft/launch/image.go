@@ -51,6 +51,12 @@ func (i *image) find() (path string, replaced bool, done func(), err error) {
 	return "", true, nil, fmt.Errorf("%s is not what it was when the job began: %w; put it back, or end the job and start it again", i.path, err)
 }
 
+// anotherIsThere reports whether another file has been put at the path.
+func (i *image) anotherIsThere() bool {
+	now, err := os.Stat(i.path)
+	return err == nil && !os.SameFile(now, i.info)
+}
+
 func unchanged(a, b os.FileInfo) bool {
 	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -20,9 +20,8 @@ func replaceFile(t *testing.T, path string) {
 	require.NoError(t, os.Rename(other, path))
 }
 
-// TestReplacedProgram: a program that was built anew while its job runs.
-func TestReplacedProgram(t *testing.T) {
-	cfg := job(t, 2, 1, "sleep")
+// ownProgram gives a job a copy of its program, which can be replaced.
+func ownProgram(t *testing.T, cfg *Config) {
 	program, err := os.Open(cfg.Program)
 	require.NoError(t, err)
 	defer func() { _ = program.Close() }()
@@ -32,6 +31,12 @@ func TestReplacedProgram(t *testing.T) {
 	_, err = io.Copy(own, program)
 	require.NoError(t, err)
 	require.NoError(t, own.Close())
+}
+
+// TestReplacedProgram: a program that was built anew while its job runs.
+func TestReplacedProgram(t *testing.T) {
+	cfg := job(t, 2, 1, "sleep")
+	ownProgram(t, &cfg)
 	out, log := newWatched(), newWatched()
 	cfg.Stdout, cfg.Stderr, cfg.NodePath = out, out, t.TempDir()
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -39,6 +44,7 @@ func TestReplacedProgram(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := Run(t.Context(), cfg); done <- err }()
 	first := number(t, out.await(t, `rank 1 of node 0 is (\d+)`)[1])
+	out.await(t, `rank 0 of node 0`)
 	replaceFile(t, cfg.Program)
 	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
 	second := number(t, out.await(t, `(?s)rank 1 of node 0 is .*rank 1 of node 0 is (\d+)`)[1])
@@ -54,6 +60,25 @@ func TestReplacedProgram(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.NoError(t, syscall.Kill(parentOf(t, second), syscall.SIGKILL))
+	require.ErrorIs(t, <-done, ErrJob)
+}
+
+// TestProgramReplacedAtTheStart: of the ranks that are being started just then none remains
+// that is another program.
+func TestProgramReplacedAtTheStart(t *testing.T) {
+	const ranks = 9
+	cfg := job(t, ranks, 1, "sleep")
+	ownProgram(t, &cfg)
+	out := newWatched()
+	cfg.Stdout, cfg.Stderr, cfg.NodePath = out, out, t.TempDir()
+	done := make(chan error, 1)
+	go func() { _, err := Run(t.Context(), cfg); done <- err }()
+	last := number(t, out.await(t, `rank \d of node 0 is (\d+)`)[1])
+	replaceFile(t, cfg.Program)
+	for rank := range ranks {
+		out.await(t, fmt.Sprintf(`rank %d of node 0`, rank))
+	}
+	require.NoError(t, syscall.Kill(parentOf(t, last), syscall.SIGKILL))
 	require.ErrorIs(t, <-done, ErrJob)
 }
 

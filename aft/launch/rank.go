@@ -28,8 +28,10 @@ type rank struct {
 	box     *outbox
 	control *drainable
 	streams [2]*drainable
-	theirs  []*os.File             // the other ends, until the process has them
-	panic   atomic.Pointer[string] // what it has said on standard error of its end
+	theirs  []*os.File // the other ends, until the process has them
+	// impostor: it is perhaps another program.
+	impostor bool
+	panic    atomic.Pointer[string] // what it has said on standard error of its end
 
 	// Under the daemon's lock:
 	cmd     *exec.Cmd        // nil: it does not run yet
@@ -100,6 +102,11 @@ func (d *daemon) execute(r *rank) error {
 	}
 	if err := d.starter.start(cmd); err != nil {
 		return startError(cmd, err)
+	}
+	if !replaced && d.program.anotherIsThere() { // since when, nobody knows
+		d.log.Warn("the program's file was replaced while a rank was being started: it is killed, and started again", "path", d.program.path)
+		r.impostor = true
+		_ = cmd.Process.Kill() // it may have ended
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -248,6 +255,10 @@ func (d *daemon) forward(r *rank, stream int, from *drainable) {
 func exitOf(r *rank) control.Exit {
 	state := r.cmd.ProcessState
 	e := control.Exit{Proc: r.proc, Code: state.ExitCode(), Why: state.String(), Step: -1}
+	if r.impostor { // which has had time to exit
+		e.Signal, e.Why = int(syscall.SIGKILL), "its program's file was replaced while it was being started"
+		return e
+	}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = int(status.Signal())
 	}
