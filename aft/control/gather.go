@@ -31,6 +31,13 @@ func (d *Daemon) hold(now time.Time, p *local, j Join) {
 	p.waits = j.Op.Class() < 2
 }
 
+// Waits reports whether a process waits for others, as far as is known here: at the end of a zone,
+// or for the answer to another operation.
+func (d *Daemon) Waits(id Proc) bool {
+	p := d.ranks[id]
+	return p != nil && (p.away || p.waits)
+}
+
 // learn notes who of the node is in a new communicator, and that those are back
 // who have waited at the end of a zone.
 func (d *Daemon) learn(m Message) {

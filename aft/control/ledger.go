@@ -49,7 +49,7 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 		l.forget()
 	}
 	patience := 1
-	if l.best.step == NoStep && !first {
+	if l.best.step == NoStep && !first && !p.answeredAgain() {
 		patience = 3
 	}
 	text := fmt.Sprintf("rank %d, process %d on node %s: %s", p.original, p.id, p.node.Name, p.reason)

@@ -13,11 +13,10 @@ import (
 
 // presume notes that p has ended as it may, as it seems: because no further zone follows, or
 // because a forwarded signal has asked for it. What the others do tells: if they are in a
-// zone, or want to repair, when patience is over, it has failed for the reason why. stop is
-// the signal that may have asked for it; 0: none has.
-func (r *Root) presume(p *process, e Exit, why string, stop int, patience time.Time) {
+// zone, or want to repair, when patience is over, it has failed for the reason why.
+func (r *Root) presume(p *process, e Exit, why string, patience time.Time) {
 	p.leave(e.jobCode())
-	p.presumed, p.patience, p.answered = true, patience, stop
+	p.presumed, p.patience = true, patience
 	p.reason, p.cause = why, e.cause()
 	if r.presumed++; patience.Before(r.reviewAt) {
 		r.reviewAt = patience
@@ -52,10 +51,10 @@ func (r *Root) review(now time.Time) (gone []*process) {
 	if len(presumed) == 0 || !slices.ContainsFunc(r.members(world), r.inBody) {
 		return nil
 	}
-	stop, until := r.stopRequested(now) // the others may be about to end too
+	_, stop := r.stopRequested(now) // the others may be about to end too
 	for _, p := range presumed {
 		if p.patience.IsZero() {
-			p.patience, p.answered = until, stop
+			p.patience = stop
 		}
 		if !now.Before(p.patience) {
 			r.failAfterAll(p)

@@ -31,10 +31,7 @@ type process struct {
 	fenced    bool // has been sent a SIGKILL
 	discarded bool // its start turned out not to be needed
 	asked     bool // it was told at its start that the job was asked to end
-	// answered is the signal for whose answer its end was taken, or that of the process in
-	// whose place it was started; 0: there is none.
-	answered int
-	settled  settlement
+	settled   settlement
 	// after is the process in whose place it was started when no zone was under
 	// way, until it is in one: else the job had ended, as after did.
 	after   *process
@@ -74,6 +71,10 @@ func (p *process) present() bool { return p.state == starting || p.state == aliv
 
 // gone: what took part in the job has ended, though the process may go on.
 func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
+
+// answeredAgain: it was told at its start that the job was asked to end, and did so, while others
+// waited for it. That the one before it has ended so, too, was no accident.
+func (p *process) answeredAgain() bool { return p.asked && !p.patience.IsZero() }
 
 // taking tells whether p takes part in collective operations.
 func (p *process) taking() bool { return p.state == alive && !p.bye }

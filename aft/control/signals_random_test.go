@@ -59,20 +59,20 @@ func signalsRound(t *testing.T, seed uint64) {
 }
 
 // allSave is a round in which ranks save because of a signal and wait for the others, of whom
-// some end while they save, or are killed.
+// some end while they save, or are killed, as may those who replace them.
 func (s *sim) allSave() {
 	s.zones, s.computes, s.errorEnds = 1, true, false
 	s.reactions = []string{saves, saves, exits, dies}
 	asked := time.Second + time.Duration(s.random.IntN(int(20*time.Second)))
 	s.after(asked, "signal", func() { s.actions(s.root.Signal(s.now, int(syscall.SIGTERM))) })
-	if s.random.IntN(2) == 0 {
-		s.after(asked+time.Duration(s.random.IntN(int(exitsWithin))), "kill", func() {
-			if r := s.ranks[Proc(s.random.IntN(s.cfg.Size))]; !r.hung {
+	for range s.random.IntN(4) {
+		s.after(asked+time.Duration(s.random.IntN(int(2*StopPatience))), "kill", func() {
+			if r := s.ranks[Proc(s.random.IntN(len(s.ranks)))]; !r.hung {
 				r.die(Exit{Proc: r.proc, Code: -1, Signal: sigkill})
 			}
 		})
 	}
-	s.run(asked + 4*StopPatience + s.tail)
+	s.run(asked + StopHolds + s.tail)
 }
 
 // allStop is a round in which all ranks end as they are asked to, perhaps while some that

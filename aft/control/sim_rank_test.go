@@ -265,8 +265,8 @@ const (
 func (r *simRank) signal(number int) {
 	s := r.s
 	reaction := s.reactions[s.random.IntN(len(s.reactions))]
-	if s.computes && int(r.proc) >= s.cfg.Size {
-		reaction = saves // so that the round ends
+	if s.computes && int(r.proc) >= 2*s.cfg.Size {
+		reaction = saves // so that the round ends before the request is old
 	}
 	s.logf("process %d gets signal %d, and %s", r.proc, number, reaction)
 	switch reaction {

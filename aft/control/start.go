@@ -100,7 +100,6 @@ func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch
 		return nil
 	}
 	q := r.enlist(now, p.original, n, epoch, starts)
-	q.answered = p.answered
 	r.note(slog.LevelInfo, "starting a replacement", "rank", int(q.original), "node", n.Name, "process", int(q.id))
 	return q
 }

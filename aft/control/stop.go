@@ -5,13 +5,15 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // StopPatience is for how long after a signal that asks for the end the exit of a
 // process is taken for its answer: as long as batch systems wait.
 const StopPatience = 30 * time.Second
+
+// StopHolds is how long after a signal that asks for the end it holds for those that are started
+// later. A job that still runs then ignores it.
+const StopHolds = 10 * StopPatience
 
 // askedDelay is how long the next replacement waits when one fails that was told to end.
 const askedDelay = StopPatience / 6
@@ -29,8 +31,6 @@ func Stops(number int) bool {
 type forwarding struct {
 	at   time.Time // to all that were there
 	told time.Time // the last time that somebody was told of it
-	// late: a replacement was told of it because its predecessor had ended so.
-	late map[comm.OriginalRank]bool
 }
 
 // stopRequested is the signal that has asked for the end not long ago; 0: none has.
@@ -43,39 +43,21 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 	return signal, until
 }
 
-// ask returns the signals that had asked for the end not long before newcomers were started,
-// who are told of them now: they have as much time for an answer as all others had. Who
-// replaces one that has ended because of a signal, and was waited for, comes later, and may be
-// all that the others, who have saved, wait for. As they may as well ignore it, no rank hears of
-// it twice in this way.
+// ask returns the signals that newcomers are told of now: the request belongs to the job, whose
+// others may have done what it asks for, and wait. Newcomers have as much time for an answer as
+// all others had.
 func (r *Root) ask(now time.Time, newcomers []*process) []int {
 	var asked []int
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
-		f := r.forwarded[s]
-		due := func(p *process) bool {
-			return p.started.Before(f.told.Add(StopPatience)) || p.answered == s && !f.late[p.original]
-		}
-		if Stops(s) && slices.ContainsFunc(newcomers, due) {
-			r.forwarded[s] = f.again(now, newcomers)
+		if f := r.forwarded[s]; Stops(s) && now.Before(f.at.Add(StopHolds)) {
+			r.forwarded[s] = forwarding{f.at, now}
 			asked = append(asked, s)
 		}
 	}
 	for _, p := range newcomers {
-		p.asked, p.answered = len(asked) > 0, 0
+		p.asked = len(asked) > 0
 	}
 	return asked
-}
-
-// again is f when newcomers are told, too.
-func (f forwarding) again(now time.Time, newcomers []*process) forwarding {
-	late := maps.Clone(f.late)
-	if late == nil {
-		late = make(map[comm.OriginalRank]bool)
-	}
-	for _, p := range newcomers {
-		late[p.original] = late[p.original] || p.answered != 0
-	}
-	return forwarding{f.at, now, late}
 }
 
 // everStopped: the job was asked to end at some time.

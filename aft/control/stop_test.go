@@ -206,27 +206,24 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	require.Len(t, s.starts, 10)
 }
 
-// TestReplacementHearsLate: one that is told of a request has as much time for an answer as
-// those who were told first, and who comes when nobody has any more is not told.
-func TestReplacementHearsLate(t *testing.T) {
-	for _, late := range []bool{false, true} {
+// TestReplacementHears of a request that is not old, and has as much time for an answer as those
+// who were told first.
+func TestReplacementHears(t *testing.T) {
+	stop := int(syscall.SIGTERM)
+	for _, after := range []time.Duration{0, StopPatience - time.Second, StopPatience, StopHolds - time.Second, StopHolds} {
 		s := four(t)
-		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+		s.do(s.r.Signal(s.now, stop))
 		s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
-		s.wait(StopPatience - time.Second)
+		s.wait(after)
 		s.kill(2)
-		if late {
-			s.wait(time.Second)
-		}
 		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-		s.wait(time.Second) // until it has started
 		s.hello(4)
-		if late {
+		require.Empty(t, s.made(0).Stops)
+		if after == StopHolds {
 			require.Empty(t, s.made(4).Stops)
 			continue
 		}
-		require.Equal(t, []int{int(syscall.SIGTERM)}, s.made(4).Stops)
-		require.Empty(t, s.made(0).Stops)
+		require.Equal(t, []int{stop}, s.made(4).Stops)
 		s.wait(StopPatience - time.Second)
 		for _, p := range []Proc{4, 0, 1, 3} {
 			require.Nil(t, s.end)
@@ -239,19 +236,19 @@ func TestReplacementHearsLate(t *testing.T) {
 }
 
 // TestReplacementOfAnAnswer: who replaces a rank whose end was taken for the answer to a signal
-// is told of it, though nobody has been for long: the others may have done what it asks for, and
-// wait. They may also ignore it: it is told once.
+// is told of it as well: the others may have done what it asks for, and wait. So is the next one.
 func TestReplacementOfAnAnswer(t *testing.T) {
 	stop := int(syscall.SIGTERM)
+	exits := func(s *script, p Proc) { s.exit(p, 3) }
 	for name, c := range map[string]struct {
 		end  func(s *script, p Proc)
-		wait bool // the others go on until patience is over
+		late bool // the others go on until patience is over
 		dies bool // the first replacement, before it is told
 	}{
-		"an exit":                  {end: func(s *script, p Proc) { s.exit(p, 3) }},
+		"an exit":                  {end: exits},
 		"the signal":               {end: func(s *script, p Proc) { s.signalled(p, stop) }},
-		"while the others work":    {end: func(s *script, p Proc) { s.exit(p, 3) }, wait: true},
-		"and its replacement dies": {end: func(s *script, p Proc) { s.exit(p, 3) }, dies: true},
+		"while the others work":    {end: exits, late: true},
+		"and its replacement dies": {end: exits, dies: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := four(t)
@@ -259,14 +256,13 @@ func TestReplacementOfAnAnswer(t *testing.T) {
 				s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
 			}
 			s.do(s.r.Signal(s.now, stop))
-			s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
 			s.wait(time.Second)
 			c.end(s, 2)
-			if !c.wait {
+			if !c.late {
 				repair()
 			}
 			s.wait(StopPatience - time.Second)
-			if c.wait {
+			if c.late {
 				repair()
 			}
 			p := Proc(4)
@@ -283,32 +279,34 @@ func TestReplacementOfAnAnswer(t *testing.T) {
 			s.wait(StopPatience - time.Second)
 			require.Len(t, s.starts, int(p)+2)
 			s.hello(p + 1)
-			require.Empty(t, s.made(p+1).Stops, "nobody heeds it")
-			s.do(s.r.Signal(s.now, stop))
-			s.wait(2 * StopPatience)
-			s.kill(p + 1)
-			repair()
-			s.hello(p + 2)
-			require.Empty(t, s.made(p+2).Stops, "it replaces one that was killed")
+			require.Equal(t, []int{stop}, s.made(p+1).Stops)
+			for _, q := range []Proc{0, 1, 3, p + 1} {
+				require.Nil(t, s.end)
+				s.bye(q)
+				s.exit(q, 0)
+			}
+			require.Equal(t, End{}, *s.end)
 		})
 	}
 }
 
-// TestReplacementOfAnExitBeforeASignal: it was none of the ends that it has asked for, but the
-// others may have ended their zone because of it meanwhile.
-func TestReplacementOfAnExitBeforeASignal(t *testing.T) {
+// TestRankThatEndsEachTime it is asked to, while the others wait for it, as they do for one that was
+// killed: the job ends.
+func TestRankThatEndsEachTime(t *testing.T) {
 	s := four(t)
-	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	for i, p := range []Proc{2, 4, 5} {
+		require.Nil(t, s.end)
+		s.wait(time.Second)
+		s.exit(p, 3)
+		s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		s.wait(StopPatience - time.Second)
+		if s.end == nil {
+			s.hello(Proc(4 + i))
+		}
 	}
-	s.exit(2, 0)
-	s.do(s.r.Signal(s.now, sighup))
-	s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
-	s.wait(StopPatience)
-	require.Equal(t, failed, s.r.procs[2].state)
-	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-	s.hello(4)
-	require.Equal(t, []int{sighup}, s.made(4).Stops)
+	require.NotNil(t, s.end)
+	require.Contains(t, s.end.Report, "rank 2 has failed 3 times in the same way (exit status 3)")
 }
 
 // TestReplacementFailsBeforeItHears: it has not been told to end, so that is none of the reasons.

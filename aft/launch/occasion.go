@@ -132,12 +132,21 @@ func (d *daemon) notePassed(r *rank, by syscall.Signal) (o, orphans *occasion) {
 		}
 	}
 	for pid, p := range adopted {
-		if p.caught.has(by) {
+		if p.caught.has(by) && !d.isProgramOfAnother(r, pid) { // which may wait for this rank
 			orphans.tell(pid, p)
 		}
 	}
 	r.signals.put(o)
 	return o, orphans
+}
+
+func (d *daemon) isProgramOfAnother(r *rank, pid int) bool {
+	for _, other := range d.ranks {
+		if other != r && other.program != nil && other.program.pid == pid {
+			return true
+		}
+	}
+	return false
 }
 
 // tell has outlast wait for a process that gets the signal; nil: it has ended.

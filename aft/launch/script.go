@@ -47,6 +47,9 @@ func endsScripts(s syscall.Signal) bool {
 	return control.Stops(int(s)) || slices.Contains(signalsForRanks, os.Signal(s))
 }
 
+// behindProgram is for how long at least what a script runs behind its program has time.
+const behindProgram = control.StopPatience / 3
+
 // toAll is how long it takes at most until a signal that is sent to all processes has reached all.
 const toAll = time.Second
 
@@ -72,14 +75,10 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	told := slices.Collect(maps.Values(o.told))
 	d.mu.Unlock()
 
-	until := began.Add(control.StopPatience)
-	if !p.endsBefore(until) {
-		until = until.Add(control.StopPatience) // who is replaced may hear of the signal late, and it waits for that
-		if !asked || !p.endsBefore(until) {
-			return
-		}
+	if !d.awaitProgram(r, p, asked) {
+		return
 	}
-	limit := time.NewTimer(time.Until(until))
+	limit := time.NewTimer(max(time.Until(began.Add(control.StopPatience)), behindProgram))
 	defer limit.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
@@ -103,19 +102,29 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	}
 }
 
-// endsBefore waits until the program has ended, if there is one, or it is late.
-func (p *joinedProgram) endsBefore(late time.Time) bool {
+// awaitProgram waits until the program of a script that has ended has, too, if there is one. It has
+// StopPatience for that from when it last waited for other ranks: when it was asked to end, one may
+// be replaced for which it waits.
+func (d *daemon) awaitProgram(r *rank, p *joinedProgram, asked bool) bool {
 	if p == nil {
 		return true
 	}
-	limit := time.NewTimer(time.Until(late))
-	defer limit.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-limit.C:
-		return false
+	began := time.Now()
+	look := time.NewTicker(control.StopPatience / 30)
+	defer look.Stop()
+	for last := began; time.Since(last) < control.StopPatience; {
+		select {
+		case <-p.done:
+			return true
+		case <-look.C:
+		}
+		d.mu.Lock()
+		if asked && time.Since(began) < control.StopHolds && d.machine.Waits(r.proc) {
+			last = time.Now()
+		}
+		d.mu.Unlock()
 	}
+	return false
 }
 
 // because is the signal for which a script has exited that its daemon has passed on, or that came
