@@ -35,13 +35,6 @@ type Daemon struct {
 	out   []DaemonAction
 }
 
-// forwardedSignal is one of the root for all ranks.
-type forwardedSignal struct {
-	at time.Time
-	// direct: who was started before has got it from the batch system; zero: nobody has.
-	direct time.Time
-}
-
 // sentPulse is a pulse that the root has not answered yet.
 type sentPulse struct {
 	seq   uint64
@@ -77,10 +70,8 @@ type local struct {
 	// replaces: it takes the place of another one and has no communicator yet: others wait
 	// for it to get one, so that signals wait too.
 	replaces bool
+	missed   missedSignals
 }
-
-// signalledPatience is how long it may take a large batch system to signal all nodes.
-const signalledPatience = 10 * time.Second
 
 // NewDaemon returns the machine of the node that setup is for.
 func NewDaemon(setup Setup) *Daemon {
@@ -115,7 +106,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindMade:
 		d.learn(m)
 		d.pass(m)
-		d.catchUp(m)
+		d.catchUp(now, m)
 		d.flush(now)
 	case KindRevoke:
 		d.revoked = true
@@ -212,20 +203,6 @@ func (d *Daemon) Stopped(now time.Time, id Proc, stopped bool) []DaemonAction {
 	return d.take()
 }
 
-// Signalled tells that this process has got a signal that is meant for ranks. A batch
-// system that ends a job and a machine that shuts down send it to all processes, so the
-// ranks have got it as well, and most programs take a second one for impatience: if the
-// root forwards it too, that once it is not passed on. Where the root was faster ranks
-// get it twice, and the next one all the same.
-func (d *Daemon) Signalled(now time.Time, number int) []DaemonAction {
-	at, known := d.passed[number]
-	delete(d.passed, number)
-	if !known || now.Sub(at) >= signalledPatience {
-		d.everybody[number] = now
-	}
-	return nil
-}
-
 // LostRoot ends everything: the connection to the root has broken.
 func (d *Daemon) LostRoot(_ time.Time, why string) []DaemonAction {
 	if d.ended {
@@ -250,6 +227,7 @@ func (d *Daemon) Tick(now time.Time) []DaemonAction {
 		if silent := p.silence(); !silent.IsZero() && !now.Before(silent.Add(d.setup.Timing.Lease)) {
 			d.kill(p, sigkill, fmt.Sprintf("no sign of life for %v", d.setup.Timing.Lease))
 		}
+		d.deliver(now, p)
 	}
 	d.flush(now)
 	return d.take()
@@ -273,6 +251,9 @@ func (d *Daemon) Next() time.Time {
 	for _, p := range d.ranks {
 		if silent := p.silence(); !silent.IsZero() {
 			at(silent.Add(d.setup.Timing.Lease))
+		}
+		if len(p.missed.numbers) > 0 {
+			at(p.missed.due)
 		}
 	}
 	for _, h := range d.held {
@@ -345,55 +326,6 @@ func (d *Daemon) start(now time.Time, list []Start) {
 	for _, s := range list {
 		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0, progress: progress{step: NoStep}}
 		d.out = append(d.out, DaemonAction{Start: &s})
-	}
-}
-
-func (d *Daemon) signal(now time.Time, s Signal) {
-	var have time.Time // who was started before has got it
-	toAll := len(s.Procs) == 0
-	if at, known := d.everybody[s.Number]; toAll {
-		delete(d.everybody, s.Number)
-		if known && now.Sub(at) < signalledPatience {
-			have = at
-		} else {
-			d.passed[s.Number] = now
-		}
-		d.forwarded[s.Number] = forwardedSignal{now, have}
-	}
-	for _, p := range d.list() {
-		if !p.started.After(have) && !have.IsZero() {
-			continue
-		}
-		if toAll && !p.replaces || slices.Contains(s.Procs, p.id) {
-			d.kill(p, s.Number, s.Why)
-		}
-	}
-}
-
-// catchUp gives processes that have just got their first communicator the signals that were
-// forwarded while they were started, and those that have asked for the end not long ago.
-func (d *Daemon) catchUp(m Message) {
-	if m.Made.Op != "" {
-		return
-	}
-	for _, id := range m.To {
-		p := d.ranks[id]
-		if p == nil || !p.replaces {
-			continue
-		}
-		p.replaces = false
-		signals := slices.Clone(m.Made.Stops)
-		for number, f := range d.forwarded {
-			if f.at.After(p.started) {
-				signals = append(signals, number)
-			}
-		}
-		slices.Sort(signals)
-		for _, number := range slices.Compact(signals) {
-			if direct := d.forwarded[number].direct; direct.IsZero() || p.started.After(direct) {
-				d.kill(p, number, "")
-			}
-		}
 	}
 }
 

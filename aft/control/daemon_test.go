@@ -293,6 +293,10 @@ func TestSignalsOfReplacements(t *testing.T) {
 	made := func(p Proc, op Op, stops ...int) []DaemonAction {
 		s.out = nil
 		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{Op: op, New: &Group{ID: 2, Procs: []Proc{p}}, Stops: stops}})
+		for _, a := range s.out {
+			require.Nil(t, a.Kill, "its body has not begun")
+		}
+		s.live(missedDelay, 4, 5, 9)
 		return slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil })
 	}
 	signal(terminate)
@@ -316,6 +320,12 @@ func TestSignalsOfReplacements(t *testing.T) {
 	require.Equal(t, []DaemonAction{{Kill: &Kill{11, terminate, ""}}}, made(11, "", terminate))
 	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 12, Epoch: 3}}})
 	require.Empty(t, made(12, ""), "the root tells what has asked for the end not long ago")
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 13, Epoch: 3}}})
+	s.root(Message{Kind: KindMade, To: []Proc{13}, Made: &Made{New: &Group{ID: 2, Procs: []Proc{13}}, Stops: []int{sighup, terminate}}})
+	signal(terminate) // before it gets it again
+	s.out = nil
+	s.live(missedDelay, 4, 5, 13)
+	require.Equal(t, []DaemonAction{{Kill: &Kill{13, sighup, ""}}}, slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil }))
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {

@@ -71,8 +71,9 @@
 // without them. All other ends are failures once the first world is there.
 //
 // A replacement gets no forwarded signal before it is in a communicator, as others wait for
-// it; then it gets what was forwarded meanwhile, and what has asked for the end in the last
-// StopHolds: the others may have saved, and wait for nobody else.
+// it; then, when its body has begun, it gets what was forwarded meanwhile, and what has asked for
+// the end not long ago, or in the last StopHolds if somebody has done so: the others may have
+// saved, and wait for nobody else.
 // If one that was told to end fails, the next one waits for a sixth of the patience, and the
 // ledger does not count it, while there are others: they may be saving what they have, and may
 // need a communicator for it.
@@ -104,5 +105,6 @@
 // twice as long each time, up to a minute.
 //
 // Programs that report no steps get three times as many attempts of each kind; not so
-// before the first world, nor replacements that end each time because the job was asked to.
+// before the first world. One rank that ends Repeats times because the job was asked to, as it
+// seems, while others wait for it, ends the job in any case.
 package control

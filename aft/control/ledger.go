@@ -22,6 +22,8 @@ type ledger struct {
 	own     tally    // deaths of the program's own
 	lost    tally    // lost nodes and fenced processes
 	equal   map[failure][]string
+	// answers are ends of a rank that seemed to be its answer to a signal, while others waited.
+	answers map[comm.OriginalRank][]string
 }
 
 // failure is what makes deaths equal.
@@ -39,6 +41,7 @@ func newLedger(repeats int) ledger {
 // forget begins anew: the job has got on.
 func (l *ledger) forget() {
 	l.since, l.own, l.lost, l.equal = l.best, tally{}, tally{}, make(map[failure][]string)
+	l.answers = make(map[comm.OriginalRank][]string)
 }
 
 // enter notes the failure of p in an epoch, which is about to be replaced after
@@ -49,7 +52,7 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 		l.forget()
 	}
 	patience := 1
-	if l.best.step == NoStep && !first && !p.answeredAgain() {
+	if l.best.step == NoStep && !first {
 		patience = 3
 	}
 	text := fmt.Sprintf("rank %d, process %d on node %s: %s", p.original, p.id, p.node.Name, p.reason)
@@ -59,6 +62,12 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 			return 0, l.report(fmt.Sprintf("%d times processes were lost with their nodes or killed because nothing was heard of them", n), "", l.lost.rounds)
 		}
 		return lossDelay((n - 1) / patience), ""
+	}
+	if p.answered() {
+		l.answers[p.original] = append(l.answers[p.original], text)
+		if list := l.answers[p.original]; len(list) >= l.repeats {
+			return 0, l.report(fmt.Sprintf("rank %d has ended %d times as the job was asked to, while others wait for it", p.original, len(list)), " (--max-repeats)", list)
+		}
 	}
 	n := l.own.add(p.original, epoch, text)
 	same := failure{p.original, p.cause}

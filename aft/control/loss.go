@@ -37,7 +37,7 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 func (r *Root) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
 	signal, forwarded := r.forwarded[e.Signal]
-	asked := now
+	asked := now.Add(-max(e.Ago, 0))
 	if !p.outlived.IsZero() { // that was its end
 		asked = p.outlived
 	}

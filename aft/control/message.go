@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 8
+const Version = 9
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -224,6 +224,8 @@ type Exit struct {
 	Fenced bool   `json:"fenced,omitempty"` // killed by the launcher: it was silent or in doubt
 	Zone   int    `json:"zone,omitempty"`   // in which the last step was reported
 	Step   int64  `json:"step,omitempty"`   // last step that it reported; NoStep: none
+	// Ago: it had ended so long before this was told, as what it had started went on.
+	Ago time.Duration `json:"ago,omitempty"`
 }
 
 // Pulse is a sign of life upwards, which is answered at once downwards with the

@@ -11,8 +11,8 @@ import (
 // process is taken for its answer: as long as batch systems wait.
 const StopPatience = 30 * time.Second
 
-// StopHolds is how long after a signal that asks for the end it holds for those that are started
-// later. A job that still runs then ignores it.
+// StopHolds is how long after a signal that asks for the end those who are started may be told of
+// it. A job that still runs then ignores it.
 const StopHolds = 10 * StopPatience
 
 // askedDelay is how long the next replacement waits when one fails that was told to end.
@@ -43,13 +43,16 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 	return signal, until
 }
 
-// ask returns the signals that newcomers are told of now: the request belongs to the job, whose
-// others may have done what it asks for, and wait. Newcomers have as much time for an answer as
-// all others had.
-func (r *Root) ask(now time.Time, newcomers []*process) []int {
+// ask returns the signals that newcomers to a group are told of now, who have as much time for an
+// answer as all others had. When those have had theirs, the request still holds if one of them
+// has done what it asks for, and waits or was waited for: else they ignore it.
+func (r *Root) ask(now time.Time, newcomers []*process, old *group) []int {
+	heeded := slices.ContainsFunc(r.members(old), func(p *process) bool { return p.answered() || p.present() && p.returned })
 	var asked []int
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
-		if f := r.forwarded[s]; Stops(s) && now.Before(f.at.Add(StopHolds)) {
+		f := r.forwarded[s]
+		recent := func(p *process) bool { return p.started.Before(f.told.Add(StopPatience)) }
+		if Stops(s) && now.Before(f.at.Add(StopHolds)) && (heeded || slices.ContainsFunc(newcomers, recent)) {
 			r.forwarded[s] = forwarding{f.at, now}
 			asked = append(asked, s)
 		}

@@ -206,32 +206,51 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	require.Len(t, s.starts, 10)
 }
 
-// TestReplacementHears of a request that is not old, and has as much time for an answer as those
-// who were told first.
+// TestReplacementHears of a request as long as others may be about to end, and has as much time for
+// an answer as those who were told first. Later it does if one of them waits at its end: else all
+// ignore it.
 func TestReplacementHears(t *testing.T) {
 	stop := int(syscall.SIGTERM)
-	for _, after := range []time.Duration{0, StopPatience - time.Second, StopPatience, StopHolds - time.Second, StopHolds} {
-		s := four(t)
-		s.do(s.r.Signal(s.now, stop))
-		s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
-		s.wait(after)
-		s.kill(2)
-		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-		s.hello(4)
-		require.Empty(t, s.made(0).Stops)
-		if after == StopHolds {
-			require.Empty(t, s.made(4).Stops)
-			continue
+	for after, told := range map[time.Duration]struct{ busy, waiting bool }{
+		0:                          {true, true},
+		StopPatience - time.Second: {true, true},
+		StopPatience:               {false, true},
+		StopHolds - time.Second:    {false, true},
+		StopHolds:                  {false, false},
+	} {
+		for _, waiting := range []bool{false, true} {
+			t.Run(fmt.Sprint(after, waiting), func(t *testing.T) {
+				s := four(t)
+				s.do(s.r.Signal(s.now, stop))
+				s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+				s.wait(after)
+				if waiting {
+					s.join(3, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+				}
+				s.kill(2)
+				for p := range Proc(4) {
+					if p != 2 && (p != 3 || !waiting) {
+						s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+					}
+				}
+				s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+				s.hello(4)
+				require.Empty(t, s.made(0).Stops)
+				if waiting && !told.waiting || !waiting && !told.busy {
+					require.Empty(t, s.made(4).Stops)
+					return
+				}
+				require.Equal(t, []int{stop}, s.made(4).Stops)
+				s.wait(StopPatience - time.Second)
+				for _, p := range []Proc{4, 0, 1, 3} {
+					require.Nil(t, s.end)
+					s.exit(p, 75)
+				}
+				require.NotNil(t, s.end)
+				require.Equal(t, 75, s.end.Code)
+				require.Len(t, s.starts, 5)
+			})
 		}
-		require.Equal(t, []int{stop}, s.made(4).Stops)
-		s.wait(StopPatience - time.Second)
-		for _, p := range []Proc{4, 0, 1, 3} {
-			require.Nil(t, s.end)
-			s.exit(p, 75)
-		}
-		require.NotNil(t, s.end)
-		require.Equal(t, 75, s.end.Code)
-		require.Len(t, s.starts, 5)
 	}
 }
 
@@ -291,22 +310,31 @@ func TestReplacementOfAnAnswer(t *testing.T) {
 }
 
 // TestRankThatEndsEachTime it is asked to, while the others wait for it, as they do for one that was
-// killed: the job ends.
+// killed: the job ends. So it does if the end is told late, as what a script has started goes on.
 func TestRankThatEndsEachTime(t *testing.T) {
-	s := four(t)
-	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
-	for i, p := range []Proc{2, 4, 5} {
-		require.Nil(t, s.end)
-		s.wait(time.Second)
-		s.exit(p, 3)
-		s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
-		s.wait(StopPatience - time.Second)
-		if s.end == nil {
-			s.hello(Proc(4 + i))
+	for _, ago := range []time.Duration{0, StopPatience} {
+		s := four(t)
+		fails := func(p Proc) {
+			s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 3, Step: NoStep, Ago: ago}}})
+			s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
 		}
+		fails(2)
+		s.hello(4)
+		fails(4) // what was before the signal does not count
+		s.hello(5)
+		s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+		for p := Proc(5); p < 8; p++ {
+			require.Nil(t, s.end)
+			s.wait(time.Second + ago)
+			fails(p)
+			s.wait(max(0, StopPatience-time.Second-ago))
+			if s.end == nil {
+				s.hello(p + 1)
+			}
+		}
+		require.NotNil(t, s.end)
+		require.Contains(t, s.end.Report, "rank 2 has ended 3 times as the job was asked to, while others wait for it; nothing is started again")
 	}
-	require.NotNil(t, s.end)
-	require.Contains(t, s.end.Report, "rank 2 has failed 3 times in the same way (exit status 3)")
 }
 
 // TestReplacementFailsBeforeItHears: it has not been told to end, so that is none of the reasons.

@@ -29,6 +29,7 @@ type rank struct {
 	control *drainable
 	streams [2]*drainable
 	theirs  []*os.File // the other ends, until the process has them
+	ended   time.Time  // when its end was seen, which is told later; zero: at once
 	// impostor: it is perhaps another program.
 	impostor bool
 	panic    atomic.Pointer[string] // what it has said on standard error of its end
@@ -164,6 +165,7 @@ func (d *daemon) watch(r *rank) {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
 	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
+		r.ended = time.Now()
 		d.outlast(r, by)
 		d.mu.Lock()
 		r.dead = true
@@ -255,6 +257,9 @@ func (d *daemon) forward(r *rank, stream int, from *drainable) {
 func exitOf(r *rank) control.Exit {
 	state := r.cmd.ProcessState
 	e := control.Exit{Proc: r.proc, Code: state.ExitCode(), Why: state.String(), Step: -1}
+	if !r.ended.IsZero() {
+		e.Ago = time.Since(r.ended)
+	}
 	if r.impostor { // which has had time to exit
 		e.Signal, e.Why = int(syscall.SIGKILL), "its program's file was replaced while it was being started"
 		return e
