@@ -38,7 +38,7 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
 	signal, forwarded := r.forwarded[e.Signal]
 	asked := now.Add(-max(e.Ago, 0))
-	if !p.outlived.IsZero() { // that was its end
+	if !p.outlived.IsZero() && p.outlived.Before(asked) { // that was its end
 		asked = p.outlived
 	}
 	stop, patience := r.stopRequested(asked)

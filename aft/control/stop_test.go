@@ -315,6 +315,9 @@ func TestRankThatEndsEachTime(t *testing.T) {
 	for _, ago := range []time.Duration{0, StopPatience} {
 		s := four(t)
 		fails := func(p Proc) {
+			if ago > 0 { // the program was killed with what was left
+				s.outlived(p)
+			}
 			s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 3, Step: NoStep, Ago: ago}}})
 			s.repairAll(0, s.r.world, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
 		}
