@@ -85,10 +85,6 @@ func (r *Root) decideSplit(o *operation) {
 // decideEnd: the end of the bodies of a zone.
 func (r *Root) decideEnd(now time.Time, o *operation) {
 	takers := r.takers(o)
-	for _, p := range takers {
-		v := o.joins[p.id].Verdict
-		p.returned = v != nil && !v.Failure
-	}
 	outcome := r.outcome(o, takers)
 	o.group.recovery, o.group.named = time.Time{}, false
 	if outcome.Repair {

@@ -106,5 +106,5 @@
 //
 // Programs that report no steps get three times as many attempts of each kind; not so
 // before the first world. One rank that ends Repeats times because the job was asked to, as it
-// seems, while others wait for it, ends the job in any case.
+// seems, while others wait for it, ends the job whatever its progress.
 package control

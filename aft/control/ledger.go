@@ -22,7 +22,8 @@ type ledger struct {
 	own     tally    // deaths of the program's own
 	lost    tally    // lost nodes and fenced processes
 	equal   map[failure][]string
-	// answers are ends of a rank that seemed to be its answer to a signal, while others waited.
+	// answers are ends of a rank that seemed to be its answer to a signal, while others waited:
+	// whatever it had got on before.
 	answers map[comm.OriginalRank][]string
 }
 
@@ -35,14 +36,17 @@ type failure struct {
 func newLedger(repeats int) ledger {
 	l := ledger{repeats: repeats, best: progress{step: NoStep}}
 	l.forget()
+	l.asked()
 	return l
 }
 
 // forget begins anew: the job has got on.
 func (l *ledger) forget() {
 	l.since, l.own, l.lost, l.equal = l.best, tally{}, tally{}, make(map[failure][]string)
-	l.answers = make(map[comm.OriginalRank][]string)
 }
+
+// asked begins to count answers: the job was asked to end.
+func (l *ledger) asked() { l.answers = make(map[comm.OriginalRank][]string) }
 
 // enter notes the failure of p in an epoch, which is about to be replaced after
 // delay. It returns a report when nobody must be replaced any more; first: the

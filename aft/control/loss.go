@@ -54,11 +54,11 @@ func (r *Root) exit(now time.Time, p *process, e Exit) {
 		if !now.Before(until) {
 			until = now.Add(StopPatience)
 		}
-		r.presume(p, e, e.after(e.Signal), until)
+		r.presume(now, p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && r.mayExit(p, e.Code):
-		r.presume(p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
+		r.presume(now, p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
 	case stop != 0 && e.Code != killedCode && (!p.outlived.IsZero() || e.Signal == 0 && e.Code >= 0 && e.Panic == ""):
-		r.presume(p, e, e.after(stop), patience)
+		r.presume(now, p, e, e.after(stop), patience)
 	default:
 		p.fail(e.reason(), e.cause(), e.jobCode())
 		if r.world == 0 && e.Signal == 0 {

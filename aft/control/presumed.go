@@ -14,10 +14,13 @@ import (
 // presume notes that p has ended as it may, as it seems: because no further zone follows, or
 // because a forwarded signal has asked for it. What the others do tells: if they are in a
 // zone, or want to repair, when patience is over, it has failed for the reason why.
-func (r *Root) presume(p *process, e Exit, why string, patience time.Time) {
+func (r *Root) presume(now time.Time, p *process, e Exit, why string, patience time.Time) {
 	p.leave(e.jobCode())
 	p.presumed, p.patience = true, patience
 	p.reason, p.cause = why, e.cause()
+	if p.answered() && !p.asked { // one who was told as a newcomer may have had no code for it yet
+		r.heed(now)
+	}
 	if r.presumed++; patience.Before(r.reviewAt) {
 		r.reviewAt = patience
 	}

@@ -36,9 +36,7 @@ type process struct {
 	// way, until it is in one: else the job had ended, as after did.
 	after   *process
 	started time.Time // the order to start it was given
-	// returned: its body had ended by itself when it was last at the end of one.
-	returned bool
-	up       time.Time // it was started
+	up      time.Time // it was started
 
 	// Once it has ended:
 	code     int  // exit code, as the job's exit code counts it
@@ -74,8 +72,10 @@ func (p *process) present() bool { return p.state == starting || p.state == aliv
 // gone: what took part in the job has ended, though the process may go on.
 func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
 
-// answered: its end was taken for the answer to a signal until the patience was over.
-func (p *process) answered() bool { return p.state == failed && !p.patience.IsZero() }
+// answered: its end was taken for the answer to a signal that asks for it.
+func (p *process) answered() bool {
+	return !p.patience.IsZero() && (p.signal == 0 || p.signal == sigkill || Stops(p.signal))
+}
 
 // taking tells whether p takes part in collective operations.
 func (p *process) taking() bool { return p.state == alive && !p.bye }

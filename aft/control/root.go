@@ -35,6 +35,7 @@ type Root struct {
 	ledger     ledger
 
 	forwarded    map[int]forwarding // signals
+	heeded       bool               // somebody has done what the present request to end asks for
 	presumed     int                // processes
 	reviewAt     time.Time          // when review is due; zero: when something happens
 	inZone       bool               // somebody may be in a zone
@@ -166,6 +167,10 @@ func (r *Root) forward(now time.Time, number int) {
 		}
 		r.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
 		return
+	}
+	if Stops(number) && !r.askedLately(now) {
+		r.heeded = false
+		r.ledger.asked()
 	}
 	r.forwarded[number] = forwarding{at: now, told: now}
 	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})

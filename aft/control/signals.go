@@ -69,16 +69,16 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 	}
 	for _, id := range m.To {
 		p := d.ranks[id]
-		if p == nil || !p.replaces {
+		if p == nil {
 			continue
 		}
-		p.replaces = false
 		signals := slices.Clone(m.Made.Stops)
 		for number, f := range d.forwarded {
-			if f.at.After(p.started) {
+			if p.replaces && f.at.After(p.started) {
 				signals = append(signals, number)
 			}
 		}
+		p.replaces = false
 		slices.Sort(signals)
 		p.missed = missedSignals{due: now.Add(missedDelay), numbers: slices.DeleteFunc(slices.Compact(signals), func(number int) bool {
 			direct := d.forwarded[number].direct

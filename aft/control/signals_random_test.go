@@ -66,7 +66,7 @@ func (s *sim) allSave() {
 	asked := time.Second + time.Duration(s.random.IntN(int(20*time.Second)))
 	s.after(asked, "signal", func() { s.actions(s.root.Signal(s.now, int(syscall.SIGTERM))) })
 	for range s.random.IntN(4) {
-		s.after(asked+time.Duration(s.random.IntN(int(2*StopPatience))), "kill", func() {
+		s.after(asked+time.Duration(s.random.IntN(int(3*StopPatience))), "kill", func() {
 			if r := s.ranks[Proc(s.random.IntN(len(s.ranks)))]; !r.hung {
 				r.die(Exit{Proc: r.proc, Code: -1, Signal: sigkill})
 			}

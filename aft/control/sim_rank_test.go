@@ -43,11 +43,16 @@ func (s *sim) startRank(n *simNode, st Start) {
 		seqs: make(map[CommID][3]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
 	s.ranks[r.proc] = r
 	s.logf("start %+v on node %d", st, n.id)
-	s.after(s.delay()*5, "hello", func() {
+	start := s.delay() * 5
+	if s.computes {
+		start = time.Duration(s.random.IntN(int(s.cfg.Timing.Repair / 2)))
+	}
+	s.after(start, "hello", func() {
 		r.send(Message{Kind: KindHello, Hello: &Hello{Version: Version, Address: fmt.Sprint("@", r.proc)}})
 		r.beat()
 	})
-	s.after(s.cfg.Timing.Lease, "lease", r.checkLease)
+	r.lease = r.lease.Add(start)
+	s.after(start+s.cfg.Timing.Lease, "lease", r.checkLease)
 }
 
 func (r *simRank) checkLease() {
@@ -336,7 +341,7 @@ func (r *simRank) work() {
 			r.repair()
 			return
 		}
-		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: int64(r.count)})
+		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true, Returned: r.saved}, Step: int64(r.count)})
 	case r.s.computes && !r.saved:
 		r.blocked = true
 	case r.count >= r.s.target || r.saved:

@@ -107,15 +107,15 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	g := r.newGroup(all, o.group)
 	r.introduce(newcomers)
 	r.reply(o, takers, Made{New: g.record()})
-	r.welcome(now, newcomers, g, o.group)
+	r.welcome(now, newcomers, g)
 	return true
 }
 
-// welcome gives new processes their first communicator, in the place of an old one.
-func (r *Root) welcome(now time.Time, newcomers []*process, g, old *group) {
+// welcome gives new processes their first communicator.
+func (r *Root) welcome(now time.Time, newcomers []*process, g *group) {
 	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{
 		New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true,
-		Stops: r.ask(now, newcomers, old),
+		Stops: r.ask(now, newcomers),
 	}})
 }
 

@@ -189,7 +189,7 @@ func (r *Root) settleStart(now time.Time) {
 	case joined > 0 && plain > 0:
 		r.endMixed()
 	case joined == r.cfg.Size:
-		r.makeWorld()
+		r.makeWorld(now)
 	case !r.restartFirst(now, plain > 0) && !r.ended && !r.anybody():
 		r.endNormally()
 	}
@@ -229,15 +229,22 @@ func (r *Root) postpone(until time.Time) {
 	}
 }
 
-func (r *Root) makeWorld() {
-	var all []*process
+func (r *Root) makeWorld(now time.Time) {
+	var all, heard, late []*process
 	for o := range r.cfg.Size {
-		all = append(all, r.latest[comm.OriginalRank(o)])
+		p := r.latest[comm.OriginalRank(o)]
+		all = append(all, p)
+		if r.missed(p) {
+			late = append(late, p)
+		} else {
+			heard = append(heard, p)
+		}
 	}
 	g := r.newGroup(all, nil)
 	r.world = g.id
 	r.introduce(all)
-	r.sendTo(all, Message{Kind: KindMade, Made: &Made{New: g.record()}})
+	r.sendTo(heard, Message{Kind: KindMade, Made: &Made{New: g.record()}})
+	r.sendTo(late, Message{Kind: KindMade, Made: &Made{New: g.record(), Stops: r.ask(now, late)}})
 }
 
 // introduce tells newcomers where everybody is, and everybody where they are.

@@ -43,16 +43,19 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 	return signal, until
 }
 
-// ask returns the signals that newcomers to a group are told of now, who have as much time for an
-// answer as all others had. When those have had theirs, the request still holds if one of them
-// has done what it asks for, and waits or was waited for: else they ignore it.
-func (r *Root) ask(now time.Time, newcomers []*process, old *group) []int {
-	heeded := slices.ContainsFunc(r.members(old), func(p *process) bool { return p.answered() || p.present() && p.returned })
+// heed notes that somebody has done what a request asks for, if there is one: its process has
+// ended, or its body has returned, and it waits for the others.
+func (r *Root) heed(now time.Time) { r.heeded = r.heeded || r.askedLately(now) }
+
+// ask returns the signals that newcomers are told of now, who have as much time for an answer as
+// all others had. When those have had theirs, the request still holds if somebody has heeded it:
+// else all ignore it.
+func (r *Root) ask(now time.Time, newcomers []*process) []int {
 	var asked []int
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
 		f := r.forwarded[s]
 		recent := func(p *process) bool { return p.started.Before(f.told.Add(StopPatience)) }
-		if Stops(s) && now.Before(f.at.Add(StopHolds)) && (heeded || slices.ContainsFunc(newcomers, recent)) {
+		if Stops(s) && now.Before(f.at.Add(StopHolds)) && (r.heeded || slices.ContainsFunc(newcomers, recent)) {
 			r.forwarded[s] = forwarding{f.at, now}
 			asked = append(asked, s)
 		}
@@ -61,6 +64,16 @@ func (r *Root) ask(now time.Time, newcomers []*process, old *group) []int {
 		p.asked = len(asked) > 0
 	}
 	return asked
+}
+
+// missed: the job was asked to end before p was started.
+func (r *Root) missed(p *process) bool {
+	for s, f := range r.forwarded {
+		if Stops(s) && p.started.After(f.at) {
+			return true
+		}
+	}
+	return false
 }
 
 // everStopped: the job was asked to end at some time.
