@@ -37,7 +37,7 @@ func (r *run) attempt(s *stretch, body func(context.Context, *Zone) error) (next
 func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) error) error {
 	switch {
 	case s.pending() && !r.options.through():
-		return ErrRecovering
+		return nil
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
 	}
@@ -52,7 +52,7 @@ func (r *run) judge(s *stretch, own error) comm.Verdict {
 	case own == nil && r.options.through():
 		return comm.Verdict{Through: true}
 	case s.pending():
-		v.Failure, v.Returned = true, own == nil
+		v.Failure = true
 	case own == nil:
 		return v
 	default:

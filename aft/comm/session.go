@@ -98,8 +98,6 @@ type Verdict struct {
 	// Failure: the body ended because of a failed process or a revoked
 	// communicator.
 	Failure bool `json:"failure,omitempty"`
-	// Returned: the body has returned nil all the same.
-	Returned bool `json:"returned,omitempty"`
 	// Through: the body has run to its end through whatever has failed. When all
 	// say so there is no repair.
 	Through bool `json:"through,omitempty"`

@@ -104,7 +104,7 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindStop:
 		d.stop("the job has ended", EndDaemon{})
 	case KindMade:
-		d.learn(m)
+		d.learn(now, m)
 		d.pass(m)
 		d.catchUp(now, m)
 		d.flush(now)
@@ -135,6 +135,7 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 		p.joined = true
 		d.up(Message{Kind: KindHello, Hello: &h})
 	case KindBegin:
+		p.missed.due = now.Add(missedDelay)
 		d.up(Message{Kind: KindBegin, Begin: &Begin{Proc: id}})
 	case KindJoin:
 		for _, j := range m.Joins {
@@ -252,7 +253,7 @@ func (d *Daemon) Next() time.Time {
 		if silent := p.silence(); !silent.IsZero() {
 			at(silent.Add(d.setup.Timing.Lease))
 		}
-		if len(p.missed.numbers) > 0 {
+		if p.mayDeliver() {
 			at(p.missed.due)
 		}
 	}

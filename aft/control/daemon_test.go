@@ -2,7 +2,6 @@ package control
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,81 +250,6 @@ func TestSignalsReachRanks(t *testing.T) {
 	s.out = nil
 	s.root(Message{Kind: KindSignal, Signal: &Signal{Number: 15}})
 	require.Equal(t, []DaemonAction{{Kill: &Kill{4, 15, ""}}, {Kill: &Kill{5, 15, ""}}}, s.out)
-}
-
-// TestSignalsToEverybody: ranks that have got a signal from the batch system do not get
-// that one from the root as well. Others they get, and the next.
-func TestSignalsToEverybody(t *testing.T) {
-	const terminate, user = 15, 10
-	s := newDaemonScript(t)
-	passed := func(signal Signal) int {
-		s.out = nil
-		s.root(Message{Kind: KindSignal, Signal: &signal})
-		return len(s.out)
-	}
-	s.d.Signalled(s.now, terminate)
-	require.Equal(t, 2, passed(Signal{Number: user}))
-	require.Equal(t, 1, passed(Signal{Number: terminate, Procs: []Proc{5}, Why: "late"}))
-	require.Zero(t, passed(Signal{Number: terminate}))
-	require.Equal(t, 2, passed(Signal{Number: terminate}))
-	s.d.Signalled(s.now, terminate) // the root was faster
-	require.Equal(t, 2, passed(Signal{Number: terminate}), "one more of the user")
-	s.live(2*signalledPatience, 4, 5)
-	s.d.Signalled(s.now.Add(-signalledPatience), terminate)
-	require.Equal(t, 2, passed(Signal{Number: terminate}))
-	s.live(2*signalledPatience, 4, 5)
-	s.d.Signalled(s.now, terminate)
-	s.now = s.now.Add(time.Millisecond)
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9}}})
-	require.Equal(t, 1, passed(Signal{Number: terminate}), "it was started later")
-}
-
-// TestSignalsOfReplacements: one that is started hears of a signal when it has become a member:
-// before, others wait for it, and would for its own replacement. It hears of an end that was asked
-// for before it was started, too.
-func TestSignalsOfReplacements(t *testing.T) {
-	const terminate, user = 15, 10
-	s := newDaemonScript(t)
-	signal := func(number int) {
-		s.out = nil
-		s.root(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
-	}
-	made := func(p Proc, op Op, stops ...int) []DaemonAction {
-		s.out = nil
-		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{Op: op, New: &Group{ID: 2, Procs: []Proc{p}}, Stops: stops}})
-		for _, a := range s.out {
-			require.Nil(t, a.Kill, "its body has not begun")
-		}
-		s.live(missedDelay, 4, 5, 9)
-		return slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil })
-	}
-	signal(terminate)
-	signal(user)
-	s.now = s.now.Add(time.Millisecond)
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9, Epoch: 1}}})
-	s.now = s.now.Add(time.Millisecond)
-	signal(sighup)
-	require.Len(t, s.out, 2, "4 and 5")
-	require.Equal(t, []DaemonAction{{Kill: &Kill{9, sighup, ""}}, {Kill: &Kill{9, terminate, ""}}}, made(9, "", terminate, sighup))
-	require.Empty(t, made(9, OpRepair))
-	signal(user)
-	require.Len(t, s.out, 3)
-	s.live(2*StopPatience, 4, 5, 9)
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 10, Epoch: 2}}})
-	s.d.Signalled(s.now, terminate) // by the batch system, 10 too
-	s.now = s.now.Add(time.Millisecond)
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 11, Epoch: 2}}})
-	signal(terminate)
-	require.Empty(t, made(10, "", terminate))
-	require.Equal(t, []DaemonAction{{Kill: &Kill{11, terminate, ""}}}, made(11, "", terminate))
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 12, Epoch: 3}}})
-	require.Empty(t, made(12, ""), "the root tells what has asked for the end not long ago")
-	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 13, Epoch: 3}}})
-	s.root(Message{Kind: KindMade, To: []Proc{13}, Made: &Made{New: &Group{ID: 2, Procs: []Proc{13}}, Stops: []int{sighup, terminate}}})
-	signal(terminate) // before it gets it again
-	s.out = nil
-	s.live(missedDelay, 4, 5, 13)
-	require.Equal(t, []DaemonAction{{Kill: &Kill{13, sighup, ""}}}, slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil }))
 }
 
 func ends(t *testing.T, out []DaemonAction, code int) {

@@ -94,6 +94,7 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 			r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
 		}
 		r.zone++
+		r.heeded = false // they may have had nothing more to do
 		r.ledger.best.reach(r.zone, NoStep)
 		clear(o.group.away)
 		if outcome.Err == "" { // the others have run through their absence

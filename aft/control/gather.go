@@ -40,7 +40,7 @@ func (d *Daemon) Waits(id Proc) bool {
 
 // learn notes who of the node is in a new communicator, and that those are back
 // who have waited at the end of a zone.
-func (d *Daemon) learn(m Message) {
+func (d *Daemon) learn(now time.Time, m Message) {
 	made := m.Made
 	if g := made.New; g != nil && d.groups[g.ID] == nil {
 		for _, p := range d.list() {
@@ -55,7 +55,10 @@ func (d *Daemon) learn(m Message) {
 	for _, id := range m.To {
 		if p := d.ranks[id]; p != nil {
 			p.waits = false
-			p.away = p.away && made.Op.Class() != 2
+			if made.Op.Class() == 2 {
+				p.away = false
+				p.missed = p.missed.behind(now, made.Outcome)
+			}
 		}
 	}
 }

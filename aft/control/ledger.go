@@ -67,7 +67,7 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 		}
 		return lossDelay((n - 1) / patience), ""
 	}
-	if p.answered() {
+	if p.answered {
 		l.answers[p.original] = append(l.answers[p.original], text)
 		if list := l.answers[p.original]; len(list) >= l.repeats {
 			return 0, l.report(fmt.Sprintf("rank %d has ended %d times as the job was asked to, while others wait for it", p.original, len(list)), " (--max-repeats)", list)

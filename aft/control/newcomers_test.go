@@ -182,7 +182,7 @@ func TestRankThatEndsEachTime(t *testing.T) {
 				s.outlived(p)
 			}
 			s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 3, Step: int64(p), Ago: ago}}})
-			s.endAndRepair(comm.Verdict{Failure: true, Returned: true}, 0, 1, 3)
+			s.endAndRepair(comm.Verdict{}, 0, 1, 3)
 		}
 		fails(2)
 		s.hello(4)
@@ -201,4 +201,50 @@ func TestRankThatEndsEachTime(t *testing.T) {
 		require.NotNil(t, s.end)
 		require.Contains(t, s.end.Report, "rank 2 has ended 3 times as the job was asked to, while others wait for it")
 	}
+}
+
+// TestRequestHeededLate: those who come to the end of their body after a newcomer was not told of a
+// request show that it holds: it is told then, unless it has come to the end as well.
+func TestRequestHeededLate(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		s := four(t)
+		s.do(s.r.Signal(s.now, sighup))
+		s.wait(StopPatience + time.Second)
+		s.kill(2)
+		s.endAndRepair(comm.Verdict{Failure: true}, 0, 1, 3)
+		s.hello(4)
+		require.Empty(t, s.made(4).Stops)
+		world := s.r.world
+		if away {
+			s.join(4, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+		}
+		s.sent = nil
+		s.join(0, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{}, Step: NoStep})
+		s.join(1, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{}, Step: NoStep})
+		told := s.messages(KindSignal)
+		if away {
+			require.Empty(t, told)
+			continue
+		}
+		require.Len(t, told, 1)
+		require.Equal(t, Signal{Number: sighup, Procs: []Proc{4}}, *told[0].Signal)
+	}
+}
+
+// TestZoneEndsAfterARequest: that all have come to its end is no sign, as more zones may follow.
+func TestZoneEndsAfterARequest(t *testing.T) {
+	s := four(t)
+	s.do(s.r.Signal(s.now, sighup))
+	for p := range Proc(4) {
+		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+	}
+	s.wait(2 * StopPatience)
+	s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
+	s.kill(2)
+	for _, p := range []Proc{0, 1, 3} {
+		s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+	}
+	s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.hello(4)
+	require.Empty(t, s.made(4).Stops)
 }

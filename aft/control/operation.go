@@ -55,7 +55,7 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 		g.away[p.id] = true
 		r.zoneBegun(now)
 	}
-	if v := j.Verdict; v != nil && (!v.Failure || v.Returned) {
+	if v := j.Verdict; v != nil && !v.Failure {
 		r.heed(now)
 	}
 	o := r.operation(now, opKey{j.Comm, j.Seq}, g, j.Op)

@@ -18,7 +18,8 @@ func (r *Root) presume(now time.Time, p *process, e Exit, why string, patience t
 	p.leave(e.jobCode())
 	p.presumed, p.patience = true, patience
 	p.reason, p.cause = why, e.cause()
-	if p.answered() && !p.asked { // one who was told as a newcomer may have had no code for it yet
+	p.answered = !patience.IsZero() && r.askedLately(now) && (p.signal == 0 || p.signal == sigkill || Stops(p.signal))
+	if p.answered && !p.asked { // one who was told as a newcomer may have had no code for it yet
 		r.heed(now)
 	}
 	if r.presumed++; patience.Before(r.reviewAt) {

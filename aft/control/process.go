@@ -51,6 +51,7 @@ type process struct {
 	// presumed: it has left, as it seems until patience ends, if the others then are in no zone.
 	presumed bool
 	patience time.Time
+	answered bool      // its end was taken for the answer to a request to end
 	told     bool      // what everybody waits for
 	entered  bool      // in the ledger, because it is to be replaced
 	due      time.Time // when it may be
@@ -71,11 +72,6 @@ func (p *process) present() bool { return p.state == starting || p.state == aliv
 
 // gone: what took part in the job has ended, though the process may go on.
 func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
-
-// answered: its end was taken for the answer to a signal that asks for it.
-func (p *process) answered() bool {
-	return !p.patience.IsZero() && (p.signal == 0 || p.signal == sigkill || Stops(p.signal))
-}
 
 // taking tells whether p takes part in collective operations.
 func (p *process) taking() bool { return p.state == alive && !p.bye }

@@ -3,6 +3,8 @@ package control
 import (
 	"slices"
 	"time"
+
+	"github.com/craft-go/craft/aft/comm"
 )
 
 // forwardedSignal is one of the root for all ranks.
@@ -55,7 +57,7 @@ func (d *Daemon) signal(now time.Time, s Signal) {
 // missedSignals are those that a process gets when its body has begun.
 type missedSignals struct {
 	numbers []int
-	due     time.Time
+	due     time.Time // zero: not before the next zone
 }
 
 // missedDelay is how long a body may take until it takes signals.
@@ -78,18 +80,35 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 				signals = append(signals, number)
 			}
 		}
+		first := !p.replaces // in the first world: it has got what came since it was started
 		p.replaces = false
 		slices.Sort(signals)
 		p.missed = missedSignals{due: now.Add(missedDelay), numbers: slices.DeleteFunc(slices.Compact(signals), func(number int) bool {
-			direct := d.forwarded[number].direct
-			return !direct.IsZero() && !p.started.After(direct)
+			f, forwarded := d.forwarded[number]
+			return !f.direct.IsZero() && !p.started.After(f.direct) || first && forwarded && f.at.After(p.started)
 		})}
 	}
 }
 
-// deliver gives a process what it has missed.
+// behind is what there is still to get behind an operation of the zone: its body runs again, or the
+// zone has ended, and there may be another one.
+func (m missedSignals) behind(now time.Time, outcome *comm.Outcome) missedSignals {
+	if outcome != nil && !outcome.Repair {
+		return missedSignals{numbers: m.numbers}
+	}
+	m.due = now.Add(missedDelay)
+	return m
+}
+
+// mayDeliver: p has missed something, and is in a body, as far as is known.
+func (p *local) mayDeliver() bool {
+	return len(p.missed.numbers) > 0 && !p.missed.due.IsZero() && !p.away && !p.bye && !p.outlived
+}
+
+// deliver gives a process what it has missed when its body runs: what comes behind a zone may have
+// no code for it.
 func (d *Daemon) deliver(now time.Time, p *local) {
-	if now.Before(p.missed.due) {
+	if !p.mayDeliver() || now.Before(p.missed.due) {
 		return
 	}
 	for _, number := range p.missed.numbers {

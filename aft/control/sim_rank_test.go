@@ -341,7 +341,7 @@ func (r *simRank) work() {
 			r.repair()
 			return
 		}
-		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true, Returned: r.saved}, Step: int64(r.count)})
+		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: int64(r.count)})
 	case r.s.computes && !r.saved:
 		r.blocked = true
 	case r.count >= r.s.target || r.saved:

@@ -44,14 +44,38 @@ func (r *Root) stopRequested(now time.Time) (signal int, until time.Time) {
 }
 
 // heed notes that somebody has done what a request asks for, if there is one: its process has
-// ended, or its body has returned, and it waits for the others.
-func (r *Root) heed(now time.Time) { r.heeded = r.heeded || r.askedLately(now) }
+// ended, or its body has returned, and it waits for the others. Newcomers who were not told are now.
+func (r *Root) heed(now time.Time) {
+	if r.heeded || !r.askedLately(now) {
+		return
+	}
+	r.heeded = true
+	if r.world == 0 {
+		return
+	}
+	world := r.comms[r.world]
+	late := slices.DeleteFunc(r.members(world), func(p *process) bool {
+		return !p.taking() || p.asked || !r.missed(p) || world.away[p.id]
+	})
+	for _, s := range r.ask(now, late) {
+		byNode := make(map[*node][]Proc)
+		for _, p := range late {
+			byNode[p.node] = append(byNode[p.node], p.id)
+		}
+		for n, procs := range byNode {
+			r.send(n, Message{Kind: KindSignal, Signal: &Signal{Number: s, Procs: procs}})
+		}
+	}
+}
 
 // ask returns the signals that newcomers are told of now, who have as much time for an answer as
 // all others had. When those have had theirs, the request still holds if somebody has heeded it:
 // else all ignore it.
 func (r *Root) ask(now time.Time, newcomers []*process) []int {
 	var asked []int
+	if len(newcomers) == 0 {
+		return nil
+	}
 	for _, s := range slices.Sorted(maps.Keys(r.forwarded)) {
 		f := r.forwarded[s]
 		recent := func(p *process) bool { return p.started.Before(f.told.Add(StopPatience)) }
