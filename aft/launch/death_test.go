@@ -259,6 +259,7 @@ func TestThirdInterruptKills(t *testing.T) {
 		require.NoError(t, root.Process.Signal(syscall.SIGINT))
 		if i < 2 {
 			out.await(t, fmt.Sprintf(`(?s)(interrupt.*){%d}`, 2*(i+1)))
+			time.Sleep(together) // else it would be the same one
 		}
 	}
 	require.Error(t, root.Wait())

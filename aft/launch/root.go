@@ -32,7 +32,7 @@ type root struct {
 	end       *control.End
 	ended     chan struct{} // closed when end is set
 	cutOff    []*time.Timer // after the end: for nodes that are not heard of
-	kills     int           // SIGINT and SIGTERM so far
+	kills     impatience    // SIGINT and SIGTERM so far
 	unread    bool          // output has met a broken pipe
 	abandoned chan struct{} // closed when no output is to be waited for any more
 }
@@ -322,8 +322,7 @@ func (r *root) signal(s syscall.Signal) {
 	if s != syscall.SIGINT && s != syscall.SIGTERM {
 		return
 	}
-	r.kills++ // only signals come here, one at a time
-	switch r.kills {
+	switch r.kills.again(time.Now()) { // only signals come here, one at a time
 	case 3:
 		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
 	case 4:

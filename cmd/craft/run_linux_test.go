@@ -67,7 +67,7 @@ func TestImpatientInterrupts(t *testing.T) {
 		entries, err := os.ReadDir(ready)
 		return err == nil && len(entries) == 2
 	}, time.Minute, time.Millisecond)
-	for sent, patience := 1, 50*time.Millisecond; ; sent++ {
+	for sent, patience := 1, 1050*time.Millisecond; ; sent++ {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 		if sent >= 4 { // of several at once some may have been lost
 			patience = 10 * time.Second
