@@ -58,12 +58,8 @@ func (r *Root) heed(now time.Time) {
 		return !p.taking() || p.asked || !r.missed(p) || world.away[p.id]
 	})
 	for _, s := range r.ask(now, late) {
-		byNode := make(map[*node][]Proc)
 		for _, p := range late {
-			byNode[p.node] = append(byNode[p.node], p.id)
-		}
-		for n, procs := range byNode {
-			r.send(n, Message{Kind: KindSignal, Signal: &Signal{Number: s, Procs: procs}})
+			r.send(p.node, Message{Kind: KindSignal, Signal: &Signal{Number: s, Procs: []Proc{p.id}}})
 		}
 	}
 }
