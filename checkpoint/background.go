@@ -339,7 +339,7 @@ func (cp *Checkpoint) drain() error {
 	cp.stats.BytesWritten += f.done.FileBytes
 	cp.stats.Phases.add(f.phases)
 	if cp.stack == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
-		cp.published(ctx, f.header, storage.Captured)
+		cp.published(ctx, f.header, 0)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ type deltas struct {
 	// stage is that of a nested checkpoint which all of them belong to: retention
 	// keeps or deletes the versions of a stage together.
 	stage chain
-	// present and earlier are the levels that a version of this chain has reached, and
-	// one of the chains before.
-	present, earlier [storage.PFS + 1]bool
+	// present is what versions of this chain promise, earlier what those of the chains
+	// before do.
+	present, earlier storage.Promises
 }
 
 // nextDelta says, for the version that is about to be captured, what it may refer to.
@@ -31,7 +31,8 @@ func (cp *Checkpoint) nextDelta(h *container.Header) {
 	if stage := chainOf(h.Ancestors); d.stage != stage {
 		*d = deltas{stage: stage}
 	}
-	if h.Level != 0 && h.Flush || d.isDue(cp.possible(*h), cp.opt.DeltaFull, cp.opt.Keep) {
+	planned := storage.Planned(*h)
+	if planned.BelowHome() != 0 && planned.AtHome() || d.isDue(cp.possible(*h), cp.opt.DeltaFull, cp.opt.Keep) {
 		cp.store.Full()
 		d.begin(h.Version)
 		return
@@ -42,39 +43,28 @@ func (cp *Checkpoint) nextDelta(h *container.Header) {
 
 // begin makes a version the first of a chain.
 func (d *deltas) begin(version uint64) {
-	for level := range d.present {
-		d.earlier[level] = d.earlier[level] || d.present[level]
-	}
-	d.full, d.since, d.present = version, 0, [len(d.present)]bool{}
+	d.earlier |= d.present
+	d.full, d.since, d.present = version, 0, 0
 }
 
-// isDue reports whether the next version, of a level, has to be full: because it is
+// isDue reports whether the next version, of some levels, has to be full: because it is
 // the first or the every-th, or because, if it referred to its chain, one damaged byte
 // could take all versions of a level: there is one in that chain, and none before,
 // which retention would keep. So the first two versions of each level are full.
-func (d *deltas) isDue(level storage.Level, every, keep int) bool {
+func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 	if d.full == 0 || d.since+1 >= every {
 		return true
 	}
-	for l := range level + 1 {
-		if keep > 1 && d.present[l] && !d.earlier[l] {
-			return true
-		}
-	}
-	return false
+	return keep > 1 && levels.Promises()&d.present&^d.earlier != 0
 }
 
-// possible is the level that a version can reach on the nodes.
-func (cp *Checkpoint) possible(h container.Header) storage.Level {
+// possible are the levels that a version can reach below the parallel file system.
+func (cp *Checkpoint) possible(h container.Header) storage.Levels {
 	if cp.stack == nil {
-		return storage.Captured
+		return 0
 	}
-	return cp.stack.Possible(storage.Level(h.Level))
+	return cp.stack.Possible(storage.Planned(h).BelowHome())
 }
 
-// stored notes the level that the last version has reached.
-func (d *deltas) stored(level storage.Level) {
-	for l := range level + 1 {
-		d.present[l] = true
-	}
-}
+// stored notes the levels that the last version has reached.
+func (d *deltas) stored(levels storage.Levels) { d.present |= levels.Promises() }

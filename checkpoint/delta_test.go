@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // From the second version of a level on, whatever the policy, and however versions
@@ -16,7 +17,7 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 	rng := testseed.Rand(t)
 	for range 200 {
 		policy := storage.Policy{{Level: storage.Local, Every: 1}}
-		for _, l := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+		for _, l := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 			if rng.IntN(2) == 0 {
 				policy = append(policy, storage.Period{Level: l, Every: 1 + rng.Uint64N(12)})
 			}
@@ -26,24 +27,26 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 		var kept []storage.Kept
 		stored := make(map[storage.Level]int)
 		for version := uint64(1); version < 60; version++ {
-			level, oldest := policy.Plan(version).Node, uint64(0)
-			if rng.IntN(20) == 0 || d.isDue(level, every, keep) { // others are full too
+			levels, oldest := policy.Plan(version), uint64(0)
+			if rng.IntN(20) == 0 || d.isDue(levels, every, keep) { // others are full too
 				d.begin(version)
 			} else {
 				d.since++
 				oldest = d.full
 			}
 			if rng.IntN(8) == 0 {
-				level = storage.Level(rng.IntN(int(level) + 1))
+				levels = levels.And(policy.Plan(1 + rng.Uint64N(60)))
 			}
-			if level == storage.Captured {
+			if levels == 0 {
 				continue // it has failed
 			}
-			d.stored(level)
-			for l := range level + 1 {
-				stored[l]++
+			d.stored(levels)
+			for _, p := range policy {
+				if levels.Covers(p.Level) {
+					stored[p.Level]++
+				}
 			}
-			kept = append(kept, storage.Kept{Entry: storage.Entry{ID: storage.ID{Version: version}, Parts: []storage.Part{{Rank: 0, Size: 1}}}, Level: level, Oldest: oldest})
+			kept = append(kept, storage.Kept{Entry: storage.Entry{ID: storage.ID{Version: version}, Parts: []storage.Part{{Rank: 0, Size: 1}}}, Reached: levels, Oldest: oldest})
 			kept = retained(storage.Retention{Keep: keep}, policy, kept)
 			for _, p := range policy {
 				if stored[p.Level] > 1 {
@@ -85,7 +88,7 @@ func twoChains(kept []storage.Kept, level storage.Level) bool {
 	var newest map[uint64]bool
 	for i := len(kept) - 1; i >= 0; i-- {
 		v := kept[i]
-		if v.Level < level {
+		if !v.Reached.Covers(level) {
 			continue
 		}
 		if newest == nil {

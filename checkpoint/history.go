@@ -84,7 +84,7 @@ func (h *history) has(id storage.ID) bool {
 }
 
 // published is called on rank 0 when a version is complete.
-func (cp *Checkpoint) published(ctx context.Context, h container.Header, level storage.Level) {
+func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached storage.Levels) {
 	cp.attempt.written = h.Version
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
@@ -92,13 +92,13 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, level s
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
 	cp.history.add(entry, h)
-	if cp.stack != nil && level >= cp.stack.Possible(storage.Level(h.Level)) {
+	if cp.stack != nil && reached.Include(cp.possible(h)) {
 		cp.maintenance.add(due{remove: cp.history.overtake()})
 	}
 	if cp.stack == nil {
 		cp.maintenance.tell(notes{latest: &h})
 	} else {
-		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, level)
+		cp.keepOnNodes(context.WithoutCancel(ctx), entry, h, reached)
 	}
 	cp.recordNested(ctx, h)
 	cp.prune()
@@ -121,7 +121,7 @@ func (cp *Checkpoint) prune() {
 	}
 	for _, id := range prunable.Nodes {
 		k := cp.history.kept[id]
-		k.Level = storage.Captured
+		k.Reached = 0
 		cp.history.kept[id] = k
 	}
 	cp.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})

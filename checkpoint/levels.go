@@ -122,7 +122,7 @@ func (c LevelConfig) nodePath() string {
 // leveled tells whether the checkpoint uses the storage of the nodes.
 func (cp *Checkpoint) leveled() bool {
 	policy, _ := cp.opt.policy()
-	return cp.opt.UseSCR && policy.OnNodes()
+	return cp.opt.UseSCR && policy.BelowHome()
 }
 
 // openLevels puts the levels between the checkpoint and its directory. It is

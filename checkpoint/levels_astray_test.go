@@ -61,10 +61,10 @@ func TestLevelsFlushGoesAstray(t *testing.T) {
 				if g.c.Rank() > 0 {
 					return nil
 				}
-				if v, there := asStored(g, 6); !there || v.Flushed || !v.Pending || v.Level != storage.Local {
+				if v, there := asStored(g, 6); !there || v.Flushed || !v.Pending || v.Level != storage.LevelsOf(storage.Local) {
 					return fmt.Errorf("version 6: %+v", v)
 				}
-				if v, there := asStored(g, 8); !there || v.Flushed || v.Level != storage.Local {
+				if v, there := asStored(g, 8); !there || v.Flushed || v.Level != storage.LevelsOf(storage.Local) {
 					return fmt.Errorf("version 8: %+v", v)
 				}
 				return nil

@@ -130,7 +130,7 @@ func (w *world) awaitFlush() error {
 		defer w.mu.Unlock()
 		due := int64(-1)
 		for version, iter := range w.iters {
-			if iter <= slices.Min(w.known[:]) && policy.Plan(version).Flush {
+			if iter <= slices.Min(w.known[:]) && policy.Plan(version).AtHome() {
 				due = max(due, iter)
 			}
 		}

@@ -314,8 +314,8 @@ func TestLevelsDisasters(t *testing.T) {
 }
 
 func disaster(t *testing.T, rng *rand.Rand) int {
-	one := []string{"partner", "xor", "partner:2,xor:3", "local,partner:2", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3"}
-	two := []string{"rs", "partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2"}
+	one := []string{"partner", "xor", "partner:2,xor:3", "local,partner:2", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3", "volatile,partner:2", "local,volatile:2,xor:3"}
+	two := []string{"rs", "partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2", "local,volatile:2,rs:3"}
 	var losses []loss
 	levels, least := one[rng.IntN(len(one))], storage.Partner
 	pairs := rng.IntN(2) == 0

@@ -260,7 +260,7 @@ func (w *world) settled(r comm.Rank, version uint64) {
 		return
 	}
 	w.known[r] = max(w.known[r], iter)
-	if policy.Plan(version).Node >= w.least {
+	if policy.Plan(version).BelowHome().Covers(w.least) {
 		w.done[r] = max(w.done[r], iter)
 	}
 }
@@ -280,7 +280,7 @@ func (w *world) restored(p *disasterProgram) error {
 		return fmt.Errorf("rank %d goes on after iteration %d, that of iteration %d was safe", p.c.Rank(), got, least)
 	}
 	safe := got
-	if policy, _ := storage.ParsePolicy(w.levels); policy.Plan(p.cp.point.version).Node < w.least {
+	if policy, _ := storage.ParsePolicy(w.levels); !policy.Plan(p.cp.point.version).BelowHome().Covers(w.least) {
 		safe = min(got, w.safe) // it does not survive as much
 	}
 	w.done[p.c.Rank()], w.restart = safe, got

@@ -21,7 +21,7 @@ func TestHealedVersionIsSafeAgain(t *testing.T) {
 	level := func(want storage.Level) func(ctx context.Context, g *grid) error {
 		return func(ctx context.Context, g *grid) error {
 			err := healed(ctx, g)
-			if v, _ := asStored(g, 3); err == nil && g.c.Rank() == 0 && v.Level != want {
+			if v, _ := asStored(g, 3); err == nil && g.c.Rank() == 0 && v.Level != storage.LevelsOf(want) {
 				err = fmt.Errorf("version 3 is at level %v, not %v", v.Level, want)
 			}
 			return errors.Join(err, comm.Barrier(ctx, g.c))

@@ -177,7 +177,7 @@ func TestLevelsGapIsMadeUpFor(t *testing.T) {
 	n.job(t, "local,partner:60,pfs:1000", 5, func(_ context.Context, g *grid) error {
 		if stored := g.cp.Stored(); g.c.Rank() == 0 {
 			first, second := stored[len(stored)-2], stored[len(stored)-1]
-			if first.Level != storage.Partner || first.Flushed || first.Pending || second.Level != storage.Local {
+			if first.Level != storage.LevelsOf(storage.Partner) || first.Flushed || first.Pending || second.Level != storage.LevelsOf(storage.Local) {
 				return fmt.Errorf("%+v", stored)
 			}
 		}

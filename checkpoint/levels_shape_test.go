@@ -192,14 +192,14 @@ func TestLevelsChangingShapes(t *testing.T) {
 			n.of = append(n.of, rng.IntN(4))
 		}
 		rng.Shuffle(len(n.of), func(i, j int) { n.of[i], n.of[j] = n.of[j], n.of[i] })
-		levels := []string{"local", "partner", "xor", "rs", "local,partner:2", "partner,rs:3,pfs:2"}[rng.IntN(6)]
+		levels := []string{"local", "partner", "xor", "rs", "local,partner:2", "partner,rs:3,pfs:2", "volatile,partner:2"}[rng.IntN(7)]
 		mode := modes[rng.IntN(len(modes))]
 		what := fmt.Sprintf("round %d: ranks on nodes %v, %s, %s", round, n.of, levels, mode)
 		safe, next := false, until+1+rng.IntN(3)
 		log, err := n.try(t, levels, next, func(_ context.Context, g *grid) error {
 			if g.c.Rank() == 0 {
 				stored := g.cp.Stored()
-				safe = stored[len(stored)-1].Level >= storage.Partner
+				safe = stored[len(stored)-1].Level.Covers(storage.Partner)
 			}
 			return nil
 		}, WithAsync(mode))

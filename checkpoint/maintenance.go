@@ -34,7 +34,7 @@ type due struct {
 type notes struct {
 	latest *container.Header
 	note   *container.Header // of what the nodes have
-	level  storage.Level     // that note has reached
+	levels storage.Levels    // that note has
 	// reserved is the highest number that was used, for the note of the nodes.
 	reserved storage.ID
 	record   *storage.Record
@@ -49,7 +49,7 @@ func (c *maintenance) tell(n notes) {
 		d.latest = n.latest
 	}
 	if newer(n.note, d.note) {
-		d.note, d.level = n.note, n.level
+		d.note, d.levels = n.note, n.levels
 	}
 	if !n.reserved.IsZero() {
 		d.reserved = n.reserved
@@ -174,7 +174,7 @@ func (cp *Checkpoint) doNotes(ctx context.Context) {
 		cp.announce(ctx, *n.latest)
 	}
 	if cp.stack != nil && (n.note != nil || !n.reserved.IsZero()) {
-		cp.noteNodes(ctx, n.note, n.level, n.reserved)
+		cp.noteNodes(ctx, n.note, n.levels, n.reserved)
 	}
 	if n.record != nil {
 		cp.writeRecord(ctx, *n.record)

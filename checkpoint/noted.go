@@ -109,16 +109,16 @@ func (cp *Checkpoint) noteNewest() {
 	id := cp.history.entries[len(cp.history.entries)-1].ID
 	k, known := cp.history.kept[id]
 	// A newer one that is noted may be out of reach only for now.
-	if !known || k.Level == storage.Captured || noted.Newest != nil && noted.Newest.ID.Version >= id.Version {
+	if !known || k.Reached == 0 || noted.Newest != nil && noted.Newest.ID.Version >= id.Version {
 		return
 	}
 	h := cp.history.chains[id].header
-	cp.maintenance.tell(notes{note: &h, level: k.Level})
+	cp.maintenance.tell(notes{note: &h, levels: k.Reached})
 }
 
 // noteNodes writes the note about the nodes.
-func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, level storage.Level, reserved storage.ID) {
-	if err := cp.stack.AnnounceNodes(ctx, stack.Announcement{Newest: newest, Level: level, Reserved: reserved}); err != nil {
+func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
+	if err := cp.stack.AnnounceNodes(ctx, stack.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
 }

@@ -36,16 +36,16 @@ func (a *flushedQueue) take() []storage.ID {
 }
 
 // keepOnNodes notes on rank 0 how a new version is kept.
-func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h container.Header, level storage.Level) {
-	cp.history.keep(storage.Kept{Entry: e, Level: level, Pending: h.Flush, Oldest: h.Oldest})
+func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h container.Header, reached storage.Levels) {
+	cp.history.keep(storage.Kept{Entry: e, Reached: reached, Pending: h.Flush, Oldest: h.Oldest})
 	switch {
 	case cp.stack.Newest() == nil:
 		// At once: a restart that finds nothing must know that there was something.
 		cp.lastNote = time.Now()
-		cp.noteNodes(ctx, &h, level, storage.ID{})
+		cp.noteNodes(ctx, &h, reached, storage.ID{})
 	case time.Since(cp.lastNote) >= noteEvery:
 		cp.lastNote = time.Now()
-		cp.maintenance.tell(notes{note: &h, level: level})
+		cp.maintenance.tell(notes{note: &h, levels: reached})
 	}
 	cp.arrived()
 }
@@ -119,9 +119,9 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 type StoredVersion struct {
 	Version   uint64
 	Iteration int64 // or container.NoIteration (math.MinInt64)
-	// Level is what it has reached on the nodes; storage.Captured: it is not there
-	// (any more), or is still being written.
-	Level storage.Level
+	// Level is what it has reached on the nodes; none ("captured"): it is not there (any
+	// more), or is still being written.
+	Level storage.Levels
 	// Flushed: it is on the parallel file system; Pending: it is on its way.
 	Flushed, Pending bool
 	// Synced: a crash of the machines where it is cannot take it back.
@@ -132,7 +132,7 @@ type StoredVersion struct {
 
 // Stored lists the versions that this run knows of, the oldest first, and how
 // safe each is: on rank 0; other ranks get nil. The version that is being
-// written in the background is the last one, with the level storage.Captured.
+// written in the background is the last one, without a level.
 func (cp *Checkpoint) Stored() []StoredVersion {
 	if cp.self != cp || !cp.root() || !cp.attempt.begun {
 		return nil
@@ -149,9 +149,9 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 		}
 		if cp.stack != nil {
 			k := cp.history.kept[e.ID]
-			v.Level, v.Flushed, v.Pending = k.Level, k.Home, k.Pending
-			if want := storage.Level(cp.history.chains[e.ID].header.Level); k.Level.OnNodes() && k.Level < want {
-				v.Level = cp.stack.Level(e.ID) // it may have healed
+			v.Level, v.Flushed, v.Pending = k.Reached, k.Home, k.Pending
+			if planned := storage.Planned(cp.history.chains[e.ID].header).BelowHome(); k.Reached != 0 && !k.Reached.Include(planned) {
+				v.Level = cp.stack.Reached(e.ID) // it may have healed
 			}
 		}
 		out = append(out, v)

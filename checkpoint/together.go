@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -23,30 +22,29 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && boxes == "" {
 		return mine, nil
 	}
-	replicas, problem := replicaDigest(p), versionDigest(h)
-	// One reduction: the maximum of x and of ^x shows whether all x are equal.
 	_, recovery := comm.Recovered(cp.comm)
-	own := []int64{int64(h.Version), ^int64(h.Version), h.Iteration, ^h.Iteration, replicas, ^replicas, bit(boxes != cp.attempt.boxes), problem, ^problem,
-		int64(cp.stats.CheckpointTime), int64(cp.stats.RestartTime), int64(recovery), -int64(mine.Level), bit(mine.Spilled), int64(cp.stats.RedoTime)}
-	all := make([]int64, len(own))
-	if err := comm.Allreduce(ctx, cp.comm, own, all, comm.Max[int64]); err != nil {
+	all, err := settlement{
+		same:         [...]int64{int64(h.Version), h.Iteration, replicaDigest(p), versionDigest(h)},
+		boxesChanged: boxes != cp.attempt.boxes, outcome: mine,
+		slowest: slowest{cp.stats.CheckpointTime, cp.stats.RestartTime, recovery, cp.stats.RedoTime},
+	}.reduce(ctx, cp.comm)
+	if err != nil {
 		return mine, err
 	}
-	together := stack.Outcome{Level: storage.Level(-all[12]), Spilled: all[13] != 0}
-	cp.slowest = slowest{time.Duration(all[9]), time.Duration(all[10]), time.Duration(all[11]), time.Duration(all[14])}
+	cp.slowest = all.slowest
 	switch {
-	case all[0] != ^all[1] || all[2] != ^all[3]:
+	case all.differ[0] || all.differ[1]:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
-	case all[7] != ^all[8]:
+	case all.differ[3]:
 		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(cp.fingerprint), h.Ancestors)
-	case all[4] != ^all[5]:
+	case all.differ[2]:
 		return mine, cp.findUnequal(ctx, p)
-	case all[6] != 0:
+	case all.boxesChanged:
 		_, err := cp.agree(ctx, cp.checkCover(ctx, p.sections, boxes))
-		return together, err
+		return all.outcome, err
 	}
-	return together, nil
+	return all.outcome, nil
 }
 
 // checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it

@@ -172,8 +172,7 @@ func (cp *Checkpoint) nextHeader(iteration int64) container.Header {
 		Fields: storage.WithOrigin(nil, cp.attempt.origin),
 	}
 	if cp.stack != nil {
-		plan := cp.stack.Plan(h.Version)
-		h.Level, h.Flush = uint8(plan.Node), plan.Flush
+		storage.SetPlanned(&h, cp.stack.Plan(h.Version))
 	}
 	cp.nextDelta(&h)
 	return h
@@ -250,16 +249,16 @@ func sizeOf(v cptypes.Value) int64 {
 func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 	began := time.Now()
 	outcome, err := cp.settle(ctx, f)
-	cp.store.Settle(f.header.Version, err == nil, outcome.Level)
+	cp.store.Settle(f.header.Version, err == nil, outcome.Levels)
 	if err == nil {
-		cp.deltas.stored(outcome.Level)
+		cp.deltas.stored(outcome.Levels)
 		cp.stats.VersionsWritten++
 		if cp.belongs(f.header.Ancestors) {
 			cp.attempt.settled = f.header.Version
 		}
 		cp.stats.BytesWritten += f.done.FileBytes
 		if cp.root() {
-			cp.published(ctx, f.header, outcome.Level)
+			cp.published(ctx, f.header, outcome.Levels)
 		}
 	} else {
 		cp.stats.VersionsFailed++

@@ -2,65 +2,135 @@ package storage
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
-// Level is a way in which a version is kept, in the order of what it survives.
-type Level uint8
+// Level is a way in which a version is kept. Levels have no order: one in the memory
+// of other processes outlives nodes and not the job, local storage the other way
+// round. What is asked of two of them is whether one survives all that the other
+// does. The zero Level is a version in the memory of the program alone.
+type Level struct {
+	Name       string
+	Tier       Tier
+	Redundancy Redundancy
+	Survives   Losses
+}
 
-// The levels. Those between Local and RS keep the parts on the nodes and differ
-// in what else is there; a part that is flushed is on the nodes and on the
-// parallel file system until it is no longer kept on the nodes.
+// Tier is where a level has the parts of a version.
+type Tier uint8
+
 const (
-	// Captured: only in the memory of the program.
-	Captured Level = iota
-	// Local: on the node of each rank. It survives the death of processes.
-	Local
-	// Partner: and a copy on another node. It survives the loss of any one node.
-	Partner
-	// XOR: and a parity over sets of ranks. It survives the loss of one node of
-	// each set.
-	XOR
-	// RS: and several parities over sets (Reed-Solomon). It survives the loss of
-	// as many nodes of each set.
-	RS
-	// PFS: on the parallel file system. It survives the loss of all nodes.
-	PFS
+	// TierMemory is the memory of other processes of the job.
+	TierMemory Tier = iota + 1
+	// TierNode is the storage of each rank's node.
+	TierNode
+	// TierHome is the parallel file system.
+	TierHome
 )
 
-var levelNames = [...]string{"captured", "local", "partner", "xor", "rs", "pfs"}
+// Redundancy is what there is of a version beside its parts.
+type Redundancy uint8
 
-// String gives "captured", "local", "partner", "xor", "rs" or "pfs".
+const (
+	// NoRedundancy: nothing.
+	NoRedundancy Redundancy = iota
+	// Copies: a copy of each part on another node.
+	Copies
+	// Parity: parities over sets of parts, each on another node.
+	Parity
+	// Replicas: several copies of each block, spread over the ranks.
+	Replicas
+)
+
+// Losses says what a level survives.
+type Losses struct {
+	Process bool // the death of processes
+	JobEnd  bool // the end of the job
+	// Nodes is how many nodes, whichever they are, may be lost at the same time,
+	// OfEachSet how many of each set of ranks that protect each other.
+	Nodes, OfEachSet int
+	Machines         bool // the loss of all nodes
+}
+
+// Cover reports whether what survives these losses survives all that others names.
+func (l Losses) Cover(others Losses) bool {
+	implies := func(a, b bool) bool { return a || !b }
+	return implies(l.Process, others.Process) && implies(l.JobEnd, others.JobEnd) && implies(l.Machines, others.Machines) &&
+		l.Nodes >= others.Nodes && l.OfEachSet >= others.OfEachSet
+}
+
+// The levels. Those on the nodes differ in what there is beside the parts; a part that
+// is flushed is on the nodes and on the parallel file system until it is no longer
+// kept on the nodes.
+var (
+	// Local: on the node of each rank.
+	Local = Declare(Level{"local", TierNode, NoRedundancy, Losses{Process: true, JobEnd: true}})
+	// Partner: and a copy on another node.
+	Partner = Declare(Level{"partner", TierNode, Copies, Losses{Process: true, JobEnd: true, Nodes: 1}})
+	// XOR: and a parity over sets of ranks.
+	XOR = Declare(Level{"xor", TierNode, Parity, Losses{Process: true, JobEnd: true, Nodes: 1, OfEachSet: 1}})
+	// RS: and several parities over sets (Reed-Solomon), at least two.
+	RS = Declare(Level{"rs", TierNode, Parity, Losses{Process: true, JobEnd: true, Nodes: 2, OfEachSet: 2}})
+	// PFS: on the parallel file system.
+	PFS = Declare(Level{"pfs", TierHome, NoRedundancy, Losses{Process: true, JobEnd: true, Nodes: math.MaxInt, OfEachSet: math.MaxInt, Machines: true}})
+)
+
+// declared are all levels, in the order in which they are shown. It is complete before
+// main begins.
+var declared []Level
+
+// maxLevels is how many fit into a Levels and a Promises.
+const maxLevels = 62
+
+// Declare makes a level known: to ParsePolicy, and to all who show levels. It is called
+// for variables of packages, and panics if the name is no word or taken.
+func Declare(l Level) Level {
+	if CheckName("level", l.Name) != nil || strings.ContainsAny(l.Name, ",:") || l.Tier == 0 || len(declared) == maxLevels {
+		panic(fmt.Sprintf("level %q cannot be declared", l.Name))
+	}
+	if _, taken := levelNamed(l.Name); taken || strings.EqualFold(l.Name, captured) {
+		panic(fmt.Sprintf("level %q is declared twice", l.Name))
+	}
+	declared = append(declared, l)
+	return l
+}
+
+// captured is the name of the zero Level.
+const captured = "captured"
+
+// String gives the name; "captured" of the zero Level.
 func (l Level) String() string {
-	if int(l) < len(levelNames) {
-		return levelNames[l]
+	if l.Name == "" {
+		return captured
 	}
-	return fmt.Sprintf("Level(%d)", int(l))
+	return l.Name
 }
 
-// OnNodes reports whether the level keeps the parts on the nodes.
-func (l Level) OnNodes() bool { return l >= Local && l <= RS }
+// Covers reports whether a version at this level survives all that one at another
+// level does.
+func (l Level) Covers(other Level) bool { return l.Survives.Cover(other.Survives) }
 
-// ParseLevel reads what String gives, in any case; Captured is no level to ask
-// for.
+// includes reports whether what makes this level is there makes the other one too.
+func (l Level) includes(other Level) bool { return l.Tier == other.Tier && l.Covers(other) }
+
+func levelNamed(name string) (Level, bool) {
+	i := slices.IndexFunc(declared, func(l Level) bool { return strings.EqualFold(l.Name, name) })
+	if i < 0 {
+		return Level{}, false
+	}
+	return declared[i], true
+}
+
+// ParseLevel reads what String gives, in any case; "captured" is no level to ask for.
 func ParseLevel(s string) (Level, error) {
-	for l := Local; l <= PFS; l++ {
-		if strings.EqualFold(s, l.String()) {
-			return l, nil
-		}
+	if l, ok := levelNamed(s); ok {
+		return l, nil
 	}
-	return Captured, fmt.Errorf("level %q: allowed are %s", s, strings.Join(levelNames[Local:], ", "))
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *Level) UnmarshalText(text []byte) (err error) {
-	if string(text) == Captured.String() {
-		*l = Captured
-		return nil
+	var names []string
+	for _, l := range declared {
+		names = append(names, l.Name)
 	}
-	*l, err = ParseLevel(string(text))
-	return err
+	return Level{}, fmt.Errorf("level %q: allowed are %s", s, strings.Join(names, ", "))
 }

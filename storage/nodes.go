@@ -70,7 +70,7 @@ type NotedVersion struct {
 	Directory string `json:"directory"` // ID.String
 	Lineage   string `json:"lineage"`
 	Iteration *int64 `json:"iteration,omitempty"`
-	Level     Level  `json:"level"`
+	Levels    Levels `json:"level"`
 	Ranks     int    `json:"ranks"`
 	// Ancestors are those of a nested checkpoint, innermost first.
 	Ancestors []NotedAncestor `json:"ancestors,omitempty"`

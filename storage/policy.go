@@ -18,15 +18,6 @@ type Period struct {
 	Every uint64 // 1: all
 }
 
-// Plan is what a policy asks for one version.
-type Plan struct {
-	// Node is the level on the nodes; Captured: the ranks write to the parallel
-	// file system themselves.
-	Node Level
-	// Flush: the version is copied to the parallel file system.
-	Flush bool
-}
-
 // ParsePolicy reads "local:1,partner:5,xor:10,rs:20,pfs:50". A level without a
 // number has every version.
 func ParsePolicy(s string) (Policy, error) {
@@ -45,14 +36,15 @@ func ParsePolicy(s string) (Policy, error) {
 		}
 		p = append(p, period)
 	}
-	slices.SortFunc(p, func(a, b Period) int { return int(a.Level) - int(b.Level) })
+	// As they are shown, not as they are safe.
+	slices.SortFunc(p, func(a, b Period) int { return slices.Index(declared, a.Level) - slices.Index(declared, b.Level) })
 	for i := range p[1:] {
 		if p[i].Level == p[i+1].Level {
 			return nil, fmt.Errorf("level %v is given twice", p[i].Level)
 		}
 	}
-	if !p.OnNodes() && p[0].Every > 1 {
-		return nil, fmt.Errorf("%v:%d without a level on the nodes: the versions between would be nowhere; add local:1, or use the frequency of writing", PFS, p[0].Every)
+	if always := func(p Period) bool { return p.Every == 1 }; !p.On(TierNode) && !slices.ContainsFunc(p, always) {
+		return nil, fmt.Errorf("%v:%d without a level on the nodes: the versions between would be nowhere; add local:1, or use the frequency of writing", p[0].Level, p[0].Every)
 	}
 	return p, nil
 }
@@ -66,31 +58,43 @@ func (p Policy) String() string {
 	return strings.Join(out, ",")
 }
 
-// OnNodes reports whether any version is kept on the nodes.
-func (p Policy) OnNodes() bool {
-	return slices.ContainsFunc(p, func(period Period) bool { return period.Level.OnNodes() })
+// On reports whether any version is kept on a tier.
+func (p Policy) On(t Tier) bool {
+	return slices.ContainsFunc(p, func(period Period) bool { return period.Level.Tier == t })
 }
+
+// BelowHome reports whether any version is kept elsewhere than on the parallel file
+// system.
+func (p Policy) BelowHome() bool { return p.On(TierMemory) || p.On(TierNode) }
 
 // Has reports whether the policy asks for a level.
 func (p Policy) Has(l Level) bool {
 	return slices.ContainsFunc(p, func(period Period) bool { return period.Level == l })
 }
 
-// Plan says what is due for a version: of the levels on the nodes the one that
-// survives most (Local if none is due), and the parallel file system by itself.
-func (p Policy) Plan(version uint64) Plan {
-	if !p.OnNodes() {
-		return Plan{Flush: true}
+// Plan is what is due for a version. One for which nothing is due but the parallel file
+// system is kept on the nodes.
+func (p Policy) Plan(version uint64) (plan Levels) {
+	if !p.BelowHome() {
+		return LevelsOf(PFS)
 	}
-	plan := Plan{Node: Local}
 	for _, period := range p {
-		switch {
-		case version%period.Every != 0:
-		case period.Level == PFS:
-			plan.Flush = true
-		default:
-			plan.Node = max(plan.Node, period.Level)
+		if version%period.Every == 0 {
+			plan = plan.With(LevelsOf(period.Level))
 		}
 	}
+	if plan.BelowHome() == 0 {
+		plan = plan.With(LevelsOf(Local))
+	}
 	return plan
+}
+
+// Between are the levels that are due for any of the numbers after one up to another.
+func (p Policy) Between(from, to uint64) (due Levels) {
+	for _, period := range p {
+		if from/period.Every != to/period.Every {
+			due = due.With(LevelsOf(period.Level))
+		}
+	}
+	return due
 }

@@ -10,9 +10,11 @@ import (
 
 func TestPrunable(t *testing.T) {
 	whole := func(n uint64) Entry { return Entry{ID: ID{Version: n}, Parts: []Part{{0, 1}}} }
-	at := func(n uint64, level Level, home bool) Kept { return Kept{Entry: whole(n), Level: level, Home: home} }
-	pending := func(n uint64) Kept { return Kept{Entry: whole(n), Level: Partner, Pending: true} }
-	refers := func(n, oldest uint64) Kept { return Kept{Entry: whole(n), Level: Local, Oldest: oldest} }
+	at := func(n uint64, level Level, home bool) Kept {
+		return Kept{Entry: whole(n), Reached: LevelsOf(level), Home: home}
+	}
+	pending := func(n uint64) Kept { return Kept{Entry: whole(n), Reached: LevelsOf(Partner), Pending: true} }
+	refers := func(n, oldest uint64) Kept { return Kept{Entry: whole(n), Reached: LevelsOf(Local), Oldest: oldest} }
 	ids := func(numbers ...uint64) (out []ID) {
 		for _, n := range numbers {
 			out = append(out, ID{Version: n})
@@ -34,19 +36,19 @@ func TestPrunable(t *testing.T) {
 		{"what is at home leaves the nodes", Retention{Keep: 1},
 			[]Kept{at(1, Partner, true), at(2, Partner, false)}, Prunable{Nodes: ids(1)}},
 		{"and the home too", Retention{Keep: 1},
-			[]Kept{at(1, Captured, true), at(2, Partner, true), at(3, Partner, false)}, Prunable{Everywhere: ids(1), Nodes: ids(2)}},
+			[]Kept{at(1, Level{}, true), at(2, Partner, true), at(3, Partner, false)}, Prunable{Everywhere: ids(1), Nodes: ids(2)}},
 		{"what is to be copied stays", Retention{Keep: 1},
-			[]Kept{{Entry: whole(1), Level: Partner, Pending: true}, at(2, Partner, false)}, Prunable{}},
+			[]Kept{{Entry: whole(1), Reached: LevelsOf(Partner), Pending: true}, at(2, Partner, false)}, Prunable{}},
 		{"but not all of it", Retention{Keep: 1},
 			[]Kept{pending(1), pending(2), pending(3), pending(4), at(5, Partner, false)}, Prunable{Everywhere: ids(2, 3)}},
 		{"nor what is older than what is there", Retention{Keep: 1},
 			[]Kept{pending(1), at(2, Partner, true), pending(3), at(4, Partner, false)}, Prunable{Everywhere: ids(1), Nodes: ids(2)}},
 		{"what is referred to stays", Retention{Keep: 1},
-			[]Kept{at(1, Partner, false), at(2, Partner, false), at(3, Partner, false), {Entry: whole(4), Level: Partner, Oldest: 2}}, Prunable{Everywhere: ids(1)}},
+			[]Kept{at(1, Partner, false), at(2, Partner, false), at(3, Partner, false), {Entry: whole(4), Reached: LevelsOf(Partner), Oldest: 2}}, Prunable{Everywhere: ids(1)}},
 		{"at its own place", Retention{Keep: 1},
-			[]Kept{at(1, Partner, true), {Entry: whole(2), Level: Partner, Home: true, Oldest: 1}, at(3, Partner, false)}, Prunable{Nodes: ids(1, 2)}},
+			[]Kept{at(1, Partner, true), {Entry: whole(2), Reached: LevelsOf(Partner), Home: true, Oldest: 1}, at(3, Partner, false)}, Prunable{Nodes: ids(1, 2)}},
 		{"also where it should be, but is not", Retention{Keep: 1},
-			[]Kept{at(1, Partner, false), {Entry: whole(2), Level: Partner, Home: true, Oldest: 1}, at(3, Partner, false)}, Prunable{Nodes: ids(2)}},
+			[]Kept{at(1, Partner, false), {Entry: whole(2), Reached: LevelsOf(Partner), Home: true, Oldest: 1}, at(3, Partner, false)}, Prunable{Nodes: ids(2)}},
 		{"damaged ones do not count", Retention{Keep: 1, Damaged: ids(3)},
 			[]Kept{at(1, Partner, false), at(2, Partner, false), at(3, Partner, false)}, Prunable{Everywhere: ids(1)}},
 		{"nor do they go before others are kept", Retention{Keep: 2, Damaged: ids(2)},
@@ -66,10 +68,10 @@ func TestPrunable(t *testing.T) {
 		{"each level has its own", Retention{Keep: 2},
 			[]Kept{at(1, Partner, false), at(2, Partner, false), refers(3, 2), refers(4, 2), refers(5, 2)}, Prunable{}},
 		{"another run needs nothing of this one", Retention{Keep: 2},
-			[]Kept{at(1, Local, false), at(2, Local, false), {Entry: Entry{ID: ID{3, container.AttemptID{1}}, Parts: []Part{{0, 1}}}, Level: Local}, {Entry: Entry{ID: ID{4, container.AttemptID{1}}, Parts: []Part{{0, 1}}}, Level: Local, Oldest: 3}},
+			[]Kept{at(1, Local, false), at(2, Local, false), {Entry: Entry{ID: ID{3, container.AttemptID{1}}, Parts: []Part{{0, 1}}}, Reached: LevelsOf(Local)}, {Entry: Entry{ID: ID{4, container.AttemptID{1}}, Parts: []Part{{0, 1}}}, Reached: LevelsOf(Local), Oldest: 3}},
 			Prunable{Everywhere: ids(1)}},
 		{"what is not complete is not touched while it is new", Retention{Keep: 1},
-			[]Kept{at(1, Partner, false), {Entry: Entry{ID: ID{Version: 2}, Parts: []Part{{0, 2}}}, Level: Local}}, Prunable{}},
+			[]Kept{at(1, Partner, false), {Entry: Entry{ID: ID{Version: 2}, Parts: []Part{{0, 2}}}, Reached: LevelsOf(Local)}}, Prunable{}},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, c.policy.Prunable(levels, c.versions)) })
 	}

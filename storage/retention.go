@@ -18,8 +18,9 @@ type Retention struct {
 // Kept is a version on several levels, as Retention sees it.
 type Kept struct {
 	Entry
-	// Level that the version has reached on the nodes; Captured: it is not there.
-	Level Level
+	// Reached are the levels below the parallel file system that it has; none: it is
+	// not there.
+	Reached Levels
 	// Home: the parallel file system has all of it.
 	Home bool
 	// Pending: it is to be copied there, and is not there yet.
@@ -47,8 +48,8 @@ type Prunable struct {
 // Prunable says what may go of versions that are on the nodes and on the parallel
 // file system. Only versions older than the Keep-th newest complete one go,
 // whether they are complete themselves or not. Of these stay: of each level the
-// Keep newest complete ones that have reached it or a higher one and, if Keep is 2 or
-// more, one that needs no byte of what the newest of them needs; of what is yet
+// Keep newest complete ones whose levels cover it and, if Keep is 2 or more, one that
+// needs no byte of what the newest of them needs; of what is yet
 // to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
 func (r Retention) Prunable(levels []Level, versions []Kept) Prunable {
@@ -67,7 +68,7 @@ func (r Retention) Prunable(levels []Level, versions []Kept) Prunable {
 		case onNodes[v.ID], v.ID.Version >= floor:
 		case atHome[v.ID] && !v.Home: // one that is there refers to it
 		case atHome[v.ID]:
-			if v.Level != Captured {
+			if v.Reached != 0 {
 				w.Nodes = append(w.Nodes, v.ID)
 			}
 		default:
@@ -111,9 +112,9 @@ func (r Retention) wanted(levels []Level, good []Kept) (onNodes, atHome map[ID]b
 		}
 	}
 	for _, level := range levels {
-		take(onNodes, func(v Kept) bool { return v.Level >= level })
+		take(onNodes, func(v Kept) bool { return v.Reached.Covers(level) })
 	}
-	take(onNodes, func(v Kept) bool { return v.Level != Captured })
+	take(onNodes, func(v Kept) bool { return v.Reached != 0 })
 	take(atHome, func(v Kept) bool { return v.Home })
 	for _, id := range r.toBeCopied(good) {
 		onNodes[id] = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync/atomic"
 
@@ -16,9 +17,9 @@ import (
 type Store struct {
 	Driver
 
-	// Possible is the level that the nodes allow instead of the one that a header
-	// names; nil: that one.
-	Possible func(Level) Level
+	// Possible are the levels that the nodes allow instead of those that a header
+	// names; nil: those.
+	Possible func(Levels) Levels
 
 	encoder  *container.Encoder
 	delta    *container.Delta // nil: every version is full
@@ -47,12 +48,12 @@ func (s *Store) Full() {
 }
 
 // Settle says what became of the last Write: whether its version stays, and the
-// level that it has reached on the nodes.
-func (s *Store) Settle(version uint64, kept bool, reached Level) {
+// levels below the parallel file system that it has.
+func (s *Store) Settle(version uint64, kept bool, reached Levels) {
 	switch {
 	case s.delta == nil:
 	case kept:
-		s.delta.Keep(version, int(reached))
+		s.delta.Keep(version, uint64(reached.Promises()))
 	default:
 		s.delta.Drop()
 	}
@@ -60,19 +61,19 @@ func (s *Store) Settle(version uint64, kept bool, reached Level) {
 
 // flushGrade is asked for by versions that are copied to the parallel file
 // system: no version on the nodes alone will do.
-const flushGrade = container.MaxGrade
+const flushGrade = math.MaxUint64
 
-// grade says what a version may refer to: only to those that are as safe. One
+// grade says what a version may refer to: only to those that cover its levels. One
 // that goes from the nodes to the parallel file system is always full.
-func (s *Store) grade(h container.Header) int {
-	level := Level(h.Level)
-	if level.OnNodes() && h.Flush {
+func (s *Store) grade(h container.Header) uint64 {
+	plan := Planned(h)
+	if plan.BelowHome() != 0 && plan.AtHome() {
 		return flushGrade
 	}
 	if s.Possible != nil {
-		level = s.Possible(level)
+		plan = s.Possible(plan)
 	}
-	return int(level)
+	return uint64(plan.BelowHome().Promises())
 }
 
 // ChunkSize is how many bytes the chunks of the store's files have.

@@ -127,7 +127,7 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 	readable := !elsewhere && !anyNode(c.store.at.nodes, nodeUnusable)
 	for i := range list {
 		list[i].elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
-		if planned, ok := list[i].level(); ok && planned.OnNodes() && list[i].onNodes > 0 && readable {
+		if planned, ok := list[i].planned(); ok && planned.BelowHome() != 0 && list[i].onNodes > 0 && readable {
 			reached := c.store.at.reached(list[i].ID, list[i].Size(), planned)
 			list[i].reached = &reached
 		}

@@ -170,7 +170,7 @@ func TestLostNodes(t *testing.T) {
 			require.True(t, v.Complete)
 			require.Equal(t, whole.Bytes, v.Bytes)
 			require.Equal(t, nodeGone, c.Nodes[lost[0]].State)
-			require.Equal(t, storage.Captured, *v.Reached)
+			require.Equal(t, storage.Levels(0), *v.Reached)
 			require.Contains(t, craft(t, "ls", l.base).stdout, level+" (degraded)")
 			if level == "partner" {
 				require.Equal(t, 8, v.OnNodes)

@@ -46,11 +46,11 @@ type listedVersion struct {
 	Error       string `json:"error,omitempty"`
 	// Level is how the version was to be protected on the nodes, "pfs" if it
 	// went to the parallel file system at once; null if that is not known.
-	Level *storage.Level `json:"level"`
-	Flush bool           `json:"flush"` // it was to be copied there
+	Level *storage.Levels `json:"level"`
+	Flush bool            `json:"flush"` // it was to be copied there
 	// Reached is the level that it has now on the nodes ("captured": they lack
 	// parts); null if it is not there, or not all nodes can be read from here.
-	Reached *storage.Level `json:"reached"`
+	Reached *storage.Levels `json:"reached"`
 	// How many parts are on the parallel file system, on nodes that can be read
 	// from here (as parts or copies), and how many only parity gives back.
 	Home    int `json:"parts_pfs"`
@@ -188,7 +188,7 @@ func describeVersion(v version) listedVersion {
 		Bytes: v.bytes, NewestLineage: v.newest, OtherBranch: v.other, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
 		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
 	}
-	if level, ok := v.level(); ok {
+	if level, ok := v.planned(); ok {
 		l.Level = &level
 	}
 	l.Lineage, _ = v.lineage()
@@ -254,18 +254,18 @@ func (v *listedVersion) levelText() string {
 		return ""
 	}
 	text := v.Level.String()
-	if v.Flush && v.Level.OnNodes() {
+	if v.Flush && v.Level.BelowHome() != 0 {
 		text += "+pfs"
 	}
 	return text + degraded(v.Level, v.Reached)
 }
 
 // degraded says that the nodes have less than was planned.
-func degraded(planned, reached *storage.Level) string {
+func degraded(planned, reached *storage.Levels) string {
 	switch {
-	case reached == nil || *reached >= *planned:
+	case reached == nil || reached.Include(*planned):
 		return ""
-	case *reached == storage.Captured:
+	case *reached == 0:
 		return " (degraded)"
 	}
 	return fmt.Sprintf(" (now %v)", *reached)

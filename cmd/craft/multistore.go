@@ -263,24 +263,28 @@ func (e *multiStore) holdings(id storage.ID) []holding {
 	return out
 }
 
-// reached is the level that a version has on the nodes that can be seen from here,
-// up to the planned one; Captured if they do not have all parts as such.
-func (e *multiStore) reached(id storage.ID, size int, planned storage.Level) storage.Level {
+// reached are the levels that a version has on the nodes that can be seen from here, of
+// those that were planned; none if they do not have all parts as such.
+func (e *multiStore) reached(id storage.ID, size int, planned storage.Levels) storage.Levels {
 	parts, copies, parity := make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	for _, h := range e.holdings(id) {
 		enter(parts, h.parts)
 		enter(copies, h.copies)
 		enter(parity, h.parity)
 	}
-	switch {
-	case size <= 0 || len(parts) < size:
-		return storage.Captured
-	case planned > storage.Partner && len(parity) == size:
-		return planned
-	case planned >= storage.Partner && len(copies) == size:
-		return storage.Partner
+	if size <= 0 || len(parts) < size {
+		return 0
 	}
-	return storage.Local
+	reached := storage.LevelsOf(storage.Local)
+	for l := range planned.On(storage.TierNode).All() {
+		switch {
+		case l.Redundancy == storage.Parity && len(parity) == size, l.Redundancy == storage.Copies && len(copies) == size:
+			reached = reached.With(storage.LevelsOf(l))
+		case l.Redundancy == storage.Parity && len(copies) == size:
+			reached = reached.With(storage.LevelsOf(storage.Partner))
+		}
+	}
+	return reached
 }
 
 func enter(set map[int]bool, ranks []int) {

@@ -73,7 +73,7 @@ func (c *checkpointDir) otherNodes(v *version) error {
 		at = append(at[:8], fmt.Sprintf("%d more", more))
 	}
 	level := ""
-	if l, ok := v.level(); ok {
+	if l, ok := v.planned(); ok {
 		level = fmt.Sprintf(" at level %v", l)
 	}
 	return fmt.Errorf("version %d is kept%s on other nodes: %s; run craft node ls and craft node verify there", v.ID.Version, level, strings.Join(at, ", "))

@@ -135,7 +135,7 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 		return c.otherNodes(v)
 	}
 	if len(parts) == 0 && v.noted != nil && v.Size() == 0 {
-		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.noted.Level)
+		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.noted.Levels)
 	}
 	if len(parts) == 0 {
 		return errors.Join(append(bad, noParts(v, s.rank))...)

@@ -28,8 +28,8 @@ type shownVersion struct {
 	Ancestors   []storage.NotedAncestor `json:"ancestors"`
 	Rank        *int                    `json:"rank"` // null: all together
 	Keys        []shownKey              `json:"keys"`
-	Level       *storage.Level          `json:"level"`
-	Reached     *storage.Level          `json:"reached"`
+	Level       *storage.Levels         `json:"level"`
+	Reached     *storage.Levels         `json:"reached"`
 	Flush       bool                    `json:"flush"` // to the parallel file system
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool `json:"elsewhere"`

@@ -30,7 +30,7 @@ type shownBase struct {
 
 // describeLevels says how and where the version is kept.
 func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *version, parts []readPart) error {
-	if level, ok := v.level(); ok {
+	if level, ok := v.planned(); ok {
 		d.Level, d.Reached = &level, v.reached
 	}
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.elsewhere, c.note == nil
@@ -84,7 +84,7 @@ func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id 
 func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
 	if !d.onDisk && d.Level != nil {
 		level := d.Level.String()
-		if d.Flush && d.Level.OnNodes() {
+		if d.Flush && d.Level.BelowHome() != 0 {
 			level += ", to be copied to the parallel file system"
 		}
 		level += degraded(d.Level, d.Reached)

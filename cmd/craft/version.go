@@ -36,14 +36,14 @@ type version struct {
 	noted *storage.NotedVersion
 	// elsewhere: nodes that cannot be read from here may have more of it.
 	elsewhere bool
-	// reached is the level that it has on the nodes; nil if not all of them can be
+	// reached are the levels that it has on the nodes; nil if not all of them can be
 	// read from here, or it is not kept there.
-	reached *storage.Level
+	reached *storage.Levels
 }
 
-// mayBeOnNodes tells that a version was written to nodes.
+// mayBeOnNodes reports whether a version was written to nodes.
 func (v *version) mayBeOnNodes() bool {
-	return v.noted != nil || v.onNodes > 0 || v.header != nil && storage.Level(v.header.Level).OnNodes()
+	return v.noted != nil || v.onNodes > 0 || v.header != nil && storage.Planned(*v.header).BelowHome() != 0
 }
 
 // markNewestLineage marks the versions of the lineage of the newest one that is
@@ -154,17 +154,17 @@ func (v *version) state() string {
 	}
 }
 
-// level is that of the header: how the version was to be protected on the nodes;
-// PFS if it went to the parallel file system at once. ok is false if it is not
-// known.
-func (v *version) level() (l storage.Level, ok bool) {
+// planned are the levels that the version was to have below the parallel file system, as
+// its header says; PFS if it went there at once. ok is false if it is not known.
+func (v *version) planned() (ls storage.Levels, ok bool) {
 	switch {
-	case v.header != nil && v.header.Level == 0:
-		return storage.PFS, true
 	case v.header != nil:
-		return storage.Level(v.header.Level), true
+		if ls = storage.Planned(*v.header); ls.BelowHome() != 0 {
+			return ls.BelowHome(), true
+		}
+		return ls, true
 	case v.noted != nil:
-		return v.noted.Level, true
+		return v.noted.Levels, true
 	}
 	return 0, false
 }

@@ -7,16 +7,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// MaxGrade is the highest grade of safety.
-const MaxGrade = 7
-
 // Delta remembers, from version to version of one checkpoint, the chunks that
 // were stored and where they are, so that EncodeDelta need not store them again.
 // It takes 40 bytes for each chunk of each grade that is in use, and of one
 // version more.
 //
-// A version refers only to versions of its own grade of safety or of a higher
-// one. The caller says after each EncodeDelta what became of the version: Keep
+// A grade is a set of bits, each of which is a promise: a version refers only to
+// versions that keep all promises of its own. The caller says after each EncodeDelta what became of the version: Keep
 // or Drop. A Delta starts anew by itself when the name of the checkpoint, the
 // attempt, the rank or the number of ranks changes.
 //
@@ -24,7 +21,7 @@ const MaxGrade = 7
 type Delta struct {
 	mu      sync.Mutex
 	of      identity
-	views   []*view // newest first, with ascending grades, none of them twice
+	views   []*view // newest first, each with a promise that no newer one keeps
 	current *view   // encoded or being encoded, neither kept nor dropped
 	busy    bool    // an EncodeDelta runs
 	spare   []*view
@@ -41,7 +38,7 @@ type identity struct {
 // view is all that is stored of one version, here or in older ones.
 type view struct {
 	version  uint64
-	grade    int
+	grade    uint64
 	files    []ref // where the chunks are, ascending; the last is the version's own
 	sections []viewSection
 	chunks   []location
@@ -71,9 +68,9 @@ type location struct {
 func NewDelta() *Delta { return new(Delta) }
 
 // Keep says that the version that was encoded last has been published, and the
-// grade that it has reached; one higher than it was encoded for is taken for
-// that. It does nothing if version is not that one.
-func (d *Delta) Keep(version uint64, grade int) {
+// promises that it keeps, of those that it was encoded for. It does nothing if version
+// is not that one.
+func (d *Delta) Keep(version uint64, grade uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v := d.current
@@ -85,13 +82,15 @@ func (d *Delta) Keep(version uint64, grade int) {
 		d.recycle(v)
 		return
 	}
-	v.grade = min(v.grade, grade)
-	n := 0
-	for n < len(d.views) && d.views[n].grade <= v.grade {
-		d.recycle(d.views[n])
-		n++
-	}
-	d.views = slices.Replace(d.views, 0, n, v)
+	v.grade &= grade
+	d.views = slices.DeleteFunc(d.views, func(older *view) bool {
+		useless := older.grade&^v.grade == 0
+		if useless {
+			d.recycle(older)
+		}
+		return useless
+	})
+	d.views = slices.Insert(d.views, 0, v)
 }
 
 // Drop says that the version that was encoded last has failed: what it would

@@ -38,7 +38,7 @@ func BenchmarkDelta(b *testing.B) {
 					require.NoError(b, err)
 					require.NoError(b, out.Close())
 					if d != nil {
-						d.Keep(h.Version, MaxGrade)
+						d.Keep(h.Version, allPromises)
 					}
 					bytes = stats.FileBytes
 				}
@@ -48,7 +48,7 @@ func BenchmarkDelta(b *testing.B) {
 		d := NewDelta()
 		_, err := e.EncodeDelta(context.Background(), new(hookedWriter), h, sections, d, 0)
 		require.NoError(b, err)
-		d.Keep(h.Version, MaxGrade)
+		d.Keep(h.Version, allPromises)
 		run("full", nil)
 		run("delta", d)
 	}

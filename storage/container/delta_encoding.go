@@ -18,14 +18,11 @@ const minReferenced = 1 << 10
 const ownFile = math.MaxUint16
 
 // EncodeDelta is Encode with references: of what d knows to be stored already in
-// versions of this grade, from 0 to 7, or a higher one it stores only where it
-// is. d may be nil: that is Encode. After an error d is as before.
-func (e *Encoder) EncodeDelta(ctx context.Context, w io.Writer, h Header, sections []Section, d *Delta, grade int) (Stats, error) {
+// versions that keep all promises of this grade it stores only where it is. d may be
+// nil: that is Encode. After an error d is as before.
+func (e *Encoder) EncodeDelta(ctx context.Context, w io.Writer, h Header, sections []Section, d *Delta, grade uint64) (Stats, error) {
 	if d == nil {
 		return e.Encode(ctx, w, h, sections)
-	}
-	if grade < 0 || grade > MaxGrade {
-		return Stats{}, invalidf("grade %d (allowed: 0 to %d)", grade, MaxGrade)
 	}
 	oldest, ok := d.begin(&h, grade)
 	if !ok {
@@ -58,7 +55,7 @@ type deltaRun struct {
 
 // begin chooses what to refer to. The oldest version that may be is returned; 0:
 // none.
-func (d *Delta) begin(h *Header, grade int) (oldest uint64, ok bool) {
+func (d *Delta) begin(h *Header, grade uint64) (oldest uint64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy {
@@ -76,7 +73,7 @@ func (d *Delta) begin(h *Header, grade int) (oldest uint64, ok bool) {
 	d.current = r.next
 	r.next.version, r.next.grade = h.Version, grade
 	for _, v := range d.views {
-		if v.grade >= grade && len(v.files) < maxRefs {
+		if grade&^v.grade == 0 && len(v.files) < maxRefs {
 			r.base = v
 			break
 		}

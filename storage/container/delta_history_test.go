@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -20,6 +21,9 @@ type history struct {
 	files map[uint64][]byte
 }
 
+// allPromises is the grade of a version that covers all others.
+const allPromises = math.MaxUint64
+
 func newHistory(t testing.TB, o Options) *history {
 	h := someHeader()
 	h.Version = 0
@@ -27,7 +31,7 @@ func newHistory(t testing.TB, o Options) *history {
 }
 
 // write makes the next version.
-func (y *history) write(grade int, sections ...Section) *Reader {
+func (y *history) write(grade uint64, sections ...Section) *Reader {
 	y.h.Version++
 	var b bytes.Buffer
 	var err error
@@ -39,9 +43,9 @@ func (y *history) write(grade int, sections ...Section) *Reader {
 }
 
 // keep is write for a version that is published.
-func (y *history) keep(grade int, sections ...Section) *Reader {
+func (y *history) keep(grade uint64, sections ...Section) *Reader {
 	r := y.write(grade, sections...)
-	y.d.Keep(y.h.Version, MaxGrade)
+	y.d.Keep(y.h.Version, allPromises)
 	return r
 }
 

@@ -24,20 +24,20 @@ func TestRandomDeltas(t *testing.T) {
 		o := Options{ChunkSize: minChunkSize << (round % 5), Workers: 1 + 3*(round%2), Compression: Compression(round % 3)}
 		y := newHistory(t, o)
 		raw := make(map[string][]byte)
-		grade := make(map[uint64]int)
+		grade := make(map[uint64]uint64)
 		for i := range 8 {
 			raw[fmt.Sprint("value ", i)] = contents(rng.IntN(4)).bytes(rng, rng.IntN(6*o.ChunkSize))
 		}
 		for range 12 {
 			mutate(rng, raw, o.ChunkSize)
 			sections := asSections(rng, raw)
-			g := rng.IntN(4)
+			g := rng.Uint64N(8) // three promises, in all combinations
 			r := y.write(g, sections...)
 			y.requireRead(r, raw)
 			y.requireNoChains(r)
 			require.Equal(t, y.h.Version, r.Header().Version)
 			for _, v := range r.Refs() {
-				require.GreaterOrEqual(t, grade[v], g)
+				require.Equal(t, g, grade[v]&g)
 				require.GreaterOrEqual(t, v, r.Header().Oldest)
 			}
 			full := openFile(t, encodeFile(t, o, sectionsOf(raw)...))
@@ -49,11 +49,11 @@ func TestRandomDeltas(t *testing.T) {
 				y.d.Drop()
 				delete(y.files, y.h.Version)
 			case 1:
-				grade[y.h.Version] = g / 2
-				y.d.Keep(y.h.Version, g/2)
+				grade[y.h.Version] = g & (g - 1)
+				y.d.Keep(y.h.Version, g&(g-1))
 			default:
 				grade[y.h.Version] = g
-				y.d.Keep(y.h.Version, MaxGrade)
+				y.d.Keep(y.h.Version, allPromises)
 			}
 		}
 	}
@@ -168,34 +168,38 @@ func TestUnchangedChunksAreNotWritten(t *testing.T) {
 	}
 }
 
-// A version refers to versions that are at least as safe.
+// A version refers to versions that keep all of its promises.
 func TestGrades(t *testing.T) {
 	s := spanSection("a", noise.bytes(testseed.Rand(t), 3*minChunkSize))
 	y := newHistory(t, Options{ChunkSize: minChunkSize})
-	refs := func(grade int) []uint64 { return y.keep(grade, s).Refs() }
-	require.Empty(t, refs(2))              // 1
-	require.Equal(t, []uint64{1}, refs(1)) // 2
-	require.Equal(t, []uint64{1}, refs(0)) // 3
-	require.Empty(t, refs(5))              // 4
-	require.Equal(t, []uint64{4}, refs(2)) // 5: all that is older is no better
-	require.Equal(t, []uint64{4}, refs(5)) // 6
-	require.Empty(t, refs(7))              // 7
-	require.Equal(t, []uint64{7}, refs(0)) // 8
+	refs := func(grade uint64) []uint64 { return y.keep(grade, s).Refs() }
+	require.Empty(t, refs(0b11))                // 1
+	require.Equal(t, []uint64{1}, refs(0b01))   // 2
+	require.Equal(t, []uint64{1}, refs(0))      // 3
+	require.Empty(t, refs(0b111))               // 4
+	require.Equal(t, []uint64{4}, refs(0b11))   // 5: all that is older is no better
+	require.Equal(t, []uint64{4}, refs(0b111))  // 6
+	require.Empty(t, refs(0b1111))              // 7
+	require.Equal(t, []uint64{7}, refs(0))      // 8
+	require.Empty(t, refs(0b10000))             // 9: which promises something else
+	require.Equal(t, []uint64{7}, refs(0b1000)) // 10
+	require.Equal(t, []uint64{9}, refs(0b10000))
+	require.Empty(t, refs(0b11000)) // nobody promises both
 
 	// A version that is less safe than it should be.
 	y.d.Reset()
-	y.write(3, s) // 9
-	y.d.Keep(9, 1)
-	require.Empty(t, refs(3)) // 10
+	y.write(0b111, s) // 13
+	y.d.Keep(13, 0b1)
+	require.Empty(t, refs(0b111)) // 14
 	y.d.Reset()
-	y.write(3, s) // 11
-	y.d.Keep(11, 1)
-	require.Equal(t, []uint64{11}, refs(1))
+	y.write(0b111, s) // 15
+	y.d.Keep(15, 0b1)
+	require.Equal(t, []uint64{15}, refs(0b1))
 	// And one that is safer than it was encoded for.
 	y.d.Reset()
-	y.write(1, s) // 13
-	y.d.Keep(13, 7)
-	require.Empty(t, refs(3))
+	y.write(0b1, s) // 17
+	y.d.Keep(17, allPromises)
+	require.Empty(t, refs(0b111))
 }
 
 func TestVersionsThatAreNotKept(t *testing.T) {
@@ -209,29 +213,29 @@ func TestVersionsThatAreNotKept(t *testing.T) {
 	y.d.Drop() // 1
 	require.Empty(t, next())
 	require.Empty(t, next(), "neither kept nor dropped") // 2
-	y.d.Keep(2, MaxGrade)                                // not the last one
+	y.d.Keep(2, allPromises)                             // not the last one
 	require.Empty(t, next())
-	y.d.Keep(4, MaxGrade)
+	y.d.Keep(4, allPromises)
 	raw[0]++
 	require.Equal(t, []uint64{4}, next())
 	y.d.Drop() // 5
 	require.Equal(t, []uint64{4}, next())
-	y.d.Keep(6, MaxGrade)
+	y.d.Keep(6, allPromises)
 	require.Equal(t, []uint64{4, 6}, next())
 	y.d.Reset()
-	y.d.Keep(7, MaxGrade)
+	y.d.Keep(7, allPromises)
 	require.Empty(t, next(), "encoded before the reset")
 
 	// An encode that fails is as if it had not been.
-	y.d.Keep(8, MaxGrade)
+	y.d.Keep(8, allPromises)
 	y.h.Version++
 	mine := errors.New("full")
 	w := hookedWriter{before: func(int, []byte) (int, error) { return 0, mine }}
 	_, err := y.e.EncodeDelta(context.Background(), &w, y.h, []Section{s}, y.d, 0)
 	require.ErrorIs(t, err, mine)
-	y.d.Keep(9, MaxGrade)
+	y.d.Keep(9, allPromises)
 	require.Equal(t, []uint64{8}, next())
-	y.d.Keep(10, MaxGrade)
+	y.d.Keep(10, allPromises)
 	y.h.Version++
 	require.Panics(t, func() {
 		_, _ = y.e.EncodeDelta(context.Background(), io.Discard, y.h, []Section{{Key: "a", Source: sourceFunc(func(io.Writer) (int64, error) { panic("mine") })}}, y.d, 0)
@@ -260,13 +264,9 @@ func TestDeltaOfAnotherIdentity(t *testing.T) {
 
 func TestDeltaArguments(t *testing.T) {
 	y := newHistory(t, Options{})
-	for _, grade := range []int{-1, 8} {
-		_, err := y.e.EncodeDelta(context.Background(), io.Discard, someHeader(), nil, y.d, grade)
-		require.ErrorIs(t, err, ErrInvalid)
-	}
 	var second error
 	s := Section{Key: "a", Desc: Desc{Elem: Opaque}, Source: sourceFunc(func(io.Writer) (int64, error) {
-		y.d.Keep(1, MaxGrade)
+		y.d.Keep(1, allPromises)
 		y.d.Drop()
 		_, second = newTestEncoder(t, Options{}).EncodeDelta(context.Background(), io.Discard, someHeader(), nil, y.d, 0)
 		return 0, nil
@@ -392,7 +392,7 @@ func TestDeltaMemoryIsBounded(t *testing.T) {
 		h.Version++
 		_, err := e.EncodeDelta(context.Background(), io.Discard, h, sections, d, 0)
 		require.NoError(t, err)
-		d.Keep(h.Version, MaxGrade)
+		d.Keep(h.Version, allPromises)
 		raw[0]++
 	}
 	for range 3 {

@@ -26,6 +26,9 @@ const (
 	// FieldSettled: the newest version of the checkpoint around it that was known to be
 	// complete (checkpoint/nested.go).
 	FieldSettled FieldID = 5
+	// FieldLevels: the names of the levels below the parallel file system that the
+	// version was to have (storage.Planned).
+	FieldLevels FieldID = 6
 )
 
 const (

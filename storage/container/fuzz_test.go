@@ -248,7 +248,7 @@ func FuzzDelta(f *testing.F) {
 		y := newHistory(t, Options{ChunkSize: minChunkSize << (seed % 3), Workers: 1 + int(seed%4), Compression: Compression(seed / 3 % 3)})
 		for _, raw := range [][]byte{a, b, a} {
 			source := Section{Key: "source", Desc: Desc{Elem: Opaque, Type: "x"}, Source: pieceSource{raw, seed}}
-			r := y.keep(int(seed%2), source, spanSection("own", cutSpans(rng, raw, 1+len(raw)/3)...))
+			r := y.keep(uint64(seed%2), source, spanSection("own", cutSpans(rng, raw, 1+len(raw)/3)...))
 			y.requireRead(r, map[string][]byte{"source": raw, "own": raw})
 		}
 	})

@@ -34,9 +34,9 @@ func TestGoldenFilesWithReferences(t *testing.T) {
 			spanSection("noise", noise),
 			{Key: "text", Desc: Desc{Elem: String, Shape: []int64{int64(len(text))}, Type: "string"}, Spans: [][]byte{text}},
 			{Key: "n", Desc: Desc{Elem: Int32, Type: "int32"}, Spans: [][]byte{{byte(i), 0, 0, 0}}},
-		}, d, int(h.Level))
+		}, d, 0b111)
 		require.NoError(t, err)
-		d.Keep(h.Version, MaxGrade)
+		d.Keep(h.Version, allPromises)
 		if *update {
 			require.NoError(t, os.WriteFile(goldenName(name), file.Bytes(), 0o600))
 		}

@@ -28,8 +28,8 @@ type Header struct {
 	Ancestors []Ancestor
 	// Fingerprint is canonical JSON of the program's problem, or empty.
 	Fingerprint []byte
-	// Level is how the version is to be protected on the nodes (storage.Level; 0:
-	// it is not there), Flush whether it is to be copied to the parallel file
+	// Level is how the version is to be protected on the nodes, for readers that do not
+	// know FieldLevels (0: it is not there), Flush whether it is to be copied to the parallel file
 	// system. Nothing is read differently because of them. Since format 1.1.
 	Level uint8
 	Flush bool

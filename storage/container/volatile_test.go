@@ -50,7 +50,7 @@ func TestVolatile(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEqual(t, before, value)
 			require.NotEqual(t, Digest([][]byte{before}, 256<<10), y.e.AppendDigests(nil)[0], "the change is seen")
-			y.d.Keep(y.h.Version, MaxGrade)
+			y.d.Keep(y.h.Version, allPromises)
 			y.files[y.h.Version] = w.Bytes()
 			require.NoError(t, y.open(y.h.Version).Verify(context.Background()))
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,34 +32,54 @@ func (s *Stack) Create(ctx context.Context, id storage.ID, part storage.Part) (s
 			return nil, errors.Join(err, s.Forgo(ctx, id, part))
 		}
 	}
-	if scheme := s.schemes[s.Plan(id.Version).Node]; scheme != nil {
-		if w.protection, err = scheme.Create(ctx, id, part); err != nil {
-			w.protection = nil
-			w.weaken(err)
+	for level, scheme := range s.planned(id) {
+		p, err := scheme.Create(ctx, id, part)
+		if err != nil {
+			w.weaken(level, err)
+			continue
 		}
+		w.protections = append(w.protections, protecting{p, level})
 	}
 	return w, nil
 }
 
+// planned are the schemes that protect a version, by their levels.
+func (s *Stack) planned(id storage.ID) iter.Seq2[storage.Level, Scheme] {
+	return func(yield func(storage.Level, Scheme) bool) {
+		for level := range s.Plan(id.Version).All() {
+			if scheme := s.schemes[level]; scheme != nil && !yield(level, scheme) {
+				return
+			}
+		}
+	}
+}
+
 // Forgo tells the others that this rank does not write its part of a version, so
 // that they do not wait for it.
-func (s *Stack) Forgo(ctx context.Context, id storage.ID, part storage.Part) error {
-	if scheme := s.schemes[s.Plan(id.Version).Node]; scheme != nil {
-		return scheme.Forgo(ctx, id, part)
+func (s *Stack) Forgo(ctx context.Context, id storage.ID, part storage.Part) (err error) {
+	for _, scheme := range s.planned(id) {
+		err = errors.Join(err, scheme.Forgo(ctx, id, part))
 	}
-	return nil
+	return err
 }
 
 // writer is a part on its way to the node and to what protects it.
 type writer struct {
-	s          *Stack
-	ctx        context.Context
-	id         storage.ID
-	part       storage.Part
-	own        storage.PartWriter
-	protection storage.PartWriter // nil: none, or no longer
-	spilled    bool
-	stuck      bool // it spilled because its node takes nothing at all any more
+	s           *Stack
+	ctx         context.Context
+	id          storage.ID
+	part        storage.Part
+	own         storage.PartWriter
+	protections []protecting // those that have not failed
+	spilled     bool
+	stuck       bool // it spilled because its node takes nothing at all any more
+}
+
+// protecting is what protects a part at a level.
+type protecting struct {
+	storage.PartWriter
+
+	level storage.Level
 }
 
 // protectedPiece is how many bytes are given at once to what protects a part and then
@@ -66,7 +88,7 @@ const protectedPiece = 256 << 10
 
 func (w *writer) Write(p []byte) (int, error) {
 	done := 0
-	for w.protection != nil && len(p)-done > protectedPiece {
+	for len(w.protections) > 0 && len(p)-done > protectedPiece {
 		n, err := w.writePiece(p[done : done+protectedPiece])
 		if done += n; err != nil {
 			return done, err
@@ -77,12 +99,13 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) writePiece(p []byte) (int, error) {
-	if w.protection != nil {
-		if _, err := w.protection.Write(p); err != nil {
-			w.weaken(errors.Join(err, w.protection.Abort()))
-			w.protection = nil
+	w.protections = slices.DeleteFunc(w.protections, func(protection protecting) bool {
+		_, err := protection.Write(p)
+		if err != nil {
+			w.weaken(protection.level, errors.Join(err, protection.Abort()))
 		}
-	}
+		return err != nil
+	})
 	n, err := w.own.Write(p)
 	if err != nil && movable(err) && !w.spilled {
 		if err = w.moveHome(err); err != nil {
@@ -98,23 +121,24 @@ func (w *writer) writePiece(p []byte) (int, error) {
 // safe, but it is there.
 func (w *writer) Commit() error {
 	var g errgroup.Group
-	var weak error
-	protection := w.protection
-	protected := protection != nil
-	if protected {
-		w.protection = nil
+	protections := w.protections
+	w.protections = nil
+	weak := make([]error, len(protections))
+	for i, protection := range protections {
 		g.Go(func() error {
-			w.s.service.Around(func() { weak = protection.Commit() })
+			w.s.service.Around(func() { weak[i] = protection.Commit() })
 			return nil
 		})
 	}
 	err := w.own.Commit()
 	_ = g.Wait()
-	switch {
-	case weak != nil:
-		w.weaken(weak)
-	case protected && !w.stuck: // a failing node has a share in protecting its own parts too
-		w.strong()
+	for i, protection := range protections {
+		switch {
+		case weak[i] != nil:
+			w.weaken(protection.level, weak[i])
+		case !w.stuck: // a failing node has a share in protecting its own parts too
+			w.strong()
+		}
 	}
 	if err != nil && movable(err) && !w.spilled {
 		w.s.avoid(err)
@@ -149,23 +173,26 @@ func (w *writer) checkPlace() error {
 
 func (w *writer) Abort() error {
 	err := w.own.Abort()
-	if w.protection != nil {
-		err = errors.Join(err, w.protection.Abort())
+	for _, protection := range w.protections {
+		err = errors.Join(err, protection.Abort())
 	}
 	return err
 }
 
 // weaken notes why the part is not protected as it should be.
-func (w *writer) weaken(why error) {
+func (w *writer) weaken(level storage.Level, why error) {
 	w.s.mu.Lock()
 	first := w.s.weak[w.id] == nil
-	w.s.weak[w.id] = why
+	if first {
+		w.s.weak[w.id] = make(map[storage.Level]error)
+	}
+	w.s.weak[w.id][level] = why
 	w.s.mu.Unlock()
 	if !first || w.ctx.Err() != nil {
 		return
 	}
 	w.s.tell(w.s.unprotected.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
-		"version", w.id.Version, "rank", w.part.Rank, "level", w.s.Plan(w.id.Version).Node.String(), "error", why)
+		"version", w.id.Version, "rank", w.part.Rank, "level", level.String(), "error", why)
 }
 
 // failing is what kind of trouble it is with what protects parts: a new one is told

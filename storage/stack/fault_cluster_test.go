@@ -172,20 +172,20 @@ func (m *member) write(ctx context.Context, version uint64) (together stack.Outc
 func (m *member) agree(ctx context.Context, h container.Header, written error) (together stack.Outcome, err error) {
 	id := idOf(h.Version)
 	mine := m.Outcome(id, written == nil)
-	own := []int64{-int64(mine.Level), 0}
+	own := append(mine.Levels.Missing(), 0)
 	if mine.Spilled {
-		own[1] = 1
+		own[len(own)-1] = 1
 	}
 	all := make([]int64, len(own))
 	if err := comm.Allreduce(ctx, m.Comm, own, all, comm.Max[int64]); err != nil {
 		return mine, err
 	}
-	together = stack.Outcome{Level: storage.Level(-all[0]), Spilled: all[1] != 0}
-	if together.Level == storage.Captured {
+	together = stack.Outcome{Levels: storage.FromMissing(all[:len(all)-1]), Spilled: all[len(all)-1] != 0}
+	if together.Levels == 0 {
 		together.Spilled = false
 	}
 	m.Settled(h, together)
-	if together.Level == storage.Captured && m.rank() == 0 { // as the checkpoint does
+	if together.Levels == 0 && m.rank() == 0 { // as the checkpoint does
 		if err := m.Remove(ctx, id); err != nil {
 			return together, err
 		}
@@ -260,7 +260,7 @@ func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 	found := 0
 	for node, mem := range f.nodes {
 		want := fmt.Sprintf("copy-rank-%05d", rank)
-		if level != storage.Partner {
+		if level.Redundancy != storage.Copies {
 			if faultyNode(comm.Rank(rank)) == node {
 				continue
 			}
@@ -276,7 +276,7 @@ func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 			}
 		}
 	}
-	return found == 1 && level == storage.Partner || found == faultyNodes-1
+	return found == 1 && level.Redundancy == storage.Copies || found == faultyNodes-1
 }
 
 // isGuard tells whether an operation is about what protects parts of others.

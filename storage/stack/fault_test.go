@@ -17,9 +17,16 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // expect compares what all ranks know.
+// at are the levels of a version whose parts are on their nodes, and that is protected at
+// others.
+func at(levels ...storage.Level) storage.Levels {
+	return storage.LevelsOf(append(levels, storage.Local)...)
+}
+
 func expect(what string, got, want any) error {
 	if got != want {
 		return fmt.Errorf("%s: %v instead of %v", what, got, want)
@@ -31,14 +38,14 @@ func expect(what string, got, want any) error {
 // is kept on the nodes alone, that is said, the safe version stays, and the next
 // one reaches the level that was missed, though the policy does not ask for it.
 func TestPartnerDiskFails(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 		hits := 0
 		for k := int64(1); ; k += 3 {
 			f := newFaulty(fmt.Sprintf("local,%v:2", level))
 			var count atomic.Int64
 			bad := int(k) % faultyNodes
 			f.job(t, func(ctx context.Context, m *member) error {
-				if o, err := m.write(ctx, 2); err != nil || o.Level != level {
+				if o, err := m.write(ctx, 2); err != nil || o.Levels != at(level) {
 					return fmt.Errorf("version 2: %v, %w", o, err)
 				}
 				if m.rank() == 0 {
@@ -57,10 +64,10 @@ func TestPartnerDiskFails(t *testing.T) {
 					return fmt.Errorf("version 4: %w", err)
 				}
 				f.breaks(nil)
-				if o.Level == level {
+				if o.Levels == at(level) {
 					return nil // there are not that many operations, or it was about cleaning up
 				}
-				return errors.Join(expect("reached", o.Level, storage.Local), expect("next", m.Plan(5).Node, level))
+				return errors.Join(expect("reached", o.Levels, at(storage.Local)), expect("next", m.Plan(5).BelowHome().With(at()), at(level)))
 			})
 			if count.Load() < k {
 				break
@@ -82,7 +89,7 @@ func TestPartnerDiskFails(t *testing.T) {
 // The level that was missed is reached by the next version, and not asked for
 // again.
 func TestMissedLevelIsMadeUp(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 		f := newFaulty(fmt.Sprintf("local,%v:4", level))
 		f.job(t, func(ctx context.Context, m *member) error {
 			if m.rank() == 0 {
@@ -98,13 +105,13 @@ func TestMissedLevelIsMadeUp(t *testing.T) {
 			}
 			for version := uint64(4); version < 7; version++ { // as long as it fails
 				o, err := m.write(ctx, version)
-				if err := errors.Join(err, expect("reached", o.Level, storage.Local), expect("planned", m.Plan(version+1).Node, level)); err != nil {
+				if err := errors.Join(err, expect("reached", o.Levels, at(storage.Local)), expect("planned", m.Plan(version+1).BelowHome().With(at()), at(level))); err != nil {
 					return fmt.Errorf("version %d: %w", version, err)
 				}
 			}
 			f.breaks(nil)
 			o, err := m.write(ctx, 7)
-			return errors.Join(err, expect("reached", o.Level, level), expect("planned", m.Plan(9).Node, storage.Local))
+			return errors.Join(err, expect("reached", o.Levels, at(level)), expect("planned", m.Plan(9).BelowHome(), at(storage.Local)))
 		})
 		f.lose(2)
 		f.restores(t, 7)
@@ -115,7 +122,7 @@ func TestMissedLevelIsMadeUp(t *testing.T) {
 // on their own nodes meanwhile. When the caller does not wait any longer, the
 // version does not count as protected, and the one before stays.
 func TestSlowPartner(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 		for _, patient := range []bool{true, false} {
 			t.Run(fmt.Sprint(level, " ", patient), func(t *testing.T) {
 				f := newFaulty(level.String())
@@ -132,7 +139,7 @@ func TestSlowPartner(t *testing.T) {
 }
 
 func slowPartner(ctx context.Context, m *member, level storage.Level, patient bool) error {
-	if o, err := m.write(ctx, 1); err != nil || o.Level != level {
+	if o, err := m.write(ctx, 1); err != nil || o.Levels != at(level) {
 		return fmt.Errorf("version 1: %v, %w", o, err)
 	}
 	if m.rank() == 0 {
@@ -182,21 +189,21 @@ func slowPartner(ctx context.Context, m *member, level storage.Level, patient bo
 	case agreed != nil:
 		return agreed
 	case patient:
-		return errors.Join(err, expect("protected", protected, true), expect("reached", o.Level, level))
-	case o.Level >= level:
-		return fmt.Errorf("nobody has waited for the partner, and level %v is reached", o.Level)
+		return errors.Join(err, expect("protected", protected, true), expect("reached", o.Levels, at(level)))
+	case o.Levels.Include(at(level)):
+		return fmt.Errorf("nobody has waited for the partner, and level %v is reached", o.Levels)
 	}
 	return nil
 }
 
 // Partners die in the middle of the copy: the parts of the others are whole.
 func TestPartnerDiesDuringTheCopy(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS} {
+	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 		f := newFaulty(level.String())
 		begun, over := make(chan struct{}), make(chan struct{}) // by all ranks; by nobody any more
 		var writing, stored atomic.Int64
 		f.job(t, func(ctx context.Context, m *member) error {
-			if o, err := m.write(ctx, 1); err != nil || o.Level != level {
+			if o, err := m.write(ctx, 1); err != nil || o.Levels != at(level) {
 				return fmt.Errorf("version 1: %v, %w", o, err)
 			}
 			if m.rank() == 0 {
@@ -270,7 +277,7 @@ func TestSurvivorsCannotBeRead(t *testing.T) {
 		f := newFaulty("xor")
 		f.job(t, func(ctx context.Context, m *member) error {
 			o, err := m.write(ctx, 1)
-			return errors.Join(err, expect("reached", o.Level, storage.XOR))
+			return errors.Join(err, expect("reached", o.Levels, at(storage.XOR)))
 		})
 		f.losesParts(t, 1)
 		f.job(t, func(ctx context.Context, m *member) error {

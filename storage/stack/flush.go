@@ -36,7 +36,7 @@ func (s *Stack) Resume() {
 		case !s.inv.complete(id):
 		case s.inv.wholeAtHome(id):
 			left = storage.ID{}
-		case s.inv.info[id].Flush:
+		case s.inv.info[id].Plan.AtHome():
 			left = id
 		}
 	}

@@ -20,10 +20,10 @@ func (s *Stack) Heal(id storage.ID) {
 	s.mu.Lock()
 	var work []healing
 	for _, one := range s.inv.withBases(id) {
-		level := s.inv.info[one].Level
 		switch {
 		case s.needsHealing(one):
-			work = append(work, healing{id: one, ctx: s.keptFor(one), level: level, by: s.healsBy(level), kept: !s.isWhole(one)})
+			plan := s.inv.info[one].Plan.BelowHome()
+			work = append(work, healing{id: one, ctx: s.keptFor(one), plan: plan, by: s.healsBy(plan), kept: !s.isWhole(one)})
 		case s.torn[one]:
 			work = slices.Insert(work, 0, healing{id: one, ctx: s.keptFor(one), torn: true})
 		}
@@ -52,12 +52,12 @@ func (s *Stack) Heal(id storage.ID) {
 
 // healing is a version that is to be what it was.
 type healing struct {
-	id    storage.ID
-	ctx   context.Context // ends when the version is deleted
-	torn  bool            // only this rank's file is damaged
-	level storage.Level   // that it was written for
-	by    storage.Level   // whose scheme protects it now; Captured: none does
-	kept  bool            // the parity that there is has to stay
+	id   storage.ID
+	ctx  context.Context // ends when the version is deleted
+	torn bool            // only this rank's file is damaged
+	plan storage.Levels  // that it was written for
+	by   storage.Levels  // whose schemes protect it now; none: nothing does
+	kept bool            // the parity that there is has to stay
 }
 
 // isWhole tells, on all ranks alike, whether each part is somewhere as such.
@@ -67,18 +67,24 @@ func (s *Stack) isWhole(id storage.ID) bool {
 
 var errParityKept = errors.New("a part is on no node as such: the parity that gives it back stays as it is, until the next restart")
 
-// healsBy is the level whose scheme protects a version of a level anew: that of
-// the level itself or, where this job's policy does not have it, the strongest one
-// there is; Captured if there is none, or none is needed.
-func (s *Stack) healsBy(level storage.Level) (by storage.Level) {
-	if level <= storage.Local {
-		return storage.Captured
+// healsBy are the levels whose schemes protect a version anew: those that it was
+// written for or, where this job's policy does not have one of them, those that there
+// are; none if nothing is to protect it.
+func (s *Stack) healsBy(plan storage.Levels) (by storage.Levels) {
+	for level := range plan.All() {
+		if level.Redundancy != storage.NoRedundancy {
+			by = by.With(s.healsLevel(level))
+		}
+	}
+	return by
+}
+
+func (s *Stack) healsLevel(level storage.Level) (by storage.Levels) {
+	if _, has := s.schemes[level]; has {
+		return storage.LevelsOf(level)
 	}
 	for has := range s.schemes {
-		if has == level {
-			return level
-		}
-		by = max(by, has)
+		by = by.With(storage.LevelsOf(has))
 	}
 	return by
 }
@@ -113,7 +119,8 @@ func (s *Stack) mend(ctx context.Context, id storage.ID) {
 // of ranks has written stays as it is: its sets are those of other ranks.
 func (s *Stack) needsHealing(id storage.ID) bool {
 	e := s.inv.entry(id)
-	if e.Size() != len(s.nodes.of) || s.inv.info[id].Level == storage.Captured {
+	plan := s.inv.info[id].Plan.BelowHome()
+	if e.Size() != len(s.nodes.of) || plan == 0 {
 		return false
 	}
 	for _, part := range e.Parts {
@@ -121,29 +128,44 @@ func (s *Stack) needsHealing(id storage.ID) bool {
 			return true
 		}
 	}
-	level := s.inv.info[id].Level
-	by := s.healsBy(level)
-	return by != storage.Captured && !s.inv.survivesLoss(id) ||
-		by == storage.RS && level == storage.RS && s.inv.lacksAny(id)
+	by := s.healsBy(plan)
+	if by != 0 && !s.inv.survivesLoss(id) {
+		return true
+	}
+	for level := range plan.All() {
+		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && s.inv.lacksAny(id) {
+			return true
+		}
+	}
+	return false
 }
 
 func rankOf(part storage.Part) comm.Rank { return comm.Rank(part.Rank) }
 
 func (s *Stack) heal(ctx context.Context, h healing) {
 	part := storage.Part{Rank: int(s.me), Size: len(s.nodes.of)}
-	scheme := s.schemes[h.by]
 	err := s.bringHere(ctx, h.id, part)
-	switch {
-	case h.kept:
+	if h.kept {
 		err = errors.Join(err, errParityKept)
-	case err == nil && scheme != nil:
-		err = s.protect(ctx, scheme, h.id, part)
-	case scheme != nil:
-		err = errors.Join(err, scheme.Forgo(s.work, h.id, part))
 	}
-	log := s.log.With("version", h.id.Version, "rank", int(s.me), "level", h.level.String())
+	protected := false
+	for level := range h.by.All() {
+		scheme := s.schemes[level]
+		if scheme == nil { // no set has this rank
+			continue
+		}
+		protected = true
+		switch {
+		case h.kept:
+		case err == nil:
+			err = s.protect(ctx, scheme, h.id, part)
+		default:
+			err = errors.Join(err, scheme.Forgo(s.work, h.id, part))
+		}
+	}
+	log := s.log.With("version", h.id.Version, "rank", int(s.me), "level", h.plan.String())
 	switch {
-	case err == nil && scheme != nil:
+	case err == nil && protected:
 		log.Info("redundancy is back", "protected_by", h.by.String())
 		s.reportHealed(ctx, h.id)
 	case err == nil:
@@ -165,8 +187,8 @@ func (s *Stack) reportHealed(ctx context.Context, id storage.ID) {
 func (s *Stack) allHealed(id storage.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	level := s.inv.info[id].Level
-	s.healed[id] = min(level, s.Possible(s.healsBy(level)))
+	plan := s.inv.info[id].Plan.BelowHome()
+	s.healed[id] = plan.And(s.Possible(s.healsBy(plan)))
 }
 
 // bringHere makes sure that this node has a whole file of a part.

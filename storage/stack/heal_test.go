@@ -62,8 +62,8 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 	f := newFaulty(policy)
 	f.job(t, func(ctx context.Context, m *member) error {
 		o, err := m.write(ctx, 1)
-		err = errors.Join(err, expect("reached", o.Level, m.Plan(1).Node))
-		if err == nil && m.Plan(1).Flush {
+		err = errors.Join(err, expect("reached", o.Levels, m.Plan(1).BelowHome()))
+		if err == nil && m.Plan(1).AtHome() {
 			err = m.Flush(ctx, idOf(1))
 		}
 		return errors.Join(err, comm.Barrier(ctx, m.Comm))

@@ -113,7 +113,7 @@ func TestNodeAndHomeAreFull(t *testing.T) {
 		f := newFaulty(level.String())
 		f.wrap = func(d storage.Driver) storage.Driver { return storagetest.Full(d, 0) }
 		f.job(t, func(ctx context.Context, m *member) error {
-			if o, err := m.write(ctx, 1); err != nil || o.Level != level {
+			if o, err := m.write(ctx, 1); err != nil || o.Levels != at(level) {
 				return fmt.Errorf("version 1: %v, %w", o, err)
 			}
 			if m.rank() == 0 {
@@ -133,12 +133,12 @@ func TestNodeAndHomeAreFull(t *testing.T) {
 				want = syscall.ENOSPC
 			}
 			f.breaks(nil)
-			return errors.Join(fails("version 2", err, want), expect("reached", o.Level, storage.Captured), expect("next", m.Plan(3).Node, level))
+			return errors.Join(fails("version 2", err, want), expect("reached", o.Levels, storage.Levels(0)), expect("next", m.Plan(3).BelowHome().With(at()), at(level)))
 		})
 		f.restores(t, 1)
 		f.job(t, func(ctx context.Context, m *member) error {
 			o, err := m.write(ctx, 3)
-			return errors.Join(err, expect("reached", o.Level, level))
+			return errors.Join(err, expect("reached", o.Levels, at(level)))
 		})
 		if level != storage.Local {
 			f.lose(3)

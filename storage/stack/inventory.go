@@ -22,8 +22,7 @@ type inventory struct {
 
 // info is what the header of a version's parts says.
 type info struct {
-	Level  storage.Level
-	Flush  bool
+	Plan   storage.Levels
 	Oldest uint64
 }
 

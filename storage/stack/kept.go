@@ -13,60 +13,62 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Levels are those that the nodes are to have, for retention.
+// Levels are those below the home that the versions are to have, for retention.
 func (s *Stack) Levels() []storage.Level {
 	var out []storage.Level
 	for _, p := range s.Policy {
-		if level := s.Possible(p.Level); p.Level.OnNodes() && !slices.Contains(out, level) {
+		if level := s.possible(p.Level); p.Level.Tier != storage.TierHome && !slices.Contains(out, level) {
 			out = append(out, level)
 		}
 	}
 	return out
 }
 
-// Kept tells how a version is kept, as of the last Survey.
+// Kept says how a version is kept, as of the last Survey.
 func (s *Stack) Kept(id storage.ID) storage.Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.inv.info[id]
-	k := storage.Kept{Entry: s.inv.entry(id), Oldest: i.Oldest, Home: s.inv.wholeAtHome(id), Level: s.level(id)}
-	k.Pending = i.Flush && !k.Home
+	k := storage.Kept{Entry: s.inv.entry(id), Oldest: i.Oldest, Home: s.inv.wholeAtHome(id), Reached: s.reached(id)}
+	k.Pending = i.Plan.AtHome() && i.Plan.BelowHome() != 0 && !k.Home
 	return k
 }
 
-// Level is what a version has reached on the nodes by now: as the last Survey
+// Reached are the levels that a version has below the home by now: as the last Survey
 // found it, or as Heal has made it since, which rank 0 knows.
-func (s *Stack) Level(id storage.ID) storage.Level {
+func (s *Stack) Reached(id storage.ID) storage.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.level(id)
+	return s.reached(id)
 }
 
-// level is Local also for what is at home but refers to a version that is not: the
+// reached has Local also for what is at home but refers to a version that is not: the
 // nodes have what it needs.
-func (s *Stack) level(id storage.ID) storage.Level {
-	l := s.inv.info[id].Level
-	switch {
-	case len(s.inv.objects[id]) == 0 && (!s.inv.complete(id) || s.inv.wholeAtHome(id)):
-		return storage.Captured
-	case l.OnNodes() && len(s.nodes.list) > 1 && s.inv.survivesLoss(id):
-		l = s.inv.standsFor(id, s.Parity)
-	default:
-		l = storage.Local
+func (s *Stack) reached(id storage.ID) storage.Levels {
+	if len(s.inv.objects[id]) == 0 && (!s.inv.complete(id) || s.inv.wholeAtHome(id)) {
+		return 0
 	}
-	return max(l, s.healed[id])
+	reached := storage.LevelsOf(storage.Local).With(s.healed[id])
+	if len(s.nodes.list) > 1 && s.inv.survivesLoss(id) {
+		for l := range s.inv.info[id].Plan.BelowHome().All() {
+			reached = reached.With(storage.LevelsOf(s.inv.standsFor(id, l, s.Parity)))
+		}
+	}
+	return reached
 }
 
 // standsFor is the level of a version that survives a loss, by what protects it:
 // less than what it was meant for where the nodes did not allow that, or where some
 // of it is lost.
-func (v *inventory) standsFor(id storage.ID, parity int) storage.Level {
-	level, sets := v.info[id].Level, v.setsOf(id)
-	if level >= storage.XOR && len(sets) == 0 {
-		return storage.Partner
-	}
+func (v *inventory) standsFor(id storage.ID, level storage.Level, parity int) storage.Level {
+	sets := v.setsOf(id)
 	fewer := func(s set) bool { return s.Parity < parity }
-	if level == storage.RS && (slices.ContainsFunc(sets, fewer) || v.lacksAny(id)) {
+	switch {
+	case level.Redundancy != storage.Parity:
+		return level
+	case len(sets) == 0:
+		return storage.Partner
+	case level.Survives.OfEachSet > 1 && (slices.ContainsFunc(sets, fewer) || v.lacksAny(id)):
 		return storage.XOR
 	}
 	return level
@@ -81,7 +83,7 @@ func (s *Stack) Lost() string {
 	if n == nil || s.inv.overtakes(n) {
 		return ""
 	}
-	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Level, s.whatIsMissing(n.ID))
+	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Levels, s.whatIsMissing(n.ID))
 }
 
 // Where names the nodes of this job that have anything of some versions.
@@ -207,7 +209,7 @@ func (s *Stack) Missing(id storage.ID) string {
 	case away != "": // perhaps not of all the parts
 		text = fmt.Sprintf("the parts of ranks %s of %d cannot be had: %s", ranks, size, away)
 	default:
-		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, s.inv.info[id].Level)
+		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, s.inv.info[id].Plan.BelowHome())
 	}
 	if empty := s.withoutPartsOf(id); len(empty) > 0 {
 		text += "; nodes without any part of it: " + strings.Join(empty, ", ")

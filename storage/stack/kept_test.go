@@ -22,19 +22,19 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 	}
 	base, spilled := id(1, 1), id(1, 2)
 	s.inv.add(nodelocal.Key{ID: base, Kind: nodelocal.KindPart, Part: part}, 0)
-	s.inv.info[base] = info{Level: storage.Local}
+	s.inv.info[base] = info{Plan: storage.LevelsOf(storage.Local)}
 	s.inv.addHome(spilled, part)
-	s.inv.info[spilled] = info{Level: storage.Local, Oldest: 1}
+	s.inv.info[spilled] = info{Plan: storage.LevelsOf(storage.Local), Oldest: 1}
 	entry := func(id storage.ID) storage.Entry { return storage.Entry{ID: id, Parts: []storage.Part{part}} }
-	newer := storage.Kept{Entry: entry(id(2, 3)), Level: storage.Local}
+	newer := storage.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
 	retention := storage.Retention{Keep: 2}
 
-	require.Equal(t, storage.Kept{Entry: entry(spilled), Level: storage.Local, Oldest: 1}, s.Kept(spilled))
+	require.Equal(t, storage.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
 	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
 
 	s.inv.addHome(base, part)
 	require.Equal(t, storage.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
-	newest := storage.Kept{Entry: entry(id(2, 4)), Level: storage.Local}
+	newest := storage.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
 	prunable := retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
 	require.Equal(t, storage.Prunable{Nodes: []storage.ID{base}}, prunable)
 }
@@ -47,9 +47,9 @@ func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
 	part := storage.Part{Rank: 0, Size: 1}
 	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
 	s.inv.add(nodelocal.Key{ID: due, Kind: nodelocal.KindPart, Part: part}, 0)
-	s.inv.info[due] = info{Level: storage.Local, Flush: true}
+	s.inv.info[due] = info{Plan: storage.LevelsOf(storage.Local, storage.PFS)}
 	s.inv.addHome(spilled, part)
-	s.inv.info[spilled] = info{Level: storage.Local, Oldest: 1}
+	s.inv.info[spilled] = info{Plan: storage.LevelsOf(storage.Local), Oldest: 1}
 	s.Resume()
 	require.Equal(t, []storage.ID{due}, s.flusher.queue)
 }

@@ -82,7 +82,7 @@ func TestLossesOfManyNodes(t *testing.T) {
 		testtime.Within(t, 30*time.Second, func() {
 			for version := range uint64(versions) {
 				id := storage.ID{Version: version + 1}
-				require.Equal(t, level, s.Kept(id).Level)
+				require.Equal(t, storage.LevelsOf(storage.Local, level), s.Kept(id).Reached)
 				require.False(t, s.needsHealing(id))
 			}
 		})
@@ -103,11 +103,11 @@ func manyNodesStack(level storage.Level, manyNodes, onEach, versions int) *Stack
 	size := len(s.nodes.of)
 	for version := range versions {
 		id := storage.ID{Version: uint64(version + 1)}
-		s.inv.info[id] = info{Level: level}
+		s.inv.info[id] = info{Plan: storage.LevelsOf(level)}
 		for rank, n := range s.nodes.of {
 			part := storage.Part{Rank: rank, Size: size}
 			s.inv.add(nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}, n)
-			if level == storage.Partner {
+			if level.Redundancy == storage.Copies {
 				s.inv.add(nodelocal.Key{ID: id, Kind: nodelocal.KindCopy, Part: part}, (n+manyNodes/2)%manyNodes)
 				continue
 			}

@@ -47,7 +47,7 @@ func (s *Stack) wasComplete(id storage.ID) bool {
 // node has lost anything of it.
 func (s *Stack) notForNodes(id storage.ID) bool {
 	i, known := s.inv.info[id]
-	return known && i.Level == storage.Captured
+	return known && i.Plan.BelowHome() == 0
 }
 
 // nothingLost tells that the missing parts of a version were never written: the

@@ -40,7 +40,7 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 			})
 		}
 		next(1, func(ctx context.Context, s *stack.Stack) error {
-			return s.AnnounceNodes(ctx, stack.Announcement{Newest: &container.Header{Name: "cp", Version: 1, Attempt: idOf(1).Attempt, Size: 4}, Level: storage.Local})
+			return s.AnnounceNodes(ctx, stack.Announcement{Newest: &container.Header{Name: "cp", Version: 1, Attempt: idOf(1).Attempt, Size: 4}, Levels: storage.LevelsOf(storage.Local)})
 		})
 		c.nodes = []int{0, 1, 2, 3}
 		next(2, func(context.Context, *stack.Stack) error { return nil })

@@ -26,7 +26,7 @@ type Noted struct {
 type Newest struct {
 	ID      storage.ID
 	Lineage container.LineageID
-	Level   storage.Level
+	Levels  storage.Levels
 	// Ancestors are those of a nested checkpoint.
 	Ancestors []storage.NotedAncestor
 }
@@ -84,5 +84,5 @@ func (n *note) newest() *Newest {
 	if !ok || !known {
 		return nil
 	}
-	return &Newest{ID: id, Lineage: lineage, Level: n.Newest.Level, Ancestors: n.Newest.Ancestors}
+	return &Newest{ID: id, Lineage: lineage, Levels: n.Newest.Levels, Ancestors: n.Newest.Ancestors}
 }

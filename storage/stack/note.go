@@ -93,7 +93,7 @@ func (n *note) parse(data []byte) error {
 // Announcement is what is new in the note.
 type Announcement struct {
 	Newest *container.Header // nil: as before
-	Level  storage.Level     // of Newest
+	Levels storage.Levels    // of Newest
 	// Reserved is the highest number that its attempt may have used; zero: as before.
 	Reserved storage.ID
 
@@ -122,7 +122,7 @@ func (s *Stack) AnnounceNodes(ctx context.Context, a Announcement) error {
 	}
 	if newest := a.Newest; newest != nil {
 		id, _ := storage.Identity(*newest)
-		n.Newest = &storage.NotedVersion{Directory: id.String(), Lineage: hex.EncodeToString(newest.Lineage[:]), Level: a.Level, Ranks: newest.Size, Ancestors: storage.NoteAncestors(newest.Ancestors)}
+		n.Newest = &storage.NotedVersion{Directory: id.String(), Lineage: hex.EncodeToString(newest.Lineage[:]), Levels: a.Levels, Ranks: newest.Size, Ancestors: storage.NoteAncestors(newest.Ancestors)}
 		if newest.Iteration != container.NoIteration {
 			n.Newest.Iteration = &newest.Iteration
 		}

@@ -34,12 +34,12 @@ func TestNoteThatFails(t *testing.T) {
 		s.mu.Unlock()
 		return full
 	}
-	require.ErrorIs(t, s.AnnounceNodes(t.Context(), Announcement{Newest: &h, Level: storage.Local}), full)
+	require.ErrorIs(t, s.AnnounceNodes(t.Context(), Announcement{Newest: &h, Levels: storage.LevelsOf(storage.Local)}), full)
 	require.Nil(t, s.Newest())
 	require.False(t, s.note.stored)
 
 	home.put = func([]byte) error { return nil }
-	require.NoError(t, s.AnnounceNodes(t.Context(), Announcement{Newest: &h, Level: storage.Local}))
+	require.NoError(t, s.AnnounceNodes(t.Context(), Announcement{Newest: &h, Levels: storage.LevelsOf(storage.Local)}))
 	require.EqualValues(t, 3, s.Newest().ID.Version)
 	require.True(t, s.note.stored)
 }

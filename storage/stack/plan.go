@@ -8,85 +8,96 @@ import (
 // Plan says how the next version of that number is to be kept: as the policy
 // says, and at the levels that an earlier version has missed. All ranks get the
 // same.
-func (s *Stack) Plan(version uint64) storage.Plan {
+func (s *Stack) Plan(version uint64) storage.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.Policy.Plan(version)
-	p.Node = max(p.Node, s.owed.Node)
-	p.Flush = p.Flush || s.owed.Flush
-	return p
+	return s.plan(version)
 }
 
-// Skip tells, on all ranks alike, that the numbers after one up to another are not
+// plan is Plan with the lock held.
+func (s *Stack) plan(version uint64) storage.Levels { return s.Policy.Plan(version).With(s.owed) }
+
+// Skip notes, on all ranks alike, that the numbers after one up to another are not
 // used: the next version is made at the levels that they would have been due for.
 func (s *Stack) Skip(from, to uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.Policy {
-		switch {
-		case from/p.Every == to/p.Every:
-		case p.Level == storage.PFS:
-			s.owed.Flush = true
-		default:
-			s.owed.Node = max(s.owed.Node, p.Level)
-		}
-	}
+	s.owed = s.owed.With(s.Policy.Between(from, to))
 }
 
-// Possible is the level that the nodes allow instead of another.
-func (s *Stack) Possible(l storage.Level) storage.Level {
-	return min(l, max(s.reach[l], storage.Local))
+// Possible are the levels that the nodes allow instead of others.
+func (s *Stack) Possible(wanted storage.Levels) (possible storage.Levels) {
+	for l := range wanted.All() {
+		possible = possible.With(storage.LevelsOf(s.possible(l)))
+	}
+	return possible
+}
+
+// possible is Possible for one level. Of one that the policy does not have there are
+// the files of the ranks alone.
+func (s *Stack) possible(l storage.Level) storage.Level {
+	instead, built := s.reach[l]
+	switch {
+	case built:
+		return instead
+	case l.Tier == storage.TierHome:
+		return l
+	}
+	return storage.Local
 }
 
 // Outcome is what became of one rank's part of a version, or of all.
 type Outcome struct {
-	Level   storage.Level // reached on the nodes; Captured: it is not stored
-	Spilled bool          // it is at home because the node was full
+	Levels  storage.Levels // that it has below the home; none: it is not stored
+	Spilled bool           // it is at home because the node was full
 }
 
 // Outcome says what became of this rank's part. It is asked once for each
 // version.
 func (s *Stack) Outcome(id storage.ID, stored bool) Outcome {
-	planned := s.Plan(id.Version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, weak := s.weak[id]
+	weak := s.weak[id]
 	delete(s.weak, id)
-	o := Outcome{Level: s.Possible(planned.Node), Spilled: s.sent[id]}
-	switch {
-	case !stored:
-		o.Level = storage.Captured
-	case weak:
-		o.Level = storage.Local
+	o := Outcome{Spilled: s.sent[id]}
+	if !stored {
+		return o
+	}
+	o.Levels = storage.LevelsOf(storage.Local)
+	for l := range s.plan(id.Version).BelowHome().All() {
+		if weak[l] == nil {
+			o.Levels = o.Levels.With(storage.LevelsOf(s.possible(l)))
+		}
 	}
 	return o
 }
 
-// Settled tells, on all ranks alike, what became of a version.
+// Settled notes, on all ranks alike, what became of a version.
 func (s *Stack) Settled(h container.Header, o Outcome) {
 	id, _ := storage.Identity(h)
-	planned := s.Plan(id.Version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owed = storage.Plan{}
-	if o.Level < s.Possible(planned.Node) {
-		s.owed.Node = planned.Node
-	}
+	planned := s.plan(id.Version)
 	if o.Spilled {
 		s.sent[id] = true
 	}
-	if o.Level == storage.Captured {
-		s.owed.Flush = planned.Flush
+	if o.Levels == 0 {
+		s.owed = planned
 		return
 	}
-	s.inv.info[id] = info{Level: planned.Node, Flush: planned.Flush, Oldest: h.Oldest}
+	s.owed = 0
+	s.inv.info[id] = info{Plan: planned, Oldest: h.Oldest}
 	for rank := range h.Size {
 		s.inv.add(ownKey(id, rank, h.Size), s.nodes.of[rank])
 	}
-	if o.Level > storage.Local && o.Level >= s.Possible(planned.Node) {
-		s.noteProtection(id, h.Size, s.protections[planned.Node])
+	for l := range planned.BelowHome().All() {
+		if o.Levels.Include(storage.LevelsOf(s.possible(l))) {
+			s.noteProtection(id, h.Size, s.protections[l])
+		} else {
+			s.owed = s.owed.With(storage.LevelsOf(l))
+		}
 	}
-	if planned.Flush {
+	if planned.AtHome() {
 		s.flusher.add(id)
 	}
 	s.forgetOld(id, h.Oldest)

@@ -17,7 +17,7 @@ func TestInventoryStaysSmall(t *testing.T) {
 	s.flusher.queue = []storage.ID{pending}
 	for v := uint64(1); v <= 100; v++ {
 		id := storage.ID{Version: v}
-		s.inv.info[id] = info{Level: storage.Local}
+		s.inv.info[id] = info{Plan: storage.LevelsOf(storage.Local)}
 		s.inv.add(ownKey(id, 1, 8), 0)
 		s.sent[id], s.flusher.ended[id], s.flusher.errs[id], s.reports[report{verbFlushed, id}] = true, nil, nil, 1
 		oldest := uint64(0)

@@ -62,7 +62,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 							return err
 						}
 						o, err := m.write(ctx, v)
-						if err := errors.Join(err, expect("spilled", o.Spilled, true), expect("reached", o.Level, storage.Local)); err != nil {
+						if err := errors.Join(err, expect("spilled", o.Spilled, true), expect("reached", o.Levels, at(storage.Local))); err != nil {
 							return fmt.Errorf("version %d: %w", v, err)
 						}
 						if m.rank() == 0 {
@@ -81,7 +81,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 				f.breaks(nil)
 				f.job(t, func(ctx context.Context, m *member) error {
 					o, err := m.write(ctx, versions)
-					return errors.Join(err, expect("spilled", o.Spilled, false), expect("reached", o.Level, level))
+					return errors.Join(err, expect("spilled", o.Spilled, false), expect("reached", o.Levels, at(level)))
 				})
 				f.restores(t, versions)
 			})
@@ -106,7 +106,7 @@ func TestNodeFailsInTheMiddle(t *testing.T) {
 				return err
 			}
 			o, err := m.write(ctx, 1)
-			return errors.Join(err, expect("spilled", o.Spilled, true), expect("reached", o.Level, storage.Local))
+			return errors.Join(err, expect("spilled", o.Spilled, true), expect("reached", o.Levels, at(storage.Local)))
 		})
 		f.breaks(nil)
 		f.restores(t, 1)
@@ -139,10 +139,10 @@ func nodeFailsAtTheLastMoment(t *testing.T, why error) {
 		for v := uint64(1); v <= 11; v++ {
 			o, err := m.write(ctx, v)
 			onFailing := faultyNode(m.Comm.Rank()) == 1
-			if err := errors.Join(expect("stored", o.Level != storage.Captured, v != 1), expect("failed here", err != nil, v == 1 && onFailing)); err != nil {
+			if err := errors.Join(expect("stored", o.Levels != 0, v != 1), expect("failed here", err != nil, v == 1 && onFailing)); err != nil {
 				return fmt.Errorf("version %d: %w", v, err)
 			}
-			if o.Level != storage.Captured && m.rank() == 0 {
+			if o.Levels != 0 && m.rank() == 0 {
 				stored++
 			}
 		}

@@ -76,7 +76,7 @@ func (s *Stack) MayBeAtHome(id storage.ID) bool {
 // mayBeAtHome is MayBeAtHome with the lock held.
 func (s *Stack) mayBeAtHome(id storage.ID) bool {
 	i, known := s.inv.info[id]
-	return !known || i.Flush || len(s.inv.home[id]) > 0 || s.sent[id]
+	return !known || i.Plan.AtHome() || len(s.inv.home[id]) > 0 || s.sent[id]
 }
 
 // dropsAtOnce is how many nodes delete something at a time.

@@ -36,20 +36,20 @@ func TestSkip(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range []struct {
 		from, to uint64
-		want     storage.Plan
+		want     []storage.Level
 	}{
-		{3, 4, storage.Plan{Node: storage.Local}},
-		{3, 5, storage.Plan{Node: storage.Partner}},
-		{5, 9, storage.Plan{Node: storage.Local}},
-		{19, 30, storage.Plan{Node: storage.RS}},
-		{20, 39, storage.Plan{Node: storage.Partner}},
-		{45, 50, storage.Plan{Node: storage.Partner, Flush: true}},
-		{3, 103, storage.Plan{Node: storage.RS, Flush: true}},
+		{3, 4, nil},
+		{3, 5, []storage.Level{storage.Partner}},
+		{5, 9, nil},
+		{19, 30, []storage.Level{storage.RS}},
+		{20, 39, []storage.Level{storage.Partner}},
+		{45, 50, []storage.Level{storage.Partner, storage.PFS}},
+		{3, 103, []storage.Level{storage.RS, storage.PFS}},
 	} {
 		s := &Stack{Config: Config{Policy: policy}}
 		s.Skip(c.from, c.to)
 		next := c.to + 1
-		require.Equal(t, storage.Plan{Node: max(c.want.Node, policy.Plan(next).Node), Flush: c.want.Flush || policy.Plan(next).Flush}, s.Plan(next), "%+v", c)
+		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.Plan(next), "%+v", c)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // The storage of a node is full at every stage of a part: the part goes to the
@@ -22,7 +23,7 @@ import (
 // stored; the one before stays, and the next one is as it should be.
 func TestNodeIsFull(t *testing.T) {
 	seed := testseed.Seed(t)
-	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS} {
+	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
 		for name, full := range map[string]func(op vfs.Op) bool{
 			"at the directory":  func(op vfs.Op) bool { return op.Kind == vfs.OpMkdir },
 			"at creation":       func(op vfs.Op) bool { return op.Kind == vfs.OpCreate || op.Kind == vfs.OpOverwrite },
@@ -42,7 +43,7 @@ func nodeIsFull(t *testing.T, level storage.Level, full func(op vfs.Op) bool, na
 	f := newFaulty(level.String())
 	late := name == "at the end" || name == "at its name"
 	f.job(t, func(ctx context.Context, m *member) error {
-		if o, err := m.write(ctx, 1); err != nil || o.Level != level {
+		if o, err := m.write(ctx, 1); err != nil || o.Levels != at(level) {
 			return fmt.Errorf("version 1: %v, %w", o, err)
 		}
 		if m.rank() == 0 {
@@ -65,10 +66,10 @@ func nodeIsFull(t *testing.T, level storage.Level, full func(op vfs.Op) bool, na
 			if onFull := faultyNode(m.Comm.Rank()) == 1; onFull != errors.Is(err, nodelocal.ErrNoSpace) {
 				return fmt.Errorf("version 2: %w", err)
 			}
-			return errors.Join(expect("reached", o.Level, storage.Captured), expect("next", m.Plan(3).Node, level))
+			return errors.Join(expect("reached", o.Levels, storage.Levels(0)), expect("next", m.Plan(3).BelowHome().With(at()), at(level)))
 		}
-		if name != "in the middle" || o.Level != level { // what protects others may have come in one piece
-			err = errors.Join(err, expect("reached", o.Level, storage.Local), expect("next", m.Plan(3).Node, level))
+		if name != "in the middle" || o.Levels != at(level) { // what protects others may have come in one piece
+			err = errors.Join(err, expect("reached", o.Levels, at(storage.Local)), expect("next", m.Plan(3).BelowHome().With(at()), at(level)))
 		}
 		return errors.Join(err, expect("spilled", o.Spilled, true))
 	})
@@ -80,7 +81,7 @@ func nodeIsFull(t *testing.T, level storage.Level, full func(op vfs.Op) bool, na
 	}
 	f.job(t, func(ctx context.Context, m *member) error {
 		o, err := m.write(ctx, 3)
-		return errors.Join(err, expect("reached", o.Level, level), expect("spilled", o.Spilled, false))
+		return errors.Join(err, expect("reached", o.Levels, at(level)), expect("spilled", o.Spilled, false))
 	})
 	if level != storage.Local {
 		f.lose(3)
@@ -105,7 +106,7 @@ func TestNodeWithLittleRoom(t *testing.T) {
 					return err
 				}
 				o, err := m.write(ctx, 2)
-				if err != nil || o.Level < storage.Local {
+				if err != nil || o.Levels == 0 {
 					return fmt.Errorf("version 2: %v, %w", o, err)
 				}
 				return nil
@@ -128,7 +129,7 @@ func TestNoRoomForLostParts(t *testing.T) {
 				f := newFaulty(level.String())
 				f.job(t, func(ctx context.Context, m *member) error {
 					o, err := m.write(ctx, 1)
-					return errors.Join(err, expect("reached", o.Level, level))
+					return errors.Join(err, expect("reached", o.Levels, at(level)))
 				})
 				f.losesParts(t, 1) // parity alone would be reason enough to heal
 				f.job(t, func(ctx context.Context, m *member) error { return noRoomForLostParts(ctx, m, level, takes) })
@@ -165,7 +166,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 	if level == storage.RS { // it survives one more loss still
 		weak = storage.XOR
 	}
-	if err := expect("kept", m.Kept(idOf(1)).Level, weak); err != nil {
+	if err := expect("kept", m.Kept(idOf(1)).Reached, at(weak)); err != nil {
 		return err
 	}
 	if err := comm.Barrier(ctx, m.Comm); err != nil {
@@ -191,5 +192,5 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 	if err := comm.Barrier(ctx, m.Comm); err != nil || m.rank() > 0 {
 		return err
 	}
-	return expect("healed", m.Level(idOf(1)), level)
+	return expect("healed", m.Reached(idOf(1)), at(level))
 }

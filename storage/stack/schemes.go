@@ -20,7 +20,7 @@ func (s *Stack) buildSchemes() error {
 	s.reach = make(map[storage.Level]storage.Level)
 	s.protections = make(map[storage.Level]protection)
 	for _, period := range s.Policy {
-		if !period.Level.OnNodes() {
+		if period.Level.Tier == storage.TierHome {
 			continue
 		}
 		reach, why, err := s.build(period.Level)
@@ -28,7 +28,7 @@ func (s *Stack) buildSchemes() error {
 			return fmt.Errorf("%w: level %v: %w", ErrConfig, period.Level, err)
 		}
 		s.reach[period.Level] = reach
-		if reach < period.Level && s.root() {
+		if reach != period.Level && s.root() {
 			s.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
 				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(s.nodes.list), "error", why)
 		}
@@ -36,9 +36,12 @@ func (s *Stack) buildSchemes() error {
 	return nil
 }
 
-// build makes the scheme of a level, or the next lower one that is possible. It
-// returns the level that this stands for, and why it is not the level itself.
+// build makes the scheme of a level, or of one that survives less. It returns the level
+// that this stands for, and why it is not the level itself.
 func (s *Stack) build(level storage.Level) (reach storage.Level, why, err error) {
+	if level.Redundancy == storage.NoRedundancy {
+		return level, nil, nil
+	}
 	for _, try := range s.attempts(level) {
 		err := try.build()
 		switch {
@@ -61,19 +64,20 @@ type schemeAttempt struct {
 // attempts are the schemes for a level, the strongest first. Fewer parities than
 // Reed-Solomon was asked for survive at least what XOR does.
 func (s *Stack) attempts(level storage.Level) (out []schemeAttempt) {
-	parity := func(n int) func() error { return func() error { return s.buildParity(level, n) } }
-	if level == storage.RS {
-		out = append(out, schemeAttempt{storage.RS, parity(s.Parity)})
-		for n := s.Parity - 1; n > 1; n-- {
-			out = append(out, schemeAttempt{storage.XOR, parity(n)})
+	add := func(reach storage.Level, build func() error) { out = append(out, schemeAttempt{reach, build}) }
+	if level.Redundancy == storage.Parity {
+		n := 1
+		if level.Survives.OfEachSet > 1 {
+			n = s.Parity
 		}
+		add(level, func() error { return s.buildParity(level, n) })
+		for fewer := n - 1; fewer > 0; fewer-- {
+			add(storage.XOR, func() error { return s.buildParity(level, fewer) })
+		}
+		add(storage.Partner, func() error { return s.buildPartner(level) })
+		return out
 	}
-	if level >= storage.XOR {
-		out = append(out, schemeAttempt{storage.XOR, parity(1)})
-	}
-	if level >= storage.Partner {
-		out = append(out, schemeAttempt{storage.Partner, func() error { return s.buildPartner(level) }})
-	}
+	add(level, func() error { return s.buildPartner(level) })
 	return out
 }
 

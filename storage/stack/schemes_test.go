@@ -28,7 +28,7 @@ func TestFewerNodesThanALevelNeeds(t *testing.T) {
 			cl := newCluster(t, c.nodes...)
 			cl.job(t, c.policy, func(ctx context.Context, s *stack.Stack) error { return write(ctx, s, 1) })
 			cl.job(t, c.policy, func(ctx context.Context, s *stack.Stack) error {
-				if is := s.Kept(idOf(1)).Level; is != c.level {
+				if is := s.Kept(idOf(1)).Reached; is != at(c.level) {
 					return fmt.Errorf("it is at level %v, not %v", is, c.level)
 				}
 				return nil

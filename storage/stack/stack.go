@@ -54,7 +54,7 @@ type Stack struct {
 	// it who copies which part to the home.
 	own map[storage.ID]bool
 	// healed are, on rank 0, the levels that Heal has brought versions back to.
-	healed map[storage.ID]storage.Level
+	healed map[storage.ID]storage.Levels
 	// keeps are the versions that this rank heals, heals are, on rank 0, those that
 	// any rank may heal, or might before they were deleted.
 	keeps map[storage.ID]versionContext
@@ -63,9 +63,9 @@ type Stack struct {
 	written []storage.ID
 	// owed are levels that the last version which should have reached them has
 	// not reached: the next version is to.
-	owed storage.Plan
-	// weak says why a version of this rank is less safe than planned.
-	weak map[storage.ID]error
+	owed storage.Levels
+	// weak says why this rank's part of a version is not at a level that was planned.
+	weak map[storage.ID]map[storage.Level]error
 	torn map[storage.ID]bool // versions of which this rank's file turned out to be damaged
 	sent map[storage.ID]bool // versions of which the home may have something
 	// reports counts, on rank 0, the ranks that have done something.
@@ -91,8 +91,8 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	c.complete()
 	s := &Stack{
 		Config: c, me: c.Comm.Rank(), log: c.Log,
-		inv: newInventory(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Level),
-		weak: make(map[storage.ID]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
+		inv: newInventory(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Levels),
+		weak: make(map[storage.ID]map[storage.Level]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
 		keeps: make(map[storage.ID]versionContext), heals: make(map[storage.ID]healState),
 		reports: make(map[report]int),
 	}

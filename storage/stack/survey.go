@@ -219,7 +219,7 @@ func (s *Stack) readInfo(ctx context.Context, d storage.Driver, id storage.ID, p
 	if err == nil {
 		err = storage.CheckIdentity(h, s.Name, id, part)
 	}
-	known.Info = info{Level: storage.Level(h.Level), Flush: h.Flush, Oldest: h.Oldest}
+	known.Info = info{Plan: storage.Planned(h), Oldest: h.Oldest}
 	return known, err
 }
 

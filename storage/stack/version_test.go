@@ -30,10 +30,11 @@ func begin(ctx context.Context, s *stack.Stack, keep func(storage.Entry) bool) e
 
 // put writes this rank's part of a version: a container with one value.
 func put(ctx context.Context, s *stack.Stack, store *storage.Store, version uint64, value []byte) (container.Header, error) {
-	plan, id := s.Plan(version), idOf(version)
+	id := idOf(version)
 	h := container.Header{
-		Name: "cp", Version: version, Attempt: id.Attempt, Rank: int(s.Comm.Rank()), Size: s.Comm.Size(), Level: uint8(plan.Node), Flush: plan.Flush,
+		Name: "cp", Version: version, Attempt: id.Attempt, Rank: int(s.Comm.Rank()), Size: s.Comm.Size(),
 	}
+	storage.SetPlanned(&h, s.Plan(version))
 	desc := container.Desc{Elem: container.Uint8, Shape: []int64{int64(len(value))}}
 	_, err := store.Write(ctx, h, []container.Section{{Key: "x", Desc: desc, Spans: [][]byte{value}}}, nil)
 	return h, err

@@ -1,0 +1,10 @@
+package storagetest
+
+import "github.com/craft-go/craft/storage"
+
+// Volatile is a level for tests: a version at it survives the loss of any one node, and
+// not the end of the job, so that neither it nor storage.Local covers the other.
+var Volatile = storage.Declare(storage.Level{
+	Name: "volatile", Tier: storage.TierNode, Redundancy: storage.Copies,
+	Survives: storage.Losses{Process: true, Nodes: 1},
+})
