@@ -12,8 +12,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
 )
 
 // attempt is what the ranks have agreed on for this run. Every version that
@@ -256,7 +256,7 @@ func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint6
 	fate := found.LossStatuses[e.ID]
 	switch {
 	case cp.stack == nil && len(e.Away) > 0: // see away
-	case fate == stack.Interrupted, cp.stack == nil && !found.told.tellsOf(e.ID):
+	case fate == catalog.Interrupted, cp.stack == nil && !found.told.tellsOf(e.ID):
 		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 	case found.Elsewhere[e.ID]:
 		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
@@ -264,7 +264,7 @@ func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint6
 		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
 	case cp.stack == nil:
 		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cmp.Or(e.MissingText(), "all parts"))
-	case fate == stack.Lost:
+	case fate == catalog.Lost:
 		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.stack.Missing(e.ID))
 	default:
 		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.stack.Missing(e.ID))

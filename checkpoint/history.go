@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
 )
 
 // history is what rank 0 knows of the versions on disk, so that it need not
@@ -31,7 +31,7 @@ func (h *history) forgetAll() {
 // be complete again, and those that they refer to.
 func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) storage.Kept) {
 	for _, e := range slices.Backward(found.Entries) { // the newest first
-		mayReturn := e.ID.Version > restored && found.LossStatuses[e.ID] != stack.Interrupted
+		mayReturn := e.ID.Version > restored && found.LossStatuses[e.ID] != catalog.Interrupted
 		if !e.Complete() && (mayReturn || h.waitsFor(e.ID)) {
 			h.waiting = append(h.waiting, kept(e.ID))
 		}

@@ -178,7 +178,7 @@ func (w *world) newestAtHome() int64 {
 	newest := int64(-1)
 	dirs, _ := w.home.ReadDir("/pfs/prog")
 	for _, dir := range dirs {
-		id, ok := filestore.ParseID(dir.Name())
+		id, ok := storage.ParseID(dir.Name())
 		parts, _ := w.home.ReadDir("/pfs/prog/" + dir.Name())
 		whole := 0
 		for _, part := range parts {

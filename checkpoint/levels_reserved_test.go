@@ -248,8 +248,8 @@ func TestNumbersAreReserved(t *testing.T) {
 		used := 0
 		node := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 			if op.Kind == vfs.OpRename && strings.HasSuffix(op.NewPath, "rank-00000-of-00001.craft") {
-				id, ok := filestore.ParseID(filepath.Base(filepath.Dir(op.NewPath)))
-				reserved, _ := filestore.ParseID(n.noted(t).Reserved)
+				id, ok := storage.ParseID(filepath.Base(filepath.Dir(op.NewPath)))
+				reserved, _ := storage.ParseID(n.noted(t).Reserved)
 				if !ok || reserved.Attempt != id.Attempt || reserved.Version < id.Version {
 					return fmt.Errorf("version %v is used and %v is reserved", id, reserved)
 				}

@@ -9,8 +9,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
 )
 
 // Reasons for which a strict start ends with ErrStrict, as CRAFT_STRICT=allow-... names
@@ -105,9 +105,9 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		}
 		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.stack.Missing(e.ID))
 		switch found.LossStatuses[e.ID] {
-		case stack.Lost:
+		case catalog.Lost:
 			add(absent, text)
-		case stack.Unclear:
+		case catalog.Unclear:
 			add(unclear, text)
 		}
 	}

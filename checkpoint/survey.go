@@ -12,8 +12,8 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
 )
 
 // survey is what is stored of a checkpoint when an attempt begins.
@@ -21,7 +21,7 @@ type survey struct {
 	// Entries are all versions, for rank 0 alone.
 	Entries []storage.Entry `json:"-"`
 	// LossStatuses of the incomplete ones, for rank 0 alone: with levels only.
-	LossStatuses map[storage.ID]stack.LossStatus `json:"-"`
+	LossStatuses map[storage.ID]catalog.LossStatus `json:"-"`
 	// Elsewhere are those of other stages than the present one, or of a computation that
 	// was abandoned, for rank 0 alone.
 	Elsewhere map[storage.ID]bool `json:"-"`
@@ -103,7 +103,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]stack.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header), Rests: make(map[storage.ID]container.Header)}
+	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]catalog.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header), Rests: make(map[storage.ID]container.Header)}
 	complete, err := cp.headers(ctx, &s)
 	if err != nil {
 		return survey{}, err

@@ -38,7 +38,7 @@ func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t told, err 
 		return t, err
 	}
 	if latest != nil && cp.ofThisStage(latest.Ancestors) {
-		if id, ok := filestore.ParseID(latest.Directory); ok {
+		if id, ok := storage.ParseID(latest.Directory); ok {
 			t.add(id, latest.Lineage, filestore.LatestName)
 		}
 	}
@@ -65,7 +65,7 @@ func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t told, err 
 	}
 	if len(t.runs) > 0 {
 		for _, name := range t.runs[len(t.runs)-1].Damaged {
-			if id, ok := filestore.ParseID(name); ok {
+			if id, ok := storage.ParseID(name); ok {
 				t.damaged = append(t.damaged, id)
 			}
 		}

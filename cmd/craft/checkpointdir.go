@@ -233,7 +233,7 @@ func (c *checkpointDir) inspect(ctx context.Context, v *version) bool {
 		}
 		if _, ok := c.store.at.onNode(v.ID, part); ok {
 			v.onNodes++
-		} else if !at.home && at.kind == nodelocal.KindParity {
+		} else if !at.home && at.kind == storage.KindParity {
 			v.rebuilt++
 		}
 	}

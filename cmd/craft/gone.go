@@ -24,7 +24,7 @@ func (c *checkpointDir) gone(versions []version) error {
 // may have ended, and what a run has written may be on nodes that cannot be read from here.
 func (c *checkpointDir) announcedNewest() (id storage.ID, by string) {
 	if c.latest != nil && len(c.latest.Ancestors) == 0 {
-		if latest, ok := filestore.ParseID(c.latest.Directory); ok {
+		if latest, ok := storage.ParseID(c.latest.Directory); ok {
 			id, by = latest, filestore.LatestName
 		}
 	}

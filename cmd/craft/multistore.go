@@ -13,7 +13,6 @@ import (
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // multiStore is a checkpoint's directory together with those of its nodes that
@@ -34,7 +33,7 @@ type location struct {
 	path string // of a file; of what parity makes: where the part should be
 	size int64
 	home bool
-	kind nodelocal.Kind // on a node; KindParity: it is made from parity
+	kind storage.Kind // on a node; KindParity: it is made from parity
 }
 
 // List implements storage.Driver.
@@ -61,14 +60,14 @@ func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
 	protected := make(map[storage.ID]map[storage.Part]bool)
 	for _, d := range e.nodes {
 		for _, o := range d.list {
-			if have := enter(o.ID); o.Kind != nodelocal.KindParity {
+			if have := enter(o.ID); o.Kind != storage.KindParity {
 				have[o.Part] = true
 				continue
 			}
 			if protected[o.ID] == nil {
 				protected[o.ID] = make(map[storage.Part]bool)
 			}
-			members, err := d.membersOf(ctx, o.Key)
+			members, err := d.membersOf(ctx, o.ObjectKey)
 			if storage.Passing(err) {
 				away[o.ID] = append(away[o.ID], fmt.Sprintf("on node %s a parity file cannot be read: %v", d.Host, err))
 			}
@@ -133,13 +132,13 @@ func (e *multiStore) Open(ctx context.Context, id storage.ID, part storage.Part)
 // openStored opens a part whose bytes are somewhere as such.
 func (e *multiStore) openStored(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	r, err := e.Store.Open(ctx, id, part)
-	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 		for _, d := range e.nodes {
 			if !errors.Is(err, storage.ErrNotFound) {
 				return r, err
 			}
 			if d.store != nil {
-				r, err = d.store.OpenObject(ctx, nodelocal.Key{ID: id, Kind: kind, Part: part})
+				r, err = d.store.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: kind, Part: part})
 			}
 		}
 	}
@@ -150,8 +149,8 @@ func (e *multiStore) openStored(ctx context.Context, id storage.ID, part storage
 }
 
 func (e *multiStore) openRebuilt(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return erasure.OpenRebuilt(ctx, id, part, func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
-		if key.Kind == nodelocal.KindPart {
+	return erasure.OpenRebuilt(ctx, id, part, func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
+		if key.Kind == storage.KindPart {
 			return e.openStored(ctx, key.ID, key.Part)
 		}
 		for _, d := range e.nodes {
@@ -214,14 +213,14 @@ func (e *multiStore) locate(ctx context.Context, id storage.ID, part storage.Par
 		return location{path: home, home: true}, err
 	}
 	size := r.Size()
-	return location{path: home, size: size, kind: nodelocal.KindParity}, r.Close()
+	return location{path: home, size: size, kind: storage.KindParity}, r.Close()
 }
 
 // onNode finds a part, or a copy of it, on a node.
 func (e *multiStore) onNode(id storage.ID, part storage.Part) (location, bool) {
-	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 		for _, d := range e.nodes {
-			key := nodelocal.Key{ID: id, Kind: kind, Part: part}
+			key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
 			if size, ok := d.sizes[key]; ok {
 				return location{path: filepath.Join(string(d.Dir), key.Name()), size: size, kind: kind}, true
 			}
@@ -248,11 +247,11 @@ func (e *multiStore) holdings(id storage.ID) []holding {
 				continue
 			}
 			switch o.Kind {
-			case nodelocal.KindPart:
+			case storage.KindPart:
 				h.parts = append(h.parts, o.Part.Rank)
-			case nodelocal.KindCopy:
+			case storage.KindCopy:
 				h.copies = append(h.copies, o.Part.Rank)
-			case nodelocal.KindParity:
+			case storage.KindParity:
 				h.parity = append(h.parity, o.Part.Rank)
 			}
 		}

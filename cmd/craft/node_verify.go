@@ -125,11 +125,11 @@ func (v *verifiedPlace) enter(o nodelocal.Object, err error) {
 	}
 	v.Bytes += o.Size
 	switch o.Kind {
-	case nodelocal.KindPart:
+	case storage.KindPart:
 		v.Parts++
-	case nodelocal.KindCopy:
+	case storage.KindCopy:
 		v.Copies++
-	case nodelocal.KindParity:
+	case storage.KindParity:
 		v.Parity++
 	}
 }
@@ -138,16 +138,16 @@ func (v *verifiedPlace) enter(o nodelocal.Object, err error) {
 type placeReader struct {
 	name  string
 	store *nodelocal.Store
-	parts map[nodelocal.Kind]*storage.Store
+	parts map[storage.Kind]*storage.Store
 }
 
 func (p *program) openPlaceReader(place nodelocal.Place) (*placeReader, error) {
-	r := &placeReader{name: place.Owner.Name, parts: make(map[nodelocal.Kind]*storage.Store)}
+	r := &placeReader{name: place.Owner.Name, parts: make(map[storage.Kind]*storage.Store)}
 	var err error
 	if r.store, err = place.Store(p.fs); err != nil {
 		return nil, err
 	}
-	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 		if r.parts[kind], err = storage.NewStore(r.store.Of(kind), container.Options{}); err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (r *placeReader) readAll(ctx context.Context, objects []nodelocal.Object) (
 }
 
 func (r *placeReader) read(ctx context.Context, o nodelocal.Object) error {
-	if o.Kind == nodelocal.KindParity {
+	if o.Kind == storage.KindParity {
 		return r.readParity(ctx, o)
 	}
 	f, err := r.parts[o.Kind].Open(ctx, r.name, o.ID, o.Part)
@@ -182,7 +182,7 @@ func (r *placeReader) read(ctx context.Context, o nodelocal.Object) error {
 }
 
 func (r *placeReader) readParity(ctx context.Context, o nodelocal.Object) error {
-	f, err := r.store.OpenObject(ctx, o.Key)
+	f, err := r.store.OpenObject(ctx, o.ObjectKey)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type nodeDir struct {
 	store    *nodelocal.Store // nil unless it is here
 	unlisted bool             // not all that is here can be listed
 	list     []nodelocal.Object
-	sizes    map[nodelocal.Key]int64
+	sizes    map[storage.ObjectKey]int64
 	// protected are the versions of which there is parity here.
 	protected map[storage.ID]bool
 }
@@ -148,11 +148,11 @@ func (d *nodeDir) look(ctx context.Context) error {
 		return nil
 	}
 	d.list, d.Objects, d.Bytes = list, len(list), 0
-	d.sizes, d.protected = make(map[nodelocal.Key]int64), make(map[storage.ID]bool)
+	d.sizes, d.protected = make(map[storage.ObjectKey]int64), make(map[storage.ID]bool)
 	for _, o := range list {
 		d.Bytes += o.Size
-		d.sizes[o.Key] = o.Size
-		if o.Kind == nodelocal.KindParity {
+		d.sizes[o.ObjectKey] = o.Size
+		if o.Kind == storage.KindParity {
 			d.protected[o.ID] = true
 		}
 	}
@@ -161,7 +161,7 @@ func (d *nodeDir) look(ctx context.Context) error {
 
 // membersOf are the ranks whose parts a parity file protects; none if it says that it is
 // another one than its name does.
-func (d *nodeDir) membersOf(ctx context.Context, key nodelocal.Key) ([]int, error) {
+func (d *nodeDir) membersOf(ctx context.Context, key storage.ObjectKey) ([]int, error) {
 	r, err := d.store.OpenObject(ctx, key)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func readNodesNote(fsys vfs.Reader, dir string) (*nodesNote, error) {
 	n.NodesNote, err = storage.ParseNodesNote(data)
 	if err == nil && n.Newest != nil {
 		var ok bool
-		if n.newest, ok = filestore.ParseID(n.Newest.Directory); !ok {
+		if n.newest, ok = storage.ParseID(n.Newest.Directory); !ok {
 			err = fmt.Errorf("%q is no name of a version", n.Newest.Directory)
 		}
 	}

@@ -51,7 +51,7 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 	if !info.IsDir() {
 		return p.findFile(ctx, path, abs)
 	}
-	if id, ok := filestore.ParseID(filepath.Base(abs)); ok {
+	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
 		c, err := p.openCheckpoint(ctx, parent(path, abs))
 		return &place{path: path, checkpoints: one(c), version: &id}, err
 	}
@@ -89,8 +89,8 @@ func parent(path, abs string) string {
 }
 
 func (p *program) findFile(ctx context.Context, path, abs string) (*place, error) {
-	part, okPart := filestore.ParsePart(filepath.Base(abs))
-	id, okID := filestore.ParseID(filepath.Base(filepath.Dir(abs)))
+	part, okPart := storage.ParsePart(filepath.Base(abs))
+	id, okID := storage.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
 		return &place{path: path, loose: true}, nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // TestFilesThatDoNotBelongTogether: each file is good, but not with the other.
@@ -75,6 +74,6 @@ func encode(t *testing.T, dir string, h container.Header, s ...container.Section
 	id, part := storage.Identity(h)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, id.String()), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, id.String(), part.String()), b.Bytes(), 0o600))
-	_, ok := filestore.ParseID(id.String())
+	_, ok := storage.ParseID(id.String())
 	require.True(t, ok)
 }

@@ -7,15 +7,14 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // wholeOnNode looks on the nodes for the bytes of a part that was found to be bad, because
 // a restart goes on to the next place that has them. It says where they are, whole with all
 // that they refer to; "" if no node that can be read from here has them as such.
 func (c *checkpointDir) wholeOnNode(ctx context.Context, id storage.ID, bad checkedPart) string {
-	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
-		key := nodelocal.Key{ID: id, Kind: kind, Part: bad.part}
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
+		key := storage.ObjectKey{ID: id, Kind: kind, Part: bad.part}
 		for _, d := range c.store.at.nodes {
 			path := filepath.Join(string(d.Dir), key.Name())
 			if _, there := d.sizes[key]; !there || path == bad.path {

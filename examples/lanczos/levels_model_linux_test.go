@@ -8,14 +8,13 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // shelf is what files say about the versions of a checkpoint: an independent
 // judgement of what a restart must be able to find. It looks at names, headers and
 // the members of sets alone, and rather sees too little than too much.
 type shelf struct {
-	objects map[nodelocal.Key]bool
+	objects map[storage.ObjectKey]bool
 	headers map[storage.ID]container.Header
 	sets    map[storage.ID][]shelfSet
 }
@@ -32,7 +31,7 @@ type shelfSet struct {
 // come and go meanwhile: those that are gone when they are opened do not count.
 func lookAt(home string, nodes []string) *shelf {
 	s := &shelf{
-		objects: make(map[nodelocal.Key]bool), headers: make(map[storage.ID]container.Header), sets: make(map[storage.ID][]shelfSet),
+		objects: make(map[storage.ObjectKey]bool), headers: make(map[storage.ID]container.Header), sets: make(map[storage.ID][]shelfSet),
 	}
 	s.read(filepath.Join(home, "lanczos", "v-*", "*.craft"))
 	for _, dir := range nodes {
@@ -44,7 +43,7 @@ func lookAt(home string, nodes []string) *shelf {
 func (s *shelf) read(pattern string) {
 	names, _ := filepath.Glob(pattern)
 	for _, name := range names {
-		key, err := nodelocal.ParseKey(filepath.Base(filepath.Dir(name)) + "/" + filepath.Base(name))
+		key, err := storage.ParseObjectKey(filepath.Base(filepath.Dir(name)) + "/" + filepath.Base(name))
 		if err != nil || s.open(name, key) != nil {
 			continue
 		}
@@ -52,7 +51,7 @@ func (s *shelf) read(pattern string) {
 	}
 }
 
-func (s *shelf) open(name string, key nodelocal.Key) error {
+func (s *shelf) open(name string, key storage.ObjectKey) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func (s *shelf) open(name string, key nodelocal.Key) error {
 	if err != nil {
 		return err
 	}
-	if key.Kind != nodelocal.KindParity {
+	if key.Kind != storage.KindParity {
 		h, err := container.ReadHeader(f, info.Size())
 		if err == nil {
 			s.headers[key.ID] = h
@@ -90,12 +89,12 @@ func (s *shelf) addSet(id storage.ID, one shelfSet) {
 	s.sets[id] = append(s.sets[id], one)
 }
 
-func (s *shelf) has(id storage.ID, kind nodelocal.Kind, rank int) bool {
-	return s.objects[nodelocal.Key{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: chaosRanks}}]
+func (s *shelf) has(id storage.ID, kind storage.Kind, rank int) bool {
+	return s.objects[storage.ObjectKey{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: chaosRanks}}]
 }
 
 func (s *shelf) stored(id storage.ID, rank int) bool {
-	return s.has(id, nodelocal.KindPart, rank) || s.has(id, nodelocal.KindCopy, rank)
+	return s.has(id, storage.KindPart, rank) || s.has(id, storage.KindCopy, rank)
 }
 
 // rebuildable counts a member of a set that lacks anything as one that lacks all.

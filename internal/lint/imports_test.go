@@ -37,6 +37,8 @@ var allowed = []rule{
 	{"storage/nodelocal", []string{"storage", "storage/filestore"}},
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 	{"storage/domain", nil},
+	{"storage/erasure/striping", nil},
+	{"storage/catalog", []string{"storage", "storage/container", "storage/erasure/striping"}},
 
 	{"cptypes", []string{"storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
@@ -47,7 +49,7 @@ var allowed = []rule{
 	{"aft/comm/commtest", []string{"aft/comm"}},
 	{"storage/exchange", []string{"aft/comm", "storage"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/exchange", "storage/nodelocal"}},
-	{"storage/erasure", []string{"aft/comm", "storage", "storage/container", "storage/exchange", "storage/nodelocal"}},
+	{"storage/erasure", []string{"aft/comm", "storage", "storage/container", "storage/erasure/striping", "storage/exchange", "storage/nodelocal"}},
 	{"aft/control", []string{"aft/comm"}},
 	{"aft/launch", []string{"aft/comm", "aft/control"}},
 	{"aft/embedded/pipe", nil},
@@ -55,12 +57,12 @@ var allowed = []rule{
 	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
-	{"storage/stack", []string{"aft/comm", "storage", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/nodelocal", "storage/partner"}},
+	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/nodelocal", "storage/partner"}},
 
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/container", "storage/filestore", "storage/nodelocal", "storage/stack"}},
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/nodelocal", "storage/stack"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/container", "storage/erasure", "storage/filestore", "storage/nodelocal"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/nodelocal"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // collector makes one member's parity file of one version out of what the others
@@ -238,7 +237,7 @@ func (c *collector) keep() (err error) {
 	if err != nil {
 		return err // there is nothing to be thrown away
 	}
-	key := nodelocal.Key{ID: c.version.id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
+	key := storage.ObjectKey{ID: c.version.id, Kind: storage.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
 	var file storage.PartWriter
 	c.s.service.Around(func() { file, err = c.s.node.CreateObject(c.s.ctx, key) })
 	if err != nil {

@@ -119,7 +119,7 @@ func (x *trial) play(body func(m *member)) {
 		objects, err := node.Inventory(t.Context())
 		require.NoError(t, err)
 		for _, o := range objects {
-			files, err := x.disks[rank].ReadDir(node.Path(o.Key.ID))
+			files, err := x.disks[rank].ReadDir(node.Path(o.ObjectKey.ID))
 			require.NoError(t, err)
 			for _, f := range files {
 				require.False(t, strings.HasPrefix(f.Name(), "."), "left over: %s", f.Name())
@@ -177,7 +177,7 @@ func anyPiece(rng *rand.Rand, most int) func() int { return func() int { return 
 
 // without opens what is left when some nodes are lost.
 func (x *trial) without(lost ...int) Open {
-	return func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
+	return func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if slices.Contains(lost, key.Part.Rank) {
 			return nil, storage.ErrNotFound
 		}
@@ -194,8 +194,8 @@ func readAll(t *testing.T, r storage.PartReader, err error) []byte {
 	return data
 }
 
-func (x *trial) parityKey(id storage.ID, rank int) nodelocal.Key {
-	return nodelocal.Key{ID: id, Kind: nodelocal.KindParity, Part: x.part(rank)}
+func (x *trial) parityKey(id storage.ID, rank int) storage.ObjectKey {
+	return storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: x.part(rank)}
 }
 
 // requireProtected requires that the parity is what it should be, loses all choices

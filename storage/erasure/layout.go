@@ -1,6 +1,10 @@
 package erasure
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage/erasure/striping"
+)
 
 const (
 	maxMembers = 256      // the field of the code has no more elements
@@ -38,15 +42,7 @@ func (l Layout) problem() string {
 // Data returns the number of blocks of data in a stripe.
 func (l Layout) Data() int { return l.Members - l.Parity }
 
-// turn is the place of a member in a stripe: first the holders of parity, then
-// those of data. It moves on by one member from stripe to stripe.
-func (l Layout) turn(stripe int64, member int) int {
-	turn := member - int(stripe%int64(l.Members))
-	if turn < 0 {
-		turn += l.Members
-	}
-	return turn
-}
+func (l Layout) turn(stripe int64, member int) int { return striping.Turn(l.Members, stripe, member) }
 
 // Row returns which parity of a stripe the member holds; not ok: it gives data.
 func (l Layout) Row(stripe int64, member int) (row int, ok bool) {
@@ -136,30 +132,9 @@ func (l Layout) share(giver, holder int, size int64) int64 {
 	return n
 }
 
-// Recoverable reports whether all parts can be rebuilt, whatever their sizes, by
-// which of the parts and of the parity files are there, by member.
-func (l Layout) Recoverable(part, parity []bool) bool {
-	for residue := range int64(l.Members) {
-		if l.missing(residue, part, parity) > l.Parity {
-			return false
-		}
-	}
-	return true
-}
-
 // missing returns how many blocks of a stripe are not there.
 func (l Layout) missing(stripe int64, part, parity []bool) int {
-	n := 0
-	for member := range l.Members {
-		there := part[member]
-		if _, holds := l.Row(stripe, member); holds {
-			there = parity[member]
-		}
-		if !there {
-			n++
-		}
-	}
-	return n
+	return striping.Missing(stripe, l.Parity, part, parity)
 }
 
 // BlockLen returns the length of a block of a part of the given size; 0 behind

@@ -11,19 +11,18 @@ import (
 
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // What is left may not suffice because it is damaged or gone, or because it cannot be read
 // now: then it may suffice later, whatever else is wrong.
 func TestRebuildPartThatPasses(t *testing.T) {
-	const part, parity = nodelocal.KindPart, nodelocal.KindParity
-	file := func(kind nodelocal.Kind, rank int) nodelocal.Key {
-		return nodelocal.Key{ID: idOf(5), Kind: kind, Part: storage.Part{Rank: rank, Size: 4}}
+	const part, parity = storage.KindPart, storage.KindParity
+	file := func(kind storage.Kind, rank int) storage.ObjectKey {
+		return storage.ObjectKey{ID: idOf(5), Kind: kind, Part: storage.Part{Rank: rank, Size: 4}}
 	}
-	all := []nodelocal.Key{file(parity, 1), file(parity, 2), file(parity, 3)}
+	all := []storage.ObjectKey{file(parity, 1), file(parity, 2), file(parity, 3)}
 	for name, c := range map[string]struct {
-		later, gone, bad []nodelocal.Key
+		later, gone, bad []storage.ObjectKey
 		lasts            bool
 	}{
 		"no parity now":                  {later: all},
@@ -31,16 +30,16 @@ func TestRebuildPartThatPasses(t *testing.T) {
 		"one parity not now, others bad": {later: all[2:], bad: all[:2]},
 		"no parity":                      {gone: all, lasts: true},
 		"bad parity":                     {bad: all, lasts: true},
-		"a part not now":                 {later: []nodelocal.Key{file(part, 2)}},
-		"a part not now, one bad":        {later: []nodelocal.Key{file(part, 2)}, bad: []nodelocal.Key{file(part, 3)}},
-		"a part not now, one gone":       {later: []nodelocal.Key{file(part, 2)}, gone: []nodelocal.Key{file(part, 3), file(parity, 3)}},
-		"a part gone":                    {gone: []nodelocal.Key{file(part, 3)}, lasts: true},
-		"a part gone, parity bad":        {gone: []nodelocal.Key{file(part, 3)}, bad: all[:1], lasts: true},
+		"a part not now":                 {later: []storage.ObjectKey{file(part, 2)}},
+		"a part not now, one bad":        {later: []storage.ObjectKey{file(part, 2)}, bad: []storage.ObjectKey{file(part, 3)}},
+		"a part not now, one gone":       {later: []storage.ObjectKey{file(part, 2)}, gone: []storage.ObjectKey{file(part, 3), file(parity, 3)}},
+		"a part gone":                    {gone: []storage.ObjectKey{file(part, 3)}, lasts: true},
+		"a part gone, parity bad":        {gone: []storage.ObjectKey{file(part, 3)}, bad: all[:1], lasts: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHealing(testseed.Rand(t), 4)
 			h.protect(t, 1, []int{0, 1, 2, 3}, 0, 1, 2, 3)
-			open := func(_ context.Context, key nodelocal.Key) (storage.PartReader, error) {
+			open := func(_ context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 				data := h.parts[key.Part.Rank]
 				if key.Kind == parity {
 					data = h.files[key.Part.Rank]
@@ -82,13 +81,13 @@ func TestBetterSetCannotBeRead(t *testing.T) {
 	h.protect(t, 1, []int{0, 3, 4}, 0)
 	h.parts[4], h.files[4] = nil, nil
 	rebuild := func(broken error) error {
-		open := func(_ context.Context, key nodelocal.Key) (storage.PartReader, error) {
+		open := func(_ context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 			data := h.parts[key.Part.Rank]
-			if key.Kind == nodelocal.KindParity {
+			if key.Kind == storage.KindParity {
 				data = h.files[key.Part.Rank]
 			}
 			switch {
-			case key.Kind == nodelocal.KindParity && key.Part.Rank == 5:
+			case key.Kind == storage.KindParity && key.Part.Rank == 5:
 				return nil, broken
 			case data == nil || key.Part.Rank == 3:
 				return nil, storage.ErrNotFound

@@ -14,7 +14,7 @@ import (
 
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/erasure/striping"
 )
 
 // protected is a version of a set of some of the job's ranks, in memory.
@@ -45,8 +45,8 @@ func (p *protected) part(member int) storage.Part {
 }
 
 // without opens what is left; change may exchange what is found.
-func (p *protected) without(change func(kind nodelocal.Kind, member int, data []byte) []byte, lost ...int) Open {
-	return func(_ context.Context, key nodelocal.Key) (storage.PartReader, error) {
+func (p *protected) without(change func(kind storage.Kind, member int, data []byte) []byte, lost ...int) Open {
+	return func(_ context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.asked++
@@ -55,7 +55,7 @@ func (p *protected) without(change func(kind nodelocal.Kind, member int, data []
 			return nil, storage.ErrNotFound
 		}
 		data := p.parts[member]
-		if key.Kind == nodelocal.KindParity {
+		if key.Kind == storage.KindParity {
 			data = p.files[member]
 		}
 		if change != nil {
@@ -142,18 +142,18 @@ func TestRebuildPartOfBadFiles(t *testing.T) {
 	foreign.files = nil
 	foreign.encode(t)
 	const lost = 0
-	for name, bad := range map[string]func(kind nodelocal.Kind, member int, data []byte) []byte{
-		"unreadable": func(nodelocal.Kind, int, []byte) []byte { return nil },
-		"shorter":    func(_ nodelocal.Kind, _ int, data []byte) []byte { return data[:max(0, len(data)-1)] },
-		"longer":     func(_ nodelocal.Kind, _ int, data []byte) []byte { return append(data, 0) },
-		"other parts": func(kind nodelocal.Kind, member int, data []byte) []byte {
-			if kind == nodelocal.KindParity {
+	for name, bad := range map[string]func(kind storage.Kind, member int, data []byte) []byte{
+		"unreadable": func(storage.Kind, int, []byte) []byte { return nil },
+		"shorter":    func(_ storage.Kind, _ int, data []byte) []byte { return data[:max(0, len(data)-1)] },
+		"longer":     func(_ storage.Kind, _ int, data []byte) []byte { return append(data, 0) },
+		"other parts": func(kind storage.Kind, member int, data []byte) []byte {
+			if kind == storage.KindParity {
 				return other.files[member]
 			}
 			return append(data, 0)
 		},
-		"other version": func(kind nodelocal.Kind, member int, data []byte) []byte {
-			if kind == nodelocal.KindParity {
+		"other version": func(kind storage.Kind, member int, data []byte) []byte {
+			if kind == storage.KindParity {
 				return foreign.files[member]
 			}
 			return append(data, 0)
@@ -161,7 +161,7 @@ func TestRebuildPartOfBadFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for one := 1; one < l.Members; one++ {
-				change := func(kind nodelocal.Kind, member int, data []byte) []byte {
+				change := func(kind storage.Kind, member int, data []byte) []byte {
 					if member == one {
 						return bad(kind, member, data)
 					}
@@ -207,8 +207,8 @@ func TestRebuildPartWithoutParity(t *testing.T) {
 // Wrong bytes of a part do not come back as a good one.
 func TestRebuildPartFromWrongBytes(t *testing.T) {
 	p := newProtected(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{1000, 1000, 1000})
-	open := p.without(func(kind nodelocal.Kind, _ int, data []byte) []byte {
-		if kind == nodelocal.KindPart {
+	open := p.without(func(kind storage.Kind, _ int, data []byte) []byte {
+		if kind == storage.KindPart {
 			data[64] ^= 1
 			data[0] ^= 1
 		}
@@ -269,7 +269,7 @@ func TestRecoverable(t *testing.T) {
 			for _, member := range lost {
 				err = errors.Join(err, s.code.Rebuild(t.Context(), sources, member, io.Discard))
 			}
-			require.Equal(t, l.Recoverable(part, parity), err == nil, "%+v: parts %v, parity %v: %v", l, part, parity, err)
+			require.Equal(t, striping.Recoverable(l.Parity, part, parity), err == nil, "%+v: parts %v, parity %v: %v", l, part, parity, err)
 		}
 	})
 }

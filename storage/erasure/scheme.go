@@ -116,15 +116,15 @@ func (c *SchemeConfig) check() error {
 
 // name is how the other members know the stream of a part.
 func (s *Scheme) name(id storage.ID, part storage.Part) string {
-	return s.prefix + "/" + nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}.Name()
+	return s.prefix + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
 }
 
 // Handle takes in the part of another member: the Create of an exchange.Handler
 // for names that begin with the scheme's prefix and "/". ctx is the stream's.
 func (s *Scheme) Handle(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error) {
 	rest, ok := strings.CutPrefix(name, s.prefix+"/")
-	key, err := nodelocal.ParseKey(rest)
-	if !ok || err != nil || key.Kind != nodelocal.KindPart {
+	key, err := storage.ParseObjectKey(rest)
+	if !ok || err != nil || key.Kind != storage.KindPart {
 		return nil, invalidf("%q is no part that parity is made of", name)
 	}
 	member := slices.Index(s.ranks, int(from))

@@ -128,13 +128,13 @@ func BenchmarkRebuild(b *testing.B) {
 			}
 		})
 		part := storage.Part{Rank: 1, Size: 4}
-		open := func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
+		open := func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 			return nodes[key.Part.Rank].OpenObject(ctx, key)
 		}
 		into := func(b *testing.B, fill func(w io.Writer) error) {
 			b.SetBytes(benchPart)
 			for b.Loop() {
-				w, err := nodes[0].Of(nodelocal.KindCopy).Create(b.Context(), id, part)
+				w, err := nodes[0].Of(storage.KindCopy).Create(b.Context(), id, part)
 				require.NoError(b, err)
 				require.NoError(b, fill(w))
 				require.NoError(b, w.Commit())

@@ -13,7 +13,6 @@ import (
 
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // healing is a version of which redundancy was made anew with other sets, until
@@ -54,9 +53,9 @@ func (h *healing) protect(t *testing.T, parity int, set []int, holders ...int) {
 // rebuild gets back the part of a rank when some have lost all that they have.
 func (h *healing) rebuild(t *testing.T, rank int, lost ...int) ([]byte, error) {
 	var out bytes.Buffer
-	err := RebuildPart(t.Context(), h.v.id, storage.Part{Rank: rank, Size: h.v.size}, func(_ context.Context, key nodelocal.Key) (storage.PartReader, error) {
+	err := RebuildPart(t.Context(), h.v.id, storage.Part{Rank: rank, Size: h.v.size}, func(_ context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		data := h.parts[key.Part.Rank]
-		if key.Kind == nodelocal.KindParity {
+		if key.Kind == storage.KindParity {
 			data = h.files[key.Part.Rank]
 		}
 		if data == nil || slices.Contains(lost, key.Part.Rank) {

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Open gives the parts (nodelocal.KindPart, wherever their bytes are) and parity
+// Open gives the parts (storage.KindPart, wherever their bytes are) and parity
 // files of a version; storage.ErrNotFound where there is none. It is called
 // concurrently. The readers live as long as the context it was called with.
-type Open = func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error)
+type Open = func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error)
 
 // openAtOnce bounds how many files of a set are being opened at the same time.
 const openAtOnce = 8
@@ -36,7 +35,7 @@ type survivors struct {
 
 // openParity opens the parity file of a rank, if it is of this version.
 func (s *survivors) openParity(ctx context.Context, rank int) (*ParityReader, io.Closer, error) {
-	key := nodelocal.Key{ID: s.id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: rank, Size: s.lost.Size}}
+	key := storage.ObjectKey{ID: s.id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: s.lost.Size}}
 	file, err := s.open(ctx, key)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +116,7 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 }
 
 func (s *survivors) openPart(ctx context.Context, member int, first *ParityReader) (storage.PartReader, error) {
-	key := nodelocal.Key{ID: s.id, Kind: nodelocal.KindPart, Part: storage.Part{Rank: s.ranks[member], Size: s.lost.Size}}
+	key := storage.ObjectKey{ID: s.id, Kind: storage.KindPart, Part: storage.Part{Rank: s.ranks[member], Size: s.lost.Size}}
 	part, err := s.open(ctx, key)
 	if err != nil {
 		return nil, err

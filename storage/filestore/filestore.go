@@ -2,14 +2,11 @@ package filestore
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -115,7 +112,7 @@ func (s *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	}
 	var entries []storage.Entry
 	for _, d := range dirs {
-		id, ok := ParseID(d.Name())
+		id, ok := storage.ParseID(d.Name())
 		if !ok {
 			continue
 		}
@@ -146,7 +143,7 @@ func (s *Store) addParts(e *storage.Entry) error {
 		return refused(err)
 	}
 	for _, f := range files {
-		if part, ok := ParsePart(f.Name()); ok && s.is(fs.FileMode.IsRegular, f, filepath.Join(s.Path(e.ID), f.Name()), e) {
+		if part, ok := storage.ParsePart(f.Name()); ok && s.is(fs.FileMode.IsRegular, f, filepath.Join(s.Path(e.ID), f.Name()), e) {
 			e.Parts = append(e.Parts, part)
 		}
 	}
@@ -320,51 +317,13 @@ func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
 	return &latest, nil
 }
 
-var (
-	idPattern   = regexp.MustCompile(`^v-([0-9]{6,20})-([0-9a-f]{16})$`)
-	partPattern = regexp.MustCompile(`^rank-([0-9]{5,10})-of-([0-9]{5,10})\.craft$`)
-)
-
-// ParseID reads the name of a version's directory; only names that ID.String
-// would give are accepted.
-func ParseID(name string) (id storage.ID, ok bool) {
-	m := idPattern.FindStringSubmatch(name)
-	if m == nil {
-		return id, false
-	}
-	version, err := strconv.ParseUint(m[1], 10, 64)
-	if err != nil || version == 0 {
-		return id, false
-	}
-	id.Version = version
-	if _, err := hex.Decode(id.Attempt[:], []byte(m[2])); err != nil {
-		return id, false
-	}
-	return id, id.String() == name
-}
-
-// ParsePart reads the name of a part's file.
-func ParsePart(name string) (part storage.Part, ok bool) {
-	m := partPattern.FindStringSubmatch(name)
-	if m == nil {
-		return part, false
-	}
-	rank, err1 := strconv.Atoi(m[1])
-	size, err2 := strconv.Atoi(m[2])
-	if err1 != nil || err2 != nil || rank >= size {
-		return part, false
-	}
-	part = storage.Part{Rank: rank, Size: size}
-	return part, part.String() == name
-}
-
 // IsTrash recognises the hidden name of a version that is being deleted.
 func IsTrash(name string) bool {
 	version, ok := strings.CutPrefix(name, TrashPrefix)
 	if !ok {
 		return false
 	}
-	_, ok = ParseID(version)
+	_, ok = storage.ParseID(version)
 	return ok
 }
 
@@ -372,7 +331,7 @@ func IsTrash(name string) bool {
 func isHiddenPart(name string) bool {
 	part, dot := strings.CutPrefix(name, ".")
 	part, tmp := strings.CutSuffix(part, ".tmp")
-	_, ok := ParsePart(part)
+	_, ok := storage.ParsePart(part)
 	return dot && tmp && ok
 }
 

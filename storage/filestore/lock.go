@@ -146,7 +146,7 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 func (s *Store) withdraw() {
 	versions, err := s.fs.ReadDir(s.dir)
 	for _, v := range versions {
-		if _, ok := ParseID(v.Name()); !ok {
+		if _, ok := storage.ParseID(v.Name()); !ok {
 			continue
 		}
 		dir := filepath.Join(s.dir, v.Name())

@@ -24,7 +24,7 @@ func CheckName(name string) error {
 // OfCheckpoint says what of the directory of a checkpoint has that name, such as "a
 // version"; "" if nothing there is called so.
 func OfCheckpoint(name string) string {
-	_, version := ParseID(name)
+	_, version := storage.ParseID(name)
 	switch {
 	case version:
 		return "a version"

@@ -50,7 +50,7 @@ func (s *Store) removeInPlace(id storage.ID) error {
 		return err
 	}
 	for _, f := range files {
-		if part, ok := ParsePart(f.Name()); !ok || part.Rank != 0 {
+		if part, ok := storage.ParsePart(f.Name()); !ok || part.Rank != 0 {
 			continue
 		}
 		if err := vfs.RemoveAll(s.fs, filepath.Join(dir, f.Name())); err != nil {

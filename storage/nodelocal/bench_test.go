@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -54,7 +55,7 @@ func BenchmarkSpare(b *testing.B) {
 func turn(b *testing.B, s *Store, version uint64) time.Duration {
 	const size = 256 << 20
 	piece := bytes.Repeat([]byte("no zeros"), 128<<10)
-	key := someKey(version, KindPart, 0)
+	key := someKey(version, storage.KindPart, 0)
 	start := time.Now()
 	w, err := s.CreateObject(b.Context(), key)
 	require.NoError(b, err)
@@ -65,7 +66,7 @@ func turn(b *testing.B, s *Store, version uint64) time.Duration {
 	}
 	require.NoError(b, w.Commit())
 	if version > 1 {
-		require.NoError(b, s.Remove(b.Context(), someKey(version-1, KindPart, 0).ID))
+		require.NoError(b, s.Remove(b.Context(), someKey(version-1, storage.KindPart, 0).ID))
 	}
 	return time.Since(start)
 }

@@ -20,16 +20,18 @@ import (
 
 // content is what an object holds in these tests: more than a page, and less from
 // version to version, so that what is written over has to be cut.
-func content(key Key) string {
+func content(key storage.ObjectKey) string {
 	return strings.Repeat(key.String()+"\n", 160-10*int(key.ID.Version))
 }
 
 // history is what a program has done: what must be there, and what may be.
 type history struct {
-	must, may map[Key]bool
+	must, may map[storage.ObjectKey]bool
 }
 
-func newHistory() *history { return &history{must: map[Key]bool{}, may: map[Key]bool{}} }
+func newHistory() *history {
+	return &history{must: map[storage.ObjectKey]bool{}, may: map[storage.ObjectKey]bool{}}
+}
 
 func (h *history) clone() *history { return &history{maps.Clone(h.must), maps.Clone(h.may)} }
 
@@ -43,7 +45,7 @@ func (h *history) run(s *Store, strict bool) error {
 		}
 		return nil
 	}
-	write := func(key Key) error {
+	write := func(key storage.ObjectKey) error {
 		h.may[key] = true
 		err := tryPut(s, key, content(key))
 		if err == nil {
@@ -53,14 +55,14 @@ func (h *history) run(s *Store, strict bool) error {
 		}
 		return check(err)
 	}
-	remove := func(keys []Key, how func() error) error {
+	remove := func(keys []storage.ObjectKey, how func() error) error {
 		for _, key := range keys {
 			delete(h.must, key)
 		}
 		return check(how()) // a crash may bring the names back
 	}
-	all := func(v uint64) []Key {
-		return []Key{someKey(v, KindPart, 0), someKey(v, KindPart, 1), someKey(v, KindCopy, 5), someKey(v, KindParity, 0)}
+	all := func(v uint64) []storage.ObjectKey {
+		return []storage.ObjectKey{someKey(v, storage.KindPart, 0), someKey(v, storage.KindPart, 1), someKey(v, storage.KindCopy, 5), someKey(v, storage.KindParity, 0)}
 	}
 	if err := check(s.Prepare(ctx, func(storage.Entry) bool { return true })); err != nil {
 		return err
@@ -78,11 +80,11 @@ func (h *history) run(s *Store, strict bool) error {
 			}
 		}
 	}
-	copied := someKey(3, KindCopy, 5)
-	if err := remove([]Key{copied}, func() error { return s.Of(KindCopy).Remove(ctx, copied.ID) }); err != nil {
+	copied := someKey(3, storage.KindCopy, 5)
+	if err := remove([]storage.ObjectKey{copied}, func() error { return s.Of(storage.KindCopy).Remove(ctx, copied.ID) }); err != nil {
 		return err
 	}
-	if w, err := s.CreateObject(ctx, someKey(5, KindPart, 0)); err == nil {
+	if w, err := s.CreateObject(ctx, someKey(5, storage.KindPart, 0)); err == nil {
 		if _, err := w.Write([]byte("thrown away")); check(err) != nil {
 			return err
 		}
@@ -100,23 +102,23 @@ func (h *history) verify(t *testing.T, disk *vfs.Mem, policy filestore.Sync, whe
 	s := newStore(t, c)
 	objects, err := s.Inventory(t.Context())
 	require.NoError(t, err, where)
-	there := map[Key]bool{}
+	there := map[storage.ObjectKey]bool{}
 	for _, o := range objects {
-		there[o.Key] = true
-		require.True(t, h.may[o.Key], "%s: %v is there", where, o.Key)
-		require.Equal(t, len(content(o.Key)), int(o.Size), "%s: %v is not whole", where, o.Key)
-		require.Equal(t, content(o.Key), get(t, s, o.Key), where)
+		there[o.ObjectKey] = true
+		require.True(t, h.may[o.ObjectKey], "%s: %v is there", where, o.ObjectKey)
+		require.Equal(t, len(content(o.ObjectKey)), int(o.Size), "%s: %v is not whole", where, o.ObjectKey)
+		require.Equal(t, content(o.ObjectKey), get(t, s, o.ObjectKey), where)
 	}
 	for key := range h.must {
 		require.True(t, there[key], "%s: %v is lost", where, key)
 	}
 	require.NoError(t, s.Prepare(t.Context(), func(e storage.Entry) bool { return e.ID.Version >= 2 }), where)
-	next := someKey(9, KindPart, 0)
+	next := someKey(9, storage.KindPart, 0)
 	put(t, s, next, content(next))
 	require.Equal(t, content(next), get(t, newStore(t, c), next), where)
 	useful := make(map[string]bool)
 	for key := range there {
-		useful[spareName(key.file())] = true
+		useful[spareName(key.File())] = true
 	}
 	for _, name := range memTree(t, disk, s.Dir()) {
 		require.True(t, useful[name] || !strings.HasPrefix(name, "."), "%s: %s is left", where, name)
@@ -263,9 +265,9 @@ func testRandomFaults(t *testing.T, c Config) {
 		}
 		// What a failed write took back may be there again after a crash.
 		for v := uint64(1); v <= 4; v++ {
-			for kind := range kindPrefix {
+			for kind := range storage.KindParity + 1 {
 				for rank := range 8 {
-					told.may[someKey(v, Kind(kind), rank)] = true
+					told.may[someKey(v, kind, rank)] = true
 				}
 			}
 		}

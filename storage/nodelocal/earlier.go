@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/craft-go/craft/storage"
 )
 
 // Earlier lists the places of this node that hold versions of the same checkpoint at the
@@ -37,7 +39,7 @@ func (s *Store) holdsVersions(place string) bool {
 			continue
 		}
 		files, err := s.fs.ReadDir(filepath.Join(place, v.Name()))
-		if err != nil || slices.ContainsFunc(files, func(f fs.DirEntry) bool { _, _, ok := parseFile(f.Name()); return ok }) {
+		if err != nil || slices.ContainsFunc(files, func(f fs.DirEntry) bool { _, _, ok := storage.ParseObject(f.Name()); return ok }) {
 			return true
 		}
 	}

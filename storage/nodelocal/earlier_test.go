@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage"
 )
 
 func TestEarlier(t *testing.T) {
@@ -13,7 +15,7 @@ func TestEarlier(t *testing.T) {
 		{Name: "a", Home: "/other/a", ID: "3"}, {Name: "a-b", Home: "/scratch/a-b", ID: "4"},
 	} {
 		c.Root = root
-		put(t, newStore(t, c), someKey(1, KindCopy, 0), "content")
+		put(t, newStore(t, c), someKey(1, storage.KindCopy, 0), "content")
 	}
 	empty := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", ID: "5"})
 	require.NoError(t, empty.Prepare(t.Context(), nil))

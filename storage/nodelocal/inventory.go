@@ -8,12 +8,11 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // Object is an object that is here, whole.
 type Object struct {
-	Key
+	storage.ObjectKey
 
 	Size int64 // in bytes
 }
@@ -22,13 +21,13 @@ type Object struct {
 // *UnlistedError those of the other versions.
 func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 	var out []Object
-	err := s.scan(ctx, nil, func(key Key, f fs.DirEntry) error {
+	err := s.scan(ctx, nil, func(key storage.ObjectKey, f fs.DirEntry) error {
 		info, err := f.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // deleted since the directory was read
 		}
 		if err == nil {
-			out = append(out, Object{Key: key, Size: info.Size()})
+			out = append(out, Object{ObjectKey: key, Size: info.Size()})
 		}
 		return err
 	})
@@ -36,14 +35,14 @@ func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 	if err != nil && !errors.As(err, &unlisted) {
 		return nil, err
 	}
-	slices.SortFunc(out, func(a, b Object) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(out, func(a, b Object) int { return a.ObjectKey.Compare(b.ObjectKey) })
 	return out, err
 }
 
 // scan calls version, unless it is nil, for each version's directory, and then
 // object for each object in it. Versions of which that cannot be listed are in an
 // *UnlistedError.
-func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(Key, fs.DirEntry) error) error {
+func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(storage.ObjectKey, fs.DirEntry) error) error {
 	if there, err := s.look(); err != nil || !there {
 		return err
 	}
@@ -62,7 +61,7 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		id, _ := filestore.ParseID(d.Name())
+		id, _ := storage.ParseID(d.Name())
 		if version != nil {
 			version(id)
 		}
@@ -76,7 +75,7 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 	return nil
 }
 
-func (s *Store) scanVersion(id storage.ID, object func(Key, fs.DirEntry) error) error {
+func (s *Store) scanVersion(id storage.ID, object func(storage.ObjectKey, fs.DirEntry) error) error {
 	files, err := s.fs.ReadDir(s.Path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // deleted since the directory above was read
@@ -85,20 +84,20 @@ func (s *Store) scanVersion(id storage.ID, object func(Key, fs.DirEntry) error) 
 		return err
 	}
 	for _, f := range files {
-		kind, part, ok := parseFile(f.Name())
+		kind, part, ok := storage.ParseObject(f.Name())
 		if !ok || !f.Type().IsRegular() {
 			continue
 		}
-		if err := object(Key{ID: id, Kind: kind, Part: part}, f); err != nil {
+		if err := object(storage.ObjectKey{ID: id, Kind: kind, Part: part}, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) path(key Key) string { return filepath.Join(s.Path(key.ID), key.file()) }
+func (s *Store) path(key storage.ObjectKey) string { return filepath.Join(s.Path(key.ID), key.File()) }
 
 func isVersion(d fs.DirEntry) bool {
-	_, ok := filestore.ParseID(d.Name())
+	_, ok := storage.ParseID(d.Name())
 	return ok && d.IsDir()
 }

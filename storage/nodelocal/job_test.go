@@ -47,17 +47,17 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 	root := t.TempDir()
 	a := ofJob(t, root, "a", long)
 	require.NoError(t, a.Prepare(t.Context(), nil))
-	put(t, a, someKey(1, KindPart, 0), "of a")
+	put(t, a, someKey(1, storage.KindPart, 0), "of a")
 
 	b := ofJob(t, root, "b", brief)
 	requireUsed(t, b.Prepare(t.Context(), func(storage.Entry) bool { return false }), b)
-	requireUsed(t, tryPut(b, someKey(1, KindPart, 0), "of b"), b)
-	require.Equal(t, "of a", get(t, a, someKey(1, KindPart, 0)))
+	requireUsed(t, tryPut(b, someKey(1, storage.KindPart, 0), "of b"), b)
+	require.Equal(t, "of a", get(t, a, someKey(1, storage.KindPart, 0)))
 
 	a.Leave()
 	require.NoError(t, b.Prepare(t.Context(), nil))
 	requireUsed(t, ofJob(t, root, "a", brief).Prepare(t.Context(), nil), a)
-	put(t, a, someKey(1, KindCopy, 0), "late") // who has left is not asked
+	put(t, a, someKey(1, storage.KindCopy, 0), "late") // who has left is not asked
 	require.NotNil(t, b.lock)
 }
 
@@ -108,7 +108,7 @@ func TestPlaceOfOneJob(t *testing.T) {
 func TestPlaceMadeAgainIsLocked(t *testing.T) {
 	root := t.TempDir()
 	a, b := ofJob(t, root, "a", long), ofJob(t, root, "b", brief)
-	key := someKey(1, KindPart, 0)
+	key := someKey(1, storage.KindPart, 0)
 	put(t, a, key, "first")
 	require.NoError(t, os.RemoveAll(a.Dir()))
 	require.ErrorIs(t, tryPut(a, key, "second"), storage.ErrVanished)
@@ -162,7 +162,7 @@ func TestPlaceWithoutLocks(t *testing.T) {
 			c.Job, c.Patience = job, long
 			s := newStore(t, c)
 			require.NoError(t, s.Prepare(t.Context(), nil), failure)
-			put(t, s, someKey(1, KindPart, 0), job)
+			put(t, s, someKey(1, storage.KindPart, 0), job)
 		}
 	}
 	memory := vfs.NewMem()
@@ -182,13 +182,13 @@ func TestPlaceInUseIsNotRemoved(t *testing.T) {
 		return places[0].Job
 	}
 	a := ofJob(t, root, "a", long)
-	put(t, a, someKey(1, KindPart, 0), "of a")
+	put(t, a, someKey(1, storage.KindPart, 0), "of a")
 	require.Equal(t, "a", job().ID)
 	var refused *PlaceError
 	err := RemovePlace(nil, a.Dir())
 	require.ErrorAs(t, err, &refused)
 	require.ErrorIs(t, err, storage.ErrLocked)
-	require.Equal(t, "of a", get(t, a, someKey(1, KindPart, 0)))
+	require.Equal(t, "of a", get(t, a, someKey(1, storage.KindPart, 0)))
 	a.Leave()
 	require.FileExists(t, filepath.Join(a.Dir(), JobName))
 	require.Nil(t, job())

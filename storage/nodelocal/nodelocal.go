@@ -119,7 +119,7 @@ func New(c Config) (*Store, error) {
 	}
 	base := placeName(c.Name, home, c.ID)
 	s.dir = filepath.Join(root, base)
-	s.view = view{store: s, kind: KindPart}
+	s.view = view{store: s, kind: storage.KindPart}
 	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs})
 	return s, err
 }

@@ -29,17 +29,17 @@ func newStore(t testing.TB, c Config) *Store {
 }
 
 // someKey gives keys that differ in all that a key has.
-func someKey(version uint64, kind Kind, rank int) Key {
-	return Key{ID: storage.ID{Version: version, Attempt: container.AttemptID{7}}, Kind: kind, Part: storage.Part{Rank: rank, Size: 8}}
+func someKey(version uint64, kind storage.Kind, rank int) storage.ObjectKey {
+	return storage.ObjectKey{ID: storage.ID{Version: version, Attempt: container.AttemptID{7}}, Kind: kind, Part: storage.Part{Rank: rank, Size: 8}}
 }
 
-func put(t testing.TB, s *Store, key Key, data string) {
+func put(t testing.TB, s *Store, key storage.ObjectKey, data string) {
 	t.Helper()
 	require.NoError(t, tryPut(s, key, data))
 }
 
 // tryPut writes an object as the portable code does it.
-func tryPut(s *Store, key Key, data string) error {
+func tryPut(s *Store, key storage.ObjectKey, data string) error {
 	w, err := s.CreateObject(context.Background(), key)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func tryPut(s *Store, key Key, data string) error {
 	return w.Commit()
 }
 
-func get(t testing.TB, s *Store, key Key) string {
+func get(t testing.TB, s *Store, key storage.ObjectKey) string {
 	t.Helper()
 	r, err := s.OpenObject(t.Context(), key)
 	require.NoError(t, err)
@@ -61,13 +61,13 @@ func get(t testing.TB, s *Store, key Key) string {
 	return string(data)
 }
 
-func keys(t testing.TB, s *Store) []Key {
+func keys(t testing.TB, s *Store) []storage.ObjectKey {
 	t.Helper()
 	objects, err := s.Inventory(t.Context())
 	require.NoError(t, err)
-	var out []Key
+	var out []storage.ObjectKey
 	for _, o := range objects {
-		out = append(out, o.Key)
+		out = append(out, o.ObjectKey)
 	}
 	return out
 }
@@ -82,7 +82,7 @@ func TestDriver(t *testing.T) {
 			})
 		})
 	}
-	for _, kind := range []Kind{KindPart, KindCopy, KindParity} {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy, storage.KindParity} {
 		t.Run("memory, "+kind.String(), func(t *testing.T) {
 			storagetest.Run(t, func(t *testing.T) storagetest.Opener {
 				c := config("/node", vfs.NewMem())
@@ -129,26 +129,26 @@ func TestTwoCheckpointsOfOneNameDoNotMeet(t *testing.T) {
 	root := t.TempDir()
 	a := newStore(t, Config{Root: root, Name: "test", Home: "/scratch/a/test"})
 	b := newStore(t, Config{Root: root, Name: "test", Home: "/scratch/b/test"})
-	put(t, a, someKey(1, KindPart, 0), "a")
+	put(t, a, someKey(1, storage.KindPart, 0), "a")
 	require.Empty(t, keys(t, b))
-	put(t, b, someKey(1, KindPart, 0), "b")
+	put(t, b, someKey(1, storage.KindPart, 0), "b")
 	require.NoError(t, b.Prepare(t.Context(), func(storage.Entry) bool { return false }))
 	require.Empty(t, keys(t, b))
-	require.Equal(t, "a", get(t, a, someKey(1, KindPart, 0)))
+	require.Equal(t, "a", get(t, a, someKey(1, storage.KindPart, 0)))
 }
 
 // What a job has written is found by its successor.
 func TestRestartFindsItsPlace(t *testing.T) {
 	c := config(t.TempDir(), nil)
-	put(t, newStore(t, c), someKey(3, KindCopy, 5), "copy")
+	put(t, newStore(t, c), someKey(3, storage.KindCopy, 5), "copy")
 	again := newStore(t, c)
-	require.Equal(t, []Key{someKey(3, KindCopy, 5)}, keys(t, again))
-	require.Equal(t, "copy", get(t, again, someKey(3, KindCopy, 5)))
+	require.Equal(t, []storage.ObjectKey{someKey(3, storage.KindCopy, 5)}, keys(t, again))
+	require.Equal(t, "copy", get(t, again, someKey(3, storage.KindCopy, 5)))
 }
 
 func TestFilesArePrivate(t *testing.T) {
 	s := newStore(t, config(filepath.Join(t.TempDir(), "new", "root"), nil))
-	put(t, s, someKey(1, KindParity, 0), "x")
+	put(t, s, someKey(1, storage.KindParity, 0), "x")
 	count := 0
 	require.NoError(t, filepath.WalkDir(s.root, func(path string, d os.DirEntry, err error) error {
 		require.NoError(t, err)
@@ -164,10 +164,10 @@ func TestFilesArePrivate(t *testing.T) {
 func TestPrepareRemovesLeftOvers(t *testing.T) {
 	c := config(t.TempDir(), nil)
 	s := newStore(t, c)
-	put(t, s, someKey(1, KindPart, 0), "old")
-	put(t, s, someKey(2, KindPart, 0), "kept")
+	put(t, s, someKey(1, storage.KindPart, 0), "old")
+	put(t, s, someKey(2, storage.KindPart, 0), "kept")
 	for _, version := range []uint64{2, 3} { // the process dies here
-		_, err := s.CreateObject(t.Context(), someKey(version, KindCopy, 1))
+		_, err := s.CreateObject(t.Context(), someKey(version, storage.KindCopy, 1))
 		require.NoError(t, err)
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), ".trash-"+storage.ID{Version: 9}.String(), "x"), 0o700))
@@ -179,10 +179,10 @@ func TestPrepareRemovesLeftOvers(t *testing.T) {
 	require.NoError(t, newStore(t, c).Prepare(t.Context(), nil))
 	require.Equal(t, before, tree(t, s.Dir()), "without a keep nothing goes")
 	require.NoError(t, newStore(t, c).Prepare(t.Context(), func(e storage.Entry) bool { return e.ID.Version > 1 }))
-	kept := someKey(2, KindPart, 0)
+	kept := someKey(2, storage.KindPart, 0)
 	require.Equal(t, []string{
 		".", ".of-the-user.tmp", ".trash-of-mine", "OWNER.json", "notes.txt",
-		kept.ID.String(), filepath.Join(kept.ID.String(), kept.file()),
+		kept.ID.String(), filepath.Join(kept.ID.String(), kept.File()),
 	}, tree(t, s.Dir()))
 }
 

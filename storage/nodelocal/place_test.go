@@ -25,7 +25,7 @@ func refused(t *testing.T, s *Store, want error, says ...string) {
 		before = tree(t, s.Dir())
 	}
 	ctx := context.Background()
-	key := someKey(1, KindPart, 0)
+	key := someKey(1, storage.KindPart, 0)
 	for name, err := range map[string]error{
 		"CreateObject": tryPut(s, key, "new"),
 		"Prepare":      s.Prepare(ctx, func(storage.Entry) bool { return false }),
@@ -33,7 +33,7 @@ func refused(t *testing.T, s *Store, want error, says ...string) {
 		"List":         func() error { _, err := s.List(ctx); return err }(),
 		"Inventory":    func() error { _, err := s.Inventory(ctx); return err }(),
 		"Remove":       s.Remove(ctx, key.ID),
-		"Of.Remove":    s.Of(KindPart).Remove(ctx, key.ID),
+		"Of.Remove":    s.Of(storage.KindPart).Remove(ctx, key.ID),
 	} {
 		require.ErrorIs(t, err, want, name)
 		var place *PlaceError
@@ -51,7 +51,7 @@ func refused(t *testing.T, s *Store, want error, says ...string) {
 // used is a root with a place that holds a part.
 func used(t *testing.T) Config {
 	c := config(t.TempDir(), nil)
-	put(t, newStore(t, c), someKey(1, KindPart, 0), "old")
+	put(t, newStore(t, c), someKey(1, storage.KindPart, 0), "old")
 	return c
 }
 
@@ -91,7 +91,7 @@ func TestPlaceIsALinkToNowhere(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	require.NoError(t, os.Symlink(target, s.Dir()))
 	require.Empty(t, keys(t, s))
-	require.ErrorIs(t, tryPut(s, someKey(1, KindPart, 0), "x"), ErrNotPrivate)
+	require.ErrorIs(t, tryPut(s, someKey(1, storage.KindPart, 0), "x"), ErrNotPrivate)
 	require.NoDirExists(t, target)
 }
 
@@ -105,12 +105,12 @@ func TestPlaceIsAFile(t *testing.T) {
 func TestPlaceIsOpenToOthers(t *testing.T) {
 	c := used(t)
 	s := newStore(t, c)
-	put(t, s, someKey(2, KindPart, 0), "before")
+	put(t, s, someKey(2, storage.KindPart, 0), "before")
 	require.NoError(t, os.Chmod(s.Dir(), 0o750))
 	refused(t, s, ErrNotPrivate, "chmod 700 "+s.Dir())
 	refused(t, newStore(t, c), ErrNotPrivate, "chmod 700 "+s.Dir())
 	require.NoError(t, os.Chmod(s.Dir(), 0o700))
-	require.Equal(t, "old", get(t, s, someKey(1, KindPart, 0)), "mended")
+	require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)), "mended")
 }
 
 func TestRootWithoutStickyBit(t *testing.T) {
@@ -118,11 +118,11 @@ func TestRootWithoutStickyBit(t *testing.T) {
 	require.NoError(t, os.Chmod(c.Root, 0o777))
 	refused(t, newStore(t, c), ErrNotPrivate, "chmod +t "+c.Root)
 	require.NoError(t, os.Chmod(c.Root, 0o777|fs.ModeSticky))
-	require.Equal(t, "old", get(t, newStore(t, c), someKey(1, KindPart, 0)), "like /tmp")
+	require.Equal(t, "old", get(t, newStore(t, c), someKey(1, storage.KindPart, 0)), "like /tmp")
 
 	empty := t.TempDir()
 	require.NoError(t, os.Chmod(empty, 0o777))
-	require.ErrorIs(t, tryPut(newStore(t, config(empty, nil)), someKey(1, KindPart, 0), "x"), ErrNotPrivate)
+	require.ErrorIs(t, tryPut(newStore(t, config(empty, nil)), someKey(1, storage.KindPart, 0), "x"), ErrNotPrivate)
 	require.Equal(t, []string{"."}, tree(t, empty), "nothing is made there")
 }
 
@@ -176,9 +176,9 @@ func TestPlaceWithoutSignature(t *testing.T) {
 	c := used(t)
 	s := newStore(t, c)
 	require.NoError(t, os.Remove(filepath.Join(s.Dir(), OwnerName)))
-	require.Equal(t, "old", get(t, s, someKey(1, KindPart, 0)))
+	require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)))
 	require.NoFileExists(t, filepath.Join(s.Dir(), OwnerName), "reading changes nothing")
-	put(t, s, someKey(2, KindPart, 0), "new")
+	put(t, s, someKey(2, storage.KindPart, 0), "new")
 	require.FileExists(t, filepath.Join(s.Dir(), OwnerName))
 	require.Len(t, keys(t, newStore(t, c)), 2)
 }
@@ -202,11 +202,11 @@ func TestPlaceOfAnotherNode(t *testing.T) {
 			then := test.then
 			then.UID = me.UID
 			c.Self = &then
-			put(t, newStore(t, c), someKey(1, KindPart, 0), "old")
+			put(t, newStore(t, c), someKey(1, storage.KindPart, 0), "old")
 			c.Self = &me
 			s := newStore(t, c)
 			if test.same {
-				require.Equal(t, "old", get(t, s, someKey(1, KindPart, 0)))
+				require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)))
 				return
 			}
 			refused(t, s, ErrCopied, "host "+then.Host, "CRAFT_NODE_PATH")
@@ -223,7 +223,7 @@ func TestPlaceCopiedToAnotherRoot(t *testing.T) {
 	require.NoError(t, os.Chmod(to.Dir(), 0o700))
 	refused(t, to, ErrCopied, from.Dir(), OwnerName)
 	require.NoError(t, os.Remove(filepath.Join(to.Dir(), OwnerName)))
-	require.Equal(t, "old", get(t, to, someKey(1, KindPart, 0)), "mended")
+	require.Equal(t, "old", get(t, to, someKey(1, storage.KindPart, 0)), "mended")
 }
 
 func TestRootByAnotherPath(t *testing.T) {
@@ -231,26 +231,26 @@ func TestRootByAnotherPath(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(c.Root, link))
 	c.Root = link
-	require.Equal(t, "old", get(t, newStore(t, c), someKey(1, KindPart, 0)))
+	require.Equal(t, "old", get(t, newStore(t, c), someKey(1, storage.KindPart, 0)))
 }
 
 func TestPlaceVanishes(t *testing.T) {
 	c := used(t)
 	s := newStore(t, c)
-	put(t, s, someKey(2, KindPart, 0), "x")
+	put(t, s, someKey(2, storage.KindPart, 0), "x")
 	require.NoError(t, os.RemoveAll(s.Dir()))
 	require.Empty(t, keys(t, s))
-	_, err := s.OpenObject(t.Context(), someKey(2, KindPart, 0))
+	_, err := s.OpenObject(t.Context(), someKey(2, storage.KindPart, 0))
 	require.ErrorIs(t, err, storage.ErrNotFound)
-	require.ErrorIs(t, tryPut(s, someKey(3, KindPart, 0), "x"), storage.ErrVanished)
-	put(t, s, someKey(4, KindPart, 0), "back")
+	require.ErrorIs(t, tryPut(s, someKey(3, storage.KindPart, 0), "x"), storage.ErrVanished)
+	put(t, s, someKey(4, storage.KindPart, 0), "back")
 	require.FileExists(t, filepath.Join(s.Dir(), OwnerName))
-	require.Equal(t, []Key{someKey(4, KindPart, 0)}, keys(t, newStore(t, c)))
+	require.Equal(t, []storage.ObjectKey{someKey(4, storage.KindPart, 0)}, keys(t, newStore(t, c)))
 
 	// The root may have been the mount point's.
 	require.NoError(t, os.RemoveAll(c.Root))
 	for v := range uint64(3) {
-		require.ErrorIs(t, tryPut(s, someKey(5+v, KindPart, 0), "x"), storage.ErrVanished)
+		require.ErrorIs(t, tryPut(s, someKey(5+v, storage.KindPart, 0), "x"), storage.ErrVanished)
 	}
 	require.NoDirExists(t, c.Root)
 }
@@ -291,42 +291,42 @@ func TestDiskIsUnmounted(t *testing.T) {
 	disk := &movedFS{FS: vfs.OS(), dir: c.Root}
 	c.FS = disk
 	s := newStore(t, c)
-	put(t, s, someKey(2, KindPart, 0), "x")
+	put(t, s, someKey(2, storage.KindPart, 0), "x")
 	aside := filepath.Join(t.TempDir(), "aside")
 	require.NoError(t, os.Rename(s.Dir(), aside))
 	disk.moves++
 	for v := range uint64(3) {
-		require.ErrorIs(t, tryPut(s, someKey(3+v, KindPart, 0), "x"), storage.ErrVanished)
+		require.ErrorIs(t, tryPut(s, someKey(3+v, storage.KindPart, 0), "x"), storage.ErrVanished)
 	}
-	require.ErrorContains(t, tryPut(s, someKey(3, KindPart, 0), "x"), c.Root+" is on another file system now")
+	require.ErrorContains(t, tryPut(s, someKey(3, storage.KindPart, 0), "x"), c.Root+" is on another file system now")
 	require.NoDirExists(t, s.Dir())
 
 	disk.moves++ // mounted again: it may have another number
 	require.NoError(t, os.Rename(aside, s.Dir()))
-	put(t, s, someKey(6, KindPart, 0), "x")
+	put(t, s, someKey(6, storage.KindPart, 0), "x")
 	require.NoError(t, os.RemoveAll(s.Dir()))
-	require.ErrorIs(t, tryPut(s, someKey(7, KindPart, 0), "x"), storage.ErrVanished)
-	put(t, s, someKey(8, KindPart, 0), "made again on the same disk")
+	require.ErrorIs(t, tryPut(s, someKey(7, storage.KindPart, 0), "x"), storage.ErrVanished)
+	put(t, s, someKey(8, storage.KindPart, 0), "made again on the same disk")
 }
 
 // Where old things in /tmp are deleted, another user may take the name then.
 func TestPlaceIsExchanged(t *testing.T) {
 	c := used(t)
 	s := newStore(t, c)
-	put(t, s, someKey(2, KindPart, 0), "x")
+	put(t, s, someKey(2, storage.KindPart, 0), "x")
 	require.NoError(t, os.RemoveAll(s.Dir()))
 	require.NoError(t, os.Mkdir(s.Dir(), 0o777))
 	require.NoError(t, os.Chmod(s.Dir(), 0o777))
 	refused(t, s, ErrNotPrivate, "open to others")
 
 	require.NoError(t, os.Chmod(s.Dir(), 0o700)) // by a process of ours
-	put(t, s, someKey(3, KindPart, 0), "x")
+	put(t, s, someKey(3, storage.KindPart, 0), "x")
 	require.FileExists(t, filepath.Join(s.Dir(), OwnerName))
 
 	aside := filepath.Join(c.Root, "aside")
 	require.NoError(t, os.Rename(s.Dir(), aside))
 	require.NoError(t, os.Symlink(aside, s.Dir()))
-	require.Equal(t, []Key{someKey(3, KindPart, 0)}, keys(t, s), "the very same directory")
+	require.Equal(t, []storage.ObjectKey{someKey(3, storage.KindPart, 0)}, keys(t, s), "the very same directory")
 	require.NoError(t, os.CopyFS(filepath.Join(c.Root, "bait"), os.DirFS(aside)))
 	require.NoError(t, os.Chmod(filepath.Join(c.Root, "bait"), 0o700))
 	require.NoError(t, os.Remove(s.Dir()))

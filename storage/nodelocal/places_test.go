@@ -22,17 +22,17 @@ func TestPlaces(t *testing.T) {
 	require.ErrorContains(t, err, "CRAFT_NODE_PATH")
 
 	a := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", ID: "1f", smallestSpare: 1})
-	put(t, a, someKey(1, KindPart, 0), "spare")
-	put(t, a, someKey(2, KindPart, 0), "12345")
-	put(t, a, someKey(3, KindCopy, 1), "123")
-	require.NoError(t, a.Remove(t.Context(), someKey(1, KindPart, 0).ID))
+	put(t, a, someKey(1, storage.KindPart, 0), "spare")
+	put(t, a, someKey(2, storage.KindPart, 0), "12345")
+	put(t, a, someKey(3, storage.KindCopy, 1), "123")
+	require.NoError(t, a.Remove(t.Context(), someKey(1, storage.KindPart, 0).ID))
 	b := newStore(t, Config{Root: root, Name: "b", Home: "/scratch/b"})
 	require.NoError(t, b.Prepare(t.Context(), nil))
 	torn := newStore(t, Config{Root: root, Name: "c", Home: "/scratch/c"})
-	put(t, torn, someKey(1, KindPart, 0), "x")
+	put(t, torn, someKey(1, storage.KindPart, 0), "x")
 	require.NoError(t, os.WriteFile(filepath.Join(torn.Dir(), OwnerName), []byte("{"), 0o600))
 	moved := newStore(t, Config{Root: root, Name: "d", Home: "/scratch/d"})
-	put(t, moved, someKey(1, KindPart, 0), "x")
+	put(t, moved, someKey(1, storage.KindPart, 0), "x")
 	require.NoError(t, os.Rename(moved.Dir(), filepath.Join(root, "d-moved")))
 	require.NoError(t, os.Mkdir(filepath.Join(root, "mine"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o600))
@@ -42,7 +42,7 @@ func TestPlaces(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, places, 4)
 	require.Equal(t, Place{
-		Dir: a.Dir(), Owner: places[0].Owner, Versions: 2, Objects: 2, Bytes: 8, Spare: 5, Newest: someKey(3, KindPart, 0).ID,
+		Dir: a.Dir(), Owner: places[0].Owner, Versions: 2, Objects: 2, Bytes: 8, Spare: 5, Newest: someKey(3, storage.KindPart, 0).ID,
 	}, places[0])
 	require.Equal(t, "/scratch/a", places[0].Owner.Home)
 	require.Equal(t, "1f", places[0].Owner.ID)
@@ -57,16 +57,16 @@ func TestRemovePlace(t *testing.T) {
 	root := t.TempDir()
 	c := Config{Root: root, Name: "a", Home: "/scratch/a"}
 	s := newStore(t, c)
-	put(t, s, someKey(1, KindPart, 0), "x")
+	put(t, s, someKey(1, storage.KindPart, 0), "x")
 	other := newStore(t, Config{Root: root, Name: "b", Home: "/scratch/b"})
-	put(t, other, someKey(1, KindPart, 0), "other")
+	put(t, other, someKey(1, storage.KindPart, 0), "other")
 	require.NoError(t, RemovePlace(nil, s.Dir()))
-	key := someKey(1, KindPart, 0)
+	key := someKey(1, storage.KindPart, 0)
 	left := filepath.Base(other.Dir())
 	version := filepath.Join(left, key.ID.String())
-	require.Equal(t, []string{".", left, filepath.Join(left, OwnerName), version, filepath.Join(version, key.file())}, tree(t, root))
-	require.ErrorIs(t, tryPut(s, someKey(2, KindPart, 0), "x"), storage.ErrVanished, "a job that uses it is told")
-	put(t, s, someKey(3, KindPart, 0), "again")
+	require.Equal(t, []string{".", left, filepath.Join(left, OwnerName), version, filepath.Join(version, key.File())}, tree(t, root))
+	require.ErrorIs(t, tryPut(s, someKey(2, storage.KindPart, 0), "x"), storage.ErrVanished, "a job that uses it is told")
+	put(t, s, someKey(3, storage.KindPart, 0), "again")
 }
 
 // On overlayfs a directory of a lower layer cannot get another name.
@@ -80,11 +80,11 @@ func TestRemoveInPlace(t *testing.T) {
 	})
 	s := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", FS: overlay, smallestSpare: 1})
 	for version := range uint64(2) {
-		put(t, s, someKey(1+version, KindPart, 0), "x")
-		put(t, s, someKey(1+version, KindCopy, 3), "y")
+		put(t, s, someKey(1+version, storage.KindPart, 0), "x")
+		put(t, s, someKey(1+version, storage.KindCopy, 3), "y")
 	}
-	require.NoError(t, s.Remove(t.Context(), someKey(1, KindPart, 0).ID))
-	require.Equal(t, []Key{someKey(2, KindPart, 0), someKey(2, KindCopy, 3)}, keys(t, s))
+	require.NoError(t, s.Remove(t.Context(), someKey(1, storage.KindPart, 0).ID))
+	require.Equal(t, []storage.ObjectKey{someKey(2, storage.KindPart, 0), someKey(2, storage.KindCopy, 3)}, keys(t, s))
 	require.NoError(t, RemovePlace(overlay, s.Dir()))
 	require.NoDirExists(t, s.Dir())
 }
@@ -93,11 +93,11 @@ func TestRemoveInPlace(t *testing.T) {
 func TestRemovePlaceOfOthers(t *testing.T) {
 	root := t.TempDir()
 	unsigned := filepath.Join(root, "data")
-	require.NoError(t, os.MkdirAll(filepath.Join(unsigned, someKey(1, KindPart, 0).ID.String()), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(unsigned, someKey(1, storage.KindPart, 0).ID.String()), 0o700))
 	require.ErrorIs(t, RemovePlace(nil, unsigned), ErrForeign)
 
 	s := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a"})
-	put(t, s, someKey(1, KindPart, 0), "x")
+	put(t, s, someKey(1, storage.KindPart, 0), "x")
 	link := filepath.Join(root, "link")
 	require.NoError(t, os.Symlink(s.Dir(), link))
 	require.ErrorIs(t, RemovePlace(nil, link), ErrForeign, "its name is not that of the place")
@@ -119,7 +119,7 @@ func TestRemovePlaceOfOthers(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(filepath.Join(s.Dir(), OwnerName)))
 	require.NoError(t, s.writeOwner())
-	require.Equal(t, "x", get(t, s, someKey(1, KindPart, 0)), "nothing was touched")
+	require.Equal(t, "x", get(t, s, someKey(1, storage.KindPart, 0)), "nothing was touched")
 	require.NoError(t, RemovePlace(nil, s.Dir()))
 	require.NoDirExists(t, s.Dir())
 }
@@ -132,8 +132,8 @@ func TestRemovePlaceInterrupted(t *testing.T) {
 		disk := vfs.NewMem()
 		c := Config{Root: "/node", Name: "a", Home: "/scratch/a", FS: disk}
 		s := newStore(t, c)
-		put(t, s, someKey(1, KindPart, 0), "one")
-		put(t, s, someKey(2, KindCopy, 3), "two")
+		put(t, s, someKey(1, storage.KindPart, 0), "one")
+		put(t, s, someKey(2, storage.KindCopy, 3), "two")
 		count := 0
 		err := RemovePlace(vfs.WithErrors(disk, func(vfs.Op) error {
 			if count++; count > failing {
@@ -157,7 +157,7 @@ func TestRemovePlaceInterrupted(t *testing.T) {
 			require.Equal(t, p.Removed(), errors.Is(err, ErrForeign), "%v", err)
 			require.NoError(t, RemovePlace(disk, p.Dir), "%d operations", failing)
 		}
-		put(t, newStore(t, c), someKey(3, KindPart, 0), "new")
+		put(t, newStore(t, c), someKey(3, storage.KindPart, 0), "new")
 		require.NoError(t, RemovePlace(disk, s.Dir()))
 		require.Empty(t, memTree(t, disk, "/node"))
 	}
@@ -172,14 +172,14 @@ func TestIdentityOfTheStore(t *testing.T) {
 		c.ID = id
 		stores[id] = newStore(t, c)
 		require.Empty(t, keys(t, stores[id]))
-		put(t, stores[id], someKey(1, KindPart, 0), "of "+id)
+		put(t, stores[id], someKey(1, storage.KindPart, 0), "of "+id)
 		o, err := ReadOwner(vfs.OS(), stores[id].Dir())
 		require.NoError(t, err)
 		require.Equal(t, id, o.ID)
 	}
 	for id, s := range stores {
 		c.ID = id
-		require.Equal(t, "of "+id, get(t, newStore(t, c), someKey(1, KindPart, 0)))
+		require.Equal(t, "of "+id, get(t, newStore(t, c), someKey(1, storage.KindPart, 0)))
 		require.Equal(t, s.Dir(), newStore(t, c).Dir())
 	}
 	require.NoError(t, os.RemoveAll(stores["4567"].Dir()))
@@ -195,7 +195,7 @@ func TestPlaceWithAPathThatIsNotText(t *testing.T) {
 		t.Skip("no file system for such names:", err)
 	}
 	s := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/\xfe"})
-	put(t, s, someKey(1, KindPart, 0), "x")
+	put(t, s, someKey(1, storage.KindPart, 0), "x")
 	places, err := Places(t.Context(), nil, root)
 	require.NoError(t, err)
 	require.Len(t, places, 1)

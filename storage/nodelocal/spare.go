@@ -27,7 +27,7 @@ func spareName(file string) string { return sparePrefix + file + ".tmp" }
 func isSpare(name string) bool {
 	file, ok1 := strings.CutPrefix(name, sparePrefix)
 	file, ok2 := strings.CutSuffix(file, ".tmp")
-	_, _, ok := parseFile(file)
+	_, _, ok := storage.ParseObject(file)
 	return ok1 && ok2 && ok
 }
 
@@ -44,7 +44,7 @@ func (s *Store) salvage(id storage.ID) (done bool, err error) {
 	}
 	files, _ := s.fs.ReadDir(trash) // RemoveAll will tell
 	for _, f := range files {
-		if _, _, ok := parseFile(f.Name()); ok {
+		if _, _, ok := storage.ParseObject(f.Name()); ok {
 			s.keepSpare(trash, f)
 		}
 	}

@@ -62,7 +62,7 @@ func TestSpares(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, over := sparing(t, c)
 			for v := uint64(1); v <= 6; v++ {
-				for _, kind := range []Kind{KindPart, KindCopy, KindParity} {
+				for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy, storage.KindParity} {
 					key := someKey(v, kind, 2)
 					put(t, s, key, strings.Repeat(key.String(), int(7-v)))
 					require.Equal(t, strings.Repeat(key.String(), int(7-v)), get(t, s, key))
@@ -78,7 +78,7 @@ func TestSpares(t *testing.T) {
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
 			require.Len(t, spares(t, s), 3, "the same ranks are here")
 			require.NoError(t, s.Remove(t.Context(), someKey(6, 0, 2).ID))
-			put(t, s, someKey(7, KindPart, 2), "seven")
+			put(t, s, someKey(7, storage.KindPart, 2), "seven")
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
 			require.Empty(t, spares(t, s), "of what is not here")
 		})
@@ -87,28 +87,28 @@ func TestSpares(t *testing.T) {
 
 func TestSparesOfOneKind(t *testing.T) {
 	s, over := sparing(t, config("/node", vfs.NewMem()))
-	copies := s.Of(KindCopy)
-	key := someKey(1, KindCopy, 2)
+	copies := s.Of(storage.KindCopy)
+	key := someKey(1, storage.KindCopy, 2)
 	put(t, s, key, "old copy")
-	put(t, s, someKey(1, KindPart, 2), "part")
+	put(t, s, someKey(1, storage.KindPart, 2), "part")
 	require.NoError(t, copies.Remove(t.Context(), key.ID))
-	require.Equal(t, []string{spareName(key.file())}, spares(t, s))
-	require.Equal(t, "part", get(t, s, someKey(1, KindPart, 2)))
-	put(t, s, someKey(2, KindPart, 2), "of another kind")
-	put(t, s, someKey(2, KindCopy, 3), "of another rank")
+	require.Equal(t, []string{spareName(key.File())}, spares(t, s))
+	require.Equal(t, "part", get(t, s, someKey(1, storage.KindPart, 2)))
+	put(t, s, someKey(2, storage.KindPart, 2), "of another kind")
+	put(t, s, someKey(2, storage.KindCopy, 3), "of another rank")
 	require.Zero(t, *over)
-	put(t, s, someKey(2, KindCopy, 2), "new")
+	put(t, s, someKey(2, storage.KindCopy, 2), "new")
 	require.Equal(t, 1, *over)
-	require.Equal(t, "new", get(t, s, someKey(2, KindCopy, 2)))
+	require.Equal(t, "new", get(t, s, someKey(2, storage.KindCopy, 2)))
 	require.Empty(t, spares(t, s))
 }
 
 func TestSmallFilesAreNoSpares(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
-	put(t, s, someKey(1, KindPart, 0), strings.Repeat("x", smallestSpare))
-	put(t, s, someKey(1, KindPart, 1), strings.Repeat("x", smallestSpare-1))
+	put(t, s, someKey(1, storage.KindPart, 0), strings.Repeat("x", smallestSpare))
+	put(t, s, someKey(1, storage.KindPart, 1), strings.Repeat("x", smallestSpare-1))
 	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
-	require.Equal(t, []string{spareName(someKey(1, KindPart, 0).file())}, spares(t, s))
+	require.Equal(t, []string{spareName(someKey(1, storage.KindPart, 0).File())}, spares(t, s))
 }
 
 // Who has opened an object before it was removed reads its bytes, whatever is
@@ -117,11 +117,11 @@ func TestSpareThatIsRead(t *testing.T) {
 	for name, c := range map[string]Config{"disk": config(t.TempDir(), nil), "memory": config("/node", vfs.NewMem())} {
 		t.Run(name, func(t *testing.T) {
 			s, over := sparing(t, c)
-			put(t, s, someKey(1, KindPart, 0), "old")
-			r, err := s.OpenObject(t.Context(), someKey(1, KindPart, 0))
+			put(t, s, someKey(1, storage.KindPart, 0), "old")
+			r, err := s.OpenObject(t.Context(), someKey(1, storage.KindPart, 0))
 			require.NoError(t, err)
 			require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
-			put(t, s, someKey(2, KindPart, 0), "new")
+			put(t, s, someKey(2, storage.KindPart, 0), "new")
 			data, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 			require.NoError(t, err)
 			require.Equal(t, "old", string(data))
@@ -136,17 +136,17 @@ func TestFullStorageGivesSparesUp(t *testing.T) {
 	mem := vfs.NewMem()
 	s, _ := sparing(t, config("/node", mem))
 	for rank := range 3 {
-		put(t, s, someKey(1, KindPart, rank), strings.Repeat("x", 1000))
+		put(t, s, someKey(1, storage.KindPart, rank), strings.Repeat("x", 1000))
 	}
 	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
 	require.Len(t, spares(t, s), 3)
 	mem.SetCapacity(mem.Used() + 10)
 	require.EqualValues(t, 3000, spareBytes(s.fs, s.Dir()))
 	text := strings.Repeat("0123456789", 250)
-	put(t, s, someKey(2, KindPart, 0), text) // over one spare, then in the space of the others
-	require.Equal(t, text, get(t, s, someKey(2, KindPart, 0)))
+	put(t, s, someKey(2, storage.KindPart, 0), text) // over one spare, then in the space of the others
+	require.Equal(t, text, get(t, s, someKey(2, storage.KindPart, 0)))
 	require.Empty(t, spares(t, s))
-	require.ErrorIs(t, tryPut(s, someKey(3, KindPart, 0), text), ErrNoSpace)
+	require.ErrorIs(t, tryPut(s, someKey(3, storage.KindPart, 0), text), ErrNoSpace)
 }
 
 // Another process has deleted the spares first: the write that was too much finds
@@ -155,7 +155,7 @@ func TestFullStorageWithoutSparesIsTriedAgain(t *testing.T) {
 	for _, kind := range []vfs.OpKind{vfs.OpCreate, vfs.OpWrite} {
 		disk := vfs.NewMem()
 		other, _ := sparing(t, config("/node", disk))
-		put(t, other, someKey(1, KindPart, 1), "of the other rank")
+		put(t, other, someKey(1, storage.KindPart, 1), "of the other rank")
 		require.NoError(t, other.Remove(t.Context(), someKey(1, 0, 0).ID))
 		require.Len(t, spares(t, other), 1)
 		full := 0
@@ -167,18 +167,18 @@ func TestFullStorageWithoutSparesIsTriedAgain(t *testing.T) {
 			other.dropSpares()
 			return syscall.ENOSPC
 		})))
-		put(t, s, someKey(2, KindPart, 0), "x")
+		put(t, s, someKey(2, storage.KindPart, 0), "x")
 		require.Equal(t, 1, full)
-		require.Equal(t, "x", get(t, s, someKey(2, KindPart, 0)))
+		require.Equal(t, "x", get(t, s, someKey(2, storage.KindPart, 0)))
 	}
 }
 
 func TestWrittenIsReadBack(t *testing.T) {
 	s, over := sparing(t, config("/node", vfs.NewMem()))
-	put(t, s, someKey(1, KindPart, 0), "what was there before")
+	put(t, s, someKey(1, storage.KindPart, 0), "what was there before")
 	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
 	for range 2 { // over a spare, then without
-		w, err := s.CreateObject(t.Context(), someKey(2, KindPart, 0))
+		w, err := s.CreateObject(t.Context(), someKey(2, storage.KindPart, 0))
 		require.NoError(t, err)
 		back := w.(storage.ReadBack)
 		for _, piece := range []string{"", "one", "two"} {
@@ -202,7 +202,7 @@ func TestWrittenOnAFullStorage(t *testing.T) {
 	s := newStore(t, config("/node", mem))
 	require.NoError(t, s.Prepare(t.Context(), nil))
 	mem.SetCapacity(mem.Used() + 5)
-	w, err := s.CreateObject(t.Context(), someKey(1, KindPart, 0))
+	w, err := s.CreateObject(t.Context(), someKey(1, storage.KindPart, 0))
 	require.NoError(t, err)
 	n, err := io.WriteString(w, "0123456789")
 	require.ErrorIs(t, err, ErrNoSpace)

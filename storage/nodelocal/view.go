@@ -14,24 +14,24 @@ import (
 // Of returns the driver of the objects of one kind, for which they are what
 // parts are for Store: its Remove deletes the objects of that kind alone. Its
 // List has every version, also those of which there are only other kinds.
-func (s *Store) Of(kind Kind) storage.Driver { return view{s, kind} }
+func (s *Store) Of(kind storage.Kind) storage.Driver { return view{s, kind} }
 
 // view is the part of a Store that holds one kind.
 type view struct {
 	store *Store
-	kind  Kind
+	kind  storage.Kind
 }
 
 var _ storage.Driver = view{}
 
 // Create implements storage.Driver.
 func (v view) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	return v.store.CreateObject(ctx, Key{ID: id, Kind: v.kind, Part: part})
+	return v.store.CreateObject(ctx, storage.ObjectKey{ID: id, Kind: v.kind, Part: part})
 }
 
 // Open implements storage.Driver.
 func (v view) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return v.store.OpenObject(ctx, Key{ID: id, Kind: v.kind, Part: part})
+	return v.store.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: v.kind, Part: part})
 }
 
 // Path implements storage.Driver.
@@ -43,7 +43,7 @@ func (v view) List(ctx context.Context) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	err := v.store.scan(ctx,
 		func(id storage.ID) { entries = append(entries, storage.Entry{ID: id}) },
-		func(key Key, _ fs.DirEntry) error {
+		func(key storage.ObjectKey, _ fs.DirEntry) error {
 			if last := &entries[len(entries)-1]; key.Kind == v.kind {
 				last.Parts = append(last.Parts, key.Part)
 			}
@@ -71,7 +71,7 @@ func (v view) Remove(_ context.Context, id storage.ID) error {
 		return err
 	}
 	for _, f := range files {
-		kind, _, ok := parseFile(f.Name())
+		kind, _, ok := storage.ParseObject(f.Name())
 		if hidden, isHidden := parseHidden(f.Name()); isHidden {
 			kind, ok = hidden, true
 		}
@@ -101,8 +101,8 @@ func (s *Store) dropEmpty(id storage.ID) { _ = s.fs.Remove(s.Path(id)) }
 
 // OpenObject returns an object for reading; storage.ErrNotFound if it is not
 // here.
-func (s *Store) OpenObject(_ context.Context, key Key) (storage.PartReader, error) {
-	if err := key.check(); err != nil {
+func (s *Store) OpenObject(_ context.Context, key storage.ObjectKey) (storage.PartReader, error) {
+	if err := key.Check(); err != nil {
 		return nil, err
 	}
 	there, err := s.look()

@@ -22,8 +22,8 @@ const createTries = 100
 
 // CreateObject starts an object. An object of the same key that is here stays
 // until the new one's Commit puts it in its place.
-func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, error) {
-	if err := key.check(); err != nil {
+func (s *Store) CreateObject(ctx context.Context, key storage.ObjectKey) (storage.PartWriter, error) {
+	if err := key.Check(); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -36,8 +36,8 @@ func (s *Store) CreateObject(ctx context.Context, key Key) (storage.PartWriter, 
 	w := &writer{
 		store:  s,
 		id:     key.ID,
-		name:   key.file(),
-		hidden: filepath.Join(dir, hiddenName(key.file(), rand.Text())),
+		name:   key.File(),
+		hidden: filepath.Join(dir, hiddenName(key.File(), rand.Text())),
 		final:  s.path(key),
 	}
 	err := w.create(dir)

@@ -23,7 +23,7 @@ import (
 // What a killed process has left is not in the way of the next one.
 func TestLeftOverIsNotInTheWay(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
-	key := someKey(1, KindCopy, 0)
+	key := someKey(1, storage.KindCopy, 0)
 	dead, err := s.CreateObject(t.Context(), key)
 	require.NoError(t, err)
 	_, err = io.WriteString(dead, "half")
@@ -35,7 +35,7 @@ func TestLeftOverIsNotInTheWay(t *testing.T) {
 // Of two writers of one object, each puts a whole one in place.
 func TestTwoWritersOfOneObject(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
-	key := someKey(1, KindCopy, 0)
+	key := someKey(1, storage.KindCopy, 0)
 	a, err := s.CreateObject(t.Context(), key)
 	require.NoError(t, err)
 	b, err := s.CreateObject(t.Context(), key)
@@ -56,7 +56,7 @@ func TestTwoWritersOfOneObject(t *testing.T) {
 // written since.
 func TestLateWriterHarmsNobody(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
-	key := someKey(1, KindPart, 0)
+	key := someKey(1, storage.KindPart, 0)
 	late, err := s.CreateObject(t.Context(), key)
 	require.NoError(t, err)
 	require.NoError(t, s.Remove(t.Context(), key.ID))
@@ -70,7 +70,7 @@ func TestLateWriterHarmsNobody(t *testing.T) {
 func TestVersionDirectoryGoesAway(t *testing.T) {
 	mem := vfs.NewMem()
 	s := newStore(t, config("/node", mem))
-	key := someKey(1, KindPart, 0)
+	key := someKey(1, storage.KindPart, 0)
 	removed := 0
 	mem.OnOp(func(op vfs.Op) {
 		if op.Kind == vfs.OpMkdir && op.Path == s.Path(key.ID) && removed < 3 {
@@ -86,7 +86,7 @@ func TestCancelledCreate(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.CreateObject(ctx, someKey(1, KindPart, 0))
+	_, err := s.CreateObject(ctx, someKey(1, storage.KindPart, 0))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -96,20 +96,20 @@ func TestFullStorage(t *testing.T) {
 	mem := vfs.NewMem()
 	c := config("/node", mem)
 	s := newStore(t, c)
-	put(t, s, someKey(1, KindPart, 0), "old")
+	put(t, s, someKey(1, storage.KindPart, 0), "old")
 	used := mem.Used()
 	mem.SetCapacity(used + 10)
-	for _, key := range []Key{someKey(2, KindPart, 0), someKey(1, KindPart, 0)} { // also over an old one
+	for _, key := range []storage.ObjectKey{someKey(2, storage.KindPart, 0), someKey(1, storage.KindPart, 0)} { // also over an old one
 		err := tryPut(s, key, strings.Repeat("x", 100))
 		require.ErrorIs(t, err, ErrNoSpace)
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		require.ErrorContains(t, err, "CRAFT_NODE_PATH")
 		require.Equal(t, used, mem.Used(), "the half-written file is gone")
-		require.Equal(t, []Key{someKey(1, KindPart, 0)}, keys(t, newStore(t, c)))
-		require.Equal(t, "old", get(t, s, someKey(1, KindPart, 0)))
+		require.Equal(t, []storage.ObjectKey{someKey(1, storage.KindPart, 0)}, keys(t, newStore(t, c)))
+		require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)))
 	}
 	mem.SetCapacity(-1)
-	put(t, s, someKey(3, KindPart, 0), strings.Repeat("x", 100))
+	put(t, s, someKey(3, storage.KindPart, 0), strings.Repeat("x", 100))
 }
 
 // A storage that is full from the start cannot even be signed.
@@ -117,11 +117,11 @@ func TestFullFromTheStart(t *testing.T) {
 	mem := vfs.NewMem()
 	mem.SetCapacity(10)
 	s := newStore(t, config("/node", mem))
-	require.ErrorIs(t, tryPut(s, someKey(1, KindPart, 0), "x"), ErrNoSpace)
+	require.ErrorIs(t, tryPut(s, someKey(1, storage.KindPart, 0), "x"), ErrNoSpace)
 	require.Empty(t, keys(t, s))
 	require.Zero(t, mem.Used())
 	mem.SetCapacity(-1)
-	put(t, s, someKey(1, KindPart, 0), "x")
+	put(t, s, someKey(1, storage.KindPart, 0), "x")
 }
 
 // Wherever the system says that there is no space, or that the user's share is
@@ -130,17 +130,17 @@ func TestNoSpaceIsRecognised(t *testing.T) {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		for _, kind := range []vfs.OpKind{vfs.OpMkdir, vfs.OpCreate, vfs.OpWrite, vfs.OpSync, vfs.OpClose, vfs.OpRename, vfs.OpSyncDir} {
 			mem := vfs.NewMem()
-			put(t, newStore(t, config("/node", mem)), someKey(1, KindPart, 0), "old")
+			put(t, newStore(t, config("/node", mem)), someKey(1, storage.KindPart, 0), "old")
 			failing := newStore(t, config("/node", vfs.WithErrors(mem, func(op vfs.Op) error {
 				if op.Kind == kind && (kind != vfs.OpMkdir || strings.Contains(op.Path, "v-")) && !strings.HasSuffix(op.Path, OwnerName) {
 					return full
 				}
 				return nil
 			})))
-			err := tryPut(failing, someKey(2, KindPart, 0), "new")
+			err := tryPut(failing, someKey(2, storage.KindPart, 0), "new")
 			require.ErrorIs(t, err, ErrNoSpace, "%v at %v", full, kind)
 			require.ErrorIs(t, err, full)
-			require.Equal(t, []Key{someKey(1, KindPart, 0)}, keys(t, newStore(t, config("/node", mem))))
+			require.Equal(t, []storage.ObjectKey{someKey(1, storage.KindPart, 0)}, keys(t, newStore(t, config("/node", mem))))
 		}
 	}
 	s := newStore(t, config("/node", vfs.NewMem()))
@@ -168,15 +168,15 @@ func TestProcess(t *testing.T) {
 	_, err = io.Copy(io.Discard, os.Stdin) // all start at once
 	require.NoError(t, err)
 	for v := uint64(1); v <= 5; v++ {
-		put(t, s, someKey(v, KindPart, rank), fmt.Sprint(rank))
-		put(t, s, someKey(v, KindCopy, 7), "the same of all")
+		put(t, s, someKey(v, storage.KindPart, rank), fmt.Sprint(rank))
+		put(t, s, someKey(v, storage.KindCopy, 7), "the same of all")
 		// The directory of this version comes and goes.
-		w, err := s.CreateObject(t.Context(), someKey(50, KindParity, rank))
+		w, err := s.CreateObject(t.Context(), someKey(50, storage.KindParity, rank))
 		require.NoError(t, err)
 		require.NoError(t, w.Abort())
 		// Here all remove what others are writing: writes may fail, nothing else.
-		_ = tryPut(s, someKey(60, KindPart, rank), "")
-		require.NoError(t, s.Remove(t.Context(), someKey(60, KindPart, rank).ID))
+		_ = tryPut(s, someKey(60, storage.KindPart, rank), "")
+		require.NoError(t, s.Remove(t.Context(), someKey(60, storage.KindPart, rank).ID))
 	}
 }
 
@@ -207,9 +207,9 @@ func TestProcessesOfANode(t *testing.T) {
 	s := newStore(t, config(root, nil))
 	for v := uint64(1); v <= 5; v++ {
 		for rank := range processes {
-			require.Equal(t, fmt.Sprint(rank), get(t, s, someKey(v, KindPart, rank)))
+			require.Equal(t, fmt.Sprint(rank), get(t, s, someKey(v, storage.KindPart, rank)))
 		}
-		require.Equal(t, "the same of all", get(t, s, someKey(v, KindCopy, 7)))
+		require.Equal(t, "the same of all", get(t, s, someKey(v, storage.KindCopy, 7)))
 	}
 	require.Len(t, keys(t, s), 5*(processes+1))
 	require.NoError(t, s.Prepare(t.Context(), func(e storage.Entry) bool { return e.ID.Version == 5 }))

@@ -4,7 +4,7 @@
 //
 //   - partner of a rank: the rank whose node holds the copy; package domain
 //     chooses it, never on the same node.
-//   - copy: an object of the partner's node (nodelocal.KindCopy) with the bytes
+//   - copy: an object of the partner's node (storage.KindCopy) with the bytes
 //     and the name of the original part.
 //
 // # How
@@ -17,7 +17,7 @@
 // The stream is package exchange's: a write waits only when its window is full,
 // so the partner's storage and the own one work at the same time. The partner
 // needs no scheme for it: whoever answers the exchange there stores an object
-// under the name that it is asked for (nodelocal.ParseKey).
+// under the name that it is asked for (storage.ParseObjectKey).
 //
 // # Invariants
 //

@@ -6,7 +6,6 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/exchange"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // Config says who protects whom.
@@ -17,7 +16,7 @@ type Config struct {
 	Partner []int
 	Rank    int // this one
 	// ObjectName gives the name by which the partner is asked to store an object.
-	ObjectName func(nodelocal.Key) string
+	ObjectName func(storage.ObjectKey) string
 }
 
 // Scheme makes the copies of one rank's parts. Its methods may be called
@@ -34,7 +33,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	c := &s.config
 	p := c.Partner[c.Rank]
 	w := &writer{about: Error{ID: id, Part: part, Partner: p}}
-	name := c.ObjectName(nodelocal.Key{ID: id, Kind: nodelocal.KindCopy, Part: part})
+	name := c.ObjectName(storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part})
 	var err error
 	if w.stream, err = c.Service.Create(ctx, comm.Rank(p), name); err != nil {
 		return nil, w.fail("start", err)

@@ -36,7 +36,7 @@ type host struct {
 }
 
 func (h *host) Create(ctx context.Context, _ comm.Rank, name string) (storage.PartWriter, error) {
-	key, err := nodelocal.ParseKey(name)
+	key, err := storage.ParseObjectKey(name)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (h *host) Create(ctx context.Context, _ comm.Rank, name string) (storage.Pa
 }
 
 func (h *host) Open(ctx context.Context, _ comm.Rank, name string) (storage.PartReader, error) {
-	key, err := nodelocal.ParseKey(name)
+	key, err := storage.ParseObjectKey(name)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func play(t *testing.T, hosts []*host, body func(r *rank)) {
 		r := &rank{ctx: ctx, me: int(c.Rank()), f: f}
 		r.service = exchange.New(ctx, c, hosts[r.me], exchange.Options{Block: 4096, Window: 2})
 		defer func() { _ = r.service.Close(ctx) }()
-		r.scheme = New(Config{Service: r.service, Partner: partners.Partner, Rank: r.me, ObjectName: nodelocal.Key.Name})
+		r.scheme = New(Config{Service: r.service, Partner: partners.Partner, Rank: r.me, ObjectName: storage.ObjectKey.Name})
 		body(r)
 		return nil
 	})
@@ -124,7 +124,7 @@ func (r *rank) copy(ctx context.Context, part storage.Part, data []byte, piece i
 }
 
 func copyOf(t *testing.T, h *host, part storage.Part) ([]byte, error) {
-	r, err := h.node.OpenObject(t.Context(), nodelocal.Key{ID: id, Kind: nodelocal.KindCopy, Part: part})
+	r, err := h.node.OpenObject(t.Context(), storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part})
 	if err != nil {
 		return nil, err
 	}

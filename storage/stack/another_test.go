@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -36,36 +37,36 @@ var errAway = errors.New("away")
 // A part that is damaged here and cannot be read elsewhere now is not damaged: it
 // may be good there. Places that turn out not to have it change nothing.
 func TestPassingFaultIsNoDamage(t *testing.T) {
-	key := nodelocal.Key{ID: storage.ID{Version: 1}, Kind: nodelocal.KindPart, Part: storage.Part{Rank: 0, Size: 1}}
-	here := source{onNode, key, 0} // it is damaged there, too
-	missing := source{onNode, nodelocal.Key{ID: key.ID, Kind: nodelocal.KindCopy, Part: key.Part}, 0}
-	home := source{kind: atHome}
+	key := storage.ObjectKey{ID: storage.ID{Version: 1}, Kind: storage.KindPart, Part: storage.Part{Rank: 0, Size: 1}}
+	here := catalog.Source{Key: key} // it is damaged there, too
+	missing := catalog.Source{Key: storage.ObjectKey{ID: key.ID, Kind: storage.KindCopy, Part: key.Part}}
+	home := catalog.Source{Key: key, At: catalog.Home}
 	for name, c := range map[string]struct {
-		rest []source
+		rest []catalog.Source
 		home error // of opening the part there
 		want error
 		// before is that of a place that could not be opened before the first one, away
 		// where nothing can be listed.
 		before error
-		away   map[storage.ID][]string
+		away   []storage.Entry
 	}{
 		"none":                       {nil, nil, storage.ErrDamaged, nil, nil},
-		"missing":                    {[]source{missing}, nil, storage.ErrDamaged, nil, nil},
-		"all missing":                {[]source{missing, home}, storage.ErrNotFound, storage.ErrDamaged, nil, nil},
-		"not now":                    {[]source{home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
-		"missing, not now":           {[]source{missing, home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
-		"not now, missing":           {[]source{home, missing}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
-		"not now, bad":               {[]source{home, here}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
-		"bad, not now, missing":      {[]source{here, home, missing}, syscall.EMFILE, syscall.EMFILE, nil, nil},
-		"missing, good":              {[]source{missing, home}, nil, nil, nil, nil},
-		"not now before, good":       {[]source{home}, nil, nil, syscall.EIO, nil},
+		"missing":                    {[]catalog.Source{missing}, nil, storage.ErrDamaged, nil, nil},
+		"all missing":                {[]catalog.Source{missing, home}, storage.ErrNotFound, storage.ErrDamaged, nil, nil},
+		"not now":                    {[]catalog.Source{home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"missing, not now":           {[]catalog.Source{missing, home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"not now, missing":           {[]catalog.Source{home, missing}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"not now, bad":               {[]catalog.Source{home, here}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
+		"bad, not now, missing":      {[]catalog.Source{here, home, missing}, syscall.EMFILE, syscall.EMFILE, nil, nil},
+		"missing, good":              {[]catalog.Source{missing, home}, nil, nil, nil, nil},
+		"not now before, good":       {[]catalog.Source{home}, nil, nil, syscall.EIO, nil},
 		"not now before":             {nil, nil, syscall.EIO, syscall.EIO, nil},
-		"not now before, bad":        {[]source{here}, nil, syscall.EIO, syscall.EIO, nil},
-		"missing before, bad":        {[]source{here}, nil, storage.ErrDamaged, storage.ErrNotFound, nil},
-		"away":                       {[]source{here, missing}, nil, errAway, nil, map[storage.ID][]string{key.ID: {"not mounted"}}},
-		"another one away":           {[]source{here, missing}, nil, storage.ErrDamaged, nil, map[storage.ID][]string{{Version: 2}: {"not mounted"}}},
-		"missing, not now, missing":  {[]source{missing, home, missing}, syscall.EIO, syscall.EIO, nil, nil},
-		"missing, missing, then bad": {[]source{missing, missing}, nil, storage.ErrDamaged, nil, nil},
+		"not now before, bad":        {[]catalog.Source{here}, nil, syscall.EIO, syscall.EIO, nil},
+		"missing before, bad":        {[]catalog.Source{here}, nil, storage.ErrDamaged, storage.ErrNotFound, nil},
+		"away":                       {[]catalog.Source{here, missing}, nil, errAway, nil, []storage.Entry{{ID: key.ID, Away: []string{"not mounted"}}}},
+		"another one away":           {[]catalog.Source{here, missing}, nil, storage.ErrDamaged, nil, []storage.Entry{{ID: storage.ID{Version: 2}, Away: []string{"not mounted"}}}},
+		"missing, not now, missing":  {[]catalog.Source{missing, home, missing}, syscall.EIO, syscall.EIO, nil, nil},
+		"missing, missing, then bad": {[]catalog.Source{missing, missing}, nil, storage.ErrDamaged, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mem := vfs.NewMem()
@@ -92,9 +93,9 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 					}
 					return nil
 				})},
-				log: slog.New(slog.DiscardHandler), nodes: nodes{list: []node{{}}, of: []int{0}}, local: local, torn: make(map[storage.ID]bool),
+				log: slog.New(slog.DiscardHandler), nodes: nodes{list: []node{{}}, of: []int{0}}, local: local, torn: make(map[storage.ID]bool), cat: catalog.New(),
 			}
-			s.inv.away = c.away
+			s.cat.Merge(catalog.Findings{Away: c.away}, 0)
 			for _, at := range []int{9, len(data) / 2} { // in the header, and in the value
 				flipped := slices.Clone(data)
 				flipped[at] ^= 1

@@ -76,7 +76,7 @@ func (s *Stack) callOff(ctx context.Context, id storage.ID) {
 	if heals {
 		s.heals[id] = revoked
 	}
-	flushes := s.mayBeAtHome(id) && !s.inv.wholeAtHome(id)
+	flushes := s.mayBeAtHome(id) && !s.cat.HomeAlone().Whole(id)
 	s.mu.Unlock()
 	if !heals && !flushes {
 		return

@@ -11,12 +11,12 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/exchange"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-func ownKey(id storage.ID, rank, size int) nodelocal.Key {
-	return nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: storage.Part{Rank: rank, Size: size}}
+func ownKey(id storage.ID, rank, size int) storage.ObjectKey {
+	return storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: storage.Part{Rank: rank, Size: size}}
 }
 
 // Create implements storage.Driver: the part goes to the node and, as it is
@@ -25,7 +25,7 @@ func (s *Stack) Create(ctx context.Context, id storage.ID, part storage.Part) (s
 	w := &writer{s: s, ctx: ctx, id: id, part: part}
 	err := s.avoided()
 	if err == nil {
-		w.own, err = s.local.CreateObject(ctx, nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part})
+		w.own, err = s.local.CreateObject(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part})
 	}
 	if err != nil {
 		if err = w.spill(err); err != nil {
@@ -152,7 +152,7 @@ func (w *writer) Commit() error {
 			return err
 		}
 		w.s.mu.Lock()
-		w.s.inv.addHome(w.id, w.part)
+		w.s.cat.AddPart(w.id, w.part, catalog.Home)
 		w.s.sent[w.id] = true
 		w.s.mu.Unlock()
 	}

@@ -15,7 +15,7 @@
 //     are numbered by their lowest rank, which is the node's leader.
 //   - scheme: how a version is protected on the nodes: not at all (local), by a
 //     copy (partner), by parity (xor, rs).
-//   - inventory: which objects are on which nodes, and which versions at home.
+//   - catalog: what is where (package catalog).
 //   - host of a part: the rank that has it on its node, or that gets it there
 //     (Gather). Of a version written by as many ranks as there are now, whose
 //     part is where its rank is, that is the rank itself.

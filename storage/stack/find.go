@@ -8,84 +8,46 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/nodelocal"
-)
-
-// source is a place where the bytes of a part can be had.
-type source struct {
-	kind place
-	key  nodelocal.Key // of an object on a node
-	node int
-}
-
-type place int
-
-const (
-	onNode place = iota
-	atHome
-	rebuilt
 )
 
 // sourceName says where it is, for people.
-func (s *Stack) sourceName(src source) string {
-	switch src.kind {
-	case atHome:
-		return "the parallel file system"
-	case rebuilt:
+func (s *Stack) sourceName(src catalog.Source) string {
+	switch {
+	case src.Parity:
 		return "parity"
+	case src.At == catalog.Home:
+		return "the parallel file system"
 	}
-	return fmt.Sprintf("%v on host %s (%s)", src.key.Kind, s.nodes.list[src.node].Host, s.nodes.list[src.node].Dir)
+	n := s.nodes.list[src.At]
+	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Dir)
 }
 
-// sources lists where a part can be had: this node, other nodes, what parity on
-// the nodes gives back, the home, and what parity gives back with its help. The
-// parallel file system comes behind all that the nodes can do alone, because all
-// jobs share it.
-func (s *Stack) sources(id storage.ID, part storage.Part) []source {
+// sources lists where a part can be had, in the order in which it is tried.
+func (s *Stack) sources(id storage.ID, part storage.Part) []catalog.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var near, far []source
-	own, here := ownKey(id, int(s.me), len(s.nodes.of)), s.nodes.mine(s.me)
-	if s.own[id] && part == own.Part && !slices.Contains(s.inv.holders(own), here) {
-		near = append(near, source{onNode, own, here})
-	}
-	for _, kind := range []nodelocal.Kind{nodelocal.KindPart, nodelocal.KindCopy} {
-		key := nodelocal.Key{ID: id, Kind: kind, Part: part}
-		for _, n := range s.inv.holders(key) {
-			if n == here {
-				near = append(near, source{onNode, key, n})
-			} else {
-				far = append(far, source{onNode, key, n})
-			}
-		}
-	}
-	all := append(near, far...)
-	alone := s.inv.rebuildable(id, part, onANode)
-	if alone {
-		all = append(all, source{kind: rebuilt})
-	}
-	if s.inv.atHome(id, part) {
-		all = append(all, source{kind: atHome})
-	}
-	if !alone && s.inv.rebuildable(id, part, anywhere) {
-		all = append(all, source{kind: rebuilt})
+	all := s.cat.Sources(id, part, s.nodes.at(s.me))
+	own := ownKey(id, int(s.me), len(s.nodes.of))
+	if first := (catalog.Source{Key: own, At: s.nodes.at(s.me)}); s.own[id] && part == own.Part && !slices.Contains(all, first) {
+		return slices.Insert(all, 0, first)
 	}
 	return all
 }
 
-func (s *Stack) openSource(ctx context.Context, src source, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	switch src.kind {
-	case atHome:
-		return s.Home.Open(ctx, id, part)
-	case rebuilt:
+func (s *Stack) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	switch {
+	case src.Parity:
 		return erasure.OpenRebuilt(ctx, id, part, s.members(id, part))
+	case src.At == catalog.Home:
+		return s.Home.Open(ctx, id, part)
 	}
-	return s.openObject(ctx, src.key, src.node)
+	return s.openObject(ctx, src.Key, src.At)
 }
 
-func (s *Stack) openObject(ctx context.Context, key nodelocal.Key, node int) (storage.PartReader, error) {
-	if node == s.nodes.mine(s.me) {
+func (s *Stack) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
+	if node == s.nodes.at(s.me) {
 		return s.local.OpenObject(ctx, key)
 	}
 	return openRemote(ctx, s.lenders[node], func() (storage.PartReader, error) {
@@ -97,11 +59,11 @@ func (s *Stack) openObject(ctx context.Context, key nodelocal.Key, node int) (st
 // somewhere; on the parallel file system only if the nodes do not suffice.
 func (s *Stack) members(id storage.ID, part storage.Part) erasure.Open {
 	s.mu.Lock()
-	alone := s.inv.rebuildable(id, part, onANode)
+	alone := s.cat.OnNodes().Rebuildable(id, part)
 	s.mu.Unlock()
-	return func(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
-		if key.Kind == nodelocal.KindPart {
-			f, err := s.openFirst(ctx, key.ID, key.Part, func(src source) bool { return src.kind == onNode || src.kind == atHome && !alone })
+	return func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
+		if key.Kind == storage.KindPart {
+			f, err := s.openFirst(ctx, key.ID, key.Part, func(src catalog.Source) bool { return !src.Parity && (src.At != catalog.Home || !alone) })
 			if err != nil {
 				return nil, err
 			}
@@ -111,9 +73,9 @@ func (s *Stack) members(id storage.ID, part storage.Part) erasure.Open {
 	}
 }
 
-func (s *Stack) openParity(ctx context.Context, key nodelocal.Key) (storage.PartReader, error) {
+func (s *Stack) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 	s.mu.Lock()
-	at := s.inv.holders(key)
+	at := s.cat.Nodes(key)
 	s.mu.Unlock()
 	var failed attempts
 	for _, n := range at {
@@ -128,7 +90,7 @@ func (s *Stack) openParity(ctx context.Context, key nodelocal.Key) (storage.Part
 }
 
 // openFirst opens the first source that can be opened, of those wanted.
-func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(source) bool) (*found, error) {
+func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(catalog.Source) bool) (*found, error) {
 	var failed attempts
 	all := s.sources(id, part)
 	for i, src := range all {
@@ -153,7 +115,7 @@ func (s *Stack) openFirst(ctx context.Context, id storage.ID, part storage.Part,
 func (s *Stack) away(id storage.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if away := slices.Concat(s.inv.away[id], s.inv.unseen); len(away) > 0 {
+	if away := s.cat.Away(id); len(away) > 0 {
 		return errors.New(strings.Join(away, "; "))
 	}
 	return nil
@@ -203,8 +165,8 @@ type found struct {
 	ctx    context.Context
 	id     storage.ID
 	part   storage.Part
-	first  source
-	rest   []source
+	first  catalog.Source
+	rest   []catalog.Source
 	opened []storage.PartReader // of rest
 	failed attempts             // those that could not be opened
 	told   bool                 // of them

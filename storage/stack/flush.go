@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -13,7 +14,7 @@ import (
 // and waits for that. All ranks call it and agree about the error.
 func (s *Stack) Flush(ctx context.Context, id storage.ID) error {
 	s.mu.Lock()
-	all := s.inv.withBases(id)
+	all := s.cat.WithBases(id)
 	for _, one := range all {
 		s.sent[one] = true
 	}
@@ -31,12 +32,12 @@ func (s *Stack) Flush(ctx context.Context, id storage.ID) error {
 func (s *Stack) Resume() {
 	s.mu.Lock()
 	var left storage.ID
-	for _, id := range s.inv.ids() {
+	for _, id := range s.cat.IDs() {
 		switch {
-		case !s.inv.complete(id):
-		case s.inv.wholeAtHome(id):
+		case !s.cat.Complete(id):
+		case s.cat.HomeAlone().Whole(id):
 			left = storage.ID{}
-		case s.inv.info[id].Plan.AtHome():
+		case s.cat.Plan(id).AtHome():
 			left = id
 		}
 	}
@@ -67,8 +68,8 @@ func (s *Stack) hosted(id storage.ID) []storage.Part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var own []storage.Part
-	for _, part := range s.inv.entry(id).Parts {
-		if s.hostOf(id, part) == s.me && !s.inv.atHome(id, part) {
+	for _, part := range s.cat.Entry(id).Parts {
+		if s.hostOf(id, part) == s.me && !s.cat.AtHome(id, part) {
 			own = append(own, part)
 		}
 	}
@@ -98,7 +99,7 @@ func (s *Stack) flushPart(ctx context.Context, id storage.ID, part storage.Part)
 		return err
 	}
 	s.mu.Lock()
-	s.inv.addHome(id, part)
+	s.cat.AddPart(id, part, catalog.Home)
 	s.mu.Unlock()
 	return nil
 }
@@ -141,9 +142,9 @@ func (s *Stack) verify(ctx context.Context, r storage.PartReader, id storage.ID,
 // allFlushed is called on rank 0 when all ranks have flushed their parts.
 func (s *Stack) allFlushed(id storage.ID) {
 	s.mu.Lock()
-	size := s.inv.size(id)
+	size := s.cat.Size(id)
 	for rank := range size {
-		s.inv.addHome(id, storage.Part{Rank: rank, Size: size})
+		s.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, catalog.Home)
 	}
 	s.mu.Unlock()
 	if s.Flushed != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // Gather brings the parts of a version, and of those that it refers to, that are on no
@@ -22,7 +21,7 @@ import (
 // its node has no room is rebuilt whenever it is read.
 func (s *Stack) Gather(ctx context.Context, id storage.ID) error {
 	s.mu.Lock()
-	all := s.inv.withBases(id)
+	all := s.cat.WithBases(id)
 	s.mu.Unlock()
 	for _, one := range all {
 		problem, err := s.gather(ctx, one)
@@ -66,7 +65,7 @@ func (s *Stack) gather(ctx context.Context, id storage.ID) (problem, err error) 
 func (s *Stack) isAtHome(id storage.ID, part storage.Part) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inv.atHome(id, part)
+	return s.cat.AtHome(id, part)
 }
 
 // orphan is a part that no node has, and the rank that is to get it to its own.
@@ -79,11 +78,11 @@ type orphan struct {
 func (s *Stack) toRebuild(id storage.ID) (missing []orphan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, part := range s.inv.entry(id).Parts {
-		if s.inv.stored(id, part, onANode) {
+	for _, part := range s.cat.Entry(id).Parts {
+		if s.cat.OnNodes().Stored(id, part) {
 			continue
 		}
-		if s.inv.rebuildable(id, part, onANode) || !s.inv.atHome(id, part) {
+		if s.cat.OnNodes().Rebuildable(id, part) || !s.cat.AtHome(id, part) {
 			missing = append(missing, orphan{part, s.hostOf(id, part)})
 		}
 	}
@@ -115,7 +114,7 @@ func (s *Stack) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan
 	defer s.mu.Unlock()
 	for i, m := range missing {
 		if !failed[i] {
-			s.inv.add(ownKey(id, m.part.Rank, m.part.Size), s.nodes.of[m.host])
+			s.cat.AddPart(id, m.part, s.nodes.at(m.host))
 		}
 	}
 	return nil
@@ -124,7 +123,7 @@ func (s *Stack) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan
 // rebuild makes the file of a part anew on this node; refused: it is this node that
 // does not take it, and not that what is left of the others cannot be read.
 func (s *Stack) rebuild(ctx context.Context, id storage.ID, part storage.Part) (refused bool, err error) {
-	key := nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}
+	key := storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}
 	if r, err := s.local.OpenObject(ctx, key); err == nil {
 		return false, r.Close() // an earlier attempt has got it
 	}

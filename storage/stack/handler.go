@@ -8,8 +8,6 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/exchange"
-	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // parityHolder is the part of a scheme that holds parity for others.
@@ -21,13 +19,13 @@ type parityHolder interface {
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
 // name of its level, everything else is an object of this node, or a command.
 const (
-	verbObject  = "object"  // nodelocal.Key: write or read it
+	verbObject  = "object"  // storage.ObjectKey: write or read it
 	verbRemove  = "remove"  // version: delete all of it on this node
 	verbCallOff = "calloff" // version: do not heal it, nor copy it to the home
 	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
 	verbFlushed = "flushed" // version: the sender has flushed its parts (to rank 0)
 	verbHealed  = "healed"  // version: the sender has healed its part (to rank 0)
-	verbAtHome  = "athome"  // nodelocal.Key: an error if the home does not have it (to rank 0)
+	verbAtHome  = "athome"  // storage.ObjectKey: an error if the home does not have it (to rank 0)
 )
 
 // handler is what this rank does for the others.
@@ -39,19 +37,19 @@ func (h handler) Create(ctx context.Context, from comm.Rank, name string) (stora
 	verb, rest, _ := strings.Cut(name, "/")
 	switch verb {
 	case verbObject:
-		key, err := nodelocal.ParseKey(rest)
+		key, err := storage.ParseObjectKey(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOrder, err)
 		}
 		return h.local.CreateObject(ctx, key)
 	case verbAtHome:
-		key, err := nodelocal.ParseKey(rest)
+		key, err := storage.ParseObjectKey(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOrder, err)
 		}
 		return command(func() error { return h.atHome(ctx, key) }), nil
 	case verbRemove, verbCallOff, verbKept, verbFlushed, verbHealed:
-		id, ok := filestore.ParseID(rest)
+		id, ok := storage.ParseID(rest)
 		if !ok {
 			return nil, fmt.Errorf("%w: %q", ErrOrder, name)
 		}
@@ -75,7 +73,7 @@ func (h handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.Pa
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrOrder, name)
 	}
-	key, err := nodelocal.ParseKey(rest)
+	key, err := storage.ParseObjectKey(rest)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
 	}
@@ -98,7 +96,7 @@ func (h handler) execute(ctx context.Context, verb string, id storage.ID) error 
 	return nil
 }
 
-func objectName(key nodelocal.Key) string { return verbObject + "/" + key.Name() }
+func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
 
 // command is a request without data: its Commit does what is asked.
 type command func() error

@@ -8,7 +8,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // Heal brings the redundancy of a version, and of those that it refers to, back, in the
@@ -19,10 +19,10 @@ import (
 func (s *Stack) Heal(id storage.ID) {
 	s.mu.Lock()
 	var work []healing
-	for _, one := range s.inv.withBases(id) {
+	for _, one := range s.cat.WithBases(id) {
 		switch {
 		case s.needsHealing(one):
-			plan := s.inv.info[one].Plan.BelowHome()
+			plan := s.cat.Plan(one).BelowHome()
 			work = append(work, healing{id: one, ctx: s.keptFor(one), plan: plan, by: s.healsBy(plan), kept: !s.isWhole(one)})
 		case s.torn[one]:
 			work = slices.Insert(work, 0, healing{id: one, ctx: s.keptFor(one), torn: true})
@@ -62,7 +62,7 @@ type healing struct {
 
 // isWhole tells, on all ranks alike, whether each part is somewhere as such.
 func (s *Stack) isWhole(id storage.ID) bool {
-	return !slices.ContainsFunc(s.inv.entry(id).Parts, func(part storage.Part) bool { return !s.inv.stored(id, part, anywhere) })
+	return !slices.ContainsFunc(s.cat.Entry(id).Parts, func(part storage.Part) bool { return !s.cat.Stored(id, part) })
 }
 
 var errParityKept = errors.New("a part is on no node as such: the parity that gives it back stays as it is, until the next restart")
@@ -93,9 +93,9 @@ func (s *Stack) healsLevel(level storage.Level) (by storage.Levels) {
 func (s *Stack) Healed() { s.healing.Wait() }
 
 // noteTorn remembers that this rank's own file of a version is damaged.
-func (s *Stack) noteTorn(src source) {
-	own := ownKey(src.key.ID, int(s.me), len(s.nodes.of))
-	if src.kind != onNode || src.key != own || src.node != s.nodes.mine(s.me) {
+func (s *Stack) noteTorn(src catalog.Source) {
+	own := ownKey(src.Key.ID, int(s.me), len(s.nodes.of))
+	if src.Parity || src.Key != own || src.At != s.nodes.at(s.me) {
 		return
 	}
 	s.mu.Lock()
@@ -118,22 +118,22 @@ func (s *Stack) mend(ctx context.Context, id storage.ID) {
 // what its level promises, or is not where its ranks are. One that another number
 // of ranks has written stays as it is: its sets are those of other ranks.
 func (s *Stack) needsHealing(id storage.ID) bool {
-	e := s.inv.entry(id)
-	plan := s.inv.info[id].Plan.BelowHome()
+	e := s.cat.Entry(id)
+	plan := s.cat.Plan(id).BelowHome()
 	if e.Size() != len(s.nodes.of) || plan == 0 {
 		return false
 	}
 	for _, part := range e.Parts {
-		if len(s.inv.onNodes(id, nodelocal.KindPart, part)) == 0 || s.hostOf(id, part) != rankOf(part) {
+		if len(s.cat.Nodes(catalog.PartOf(id, part))) == 0 || s.hostOf(id, part) != rankOf(part) {
 			return true
 		}
 	}
 	by := s.healsBy(plan)
-	if by != 0 && !s.inv.survivesLoss(id) {
+	if by != 0 && !s.cat.SurvivesANode(id) {
 		return true
 	}
 	for level := range plan.All() {
-		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && s.inv.lacksAny(id) {
+		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && s.cat.LacksAny(id) {
 			return true
 		}
 	}
@@ -187,13 +187,13 @@ func (s *Stack) reportHealed(ctx context.Context, id storage.ID) {
 func (s *Stack) allHealed(id storage.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	plan := s.inv.info[id].Plan.BelowHome()
+	plan := s.cat.Plan(id).BelowHome()
 	s.healed[id] = plan.And(s.Possible(s.healsBy(plan)))
 }
 
 // bringHere makes sure that this node has a whole file of a part.
 func (s *Stack) bringHere(ctx context.Context, id storage.ID, part storage.Part) error {
-	key := nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}
+	key := storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}
 	if r, err := s.local.OpenObject(ctx, key); err == nil {
 		defer r.Close()
 		if s.verify(ctx, r, id, part) == nil {
@@ -227,7 +227,7 @@ func (s *Stack) noteOwn(id storage.ID) {
 
 // protect gives a scheme the bytes of a part that is on this node.
 func (s *Stack) protect(ctx context.Context, scheme Scheme, id storage.ID, part storage.Part) error {
-	src, err := s.local.OpenObject(ctx, nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part})
+	src, err := s.local.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part})
 	if err != nil {
 		return errors.Join(err, scheme.Forgo(s.work, id, part))
 	}

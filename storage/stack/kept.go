@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -28,9 +29,8 @@ func (s *Stack) Levels() []storage.Level {
 func (s *Stack) Kept(id storage.ID) storage.Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.inv.info[id]
-	k := storage.Kept{Entry: s.inv.entry(id), Oldest: i.Oldest, Home: s.inv.wholeAtHome(id), Reached: s.reached(id)}
-	k.Pending = i.Plan.AtHome() && i.Plan.BelowHome() != 0 && !k.Home
+	k := s.cat.Kept(id, len(s.nodes.list), s.Parity)
+	k.Reached = s.reached(id)
 	return k
 }
 
@@ -42,36 +42,12 @@ func (s *Stack) Reached(id storage.ID) storage.Levels {
 	return s.reached(id)
 }
 
-// reached has Local also for what is at home but refers to a version that is not: the
-// nodes have what it needs.
 func (s *Stack) reached(id storage.ID) storage.Levels {
-	if len(s.inv.objects[id]) == 0 && (!s.inv.complete(id) || s.inv.wholeAtHome(id)) {
+	reached := s.cat.Reached(id, len(s.nodes.list), s.Parity)
+	if reached == 0 {
 		return 0
 	}
-	reached := storage.LevelsOf(storage.Local).With(s.healed[id])
-	if len(s.nodes.list) > 1 && s.inv.survivesLoss(id) {
-		for l := range s.inv.info[id].Plan.BelowHome().All() {
-			reached = reached.With(storage.LevelsOf(s.inv.standsFor(id, l, s.Parity)))
-		}
-	}
-	return reached
-}
-
-// standsFor is the level of a version that survives a loss, by what protects it:
-// less than what it was meant for where the nodes did not allow that, or where some
-// of it is lost.
-func (v *inventory) standsFor(id storage.ID, level storage.Level, parity int) storage.Level {
-	sets := v.setsOf(id)
-	fewer := func(s set) bool { return s.Parity < parity }
-	switch {
-	case level.Redundancy != storage.Parity:
-		return level
-	case len(sets) == 0:
-		return storage.Partner
-	case level.Survives.OfEachSet > 1 && (slices.ContainsFunc(sets, fewer) || v.lacksAny(id)):
-		return storage.XOR
-	}
-	return level
+	return reached.With(s.healed[id])
 }
 
 // Lost describes the version that the nodes had at last, as its note says, if it
@@ -80,7 +56,7 @@ func (s *Stack) Lost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.note.newest()
-	if n == nil || s.inv.overtakes(n) {
+	if n == nil || s.cat.Overtaken(n.ID) {
 		return ""
 	}
 	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Levels, s.whatIsMissing(n.ID))
@@ -90,19 +66,15 @@ func (s *Stack) Lost() string {
 func (s *Stack) Where(ids ...storage.ID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	has := make(map[int]bool)
+	var has []catalog.Place
 	for _, id := range ids {
-		for _, at := range s.inv.objects[id] {
-			for _, n := range at {
-				has[n] = true
-			}
-		}
+		has = append(has, s.cat.NodesWith(id, storage.KindPart, storage.KindCopy, storage.KindParity)...)
 	}
+	slices.Sort(has)
 	var out []string
-	for n, node := range s.nodes.list {
-		if has[n] {
-			out = append(out, fmt.Sprintf("%s (%s)", node.Host, filepath.Join(node.Dir, filepath.Base(s.local.Dir()))))
-		}
+	for _, n := range slices.Compact(has) {
+		node := s.nodes.list[n]
+		out = append(out, fmt.Sprintf("%s (%s)", node.Host, filepath.Join(node.Dir, filepath.Base(s.local.Dir()))))
 	}
 	return strings.Join(out, ", ")
 }
@@ -112,13 +84,6 @@ func (s *Stack) Absent(id storage.ID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.whatIsMissing(id)
-}
-
-// overtakes tells whether the version of a note, or a newer one, can be had.
-func (v *inventory) overtakes(n *Newest) bool {
-	return slices.ContainsFunc(v.ids(), func(id storage.ID) bool {
-		return (id == n.ID || id.Version > n.ID.Version) && v.complete(id)
-	})
 }
 
 // whatIsMissing names the nodes that are not here, with what to do about them, and
@@ -132,7 +97,7 @@ func (s *Stack) whatIsMissing(id storage.ID) string {
 		}
 	}
 	text := "its parts are on none of the nodes of this job"
-	if ranks := s.inv.missing(id); ranks != "" {
+	if ranks := s.cat.MissingText(id); ranks != "" {
 		text = "the parts of ranks " + ranks + " are nowhere"
 	}
 	if len(gone) > 0 {
@@ -186,22 +151,12 @@ func virtualNodes(dir string) int {
 	return 0
 }
 
-// missing names the ranks whose parts cannot be had; "" if none is missing, or nothing
-// tells how many there were.
-func (v *inventory) missing(id storage.ID) string {
-	e, size := v.entry(id), v.size(id)
-	if e.Size() == 0 && size > 0 {
-		return fmt.Sprintf("0 to %d", size-1)
-	}
-	return e.MissingText()
-}
-
 // Missing describes what an incomplete version lacks, for messages.
 func (s *Stack) Missing(id storage.ID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ranks, size := s.inv.missing(id), s.inv.size(id)
-	away := strings.Join(s.inv.away[id], "; ")
+	ranks, size := s.cat.MissingText(id), s.cat.Size(id)
+	away := strings.Join(s.cat.AwayAt(id), "; ")
 	var text string
 	switch {
 	case size == 0:
@@ -209,7 +164,7 @@ func (s *Stack) Missing(id storage.ID) string {
 	case away != "": // perhaps not of all the parts
 		text = fmt.Sprintf("the parts of ranks %s of %d cannot be had: %s", ranks, size, away)
 	default:
-		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, s.inv.info[id].Plan.BelowHome())
+		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, s.cat.Plan(id).BelowHome())
 	}
 	if empty := s.withoutPartsOf(id); len(empty) > 0 {
 		text += "; nodes without any part of it: " + strings.Join(empty, ", ")
@@ -220,17 +175,10 @@ func (s *Stack) Missing(id storage.ID) string {
 // withoutPartsOf lists the nodes that have lost what they had of a version, or
 // never had anything.
 func (s *Stack) withoutPartsOf(id storage.ID) []string {
-	has := make(map[int]bool)
-	for key, at := range s.inv.objects[id] {
-		if key.Kind == nodelocal.KindPart {
-			for _, n := range at {
-				has[n] = true
-			}
-		}
-	}
+	has := s.cat.NodesWith(id, storage.KindPart)
 	var out []string
 	for n, node := range s.nodes.list {
-		if !has[n] {
+		if !slices.Contains(has, catalog.Place(n)) {
 			out = append(out, fmt.Sprintf("%s (%s)", node.Host, node.Dir))
 		}
 	}

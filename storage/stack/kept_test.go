@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -15,16 +16,16 @@ import (
 // A version that spilled but refers to one that is on a node alone is not safe at
 // home: what it refers to stays on the node, and it is flushed if it is due.
 func TestSpilledVersionKeepsItsBase(t *testing.T) {
-	s := &Stack{inv: newInventory(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	s := &Stack{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
 	part := storage.Part{Rank: 0, Size: 1}
 	id := func(attempt byte, version uint64) storage.ID {
 		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
 	}
 	base, spilled := id(1, 1), id(1, 2)
-	s.inv.add(nodelocal.Key{ID: base, Kind: nodelocal.KindPart, Part: part}, 0)
-	s.inv.info[base] = info{Plan: storage.LevelsOf(storage.Local)}
-	s.inv.addHome(spilled, part)
-	s.inv.info[spilled] = info{Plan: storage.LevelsOf(storage.Local), Oldest: 1}
+	s.cat.Add(storage.ObjectKey{ID: base, Kind: storage.KindPart, Part: part}, 0)
+	s.cat.SetFacts(base, catalog.Facts{Plan: storage.LevelsOf(storage.Local)})
+	s.cat.AddPart(spilled, part, catalog.Home)
+	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
 	entry := func(id storage.ID) storage.Entry { return storage.Entry{ID: id, Parts: []storage.Part{part}} }
 	newer := storage.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
 	retention := storage.Retention{Keep: 2}
@@ -32,7 +33,7 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 	require.Equal(t, storage.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
 	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
 
-	s.inv.addHome(base, part)
+	s.cat.AddPart(base, part, catalog.Home)
 	require.Equal(t, storage.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
 	newest := storage.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
 	prunable := retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
@@ -42,14 +43,14 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 // What is at home makes an older flush superfluous only if all that it refers to is
 // there too.
 func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
-	s := &Stack{inv: newInventory(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	s := &Stack{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
 	s.flusher.ended, s.flusher.errs, s.flusher.wake = make(map[storage.ID]chan struct{}), make(map[storage.ID]error), make(chan struct{}, 1)
 	part := storage.Part{Rank: 0, Size: 1}
 	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
-	s.inv.add(nodelocal.Key{ID: due, Kind: nodelocal.KindPart, Part: part}, 0)
-	s.inv.info[due] = info{Plan: storage.LevelsOf(storage.Local, storage.PFS)}
-	s.inv.addHome(spilled, part)
-	s.inv.info[spilled] = info{Plan: storage.LevelsOf(storage.Local), Oldest: 1}
+	s.cat.Add(storage.ObjectKey{ID: due, Kind: storage.KindPart, Part: part}, 0)
+	s.cat.SetFacts(due, catalog.Facts{Plan: storage.LevelsOf(storage.Local, storage.PFS)})
+	s.cat.AddPart(spilled, part, catalog.Home)
+	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
 	s.Resume()
 	require.Equal(t, []storage.ID{due}, s.flusher.queue)
 }
@@ -57,7 +58,7 @@ func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
 // Names of nodes may begin alike.
 func TestMissingNodesAreNamed(t *testing.T) {
 	var s Stack
-	s.inv = newInventory()
+	s.cat = catalog.New()
 	var err error
 	s.local, err = nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
 	require.NoError(t, err)

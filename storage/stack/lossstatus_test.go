@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/stack"
 )
@@ -45,13 +46,13 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 		c.nodes = []int{0, 1, 2, 3}
 		next(2, func(context.Context, *stack.Stack) error { return nil })
 		c.lose(t, lost)
-		var status stack.LossStatus
+		var status catalog.LossStatus
 		c.job(t, "local:1", func(_ context.Context, s *stack.Stack) error {
 			if s.Comm.Rank() == 0 {
 				status = s.LossStatus(idOf(2))
 			}
 			return nil
 		})
-		require.Equal(t, stack.Unclear, status, "node %d lost", lost)
+		require.Equal(t, catalog.Unclear, status, "node %d lost", lost)
 	}
 }

@@ -79,7 +79,7 @@ func (n *note) newest() *Newest {
 	if n.Newest == nil {
 		return nil
 	}
-	id, ok := filestore.ParseID(n.Newest.Directory)
+	id, ok := storage.ParseID(n.Newest.Directory)
 	lineage, known := storage.ParseLineage(n.Newest.Lineage)
 	if !ok || !known {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -54,6 +55,9 @@ type nodes struct {
 }
 
 func (n *nodes) mine(me comm.Rank) int { return n.of[me] }
+
+// at is the place of a rank's node in the catalog.
+func (n *nodes) at(r comm.Rank) catalog.Place { return catalog.Place(n.of[r]) }
 
 // leads tells whether a rank is the first one of its node.
 func (n *nodes) leads(r comm.Rank) bool { return n.list[n.of[r]].leader() == r }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // PlaceError says that what a rank has written to the home is not where rank 0, which
@@ -33,7 +32,7 @@ func (s *Stack) checkPlace(ctx context.Context, id storage.ID, part storage.Part
 	if s.root() {
 		return nil
 	}
-	name := verbAtHome + "/" + nodelocal.Key{ID: id, Kind: nodelocal.KindPart, Part: part}.Name()
+	name := verbAtHome + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
 	pause := s.Late >> (looks - 1)
 	for range looks - 1 {
 		err := s.callFor(ctx, 0, name)
@@ -55,7 +54,7 @@ func (s *Stack) checkPlace(ctx context.Context, id storage.ID, part storage.Part
 }
 
 // atHome tells, on rank 0, whether the home shows it a part.
-func (s *Stack) atHome(ctx context.Context, key nodelocal.Key) error {
+func (s *Stack) atHome(ctx context.Context, key storage.ObjectKey) error {
 	r, err := s.Home.Open(ctx, key.ID, key.Part)
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -86,9 +88,9 @@ func (s *Stack) Settled(h container.Header, o Outcome) {
 		return
 	}
 	s.owed = 0
-	s.inv.info[id] = info{Plan: planned, Oldest: h.Oldest}
+	s.cat.SetFacts(id, catalog.Facts{Plan: planned, Oldest: h.Oldest})
 	for rank := range h.Size {
-		s.inv.add(ownKey(id, rank, h.Size), s.nodes.of[rank])
+		s.cat.AddPart(id, storage.Part{Rank: rank, Size: h.Size}, s.nodes.at(comm.Rank(rank)))
 	}
 	for l := range planned.BelowHome().All() {
 		if o.Levels.Include(storage.LevelsOf(s.possible(l))) {

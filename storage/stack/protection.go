@@ -1,9 +1,10 @@
 package stack
 
 import (
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // protection says which ranks hold what protects the versions of a level. All ranks
@@ -18,15 +19,15 @@ type protection struct {
 // would find it: a flush may need it.
 func (s *Stack) noteProtection(id storage.ID, size int, g protection) {
 	for rank, holder := range g.partners {
-		key := nodelocal.Key{ID: id, Kind: nodelocal.KindCopy, Part: storage.Part{Rank: rank, Size: size}}
-		s.inv.add(key, s.nodes.of[holder])
+		key := storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: storage.Part{Rank: rank, Size: size}}
+		s.cat.Add(key, s.nodes.at(comm.Rank(holder)))
 	}
 	for _, members := range g.sets {
 		for _, rank := range members.Members {
-			key := nodelocal.Key{ID: id, Kind: nodelocal.KindParity, Part: storage.Part{Rank: rank, Size: size}}
-			s.inv.add(key, s.nodes.of[rank])
+			key := storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: size}}
+			s.cat.Add(key, s.nodes.at(comm.Rank(rank)))
 		}
-		s.inv.addSet(id, set{Ranks: members.Members, Size: size, Parity: g.parity, Holders: members.Members})
+		s.cat.AddSet(id, catalog.Set{Ranks: members.Members, Size: size, Parity: g.parity, Holders: members.Members})
 	}
 }
 
@@ -53,7 +54,7 @@ func (s *Stack) forgetOld(newest storage.ID, oldest uint64) {
 
 // forget drops all that is known of a version.
 func (s *Stack) forget(id storage.ID) {
-	s.inv.forget(id, true)
+	s.cat.Forget(id)
 	s.flusher.forget(id)
 	for _, verb := range []string{verbFlushed, verbHealed} {
 		delete(s.reports, report{verb, id})

@@ -6,19 +6,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // What a rank remembers of the versions of a job does not grow with their number;
 // what is yet to be flushed it does not forget.
 func TestInventoryStaysSmall(t *testing.T) {
-	s := &Stack{me: 1, inv: newInventory(), sent: make(map[storage.ID]bool), reports: make(map[report]int)}
+	s := &Stack{me: 1, cat: catalog.New(), sent: make(map[storage.ID]bool), reports: make(map[report]int)}
 	s.flusher.ended, s.flusher.errs = make(map[storage.ID]chan struct{}), make(map[storage.ID]error)
+	known := func(id storage.ID) bool { _, ok := s.cat.Facts(id); return ok }
 	pending := storage.ID{Version: 7}
 	s.flusher.queue = []storage.ID{pending}
 	for v := uint64(1); v <= 100; v++ {
 		id := storage.ID{Version: v}
-		s.inv.info[id] = info{Plan: storage.LevelsOf(storage.Local)}
-		s.inv.add(ownKey(id, 1, 8), 0)
+		s.cat.SetFacts(id, catalog.Facts{Plan: storage.LevelsOf(storage.Local)})
+		s.cat.Add(ownKey(id, 1, 8), 0)
 		s.sent[id], s.flusher.ended[id], s.flusher.errs[id], s.reports[report{verbFlushed, id}] = true, nil, nil, 1
 		oldest := uint64(0)
 		if v%5 != 0 { // it refers to versions since the last full one
@@ -26,14 +28,13 @@ func TestInventoryStaysSmall(t *testing.T) {
 		}
 		s.forgetOld(id, oldest)
 		for base := max(oldest, 1); oldest > 0 && base <= v; base++ {
-			require.Contains(t, s.inv.info, storage.ID{Version: base}, "version %d refers to %d", v, base)
+			require.True(t, known(storage.ID{Version: base}), "version %d refers to %d", v, base)
 		}
-		require.LessOrEqual(t, len(s.inv.objects), 6)
-		require.LessOrEqual(t, len(s.inv.info), 6)
+		require.LessOrEqual(t, len(s.cat.IDs()), 6)
 		require.LessOrEqual(t, max(len(s.sent), len(s.reports), len(s.flusher.ended), len(s.flusher.errs)), 6)
 	}
-	require.Contains(t, s.inv.info, pending)
+	require.True(t, known(pending))
 	s.flusher.queue = nil
 	s.forgetOld(storage.ID{Version: 101}, 0)
-	require.NotContains(t, s.inv.info, pending)
+	require.False(t, known(pending))
 }

@@ -75,8 +75,8 @@ func (s *Stack) MayBeAtHome(id storage.ID) bool {
 
 // mayBeAtHome is MayBeAtHome with the lock held.
 func (s *Stack) mayBeAtHome(id storage.ID) bool {
-	i, known := s.inv.info[id]
-	return !known || i.Plan.AtHome() || len(s.inv.home[id]) > 0 || s.sent[id]
+	f, known := s.cat.Facts(id)
+	return !known || f.Plan.AtHome() || s.cat.HomeAlone().Any(id) || s.sent[id]
 }
 
 // dropsAtOnce is how many nodes delete something at a time.
@@ -103,7 +103,7 @@ func (s *Stack) drop(ctx context.Context, id storage.ID) error {
 	failed := errors.Join(errs...)
 	if failed == nil {
 		s.mu.Lock()
-		s.inv.forget(id, false)
+		s.cat.LeaveNodes(id)
 		s.mu.Unlock()
 	}
 	return failed

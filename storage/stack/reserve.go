@@ -7,8 +7,6 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // The newest branch of a computation has the highest numbers, wherever its versions
@@ -82,14 +80,12 @@ func (s *Stack) witnesses(attempt container.AttemptID) []bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]bool, len(s.nodes.list))
-	for id, objects := range s.inv.objects {
-		for key, at := range objects {
-			if id.Attempt != attempt || key.Kind != nodelocal.KindPart {
-				continue
-			}
-			for _, number := range at {
-				out[number] = out[number] || s.isNoted(number)
-			}
+	for _, id := range s.cat.IDs() {
+		if id.Attempt != attempt {
+			continue
+		}
+		for _, n := range s.cat.NodesWith(id, storage.KindPart) {
+			out[n] = out[n] || s.isNoted(int(n))
 		}
 	}
 	return out
@@ -135,5 +131,5 @@ func (n *note) reserved() (id storage.ID, ok bool) {
 	if n.Reserved == "" {
 		return id, true
 	}
-	return filestore.ParseID(n.Reserved)
+	return storage.ParseID(n.Reserved)
 }

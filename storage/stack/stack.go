@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -48,9 +49,9 @@ type Stack struct {
 	failure error // of Close
 
 	mu  sync.Mutex
-	inv inventory
+	cat *catalog.Catalog
 	// own are the versions whose part of this rank Heal has brought to its node. The
-	// inventory does not say so: it is the same on all ranks while they follow from
+	// catalog does not say so: it is the same on all ranks while they follow from
 	// it who copies which part to the home.
 	own map[storage.ID]bool
 	// healed are, on rank 0, the levels that Heal has brought versions back to.
@@ -91,7 +92,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	c.complete()
 	s := &Stack{
 		Config: c, me: c.Comm.Rank(), log: c.Log,
-		inv: newInventory(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Levels),
+		cat: catalog.New(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Levels),
 		weak: make(map[storage.ID]map[storage.Level]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
 		keeps: make(map[storage.ID]versionContext), heals: make(map[storage.ID]healState),
 		reports: make(map[report]int),

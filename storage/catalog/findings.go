@@ -1,0 +1,96 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Findings are what somebody has found at one place.
+type Findings struct {
+	Objects []storage.ObjectKey
+	Facts   []FactsOf
+	Sets    []SetOf
+	Away    []storage.Entry // versions that the place may have, without parts
+	Unread  []Unread
+	Unseen  string // why it cannot be seen what the place has; "": it can
+}
+
+// FactsOf are those of a version.
+type FactsOf struct {
+	ID    storage.ID
+	Facts Facts
+}
+
+// SetOf is one of a version.
+type SetOf struct {
+	ID  storage.ID
+	Set Set
+}
+
+// Unread says why a header of a version cannot be read now.
+type Unread struct {
+	ID  storage.ID
+	Why string
+}
+
+// List enters versions as a driver's List has them.
+func (f *Findings) List(entries []storage.Entry) {
+	for _, e := range entries {
+		for _, part := range e.Parts {
+			f.Objects = append(f.Objects, PartOf(e.ID, part))
+		}
+		if len(e.Away) > 0 {
+			f.Away = append(f.Away, storage.Entry{ID: e.ID, Away: e.Away})
+		}
+	}
+}
+
+// Header enters what a header says, or why it cannot be read now. It reports whether it has
+// been read.
+func (f *Findings) Header(id storage.ID, h container.Header, err error) bool {
+	switch {
+	case err == nil:
+		f.Facts = append(f.Facts, FactsOf{id, Facts{Plan: storage.Planned(h), Oldest: h.Oldest}})
+	case storage.Passing(err):
+		f.Unread = append(f.Unread, Unread{id, err.Error()})
+	}
+	return err == nil
+}
+
+// Merge enters what was found at a place.
+func (c *Catalog) Merge(f Findings, at Place) {
+	for _, key := range f.Objects {
+		c.Add(key, at)
+	}
+	for _, e := range f.Away {
+		c.away[e.ID] = append(c.away[e.ID], e.Away...)
+	}
+	if f.Unseen != "" {
+		c.unseen = append(c.unseen, f.Unseen)
+	}
+	for _, u := range f.Unread {
+		c.unread[u.ID] = u.Why
+	}
+	for _, k := range f.Facts {
+		if _, known := c.facts[k.ID]; !known {
+			c.facts[k.ID] = k.Facts
+		}
+	}
+	for _, k := range f.Sets {
+		c.AddSet(k.ID, k.Set)
+	}
+}
+
+// CheckFacts returns an error if no header of a version that can be had could be read,
+// and one may be read later: nothing tells then what the version refers to.
+func (v View) CheckFacts() error {
+	for _, id := range v.IDs() {
+		_, known := v.facts[id]
+		if why := v.unread[id]; why != "" && !known && v.Complete(id) {
+			return fmt.Errorf("version %d: none of its headers can be read now: %s", id.Version, why)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// Kept says how a version is kept: see Reached.
+func (v View) Kept(id storage.ID, nodes, parity int) storage.Kept {
+	f := v.facts[id]
+	k := storage.Kept{Entry: v.Entry(id), Oldest: f.Oldest, Home: v.HomeAlone().Whole(id), Reached: v.Reached(id, nodes, parity)}
+	k.Pending = f.Plan.AtHome() && f.Plan.BelowHome() != 0 && !k.Home
+	return k
+}
+
+// Reached are the levels that a version has below the home, of those that it was to have;
+// none: it is not there. It is Local also for what is at home but refers to a version that is
+// not: the nodes have what it needs. parity is how many of a set Reed-Solomon is to let
+// the job lose, nodes how many the job has.
+func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
+	if !v.OnNodes().Any(id) && (!v.Complete(id) || v.HomeAlone().Whole(id)) {
+		return 0
+	}
+	reached := storage.LevelsOf(storage.Local)
+	if nodes > 1 && v.SurvivesANode(id) {
+		for l := range v.facts[id].Plan.BelowHome().All() {
+			reached = reached.With(storage.LevelsOf(v.standsFor(id, l, parity)))
+		}
+	}
+	return reached
+}
+
+// standsFor is the level of a version that survives a loss, by what protects it:
+// less than what it was meant for where the nodes did not allow that, or where some
+// of it is lost.
+func (v View) standsFor(id storage.ID, level storage.Level, parity int) storage.Level {
+	sets := v.Sets(id)
+	fewer := func(s Set) bool { return s.Parity < parity }
+	switch {
+	case level.Redundancy != storage.Parity:
+		return level
+	case len(sets) == 0:
+		return storage.Partner
+	case level.Survives.OfEachSet > 1 && (slices.ContainsFunc(sets, fewer) || v.LacksAny(id)):
+		return storage.XOR
+	}
+	return level
+}
+
+// SurvivesANode reports whether the whole version could be had after the loss of any
+// one node. Parts that a single node has are looked at again without that node,
+// and nothing is looked at for each node: a job has many.
+func (v View) SurvivesANode(id storage.ID) bool {
+	e, left := v.Entry(id), v.After(Home)
+	one := &left.lost[len(v.lost)]
+	return e.Complete() && !slices.ContainsFunc(e.Parts, func(part storage.Part) bool {
+		return slices.ContainsFunc(v.neededFor(id, part), func(n Place) bool {
+			*one = n
+			return !left.Recoverable(id, part)
+		})
+	})
+}
+
+// neededFor are the nodes whose loss alone could cost a part.
+func (v View) neededFor(id storage.ID, part storage.Part) []Place {
+	switch {
+	case v.AtHome(id, part):
+		return nil
+	case !v.Stored(id, part):
+		return v.nodesOfSets(id, part)
+	}
+	has := v.Nodes(PartOf(id, part))
+	if len(has) == 0 {
+		has = v.Nodes(storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part})
+	}
+	return has[:1] // after the loss of any other one this one has it
+}
+
+// nodesOfSets are the nodes that have something of the sets of a part.
+func (v View) nodesOfSets(id storage.ID, part storage.Part) (out []Place) {
+	known := v.sets[id]
+	if known == nil {
+		return nil
+	}
+	for _, i := range known.of[part] {
+		for _, rank := range known.all[i].Ranks {
+			for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy, storage.KindParity} {
+				out = append(out, v.Nodes(storage.ObjectKey{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: part.Size}})...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

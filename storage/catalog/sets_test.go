@@ -1,0 +1,51 @@
+package catalog
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// TestParityOfTwoSettings: when healing is cut off, some ranks have the parity of
+// the sets of now and others that of the sets of before. One says nothing about
+// the parts of the other.
+func TestParityOfTwoSettings(t *testing.T) {
+	id := storage.ID{Version: 1}
+	v := New()
+	for rank := range 4 {
+		part := storage.Part{Rank: rank, Size: 4}
+		v.Add(storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: part}, Place(rank))
+		if rank != 3 {
+			v.Add(storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}, Place(rank))
+		}
+	}
+	lost := storage.Part{Rank: 3, Size: 4}
+	before, now := []int{0, 1, 2, 3}, []int{3, 2, 1, 0}
+	for rank := range 2 {
+		v.AddSet(id, Set{Ranks: before, Size: 4, Parity: 1, Holders: []int{rank}})
+	}
+	v.AddSet(id, Set{Ranks: now, Size: 4, Parity: 1, Holders: []int{2}})
+	require.Len(t, v.Sets(id), 2)
+	require.False(t, v.Rebuildable(id, lost), "half of the parity is of other sets")
+	v.AddSet(id, Set{Ranks: before, Size: 4, Parity: 1, Holders: []int{2}})
+	require.True(t, v.Rebuildable(id, lost))
+	require.False(t, v.After(0).Rebuildable(id, lost))
+}
+
+// A part that is there does not help to rebuild itself.
+func TestPartDoesNotRebuildItself(t *testing.T) {
+	id := storage.ID{Version: 1}
+	part := func(rank int) storage.Part { return storage.Part{Rank: rank, Size: 4} }
+	v := New()
+	all := []int{0, 1, 2, 3}
+	for _, rank := range all {
+		v.Add(storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: part(rank)}, Place(rank))
+		v.Add(storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part(rank)}, Place(rank))
+	}
+	v.AddSet(id, Set{Ranks: all, Size: 4, Parity: 1, Holders: all})
+	require.True(t, v.Rebuildable(id, part(0)))
+	require.True(t, v.After(1).Rebuildable(id, part(1)))
+	require.False(t, v.After(1).Rebuildable(id, part(0)), "two parts are missing then")
+}

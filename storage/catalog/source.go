@@ -1,0 +1,41 @@
+package catalog
+
+import "github.com/craft-go/craft/storage"
+
+// Source is where the bytes of a part can be had.
+type Source struct {
+	// Parity: they are rebuilt. Otherwise a place has Key.
+	Parity bool
+	Key    storage.ObjectKey
+	At     Place
+}
+
+// Sources are those of a part, in the order in which they are tried: a node that is
+// near, other nodes, what parity on the nodes gives back, the home, and what parity gives
+// back with its help. The parallel file system comes behind all that the nodes can do
+// alone, because all jobs share it.
+func (v View) Sources(id storage.ID, part storage.Part, near Place) (all []Source) {
+	var far []Source
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
+		key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
+		for _, n := range v.Nodes(key) {
+			if n == near {
+				all = append(all, Source{Key: key, At: n})
+			} else {
+				far = append(far, Source{Key: key, At: n})
+			}
+		}
+	}
+	all = append(all, far...)
+	alone := v.OnNodes().Rebuildable(id, part)
+	if alone {
+		all = append(all, Source{Parity: true})
+	}
+	if v.AtHome(id, part) {
+		all = append(all, Source{Key: PartOf(id, part), At: Home})
+	}
+	if !alone && v.Rebuildable(id, part) {
+		all = append(all, Source{Parity: true})
+	}
+	return all
+}
