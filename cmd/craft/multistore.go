@@ -10,9 +10,11 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // multiStore is a checkpoint's directory together with those of its nodes that
@@ -24,6 +26,7 @@ type multiStore struct {
 
 	fs    vfs.FS
 	nodes []*nodeDir
+	cat   *catalog.Catalog // of the last List; nil: nothing is on nodes
 }
 
 var _ storage.Driver = (*multiStore)(nil)
@@ -42,82 +45,44 @@ func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
 	if err != nil || len(e.nodes) == 0 {
 		return entries, err
 	}
-	at := make(map[storage.ID]map[storage.Part]bool)
-	enter := func(id storage.ID) map[storage.Part]bool {
-		if at[id] == nil {
-			at[id] = make(map[storage.Part]bool)
-		}
-		return at[id]
-	}
-	away := make(map[storage.ID][]string)
-	for _, entry := range entries {
-		have := enter(entry.ID)
-		away[entry.ID] = entry.Away
-		for _, part := range entry.Parts {
-			have[part] = true
-		}
-	}
-	protected := make(map[storage.ID]map[storage.Part]bool)
-	for _, d := range e.nodes {
-		for _, o := range d.list {
-			if have := enter(o.ID); o.Kind != storage.KindParity {
-				have[o.Part] = true
-				continue
-			}
-			if protected[o.ID] == nil {
-				protected[o.ID] = make(map[storage.Part]bool)
-			}
-			members, err := d.membersOf(ctx, o.ObjectKey)
-			if storage.Passing(err) {
-				away[o.ID] = append(away[o.ID], fmt.Sprintf("on node %s a parity file cannot be read: %v", d.Host, err))
-			}
-			for _, rank := range members {
-				protected[o.ID][storage.Part{Rank: rank, Size: o.Part.Size}] = true
-			}
-		}
-	}
-	for id, members := range protected {
-		if err := e.addRebuilt(ctx, id, members, at[id]); storage.Passing(err) {
-			away[id] = append(away[id], err.Error())
-		}
+	found := catalog.Findings{}
+	found.List(entries)
+	e.cat = catalog.New()
+	e.cat.Merge(found, catalog.Home)
+	for i, d := range e.nodes {
+		e.cat.Merge(d.findings(ctx), catalog.Place(i))
 	}
 	entries = entries[:0]
-	for id, have := range at {
-		entry := storage.Entry{ID: id, Away: away[id]}
-		for part := range have {
-			entry.Parts = append(entry.Parts, part)
-		}
-		entries = append(entries, entry)
+	for _, id := range e.cat.IDs() {
+		entries = append(entries, e.withoutUnreadable(ctx, e.cat.Listed(id)))
 	}
-	storage.SortEntries(entries)
 	return entries, ctx.Err()
 }
 
-// addRebuilt adds the parts that parity gives back, of those that it protects, and returns
-// why it does not give back others.
-func (e *multiStore) addRebuilt(ctx context.Context, id storage.ID, members, have map[storage.Part]bool) error {
+// withoutUnreadable takes out the parts that only parity gives back where what that needs
+// cannot be read now, or turns out to be less than the names of the files say.
+func (e *multiStore) withoutUnreadable(ctx context.Context, entry storage.Entry) storage.Entry {
 	var lost []error
-	var found []storage.Part
-	for part := range members {
-		if have[part] || ctx.Err() != nil {
-			continue
+	entry.Parts = slices.DeleteFunc(entry.Parts, func(part storage.Part) bool {
+		if e.cat.Stored(entry.ID, part) || ctx.Err() != nil {
+			return false
 		}
-		r, err := e.openRebuilt(ctx, id, part)
+		r, err := e.openRebuilt(ctx, entry.ID, part)
+		if err == nil {
+			if _, bad := container.Open(r, r.Size()); errors.Is(bad, erasure.ErrTooManyLost) {
+				err = bad
+			}
+			_ = r.Close() // nothing was written
+		}
 		if err != nil {
 			lost = append(lost, err)
-			continue
 		}
-		if _, err := container.Open(r, r.Size()); errors.Is(err, erasure.ErrTooManyLost) {
-			lost = append(lost, err)
-		} else {
-			found = append(found, part)
-		}
-		_ = r.Close() // nothing was written
+		return err != nil
+	})
+	if err := storage.JoinPlaces(lost...); storage.Passing(err) {
+		entry.Away = append(entry.Away, err.Error())
 	}
-	for _, part := range found {
-		have[part] = true
-	}
-	return storage.JoinPlaces(lost...)
+	return entry
 }
 
 // Open implements storage.Driver.
@@ -166,7 +131,8 @@ func (e *multiStore) openRebuilt(ctx context.Context, id storage.ID, part storag
 }
 
 func (e *multiStore) hasParity(id storage.ID) bool {
-	return slices.ContainsFunc(e.nodes, func(d *nodeDir) bool { return d.protected[id] })
+	parity := func(o nodelocal.Object) bool { return o.ID == id && o.Kind == storage.KindParity }
+	return slices.ContainsFunc(e.nodes, func(d *nodeDir) bool { return slices.ContainsFunc(d.list, parity) })
 }
 
 // Path implements storage.Driver: the first place that has anything of the
@@ -264,30 +230,13 @@ func (e *multiStore) holdings(id storage.ID) []holding {
 
 // reached are the levels that a version has on the nodes that can be seen from here, of
 // those that were planned; none if they do not have all parts as such.
-func (e *multiStore) reached(id storage.ID, size int, planned storage.Levels) storage.Levels {
-	parts, copies, parity := make(map[int]bool), make(map[int]bool), make(map[int]bool)
-	for _, h := range e.holdings(id) {
-		enter(parts, h.parts)
-		enter(copies, h.copies)
-		enter(parity, h.parity)
-	}
-	if size <= 0 || len(parts) < size {
-		return 0
-	}
-	reached := storage.LevelsOf(storage.Local)
-	for l := range planned.On(storage.TierNode).All() {
-		switch {
-		case l.Redundancy == storage.Parity && len(parity) == size, l.Redundancy == storage.Copies && len(copies) == size:
-			reached = reached.With(storage.LevelsOf(l))
-		case l.Redundancy == storage.Parity && len(copies) == size:
-			reached = reached.With(storage.LevelsOf(storage.Partner))
+func (e *multiStore) reached(id storage.ID, parts []storage.Part, planned storage.Levels) storage.Levels {
+	for _, part := range parts {
+		if len(e.cat.Nodes(catalog.PartOf(id, part))) == 0 {
+			return 0
 		}
 	}
-	return reached
-}
-
-func enter(set map[int]bool, ranks []int) {
-	for _, r := range ranks {
-		set[r] = true
-	}
+	f, _ := e.cat.Facts(id)
+	e.cat.SetFacts(id, catalog.Facts{Plan: planned, Oldest: f.Oldest})
+	return e.cat.Reached(id, len(e.nodes), 0)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -38,8 +39,6 @@ type nodeDir struct {
 	unlisted bool             // not all that is here can be listed
 	list     []nodelocal.Object
 	sizes    map[storage.ObjectKey]int64
-	// protected are the versions of which there is parity here.
-	protected map[storage.ID]bool
 }
 
 // nodeDirs looks for the directories of a note on this machine. Several nodes
@@ -148,34 +147,39 @@ func (d *nodeDir) look(ctx context.Context) error {
 		return nil
 	}
 	d.list, d.Objects, d.Bytes = list, len(list), 0
-	d.sizes, d.protected = make(map[storage.ObjectKey]int64), make(map[storage.ID]bool)
+	d.sizes = make(map[storage.ObjectKey]int64)
 	for _, o := range list {
 		d.Bytes += o.Size
 		d.sizes[o.ObjectKey] = o.Size
-		if o.Kind == storage.KindParity {
-			d.protected[o.ID] = true
-		}
 	}
 	return nil
 }
 
-// membersOf are the ranks whose parts a parity file protects; none if it says that it is
-// another one than its name does.
-func (d *nodeDir) membersOf(ctx context.Context, key storage.ObjectKey) ([]int, error) {
+// findings are what the node has, for a catalog.
+func (d *nodeDir) findings(ctx context.Context) (f catalog.Findings) {
+	for _, o := range d.list {
+		f.Objects = append(f.Objects, o.ObjectKey)
+		if o.Kind != storage.KindParity {
+			continue
+		}
+		set, err := d.readSet(ctx, o.ObjectKey)
+		switch {
+		case err == nil:
+			f.Sets = append(f.Sets, catalog.SetOf{ID: o.ID, Set: set})
+		case storage.Passing(err) && !errors.Is(err, erasure.ErrMismatch):
+			f.Away = append(f.Away, storage.Entry{ID: o.ID, Away: []string{fmt.Sprintf("on node %s a parity file cannot be read: %v", d.Host, err)}})
+		}
+	}
+	return f
+}
+
+func (d *nodeDir) readSet(ctx context.Context, key storage.ObjectKey) (set catalog.Set, err error) {
 	r, err := d.store.OpenObject(ctx, key)
 	if err != nil {
-		return nil, err
+		return set, err
 	}
 	defer r.Close() // nothing was written
-	p, err := erasure.OpenParity(r, r.Size())
-	if err != nil {
-		return nil, err
-	}
-	id, ranks, size, err := erasure.SetOf(p.Header())
-	if err != nil || id != key.ID || size != key.Part.Size {
-		return nil, nil
-	}
-	return ranks, nil
+	return erasure.ReadSet(r, key)
 }
 
 func anyNode(nodes []*nodeDir, state string) bool {

@@ -49,7 +49,7 @@ var allowed = []rule{
 	{"aft/comm/commtest", []string{"aft/comm"}},
 	{"storage/exchange", []string{"aft/comm", "storage"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/exchange", "storage/nodelocal"}},
-	{"storage/erasure", []string{"aft/comm", "storage", "storage/container", "storage/erasure/striping", "storage/exchange", "storage/nodelocal"}},
+	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/exchange", "storage/nodelocal"}},
 	{"aft/control", []string{"aft/comm"}},
 	{"aft/launch", []string{"aft/comm", "aft/control"}},
 	{"aft/embedded/pipe", nil},

@@ -113,28 +113,24 @@ func (v View) Facts(id storage.ID) (f Facts, ok bool) {
 // Plan are the levels that a version was to have, as far as a header says so.
 func (v View) Plan(id storage.ID) storage.Levels { return v.facts[id].Plan }
 
-// Entry is a version as a driver's List has it: with the parts that can be had.
+// Entry is a version with the parts that can be had, without those whose names lie
+// (storage.Entry.Group).
 func (v View) Entry(id storage.ID) storage.Entry {
+	e := v.Listed(id)
+	e.Parts = e.Group()
+	return e
+}
+
+// Listed is a version as a driver's List has it: with all parts that can be had.
+func (v View) Listed(id storage.ID) storage.Entry {
 	e := storage.Entry{ID: id, Away: v.Away(id)}
 	for part := range v.named(id) {
 		if v.Recoverable(id, part) {
 			e.Parts = append(e.Parts, part)
 		}
 	}
-	if len(e.Parts) == 0 {
-		return e
-	}
-	e.Parts = e.Group()
 	storage.SortEntries([]storage.Entry{e})
 	return e
-}
-
-// Entries are all versions, in order.
-func (v View) Entries() (all []storage.Entry) {
-	for _, id := range v.IDs() {
-		all = append(all, v.Entry(id))
-	}
-	return all
 }
 
 // named are the parts of a version that anything speaks of.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // The identity that a Scheme gives to the parity files of a set:
@@ -60,4 +61,21 @@ func SetOf(h Header) (id storage.ID, ranks []int, size int, err error) {
 		ranks = append(ranks, r)
 	}
 	return id, ranks, size, nil
+}
+
+// ReadSet reads of a parity file which set it is of. The error matches ErrMismatch if it
+// says that it is another object than key.
+func ReadSet(r storage.PartReader, key storage.ObjectKey) (catalog.Set, error) {
+	p, err := OpenParity(r, r.Size())
+	if err != nil {
+		return catalog.Set{}, err
+	}
+	id, ranks, size, err := SetOf(p.Header())
+	if err != nil {
+		return catalog.Set{}, err
+	}
+	if id != key.ID || size != key.Part.Size {
+		return catalog.Set{}, fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, ErrMismatch)
+	}
+	return catalog.Set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{key.Part.Rank}}, nil
 }

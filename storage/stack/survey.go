@@ -120,18 +120,7 @@ func (s *Stack) readSet(ctx context.Context, o nodelocal.Object) (catalog.Set, e
 		return catalog.Set{}, err
 	}
 	defer r.Close()
-	p, err := erasure.OpenParity(r, r.Size())
-	if err != nil {
-		return catalog.Set{}, err
-	}
-	id, ranks, size, err := erasure.SetOf(p.Header())
-	if err != nil {
-		return catalog.Set{}, err
-	}
-	if id != o.ID || size != o.Part.Size {
-		return catalog.Set{}, fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, erasure.ErrMismatch)
-	}
-	return catalog.Set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{o.Part.Rank}}, nil
+	return erasure.ReadSet(r, o.ObjectKey)
 }
 
 func (s *Stack) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
@@ -172,7 +161,11 @@ func (s *Stack) lookAtHome(ctx context.Context, h *catalog.Findings) error {
 func (s *Stack) List(context.Context) ([]storage.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cat.Entries(), nil
+	var out []storage.Entry
+	for _, id := range s.cat.IDs() {
+		out = append(out, s.cat.Entry(id))
+	}
+	return out, nil
 }
 
 // Path implements storage.Driver: where the home has a version, or this node.
