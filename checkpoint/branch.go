@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/stack"
 )
 
 // origins finds out from headers and records what attempts were restored from.
-func (t *told) origins(complete []candidate) storage.Origins {
-	o := storage.RecordedOrigins(t.runs)
+func (t *told) origins(complete []candidate) catalog.Origins {
+	o := catalog.RecordedOrigins(t.runs)
 	for _, c := range complete {
 		if !c.Origin.IsZero() {
 			o[c.ID.Attempt] = c.Origin
@@ -25,7 +26,7 @@ func (t *told) origins(complete []candidate) storage.Origins {
 // putOthersLast brings the candidates that the head does not come from, which is the first
 // one if it is not among them, behind the others, and describes them and those that the home
 // does not know of, but for those that are known to be damaged; "" if there are none.
-func putOthersLast(o storage.Origins, candidates, unknown []candidate, damaged []storage.ID, head storage.ID) ([]candidate, string) {
+func putOthersLast(o catalog.Origins, candidates, unknown []candidate, damaged []storage.ID, head storage.ID) ([]candidate, string) {
 	if len(candidates) == 0 {
 		return nil, ""
 	}
@@ -122,7 +123,7 @@ func (cp *Checkpoint) unknownToHome(complete []candidate, t told, noted stack.No
 }
 
 // parted reports whether a version certainly does not come from another one.
-func parted(o storage.Origins, c, from candidate) bool {
+func parted(o catalog.Origins, c, from candidate) bool {
 	return ofAnotherLineage(c, from) || o.Line(from.ID).Passes(c.ID.Attempt) || o.Line(c.ID).LeavesOut(from.ID)
 }
 

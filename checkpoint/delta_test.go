@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/storagetest"
 )
 
@@ -24,7 +25,7 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 		}
 		every, keep := 1+rng.IntN(12), 2+rng.IntN(3)
 		var d deltas
-		var kept []storage.Kept
+		var kept []catalog.Kept
 		stored := make(map[storage.Level]int)
 		for version := uint64(1); version < 60; version++ {
 			levels, oldest := policy.Plan(version), uint64(0)
@@ -46,8 +47,8 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 					stored[p.Level]++
 				}
 			}
-			kept = append(kept, storage.Kept{Entry: storage.Entry{ID: storage.ID{Version: version}, Parts: []storage.Part{{Rank: 0, Size: 1}}}, Reached: levels, Oldest: oldest})
-			kept = retained(storage.Retention{Keep: keep}, policy, kept)
+			kept = append(kept, catalog.Kept{Entry: storage.Entry{ID: storage.ID{Version: version}, Parts: []storage.Part{{Rank: 0, Size: 1}}}, Reached: levels, Oldest: oldest})
+			kept = retained(catalog.Retention{Keep: keep}, policy, kept)
 			for _, p := range policy {
 				if stored[p.Level] > 1 {
 					require.True(t, twoChains(kept, p.Level), "%v of version %d, %v: %+v", p.Level, version, policy, kept)
@@ -58,7 +59,7 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 }
 
 // retained are the versions that stay.
-func retained(r storage.Retention, policy storage.Policy, versions []storage.Kept) (left []storage.Kept) {
+func retained(r catalog.Retention, policy storage.Policy, versions []catalog.Kept) (left []catalog.Kept) {
 	var levels []storage.Level
 	for _, p := range policy {
 		levels = append(levels, p.Level)
@@ -77,8 +78,8 @@ func retained(r storage.Retention, policy storage.Policy, versions []storage.Kep
 
 // twoChains reports whether a version of a level, with all that it needs, and the
 // newest of the level have no file in common.
-func twoChains(kept []storage.Kept, level storage.Level) bool {
-	needs := func(v storage.Kept) map[uint64]bool {
+func twoChains(kept []catalog.Kept, level storage.Level) bool {
+	needs := func(v catalog.Kept) map[uint64]bool {
 		all := map[uint64]bool{v.ID.Version: true}
 		for n := v.Oldest; n > 0 && n < v.ID.Version; n++ {
 			all[n] = true

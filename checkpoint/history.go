@@ -13,14 +13,14 @@ import (
 // look for them at each write. The job's lock makes it true.
 type history struct {
 	entries  []storage.Entry
-	kept     map[storage.ID]storage.Kept // with levels only
+	kept     map[storage.ID]catalog.Kept // with levels only
 	chains   map[storage.ID]origin
 	verified storage.ID
 	damaged  []storage.ID
 	// waiting are incomplete versions, newer than what was restored, whose nodes may
 	// come back: until a version of this run is complete, the program may be ended
 	// and started with them.
-	waiting []storage.Kept
+	waiting []catalog.Kept
 }
 
 func (h *history) forgetAll() {
@@ -29,7 +29,7 @@ func (h *history) forgetAll() {
 
 // waitFor lets incomplete versions wait that are newer than what was restored and may
 // be complete again, and those that they refer to.
-func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) storage.Kept) {
+func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) catalog.Kept) {
 	for _, e := range slices.Backward(found.Entries) { // the newest first
 		mayReturn := e.ID.Version > restored && found.LossStatuses[e.ID] != catalog.Interrupted
 		if !e.Complete() && (mayReturn || h.waitsFor(e.ID)) {
@@ -41,7 +41,7 @@ func (h *history) waitFor(found survey, restored uint64, kept func(storage.ID) s
 // waitsFor tells whether a version is one of those that wait, or one of them refers
 // to it.
 func (h *history) waitsFor(id storage.ID) bool {
-	return slices.ContainsFunc(h.waiting, func(k storage.Kept) bool {
+	return slices.ContainsFunc(h.waiting, func(k catalog.Kept) bool {
 		return k.ID == id || k.Oldest > 0 && k.ID.Attempt == id.Attempt && k.Oldest <= id.Version && id.Version < k.ID.Version
 	})
 }
@@ -63,9 +63,9 @@ type origin struct {
 }
 
 // keep says how a version that was added is kept.
-func (h *history) keep(k storage.Kept) {
+func (h *history) keep(k catalog.Kept) {
 	if h.kept == nil {
-		h.kept = make(map[storage.ID]storage.Kept)
+		h.kept = make(map[storage.ID]catalog.Kept)
 	}
 	h.kept[k.ID] = k
 }
@@ -128,7 +128,7 @@ func (cp *Checkpoint) prune() {
 }
 
 // prunable is what may be deleted.
-func (cp *Checkpoint) prunable() storage.Prunable {
+func (cp *Checkpoint) prunable() catalog.Prunable {
 	if cp.parent != nil {
 		return cp.prunableNested()
 	}
@@ -136,13 +136,13 @@ func (cp *Checkpoint) prunable() storage.Prunable {
 }
 
 // prunableOf is what may be deleted of some versions, of which so many are kept.
-func (cp *Checkpoint) prunableOf(entries []storage.Entry, keep int) storage.Prunable {
-	policy := storage.Retention{Keep: keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
-	kept := make([]storage.Kept, 0, len(entries))
+func (cp *Checkpoint) prunableOf(entries []storage.Entry, keep int) catalog.Prunable {
+	policy := catalog.Retention{Keep: keep, Verified: cp.history.verified, Damaged: cp.history.damaged}
+	kept := make([]catalog.Kept, 0, len(entries))
 	for _, e := range entries {
 		k, known := cp.history.kept[e.ID]
 		if !known {
-			k = storage.Kept{Entry: e, Home: e.Complete(), Oldest: cp.history.chains[e.ID].header.Oldest}
+			k = catalog.Kept{Entry: e, Home: e.Complete(), Oldest: cp.history.chains[e.ID].header.Oldest}
 		}
 		kept = append(kept, k)
 	}

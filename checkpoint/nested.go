@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -268,7 +269,7 @@ func (cp *Checkpoint) inFlight(a container.Ancestor) bool {
 // a restart may fall back to all but the newest, and all of the rest. The newest of all
 // stays on the nodes though it be void: without any nobody could tell whether newer ones are
 // on nodes that are absent (stack.HasWitness).
-func (cp *Checkpoint) prunableNested() storage.Prunable {
+func (cp *Checkpoint) prunableNested() catalog.Prunable {
 	var witness storage.ID
 	if n := len(cp.history.entries); n > 0 && cp.stack != nil {
 		witness = cp.history.entries[n-1].ID
@@ -279,7 +280,7 @@ func (cp *Checkpoint) prunableNested() storage.Prunable {
 		c := cp.history.chains[e.ID]
 		byStage[c.stage] = append(byStage[c.stage], e)
 	}
-	var out storage.Prunable
+	var out catalog.Prunable
 	for stage, entries := range byStage {
 		keep := 1
 		switch {

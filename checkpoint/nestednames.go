@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -65,7 +66,7 @@ func (cp *Checkpoint) inherit(runs []storage.Record) {
 		}
 	}
 	if from := cp.attempt.origin; !from.IsZero() {
-		cp.attempt.nestedStored = storage.GoneOnFrom(runs, []storage.ID{from}) == from
+		cp.attempt.nestedStored = catalog.GoneOnFrom(runs, []storage.ID{from}) == from
 	}
 }
 

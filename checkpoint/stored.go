@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -37,7 +38,7 @@ func (a *flushedQueue) take() []storage.ID {
 
 // keepOnNodes notes on rank 0 how a new version is kept.
 func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h container.Header, reached storage.Levels) {
-	cp.history.keep(storage.Kept{Entry: e, Reached: reached, Pending: h.Flush, Oldest: h.Oldest})
+	cp.history.keep(catalog.Kept{Entry: e, Reached: reached, Pending: h.Flush, Oldest: h.Oldest})
 	switch {
 	case cp.stack.Newest() == nil:
 		// At once: a restart that finds nothing must know that there was something.

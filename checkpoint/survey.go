@@ -138,7 +138,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		own = s.Anew
 	}
 	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
-	head := storage.GoneOnFrom(told.runs, idsOf(complete[unknown:]))
+	head := catalog.GoneOnFrom(told.runs, idsOf(complete[unknown:]))
 	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged, head)
 	s.Damaged = damagedBefore(told.damaged, entries, s.Candidates)
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/storage/container"
 )
 
 // Names of files lie: one stray name neither outvotes the parts that are there nor
@@ -51,4 +53,11 @@ func TestPartsWhoseNamesLie(t *testing.T) {
 	}
 	require.Equal(t, "1, 3", Entry{Parts: group(5, 1, 3)}.MissingText())
 	require.Regexp(t, `^1, 2, .* and 2147483614 more$`, Entry{Parts: []Part{huge}}.MissingText())
+}
+
+func TestOrigin(t *testing.T) {
+	origin := ID{Version: 7, Attempt: container.AttemptID{1, 2, 3}}
+	require.Equal(t, origin, Origin(container.Header{Fields: WithOrigin(nil, origin)}))
+	require.Empty(t, WithOrigin(nil, ID{}))
+	require.Zero(t, Origin(container.Header{Fields: container.Fields{{ID: container.FieldOrigin, Data: []byte("short")}}}))
 }

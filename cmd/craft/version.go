@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -83,7 +84,7 @@ func (c *checkpointDir) markNewestLineage(list []version) {
 // markOtherBranches marks complete versions that the newest complete one of the same
 // lineage does not come from, or that from which the last run went on.
 func (c *checkpointDir) markOtherBranches(list []version) {
-	head, origins := newestComplete(list), storage.RecordedOrigins(c.runs)
+	head, origins := newestComplete(list), catalog.RecordedOrigins(c.runs)
 	for _, v := range list {
 		if v.header == nil {
 			continue
@@ -102,7 +103,7 @@ func (c *checkpointDir) markOtherBranches(list []version) {
 		}
 	}
 	first := list[head].ID
-	if from := storage.GoneOnFrom(c.runs, complete); !from.IsZero() {
+	if from := catalog.GoneOnFrom(c.runs, complete); !from.IsZero() {
 		first = from
 	}
 	line := origins.Line(first)

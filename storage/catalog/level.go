@@ -7,9 +7,9 @@ import (
 )
 
 // Kept says how a version is kept: see Reached.
-func (v View) Kept(id storage.ID, nodes, parity int) storage.Kept {
+func (v View) Kept(id storage.ID, nodes, parity int) Kept {
 	f := v.facts[id]
-	k := storage.Kept{Entry: v.Entry(id), Oldest: f.Oldest, Home: v.HomeAlone().Whole(id), Reached: v.Reached(id, nodes, parity)}
+	k := Kept{Entry: v.Entry(id), Oldest: f.Oldest, Home: v.HomeAlone().Whole(id), Reached: v.Reached(id, nodes, parity)}
 	k.Pending = f.Plan.AtHome() && f.Plan.BelowHome() != 0 && !k.Home
 	return k
 }

@@ -26,7 +26,7 @@ func (s *Stack) Levels() []storage.Level {
 }
 
 // Kept says how a version is kept, as of the last Survey.
-func (s *Stack) Kept(id storage.ID) storage.Kept {
+func (s *Stack) Kept(id storage.ID) catalog.Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.cat.Kept(id, len(s.nodes.list), s.Parity)

@@ -27,17 +27,17 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 	s.cat.AddPart(spilled, part, catalog.Home)
 	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
 	entry := func(id storage.ID) storage.Entry { return storage.Entry{ID: id, Parts: []storage.Part{part}} }
-	newer := storage.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
-	retention := storage.Retention{Keep: 2}
+	newer := catalog.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
+	retention := catalog.Retention{Keep: 2}
 
-	require.Equal(t, storage.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
-	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer}))
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
+	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer}))
 
 	s.cat.AddPart(base, part, catalog.Home)
-	require.Equal(t, storage.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
-	newest := storage.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
-	prunable := retention.Prunable([]storage.Level{storage.Local}, []storage.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
-	require.Equal(t, storage.Prunable{Nodes: []storage.ID{base}}, prunable)
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
+	newest := catalog.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
+	prunable := retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
+	require.Equal(t, catalog.Prunable{Nodes: []storage.ID{base}}, prunable)
 }
 
 // What is at home makes an older flush superfluous only if all that it refers to is

@@ -1,8 +1,9 @@
-package storage
+package catalog
 
 import (
 	"slices"
 
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -12,16 +13,16 @@ import (
 // a newer one, which was away. When that comes back it is of the other branch: the one
 // that was written last is the newest, because a run goes on behind all numbers that
 // anything tells of.
-type Origins map[container.AttemptID]ID
+type Origins map[container.AttemptID]storage.ID
 
 // RecordedOrigins are those that the records of runs tell of.
-func RecordedOrigins(runs []Record) Origins {
+func RecordedOrigins(runs []storage.Record) Origins {
 	o := make(Origins)
 	for _, r := range runs {
-		attempt, ok := ParseAttempt(r.Attempt)
-		from, known := ParseAttempt(r.RestoredAttempt)
+		attempt, ok := storage.ParseAttempt(r.Attempt)
+		from, known := storage.ParseAttempt(r.RestoredAttempt)
 		if ok && known && r.RestoredVersion > 0 {
-			o[attempt] = ID{Version: r.RestoredVersion, Attempt: from}
+			o[attempt] = storage.ID{Version: r.RestoredVersion, Attempt: from}
 		}
 	}
 	return o
@@ -37,7 +38,7 @@ type Line struct {
 }
 
 // Line returns what leads to a version.
-func (o Origins) Line(to ID) Line {
+func (o Origins) Line(to storage.ID) Line {
 	l := Line{upTo: make(map[container.AttemptID]uint64), origins: o}
 	for at := to; !at.IsZero(); at = o[at.Attempt] {
 		if _, again := l.upTo[at.Attempt]; again { // no program writes that
@@ -50,7 +51,7 @@ func (o Origins) Line(to ID) Line {
 
 // LeavesOut reports whether a version is certainly not on the line: numbers only grow
 // along it, and an attempt that has left it does not lead to it.
-func (l Line) LeavesOut(id ID) bool {
+func (l Line) LeavesOut(id storage.ID) bool {
 	if last, on := l.upTo[id.Attempt]; on {
 		return id.Version > last
 	}
@@ -74,22 +75,22 @@ func (l Line) Passes(attempt container.AttemptID) bool {
 // store anything, if that is only of checkpoints nested in this one. The zero ID: there is none,
 // it is not among those stored, or a newer one is. Other versions with higher
 // numbers are of a branch which that run did not see.
-func GoneOnFrom(runs []Record, stored []ID) ID {
+func GoneOnFrom(runs []storage.Record, stored []storage.ID) storage.ID {
 	run := lastToStore(runs)
 	if run == nil || run.LastWritten > 0 || !run.NestedStored {
-		return ID{}
+		return storage.ID{}
 	}
-	from, ok := ParseAttempt(run.RestoredAttempt)
-	itself, _ := ParseAttempt(run.Attempt)
-	id := ID{Version: run.RestoredVersion, Attempt: from}
-	newer := func(other ID) bool { return other.Version > run.LastVersion || other.Attempt == itself }
+	from, ok := storage.ParseAttempt(run.RestoredAttempt)
+	itself, _ := storage.ParseAttempt(run.Attempt)
+	id := storage.ID{Version: run.RestoredVersion, Attempt: from}
+	newer := func(other storage.ID) bool { return other.Version > run.LastVersion || other.Attempt == itself }
 	if !ok || !slices.Contains(stored, id) || slices.ContainsFunc(stored, newer) {
-		return ID{}
+		return storage.ID{}
 	}
 	return id
 }
 
-func lastToStore(runs []Record) *Record {
+func lastToStore(runs []storage.Record) *storage.Record {
 	for i := range slices.Backward(runs) {
 		if r := &runs[i]; r.LastWritten > 0 || r.NestedStored || r.AnewStored {
 			return r

@@ -1,4 +1,6 @@
-package storage
+package catalog
+
+import "github.com/craft-go/craft/storage"
 
 import "slices"
 
@@ -9,18 +11,18 @@ type Retention struct {
 	Keep int
 	// Verified is the newest version that was read back with its checksums; it
 	// stays however old it is. The zero ID: none.
-	Verified ID
+	Verified storage.ID
 	// Damaged are complete versions that turned out not to be readable. They do
 	// not count among the Keep newest.
-	Damaged []ID
+	Damaged []storage.ID
 }
 
 // Kept is a version on several levels, as Retention sees it.
 type Kept struct {
-	Entry
+	storage.Entry
 	// Reached are the levels below the parallel file system that it has; none: it is
 	// not there.
-	Reached Levels
+	Reached storage.Levels
 	// Home: the parallel file system has all of it.
 	Home bool
 	// Pending: it is to be copied there, and is not there yet.
@@ -41,8 +43,8 @@ func (k Kept) apart(newer Kept) bool {
 
 // Prunable is what may be deleted.
 type Prunable struct {
-	Everywhere []ID
-	Nodes      []ID // on the nodes only: the parallel file system keeps it
+	Everywhere []storage.ID
+	Nodes      []storage.ID // on the nodes only: the parallel file system keeps it
 }
 
 // Prunable says what may go of versions that are on the nodes and on the parallel
@@ -52,7 +54,7 @@ type Prunable struct {
 // needs no byte of what the newest of them needs; of what is yet
 // to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
-func (r Retention) Prunable(levels []Level, versions []Kept) Prunable {
+func (r Retention) Prunable(levels []storage.Level, versions []Kept) Prunable {
 	good := r.good(versions)
 	keep := max(r.Keep, 1)
 	if len(good) < keep {
@@ -91,9 +93,9 @@ func (r Retention) good(versions []Kept) (good []Kept) {
 
 // wanted are the versions, of those given newest first, that stay for their own
 // sake.
-func (r Retention) wanted(levels []Level, good []Kept) (onNodes, atHome map[ID]bool) {
-	onNodes, atHome = make(map[ID]bool), make(map[ID]bool)
-	take := func(into map[ID]bool, fits func(Kept) bool) {
+func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome map[storage.ID]bool) {
+	onNodes, atHome = make(map[storage.ID]bool), make(map[storage.ID]bool)
+	take := func(into map[storage.ID]bool, fits func(Kept) bool) {
 		left := max(r.Keep, 1)
 		var newest *Kept
 		apart := r.Keep < 2 // one that stands apart from the newest is taken, or not wanted
@@ -133,7 +135,7 @@ func (r Retention) wanted(levels []Level, good []Kept) (onNodes, atHome map[ID]b
 // are to be copied to the parallel file system: the oldest, which is being copied,
 // and the Keep newest. Where that is slow or full, those in between would fill the
 // nodes. What is older than a version that is there need not go there any more.
-func (r Retention) toBeCopied(good []Kept) (ids []ID) {
+func (r Retention) toBeCopied(good []Kept) (ids []storage.ID) {
 	for _, v := range good {
 		if v.Home {
 			break
@@ -149,7 +151,7 @@ func (r Retention) toBeCopied(good []Kept) (ids []ID) {
 }
 
 // addReferenced adds what the wanted versions refer to.
-func addReferenced(wanted map[ID]bool, versions []Kept) {
+func addReferenced(wanted map[storage.ID]bool, versions []Kept) {
 	for _, v := range versions {
 		if !wanted[v.ID] || v.Oldest == 0 {
 			continue

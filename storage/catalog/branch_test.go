@@ -1,4 +1,4 @@
-package storage_test
+package catalog
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func TestLine(t *testing.T) {
 		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
 	}
 	// Attempt 1 wrote 1 to 5; 2 went on from 3, with 6 and 7; 3 from 6, with 8.
-	o := storage.Origins{{2}: at(3, 1), {3}: at(6, 2)}
+	o := Origins{{2}: at(3, 1), {3}: at(6, 2)}
 	for _, c := range []struct {
 		to  storage.ID
 		out []storage.ID // of other branches
@@ -34,12 +34,12 @@ func TestLine(t *testing.T) {
 		}
 	}
 	// Attempt 2 came from 1, so that 1 does not come from it, wherever that came from.
-	require.True(t, storage.Origins{{2}: at(3, 1)}.Line(at(6, 1)).LeavesOut(at(4, 2)))
-	require.True(t, storage.Origins{{2}: at(3, 1), {3}: at(4, 2)}.Line(at(6, 1)).LeavesOut(at(5, 3)))
+	require.True(t, Origins{{2}: at(3, 1)}.Line(at(6, 1)).LeavesOut(at(4, 2)))
+	require.True(t, Origins{{2}: at(3, 1), {3}: at(4, 2)}.Line(at(6, 1)).LeavesOut(at(5, 3)))
 	require.True(t, o.Line(at(8, 3)).Passes(container.AttemptID{1}))
 	require.False(t, o.Line(at(5, 1)).Passes(container.AttemptID{2}))
 	// Hostile headers do not hold anybody up.
-	round := storage.Origins{{1}: at(9, 2), {2}: at(8, 1)}
+	round := Origins{{1}: at(9, 2), {2}: at(8, 1)}
 	require.True(t, round.Line(at(5, 1)).LeavesOut(at(6, 1)))
 }
 
@@ -74,13 +74,6 @@ func TestGoneOnFrom(t *testing.T) {
 		"nothing was restored":        {[]storage.Record{run(2, func(r *storage.Record) { r.RestoredAttempt = "" })}, both, storage.ID{}},
 		"it says what makes no sense": {[]storage.Record{run(2, func(r *storage.Record) { r.RestoredVersion = 0 })}, both, storage.ID{}},
 	} {
-		require.Equal(t, c.want, storage.GoneOnFrom(c.runs, c.stored), name)
+		require.Equal(t, c.want, GoneOnFrom(c.runs, c.stored), name)
 	}
-}
-
-func TestOrigin(t *testing.T) {
-	origin := storage.ID{Version: 7, Attempt: container.AttemptID{1, 2, 3}}
-	require.Equal(t, origin, storage.Origin(container.Header{Fields: storage.WithOrigin(nil, origin)}))
-	require.Empty(t, storage.WithOrigin(nil, storage.ID{}))
-	require.Zero(t, storage.Origin(container.Header{Fields: container.Fields{{ID: container.FieldOrigin, Data: []byte("short")}}}))
 }
