@@ -72,7 +72,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err != nil {
 		return nil, err
 	}
-	cp.history.damaged = found.Damaged
+	cp.stored.SetDamaged(found.Damaged)
 	if err := cp.checkProblem(ctx, found); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (cp *Checkpoint) lock(ctx context.Context) error {
 func (cp *Checkpoint) checkProblem(ctx context.Context, found survey) error {
 	var err error
 	stored := slices.Concat(found.Candidates, found.Abandoned)
-	if at := slices.IndexFunc(stored, func(c candidate) bool { return c.Known }); cp.root() && at >= 0 {
+	if at := slices.IndexFunc(stored, func(c catalog.Candidate) bool { return c.Known }); cp.root() && at >= 0 {
 		err = cp.checkFingerprint(stored[at].Fingerprint)
 	}
 	if have := nesting(cp.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
@@ -167,13 +167,13 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	draw := identity{Attempt: cp.attempt.id} // of rank 0, drawn when it looked
 	var err error
 	if cp.root() {
-		draw.Lineage, draw.Before = cp.newLineage(), cp.doneBefore(found.told.runs, restored)
+		draw.Lineage, draw.Before = cp.newLineage(), cp.doneBefore(found.told.Runs, restored)
 		if draw.Anew = cp.beganAnew(found, restored, draw.Lineage); draw.Anew != (container.LineageID{}) {
 			draw.Lineage = draw.Anew
 		}
-		cp.attempt.anewStored = found.told.anewStored(draw.Anew)
-		cp.attempt.before = found.told.runs
-		cp.attempt.ahead = aheadOf(found.told.runs, cp.attempt.started)
+		cp.attempt.anewStored = found.told.AnewStored(draw.Anew)
+		cp.attempt.before = found.told.Runs
+		cp.attempt.ahead = aheadOf(found.told.Runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
 	}
 	draw, err = fromRoot(ctx, cp, draw, err)
@@ -197,7 +197,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 	cp.attempt.lineage = draw.Lineage
 	cp.attempt.last = found.Used
 	if cp.root() && cp.attempt.read {
-		cp.inherit(found.told.runs)
+		cp.inherit(found.told.Runs)
 	}
 	return nil
 }
@@ -219,21 +219,25 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 	if restored != nil {
 		newest = restored.Version
 	}
-	cp.history.forgetAll()            // if the attempt begins a second time
+	cp.stored.Clear()                 // if the attempt begins a second time
 	for _, e := range found.Entries { // before anything is deleted
 		if !e.Complete() {
 			cp.tellIncomplete(e, found, newest)
 		}
 	}
 	if cp.stack != nil {
-		cp.history.waitFor(found, newest, cp.stack.Kept)
+		for _, e := range slices.Backward(found.Entries) { // the newest first
+			if !e.Complete() {
+				cp.stored.WaitFor(cp.stack.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
+			}
+		}
 	}
 	known := make(map[storage.ID]bool)
 	for _, e := range found.Entries {
 		known[e.ID] = e.Complete()
 	}
 	keep := func(e storage.Entry) bool {
-		return e.Complete() && known[e.ID] || cp.history.waitsFor(e.ID) || e.ID.Version > newest && found.told.tellsOf(e.ID)
+		return e.Complete() && known[e.ID] || cp.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
 	}
 	if err := p.Prepare(ctx, keep); err != nil {
 		return err
@@ -242,10 +246,12 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 		if !e.Complete() {
 			continue
 		}
-		cp.history.add(e, found.Headers[e.ID])
+		h := found.Headers[e.ID]
+		kept := catalog.Kept{Entry: e, Home: true, Oldest: h.Oldest}
 		if cp.stack != nil {
-			cp.history.keep(cp.stack.Kept(e.ID))
+			kept = cp.stack.Kept(e.ID)
 		}
+		cp.stored.Add(kept, h)
 	}
 	return nil
 }
@@ -256,7 +262,7 @@ func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint6
 	fate := found.LossStatuses[e.ID]
 	switch {
 	case cp.stack == nil && len(e.Away) > 0: // see away
-	case fate == catalog.Interrupted, cp.stack == nil && !found.told.tellsOf(e.ID):
+	case fate == catalog.Interrupted, cp.stack == nil && !found.told.TellsOf(e.ID):
 		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 	case found.Elsewhere[e.ID]:
 		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)

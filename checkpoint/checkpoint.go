@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/stack"
@@ -56,7 +57,7 @@ type Checkpoint struct {
 	touched    touched         // by that call
 	taken      map[string]bool // keys of the version that it has read
 	deltas     deltas
-	history    history // what rank 0 knows of the stored versions
+	stored     catalog.Versions // that rank 0 decides about: the job's lock keeps this true
 	stats      Stats
 	slowest    slowest
 	redo       redo

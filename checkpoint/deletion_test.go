@@ -136,7 +136,7 @@ func TestNothingIsDeletedWithoutTheLock(t *testing.T) {
 		}
 		before, err := filepath.Glob(filepath.Join(dir, "x", "v-*"))
 		require.NoError(t, err)
-		cp.maintenance.add(due{remove: []storage.ID{cp.history.entries[0].ID}}) // in every mode
+		cp.maintenance.add(due{remove: []storage.ID{cp.stored.All()[0].ID}}) // in every mode
 		require.NoError(t, vfs.OS().Remove(filepath.Join(dir, "x", filestore.LockName)))
 		require.ErrorIs(t, writeWhole(t.Context(), cp), storage.ErrLockLost)
 		_ = cp.Close()

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -16,7 +17,7 @@ type deltas struct {
 	since int    // versions that may refer to it
 	// stage is that of a nested checkpoint which all of them belong to: retention
 	// keeps or deletes the versions of a stage together.
-	stage chain
+	stage catalog.Stage
 	// present is what versions of this chain promise, earlier what those of the chains
 	// before do.
 	present, earlier storage.Promises
@@ -28,7 +29,7 @@ func (cp *Checkpoint) nextDelta(h *container.Header) {
 		return
 	}
 	d := &cp.deltas
-	if stage := chainOf(h.Ancestors); d.stage != stage {
+	if stage := catalog.StageOf(h.Ancestors); d.stage != stage {
 		*d = deltas{stage: stage}
 	}
 	planned := storage.Planned(*h)

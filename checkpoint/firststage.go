@@ -2,10 +2,10 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -21,7 +21,7 @@ func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
 	if cp.parent == nil {
 		return
 	}
-	cp.parent.nameNested(ctx, cp, chainOf(h.Ancestors))
+	cp.parent.nameNested(ctx, cp, catalog.StageOf(h.Ancestors))
 	p := cp.parent
 	for _, of := range h.Ancestors {
 		if p == nil {
@@ -62,36 +62,20 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 	return nil
 }
 
-// anewStored tells whether a record says so of a lineage.
-func (t *told) anewStored(anew container.LineageID) bool {
-	return slices.ContainsFunc(t.runs, func(r storage.Record) bool {
-		return r.AnewStored && r.Anew == hex.EncodeToString(anew[:])
-	})
-}
-
 // goesOnAnew is, on rank 0, the lineage that was begun anew, if it is gone on with in its first
 // stage; nil: the newest version decides. A version of another one that is newer than the
 // record is of a run that has left none.
-func (cp *Checkpoint) goesOnAnew(t told, complete []candidate) *container.LineageID {
+func (cp *Checkpoint) goesOnAnew(t catalog.Told, complete []catalog.Candidate) *container.LineageID {
 	if top := cp.outermost(); cp != top {
 		if top.attempt.read && top.attempt.anewStored && !cp.stageIsNamed() {
 			return &top.attempt.anew
 		}
 		return nil
 	}
-	run := storage.BegunAnew(t.runs)
-	if run == nil || !cp.opt.ReadOnRestart {
+	if !cp.opt.ReadOnRestart {
 		return nil
 	}
-	anew, _ := storage.ParseLineage(run.Anew)
-	later := func(lineage *container.LineageID, number uint64) bool {
-		return lineage != nil && *lineage != anew && number > run.LastVersion
-	}
-	if slices.ContainsFunc(complete, func(c candidate) bool { return later(c.Lineage, c.ID.Version) }) ||
-		slices.ContainsFunc(t.versions, func(one telling) bool { return later(one.lineage, one.id.Version) }) {
-		return nil
-	}
-	return &anew
+	return catalog.Anew(t, complete)
 }
 
 // goOnWith notes that a nested checkpoint goes on with a computation while those around it have no
@@ -108,9 +92,9 @@ func (cp *Checkpoint) goOnWith(ctx context.Context, lineage container.LineageID)
 
 // abandonOthers takes the versions of other lineages for abandoned: nobody misses what they
 // lack. It returns what is told of the one that is gone on with.
-func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []candidate) (of []telling) {
+func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []catalog.Candidate) (of []catalog.Claim) {
 	for _, c := range complete {
-		if !slices.ContainsFunc(s.Candidates, func(o candidate) bool { return o.ID == c.ID }) {
+		if !slices.ContainsFunc(s.Candidates, func(o catalog.Candidate) bool { return o.ID == c.ID }) {
 			s.Abandoned = append(s.Abandoned, c)
 		}
 	}
@@ -119,8 +103,8 @@ func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []c
 			s.Elsewhere[id] = true
 		}
 	}
-	for _, one := range s.told.versions {
-		if one.lineage == nil || *one.lineage == *s.Anew {
+	for _, one := range s.told.Claims {
+		if one.Lineage == nil || *one.Lineage == *s.Anew {
 			of = append(of, one)
 		}
 	}
@@ -129,7 +113,7 @@ func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []c
 
 // lineageOf is that of a stored version; nil if it is not known.
 func (cp *Checkpoint) lineageOf(ctx context.Context, s *survey, id storage.ID) *container.LineageID {
-	if l := s.told.lineageOf(id.Attempt); l != nil {
+	if l := s.told.LineageOf(id.Attempt); l != nil {
 		return l
 	}
 	for other, h := range s.Headers {

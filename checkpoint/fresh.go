@@ -45,7 +45,7 @@ func (cp *Checkpoint) newLineage() container.LineageID {
 // restored; zero: there is none. What is nested in this checkpoint may have versions of an
 // older one.
 func (cp *Checkpoint) beganAnew(found survey, restored *container.Header, drawn container.LineageID) container.LineageID {
-	runs := found.told.runs
+	runs := found.told.Runs
 	switch {
 	case cp.parent != nil || restored != nil:
 	case !cp.opt.ReadOnRestart, !cp.attempt.read:

@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // A job that began without reading has lost all that it has written, when it recovers: it
@@ -45,7 +46,7 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		if c.Rank() == 0 {
 			inner.touched = touched{"x": true}
 		}
-		_, errs[c.Rank()] = inner.restore(ctx, survey{Candidates: []candidate{{ID: storage.ID{Version: 1}, Ranks: 2}}})
+		_, errs[c.Rank()] = inner.restore(ctx, survey{Candidates: []catalog.Candidate{{ID: storage.ID{Version: 1}, Ranks: 2}}})
 		return errors.Join(inner.Close(), outer.Close())
 	})
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -437,10 +438,10 @@ func TestNewComputationIsNotTakenForAnOldOne(t *testing.T) {
 // does not know of: these are of another one.
 func TestLineageOfTheHomeIsNotKnown(t *testing.T) {
 	known := container.LineageID{1}
-	home := candidate{ID: storage.ID{Version: 3, Attempt: container.AttemptID{3}}}
-	onNodes := candidate{ID: storage.ID{Version: 5, Attempt: container.AttemptID{5}}, Known: true, Lineage: &known}
-	same, older, certain := newestLineage([]candidate{home}, []candidate{onNodes}, told{}, nil)
-	require.Equal(t, []candidate{home}, same)
+	home := catalog.Candidate{ID: storage.ID{Version: 3, Attempt: container.AttemptID{3}}}
+	onNodes := catalog.Candidate{ID: storage.ID{Version: 5, Attempt: container.AttemptID{5}}, Known: true, Lineage: &known}
+	same, older, certain := catalog.NewestLineage([]catalog.Candidate{home}, []catalog.Candidate{onNodes}, catalog.Told{}, nil)
+	require.Equal(t, []catalog.Candidate{home}, same)
 	require.Equal(t, 1, older)
 	require.Zero(t, certain)
 }

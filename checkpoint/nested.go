@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -214,17 +213,6 @@ func (cp *Checkpoint) parentAway(stored map[storage.ID]container.Header) string 
 	return ""
 }
 
-// chain names the stage that a version belongs to.
-type chain string
-
-func chainOf(ancestors []container.Ancestor) chain {
-	var b strings.Builder
-	for _, a := range ancestors {
-		fmt.Fprintf(&b, "%d-%s/", a.Version, hex.EncodeToString(a.Attempt[:]))
-	}
-	return chain(b.String())
-}
-
 // reachable tells whether a restart from what is stored, or is being stored, of
 // the ancestors could come to the stage of a version. It is for rank 0.
 func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
@@ -233,7 +221,7 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 		if p == nil || a.Calls > 0 {
 			return false
 		}
-		outer := chainOf(stored[i+1:])
+		outer := catalog.StageOf(stored[i+1:])
 		switch {
 		case a.Attempt == p.point.attempt && a.Version == p.point.version, p.inFlight(a):
 			// The present one, or one that is still on its way to storage.
@@ -241,7 +229,7 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 			if p.restorable(outer) {
 				return false // that one would be restored
 			}
-		case !p.history.has(storage.ID{Version: a.Version, Attempt: a.Attempt}):
+		case !p.stored.Has(storage.ID{Version: a.Version, Attempt: a.Attempt}):
 			return false
 		}
 		p = p.parent
@@ -249,12 +237,11 @@ func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 	return p == nil
 }
 
-// restorable tells whether a restart would find a version of this checkpoint in a stage.
-func (cp *Checkpoint) restorable(stage chain) bool {
+// restorable reports whether a restart would find a version of this checkpoint in a stage.
+func (cp *Checkpoint) restorable(stage catalog.Stage) bool {
 	top := cp.outermost()
-	return slices.ContainsFunc(cp.history.entries, func(e storage.Entry) bool {
-		o := cp.history.chains[e.ID]
-		return o.stage == stage && (!top.attempt.anewStored || o.header.Lineage == top.attempt.lineage)
+	return cp.stored.AnyOf(stage, func(h container.Header) bool {
+		return !top.attempt.anewStored || h.Lineage == top.attempt.lineage
 	})
 }
 
@@ -264,43 +251,6 @@ func (cp *Checkpoint) inFlight(a container.Ancestor) bool {
 	return f != nil && a.Version == f.header.Version && a.Attempt == f.header.Attempt
 }
 
-// prunableNested returns the versions of a nested checkpoint that may go: for
-// the present stage all but those that retention keeps, for any other one that
-// a restart may fall back to all but the newest, and all of the rest. The newest of all
-// stays on the nodes though it be void: without any nobody could tell whether newer ones are
-// on nodes that are absent (stack.HasWitness).
-func (cp *Checkpoint) prunableNested() catalog.Prunable {
-	var witness storage.ID
-	if n := len(cp.history.entries); n > 0 && cp.stack != nil {
-		witness = cp.history.entries[n-1].ID
-	}
-	now := chainOf(cp.ancestors())
-	byStage := make(map[chain][]storage.Entry)
-	for _, e := range cp.history.entries {
-		c := cp.history.chains[e.ID]
-		byStage[c.stage] = append(byStage[c.stage], e)
-	}
-	var out catalog.Prunable
-	for stage, entries := range byStage {
-		keep := 1
-		switch {
-		case stage == now:
-			keep = cp.opt.Keep
-		case !cp.reachable(cp.history.chains[entries[0].ID].header.Ancestors):
-			for _, e := range entries {
-				if e.ID != witness {
-					out.Everywhere = append(out.Everywhere, e.ID)
-				}
-			}
-			continue
-		}
-		w := cp.prunableOf(entries, keep)
-		out.Everywhere, out.Nodes = append(out.Everywhere, w.Everywhere...), append(out.Nodes, w.Nodes...)
-	}
-	slices.SortFunc(out.Everywhere, storage.ID.Compare)
-	return out
-}
-
 // pruneChildren deletes what a new version of cp has made useless, as each of them does.
 func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 	for _, child := range cp.children {
@@ -308,7 +258,7 @@ func (cp *Checkpoint) pruneChildren(ctx context.Context) {
 			continue
 		}
 		child.prune()
-		child.maintenance.add(due{remove: child.history.overtake()})
+		child.maintenance.add(due{remove: child.stored.Overtake()})
 		if child.writer != nil {
 			child.startMaintenance()
 		} else {

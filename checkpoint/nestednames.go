@@ -14,7 +14,7 @@ import (
 // nestedNames are the checkpoints right in this one that have a version of a stage. If the
 // directory of one is away at the next start, nothing but the record of this one tells of it.
 type nestedNames struct {
-	in    chain
+	in    catalog.Stage
 	names []string
 }
 
@@ -22,7 +22,7 @@ type nestedNames struct {
 const mostNested = 1000
 
 // add reports whether that was not known.
-func (n *nestedNames) add(in chain, name string) bool {
+func (n *nestedNames) add(in catalog.Stage, name string) bool {
 	if n.in != in {
 		*n = nestedNames{in: in}
 	}
@@ -35,8 +35,8 @@ func (n *nestedNames) add(in chain, name string) bool {
 
 // nameNested lets the record of the run name a nested checkpoint that has a version of a stage; of
 // one that has ended, of which the version is known only now, nobody asks any more.
-func (cp *Checkpoint) nameNested(ctx context.Context, nested *Checkpoint, in chain) {
-	if in != chainOf(nested.ancestors()) {
+func (cp *Checkpoint) nameNested(ctx context.Context, nested *Checkpoint, in catalog.Stage) {
+	if in != catalog.StageOf(nested.ancestors()) {
 		return
 	}
 	if cp.attempt.nested.add(in, nested.name) {
@@ -56,7 +56,7 @@ func (cp *Checkpoint) tellRecord(ctx context.Context) {
 // this run begins.
 func (cp *Checkpoint) inherit(runs []storage.Record) {
 	begins := container.Ancestor{Name: cp.name, Attempt: cp.point.attempt, Version: cp.point.version}
-	in := chainOf(append([]container.Ancestor{begins}, cp.ancestors()...))
+	in := catalog.StageOf(append([]container.Ancestor{begins}, cp.ancestors()...))
 	for _, r := range runs {
 		if r.NestedIn != string(in) || !cp.ofComputation(r) {
 			continue
@@ -85,7 +85,7 @@ func (cp *Checkpoint) nestedAway() string {
 	if p == nil || cp.unreachable() {
 		return ""
 	}
-	stage := string(chainOf(cp.ancestors()))
+	stage := string(catalog.StageOf(cp.ancestors()))
 	i := slices.IndexFunc(p.attempt.before, func(r storage.Record) bool {
 		return r.NestedIn == stage && slices.Contains(r.Nested, cp.name) && p.ofComputation(r)
 	})

@@ -103,17 +103,13 @@ func (cp *Checkpoint) noteNewest() {
 	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
 		cp.maintenance.tell(notes{reserved: last})
 	}
-	if len(cp.history.entries) == 0 {
-		return
-	}
-	id := cp.history.entries[len(cp.history.entries)-1].ID
-	k, known := cp.history.kept[id]
+	newest := cp.stored.Newest()
 	// A newer one that is noted may be out of reach only for now.
-	if !known || k.Reached == 0 || noted.Newest != nil && noted.Newest.ID.Version >= id.Version {
+	if newest == nil || newest.Reached == 0 || noted.Newest != nil && noted.Newest.ID.Version >= newest.ID.Version {
 		return
 	}
-	h := cp.history.chains[id].header
-	cp.maintenance.tell(notes{note: &h, levels: k.Reached})
+	h := newest.Header
+	cp.maintenance.tell(notes{note: &h, levels: newest.Reached})
 }
 
 // noteNodes writes the note about the nodes.

@@ -72,7 +72,9 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 	if s.Restored && s.RestoredIteration != container.NoIteration {
 		r.RestoredIteration = &s.RestoredIteration
 	}
-	r.Damaged = cp.history.namedDamaged()
+	for _, id := range cp.stored.Damaged() {
+		r.Damaged = append(r.Damaged, id.String())
+	}
 	if cp.redo.reached != container.NoIteration {
 		reached := cp.redo.reached
 		r.Iteration = &reached

@@ -11,6 +11,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -18,8 +19,8 @@ import (
 // its steps together and agree after each how it went.
 type restoration struct {
 	cp    *Checkpoint
-	from  candidate
-	older []candidate // which may be taken in its place
+	from  catalog.Candidate
+	older []catalog.Candidate // which may be taken in its place
 	// home is the part whose local and replicated values this rank takes.
 	home   *storage.File
 	stored map[string]container.Info // of home
@@ -46,7 +47,7 @@ type restoration struct {
 
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
-func (cp *Checkpoint) tryRestore(ctx context.Context, c candidate, older []candidate) (*container.Header, verdict, error) {
+func (cp *Checkpoint) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
 	r := &restoration{cp: cp, from: c, older: older, parted: make(map[[2]int]int)}
 	defer r.close()
 	defer r.warnOfBroken()

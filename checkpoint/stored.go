@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -36,9 +35,8 @@ func (a *flushedQueue) take() []storage.ID {
 	return list
 }
 
-// keepOnNodes notes on rank 0 how a new version is kept.
-func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h container.Header, reached storage.Levels) {
-	cp.history.keep(catalog.Kept{Entry: e, Reached: reached, Pending: h.Flush, Oldest: h.Oldest})
+// noteOnNodes notes on rank 0 that there is a new version on the nodes.
+func (cp *Checkpoint) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
 	switch {
 	case cp.stack.Newest() == nil:
 		// At once: a restart that finds nothing must know that there was something.
@@ -55,13 +53,8 @@ func (cp *Checkpoint) keepOnNodes(ctx context.Context, e storage.Entry, h contai
 // now.
 func (cp *Checkpoint) arrived() {
 	for _, id := range cp.flushed.take() {
-		k, known := cp.history.kept[id]
-		if !known {
-			continue
-		}
-		k.Home, k.Pending = true, false
-		cp.history.kept[id] = k
-		if h := cp.history.chains[id].header; h.Version > 0 {
+		if v := cp.stored.CameHome(id); v != nil && v.Header.Version > 0 {
+			h := v.Header
 			cp.maintenance.tell(notes{latest: &h})
 		}
 	}
@@ -140,20 +133,16 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 	}
 	cp.arrived()
 	var out []StoredVersion
-	for _, e := range cp.history.entries {
-		if !e.Complete() {
+	for _, is := range cp.stored.All() {
+		if !is.Complete() {
 			continue
 		}
 		v := StoredVersion{
-			Version: e.ID.Version, Iteration: cp.history.chains[e.ID].header.Iteration, Flushed: true,
-			Synced: cp.opt.Sync == "full", Verified: e.ID == cp.history.verified,
+			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: is.Reached, Flushed: is.Home, Pending: is.Pending,
+			Synced: cp.opt.Sync == "full", Verified: is.ID == cp.stored.Verified,
 		}
-		if cp.stack != nil {
-			k := cp.history.kept[e.ID]
-			v.Level, v.Flushed, v.Pending = k.Reached, k.Home, k.Pending
-			if planned := storage.Planned(cp.history.chains[e.ID].header).BelowHome(); k.Reached != 0 && !k.Reached.Include(planned) {
-				v.Level = cp.stack.Reached(e.ID) // it may have healed
-			}
+		if planned := storage.Planned(is.Header).BelowHome(); v.Level != 0 && !v.Level.Include(planned) {
+			v.Level = cp.stack.Reached(is.ID) // it may have healed
 		}
 		out = append(out, v)
 	}

@@ -146,7 +146,7 @@ func (c Config) refuse(reasons ...reason) error {
 }
 
 // tryRead verifies a version, and changes nothing.
-func (cp *Checkpoint) tryRead(ctx context.Context, c candidate) (verdict, error) {
+func (cp *Checkpoint) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
 	r := &restoration{cp: cp, from: c}
 	defer r.close()
 	for _, step := range []func(context.Context) error{r.open, r.verify, r.sameVersion} {
@@ -179,7 +179,7 @@ func (r *restoration) sameVersion(ctx context.Context) error {
 // resumed describes the last run if that began anew and has no version: then what it
 // was not to read is read after all; "" if that is not so.
 func (cp *Checkpoint) resumed(found survey) string {
-	runs := found.told.runs
+	runs := found.told.Runs
 	if cp.parent != nil {
 		return cp.resumedStage(found)
 	}

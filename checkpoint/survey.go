@@ -31,10 +31,10 @@ type survey struct {
 	Rests map[storage.ID]container.Header `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first;
 	// of a nested checkpoint only those of the present stage.
-	Candidates []candidate
+	Candidates []catalog.Candidate
 	// Abandoned are those of other lineages where the one that was begun anew is gone on
 	// with, newest first; for rank 0 alone.
-	Abandoned []candidate `json:"-"`
+	Abandoned []catalog.Candidate `json:"-"`
 	// Anew is that lineage, of the outermost checkpoint, on rank 0; nil: there is none.
 	Anew *container.LineageID `json:"-"`
 	// Older counts complete versions of earlier lineages.
@@ -67,24 +67,10 @@ type survey struct {
 	// Resumed tells, on rank 0, that what is stored is of a computation that the last run
 	// did not go on with.
 	Resumed string `json:"-"`
-	told    told
+	told    catalog.Told
 	// Unseen describes versions that there may be where this run does not look; for
 	// rank 0 alone.
 	Unseen string `json:"-"`
-}
-
-// candidate is a version that may be restored.
-type candidate struct {
-	ID    storage.ID
-	Ranks int // that wrote it
-	// Known is false if no header of it could be read; then the rest is not set.
-	Known bool
-	// Lineage may be known all the same; nil: it is not.
-	Lineage     *container.LineageID
-	Fingerprint []byte
-	Ancestors   []container.Ancestor
-	Origin      storage.ID // that its run was restored from; zero: none, or not known
-	Other       bool       // the newest one does not come from it
 }
 
 // survey looks at the storage from rank 0, which speaks for all because they
@@ -116,8 +102,8 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	if s.Highest = max(s.Highest, told.highest); s.Highest == math.MaxUint64 {
-		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", cp.dir(), s.Highest, cmp.Or(told.by, "a file"))
+	if s.Highest = max(s.Highest, told.Highest); s.Highest == math.MaxUint64 {
+		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", cp.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
 	var newest uint64
 	if len(complete) > 0 {
@@ -137,10 +123,13 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	} else if s.Anew = cp.goesOnAnew(told, complete); s.Anew != nil {
 		own = s.Anew
 	}
-	s.Candidates, s.Older, s.Certain = newestLineage(complete[unknown:], complete[:unknown], told, own)
-	head := catalog.GoneOnFrom(told.runs, idsOf(complete[unknown:]))
-	s.Candidates, s.Branch = putOthersLast(told.origins(complete), s.Candidates, complete[:unknown], told.damaged, head)
-	s.Damaged = damagedBefore(told.damaged, entries, s.Candidates)
+	s.Candidates, s.Older, s.Certain = catalog.NewestLineage(complete[unknown:], complete[:unknown], told, own)
+	head := catalog.GoneOnFrom(told.Runs, idsOf(complete[unknown:]))
+	var others []catalog.Candidate
+	if s.Candidates, others = catalog.OthersLast(told.Origins(complete), s.Candidates, head); len(s.Candidates) > 0 {
+		s.Branch = describeBranch(s.Candidates[0].ID, others, complete[:unknown], told.Damaged)
+	}
+	s.Damaged = catalog.StillDamaged(told.Damaged, entries, s.Candidates)
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
 		s.Branch = cp.overtaken(told, complete, s.Candidates)
@@ -150,7 +139,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	}
 	s.told = told
 	if s.Anew != nil {
-		told.versions = cp.abandonOthers(ctx, &s, complete)
+		told.Claims = cp.abandonOthers(ctx, &s, complete)
 	}
 	s.Lost = cp.missing(told, noted, newest)
 	if s.Lost == "" {
@@ -169,7 +158,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	return s, nil
 }
 
-func idsOf(list []candidate) (ids []storage.ID) {
+func idsOf(list []catalog.Candidate) (ids []storage.ID) {
 	for _, c := range list {
 		ids = append(ids, c.ID)
 	}
@@ -178,7 +167,7 @@ func idsOf(list []candidate) (ids []storage.ID) {
 
 // headers reads a header of each complete version and returns those that may be
 // restored, of all lineages, newest first.
-func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []candidate, err error) {
+func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalog.Candidate, err error) {
 	for _, e := range slices.Backward(s.Entries) {
 		s.Highest = max(s.Highest, e.ID.Version)
 		if !e.Complete() {
@@ -233,14 +222,13 @@ func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
 // same in all of them. Wrong bytes in all of them leave the candidate unknown: whoever tries
 // to restore it will find the damage. If there is no good one, but one that cannot be read
 // now, that is an error.
-func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate, container.Header, error) {
-	c := candidate{ID: e.ID, Ranks: e.Size()}
+func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (catalog.Candidate, container.Header, error) {
+	c := catalog.Candidate{ID: e.ID, Ranks: e.Size()}
 	var passing error // the first one
 	for _, part := range e.Parts {
 		h, err := cp.store.Header(ctx, cp.name, e.ID, part)
 		if err == nil {
-			c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, &h.Lineage, h.Fingerprint, h.Ancestors
-			c.Origin = storage.Origin(h)
+			c.Describe(h)
 			return c, h, nil
 		}
 		if ctx.Err() != nil {
@@ -251,49 +239,6 @@ func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (candidate,
 		}
 	}
 	return c, container.Header{Iteration: container.NoIteration}, passing
-}
-
-// newestLineage keeps, of complete versions newest first, those of one lineage: that
-// of the version with the highest number that is there or told of. Whose lineage nobody
-// knows may belong to it. older is the number of those that do not, certain the highest
-// number of a version whose lineage is known.
-//
-// Those that the home does not know of come last and decide nothing. own, if it is not
-// nil, is the lineage all the same.
-func newestLineage(complete, unknown []candidate, t told, own *container.LineageID) (same []candidate, older int, certain uint64) {
-	for i := range complete {
-		c := &complete[i]
-		if c.Lineage == nil { // its header cannot be read, and perhaps another of its run
-			at := slices.IndexFunc(complete, func(o candidate) bool { return o.Known && o.ID.Attempt == c.ID.Attempt })
-			if c.Lineage = t.lineageOf(c.ID.Attempt); at >= 0 {
-				c.Lineage = complete[at].Lineage
-			}
-		}
-	}
-	var lineage *container.LineageID
-	take := func(of *container.LineageID, number uint64) {
-		if of != nil && number > certain {
-			lineage, certain = of, number
-		}
-	}
-	for _, c := range complete {
-		take(c.Lineage, c.ID.Version)
-	}
-	for _, one := range t.versions {
-		take(one.lineage, one.id.Version)
-	}
-	if own != nil {
-		lineage = own
-	}
-	for _, c := range slices.Concat(complete, unknown) {
-		switch {
-		case c.Lineage != nil && (lineage == nil || *c.Lineage != *lineage):
-			older++
-		case c.Lineage != nil || older == 0:
-			same = append(same, c)
-		}
-	}
-	return same, older, certain
 }
 
 // restore reads the newest usable version among the candidates and returns its
@@ -311,8 +256,8 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		h, v, err := cp.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
-			cp.history.verified = c.ID
-			cp.history.mended(c.ID)
+			cp.stored.Verified = c.ID
+			cp.stored.Mended(c.ID)
 			if c.Other && cp.root() {
 				cp.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
@@ -326,7 +271,7 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 		if cp.attempt.strict { // it was good a moment ago
 			return nil, cp.opt.refuse(reason{setAside, err.Error()})
 		}
-		cp.history.setAside(c.ID)
+		cp.stored.SetAside(c.ID)
 		causes = append(causes, err)
 		known = known || c.Known
 		if cp.root() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/stack"
 )
 
@@ -17,22 +17,13 @@ import (
 
 // unannounced reports whether only nodes have a complete version, and nothing in the
 // checkpoint's directory tells of the run that has written it.
-func (cp *Checkpoint) unannounced(id storage.ID, t told, noted stack.Noted) bool {
-	return cp.stack != nil && !cp.stack.Kept(id).Home && !noted.Announced(id) && !t.tellsOfAttempt(id.Attempt)
-}
-
-// tellsOfAttempt reports whether an attempt is known.
-func (t *told) tellsOfAttempt(attempt container.AttemptID) bool {
-	return slices.ContainsFunc(t.versions, func(one telling) bool { return one.id.Attempt == attempt }) ||
-		slices.ContainsFunc(t.runs, func(r storage.Record) bool {
-			id, ok := storage.ParseAttempt(r.Attempt)
-			return ok && id == attempt
-		})
+func (cp *Checkpoint) unannounced(id storage.ID, t catalog.Told, noted stack.Noted) bool {
+	return cp.stack != nil && !cp.stack.Kept(id).Home && !noted.Announced(id) && !t.TellsOfAttempt(id.Attempt)
 }
 
 // describeUnannounced describes the versions that are unannounced, but for those that
 // branch names; "" if there are none.
-func (cp *Checkpoint) describeUnannounced(complete []candidate, t told, noted stack.Noted, branch string) string {
+func (cp *Checkpoint) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted stack.Noted, branch string) string {
 	var ids []storage.ID
 	var names []string
 	for _, c := range complete {
@@ -45,8 +36,8 @@ func (cp *Checkpoint) describeUnannounced(complete []candidate, t told, noted st
 	}
 	text := fmt.Sprintf("%s on %s: nothing in %s tells of the runs that have written them, so that it is an older or another copy of the directory that they used, or could not be written to then",
 		strings.Join(names, ", "), cp.stack.Where(ids...), cp.dir())
-	if last, by := t.newest(0); last != nil && !slices.ContainsFunc(complete, func(c candidate) bool { return c.ID == last.id }) {
-		text += fmt.Sprintf("; %v, the newest of which anything there tells (%s), is gone", last.id, by)
+	if last, by := t.Newest(0); last != nil && !slices.ContainsFunc(complete, func(c catalog.Candidate) bool { return c.ID == last.ID }) {
+		text += fmt.Sprintf("; %v, the newest of which anything there tells (%s), is gone", last.ID, strings.Join(by, ", "))
 	}
 	return text + "; to go on from what they used put that directory back in its place; to go on without them move them away from the nodes, before a version is written"
 }
