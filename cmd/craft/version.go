@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // version is what can be said of a version without reading all of it.
@@ -47,69 +49,64 @@ func (v *version) mayBeOnNodes() bool {
 	return v.noted != nil || v.onNodes > 0 || v.header != nil && storage.Planned(*v.header).BelowHome() != 0
 }
 
-// markNewestLineage marks the versions of the lineage of the newest one that is
-// complete, or was, as the files beside them tell: the only ones that a restart looks
-// at. A newer version of which the nodes elsewhere have the rest counts as complete.
+// told is what the files beside the versions tell of. Of a nested checkpoint they do not
+// say of which stage that was.
+func (c *checkpointDir) told() (t catalog.Told) {
+	nested := slices.ContainsFunc(c.runs, func(r storage.Record) bool { return len(r.Ancestors) > 0 })
+	if c.latest != nil {
+		nested = nested || len(c.latest.Ancestors) > 0
+		if id, ok := storage.ParseID(c.latest.Directory); ok && !nested {
+			t.Claim(id, c.latest.Lineage, filestore.LatestName)
+		}
+	}
+	t.Records(c.runs, nested, func(storage.Record) string { return filestore.RecordPrefix })
+	return t
+}
+
+// candidates are the versions that a restart may take, newest first. One of which nodes
+// elsewhere have the rest counts as complete.
+func candidates(list []version) (all []catalog.Candidate) {
+	for _, v := range slices.Backward(list) {
+		if !v.Complete() && (v.noted == nil || !v.elsewhere) {
+			continue
+		}
+		one := catalog.Candidate{ID: v.ID, Ranks: v.Size(), Lineage: v.lineageID()}
+		if v.header != nil {
+			one.Describe(*v.header)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// markNewestLineage marks the versions of the lineage of the newest one that is complete,
+// or was, as the files beside them tell: the only ones that a restart looks at.
 func (c *checkpointDir) markNewestLineage(list []version) {
-	newest, number := "", uint64(0)
-	take := func(lineage string, of uint64) {
-		if of > number {
-			newest, number = lineage, of
-		}
+	complete, told := candidates(list), c.told()
+	newest, _ := catalog.LineageOfNewest(complete, told)
+	if anew := catalog.Anew(told, complete); anew != nil {
+		// A restart may go on with one of which only what is nested in this checkpoint is stored.
+		newest = anew
 	}
 	for i := range list {
-		v := &list[i]
-		if lineage, known := v.lineage(); known && (v.Complete() || v.noted != nil && v.elsewhere) {
-			take(lineage, v.ID.Version)
-		}
-	}
-	if c.latest != nil && len(c.latest.Ancestors) == 0 { // else it may be of another stage
-		take(c.latest.Lineage, c.latest.Version)
-	}
-	for _, r := range c.runs {
-		if len(r.Ancestors) == 0 {
-			take(r.Lineage, r.LastWritten)
-		}
-	}
-	// A restart may go on with one of which only what is nested in this checkpoint is stored.
-	if r := storage.BegunAnew(c.runs); r != nil && number <= r.LastVersion {
-		newest = r.Anew
-	}
-	for i := range list {
-		lineage, known := list[i].lineage()
-		list[i].newest = known && lineage == newest
+		lineage := list[i].lineageID()
+		list[i].newest = lineage != nil && newest != nil && *lineage == *newest
 	}
 }
 
 // markOtherBranches marks complete versions that the newest complete one of the same
 // lineage does not come from, or that from which the last run went on.
 func (c *checkpointDir) markOtherBranches(list []version) {
-	head, origins := newestComplete(list), catalog.RecordedOrigins(c.runs)
-	for _, v := range list {
-		if v.header == nil {
-			continue
-		}
-		if origin := storage.Origin(*v.header); !origin.IsZero() {
-			origins[v.ID.Attempt] = origin
-		}
+	var complete []catalog.Candidate
+	var ids []storage.ID
+	for _, one := range candidates(slices.DeleteFunc(slices.Clone(list), func(v version) bool { return !v.Complete() })) {
+		complete, ids = append(complete, one), append(ids, one.ID)
 	}
-	if head < 0 {
-		return
-	}
-	var complete []storage.ID
-	for _, v := range list {
-		if v.Complete() {
-			complete = append(complete, v.ID)
-		}
-	}
-	first := list[head].ID
-	if from := catalog.GoneOnFrom(c.runs, complete); !from.IsZero() {
-		first = from
-	}
-	line := origins.Line(first)
+	told := c.told()
+	_, others := catalog.OthersLast(told.Origins(complete), complete, catalog.GoneOnFrom(c.runs, ids))
 	for i := range list {
 		v := &list[i]
-		v.other = v.newest && v.Complete() && line.LeavesOut(v.ID)
+		v.other = v.newest && slices.ContainsFunc(others, func(c catalog.Candidate) bool { return c.ID == v.ID })
 	}
 }
 
@@ -133,6 +130,15 @@ func (v *version) lineage() (id string, known bool) {
 		return v.noted.Lineage, true
 	}
 	return v.told, v.told != ""
+}
+
+// lineageID is nil if it is not known.
+func (v *version) lineageID() *container.LineageID {
+	text, _ := v.lineage()
+	if id, ok := storage.ParseLineage(text); ok {
+		return &id
+	}
+	return nil
 }
 
 // state is such as "complete" or "3 of 4 parts".

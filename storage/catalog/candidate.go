@@ -44,18 +44,7 @@ func NewestLineage(complete, unknown []Candidate, t Told, own *container.Lineage
 			}
 		}
 	}
-	var lineage *container.LineageID
-	take := func(of *container.LineageID, number uint64) {
-		if of != nil && number > certain {
-			lineage, certain = of, number
-		}
-	}
-	for _, c := range complete {
-		take(c.Lineage, c.ID.Version)
-	}
-	for _, one := range t.Claims {
-		take(one.Lineage, one.ID.Version)
-	}
+	lineage, certain := LineageOfNewest(complete, t)
 	if own != nil {
 		lineage = own
 	}
@@ -68,6 +57,23 @@ func NewestLineage(complete, unknown []Candidate, t Told, own *container.Lineage
 		}
 	}
 	return same, older, certain
+}
+
+// LineageOfNewest is that of the version with the highest number that is there or told of,
+// of those whose lineage is known, and that number; nil: there is none.
+func LineageOfNewest(complete []Candidate, t Told) (lineage *container.LineageID, number uint64) {
+	take := func(of *container.LineageID, by uint64) {
+		if of != nil && by > number {
+			lineage, number = of, by
+		}
+	}
+	for _, c := range complete {
+		take(c.Lineage, c.ID.Version)
+	}
+	for _, one := range t.Claims {
+		take(one.Lineage, one.ID.Version)
+	}
+	return lineage, number
 }
 
 // OthersLast brings the candidates that the head does not come from behind the others, and
