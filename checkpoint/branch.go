@@ -8,7 +8,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // describeBranch describes complete versions that the newest one does not come from, and
@@ -63,7 +63,7 @@ func (cp *Checkpoint) overtaken(t catalog.Told, complete, candidates []catalog.C
 
 // unknownToHome counts the complete versions, newest first, that the home does not know
 // of: see catalog.UnknownToHome.
-func (cp *Checkpoint) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted stack.Noted) int {
+func (cp *Checkpoint) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted manifest.State) int {
 	return catalog.UnknownToHome(complete, t, noted.Reserved,
 		func(id storage.ID) bool { return cp.stack != nil && !cp.stack.Kept(id).Home },
 		func(id storage.ID) bool { return cp.unannounced(id, t, noted) })

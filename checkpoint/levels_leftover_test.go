@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -117,7 +117,7 @@ func TestLevelsOfAMovedHome(t *testing.T) {
 func TestLevelsOfADamagedIdentity(t *testing.T) {
 	n := newTestNodes(t, 0, 0, 1, 1)
 	n.job(t, "partner", 5, none)
-	name := filepath.Join(n.dir, "pfs", "grid", filestore.NodesName)
+	name := filepath.Join(n.dir, "pfs", "grid", manifest.Name)
 	good, err := os.ReadFile(name)
 	require.NoError(t, err)
 	bad := bytes.Clone(good)

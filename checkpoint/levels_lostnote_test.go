@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // A checkpoint whose note was deleted does not begin from zero without a word, and goes
@@ -47,7 +48,7 @@ func TestLevelsNoteIsGone(t *testing.T) {
 func TestStrictWithoutTheNote(t *testing.T) {
 	for name, happen := range map[string]func(t *testing.T, n *testNodes){
 		"the note": func(t *testing.T, n *testNodes) {
-			n.forgetNotes(t, filestore.NodesName, filestore.RecordPrefix+"*")
+			n.forgetNotes(t, manifest.Name, filestore.RecordPrefix+"*")
 		},
 		"the directory": func(t *testing.T, n *testNodes) {
 			home := filepath.Join(n.dir, "pfs", "grid")
@@ -62,7 +63,7 @@ func TestStrictWithoutTheNote(t *testing.T) {
 			for _, policy := range []string{"1", "allow-absent,allow-branch,allow-damaged"} {
 				err := n.refused(t, "partner,pfs:3", policy)
 				require.ErrorContains(t, err, "unseen: ")
-				require.ErrorContains(t, err, filestore.NodesName)
+				require.ErrorContains(t, err, manifest.Name)
 				require.ErrorContains(t, err, n.place(t, 1))
 				require.ErrorContains(t, err, "allow-unseen")
 			}

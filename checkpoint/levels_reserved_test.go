@@ -20,10 +20,11 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 func (n *testNodes) notePath() string {
-	return filepath.Join(n.dir, "pfs", "grid", filestore.NodesName)
+	return filepath.Join(n.dir, "pfs", "grid", manifest.Name)
 }
 
 // killed is a job that ends without a last word about what it has written.
@@ -45,7 +46,7 @@ func (n *testNodes) killed(t *testing.T, levels string, until int, final func(co
 // notes are the files beside the versions, without LATEST.json.
 func (n *testNodes) notes() (map[string][]byte, error) {
 	noted := make(map[string][]byte)
-	for _, pattern := range []string{filestore.NodesName, filestore.RecordPrefix + "*"} {
+	for _, pattern := range []string{manifest.Name, filestore.RecordPrefix + "*"} {
 		files, err := filepath.Glob(filepath.Join(n.dir, "pfs", "grid", pattern))
 		if err != nil {
 			return nil, err
@@ -218,15 +219,15 @@ func reserving(t *testing.T, n *testNodes, versions int, home vfs.FS, opts ...Op
 // seldom is how often something is done that is done once in a while.
 func seldom(began time.Time) int { return int(time.Since(began) / noteEvery) }
 
-func (n *testNodes) noted(t *testing.T) storage.NodesNote {
+func (n *testNodes) noted(t *testing.T) manifest.Manifest {
 	data, err := os.ReadFile(n.notePath())
 	require.NoError(t, err)
-	note, err := storage.ParseNodesNote(data)
+	note, err := manifest.Parse(data)
 	require.NoError(t, err)
 	return note
 }
 
-func (n *testNodes) write(t *testing.T, note storage.NodesNote) {
+func (n *testNodes) write(t *testing.T, note manifest.Manifest) {
 	data, err := json.Marshal(note)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(n.notePath(), data, 0o600))
@@ -239,7 +240,7 @@ func TestNumbersAreReserved(t *testing.T) {
 		n := newTestNodes(t, 0)
 		notes, began := 0, time.Now()
 		home := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
-			if op.Kind == vfs.OpRename && strings.Contains(op.Path+op.NewPath, filestore.NodesName) {
+			if op.Kind == vfs.OpRename && strings.Contains(op.Path+op.NewPath, manifest.Name) {
 				notes++
 			}
 			return nil
@@ -271,7 +272,7 @@ func TestNumbersCannotBeReserved(t *testing.T) {
 	n := newTestNodes(t, 0)
 	var full atomic.Bool
 	home := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
-		if full.Load() && strings.Contains(op.Path, filestore.NodesName) && op.Kind == vfs.OpCreate {
+		if full.Load() && strings.Contains(op.Path, manifest.Name) && op.Kind == vfs.OpCreate {
 			return syscall.ENOSPC
 		}
 		return nil

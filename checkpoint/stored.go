@@ -38,7 +38,7 @@ func (a *flushedQueue) take() []storage.ID {
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
 func (cp *Checkpoint) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
 	switch {
-	case cp.stack.Newest() == nil:
+	case cp.stack.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
 		cp.lastNote = time.Now()
 		cp.noteNodes(ctx, &h, reached, storage.ID{})

@@ -21,6 +21,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -275,7 +276,7 @@ func (n *testNodes) killedWriting(t *testing.T, levels string, until int) {
 	if err != nil {
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}
-	var newest *storage.NotedVersion
+	var newest *manifest.Version
 	if levels != "" {
 		newest = n.noted(t).Newest
 	}

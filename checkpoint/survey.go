@@ -94,7 +94,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	noted, doubt, err := cp.noted(ctx)
+	noted, doubt, err := cp.manifestState(ctx)
 	if err != nil {
 		return survey{}, err
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // told collects what the files beside the versions say.
-func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t catalog.Told, err error) {
+func (cp *Checkpoint) told(ctx context.Context, noted manifest.State) (t catalog.Told, err error) {
 	latest, err := cp.home.Announced(ctx)
 	if err != nil {
 		return t, err
@@ -29,9 +29,9 @@ func (cp *Checkpoint) told(ctx context.Context, noted stack.Noted) (t catalog.To
 	}
 	t.Records(runs, cp.parent != nil, recordOf) // which may have been of another stage
 	if n := noted.Newest; n != nil {
-		t.Use(n.ID.Version, filestore.NodesName)
+		t.Use(n.ID.Version, manifest.Name)
 		if cp.ofThisStage(n.Ancestors) {
-			t.Claims = append(t.Claims, catalog.Claim{ID: n.ID, Lineage: &n.Lineage, By: filestore.NodesName})
+			t.Claims = append(t.Claims, catalog.Claim{ID: n.ID, Lineage: &n.Lineage, By: manifest.Name})
 		}
 	}
 	return t, nil
@@ -48,7 +48,7 @@ func (cp *Checkpoint) ofThisStage(noted []storage.NotedAncestor) bool {
 
 // missing describes the newest version that is told of and that is not among the
 // complete ones, of which newest has the highest number; "" if there is none.
-func (cp *Checkpoint) missing(t catalog.Told, noted stack.Noted, newest uint64) string {
+func (cp *Checkpoint) missing(t catalog.Told, noted manifest.State, newest uint64) string {
 	gone, files := t.Newest(newest)
 	by := strings.Join(files, ", ")
 	if gone == nil {
@@ -73,8 +73,8 @@ func (cp *Checkpoint) missing(t catalog.Told, noted stack.Noted, newest uint64) 
 		text += fmt.Sprintf(", or start with the nodes that have it, if it was on nodes (%s)", noted.Where)
 	}
 	text += "; if it was removed on purpose, delete what tells of it too"
-	if strings.Contains(by, filestore.NodesName) {
-		text += fmt.Sprintf(" (but keep format and id of %s, to which belongs what is on the nodes)", filestore.NodesName)
+	if strings.Contains(by, manifest.Name) {
+		text += fmt.Sprintf(" (but keep format and id of %s, to which belongs what is on the nodes)", manifest.Name)
 	}
 	return text
 }

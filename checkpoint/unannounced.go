@@ -7,7 +7,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // A checkpoint's directory may be copied, or an old backup of it put back. All copies have
@@ -17,13 +17,13 @@ import (
 
 // unannounced reports whether only nodes have a complete version, and nothing in the
 // checkpoint's directory tells of the run that has written it.
-func (cp *Checkpoint) unannounced(id storage.ID, t catalog.Told, noted stack.Noted) bool {
+func (cp *Checkpoint) unannounced(id storage.ID, t catalog.Told, noted manifest.State) bool {
 	return cp.stack != nil && !cp.stack.Kept(id).Home && !noted.Announced(id) && !t.TellsOfAttempt(id.Attempt)
 }
 
 // describeUnannounced describes the versions that are unannounced, but for those that
 // branch names; "" if there are none.
-func (cp *Checkpoint) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted stack.Noted, branch string) string {
+func (cp *Checkpoint) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted manifest.State, branch string) string {
 	var ids []storage.ID
 	var names []string
 	for _, c := range complete {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // What lies in the place of a file beside the versions, and is none that could be read, is
@@ -30,7 +31,7 @@ func TestNoteThatCannotBeRead(t *testing.T) {
 			n.job(t, "", 3, none)
 			n.job(t, "local", 4, none)
 			tooLarge := says == "file is too large"
-			for _, pattern := range []string{filestore.LatestName, filestore.NodesName, "RUN-*.json"} {
+			for _, pattern := range []string{filestore.LatestName, manifest.Name, "RUN-*.json"} {
 				path := glob(t, filepath.Join(n.dir, "pfs", "grid", pattern))[0]
 				aside := filepath.Join(t.TempDir(), "aside")
 				require.NoError(t, os.Rename(path, aside))

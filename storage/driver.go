@@ -84,12 +84,12 @@ type (
 		Announced(ctx context.Context) (*Latest, error)
 	}
 
-	// Noter keeps notes of the levels above beside the versions.
-	Noter interface {
-		// Note returns a note; nil if there is none.
-		Note(ctx context.Context, name string) ([]byte, error)
-		// PutNote writes or replaces a note in one step, durably.
-		PutNote(ctx context.Context, name string, data []byte) error
+	// MetadataStore keeps files of the levels above beside the versions.
+	MetadataStore interface {
+		// ReadMetadata returns a file; nil if there is none.
+		ReadMetadata(ctx context.Context, name string) ([]byte, error)
+		// WriteMetadata writes or replaces a file in one step, durably.
+		WriteMetadata(ctx context.Context, name string, data []byte) error
 	}
 
 	// Recorder keeps a record of each run beside the versions, for people and

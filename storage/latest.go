@@ -7,6 +7,9 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
+// ManifestName is the file that says which nodes hold versions (package manifest).
+const ManifestName = "NODES.json"
+
 // Latest is the content of LATEST.json: for people and tools. No restart takes a
 // version because of it, but one that it tells of and that is gone is missed.
 type Latest struct {

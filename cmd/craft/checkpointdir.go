@@ -24,12 +24,12 @@ type checkpointDir struct {
 	read  atomic.Int64 // bytes read of parts
 	// What lies beside the versions; nil: there is none, or unread says why it is not
 	// known.
-	note   *nodesNote // nil: no version was on nodes, or noteUnread
-	latest *storage.Latest
-	runs   []storage.Record
-	unread []error
-	// noteUnread says that there is a note that cannot be read: versions may be on nodes.
-	noteUnread bool
+	manifest *nodesManifest // nil: no version was on nodes, or manifestUnread
+	latest   *storage.Latest
+	runs     []storage.Record
+	unread   []error
+	// manifestUnread says that there is a note that cannot be read: versions may be on nodes.
+	manifestUnread bool
 }
 
 // checkpointStore is a Store that says where it is.
@@ -52,8 +52,8 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 		return nil, err
 	}
 	at := &multiStore{Store: files, fs: p.fs}
-	if c.note, err = readNodesNote(p.fs, dir); err != nil {
-		c.noteUnread = true
+	if c.manifest, err = readManifest(p.fs, dir); err != nil {
+		c.manifestUnread = true
 		c.unread = append(c.unread, err)
 	}
 	if c.latest, err = files.Announced(ctx); err != nil {
@@ -62,8 +62,8 @@ func (p *program) openCheckpoint(ctx context.Context, dir string) (*checkpointDi
 	if c.runs, err = files.Records(ctx); err != nil {
 		c.unread = append(c.unread, err)
 	}
-	if c.note != nil {
-		if at.nodes, err = nodeDirs(ctx, p.fs, c.note); err != nil {
+	if c.manifest != nil {
+		if at.nodes, err = nodeDirs(ctx, p.fs, c.manifest); err != nil {
 			return nil, err
 		}
 		for _, n := range at.nodes {
@@ -150,8 +150,8 @@ func (c *checkpointDir) settledVersions(ctx context.Context) ([]version, error) 
 		if err != nil || newestComplete(list) >= 0 || look == looks || look > 1 && !vanished {
 			return list, err
 		}
-		if c.note != nil {
-			if c.store.at.nodes, err = nodeDirs(ctx, c.fs, c.note); err != nil {
+		if c.manifest != nil {
+			if c.store.at.nodes, err = nodeDirs(ctx, c.fs, c.manifest); err != nil {
 				return nil, err
 			}
 		}
@@ -203,10 +203,10 @@ func (c *checkpointDir) addLineages(list []version) {
 // addNoted adds the newest version that the nodes had, if nothing of it or of a
 // newer one can be seen from here.
 func (c *checkpointDir) addNoted(list []version) []version {
-	if c.note == nil || c.note.Newest == nil {
+	if c.manifest == nil || c.manifest.Newest == nil {
 		return list
 	}
-	n, id := c.note.Newest, c.note.newest
+	n, id := c.manifest.Newest, c.manifest.newest
 	for i := range list {
 		if list[i].ID == id {
 			list[i].noted = n

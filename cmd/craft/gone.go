@@ -28,7 +28,7 @@ func (c *checkpointDir) announcedNewest() (id storage.ID, by string) {
 			id, by = latest, filestore.LatestName
 		}
 	}
-	if c.noteUnread || anyNode(c.store.at.nodes, nodeElsewhere) || anyNode(c.store.at.nodes, nodeUnusable) {
+	if c.manifestUnread || anyNode(c.store.at.nodes, nodeElsewhere) || anyNode(c.store.at.nodes, nodeUnusable) {
 		return id, by
 	}
 	for _, r := range c.runs {

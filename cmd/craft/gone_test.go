@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // What runs have left beside their versions makes a directory a checkpoint, also when no
@@ -88,7 +89,7 @@ func TestRecordOfVersionsElsewhere(t *testing.T) {
 		return bytes.Replace(b, []byte(`"last_written": 2`), []byte(`"last_written": 9`), 1)
 	})
 	require.Equal(t, exitFine, craft(t, "ls", l.base).code)
-	require.NoError(t, os.Remove(filepath.Join(l.dir, filestore.NodesName)))
+	require.NoError(t, os.Remove(filepath.Join(l.dir, manifest.Name)))
 	r = craft(t, "ls", l.base)
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.stderr, "v-000009-")
@@ -99,7 +100,7 @@ func TestRecordOfVersionsElsewhere(t *testing.T) {
 func TestVersionsOfANoteThatCannotBeRead(t *testing.T) {
 	l := newLevelled(t)
 	l.run(t, "partner", 2, nil)
-	require.NoError(t, os.WriteFile(filepath.Join(l.dir, filestore.NodesName), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(l.dir, manifest.Name), []byte("{"), 0o600))
 	for _, command := range []string{"ls", "verify", "show"} {
 		r := craft(t, command, l.dir)
 		require.Equal(t, exitFailed, r.code, command)

@@ -22,7 +22,7 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // levelled is a checkpoint over 8 ranks on 4 nodes, which are directories.
@@ -99,7 +99,7 @@ func (l levelled) objects(t *testing.T, node int, pattern string) []string {
 
 // elsewhere makes the note name nodes of other hosts.
 func (l levelled) elsewhere(t *testing.T, nodes ...int) {
-	note, err := os.ReadFile(filepath.Join(l.dir, filestore.NodesName))
+	note, err := os.ReadFile(filepath.Join(l.dir, manifest.Name))
 	require.NoError(t, err)
 	text := string(note)
 	host, err := os.Hostname()
@@ -111,7 +111,7 @@ func (l levelled) elsewhere(t *testing.T, nodes ...int) {
 		require.Positive(t, at)
 		text = text[:at] + fmt.Sprintf(`"far%d"`, i) + text[at+len(host)+2:]
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(l.dir, filestore.NodesName), []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(l.dir, manifest.Name), []byte(text), 0o600))
 	l.lose(t, nodes...)
 }
 
@@ -316,7 +316,7 @@ func TestNoteThatIsNotUnderstood(t *testing.T) {
 	write(t, base, "c", 1, 1)
 	dir := filepath.Join(base, "c")
 	for _, note := range []string{"{", `{"format": 2, "id": "1f"}`, `{"format": 1, "id": "1f", "newest": {"directory": "x", "level": "local"}}`} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filestore.NodesName), []byte(note), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, manifest.Name), []byte(note), 0o600))
 		for _, command := range []string{"ls", "show", "verify"} {
 			r := craft(t, command, dir)
 			require.Equal(t, exitFailed, r.code)

@@ -148,8 +148,8 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		bad = append(bad, err)
 	}
 	bad = append(bad, c.unread...)
-	if c.note != nil {
-		out.Levels, out.Nodes = c.note.Policy, c.store.at.nodes
+	if c.manifest != nil {
+		out.Levels, out.Nodes = c.manifest.Policy, c.store.at.nodes
 	}
 	versions, err := c.versions(ctx)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/internal/vfs"
-	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -97,7 +96,7 @@ func (p *program) lockState(home string) (state, reason string) {
 }
 
 func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
-	note, err := readNodesNote(p.fs, o.Home)
+	note, err := readManifest(p.fs, o.Home)
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
@@ -106,7 +105,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 	case note == nil:
 		return p.anonymousHome(o.Home)
 	case note.ID != o.ID && note.names(o):
-		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", filestore.NodesName, o.Home, note.ID, o.ID)
+		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, note.ID, o.ID)
 	case note.ID != o.ID:
 		return homeReplaced, fmt.Sprintf("the checkpoint in %s is another one (identity %s, not %s): perhaps it was made while the file system of the one that this belongs to was not mounted", o.Home, note.ID, o.ID)
 	}
@@ -115,8 +114,8 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 
 // names reports whether the places of the note's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
-func (n *nodesNote) names(o nodelocal.Owner) bool {
-	return slices.ContainsFunc(n.Nodes, func(node storage.NotedNode) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
+func (n *nodesManifest) names(o nodelocal.Owner) bool {
+	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
 }
 
 // anonymousHome is about a directory that does not say which checkpoint it is: it may
@@ -128,5 +127,5 @@ func (p *program) anonymousHome(home string) (state, reason string) {
 	case empty:
 		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", home)
 	}
-	return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", filestore.NodesName, home)
+	return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", manifest.Name, home)
 }

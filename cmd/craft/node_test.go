@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -103,7 +104,7 @@ func (l levelled) clean(t *testing.T, args ...string) map[string]int {
 func TestNodeCleanWithADamagedIdentity(t *testing.T) {
 	l := newLevelled(t)
 	l.run(t, "local", 1, nil)
-	name := filepath.Join(l.dir, filestore.NodesName)
+	name := filepath.Join(l.dir, manifest.Name)
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
 	data[bytes.Index(data, []byte(`"id": "`))+len(`"id": "`)] ^= 1
@@ -257,17 +258,17 @@ func TestNodeCleanKeepsTheOnlyCopies(t *testing.T) {
 		state  string
 	}{
 		{"NODES.json leads nowhere", func(t *testing.T, l levelled) {
-			note := filepath.Join(l.dir, filestore.NodesName)
+			note := filepath.Join(l.dir, manifest.Name)
 			require.NoError(t, os.Remove(note))
 			require.NoError(t, os.Symlink(away, note))
 		}, homeUnknown},
 		{"NODES.json is a directory", func(t *testing.T, l levelled) {
-			note := filepath.Join(l.dir, filestore.NodesName)
+			note := filepath.Join(l.dir, manifest.Name)
 			require.NoError(t, os.Remove(note))
 			require.NoError(t, os.Mkdir(note, 0o700))
 		}, homeUnknown},
 		{"NODES.json is not there", func(t *testing.T, l levelled) {
-			require.NoError(t, os.Remove(filepath.Join(l.dir, filestore.NodesName)))
+			require.NoError(t, os.Remove(filepath.Join(l.dir, manifest.Name)))
 		}, homeUnseen},
 		{"the home leads nowhere", func(t *testing.T, l levelled) {
 			require.NoError(t, os.RemoveAll(l.dir))
@@ -313,7 +314,7 @@ func TestNodeCleanKeepsTheOnlyCopies(t *testing.T) {
 	// Permissions do not bind root, so they are made up.
 	l := newLevelled(t)
 	l.run(t, "local", 1, nil)
-	for _, what := range []string{l.base, l.dir, filepath.Join(l.dir, filestore.NodesName)} {
+	for _, what := range []string{l.base, l.dir, filepath.Join(l.dir, manifest.Name)} {
 		denied := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 			if strings.HasPrefix(op.Path, what) {
 				return fs.ErrPermission

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -43,7 +44,7 @@ type nodeDir struct {
 
 // nodeDirs looks for the directories of a note on this machine. Several nodes
 // may have given one path to theirs: on this machine it is that of one of them.
-func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, error) {
+func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesManifest) ([]*nodeDir, error) {
 	seen := make(map[string]*foundDir)
 	var out []*nodeDir
 	for _, n := range note.Nodes {
@@ -51,7 +52,7 @@ func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, er
 		f := seen[n.Dir]
 		if f == nil {
 			f = findDir(fsys, n.Dir, note)
-			f.only = 1 == count(note.Nodes, func(o storage.NotedNode) bool { return o.Dir == n.Dir })
+			f.only = 1 == count(note.Nodes, func(o manifest.Node) bool { return o.Dir == n.Dir })
 			seen[n.Dir] = f
 		}
 		d.judge(f)
@@ -65,7 +66,7 @@ func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesNote) ([]*nodeDir, er
 	return out, nil
 }
 
-func count(nodes []storage.NotedNode, fits func(storage.NotedNode) bool) (n int) {
+func count(nodes []manifest.Node, fits func(manifest.Node) bool) (n int) {
 	for _, node := range nodes {
 		if fits(node) {
 			n++
@@ -83,7 +84,7 @@ type foundDir struct {
 	err      error
 }
 
-func findDir(fsys vfs.FS, dir string, note *nodesNote) *foundDir {
+func findDir(fsys vfs.FS, dir string, note *nodesManifest) *foundDir {
 	f := new(foundDir)
 	f.owner, f.err = nodelocal.ReadOwner(fsys, dir)
 	switch {
@@ -100,7 +101,7 @@ func findDir(fsys vfs.FS, dir string, note *nodesNote) *foundDir {
 
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
-func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *nodesNote) {
+func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *nodesManifest) {
 	if _, err := fsys.Stat(dir); err != nil {
 		return
 	}

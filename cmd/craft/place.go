@@ -12,6 +12,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // place is what the DIR of a command line turned out to be.
@@ -182,5 +183,5 @@ func (f *place) nothing() error {
 		return errors.Join(f.problems...)
 	}
 	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
-		errNoCheckpoint, f.path, filestore.LatestName, filestore.NodesName, filestore.RecordPrefix)
+		errNoCheckpoint, f.path, filestore.LatestName, manifest.Name, filestore.RecordPrefix)
 }

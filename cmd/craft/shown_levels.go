@@ -33,7 +33,7 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *
 	if level, ok := v.planned(); ok {
 		d.Level, d.Reached = &level, v.reached
 	}
-	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.elsewhere, c.note == nil
+	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.elsewhere, c.manifest == nil
 	if err := d.describePlaces(ctx, c, v.ID); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -38,7 +38,7 @@ func TestUnsignedDirectoryOfANode(t *testing.T) {
 	// One of another name is nobody's.
 	require.NoError(t, os.Remove(owner))
 	require.NoError(t, os.Rename(filepath.Dir(owner), filepath.Dir(owner)+"0"))
-	note := filepath.Join(l.dir, filestore.NodesName)
+	note := filepath.Join(l.dir, manifest.Name)
 	edit(t, note, func(b []byte) []byte {
 		return bytes.Replace(b, []byte(filepath.Dir(owner)+`"`), []byte(filepath.Dir(owner)+`0"`), 1)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // version is what can be said of a version without reading all of it.
@@ -36,7 +37,7 @@ type version struct {
 	told string
 	// noted is what the note says of the version if it is the newest that the
 	// nodes had.
-	noted *storage.NotedVersion
+	noted *manifest.Version
 	// elsewhere: nodes that cannot be read from here may have more of it.
 	elsewhere bool
 	// reached are the levels that it has on the nodes; nil if not all of them can be

@@ -38,6 +38,7 @@ var allowed = []rule{
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 	{"storage/domain", nil},
 	{"storage/erasure/striping", nil},
+	{"storage/manifest", []string{"storage", "storage/container"}},
 	{"storage/catalog", []string{"storage", "storage/container", "storage/erasure/striping"}},
 
 	{"cptypes", []string{"storage/container"}},
@@ -57,12 +58,12 @@ var allowed = []rule{
 	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
-	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/nodelocal", "storage/partner"}},
+	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/partner"}},
 
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/nodelocal", "storage/stack"}},
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/stack"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/nodelocal"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

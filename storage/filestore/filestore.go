@@ -309,7 +309,7 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 
 // Announced implements storage.Announcer. A note that is not whole is none.
 func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
-	data, err := s.Note(ctx, LatestName)
+	data, err := s.ReadMetadata(ctx, LatestName)
 	var latest storage.Latest
 	if err != nil || json.Unmarshal(data, &latest) != nil {
 		return nil, err
@@ -337,5 +337,5 @@ func isHiddenPart(name string) bool {
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+NodesName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+storage.ManifestName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
 }

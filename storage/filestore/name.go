@@ -28,7 +28,7 @@ func OfCheckpoint(name string) string {
 	switch {
 	case version:
 		return "a version"
-	case name == NodesName, name == LatestName:
+	case name == storage.ManifestName, name == LatestName:
 		return "a note"
 	case recordPattern.MatchString(name):
 		return "the record of a run"

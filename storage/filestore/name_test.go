@@ -10,7 +10,7 @@ import (
 
 func TestNamesOfCheckpoints(t *testing.T) {
 	for _, bad := range []string{
-		"", ".x", "v-000012-0123456789abcdef", "v-1234567-0123456789abcdef", NodesName, LatestName,
+		"", ".x", "v-000012-0123456789abcdef", "v-1234567-0123456789abcdef", storage.ManifestName, LatestName,
 		RecordPrefix + "20260102T030405678Z-0123456789abcdef.json",
 	} {
 		require.ErrorIs(t, CheckName(bad), storage.ErrName, bad)

@@ -66,7 +66,7 @@ func (u *unmountable) unmount() {
 		require.ErrorIs(u.t, u.put(u.other), storage.ErrVanished)
 	}
 	require.ErrorContains(u.t, u.put(u.other), u.base+" is another directory now")
-	require.ErrorIs(u.t, u.root.PutNote(u.t.Context(), NodesName, nil), storage.ErrVanished)
+	require.ErrorIs(u.t, u.root.WriteMetadata(u.t.Context(), storage.ManifestName, nil), storage.ErrVanished)
 	require.NoDirExists(u.t, u.root.Dir())
 }
 

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // Who lost a version because of where it was started is told where to start.
 func TestAbsentNodes(t *testing.T) {
 	s := &Stack{nodes: nodes{list: []node{{Host: "here", Dir: "/n/node-0"}}}}
-	for want, gone := range map[string][]storage.NotedNode{
+	for want, gone := range map[string][]manifest.Node{
 		"not in this job: here (/n/node-4/cp-1), here (/n/node-5/cp-1): start it on nodes that include them, virtual nodes of one host with --nodes 6": {
 			{Host: "here", Dir: "/n/node-4/cp-1"}, {Host: "here", Dir: "/n/node-5/cp-1"},
 		},
@@ -22,5 +22,5 @@ func TestAbsentNodes(t *testing.T) {
 	}
 	// A node in the middle of the others.
 	s.nodes.list = append(s.nodes.list, node{Host: "here", Dir: "/n/node-3"})
-	require.Contains(t, s.bringBack([]storage.NotedNode{{Host: "here", Dir: "/n/node-1/cp-1"}}), "with --nodes 4")
+	require.Contains(t, s.bringBack([]manifest.Node{{Host: "here", Dir: "/n/node-1/cp-1"}}), "with --nodes 4")
 }

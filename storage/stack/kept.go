@@ -10,7 +10,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -55,7 +55,7 @@ func (s *Stack) reached(id storage.ID) storage.Levels {
 func (s *Stack) Lost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.note.newest()
+	n := s.manifest.State().Newest
 	if n == nil || s.cat.Overtaken(n.ID) {
 		return ""
 	}
@@ -89,8 +89,9 @@ func (s *Stack) Absent(id storage.ID) string {
 // whatIsMissing names the nodes that are not here, with what to do about them, and
 // the parts that nobody has.
 func (s *Stack) whatIsMissing(id storage.ID) string {
-	var gone []storage.NotedNode
-	for _, was := range s.note.Nodes {
+	told := s.manifest.Last()
+	var gone []manifest.Node
+	for _, was := range told.Nodes {
 		here := slices.ContainsFunc(s.nodes.list, func(is node) bool { return is.isThat(was) })
 		if !here {
 			gone = append(gone, was)
@@ -104,8 +105,8 @@ func (s *Stack) whatIsMissing(id storage.ID) string {
 		text += "; " + s.bringBack(gone)
 	}
 	place := filepath.Base(s.local.Dir())
-	if i := slices.IndexFunc(s.note.Nodes, func(was storage.NotedNode) bool { return filepath.Base(was.Dir) != place }); i >= 0 {
-		text += "; " + s.whyAnotherName(s.note.Nodes[i].Dir)
+	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(was.Dir) != place }); i >= 0 {
+		text += "; " + s.whyAnotherName(told.Nodes[i].Dir)
 	}
 	return text
 }
@@ -113,16 +114,17 @@ func (s *Stack) whatIsMissing(id storage.ID) string {
 // whyAnotherName says why a place that the note names is not called as those of this job:
 // the name is made of the path and the identity of the checkpoint's directory.
 func (s *Stack) whyAnotherName(place string) string {
+	id := s.manifest.Last().ID
 	o, err := nodelocal.ReadOwner(s.FS, place) // fails for those of other nodes
-	if err == nil && o.Home == s.rootDir && o.ID != s.note.ID {
+	if err == nil && o.Home == s.rootDir && o.ID != id {
 		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
-			place, o.ID, filepath.Join(s.rootDir, filestore.NodesName), s.note.ID, nodelocal.OwnerName)
+			place, o.ID, filepath.Join(s.rootDir, manifest.Name), id, nodelocal.OwnerName)
 	}
 	return fmt.Sprintf("%s was stored when the path of the checkpoint's directory was not %s: start with the path as it was (CRAFT_CP_PATH)", place, s.rootDir)
 }
 
 // bringBack says how absent nodes get into the job.
-func (s *Stack) bringBack(gone []storage.NotedNode) string {
+func (s *Stack) bringBack(gone []manifest.Node) string {
 	var names []string
 	virtual := 0 // how many nodes on this host have them all
 	for _, was := range gone {

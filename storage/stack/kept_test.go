@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -64,10 +65,12 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	place := filepath.Base(s.local.Dir())
 	s.nodes.list = []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}
+	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
-		s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "h", Dir: filepath.Join(dir, place)})
+		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: filepath.Join(dir, place)})
 	}
-	s.note.Nodes = append(s.note.Nodes, storage.NotedNode{Host: "g", Dir: "/nodes/node-2/" + place})
+	told.Nodes = append(told.Nodes, manifest.Node{Host: "g", Dir: "/nodes/node-2/" + place})
+	s.manifest = manifest.NewWriter(told, true)
 	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
 		s.whatIsMissing(storage.ID{}))
 }

@@ -1,8 +1,6 @@
 package stack
 
 import (
-	"path/filepath"
-
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 )
@@ -14,10 +12,11 @@ func (s *Stack) LossStatus(id storage.ID) catalog.LossStatus {
 	return s.cat.LossStatus(id, s.past())
 }
 
-// past is what the note says of the job before: its newest version, and where its ranks
+// past is what the manifest says of the job before: its newest version, and where its ranks
 // were.
 func (s *Stack) past() (before catalog.Past) {
-	if n := s.note.newest(); n != nil {
+	told := s.manifest.Last()
+	if n := told.State().Newest; n != nil {
 		before.Newest = n.ID
 	}
 	type place struct{ host, dir string }
@@ -26,8 +25,8 @@ func (s *Stack) past() (before catalog.Past) {
 		here[place{n.Host, n.Dir}] = catalog.Place(i)
 	}
 	before.Ranks = make(map[int][]catalog.Place)
-	for _, n := range s.note.Nodes {
-		at, ok := here[place{n.Host, filepath.Dir(n.Dir)}]
+	for _, n := range told.Nodes {
+		at, ok := here[place{n.Host, n.Root()}]
 		if !ok {
 			at = catalog.Gone
 		}

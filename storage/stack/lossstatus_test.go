@@ -11,6 +11,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/stack"
 )
 
@@ -24,7 +25,7 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 		next := func(version uint64, note func(context.Context, *stack.Stack) error) {
 			c.job(t, "local:1", func(ctx context.Context, s *stack.Stack) (err error) {
 				if s.Comm.Rank() == 0 {
-					err = s.Reserve(ctx, storage.ID{Version: version, Attempt: container.AttemptID{byte(version)}}) // each job its own
+					err = s.Manifest().Reserve(ctx, storage.ID{Version: version, Attempt: container.AttemptID{byte(version)}}) // each job its own
 				}
 				if err := errors.Join(err, comm.Barrier(ctx, s.Comm)); err != nil {
 					return err
@@ -41,7 +42,7 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 			})
 		}
 		next(1, func(ctx context.Context, s *stack.Stack) error {
-			return s.AnnounceNodes(ctx, stack.Announcement{Newest: &container.Header{Name: "cp", Version: 1, Attempt: idOf(1).Attempt, Size: 4}, Levels: storage.LevelsOf(storage.Local)})
+			return s.Manifest().Announce(ctx, manifest.Announcement{Newest: &container.Header{Name: "cp", Version: 1, Attempt: idOf(1).Attempt, Size: 4}, Levels: storage.LevelsOf(storage.Local)})
 		})
 		c.nodes = []int{0, 1, 2, 3}
 		next(2, func(context.Context, *stack.Stack) error { return nil })

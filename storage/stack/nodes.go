@@ -14,7 +14,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
-	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -43,10 +43,8 @@ type node struct {
 
 func (n node) leader() comm.Rank { return n.Ranks[0] }
 
-// isThat tells whether a node of this job is one that was noted.
-func (n node) isThat(was storage.NotedNode) bool {
-	return n.Host == was.Host && n.Dir == filepath.Dir(was.Dir)
-}
+// isThat reports whether a node of this job is one that a manifest names.
+func (n node) isThat(was manifest.Node) bool { return n.Host == was.Host && n.Dir == was.Root() }
 
 // nodes are those of the job, by number: in the order of their leaders.
 type nodes struct {
@@ -63,9 +61,9 @@ func (n *nodes) at(r comm.Rank) catalog.Place { return catalog.Place(n.of[r]) }
 func (n *nodes) leads(r comm.Rank) bool { return n.list[n.of[r]].leader() == r }
 
 // Nodes are those of the job, with their directories (CRAFT_NODE_PATH).
-func (s *Stack) Nodes() (out []storage.NotedNode) {
+func (s *Stack) Nodes() (out []manifest.Node) {
 	for _, n := range s.nodes.list {
-		noted := storage.NotedNode{Host: n.Host, Dir: n.Dir, Rack: n.Rack}
+		noted := manifest.Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack}
 		for _, r := range n.Ranks {
 			noted.Ranks = append(noted.Ranks, int(r))
 		}
@@ -173,7 +171,7 @@ func (s *Stack) noteUnused(reports []nodeReport) {
 	s.unused = fmt.Sprintf("what nodes have of the checkpoint in %s is not used (%s): %s", s.Dir, nodes, unusedWhy)
 }
 
-const unusedWhy = "there is no " + filestore.NodesName + " in its directory, which says that it belongs to it; " +
+const unusedWhy = "there is no " + manifest.Name + " in its directory, which says that it belongs to it; " +
 	"end the program and mount the file system, or put the file back, before a version is written, with which a new one is made; " +
 	"if the directory was deleted on purpose, delete these places on the nodes (craft node clean --unseen does, with all others of which it is not seen what became of their checkpoints)"
 

@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/stack"
 )
 
@@ -37,7 +38,7 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "pfs", "cp"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "pfs", "cp", filestore.NodesName), []byte(`{"format": 1, "id": "0123456789abcdef"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pfs", "cp", manifest.Name), []byte(`{"format": 1, "id": "0123456789abcdef"}`), 0o600))
 	const long = 5 * time.Minute
 	jobOf := func(job string, patience time.Duration, nodes [2]int, body func(*stack.Stack, error) error) error {
 		return embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {

@@ -8,14 +8,15 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // Prepare implements storage.Preparer, for rank 0: it prepares the home and
 // deletes what keep does not want from all nodes, but for what is away.
 func (s *Stack) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
-	if !s.note.stored {
+	if !s.manifest.Stored() {
 		// Before anything is on a node: without its identity nobody finds it again.
-		if err := s.AnnounceNodes(ctx, Announcement{}); err != nil {
+		if err := s.manifest.Announce(ctx, manifest.Announcement{}); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -35,8 +36,7 @@ type Stack struct {
 	parity      map[storage.Level]parityHolder
 	protections map[storage.Level]protection
 	ready       chan struct{} // closed when the schemes are there
-	note        note          // what the home says; on rank 0 also what it is to say
-	found       note          // what it said when this job began
+	manifest    *manifest.Writer
 
 	ctx     context.Context // ends when the stack has been closed
 	cancel  context.CancelFunc
@@ -81,7 +81,6 @@ type Stack struct {
 	unprotected alarm   // what is to protect parts does not
 	leftover    []alarm // a node cannot delete; by node, on rank 0
 
-	noting sync.Mutex // held while the note at home is written
 }
 
 var _ storage.Driver = (*Stack)(nil)
@@ -97,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 		keeps: make(map[storage.ID]versionContext), heals: make(map[storage.ID]healState),
 		reports: make(map[report]int),
 	}
-	if err := s.readNote(ctx); err != nil {
+	if err := s.readManifest(ctx); err != nil {
 		return nil, err
 	}
 	opened := false
@@ -110,6 +109,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	if err := s.gatherNodes(ctx, own, err); err != nil {
 		return nil, err
 	}
+	s.beginManifest()
 	if s.comm, err = comm.Dup(ctx, c.Comm); err != nil {
 		return nil, err
 	}
@@ -138,13 +138,13 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 func (s *Stack) openNode(ctx context.Context) (nodeReport, error) {
 	var err error
 	s.local, err = nodelocal.New(nodelocal.Config{
-		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.note.ID, Sync: s.Sync, FS: s.FS, Self: s.Self, Job: s.Job, Patience: s.Patience,
+		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.manifest.Last().ID, Sync: s.Sync, FS: s.FS, Self: s.Self, Job: s.Job, Patience: s.Patience,
 	})
 	if err != nil {
 		return nodeReport{}, err
 	}
 	var earlier []string
-	if !s.note.stored {
+	if !s.manifest.Stored() {
 		earlier = s.local.Earlier()
 	}
 	if len(earlier) == 0 {

@@ -43,18 +43,18 @@ func (d *intercepted) Record(ctx context.Context, r storage.Record) error {
 	return nil
 }
 
-// Note implements storage.Noter; a driver that keeps no notes has none.
-func (d *intercepted) Note(ctx context.Context, name string) ([]byte, error) {
-	if n, ok := d.Driver.(storage.Noter); ok {
-		return n.Note(ctx, name)
+// ReadMetadata implements storage.MetadataStore; a driver that keeps no notes has none.
+func (d *intercepted) ReadMetadata(ctx context.Context, name string) ([]byte, error) {
+	if n, ok := d.Driver.(storage.MetadataStore); ok {
+		return n.ReadMetadata(ctx, name)
 	}
 	return nil, nil
 }
 
-// PutNote implements storage.Noter.
-func (d *intercepted) PutNote(ctx context.Context, name string, data []byte) error {
-	if n, ok := d.Driver.(storage.Noter); ok {
-		return n.PutNote(ctx, name, data)
+// WriteMetadata implements storage.MetadataStore.
+func (d *intercepted) WriteMetadata(ctx context.Context, name string, data []byte) error {
+	if n, ok := d.Driver.(storage.MetadataStore); ok {
+		return n.WriteMetadata(ctx, name, data)
 	}
 	return nil
 }

@@ -63,11 +63,11 @@ type intercepted struct {
 }
 
 var (
-	_ storage.Preparer  = (*intercepted)(nil)
-	_ storage.Locker    = (*intercepted)(nil)
-	_ storage.Announcer = (*intercepted)(nil)
-	_ storage.Noter     = (*intercepted)(nil)
-	_ storage.Recorder  = (*intercepted)(nil)
+	_ storage.Preparer      = (*intercepted)(nil)
+	_ storage.Locker        = (*intercepted)(nil)
+	_ storage.Announcer     = (*intercepted)(nil)
+	_ storage.MetadataStore = (*intercepted)(nil)
+	_ storage.Recorder      = (*intercepted)(nil)
 )
 
 func (d *intercepted) ask(ctx context.Context, op Op) error {

@@ -19,9 +19,9 @@ import (
 func TestNamesOfNotes(t *testing.T) {
 	s := newStore(t, "/cp", SyncFull, vfs.NewMem())
 	for _, name := range []string{"", "nodes.json", "NODES", "A/B.json", LatestName} {
-		require.ErrorIs(t, s.PutNote(t.Context(), name, nil), storage.ErrName, "%q", name)
+		require.ErrorIs(t, s.WriteMetadata(t.Context(), name, nil), storage.ErrName, "%q", name)
 	}
-	note, err := s.Note(t.Context(), NodesName)
+	note, err := s.ReadMetadata(t.Context(), storage.ManifestName)
 	require.NoError(t, err)
 	require.Nil(t, note, "there is none")
 }
@@ -49,12 +49,12 @@ func TestCrashWhileANoteIsWritten(t *testing.T) {
 		for i := range 6 {
 			note := bytes.Repeat([]byte{'a' + byte(i)}, 5000*(1+i%3)) // several pages
 			known = append(known, note)
-			require.NoError(t, s.PutNote(t.Context(), NodesName, note))
+			require.NoError(t, s.WriteMetadata(t.Context(), storage.ManifestName, note))
 			promised = i
 		}
 		require.Greater(t, len(states), 100)
 		for _, c := range states {
-			got, err := newStore(t, "/cp", policy, c.disk).Note(t.Context(), NodesName)
+			got, err := newStore(t, "/cp", policy, c.disk).ReadMetadata(t.Context(), storage.ManifestName)
 			require.NoError(t, err, c.where)
 			found := -1
 			for i, note := range known {
@@ -87,9 +87,9 @@ func TestUnreadableNote(t *testing.T) {
 		require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
 		require.NoError(t, s.Record(t.Context(), storage.Record{Attempt: "0123456789abcdef", Started: time.Now()}))
 		_, latest := s.Announced(t.Context())
-		_, nodes := s.Note(t.Context(), NodesName)
+		_, nodes := s.ReadMetadata(t.Context(), storage.ManifestName)
 		_, records := s.Records(t.Context())
-		for path, err := range map[string]error{LatestName: latest, NodesName: nodes, RecordPrefix: records} {
+		for path, err := range map[string]error{LatestName: latest, storage.ManifestName: nodes, RecordPrefix: records} {
 			require.ErrorIs(t, err, refusal)
 			require.ErrorContains(t, err, filepath.Join(s.Dir(), path))
 			require.ErrorContains(t, err, remedy)

@@ -8,31 +8,34 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
-// noted is what is known of the nodes. What is found may be less: they are not here,
+// manifestState is what is known of the nodes. What is found may be less: they are not here,
 // or the levels are not in use. Then this run does not need what it says: doubt is why
 // that is not known.
-func (cp *Checkpoint) noted(ctx context.Context) (n stack.Noted, doubt string, err error) {
+func (cp *Checkpoint) manifestState(ctx context.Context) (state manifest.State, doubt string, err error) {
 	if cp.stack != nil {
-		return cp.stack.Noted(), "", nil
+		return cp.stack.Manifest().State(), "", nil
 	}
-	n, err = stack.ReadNoted(ctx, cp.home)
-	if errors.Is(err, stack.ErrConfig) {
-		return n, err.Error(), nil
+	m, found, err := manifest.Read(ctx, cp.home)
+	switch {
+	case errors.Is(err, manifest.ErrInvalid):
+		return state, err.Error(), nil
+	case err != nil || !found:
+		return state, "", err
 	}
-	return n, "", err
+	return m.State(), "", nil
 }
 
 // hasSeen tells that no version has a higher number than those that are found or noted.
-func (cp *Checkpoint) hasSeen(n stack.Noted) bool {
+func (cp *Checkpoint) hasSeen(n manifest.State) bool {
 	return n.Reserved.IsZero() || cp.stack != nil && cp.stack.HasWitness(n.Reserved.Attempt)
 }
 
 // unseen describes the versions that nodes may have where this run does not look; ""
 // if there are none.
-func (cp *Checkpoint) unseen(n stack.Noted, entries []storage.Entry) string {
+func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
 	var newest uint64
 	for _, e := range entries {
 		if e.Complete() {
@@ -71,7 +74,7 @@ func (cp *Checkpoint) giveBack() {
 	if cp.stack == nil || cp.attempt.lock == nil || cp.mayWrite() != nil { // others may be at it by now
 		return
 	}
-	if err := cp.stack.GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
+	if err := cp.stack.Manifest().GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
 }
@@ -82,7 +85,7 @@ func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
 	if cp.stack == nil || !cp.root() || time.Since(cp.notReserved) < noteEvery {
 		return
 	}
-	if err := cp.stack.Reserve(ctx, id); err != nil {
+	if err := cp.stack.Manifest().Reserve(ctx, id); err != nil {
 		cp.couldNotReserve(err)
 	}
 }
@@ -99,7 +102,7 @@ func (cp *Checkpoint) noteNewest() {
 	if cp.stack == nil || !cp.root() || !cp.attempt.begun {
 		return
 	}
-	noted := cp.stack.Noted()
+	noted := cp.stack.Manifest().State()
 	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
 		cp.maintenance.tell(notes{reserved: last})
 	}
@@ -114,14 +117,14 @@ func (cp *Checkpoint) noteNewest() {
 
 // noteNodes writes the note about the nodes.
 func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
-	if err := cp.stack.AnnounceNodes(ctx, stack.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
+	if err := cp.stack.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
 }
 
 // leftOnNodes describes the version that only nodes have, which this run does not
 // look at.
-func (cp *Checkpoint) leftOnNodes(noted stack.Noted) string {
+func (cp *Checkpoint) leftOnNodes(noted manifest.State) string {
 	return fmt.Sprintf("version %v is only on the nodes (%s), and this run does not look there: run with CRAFT_LEVELS=%s (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes to use it",
 		noted.Newest.ID, noted.Where, noted.Policy)
 }

@@ -14,24 +14,21 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// NodesName is the note about the nodes that hold versions of the checkpoint.
-const NodesName = "NODES.json"
-
-// noteLimit is the size in bytes of a note that is accepted: the nodes of a
+// metadataLimit is the size in bytes of a file that is accepted: the nodes of a
 // large machine fit.
-const noteLimit = 64 << 20
+const metadataLimit = 64 << 20
 
-var _ storage.Noter = (*Store)(nil)
+var _ storage.MetadataStore = (*Store)(nil)
 
-// Note implements storage.Noter.
-func (s *Store) Note(_ context.Context, name string) ([]byte, error) {
-	return ReadNote(s.fs, s.dir, name)
+// ReadMetadata implements storage.MetadataStore.
+func (s *Store) ReadMetadata(_ context.Context, name string) ([]byte, error) {
+	return ReadMetadata(s.fs, s.dir, name)
 }
 
-// ReadNote reads a note in a checkpoint's directory; nil: there is none. A link that
-// leads nowhere is an error: its file may be there again later.
-func ReadNote(fsys vfs.Reader, dir, name string) ([]byte, error) {
-	return readBeside(fsys, filepath.Join(dir, name), noteLimit)
+// ReadMetadata reads a file beside the versions in a checkpoint's directory; nil: there is
+// none. A link that leads nowhere is an error: its file may be there again later.
+func ReadMetadata(fsys vfs.Reader, dir, name string) ([]byte, error) {
+	return readBeside(fsys, filepath.Join(dir, name), metadataLimit)
 }
 
 // readBeside reads a file beside the versions. One that is there and cannot be read is
@@ -60,7 +57,7 @@ var notAFile = []error{syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, fs.ErrInval
 // lostWith says what a start does not know without a file beside the versions.
 func lostWith(name string) string {
 	switch name {
-	case NodesName:
+	case storage.ManifestName:
 		return "without it what the nodes hold cannot be found, so do that only if nothing on them is needed"
 	case LatestName:
 		return "it names the newest version for people; without it a start may not notice that this version is missing"
@@ -68,10 +65,9 @@ func lostWith(name string) string {
 	return "it is for craft report; without it a start may not notice that versions of that run are missing"
 }
 
-// PutNote implements storage.Noter; the directory is made if it is missing. The
-// names of notes are in capitals and end in ".json". A note is synced whatever the
-// policy is, so that no crash leaves one that nobody understands.
-func (s *Store) PutNote(_ context.Context, name string, data []byte) error {
+// WriteMetadata implements storage.MetadataStore; the directory is made if it is missing.
+// The names are in capitals and end in ".json". A file is synced whatever the policy is, so that no crash leaves one that nobody understands.
+func (s *Store) WriteMetadata(_ context.Context, name string, data []byte) error {
 	if err := storage.CheckName("note", name); err != nil {
 		return err
 	}

@@ -1,0 +1,157 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/storage"
+)
+
+// Name is the manifest's file.
+const Name = storage.ManifestName
+
+// format is that of a Manifest.
+const format = 1
+
+// ErrInvalid is matched by errors about a manifest that cannot be understood.
+var ErrInvalid = errors.New("levels cannot be built")
+
+// Manifest is the content of NODES.json. What is on the nodes belongs to its ID; the rest
+// is for people and tools, and for telling what has been lost.
+type Manifest struct {
+	Format     int      `json:"format"`
+	ID         string   `json:"id"`
+	Checkpoint string   `json:"checkpoint"`
+	Policy     string   `json:"levels"`
+	Nodes      []Node   `json:"nodes"`
+	Newest     *Version `json:"newest,omitempty"` // nil: the nodes had none
+	// Reserved is an ID: numbers of versions up to it may have been used, the last ones
+	// by its attempt. Empty: none have.
+	Reserved string `json:"reserved,omitempty"`
+	// ReservedFrom is the first number that is that attempt's: no other one that the home
+	// knows of has written a version from there on. 0: not known.
+	ReservedFrom uint64    `json:"reserved_from,omitempty"`
+	Updated      time.Time `json:"updated"`
+}
+
+// Node is a node of the job that wrote a Manifest.
+type Node struct {
+	Host  string `json:"host"`
+	Dir   string `json:"directory"` // the checkpoint's on the node
+	Rack  string `json:"rack,omitempty"`
+	Ranks []int  `json:"ranks"`
+	// Healed: what it has of the attempt that reserved was brought there later, which
+	// does not tell how far that attempt came.
+	Healed bool `json:"healed,omitempty"`
+}
+
+// Root is the directory of the node that Dir is in (CRAFT_NODE_PATH).
+func (n Node) Root() string { return filepath.Dir(n.Dir) }
+
+// Same reports whether two entries are of one node.
+func (n Node) Same(other Node) bool { return n.Host == other.Host && n.Root() == other.Root() }
+
+type plainNode Node
+
+// encodedNode keeps every byte of the path.
+type encodedNode struct {
+	plainNode
+
+	Dir osstring.String `json:"directory"`
+}
+
+// MarshalJSON keeps every byte of the path.
+func (n Node) MarshalJSON() ([]byte, error) {
+	return json.Marshal(encodedNode{plainNode(n), osstring.String(n.Dir)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Node) UnmarshalJSON(data []byte) error {
+	var e encodedNode
+	err := json.Unmarshal(data, &e)
+	*n = Node(e.plainNode)
+	n.Dir = string(e.Dir)
+	return err
+}
+
+// Version is the newest version that the nodes had when a Manifest was written.
+type Version struct {
+	Directory string         `json:"directory"` // storage.ID.String
+	Lineage   string         `json:"lineage"`
+	Iteration *int64         `json:"iteration,omitempty"`
+	Levels    storage.Levels `json:"level"`
+	Ranks     int            `json:"ranks"`
+	// Ancestors are those of a nested checkpoint, innermost first.
+	Ancestors []storage.NotedAncestor `json:"ancestors,omitempty"`
+}
+
+// New begins the manifest of a store with a new identity.
+func New(id string) Manifest { return Manifest{Format: format, ID: id} }
+
+// Parse reads a manifest.
+func Parse(data []byte) (m Manifest, err error) {
+	err = json.Unmarshal(data, &m)
+	if err == nil && (m.Format != format || m.ID == "") {
+		err = fmt.Errorf("format %d, this program knows %d", m.Format, format)
+	}
+	if _, ok := m.reserved(); err == nil && !ok {
+		err = fmt.Errorf("reserved %q is no name of a version", m.Reserved)
+	}
+	if err != nil {
+		return Manifest{}, err
+	}
+	return m, nil
+}
+
+// Encode is what Parse reads, and people.
+func (m Manifest) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Read reads the manifest of a checkpoint; ok is false if there is none.
+func Read(ctx context.Context, home storage.MetadataStore) (m Manifest, ok bool, err error) {
+	data, err := home.ReadMetadata(ctx, Name)
+	if err != nil || data == nil {
+		return m, false, err
+	}
+	if m, err = Parse(data); err != nil {
+		err = fmt.Errorf("%w: %s in the checkpoint's directory cannot be understood (%w), and without it what the nodes hold cannot be found; if nothing on the nodes is needed, delete it", ErrInvalid, Name, err)
+	}
+	return m, err == nil, err
+}
+
+func (m Manifest) reserved() (id storage.ID, ok bool) {
+	if m.Reserved == "" {
+		return id, true
+	}
+	return storage.ParseID(m.Reserved)
+}
+
+// withNodes enters the nodes of a job. Those that are there already stay in front of them,
+// with the ranks that they had, unless they are to be replaced: until the job has a version
+// of its own the newest one is on them.
+func (m Manifest) withNodes(nodes []Node, replace bool) Manifest {
+	before := m.Nodes
+	if replace {
+		before = nil
+	}
+	m.Nodes = slices.Clone(before)
+	for _, n := range nodes {
+		at := slices.IndexFunc(before, func(o Node) bool { return o.Host == n.Host && o.Dir == n.Dir })
+		if at < 0 {
+			m.Nodes = append(m.Nodes, n)
+			continue
+		}
+		ranks := slices.Concat(before[at].Ranks, n.Ranks)
+		slices.Sort(ranks)
+		m.Nodes[at].Ranks = slices.Compact(ranks)
+	}
+	return m
+}
