@@ -1,0 +1,64 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLayersAreDrawn holds the map in docs/architecture.md to the import policy: each
+// package in the lowest layer that is above all that it imports. It also shows that the
+// policy has no cycle.
+func TestLayersAreDrawn(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "architecture.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "```layers\n")
+	require.True(t, found, "docs/architecture.md has a block ```layers")
+	drawn, _, _ := strings.Cut(rest, "```")
+	require.Equal(t, layers(t), drawn, "the block ```layers of docs/architecture.md")
+}
+
+func layers(t *testing.T) string {
+	var lists [][]string
+	for _, r := range allowed {
+		n := layerOf(t, r.pkg, nil)
+		for len(lists) <= n {
+			lists = append(lists, nil)
+		}
+		lists[n] = append(lists[n], r.pkg)
+	}
+	var out strings.Builder
+	for n, list := range lists {
+		slices.Sort(list)
+		line := fmt.Sprintf("%2d ", n)
+		for _, pkg := range list {
+			if len(line)+1+len(pkg) > 88 {
+				fmt.Fprintln(&out, line)
+				line = "   "
+			}
+			line += " " + pkg
+		}
+		fmt.Fprintln(&out, line)
+	}
+	return out.String()
+}
+
+// layerOf is one more than the highest layer of what a package imports.
+func layerOf(t *testing.T, pkg string, above []string) (n int) {
+	require.NotContains(t, above, pkg, "the import policy goes round: %v", above)
+	i := slices.IndexFunc(allowed, func(r rule) bool { return r.pkg == pkg })
+	require.GreaterOrEqual(t, i, 0, "%s has no place in the import policy", pkg)
+	for _, imported := range allowed[i].imports {
+		for _, r := range allowed {
+			if r.pkg != pkg && (r.pkg == imported || matches(imported, r.pkg)) {
+				n = max(n, 1+layerOf(t, r.pkg, append(above, pkg)))
+			}
+		}
+	}
+	return n
+}
