@@ -128,7 +128,7 @@ func (c *checkpointDir) versions(ctx context.Context) ([]version, error) {
 	for i := range list {
 		list[i].elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
 		if planned, ok := list[i].planned(); ok && planned.BelowHome() != 0 && list[i].onNodes > 0 && readable {
-			reached := c.store.at.reached(list[i].ID, list[i].Parts, planned)
+			reached := c.store.at.reached(list[i].Entry, planned)
 			list[i].reached = &reached
 		}
 	}

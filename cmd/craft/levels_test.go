@@ -198,6 +198,19 @@ func TestLostNodes(t *testing.T) {
 	}
 }
 
+// A version of which parts are lost is at no level any more, whatever is left of it.
+func TestReachedByAnIncompleteVersion(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "local,partner:2", 3, nil)
+	l.lose(t, 1)
+	reached := make(map[uint64]storage.Levels)
+	for _, v := range l.list(t).Versions {
+		require.Equal(t, v.Version == 2, v.Complete)
+		reached[v.Version] = *v.Reached
+	}
+	require.Equal(t, map[uint64]storage.Levels{1: 0, 2: 0, 3: 0}, reached)
+}
+
 // TestNodesElsewhere: on a machine that is none of the nodes, or one of them.
 func TestNodesElsewhere(t *testing.T) {
 	l := newLevelled(t)

@@ -230,9 +230,10 @@ func (e *multiStore) holdings(id storage.ID) []holding {
 
 // reached are the levels that a version has on the nodes that can be seen from here, of
 // those that were planned; none if they do not have all parts as such.
-func (e *multiStore) reached(id storage.ID, parts []storage.Part, planned storage.Levels) storage.Levels {
-	for _, part := range parts {
-		if len(e.cat.Nodes(catalog.PartOf(id, part))) == 0 {
+func (e *multiStore) reached(v storage.Entry, planned storage.Levels) storage.Levels {
+	id := v.ID
+	for _, part := range v.Parts {
+		if !v.Complete() || len(e.cat.Nodes(catalog.PartOf(id, part))) == 0 {
 			return 0
 		}
 	}
