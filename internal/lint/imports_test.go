@@ -37,6 +37,7 @@ var allowed = []rule{
 	{"storage/nodelocal", []string{"storage", "storage/filestore"}},
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 	{"storage/domain", nil},
+	{"storage/flush", []string{"storage"}},
 	{"storage/erasure/striping", nil},
 	{"storage/manifest", []string{"storage", "storage/container"}},
 	{"storage/catalog", []string{"storage", "storage/container", "storage/erasure/striping"}},
@@ -58,7 +59,7 @@ var allowed = []rule{
 	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
-	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/partner"}},
+	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
 
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/stack"}},
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/flush"
 )
 
 // healState says whether a version may be healed.
@@ -39,12 +40,12 @@ func (s *Stack) keptFor(id storage.ID) context.Context {
 // unwanted is an error if this rank was healing a version that is deleted.
 func (s *Stack) unwanted(id storage.ID) error {
 	if s.deleted(id) { // rank 0 has forgotten the rest
-		return errCalledOff
+		return flush.ErrCalledOff
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, known := s.keeps[id]; known && errors.Is(context.Cause(k.ctx), errCalledOff) {
-		return errCalledOff
+	if k, known := s.keeps[id]; known && errors.Is(context.Cause(k.ctx), flush.ErrCalledOff) {
+		return flush.ErrCalledOff
 	}
 	return nil
 }
@@ -108,10 +109,10 @@ func (s *Stack) callOff(ctx context.Context, id storage.ID) {
 
 // calledOff ends what this rank does in the background for a version.
 func (s *Stack) calledOff(id storage.ID) {
-	s.flusher.callOff(id)
+	s.flusher.CallOff(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, known := s.keeps[id]; known {
-		k.end(errCalledOff)
+		k.end(flush.ErrCalledOff)
 	}
 }

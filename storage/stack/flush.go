@@ -8,6 +8,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/flush"
 )
 
 // Flush copies this rank's parts of a version to the home, if they are not there,
@@ -20,7 +21,7 @@ func (s *Stack) Flush(ctx context.Context, id storage.ID) error {
 	}
 	s.mu.Unlock()
 	for _, one := range all {
-		if err := s.flusher.await(ctx, one); err != nil {
+		if err := s.flusher.Await(ctx, one); err != nil {
 			return err
 		}
 	}
@@ -43,31 +44,20 @@ func (s *Stack) Resume() {
 	}
 	s.mu.Unlock()
 	if !left.IsZero() {
-		s.flusher.add(left)
+		s.flusher.Add(left)
 	}
 }
 
-// flushOwn copies the parts that this rank hosts.
-func (s *Stack) flushOwn(ctx context.Context, id storage.ID) error {
-	for _, part := range s.hosted(id) {
-		if err := s.flushPart(ctx, id, part); err != nil {
-			if ctx.Err() == nil {
-				s.log.Warn("a version is not on the parallel file system yet", "version", id.Version, "part", part.String(), "error", err)
-			}
-			return err
-		}
-	}
-	if err := s.report(ctx, verbFlushed, id); err != nil && ctx.Err() == nil {
-		s.log.Warn("nobody knows yet that a version is on the parallel file system", "version", id.Version, "error", err)
-	}
-	return nil
-}
+// flushing is the placement of the flusher.
+type flushing struct{ s *Stack }
 
-// hosted lists the parts of this rank that are not at home.
-func (s *Stack) hosted(id storage.ID) []storage.Part {
+var _ flush.Placement = flushing{}
+
+// Parts lists the parts that this rank hosts and that are not at home.
+func (f flushing) Parts(id storage.ID) (own []storage.Part) {
+	s := f.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var own []storage.Part
 	for _, part := range s.cat.Entry(id).Parts {
 		if s.hostOf(id, part) == s.me && !s.cat.AtHome(id, part) {
 			own = append(own, part)
@@ -76,31 +66,47 @@ func (s *Stack) hosted(id storage.ID) []storage.Part {
 	return own
 }
 
-func (s *Stack) flushPart(ctx context.Context, id storage.ID, part storage.Part) error {
-	src, err := s.openVerified(ctx, id, part)
+func (f flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	return f.s.openVerified(ctx, id, part)
+}
+
+func (f flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	w, err := f.s.Home.Create(ctx, id, part)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer src.Close()
-	w, err := s.Home.Create(ctx, id, part)
-	if err != nil {
-		return err
-	}
-	if err = s.flusher.copy(ctx, w, src); err == nil {
-		err = s.MayWrite()
-	}
-	if err != nil {
+	return flushed{w, f.s, ctx, id, part}, nil
+}
+
+// Flushed tells rank 0.
+func (f flushing) Flushed(ctx context.Context, id storage.ID) error {
+	return f.s.report(ctx, verbFlushed, id)
+}
+
+// flushed is a part on its way home.
+type flushed struct {
+	storage.PartWriter
+
+	s    *Stack
+	ctx  context.Context
+	id   storage.ID
+	part storage.Part
+}
+
+// Commit publishes the part, if this job may still write, and makes sure that rank 0 finds it.
+func (w flushed) Commit() error {
+	if err := w.s.MayWrite(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	if err := w.Commit(); err != nil {
+	if err := w.PartWriter.Commit(); err != nil {
 		return err
 	}
-	if err := s.checkPlace(ctx, id, part); err != nil {
+	if err := w.s.checkPlace(w.ctx, w.id, w.part); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.cat.AddPart(id, part, catalog.Home)
-	s.mu.Unlock()
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.cat.AddPart(w.id, w.part, catalog.Home)
 	return nil
 }
 

@@ -100,7 +100,7 @@ func (s *Stack) Settled(h container.Header, o Outcome) {
 		}
 	}
 	if planned.AtHome() {
-		s.flusher.add(id)
+		s.flusher.Add(id)
 	}
 	s.forgetOld(id, h.Oldest)
 }

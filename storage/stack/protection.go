@@ -5,6 +5,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/flush"
 )
 
 // protection says which ranks hold what protects the versions of a level. All ranks
@@ -43,7 +44,7 @@ func (s *Stack) forgetOld(newest storage.ID, oldest uint64) {
 	}
 	kept := s.written[:0]
 	for _, id := range s.written {
-		if id.Version >= oldest || s.flusher.pending(id) {
+		if id.Version >= oldest || s.flusher.Pending(id) {
 			kept = append(kept, id)
 		} else {
 			s.forget(id)
@@ -55,12 +56,12 @@ func (s *Stack) forgetOld(newest storage.ID, oldest uint64) {
 // forget drops all that is known of a version.
 func (s *Stack) forget(id storage.ID) {
 	s.cat.Forget(id)
-	s.flusher.forget(id)
+	s.flusher.Forget(id)
 	for _, verb := range []string{verbFlushed, verbHealed} {
 		delete(s.reports, report{verb, id})
 	}
 	if k, known := s.keeps[id]; known {
-		k.end(errCalledOff)
+		k.end(flush.ErrCalledOff)
 		delete(s.keeps, id)
 	}
 	delete(s.own, id)

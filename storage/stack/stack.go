@@ -12,6 +12,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/flush"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -44,7 +45,7 @@ type Stack struct {
 	idle    context.CancelFunc
 	running sync.WaitGroup
 	healing sync.WaitGroup // those of running that Heal has started
-	flusher flusher
+	flusher *flush.Flusher
 	once    sync.Once
 	failure error // of Close
 
@@ -121,7 +122,8 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	}
 	s.leftover = make([]alarm, len(s.nodes.list))
 	s.service = exchange.New(s.ctx, s.comm, handler{s}, c.Exchange)
-	s.flusher.start(s)
+	s.flusher = flush.New(flushing{s}, flush.Options{Limit: c.FlushLimit, Around: s.service.Around, Log: s.log})
+	s.flusher.Start(s.work)
 	if err := s.buildSchemes(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -173,7 +175,7 @@ func (s *Stack) unusable(err error) error {
 func (s *Stack) Close(ctx context.Context) error {
 	s.once.Do(func() {
 		s.idle()
-		s.flusher.stop()
+		s.flusher.Stop()
 		// What heals must have told the others that it gives no more, or they wait
 		// for it.
 		s.running.Wait()

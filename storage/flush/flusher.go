@@ -1,0 +1,315 @@
+package flush
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// piece is how many bytes are copied at once; less if the limit is less than that in a
+// second, but not too few.
+const (
+	piece      = 1 << 20
+	pieceLeast = 4 << 10
+)
+
+// Placement is what a Flusher asks of whoever knows where things are.
+type Placement interface {
+	// Parts lists the parts of a version that this rank is to copy.
+	Parts(id storage.ID) []storage.Part
+	// Open opens a part whose bytes are all right.
+	Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error)
+	// Create starts a part at home. Its Commit says as well whether it may be published.
+	Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error)
+	// Flushed is told that the home has all parts that this rank was to copy.
+	Flushed(ctx context.Context, id storage.ID) error
+}
+
+// Options of a Flusher.
+type Options struct {
+	// Limit bounds the bytes per second; 0: no bound.
+	Limit int64
+	// Around runs the body of what is done in the background.
+	Around func(body func())
+	Log    *slog.Logger
+}
+
+// Flusher copies versions to the home, one after the other, in the background. Its
+// methods may be called concurrently.
+type Flusher struct {
+	Options
+
+	placement Placement
+	limiter   *rate.Limiter // nil: no limit
+	piece     int64
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+
+	mu     sync.Mutex
+	queue  []storage.ID            // the one that is being copied too
+	off    context.CancelCauseFunc // calls off the one that is being copied, now; nil: none is
+	now    storage.ID
+	wake   chan struct{}           // has room for one
+	urgent map[storage.ID]bool     // somebody waits for these
+	hurry  chan struct{}           // closed while there are any
+	copies map[storage.ID]*attempt // the last one of each version
+}
+
+// New returns a Flusher; Start starts it.
+func New(p Placement, o Options) *Flusher {
+	f := &Flusher{
+		Options: o, placement: p, piece: piece, wake: make(chan struct{}, 1), hurry: make(chan struct{}),
+		copies: make(map[storage.ID]*attempt), urgent: make(map[storage.ID]bool),
+	}
+	if o.Limit > 0 {
+		f.piece = max(min(piece, o.Limit), pieceLeast)
+		f.limiter = rate.NewLimiter(rate.Limit(o.Limit), int(f.piece))
+	}
+	return f
+}
+
+// Start begins to copy what is added; Stop, or the end of ctx, ends it.
+func (f *Flusher) Start(ctx context.Context) {
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.running.Go(func() { f.run(ctx) })
+}
+
+// Stop waits for the piece that is being copied.
+func (f *Flusher) Stop() {
+	f.cancel()
+	f.running.Wait()
+}
+
+// attempt is one to copy a version.
+type attempt struct {
+	ended chan struct{}
+	err   error // when it has ended
+}
+
+// Add puts a version into the queue, unless it is there or done, and returns what is closed
+// when this rank's parts are at home, or cannot be.
+func (f *Flusher) Add(id storage.ID) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(id).ended
+}
+
+func (f *Flusher) add(id storage.ID) *attempt {
+	if last := f.copies[id]; last != nil && last.err == nil {
+		return last
+	}
+	f.copies[id] = &attempt{ended: make(chan struct{})}
+	f.queue = append(f.queue, id)
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+	return f.copies[id]
+}
+
+// first puts a version before all others, because the program waits for it: a job
+// that is about to end may not have the time for what has piled up. Until it is
+// done there is no limit, which is for what goes on beside the program.
+func (f *Flusher) first(id storage.ID) *attempt {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := f.add(id)
+	i := slices.Index(f.queue, id)
+	if i < 0 {
+		return one // it is done
+	}
+	copy(f.queue[1:i+1], f.queue[:i])
+	f.queue[0] = id
+	if len(f.urgent) == 0 {
+		close(f.hurry)
+	}
+	f.urgent[id] = true
+	return one
+}
+
+// calm takes back the haste about a version. The lock is held.
+func (f *Flusher) calm(id storage.ID) {
+	if f.urgent[id] && len(f.urgent) == 1 {
+		f.hurry = make(chan struct{})
+	}
+	delete(f.urgent, id)
+}
+
+// pace waits until that many bytes may be copied.
+func (f *Flusher) pace(ctx context.Context, bytes int) error {
+	if f.limiter == nil {
+		return nil
+	}
+	f.mu.Lock()
+	hurry := f.hurry
+	f.mu.Unlock()
+	turn := f.limiter.ReserveN(time.Now(), bytes)
+	timer := time.NewTimer(turn.Delay())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-hurry:
+		turn.Cancel()
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (f *Flusher) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			f.giveUp(context.Cause(ctx))
+			return
+		case <-f.wake:
+		}
+		for {
+			f.mu.Lock()
+			if len(f.queue) == 0 || ctx.Err() != nil {
+				f.mu.Unlock()
+				break
+			}
+			id := f.queue[0]
+			one, off := context.WithCancelCause(ctx)
+			f.now, f.off = id, off
+			f.mu.Unlock()
+			var err error
+			f.Around(func() { err = f.flush(one, id) })
+			f.end(id, err)
+			off(nil)
+		}
+	}
+}
+
+// ErrCalledOff ends what is done in the background for a version that is deleted.
+var ErrCalledOff = errors.New("the version is not kept any more")
+
+// CallOff takes a version out of the queue. The copy that is being made ends before
+// its next piece, and is thrown away; who calls off does not wait for that: the
+// file system may not answer.
+func (f *Flusher) CallOff(id storage.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.off != nil && f.now == id:
+		f.off(ErrCalledOff)
+	case slices.Contains(f.queue, id):
+		f.endLocked(id, ErrCalledOff)
+	}
+}
+
+func (f *Flusher) end(id storage.ID, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.off = storage.ID{}, nil
+	f.endLocked(id, err)
+}
+
+func (f *Flusher) endLocked(id storage.ID, err error) {
+	f.queue = slices.DeleteFunc(f.queue, func(other storage.ID) bool { return other == id })
+	f.calm(id)
+	f.copies[id].err = err
+	close(f.copies[id].ended)
+}
+
+func (f *Flusher) giveUp(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.queue) > 0 {
+		f.endLocked(f.queue[0], why)
+	}
+}
+
+// Await copies a version before all others, and waits until this rank's parts are at home, or
+// cannot be.
+func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
+	one := f.first(id)
+	select {
+	case <-one.ended:
+		return one.err
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.calm(id)
+		return context.Cause(ctx)
+	}
+}
+
+// Forget drops what is known of a version that is not in the queue.
+func (f *Flusher) Forget(id storage.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.queue, id) {
+		delete(f.copies, id)
+	}
+}
+
+// Pending reports whether a version is still in the queue.
+func (f *Flusher) Pending(id storage.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.queue, id)
+}
+
+// flush copies the parts of this rank.
+func (f *Flusher) flush(ctx context.Context, id storage.ID) error {
+	for _, part := range f.placement.Parts(id) {
+		if err := f.flushPart(ctx, id, part); err != nil {
+			if ctx.Err() == nil {
+				f.Log.Warn("a version is not on the parallel file system yet", "version", id.Version, "part", part.String(), "error", err)
+			}
+			return err
+		}
+	}
+	if err := f.placement.Flushed(ctx, id); err != nil && ctx.Err() == nil {
+		f.Log.Warn("nobody knows yet that a version is on the parallel file system", "version", id.Version, "error", err)
+	}
+	return nil
+}
+
+func (f *Flusher) flushPart(ctx context.Context, id storage.ID, part storage.Part) error {
+	src, err := f.placement.Open(ctx, id, part)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	w, err := f.placement.Create(ctx, id, part)
+	if err != nil {
+		return err
+	}
+	if err := f.copy(ctx, w, src); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit()
+}
+
+func (f *Flusher) copy(ctx context.Context, w storage.PartWriter, r storage.PartReader) error {
+	buf := make([]byte, min(f.piece, max(r.Size(), 1)))
+	for off := int64(0); off < r.Size(); {
+		p := buf[:min(int64(len(buf)), r.Size()-off)]
+		if err := f.pace(ctx, len(p)); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if n, err := r.ReadAt(p, off); n < len(p) {
+			return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(p), off, err)
+		}
+		if _, err := w.Write(p); err != nil {
+			return err
+		}
+		off += int64(len(p))
+	}
+	return nil
+}
