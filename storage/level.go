@@ -81,6 +81,11 @@ var (
 // main begins.
 var declared []Level
 
+// For each declared level, included are those that what makes it makes too, covered those
+// that it covers, and above those that include it; of two that include each other the one
+// that was declared first is above.
+var included, covered, above []Levels
+
 // maxLevels is how many fit into a Levels and a Promises.
 const maxLevels = 62
 
@@ -93,7 +98,23 @@ func Declare(l Level) Level {
 	if _, taken := levelNamed(l.Name); taken || strings.EqualFold(l.Name, captured) {
 		panic(fmt.Sprintf("level %q is declared twice", l.Name))
 	}
-	declared = append(declared, l)
+	declared, included, covered, above = append(declared, l), nil, nil, nil
+	for i, a := range declared {
+		var includes, covers, higher Levels
+		for j, b := range declared {
+			one, sameTier := Levels(1)<<j, a.Tier == b.Tier
+			if a.Covers(b) {
+				covers |= one
+			}
+			if a.Covers(b) && sameTier {
+				includes |= one
+			}
+			if b.Covers(a) && sameTier && i != j && (j < i || !a.Covers(b)) {
+				higher |= one
+			}
+		}
+		included, covered, above = append(included, includes), append(covered, covers), append(above, higher)
+	}
 	return l
 }
 
@@ -111,9 +132,6 @@ func (l Level) String() string {
 // Covers reports whether a version at this level survives all that one at another
 // level does.
 func (l Level) Covers(other Level) bool { return l.Survives.Cover(other.Survives) }
-
-// includes reports whether what makes this level is there makes the other one too.
-func (l Level) includes(other Level) bool { return l.Tier == other.Tier && l.Covers(other) }
 
 func levelNamed(name string) (Level, bool) {
 	i := slices.IndexFunc(declared, func(l Level) bool { return strings.EqualFold(l.Name, name) })

@@ -3,6 +3,7 @@ package storage
 import (
 	"iter"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/storage/container"
@@ -15,11 +16,9 @@ type Levels uint64 // one bit for each of declared, in its order
 
 // LevelsOf are some levels together; the zero Level adds nothing.
 func LevelsOf(levels ...Level) (ls Levels) {
-	for i, l := range declared {
-		for _, wanted := range levels {
-			if l.Name == wanted.Name {
-				ls |= 1 << i
-			}
+	for _, wanted := range levels {
+		if i := slices.IndexFunc(declared, func(l Level) bool { return l.Name == wanted.Name }); i >= 0 {
+			ls |= 1 << i
 		}
 	}
 	return ls.closed().top()
@@ -39,10 +38,8 @@ func (ls Levels) All() iter.Seq[Level] {
 // On are those that are on some tiers.
 func (ls Levels) On(tiers ...Tier) (on Levels) {
 	for i, l := range declared {
-		for _, t := range tiers {
-			if l.Tier == t {
-				on |= ls & (1 << i)
-			}
+		if slices.Contains(tiers, l.Tier) {
+			on |= ls & (1 << i)
 		}
 	}
 	return on
@@ -76,26 +73,21 @@ func (ls Levels) Covers(l Level) bool {
 }
 
 // closed are these and all that they include.
-func (ls Levels) closed() (all Levels) {
-	for i, l := range declared {
-		for has := range ls.All() {
-			if has.includes(l) {
-				all |= 1 << i
-			}
-		}
+func (ls Levels) closed() (all Levels) { return ls.through(included) }
+
+// through is what a table says of each of these, together.
+func (ls Levels) through(table []Levels) (all Levels) {
+	for rest := ls; rest != 0; rest &= rest - 1 {
+		all |= table[bits.TrailingZeros64(uint64(rest))]
 	}
 	return all
 }
 
-// top are those of a closed set that no other one includes; of two that include each
-// other the one that was declared first.
-func (ls Levels) top() Levels {
-	top := ls
-	for i, l := range declared {
-		for j, other := range declared {
-			if ls&(1<<i) != 0 && ls&(1<<j) != 0 && i != j && other.includes(l) && (j < i || !l.includes(other)) {
-				top &^= 1 << i
-			}
+// top are those that no other one includes.
+func (ls Levels) top() (top Levels) {
+	for i := range declared {
+		if ls&above[i] == 0 {
+			top |= ls & (1 << i)
 		}
 	}
 	return top
@@ -155,13 +147,7 @@ type Promises uint64
 
 // Promises are those of a version that has these levels.
 func (ls Levels) Promises() Promises {
-	p := Promises(1)
-	for i, l := range declared {
-		if ls.Covers(l) {
-			p |= 2 << i
-		}
-	}
-	return p
+	return Promises(1 | ls.through(covered)<<1)
 }
 
 // oldLevels are those that the level byte of a header has had since format 1.1.
