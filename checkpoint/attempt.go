@@ -105,7 +105,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	begun = err == nil
 	if begun {
 		if cp.stack != nil {
-			cp.stack.Skip(found.Highest, found.Used)
+			cp.stack.SkipNumbers(found.Highest, found.Used)
 		}
 		cp.mendLevels(restored)
 	}

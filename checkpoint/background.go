@@ -47,7 +47,7 @@ type check struct {
 func (f *flight) write(ctx context.Context, cp *Checkpoint) {
 	f.done.sections = cp.sections
 	if f.err = cp.mayWrite(); f.err != nil {
-		cp.forgo(f.header)
+		cp.skipPart(f.header)
 		return
 	}
 	f.makeRoom(ctx, cp)
@@ -113,7 +113,7 @@ func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
 		f.captured = cp.capture(ctx, f)
 	}
 	if f.ticket == nil {
-		cp.forgo(h) // the copying failed before there was a writer
+		cp.skipPart(h) // the copying failed before there was a writer
 	}
 	cp.flight.Store(f)
 	cp.point = point{attempt: h.Attempt, version: h.Version}

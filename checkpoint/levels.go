@@ -119,7 +119,7 @@ func (c LevelConfig) nodePath() string {
 	return env.DefaultNodePath()
 }
 
-// leveled tells whether the checkpoint uses the storage of the nodes.
+// leveled reports whether the checkpoint uses the storage of the nodes.
 func (cp *Checkpoint) leveled() bool {
 	policy, _ := cp.opt.policy()
 	return cp.opt.UseSCR && policy.BelowHome()
@@ -244,13 +244,13 @@ func (cp *Checkpoint) closeLevels(settled bool) {
 	watching.Wait()
 }
 
-// forgo tells the ranks that protect this one's part that none will come.
-func (cp *Checkpoint) forgo(h container.Header) {
+// skipPart tells the ranks that protect this one's part that none will come.
+func (cp *Checkpoint) skipPart(h container.Header) {
 	if cp.stack == nil {
 		return
 	}
 	id, part := storage.Identity(h)
-	if err := cp.stack.Forgo(context.Background(), id, part); err != nil {
+	if err := cp.stack.Skip(context.Background(), id, part); err != nil {
 		cp.log.Debug("others may wait for a part that does not come", "version", h.Version, "error", err)
 	}
 }

@@ -28,7 +28,7 @@ func (cp *Checkpoint) manifestState(ctx context.Context) (state manifest.State, 
 	return m.State(), "", nil
 }
 
-// hasSeen tells that no version has a higher number than those that are found or noted.
+// hasSeen reports that no version has a higher number than those that are found or noted.
 func (cp *Checkpoint) hasSeen(n manifest.State) bool {
 	return n.Reserved.IsZero() || cp.stack != nil && cp.stack.HasWitness(n.Reserved.Attempt)
 }

@@ -160,7 +160,7 @@ func (cp *Checkpoint) ancestors() []container.Ancestor {
 	return out
 }
 
-// unreachable tells that a restart could not come to the present stage, so that
+// unreachable reports that a restart could not come to the present stage, so that
 // nothing stored in it could ever be restored.
 func (cp *Checkpoint) unreachable() bool {
 	for p := cp.parent; p != nil; p = p.parent {
@@ -171,7 +171,7 @@ func (cp *Checkpoint) unreachable() bool {
 	return false
 }
 
-// belongs tells whether a version with these ancestors is of the present stage.
+// belongs reports whether a version with these ancestors is of the present stage.
 func (cp *Checkpoint) belongs(stored []container.Ancestor) bool {
 	return !cp.unreachable() && slices.Equal(stored, cp.ancestors())
 }
@@ -213,7 +213,7 @@ func (cp *Checkpoint) parentAway(stored map[storage.ID]container.Header) string 
 	return ""
 }
 
-// reachable tells whether a restart from what is stored, or is being stored, of
+// reachable reports whether a restart from what is stored, or is being stored, of
 // the ancestors could come to the stage of a version. It is for rank 0.
 func (cp *Checkpoint) reachable(stored []container.Ancestor) bool {
 	p := cp.parent

@@ -35,7 +35,7 @@ func (cp *Checkpoint) afterClose(call string) string {
 	return call + " after Close"
 }
 
-// commFailed tells that an error is one of the communicator itself: processes
+// commFailed reports that an error is one of the communicator itself: processes
 // have failed, or it was revoked. Then no collective call can help.
 func commFailed(err error) bool {
 	var remote *RankError

@@ -104,7 +104,7 @@ func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
 	return nil
 }
 
-// skips tells that the version could never be restored, because its stage
+// skips reports that the version could never be restored, because its stage
 // cannot be reached by a restart.
 func (cp *Checkpoint) skips(iteration int64) bool {
 	if !cp.unreachable() {
@@ -152,7 +152,7 @@ func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) (removed
 	if f.err == nil {
 		f.write(ctx, cp)
 	} else {
-		cp.forgo(h)
+		cp.skipPart(h)
 	}
 	err = cp.settleFlight(ctx, f)
 	if err == nil {
@@ -295,7 +295,7 @@ func (cp *Checkpoint) settle(ctx context.Context, f *flight) (stack.Outcome, err
 	return stack.Outcome{}, err
 }
 
-// reported tells that the ranks found out together that the version is not
+// reported reports that the ranks found out together that the version is not
 // good, in contrast to a communicator that failed: then it may be complete, and
 // a restart may use it.
 func reported(err error) bool {

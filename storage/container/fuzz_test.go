@@ -178,7 +178,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// another tells whether a source may be taken for that of another file: one with a
+// another reports whether a source may be taken for that of another file: one with a
 // good header of its own, or with the good trailer of one that has the same header.
 func another(want *Reader, data []byte) bool {
 	r := &Reader{header: want.header, headerCRC: want.headerCRC, headerEnd: want.headerEnd}

@@ -142,7 +142,7 @@ func (c *collector) gave(member int, size int64, digest uint32) error {
 	return nil
 }
 
-// ownGiven tells whether this rank's part is known.
+// ownGiven reports whether this rank's part is known.
 func (c *collector) ownGiven() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,7 +54,7 @@
 // are size and checksum of the part. When a holder has those of all members, its
 // own included, it publishes its parity file, and only then the givers' Commits
 // return. So a Commit that has returned nil says that all parity of this part is
-// published. When a member gives up (Abort, Forgo), dies, or a holder's node is
+// published. When a member gives up (Abort, Skip), dies, or a holder's node is
 // full, the parity of the version is thrown away, and all get an error that names
 // the rank; parts are not touched, and what has been published stays. A member
 // that dies when it has given all of its part is protected by it.
@@ -77,7 +77,7 @@
 // once. What the proof needs of the caller:
 //
 //   - Every member either writes a version, from Create to Commit or Abort, or
-//     calls Forgo.
+//     calls Skip.
 //   - Between Create and Commit (or Abort) it waits for no other member.
 //   - The exchange has places for as many streams to one rank (Options.Streams) as
 //     versions are written at once.

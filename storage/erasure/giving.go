@@ -34,7 +34,7 @@ var _ storage.PartWriter = (*giving)(nil)
 // returns nil when all parity of the part is published. A *HolderError says at
 // which rank it is not, a *GiverError in it because of which one. ctx is for the
 // whole life of the writer. The other members must write the version too, or
-// Forgo: all wait for all. If Create fails, they have been told, or will be.
+// Skip: all wait for all. If Create fails, they have been told, or will be.
 //
 // A version is protected once: after a failure its next Create fails too. Where
 // redundancy is to be made anew, a Scheme with another Prefix does it.
@@ -53,7 +53,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 		w, err = s.give(ctx, c, id, part)
 	}
 	if err != nil {
-		s.task(func() { s.forgo(id, part) })
+		s.task(func() { s.skip(id, part) })
 		return nil, err
 	}
 	return w, nil

@@ -176,15 +176,15 @@ func (s *Scheme) task(f func()) bool {
 	return !s.closed
 }
 
-// Forgo tells the other members that this rank does not write a version: nobody
+// Skip tells the other members that this rank does not write a version: nobody
 // makes parity of it. It waits until they know, or ctx ends; they are told in any
 // case. Members that have died are not told, they are no error.
-func (s *Scheme) Forgo(ctx context.Context, id storage.ID, part storage.Part) error {
+func (s *Scheme) Skip(ctx context.Context, id storage.ID, part storage.Part) error {
 	if err := s.mine(part); err != nil {
 		return err
 	}
 	told := make(chan struct{})
-	if !s.task(func() { defer close(told); s.forgo(id, part) }) {
+	if !s.task(func() { defer close(told); s.skip(id, part) }) {
 		return &VersionError{ID: id, Err: exchange.ErrClosed}
 	}
 	select {
@@ -195,7 +195,7 @@ func (s *Scheme) Forgo(ctx context.Context, id storage.ID, part storage.Part) er
 	}
 }
 
-func (s *Scheme) forgo(id storage.ID, part storage.Part) {
+func (s *Scheme) skip(id storage.ID, part storage.Part) {
 	if c, err := s.collector(version{id, part.Size}); err == nil {
 		c.fail(&GiverError{ID: id, Rank: part.Rank, Err: ErrGivenUp})
 	}

@@ -55,7 +55,7 @@ func ranksOf(n int) []int {
 func TestOneGivesUp(t *testing.T) {
 	const culprit = 1
 	for name, giveUp := range map[string]func(m *member, id storage.ID) error{
-		"forgo": func(m *member, id storage.ID) error { return m.scheme.Forgo(m.ctx, id, m.part(m.me)) },
+		"forgo": func(m *member, id storage.ID) error { return m.scheme.Skip(m.ctx, id, m.part(m.me)) },
 		"abort at once": func(m *member, id storage.ID) error {
 			w, err := m.scheme.Create(m.ctx, id, m.part(m.me))
 			if err != nil {
@@ -325,7 +325,7 @@ func TestCloseTellsTheOthers(t *testing.T) {
 			}
 			_, err := m.scheme.Create(m.ctx, idOf(1), m.part(m.me))
 			require.Error(t, err)
-			require.ErrorIs(t, m.scheme.Forgo(m.ctx, idOf(9), m.part(m.me)), exchange.ErrClosed)
+			require.ErrorIs(t, m.scheme.Skip(m.ctx, idOf(9), m.part(m.me)), exchange.ErrClosed)
 			return
 		}
 		for v := range 2 {

@@ -36,7 +36,7 @@ func TestHandleIsNotFooled(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid)
 		_, err = m.scheme.Create(m.ctx, idOf(1), storage.Part{Rank: 0, Size: 2})
 		require.ErrorIs(t, err, ErrInvalid)
-		require.ErrorIs(t, m.scheme.Forgo(m.ctx, idOf(1), m.part(2)), ErrInvalid)
+		require.ErrorIs(t, m.scheme.Skip(m.ctx, idOf(1), m.part(2)), ErrInvalid)
 		for v, wrong := range map[uint64]func(w storage.PartWriter, header []byte) error{
 			1: func(w storage.PartWriter, _ []byte) error { _, err := w.Write(make([]byte, 10)); return err },
 			2: func(w storage.PartWriter, _ []byte) error { return w.Commit() },

@@ -78,7 +78,7 @@ func (c closing) Close() error {
 	return nil
 }
 
-// suffices tells whether one of the sets alone gives a part back.
+// suffices reports whether one of the sets alone gives a part back.
 func (h *healing) suffices(t *testing.T, rank int, lost []int) bool {
 	for i, s := range h.sets {
 		sources := make([]Source, len(s.parts))

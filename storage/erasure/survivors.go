@@ -56,7 +56,7 @@ func another(err error) error {
 	return fmt.Errorf("%w, another one is there: %w", storage.ErrNotFound, err)
 }
 
-// check tells whether a parity file is what its name says.
+// check reports whether a parity file is what its name says.
 func (s *survivors) check(h Header, rank int) error {
 	id, ranks, size, err := SetOf(h)
 	switch {

@@ -57,7 +57,7 @@ type RemoteError struct {
 // Error is the text of the original error.
 func (e *RemoteError) Error() string { return "remote: " + e.Text }
 
-// Is tells whether the original error matched target, if that is a known one.
+// Is reports whether the original error matched target, if that is a known one.
 func (e *RemoteError) Is(target error) bool {
 	for i, k := range known {
 		if k == target && e.codes&(1<<i) != 0 {

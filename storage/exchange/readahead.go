@@ -177,7 +177,7 @@ func (r *reader) recycle(f *fetch) {
 	}
 }
 
-// arrived tells whether f is complete.
+// arrived reports whether f is complete.
 func (f *fetch) arrived() bool {
 	select {
 	case <-f.done:

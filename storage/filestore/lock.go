@@ -89,7 +89,7 @@ type liveLock struct {
 	token string
 }
 
-// follows tells that a lock of the given job and epoch is an earlier one of this
+// follows reports that a lock of the given job and epoch is an earlier one of this
 // job.
 func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
@@ -233,7 +233,7 @@ func (s *Store) ownerState(owner Owner) ProcessState {
 	return owner.Process.State()
 }
 
-// own tells that an owner is this process, for the same job; tools have none.
+// own reports that an owner is this process, for the same job; tools have none.
 func (s *Store) own(o Owner) bool {
 	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == ThisProcess()
 }

@@ -146,7 +146,7 @@ func (s *Store) sameBase() error {
 		storage.ErrVanished, s.base, s.dir)
 }
 
-// isChosen tells that somebody has made the directory by hand, as the error of sameBase
+// isChosen reports that somebody has made the directory by hand, as the error of sameBase
 // proposes: it is there and empty.
 func (s *Store) isChosen() bool {
 	entries, err := s.fs.ReadDir(s.dir)

@@ -51,7 +51,7 @@ func userName() string {
 	return uid // not every container knows its users
 }
 
-// onSameNode tells whether two identities are of one node. The same running
+// onSameNode reports whether two identities are of one node. The same running
 // kernel is; otherwise one may be of before a reboot, or of another node.
 func (i Identity) onSameNode(other Identity) bool {
 	if i.Boot != "" && i.Boot == other.Boot {
@@ -166,7 +166,7 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	return true, nil
 }
 
-// sameDir tells that another path leads to the place, by a link in the path of
+// sameDir reports that another path leads to the place, by a link in the path of
 // the root.
 func (s *Store) sameDir(other string) bool {
 	a, err1 := s.fs.Stat(other)

@@ -14,7 +14,7 @@ import (
 	"github.com/craft-go/craft/storage/filestore"
 )
 
-// look tells whether the place is there, and an error if it is not ours. It
+// look reports whether the place is there, and an error if it is not ours. It
 // changes nothing.
 func (s *Store) look() (there bool, err error) {
 	s.mu.Lock()
@@ -43,7 +43,7 @@ func (s *Store) look() (there bool, err error) {
 	return true, nil
 }
 
-// same tells that the place is what it was when all of it was checked: where
+// same reports that the place is what it was when all of it was checked: where
 // things in /tmp are deleted by their age, somebody else could have made another
 // one since.
 func (s *Store) same(info fs.FileInfo) bool {
@@ -227,7 +227,7 @@ func (s *Store) checkPrivate() (fs.FileInfo, error) {
 }
 
 // entry describes the place itself and not what a link leads to: a directory's
-// list tells that, Stat does not.
+// list reports that, Stat does not.
 func (s *Store) entry() (fs.FileInfo, error) {
 	entries, err := s.fs.ReadDir(s.root)
 	if err != nil {

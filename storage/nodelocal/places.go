@@ -29,7 +29,7 @@ type Place struct {
 	Err error
 }
 
-// Removed tells that somebody has begun to delete the place.
+// Removed reports that somebody has begun to delete the place.
 func (p Place) Removed() bool { return strings.HasPrefix(filepath.Base(p.Dir), filestore.TrashPrefix) }
 
 // Places lists the places of this user below a root (nil: the operating
@@ -71,7 +71,7 @@ func normalRoot(fsys vfs.FS, root string) (vfs.FS, string, error) {
 	return fsys, root, err
 }
 
-// describe tells whether a directory is a place of this user, and what is in it.
+// describe reports whether a directory is a place of this user, and what is in it.
 func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Place, bool) {
 	p := Place{Dir: dir}
 	if !e.IsDir() {

@@ -41,8 +41,8 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	return w, nil
 }
 
-// Forgo does nothing: nobody waits for a copy.
-func (s *Scheme) Forgo(context.Context, storage.ID, storage.Part) error { return nil }
+// Skip does nothing: nobody waits for a copy.
+func (s *Scheme) Skip(context.Context, storage.ID, storage.Part) error { return nil }
 
 // writer is a copy on its way.
 type writer struct {

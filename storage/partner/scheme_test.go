@@ -152,7 +152,7 @@ func TestCopies(t *testing.T) {
 	play(t, hosts, func(r *rank) {
 		partner[r.me] = r.scheme.config.Partner[r.me]
 		part := storage.Part{Rank: r.me, Size: 5}
-		if err := errors.Join(r.scheme.Forgo(r.ctx, id, part), r.copy(r.ctx, part, data[r.me], 1000*(r.me+1))); err != nil {
+		if err := errors.Join(r.scheme.Skip(r.ctx, id, part), r.copy(r.ctx, part, data[r.me], 1000*(r.me+1))); err != nil {
 			t.Error(err)
 		}
 	})

@@ -29,7 +29,7 @@ func (s *Stack) Create(ctx context.Context, id storage.ID, part storage.Part) (s
 	}
 	if err != nil {
 		if err = w.spill(err); err != nil {
-			return nil, errors.Join(err, s.Forgo(ctx, id, part))
+			return nil, errors.Join(err, s.Skip(ctx, id, part))
 		}
 	}
 	for level, scheme := range s.planned(id) {
@@ -54,11 +54,11 @@ func (s *Stack) planned(id storage.ID) iter.Seq2[storage.Level, Scheme] {
 	}
 }
 
-// Forgo tells the others that this rank does not write its part of a version, so
+// Skip tells the others that this rank does not write its part of a version, so
 // that they do not wait for it.
-func (s *Stack) Forgo(ctx context.Context, id storage.ID, part storage.Part) (err error) {
+func (s *Stack) Skip(ctx context.Context, id storage.ID, part storage.Part) (err error) {
 	for _, scheme := range s.planned(id) {
-		err = errors.Join(err, scheme.Forgo(ctx, id, part))
+		err = errors.Join(err, scheme.Skip(ctx, id, part))
 	}
 	return err
 }

@@ -254,7 +254,7 @@ func (m *member) check(ctx context.Context, version uint64) error {
 	return nil
 }
 
-// protected tells whether what protects the part of a rank is published: its copy, or
+// protected reports whether what protects the part of a rank is published: its copy, or
 // what the others of its set, which has a rank of each node, hold of it.
 func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 	found := 0
@@ -279,7 +279,7 @@ func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 	return found == 1 && level.Redundancy == storage.Copies || found == faultyNodes-1
 }
 
-// isGuard tells whether an operation is about what protects parts of others.
+// isGuard reports whether an operation is about what protects parts of others.
 func isGuard(op vfs.Op) bool {
 	for _, path := range []string{op.Path, op.NewPath} {
 		if base := filepath.Base(path); strings.Contains(base, "copy-") || strings.Contains(base, "parity-") {

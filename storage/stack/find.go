@@ -50,7 +50,7 @@ func (s *Stack) openObject(ctx context.Context, key storage.ObjectKey, node cata
 	if node == s.nodes.at(s.me) {
 		return s.local.OpenObject(ctx, key)
 	}
-	return openRemote(ctx, s.lenders[node], func() (storage.PartReader, error) {
+	return openRemote(ctx, s.pools[node], func() (storage.PartReader, error) {
 		return s.service.Open(ctx, s.nodes.list[node].leader(), objectName(key))
 	})
 }

@@ -60,7 +60,7 @@ type healing struct {
 	kept bool            // the parity that there is has to stay
 }
 
-// isWhole tells, on all ranks alike, whether each part is somewhere as such.
+// isWhole reports, on all ranks alike, whether each part is somewhere as such.
 func (s *Stack) isWhole(id storage.ID) bool {
 	return !slices.ContainsFunc(s.cat.Entry(id).Parts, func(part storage.Part) bool { return !s.cat.Stored(id, part) })
 }
@@ -114,7 +114,7 @@ func (s *Stack) mend(ctx context.Context, id storage.ID) {
 	}
 }
 
-// needsHealing tells, on all ranks alike, whether a version would not survive
+// needsHealing reports, on all ranks alike, whether a version would not survive
 // what its level promises, or is not where its ranks are. One that another number
 // of ranks has written stays as it is: its sets are those of other ranks.
 func (s *Stack) needsHealing(id storage.ID) bool {
@@ -160,7 +160,7 @@ func (s *Stack) heal(ctx context.Context, h healing) {
 		case err == nil:
 			err = s.protect(ctx, scheme, h.id, part)
 		default:
-			err = errors.Join(err, scheme.Forgo(s.work, h.id, part))
+			err = errors.Join(err, scheme.Skip(s.work, h.id, part))
 		}
 	}
 	log := s.log.With("version", h.id.Version, "rank", int(s.me), "level", h.plan.String())
@@ -229,7 +229,7 @@ func (s *Stack) noteOwn(id storage.ID) {
 func (s *Stack) protect(ctx context.Context, scheme Scheme, id storage.ID, part storage.Part) error {
 	src, err := s.local.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part})
 	if err != nil {
-		return errors.Join(err, scheme.Forgo(s.work, id, part))
+		return errors.Join(err, scheme.Skip(s.work, id, part))
 	}
 	defer src.Close()
 	w, err := scheme.Create(ctx, id, part)

@@ -57,7 +57,7 @@ func (n *nodes) mine(me comm.Rank) int { return n.of[me] }
 // at is the place of a rank's node in the catalog.
 func (n *nodes) at(r comm.Rank) catalog.Place { return catalog.Place(n.of[r]) }
 
-// leads tells whether a rank is the first one of its node.
+// leads reports whether a rank is the first one of its node.
 func (n *nodes) leads(r comm.Rank) bool { return n.list[n.of[r]].leader() == r }
 
 // Nodes are those of the job, with their directories (CRAFT_NODE_PATH).

@@ -19,9 +19,9 @@ func (s *Stack) Plan(version uint64) storage.Levels {
 // plan is Plan with the lock held.
 func (s *Stack) plan(version uint64) storage.Levels { return s.Policy.Plan(version).With(s.owed) }
 
-// Skip notes, on all ranks alike, that the numbers after one up to another are not
+// SkipNumbers notes, on all ranks alike, that the numbers after one up to another are not
 // used: the next version is made at the levels that they would have been due for.
-func (s *Stack) Skip(from, to uint64) {
+func (s *Stack) SkipNumbers(from, to uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.owed = s.owed.With(s.Policy.Between(from, to))

@@ -25,7 +25,7 @@ func TestSkip(t *testing.T) {
 		{3, 103, []storage.Level{storage.RS, storage.PFS}},
 	} {
 		s := &Stack{Config: Config{Policy: policy}}
-		s.Skip(c.from, c.to)
+		s.SkipNumbers(c.from, c.to)
 		next := c.to + 1
 		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.Plan(next), "%+v", c)
 	}

@@ -45,10 +45,10 @@ func refusal(err error) (problem string) {
 	return ""
 }
 
-// movable tells whether the home is the place for what the node cannot take.
+// movable reports whether the home is the place for what the node cannot take.
 func movable(err error) bool { return refusal(err) != "" }
 
-// stuck tells whether a node cannot delete anything either.
+// stuck reports whether a node cannot delete anything either.
 func stuck(err error) bool {
 	problem := refusal(err)
 	return problem != "" && problem != full

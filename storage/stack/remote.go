@@ -16,16 +16,16 @@ import (
 // only a read from it does.
 const readStreams = 4
 
-// lender lends streams to one other rank to the parts that are open there.
-type lender struct {
+// streamPool lends streams to one other rank to the parts that are open there.
+type streamPool struct {
 	mu     sync.Mutex
 	change sync.Cond // something below has become possible
 	open   int       // streams, those being opened too
 	idle   []*remote // with a stream that nobody reads from, the longest idle first
 }
 
-func newLender() *lender {
-	l := &lender{}
+func newStreamPool() *streamPool {
+	l := &streamPool{}
 	l.change.L = &l.mu
 	return l
 }
@@ -33,12 +33,12 @@ func newLender() *lender {
 // remote is an open object of another node. Its stream is given up when others
 // need one, and opened again by the next read.
 type remote struct {
-	lender *lender
-	ctx    context.Context
-	dial   func() (storage.PartReader, error)
-	size   int64
+	pool *streamPool
+	ctx  context.Context
+	dial func() (storage.PartReader, error)
+	size int64
 
-	// The lender's lock guards these.
+	// The pool's lock guards these.
 	stream  storage.PartReader // nil: none
 	opening bool
 	users   int // reads under way
@@ -47,31 +47,31 @@ type remote struct {
 
 var _ storage.PartReader = (*remote)(nil)
 
-func openRemote(ctx context.Context, l *lender, dial func() (storage.PartReader, error)) (*remote, error) {
-	r := &remote{lender: l, ctx: ctx, dial: dial}
-	stream, err := r.borrow()
+func openRemote(ctx context.Context, l *streamPool, dial func() (storage.PartReader, error)) (*remote, error) {
+	r := &remote{pool: l, ctx: ctx, dial: dial}
+	stream, err := r.acquire()
 	if err != nil {
 		return nil, err
 	}
 	r.size = stream.Size()
-	r.giveBack()
+	r.release()
 	return r, nil
 }
 
 func (r *remote) Size() int64 { return r.size }
 
 func (r *remote) ReadAt(p []byte, off int64) (int, error) {
-	stream, err := r.borrow()
+	stream, err := r.acquire()
 	if err != nil {
 		return 0, err
 	}
-	defer r.giveBack()
+	defer r.release()
 	return stream.ReadAt(p, off)
 }
 
-// borrow gets the part a stream and keeps it there until giveBack.
-func (r *remote) borrow() (storage.PartReader, error) {
-	l := r.lender
+// acquire gets the part a stream and keeps it there until release.
+func (r *remote) acquire() (storage.PartReader, error) {
+	l := r.pool
 	defer context.AfterFunc(r.ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *remote) borrow() (storage.PartReader, error) {
 
 // open opens a stream, in the place of an idle one if there is no other.
 func (r *remote) open() error {
-	l := r.lender
+	l := r.pool
 	var old storage.PartReader
 	if l.open < readStreams {
 		l.open++
@@ -125,8 +125,8 @@ func (r *remote) open() error {
 	return err
 }
 
-func (r *remote) giveBack() {
-	l := r.lender
+func (r *remote) release() {
+	l := r.pool
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.users--; r.users == 0 {
@@ -137,7 +137,7 @@ func (r *remote) giveBack() {
 
 // Close is called when no read is under way.
 func (r *remote) Close() error {
-	l := r.lender
+	l := r.pool
 	l.mu.Lock()
 	stream := r.stream
 	r.stream, r.closed = nil, true

@@ -27,7 +27,7 @@ func (s *countedStream) Close() error {
 // than allowed, and nobody waits for ever.
 func TestRemoteStreams(t *testing.T) {
 	var open, most atomic.Int32
-	l := newLender()
+	l := newStreamPool()
 	var parts []*remote
 	for i := range 20 {
 		r, err := openRemote(t.Context(), l, func() (storage.PartReader, error) {
@@ -66,14 +66,14 @@ func TestRemoteStreams(t *testing.T) {
 // A read that has to wait for a stream ends with its context; a stream that cannot
 // be opened leaves its place to others.
 func TestRemoteStreamsEnd(t *testing.T) {
-	l := newLender()
+	l := newStreamPool()
 	stream := func() (storage.PartReader, error) {
 		return &countedStream{bytes.NewReader([]byte("abc")), new(atomic.Int32)}, nil
 	}
 	for range readStreams {
 		r, err := openRemote(t.Context(), l, stream)
 		require.NoError(t, err)
-		_, err = r.borrow() // and never gives it back
+		_, err = r.acquire() // and never gives it back
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -86,7 +86,7 @@ func TestRemoteStreamsEnd(t *testing.T) {
 	cancel(why)
 	require.ErrorIs(t, <-done, why)
 
-	l = newLender()
+	l = newStreamPool()
 	for range readStreams + 1 {
 		_, err := openRemote(t.Context(), l, func() (storage.PartReader, error) { return nil, storage.ErrNotFound })
 		require.ErrorIs(t, err, storage.ErrNotFound)

@@ -11,7 +11,7 @@ type Scheme interface {
 	// Create starts the protection of a part, which gets the bytes that the part's
 	// own file gets. Commit returns nil when they are safe.
 	Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error)
-	// Forgo tells the others, who may be waiting for it, that this rank does not
+	// Skip tells the others, who may be waiting for it, that this rank does not
 	// write its part.
-	Forgo(ctx context.Context, id storage.ID, part storage.Part) error
+	Skip(ctx context.Context, id storage.ID, part storage.Part) error
 }

@@ -120,7 +120,7 @@ func (s *Stack) buildParity(level storage.Level, parity int) error {
 	return nil
 }
 
-// warnOfRacks tells that the sets of a level do not survive the loss of a rack. Who
+// warnOfRacks reports that the sets of a level do not survive the loss of a rack. Who
 // has not said which node is where does not expect that.
 func (s *Stack) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
 	most := 0

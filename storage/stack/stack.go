@@ -31,7 +31,7 @@ type Stack struct {
 	unused      string // see Unused
 	local       *nodelocal.Store
 	service     *exchange.Service
-	lenders     []*lender // by node
+	pools       []*streamPool // by node
 	schemes     map[storage.Level]Scheme
 	reach       map[storage.Level]storage.Level // what the scheme of a level stands for
 	parity      map[storage.Level]parityHolder
@@ -118,7 +118,7 @@ func Open(ctx context.Context, c Config) (*Stack, error) {
 	s.ready = make(chan struct{})
 	s.work, s.idle = context.WithCancel(s.ctx)
 	for range s.nodes.list {
-		s.lenders = append(s.lenders, newLender())
+		s.pools = append(s.pools, newStreamPool())
 	}
 	s.leftover = make([]alarm, len(s.nodes.list))
 	s.service = exchange.New(s.ctx, s.comm, handler{s}, c.Exchange)
@@ -193,8 +193,8 @@ func (s *Stack) Close(ctx context.Context) error {
 	return nil
 }
 
-// Serving tells whether this rank is doing something for another one just now.
+// Serving reports whether this rank is doing something for another one just now.
 func (s *Stack) Serving() bool { return s.service.Serving() > 0 }
 
-// root tells that this rank speaks for all.
+// root reports that this rank speaks for all.
 func (s *Stack) root() bool { return s.me == 0 }

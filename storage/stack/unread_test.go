@@ -11,7 +11,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 )
 
-// looksAtParity tells whether an operation is to look at a parity file.
+// looksAtParity reports whether an operation is to look at a parity file.
 func looksAtParity(op vfs.Op) bool {
 	return (op.Kind == vfs.OpOpen || op.Kind == vfs.OpRead) && strings.Contains(op.Path, "parity-")
 }
