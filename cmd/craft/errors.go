@@ -15,10 +15,6 @@ var (
 	// errNoVersion is returned when the wanted version is not there.
 	errNoVersion = errors.New("no such version")
 
-	// errElsewhere is returned when what is wanted may be on nodes that cannot be
-	// read from here.
-	errElsewhere = errors.New("it may be on nodes that cannot be read from here")
-
 	// errHeld is returned when a lock belongs to a job that seems to be alive.
 	errHeld = errors.New("the lock is in use")
 )

@@ -23,6 +23,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // levelled is a checkpoint over 8 ranks on 4 nodes, which are directories.
@@ -169,7 +170,7 @@ func TestLostNodes(t *testing.T) {
 			v := c.Versions[1]
 			require.True(t, v.Complete)
 			require.Equal(t, whole.Bytes, v.Bytes)
-			require.Equal(t, nodeGone, c.Nodes[lost[0]].State)
+			require.Equal(t, offline.NodeGone, c.Nodes[lost[0]].State)
 			require.Equal(t, storage.Levels(0), *v.Reached)
 			require.Contains(t, craft(t, "ls", l.base).stdout, level+" (degraded)")
 			if level == "partner" {
@@ -217,7 +218,7 @@ func TestNodesElsewhere(t *testing.T) {
 	l.run(t, "partner", 2, nil)
 	l.elsewhere(t, 1, 2, 3)
 	c := l.list(t)
-	require.Equal(t, nodeElsewhere, c.Nodes[2].State)
+	require.Equal(t, offline.NodeElsewhere, c.Nodes[2].State)
 	require.Equal(t, "far2", c.Nodes[2].Host)
 	v := c.Versions[1]
 	require.True(t, v.Elsewhere)
@@ -349,7 +350,7 @@ func TestForeignDirectory(t *testing.T) {
 	require.NoError(t, os.RemoveAll(mine))
 	require.NoError(t, os.Rename(theirs, mine))
 	c := l.list(t)
-	require.Equal(t, nodeUnusable, c.Nodes[0].State)
+	require.Equal(t, offline.NodeUnusable, c.Nodes[0].State)
 	require.Contains(t, c.Nodes[0].Reason, "of another checkpoint")
 	require.Contains(t, craft(t, "ls", l.base).stderr, "is not used")
 	require.Len(t, c.Versions, 1)

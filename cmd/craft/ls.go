@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // listing is the JSON document of craft ls.
@@ -24,7 +25,7 @@ type listedCheckpoint struct {
 	Path     osstring.String `json:"path"`
 	Lock     *lockInfo       `json:"lock"`
 	Levels   string          `json:"levels,omitempty"` // as CRAFT_LEVELS has them
-	Nodes    []*nodeDir      `json:"nodes,omitempty"`  // that have, or had, versions
+	Nodes    []*offline.Node `json:"nodes,omitempty"`  // that have, or had, versions
 	Versions []listedVersion `json:"versions"`         // oldest first
 }
 
@@ -142,16 +143,16 @@ func (p *program) ls(ctx context.Context, dir string, asJSON bool) error {
 }
 
 // list describes one checkpoint; bad are the versions that cannot be described.
-func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out listedCheckpoint, bad []error, err error) {
-	out = listedCheckpoint{Name: c.name, Path: osstring.String(c.store.Dir()), Versions: []listedVersion{}}
-	if out.Lock, err = p.readLock(c.store.Dir()); err != nil {
+func (p *program) list(ctx context.Context, where *place, c *offline.Checkpoint) (out listedCheckpoint, bad []error, err error) {
+	out = listedCheckpoint{Name: c.Name, Path: osstring.String(c.Files.Dir()), Versions: []listedVersion{}}
+	if out.Lock, err = p.readLock(c.Files.Dir()); err != nil {
 		bad = append(bad, err)
 	}
-	bad = append(bad, c.unread...)
-	if c.manifest != nil {
-		out.Levels, out.Nodes = c.manifest.Policy, c.store.at.nodes
+	bad = append(bad, c.Unread...)
+	if c.Manifest != nil {
+		out.Levels, out.Nodes = c.Manifest.Policy, c.Files.At.Nodes
 	}
-	versions, err := c.versions(ctx)
+	versions, err := c.Versions(ctx)
 	if err != nil {
 		return out, bad, err
 	}
@@ -159,49 +160,49 @@ func (p *program) list(ctx context.Context, where *place, c *checkpointDir) (out
 		if where.version != nil && v.ID != *where.version {
 			continue
 		}
-		if v.err != nil {
-			bad = append(bad, v.err)
+		if v.Err != nil {
+			bad = append(bad, v.Err)
 		}
 		for _, why := range v.Away {
 			bad = append(bad, fmt.Errorf("version %d: %s", v.ID.Version, why))
 		}
 		listed := describeVersion(v)
-		if v.header != nil && v.header.Oldest != 0 {
-			listed.Bases, listed.Referred = c.references(ctx, v)
+		if v.Header != nil && v.Header.Oldest != 0 {
+			listed.Bases, listed.Referred = references(ctx, c, v)
 			listed.MissingBases = missingBases(versions, v.ID, listed.Bases)
-			if len(listed.MissingBases) > 0 && v.Complete() && v.err == nil {
+			if len(listed.MissingBases) > 0 && v.Complete() && v.Err == nil {
 				listed.State = "base missing"
 			}
 		}
 		out.Versions = append(out.Versions, listed)
 	}
-	if gone := c.gone(versions); gone != nil && where.version == nil {
+	if gone := c.Gone(versions); gone != nil && where.version == nil {
 		bad = append(bad, gone)
 	}
 	return out, bad, ctx.Err()
 }
 
-func describeVersion(v version) listedVersion {
+func describeVersion(v offline.Version) listedVersion {
 	l := listedVersion{
-		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.path),
-		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.state(),
-		Bytes: v.bytes, NewestLineage: v.newest, OtherBranch: v.other, Home: v.home, OnNodes: v.onNodes, Rebuilt: v.rebuilt,
-		Elsewhere: v.elsewhere, Bases: []uint64{}, where: v.where(), Reached: v.reached,
+		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
+		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.State(),
+		Bytes: v.Bytes, NewestLineage: v.Newest, OtherBranch: v.Other, Home: v.Home, OnNodes: v.OnNodes, Rebuilt: v.Rebuilt,
+		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Reached: v.Reached,
 	}
-	if level, ok := v.planned(); ok {
+	if level, ok := v.Planned(); ok {
 		l.Level = &level
 	}
-	l.Lineage, _ = v.lineage()
-	if v.err != nil {
-		l.Error, l.State = v.err.Error(), "unreadable"
-		if errors.Is(v.err, storage.ErrDamaged) {
+	l.Lineage, _ = v.LineageText()
+	if v.Err != nil {
+		l.Error, l.State = v.Err.Error(), "unreadable"
+		if errors.Is(v.Err, storage.ErrDamaged) {
 			l.State = "damaged"
 		}
 	}
-	if v.header != nil {
-		l.Iteration, l.Created, l.Flush = iteration(*v.header), documentTime(v.header.Created), v.header.Flush
-	} else if v.noted != nil {
-		l.Iteration, l.Ranks = v.noted.Iteration, v.noted.Ranks
+	if v.Header != nil {
+		l.Iteration, l.Created, l.Flush = iteration(*v.Header), documentTime(v.Header.Created), v.Header.Flush
+	} else if v.Noted != nil {
+		l.Iteration, l.Ranks = v.Noted.Iteration, v.Noted.Ranks
 	}
 	return l
 }
@@ -305,4 +306,17 @@ func (p *program) printNodes(l listing, below bool) error {
 		return p.printBelow(t)
 	}
 	return t.write(p.stdout, p.width)
+}
+
+// remark says what is odd about the directories of nodes that are on this machine; of those
+// of which not all can be listed it is said elsewhere.
+func (p *program) remark(checkpoint string, nodes []*offline.Node) {
+	for _, d := range nodes[:min(mostNodes, len(nodes))] {
+		switch {
+		case d.State == offline.NodeUnusable:
+			p.say("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason)
+		case d.Reason != "" && !d.Unlisted:
+			p.say("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // What became of the checkpoint that a place belongs to.
@@ -96,7 +97,7 @@ func (p *program) lockState(home string) (state, reason string) {
 }
 
 func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
-	note, err := readManifest(p.fs, o.Home)
+	note, err := offline.ReadManifest(p.fs, o.Home)
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
@@ -104,7 +105,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 		return homeCurrent, ""
 	case note == nil:
 		return p.anonymousHome(o.Home)
-	case note.ID != o.ID && note.names(o):
+	case note.ID != o.ID && names(note, o):
 		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, note.ID, o.ID)
 	case note.ID != o.ID:
 		return homeReplaced, fmt.Sprintf("the checkpoint in %s is another one (identity %s, not %s): perhaps it was made while the file system of the one that this belongs to was not mounted", o.Home, note.ID, o.ID)
@@ -114,7 +115,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 
 // names reports whether the places of the note's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
-func (n *nodesManifest) names(o nodelocal.Owner) bool {
+func names(n *offline.Manifest, o nodelocal.Owner) bool {
 	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // place is what the DIR of a command line turned out to be.
@@ -21,7 +22,7 @@ type place struct {
 	// base: DIR holds checkpoints. Otherwise it is a checkpoint, or something
 	// in it, and checkpoints has one element; none if DIR is a loose file.
 	base        bool
-	checkpoints []*checkpointDir
+	checkpoints []*offline.Checkpoint
 	version     *storage.ID   // DIR is the directory of this version, or
 	part        *storage.Part // this file of it
 	loose       bool          // DIR is a file that is in no version's directory
@@ -53,7 +54,7 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		c, err := p.openCheckpoint(ctx, parent(path, abs))
+		c, err := offline.Open(ctx, p.fs, parent(path, abs))
 		return &place{path: path, checkpoints: one(c), version: &id}, err
 	}
 	names, err := p.fs.ReadDir(path)
@@ -61,13 +62,13 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return nil, err
 	}
 	if isCheckpoint(names) {
-		c, err := p.openCheckpoint(ctx, path)
+		c, err := offline.Open(ctx, p.fs, path)
 		return &place{path: path, checkpoints: one(c)}, err
 	}
 	return p.findBelow(ctx, path, names)
 }
 
-func one(c *checkpointDir) []*checkpointDir { return []*checkpointDir{c} }
+func one(c *offline.Checkpoint) []*offline.Checkpoint { return []*offline.Checkpoint{c} }
 
 // hint points to a checkpoint of that name in the default base directory.
 func (p *program) hint(path string) string {
@@ -97,7 +98,7 @@ func (p *program) findFile(ctx context.Context, path, abs string) (*place, error
 	}
 	versionDir := parent(path, abs)
 	dir := parent(versionDir, filepath.Dir(abs))
-	c, err := p.openCheckpoint(ctx, dir)
+	c, err := offline.Open(ctx, p.fs, dir)
 	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
 }
 
@@ -134,7 +135,7 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 		if !isCheckpoint(below) {
 			continue
 		}
-		c, err := p.openCheckpoint(ctx, dir)
+		c, err := offline.Open(ctx, p.fs, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +161,7 @@ func (f *place) rank() int {
 }
 
 // single returns the one checkpoint that the command is about.
-func (f *place) single(command string) (*checkpointDir, error) {
+func (f *place) single(command string) (*offline.Checkpoint, error) {
 	if !f.base {
 		return f.checkpoints[0], nil
 	}
@@ -169,7 +170,7 @@ func (f *place) single(command string) (*checkpointDir, error) {
 	}
 	calls := make([]string, 0, 5)
 	for _, c := range f.checkpoints[:min(4, len(f.checkpoints))] {
-		calls = append(calls, "craft "+command+" "+c.store.Dir())
+		calls = append(calls, "craft "+command+" "+c.Files.Dir())
 	}
 	if more := len(f.checkpoints) - len(calls); more > 0 {
 		calls = append(calls, fmt.Sprintf("(and %d more)", more))

@@ -27,7 +27,7 @@ func (p *program) startProgress(targets []target) *progress {
 	b := &progress{p: p, start: p.now(), stop: make(chan struct{})}
 	for _, t := range targets {
 		if t.read {
-			b.total += t.v.bytes
+			b.total += t.v.Bytes
 		}
 	}
 	if p.progress && b.total > 0 {
@@ -41,9 +41,9 @@ func (b *progress) enter(t target) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.at.c != nil && b.at.read {
-		b.done += b.at.v.bytes
+		b.done += b.at.v.Bytes
 	}
-	b.at, b.base = t, t.c.read.Load()
+	b.at, b.base = t, t.c.Read.Load()
 }
 
 // end waits until the line is gone.
@@ -73,8 +73,8 @@ func (b *progress) line() string {
 		return ""
 	}
 	// Headers and indexes are read more than once.
-	done := b.done + min(b.at.c.read.Load()-b.base, b.at.v.bytes)
+	done := b.done + min(b.at.c.Read.Load()-b.base, b.at.v.Bytes)
 	rate := float64(done) / max(b.p.now().Sub(b.start).Seconds(), 1e-3)
 	return fmt.Sprintf("%3d %%  %s of %s  %s/s  %s version %d", 100*done/b.total,
-		roundedBytes(done), roundedBytes(b.total), roundedBytes(int64(rate)), printable(b.at.c.name), b.at.v.ID.Version)
+		roundedBytes(done), roundedBytes(b.total), roundedBytes(int64(rate)), printable(b.at.c.Name), b.at.v.ID.Version)
 }

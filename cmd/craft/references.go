@@ -12,18 +12,19 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // references lists the versions that hold chunks of this one, and how many bytes
 // they have of it. What cannot be read does not count: craft verify tells.
-func (c *checkpointDir) references(ctx context.Context, v version) (bases []uint64, bytes int64) {
+func references(ctx context.Context, c *offline.Checkpoint, v offline.Version) (bases []uint64, bytes int64) {
 	var mu sync.Mutex
 	all := make(map[uint64]bool)
 	var g errgroup.Group
 	g.SetLimit(partsAtOnce())
 	for _, part := range v.Parts {
 		g.Go(func() error {
-			f, err := c.store.Open(ctx, c.name, v.ID, part)
+			f, err := c.Files.Open(ctx, c.Name, v.ID, part)
 			if err != nil {
 				return nil
 			}
@@ -39,10 +40,10 @@ func (c *checkpointDir) references(ctx context.Context, v version) (bases []uint
 
 // missingBases are those of a version's bases that are not all there, nor may be
 // on nodes elsewhere.
-func missingBases(list []version, id storage.ID, bases []uint64) (missing []uint64) {
+func missingBases(list []offline.Version, id storage.ID, bases []uint64) (missing []uint64) {
 	for _, number := range bases {
 		base := storage.ID{Version: number, Attempt: id.Attempt}
-		if !slices.ContainsFunc(list, func(v version) bool { return v.ID == base && (v.Complete() || v.elsewhere) }) {
+		if !slices.ContainsFunc(list, func(v offline.Version) bool { return v.ID == base && (v.Complete() || v.Elsewhere) }) {
 			missing = append(missing, number)
 		}
 	}
@@ -62,10 +63,10 @@ func addReferences(all map[uint64]bool, r *container.Reader) (bytes int64) {
 }
 
 // otherNodes says where a version is that cannot be read from here.
-func (c *checkpointDir) otherNodes(v *version) error {
+func otherNodes(c *offline.Checkpoint, v *offline.Version) error {
 	var at []string
-	for _, d := range c.store.at.nodes {
-		if d.State == nodeElsewhere {
+	for _, d := range c.Files.At.Nodes {
+		if d.State == offline.NodeElsewhere {
 			at = append(at, fmt.Sprintf("%s (%s)", d.Host, d.Dir))
 		}
 	}
@@ -73,7 +74,7 @@ func (c *checkpointDir) otherNodes(v *version) error {
 		at = append(at[:8], fmt.Sprintf("%d more", more))
 	}
 	level := ""
-	if l, ok := v.planned(); ok {
+	if l, ok := v.Planned(); ok {
 		level = fmt.Sprintf(" at level %v", l)
 	}
 	return fmt.Errorf("version %d is kept%s on other nodes: %s; run craft node ls and craft node verify there", v.ID.Version, level, strings.Join(at, ", "))

@@ -59,7 +59,7 @@ func (p *program) report(ctx context.Context, dir string, asJSON bool) error {
 	problems := where.problems
 	r := reported{Path: osstring.String(dir), Runs: []storage.Record{}}
 	for _, c := range where.checkpoints {
-		records, err := filestore.Records(p.fs, c.store.Dir())
+		records, err := filestore.Records(p.fs, c.Files.Dir())
 		if err != nil {
 			problems = append(problems, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // showing is what the user wants to see.
@@ -121,21 +122,21 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	}
 	v, err := p.choose(ctx, c, where, s.version)
 	if err != nil {
-		return errors.Join(append(c.unread, err)...)
+		return errors.Join(append(c.Unread, err)...)
 	}
 	if where.part != nil {
 		s.rank = where.rank()
 	}
-	parts, first, bad := c.readParts(ctx, v, s)
-	bad = append(bad, c.unread...)
+	parts, first, bad := readParts(ctx, c, v, s)
+	bad = append(bad, c.Unread...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if len(parts) == 0 && v.elsewhere {
-		return c.otherNodes(v)
+	if len(parts) == 0 && v.Elsewhere {
+		return otherNodes(c, v)
 	}
-	if len(parts) == 0 && v.noted != nil && v.Size() == 0 {
-		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.noted.Levels)
+	if len(parts) == 0 && v.Noted != nil && v.Size() == 0 {
+		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.Noted.Levels)
 	}
 	if len(parts) == 0 {
 		return errors.Join(append(bad, noParts(v, s.rank))...)
@@ -167,19 +168,19 @@ func (p *program) present(d *shownVersion, s showing, bad []error) (err error) {
 	return err
 }
 
-func noParts(v *version, rank int) error {
+func noParts(v *offline.Version, rank int) error {
 	if rank < 0 {
-		return fmt.Errorf("%s: nothing in it can be shown", v.path)
+		return fmt.Errorf("%s: nothing in it can be shown", v.Path)
 	}
 	if size := v.Size(); size > 0 && rank >= size {
-		return fmt.Errorf("%s: there is no rank %d, it was written by ranks 0 to %d", v.path, rank, size-1)
+		return fmt.Errorf("%s: there is no rank %d, it was written by ranks 0 to %d", v.Path, rank, size-1)
 	}
-	return fmt.Errorf("%s: the file of rank %d cannot be shown", v.path, rank)
+	return fmt.Errorf("%s: the file of rank %d cannot be shown", v.Path, rank)
 }
 
 // choose finds the version to show.
-func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wanted string) (*version, error) {
-	list, err := c.versions(ctx)
+func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *place, wanted string) (*offline.Version, error) {
+	list, err := c.Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,17 +190,17 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 				return &list[i], nil
 			}
 		}
-		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.store.Path(*where.version))
+		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.Files.Path(*where.version))
 	}
 	if len(list) == 0 {
-		if gone := c.gone(list); gone != nil {
+		if gone := c.Gone(list); gone != nil {
 			return nil, fmt.Errorf("%w: %w", errNoVersion, gone)
 		}
-		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.store.Dir())
+		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.Files.Dir())
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]
-		if gone := c.gone(list); gone != nil {
+		if gone := c.Gone(list); gone != nil {
 			p.say("this is not the newest version: %v", gone)
 		}
 		for _, why := range last.Away {
@@ -207,23 +208,23 @@ func (p *program) choose(ctx context.Context, c *checkpointDir, where *place, wa
 				p.say("this is not the newest version: %s", why)
 			}
 		}
-		if at := newestComplete(list); at >= 0 {
-			if last.noted != nil && last.elsewhere {
-				p.say("this is not the newest version: %v", c.otherNodes(last))
+		if at := offline.NewestComplete(list); at >= 0 {
+			if last.Noted != nil && last.Elsewhere {
+				p.say("this is not the newest version: %v", otherNodes(c, last))
 			}
 			return &list[at], nil
 		}
-		if last.Size() != 0 || last.noted == nil {
-			p.say("no version is complete; this is the newest one, of which there are %s", last.state())
+		if last.Size() != 0 || last.Noted == nil {
+			p.say("no version is complete; this is the newest one, of which there are %s", last.State())
 		}
 		return last, nil
 	}
-	return numbered(list, wanted, c.store.Dir())
+	return numbered(list, wanted, c.Files.Dir())
 }
 
-func numbered(list []version, wanted, dir string) (*version, error) {
+func numbered(list []offline.Version, wanted, dir string) (*offline.Version, error) {
 	n, _ := strconv.ParseUint(wanted, 10, 64) // checked before
-	var same []*version
+	var same []*offline.Version
 	var there []string
 	for i := range list {
 		v := &list[i]
@@ -240,7 +241,7 @@ func numbered(list []version, wanted, dir string) (*version, error) {
 	}
 	paths := make([]string, len(same))
 	for i, v := range same {
-		paths[i] = v.path
+		paths[i] = v.Path
 	}
 	return nil, fmt.Errorf("several attempts wrote a version %d; name one: %s", n, strings.Join(paths, ", "))
 }
@@ -248,19 +249,19 @@ func numbered(list []version, wanted, dir string) (*version, error) {
 // readParts reads the indexes of all parts of a version, or of that of one rank, and the
 // values that are to be shown. One file at a time is open: there may be more than a
 // process may have open.
-func (c *checkpointDir) readParts(ctx context.Context, v *version, s showing) (parts []readPart, first firstValues, bad []error) {
+func readParts(ctx context.Context, c *offline.Checkpoint, v *offline.Version, s showing) (parts []readPart, first firstValues, bad []error) {
 	first = make(firstValues)
 	for _, part := range v.Parts {
 		if s.rank >= 0 && part.Rank != s.rank {
 			continue
 		}
-		f, err := c.store.Open(ctx, c.name, v.ID, part)
+		f, err := c.Files.Open(ctx, c.Name, v.ID, part)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		at, _ := c.store.at.locate(ctx, v.ID, part) // it was opened
-		one := readPart{path: at.path, reader: f.Reader, bytes: at.size}
+		at, _ := c.Files.At.Locate(ctx, v.ID, part) // it was opened
+		one := readPart{path: at.Path, reader: f.Reader, bytes: at.Size}
 		if s.values {
 			bad = append(bad, first.read(one, s.limit)...)
 		}
@@ -298,7 +299,7 @@ func (p *program) showLoose(path string, s showing) error {
 		bad = first.read(part, s.limit)
 	}
 	id, p0 := storage.Identity(h)
-	v := &version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, path: path}
+	v := &offline.Version{Entry: storage.Entry{ID: id, Parts: []storage.Part{p0}}, Path: path}
 	s.rank = h.Rank
 	p.say("%s is not in the directory of its version: no program will find it there", path)
 	d := describeParts(v, []readPart{part})

@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // shownVersion is the JSON document of craft show.
@@ -78,13 +79,13 @@ type shownPart struct {
 	Digest      string  `json:"digest"`
 }
 
-func describeParts(v *version, parts []readPart) *shownVersion {
+func describeParts(v *offline.Version, parts []readPart) *shownVersion {
 	h := parts[0].reader.Header()
 	d := &shownVersion{
-		Checkpoint: h.Name, Path: osstring.String(v.path), Version: h.Version, Attempt: attemptHex(h.Attempt),
+		Checkpoint: h.Name, Path: osstring.String(v.Path), Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: documentTime(h.Created), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
-		Places: []shownPlace{}, Bases: []shownBase{}, state: v.state(), onDisk: true,
+		Places: []shownPlace{}, Bases: []shownBase{}, state: v.State(), onDisk: true,
 	}
 	if json.Valid(h.Fingerprint) {
 		d.Fingerprint = h.Fingerprint

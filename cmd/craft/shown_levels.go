@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // shownPlace is a place that has something of a version.
@@ -29,11 +30,11 @@ type shownBase struct {
 }
 
 // describeLevels says how and where the version is kept.
-func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *version, parts []readPart) error {
-	if level, ok := v.planned(); ok {
-		d.Level, d.Reached = &level, v.reached
+func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint, v *offline.Version, parts []readPart) error {
+	if level, ok := v.Planned(); ok {
+		d.Level, d.Reached = &level, v.Reached
 	}
-	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.elsewhere, c.manifest == nil
+	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
 	if err := d.describePlaces(ctx, c, v.ID); err != nil {
 		return err
 	}
@@ -44,20 +45,20 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *checkpointDir, v *
 	if len(all) == 0 {
 		return nil
 	}
-	list, err := c.versions(ctx)
+	list, err := c.Versions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
-		complete := slices.ContainsFunc(list, func(o version) bool { return o.ID == id && o.Complete() })
-		d.Bases = append(d.Bases, shownBase{number, osstring.String(c.store.Path(id)), complete})
+		complete := slices.ContainsFunc(list, func(o offline.Version) bool { return o.ID == id && o.Complete() })
+		d.Bases = append(d.Bases, shownBase{number, osstring.String(c.Files.Path(id)), complete})
 	}
 	return nil
 }
 
-func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id storage.ID) error {
-	at := c.store.at
+func (d *shownVersion) describePlaces(ctx context.Context, c *offline.Checkpoint, id storage.ID) error {
+	at := c.Files.At
 	entries, err := at.Store.List(ctx)
 	if err != nil {
 		return err
@@ -72,9 +73,9 @@ func (d *shownVersion) describePlaces(ctx context.Context, c *checkpointDir, id 
 		}
 		d.Places = append(d.Places, home)
 	}
-	for _, h := range at.holdings(id) {
+	for _, h := range at.Holdings(id) {
 		d.Places = append(d.Places, shownPlace{
-			Place: "node", Host: h.Host, Path: osstring.String(h.store.Path(id)), Parts: append([]int{}, h.parts...), Copies: h.copies, Parity: h.parity,
+			Place: "node", Host: h.Host, Path: osstring.String(h.Store.Path(id)), Parts: append([]int{}, h.Parts...), Copies: h.Copies, Parity: h.Parity,
 		})
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // The verdicts on a version.
@@ -130,7 +131,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 		err = p.printVerification(result)
 	}
 	for _, c := range where.checkpoints {
-		p.remark(c.name, c.store.at.nodes)
+		p.remark(c.Name, c.Files.At.Nodes)
 	}
 	for _, problem := range problems {
 		p.say("%v", problem)
@@ -143,8 +144,8 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 
 // target is a version to be verified.
 type target struct {
-	c *checkpointDir
-	v version
+	c *offline.Checkpoint
+	v offline.Version
 	// read says that its files are read; otherwise it is only listed.
 	read bool
 	// named: the user wants to know of this version, complete or not.
@@ -156,8 +157,8 @@ type target struct {
 func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
-		problems = append(problems, c.unread...)
-		versions, err := c.versions(ctx)
+		problems = append(problems, c.Unread...)
+		versions, err := c.Versions(ctx)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -165,10 +166,10 @@ func (p *program) targets(ctx context.Context, where *place, w verifying) (list 
 			problems = append(problems, err)
 			continue
 		}
-		if gone := c.gone(versions); gone != nil && where.version == nil {
+		if gone := c.Gone(versions); gone != nil && where.version == nil {
 			problems = append(problems, gone)
 		}
-		newest := newestComplete(versions)
+		newest := offline.NewestComplete(versions)
 		for i, v := range versions {
 			t := target{c: c, v: v, part: -1, read: v.Complete() || w.all}
 			switch {
@@ -221,8 +222,8 @@ func excused(verdict string) bool { return verdict == verdictIncomplete || verdi
 // nothingRead says why no version was read.
 func nothingRead(dir string, targets []target) error {
 	for _, t := range slices.Backward(targets) {
-		if t.v.elsewhere {
-			return fmt.Errorf("%w: nothing of %s can be verified here: %w", errNoVersion, dir, t.c.otherNodes(&t.v))
+		if t.v.Elsewhere {
+			return fmt.Errorf("%w: nothing of %s can be verified here: %w", errNoVersion, dir, otherNodes(t.c, &t.v))
 		}
 	}
 	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)

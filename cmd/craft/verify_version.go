@@ -15,6 +15,7 @@ import (
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/offline"
 )
 
 // partsAtOnce is how many files are read at the same time. Each is read by as
@@ -35,11 +36,11 @@ type checkedPart struct {
 func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool, err error) {
 	v := &t.v
 	out = verifiedVersion{
-		Checkpoint: t.c.name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.path),
-		Ranks: v.Size(), Parts: len(v.Parts), Bytes: v.bytes, Read: t.read, Findings: []finding{},
+		Checkpoint: t.c.Name, Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
+		Ranks: v.Size(), Parts: len(v.Parts), Bytes: v.Bytes, Read: t.read, Findings: []finding{},
 	}
-	if v.header != nil {
-		out.Iteration = iteration(*v.header)
+	if v.Header != nil {
+		out.Iteration = iteration(*v.Header)
 	}
 	var parts []checkedPart
 	if t.read {
@@ -50,7 +51,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	for _, p := range parts {
 		if p.err != nil {
 			out.Findings = append(out.Findings, t.findingOf(ctx, p))
-			if whole := t.c.wholeOnNode(ctx, v.ID, p); whole != "" {
+			if whole := wholeOnNode(ctx, t.c, v.ID, p); whole != "" {
 				last := &out.Findings[len(out.Findings)-1]
 				last.Reason += "; " + whole + " is whole: a start with CRAFT_LEVELS reads that"
 			}
@@ -62,7 +63,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	out.Findings = append(out.Findings, t.missing()...)
 	out.Findings = append(out.Findings, t.away()...)
 	out.Findings = append(out.Findings, t.astray()...)
-	if len(out.Findings) > 0 && len(v.Away) == 0 && !t.c.exists(v.ID) {
+	if len(out.Findings) > 0 && len(v.Away) == 0 && !t.c.Exists(v.ID) {
 		return out, true, nil
 	}
 	out.Verdict = t.verdict(out.Findings)
@@ -74,7 +75,7 @@ func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
 	var parts []checkedPart
 	for _, part := range t.v.Parts {
 		if t.part < 0 || part.Rank == t.part {
-			parts = append(parts, checkedPart{part: part, path: t.c.partPath(ctx, t.v.ID, part)})
+			parts = append(parts, checkedPart{part: part, path: t.c.PartPath(ctx, t.v.ID, part)})
 		}
 	}
 	var g errgroup.Group
@@ -88,8 +89,8 @@ func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
 	return parts, g.Wait()
 }
 
-func (p *checkedPart) read(ctx context.Context, c *checkpointDir, id storage.ID) {
-	f, err := c.store.Open(ctx, c.name, id, p.part)
+func (p *checkedPart) read(ctx context.Context, c *offline.Checkpoint, id storage.ID) {
+	f, err := c.Files.Open(ctx, c.Name, id, p.part)
 	if err != nil {
 		p.err = err
 		return
@@ -106,13 +107,13 @@ func (p *checkedPart) read(ctx context.Context, c *checkpointDir, id storage.ID)
 // findingOf says what is wrong with a part, or with what it refers to.
 func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
 	base := func(version uint64) (path string) {
-		return t.c.partPath(ctx, storage.ID{Version: version, Attempt: t.v.ID.Attempt}, p.part)
+		return t.c.PartPath(ctx, storage.ID{Version: version, Attempt: t.v.ID.Attempt}, p.part)
 	}
 	var reference *container.ReferenceError
 	if errors.As(p.err, &reference) {
 		f := findingOf(p.path, p.err)
 		f.Reason = fmt.Sprintf("chunks are in %s: %s", base(reference.Version), f.Reason)
-		if errors.Is(p.err, storage.ErrNotFound) && !errors.Is(p.err, errElsewhere) {
+		if errors.Is(p.err, storage.ErrNotFound) && !errors.Is(p.err, offline.ErrElsewhere) {
 			f.Kind, f.Reason = verdictDamaged, fmt.Sprintf("chunks are in %s, which is missing", base(reference.Version))
 		}
 		return f
@@ -150,8 +151,8 @@ func findingOf(path string, err error) finding {
 
 // astray finds files that no writer leaves beside those of the version.
 func (t *target) astray() (out []finding) {
-	for _, part := range t.v.strays {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(t.v.path, part.String())),
+	for _, part := range t.v.Strays {
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(t.v.Path, part.String())),
 			Reason: fmt.Sprintf("its name says that %d ranks wrote the version, the other files say %d: it is not read; remove it", part.Size, t.v.Size())})
 	}
 	return out
@@ -160,21 +161,21 @@ func (t *target) astray() (out []finding) {
 // missing finds files that are missing of a version that was complete once; away are others.
 func (t *target) missing() []finding {
 	v := &t.v
-	if v.Complete() || v.elsewhere || len(v.Away) > 0 || !t.c.announced(v.ID) {
+	if v.Complete() || v.Elsewhere || len(v.Away) > 0 || !announced(t.c, v.ID) {
 		return nil
 	}
 	ranks, more := v.Missing(1000)
 	var out []finding
 	for _, r := range ranks {
 		part := storage.Part{Rank: r, Size: v.Size()}
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(v.path, part.String())),
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(v.Path, part.String())),
 			Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
 	}
 	if more > 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.path), Reason: fmt.Sprintf("%d more files are missing", more)})
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.Path), Reason: fmt.Sprintf("%d more files are missing", more)})
 	}
 	if v.Size() == 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.path), Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
+		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.Path), Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
 	}
 	return out
 }
@@ -185,15 +186,15 @@ func (t *target) away() (out []finding) {
 		return nil
 	}
 	for _, why := range t.v.Away {
-		out = append(out, finding{Kind: verdictUnreadable, File: osstring.String(t.v.path), Reason: why})
+		out = append(out, finding{Kind: verdictUnreadable, File: osstring.String(t.v.Path), Reason: why})
 	}
 	return out
 }
 
 // announced reports whether the note for people says that a version is
 // complete.
-func (c *checkpointDir) announced(id storage.ID) bool {
-	return c.latest != nil && c.latest.Directory == id.String()
+func announced(c *offline.Checkpoint, id storage.ID) bool {
+	return c.Latest != nil && c.Latest.Directory == id.String()
 }
 
 // verdict is the worst that was found.
@@ -203,7 +204,7 @@ func (t *target) verdict(findings []finding) string {
 	}
 	switch {
 	case t.v.Complete(), t.part >= 0 && slices.ContainsFunc(t.v.Parts, func(p storage.Part) bool { return p.Rank == t.part }):
-	case t.v.elsewhere:
+	case t.v.Elsewhere:
 		return verdictElsewhere
 	default:
 		return verdictIncomplete

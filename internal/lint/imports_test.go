@@ -59,12 +59,13 @@ var allowed = []rule{
 	{"aft/engine", []string{"aft/comm", "aft/embedded"}},
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
+	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
 	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
 
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/stack"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},
 }
 
 // testOnly may be imported by tests beside what the package itself may import.

@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-// nodesManifest is what NODES.json in a checkpoint's directory says of the nodes that hold
+// Manifest is what NODES.json in a checkpoint's directory says of the nodes that hold
 // versions of it.
-type nodesManifest struct {
+type Manifest struct {
 	manifest.Manifest
 
 	newest storage.ID // that Newest names
 	home   string     // the directory that it is in
 }
 
-// readManifest returns nil if there is none: no version was on nodes.
-func readManifest(fsys vfs.Reader, dir string) (*nodesManifest, error) {
+// ReadManifest returns nil if there is none: no version was on nodes.
+func ReadManifest(fsys vfs.Reader, dir string) (*Manifest, error) {
 	data, err := filestore.ReadMetadata(fsys, dir, manifest.Name)
 	if data == nil || err != nil {
 		return nil, err
 	}
-	m := nodesManifest{home: dir}
+	m := Manifest{home: dir}
 	m.Manifest, err = manifest.Parse(data)
 	if err == nil && m.Newest != nil {
 		var ok bool

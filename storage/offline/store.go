@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"context"
@@ -17,39 +17,39 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// multiStore is a checkpoint's directory together with those of its nodes that
+// Store is a checkpoint's directory together with those of its nodes that
 // are on this machine. A part is read from the first place that has it: the
 // parallel file system, a node, the copy on another node, or it is made from
 // parity.
-type multiStore struct {
+type Store struct {
 	*filestore.Store
 
 	fs    vfs.FS
-	nodes []*nodeDir
+	Nodes []*Node
 	cat   *catalog.Catalog // of the last List; nil: nothing is on nodes
 }
 
-var _ storage.Driver = (*multiStore)(nil)
+var _ storage.Driver = (*Store)(nil)
 
-// location is where a part is read from.
-type location struct {
-	path string // of a file; of what parity makes: where the part should be
-	size int64
+// Location is where a part is read from.
+type Location struct {
+	Path string // of a file; of what parity makes: where the part should be
+	Size int64
 	home bool
 	kind storage.Kind // on a node; KindParity: it is made from parity
 }
 
 // List implements storage.Driver.
-func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
+func (e *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	entries, err := e.Store.List(ctx)
-	if err != nil || len(e.nodes) == 0 {
+	if err != nil || len(e.Nodes) == 0 {
 		return entries, err
 	}
 	found := catalog.Findings{}
 	found.List(entries)
 	e.cat = catalog.New()
 	e.cat.Merge(found, catalog.Home)
-	for i, d := range e.nodes {
+	for i, d := range e.Nodes {
 		e.cat.Merge(d.findings(ctx), catalog.Place(i))
 	}
 	entries = entries[:0]
@@ -61,7 +61,7 @@ func (e *multiStore) List(ctx context.Context) ([]storage.Entry, error) {
 
 // withoutUnreadable takes out the parts that only parity gives back where what that needs
 // cannot be read now, or turns out to be less than the names of the files say.
-func (e *multiStore) withoutUnreadable(ctx context.Context, entry storage.Entry) storage.Entry {
+func (e *Store) withoutUnreadable(ctx context.Context, entry storage.Entry) storage.Entry {
 	var lost []error
 	entry.Parts = slices.DeleteFunc(entry.Parts, func(part storage.Part) bool {
 		if e.cat.Stored(entry.ID, part) || ctx.Err() != nil {
@@ -86,7 +86,7 @@ func (e *multiStore) withoutUnreadable(ctx context.Context, entry storage.Entry)
 }
 
 // Open implements storage.Driver.
-func (e *multiStore) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	r, err := e.openStored(ctx, id, part)
 	if !errors.Is(err, storage.ErrNotFound) || !e.hasParity(id) {
 		return r, err
@@ -95,34 +95,34 @@ func (e *multiStore) Open(ctx context.Context, id storage.ID, part storage.Part)
 }
 
 // openStored opens a part whose bytes are somewhere as such.
-func (e *multiStore) openStored(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (e *Store) openStored(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	r, err := e.Store.Open(ctx, id, part)
 	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
-		for _, d := range e.nodes {
+		for _, d := range e.Nodes {
 			if !errors.Is(err, storage.ErrNotFound) {
 				return r, err
 			}
-			if d.store != nil {
-				r, err = d.store.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: kind, Part: part})
+			if d.Store != nil {
+				r, err = d.Store.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: kind, Part: part})
 			}
 		}
 	}
-	if errors.Is(err, storage.ErrNotFound) && anyNode(e.nodes, nodeElsewhere) {
-		return nil, fmt.Errorf("%w on the parallel file system and on the nodes that can be read from here: %w", storage.ErrNotFound, errElsewhere)
+	if errors.Is(err, storage.ErrNotFound) && AnyNode(e.Nodes, NodeElsewhere) {
+		return nil, fmt.Errorf("%w on the parallel file system and on the nodes that can be read from here: %w", storage.ErrNotFound, ErrElsewhere)
 	}
 	return r, err
 }
 
-func (e *multiStore) openRebuilt(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (e *Store) openRebuilt(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	return erasure.OpenRebuilt(ctx, id, part, func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if key.Kind == storage.KindPart {
 			return e.openStored(ctx, key.ID, key.Part)
 		}
-		for _, d := range e.nodes {
-			if d.store == nil {
+		for _, d := range e.Nodes {
+			if d.Store == nil {
 				continue
 			}
-			if r, err := d.store.OpenObject(ctx, key); !errors.Is(err, storage.ErrNotFound) {
+			if r, err := d.Store.OpenObject(ctx, key); !errors.Is(err, storage.ErrNotFound) {
 				return r, err
 			}
 		}
@@ -130,14 +130,14 @@ func (e *multiStore) openRebuilt(ctx context.Context, id storage.ID, part storag
 	})
 }
 
-func (e *multiStore) hasParity(id storage.ID) bool {
+func (e *Store) hasParity(id storage.ID) bool {
 	parity := func(o nodelocal.Object) bool { return o.ID == id && o.Kind == storage.KindParity }
-	return slices.ContainsFunc(e.nodes, func(d *nodeDir) bool { return slices.ContainsFunc(d.list, parity) })
+	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return slices.ContainsFunc(d.List, parity) })
 }
 
 // Path implements storage.Driver: the first place that has anything of the
 // version.
-func (e *multiStore) Path(id storage.ID) string {
+func (e *Store) Path(id storage.ID) string {
 	home := e.Store.Path(id)
 	for _, dir := range e.paths(id) {
 		if _, err := e.fs.Stat(dir); err == nil {
@@ -148,80 +148,80 @@ func (e *multiStore) Path(id storage.ID) string {
 }
 
 // paths are the directories in which a version may be.
-func (e *multiStore) paths(id storage.ID) []string {
+func (e *Store) paths(id storage.ID) []string {
 	out := []string{e.Store.Path(id)}
-	for _, d := range e.nodes {
-		if d.store != nil {
+	for _, d := range e.Nodes {
+		if d.Store != nil {
 			out = append(out, filepath.Join(string(d.Dir), id.String()))
 		}
 	}
 	return out
 }
 
-// locate says where Open reads a part.
-func (e *multiStore) locate(ctx context.Context, id storage.ID, part storage.Part) (location, error) {
+// Locate says where Open reads a part.
+func (e *Store) Locate(ctx context.Context, id storage.ID, part storage.Part) (Location, error) {
 	home := filepath.Join(e.Store.Path(id), part.String())
 	info, err := e.fs.Stat(home)
 	if err == nil {
-		return location{path: home, size: info.Size(), home: true}, nil
+		return Location{Path: home, Size: info.Size(), home: true}, nil
 	}
-	if len(e.nodes) == 0 || !errors.Is(err, os.ErrNotExist) {
-		return location{path: home, home: true}, err
+	if len(e.Nodes) == 0 || !errors.Is(err, os.ErrNotExist) {
+		return Location{Path: home, home: true}, err
 	}
 	if at, ok := e.onNode(id, part); ok {
 		return at, nil
 	}
 	if !e.hasParity(id) {
-		return location{path: home, home: true}, err
+		return Location{Path: home, home: true}, err
 	}
 	r, err := e.openRebuilt(ctx, id, part)
 	if err != nil {
-		return location{path: home, home: true}, err
+		return Location{Path: home, home: true}, err
 	}
 	size := r.Size()
-	return location{path: home, size: size, kind: storage.KindParity}, r.Close()
+	return Location{Path: home, Size: size, kind: storage.KindParity}, r.Close()
 }
 
 // onNode finds a part, or a copy of it, on a node.
-func (e *multiStore) onNode(id storage.ID, part storage.Part) (location, bool) {
+func (e *Store) onNode(id storage.ID, part storage.Part) (Location, bool) {
 	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
-		for _, d := range e.nodes {
+		for _, d := range e.Nodes {
 			key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
-			if size, ok := d.sizes[key]; ok {
-				return location{path: filepath.Join(string(d.Dir), key.Name()), size: size, kind: kind}, true
+			if size, ok := d.Sizes[key]; ok {
+				return Location{Path: filepath.Join(string(d.Dir), key.Name()), Size: size, kind: kind}, true
 			}
 		}
 	}
-	return location{}, false
+	return Location{}, false
 }
 
-// holding is what one node has of a version.
-type holding struct {
-	*nodeDir
+// Holding is what one node has of a version.
+type Holding struct {
+	*Node
 
-	parts, copies, parity []int // ranks
+	Parts, Copies, Parity []int // ranks
 }
 
-// holdings are the nodes that have anything of a version, as far as they can be
+// Holdings are the nodes that have anything of a version, as far as they can be
 // seen from here.
-func (e *multiStore) holdings(id storage.ID) []holding {
-	var out []holding
-	for _, d := range e.nodes {
-		h := holding{nodeDir: d}
-		for _, o := range d.list {
+func (e *Store) Holdings(id storage.ID) []Holding {
+	var out []Holding
+	for _, d := range e.Nodes {
+		h := Holding{Node: d}
+		for _, o := range d.List {
 			if o.ID != id {
 				continue
 			}
 			switch o.Kind {
 			case storage.KindPart:
-				h.parts = append(h.parts, o.Part.Rank)
+				h.Parts = append(h.Parts, o.Part.Rank)
 			case storage.KindCopy:
-				h.copies = append(h.copies, o.Part.Rank)
+				h.Copies = append(h.Copies, o.Part.Rank)
 			case storage.KindParity:
-				h.parity = append(h.parity, o.Part.Rank)
+				h.Parity = append(h.Parity, o.Part.Rank)
 			}
 		}
-		if len(h.parts)+len(h.copies)+len(h.parity) > 0 {
+		if len(h.Parts)+len(h.Copies)+len(h.Parity) > 0 {
 			out = append(out, h)
 		}
 	}
@@ -230,7 +230,7 @@ func (e *multiStore) holdings(id storage.ID) []holding {
 
 // reached are the levels that a version has on the nodes that can be seen from here, of
 // those that were planned; none if they do not have all parts as such.
-func (e *multiStore) reached(v storage.Entry, planned storage.Levels) storage.Levels {
+func (e *Store) reached(v storage.Entry, planned storage.Levels) storage.Levels {
 	id := v.ID
 	for _, part := range v.Parts {
 		if !v.Complete() || len(e.cat.Nodes(catalog.PartOf(id, part))) == 0 {
@@ -239,5 +239,5 @@ func (e *multiStore) reached(v storage.Entry, planned storage.Levels) storage.Le
 	}
 	f, _ := e.cat.Facts(id)
 	e.cat.SetFacts(id, catalog.Facts{Plan: planned, Oldest: f.Oldest})
-	return e.cat.Reached(id, len(e.nodes), 0)
+	return e.cat.Reached(id, len(e.Nodes), 0)
 }

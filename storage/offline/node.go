@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 
 // How a node's directory looks from this machine.
 const (
-	nodeHere      = "here"      // it is on this machine
-	nodeElsewhere = "elsewhere" // on another one
-	nodeGone      = "gone"      // it was on this machine
-	nodeUnusable  = "unusable"  // it is on this machine, and cannot be read
+	NodeHere      = "here"      // it is on this machine
+	NodeElsewhere = "elsewhere" // on another one
+	NodeGone      = "gone"      // it was on this machine
+	NodeUnusable  = "unusable"  // it is on this machine, and cannot be read
 )
 
-// nodeDir is a node's directory for one checkpoint, as NODES.json names it.
-type nodeDir struct {
+// Node is a node's directory for one checkpoint, as NODES.json names it.
+type Node struct {
 	Host    string          `json:"host"`
 	Dir     osstring.String `json:"directory"`
 	Rack    string          `json:"rack,omitempty"`
@@ -36,19 +36,19 @@ type nodeDir struct {
 	Objects int             `json:"objects"`
 	Bytes   int64           `json:"bytes"`
 
-	store    *nodelocal.Store // nil unless it is here
-	unlisted bool             // not all that is here can be listed
-	list     []nodelocal.Object
-	sizes    map[storage.ObjectKey]int64
+	Store    *nodelocal.Store            `json:"-"` // nil unless it is here
+	Unlisted bool                        `json:"-"` // not all that is here can be listed
+	List     []nodelocal.Object          `json:"-"`
+	Sizes    map[storage.ObjectKey]int64 `json:"-"`
 }
 
 // nodeDirs looks for the directories of a note on this machine. Several nodes
 // may have given one path to theirs: on this machine it is that of one of them.
-func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesManifest) ([]*nodeDir, error) {
+func nodeDirs(ctx context.Context, fsys vfs.FS, note *Manifest) ([]*Node, error) {
 	seen := make(map[string]*foundDir)
-	var out []*nodeDir
+	var out []*Node
 	for _, n := range note.Nodes {
-		d := &nodeDir{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
+		d := &Node{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
 		f := seen[n.Dir]
 		if f == nil {
 			f = findDir(fsys, n.Dir, note)
@@ -56,7 +56,7 @@ func nodeDirs(ctx context.Context, fsys vfs.FS, note *nodesManifest) ([]*nodeDir
 			seen[n.Dir] = f
 		}
 		d.judge(f)
-		if d.store != nil {
+		if d.Store != nil {
 			if err := d.look(ctx); err != nil {
 				return nil, err
 			}
@@ -84,7 +84,7 @@ type foundDir struct {
 	err      error
 }
 
-func findDir(fsys vfs.FS, dir string, note *nodesManifest) *foundDir {
+func findDir(fsys vfs.FS, dir string, note *Manifest) *foundDir {
 	f := new(foundDir)
 	f.owner, f.err = nodelocal.ReadOwner(fsys, dir)
 	switch {
@@ -101,7 +101,7 @@ func findDir(fsys vfs.FS, dir string, note *nodesManifest) *foundDir {
 
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
-func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *nodesManifest) {
+func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *Manifest) {
 	if _, err := fsys.Stat(dir); err != nil {
 		return
 	}
@@ -114,51 +114,51 @@ func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *nodesManifest) {
 }
 
 // judge says how the node looks from here.
-func (d *nodeDir) judge(f *foundDir) {
+func (d *Node) judge(f *foundDir) {
 	local := d.Host == nodelocal.ThisIdentity().Host
 	gone := errors.Is(f.err, fs.ErrNotExist)
 	switch {
 	case f.err == nil && (d.Host == f.owner.Host || f.only):
-		d.State, d.store = nodeHere, f.store
+		d.State, d.Store = NodeHere, f.store
 		if f.unsigned {
 			d.Reason = "it has no " + nodelocal.OwnerName + ", which a start makes again"
 		}
 	case f.err == nil || gone && !local || !local && !f.only:
-		d.State = nodeElsewhere
+		d.State = NodeElsewhere
 	case gone:
-		d.State = nodeGone
+		d.State = NodeGone
 	default:
-		d.State, d.Reason = nodeUnusable, f.err.Error()
+		d.State, d.Reason = NodeUnusable, f.err.Error()
 	}
 }
 
 // look lists what is there. What cannot be read is told, and does not count. The
 // error is that of the context.
-func (d *nodeDir) look(ctx context.Context) error {
-	list, err := d.store.Inventory(ctx)
+func (d *Node) look(ctx context.Context) error {
+	list, err := d.Store.Inventory(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var unlisted *nodelocal.UnlistedError
 	switch {
 	case errors.As(err, &unlisted):
-		d.Reason, d.unlisted = err.Error(), true
+		d.Reason, d.Unlisted = err.Error(), true
 	case err != nil:
-		d.State, d.Reason, d.store = nodeUnusable, err.Error(), nil
+		d.State, d.Reason, d.Store = NodeUnusable, err.Error(), nil
 		return nil
 	}
-	d.list, d.Objects, d.Bytes = list, len(list), 0
-	d.sizes = make(map[storage.ObjectKey]int64)
+	d.List, d.Objects, d.Bytes = list, len(list), 0
+	d.Sizes = make(map[storage.ObjectKey]int64)
 	for _, o := range list {
 		d.Bytes += o.Size
-		d.sizes[o.ObjectKey] = o.Size
+		d.Sizes[o.ObjectKey] = o.Size
 	}
 	return nil
 }
 
 // findings are what the node has, for a catalog.
-func (d *nodeDir) findings(ctx context.Context) (f catalog.Findings) {
-	for _, o := range d.list {
+func (d *Node) findings(ctx context.Context) (f catalog.Findings) {
+	for _, o := range d.List {
 		f.Objects = append(f.Objects, o.ObjectKey)
 		if o.Kind != storage.KindParity {
 			continue
@@ -174,8 +174,8 @@ func (d *nodeDir) findings(ctx context.Context) (f catalog.Findings) {
 	return f
 }
 
-func (d *nodeDir) readSet(ctx context.Context, key storage.ObjectKey) (set catalog.Set, err error) {
-	r, err := d.store.OpenObject(ctx, key)
+func (d *Node) readSet(ctx context.Context, key storage.ObjectKey) (set catalog.Set, err error) {
+	r, err := d.Store.OpenObject(ctx, key)
 	if err != nil {
 		return set, err
 	}
@@ -183,19 +183,6 @@ func (d *nodeDir) readSet(ctx context.Context, key storage.ObjectKey) (set catal
 	return erasure.ReadSet(r, key)
 }
 
-func anyNode(nodes []*nodeDir, state string) bool {
-	return slices.ContainsFunc(nodes, func(d *nodeDir) bool { return d.State == state })
-}
-
-// remark says what is odd about the directories of nodes that are on this machine; of those
-// of which not all can be listed it is said elsewhere.
-func (p *program) remark(checkpoint string, nodes []*nodeDir) {
-	for _, d := range nodes[:min(mostNodes, len(nodes))] {
-		switch {
-		case d.State == nodeUnusable:
-			p.say("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason)
-		case d.Reason != "" && !d.unlisted:
-			p.say("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason)
-		}
-	}
+func AnyNode(nodes []*Node, state string) bool {
+	return slices.ContainsFunc(nodes, func(d *Node) bool { return d.State == state })
 }

@@ -1,0 +1,306 @@
+package offline
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Checkpoint is one checkpoint.
+type Checkpoint struct {
+	Name  string // that its files must carry
+	Files checkpointStore
+	fs    vfs.FS
+	Read  atomic.Int64 // bytes read of parts
+	// What lies beside the versions; nil: there is none, or unread says why it is not
+	// known.
+	Manifest *Manifest // nil: no version was on nodes, or manifestUnread
+	Latest   *storage.Latest
+	Runs     []storage.Record
+	Unread   []error
+	// ManifestUnread says that there is a note that cannot be read: versions may be on nodes.
+	ManifestUnread bool
+}
+
+// checkpointStore is a Store that says where it is.
+type checkpointStore struct {
+	*storage.Store
+
+	At *Store
+}
+
+func (s checkpointStore) Dir() string { return s.At.Dir() }
+
+// Open looks at a checkpoint's directory, and at those of its nodes that are on this
+// machine. What it cannot read of them is in Unread.
+func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Name: filepath.Base(abs), fs: fsys}
+	files, err := filestore.New(filestore.Config{Path: base(dir, abs), Name: c.Name, FS: fsys})
+	if err != nil {
+		return nil, err
+	}
+	at := &Store{Store: files, fs: fsys}
+	if c.Manifest, err = ReadManifest(fsys, dir); err != nil {
+		c.ManifestUnread = true
+		c.Unread = append(c.Unread, err)
+	}
+	if c.Latest, err = files.Announced(ctx); err != nil {
+		c.Unread = append(c.Unread, err)
+	}
+	if c.Runs, err = files.Records(ctx); err != nil {
+		c.Unread = append(c.Unread, err)
+	}
+	if c.Manifest != nil {
+		if at.Nodes, err = nodeDirs(ctx, fsys, c.Manifest); err != nil {
+			return nil, err
+		}
+		for _, n := range at.Nodes {
+			if n.Unlisted {
+				c.Unread = append(c.Unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
+			}
+		}
+	}
+	if o, err := nodelocal.ReadOwner(fsys, dir); err == nil {
+		c.Name = o.Name // it is what one node has of a checkpoint
+	}
+	store, err := storage.NewStore(&watchedDriver{Driver: at, read: &c.Read}, container.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c.Files = checkpointStore{store, at}
+	return c, nil
+}
+
+// watchedDriver counts the bytes that are read and stops reading with the
+// context of Open.
+type watchedDriver struct {
+	storage.Driver
+
+	read *atomic.Int64
+}
+
+func (d *watchedDriver) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	r, err := d.Driver.Open(ctx, id, part)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedReader{PartReader: r, stopped: ctx.Err, read: d.read}, nil
+}
+
+type watchedReader struct {
+	storage.PartReader
+
+	stopped func() error
+	read    *atomic.Int64
+}
+
+func (r *watchedReader) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.stopped(); err != nil {
+		return 0, err
+	}
+	n, err := r.PartReader.ReadAt(p, off)
+	r.read.Add(int64(n))
+	return n, err
+}
+
+// Versions lists what is there, oldest first. What vanishes meanwhile is left
+// out: another process may be writing and deleting.
+func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
+	list, err := c.settledVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = c.addNoted(list)
+	elsewhere := AnyNode(c.Files.At.Nodes, NodeElsewhere)
+	readable := !elsewhere && !AnyNode(c.Files.At.Nodes, NodeUnusable)
+	for i := range list {
+		list[i].Elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
+		if planned, ok := list[i].Planned(); ok && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
+			reached := c.Files.At.reached(list[i].Entry, planned)
+			list[i].Reached = &reached
+		}
+	}
+	c.addLineages(list)
+	c.markNewestLineage(list)
+	c.markOtherBranches(list)
+	return list, nil
+}
+
+// looks is how often a checkpoint is looked at that seems to have no complete version.
+const looks = 100
+
+// settledVersions lists what is there so that of a checkpoint which always has a
+// complete version one is found: a job that keeps few may delete it between the list of
+// the versions and that of its parts, when the next one is not in the list yet.
+func (c *Checkpoint) settledVersions(ctx context.Context) ([]Version, error) {
+	for look := 1; ; look++ {
+		list, vanished, err := c.presentVersions(ctx)
+		if err != nil || NewestComplete(list) >= 0 || look == looks || look > 1 && !vanished {
+			return list, err
+		}
+		if c.Manifest != nil {
+			if c.Files.At.Nodes, err = nodeDirs(ctx, c.fs, c.Manifest); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// presentVersions lists what is there; vanished: a version was deleted meanwhile.
+func (c *Checkpoint) presentVersions(ctx context.Context) (list []Version, vanished bool, err error) {
+	entries, err := c.Files.List(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range entries {
+		v := Version{Entry: e, Path: c.Files.Path(e.ID)}
+		v.Parts = e.Group()
+		v.Strays = slices.DeleteFunc(slices.Clone(e.Parts), func(p storage.Part) bool { return slices.Contains(v.Parts, p) })
+		if !c.inspect(ctx, &v) && len(v.Away) == 0 {
+			vanished = true
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		list = append(list, v)
+	}
+	return list, vanished, nil
+}
+
+// addLineages finds out the lineages of versions whose headers cannot be read, as a
+// restart does.
+func (c *Checkpoint) addLineages(list []Version) {
+	of := make(map[string]string) // by attempt
+	for _, r := range c.Runs {
+		of[r.Attempt] = r.Lineage
+	}
+	if c.Latest != nil {
+		of[c.Latest.Attempt] = c.Latest.Lineage
+	}
+	for i := range list {
+		if v := &list[i]; v.Header != nil {
+			of[hex.EncodeToString(v.ID.Attempt[:])] = hex.EncodeToString(v.Header.Lineage[:])
+		}
+	}
+	for i := range list {
+		list[i].told = of[hex.EncodeToString(list[i].ID.Attempt[:])]
+	}
+}
+
+// addNoted adds the newest version that the nodes had, if nothing of it or of a
+// newer one can be seen from here.
+func (c *Checkpoint) addNoted(list []Version) []Version {
+	if c.Manifest == nil || c.Manifest.Newest == nil {
+		return list
+	}
+	n, id := c.Manifest.Newest, c.Manifest.newest
+	for i := range list {
+		if list[i].ID == id {
+			list[i].Noted = n
+			return list
+		}
+	}
+	if len(list) > 0 && list[len(list)-1].ID.Version >= id.Version {
+		return list
+	}
+	return append(list, Version{Entry: storage.Entry{ID: id}, Noted: n})
+}
+
+// inspect reads sizes and a header; false if the version has vanished.
+func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
+	for _, part := range v.Parts {
+		at, err := c.Files.At.Locate(ctx, v.ID, part)
+		if err != nil {
+			v.Err = errors.Join(v.Err, err)
+			continue
+		}
+		v.Bytes += at.Size
+		if at.home {
+			v.Home++
+		}
+		if _, ok := c.Files.At.onNode(v.ID, part); ok {
+			v.OnNodes++
+		} else if !at.home && at.kind == storage.KindParity {
+			v.Rebuilt++
+		}
+	}
+	var bad error
+	for _, part := range v.Parts {
+		h, err := c.header(ctx, v.ID, part)
+		if err == nil {
+			v.Header = &h
+			break
+		}
+		if bad == nil {
+			bad = err
+		}
+	}
+	if v.Header == nil && bad != nil {
+		v.Err = bad
+	}
+	if v.Header == nil || v.Err != nil {
+		return c.Exists(v.ID)
+	}
+	return true
+}
+
+// header reads a part's header. Where the checkpoint's directory is a symbolic
+// link, programs may have written through it or to what it points to.
+func (c *Checkpoint) header(ctx context.Context, id storage.ID, part storage.Part) (container.Header, error) {
+	h, err := c.Files.Header(ctx, c.Name, id, part)
+	if !errors.Is(err, storage.ErrDamaged) {
+		return h, err
+	}
+	target, linkErr := filepath.EvalSymlinks(c.Files.Dir())
+	if linkErr != nil || filepath.Base(target) == c.Name {
+		return h, err
+	}
+	h, linkErr = c.Files.Header(ctx, filepath.Base(target), id, part)
+	if linkErr != nil {
+		return h, err
+	}
+	c.Name = filepath.Base(target)
+	return h, nil
+}
+
+// Exists reports whether a version has not been deleted since it was listed.
+func (c *Checkpoint) Exists(id storage.ID) bool {
+	return slices.ContainsFunc(c.Files.At.paths(id), func(dir string) bool {
+		_, err := c.fs.Stat(dir)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// PartPath is where a part is read from, or should be.
+func (c *Checkpoint) PartPath(ctx context.Context, id storage.ID, part storage.Part) string {
+	at, _ := c.Files.At.Locate(ctx, id, part) // the path is known in any case
+	return at.Path
+}
+
+// base is the directory that dir is in, as short as the user wrote it.
+func base(dir, abs string) string {
+	if dir = filepath.Clean(dir); filepath.Base(dir) == filepath.Base(abs) {
+		return filepath.Dir(dir)
+	}
+	return filepath.Dir(abs)
+}
+
+// ErrElsewhere is returned when what is wanted may be on nodes that cannot be read from
+// here.
+var ErrElsewhere = errors.New("it may be on nodes that cannot be read from here")

@@ -1,0 +1,200 @@
+package offline
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
+)
+
+// Version is what can be said of a Version without reading all of it.
+type Version struct {
+	storage.Entry
+
+	Path string
+	// Strays are files whose names speak of another number of ranks than those of
+	// the version do.
+	Strays []storage.Part
+	Bytes  int64
+	// Header is that of the first part whose Header is good; nil if there is
+	// none, and err says why.
+	Header *container.Header
+	Err    error
+	// Newest: of the lineage that a restart would continue.
+	Newest bool
+	// Other: the newest complete version does not come from it.
+	Other bool
+	// How many parts are on the parallel file system, how many on nodes that can be
+	// read from here, and how many only parity gives back.
+	Home, OnNodes, Rebuilt int
+	// told is the lineage that files beside the versions name, if no header does; "": it
+	// is not known.
+	told string
+	// Noted is what the note says of the version if it is the newest that the
+	// nodes had.
+	Noted *manifest.Version
+	// Elsewhere: nodes that cannot be read from here may have more of it.
+	Elsewhere bool
+	// Reached are the levels that it has on the nodes; nil if not all of them can be
+	// read from here, or it is not kept there.
+	Reached *storage.Levels
+}
+
+// mayBeOnNodes reports whether a version was written to nodes.
+func (v *Version) mayBeOnNodes() bool {
+	return v.Noted != nil || v.OnNodes > 0 || v.Header != nil && storage.Planned(*v.Header).BelowHome() != 0
+}
+
+// told is what the files beside the versions tell of. Of a nested checkpoint they do not
+// say of which stage that was.
+func (c *Checkpoint) told() (t catalog.Told) {
+	nested := slices.ContainsFunc(c.Runs, func(r storage.Record) bool { return len(r.Ancestors) > 0 })
+	if c.Latest != nil {
+		nested = nested || len(c.Latest.Ancestors) > 0
+		if id, ok := storage.ParseID(c.Latest.Directory); ok && !nested {
+			t.Claim(id, c.Latest.Lineage, filestore.LatestName)
+		}
+	}
+	t.Records(c.Runs, nested, func(storage.Record) string { return filestore.RecordPrefix })
+	return t
+}
+
+// candidates are the versions that a restart may take, newest first. One of which nodes
+// elsewhere have the rest counts as complete.
+func candidates(list []Version) (all []catalog.Candidate) {
+	for _, v := range slices.Backward(list) {
+		if !v.Complete() && (v.Noted == nil || !v.Elsewhere) {
+			continue
+		}
+		one := catalog.Candidate{ID: v.ID, Ranks: v.Size(), Lineage: v.Lineage()}
+		if v.Header != nil {
+			one.Describe(*v.Header)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// markNewestLineage marks the versions of the lineage of the newest one that is complete,
+// or was, as the files beside them tell: the only ones that a restart looks at.
+func (c *Checkpoint) markNewestLineage(list []Version) {
+	complete, told := candidates(list), c.told()
+	newest, _ := catalog.LineageOfNewest(complete, told)
+	if anew := catalog.Anew(told, complete); anew != nil {
+		// A restart may go on with one of which only what is nested in this checkpoint is stored.
+		newest = anew
+	}
+	for i := range list {
+		lineage := list[i].Lineage()
+		list[i].Newest = lineage != nil && newest != nil && *lineage == *newest
+	}
+}
+
+// markOtherBranches marks complete versions that the newest complete one of the same
+// lineage does not come from, or that from which the last run went on.
+func (c *Checkpoint) markOtherBranches(list []Version) {
+	var complete []catalog.Candidate
+	var ids []storage.ID
+	for _, one := range candidates(slices.DeleteFunc(slices.Clone(list), func(v Version) bool { return !v.Complete() })) {
+		complete, ids = append(complete, one), append(ids, one.ID)
+	}
+	told := c.told()
+	_, others := catalog.OthersLast(told.Origins(complete), complete, catalog.GoneOnFrom(c.Runs, ids))
+	for i := range list {
+		v := &list[i]
+		v.Other = v.Newest && slices.ContainsFunc(others, func(c catalog.Candidate) bool { return c.ID == v.ID })
+	}
+}
+
+// NewestComplete is the index of the newest complete version, -1 if there is
+// none.
+func NewestComplete(list []Version) int {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Complete() {
+			return i
+		}
+	}
+	return -1
+}
+
+// LineageText in hexadecimal digits.
+func (v *Version) LineageText() (id string, known bool) {
+	switch {
+	case v.Header != nil:
+		return hex.EncodeToString(v.Header.Lineage[:]), true
+	case v.Noted != nil:
+		return v.Noted.Lineage, true
+	}
+	return v.told, v.told != ""
+}
+
+// Lineage is nil if it is not known.
+func (v *Version) Lineage() *container.LineageID {
+	text, _ := v.LineageText()
+	if id, ok := storage.ParseLineage(text); ok {
+		return &id
+	}
+	return nil
+}
+
+// State is such as "complete" or "3 of 4 parts".
+func (v *Version) State() string {
+	switch size := v.Size(); {
+	case len(v.Away) > 0 && !v.Complete():
+		return "away"
+	case size == 0 && v.Elsewhere:
+		return "on other nodes"
+	case size == 0 && v.Noted != nil:
+		return "lost"
+	case size == 0:
+		return "no parts"
+	case v.Complete():
+		return "complete"
+	case v.Elsewhere:
+		return fmt.Sprintf("%d of %d parts here", len(v.Parts), size)
+	default:
+		return fmt.Sprintf("%d of %d parts", len(v.Parts), size)
+	}
+}
+
+// Planned are the levels that the version was to have below the parallel file system, as
+// its header says; PFS if it went there at once. ok is false if it is not known.
+func (v *Version) Planned() (ls storage.Levels, ok bool) {
+	switch {
+	case v.Header != nil:
+		if ls = storage.Planned(*v.Header); ls.BelowHome() != 0 {
+			return ls.BelowHome(), true
+		}
+		return ls, true
+	case v.Noted != nil:
+		return v.Noted.Levels, true
+	}
+	return 0, false
+}
+
+// Where says Where the parts are: "pfs+nodes", "nodes 3/4+parity 1/4".
+func (v *Version) Where() string {
+	var out []string
+	add := func(n int, where string) {
+		switch size := v.Size(); {
+		case n == 0:
+		case n == size:
+			out = append(out, where)
+		default:
+			out = append(out, fmt.Sprintf("%s %d/%d", where, n, size))
+		}
+	}
+	add(v.Home, "pfs")
+	add(v.OnNodes, "nodes")
+	add(v.Rebuilt, "parity")
+	if v.Elsewhere {
+		out = append(out, "other nodes")
+	}
+	return strings.Join(out, "+")
+}
