@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -82,7 +81,7 @@ func (r *restoration) loadValue(ctx context.Context, e entry, info container.Inf
 		return err
 	}
 	defer done()
-	return readValue(ctx, e.value, section)
+	return cptypes.ReadSection(ctx, e.value, section)
 }
 
 // section is a whole value as it is stored; done ends its use.
@@ -126,40 +125,6 @@ func (r *restoration) join(ctx context.Context, key string, info container.Info)
 		return nil, nil, err
 	}
 	return joined, done, nil
-}
-
-// readValue fills a value, whose room was made before, from its section.
-func readValue(ctx context.Context, v cptypes.Value, section *container.SectionReader) error {
-	if spans, ok := spansOf(v); ok {
-		return section.ReadSpans(ctx, spans)
-	}
-	src := &watched{r: section.NewReader(ctx)}
-	n, err := v.ReadFrom(src)
-	switch {
-	case src.err != nil:
-		return src.err // also if the value's own code has hidden it
-	case err != nil:
-		return err
-	case src.n != section.Info().Size:
-		return fmt.Errorf("ReadFrom of %T took %d of the %d stored bytes (and says %d)", v, src.n, section.Info().Size, n)
-	}
-	return nil
-}
-
-// watched remembers what went wrong below a value's ReadFrom.
-type watched struct {
-	r   io.Reader
-	n   int64
-	err error
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
-	w.n += int64(n)
-	if err != nil && err != io.EOF {
-		w.err = err
-	}
-	return n, err
 }
 
 // eachBox hands to do the stored boxes of chosen partitioned values that overlap with

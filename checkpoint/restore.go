@@ -231,16 +231,8 @@ func (r *restoration) makeRooms(late bool) error {
 }
 
 func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
-	resizer, ok := e.value.(cptypes.Resizer)
-	switch {
-	case ok:
-	case mine.Type != stored.Type || mine.Dist != stored.Dist:
-		return &cptypes.MismatchError{Stored: stored, Have: mine, Reason: "it is of another type"}
-	default:
-		return nil
-	}
 	before := slices.Clone(mine.Shape)
-	err := resizer.Resize(stored)
+	err := cptypes.MakeRoom(e.value, stored)
 	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
 		r.cp.touched[e.key] = true
 	}

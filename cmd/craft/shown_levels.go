@@ -59,16 +59,13 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 
 func (d *shownVersion) describePlaces(ctx context.Context, c *offline.Checkpoint, id storage.ID) error {
 	at := c.Files.At
-	entries, err := at.Store.List(ctx)
+	parts, err := at.Home(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.ID != id || len(e.Parts) == 0 {
-			continue
-		}
+	if len(parts) > 0 {
 		home := shownPlace{Place: "pfs", Path: osstring.String(at.Store.Path(id))}
-		for _, part := range e.Parts {
+		for _, part := range parts {
 			home.Parts = append(home.Parts, part.Rank)
 		}
 		d.Places = append(d.Places, home)

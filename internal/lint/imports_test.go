@@ -62,6 +62,7 @@ var allowed = []rule{
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
 	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
 
+	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/stack"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
@@ -69,7 +70,7 @@ var allowed = []rule{
 }
 
 // testOnly may be imported by tests beside what the package itself may import.
-var testOnly = []string{"aft/...", "cptypes/...", "storage/...", "checkpoint"}
+var testOnly = []string{"aft/...", "cptypes/...", "storage/...", "checkpoint/..."}
 
 func TestImportsGoOneWay(t *testing.T) {
 	root := moduleRoot(t)

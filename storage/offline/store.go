@@ -135,6 +135,17 @@ func (e *Store) hasParity(id storage.ID) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return slices.ContainsFunc(d.List, parity) })
 }
 
+// Home lists the parts of a version that are on the parallel file system.
+func (e *Store) Home(ctx context.Context, id storage.ID) ([]storage.Part, error) {
+	entries, err := e.Store.List(ctx)
+	for _, entry := range entries {
+		if entry.ID == id {
+			return entry.Parts, err
+		}
+	}
+	return nil, err
+}
+
 // Path implements storage.Driver: the first place that has anything of the
 // version.
 func (e *Store) Path(id storage.ID) string {

@@ -1,0 +1,204 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/offline"
+)
+
+var (
+	// ErrElsewhere is matched by errors about what may be on nodes that cannot be read from
+	// this machine.
+	ErrElsewhere = offline.ErrElsewhere
+
+	// ErrNoVersion is returned when there is no such version, or none that is complete.
+	ErrNoVersion = errors.New("no such version")
+
+	// ErrDeleted is returned when a version was deleted while it was read, as a job does
+	// that keeps a few.
+	ErrDeleted = errors.New("the version was deleted while it was read")
+
+	// ErrKey is returned for a key that the version does not hold.
+	ErrKey = errors.New("no such key")
+)
+
+// Archive is a checkpoint whose versions can be read.
+type Archive struct {
+	files *offline.Checkpoint
+}
+
+// Open looks at a checkpoint's directory: <base directory>/<checkpoint>. What files beside
+// the versions cannot be read is in Problems.
+func Open(ctx context.Context, dir string) (*Archive, error) {
+	files, err := offline.Open(ctx, vfs.OS(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("open archive %s: %w", dir, err)
+	}
+	return &Archive{files}, nil
+}
+
+// Name is the checkpoint's.
+func (a *Archive) Name() string { return a.files.Name }
+
+// Problems are what could not be read beside the versions; nil if all could be.
+func (a *Archive) Problems() error { return errors.Join(a.files.Unread...) }
+
+// State says what can be had of a version here.
+type State string
+
+// The states of a version.
+const (
+	// Complete: all of it can be read here, as far as the names of files say.
+	Complete State = "complete"
+	// Incomplete: parts of it are missing; it was interrupted, or has lost them.
+	Incomplete State = "incomplete"
+	// Elsewhere: the rest may be on nodes that cannot be read from here.
+	Elsewhere State = "elsewhere"
+	// Unreadable: what there is cannot be read now, or is damaged.
+	Unreadable State = "unreadable"
+)
+
+// Version is a version of a checkpoint.
+type Version struct {
+	ID        storage.ID
+	Iteration int64 // container.NoIteration (math.MinInt64): it was written without one
+	Created   time.Time
+	Ranks     int // that wrote it; 0: not known
+	State     State
+	Why       string // it is not complete; "": it is
+	// Lineage is the computation that it belongs to; zero: not known. Continued: it is the one
+	// that a restart would go on with.
+	Lineage   container.LineageID
+	Continued bool
+	// Planned are the levels that it was to have; Reached those that it has on the nodes, if
+	// all of them can be read from here.
+	Planned, Reached storage.Levels
+	// Places are the directories that have anything of it.
+	Places []Place
+}
+
+// Place is a directory with parts of a version.
+type Place struct {
+	Host string // of a node; "": the parallel file system
+	Dir  string
+	// Parts are the ranks whose parts are there, Copies those of which there is a copy, and
+	// Parity those that keep parity there.
+	Parts, Copies, Parity []int
+}
+
+// Versions lists what there is, the oldest first.
+func (a *Archive) Versions(ctx context.Context) ([]Version, error) {
+	list, err := a.files.Versions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+	}
+	out := make([]Version, 0, len(list))
+	for i := range list {
+		v, err := a.describe(ctx, &list[i])
+		if err != nil {
+			return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (a *Archive) describe(ctx context.Context, is *offline.Version) (v Version, err error) {
+	v = Version{ID: is.ID, Iteration: container.NoIteration, Ranks: is.Size(), Continued: is.Newest}
+	v.State, v.Why = a.state(is)
+	if is.Header != nil {
+		v.Iteration, v.Created, v.Ranks = is.Header.Iteration, is.Header.Created, is.Header.Size
+	}
+	if l := is.Lineage(); l != nil {
+		v.Lineage = *l
+	}
+	v.Planned, _ = is.Planned()
+	if is.Reached != nil {
+		v.Reached = *is.Reached
+	}
+	v.Places, err = a.places(ctx, is.ID)
+	return v, err
+}
+
+func (a *Archive) state(v *offline.Version) (State, string) {
+	switch {
+	case v.Err != nil:
+		return Unreadable, v.Err.Error()
+	case v.Complete():
+		return Complete, ""
+	case len(v.Away) > 0:
+		return Unreadable, strings.Join(v.Away, "; ")
+	case v.Elsewhere:
+		return Elsewhere, fmt.Sprintf("%s; the rest may be on %s", v.State(), a.elsewhere())
+	}
+	return Incomplete, v.State()
+}
+
+// elsewhere names the nodes that cannot be read from here.
+func (a *Archive) elsewhere() string {
+	var names []string
+	for _, n := range a.files.Files.At.Nodes {
+		if n.State == offline.NodeElsewhere {
+			names = append(names, fmt.Sprintf("%s (%s)", n.Host, n.Dir))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *Archive) places(ctx context.Context, id storage.ID) (out []Place, err error) {
+	home, err := a.files.Files.At.Home(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(home) > 0 {
+		p := Place{Dir: a.files.Files.At.Store.Path(id)}
+		for _, part := range home {
+			p.Parts = append(p.Parts, part.Rank)
+		}
+		out = append(out, p)
+	}
+	for _, h := range a.files.Files.At.Holdings(id) {
+		out = append(out, Place{Host: h.Host, Dir: h.Node.Store.Path(id), Parts: h.Parts, Copies: h.Copies, Parity: h.Parity})
+	}
+	return out, nil
+}
+
+// Latest is the newest complete version of the computation that a restart would go on with.
+// That it is not damaged turns out when it is read.
+func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
+	list, err := a.files.Versions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+	}
+	for i, v := range slices.Backward(list) {
+		if v.Complete() && v.Newest && !v.Other {
+			return a.snapshot(ctx, list[i])
+		}
+	}
+	why := ""
+	if gone := a.files.Gone(list); gone != nil {
+		why = ": " + gone.Error()
+	}
+	return nil, fmt.Errorf("archive %s: %w is complete%s", a.files.Files.Dir(), ErrNoVersion, why)
+}
+
+// Snapshot opens a version, complete or not.
+func (a *Archive) Snapshot(ctx context.Context, id storage.ID) (*Snapshot, error) {
+	list, err := a.files.Versions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+	}
+	i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("archive %s: %w: %v", a.files.Files.Dir(), ErrNoVersion, id)
+	}
+	return a.snapshot(ctx, list[i])
+}

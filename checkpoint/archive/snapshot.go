@@ -1,0 +1,189 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/offline"
+)
+
+// Snapshot is an open version. Its methods may be called concurrently. What they return is
+// what the ranks had when the version was written, and every byte of it is verified.
+type Snapshot struct {
+	a       *Archive
+	is      offline.Version
+	version Version
+	first   container.Header
+	keys    []Key
+}
+
+// Key is a value that a version holds.
+type Key struct {
+	Name string
+	// Desc describes it as the first rank that has it: element type, shape, distribution. Of
+	// a partitioned value Desc.Global is the shape of the whole array.
+	Desc cptypes.Desc
+}
+
+func (a *Archive) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
+	s := &Snapshot{a: a, is: is}
+	var err error
+	if s.version, err = a.describe(ctx, &is); err == nil {
+		err = s.index(ctx)
+	}
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return s, nil
+}
+
+// index reads which keys there are out of the first part that can be read.
+func (s *Snapshot) index(ctx context.Context) error {
+	var bad []error
+	for _, part := range s.is.Parts {
+		f, err := s.openPart(ctx, part.Rank)
+		if err != nil {
+			bad = append(bad, err)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		defer f.Close() // nothing was written
+		s.first = f.Header()
+		for _, info := range f.Sections() {
+			s.keys = append(s.keys, Key{Name: info.Key, Desc: info.Desc})
+		}
+		return nil
+	}
+	if len(bad) == 0 {
+		return fmt.Errorf("nothing of it is here: %s", s.version.Why)
+	}
+	return storage.JoinPlaces(bad...)
+}
+
+// Version says which one it is.
+func (s *Snapshot) Version() Version { return s.version }
+
+// Keys are the values that it holds.
+func (s *Snapshot) Keys() []Key { return slices.Clone(s.keys) }
+
+// Fingerprint is that of the program's problem, canonical JSON; nil: none was given.
+func (s *Snapshot) Fingerprint() []byte { return slices.Clone(s.first.Fingerprint) }
+
+// failed adds which version an error is about, and that it was deleted if it was.
+func (s *Snapshot) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if !s.a.files.Exists(s.is.ID) {
+		return fmt.Errorf("archive %s: version %v: %w (%w)", s.a.files.Files.Dir(), s.is.ID, ErrDeleted, err)
+	}
+	if errors.Is(err, ErrElsewhere) {
+		return fmt.Errorf("archive %s: version %v: %w: %s", s.a.files.Files.Dir(), s.is.ID, err, s.a.elsewhere())
+	}
+	return fmt.Errorf("archive %s: version %v: %w", s.a.files.Files.Dir(), s.is.ID, err)
+}
+
+// openPart opens the part of a rank.
+func (s *Snapshot) openPart(ctx context.Context, rank int) (*storage.File, error) {
+	size := s.is.Size()
+	if rank < 0 || rank >= size {
+		return nil, fmt.Errorf("there is no rank %d, it was written by ranks 0 to %d", rank, size-1)
+	}
+	return s.a.files.OpenAnywhere(ctx, s.is.ID, storage.Part{Rank: rank, Size: size})
+}
+
+// with opens a value of a rank as it is stored, for as long as use takes. One that is spread
+// over the parts is put together from all of them.
+func (s *Snapshot) with(ctx context.Context, key string, rank int, use func(*container.SectionReader) error) error {
+	section, f, err := s.section(ctx, key, rank)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing was written
+	info := section.Info()
+	if !info.Split {
+		return use(section)
+	}
+	parts := []*container.SectionReader{section}
+	for r := range min(s.is.Size(), info.Chunks) {
+		if r == rank {
+			continue
+		}
+		one, f, err := s.section(ctx, key, r)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		parts = append(parts, one)
+	}
+	if section, err = container.Join(parts); err != nil {
+		return err
+	}
+	return use(section)
+}
+
+// section is what the part of a rank has of a value; the file has to be closed.
+func (s *Snapshot) section(ctx context.Context, key string, rank int) (*container.SectionReader, *storage.File, error) {
+	f, err := s.openPart(ctx, rank)
+	if err != nil {
+		return nil, nil, err
+	}
+	section, ok := f.Section(key)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("%w %q in the part of rank %d", ErrKey, key, rank), f.Close())
+	}
+	return section, f, nil
+}
+
+// Read reads the value that a rank has stored into a Go value: what that rank's program has
+// added, a pointer to a value of that type, or of one that fits. Of a partitioned value it is
+// the rank's box, into a value of its shape or a slice.
+func (s *Snapshot) Read(ctx context.Context, key string, rank int, into any) error {
+	err := s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
+	return s.failed(keyed(key, rank, err))
+}
+
+func keyed(key string, rank int, err error) error {
+	if err == nil || errors.Is(err, ErrKey) {
+		return err
+	}
+	return fmt.Errorf("key %q of rank %d: %w", key, rank, err)
+}
+
+func read(ctx context.Context, section *container.SectionReader, into any) error {
+	v, err := cptypes.Of(into)
+	if err != nil {
+		return err
+	}
+	stored := section.Info().Desc
+	if cptypes.DescOf(v).Dist != stored.Dist { // here it is the value of one rank
+		stored.Dist, stored.Global, stored.Box = container.Local, nil, container.Box{}
+	}
+	if err := cptypes.MakeRoom(v, stored); err != nil {
+		n, ok := stored.Elems()
+		flat := stored
+		flat.Shape = []int64{n}
+		if !ok || len(stored.Shape) < 2 || cptypes.MakeRoom(v, flat) != nil {
+			return err
+		}
+	}
+	return cptypes.ReadSection(ctx, v, section)
+}
+
+// Stream writes the bytes of a value that a rank has stored: of numbers little-endian ones,
+// one after the other in row-major order, of other types what its WriteTo has written.
+func (s *Snapshot) Stream(ctx context.Context, key string, rank int, w io.Writer) error {
+	err := s.with(ctx, key, rank, func(section *container.SectionReader) error {
+		_, err := io.Copy(w, section.NewReader(ctx))
+		return err
+	})
+	return s.failed(keyed(key, rank, err))
+}
