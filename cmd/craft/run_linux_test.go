@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -34,8 +35,11 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 		kill = append(kill, daemon)
 	}
 	require.Len(t, kill, 3)
-	for _, pid := range kill {
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	for i, pid := range kill {
+		// A daemon ends by itself when the root is gone, and may have done so by now.
+		if err := syscall.Kill(pid, syscall.SIGKILL); i == 0 || !errors.Is(err, syscall.ESRCH) {
+			require.NoError(t, err)
+		}
 	}
 	mark.NoneLeft(t)
 }
