@@ -84,8 +84,8 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			return nil, err
 		}
 	}
-	if cp.stack != nil {
-		if err := cp.stack.Sweep(ctx); err != nil {
+	if cp.place != nil {
+		if err := cp.place.Sweep(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +104,8 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	err = cp.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		if cp.stack != nil {
-			cp.stack.SkipNumbers(found.Highest, found.Used)
+		if cp.place != nil {
+			cp.place.SkipNumbers(found.Highest, found.Used)
 		}
 		cp.mendLevels(restored)
 	}
@@ -117,7 +117,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 func (cp *Checkpoint) abandon() {
 	cp.giveBack()
 	cp.closeLevels(true)
-	cp.stack, cp.store.Driver, cp.store.Possible = nil, cp.home, nil
+	cp.place, cp.store.Driver, cp.store.Possible = nil, cp.home, nil
 	if cp.attempt.lock == nil {
 		return
 	}
@@ -225,10 +225,10 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 			cp.tellIncomplete(e, found, newest)
 		}
 	}
-	if cp.stack != nil {
+	if cp.place != nil {
 		for _, e := range slices.Backward(found.Entries) { // the newest first
 			if !e.Complete() {
-				cp.stored.WaitFor(cp.stack.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
+				cp.stored.WaitFor(cp.place.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
 			}
 		}
 	}
@@ -248,8 +248,8 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 		}
 		h := found.Headers[e.ID]
 		kept := catalog.Kept{Entry: e, Home: true, Oldest: h.Oldest}
-		if cp.stack != nil {
-			kept = cp.stack.Kept(e.ID)
+		if cp.place != nil {
+			kept = cp.place.Kept(e.ID)
 		}
 		cp.stored.Add(kept, h)
 	}
@@ -261,19 +261,19 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint64) {
 	fate := found.LossStatuses[e.ID]
 	switch {
-	case cp.stack == nil && len(e.Away) > 0: // see away
-	case fate == catalog.Interrupted, cp.stack == nil && !found.told.TellsOf(e.ID):
+	case cp.place == nil && len(e.Away) > 0: // see away
+	case fate == catalog.Interrupted, cp.place == nil && !found.told.TellsOf(e.ID):
 		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 	case found.Elsewhere[e.ID]:
 		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
 	case e.ID.Version < newest:
 		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
-	case cp.stack == nil:
+	case cp.place == nil:
 		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cmp.Or(e.MissingText(), "all parts"))
 	case fate == catalog.Lost:
-		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.stack.Missing(e.ID))
+		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.place.Missing(e.ID))
 	default:
-		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.stack.Missing(e.ID))
+		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.place.Missing(e.ID))
 	}
 }
 

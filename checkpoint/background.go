@@ -338,7 +338,7 @@ func (cp *Checkpoint) drain() error {
 	cp.stats.VersionsWritten++
 	cp.stats.BytesWritten += f.done.FileBytes
 	cp.stats.Phases.add(f.phases)
-	if cp.stack == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
+	if cp.place == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
 		cp.published(ctx, f.header, 0)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // Checkpoint is a registry of named values that are stored together. Its
@@ -33,9 +33,9 @@ type Checkpoint struct {
 	comm        comm.Comm
 	opt         options
 	log         *slog.Logger
-	home        *filestore.Store // the directory on the parallel file system
-	stack       *stack.Stack     // the levels; nil: there is only home
-	store       *storage.Store   // over stack or home
+	home        *filestore.Store     // the directory on the parallel file system
+	place       *placement.Placement // where versions go; nil before an attempt
+	store       *storage.Store       // over place, or home before an attempt
 	fingerprint []byte
 
 	entries   []entry

@@ -156,7 +156,7 @@ type options struct {
 	logger      *slog.Logger
 	fs          vfs.FS
 	nodeFS      vfs.FS
-	late        time.Duration // stack.Config.Late
+	late        time.Duration // placement.Config.Late
 	lock        filestore.LockConfig
 	chunkSize   int
 	modeErr     error

@@ -61,10 +61,10 @@ func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 
 // possible are the levels that a version can reach below the parallel file system.
 func (cp *Checkpoint) possible(h container.Header) storage.Levels {
-	if cp.stack == nil {
+	if cp.place == nil {
 		return 0
 	}
-	return cp.stack.Possible(storage.Planned(h).BelowHome())
+	return cp.place.Possible(storage.Planned(h).BelowHome())
 }
 
 // stored notes the levels that the last version has reached.

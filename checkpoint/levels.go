@@ -20,7 +20,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // LevelConfig holds the settings of the storage levels (docs/storage.md).
@@ -101,7 +101,7 @@ func (c LevelConfig) rack(host, dir string) string {
 // warnOfRacks tells which names of CRAFT_RACKS are of no node.
 func (cp *Checkpoint) warnOfRacks() {
 	of, _ := cp.opt.racks()
-	for _, node := range cp.stack.Nodes() {
+	for _, node := range cp.place.Nodes() {
 		delete(of, node.Host)
 		delete(of, filepath.Base(node.Dir))
 	}
@@ -140,7 +140,7 @@ func (cp *Checkpoint) openLevels(ctx context.Context) error {
 	if _, err := cp.agree(ctx, err); err != nil {
 		return err
 	}
-	s, err := stack.Open(ctx, stack.Config{
+	s, err := placement.Open(ctx, placement.Config{
 		Comm: cp.comm, Name: cp.name, Home: cp.home, Dir: dir, Policy: policy,
 		SetSize: cp.opt.SetSize, Parity: cp.opt.RSParity, FlushLimit: limit, Flushed: cp.flushed.add,
 		Sync: filestore.Sync(cp.opt.Sync), Log: cp.log, Root: root, Rack: rack, FS: cp.opt.nodeFS,
@@ -149,14 +149,14 @@ func (cp *Checkpoint) openLevels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cp.stack = s
+	cp.place = s
 	cp.warnOfRacks()
 	if cp.root() && env.IsTemporaryNode(root) {
 		cp.log.Warn("what is kept on the nodes ends with this job, as their directories are temporary: name lasting ones with CRAFT_NODE_PATH or craft run --node-path",
 			"directory", root)
 	}
 	cp.store.Driver, cp.store.Possible = cp.levels(), s.Possible
-	return cp.stack.Survey(ctx)
+	return cp.place.Survey(ctx)
 }
 
 // realDir is the checkpoint's directory without symbolic links: what the nodes have
@@ -177,12 +177,12 @@ func (cp *Checkpoint) realDir() (string, error) {
 	return path, err
 }
 
-// levels is the stack with what only the parallel file system can do.
+// levels is the placement with what only the parallel file system can do.
 func (cp *Checkpoint) levels() storage.Driver {
 	return struct {
-		*stack.Stack
+		*placement.Placement
 		homeAbilities
-	}{cp.stack, cp.home}
+	}{cp.place, cp.home}
 }
 
 // homeAbilities are those of the parallel file system that the levels do not
@@ -217,7 +217,7 @@ func (cp *Checkpoint) whenIdle(ctx context.Context, leave func()) {
 			return
 		case <-tick.C:
 		}
-		if cp.stack.Serving() {
+		if cp.place.Serving() {
 			still = 0
 		}
 	}
@@ -226,9 +226,9 @@ func (cp *Checkpoint) whenIdle(ctx context.Context, leave func()) {
 
 // closeLevels ends the levels. The others are waited for as long as all is well;
 // settled: they have nothing more to store here. The checkpoint keeps the closed
-// stack: a background writer that hangs may still come to use it.
+// placement: a background writer that hangs may still come to use it.
 func (cp *Checkpoint) closeLevels(settled bool) {
-	if cp.stack == nil {
+	if cp.place == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, cp.opt.DrainTimeout))
@@ -237,7 +237,7 @@ func (cp *Checkpoint) closeLevels(settled bool) {
 	if settled {
 		watching.Go(func() { cp.whenIdle(ctx, cancel) })
 	}
-	if err := cp.stack.Close(ctx); err != nil {
+	if err := cp.place.Close(ctx); err != nil {
 		cp.log.Debug("the levels were closed before those of other ranks", "error", err)
 	}
 	cancel()
@@ -246,11 +246,11 @@ func (cp *Checkpoint) closeLevels(settled bool) {
 
 // skipPart tells the ranks that protect this one's part that none will come.
 func (cp *Checkpoint) skipPart(h container.Header) {
-	if cp.stack == nil {
+	if cp.place == nil {
 		return
 	}
 	id, part := storage.Identity(h)
-	if err := cp.stack.Skip(context.Background(), id, part); err != nil {
+	if err := cp.place.Skip(context.Background(), id, part); err != nil {
 		cp.log.Debug("others may wait for a part that does not come", "version", h.Version, "error", err)
 	}
 }
@@ -258,7 +258,7 @@ func (cp *Checkpoint) skipPart(h container.Header) {
 // disagreed is an error of the levels: one about the place of a part is of ranks that
 // disagree.
 func disagreed(err error) error {
-	var astray *stack.PlaceError
+	var astray *placement.PlaceError
 	if errors.As(err, &astray) {
 		return fmt.Errorf("%w: %w", ErrDisagree, err)
 	}
@@ -266,18 +266,18 @@ func disagreed(err error) error {
 }
 
 // outcome is what the levels say of this rank's part.
-func (cp *Checkpoint) outcome(h container.Header, err error) stack.Outcome {
-	if cp.stack == nil {
-		return stack.Outcome{}
+func (cp *Checkpoint) outcome(h container.Header, err error) placement.Outcome {
+	if cp.place == nil {
+		return placement.Outcome{}
 	}
 	id, _ := storage.Identity(h)
-	return cp.stack.Outcome(id, err == nil)
+	return cp.place.Outcome(id, err == nil)
 }
 
 // settled tells the levels what has become of a version on all ranks.
-func (cp *Checkpoint) settled(h container.Header, o stack.Outcome) {
-	if cp.stack == nil {
+func (cp *Checkpoint) settled(h container.Header, o placement.Outcome) {
+	if cp.place == nil {
 		return
 	}
-	cp.stack.Settled(h, o)
+	cp.place.Settled(h, o)
 }

@@ -136,11 +136,11 @@ func (cp *Checkpoint) doUrgent(ctx context.Context) {
 	cp.doNotes(ctx)
 	d := cp.maintenance.take()
 	d.remove = slices.DeleteFunc(d.remove, func(id storage.ID) bool {
-		if cp.stack != nil && !cp.stack.MayBeAtHome(id) {
+		if cp.place != nil && !cp.place.MayBeAtHome(id) {
 			return false
 		}
 		d.later = append(d.later, id)
-		if cp.stack != nil { // the nodes write over the old files
+		if cp.place != nil { // the nodes write over the old files
 			d.drop = append(d.drop, id)
 		}
 		return true
@@ -159,8 +159,8 @@ func (d due) all() due {
 // do deletes, and returns what could not be done, for the next time.
 func (d due) do(ctx context.Context, cp *Checkpoint) (left due) {
 	left.remove = cp.each(ctx, d.remove, cp.store.Remove)
-	if cp.stack != nil {
-		left.drop = cp.each(ctx, d.drop, cp.stack.Drop)
+	if cp.place != nil {
+		left.drop = cp.each(ctx, d.drop, cp.place.Drop)
 	}
 	return left
 }
@@ -173,7 +173,7 @@ func (cp *Checkpoint) doNotes(ctx context.Context) {
 	if n.latest != nil {
 		cp.announce(ctx, *n.latest)
 	}
-	if cp.stack != nil && (n.note != nil || !n.reserved.IsZero()) {
+	if cp.place != nil && (n.note != nil || !n.reserved.IsZero()) {
 		cp.noteNodes(ctx, n.note, n.levels, n.reserved)
 	}
 	if n.record != nil {

@@ -15,8 +15,8 @@ import (
 // or the levels are not in use. Then this run does not need what it says: doubt is why
 // that is not known.
 func (cp *Checkpoint) manifestState(ctx context.Context) (state manifest.State, doubt string, err error) {
-	if cp.stack != nil {
-		return cp.stack.Manifest().State(), "", nil
+	if cp.place != nil {
+		return cp.place.Manifest().State(), "", nil
 	}
 	m, found, err := manifest.Read(ctx, cp.home)
 	switch {
@@ -30,7 +30,7 @@ func (cp *Checkpoint) manifestState(ctx context.Context) (state manifest.State, 
 
 // hasSeen reports that no version has a higher number than those that are found or noted.
 func (cp *Checkpoint) hasSeen(n manifest.State) bool {
-	return n.Reserved.IsZero() || cp.stack != nil && cp.stack.HasWitness(n.Reserved.Attempt)
+	return n.Reserved.IsZero() || cp.place != nil && cp.place.HasWitness(n.Reserved.Attempt)
 }
 
 // unseen describes the versions that nodes may have where this run does not look; ""
@@ -46,7 +46,7 @@ func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
 		return ""
 	}
 	use := "its nodes are not in this job, or have lost what they had: to use them end this job and start it with them"
-	if cp.stack == nil {
+	if cp.place == nil {
 		use = "this run does not look there: to use them end it and run with CRAFT_LEVELS=" + n.Policy + " (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes"
 	}
 	found := "no version is found"
@@ -61,20 +61,20 @@ func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
 // That is before anything is brought to the nodes, so that the next job does not take
 // it for all that there is.
 func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
-	if cp.stack == nil {
+	if cp.place == nil {
 		return
 	}
-	if err := cp.stack.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
+	if err := cp.place.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
 		cp.couldNotReserve(err)
 	}
 }
 
 // giveBack takes takeOver back, if the attempt could not begin.
 func (cp *Checkpoint) giveBack() {
-	if cp.stack == nil || cp.attempt.lock == nil || cp.mayWrite() != nil { // others may be at it by now
+	if cp.place == nil || cp.attempt.lock == nil || cp.mayWrite() != nil { // others may be at it by now
 		return
 	}
-	if err := cp.stack.Manifest().GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
+	if err := cp.place.Manifest().GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
 }
@@ -82,10 +82,10 @@ func (cp *Checkpoint) giveBack() {
 // reserve lets the home know on rank 0 that the number of a version is used. Without
 // that the version is as good as others, and only its number may be used again.
 func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
-	if cp.stack == nil || !cp.root() || time.Since(cp.notReserved) < noteEvery {
+	if cp.place == nil || !cp.root() || time.Since(cp.notReserved) < noteEvery {
 		return
 	}
-	if err := cp.stack.Manifest().Reserve(ctx, id); err != nil {
+	if err := cp.place.Manifest().Reserve(ctx, id); err != nil {
 		cp.couldNotReserve(err)
 	}
 }
@@ -99,10 +99,10 @@ func (cp *Checkpoint) couldNotReserve(err error) {
 // number, before the levels are closed: while the program runs it is written now and
 // then only.
 func (cp *Checkpoint) noteNewest() {
-	if cp.stack == nil || !cp.root() || !cp.attempt.begun {
+	if cp.place == nil || !cp.root() || !cp.attempt.begun {
 		return
 	}
-	noted := cp.stack.Manifest().State()
+	noted := cp.place.Manifest().State()
 	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
 		cp.maintenance.tell(notes{reserved: last})
 	}
@@ -117,7 +117,7 @@ func (cp *Checkpoint) noteNewest() {
 
 // noteNodes writes the note about the nodes.
 func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
-	if err := cp.stack.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
+	if err := cp.place.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
 }

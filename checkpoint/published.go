@@ -16,13 +16,13 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: cp.stack == nil}
-	kept.Pending = cp.stack != nil && h.Flush
+	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: cp.place == nil}
+	kept.Pending = cp.place != nil && h.Flush
 	cp.stored.Add(kept, h)
-	if cp.stack != nil && reached.Include(cp.possible(h)) {
+	if cp.place != nil && reached.Include(cp.possible(h)) {
 		cp.maintenance.add(due{remove: cp.stored.Overtake()})
 	}
-	if cp.stack == nil {
+	if cp.place == nil {
 		cp.maintenance.tell(notes{latest: &h})
 	} else {
 		cp.noteOnNodes(context.WithoutCancel(ctx), h, reached)
@@ -43,16 +43,16 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached
 // prune decides which versions need not be kept any more.
 func (cp *Checkpoint) prune() {
 	var levels []storage.Level // that the nodes are to have
-	if cp.stack != nil {
-		levels = cp.stack.Levels()
+	if cp.place != nil {
+		levels = cp.place.Levels()
 	}
 	var prunable catalog.Prunable
 	if cp.parent == nil {
 		prunable = cp.stored.Prune(cp.opt.Keep, levels)
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
-		// that are absent (stack.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(cp.ancestors()), Reachable: cp.reachable, Witness: cp.stack != nil}
+		// that are absent (placement.HasWitness).
+		around := catalog.Nesting{Now: catalog.StageOf(cp.ancestors()), Reachable: cp.reachable, Witness: cp.place != nil}
 		prunable = cp.stored.PruneNested(around, cp.opt.Keep, levels)
 	}
 	cp.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})

@@ -288,8 +288,8 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	if r.cp.stack == nil {
+	if r.cp.place == nil {
 		return nil
 	}
-	return r.cp.stack.Gather(ctx, r.from.ID)
+	return r.cp.place.Gather(ctx, r.from.ID)
 }

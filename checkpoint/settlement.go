@@ -6,7 +6,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // settlement is what a rank knows of a version when it is settled, or what all of them
@@ -18,7 +18,7 @@ type settlement struct {
 	// differ tells which of same are not.
 	differ       [4]bool
 	boxesChanged bool // on any rank
-	outcome      stack.Outcome
+	outcome      placement.Outcome
 	slowest      slowest
 }
 

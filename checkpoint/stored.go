@@ -38,7 +38,7 @@ func (a *flushedQueue) take() []storage.ID {
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
 func (cp *Checkpoint) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
 	switch {
-	case cp.stack.Manifest().State().Newest == nil:
+	case cp.place.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
 		cp.lastNote = time.Now()
 		cp.noteNodes(ctx, &h, reached, storage.ID{})
@@ -62,14 +62,14 @@ func (cp *Checkpoint) arrived() {
 
 // mendLevels brings back what the last run, or a loss, has left undone.
 func (cp *Checkpoint) mendLevels(restored *container.Header) {
-	if cp.stack == nil {
+	if cp.place == nil {
 		return
 	}
 	if restored != nil {
 		id, _ := storage.Identity(*restored)
-		cp.stack.Heal(id)
+		cp.place.Heal(id)
 	}
-	cp.stack.Resume()
+	cp.place.Resume()
 }
 
 // Flush makes sure that the newest version is on the parallel file system: it is
@@ -87,14 +87,14 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	if err := cp.wait(ctx); err != nil {
 		return err
 	}
-	if cp.stack == nil || cp.point.version == 0 {
+	if cp.place == nil || cp.point.version == 0 {
 		return nil
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()
 	id := storage.ID{Version: cp.point.version, Attempt: cp.point.attempt}
 	err := cp.maintenanceDone(ctx)
 	if err == nil {
-		err = disagreed(cp.stack.Flush(ctx, id))
+		err = disagreed(cp.place.Flush(ctx, id))
 	}
 	if _, err := cp.agree(ctx, err); err != nil {
 		return fmt.Errorf("flush checkpoint %q: version %d: %w", cp.name, id.Version, err)
@@ -142,7 +142,7 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 			Synced: cp.opt.Sync == "full", Verified: is.ID == cp.stored.Verified,
 		}
 		if planned := storage.Planned(is.Header).BelowHome(); v.Level != 0 && !v.Level.Include(planned) {
-			v.Level = cp.stack.Reached(is.ID) // it may have healed
+			v.Level = cp.place.Reached(is.ID) // it may have healed
 		}
 		out = append(out, v)
 	}

@@ -100,10 +100,10 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		newest = found.Candidates[0].ID.Version
 	}
 	for _, e := range found.Entries {
-		if cp.stack == nil || e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
+		if cp.place == nil || e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.stack.Missing(e.ID))
+		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.place.Missing(e.ID))
 		switch found.LossStatuses[e.ID] {
 		case catalog.Lost:
 			add(absent, text)
@@ -112,8 +112,8 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		}
 	}
 	add(unseen, found.Unseen)
-	if cp.stack != nil {
-		add(unseen, cp.stack.Unused())
+	if cp.place != nil {
+		add(unseen, cp.place.Unused())
 	}
 	add(branches, found.Branch)
 	add(branches, found.Unannounced)

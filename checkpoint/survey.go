@@ -171,8 +171,8 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalo
 	for _, e := range slices.Backward(s.Entries) {
 		s.Highest = max(s.Highest, e.ID.Version)
 		if !e.Complete() {
-			if cp.stack != nil {
-				s.LossStatuses[e.ID] = cp.stack.LossStatus(e.ID) // before Gather moves anything
+			if cp.place != nil {
+				s.LossStatuses[e.ID] = cp.place.LossStatus(e.ID) // before Gather moves anything
 			}
 			if cp.parent != nil {
 				cp.lookAtRest(ctx, s, e)

@@ -12,12 +12,12 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // checkTogether finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
-func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part, mine stack.Outcome) (stack.Outcome, error) {
+func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
 	boxes := boxesOf(p.sections)
 	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && boxes == "" {
 		return mine, nil
@@ -73,7 +73,7 @@ func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int
 	id, _ := storage.Identity(h)
 	blob, err := cp.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
 	if errors.Is(err, storage.ErrNotFound) {
-		return disagreed(&stack.PlaceError{Rank: rank, Dir: cp.dir()})
+		return disagreed(&placement.PlaceError{Rank: rank, Dir: cp.dir()})
 	}
 	if err != nil {
 		return err

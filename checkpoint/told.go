@@ -56,8 +56,8 @@ func (cp *Checkpoint) missing(t catalog.Told, noted manifest.State, newest uint6
 	}
 	if n := noted.Newest; n != nil && n.ID == gone.ID {
 		text := ""
-		if cp.stack != nil {
-			text = cp.stack.Lost()
+		if cp.place != nil {
+			text = cp.place.Lost()
 		} else {
 			text = cp.leftOnNodes(noted)
 		}
@@ -67,8 +67,8 @@ func (cp *Checkpoint) missing(t catalog.Told, noted manifest.State, newest uint6
 	}
 	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", cp.home.Path(gone.ID), by)
 	switch {
-	case cp.stack != nil:
-		text += "; " + cp.stack.Absent(gone.ID)
+	case cp.place != nil:
+		text += "; " + cp.place.Absent(gone.ID)
 	case noted.Where != "":
 		text += fmt.Sprintf(", or start with the nodes that have it, if it was on nodes (%s)", noted.Where)
 	}

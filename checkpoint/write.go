@@ -11,7 +11,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/stack"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // smallReplicated is the size in bytes up to which a replicated value is in
@@ -171,8 +171,8 @@ func (cp *Checkpoint) nextHeader(iteration int64) container.Header {
 		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
 		Fields: storage.WithOrigin(nil, cp.attempt.origin),
 	}
-	if cp.stack != nil {
-		storage.SetPlanned(&h, cp.stack.Plan(h.Version))
+	if cp.place != nil {
+		storage.SetPlanned(&h, cp.place.Plan(h.Version))
 	}
 	cp.nextDelta(&h)
 	return h
@@ -271,28 +271,28 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 
 // settle ends a write on all ranks together: they agree whether the version is
 // complete and whether they mean the same by it. If not, nothing of it stays.
-func (cp *Checkpoint) settle(ctx context.Context, f *flight) (stack.Outcome, error) {
+func (cp *Checkpoint) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
 	outcome := cp.outcome(h, f.err)
 	_, err := cp.agree(ctx, f.err)
 	if err == nil {
 		outcome, err = cp.checkTogether(ctx, h, f.done, outcome)
 	}
-	if err == nil && cp.stack == nil && !cp.attempt.samePlace {
+	if err == nil && cp.place == nil && !cp.attempt.samePlace {
 		err = cp.checkPlace(ctx, f)
 	}
 	if err == nil {
 		cp.settled(h, outcome)
 		return outcome, nil
 	}
-	cp.settled(h, stack.Outcome{})
+	cp.settled(h, placement.Outcome{})
 	if cp.root() && (f.err != nil || reported(err)) {
 		id, _ := storage.Identity(h)
 		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 	}
-	return stack.Outcome{}, err
+	return placement.Outcome{}, err
 }
 
 // reported reports that the ranks found out together that the version is not

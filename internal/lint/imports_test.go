@@ -60,10 +60,10 @@ var allowed = []rule{
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
-	{"storage/stack", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
+	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
 
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/stack"}},
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},

@@ -22,7 +22,7 @@
 //   - A View is the catalog as it is after a loss: the same questions, fewer places. It
 //     costs nothing to make one.
 //
-// The place of a catalog in a job is storage/stack, which has one on each rank; they are the
+// The place of a catalog in a job is storage/placement, which has one on each rank; they are the
 // same while the ranks decide things from them together. It is not safe for concurrent
 // use: whoever owns it has a lock.
 package catalog

@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// Defaults of a Config.
+const (
+	DefaultSetSize = 4
+	DefaultParity  = 2
+	DefaultLate    = 5 * time.Second
+)
+
+// Config says what a Placement is made of. All ranks give the same but for what
+// describes their node.
+type Config struct {
+	Comm   comm.Comm // of the job; the placement makes one of its own from it
+	Name   string    // of the checkpoint
+	Home   storage.Driver
+	Dir    string // of the checkpoint at home: names the place on the nodes
+	Policy storage.Policy
+	// SetSize is how many ranks protect each other by parity (4 if 0), Parity how
+	// many of them Reed-Solomon lets a set lose (2 if 0).
+	SetSize, Parity int
+	// FlushLimit bounds the bytes per second that this rank copies to the home;
+	// 0: no bound.
+	FlushLimit int64
+	// Flushed is called on rank 0, by another goroutine, when the home has all
+	// parts of a version that this job has flushed.
+	Flushed func(storage.ID)
+	// MayWrite, if not nil, returns an error if others may write to the home now.
+	MayWrite func() error
+	// Late is how long the home may take to show rank 0 what another rank has
+	// written there: 5 s if 0.
+	Late time.Duration
+	// Job is the same for all processes of the job, in all its epochs: rank 0's counts. No
+	// other job uses the places on the nodes at the same time. Empty: this process is a
+	// job of its own. Patience is how long another one is waited for (5 s if 0).
+	Job      string
+	Patience time.Duration
+	// Around, if not nil, runs the body of what this rank does in the background: what
+	// it takes in for others, flushes and healing.
+	Around func(body func())
+	Sync   filestore.Sync // of the nodes' storage
+	Log    *slog.Logger
+
+	// Root is this node's directory (CRAFT_NODE_PATH), Rack the label of what the
+	// node fails together with.
+	Root, Rack string
+
+	FS       vfs.FS // of the nodes; nil: the operating system's
+	Self     *nodelocal.Identity
+	Exchange exchange.Options
+}
+
+func (c *Config) complete() {
+	if c.SetSize == 0 {
+		c.SetSize = DefaultSetSize
+	}
+	if c.Parity == 0 {
+		c.Parity = DefaultParity
+	}
+	if c.Late == 0 {
+		c.Late = DefaultLate
+	}
+	if c.Job == "" {
+		c.Job = filestore.ThisJob()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS()
+	}
+	if c.MayWrite == nil {
+		c.MayWrite = func() error { return nil }
+	}
+	c.Exchange.Log, c.Exchange.Around = c.Log, c.Around
+}

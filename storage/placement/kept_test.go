@@ -1,0 +1,77 @@
+package placement
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/flush"
+	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+// A version that spilled but refers to one that is on a node alone is not safe at
+// home: what it refers to stays on the node, and it is flushed if it is due.
+func TestSpilledVersionKeepsItsBase(t *testing.T) {
+	s := &Placement{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	part := storage.Part{Rank: 0, Size: 1}
+	id := func(attempt byte, version uint64) storage.ID {
+		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
+	}
+	base, spilled := id(1, 1), id(1, 2)
+	s.cat.Add(storage.ObjectKey{ID: base, Kind: storage.KindPart, Part: part}, 0)
+	s.cat.SetFacts(base, catalog.Facts{Plan: storage.LevelsOf(storage.Local)})
+	s.cat.AddPart(spilled, part, catalog.Home)
+	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
+	entry := func(id storage.ID) storage.Entry { return storage.Entry{ID: id, Parts: []storage.Part{part}} }
+	newer := catalog.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
+	retention := catalog.Retention{Keep: 2}
+
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
+	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer}))
+
+	s.cat.AddPart(base, part, catalog.Home)
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
+	newest := catalog.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
+	prunable := retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
+	require.Equal(t, catalog.Prunable{Nodes: []storage.ID{base}}, prunable)
+}
+
+// What is at home makes an older flush superfluous only if all that it refers to is
+// there too.
+func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
+	s := &Placement{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	s.flusher = flush.New(flushing{s}, flush.Options{}) // which is not started
+	part := storage.Part{Rank: 0, Size: 1}
+	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
+	s.cat.Add(storage.ObjectKey{ID: due, Kind: storage.KindPart, Part: part}, 0)
+	s.cat.SetFacts(due, catalog.Facts{Plan: storage.LevelsOf(storage.Local, storage.PFS)})
+	s.cat.AddPart(spilled, part, catalog.Home)
+	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
+	s.Resume()
+	require.True(t, s.flusher.Pending(due) && !s.flusher.Pending(spilled))
+}
+
+// Names of nodes may begin alike.
+func TestMissingNodesAreNamed(t *testing.T) {
+	var s Placement
+	s.cat = catalog.New()
+	var err error
+	s.local, err = nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
+	require.NoError(t, err)
+	place := filepath.Base(s.local.Dir())
+	s.nodes.list = []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}
+	told := manifest.New("1")
+	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
+		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: filepath.Join(dir, place)})
+	}
+	told.Nodes = append(told.Nodes, manifest.Node{Host: "g", Dir: "/nodes/node-2/" + place})
+	s.manifest = manifest.NewWriter(told, true)
+	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
+		s.whatIsMissing(storage.ID{}))
+}

@@ -1,0 +1,208 @@
+package placement_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/placement"
+	"github.com/craft-go/craft/storage/storagetest"
+)
+
+// cluster is a parallel file system and nodes, on disk, for jobs one after the
+// other.
+type cluster struct {
+	dir   string
+	nodes []int // of each rank
+	log   *slog.Logger
+
+	keep       func(storage.Entry) bool
+	flushLimit int64
+	late       time.Duration
+	homeReads  atomic.Int64 // parts opened on the parallel file system
+	// wrap changes the driver of it; nil: it does not.
+	wrap func(storage.Driver) storage.Driver
+}
+
+func newCluster(t *testing.T, nodes ...int) *cluster {
+	return &cluster{dir: t.TempDir(), nodes: nodes, keep: storage.Entry.Complete, log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Log(string(p))
+	return len(p), nil
+}
+
+func (c *cluster) node(n int) string { return filepath.Join(c.dir, fmt.Sprintf("node%d", n)) }
+
+func (c *cluster) lose(t *testing.T, nodes ...int) {
+	for _, n := range nodes {
+		require.NoError(t, os.RemoveAll(c.node(n)))
+	}
+}
+
+// leftOut: of a large table only half of the cases are tried with -short.
+func leftOut(seed uint64, name string) bool {
+	return testing.Short() && rand.NewPCG(seed, uint64(crc32.ChecksumIEEE([]byte(name)))).Uint64()%2 == 0
+}
+
+// job runs body on all ranks, each with its placement after a survey.
+func (c *cluster) job(t *testing.T, policy string, body func(ctx context.Context, s *placement.Placement) error) {
+	t.Helper()
+	p, err := storage.ParsePolicy(policy)
+	require.NoError(t, err)
+	all, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	err = embedded.Run(all, len(c.nodes), func(ctx context.Context, cm comm.Comm) (err error) {
+		defer func() {
+			if err != nil {
+				cancel(err) // nobody waits for this one
+			}
+		}()
+		files, err := filestore.New(filestore.Config{Path: filepath.Join(c.dir, "pfs"), Name: "cp", Sync: filestore.SyncNone})
+		if err != nil {
+			return err
+		}
+		pfs := storagetest.Failing(files, func(op storagetest.Op) error {
+			if op.Kind == storagetest.OpOpen {
+				c.homeReads.Add(1)
+			}
+			return nil
+		})
+		if c.wrap != nil {
+			pfs = c.wrap(pfs)
+		}
+		s, err := placement.Open(ctx, placement.Config{
+			Comm: cm, Name: "cp", Home: pfs, Dir: files.Dir(), Policy: p, Root: c.node(c.nodes[cm.Rank()]),
+			Sync: filestore.SyncNone, Log: c.log, FlushLimit: c.flushLimit, Late: c.late,
+		})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				cancel(err) // Close waits for the others
+			}
+			_ = s.Close(ctx)
+		}()
+		if err := begin(ctx, s, c.keep); err != nil {
+			return err
+		}
+		if err := body(ctx, s); err != nil {
+			return err
+		}
+		return comm.Barrier(ctx, cm)
+	})
+	require.NoError(t, err)
+	require.NoError(t, context.Cause(all))
+}
+
+// values are what a rank writes in a version, of a size of its own.
+func values(version uint64, rank int) []byte {
+	rng := rand.New(rand.NewPCG(version, uint64(rank)))
+	data := make([]byte, 100_000+rng.IntN(400_000)*(rank%3))
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	return data
+}
+
+func write(ctx context.Context, s *placement.Placement, version uint64) error {
+	store, err := storage.NewStore(s, container.Options{ChunkSize: 64 << 10})
+	if err != nil {
+		return err
+	}
+	h, err := put(ctx, s, store, version, values(version, int(s.Comm.Rank())))
+	if err != nil {
+		return err
+	}
+	if err := comm.Barrier(ctx, s.Comm); err != nil {
+		return err
+	}
+	s.Settled(h, s.Outcome(idOf(version), true))
+	return nil
+}
+
+func check(ctx context.Context, s *placement.Placement, version uint64, size int) error {
+	if err := s.Gather(ctx, idOf(version)); err != nil {
+		return fmt.Errorf("gather: %w", err)
+	}
+	if err := comm.Barrier(ctx, s.Comm); err != nil {
+		return err
+	}
+	store, err := storage.NewStore(s, container.Options{})
+	if err != nil {
+		return err
+	}
+	for rank := range size {
+		data, err := read(ctx, store, version, storage.Part{Rank: rank, Size: size})
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(data, values(version, rank)) {
+			return fmt.Errorf("part of rank %d is another one", rank)
+		}
+	}
+	return nil
+}
+
+func TestLevelsSurvive(t *testing.T) {
+	const ranks = 8
+	nodes := []int{0, 0, 1, 1, 2, 2, 3, 3}
+	seed := testseed.Seed(t)
+	for policy, losses := range map[string][][]int{
+		"local":     {{}},
+		"partner":   {{}, {0}, {1}, {2}, {3}},
+		"xor":       {{}, {0}, {1}, {2}, {3}},
+		"rs":        {{}, {0}, {3}, {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}},
+		"local,pfs": {{0, 1, 2, 3}},
+	} {
+		for _, lost := range losses {
+			name := fmt.Sprint(policy, " without ", lost)
+			if leftOut(seed, name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				c := newCluster(t, nodes...)
+				c.job(t, policy, func(ctx context.Context, s *placement.Placement) error {
+					if err := write(ctx, s, 1); err != nil {
+						return err
+					}
+					if policy == "local,pfs" {
+						return s.Flush(ctx, idOf(1))
+					}
+					return nil
+				})
+				c.lose(t, lost...)
+				c.job(t, policy, func(ctx context.Context, s *placement.Placement) error {
+					entries, err := s.List(ctx)
+					if err != nil {
+						return err
+					}
+					if len(entries) != 1 || !entries[0].Complete() {
+						return fmt.Errorf("entries %v", entries)
+					}
+					return check(ctx, s, 1, ranks)
+				})
+			})
+		}
+	}
+}

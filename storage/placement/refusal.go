@@ -1,0 +1,70 @@
+package placement
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/nodelocal"
+)
+
+const full = "the node's storage is full"
+
+// refusals are the errors of a node's storage that takes nothing, or no more, and
+// what they say for people. What is to be stored there goes elsewhere.
+var refusals = []struct {
+	err     error
+	problem string
+}{
+	{nodelocal.ErrNoSpace, full},
+	{syscall.ENOSPC, full},
+	{syscall.EDQUOT, full},
+	{storage.ErrVanished, "the node's storage is gone"},
+	{syscall.ENOTDIR, "the node's storage is gone"},
+	{syscall.EROFS, "the node's storage is read-only"},
+	{fs.ErrPermission, "the node's storage refuses writes"},
+	{nodelocal.ErrNotPrivate, "the node's storage was changed"},
+	{nodelocal.ErrForeign, "the node's storage was changed"},
+	{nodelocal.ErrCopied, "the node's storage was changed"},
+	{storage.ErrLocked, "the node's storage is used by another job"},
+	{syscall.EIO, "the node's storage fails"},
+	{syscall.ENXIO, "the node's storage fails"},
+	{syscall.ENODEV, "the node's storage fails"},
+	{syscall.ESTALE, "the node's storage fails"},
+}
+
+// refusal says why a node's storage does not take something; "" if the error is
+// about something else.
+func refusal(err error) (problem string) {
+	for _, r := range refusals {
+		if errors.Is(err, r.err) {
+			return r.problem
+		}
+	}
+	return ""
+}
+
+// movable reports whether the home is the place for what the node cannot take.
+func movable(err error) bool { return refusal(err) != "" }
+
+// stuck reports whether a node cannot delete anything either.
+func stuck(err error) bool {
+	problem := refusal(err)
+	return problem != "" && problem != full
+}
+
+// recognisable makes the error of a deletion on this node one that is stuck for the
+// rank that asked for it too: not all refusals are known there (exchange.RemoteError).
+func recognisable(err error) error {
+	if !stuck(err) {
+		return err
+	}
+	return stuckError{err}
+}
+
+// stuckError has the text of what it is about.
+type stuckError struct{ error }
+
+func (e stuckError) Is(target error) bool { return target == syscall.EIO }
+func (e stuckError) Unwrap() error        { return e.error }
