@@ -32,8 +32,8 @@ func judge(err error) verdict {
 // error, and all get the worst verdict. The rank that had it returns its own
 // error, the others a *RankError with its text. An error of the communicator
 // itself comes back as such, with the verdict failed.
-func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
-	size := int64(cp.comm.Size())
+func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
+	size := int64(c.comm.Size())
 	if size == 1 {
 		return judge(mine), mine
 	}
@@ -41,11 +41,11 @@ func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
 		return failed, mine
 	}
 	// The worst verdict wins, among equals the lowest rank.
-	score := int64(judge(mine))*size + size - 1 - int64(cp.comm.Rank())
+	score := int64(judge(mine))*size + size - 1 - int64(c.comm.Rank())
 	if mine == nil {
 		score = 0
 	}
-	worst, err := comm.AllreduceOne(ctx, cp.comm, score, comm.Max[int64])
+	worst, err := comm.AllreduceOne(ctx, c.comm, score, comm.Max[int64])
 	if err != nil {
 		return failed, err
 	}
@@ -54,11 +54,11 @@ func (cp *Checkpoint) agree(ctx context.Context, mine error) (verdict, error) {
 		return fine, nil
 	}
 	reporter := comm.Rank(size - 1 - worst%size)
-	report, err := comm.BcastBytes(ctx, cp.comm, reporter, encodeReport(mine))
+	report, err := comm.BcastBytes(ctx, c.comm, reporter, encodeReport(mine))
 	if err != nil {
 		return failed, err
 	}
-	if reporter == cp.comm.Rank() {
+	if reporter == c.comm.Rank() {
 		return v, mine
 	}
 	return v, decodeReport(reporter, report)
@@ -73,10 +73,10 @@ func bit(is bool) int64 {
 }
 
 // sameOnAll reports whether all ranks give the same. It is collective.
-func (cp *Checkpoint) sameOnAll(ctx context.Context, x int64) (bool, error) {
+func (c *core) sameOnAll(ctx context.Context, x int64) (bool, error) {
 	all := make([]int64, 2)
 	// One reduction: the maximum of x and of ^x shows whether all x are equal.
-	err := comm.Allreduce(ctx, cp.comm, []int64{x, ^x}, all, comm.Max[int64])
+	err := comm.Allreduce(ctx, c.comm, []int64{x, ^x}, all, comm.Max[int64])
 	return all[0] == ^all[1], err
 }
 
@@ -115,25 +115,25 @@ func decodeReport(rank comm.Rank, data []byte) error {
 }
 
 // fromRoot gives all ranks what rank 0 found, or its error.
-func fromRoot[T any](ctx context.Context, cp *Checkpoint, value T, mine error) (T, error) {
-	if _, err := cp.agree(ctx, mine); err != nil {
+func fromRoot[T any](ctx context.Context, c *core, value T, mine error) (T, error) {
+	if _, err := c.agree(ctx, mine); err != nil {
 		return value, err
 	}
-	if cp.comm.Size() == 1 {
+	if c.comm.Size() == 1 {
 		return value, nil
 	}
 	var data []byte
-	if cp.root() {
+	if c.root() {
 		data, mine = json.Marshal(value)
 		if mine != nil {
 			return value, mine
 		}
 	}
-	data, err := comm.BcastBytes(ctx, cp.comm, 0, data)
+	data, err := comm.BcastBytes(ctx, c.comm, 0, data)
 	if err != nil {
 		return value, err
 	}
-	if !cp.root() {
+	if !c.root() {
 		err = json.Unmarshal(data, &value)
 	}
 	return value, err

@@ -13,19 +13,18 @@ import (
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // stuckStore is a store whose parts, once it is stuck, take bytes only when the
 // context of the write has ended.
 type stuckStore struct {
-	*filestore.Store
+	storage.Driver
 
 	stuck atomic.Bool
 }
 
 func (s *stuckStore) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	w, err := s.Store.Create(ctx, id, part)
+	w, err := s.Driver.Create(ctx, id, part)
 	if err != nil || !s.stuck.Load() {
 		return w, err
 	}
@@ -54,10 +53,10 @@ func TestDrainTimeout(t *testing.T) {
 		mem := vfs.NewMem()
 		v := make([]float64, 1_000_000)
 		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(mem), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
-		disk := &stuckStore{Store: cp.store.Driver.(*filestore.Store)}
-		cp.store.Driver = disk
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
 		require.NoError(t, cp.Wait(t.Context()))
+		disk := &stuckStore{Driver: cp.store.Driver}
+		cp.store.Driver = disk
 		disk.stuck.Store(true)
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 1, 1))
 		require.ErrorIs(t, cp.Close(), async.ErrDrain)

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +36,6 @@ type attempt struct {
 	last         uint64           // number of the last version, of any attempt or of this one
 	written      uint64           // on rank 0: number of the last one of this attempt that was complete
 	settled      uint64           // of the newest one of the present stage that was; 0: none
-	lock         storage.Lock     // on rank 0
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
@@ -59,15 +57,16 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	if err := cp.parentBegun(); err != nil {
 		return nil, err
 	}
-	if err := cp.sameSettings(ctx); err != nil {
+	if err := sameSettings(ctx, cp.core); err != nil {
 		return nil, err
 	}
-	if err := cp.lock(ctx); err != nil {
+	if err := cp.takeLock(ctx); err != nil {
 		return nil, err
 	}
-	if err := cp.openLevels(ctx); err != nil {
+	if err := cp.openPlacement(ctx, cp.flushed.add); err != nil {
 		return nil, err
 	}
+	cp.attempt.samePlace = cp.place.OnNodes() // whatever comes home from there is looked for
 	found, err := cp.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -84,10 +83,8 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 			return nil, err
 		}
 	}
-	if cp.place != nil {
-		if err := cp.place.Sweep(ctx); err != nil {
-			return nil, err
-		}
+	if err := cp.place.Sweep(ctx); err != nil {
+		return nil, err
 	}
 	if cp.root() && len(found.Candidates)+len(found.Abandoned) > 0 { // of which parts may be brought to other nodes
 		cp.takeOver(ctx, found.Used)
@@ -104,9 +101,7 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 	err = cp.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		if cp.place != nil {
-			cp.place.SkipNumbers(found.Highest, found.Used)
-		}
+		cp.place.SkipNumbers(found.Highest, found.Used)
 		cp.mendLevels(restored)
 	}
 	return restored, err
@@ -116,21 +111,21 @@ func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container
 // call can be made again.
 func (cp *Checkpoint) abandon() {
 	cp.giveBack()
-	cp.closeLevels(true)
+	cp.closePlacement(true)
 	cp.place, cp.store.Driver, cp.store.Possible = nil, cp.home, nil
-	if cp.attempt.lock == nil {
+	if cp.lock == nil {
 		return
 	}
-	if err := cp.attempt.lock.Unlock(); err != nil {
+	if err := cp.lock.Unlock(); err != nil {
 		cp.log.Warn("lock not given back", "error", err)
 	}
-	cp.attempt.lock = nil
+	cp.lock = nil
 }
 
-func (cp *Checkpoint) lock(ctx context.Context) error {
+func (cp *Checkpoint) takeLock(ctx context.Context) error {
 	err := cp.home.CheckBase()
-	if locker, ok := cp.store.Driver.(storage.Locker); ok && cp.root() && err == nil {
-		cp.attempt.lock, err = locker.Lock(ctx)
+	if cp.root() && err == nil {
+		cp.lock, err = cp.home.Lock(ctx)
 		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(cp.comm) == "" {
 			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+
 				"for one of all ranks, give checkpoint.New that of the zone (aft.Run, Zone.Comm)", err)
@@ -176,7 +171,7 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 		cp.attempt.ahead = aheadOf(found.told.Runs, cp.attempt.started)
 		err = cp.prepare(ctx, found, restored)
 	}
-	draw, err = fromRoot(ctx, cp, draw, err)
+	draw, err = fromRoot(ctx, cp.core, draw, err)
 	if err != nil {
 		return err
 	}
@@ -208,10 +203,6 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 // complete since the survey is of a job that has lost the lock, and a branch that this
 // run does not know.
 func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *container.Header) error {
-	p, ok := cp.store.Driver.(storage.Preparer)
-	if !ok {
-		return nil
-	}
 	if err := cp.mayWrite(); err != nil { // reading may have taken long
 		return err
 	}
@@ -225,7 +216,7 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 			cp.tellIncomplete(e, found, newest)
 		}
 	}
-	if cp.place != nil {
+	if cp.place.OnNodes() {
 		for _, e := range slices.Backward(found.Entries) { // the newest first
 			if !e.Complete() {
 				cp.stored.WaitFor(cp.place.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
@@ -239,18 +230,15 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 	keep := func(e storage.Entry) bool {
 		return e.Complete() && known[e.ID] || cp.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
 	}
-	if err := p.Prepare(ctx, keep); err != nil {
+	if err := cp.place.Prepare(ctx, keep); err != nil {
 		return err
 	}
 	for _, e := range found.Entries {
 		if !e.Complete() {
 			continue
 		}
-		h := found.Headers[e.ID]
-		kept := catalog.Kept{Entry: e, Home: true, Oldest: h.Oldest}
-		if cp.place != nil {
-			kept = cp.place.Kept(e.ID)
-		}
+		h, kept := found.Headers[e.ID], cp.place.Kept(e.ID)
+		kept.Oldest = max(kept.Oldest, h.Oldest)
 		cp.stored.Add(kept, h)
 	}
 	return nil
@@ -261,19 +249,17 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint64) {
 	fate := found.LossStatuses[e.ID]
 	switch {
-	case cp.place == nil && len(e.Away) > 0: // see away
-	case fate == catalog.Interrupted, cp.place == nil && !found.told.TellsOf(e.ID):
+	case len(e.Away) > 0 && !cp.place.OnNodes(): // see away
+	case fate == catalog.Interrupted:
 		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 	case found.Elsewhere[e.ID]:
 		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
 	case e.ID.Version < newest:
 		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
-	case cp.place == nil:
-		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cmp.Or(e.MissingText(), "all parts"))
 	case fate == catalog.Lost:
-		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.place.Missing(e.ID))
+		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.place.Absence().Missing(e.ID))
 	default:
-		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.place.Missing(e.ID))
+		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.place.Absence().Missing(e.ID))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
@@ -72,16 +71,6 @@ func (f *flight) makeRoom(ctx context.Context, cp *Checkpoint) {
 		defer cp.stats.time(&f.phases.Settle)()
 	}
 	f.removed = cp.doPermitted(ctx)
-}
-
-// mayWrite returns an error if others may write here now.
-func (cp *Checkpoint) mayWrite() error {
-	if cp.attempt.lock != nil {
-		if err := cp.attempt.lock.Check(); err != nil {
-			return err
-		}
-	}
-	return comm.Lease(cp.comm)
 }
 
 // unchanged compares what was written, and what is in the values' memory now,
@@ -338,7 +327,7 @@ func (cp *Checkpoint) drain() error {
 	cp.stats.VersionsWritten++
 	cp.stats.BytesWritten += f.done.FileBytes
 	cp.stats.Phases.add(f.phases)
-	if cp.place == nil && cp.root() && cp.allParts(ctx, f.header) == nil {
+	if !cp.place.OnNodes() && cp.root() && cp.allParts(ctx, f.header) == nil {
 		cp.published(ctx, f.header, 0)
 	}
 	return nil

@@ -36,7 +36,7 @@ func (cp *Checkpoint) overtaken(t catalog.Told, complete, candidates []catalog.C
 		return ""
 	}
 	first, by := candidates[0], ""
-	if cp.place == nil || cp.place.Kept(first.ID).Home { // else LATEST.json need not know of it
+	if cp.place.Kept(first.ID).Home { // else LATEST.json need not know of it
 		by = filestore.LatestName
 	}
 	for _, r := range slices.Backward(t.Runs) {
@@ -65,6 +65,6 @@ func (cp *Checkpoint) overtaken(t catalog.Told, complete, candidates []catalog.C
 // of: see catalog.UnknownToHome.
 func (cp *Checkpoint) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted manifest.State) int {
 	return catalog.UnknownToHome(complete, t, noted.Reserved,
-		func(id storage.ID) bool { return cp.place != nil && !cp.place.Kept(id).Home },
+		func(id storage.ID) bool { return !cp.place.Kept(id).Home },
 		func(id storage.ID) bool { return cp.unannounced(id, t, noted) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
-	"github.com/craft-go/craft/storage/placement"
 )
 
 // Checkpoint is a registry of named values that are stored together. Its
@@ -28,15 +26,9 @@ import (
 // one); Progress by any. It must not be copied (ErrState). Those of checkpoints with one communicator are collective
 // calls on it: all ranks make them in the same order.
 type Checkpoint struct {
-	self        *Checkpoint // tells a copy
-	name        string
-	comm        comm.Comm
-	opt         options
-	log         *slog.Logger
-	home        *filestore.Store     // the directory on the parallel file system
-	place       *placement.Placement // where versions go; nil before an attempt
-	store       *storage.Store       // over place, or home before an attempt
-	fingerprint []byte
+	*core
+
+	self *Checkpoint // tells a copy
 
 	entries   []entry
 	sections  []container.Section // of entries, for the version being written
@@ -71,9 +63,8 @@ type Checkpoint struct {
 	flushed     flushedQueue  // versions that have come to the parallel file system
 	maintaining *async.Ticket // it is being done by itself
 
-	private bool           // values are copied although zero-copy was asked for
-	writer  *async.Writer  // nil: synchronous
-	threads *async.Threads // of what goes on beside the program; nil: nothing does
+	private bool          // values are copied although zero-copy was asked for
+	writer  *async.Writer // nil: synchronous
 	staging *async.Staging
 	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
 
@@ -108,9 +99,8 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 		c = comm.Self()
 	}
 	cp := &Checkpoint{
-		name: name, comm: c, opt: o, index: make(map[string]int),
-		redo: redo{reached: container.NoIteration, before: container.NoIteration},
-		log:  o.logger.With("checkpoint", name, "rank", int(c.Rank())),
+		core:  &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
+		index: make(map[string]int), redo: redo{reached: container.NoIteration, before: container.NoIteration},
 	}
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
@@ -325,9 +315,9 @@ func (cp *Checkpoint) close() error {
 		cp.noteNewest()
 		cp.doMaintenance(context.Background())
 	}
-	cp.closeLevels(settled)
-	if cp.attempt.lock != nil {
-		err = errors.Join(err, cp.attempt.lock.Unlock())
+	cp.closePlacement(settled)
+	if cp.lock != nil {
+		err = errors.Join(err, cp.lock.Unlock())
 	}
 	cp.entries, cp.sections, cp.plain = nil, nil, nil
 	cp.leaveParent()
@@ -350,7 +340,10 @@ func (cp *Checkpoint) original(call string) error {
 	if cp.self == cp {
 		return nil
 	}
-	return cp.outOfOrder(call + " of a copy of a Checkpoint, or of one that New has not made: use the pointer that New has returned")
+	if cp.core == nil {
+		return fmt.Errorf("checkpoint: %w: %s of a Checkpoint that New has not made: use the pointer that New has returned", ErrState, call)
+	}
+	return cp.outOfOrder(call + " of a copy of a Checkpoint: use the pointer that New has returned")
 }
 
 // enter begins a call that one goroutine makes at a time; it ends with calling.Unlock.
@@ -381,8 +374,3 @@ func (cp *Checkpoint) ready(call string) error {
 	cp.calling.Unlock()
 	return err
 }
-
-func (cp *Checkpoint) root() bool { return cp.comm.Rank() == 0 }
-
-// dir is where the checkpoint's versions are.
-func (cp *Checkpoint) dir() string { return cp.home.Dir() }

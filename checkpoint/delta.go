@@ -61,9 +61,6 @@ func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 
 // possible are the levels that a version can reach below the parallel file system.
 func (cp *Checkpoint) possible(h container.Header) storage.Levels {
-	if cp.place == nil {
-		return 0
-	}
 	return cp.place.Possible(storage.Planned(h).BelowHome())
 }
 

@@ -91,11 +91,7 @@ func (r *restoration) verifyLate(ctx context.Context) error {
 		if !ok || !r.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
 			continue
 		}
-		section, done, err := r.section(ctx, info)
-		if err == nil {
-			err = verifySection(ctx, section)
-			done()
-		}
+		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return verifySection(ctx, section) })
 		if err != nil {
 			return keyed(e.key, err)
 		}

@@ -204,12 +204,12 @@ func encodesItself(v reflect.Value) bool {
 }
 
 // checkFingerprint compares what is stored with what the program says.
-func (cp *Checkpoint) checkFingerprint(stored []byte) error {
-	if bytes.Equal(stored, cp.fingerprint) {
+func (c *core) checkFingerprint(stored []byte) error {
+	if bytes.Equal(stored, c.fingerprint) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s: %s; use another directory, run with the stored parameters, or delete this directory",
-		ErrFingerprint, cp.dir(), difference(stored, cp.fingerprint))
+		ErrFingerprint, c.dir(), difference(stored, c.fingerprint))
 }
 
 // difference names the fields that differ, old and new.

@@ -42,7 +42,7 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		outer, err := New("outer", c, WithPath(dir))
 		require.NoError(t, err)
 		inner, err := New("inner", c, WithPath(dir))
-		require.NoError(t, errors.Join(err, outer.SubCP(inner)))
+		require.NoError(t, errors.Join(err, outer.SubCP(inner), inner.openPlacement(ctx, inner.flushed.add)))
 		if c.Rank() == 0 {
 			inner.touched = touched{"x": true}
 		}

@@ -98,16 +98,21 @@ func (c LevelConfig) rack(host, dir string) string {
 	return cmp.Or(of[filepath.Base(dir)], of[host])
 }
 
-// warnOfRacks tells which names of CRAFT_RACKS are of no node.
-func (cp *Checkpoint) warnOfRacks() {
-	of, _ := cp.opt.racks()
-	for _, node := range cp.place.Nodes() {
+// warnOfNodes tells which names of CRAFT_RACKS are of no node, and that the nodes'
+// directories do not last.
+func warnOfNodes(c *core) {
+	of, _ := c.opt.racks()
+	for _, node := range c.place.Nodes() {
 		delete(of, node.Host)
 		delete(of, filepath.Base(node.Dir))
 	}
-	if len(of) > 0 && cp.root() {
-		cp.log.Warn("CRAFT_RACKS names what is no node of this job: a spare node, or the name is wrong (it is that of the host, or the last element of the node's directory)",
+	if len(of) > 0 {
+		c.log.Warn("CRAFT_RACKS names what is no node of this job: a spare node, or the name is wrong (it is that of the host, or the last element of the node's directory)",
 			"names", strings.Join(slices.Sorted(maps.Keys(of)), ","))
+	}
+	if root := c.opt.nodePath(); env.IsTemporaryNode(root) {
+		c.log.Warn("what is kept on the nodes ends with this job, as their directories are temporary: name lasting ones with CRAFT_NODE_PATH or craft run --node-path",
+			"directory", root)
 	}
 }
 
@@ -120,50 +125,52 @@ func (c LevelConfig) nodePath() string {
 }
 
 // leveled reports whether the checkpoint uses the storage of the nodes.
-func (cp *Checkpoint) leveled() bool {
-	policy, _ := cp.opt.policy()
-	return cp.opt.UseSCR && policy.BelowHome()
+func (c *core) leveled() bool {
+	policy, _ := c.opt.policy()
+	return c.opt.UseSCR && policy.BelowHome()
 }
 
-// openLevels puts the levels between the checkpoint and its directory. It is
-// collective.
-func (cp *Checkpoint) openLevels(ctx context.Context) error {
-	if !cp.leveled() {
-		return nil
+// openPlacement opens where versions go: the checkpoint's directory and, with levels, the
+// nodes. It is collective. flushed is told what the directory has got from the nodes.
+func (c *core) openPlacement(ctx context.Context, flushed func(storage.ID)) error {
+	p := placement.Config{Comm: c.comm, Name: c.name, Home: c.home, Dir: c.dir(), Log: c.log}
+	if c.leveled() {
+		dir, err := realDir(c)
+		if _, err := c.agree(ctx, err); err != nil {
+			return err
+		}
+		p.Dir, p.Flushed = dir, flushed
+		configureNodes(c, &p)
 	}
-	host, _ := os.Hostname()
-	policy, _ := cp.opt.policy()
-	limit, _ := cp.opt.flushLimit()
-	root := cp.opt.nodePath()
-	rack := cp.opt.rack(host, root)
-	dir, err := cp.realDir()
-	if _, err := cp.agree(ctx, err); err != nil {
-		return err
-	}
-	s, err := placement.Open(ctx, placement.Config{
-		Comm: cp.comm, Name: cp.name, Home: cp.home, Dir: dir, Policy: policy,
-		SetSize: cp.opt.SetSize, Parity: cp.opt.RSParity, FlushLimit: limit, Flushed: cp.flushed.add,
-		Sync: filestore.Sync(cp.opt.Sync), Log: cp.log, Root: root, Rack: rack, FS: cp.opt.nodeFS,
-		Job: cp.opt.lock.Job, Late: cp.opt.late, Around: cp.threads.Do, MayWrite: cp.mayWrite,
-	})
+	s, err := placement.Open(ctx, p)
 	if err != nil {
 		return err
 	}
-	cp.place = s
-	cp.warnOfRacks()
-	if cp.root() && env.IsTemporaryNode(root) {
-		cp.log.Warn("what is kept on the nodes ends with this job, as their directories are temporary: name lasting ones with CRAFT_NODE_PATH or craft run --node-path",
-			"directory", root)
+	c.place, c.store.Driver, c.store.Possible = s, s, s.Possible
+	if c.leveled() && c.root() {
+		warnOfNodes(c)
 	}
-	cp.store.Driver, cp.store.Possible = cp.levels(), s.Possible
-	return cp.place.Survey(ctx)
+	return nil
+}
+
+// configureNodes adds what the settings say of the nodes.
+func configureNodes(c *core, p *placement.Config) {
+	host, _ := os.Hostname()
+	p.Policy, _ = c.opt.policy()
+	p.FlushLimit, _ = c.opt.flushLimit()
+	p.Root = c.opt.nodePath()
+	p.Rack = c.opt.rack(host, p.Root)
+	p.SetSize, p.Parity = c.opt.SetSize, c.opt.RSParity
+	p.Sync, p.FS = filestore.Sync(c.opt.Sync), c.opt.nodeFS
+	p.Job, p.Late = c.opt.lock.Job, c.opt.late
+	p.Around, p.MayWrite = c.threads.Do, c.mayWrite
 }
 
 // realDir is the checkpoint's directory without symbolic links: what the nodes have
 // is found again whichever way one comes to it.
-func (cp *Checkpoint) realDir() (string, error) {
-	dir := cp.home.Dir()
-	if cp.opt.fs != nil {
+func realDir(c *core) (string, error) {
+	dir := c.dir()
+	if c.opt.fs != nil {
 		return dir, nil
 	}
 	path, err := filepath.EvalSymlinks(dir)
@@ -175,22 +182,6 @@ func (cp *Checkpoint) realDir() (string, error) {
 		return dir, nil
 	}
 	return path, err
-}
-
-// levels is the placement with what only the parallel file system can do.
-func (cp *Checkpoint) levels() storage.Driver {
-	return struct {
-		*placement.Placement
-		homeAbilities
-	}{cp.place, cp.home}
-}
-
-// homeAbilities are those of the parallel file system that the levels do not
-// have.
-type homeAbilities interface {
-	storage.Locker
-	storage.Announcer
-	storage.Recorder
 }
 
 // closeTimeout is how long the others are waited for when the levels are closed: they
@@ -208,7 +199,7 @@ const (
 )
 
 // whenIdle calls leave when none of the others has wanted anything for a while.
-func (cp *Checkpoint) whenIdle(ctx context.Context, leave func()) {
+func whenIdle(ctx context.Context, p *placement.Placement, leave func()) {
 	tick := time.NewTicker(idleTimeout / idleSteps)
 	defer tick.Stop()
 	for still := 0; still < idleSteps; still++ {
@@ -217,41 +208,38 @@ func (cp *Checkpoint) whenIdle(ctx context.Context, leave func()) {
 			return
 		case <-tick.C:
 		}
-		if cp.place.Serving() {
+		if p.Serving() {
 			still = 0
 		}
 	}
 	leave()
 }
 
-// closeLevels ends the levels. The others are waited for as long as all is well;
-// settled: they have nothing more to store here. The checkpoint keeps the closed
-// placement: a background writer that hangs may still come to use it.
-func (cp *Checkpoint) closeLevels(settled bool) {
-	if cp.place == nil {
+// closePlacement ends the levels. The others are waited for as long as all is well;
+// settled: they have nothing more to store here. The closed placement stays where it is:
+// a background writer that hangs may still come to use it.
+func (c *core) closePlacement(settled bool) {
+	if c.place == nil || !c.place.OnNodes() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, cp.opt.DrainTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, c.opt.DrainTimeout))
 	var watching sync.WaitGroup
-	watching.Go(func() { comm.WhenFailed(ctx, cp.comm, cancel) })
+	watching.Go(func() { comm.WhenFailed(ctx, c.comm, cancel) })
 	if settled {
-		watching.Go(func() { cp.whenIdle(ctx, cancel) })
+		watching.Go(func() { whenIdle(ctx, c.place, cancel) })
 	}
-	if err := cp.place.Close(ctx); err != nil {
-		cp.log.Debug("the levels were closed before those of other ranks", "error", err)
+	if err := c.place.Close(ctx); err != nil {
+		c.log.Debug("the levels were closed before those of other ranks", "error", err)
 	}
 	cancel()
 	watching.Wait()
 }
 
 // skipPart tells the ranks that protect this one's part that none will come.
-func (cp *Checkpoint) skipPart(h container.Header) {
-	if cp.place == nil {
-		return
-	}
+func (c *core) skipPart(h container.Header) {
 	id, part := storage.Identity(h)
-	if err := cp.place.Skip(context.Background(), id, part); err != nil {
-		cp.log.Debug("others may wait for a part that does not come", "version", h.Version, "error", err)
+	if err := c.place.Skip(context.Background(), id, part); err != nil {
+		c.log.Debug("others may wait for a part that does not come", "version", h.Version, "error", err)
 	}
 }
 
@@ -263,21 +251,4 @@ func disagreed(err error) error {
 		return fmt.Errorf("%w: %w", ErrDisagree, err)
 	}
 	return err
-}
-
-// outcome is what the levels say of this rank's part.
-func (cp *Checkpoint) outcome(h container.Header, err error) placement.Outcome {
-	if cp.place == nil {
-		return placement.Outcome{}
-	}
-	id, _ := storage.Identity(h)
-	return cp.place.Outcome(id, err == nil)
-}
-
-// settled tells the levels what has become of a version on all ranks.
-func (cp *Checkpoint) settled(h container.Header, o placement.Outcome) {
-	if cp.place == nil {
-		return
-	}
-	cp.place.Settled(h, o)
 }

@@ -53,7 +53,7 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 			continue
 		}
 		r.cp.touched[e.key] = true
-		if err := r.loadValue(ctx, e, info); err != nil {
+		if err := r.loadValue(ctx, e); err != nil {
 			return keyed(e.key, err)
 		}
 	}
@@ -75,56 +75,17 @@ func keyed(key string, err error) error {
 	return &KeyError{Key: key, Err: err}
 }
 
-func (r *restoration) loadValue(ctx context.Context, e entry, info container.Info) error {
-	section, done, err := r.section(ctx, info)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return cptypes.ReadSection(ctx, e.value, section)
+func (r *restoration) loadValue(ctx context.Context, e entry) error {
+	return r.withSection(ctx, e.key, func(section *container.SectionReader) error { return cptypes.ReadSection(ctx, e.value, section) })
 }
 
-// section is a whole value as it is stored; done ends its use.
-func (r *restoration) section(ctx context.Context, info container.Info) (s *container.SectionReader, done func(), err error) {
-	if info.Split {
-		return r.join(ctx, info.Key, info)
+// withSection opens a whole value as it is stored, for as long as use takes.
+func (r *restoration) withSection(ctx context.Context, key string, use func(*container.SectionReader) error) error {
+	err := r.parts.WithSection(ctx, r.home.Header().Rank, key, use)
+	if errors.Is(err, storage.ErrNoSection) {
+		return &container.DamageError{Section: key, Reason: err.Error()}
 	}
-	s, ok := r.home.Section(info.Key)
-	if !ok {
-		return nil, nil, &container.DamageError{Section: info.Key, Reason: "it is not in the part"}
-	}
-	return s, func() {}, nil
-}
-
-// join opens all parts that hold chunks of a split section.
-func (r *restoration) join(ctx context.Context, key string, info container.Info) (*container.SectionReader, func(), error) {
-	var files []*storage.File
-	done := func() {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}
-	var sections []*container.SectionReader
-	for p := range min(r.from.Ranks, info.Chunks) {
-		f, err := r.openPart(ctx, p)
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-		files = append(files, f)
-		section, ok := f.Section(key)
-		if !ok {
-			done()
-			return nil, nil, &container.DamageError{Section: key, Reason: fmt.Sprintf("it is not in the part of rank %d", p)}
-		}
-		sections = append(sections, section)
-	}
-	joined, err := container.Join(sections)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return joined, done, nil
+	return err
 }
 
 // eachBox hands to do the stored boxes of chosen partitioned values that overlap with
@@ -183,19 +144,16 @@ func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) 
 }
 
 func (r *restoration) eachBoxOf(ctx context.Context, part int, wanted []keyDesc, do func(keyDesc, *container.SectionReader) error) error {
-	f, err := r.openPart(ctx, part)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, b := range wanted {
-		section, ok := f.Section(b.Key)
-		if !ok {
-			return &container.DamageError{Section: b.Key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
+	return r.parts.With(ctx, part, func(f *storage.File) error {
+		for _, b := range wanted {
+			section, ok := f.Section(b.Key)
+			if !ok {
+				return &container.DamageError{Section: b.Key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
+			}
+			if err := do(b, section); err != nil {
+				return keyed(b.Key, err)
+			}
 		}
-		if err := do(b, section); err != nil {
-			return keyed(b.Key, err)
-		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -136,11 +136,11 @@ func (cp *Checkpoint) doUrgent(ctx context.Context) {
 	cp.doNotes(ctx)
 	d := cp.maintenance.take()
 	d.remove = slices.DeleteFunc(d.remove, func(id storage.ID) bool {
-		if cp.place != nil && !cp.place.MayBeAtHome(id) {
+		if !cp.place.MayBeAtHome(id) {
 			return false
 		}
 		d.later = append(d.later, id)
-		if cp.place != nil { // the nodes write over the old files
+		if cp.place.OnNodes() { // which write over the old files
 			d.drop = append(d.drop, id)
 		}
 		return true
@@ -159,9 +159,7 @@ func (d due) all() due {
 // do deletes, and returns what could not be done, for the next time.
 func (d due) do(ctx context.Context, cp *Checkpoint) (left due) {
 	left.remove = cp.each(ctx, d.remove, cp.store.Remove)
-	if cp.place != nil {
-		left.drop = cp.each(ctx, d.drop, cp.place.Drop)
-	}
+	left.drop = cp.each(ctx, d.drop, cp.place.Drop)
 	return left
 }
 
@@ -173,7 +171,7 @@ func (cp *Checkpoint) doNotes(ctx context.Context) {
 	if n.latest != nil {
 		cp.announce(ctx, *n.latest)
 	}
-	if cp.place != nil && (n.note != nil || !n.reserved.IsZero()) {
+	if n.note != nil || !n.reserved.IsZero() {
 		cp.noteNodes(ctx, n.note, n.levels, n.reserved)
 	}
 	if n.record != nil {
@@ -195,10 +193,6 @@ func (cp *Checkpoint) each(ctx context.Context, ids []storage.ID, remove func(co
 
 // announce leaves the note for people; without it everything works as well.
 func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
-	a, ok := cp.store.Driver.(storage.Announcer)
-	if !ok {
-		return
-	}
 	id, _ := storage.Identity(h)
 	latest := storage.Latest{
 		Checkpoint: h.Name, Version: h.Version, Directory: id.String(), Ranks: h.Size, Created: h.Created,
@@ -208,7 +202,7 @@ func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
 	if h.Iteration != container.NoIteration {
 		latest.Iteration = &h.Iteration
 	}
-	if err := a.Announce(ctx, latest); err != nil {
+	if err := cp.home.Announce(ctx, latest); err != nil {
 		cp.log.Warn("note about the latest version not written", "error", err)
 	}
 }

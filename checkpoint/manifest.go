@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,26 +10,9 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-// manifestState is what is known of the nodes. What is found may be less: they are not here,
-// or the levels are not in use. Then this run does not need what it says: doubt is why
-// that is not known.
-func (cp *Checkpoint) manifestState(ctx context.Context) (state manifest.State, doubt string, err error) {
-	if cp.place != nil {
-		return cp.place.Manifest().State(), "", nil
-	}
-	m, found, err := manifest.Read(ctx, cp.home)
-	switch {
-	case errors.Is(err, manifest.ErrInvalid):
-		return state, err.Error(), nil
-	case err != nil || !found:
-		return state, "", err
-	}
-	return m.State(), "", nil
-}
-
 // hasSeen reports that no version has a higher number than those that are found or noted.
 func (cp *Checkpoint) hasSeen(n manifest.State) bool {
-	return n.Reserved.IsZero() || cp.place != nil && cp.place.HasWitness(n.Reserved.Attempt)
+	return n.Reserved.IsZero() || cp.place.HasWitness(n.Reserved.Attempt)
 }
 
 // unseen describes the versions that nodes may have where this run does not look; ""
@@ -45,25 +27,18 @@ func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
 	if n.Reserved.Version <= newest {
 		return ""
 	}
-	use := "its nodes are not in this job, or have lost what they had: to use them end this job and start it with them"
-	if cp.place == nil {
-		use = "this run does not look there: to use them end it and run with CRAFT_LEVELS=" + n.Policy + " (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes"
-	}
 	found := "no version is found"
 	if newest > 0 {
 		found = fmt.Sprintf("version %d is the newest that is found", newest)
 	}
 	return fmt.Sprintf("%s; versions up to %d may have been written on %s; %s, before this one has written a version, which then is the newest",
-		found, n.Reserved.Version, n.Where, use)
+		found, n.Reserved.Version, n.Where, cp.place.Absence().Unseen())
 }
 
 // takeOver lets the note say that this attempt goes on behind what may have been used.
 // That is before anything is brought to the nodes, so that the next job does not take
 // it for all that there is.
 func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
-	if cp.place == nil {
-		return
-	}
 	if err := cp.place.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
 		cp.couldNotReserve(err)
 	}
@@ -71,7 +46,7 @@ func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
 
 // giveBack takes takeOver back, if the attempt could not begin.
 func (cp *Checkpoint) giveBack() {
-	if cp.place == nil || cp.attempt.lock == nil || cp.mayWrite() != nil { // others may be at it by now
+	if cp.place == nil || cp.lock == nil || cp.mayWrite() != nil { // others may be at it by now
 		return
 	}
 	if err := cp.place.Manifest().GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
@@ -82,7 +57,7 @@ func (cp *Checkpoint) giveBack() {
 // reserve lets the home know on rank 0 that the number of a version is used. Without
 // that the version is as good as others, and only its number may be used again.
 func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
-	if cp.place == nil || !cp.root() || time.Since(cp.notReserved) < noteEvery {
+	if !cp.root() || time.Since(cp.notReserved) < noteEvery {
 		return
 	}
 	if err := cp.place.Manifest().Reserve(ctx, id); err != nil {
@@ -99,7 +74,7 @@ func (cp *Checkpoint) couldNotReserve(err error) {
 // number, before the levels are closed: while the program runs it is written now and
 // then only.
 func (cp *Checkpoint) noteNewest() {
-	if cp.place == nil || !cp.root() || !cp.attempt.begun {
+	if !cp.root() || !cp.attempt.begun {
 		return
 	}
 	noted := cp.place.Manifest().State()
@@ -120,11 +95,4 @@ func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, l
 	if err := cp.place.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
 		cp.log.Warn("note about the nodes not written", "error", err)
 	}
-}
-
-// leftOnNodes describes the version that only nodes have, which this run does not
-// look at.
-func (cp *Checkpoint) leftOnNodes(noted manifest.State) string {
-	return fmt.Sprintf("version %v is only on the nodes (%s), and this run does not look there: run with CRAFT_LEVELS=%s (and CRAFT_USE_SCR=1, and without DisableSCR) on these nodes to use it",
-		noted.Newest.ID, noted.Where, noted.Policy)
 }

@@ -3,9 +3,9 @@ package checkpoint
 import "time"
 
 // message reports something that CRAFT_DEBUG or CRAFT_TIMING asks for.
-func (cp *Checkpoint) message(text string, attrs ...any) {
-	if int(cp.comm.Rank()) == cp.opt.DebugProc {
-		cp.log.Info(text, attrs...)
+func (c *core) message(text string, attrs ...any) {
+	if int(c.comm.Rank()) == c.opt.DebugProc {
+		c.log.Info(text, attrs...)
 	}
 }
 

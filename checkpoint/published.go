@@ -16,13 +16,13 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: cp.place == nil}
-	kept.Pending = cp.place != nil && h.Flush
+	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !cp.place.OnNodes()}
+	kept.Pending = !kept.Home && h.Flush
 	cp.stored.Add(kept, h)
-	if cp.place != nil && reached.Include(cp.possible(h)) {
+	if reached.Include(cp.possible(h)) {
 		cp.maintenance.add(due{remove: cp.stored.Overtake()})
 	}
-	if cp.place == nil {
+	if kept.Home {
 		cp.maintenance.tell(notes{latest: &h})
 	} else {
 		cp.noteOnNodes(context.WithoutCancel(ctx), h, reached)
@@ -42,17 +42,14 @@ func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached
 
 // prune decides which versions need not be kept any more.
 func (cp *Checkpoint) prune() {
-	var levels []storage.Level // that the nodes are to have
-	if cp.place != nil {
-		levels = cp.place.Levels()
-	}
+	levels := cp.place.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
 	if cp.parent == nil {
 		prunable = cp.stored.Prune(cp.opt.Keep, levels)
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
 		// that are absent (placement.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(cp.ancestors()), Reachable: cp.reachable, Witness: cp.place != nil}
+		around := catalog.Nesting{Now: catalog.StageOf(cp.ancestors()), Reachable: cp.reachable, Witness: cp.place.OnNodes()}
 		prunable = cp.stored.PruneNested(around, cp.opt.Keep, levels)
 	}
 	cp.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})

@@ -88,17 +88,13 @@ type recordOrder struct {
 
 // writeRecord writes a record. A failure is no reason to stop.
 func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) (written bool) {
-	recorder, ok := cp.store.Driver.(storage.Recorder)
-	if !ok {
-		return false
-	}
 	cp.records.mu.Lock()
 	defer cp.records.mu.Unlock()
 	if r.Updated.Before(cp.records.last) {
 		return false
 	}
 	began := time.Now()
-	err := recorder.Record(ctx, r)
+	err := cp.home.Record(ctx, r)
 	if err != nil {
 		cp.log.Debug("record of the run not written", "error", err)
 	} else {

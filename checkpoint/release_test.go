@@ -169,7 +169,7 @@ func TestFencedRankPublishesNothing(t *testing.T) {
 }
 
 func complete(t *testing.T, cp *Checkpoint) (out []storage.ID) {
-	entries, err := cp.store.List(t.Context())
+	entries, err := cp.home.List(t.Context())
 	require.NoError(t, err)
 	for _, e := range entries {
 		if e.Complete() {

@@ -21,6 +21,7 @@ type restoration struct {
 	cp    *Checkpoint
 	from  catalog.Candidate
 	older []catalog.Candidate // which may be taken in its place
+	parts storage.Snapshot    // of it
 	// home is the part whose local and replicated values this rank takes.
 	home   *storage.File
 	stored map[string]container.Info // of home
@@ -45,10 +46,18 @@ type restoration struct {
 	parted map[[2]int]int
 }
 
+func newRestoration(cp *Checkpoint, from catalog.Candidate, older []catalog.Candidate) *restoration {
+	r := &restoration{cp: cp, from: from, older: older, parted: make(map[[2]int]int)}
+	r.parts = storage.Snapshot{Ranks: from.Ranks, Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
+		return cp.store.Open(ctx, cp.name, from.ID, part)
+	}}
+	return r
+}
+
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
 func (cp *Checkpoint) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
-	r := &restoration{cp: cp, from: c, older: older, parted: make(map[[2]int]int)}
+	r := newRestoration(cp, c, older)
 	defer r.close()
 	defer r.warnOfBroken()
 	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
@@ -72,36 +81,20 @@ func (cp *Checkpoint) tryRestore(ctx context.Context, c catalog.Candidate, older
 	return &h, fine, nil
 }
 
-func (r *restoration) close() {
-	if r.home != nil {
-		_ = r.home.Close()
-	}
-}
-
-func (r *restoration) openPart(ctx context.Context, rank int) (*storage.File, error) {
-	return r.cp.store.Open(ctx, r.cp.name, r.from.ID, storage.Part{Rank: rank, Size: r.from.Ranks})
-}
+func (r *restoration) close() { _ = r.parts.Close() } // nothing was written
 
 // open opens this rank's share of the parts, so that together the ranks have
 // seen the index of each, and keeps its home open.
 func (r *restoration) open(ctx context.Context) (err error) {
 	rank, ranks := int(r.cp.comm.Rank()), r.cp.comm.Size()
-	if r.home, err = r.openPart(ctx, rank%r.from.Ranks); err != nil {
+	if r.home, err = r.parts.Keep(ctx, rank%r.from.Ranks); err != nil {
 		return err
 	}
 	if err := r.look(r.home); err != nil {
 		return err
 	}
 	for p := rank + ranks; p < r.from.Ranks; p += ranks {
-		f, err := r.openPart(ctx, p)
-		if err != nil {
-			return err
-		}
-		err = r.look(f)
-		if e := f.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
+		if err := r.parts.With(ctx, p, r.look); err != nil {
 			return err
 		}
 	}
@@ -288,8 +281,5 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	if r.cp.place == nil {
-		return nil
-	}
 	return r.cp.place.Gather(ctx, r.from.ID)
 }

@@ -12,10 +12,10 @@ import (
 // setting is one that decides what the ranks do together.
 type setting struct{ variable, value string }
 
-// settings are those that must be the same on all ranks: with others they would be
+// settingsOf are those that must be the same on all ranks: with others they would be
 // in different collective calls and wait for each other for ever.
-func (cp *Checkpoint) settings() []setting {
-	o := cp.opt
+func settingsOf(c *core) []setting {
+	o := c.opt
 	out := []setting{
 		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
 		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", o.mode().String()},
@@ -23,7 +23,7 @@ func (cp *Checkpoint) settings() []setting {
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
 	}
 	levels, sets, delta := "", "", ""
-	if cp.leveled() {
+	if c.leveled() {
 		policy, _ := o.policy() // validated
 		levels, sets = policy.String(), fmt.Sprintf("%d, %d", o.SetSize, o.RSParity)
 	}
@@ -35,11 +35,11 @@ func (cp *Checkpoint) settings() []setting {
 
 // sameSettings compares them on all ranks. It is collective, and the error is the
 // same everywhere.
-func (cp *Checkpoint) sameSettings(ctx context.Context) error {
-	if cp.comm.Size() == 1 {
+func sameSettings(ctx context.Context, c *core) error {
+	if c.comm.Size() == 1 {
 		return nil
 	}
-	mine := cp.settings()
+	mine := settingsOf(c)
 	var values []string
 	for _, s := range mine {
 		values = append(values, s.value)
@@ -47,10 +47,10 @@ func (cp *Checkpoint) sameSettings(ctx context.Context) error {
 	packed := strings.Join(values, "\n")
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(packed)) // never fails
-	if same, err := cp.sameOnAll(ctx, int64(hash.Sum64())); err != nil || same {
+	if same, err := c.sameOnAll(ctx, int64(hash.Sum64())); err != nil || same {
 		return err
 	}
-	packs, err := comm.AllgatherBytes(ctx, cp.comm, []byte(packed))
+	packs, err := comm.AllgatherBytes(ctx, c.comm, []byte(packed))
 	if err != nil {
 		return err
 	}

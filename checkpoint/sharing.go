@@ -343,24 +343,21 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 
 // holds reports whether a value of which parts lie in the same memory has become what is
 // stored of it: that they did so when it was stored does not say which parts.
-func (r *restoration) holds(ctx context.Context, e entry) (bool, error) {
+func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
 	info := r.stored[e.key]
 	if info.Desc.Dist == container.Partitioned && r.redistribute {
 		return false, nil // it cannot be told
 	}
-	section, done, err := r.section(ctx, info)
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	c := comparing{r: section.NewReader(ctx), left: info.Size}
-	switch _, err := e.value.WriteTo(&c); {
-	case errors.Is(err, cptypes.ErrShared): // what was made for one part is in another one, too
+	err = r.withSection(ctx, e.key, func(section *container.SectionReader) error {
+		c := comparing{r: section.NewReader(ctx), left: info.Size}
+		_, err := e.value.WriteTo(&c)
+		is = err == nil && !c.differs && c.left == 0
+		return err
+	})
+	if errors.Is(err, cptypes.ErrShared) { // what was made for one part is in another one, too
 		return false, nil
-	case err != nil:
-		return false, err
 	}
-	return !c.differs && c.left == 0, nil
+	return is, err
 }
 
 // comparing takes bytes and compares them with those of a reader.

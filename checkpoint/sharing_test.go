@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/storage/container"
 )
 
 type (
@@ -291,7 +292,7 @@ func TestSharedMemoryOfSeveralRanks(t *testing.T) {
 func TestNoSharingIsNotNoted(t *testing.T) {
 	x, y := []int{1, 2, 3, 4}, 5
 	cp := open(t, t.TempDir(), map[string]any{"a": ptr(x[:2]), "b": ptr(x[2:]), "y": &y})
-	h := cp.nextHeader(0)
+	var h container.Header
 	cp.noteSharing(&h)
 	require.Empty(t, h.Fields)
 }

@@ -50,7 +50,7 @@ func (p *Phases) add(q Phases) {
 // counted when it has been waited for.
 func (cp *Checkpoint) Stats() Stats {
 	s := cp.stats
-	if cp.threads != nil {
+	if cp.core != nil && cp.threads != nil {
 		s.WriterCPU = cp.threads.Used()
 	}
 	return s

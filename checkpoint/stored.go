@@ -62,9 +62,6 @@ func (cp *Checkpoint) arrived() {
 
 // mendLevels brings back what the last run, or a loss, has left undone.
 func (cp *Checkpoint) mendLevels(restored *container.Header) {
-	if cp.place == nil {
-		return
-	}
 	if restored != nil {
 		id, _ := storage.Identity(*restored)
 		cp.place.Heal(id)
@@ -87,7 +84,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	if err := cp.wait(ctx); err != nil {
 		return err
 	}
-	if cp.place == nil || cp.point.version == 0 {
+	if cp.point.version == 0 || !cp.place.OnNodes() {
 		return nil
 	}
 	defer cp.stats.time(&cp.stats.CheckpointTime)()

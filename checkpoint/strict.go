@@ -100,10 +100,10 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		newest = found.Candidates[0].ID.Version
 	}
 	for _, e := range found.Entries {
-		if cp.place == nil || e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
+		if e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.place.Missing(e.ID))
+		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.place.Absence().Missing(e.ID))
 		switch found.LossStatuses[e.ID] {
 		case catalog.Lost:
 			add(absent, text)
@@ -112,9 +112,7 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		}
 	}
 	add(unseen, found.Unseen)
-	if cp.place != nil {
-		add(unseen, cp.place.Unused())
-	}
+	add(unseen, cp.place.Absence().Unused())
 	add(branches, found.Branch)
 	add(branches, found.Unannounced)
 	add(setAside, found.LeftDamaged)
@@ -147,7 +145,7 @@ func (c Config) refuse(reasons ...reason) error {
 
 // tryRead verifies a version, and changes nothing.
 func (cp *Checkpoint) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
-	r := &restoration{cp: cp, from: c}
+	r := newRestoration(cp, c, nil)
 	defer r.close()
 	for _, step := range []func(context.Context) error{r.open, r.verify, r.sameVersion} {
 		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {

@@ -20,7 +20,7 @@ import (
 type survey struct {
 	// Entries are all versions, for rank 0 alone.
 	Entries []storage.Entry `json:"-"`
-	// LossStatuses of the incomplete ones, for rank 0 alone: with levels only.
+	// LossStatuses of the incomplete ones, for rank 0 alone.
 	LossStatuses map[storage.ID]catalog.LossStatus `json:"-"`
 	// Elsewhere are those of other stages than the present one, or of a computation that
 	// was abandoned, for rank 0 alone.
@@ -78,10 +78,10 @@ type survey struct {
 func (cp *Checkpoint) survey(ctx context.Context) (survey, error) {
 	var s survey
 	var err error
-	if cp.root() {
+	if err = cp.place.Survey(ctx); err == nil && cp.root() {
 		s, err = cp.look(ctx)
 	}
-	return fromRoot(ctx, cp, s, err)
+	return fromRoot(ctx, cp.core, s, err)
 }
 
 func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
@@ -94,10 +94,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	noted, doubt, err := cp.manifestState(ctx)
-	if err != nil {
-		return survey{}, err
-	}
+	noted := cp.place.Manifest().State()
 	told, err := cp.told(ctx, noted)
 	if err != nil {
 		return survey{}, err
@@ -138,6 +135,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 		s.Unannounced = cp.describeUnannounced(complete, told, noted, s.Branch)
 	}
 	s.told = told
+	cp.findLosses(&s)
 	if s.Anew != nil {
 		told.Claims = cp.abandonOthers(ctx, &s, complete)
 	}
@@ -148,7 +146,7 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	if s.Lost == "" && len(s.Candidates)+len(s.Abandoned) == 0 && !s.Own {
 		s.Lost = cp.nestedAway()
 	}
-	s.Used, s.Unseen = s.Highest, doubt
+	s.Used, s.Unseen = s.Highest, cp.place.Absence().Doubt()
 	if !cp.hasSeen(noted) {
 		s.Used = max(s.Used, noted.Reserved.Version)
 		s.Unseen = cp.unseen(noted, entries)
@@ -171,9 +169,6 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalo
 	for _, e := range slices.Backward(s.Entries) {
 		s.Highest = max(s.Highest, e.ID.Version)
 		if !e.Complete() {
-			if cp.place != nil {
-				s.LossStatuses[e.ID] = cp.place.LossStatus(e.ID) // before Gather moves anything
-			}
 			if cp.parent != nil {
 				cp.lookAtRest(ctx, s, e)
 			}
@@ -192,6 +187,15 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalo
 		}
 	}
 	return complete, nil
+}
+
+// findLosses says what has become of the incomplete versions, before Gather moves anything.
+func (cp *Checkpoint) findLosses(s *survey) {
+	for _, e := range s.Entries {
+		if !e.Complete() {
+			s.LossStatuses[e.ID] = cp.place.Absence().LossStatus(e.ID, s.told.TellsOf(e.ID))
+		}
+	}
 }
 
 // lookAtRest reads a part of an incomplete version, if one is there.

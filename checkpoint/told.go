@@ -55,22 +55,13 @@ func (cp *Checkpoint) missing(t catalog.Told, noted manifest.State, newest uint6
 		return ""
 	}
 	if n := noted.Newest; n != nil && n.ID == gone.ID {
-		text := ""
-		if cp.place != nil {
-			text = cp.place.Lost()
-		} else {
-			text = cp.leftOnNodes(noted)
-		}
-		if text != "" {
+		if text := cp.place.Absence().Lost(); text != "" {
 			return text
 		}
 	}
 	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", cp.home.Path(gone.ID), by)
-	switch {
-	case cp.place != nil:
-		text += "; " + cp.place.Absent(gone.ID)
-	case noted.Where != "":
-		text += fmt.Sprintf(", or start with the nodes that have it, if it was on nodes (%s)", noted.Where)
+	if absent := cp.place.Absence().Absent(gone.ID); absent != "" {
+		text += "; " + absent
 	}
 	text += "; if it was removed on purpose, delete what tells of it too"
 	if strings.Contains(by, manifest.Name) {

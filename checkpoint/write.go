@@ -130,7 +130,7 @@ func (cp *Checkpoint) writeAndMakeRoom(ctx context.Context, iteration int64) err
 	if cp.root() {
 		removed += cp.outermost().makeRoom(ctx)
 	}
-	again, failed := fromRoot(ctx, cp, removed > 0, nil)
+	again, failed := fromRoot(ctx, cp.core, removed > 0, nil)
 	if failed != nil || !again {
 		return errors.Join(err, failed)
 	}
@@ -171,9 +171,7 @@ func (cp *Checkpoint) nextHeader(iteration int64) container.Header {
 		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
 		Fields: storage.WithOrigin(nil, cp.attempt.origin),
 	}
-	if cp.place != nil {
-		storage.SetPlanned(&h, cp.place.Plan(h.Version))
-	}
+	storage.SetPlanned(&h, cp.place.Plan(h.Version))
 	cp.nextDelta(&h)
 	return h
 }
@@ -273,21 +271,21 @@ func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
 // complete and whether they mean the same by it. If not, nothing of it stays.
 func (cp *Checkpoint) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
-	outcome := cp.outcome(h, f.err)
+	id, _ := storage.Identity(h)
+	outcome := cp.place.Outcome(id, f.err == nil)
 	_, err := cp.agree(ctx, f.err)
 	if err == nil {
 		outcome, err = cp.checkTogether(ctx, h, f.done, outcome)
 	}
-	if err == nil && cp.place == nil && !cp.attempt.samePlace {
+	if err == nil && !cp.attempt.samePlace {
 		err = cp.checkPlace(ctx, f)
 	}
 	if err == nil {
-		cp.settled(h, outcome)
+		cp.place.Settled(h, outcome)
 		return outcome, nil
 	}
-	cp.settled(h, placement.Outcome{})
+	cp.place.Settled(h, placement.Outcome{})
 	if cp.root() && (f.err != nil || reported(err)) {
-		id, _ := storage.Identity(h)
 		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}

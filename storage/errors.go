@@ -28,6 +28,9 @@ var (
 	// is no longer there, or what it was in is another directory or disk now.
 	ErrVanished = errors.New("checkpoint directory vanished")
 
+	// ErrCalledOff ends what is done in the background for a version that is deleted.
+	ErrCalledOff = errors.New("the version is not kept any more")
+
 	// ErrName is returned for a name that cannot be used as a file name.
 	ErrName = errors.New("invalid name")
 )

@@ -18,6 +18,7 @@ import (
 type Snapshot struct {
 	a       *Archive
 	is      offline.Version
+	parts   *storage.Snapshot
 	version Version
 	first   container.Header
 	keys    []Key
@@ -32,7 +33,7 @@ type Key struct {
 }
 
 func (a *Archive) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
-	s := &Snapshot{a: a, is: is}
+	s := &Snapshot{a: a, is: is, parts: a.files.Snapshot(&is)}
 	var err error
 	if s.version, err = a.describe(ctx, &is); err == nil {
 		err = s.index(ctx)
@@ -47,20 +48,19 @@ func (a *Archive) snapshot(ctx context.Context, is offline.Version) (*Snapshot, 
 func (s *Snapshot) index(ctx context.Context) error {
 	var bad []error
 	for _, part := range s.is.Parts {
-		f, err := s.openPart(ctx, part.Rank)
-		if err != nil {
-			bad = append(bad, err)
-			if ctx.Err() != nil {
-				break
+		err := s.parts.With(ctx, part.Rank, func(f *storage.File) error {
+			s.first = f.Header()
+			for _, info := range f.Sections() {
+				s.keys = append(s.keys, Key{Name: info.Key, Desc: info.Desc})
 			}
-			continue
+			return nil
+		})
+		if err == nil {
+			return nil
 		}
-		defer f.Close() // nothing was written
-		s.first = f.Header()
-		for _, info := range f.Sections() {
-			s.keys = append(s.keys, Key{Name: info.Key, Desc: info.Desc})
+		if bad = append(bad, err); ctx.Err() != nil {
+			break
 		}
-		return nil
 	}
 	if len(bad) == 0 {
 		return fmt.Errorf("nothing of it is here: %s", s.version.Why)
@@ -91,56 +91,13 @@ func (s *Snapshot) failed(err error) error {
 	return fmt.Errorf("archive %s: version %v: %w", s.a.files.Files.Dir(), s.is.ID, err)
 }
 
-// openPart opens the part of a rank.
-func (s *Snapshot) openPart(ctx context.Context, rank int) (*storage.File, error) {
-	size := s.is.Size()
-	if rank < 0 || rank >= size {
-		return nil, fmt.Errorf("there is no rank %d, it was written by ranks 0 to %d", rank, size-1)
-	}
-	return s.a.files.OpenAnywhere(ctx, s.is.ID, storage.Part{Rank: rank, Size: size})
-}
-
-// with opens a value of a rank as it is stored, for as long as use takes. One that is spread
-// over the parts is put together from all of them.
+// with opens a value of a rank as it is stored, for as long as use takes.
 func (s *Snapshot) with(ctx context.Context, key string, rank int, use func(*container.SectionReader) error) error {
-	section, f, err := s.section(ctx, key, rank)
-	if err != nil {
-		return err
+	err := s.parts.WithSection(ctx, rank, key, use)
+	if errors.Is(err, storage.ErrNoSection) {
+		return fmt.Errorf("%w %q: %w", ErrKey, key, err)
 	}
-	defer f.Close() // nothing was written
-	info := section.Info()
-	if !info.Split {
-		return use(section)
-	}
-	parts := []*container.SectionReader{section}
-	for r := range min(s.is.Size(), info.Chunks) {
-		if r == rank {
-			continue
-		}
-		one, f, err := s.section(ctx, key, r)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		parts = append(parts, one)
-	}
-	if section, err = container.Join(parts); err != nil {
-		return err
-	}
-	return use(section)
-}
-
-// section is what the part of a rank has of a value; the file has to be closed.
-func (s *Snapshot) section(ctx context.Context, key string, rank int) (*container.SectionReader, *storage.File, error) {
-	f, err := s.openPart(ctx, rank)
-	if err != nil {
-		return nil, nil, err
-	}
-	section, ok := f.Section(key)
-	if !ok {
-		return nil, nil, errors.Join(fmt.Errorf("%w %q in the part of rank %d", ErrKey, key, rank), f.Close())
-	}
-	return section, f, nil
+	return err
 }
 
 // Read reads the value that a rank has stored into a Go value: what that rank's program has

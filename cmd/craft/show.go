@@ -251,22 +251,23 @@ func numbered(list []offline.Version, wanted, dir string) (*offline.Version, err
 // process may have open.
 func readParts(ctx context.Context, c *offline.Checkpoint, v *offline.Version, s showing) (parts []readPart, first firstValues, bad []error) {
 	first = make(firstValues)
+	snapshot := c.Snapshot(v)
 	for _, part := range v.Parts {
 		if s.rank >= 0 && part.Rank != s.rank {
 			continue
 		}
-		f, err := c.Files.Open(ctx, c.Name, v.ID, part)
+		err := snapshot.With(ctx, part.Rank, func(f *storage.File) error {
+			at, _ := c.Files.At.Locate(ctx, v.ID, part) // it was opened
+			one := readPart{path: at.Path, reader: f.Reader, bytes: at.Size}
+			if s.values {
+				bad = append(bad, first.read(one, s.limit)...)
+			}
+			parts = append(parts, one)
+			return nil
+		})
 		if err != nil {
 			bad = append(bad, err)
-			continue
 		}
-		at, _ := c.Files.At.Locate(ctx, v.ID, part) // it was opened
-		one := readPart{path: at.Path, reader: f.Reader, bytes: at.Size}
-		if s.values {
-			bad = append(bad, first.read(one, s.limit)...)
-		}
-		_ = f.Close() // nothing was written
-		parts = append(parts, one)
 	}
 	return parts, first, bad
 }

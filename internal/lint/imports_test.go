@@ -38,6 +38,8 @@ var allowed = []rule{
 	{"storage/storagetest", []string{"storage", "storage/container"}},
 	{"storage/domain", nil},
 	{"storage/flush", []string{"storage"}},
+	{"storage/heal", []string{"storage"}},
+	{"storage/remove", []string{"storage"}},
 	{"storage/erasure/striping", nil},
 	{"storage/manifest", []string{"storage", "storage/container"}},
 	{"storage/catalog", []string{"storage", "storage/container", "storage/erasure/striping"}},
@@ -60,7 +62,7 @@ var allowed = []rule{
 	{"aft", []string{"aft/comm", "aft/engine"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
-	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/manifest", "storage/nodelocal", "storage/partner"}},
+	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/domain", "storage/erasure", "storage/exchange", "storage/filestore", "storage/flush", "storage/heal", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/remove"}},
 
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},

@@ -41,7 +41,7 @@ func (f *Findings) List(entries []storage.Entry) {
 		for _, part := range e.Parts {
 			f.Objects = append(f.Objects, PartOf(e.ID, part))
 		}
-		if len(e.Away) > 0 {
+		if len(e.Away) > 0 || len(e.Parts) == 0 { // whose number is used
 			f.Away = append(f.Away, storage.Entry{ID: e.ID, Away: e.Away})
 		}
 	}

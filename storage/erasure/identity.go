@@ -1,10 +1,13 @@
 package erasure
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // The identity that a Scheme gives to the parity files of a set:
@@ -78,4 +81,34 @@ func ReadSet(r storage.PartReader, key storage.ObjectKey) (catalog.Set, error) {
 		return catalog.Set{}, fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, ErrMismatch)
 	}
 	return catalog.Set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{key.Part.Rank}}, nil
+}
+
+// Findings are the objects of a node, and what its parity files say of their sets, for a
+// catalog. A parity file that cannot be used does not count, and unusable is told why; what
+// cannot be read now may be there later.
+func Findings(ctx context.Context, host string, objects []nodelocal.Object, open Open, unusable func(storage.ObjectKey, error)) (f catalog.Findings) {
+	for _, o := range objects {
+		if o.Kind == storage.KindParity {
+			set, err := openSet(ctx, o.ObjectKey, open)
+			if err != nil {
+				unusable(o.ObjectKey, err)
+				if storage.Passing(err) && !errors.Is(err, ErrMismatch) {
+					f.Away = append(f.Away, storage.Entry{ID: o.ID, Away: []string{fmt.Sprintf("on node %s a parity file cannot be read: %v", host, err)}})
+				}
+				continue
+			}
+			f.Sets = append(f.Sets, catalog.SetOf{ID: o.ID, Set: set})
+		}
+		f.Objects = append(f.Objects, o.ObjectKey)
+	}
+	return f
+}
+
+func openSet(ctx context.Context, key storage.ObjectKey, open Open) (catalog.Set, error) {
+	r, err := open(ctx, key)
+	if err != nil {
+		return catalog.Set{}, err
+	}
+	defer r.Close() // nothing was written
+	return ReadSet(r, key)
 }

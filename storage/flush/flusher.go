@@ -191,9 +191,6 @@ func (f *Flusher) run(ctx context.Context) {
 	}
 }
 
-// ErrCalledOff ends what is done in the background for a version that is deleted.
-var ErrCalledOff = errors.New("the version is not kept any more")
-
 // CallOff takes a version out of the queue. The copy that is being made ends before
 // its next piece, and is thrown away; who calls off does not wait for that: the
 // file system may not answer.
@@ -202,9 +199,9 @@ func (f *Flusher) CallOff(id storage.ID) {
 	defer f.mu.Unlock()
 	switch {
 	case f.off != nil && f.now == id:
-		f.off(ErrCalledOff)
+		f.off(storage.ErrCalledOff)
 	case slices.Contains(f.queue, id):
-		f.endLocked(id, ErrCalledOff)
+		f.endLocked(id, storage.ErrCalledOff)
 	}
 }
 

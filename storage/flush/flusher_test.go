@@ -130,8 +130,8 @@ func TestCallOff(t *testing.T) {
 		f.CallOff(idOf(2))
 		<-one
 		<-two
-		require.ErrorIs(t, f.copies[idOf(1)].err, ErrCalledOff)
-		require.ErrorIs(t, f.copies[idOf(2)].err, ErrCalledOff)
+		require.ErrorIs(t, f.copies[idOf(1)].err, storage.ErrCalledOff)
+		require.ErrorIs(t, f.copies[idOf(2)].err, storage.ErrCalledOff)
 		require.NoError(t, f.Await(t.Context(), idOf(3)))
 		require.Equal(t, map[storage.ID]int{idOf(3): 2}, p.home)
 		require.Equal(t, 1, p.aborted)
@@ -216,7 +216,7 @@ func TestManyAtOnce(t *testing.T) {
 					if err == nil && p.home[id] < 2 {
 						t.Errorf("version %d is not at home", id.Version)
 					}
-					if err != nil && !errors.Is(err, full) && !errors.Is(err, ErrCalledOff) {
+					if err != nil && !errors.Is(err, full) && !errors.Is(err, storage.ErrCalledOff) {
 						t.Errorf("version %d: %v", id.Version, err)
 					}
 				}

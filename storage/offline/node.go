@@ -157,30 +157,8 @@ func (d *Node) look(ctx context.Context) error {
 }
 
 // findings are what the node has, for a catalog.
-func (d *Node) findings(ctx context.Context) (f catalog.Findings) {
-	for _, o := range d.List {
-		f.Objects = append(f.Objects, o.ObjectKey)
-		if o.Kind != storage.KindParity {
-			continue
-		}
-		set, err := d.readSet(ctx, o.ObjectKey)
-		switch {
-		case err == nil:
-			f.Sets = append(f.Sets, catalog.SetOf{ID: o.ID, Set: set})
-		case storage.Passing(err) && !errors.Is(err, erasure.ErrMismatch):
-			f.Away = append(f.Away, storage.Entry{ID: o.ID, Away: []string{fmt.Sprintf("on node %s a parity file cannot be read: %v", d.Host, err)}})
-		}
-	}
-	return f
-}
-
-func (d *Node) readSet(ctx context.Context, key storage.ObjectKey) (set catalog.Set, err error) {
-	r, err := d.Store.OpenObject(ctx, key)
-	if err != nil {
-		return set, err
-	}
-	defer r.Close() // nothing was written
-	return erasure.ReadSet(r, key)
+func (d *Node) findings(ctx context.Context) catalog.Findings {
+	return erasure.Findings(ctx, d.Host, d.List, d.Store.OpenObject, func(storage.ObjectKey, error) {})
 }
 
 func AnyNode(nodes []*Node, state string) bool {

@@ -8,14 +8,16 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// OpenAnywhere opens a part of which some bytes may be wrong in one place: they are taken
-// from the next, as in a restart with levels. The places are asked in the order of Files.
-func (c *Checkpoint) OpenAnywhere(ctx context.Context, id storage.ID, part storage.Part) (*storage.File, error) {
-	store, err := storage.NewStore(anywhere{c.Files.At}, container.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return store.Open(ctx, c.Name, id, part)
+// Snapshot opens a version. Bytes that are wrong in one place are taken from the next, as in
+// a restart with levels; the places are asked in the order of Files.
+func (c *Checkpoint) Snapshot(v *Version) *storage.Snapshot {
+	return &storage.Snapshot{Ranks: v.Size(), Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
+		store, err := storage.NewStore(anywhere{c.Files.At}, container.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return store.Open(ctx, c.Name, v.ID, part)
+	}}
 }
 
 // anywhere is a Store whose readers know the other places of a part.

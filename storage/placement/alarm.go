@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"log/slog"
 	"slices"
 	"sync"
 )
@@ -42,13 +41,4 @@ func (a *alarm) ease() (over string) {
 	}
 	over, a.told = a.told[len(a.told)-1], nil
 	return over
-}
-
-// tell logs a warning; one that is no news is a detail.
-func (s *Placement) tell(news bool, message string, args ...any) {
-	level := slog.LevelDebug
-	if news {
-		level = slog.LevelWarn
-	}
-	s.log.Log(s.ctx, level, message, args...)
 }

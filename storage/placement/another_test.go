@@ -86,23 +86,24 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 			path := filepath.Join(local.Path(key.ID), key.Part.String())
 			data, err := vfs.ReadFile(mem, path, 1<<20)
 			require.NoError(t, err)
-			s := &Placement{
-				Config: Config{Home: storagetest.Failing(files, func(op storagetest.Op) error {
+			n := &nodes{list: []node{{}}, of: []int{0}}
+			s := &finder{
+				home: storagetest.Failing(files, func(op storagetest.Op) error {
 					if op.Kind == storagetest.OpOpen {
 						return c.home
 					}
 					return nil
-				})},
-				log: slog.New(slog.DiscardHandler), nodes: nodes{list: []node{{}}, of: []int{0}}, local: local, torn: make(map[storage.ID]bool), cat: catalog.New(),
+				}),
+				log: slog.New(slog.DiscardHandler), nodes: n, local: local, register: newRegister(n, 0),
 			}
-			s.cat.Merge(catalog.Findings{Away: c.away}, 0)
+			s.register.cat.Merge(catalog.Findings{Away: c.away}, 0)
 			for _, at := range []int{9, len(data) / 2} { // in the header, and in the value
 				flipped := slices.Clone(data)
 				flipped[at] ^= 1
 				require.NoError(t, vfs.WriteFile(mem, path, flipped, 0o600, false))
 				bad, err := local.OpenObject(t.Context(), key)
 				require.NoError(t, err)
-				f := &found{PartReader: bad, s: s, ctx: t.Context(), id: key.ID, part: key.Part, first: here, rest: c.rest}
+				f := &found{PartReader: bad, finder: s, ctx: t.Context(), id: key.ID, part: key.Part, first: here, rest: c.rest}
 				f.failed.add(c.before)
 				store, err := storage.NewStore(opened{local, f}, container.Options{})
 				require.NoError(t, err)
@@ -120,7 +121,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 					require.ErrorIs(t, err, c.want)
 				}
 				require.Equal(t, c.want == storage.ErrDamaged, errors.Is(err, storage.ErrDamaged), "%v", err)
-				require.True(t, s.torn[key.ID], "the file here is to be mended")
+				require.True(t, s.register.torn[key.ID], "the file here is to be mended")
 			}
 		})
 	}

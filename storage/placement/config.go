@@ -25,8 +25,8 @@ type Config struct {
 	Comm   comm.Comm // of the job; the placement makes one of its own from it
 	Name   string    // of the checkpoint
 	Home   storage.Driver
-	Dir    string // of the checkpoint at home: names the place on the nodes
-	Policy storage.Policy
+	Dir    string         // of the checkpoint at home: names the place on the nodes
+	Policy storage.Policy // no level below the home: there are no nodes
 	// SetSize is how many ranks protect each other by parity (4 if 0), Parity how
 	// many of them Reed-Solomon lets a set lose (2 if 0).
 	SetSize, Parity int
@@ -61,7 +61,8 @@ type Config struct {
 	Exchange exchange.Options
 }
 
-func (c *Config) complete() {
+// complete puts the defaults in.
+func complete(c *Config) {
 	if c.SetSize == 0 {
 		c.SetSize = DefaultSetSize
 	}

@@ -4,35 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-func ownKey(id storage.ID, rank, size int) storage.ObjectKey {
-	return storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: storage.Part{Rank: rank, Size: size}}
+// creator starts parts.
+type creator struct {
+	home     storage.Driver
+	local    *nodelocal.Store
+	plan     *planner
+	schemes  *schemes
+	register *register
+	troubles *troubles
+	check    func(context.Context, storage.ID, storage.Part) error // that a part at home is where it should be
+	around   func(func())
 }
 
-// Create implements storage.Driver: the part goes to the node and, as it is
-// written, to what protects it there.
-func (s *Placement) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	w := &writer{s: s, ctx: ctx, id: id, part: part}
-	err := s.avoided()
+// create lets the part go to the node and, as it is written, to what protects it there.
+func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	w := &writer{creator: c, ctx: ctx, id: id, part: part}
+	err := c.troubles.avoided()
 	if err == nil {
-		w.own, err = s.local.CreateObject(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part})
+		w.own, err = c.local.CreateObject(ctx, catalog.PartOf(id, part))
 	}
 	if err != nil {
 		if err = w.spill(err); err != nil {
-			return nil, errors.Join(err, s.Skip(ctx, id, part))
+			return nil, errors.Join(err, c.skip(ctx, id, part))
 		}
 	}
-	for level, scheme := range s.planned(id) {
+	for level, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
 		p, err := scheme.Create(ctx, id, part)
 		if err != nil {
 			w.weaken(level, err)
@@ -43,21 +49,9 @@ func (s *Placement) Create(ctx context.Context, id storage.ID, part storage.Part
 	return w, nil
 }
 
-// planned are the schemes that protect a version, by their levels.
-func (s *Placement) planned(id storage.ID) iter.Seq2[storage.Level, Scheme] {
-	return func(yield func(storage.Level, Scheme) bool) {
-		for level := range s.Plan(id.Version).All() {
-			if scheme := s.schemes[level]; scheme != nil && !yield(level, scheme) {
-				return
-			}
-		}
-	}
-}
-
-// Skip tells the others that this rank does not write its part of a version, so
-// that they do not wait for it.
-func (s *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) (err error) {
-	for _, scheme := range s.planned(id) {
+// skip tells the others that this rank does not write its part.
+func (c *creator) skip(ctx context.Context, id storage.ID, part storage.Part) (err error) {
+	for _, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
 		err = errors.Join(err, scheme.Skip(ctx, id, part))
 	}
 	return err
@@ -65,7 +59,8 @@ func (s *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) 
 
 // writer is a part on its way to the node and to what protects it.
 type writer struct {
-	s           *Placement
+	*creator
+
 	ctx         context.Context
 	id          storage.ID
 	part        storage.Part
@@ -126,7 +121,7 @@ func (w *writer) Commit() error {
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
 		g.Go(func() error {
-			w.s.service.Around(func() { weak[i] = protection.Commit() })
+			w.around(func() { weak[i] = protection.Commit() })
 			return nil
 		})
 	}
@@ -137,24 +132,21 @@ func (w *writer) Commit() error {
 		case weak[i] != nil:
 			w.weaken(protection.level, weak[i])
 		case !w.stuck: // a failing node has a share in protecting its own parts too
-			w.strong()
+			w.troubles.strong(w.id)
 		}
 	}
 	if err != nil && movable(err) && !w.spilled {
-		w.s.avoid(err)
+		w.troubles.avoid(err)
 		return fmt.Errorf("%w (a part that the node does not take at the last moment cannot be sent elsewhere)", err)
 	}
 	if err == nil && !w.spilled {
-		w.s.took()
+		w.troubles.took()
 	}
 	if err == nil && w.spilled {
 		if err := w.checkPlace(); err != nil {
 			return err
 		}
-		w.s.mu.Lock()
-		w.s.cat.AddPart(w.id, w.part, catalog.Home)
-		w.s.sent[w.id] = true
-		w.s.mu.Unlock()
+		w.register.spilled(w.id, w.part)
 	}
 	return err
 }
@@ -162,12 +154,12 @@ func (w *writer) Commit() error {
 // checkPlace returns an error if the part has gone where nobody finds it. If rank 0
 // cannot be asked it is taken for stored.
 func (w *writer) checkPlace() error {
-	err := w.s.checkPlace(w.ctx, w.id, w.part)
+	err := w.check(w.ctx, w.id, w.part)
 	var astray *PlaceError
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.s.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -181,38 +173,43 @@ func (w *writer) Abort() error {
 
 // weaken notes why the part is not protected as it should be.
 func (w *writer) weaken(level storage.Level, why error) {
-	w.s.mu.Lock()
-	first := w.s.weak[w.id] == nil
-	if first {
-		w.s.weak[w.id] = make(map[storage.Level]error)
+	if w.plan.weaken(w.id, level, why) && w.ctx.Err() == nil {
+		w.troubles.weak(w.id, level, why)
 	}
-	w.s.weak[w.id][level] = why
-	w.s.mu.Unlock()
-	if !first || w.ctx.Err() != nil {
-		return
-	}
-	w.s.tell(w.s.unprotected.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
-		"version", w.id.Version, "rank", w.part.Rank, "level", level.String(), "error", why)
 }
 
-// failing is what kind of trouble it is with what protects parts: a new one is told
-// of, even if it begins before the last one is over.
-func failing(why error) string {
+// spill starts the part at home because the node does not take it.
+func (w *writer) spill(why error) (err error) {
 	problem := refusal(why)
-	switch {
-	case problem != "":
-		return problem
-	case errors.Is(why, comm.ErrProcFailed):
-		return "a process failed"
-	case errors.Is(why, exchange.ErrClosed):
-		return "a rank has ended"
+	if problem == "" {
+		return why
 	}
-	return "it fails"
+	own, err := w.home.Create(w.ctx, w.id, w.part)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	w.own, w.spilled, w.stuck = own, true, stuck(why)
+	w.troubles.spills(w.id, problem, why)
+	return nil
 }
 
-// strong notes that the part is protected as it should be.
-func (w *writer) strong() {
-	if w.s.unprotected.ease() != "" {
-		w.s.log.Info("the parts of this rank are protected as planned again", "version", w.id.Version, "rank", w.part.Rank)
+// moveHome goes on at home in the middle of a part.
+func (w *writer) moveHome(why error) error {
+	full := w.own
+	back, ok := full.(storage.ReadBack)
+	if !ok {
+		return why
 	}
+	if err := w.spill(why); err != nil {
+		return err
+	}
+	r, size := back.Written()
+	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
+	if aborted := full.Abort(); err == nil && aborted != nil {
+		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
+	}
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	return nil
 }

@@ -4,121 +4,143 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"log/slog"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
+// finder opens the bytes of parts, wherever they are.
+type finder struct {
+	name     string // of the checkpoint
+	home     storage.Driver
+	local    *nodelocal.Store
+	service  *exchange.Service
+	pools    []*streamPool // by node
+	nodes    *nodes
+	register *register
+	log      *slog.Logger
+}
+
 // sourceName says where it is, for people.
-func (s *Placement) sourceName(src catalog.Source) string {
+func (d *finder) sourceName(src catalog.Source) string {
 	switch {
 	case src.Parity:
 		return "parity"
 	case src.At == catalog.Home:
 		return "the parallel file system"
 	}
-	n := s.nodes.list[src.At]
+	n := d.nodes.list[src.At]
 	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Dir)
 }
 
-// sources lists where a part can be had, in the order in which it is tried.
-func (s *Placement) sources(id storage.ID, part storage.Part) []catalog.Source {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.cat.Sources(id, part, s.nodes.at(s.me))
-	own := ownKey(id, int(s.me), len(s.nodes.of))
-	if first := (catalog.Source{Key: own, At: s.nodes.at(s.me)}); s.own[id] && part == own.Part && !slices.Contains(all, first) {
-		return slices.Insert(all, 0, first)
-	}
-	return all
-}
-
-func (s *Placement) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (d *finder) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	switch {
 	case src.Parity:
-		return erasure.OpenRebuilt(ctx, id, part, s.members(id, part))
+		return erasure.OpenRebuilt(ctx, id, part, d.members(id, part))
 	case src.At == catalog.Home:
-		return s.Home.Open(ctx, id, part)
+		return d.home.Open(ctx, id, part)
 	}
-	return s.openObject(ctx, src.Key, src.At)
+	return d.openObject(ctx, src.Key, src.At)
 }
 
-func (s *Placement) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
-	if node == s.nodes.at(s.me) {
-		return s.local.OpenObject(ctx, key)
+func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
+	if node == d.nodes.here() {
+		return d.local.OpenObject(ctx, key)
 	}
-	return openRemote(ctx, s.pools[node], func() (storage.PartReader, error) {
-		return s.service.Open(ctx, s.nodes.list[node].leader(), objectName(key))
+	return openRemote(ctx, d.pools[node], func() (storage.PartReader, error) {
+		return d.service.Open(ctx, d.nodes.list[node].leader(), objectName(key))
 	})
 }
 
 // members opens what the rebuilding of a part needs: parity, and parts that are
 // somewhere; on the parallel file system only if the nodes do not suffice.
-func (s *Placement) members(id storage.ID, part storage.Part) erasure.Open {
-	s.mu.Lock()
-	alone := s.cat.OnNodes().Rebuildable(id, part)
-	s.mu.Unlock()
+func (d *finder) members(id storage.ID, part storage.Part) erasure.Open {
+	alone := ask(d.register, func(v catalog.View) bool { return v.OnNodes().Rebuildable(id, part) })
 	return func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if key.Kind == storage.KindPart {
-			f, err := s.openFirst(ctx, key.ID, key.Part, func(src catalog.Source) bool { return !src.Parity && (src.At != catalog.Home || !alone) })
+			f, err := d.openFirst(ctx, key.ID, key.Part, func(src catalog.Source) bool { return !src.Parity && (src.At != catalog.Home || !alone) })
 			if err != nil {
 				return nil, err
 			}
 			return f.PartReader, nil
 		}
-		return s.openParity(ctx, key)
+		return d.openParity(ctx, key)
 	}
 }
 
-func (s *Placement) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
-	s.mu.Lock()
-	at := s.cat.Nodes(key)
-	s.mu.Unlock()
+func (d *finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
+	at := ask(d.register, func(v catalog.View) []catalog.Place { return v.Nodes(key) })
 	var failed attempts
 	for _, n := range at {
-		r, err := s.openObject(ctx, key, n)
+		r, err := d.openObject(ctx, key, n)
 		if err == nil {
 			return r, nil
 		}
 		failed.add(err)
 	}
-	failed.add(s.away(key.ID))
+	failed.add(d.register.away(key.ID))
 	return nil, failed.err(key.String())
 }
 
 // openFirst opens the first source that can be opened, of those wanted.
-func (s *Placement) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(catalog.Source) bool) (*found, error) {
+func (d *finder) openFirst(ctx context.Context, id storage.ID, part storage.Part, want func(catalog.Source) bool) (*found, error) {
 	var failed attempts
-	all := s.sources(id, part)
+	all := d.register.sources(id, part)
 	for i, src := range all {
 		if want != nil && !want(src) {
 			continue
 		}
-		r, err := s.openSource(ctx, src, id, part)
+		r, err := d.openSource(ctx, src, id, part)
 		if err == nil {
-			return &found{PartReader: r, s: s, ctx: ctx, id: id, part: part, first: src, rest: all[i+1:], failed: failed}, nil
+			return &found{PartReader: r, finder: d, ctx: ctx, id: id, part: part, first: src, rest: all[i+1:], failed: failed}, nil
 		}
 		failed.add(err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	failed.add(s.away(id))
+	failed.add(d.register.away(id))
 	return nil, failed.err(fmt.Sprintf("%v of %v", part, id))
 }
 
-// away says what of a version the home or a node cannot show now: its bytes may be there
-// later, whatever the parts are called.
-func (s *Placement) away(id storage.ID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if away := s.cat.Away(id); len(away) > 0 {
-		return errors.New(strings.Join(away, "; "))
+// openVerified opens the first source of a part whose bytes are all right.
+func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	var failed attempts
+	for _, src := range d.register.sources(id, part) {
+		r, err := d.openSource(ctx, src, id, part)
+		if err == nil {
+			if err = d.verify(ctx, r, id, part); err == nil {
+				return r, nil
+			}
+			err = errors.Join(err, r.Close())
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			d.log.Warn("bytes of a part are wrong", "version", id.Version, "part", part.String(), "source", d.sourceName(src), "error", err)
+		}
+		failed.add(err)
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return nil
+	return nil, failed.err(fmt.Sprintf("%v of %v", part, id))
+}
+
+// verify reads every byte of what is to be a part of a version.
+func (d *finder) verify(ctx context.Context, r storage.PartReader, id storage.ID, part storage.Part) error {
+	c, err := container.Open(r, r.Size())
+	if err == nil {
+		err = storage.CheckIdentity(c.Header(), d.name, id, part)
+	}
+	if err != nil {
+		return err
+	}
+	return c.VerifyAround(ctx, d.service.Around)
 }
 
 // attempts are the errors of the places that were tried. What is not there does
@@ -147,21 +169,11 @@ func (a *attempts) err(what string) error {
 	return fmt.Errorf("%s: %w on any node or on the parallel file system", what, storage.ErrNotFound)
 }
 
-// Open implements storage.Driver: the bytes of a part, wherever they are. The
-// reader is a storage.Redundant: it knows where else they are.
-func (s *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	f, err := s.openFirst(ctx, id, part, nil)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // found is an open part.
 type found struct {
 	storage.PartReader
 
-	s      *Placement
+	finder *finder
 	ctx    context.Context
 	id     storage.ID
 	part   storage.Part
@@ -176,20 +188,20 @@ type found struct {
 // is not good. When no place is left, the errors of those that could not be opened count:
 // what is damaged in the others may be good there.
 func (f *found) Another() (storage.PartReader, error) {
-	f.s.noteTorn(f.first)
+	f.finder.register.noteTorn(f.first)
 	for len(f.rest) > 0 {
 		src := f.rest[0]
 		f.rest = f.rest[1:]
-		r, err := f.s.openSource(f.ctx, src, f.id, f.part)
+		r, err := f.finder.openSource(f.ctx, src, f.id, f.part)
 		if err == nil {
-			f.s.log.Warn("bytes of a part are taken from another place", "version", f.id.Version, "part", f.part.String(), "source", f.s.sourceName(src))
+			f.finder.log.Warn("bytes of a part are taken from another place", "version", f.id.Version, "part", f.part.String(), "source", f.finder.sourceName(src))
 			f.opened = append(f.opened, r)
 			return r, nil
 		}
 		f.failed.add(err)
 	}
 	if !f.told {
-		f.failed.add(f.s.away(f.id))
+		f.failed.add(f.finder.register.away(f.id))
 	}
 	if f.told || f.failed.none() {
 		return nil, nil

@@ -6,66 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Gather brings the parts of a version, and of those that it refers to, that are on no
+// gatherer brings parts to the nodes of the ranks that host them.
+type gatherer struct {
+	comm     comm.Comm
+	local    *nodelocal.Store
+	finder   *finder
+	register *register
+	log      *slog.Logger
+}
+
+// gather brings the parts of a version, and of those that it refers to, that are on no
 // node, and that parity gives back, to the nodes of the ranks that host them: each rank
 // does its share. It is collective; the ranks learn which parts are where now, and the
 // caller agrees about the error with the others. What is on a node as such is read from
 // there, and from the home only what parity on the nodes does not give. A part for which
 // its node has no room is rebuilt whenever it is read.
-func (s *Placement) Gather(ctx context.Context, id storage.ID) error {
-	s.mu.Lock()
-	all := s.cat.WithBases(id)
-	s.mu.Unlock()
+func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
+	all := ask(g.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
 	for _, one := range all {
-		problem, err := s.gather(ctx, one)
+		problem, err := g.gatherOne(ctx, one)
 		switch {
 		case err != nil || one == id:
 			return errors.Join(problem, err)
 		case problem != nil: // perhaps nothing of it is needed
-			s.log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
+			g.log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
 		}
 	}
 	return nil
 }
 
-// gather does so for one version. problem is that of this rank's share.
-func (s *Placement) gather(ctx context.Context, id storage.ID) (problem, err error) {
-	missing := s.toRebuild(id)
+// gatherOne does so for one version. problem is that of this rank's share.
+func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err error) {
+	missing := g.register.toRebuild(id)
 	if len(missing) == 0 {
 		return nil, nil
 	}
 	var refused bool
 	var not []int // of missing: what is not on its node
 	for i, m := range missing {
-		if m.host != s.me {
+		if m.host != g.comm.Rank() {
 			continue
 		}
 		if problem == nil {
-			refused, problem = s.rebuild(ctx, id, m.part)
+			refused, problem = g.rebuild(ctx, id, m.part)
 		}
 		if problem == nil {
 			continue
 		}
 		not = append(not, i)
-		if ctx.Err() == nil && (refused || s.isAtHome(id, m.part)) {
-			s.log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", s.local.Dir(), "error", problem)
+		if ctx.Err() == nil && (refused || ask(g.register, func(v catalog.View) bool { return v.AtHome(id, m.part) })) {
+			g.log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
 			problem = nil
 		}
 	}
-	return problem, s.noteRebuilt(ctx, id, missing, not)
-}
-
-func (s *Placement) isAtHome(id storage.ID, part storage.Part) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cat.AtHome(id, part)
+	return problem, g.noteRebuilt(ctx, id, missing, not)
 }
 
 // orphan is a part that no node has, and the rank that is to get it to its own.
@@ -75,15 +79,15 @@ type orphan struct {
 }
 
 // toRebuild lists, on all ranks alike, what is to be rebuilt and where.
-func (s *Placement) toRebuild(id storage.ID) (missing []orphan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, part := range s.cat.Entry(id).Parts {
-		if s.cat.OnNodes().Stored(id, part) {
+func (r *register) toRebuild(id storage.ID) (missing []orphan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, part := range r.cat.Entry(id).Parts {
+		if r.cat.OnNodes().Stored(id, part) {
 			continue
 		}
-		if s.cat.OnNodes().Rebuildable(id, part) || !s.cat.AtHome(id, part) {
-			missing = append(missing, orphan{part, s.hostOf(id, part)})
+		if r.cat.OnNodes().Rebuildable(id, part) || !r.cat.AtHome(id, part) {
+			missing = append(missing, orphan{part, r.hostOf(r.cat.View, id, part)})
 		}
 	}
 	return missing
@@ -91,12 +95,12 @@ func (s *Placement) toRebuild(id storage.ID) (missing []orphan) {
 
 // noteRebuilt enters on all ranks what is on its node now: all but those parts that
 // a rank has not got there.
-func (s *Placement) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
+func (g *gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
 	data, err := json.Marshal(not)
 	if err != nil {
 		return err
 	}
-	all, err := comm.AllgatherBytes(ctx, s.Comm, data)
+	all, err := comm.AllgatherBytes(ctx, g.comm, data)
 	if err != nil {
 		return err
 	}
@@ -110,36 +114,36 @@ func (s *Placement) noteRebuilt(ctx context.Context, id storage.ID, missing []or
 			failed[i] = true
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, m := range missing {
-		if !failed[i] {
-			s.cat.AddPart(id, m.part, s.nodes.at(m.host))
+	g.register.tell(func() {
+		for i, m := range missing {
+			if !failed[i] {
+				g.register.cat.AddPart(id, m.part, g.register.nodes.at(m.host))
+			}
 		}
-	}
+	})
 	return nil
 }
 
 // rebuild makes the file of a part anew on this node; refused: it is this node that
 // does not take it, and not that what is left of the others cannot be read.
-func (s *Placement) rebuild(ctx context.Context, id storage.ID, part storage.Part) (refused bool, err error) {
-	key := storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}
-	if r, err := s.local.OpenObject(ctx, key); err == nil {
+func (g *gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part) (refused bool, err error) {
+	key := catalog.PartOf(id, part)
+	if r, err := g.local.OpenObject(ctx, key); err == nil {
 		return false, r.Close() // an earlier attempt has got it
 	}
 	began := time.Now()
-	w, err := s.local.CreateObject(ctx, key)
+	w, err := g.local.CreateObject(ctx, key)
 	if err != nil {
 		return true, err
 	}
 	own := &recalling{Writer: w}
-	if err := erasure.RebuildPart(ctx, id, part, s.members(id, part), own); err != nil {
+	if err := erasure.RebuildPart(ctx, id, part, g.finder.members(id, part), own); err != nil {
 		return own.err != nil, errors.Join(err, w.Abort())
 	}
 	if err := w.Commit(); err != nil {
 		return true, err
 	}
-	s.log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
+	g.log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
 	return false, nil
 }
 

@@ -50,7 +50,7 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 		var status catalog.LossStatus
 		c.job(t, "local:1", func(_ context.Context, s *placement.Placement) error {
 			if s.Comm.Rank() == 0 {
-				status = s.LossStatus(idOf(2))
+				status = s.Absence().LossStatus(idOf(2), false)
 			}
 			return nil
 		})

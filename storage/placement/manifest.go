@@ -5,18 +5,19 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // readManifest tells all ranks what the home says, and which job they are. A home without a
 // manifest gets a new identity: what nodes may have of one that was deleted does not belong
 // to it.
-func (s *Placement) readManifest(ctx context.Context) error {
+func readManifest(ctx context.Context, c *Config) (*manifest.Writer, error) {
 	var shared struct {
 		Manifest manifest.Manifest
 		Stored   bool
@@ -24,7 +25,7 @@ func (s *Placement) readManifest(ctx context.Context) error {
 		Err      string
 	}
 	var problem error
-	if home, ok := s.Home.(storage.MetadataStore); ok && s.root() {
+	if home, ok := c.Home.(storage.MetadataStore); ok && c.Comm.Rank() == 0 {
 		shared.Manifest, shared.Stored, problem = manifest.Read(ctx, home)
 		if problem == nil && !shared.Stored {
 			var id [8]byte
@@ -32,25 +33,44 @@ func (s *Placement) readManifest(ctx context.Context) error {
 			shared.Manifest = manifest.New(hex.EncodeToString(id[:]))
 		}
 	}
-	shared.Job, shared.Err = s.Job, text(problem)
+	shared.Job, shared.Err = c.Job, text(problem)
 	data, err := json.Marshal(shared)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if data, err = comm.BcastBytes(ctx, s.Comm, 0, data); err != nil {
-		return err
+	if data, err = comm.BcastBytes(ctx, c.Comm, 0, data); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(data, &shared); err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case problem != nil:
-		return problem
+		return nil, problem
 	case shared.Err != "":
-		return &RankError{Rank: 0, Text: shared.Err}
+		return nil, &RankError{Rank: 0, Text: shared.Err}
 	}
-	s.manifest, s.Job = manifest.NewWriter(shared.Manifest, shared.Stored), shared.Job
-	return nil
+	c.Job = shared.Job
+	return manifest.NewWriter(shared.Manifest, shared.Stored), nil
+}
+
+// readOthersManifest reads, on rank 0, what jobs with nodes have noted, for a job without.
+// It is as good without that: doubt is why it is not known.
+func readOthersManifest(ctx context.Context, from storage.Driver) (w *manifest.Writer, doubt string, err error) {
+	m, stored := manifest.Manifest{}, false
+	if home, ok := from.(storage.MetadataStore); ok {
+		m, stored, err = manifest.Read(ctx, home)
+	}
+	switch {
+	case errors.Is(err, manifest.ErrInvalid):
+		doubt, err = err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	}
+	if !stored {
+		m = manifest.Manifest{}
+	}
+	return manifest.NewWriter(m, true), doubt, nil
 }
 
 func text(err error) string {
@@ -60,44 +80,14 @@ func text(err error) string {
 	return err.Error()
 }
 
-// beginManifest says what the manifest is to say of this job.
-func (s *Placement) beginManifest() {
-	job := manifest.Job{Checkpoint: s.Name, Policy: s.Policy.String(), Nodes: s.Nodes()}
+// manifestJob is what the manifest is to say of this job.
+func manifestJob(c *Config, n *nodes, local *nodelocal.Store) manifest.Job {
+	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.noted()}
 	for i := range job.Nodes {
-		job.Nodes[i].Dir = filepath.Join(job.Nodes[i].Dir, filepath.Base(s.local.Dir()))
+		job.Nodes[i].Dir = filepath.Join(job.Nodes[i].Dir, filepath.Base(local.Dir()))
 	}
-	if home, ok := s.Home.(storage.MetadataStore); ok {
+	if home, ok := c.Home.(storage.MetadataStore); ok {
 		job.Home = home
 	}
-	s.manifest.Begin(job)
-}
-
-// Manifest is that of the nodes, for rank 0.
-func (s *Placement) Manifest() *manifest.Writer { return s.manifest }
-
-// TakeOver notes for an attempt that begins what may have been used before: see
-// manifest.Writer.
-func (s *Placement) TakeOver(ctx context.Context, used storage.ID) error {
-	return s.manifest.TakeOver(ctx, used, s.storesOf)
-}
-
-// HasWitness reports whether a node on which an attempt itself has stored is in this job.
-func (s *Placement) HasWitness(attempt container.AttemptID) bool {
-	return s.manifest.HasWitness(s.storesOf(attempt))
-}
-
-// storesOf says of each node of this job whether it has parts of an attempt.
-func (s *Placement) storesOf(attempt container.AttemptID) []bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]bool, len(s.nodes.list))
-	for _, id := range s.cat.IDs() {
-		if id.Attempt != attempt {
-			continue
-		}
-		for _, n := range s.cat.NodesWith(id, storage.KindPart) {
-			out[n] = true
-		}
-	}
-	return out
+	return job
 }

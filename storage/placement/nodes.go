@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -48,21 +48,39 @@ func (n node) isThat(was manifest.Node) bool { return n.Host == was.Host && n.Di
 
 // nodes are those of the job, by number: in the order of their leaders.
 type nodes struct {
+	me   comm.Rank
 	list []node
 	of   []int // by rank
 }
 
-func (n *nodes) mine(me comm.Rank) int { return n.of[me] }
-
-// at is the place of a rank's node in the catalog.
+// at is the place of a rank's node in the catalog, here that of this rank's.
 func (n *nodes) at(r comm.Rank) catalog.Place { return catalog.Place(n.of[r]) }
+func (n *nodes) here() catalog.Place          { return n.at(n.me) }
 
-// leads reports whether a rank is the first one of its node.
-func (n *nodes) leads(r comm.Rank) bool { return n.list[n.of[r]].leader() == r }
+func (n *nodes) ranks() int { return len(n.of) }
 
-// Nodes are those of the job, with their directories (CRAFT_NODE_PATH).
-func (s *Placement) Nodes() (out []manifest.Node) {
-	for _, n := range s.nodes.list {
+// root reports that this rank speaks for all.
+func (n *nodes) root() bool { return n.me == 0 }
+
+// leads reports whether this rank is the first one of its node.
+func (n *nodes) leads() bool { return n.list[n.here()].leader() == n.me }
+
+// ownPart is the part that this rank writes.
+func (n *nodes) ownPart() storage.Part { return storage.Part{Rank: int(n.me), Size: n.ranks()} }
+
+// hostOf is the rank that has a part on its node, which is at some places, or that is to
+// get it there.
+func (n *nodes) hostOf(part storage.Part, at []catalog.Place) comm.Rank {
+	own := comm.Rank(part.Rank % n.ranks())
+	if len(at) == 0 || slices.Contains(at, n.at(own)) {
+		return own
+	}
+	return n.list[at[0]].leader()
+}
+
+// noted are the nodes as a manifest names them.
+func (n *nodes) noted() (out []manifest.Node) {
+	for _, n := range n.list {
 		noted := manifest.Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack}
 		for _, r := range n.Ranks {
 			noted.Ranks = append(noted.Ranks, int(r))
@@ -90,51 +108,52 @@ func (n *nodes) places() []domain.Place {
 	return out
 }
 
-func (s *Placement) describeNode() nodeReport {
-	self := s.Self
+// describeNode says of this rank's node what tells it from others.
+func describeNode(c *Config) nodeReport {
+	self := c.Self
 	if self == nil {
 		me := nodelocal.ThisIdentity()
 		self = &me
 	}
-	r := nodeReport{Machine: self.Boot, Host: self.Host, Rack: s.Rack}
+	r := nodeReport{Machine: self.Boot, Host: self.Host, Rack: c.Rack}
 	if r.Machine == "" {
 		r.Machine = self.Machine + "/" + self.Host
 	}
-	dir, _ := filepath.Abs(s.Root)
+	dir, _ := filepath.Abs(c.Root)
 	r.Dir = osstring.String(dir)
-	if info, err := s.FS.Stat(dir); err == nil {
+	if info, err := c.FS.Stat(dir); err == nil {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			r.File = fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 		}
 	}
-	if s.root() {
-		r.Home = osstring.String(s.Dir)
+	if c.Comm.Rank() == 0 {
+		r.Home = osstring.String(c.Dir)
 	}
 	return r
 }
 
 // gatherNodes tells everybody who is where; problem is this rank's, and all
 // return one if there is any.
-func (s *Placement) gatherNodes(ctx context.Context, own nodeReport, problem error) error {
+func gatherNodes(ctx context.Context, c comm.Comm, own nodeReport, problem error) ([]nodeReport, error) {
 	if problem != nil {
 		own.Err, own.Locked = problem.Error(), errors.Is(problem, storage.ErrLocked)
 	}
 	data, err := json.Marshal(own)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all, err := comm.AllgatherBytes(ctx, s.Comm, data)
+	all, err := comm.AllgatherBytes(ctx, c, data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reports := make([]nodeReport, len(all))
 	for r, data := range all {
 		if err := json.Unmarshal(data, &reports[r]); err != nil {
-			return fmt.Errorf("what rank %d says of its node: %w", r, err)
+			return nil, fmt.Errorf("what rank %d says of its node: %w", r, err)
 		}
 	}
 	if problem != nil {
-		return problem
+		return nil, problem
 	}
 	for r, report := range reports {
 		if report.Err != "" {
@@ -142,47 +161,16 @@ func (s *Placement) gatherNodes(ctx context.Context, own nodeReport, problem err
 			if report.Locked {
 				e.Err = storage.ErrLocked
 			}
-			return e
+			return nil, e
 		}
 	}
-	s.rootDir = string(reports[0].Home)
-	if s.nodes, err = numberNodes(reports); err != nil {
-		return err
-	}
-	if s.root() {
-		s.noteUnused(reports)
-	}
-	return nil
+	return reports, nil
 }
 
-// noteUnused says that nodes have something of the same checkpoint which nobody looks at.
-func (s *Placement) noteUnused(reports []nodeReport) {
-	var where []string
-	for _, n := range s.nodes.list {
-		for _, dir := range reports[n.leader()].Earlier {
-			where = append(where, fmt.Sprintf("%s (%s)", n.Host, dir))
-		}
-	}
-	if len(where) == 0 {
-		return
-	}
-	nodes := strings.Join(where, ", ")
-	s.log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", s.Dir, "nodes", nodes)
-	s.unused = fmt.Sprintf("what nodes have of the checkpoint in %s is not used (%s): %s", s.Dir, nodes, unusedWhy)
-}
-
-const unusedWhy = "there is no " + manifest.Name + " in its directory, which says that it belongs to it; " +
-	"end the program and mount the file system, or put the file back, before a version is written, with which a new one is made; " +
-	"if the directory was deleted on purpose, delete these places on the nodes (craft node clean --unseen does, with all others of which it is not seen what became of their checkpoints)"
-
-// Unused describes, on rank 0, what nodes have of this checkpoint although the home has
-// no note of them; "" if there is nothing.
-func (s *Placement) Unused() string { return s.unused }
-
-func numberNodes(reports []nodeReport) (nodes, error) {
+func numberNodes(me comm.Rank, reports []nodeReport) (*nodes, error) {
 	type key struct{ machine, dir, file string }
 	numbers := make(map[key]int)
-	var n nodes
+	n := &nodes{me: me}
 	for r, report := range reports {
 		k := key{report.Machine, string(report.Dir), report.File}
 		if k.file != "" {

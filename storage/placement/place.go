@@ -25,17 +25,24 @@ func (e *PlaceError) Error() string {
 // looks is how often rank 0 looks for a part, at intervals that double.
 const looks = 11
 
-// checkPlace makes sure that rank 0 finds a part that this rank has written to the home:
+// placeCheck finds out whether rank 0 sees at home what this rank has written there.
+type placeCheck struct {
+	orders *orders
+	dir    string // where rank 0 looks
+	late   time.Duration
+}
+
+// part makes sure that rank 0 finds a part that this rank has written to the home:
 // a *PlaceError if it does not. A file system that keeps in mind what it has seen may
 // show it to another machine a little later.
-func (s *Placement) checkPlace(ctx context.Context, id storage.ID, part storage.Part) error {
-	if s.root() {
+func (c *placeCheck) part(ctx context.Context, id storage.ID, part storage.Part) error {
+	if c.orders.me == 0 {
 		return nil
 	}
 	name := verbAtHome + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
-	pause := s.Late >> (looks - 1)
+	pause := c.late >> (looks - 1)
 	for range looks - 1 {
-		err := s.callFor(ctx, 0, name)
+		err := c.orders.give(ctx, 0, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -46,18 +53,9 @@ func (s *Placement) checkPlace(ctx context.Context, id storage.ID, part storage.
 		}
 		pause *= 2
 	}
-	err := s.callFor(ctx, 0, name)
+	err := c.orders.give(ctx, 0, name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return &PlaceError{Rank: int(s.me), Dir: s.rootDir}
+		return &PlaceError{Rank: int(c.orders.me), Dir: c.dir}
 	}
 	return err
-}
-
-// atHome tells, on rank 0, whether the home shows it a part.
-func (s *Placement) atHome(ctx context.Context, key storage.ObjectKey) error {
-	r, err := s.Home.Open(ctx, key.ID, key.Part)
-	if err != nil {
-		return err
-	}
-	return r.Close()
 }

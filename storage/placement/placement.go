@@ -4,197 +4,395 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/flush"
+	"github.com/craft-go/craft/storage/heal"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/remove"
 )
 
-// Placement is the storage of one checkpoint over the nodes of a job and its home.
-// Open, Survey and what says so are collective; everything else may be called
-// concurrently.
+// Placement is where the versions of one checkpoint go: over the nodes of a job and its
+// home, or to the home alone. Open, Survey and what says so are collective; everything
+// else may be called concurrently.
 type Placement struct {
 	Config
 
-	comm        comm.Comm // duplicate: only the exchange uses it
-	me          comm.Rank
-	log         *slog.Logger
-	nodes       nodes
-	rootDir     string // Dir of rank 0
-	unused      string // see Unused
-	local       *nodelocal.Store
-	service     *exchange.Service
-	pools       []*streamPool // by node
-	schemes     map[storage.Level]Scheme
-	reach       map[storage.Level]storage.Level // what the scheme of a level stands for
-	parity      map[storage.Level]parityHolder
-	protections map[storage.Level]protection
-	ready       chan struct{} // closed when the schemes are there
-	manifest    *manifest.Writer
+	manifest *manifest.Writer
+	nodes    *nodes
+	register *register
+	surveyor *surveyor
+	absence  *Absence
+	planner  *planner
 
-	ctx     context.Context // ends when the placement has been closed
-	cancel  context.CancelFunc
-	work    context.Context // of what goes on in the background: ends before
-	idle    context.CancelFunc
-	running sync.WaitGroup
-	healing sync.WaitGroup // those of running that Heal has started
-	flusher *flush.Flusher
-	once    sync.Once
-	failure error // of Close
-
-	mu  sync.Mutex
-	cat *catalog.Catalog
-	// own are the versions whose part of this rank Heal has brought to its node. The
-	// catalog does not say so: it is the same on all ranks while they follow from
-	// it who copies which part to the home.
-	own map[storage.ID]bool
-	// healed are, on rank 0, the levels that Heal has brought versions back to.
-	healed map[storage.ID]storage.Levels
-	// keeps are the versions that this rank heals, heals are, on rank 0, those that
-	// any rank may heal, or might before they were deleted.
-	keeps map[storage.ID]versionContext
-	heals map[storage.ID]healState
-	// written are, on other ranks than 0, the versions of this job that inv still knows.
-	written []storage.ID
-	// owed are levels that the last version which should have reached them has
-	// not reached: the next version is to.
-	owed storage.Levels
-	// weak says why this rank's part of a version is not at a level that was planned.
-	weak map[storage.ID]map[storage.Level]error
-	torn map[storage.ID]bool // versions of which this rank's file turned out to be damaged
-	sent map[storage.ID]bool // versions of which the home may have something
-	// reports counts, on rank 0, the ranks that have done something.
-	reports map[report]int
-
-	// avoiding is how many parts of this rank are still to bypass its node, which
-	// has failed with avoidedFor.
-	avoiding   int
-	avoidedFor error
-
-	refusing    alarm   // this node does not take parts
-	unprotected alarm   // what is to protect parts does not
-	leftover    []alarm // a node cannot delete; by node, on rank 0
-
+	// Without nodes these are nil, but for schemes, of which there are none then.
+	local    *nodelocal.Store
+	service  *exchange.Service
+	orders   *orders
+	schemes  *schemes
+	finder   *finder
+	creator  *creator
+	gatherer *gatherer
+	healer   *heal.Healer
+	flusher  *flush.Flusher
+	remover  *remove.Remover
+	end      ending
 }
 
 var _ storage.Driver = (*Placement)(nil)
 
-// Open builds the levels. It is collective: all ranks of the communicator return
-// an error, or none does. Close must be called.
-func Open(ctx context.Context, c Config) (*Placement, error) {
-	c.complete()
-	s := &Placement{
-		Config: c, me: c.Comm.Rank(), log: c.Log,
-		cat: catalog.New(), own: make(map[storage.ID]bool), healed: make(map[storage.ID]storage.Levels),
-		weak: make(map[storage.ID]map[storage.Level]error), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
-		keeps: make(map[storage.ID]versionContext), heals: make(map[storage.ID]healState),
-		reports: make(map[report]int),
+// OnNodes reports whether versions are kept on nodes; if not there is only the home.
+func (p *Placement) OnNodes() bool { return p.local != nil }
+
+// Sweep deletes what killed processes have left half-written on the nodes. It is
+// collective: nobody writes there before all have come back from it.
+func (p *Placement) Sweep(ctx context.Context) error {
+	if !p.OnNodes() {
+		return nil
 	}
-	if err := s.readManifest(ctx); err != nil {
-		return nil, err
-	}
-	opened := false
-	defer func() {
-		if !opened && s.local != nil {
-			s.local.Leave()
+	if p.nodes.leads() {
+		if err := p.local.Prepare(ctx, func(storage.Entry) bool { return true }); err != nil {
+			p.Log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
 		}
-	}()
-	own, err := s.openNode(ctx)
-	if err := s.gatherNodes(ctx, own, err); err != nil {
-		return nil, err
 	}
-	s.beginManifest()
-	if s.comm, err = comm.Dup(ctx, c.Comm); err != nil {
-		return nil, err
-	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.ready = make(chan struct{})
-	s.work, s.idle = context.WithCancel(s.ctx)
-	for range s.nodes.list {
-		s.pools = append(s.pools, newStreamPool())
-	}
-	s.leftover = make([]alarm, len(s.nodes.list))
-	s.service = exchange.New(s.ctx, s.comm, handler{s}, c.Exchange)
-	s.flusher = flush.New(flushing{s}, flush.Options{Limit: c.FlushLimit, Around: s.service.Around, Log: s.log})
-	s.flusher.Start(s.work)
-	if err := s.buildSchemes(); err != nil {
-		return nil, errors.Join(err, s.Close(ctx))
-	}
-	close(s.ready)
-	opened = true
-	return s, nil
+	return comm.Barrier(ctx, p.Comm)
 }
 
-// openNode makes this rank's place on its node. A node without room is no
-// reason to give up: its parts go to the home.
-//
-// Where the node holds versions of this home under an identity that the home does not
-// tell, the program may yet be ended because of them: the place is made when it goes on.
-func (s *Placement) openNode(ctx context.Context) (nodeReport, error) {
-	var err error
-	s.local, err = nodelocal.New(nodelocal.Config{
-		Root: s.Root, Name: s.Name, Home: s.Dir, ID: s.manifest.Last().ID, Sync: s.Sync, FS: s.FS, Self: s.Self, Job: s.Job, Patience: s.Patience,
-	})
+// Survey finds out what is where. It is collective; afterwards all ranks know
+// the same. Without nodes rank 0 alone looks, and knows, and returns an error.
+func (p *Placement) Survey(ctx context.Context) (err error) {
+	var cat *catalog.Catalog
+	switch {
+	case p.OnNodes():
+		cat, err = p.surveyor.survey(ctx)
+	case !p.nodes.root():
+		return nil
+	default:
+		cat, err = p.surveyHome(ctx)
+	}
+	if err == nil {
+		p.register.tell(func() { p.register.cat = cat })
+	}
+	return err
+}
+
+// surveyHome is Survey without nodes, on rank 0.
+func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
+	cat, err := p.surveyor.surveyHome(ctx)
 	if err != nil {
-		return nodeReport{}, err
+		return nil, err
 	}
-	var earlier []string
-	if !s.manifest.Stored() {
-		earlier = s.local.Earlier()
+	m, doubt, err := readOthersManifest(ctx, p.Home)
+	if err == nil {
+		p.manifest, p.absence.manifest, p.absence.doubt = m, m, doubt
 	}
-	if len(earlier) == 0 {
-		if err := s.local.Prepare(ctx, nil); err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
-			return nodeReport{}, s.unusable(err)
-		}
-	}
-	report := s.describeNode()
-	report.Earlier = osstring.From(earlier)
-	return report, nil
+	return cat, err
 }
 
-// unusable says what a user can do about a node on which nothing can be stored.
-func (s *Placement) unusable(err error) error {
-	host, dir := s.describeNode().Host, s.local.Dir()
-	if errors.Is(err, storage.ErrLocked) {
-		return fmt.Errorf("rank %d on host %s: %w", s.me, host, err)
-	}
-	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
-		ErrConfig, s.me, host, dir, err)
+// List implements storage.Driver, with what the last Survey has found: a part is
+// there if it can be had from anywhere.
+func (p *Placement) List(context.Context) ([]storage.Entry, error) {
+	return ask(p.register, func(v catalog.View) (out []storage.Entry) {
+		for _, id := range v.IDs() {
+			out = append(out, v.Entry(id))
+		}
+		return out
+	}), nil
 }
 
-// Close ends what goes on in the background and what this rank does for the
-// others, once they close theirs too or ctx ends. A flush that is cut off is
-// taken up by the next job.
-func (s *Placement) Close(ctx context.Context) error {
-	s.once.Do(func() {
-		s.idle()
-		s.flusher.Stop()
-		// What heals must have told the others that it gives no more, or they wait
-		// for it.
-		s.running.Wait()
-		for _, k := range s.parity {
-			s.failure = errors.Join(s.failure, k.Close(ctx))
+// Path implements storage.Driver: where the home has a version, or this node.
+func (p *Placement) Path(id storage.ID) string {
+	if id.IsZero() || !p.OnNodes() || ask(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
+		return p.Home.Path(id)
+	}
+	return p.local.Path(id)
+}
+
+// Create implements storage.Driver: the part goes to the node and, as it is
+// written, to what protects it there.
+func (p *Placement) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	if !p.OnNodes() {
+		return p.Home.Create(ctx, id, part)
+	}
+	return p.creator.create(ctx, id, part)
+}
+
+// Skip tells the others that this rank does not write its part of a version, so
+// that they do not wait for it.
+func (p *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) error {
+	if !p.OnNodes() {
+		return nil
+	}
+	return p.creator.skip(ctx, id, part)
+}
+
+// Open implements storage.Driver: the bytes of a part, wherever they are. Where there are
+// nodes the reader is a storage.Redundant: it knows where else they are.
+func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	if !p.OnNodes() {
+		return p.Home.Open(ctx, id, part)
+	}
+	f, err := p.finder.openFirst(ctx, id, part, nil)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Plan says how the next version of that number is to be kept: as the policy
+// says, and at the levels that an earlier version has missed. All ranks get the
+// same.
+func (p *Placement) Plan(version uint64) storage.Levels { return p.planner.plan(version) }
+
+// SkipNumbers notes, on all ranks alike, that the numbers after one up to another are not
+// used: the next version is made at the levels that they would have been due for.
+func (p *Placement) SkipNumbers(from, to uint64) { p.planner.skipNumbers(from, to) }
+
+// Possible are the levels that the nodes allow instead of others.
+func (p *Placement) Possible(wanted storage.Levels) storage.Levels {
+	return p.schemes.allPossible(wanted)
+}
+
+// Levels are those below the home that the versions are to have, for retention.
+func (p *Placement) Levels() (out []storage.Level) {
+	for _, period := range p.Policy {
+		if level := p.schemes.possible(period.Level); period.Level.Tier != storage.TierHome && !slices.Contains(out, level) {
+			out = append(out, level)
 		}
-		// The others may still be storing here.
-		s.failure = errors.Join(s.failure, s.service.Close(ctx))
-		s.cancel()
-		s.local.Leave()
-	})
-	if s.failure != nil {
-		return fmt.Errorf("close the levels of checkpoint %q: %w", s.Name, s.failure)
+	}
+	return out
+}
+
+// Outcome says what became of this rank's part. It is asked once for each
+// version.
+func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
+	if !p.OnNodes() {
+		return o
+	}
+	weak := p.planner.takeWeak(id)
+	o.Spilled = p.register.wasSent(id)
+	if !stored {
+		return o
+	}
+	o.Levels = storage.LevelsOf(storage.Local)
+	for l := range p.planner.plan(id.Version).BelowHome().All() {
+		if weak[l] == nil {
+			o.Levels = o.Levels.With(storage.LevelsOf(p.schemes.possible(l)))
+		}
+	}
+	return o
+}
+
+// Settled notes, on all ranks alike, what became of a version.
+func (p *Placement) Settled(h container.Header, o Outcome) {
+	if !p.OnNodes() {
+		return
+	}
+	id, _ := storage.Identity(h)
+	planned := p.planner.plan(id.Version)
+	if o.Spilled {
+		p.register.noteSent(id)
+	}
+	if o.Levels == 0 {
+		p.planner.owes(planned)
+		return
+	}
+	var owed storage.Levels
+	var by []protection
+	for l := range planned.BelowHome().All() {
+		if o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) {
+			by = append(by, p.schemes.protection[l])
+		} else {
+			owed = owed.With(storage.LevelsOf(l))
+		}
+	}
+	p.planner.owes(owed)
+	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, by)
+	if planned.AtHome() {
+		p.flusher.Add(id)
+	}
+	if !p.nodes.root() { // where Remove forgets
+		for _, old := range p.register.outdated(id, h.Oldest, p.flusher.Pending) {
+			p.forget(old)
+		}
+	}
+}
+
+// Kept says how a version is kept, as of the last Survey.
+func (p *Placement) Kept(id storage.ID) catalog.Kept { return p.register.kept(id) }
+
+// Reached are the levels that a version has below the home by now: as the last Survey
+// found it, or as Heal has made it since, which rank 0 knows.
+func (p *Placement) Reached(id storage.ID) storage.Levels { return p.register.reached(id) }
+
+// Absence says what is missing of versions.
+func (p *Placement) Absence() *Absence { return p.absence }
+
+// Manifest is that of the nodes, for rank 0.
+func (p *Placement) Manifest() *manifest.Writer { return p.manifest }
+
+// TakeOver notes for an attempt that begins what may have been used before: see
+// manifest.Writer.
+func (p *Placement) TakeOver(ctx context.Context, used storage.ID) error {
+	return p.manifest.TakeOver(ctx, used, p.register.storesOf)
+}
+
+// HasWitness reports whether a node on which an attempt itself has stored is in this job.
+func (p *Placement) HasWitness(attempt container.AttemptID) bool {
+	return p.manifest.HasWitness(p.register.storesOf(attempt))
+}
+
+// Nodes are those of the job, with their directories (CRAFT_NODE_PATH).
+func (p *Placement) Nodes() []manifest.Node { return p.nodes.noted() }
+
+// Gather brings the parts of a version, and of those that it refers to, that are on no
+// node, and that parity gives back, to the nodes of the ranks that host them: each rank
+// does its share. It is collective; the ranks learn which parts are where now, and the
+// caller agrees about the error with the others.
+func (p *Placement) Gather(ctx context.Context, id storage.ID) error {
+	if !p.OnNodes() {
+		return nil
+	}
+	return p.gatherer.gather(ctx, id)
+}
+
+// Heal brings the redundancy of a version, and of those that it refers to, back, in the
+// background, if it is not what it should be: every rank gets its part to its own node and
+// protects it anew. All ranks call it after Gather, when they have agreed to restore the
+// version. Parity that a part is still read through stays: anew it is made of other sets,
+// in the place of the old one.
+func (p *Placement) Heal(id storage.ID) {
+	if !p.OnNodes() {
+		return
+	}
+	work, all := p.register.work(id, p.schemes.healing)
+	for _, one := range all {
+		p.remover.Healing(one)
+	}
+	p.healer.Heal(work)
+}
+
+// Healed waits until this rank has done what Heal asked it to.
+func (p *Placement) Healed() { p.healer.Wait() }
+
+// Flush copies this rank's parts of a version to the home, if they are not there,
+// and waits for that. All ranks call it and agree about the error.
+func (p *Placement) Flush(ctx context.Context, id storage.ID) error {
+	if !p.OnNodes() {
+		return nil
+	}
+	all := ask(p.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
+	p.register.noteSent(all...)
+	for _, one := range all {
+		if err := p.flusher.Await(ctx, one); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Serving reports whether this rank is doing something for another one just now.
-func (s *Placement) Serving() bool { return s.service.Serving() > 0 }
+// Resume takes up the newest flush that an earlier job has begun, or not got to.
+func (p *Placement) Resume() {
+	if left := p.register.unfinished(); !left.IsZero() && p.OnNodes() {
+		p.flusher.Add(left)
+	}
+}
 
-// root reports that this rank speaks for all.
-func (s *Placement) root() bool { return s.me == 0 }
+// Prepare implements storage.Preparer, for rank 0: it prepares the home and
+// deletes what keep does not want from all nodes, but for what is away.
+func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
+	if !p.manifest.Stored() {
+		// Before anything is on a node: without its identity nobody finds it again.
+		if err := p.manifest.Announce(ctx, manifest.Announcement{}); err != nil {
+			return err
+		}
+	}
+	entries, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[storage.ID]bool)
+	for _, e := range entries {
+		wanted[e.ID] = keep(e) || len(e.Away) > 0
+	}
+	if home, ok := p.Home.(storage.Preparer); ok {
+		// A part at home may belong to a version that is on the nodes.
+		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
+			return err
+		}
+	}
+	for id, want := range wanted {
+		if want || !p.OnNodes() {
+			continue
+		}
+		err := p.remover.Drop(ctx, id)
+		if ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
+			return err
+		}
+		if err != nil { // there are others to restart from
+			p.Log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
+		}
+	}
+	return nil
+}
+
+// Remove implements storage.Driver: it deletes a version everywhere. Rank 0
+// calls it for all.
+func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
+	if !p.OnNodes() {
+		return p.Home.Remove(ctx, id)
+	}
+	home := p.MayBeAtHome(id)
+	err := p.Drop(ctx, id)
+	if home {
+		err = errors.Join(err, p.Home.Remove(ctx, id))
+	}
+	if err == nil {
+		p.forget(id)
+	}
+	return err
+}
+
+// MayBeAtHome reports whether the home can have anything of a version: it is not
+// asked for one that was neither flushed nor spilled.
+func (p *Placement) MayBeAtHome(id storage.ID) bool { return p.register.mayBeAtHome(id) }
+
+// Drop deletes what the nodes have of a version that the home has, on all of them
+// at once. Rank 0 calls it for all.
+func (p *Placement) Drop(ctx context.Context, id storage.ID) error {
+	if !p.OnNodes() {
+		return nil
+	}
+	p.remover.CallOff(ctx, id)
+	return p.remover.Drop(ctx, id)
+}
+
+// forget drops all that is known of a version.
+func (p *Placement) forget(id storage.ID) {
+	p.register.forget(id)
+	p.flusher.Forget(id)
+	p.orders.forget(id)
+	p.healer.Forget(id)
+}
+
+// Serving reports whether this rank is doing something for another one just now.
+func (p *Placement) Serving() bool { return p.service.Serving() > 0 }
+
+// Close ends what goes on in the background and what this rank does for the
+// others, once they close theirs too or ctx ends. A flush that is cut off is
+// taken up by the next job.
+func (p *Placement) Close(ctx context.Context) error {
+	if !p.OnNodes() {
+		return nil
+	}
+	if err := p.close(ctx); err != nil {
+		return fmt.Errorf("close the levels of checkpoint %q: %w", p.Name, err)
+	}
+	return nil
+}

@@ -24,9 +24,9 @@ func TestSkip(t *testing.T) {
 		{45, 50, []storage.Level{storage.Partner, storage.PFS}},
 		{3, 103, []storage.Level{storage.RS, storage.PFS}},
 	} {
-		s := &Placement{Config: Config{Policy: policy}}
-		s.SkipNumbers(c.from, c.to)
+		s := &planner{policy: policy}
+		s.skipNumbers(c.from, c.to)
 		next := c.to + 1
-		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.Plan(next), "%+v", c)
+		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.plan(next), "%+v", c)
 	}
 }

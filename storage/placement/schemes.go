@@ -1,48 +1,137 @@
 package placement
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"log/slog"
 	"slices"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/partner"
 )
 
-// buildSchemes makes the schemes of the levels that the policy has. For one that
+// schemes are those of the levels that the policy has. They do not change once they are built.
+type schemes struct {
+	scheme     map[storage.Level]Scheme
+	parity     map[storage.Level]parityHolder
+	protection map[storage.Level]protection
+	reach      map[storage.Level]storage.Level // what the scheme of a level stands for
+}
+
+// parityHolder is the part of a scheme that holds parity for others.
+type parityHolder interface {
+	Handle(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error)
+	Close(ctx context.Context) error
+}
+
+// possible is what a level is kept as. Of one that the policy does not have there are
+// the files of the ranks alone.
+func (s *schemes) possible(l storage.Level) storage.Level {
+	instead, built := s.reach[l]
+	switch {
+	case built:
+		return instead
+	case l.Tier == storage.TierHome:
+		return l
+	}
+	return storage.Local
+}
+
+// allPossible is possible for some levels.
+func (s *schemes) allPossible(wanted storage.Levels) (possible storage.Levels) {
+	for l := range wanted.All() {
+		possible = possible.With(storage.LevelsOf(s.possible(l)))
+	}
+	return possible
+}
+
+// of are the schemes that protect what is kept at some levels.
+func (s *schemes) of(levels storage.Levels) iter.Seq2[storage.Level, Scheme] {
+	return func(yield func(storage.Level, Scheme) bool) {
+		for level := range levels.All() {
+			if scheme := s.scheme[level]; scheme != nil && !yield(level, scheme) {
+				return
+			}
+		}
+	}
+}
+
+// healing are the levels whose schemes protect a version anew: those that it was
+// written for or, where this job's policy does not have one of them, those that there
+// are; none if nothing is to protect it.
+func (s *schemes) healing(plan storage.Levels) (by storage.Levels) {
+	for level := range plan.All() {
+		_, has := s.scheme[level]
+		switch {
+		case level.Redundancy == storage.NoRedundancy:
+		case has:
+			by = by.With(storage.LevelsOf(level))
+		default:
+			for other := range s.scheme {
+				by = by.With(storage.LevelsOf(other))
+			}
+		}
+	}
+	return by
+}
+
+func (s *schemes) close(ctx context.Context) (err error) {
+	for _, k := range s.parity {
+		err = errors.Join(err, k.Close(ctx))
+	}
+	return err
+}
+
+// schemeBuilder is what schemes are made of.
+type schemeBuilder struct {
+	*schemes
+
+	nodes             *nodes
+	setSize, parities int
+	service           *exchange.Service
+	local             *nodelocal.Store
+	unwanted          func(storage.ID) error // an error if the version is deleted
+	log               *slog.Logger
+}
+
+// build makes the schemes of the levels that the policy has. For one that
 // the job's nodes do not allow there is the strongest one that they do, with a
 // message: the program is to run on a laptop as on a cluster, and on the nodes that
 // are left when one is lost.
-func (s *Placement) buildSchemes() error {
-	s.schemes, s.parity = make(map[storage.Level]Scheme), make(map[storage.Level]parityHolder)
-	s.reach = make(map[storage.Level]storage.Level)
-	s.protections = make(map[storage.Level]protection)
-	for _, period := range s.Policy {
+func (b *schemeBuilder) build(policy storage.Policy) error {
+	b.scheme, b.parity = make(map[storage.Level]Scheme), make(map[storage.Level]parityHolder)
+	b.protection, b.reach = make(map[storage.Level]protection), make(map[storage.Level]storage.Level)
+	for _, period := range policy {
 		if period.Level.Tier == storage.TierHome {
 			continue
 		}
-		reach, why, err := s.build(period.Level)
+		reach, why, err := b.buildOne(period.Level)
 		if err != nil {
 			return fmt.Errorf("%w: level %v: %w", ErrConfig, period.Level, err)
 		}
-		s.reach[period.Level] = reach
-		if reach != period.Level && s.root() {
-			s.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
-				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(s.nodes.list), "error", why)
+		b.reach[period.Level] = reach
+		if reach != period.Level && b.nodes.root() {
+			b.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
+				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(b.nodes.list), "error", why)
 		}
 	}
 	return nil
 }
 
-// build makes the scheme of a level, or of one that survives less. It returns the level
+// buildOne makes the scheme of a level, or of one that survives less. It returns the level
 // that this stands for, and why it is not the level itself.
-func (s *Placement) build(level storage.Level) (reach storage.Level, why, err error) {
+func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why, err error) {
 	if level.Redundancy == storage.NoRedundancy {
 		return level, nil, nil
 	}
-	for _, try := range s.attempts(level) {
+	for _, try := range b.attempts(level) {
 		err := try.build()
 		switch {
 		case err == nil:
@@ -63,72 +152,72 @@ type schemeAttempt struct {
 
 // attempts are the schemes for a level, the strongest first. Fewer parities than
 // Reed-Solomon was asked for survive at least what XOR does.
-func (s *Placement) attempts(level storage.Level) (out []schemeAttempt) {
+func (b *schemeBuilder) attempts(level storage.Level) (out []schemeAttempt) {
 	add := func(reach storage.Level, build func() error) { out = append(out, schemeAttempt{reach, build}) }
 	if level.Redundancy == storage.Parity {
 		n := 1
 		if level.Survives.OfEachSet > 1 {
-			n = s.Parity
+			n = b.parities
 		}
-		add(level, func() error { return s.buildParity(level, n) })
+		add(level, func() error { return b.buildParity(level, n) })
 		for fewer := n - 1; fewer > 0; fewer-- {
-			add(storage.XOR, func() error { return s.buildParity(level, fewer) })
+			add(storage.XOR, func() error { return b.buildParity(level, fewer) })
 		}
-		add(storage.Partner, func() error { return s.buildPartner(level) })
+		add(storage.Partner, func() error { return b.buildPartner(level) })
 		return out
 	}
-	add(level, func() error { return s.buildPartner(level) })
+	add(level, func() error { return b.buildPartner(level) })
 	return out
 }
 
-func (s *Placement) buildPartner(level storage.Level) error {
-	p, err := domain.Partners(s.nodes.places())
+func (b *schemeBuilder) buildPartner(level storage.Level) error {
+	p, err := domain.Partners(b.nodes.places())
 	if err != nil {
 		return err
 	}
-	if len(p.SameRack) > 0 && s.root() {
-		s.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
+	if len(p.SameRack) > 0 && b.nodes.root() {
+		b.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
 			"level", level.String(), "ranks", p.SameRack)
 	}
-	s.protections[level] = protection{partners: p.Partner}
-	s.schemes[level] = partner.New(partner.Config{
-		Service: s.service, Partner: p.Partner, Rank: int(s.me), ObjectName: objectName,
+	b.protection[level] = protection{partners: p.Partner}
+	b.scheme[level] = partner.New(partner.Config{
+		Service: b.service, Partner: p.Partner, Rank: int(b.nodes.me), ObjectName: objectName,
 	})
 	return nil
 }
 
-func (s *Placement) buildParity(level storage.Level, parity int) error {
-	sets, err := domain.Sets(s.nodes.places(), s.SetSize, parity)
+func (b *schemeBuilder) buildParity(level storage.Level, parity int) error {
+	sets, err := domain.Sets(b.nodes.places(), b.setSize, parity)
 	if err != nil {
 		return err
 	}
-	s.warnOfRacks(level, sets, parity)
-	s.protections[level] = protection{sets: sets, parity: parity}
+	b.warnOfRacks(level, sets, parity)
+	b.protection[level] = protection{sets: sets, parity: parity}
 	for _, set := range sets {
-		if !slices.Contains(set.Members, int(s.me)) {
+		if !slices.Contains(set.Members, int(b.nodes.me)) {
 			continue
 		}
 		scheme, err := erasure.NewScheme(erasure.SchemeConfig{
-			Service: s.service, Node: s.local, Rank: int(s.me), Set: set.Members, Parity: parity,
-			Prefix: level.String(), Unwanted: s.unwanted, Log: s.log,
+			Service: b.service, Node: b.local, Rank: int(b.nodes.me), Set: set.Members, Parity: parity,
+			Prefix: level.String(), Unwanted: b.unwanted, Log: b.log,
 		})
 		if err != nil {
 			return err
 		}
-		s.schemes[level], s.parity[level] = scheme, scheme
+		b.scheme[level], b.parity[level] = scheme, scheme
 	}
 	return nil
 }
 
 // warnOfRacks reports that the sets of a level do not survive the loss of a rack. Who
 // has not said which node is where does not expect that.
-func (s *Placement) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
+func (b *schemeBuilder) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
 	most := 0
 	for _, set := range sets {
 		most = max(most, set.PerRack)
 	}
-	if s.root() && s.nodes.racks() > 1 && most > parity {
-		s.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
+	if b.nodes.root() && b.nodes.racks() > 1 && most > parity {
+		b.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
 			"level", level.String(), "members", most, "parities", parity)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/flush"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -18,7 +17,7 @@ import (
 // A version that spilled but refers to one that is on a node alone is not safe at
 // home: what it refers to stays on the node, and it is flushed if it is due.
 func TestSpilledVersionKeepsItsBase(t *testing.T) {
-	s := &Placement{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
+	s := newRegister(&nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}, 0)
 	part := storage.Part{Rank: 0, Size: 1}
 	id := func(attempt byte, version uint64) storage.ID {
 		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
@@ -32,40 +31,36 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 	newer := catalog.Kept{Entry: entry(id(2, 3)), Reached: storage.LevelsOf(storage.Local)}
 	retention := catalog.Retention{Keep: 2}
 
-	require.Equal(t, catalog.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.Kept(spilled))
-	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer}))
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Reached: storage.LevelsOf(storage.Local), Oldest: 1}, s.kept(spilled))
+	require.Empty(t, retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.kept(base), s.kept(spilled), newer}))
 
 	s.cat.AddPart(base, part, catalog.Home)
-	require.Equal(t, catalog.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.Kept(spilled))
+	require.Equal(t, catalog.Kept{Entry: entry(spilled), Home: true, Oldest: 1}, s.kept(spilled))
 	newest := catalog.Kept{Entry: entry(id(2, 4)), Reached: storage.LevelsOf(storage.Local)}
-	prunable := retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.Kept(base), s.Kept(spilled), newer, newest})
+	prunable := retention.Prunable([]storage.Level{storage.Local}, []catalog.Kept{s.kept(base), s.kept(spilled), newer, newest})
 	require.Equal(t, catalog.Prunable{Nodes: []storage.ID{base}}, prunable)
 }
 
 // What is at home makes an older flush superfluous only if all that it refers to is
 // there too.
 func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
-	s := &Placement{cat: catalog.New(), nodes: nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}}
-	s.flusher = flush.New(flushing{s}, flush.Options{}) // which is not started
+	s := newRegister(&nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}, 0)
 	part := storage.Part{Rank: 0, Size: 1}
 	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
 	s.cat.Add(storage.ObjectKey{ID: due, Kind: storage.KindPart, Part: part}, 0)
 	s.cat.SetFacts(due, catalog.Facts{Plan: storage.LevelsOf(storage.Local, storage.PFS)})
 	s.cat.AddPart(spilled, part, catalog.Home)
 	s.cat.SetFacts(spilled, catalog.Facts{Plan: storage.LevelsOf(storage.Local), Oldest: 1})
-	s.Resume()
-	require.True(t, s.flusher.Pending(due) && !s.flusher.Pending(spilled))
+	require.Equal(t, due, s.unfinished())
 }
 
 // Names of nodes may begin alike.
 func TestMissingNodesAreNamed(t *testing.T) {
-	var s Placement
-	s.cat = catalog.New()
-	var err error
-	s.local, err = nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
+	local, err := nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
 	require.NoError(t, err)
-	place := filepath.Base(s.local.Dir())
-	s.nodes.list = []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}
+	place := filepath.Base(local.Dir())
+	n := &nodes{list: []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}}
+	s := &Absence{nodes: n, register: newRegister(n, 0), place: place}
 	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
 		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: filepath.Join(dir, place)})
@@ -74,4 +69,41 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	s.manifest = manifest.NewWriter(told, true)
 	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
 		s.whatIsMissing(storage.ID{}))
+}
+
+// What a rank remembers of the versions of a job does not grow with their number;
+// what is yet to be flushed it does not forget.
+func TestInventoryStaysSmall(t *testing.T) {
+	r := newRegister(&nodes{me: 1}, 0)
+	o := orders{reports: make(map[report]int)}
+	known := func(id storage.ID) bool { _, ok := r.cat.Facts(id); return ok }
+	pending := storage.ID{Version: 7}
+	isPending := func(id storage.ID) bool { return id == pending }
+	write := func(v, oldest uint64) {
+		id := storage.ID{Version: v}
+		r.cat.SetFacts(id, catalog.Facts{Plan: storage.LevelsOf(storage.Local)})
+		r.cat.AddPart(id, storage.Part{Rank: 1, Size: 8}, 0)
+		r.noteSent(id)
+		o.reports[report{verbFlushed, id}] = 1
+		for _, old := range r.outdated(id, oldest, isPending) {
+			r.forget(old)
+			o.forget(old)
+		}
+	}
+	for v := uint64(1); v <= 100; v++ {
+		oldest := uint64(0)
+		if v%5 != 0 { // it refers to versions since the last full one
+			oldest = v - v%5
+		}
+		write(v, oldest)
+		for base := max(oldest, 1); oldest > 0 && base <= v; base++ {
+			require.True(t, known(storage.ID{Version: base}), "version %d refers to %d", v, base)
+		}
+		require.LessOrEqual(t, len(r.cat.IDs()), 6)
+		require.LessOrEqual(t, max(len(r.sent), len(o.reports)), 6)
+	}
+	require.True(t, known(storage.ID{Version: 7}))
+	pending = storage.ID{}
+	write(101, 0)
+	require.False(t, known(storage.ID{Version: 7}))
 }

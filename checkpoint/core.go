@@ -1,0 +1,44 @@
+package checkpoint
+
+import (
+	"log/slog"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/async"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/placement"
+)
+
+// core is what all parts of a checkpoint have in common: who it is, with which ranks it
+// agrees, what it was set to, and where its versions are.
+type core struct {
+	name        string
+	comm        comm.Comm
+	opt         options
+	log         *slog.Logger
+	fingerprint []byte
+
+	home  *filestore.Store     // the directory on the parallel file system
+	place *placement.Placement // where versions go; nil before an attempt
+	store *storage.Store       // over place, or home before an attempt
+	lock  storage.Lock         // of the attempt, on rank 0
+
+	threads *async.Threads // of what goes on beside the program; nil: nothing does
+}
+
+// root reports that this rank speaks for all.
+func (c *core) root() bool { return c.comm.Rank() == 0 }
+
+// dir is where the checkpoint's versions are.
+func (c *core) dir() string { return c.home.Dir() }
+
+// mayWrite returns an error if others may write here now.
+func (c *core) mayWrite() error {
+	if c.lock != nil {
+		if err := c.lock.Check(); err != nil {
+			return err
+		}
+	}
+	return comm.Lease(c.comm)
+}

@@ -1,0 +1,197 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/flush"
+	"github.com/craft-go/craft/storage/heal"
+	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/remove"
+)
+
+// Open builds the levels that the policy has. It is collective: all ranks of the
+// communicator return an error, or none does. Close must be called.
+//
+// Without a level below the home the home is the only place there is: nothing is sent,
+// started or noted then.
+func Open(ctx context.Context, c Config) (*Placement, error) {
+	complete(&c)
+	p := &Placement{Config: c, planner: &planner{policy: c.Policy}, schemes: &schemes{}}
+	if !c.Policy.BelowHome() {
+		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
+		p.know(c.Dir)
+		return p, nil
+	}
+	if err := p.openNodes(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
+func (p *Placement) know(homeDir string) {
+	p.register = newRegister(p.nodes, p.Parity)
+	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.FS, homeDir: homeDir}
+	if p.OnNodes() {
+		p.absence.place = filepath.Base(p.local.Dir())
+	}
+	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
+}
+
+// openNodes finds out who is where, and begins to serve the others.
+func (p *Placement) openNodes(ctx context.Context) (err error) {
+	if p.manifest, err = readManifest(ctx, &p.Config); err != nil {
+		return err
+	}
+	own, problem := p.openNode(ctx)
+	defer func() {
+		if err != nil && p.local != nil {
+			p.local.Leave()
+		}
+	}()
+	reports, err := gatherNodes(ctx, p.Comm, own, problem)
+	if err != nil {
+		return err
+	}
+	if p.nodes, err = numberNodes(p.Comm.Rank(), reports); err != nil {
+		return err
+	}
+	p.manifest.Begin(manifestJob(&p.Config, p.nodes, p.local))
+	p.know(string(reports[0].Home))
+	if p.nodes.root() {
+		p.absence.noteUnused(reports, p.Log)
+	}
+	dup, err := comm.Dup(ctx, p.Comm) // only the exchange uses it
+	if err != nil {
+		return err
+	}
+	if err := p.serve(context.WithoutCancel(ctx), dup); err != nil {
+		return errors.Join(err, p.close(ctx))
+	}
+	return nil
+}
+
+// openNode makes this rank's place on its node. A node without room is no
+// reason to give up: its parts go to the home.
+//
+// Where the node holds versions of this home under an identity that the home does not
+// tell, the program may yet be ended because of them: the place is made when it goes on.
+func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error) {
+	p.local, err = nodelocal.New(nodelocal.Config{
+		Root: p.Root, Name: p.Name, Home: p.Dir, ID: p.manifest.Last().ID, Sync: p.Sync, FS: p.FS, Self: p.Self, Job: p.Job, Patience: p.Patience,
+	})
+	if err != nil {
+		return report, err
+	}
+	var earlier []string
+	if !p.manifest.Stored() {
+		earlier = p.local.Earlier()
+	}
+	if len(earlier) == 0 {
+		err = p.local.Prepare(ctx, nil)
+	}
+	report = describeNode(&p.Config)
+	report.Earlier = osstring.From(earlier)
+	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
+		return nodeReport{}, unusable(p.Comm.Rank(), report.Host, p.local.Dir(), err)
+	}
+	return report, nil
+}
+
+// unusable says what a user can do about a node on which nothing can be stored.
+func unusable(rank comm.Rank, host, dir string, err error) error {
+	if errors.Is(err, storage.ErrLocked) {
+		return fmt.Errorf("rank %d on host %s: %w", rank, host, err)
+	}
+	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
+		ErrConfig, rank, host, dir, err)
+}
+
+// serve begins to do things for the other ranks, and makes all that works in the background.
+func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
+	ctx, p.end.cancel = context.WithCancel(ctx)
+	work, idle := context.WithCancel(ctx)
+	p.end.idle = idle
+	callOff := func(id storage.ID) {
+		p.flusher.CallOff(id)
+		p.healer.CallOff(id)
+	}
+	p.orders = &orders{me: p.nodes.me, ranks: p.nodes.ranks(), reports: make(map[report]int)}
+	troubles := &troubles{log: p.Log, rank: p.nodes.me, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
+	p.remover = remove.New(
+		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
+		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
+	)
+	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, ready: make(chan struct{})}
+	p.service = exchange.New(ctx, dup, served, p.Exchange)
+	p.orders.service = p.service
+
+	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
+	for range p.nodes.list {
+		p.finder.pools = append(p.finder.pools, newStreamPool())
+	}
+	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
+	check := &placeCheck{orders: p.orders, dir: p.absence.homeDir, late: p.Late}
+	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, check: check, mayWrite: p.MayWrite, flushed: p.Flushed}
+	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
+	p.flusher.Start(work)
+	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, orders: p.orders, deleted: p.remover.Deleted, work: work}
+	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.Log.With("rank", int(p.nodes.me))})
+	p.orders.all = func(r report) {
+		if r.verb == verbFlushed {
+			flushing.allFlushed(r.id)
+		} else {
+			healing.allHealed(r.id)
+		}
+	}
+	p.creator = &creator{
+		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, troubles: troubles, check: check.part, around: p.service.Around,
+	}
+	builder := schemeBuilder{
+		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
+	}
+	err := builder.build(p.Policy)
+	served.schemes = p.schemes
+	close(served.ready)
+	return err
+}
+
+// unwanted is an error if this rank was healing a version that is deleted.
+func (p *Placement) unwanted(id storage.ID) error {
+	if p.remover.Deleted(id) || p.healer.CalledOff(id) { // rank 0 has forgotten the rest
+		return storage.ErrCalledOff
+	}
+	return nil
+}
+
+// ending is how a placement with nodes ends.
+type ending struct {
+	cancel  context.CancelFunc // all
+	idle    context.CancelFunc // what goes on in the background: before
+	once    sync.Once
+	failure error
+}
+
+func (p *Placement) close(ctx context.Context) error {
+	p.end.once.Do(func() {
+		p.end.idle()
+		p.flusher.Stop()
+		// What heals must have told the others that it gives no more, or they wait
+		// for it.
+		p.healer.Wait()
+		// The others may still be storing here.
+		p.end.failure = errors.Join(p.schemes.close(ctx), p.service.Close(ctx))
+		p.end.cancel()
+		p.local.Leave()
+	})
+	return p.end.failure
+}

@@ -1,0 +1,97 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
+)
+
+// What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
+// name of its level, everything else is an object of this node, or an order.
+const (
+	verbObject  = "object"  // storage.ObjectKey: write or read it
+	verbRemove  = "remove"  // version: delete all of it on this node
+	verbCallOff = "calloff" // version: do not heal it, nor copy it to the home
+	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
+	verbFlushed = "flushed" // version: the sender has flushed its parts (to rank 0)
+	verbHealed  = "healed"  // version: the sender has healed its part (to rank 0)
+	verbAtHome  = "athome"  // storage.ObjectKey: an error if the home does not have it (to rank 0)
+)
+
+func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
+
+// order is a request without data: its Commit does what is asked.
+type order func() error
+
+func (o order) Write([]byte) (int, error) {
+	return 0, fmt.Errorf("%w: it takes no data", ErrOrder)
+}
+func (o order) Commit() error { return o() }
+func (o order) Abort() error  { return nil }
+
+// orders go to other ranks, and reports to rank 0.
+type orders struct {
+	service *exchange.Service
+	me      comm.Rank
+	ranks   int
+	all     func(report) // on rank 0: all ranks have reported it
+
+	mu      sync.Mutex
+	reports map[report]int // on rank 0: how many ranks have
+}
+
+// report is what a rank tells rank 0 when it has done its share.
+type report struct {
+	verb string // verbFlushed, verbHealed
+	id   storage.ID
+}
+
+// give gives an order to another rank and waits until it is done.
+func (o *orders) give(ctx context.Context, to comm.Rank, name string) error {
+	w, err := o.service.Create(ctx, to, name)
+	if err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// giveFor is give for what is about a version.
+func (o *orders) giveFor(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
+	return o.give(ctx, to, verb+"/"+id.String())
+}
+
+// report tells rank 0 that this rank has done something with a version.
+func (o *orders) report(ctx context.Context, verb string, id storage.ID) error {
+	if o.me == 0 {
+		o.reported(report{verb, id})
+		return nil
+	}
+	return o.giveFor(ctx, 0, verb, id)
+}
+
+// reported is called on rank 0 for each rank.
+func (o *orders) reported(r report) {
+	o.mu.Lock()
+	o.reports[r]++
+	all := o.reports[r] == o.ranks
+	if all {
+		delete(o.reports, r)
+	}
+	o.mu.Unlock()
+	if all {
+		o.all(r)
+	}
+}
+
+// forget drops what was reported of a version.
+func (o *orders) forget(id storage.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, verb := range []string{verbFlushed, verbHealed} {
+		delete(o.reports, report{verb, id})
+	}
+}

@@ -1,0 +1,305 @@
+package placement
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/heal"
+)
+
+// register is what this rank knows of the versions: it owns the catalog, and has the one lock
+// for it. Whoever works on versions tells it what has become of them, and asks it what follows.
+type register struct {
+	nodes  *nodes
+	parity int // how many of a set Reed-Solomon is to let the job lose
+
+	mu  sync.Mutex
+	cat *catalog.Catalog
+	// own are the versions whose part of this rank has been brought to its node. The
+	// catalog does not say so: it is the same on all ranks while they follow from
+	// it who copies which part to the home.
+	own map[storage.ID]bool
+	// healed are, on rank 0, the levels that versions have been brought back to.
+	healed map[storage.ID]storage.Levels
+	torn   map[storage.ID]bool // of which this rank's file turned out to be damaged
+	sent   map[storage.ID]bool // of which the home may have something
+	// written are, on other ranks than 0, the versions of this job that are still known.
+	written []storage.ID
+}
+
+func newRegister(n *nodes, parity int) *register {
+	return &register{
+		nodes: n, parity: parity, cat: catalog.New(), own: make(map[storage.ID]bool),
+		healed: make(map[storage.ID]storage.Levels), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
+	}
+}
+
+// ask answers a question out of the catalog.
+func ask[T any](r *register, question func(v catalog.View) T) T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return question(r.cat.View)
+}
+
+// tell changes what is known.
+func (r *register) tell(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// ownKey is the part of this rank.
+func (r *register) ownKey(id storage.ID) storage.ObjectKey {
+	return catalog.PartOf(id, r.nodes.ownPart())
+}
+
+// sources lists where a part can be had, in the order in which it is tried.
+func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.cat.Sources(id, part, r.nodes.here())
+	first := catalog.Source{Key: catalog.PartOf(id, part), At: r.nodes.here()}
+	if r.own[id] && part == r.nodes.ownPart() && !slices.Contains(all, first) {
+		return slices.Insert(all, 0, first)
+	}
+	return all
+}
+
+// away says what of a version the home or a node cannot show now: its bytes may be there
+// later, whatever the parts are called.
+func (r *register) away(id storage.ID) error {
+	away := ask(r, func(v catalog.View) []string { return v.Away(id) })
+	if len(away) > 0 {
+		return errors.New(strings.Join(away, "; "))
+	}
+	return nil
+}
+
+// noteTorn remembers that this rank's own file of a version is damaged.
+func (r *register) noteTorn(src catalog.Source) {
+	if !src.Parity && src.At == r.nodes.here() && src.Key == r.ownKey(src.Key.ID) {
+		r.tell(func() { r.torn[src.Key.ID] = true })
+	}
+}
+
+// noteOwn remembers that this rank's own file of a version is on its node, and
+// good.
+func (r *register) noteOwn(id storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own[id] = true
+	delete(r.torn, id)
+}
+
+// hostOf is the rank that has a part on its node or, if no node has it, that is
+// to get it there.
+func (r *register) hostOf(v catalog.View, id storage.ID, part storage.Part) comm.Rank {
+	return r.nodes.hostOf(part, v.Nodes(catalog.PartOf(id, part)))
+}
+
+// storesOf says of each node of this job whether it has parts of an attempt.
+func (r *register) storesOf(attempt container.AttemptID) []bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]bool, len(r.nodes.list))
+	for _, id := range r.cat.IDs() {
+		if id.Attempt != attempt {
+			continue
+		}
+		for _, n := range r.cat.NodesWith(id, storage.KindPart) {
+			out[n] = true
+		}
+	}
+	return out
+}
+
+// kept says how a version is kept, as of the last Survey.
+func (r *register) kept(id storage.ID) catalog.Kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.cat.Kept(id, len(r.nodes.list), r.parity)
+	k.Reached = r.withHealed(id, k.Reached)
+	return k
+}
+
+// reached are the levels that a version has below the home by now: as the last Survey
+// found it, or as it was healed since, which rank 0 knows.
+func (r *register) reached(id storage.ID) storage.Levels {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.withHealed(id, r.cat.Reached(id, len(r.nodes.list), r.parity))
+}
+
+func (r *register) withHealed(id storage.ID, reached storage.Levels) storage.Levels {
+	if reached == 0 {
+		return 0
+	}
+	return reached.With(r.healed[id])
+}
+
+// mayBeAtHome reports whether the home can have anything of a version: it is not
+// asked for one that was neither flushed nor spilled.
+func (r *register) mayBeAtHome(id storage.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, known := r.cat.Facts(id)
+	return !known || f.Plan.AtHome() || r.cat.HomeAlone().Any(id) || r.sent[id]
+}
+
+// cameHome notes that the home has a part that this rank has written there.
+func (r *register) cameHome(id storage.ID, part storage.Part) {
+	r.tell(func() { r.cat.AddPart(id, part, catalog.Home) })
+}
+
+// spilled notes that a part of this rank has gone to the home in the place of its node.
+func (r *register) spilled(id storage.ID, part storage.Part) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cat.AddPart(id, part, catalog.Home)
+	r.sent[id] = true
+}
+
+// noteSent notes that the home may have something of versions.
+func (r *register) noteSent(ids ...storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		r.sent[id] = true
+	}
+}
+
+func (r *register) wasSent(id storage.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[id]
+}
+
+// settled enters a version that all ranks have written, and what protects it, as a Survey
+// would find it: a flush may need it.
+func (r *register) settled(id storage.ID, size int, f catalog.Facts, by []protection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cat.SetFacts(id, f)
+	for rank := range size {
+		r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
+	}
+	for _, g := range by {
+		g.enter(r.cat, r.nodes, id, size)
+	}
+}
+
+// work says what is to be healed of a version and of those that it refers to: all ranks
+// find the same, but for what is torn. by are the levels whose schemes protect anew what was
+// written for others.
+func (r *register) work(id storage.ID, by func(storage.Levels) storage.Levels) (work []heal.Work, all []storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all = r.cat.WithBases(id)
+	for _, one := range all {
+		plan := r.cat.Plan(one).BelowHome()
+		switch {
+		case r.needsHealing(one, plan, by(plan)):
+			work = append(work, heal.Work{ID: one, Plan: plan, By: by(plan), ParityStays: !r.isWhole(one)})
+		case r.torn[one]:
+			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true})
+		}
+	}
+	return work, all
+}
+
+// isWhole reports, on all ranks alike, whether each part is somewhere as such.
+func (r *register) isWhole(id storage.ID) bool {
+	return !slices.ContainsFunc(r.cat.Entry(id).Parts, func(part storage.Part) bool { return !r.cat.Stored(id, part) })
+}
+
+// needsHealing reports, on all ranks alike, whether a version would not survive
+// what its level promises, or is not where its ranks are. One that another number
+// of ranks has written stays as it is: its sets are those of other ranks.
+func (r *register) needsHealing(id storage.ID, plan, by storage.Levels) bool {
+	e := r.cat.Entry(id)
+	if e.Size() != r.nodes.ranks() || plan == 0 {
+		return false
+	}
+	for _, part := range e.Parts {
+		if len(r.cat.Nodes(catalog.PartOf(id, part))) == 0 || r.hostOf(r.cat.View, id, part) != comm.Rank(part.Rank) {
+			return true
+		}
+	}
+	if by != 0 && !r.cat.SurvivesANode(id) {
+		return true
+	}
+	for level := range plan.All() {
+		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && r.cat.LacksAny(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// toFlush lists the parts that this rank hosts and that are not at home.
+func (r *register) toFlush(id storage.ID) (own []storage.Part) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, part := range r.cat.Entry(id).Parts {
+		if r.hostOf(r.cat.View, id, part) == r.nodes.me && !r.cat.AtHome(id, part) {
+			own = append(own, part)
+		}
+	}
+	return own
+}
+
+// unfinished is the newest version whose flush an earlier job has begun, or not got to.
+// Older ones are of no use when it is done.
+func (r *register) unfinished() (left storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.cat.IDs() {
+		switch {
+		case !r.cat.Complete(id):
+		case r.cat.HomeAlone().Whole(id):
+			left = storage.ID{}
+		case r.cat.Plan(id).AtHome():
+			left = id
+		}
+	}
+	return left
+}
+
+// outdated are, on ranks that do not decide about retention, the versions that nobody will
+// ask them about any more once a new one is written: a job may write very many. Those that
+// are pending stay.
+func (r *register) outdated(newest storage.ID, oldest uint64, pending func(storage.ID) bool) (old []storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written = append(r.written, newest)
+	if oldest == 0 {
+		oldest = newest.Version
+	}
+	kept := r.written[:0]
+	for _, id := range r.written {
+		if id.Version >= oldest || pending(id) {
+			kept = append(kept, id)
+		} else {
+			old = append(old, id)
+		}
+	}
+	r.written = kept
+	return old
+}
+
+// forget drops all that is known of a version.
+func (r *register) forget(id storage.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cat.Forget(id)
+	delete(r.own, id)
+	delete(r.healed, id)
+	delete(r.torn, id)
+	delete(r.sent, id)
+}
