@@ -46,6 +46,7 @@ type Checkpoint struct {
 	attempt attempt // of this run; zero before it has begun
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
+	adopted    storage.ID      // see Adopt
 	touched    touched         // by that call
 	taken      map[string]bool // keys of the version that it has read
 	deltas     deltas

@@ -69,7 +69,11 @@ func writesOver(f *storage.File, info container.Info) bool {
 
 // loadLate reads the late values. No other version can be taken after it.
 func (r *restoration) loadLate(ctx context.Context) error {
-	_, err := r.cp.agree(ctx, errVersion(r.from.ID, final(r.makeAllRooms(true))))
+	var err error
+	if !r.adopts() {
+		err = r.makeAllRooms(true)
+	}
+	_, err = r.cp.agree(ctx, errVersion(r.from.ID, final(err)))
 	if err == nil {
 		_, err = r.cp.agree(ctx, errVersion(r.from.ID, final(r.loadThe(ctx, true))))
 	}
@@ -86,6 +90,9 @@ func final(err error) error {
 
 // verifyLate reads the stored bytes of the late values, and leaves these alone.
 func (r *restoration) verifyLate(ctx context.Context) error {
+	if r.adopts() {
+		return nil
+	}
 	for _, e := range r.cp.entries {
 		info, ok := r.stored[e.key]
 		if !ok || !r.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {

@@ -38,6 +38,9 @@ func (r *restoration) load(ctx context.Context) error { return r.loadThe(ctx, fa
 
 // loadThe reads the late values, or the others.
 func (r *restoration) loadThe(ctx context.Context, late bool) error {
+	if r.adopts() {
+		return nil
+	}
 	err := r.loadKeys(ctx, func(key string) bool { return r.late[key] == late && r.with[key] == "" })
 	if err != nil || len(r.with) == 0 {
 		return err

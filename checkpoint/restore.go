@@ -157,6 +157,9 @@ func (r *restoration) match(ctx context.Context) error {
 		return err
 	}
 	r.foresee(ctx)
+	if r.adopts() {
+		return nil
+	}
 	return r.makeAllRooms(false)
 }
 
@@ -258,11 +261,14 @@ func (r *restoration) compare(ctx context.Context) error {
 		return fmt.Errorf("%w: the parts hold different values of a replicated key", ErrDisagree)
 	}
 	r.anyLate = all[5] != 0
+	adopted := r.adopts()
 	if r.redistribute = all[4] != 0; !r.redistribute {
 		return nil
 	}
 	var err error
-	r.layout, err = r.gatherLayout(ctx)
+	if r.layout, err = r.gatherLayout(ctx); err == nil && adopted { // it is to be read after all
+		err = r.makeAllRooms(false)
+	}
 	return err
 }
 
