@@ -5,7 +5,7 @@ import "github.com/craft-go/craft/storage"
 // Version is the version that the values were read from, or captured in, last: what Adopt
 // takes. It is the zero ID before the first one, and stays known after Close.
 func (cp *Checkpoint) Version() storage.ID {
-	return storage.ID{Version: cp.point.version, Attempt: cp.point.attempt}
+	return storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
 }
 
 // Adopt says that the values of this rank are those of a version: a survivor of a failure
@@ -27,12 +27,12 @@ func (cp *Checkpoint) Adopt(version storage.ID) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	if cp.attempt.begun {
+	if cp.line.attempt.begun {
 		return cp.outOfOrder("Adopt after RestartIfNeeded or a write")
 	}
-	cp.adopted = version
+	cp.reg.adopted = version
 	return nil
 }
 
 // adopts reports whether this rank has the values of the version, and reads nothing of it.
-func (r *restoration) adopts() bool { return r.cp.adopted == r.from.ID && !r.redistribute }
+func (r *restoration) adopts() bool { return r.reg.adopted == r.from.ID && !r.redistribute }

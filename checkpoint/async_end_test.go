@@ -85,7 +85,7 @@ type endsWithTheWrite struct {
 }
 
 func (c endsWithTheWrite) Done() <-chan struct{} {
-	if f := c.cp.flight.Load(); f != nil {
+	if f := c.cp.line.flight.Load(); f != nil {
 		<-f.ticket.Done()
 	}
 	ended := make(chan struct{})

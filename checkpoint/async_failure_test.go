@@ -53,7 +53,7 @@ func TestBackgroundErrorsSurface(t *testing.T) {
 						}
 						close(captured)
 						if c.Rank() == 0 {
-							<-p.cp.flight.Load().ticket.Done()
+							<-p.cp.line.flight.Load().ticket.Done()
 						}
 						armed.Store(false)
 						p.iter++
@@ -219,7 +219,7 @@ func failInBackground(t *testing.T, n, ranks, victim int, mode string, failures 
 		}
 		p := newProgram(t, c, true, WithPath("/cp"), withFS(fsys), inMode(mode))
 		defer p.cp.Close()
-		if err := errors.Join(p.run(ctx, 3, 1), p.cp.maintenanceDone(ctx)); err != nil {
+		if err := errors.Join(p.run(ctx, 3, 1), p.cp.up.maintenanceDone(ctx)); err != nil {
 			return err
 		}
 		if int(c.Rank()) == victim { // what it has left to do is done
@@ -244,7 +244,7 @@ func failInBackground(t *testing.T, n, ranks, victim int, mode string, failures 
 			return err
 		}
 		err = p.cp.Close()
-		if p.cp.staging.Allocated() != 0 {
+		if p.cp.out.staging.Allocated() != 0 {
 			return errors.New("staging memory is left after Close")
 		}
 		return err

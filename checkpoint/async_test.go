@@ -65,7 +65,7 @@ func TestAllModesStoreTheSame(t *testing.T) {
 							require.Equal(t, wantV[p.lo:p.hi], p.v)
 							require.Equal(t, wantSums, p.sums)
 						}
-						require.Equal(t, until, int(p.cp.attempt.last))
+						require.Equal(t, until, int(p.cp.line.attempt.last))
 						return p.cp.Close()
 					})
 					require.NoError(t, err, "%s, %d ranks", mode, ranks)
@@ -245,20 +245,20 @@ func TestNothingIsLeftOfBackgroundWrites(t *testing.T) {
 			require.NoError(t, p.run(t.Context(), 3, 1))
 			require.NoError(t, p.advance(t.Context(), 1))
 			require.NoError(t, p.cp.Close()) // without Wait
-			require.Zero(t, p.cp.staging.Allocated())
+			require.Zero(t, p.cp.out.staging.Allocated())
 
 			q := newProgram(t, nil, true, WithPath(dir), inMode(mode))
 			require.NoError(t, q.run(t.Context(), 5, 1))
-			require.NoError(t, q.cp.maintenanceDone(t.Context()))
+			require.NoError(t, q.cp.up.maintenanceDone(t.Context()))
 			require.NoError(t, os.RemoveAll(dir)) // the write fails
 			err := q.advance(t.Context(), 1)      // may know already
 			require.Error(t, errors.Join(err, q.cp.Close()))
-			require.Zero(t, q.cp.staging.Allocated())
+			require.Zero(t, q.cp.out.staging.Allocated())
 
 			r := open(t, t.TempDir(), map[string]any{"x": &touchy{write: func() error { return io.ErrClosedPipe }}}, inMode(mode))
 			require.ErrorIs(t, r.Write(t.Context()), io.ErrClosedPipe)
 			require.NoError(t, r.Close())
-			require.Zero(t, r.staging.Allocated())
+			require.Zero(t, r.out.staging.Allocated())
 		}
 	}
 	files := func() int {

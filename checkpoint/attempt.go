@@ -43,110 +43,123 @@ type attempt struct {
 	samePlace bool
 }
 
+// starting begins an attempt: it looks at what is stored, restores it, and agrees with the
+// other ranks on what follows.
+type starting struct {
+	*core
+	line *lineage
+	reg  *registry
+	acc  *accounts
+	up   *upkeep
+
+	// restartErr is why RestartIfNeeded failed when it was last called.
+	restartErr error
+}
+
 // begin starts the attempt: rank 0 takes the lock and looks at what is stored,
 // the newest usable version is restored if that is wanted, and the ranks agree
 // on lineage, attempt and the next number.
-func (cp *Checkpoint) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
-	cp.attempt.started = time.Now()
+func (st *starting) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
+	st.line.attempt.started = time.Now()
 	begun := false
 	defer func() {
 		if !begun { // also when a value's own code panics
-			cp.abandon()
+			st.abandon()
 		}
 	}()
-	if err := cp.parentBegun(); err != nil {
+	if err := st.line.parentBegun(); err != nil {
 		return nil, err
 	}
-	if err := sameSettings(ctx, cp.core); err != nil {
+	if err := sameSettings(ctx, st.core); err != nil {
 		return nil, err
 	}
-	if err := cp.takeLock(ctx); err != nil {
+	if err := st.takeLock(ctx); err != nil {
 		return nil, err
 	}
-	if err := cp.openPlacement(ctx, cp.flushed.add); err != nil {
+	if err := openPlacement(ctx, st.core, st.up.flushed.add); err != nil {
 		return nil, err
 	}
-	cp.attempt.samePlace = cp.place.OnNodes() // whatever comes home from there is looked for
-	found, err := cp.survey(ctx)
+	st.line.attempt.samePlace = st.place.OnNodes() // whatever comes home from there is looked for
+	found, err := st.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cp.stored.SetDamaged(found.Damaged)
-	if err := cp.checkProblem(ctx, found); err != nil {
+	st.line.stored.SetDamaged(found.Damaged)
+	if err := st.checkProblem(ctx, found); err != nil {
 		return nil, err
 	}
-	if !cp.opt.ReadOnRestart && !found.Own || cp.parent != nil && !cp.parent.attempt.read {
+	if !st.opt.ReadOnRestart && !found.Own || st.line.parent != nil && !st.line.parent.attempt.read {
 		read = false // what is stored belongs to another run, of this checkpoint or of the parent
 	}
 	if read {
-		if err := cp.strict(ctx, found); err != nil {
+		if err := st.strict(ctx, found); err != nil {
 			return nil, err
 		}
 	}
-	if err := cp.place.Sweep(ctx); err != nil {
+	if err := st.place.Sweep(ctx); err != nil {
 		return nil, err
 	}
-	if cp.root() && len(found.Candidates)+len(found.Abandoned) > 0 { // of which parts may be brought to other nodes
-		cp.takeOver(ctx, found.Used)
+	if st.root() && len(found.Candidates)+len(found.Abandoned) > 0 { // of which parts may be brought to other nodes
+		st.takeOver(ctx, found.Used)
 	}
 	if read {
-		if restored, err = cp.restore(ctx, found); err != nil {
+		if restored, err = st.restore(ctx, found); err != nil {
 			return nil, err
 		}
 	}
-	if restored == nil && cp.root() {
-		cp.tellReplaced(found, read)
+	if restored == nil && st.root() {
+		st.tellReplaced(found, read)
 	}
-	cp.attempt.read = read
-	err = cp.agreeOnAttempt(ctx, found, restored)
+	st.line.attempt.read = read
+	err = st.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		cp.place.SkipNumbers(found.Highest, found.Used)
-		cp.mendLevels(restored)
+		st.place.SkipNumbers(found.Highest, found.Used)
+		st.mendLevels(restored)
 	}
 	return restored, err
 }
 
 // abandon gives the lock back when the attempt could not begin, so that the
 // call can be made again.
-func (cp *Checkpoint) abandon() {
-	cp.giveBack()
-	cp.closePlacement(true)
-	cp.place, cp.store.Driver, cp.store.Possible = nil, cp.home, nil
-	if cp.lock == nil {
+func (st *starting) abandon() {
+	st.giveBack()
+	closePlacement(st.core, true)
+	st.place, st.store.Driver, st.store.Possible = nil, st.home, nil
+	if st.lock == nil {
 		return
 	}
-	if err := cp.lock.Unlock(); err != nil {
-		cp.log.Warn("lock not given back", "error", err)
+	if err := st.lock.Unlock(); err != nil {
+		st.log.Warn("lock not given back", "error", err)
 	}
-	cp.lock = nil
+	st.lock = nil
 }
 
-func (cp *Checkpoint) takeLock(ctx context.Context) error {
-	err := cp.home.CheckBase()
-	if cp.root() && err == nil {
-		cp.lock, err = cp.home.Lock(ctx)
-		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(cp.comm) == "" {
+func (st *starting) takeLock(ctx context.Context) error {
+	err := st.home.CheckBase()
+	if st.root() && err == nil {
+		st.lock, err = st.home.Lock(ctx)
+		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(st.comm) == "" {
 			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+
 				"for one of all ranks, give checkpoint.New that of the zone (aft.Run, Zone.Comm)", err)
 		}
 	}
-	_, err = cp.agree(ctx, err)
+	_, err = st.agree(ctx, err)
 	return err
 }
 
 // checkProblem keeps a fresh start from writing over another problem's versions.
-func (cp *Checkpoint) checkProblem(ctx context.Context, found survey) error {
+func (st *starting) checkProblem(ctx context.Context, found survey) error {
 	var err error
 	stored := slices.Concat(found.Candidates, found.Abandoned)
-	if at := slices.IndexFunc(stored, func(c catalog.Candidate) bool { return c.Known }); cp.root() && at >= 0 {
-		err = cp.checkFingerprint(stored[at].Fingerprint)
+	if at := slices.IndexFunc(stored, func(c catalog.Candidate) bool { return c.Known }); st.root() && at >= 0 {
+		err = checkFingerprint(st.core, stored[at].Fingerprint)
 	}
-	if have := nesting(cp.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
+	if have := nesting(st.line.ancestors()); err == nil && found.Nesting != "" && found.Nesting != have {
 		err = fmt.Errorf("%w: %s: its versions are %s, now it is %s: use SubCP as before, another name, or another path",
-			ErrFingerprint, cp.dir(), found.Nesting, have)
+			ErrFingerprint, st.dir(), found.Nesting, have)
 	}
-	_, err = cp.agree(ctx, err)
+	_, err = st.agree(ctx, err)
 	return err
 }
 
@@ -158,41 +171,41 @@ type identity struct {
 	Before  int64               // the last iteration that was done before
 }
 
-func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
-	draw := identity{Attempt: cp.attempt.id} // of rank 0, drawn when it looked
+func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
+	draw := identity{Attempt: st.line.attempt.id} // of rank 0, drawn when it looked
 	var err error
-	if cp.root() {
-		draw.Lineage, draw.Before = cp.newLineage(), cp.doneBefore(found.told.Runs, restored)
-		if draw.Anew = cp.beganAnew(found, restored, draw.Lineage); draw.Anew != (container.LineageID{}) {
+	if st.root() {
+		draw.Lineage, draw.Before = st.line.newLineage(), st.acc.doneBefore(found.told.Runs, restored)
+		if draw.Anew = st.line.beganAnew(found, restored, draw.Lineage); draw.Anew != (container.LineageID{}) {
 			draw.Lineage = draw.Anew
 		}
-		cp.attempt.anewStored = found.told.AnewStored(draw.Anew)
-		cp.attempt.before = found.told.Runs
-		cp.attempt.ahead = aheadOf(found.told.Runs, cp.attempt.started)
-		err = cp.prepare(ctx, found, restored)
+		st.line.attempt.anewStored = found.told.AnewStored(draw.Anew)
+		st.line.attempt.before = found.told.Runs
+		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
+		err = st.prepare(ctx, found, restored)
 	}
-	draw, err = fromRoot(ctx, cp.core, draw, err)
+	draw, err = fromRoot(ctx, st.core, draw, err)
 	if err != nil {
 		return err
 	}
-	cp.attempt.anew = draw.Anew
+	st.line.attempt.anew = draw.Anew
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
-		cp.attempt.origin, _ = storage.Identity(*restored)
-		cp.attempt.settled = restored.Version
-		cp.point = point{attempt: restored.Attempt, version: restored.Version}
-		cp.goOnWith(ctx, restored.Lineage)
-	case cp.parent != nil:
-		draw.Lineage = cp.parent.attempt.lineage
+		st.line.attempt.origin, _ = storage.Identity(*restored)
+		st.line.attempt.settled = restored.Version
+		st.line.point = point{attempt: restored.Attempt, version: restored.Version}
+		st.up.goOnWith(ctx, restored.Lineage)
+	case st.line.parent != nil:
+		draw.Lineage = st.line.parent.attempt.lineage
 	}
-	cp.attempt.begun = true
-	cp.attempt.id = draw.Attempt
-	cp.redo.before = draw.Before
-	cp.attempt.lineage = draw.Lineage
-	cp.attempt.last = found.Used
-	if cp.root() && cp.attempt.read {
-		cp.inherit(found.told.Runs)
+	st.line.attempt.begun, st.reg.begun = true, true
+	st.line.attempt.id = draw.Attempt
+	st.line.redo.before = draw.Before
+	st.line.attempt.lineage = draw.Lineage
+	st.line.attempt.last = found.Used
+	if st.root() && st.line.attempt.read {
+		st.line.inherit(found.told.Runs)
 	}
 	return nil
 }
@@ -202,24 +215,24 @@ func (cp *Checkpoint) agreeOnAttempt(ctx context.Context, found survey, restored
 // of no crash has taken a part, and somebody may still find it. One that has become
 // complete since the survey is of a job that has lost the lock, and a branch that this
 // run does not know.
-func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *container.Header) error {
-	if err := cp.mayWrite(); err != nil { // reading may have taken long
+func (st *starting) prepare(ctx context.Context, found survey, restored *container.Header) error {
+	if err := st.mayWrite(); err != nil { // reading may have taken long
 		return err
 	}
 	var newest uint64 // of what is used
 	if restored != nil {
 		newest = restored.Version
 	}
-	cp.stored.Clear()                 // if the attempt begins a second time
+	st.line.stored.Clear()            // if the attempt begins a second time
 	for _, e := range found.Entries { // before anything is deleted
 		if !e.Complete() {
-			cp.tellIncomplete(e, found, newest)
+			st.tellIncomplete(e, found, newest)
 		}
 	}
-	if cp.place.OnNodes() {
+	if st.place.OnNodes() {
 		for _, e := range slices.Backward(found.Entries) { // the newest first
 			if !e.Complete() {
-				cp.stored.WaitFor(cp.place.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
+				st.line.stored.WaitFor(st.place.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
 			}
 		}
 	}
@@ -228,38 +241,38 @@ func (cp *Checkpoint) prepare(ctx context.Context, found survey, restored *conta
 		known[e.ID] = e.Complete()
 	}
 	keep := func(e storage.Entry) bool {
-		return e.Complete() && known[e.ID] || cp.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
+		return e.Complete() && known[e.ID] || st.line.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
 	}
-	if err := cp.place.Prepare(ctx, keep); err != nil {
+	if err := st.place.Prepare(ctx, keep); err != nil {
 		return err
 	}
 	for _, e := range found.Entries {
 		if !e.Complete() {
 			continue
 		}
-		h, kept := found.Headers[e.ID], cp.place.Kept(e.ID)
+		h, kept := found.Headers[e.ID], st.place.Kept(e.ID)
 		kept.Oldest = max(kept.Oldest, h.Oldest)
-		cp.stored.Add(kept, h)
+		st.line.stored.Add(kept, h)
 	}
 	return nil
 }
 
 // tellIncomplete says that a version cannot be used, and what it lacks. Of one that
 // is older than what is used nobody needs anything.
-func (cp *Checkpoint) tellIncomplete(e storage.Entry, found survey, newest uint64) {
+func (st *starting) tellIncomplete(e storage.Entry, found survey, newest uint64) {
 	fate := found.LossStatuses[e.ID]
 	switch {
-	case len(e.Away) > 0 && !cp.place.OnNodes(): // see away
+	case len(e.Away) > 0 && !st.place.OnNodes(): // see away
 	case fate == catalog.Interrupted:
-		cp.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
+		st.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
 	case found.Elsewhere[e.ID]:
-		cp.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
+		st.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
 	case e.ID.Version < newest:
-		cp.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
+		st.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
 	case fate == catalog.Lost:
-		cp.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", cp.place.Absence().Missing(e.ID))
+		st.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", st.place.Absence().Missing(e.ID))
 	default:
-		cp.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", cp.place.Absence().Missing(e.ID))
+		st.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", st.place.Absence().Missing(e.ID))
 	}
 }
 
@@ -287,25 +300,25 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	if cp.attempt.begun {
-		return cp.stageEnded()
+	if cp.line.attempt.begun {
+		return cp.line.stageEnded()
 	}
-	defer cp.reportRestart() // after the time is known
-	defer cp.stats.time(&cp.stats.RestartTime)()
-	cp.restartErr = errors.New("it did not end") // if a value's own code panics
-	cp.touched = make(touched)
-	h, err := cp.begin(ctx, true)
-	if err != nil && len(cp.touched) > 0 {
-		err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.touched)), Err: err}
+	defer cp.acc.reportRestart() // after the time is known
+	defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
+	cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
+	cp.reg.touched = make(touched)
+	h, err := cp.start.begin(ctx, true)
+	if err != nil && len(cp.reg.touched) > 0 {
+		err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}
 	}
-	cp.restartErr = err
+	cp.start.restartErr = err
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
 	}
-	entered := cp.point
-	cp.entered = &entered
-	if r := cp.dueRecord(false); r != nil {
-		cp.writeRecord(ctx, *r)
+	entered := cp.line.point
+	cp.line.entered = &entered
+	if r := cp.up.dueRecord(false); r != nil {
+		cp.up.writeRecord(ctx, *r)
 	}
 	if h == nil {
 		return nil
@@ -314,11 +327,11 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 			"version", h.Version, "iteration", *iter)
 	}
-	cp.stats.Restored, cp.stats.RestoredVersion, cp.stats.RestoredIteration = true, h.Version, h.Iteration
+	cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
 	if iter != nil && h.Iteration != container.NoIteration {
 		*iter = int(h.Iteration) + 1 // match has looked that there is one
 	}
-	cp.goesOn()
+	cp.acc.goesOn()
 	return nil
 }
 

@@ -12,6 +12,20 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
+// writing writes versions, in the calls of the program or beside it.
+type writing struct {
+	*core
+	line  *lineage
+	reg   *registry
+	acc   *accounts
+	up    *upkeep
+	start *starting
+
+	deltas  deltas
+	staging *async.Staging
+	skipped bool // a write that could never be restored was skipped and logged
+}
+
 // flight is one version on its way from capture to settlement.
 type flight struct {
 	header container.Header
@@ -43,21 +57,21 @@ type check struct {
 }
 
 // write encodes, stores and publishes this rank's part.
-func (f *flight) write(ctx context.Context, cp *Checkpoint) {
-	f.done.sections = cp.sections
-	if f.err = cp.mayWrite(); f.err != nil {
-		cp.skipPart(f.header)
+func (f *flight) write(ctx context.Context, wr *writing) {
+	f.done.sections = wr.reg.sections
+	if f.err = wr.mayWrite(); f.err != nil {
+		wr.skipPart(f.header)
 		return
 	}
-	f.makeRoom(ctx, cp)
-	defer cp.stats.time(&f.phases.Write)()
+	f.makeRoom(ctx, wr)
+	defer wr.acc.stats.time(&f.phases.Write)()
 	id, _ := storage.Identity(f.header)
-	cp.reserve(ctx, id)
-	f.done.Written, f.err = cp.store.Write(ctx, f.header, cp.sections, func(w storage.Written) error {
-		if err := f.unchanged(cp, w); err != nil {
+	wr.up.reserve(ctx, id)
+	f.done.Written, f.err = wr.store.Write(ctx, f.header, wr.reg.sections, func(w storage.Written) error {
+		if err := f.unchanged(wr, w); err != nil {
 			return err
 		}
-		return cp.mayWrite() // others may have gone on without this rank, or this job, meanwhile
+		return wr.mayWrite() // others may have gone on without this rank, or this job, meanwhile
 	})
 	f.err = disagreed(f.err)
 	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {
@@ -66,23 +80,23 @@ func (f *flight) write(ctx context.Context, cp *Checkpoint) {
 }
 
 // makeRoom deletes what need not be kept, by leave of mayWrite.
-func (f *flight) makeRoom(ctx context.Context, cp *Checkpoint) {
-	if cp.writer == nil { // the program waits for it
-		defer cp.stats.time(&f.phases.Settle)()
+func (f *flight) makeRoom(ctx context.Context, wr *writing) {
+	if wr.writer == nil { // the program waits for it
+		defer wr.acc.stats.time(&f.phases.Settle)()
 	}
-	f.removed = cp.doPermitted(ctx)
+	f.removed = wr.up.doPermitted(ctx)
 }
 
 // unchanged compares what was written, and what is in the values' memory now,
 // with what was captured.
-func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
+func (f *flight) unchanged(wr *writing, w storage.Written) error {
 	for _, c := range f.checks {
 		now := c.digest
 		if c.spans != nil {
-			now = container.Digest(c.spans, cp.store.ChunkSize())
+			now = container.Digest(c.spans, wr.store.ChunkSize())
 		}
 		if w.Digests[c.section] != c.digest || now != c.digest {
-			return &KeyError{Key: cp.sections[c.section].Key, Err: fmt.Errorf("%w: in mode %v, before Wait had returned; the version is not stored", ErrChanged, cp.mode())}
+			return &KeyError{Key: wr.reg.sections[c.section].Key, Err: fmt.Errorf("%w: in mode %v, before Wait had returned; the version is not stored", ErrChanged, wr.mode())}
 		}
 	}
 	return nil
@@ -92,58 +106,58 @@ func (f *flight) unchanged(cp *Checkpoint, w storage.Written) error {
 // have been copied as far as the mode copies them. What goes wrong in a program
 // of one rank before it returns, it returns; otherwise the ranks find out
 // together when they join.
-func (cp *Checkpoint) launch(ctx context.Context, h container.Header) error {
-	f := &flight{header: h, before: cp.point}
-	f.captured = cp.update(f)
-	if err := cp.givenUp(); err != nil {
+func (wr *writing) launch(ctx context.Context, h container.Header) error {
+	f := &flight{header: h, before: wr.line.point}
+	f.captured = wr.update(f)
+	if err := wr.givenUp(); err != nil {
 		return err
 	}
 	if f.captured == nil {
-		f.captured = cp.capture(ctx, f)
+		f.captured = wr.capture(ctx, f)
 	}
 	if f.ticket == nil {
-		cp.skipPart(h) // the copying failed before there was a writer
+		wr.skipPart(h) // the copying failed before there was a writer
 	}
-	cp.flight.Store(f)
-	cp.point = point{attempt: h.Attempt, version: h.Version}
-	if f.captured == nil || cp.comm.Size() > 1 {
+	wr.line.flight.Store(f)
+	wr.line.point = point{attempt: h.Attempt, version: h.Version}
+	if f.captured == nil || wr.comm.Size() > 1 {
 		return nil
 	}
-	failed, err := cp.join(ctx)
+	failed, err := wr.join(ctx)
 	return errors.Join(failed, err)
 }
 
 // capture starts the writer and copies the values.
-func (cp *Checkpoint) capture(ctx context.Context, f *flight) (err error) {
+func (wr *writing) capture(ctx context.Context, f *flight) (err error) {
 	began := time.Now()
 	defer func() { f.phases.Copy = time.Since(began) }()
-	if err := cp.describeAll(&f.header); err != nil {
+	if err := wr.reg.describeAll(&f.header); err != nil {
 		return err
 	}
-	copies := cp.chooseCopies(f)
-	if err := cp.staging.Begin(copies); err != nil {
+	copies := wr.chooseCopies(f)
+	if err := wr.staging.Begin(copies); err != nil {
 		return err
 	}
-	if err := cp.maintenanceDone(ctx); err != nil {
+	if err := wr.up.maintenanceDone(ctx); err != nil {
 		return err
 	}
-	f.ticket, err = cp.writer.Start(func(ctx context.Context) error {
-		defer cp.staging.Abandon()
-		f.write(ctx, cp)
+	f.ticket, err = wr.writer.Start(func(ctx context.Context) error {
+		defer wr.staging.Abandon()
+		f.write(ctx, wr)
 		return f.err
 	})
 	if err != nil {
 		return err
 	}
-	cp.flight.Store(f) // whatever happens now, it must be waited for
-	defer func() { cp.staging.Seal(err) }()
-	for i := range cp.sections {
-		if cp.sections[i].Feed == nil {
+	wr.line.flight.Store(f) // whatever happens now, it must be waited for
+	defer func() { wr.staging.Seal(err) }()
+	for i := range wr.reg.sections {
+		if wr.reg.sections[i].Feed == nil {
 			continue
 		}
-		key := cp.entries[i].key
+		key := wr.reg.entries[i].key
 		err = &KeyError{Key: key, Err: errNotCopied} // unless it returns
-		if err := cp.stage(ctx, cp.entries[i].value); err != nil {
+		if err := wr.stage(ctx, wr.reg.entries[i].value); err != nil {
 			return &KeyError{Key: key, Err: err}
 		}
 	}
@@ -155,53 +169,53 @@ var errNotCopied = errors.New("the value's own code panicked, or ended its gorou
 
 // chooseCopies decides which values are copied, and how many bytes that are at least.
 // Of those that may change while they are written it takes the digest.
-func (cp *Checkpoint) chooseCopies(f *flight) (bytes int64) {
-	for i := range cp.sections {
-		s, size := &cp.sections[i], sizeOf(cp.entries[i].value)
+func (wr *writing) chooseCopies(f *flight) (bytes int64) {
+	for i := range wr.reg.sections {
+		s, size := &wr.reg.sections[i], sizeOf(wr.reg.entries[i].value)
 		f.expect += size
-		direct := s.Source == nil && cp.mode() == zeroCopy && size >= cp.opt.zeroCopyFrom
-		checked := s.Source == nil && cp.opt.AsyncCheck || direct && !cp.opt.modeGiven
+		direct := s.Source == nil && wr.mode() == zeroCopy && size >= wr.opt.zeroCopyFrom
+		checked := s.Source == nil && wr.opt.AsyncCheck || direct && !wr.opt.modeGiven
 		if checked {
-			c := check{section: i, digest: container.Digest(s.Spans, cp.store.ChunkSize())}
-			if direct && cp.opt.AsyncCheck {
+			c := check{section: i, digest: container.Digest(s.Spans, wr.store.ChunkSize())}
+			if direct && wr.opt.AsyncCheck {
 				c.spans = s.Spans
 			}
 			f.checks = append(f.checks, c)
 		}
 		if direct {
-			s.Volatile = checked || cp.opt.Delta // with that, later versions may refer to it
+			s.Volatile = checked || wr.opt.Delta // with that, later versions may refer to it
 			continue
 		}
-		s.Spans, s.Source, s.Feed = nil, nil, cp.staging
+		s.Spans, s.Source, s.Feed = nil, nil, wr.staging
 		bytes += size
 	}
 	return bytes
 }
 
-func (cp *Checkpoint) stage(ctx context.Context, v cptypes.Value) error {
+func (wr *writing) stage(ctx context.Context, v cptypes.Value) error {
 	if spans, ok := spansOf(v); ok {
-		return cp.staging.Copy(ctx, spans)
+		return wr.staging.Copy(ctx, spans)
 	}
-	return cp.staging.CopyFrom(ctx, v)
+	return wr.staging.CopyFrom(ctx, v)
 }
 
 // startMaintenance does what is left to do by itself, when no version follows soon.
-func (cp *Checkpoint) startMaintenance() {
-	if f := cp.flight.Load(); cp.writer == nil || f != nil && !f.landed() { // a version does them
+func (u *upkeep) startMaintenance() {
+	if f := u.line.flight.Load(); u.writer == nil || f != nil && !f.landed() { // a version does them
 		return
 	}
-	if cp.maintaining != nil && !cp.maintaining.Ended() {
+	if u.maintaining != nil && !u.maintaining.Ended() {
 		return
 	}
-	if cp.maintaining = nil; !cp.maintenance.any() {
+	if u.maintaining = nil; !u.maintenance.any() {
 		return
 	}
-	ticket, err := cp.writer.Start(func(ctx context.Context) error {
-		cp.doMaintenance(ctx)
+	ticket, err := u.writer.Start(func(ctx context.Context) error {
+		u.doMaintenance(ctx)
 		return nil
 	})
 	if err == nil { // otherwise the next version, or Close, does them
-		cp.maintaining = ticket
+		u.maintaining = ticket
 	}
 }
 
@@ -209,15 +223,15 @@ func (cp *Checkpoint) startMaintenance() {
 func (f *flight) landed() bool { return f.ticket == nil || f.ticket.Ended() }
 
 // maintenanceDone waits for maintenance that is being done by itself.
-func (cp *Checkpoint) maintenanceDone(ctx context.Context) error {
-	if cp.maintaining == nil {
+func (u *upkeep) maintenanceDone(ctx context.Context) error {
+	if u.maintaining == nil {
 		return nil
 	}
-	err := cp.maintaining.Wait(ctx)
-	if !cp.maintaining.Ended() {
+	err := u.maintaining.Wait(ctx)
+	if !u.maintaining.Ended() {
 		return err
 	}
-	cp.maintaining = nil
+	u.maintaining = nil
 	return nil
 }
 
@@ -225,22 +239,22 @@ func (cp *Checkpoint) maintenanceDone(ctx context.Context) error {
 // other ranks. failed is what became of the version; err means that the call
 // cannot go on: the context has ended, and the write goes on, or the
 // communicator has failed.
-func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
-	f := cp.flight.Load()
+func (wr *writing) join(ctx context.Context) (failed, err error) {
+	f := wr.line.flight.Load()
 	if f == nil {
 		return nil, nil
 	}
-	if err := cp.await(ctx, f); err != nil {
+	if err := wr.await(ctx, f); err != nil {
 		return nil, fmt.Errorf("waiting for version %d, which is being written: %w", f.header.Version, err)
 	}
-	cp.flight.Store(nil)
-	err = cp.settleFlight(ctx, f)
+	wr.line.flight.Store(nil)
+	err = wr.settleFlight(ctx, f)
 	if err == nil {
 		return nil, nil
 	}
-	cp.distrust(err)
-	cp.point.calls += f.before.calls
-	cp.point.attempt, cp.point.version = f.before.attempt, f.before.version
+	distrust(wr.core, err)
+	wr.line.point.calls += f.before.calls
+	wr.line.point.attempt, wr.line.point.version = f.before.attempt, f.before.version
 	if reported(err) || f.err != nil && !commFailed(err) {
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: err}, nil
 	}
@@ -248,9 +262,9 @@ func (cp *Checkpoint) join(ctx context.Context) (failed, err error) {
 }
 
 // await waits for this rank's part.
-func (cp *Checkpoint) await(ctx context.Context, f *flight) error {
+func (wr *writing) await(ctx context.Context, f *flight) error {
 	if f.ticket != nil {
-		defer cp.stats.time(&f.phases.Wait)()
+		defer wr.acc.stats.time(&f.phases.Wait)()
 		err := f.ticket.Wait(ctx)
 		if !f.ticket.Ended() {
 			return err
@@ -278,57 +292,57 @@ func (cp *Checkpoint) Wait(ctx context.Context) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	return cp.wait(ctx)
+	return cp.out.wait(ctx)
 }
 
-func (cp *Checkpoint) wait(ctx context.Context) error {
-	if cp.flight.Load() == nil {
+func (wr *writing) wait(ctx context.Context) error {
+	if wr.line.flight.Load() == nil {
 		return nil
 	}
-	defer cp.stats.time(&cp.stats.CheckpointTime)()
-	failed, err := cp.join(ctx)
-	if cp.maintenance.any() && cp.mayWrite() == nil { // who is told that it is stored expects to be told if it is gone
-		cp.doNotes(context.WithoutCancel(ctx))
+	defer wr.acc.stats.time(&wr.acc.stats.CheckpointTime)()
+	failed, err := wr.join(ctx)
+	if wr.up.maintenance.any() && wr.mayWrite() == nil { // who is told that it is stored expects to be told if it is gone
+		wr.up.doNotes(context.WithoutCancel(ctx))
 	}
-	cp.startMaintenance()
+	wr.up.startMaintenance()
 	if err = errors.Join(failed, err); err != nil {
-		return fmt.Errorf("checkpoint %q: %w", cp.name, err)
+		return fmt.Errorf("checkpoint %q: %w", wr.name, err)
 	}
 	return nil
 }
 
 // drain ends the background write at Close, without the other ranks.
-func (cp *Checkpoint) drain() error {
-	if cp.writer == nil {
+func (wr *writing) drain() error {
+	if wr.writer == nil {
 		return nil
 	}
-	defer cp.stats.time(&cp.stats.CheckpointTime)()
-	if err := cp.writer.Close(cp.opt.DrainTimeout); err != nil {
+	defer wr.acc.stats.time(&wr.acc.stats.CheckpointTime)()
+	if err := wr.writer.Close(wr.opt.DrainTimeout); err != nil {
 		return err
 	}
-	f := cp.flight.Load()
+	f := wr.line.flight.Load()
 	if f == nil {
 		return nil
 	}
 	ctx := context.Background()
-	if cp.comm.Size() == 1 {
-		failed, err := cp.join(ctx)
+	if wr.comm.Size() == 1 {
+		failed, err := wr.join(ctx)
 		return errors.Join(failed, err)
 	}
-	cp.flight.Store(nil)
-	if err := cp.await(ctx, f); err != nil {
+	wr.line.flight.Store(nil)
+	if err := wr.await(ctx, f); err != nil {
 		return err
 	}
 	if f.err != nil {
-		cp.distrust(f.err)
-		cp.stats.VersionsFailed++
+		distrust(wr.core, f.err)
+		wr.acc.stats.VersionsFailed++
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: f.err}
 	}
-	cp.stats.VersionsWritten++
-	cp.stats.BytesWritten += f.done.FileBytes
-	cp.stats.Phases.add(f.phases)
-	if !cp.place.OnNodes() && cp.root() && cp.allParts(ctx, f.header) == nil {
-		cp.published(ctx, f.header, 0)
+	wr.acc.stats.VersionsWritten++
+	wr.acc.stats.BytesWritten += f.done.FileBytes
+	wr.acc.stats.Phases.add(f.phases)
+	if !wr.place.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil {
+		wr.up.published(ctx, f.header, 0)
 	}
 	return nil
 }
@@ -348,7 +362,10 @@ type Progress struct {
 // last one before it is waited for; Writing is false if there is none. It may be
 // called by any goroutine at any time.
 func (cp *Checkpoint) Progress() Progress {
-	f := cp.flight.Load()
+	if cp.line == nil {
+		return Progress{}
+	}
+	f := cp.line.flight.Load()
 	if f == nil {
 		return Progress{}
 	}

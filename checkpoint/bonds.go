@@ -12,32 +12,32 @@ import (
 // be, because one of them has a fixed place, it is said.
 
 // sharedWhenStored is what the version says.
-func (r *restoration) sharedWhenStored() (noted, kinship) {
-	fields := r.home.Header().Fields
+func (m *arrangement) sharedWhenStored() (noted, kinship) {
+	fields := m.home.Header().Fields
 	sharing, _ := fields.Get(container.FieldSharing)
 	family, _ := fields.Get(container.FieldFamily)
 	var keys []string
-	for _, info := range r.home.Sections() {
+	for _, info := range m.home.Sections() {
 		keys = append(keys, info.Key)
 	}
 	return parseSharing(sharing, keys), parseFamily(family)
 }
 
 // absent reports whether the version lacks a value.
-func (r *restoration) absent(i int) bool {
-	_, ok := r.stored[r.cp.entries[i].key]
+func (m *arrangement) absent(i int) bool {
+	_, ok := m.stored[m.reg.entries[i].key]
 	return !ok
 }
 
 // bound reports whether a value shared memory with another one when it was stored.
-func (r *restoration) bound(i int) bool {
-	key := r.cp.entries[i].key
-	return r.then.group[key] != 0 || r.kin.of(key)
+func (m *arrangement) bound(i int) bool {
+	key := m.reg.entries[i].key
+	return m.then.group[key] != 0 || m.kin.of(key)
 }
 
 // belong reports whether two values are to stay in the same memory.
-func (r *restoration) belong(i, k int) bool {
-	return r.absent(i) && r.absent(k) || r.then.together(r.cp.entries[i].key, r.cp.entries[k].key)
+func (m *arrangement) belong(i, k int) bool {
+	return m.absent(i) && m.absent(k) || m.then.together(m.reg.entries[i].key, m.reg.entries[k].key)
 }
 
 // companions are, for the index of a value, those of all that move with it, and its own.
@@ -54,16 +54,16 @@ func companionsOf(pairs [][2]int) companions {
 }
 
 // companions are those among the values that overlap, and among those that did when stored.
-func (r *restoration) companions(overlap [][2]int) companions {
+func (m *arrangement) companions(overlap [][2]int) companions {
 	var pairs [][2]int
 	for _, p := range overlap {
-		if r.absent(p[0]) && r.absent(p[1]) {
+		if m.absent(p[0]) && m.absent(p[1]) {
 			pairs = append(pairs, p)
 		}
 	}
 	last := make(map[int]int) // of a group
-	for i, e := range r.cp.entries {
-		if g := r.then.group[e.key]; g != 0 {
+	for i, e := range m.reg.entries {
+		if g := m.then.group[e.key]; g != 0 {
 			k, is := last[g]
 			if last[g] = i; is {
 				pairs = append(pairs, [2]int{k, i})
@@ -106,38 +106,38 @@ func (b bond) without() bond {
 }
 
 // bonds are those that there are now, but for values that are to have other sizes than they have.
-func (r *restoration) bonds() (out []bond) {
-	cp := r.cp
-	if len(r.stored) == len(cp.entries) && len(r.then.group) == 0 && !r.kin.any() {
+func (m *arrangement) bonds() (out []bond) {
+	reg := m.reg
+	if len(m.stored) == len(reg.entries) && len(m.then.group) == 0 && !m.kin.any() {
 		return nil
 	}
 	fits := func(i int) bool {
-		e := cp.entries[i]
-		return r.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, r.stored[e.key].Desc.Shape)
+		e := reg.entries[i]
+		return m.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, m.stored[e.key].Desc.Shape)
 	}
 	var absent [][2]int // others may change their lengths inside
-	for _, p := range cp.overlaps.Find(cp.values(), false, r.absent) {
+	for _, p := range reg.overlaps.Find(reg.values(), false, m.absent) {
 		switch {
-		case !r.belong(p[0], p[1]):
-		case r.absent(p[0]):
+		case !m.belong(p[0], p[1]):
+		case m.absent(p[0]):
 			absent = append(absent, p)
 		case p[0] != p[1] && fits(p[0]) && fits(p[1]):
 			out = append(out, bond{p[0], p[1], false, 1})
 		}
 	}
 	if len(absent) > 0 {
-		for i, bytes := range cp.overlaps.Common(absent) {
+		for i, bytes := range reg.overlaps.Common(absent) {
 			out = append(out, bond{absent[i][0], absent[i][1], false, bytes})
 		}
 	}
-	if !r.kin.any() {
+	if !m.kin.any() {
 		return out
 	}
-	relatives, plain, _ := cp.family()
-	pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
+	relatives, plain, _ := reg.family()
+	pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
 	for _, p := range pairs {
 		o := relatives[p[1]]
-		if r.kin[o.cp.name][[2]string{cp.entries[p[0]].key, o.key}] && fits(p[0]) {
+		if m.kin[o.of.name][[2]string{reg.entries[p[0]].key, o.key}] && fits(p[0]) {
 			out = append(out, bond{p[0], p[1], true, 1})
 		}
 	}
@@ -145,26 +145,26 @@ func (r *restoration) bonds() (out []bond) {
 }
 
 // warnOfBroken names the values that are apart now.
-func (r *restoration) warnOfBroken() {
-	if len(r.before) == 0 || !r.moved {
+func (m *arrangement) warnOfBroken() {
+	if len(m.before) == 0 || !m.moved {
 		return
 	}
 	now := make(map[bond]int)
-	for _, b := range r.bonds() {
+	for _, b := range m.bonds() {
 		now[b.without()] = b.bytes
 	}
-	relatives, _, _ := r.cp.family()
-	for _, b := range r.before {
+	relatives, _, _ := m.reg.family()
+	for _, b := range m.before {
 		if now[b.without()] >= b.bytes {
 			continue
 		}
 		var other, checkpoint string
 		if b.relative {
-			other, checkpoint = relatives[b.b].key, relatives[b.b].cp.name
+			other, checkpoint = relatives[b.b].key, relatives[b.b].of.name
 		} else {
-			other = r.cp.entries[b.b].key
+			other = m.reg.entries[b.b].key
 		}
-		r.cp.log.Warn("values, or parts of one, lay in the same memory and are apart now, at least in part: others that were to be put apart from them lay there as well",
-			"version", r.from.ID.Version, "key", r.cp.entries[b.a].key, "other_key", other, "other", checkpoint)
+		m.reg.log.Warn("values, or parts of one, lay in the same memory and are apart now, at least in part: others that were to be put apart from them lay there as well",
+			"version", m.version, "key", m.reg.entries[b.a].key, "other_key", other, "other", checkpoint)
 	}
 }

@@ -31,12 +31,12 @@ func describeBranch(newest storage.ID, others, unknown []catalog.Candidate, dama
 // overtaken describes a complete version of another computation than that of the
 // candidates, which was written after them although its number is lower: its run did not
 // know of them, because they were away, or in a backup. "" if nothing tells of one.
-func (cp *Checkpoint) overtaken(t catalog.Told, complete, candidates []catalog.Candidate) string {
-	if cp.parent != nil || len(candidates) == 0 || candidates[0].Lineage == nil {
+func (l *looker) overtaken(t catalog.Told, complete, candidates []catalog.Candidate) string {
+	if l.line.parent != nil || len(candidates) == 0 || candidates[0].Lineage == nil {
 		return ""
 	}
 	first, by := candidates[0], ""
-	if cp.place.Kept(first.ID).Home { // else LATEST.json need not know of it
+	if l.place.Kept(first.ID).Home { // else LATEST.json need not know of it
 		by = filestore.LatestName
 	}
 	for _, r := range slices.Backward(t.Runs) {
@@ -63,8 +63,8 @@ func (cp *Checkpoint) overtaken(t catalog.Told, complete, candidates []catalog.C
 
 // unknownToHome counts the complete versions, newest first, that the home does not know
 // of: see catalog.UnknownToHome.
-func (cp *Checkpoint) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted manifest.State) int {
+func (l *looker) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted manifest.State) int {
 	return catalog.UnknownToHome(complete, t, noted.Reserved,
-		func(id storage.ID) bool { return !cp.place.Kept(id).Home },
-		func(id storage.ID) bool { return cp.unannounced(id, t, noted) })
+		func(id storage.ID) bool { return !l.place.Kept(id).Home },
+		func(id storage.ID) bool { return l.unannounced(id, t, noted) })
 }

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/async"
-	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -28,62 +24,18 @@ import (
 type Checkpoint struct {
 	*core
 
-	self *Checkpoint // tells a copy
+	self  *Checkpoint // tells a copy
+	line  *lineage
+	reg   *registry
+	acc   *accounts
+	up    *upkeep
+	start *starting
+	out   *writing
 
-	entries   []entry
-	sections  []container.Section // of entries, for the version being written
-	plain     []cptypes.Value     // of entries
-	overlaps  cptypes.Overlaps
-	index     map[string]int
-	addErr    error
 	committed bool
-	sizes     extents
-	closed    bool
-	// released: it was closed because its communicator was given up.
-	released bool
-	forget   func() // takes back what closes it then
+	forget    func() // takes back what closes it then
 
-	attempt attempt // of this run; zero before it has begun
-	// restartErr is why RestartIfNeeded failed when it was last called.
-	restartErr error
-	adopted    storage.ID      // see Adopt
-	touched    touched         // by that call
-	taken      map[string]bool // keys of the version that it has read
-	deltas     deltas
-	stored     catalog.Versions // that rank 0 decides about: the job's lock keeps this true
-	stats      Stats
-	slowest    slowest
-	redo       redo
-	lastRecord time.Time
-	recordCost atomic.Int64 // ns that the last record took
-	records    recordOrder
-	lastNote   time.Time
-	// notReserved is when a number could not be reserved; used by what begins and writes.
-	notReserved time.Time
-	maintenance maintenance   // of rank 0
-	flushed     flushedQueue  // versions that have come to the parallel file system
-	maintaining *async.Ticket // it is being done by itself
-
-	private bool          // values are copied although zero-copy was asked for
-	writer  *async.Writer // nil: synchronous
-	staging *async.Staging
-	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
-
-	calling  sync.Mutex // held in a call of the program
-	parent   *Checkpoint
-	children []*Checkpoint
-	point    point
-	entered  *point // where the present stage was entered by RestartIfNeeded; nil: it was not called
-	skipped  bool   // a write that could never be restored was skipped and logged
-}
-
-// entry is one registered value.
-type entry struct {
-	key      string
-	value    cptypes.Value
-	optional bool
-	// resizable: it may be restored with any extent.
-	resizable bool
+	calling sync.Mutex // held in a call of the program
 }
 
 // New makes a checkpoint of the given name for the ranks of c; nil means that
@@ -100,9 +52,13 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 		c = comm.Self()
 	}
 	cp := &Checkpoint{
-		core:  &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
-		index: make(map[string]int), redo: redo{reached: container.NoIteration, before: container.NoIteration},
+		core: &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
 	}
+	cp.line, cp.reg = newLineage(cp.core), newRegistry(cp.core)
+	cp.acc = &accounts{core: cp.core, line: cp.line}
+	cp.up = &upkeep{core: cp.core, line: cp.line, acc: cp.acc}
+	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up}
+	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
 		return fail(err)
@@ -171,7 +127,7 @@ func (cp *Checkpoint) build() error {
 	if err != nil {
 		return err
 	}
-	cp.trust()
+	trust(cp.core)
 	if cp.store, err = storage.NewStore(cp.home, encode); err != nil {
 		return err
 	}
@@ -185,23 +141,9 @@ func (cp *Checkpoint) build() error {
 	if o.Delta {
 		cp.store.UseDelta()
 	}
-	cp.staging, err = async.NewStaging(limit, cp.store.ChunkSize())
+	cp.out.staging, err = async.NewStaging(limit, cp.store.ChunkSize())
 	return err
 }
-
-// AddOption changes how one value is treated.
-type AddOption func(*entry)
-
-// Optional accepts a stored version without this key: the value then stays as
-// it is. For programs that have learned to store more than they used to.
-func Optional() AddOption { return func(e *entry) { e.optional = true } }
-
-// Resizable lets the value take the stored extent, whatever it has itself. Without
-// it a version is refused by a program that begins with another one, if the value
-// had kept the extent that it had at Commit until the version was written: then the
-// version is most likely of a problem of another size. Values that are empty at
-// Commit, and values that grow, need it not.
-func Resizable() AddOption { return func(e *entry) { e.resizable = true } }
 
 // Add registers a value under a key: a pointer to one of the types that
 // cptypes.Of accepts, or a cptypes.Value. The first error of any Add is also
@@ -211,42 +153,26 @@ func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	err := cp.add(key, value, opts)
+	err := cp.mayAdd()
+	if err == nil {
+		err = cp.reg.add(key, value, opts)
+	}
 	if err != nil {
 		err = fmt.Errorf("checkpoint %q: %w", cp.name, &KeyError{Key: key, Err: err})
-		if cp.addErr == nil {
-			cp.addErr = err
+		if cp.reg.addErr == nil {
+			cp.reg.addErr = err
 		}
 	}
 	return err
 }
 
-func (cp *Checkpoint) add(key string, value any, opts []AddOption) error {
+func (cp *Checkpoint) mayAdd() error {
 	switch {
 	case cp.closed:
 		return fmt.Errorf("%w: %s", ErrState, cp.afterClose("Add"))
 	case cp.committed:
 		return fmt.Errorf("%w: Add after Commit", ErrState)
 	}
-	if err := storage.CheckName("key", key); err != nil {
-		return err
-	}
-	if _, taken := cp.index[key]; taken {
-		return fmt.Errorf("%w: a value was added under this key before", ErrArgument)
-	}
-	v, err := cptypes.Of(value)
-	if err != nil {
-		return err
-	}
-	e := entry{key: key, value: v}
-	for i, opt := range opts {
-		if opt == nil {
-			return fmt.Errorf("%w: option %d of %d is nil", ErrArgument, i+1, len(opts))
-		}
-		opt(&e)
-	}
-	cp.index[key] = len(cp.entries)
-	cp.entries = append(cp.entries, e)
 	return nil
 }
 
@@ -262,12 +188,11 @@ func (cp *Checkpoint) Commit() error {
 		return cp.outOfOrder(cp.afterClose("Commit"))
 	case cp.committed:
 		return cp.outOfOrder("Commit was called before")
-	case cp.addErr != nil:
-		return cp.addErr
+	case cp.reg.addErr != nil:
+		return cp.reg.addErr
 	}
 	cp.committed = true
-	cp.sizes.committed = cp.extents()
-	cp.sizes.kept = cp.sizes.committed
+	cp.reg.commit()
 	return nil
 }
 
@@ -308,28 +233,24 @@ func (cp *Checkpoint) close() error {
 	}
 	cp.closed = true
 	cp.forget()
-	settled := cp.flight.Load() == nil
-	err := cp.drain()
+	settled := cp.line.flight.Load() == nil
+	err := cp.out.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
-		err = errors.Join(err, cp.staging.Free())
-		cp.maintenance.tell(notes{record: cp.dueRecord(true)})
-		cp.noteNewest()
-		cp.doMaintenance(context.Background())
+		err = errors.Join(err, cp.out.staging.Free())
+		cp.up.maintenance.tell(notes{record: cp.up.dueRecord(true)})
+		cp.up.noteNewest()
+		cp.up.doMaintenance(context.Background())
 	}
-	cp.closePlacement(settled)
+	closePlacement(cp.core, settled)
 	if cp.lock != nil {
 		err = errors.Join(err, cp.lock.Unlock())
 	}
-	cp.entries, cp.sections, cp.plain = nil, nil, nil
+	cp.reg.clear()
 	cp.leaveParent()
 	if err != nil {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}
 	return nil
-}
-
-func (cp *Checkpoint) outOfOrder(what string) error {
-	return fmt.Errorf("checkpoint %q: %w: %s", cp.name, ErrState, what)
 }
 
 // disabled reports whether calls do nothing.
@@ -368,7 +289,7 @@ func (cp *Checkpoint) ready(call string) error {
 	case cp.closed:
 		err = cp.outOfOrder(cp.afterClose(call))
 	case !cp.committed:
-		err = errors.Join(cp.outOfOrder(call+" before Commit"), cp.addErr)
+		err = errors.Join(cp.outOfOrder(call+" before Commit"), cp.reg.addErr)
 	default:
 		return nil
 	}

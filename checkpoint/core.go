@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -24,7 +25,11 @@ type core struct {
 	store *storage.Store       // over place, or home before an attempt
 	lock  storage.Lock         // of the attempt, on rank 0
 
-	threads *async.Threads // of what goes on beside the program; nil: nothing does
+	threads  *async.Threads // of what goes on beside the program; nil: nothing does
+	writer   *async.Writer  // nil: synchronous
+	closed   bool
+	released bool // it was closed because its communicator was given up
+	private  bool // values are copied although zero-copy was asked for
 }
 
 // root reports that this rank speaks for all.
@@ -41,4 +46,9 @@ func (c *core) mayWrite() error {
 		}
 	}
 	return comm.Lease(c.comm)
+}
+
+// outOfOrder is the error of a call that must not be made now.
+func (c *core) outOfOrder(what string) error {
+	return fmt.Errorf("checkpoint %q: %w: %s", c.name, ErrState, what)
 }

@@ -57,7 +57,7 @@ func TestOldVersionsGoBeforeTheNextWrite(t *testing.T) {
 		} else {
 			require.Equal(t, []string{"delete", "write"}, steps)
 		}
-		steps, cp.lastRecord = nil, time.Time{} // calls that are not due delete nothing either
+		steps, cp.up.lastRecord = nil, time.Time{} // calls that are not due delete nothing either
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 1, 2))
 		require.Empty(t, steps)
 		require.Len(t, versions(t, mem, "/cp/x"), min(i+1, 3))
@@ -132,11 +132,11 @@ func TestNothingIsDeletedWithoutTheLock(t *testing.T) {
 		for i := range 3 {
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1))
 			require.NoError(t, cp.Wait(t.Context()))
-			require.NoError(t, cp.maintenanceDone(t.Context()))
+			require.NoError(t, cp.up.maintenanceDone(t.Context()))
 		}
 		before, err := filepath.Glob(filepath.Join(dir, "x", "v-*"))
 		require.NoError(t, err)
-		cp.maintenance.add(due{remove: []storage.ID{cp.stored.All()[0].ID}}) // in every mode
+		cp.up.maintenance.add(due{remove: []storage.ID{cp.line.stored.All()[0].ID}}) // in every mode
 		require.NoError(t, vfs.OS().Remove(filepath.Join(dir, "x", filestore.LockName)))
 		require.ErrorIs(t, writeWhole(t.Context(), cp), storage.ErrLockLost)
 		_ = cp.Close()

@@ -24,17 +24,17 @@ type deltas struct {
 }
 
 // nextDelta says, for the version that is about to be captured, what it may refer to.
-func (cp *Checkpoint) nextDelta(h *container.Header) {
-	if !cp.opt.Delta {
+func (wr *writing) nextDelta(h *container.Header) {
+	if !wr.opt.Delta {
 		return
 	}
-	d := &cp.deltas
+	d := &wr.deltas
 	if stage := catalog.StageOf(h.Ancestors); d.stage != stage {
 		*d = deltas{stage: stage}
 	}
 	planned := storage.Planned(*h)
-	if planned.BelowHome() != 0 && planned.AtHome() || d.isDue(cp.possible(*h), cp.opt.DeltaFull, cp.opt.Keep) {
-		cp.store.Full()
+	if planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
+		wr.store.Full()
 		d.begin(h.Version)
 		return
 	}
@@ -60,8 +60,8 @@ func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 }
 
 // possible are the levels that a version can reach below the parallel file system.
-func (cp *Checkpoint) possible(h container.Header) storage.Levels {
-	return cp.place.Possible(storage.Planned(h).BelowHome())
+func (c *core) possible(h container.Header) storage.Levels {
+	return c.place.Possible(storage.Planned(h).BelowHome())
 }
 
 // stored notes the levels that the last version has reached.

@@ -6,11 +6,11 @@ import (
 )
 
 // mode is the mode in which versions are written now.
-func (cp *Checkpoint) mode() mode {
-	if cp.private {
+func (c *core) mode() mode {
+	if c.private {
 		return copied
 	}
-	return cp.opt.mode()
+	return c.opt.mode()
 }
 
 // distrusted are the directories of checkpoints of this process whose values have
@@ -19,23 +19,23 @@ func (cp *Checkpoint) mode() mode {
 var distrusted sync.Map
 
 // trust looks whether the program is known not to keep the rule of zero-copy.
-func (cp *Checkpoint) trust() {
-	if cp.opt.mode() == zeroCopy && !cp.opt.modeGiven {
-		_, cp.private = distrusted.Load(cp.dir())
+func trust(c *core) {
+	if c.opt.mode() == zeroCopy && !c.opt.modeGiven {
+		_, c.private = distrusted.Load(c.dir())
 	}
 }
 
 // distrust goes over to copying if a version has failed because the program does not
 // keep that rule, which it need not know of: it has not asked for zero-copy itself.
 // All ranks get the same error.
-func (cp *Checkpoint) distrust(failed error) {
-	if cp.mode() != zeroCopy || cp.opt.modeGiven || !errors.Is(failed, ErrChanged) {
+func distrust(c *core, failed error) {
+	if c.mode() != zeroCopy || c.opt.modeGiven || !errors.Is(failed, ErrChanged) {
 		return
 	}
-	cp.private = true
-	distrusted.Store(cp.dir(), true)
-	if cp.root() {
-		cp.log.Warn("CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program: it changes values before Wait has returned; from now on they are copied first, as with CRAFT_WRITE_ASYNC=1",
+	c.private = true
+	distrusted.Store(c.dir(), true)
+	if c.root() {
+		c.log.Warn("CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program: it changes values before Wait has returned; from now on they are copied first, as with CRAFT_WRITE_ASYNC=1",
 			"error", failed)
 	}
 }

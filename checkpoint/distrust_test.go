@@ -96,7 +96,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 
 // waitForPart waits until this rank has written its part.
 func waitForPart(cp *Checkpoint) error {
-	f := cp.flight.Load()
+	f := cp.line.flight.Load()
 	if f == nil {
 		return errors.New("nothing is being written")
 	}
@@ -110,10 +110,10 @@ func TestZeroCopyByOptionIsTheProgramsWord(t *testing.T) {
 	t.Setenv("CRAFT_WRITE_ASYNC_ZERO_COPY", "1")
 	p := newProgram(t, nil, true, WithPath("/word"), withFS(vfs.NewMem()), inMode("zero-copy"))
 	require.NoError(t, p.advance(t.Context(), 1))
-	require.Empty(t, p.cp.flight.Load().checks)
+	require.Empty(t, p.cp.line.flight.Load().checks)
 	require.NoError(t, p.cp.Close())
 	q := newProgram(t, nil, true, WithPath("/word"), withFS(vfs.NewMem()), func(o *options) { o.zeroCopyFrom = 1 })
 	require.NoError(t, q.advance(t.Context(), 1))
-	require.Len(t, q.cp.flight.Load().checks, 3)
+	require.Len(t, q.cp.line.flight.Load().checks, 3)
 	require.NoError(t, q.cp.Close())
 }

@@ -32,9 +32,9 @@ type extents struct {
 }
 
 // extents are those of the values now, without what may have any.
-func (cp *Checkpoint) extents() []extent {
+func (r *registry) extents() []extent {
 	var out []extent
-	for _, e := range cp.entries {
+	for _, e := range r.entries {
 		if e.resizable {
 			continue
 		}
@@ -47,13 +47,13 @@ func (cp *Checkpoint) extents() []extent {
 }
 
 // stateExtents adds to a header which values have still the extent of Commit.
-func (cp *Checkpoint) stateExtents(h *container.Header) error {
-	x := &cp.sizes
+func (r *registry) stateExtents(h *container.Header) error {
+	x := &r.sizes
 	if len(x.committed) == 0 {
 		return nil
 	}
 	if len(x.kept) > 0 {
-		x.kept = common(x.kept, cp.extents())
+		x.kept = common(x.kept, r.extents())
 	}
 	for stated := x.kept; ; stated = stated[:len(stated)/2] {
 		data, err := json.Marshal(stated)
@@ -94,21 +94,21 @@ func indexExtents(list []extent) map[extentID][]int64 {
 // checkExtents refuses a version of a problem of another size: see extents. At a
 // recovery the values may be as large as they have become, so nothing is refused.
 func (r *restoration) checkExtents() error {
-	cp, x := r.cp, &r.cp.sizes
+	reg, x := r.reg, &r.reg.sizes
 	x.kept = x.committed
 	stored, err := parseExtents(r.home.Header())
 	if err != nil || stored == nil {
 		return err
 	}
 	x.kept = common(x.committed, stored)
-	if repairs, _ := comm.Recovered(cp.comm); repairs > 0 {
+	if repairs, _ := comm.Recovered(reg.comm); repairs > 0 {
 		return nil
 	}
 	committed := indexExtents(x.committed)
 	for _, s := range stored {
 		mine := committed[s.id()]
 		if len(mine) == len(s.Shape) && !slices.Equal(mine, s.Shape) && r.sameKind(s.Key) {
-			return &KeyError{Key: s.Key, Err: cp.anotherSize(s, mine)}
+			return &KeyError{Key: s.Key, Err: reg.anotherSize(s, mine)}
 		}
 	}
 	return nil
@@ -130,17 +130,17 @@ func parseExtents(h container.Header) ([]extent, error) {
 // sameKind reports whether a value is what is stored but for its extent. Otherwise
 // there is more to say about it, and its Resize does.
 func (r *restoration) sameKind(key string) bool {
-	stored, have := r.stored[key].Desc, cptypes.DescOf(r.cp.entries[r.cp.index[key]].value)
+	stored, have := r.mem.stored[key].Desc, cptypes.DescOf(r.reg.entries[r.reg.index[key]].value)
 	return stored.Elem == have.Elem && stored.Dist == have.Dist
 }
 
-func (cp *Checkpoint) anotherSize(stored extent, mine []int64) error {
+func (r *registry) anotherSize(stored extent, mine []int64) error {
 	what, out := "it", "; if it is to take the stored extent, leave it empty until RestartIfNeeded, or add it with checkpoint.Resizable()"
 	if stored.Path != "" {
 		what += "s field " + strings.TrimPrefix(stored.Path, ".")
 	}
-	i := cp.index[stored.Key]
-	if cptypes.DescOf(cp.entries[i].value).Dist == container.Partitioned {
+	i := r.index[stored.Key]
+	if cptypes.DescOf(r.entries[i].value).Dist == container.Partitioned {
 		out = ""
 	}
 	return fmt.Errorf("%w: the stored problem is of another size: when it was written %s had kept the extent that it had at Commit, %s, and now it has %s at Commit: run with the stored parameters (checkpoint.WithFingerprint tells their names) or in another directory%s",

@@ -200,7 +200,7 @@ func TestManyExtents(t *testing.T) {
 func TestDamagedExtents(t *testing.T) {
 	cp := open(t, t.TempDir(), map[string]any{"x": &[]int{1}})
 	var h container.Header
-	require.NoError(t, cp.stateExtents(&h))
+	require.NoError(t, cp.reg.stateExtents(&h))
 	data, ok := h.Fields.Get(container.FieldExtents)
 	require.True(t, ok)
 	require.JSONEq(t, `[{"k":"x","n":[1]}]`, string(data))

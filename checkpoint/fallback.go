@@ -20,31 +20,31 @@ import (
 
 // foresee finds out which values are late.
 func (r *restoration) foresee(ctx context.Context) {
-	r.late = make(map[string]bool)
+	r.mem.late = make(map[string]bool)
 	if len(r.older) == 0 {
 		return
 	}
-	for key, info := range r.stored {
-		r.late[key] = info.Desc.Elem == container.Opaque
+	for key, info := range r.mem.stored {
+		r.mem.late[key] = info.Desc.Elem == container.Opaque
 	}
-	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, nil) {
+	for _, p := range r.reg.overlaps.Find(r.reg.values(), false, nil) {
 		for _, i := range p { // what is read into one may be what another one was
-			if _, ok := r.stored[r.cp.entries[i].key]; ok {
-				r.late[r.cp.entries[i].key] = true
+			if _, ok := r.mem.stored[r.reg.entries[i].key]; ok {
+				r.mem.late[r.reg.entries[i].key] = true
 			}
 		}
 	}
-	_, others, _ := r.cp.family()
-	pairs, _ := r.cp.overlaps.Across(r.cp.values(), others, false)
+	_, others, _ := r.reg.family()
+	pairs, _ := r.reg.overlaps.Across(r.reg.values(), others, false)
 	for _, p := range pairs {
-		if key := r.cp.entries[p[0]].key; !r.late[key] {
-			_, r.late[key] = r.stored[key]
+		if key := r.reg.entries[p[0]].key; !r.mem.late[key] {
+			_, r.mem.late[key] = r.mem.stored[key]
 		}
 	}
 	for _, c := range r.older {
-		f, err := r.cp.store.Open(ctx, r.cp.name, c.ID, storage.Part{Rank: int(r.cp.comm.Rank()) % c.Ranks, Size: c.Ranks})
-		for key, info := range r.stored {
-			r.late[key] = r.late[key] || err != nil || !writesOver(f, info)
+		f, err := r.core.store.Open(ctx, r.core.name, c.ID, storage.Part{Rank: int(r.core.comm.Rank()) % c.Ranks, Size: c.Ranks})
+		for key, info := range r.mem.stored {
+			r.mem.late[key] = r.mem.late[key] || err != nil || !writesOver(f, info)
 		}
 		if err != nil {
 			return // it may be readable when its turn has come
@@ -73,9 +73,9 @@ func (r *restoration) loadLate(ctx context.Context) error {
 	if !r.adopts() {
 		err = r.makeAllRooms(true)
 	}
-	_, err = r.cp.agree(ctx, errVersion(r.from.ID, final(err)))
+	_, err = r.core.agree(ctx, errVersion(r.from.ID, final(err)))
 	if err == nil {
-		_, err = r.cp.agree(ctx, errVersion(r.from.ID, final(r.loadThe(ctx, true))))
+		_, err = r.core.agree(ctx, errVersion(r.from.ID, final(r.loadThe(ctx, true))))
 	}
 	return err
 }
@@ -93,9 +93,9 @@ func (r *restoration) verifyLate(ctx context.Context) error {
 	if r.adopts() {
 		return nil
 	}
-	for _, e := range r.cp.entries {
-		info, ok := r.stored[e.key]
-		if !ok || !r.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
+	for _, e := range r.reg.entries {
+		info, ok := r.mem.stored[e.key]
+		if !ok || !r.mem.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
 			continue
 		}
 		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return verifySection(ctx, section) })
@@ -106,7 +106,7 @@ func (r *restoration) verifyLate(ctx context.Context) error {
 	if !r.redistribute {
 		return nil
 	}
-	return r.eachBox(ctx, func(key string) bool { return r.late[key] }, func(_ keyDesc, section *container.SectionReader) error { return verifySection(ctx, section) })
+	return r.eachBox(ctx, func(key string) bool { return r.mem.late[key] }, func(_ keyDesc, section *container.SectionReader) error { return verifySection(ctx, section) })
 }
 
 func verifySection(ctx context.Context, s *container.SectionReader) error {

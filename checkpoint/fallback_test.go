@@ -169,9 +169,9 @@ func writeBoth(ctx context.Context, t require.TestingT, c comm.Comm, dir string,
 			return err
 		}
 		if i == 0 {
-			lineage = cp.attempt.lineage
+			lineage = cp.line.attempt.lineage
 		}
-		cp.attempt.lineage = lineage
+		cp.line.attempt.lineage = lineage
 		if err := errors.Join(cp.UpdateAndWrite(ctx, i, 1), cp.Close()); err != nil {
 			return err
 		}

@@ -17,14 +17,14 @@ import (
 // relative is a value of another checkpoint of the tree.
 type relative struct {
 	entry
-	cp *Checkpoint
+	of *registry
 }
 
 // family are the values of all other checkpoints of the tree, and the names of these.
-func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names []string) {
-	var visit func(*Checkpoint)
-	visit = func(c *Checkpoint) {
-		if c != cp {
+func (r *registry) family() (values []relative, plain []cptypes.Value, names []string) {
+	var visit func(*registry)
+	visit = func(c *registry) {
+		if c != r {
 			names = append(names, c.name)
 			for _, e := range c.entries {
 				values, plain = append(values, relative{e, c}), append(plain, e.value)
@@ -34,7 +34,7 @@ func (cp *Checkpoint) family() (values []relative, plain []cptypes.Value, names 
 			visit(child)
 		}
 	}
-	visit(cp.outermost())
+	visit(r.outermost())
 	return values, plain, names
 }
 
@@ -65,12 +65,12 @@ func (k kinship) any() bool {
 
 // noteFamily says in the header which values lie in the same memory as values of other
 // checkpoints of the tree. Without the field nothing is known of that.
-func (cp *Checkpoint) noteFamily(h *container.Header) {
-	values, plain, names := cp.family()
+func (r *registry) noteFamily(h *container.Header) {
+	values, plain, names := r.family()
 	if len(names) == 0 {
 		return
 	}
-	pairs, all := cp.overlaps.Across(cp.values(), plain, true)
+	pairs, all := r.overlaps.Across(r.values(), plain, true)
 	if !all {
 		return
 	}
@@ -80,14 +80,14 @@ func (cp *Checkpoint) noteFamily(h *container.Header) {
 		text(name)
 		n := 0
 		for _, p := range pairs {
-			if values[p[1]].cp.name == name {
+			if values[p[1]].of.name == name {
 				n++
 			}
 		}
 		b = binary.AppendUvarint(b, uint64(n))
 		for _, p := range pairs {
-			if o := values[p[1]]; o.cp.name == name {
-				text(cp.entries[p[0]].key)
+			if o := values[p[1]]; o.of.name == name {
+				text(r.entries[p[0]].key)
 				text(o.key)
 			}
 		}
@@ -136,35 +136,35 @@ func parseFamily(b []byte) kinship {
 
 // leaveFamily makes sure that what reads now is not read into memory of values of other
 // checkpoints, unless that is how it was.
-func (r *restoration) leaveFamily(late bool) (moved bool, err error) {
-	cp, tried := r.cp, r.parted
-	values, plain, names := cp.family()
+func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
+	reg, tried := m.reg, m.parted
+	values, plain, names := reg.family()
 	if len(names) == 0 {
 		return false, nil
 	}
-	move := r.companions(nil)
+	move := m.companions(nil)
 	for again := true; again; {
 		again = false
-		pairs, _ := cp.overlaps.Across(cp.values(), plain, false)
+		pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
 		for _, p := range pairs {
-			mine, o := cp.entries[p[0]], values[p[1]]
-			kin, known := r.kin[o.cp.name]
+			mine, o := reg.entries[p[0]], values[p[1]]
+			kin, known := m.kin[o.of.name]
 			one := cptypes.OneVariable(mine.value, o.value)
 			switch {
-			case !r.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.cp.taken[o.key]):
+			case !m.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.of.taken[o.key]):
 				continue
 			case !known:
 				if tried[p]++; tried[p] == 1 {
-					cp.log.Warn("values of two checkpoints lie in the same memory, and the version does not say whether they did when it was written: reading one changes the other",
-						"version", r.from.ID.Version, "key", mine.key, "other", o.cp.name, "other_key", o.key)
+					reg.log.Warn("values of two checkpoints lie in the same memory, and the version does not say whether they did when it was written: reading one changes the other",
+						"version", m.version, "key", mine.key, "other", o.of.name, "other_key", o.key)
 				}
 				continue
 			case tried[p] == 0 && !one:
-				r.move(move.of(p[0], cp.values()), o.value, true)
+				m.move(move.of(p[0], reg.values()), o.value, true)
 			case tried[p] == 1:
-				r.move([]cptypes.Value{o.value}, mine.value, false)
-			case o.cp.attempt.begun:
-				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.cp.name)}
+				m.move([]cptypes.Value{o.value}, mine.value, false)
+			case o.of.begun:
+				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.of.name)}
 			default:
 				continue // it is read later, if at all
 			}

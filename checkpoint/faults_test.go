@@ -117,7 +117,7 @@ func TestDiskFull(t *testing.T) {
 	disk := vfs.NewMem()
 	p := newProgram(t, nil, true, WithPath("/cp"), withFS(disk))
 	require.NoError(t, p.run(t.Context(), 3, 1))
-	p.cp.doMaintenance(t.Context()) // so that there is nothing to delete
+	p.cp.up.doMaintenance(t.Context()) // so that there is nothing to delete
 	disk.SetCapacity(disk.Used() + 100)
 	for range 3 {
 		p.step()

@@ -204,7 +204,7 @@ func encodesItself(v reflect.Value) bool {
 }
 
 // checkFingerprint compares what is stored with what the program says.
-func (c *core) checkFingerprint(stored []byte) error {
+func checkFingerprint(c *core, stored []byte) error {
 	if bytes.Equal(stored, c.fingerprint) {
 		return nil
 	}

@@ -17,12 +17,12 @@ import (
 // that a nested one has a version of the stage in which their run is while they have none: behind
 // the version that was restored, or, of the outermost one, of the computation that was begun anew.
 // If one cannot be written the next version tries again.
-func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
-	if cp.parent == nil {
+func (u *upkeep) recordNested(ctx context.Context, h container.Header) {
+	if u.parent == nil {
 		return
 	}
-	cp.parent.nameNested(ctx, cp, catalog.StageOf(h.Ancestors))
-	p := cp.parent
+	u.parent.nameNested(ctx, u, catalog.StageOf(h.Ancestors))
+	p := u.parent
 	for _, of := range h.Ancestors {
 		if p == nil {
 			return
@@ -33,18 +33,18 @@ func (cp *Checkpoint) recordNested(ctx context.Context, h container.Header) {
 }
 
 // recordStage does so in the record of this one, of a version of such a lineage in a stage of it.
-func (cp *Checkpoint) recordStage(ctx context.Context, lineage container.LineageID, of container.Ancestor) {
-	if cp.closed || cp.attempt.written > 0 || cp.mayWrite() != nil {
+func (u *upkeep) recordStage(ctx context.Context, lineage container.LineageID, of container.Ancestor) {
+	if u.closed || u.line.attempt.written > 0 || u.mayWrite() != nil {
 		return
 	}
-	stored := cp.attempt.firstStage(lineage, of)
+	stored := u.line.attempt.firstStage(lineage, of)
 	if stored == nil || *stored {
 		return
 	}
 	*stored = true
-	r := cp.dueRecord(false)
-	if *stored = r != nil && cp.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !*stored {
-		cp.log.Warn("the record of the run is not written: if the job dies now, the next one may go on with what is stored of the computation before, or of another branch", "path", cp.dir())
+	r := u.dueRecord(false)
+	if *stored = r != nil && u.writeRecord(context.WithoutCancel(ctx), *r); r != nil && !*stored {
+		u.log.Warn("the record of the run is not written: if the job dies now, the next one may go on with what is stored of the computation before, or of another branch", "path", u.dir())
 	}
 }
 
@@ -65,14 +65,14 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 // goesOnAnew is, on rank 0, the lineage that was begun anew, if it is gone on with in its first
 // stage; nil: the newest version decides. A version of another one that is newer than the
 // record is of a run that has left none.
-func (cp *Checkpoint) goesOnAnew(t catalog.Told, complete []catalog.Candidate) *container.LineageID {
-	if top := cp.outermost(); cp != top {
-		if top.attempt.read && top.attempt.anewStored && !cp.stageIsNamed() {
+func (l *looker) goesOnAnew(t catalog.Told, complete []catalog.Candidate) *container.LineageID {
+	if top := l.line.outermost(); l.line != top {
+		if top.attempt.read && top.attempt.anewStored && !l.line.stageIsNamed() {
 			return &top.attempt.anew
 		}
 		return nil
 	}
-	if !cp.opt.ReadOnRestart {
+	if !l.opt.ReadOnRestart {
 		return nil
 	}
 	return catalog.Anew(t, complete)
@@ -80,26 +80,26 @@ func (cp *Checkpoint) goesOnAnew(t catalog.Told, complete []catalog.Candidate) *
 
 // goOnWith notes that a nested checkpoint goes on with a computation while those around it have no
 // version, and were to begin anew: it is theirs too.
-func (cp *Checkpoint) goOnWith(ctx context.Context, lineage container.LineageID) {
-	if top := cp.outermost(); top.attempt.anew == (container.LineageID{}) || top.attempt.lineage == lineage || cp.stageIsNamed() {
+func (u *upkeep) goOnWith(ctx context.Context, lineage container.LineageID) {
+	if top := u.line.outermost(); top.attempt.anew == (container.LineageID{}) || top.attempt.lineage == lineage || u.line.stageIsNamed() {
 		return
 	}
-	for p := cp.parent; p != nil; p = p.parent {
-		p.attempt.lineage = lineage
+	for p := u.parent; p != nil; p = p.parent {
+		p.line.attempt.lineage = lineage
 		p.tellRecord(ctx)
 	}
 }
 
 // abandonOthers takes the versions of other lineages for abandoned: nobody misses what they
 // lack. It returns what is told of the one that is gone on with.
-func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []catalog.Candidate) (of []catalog.Claim) {
+func (l *looker) abandonOthers(ctx context.Context, s *survey, complete []catalog.Candidate) (of []catalog.Claim) {
 	for _, c := range complete {
 		if !slices.ContainsFunc(s.Candidates, func(o catalog.Candidate) bool { return o.ID == c.ID }) {
 			s.Abandoned = append(s.Abandoned, c)
 		}
 	}
 	for id := range s.LossStatuses {
-		if l := cp.lineageOf(ctx, s, id); l != nil && *l != *s.Anew {
+		if l := l.lineageOf(ctx, s, id); l != nil && *l != *s.Anew {
 			s.Elsewhere[id] = true
 		}
 	}
@@ -112,7 +112,7 @@ func (cp *Checkpoint) abandonOthers(ctx context.Context, s *survey, complete []c
 }
 
 // lineageOf is that of a stored version; nil if it is not known.
-func (cp *Checkpoint) lineageOf(ctx context.Context, s *survey, id storage.ID) *container.LineageID {
+func (l *looker) lineageOf(ctx context.Context, s *survey, id storage.ID) *container.LineageID {
 	if l := s.told.LineageOf(id.Attempt); l != nil {
 		return l
 	}
@@ -122,18 +122,18 @@ func (cp *Checkpoint) lineageOf(ctx context.Context, s *survey, id storage.ID) *
 		}
 	}
 	at := slices.IndexFunc(s.Entries, func(e storage.Entry) bool { return e.ID == id })
-	c, _, _ := cp.identify(ctx, s.Entries[at]) // if that fails, it is not known
+	c, _, _ := l.identify(ctx, s.Entries[at]) // if that fails, it is not known
 	return c.Lineage
 }
 
 // tellReplaced says which versions will be replaced by those of a run that has restored nothing.
-func (cp *Checkpoint) tellReplaced(found survey, read bool) {
+func (st *starting) tellReplaced(found survey, read bool) {
 	switch {
 	case read && len(found.Candidates) == 0 && len(found.Abandoned) > 0:
-		cp.log.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
-			"complete_versions", len(found.Abandoned), "path", cp.dir())
+		st.log.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
+			"complete_versions", len(found.Abandoned), "path", st.dir())
 	case len(found.Candidates)+len(found.Abandoned) > 0:
-		cp.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
-			"complete_versions", len(found.Candidates)+found.Older, "path", cp.dir())
+		st.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
+			"complete_versions", len(found.Candidates)+found.Older, "path", st.dir())
 	}
 }

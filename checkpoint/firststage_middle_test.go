@@ -26,7 +26,7 @@ func TestFirstStageOfABranchInTheMiddle(t *testing.T) {
 			if err := cp.RestartIfNeeded(t.Context(), nil); err != nil {
 				return restored, err
 			}
-			restored = append(restored, cp.attempt.origin.Version)
+			restored = append(restored, cp.line.attempt.origin.Version)
 			all, around = append(all, cp), cp
 		}
 		for range inner {

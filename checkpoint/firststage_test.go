@@ -73,7 +73,7 @@ func (s staged) killed(t *testing.T, n *testNodes) (at came, log string, err err
 				return err
 			}
 		}
-		if err := errors.Join(inner.maintenanceDone(ctx), outer.maintenanceDone(ctx)); err != nil {
+		if err := errors.Join(inner.up.maintenanceDone(ctx), outer.up.maintenanceDone(ctx)); err != nil {
 			return err
 		}
 		for i := range 2 { // nobody writes while rank 0 takes the image
@@ -241,9 +241,9 @@ func TestFirstStageUntilItsEndIsStored(t *testing.T) {
 		require.NoError(t, errors.Join(inner.Write(ctx), inner.Wait(ctx)))
 	}
 	first := func(v catalog.Version) bool { return v.Header.Ancestors[0].Version == 0 }
-	require.True(t, slices.ContainsFunc(inner.stored.All(), first))
+	require.True(t, slices.ContainsFunc(inner.line.stored.All(), first))
 	require.NoError(t, outer.Wait(ctx))
-	require.False(t, slices.ContainsFunc(inner.stored.All(), first))
+	require.False(t, slices.ContainsFunc(inner.line.stored.All(), first))
 }
 
 // Of several nested checkpoints one has a version of the computation that was begun anew: the

@@ -20,22 +20,22 @@ import (
 var freshLineages sync.Map
 
 // recovers reports, on rank 0, whether only what the job itself has written is read.
-func (cp *Checkpoint) recovers() bool {
-	repairs, _ := comm.Recovered(cp.comm)
-	return repairs > 0 && !cp.opt.ReadOnRestart
+func (l *lineage) recovers() bool {
+	repairs, _ := comm.Recovered(l.comm)
+	return repairs > 0 && !l.opt.ReadOnRestart
 }
 
 // newLineage is the lineage of a run that has restored nothing.
-func (cp *Checkpoint) newLineage() container.LineageID {
+func (l *lineage) newLineage() container.LineageID {
 	var id container.LineageID
-	if !cp.opt.ReadOnRestart && (comm.JobName(cp.comm) != "" || cp.recovers()) {
-		id = cp.freshLineage()
+	if !l.opt.ReadOnRestart && (comm.JobName(l.comm) != "" || l.recovers()) {
+		id = l.freshLineage()
 	}
 	if id == (container.LineageID{}) {
 		_, _ = rand.Read(id[:]) // never fails
 	}
-	if !cp.opt.ReadOnRestart {
-		freshLineages.Store(cp.dir(), id)
+	if !l.opt.ReadOnRestart {
+		freshLineages.Store(l.dir(), id)
 	}
 	return id
 }
@@ -44,11 +44,11 @@ func (cp *Checkpoint) newLineage() container.LineageID {
 // stored, by this run with the lineage drawn or by the last one, if nothing of it is
 // restored; zero: there is none. What is nested in this checkpoint may have versions of an
 // older one.
-func (cp *Checkpoint) beganAnew(found survey, restored *container.Header, drawn container.LineageID) container.LineageID {
+func (l *lineage) beganAnew(found survey, restored *container.Header, drawn container.LineageID) container.LineageID {
 	runs := found.told.Runs
 	switch {
-	case cp.parent != nil || restored != nil:
-	case !cp.opt.ReadOnRestart, !cp.attempt.read:
+	case l.parent != nil || restored != nil:
+	case !l.opt.ReadOnRestart, !l.attempt.read:
 		return drawn
 	case found.Anew != nil:
 		return *found.Anew
@@ -62,15 +62,15 @@ func (cp *Checkpoint) beganAnew(found survey, restored *container.Header, drawn 
 
 // freshLineage is the lineage of what the job has written since it began without
 // reading; zero if it is not known, because there is none.
-func (cp *Checkpoint) freshLineage() container.LineageID {
-	if cp.parent != nil {
-		return cp.parent.attempt.lineage
+func (l *lineage) freshLineage() container.LineageID {
+	if l.parent != nil {
+		return l.parent.attempt.lineage
 	}
 	var id container.LineageID
-	if job := comm.JobName(cp.comm); job != "" {
-		sum := sha256.Sum256([]byte(job + "\x00" + cp.name))
+	if job := comm.JobName(l.comm); job != "" {
+		sum := sha256.Sum256([]byte(job + "\x00" + l.name))
 		copy(id[:], sum[:])
-	} else if known, ok := freshLineages.Load(cp.dir()); ok {
+	} else if known, ok := freshLineages.Load(l.dir()); ok {
 		id = known.(container.LineageID)
 	}
 	return id

@@ -132,7 +132,7 @@ func (c *core) leveled() bool {
 
 // openPlacement opens where versions go: the checkpoint's directory and, with levels, the
 // nodes. It is collective. flushed is told what the directory has got from the nodes.
-func (c *core) openPlacement(ctx context.Context, flushed func(storage.ID)) error {
+func openPlacement(ctx context.Context, c *core, flushed func(storage.ID)) error {
 	p := placement.Config{Comm: c.comm, Name: c.name, Home: c.home, Dir: c.dir(), Log: c.log}
 	if c.leveled() {
 		dir, err := realDir(c)
@@ -218,7 +218,7 @@ func whenIdle(ctx context.Context, p *placement.Placement, leave func()) {
 // closePlacement ends the levels. The others are waited for as long as all is well;
 // settled: they have nothing more to store here. The closed placement stays where it is:
 // a background writer that hangs may still come to use it.
-func (c *core) closePlacement(settled bool) {
+func closePlacement(c *core, settled bool) {
 	if c.place == nil || !c.place.OnNodes() {
 		return
 	}

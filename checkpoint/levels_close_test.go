@@ -51,12 +51,12 @@ func TestLevelsCloseWhileTheWriterHangs(t *testing.T) {
 		p := newProgram(t, nil, true, n.options(0, "local", inMode("copy"), WithKeep(1), func(o *options) { o.nodeFS = hangs })...)
 		require.NoError(t, p.run(t.Context(), 2, 1))
 		require.NoError(t, p.advance(t.Context(), 1))
-		levels, writing := p.cp.store.Driver, p.cp.flight.Load().ticket
+		levels, writing := p.cp.store.Driver, p.cp.line.flight.Load().ticket
 		<-writing.Done()
 		armed.Store(true)
 		p.iter++
 		require.NoError(t, p.advance(t.Context(), 1))
-		writing = p.cp.flight.Load().ticket
+		writing = p.cp.line.flight.Load().ticket
 		require.ErrorIs(t, p.cp.Close(), async.ErrHangs)
 		close(hold)
 		<-writing.Done()

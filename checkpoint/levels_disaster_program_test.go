@@ -76,14 +76,14 @@ func (p *disasterProgram) loop(ctx context.Context) error {
 			p.w.settled(p.c.Rank(), last)
 		}
 		p.step()
-		p.w.begun(p.cp.attempt.last+1, p.iter)
+		p.w.begun(p.cp.line.attempt.last+1, p.iter)
 		if err := p.cp.UpdateAndWrite(ctx, p.iter, 1); err != nil {
 			return err
 		}
 		if p.w.mode != "off" {
 			p.w.settled(p.c.Rank(), last)
 		}
-		if last = p.cp.attempt.last; p.w.mode == "off" {
+		if last = p.cp.line.attempt.last; p.w.mode == "off" {
 			p.w.settled(p.c.Rank(), last)
 		}
 	}

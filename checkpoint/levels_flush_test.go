@@ -271,7 +271,7 @@ func (n *testNodes) partsAreThoseOf(t *testing.T, version int, name string, want
 func TestLevelsStoredAndFlushBesideTheWriter(t *testing.T) {
 	for what, do := range map[string]func(ctx context.Context, g *grid) error{
 		"Stored": func(_ context.Context, g *grid) error {
-			for f := g.cp.flight.Load(); f != nil && f.ticket != nil; {
+			for f := g.cp.line.flight.Load(); f != nil && f.ticket != nil; {
 				g.cp.Stored()
 				select {
 				case <-f.ticket.Done():

@@ -41,8 +41,8 @@ func (r *restoration) loadThe(ctx context.Context, late bool) error {
 	if r.adopts() {
 		return nil
 	}
-	err := r.loadKeys(ctx, func(key string) bool { return r.late[key] == late && r.with[key] == "" })
-	if err != nil || len(r.with) == 0 {
+	err := r.loadKeys(ctx, func(key string) bool { return r.mem.late[key] == late && r.mem.with[key] == "" })
+	if err != nil || len(r.mem.with) == 0 {
 		return err
 	}
 	return r.loadTogether(ctx)
@@ -50,12 +50,12 @@ func (r *restoration) loadThe(ctx context.Context, late bool) error {
 
 // loadKeys reads chosen values.
 func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool) error {
-	for _, e := range r.cp.entries {
-		info, ok := r.stored[e.key]
+	for _, e := range r.reg.entries {
+		info, ok := r.mem.stored[e.key]
 		if !ok || !chosen(e.key) || info.Desc.Dist == container.Partitioned && r.redistribute {
 			continue
 		}
-		r.cp.touched[e.key] = true
+		r.reg.touched[e.key] = true
 		if err := r.loadValue(ctx, e); err != nil {
 			return keyed(e.key, err)
 		}
@@ -64,8 +64,8 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 		return nil
 	}
 	return r.eachBox(ctx, chosen, func(b keyDesc, section *container.SectionReader) error {
-		r.cp.touched[b.Key] = true
-		return r.cp.entries[r.cp.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
+		r.reg.touched[b.Key] = true
+		return r.reg.entries[r.reg.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
 	})
 }
 
@@ -110,14 +110,14 @@ func (r *restoration) eachBox(ctx context.Context, chosen func(key string) bool,
 // share of them.
 func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	mine := r.layout
-	if int(r.cp.comm.Rank()) >= r.from.Ranks {
+	if int(r.core.comm.Rank()) >= r.from.Ranks {
 		mine = nil // its home is another rank's share
 	}
 	data, err := json.Marshal(mine)
 	if err != nil {
 		return nil, err
 	}
-	all, err := comm.AllgatherBytes(ctx, r.cp.comm, data)
+	all, err := comm.AllgatherBytes(ctx, r.core.comm, data)
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +135,11 @@ func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) []keyDesc {
 	var out []keyDesc
 	for _, b := range part.Boxes {
-		i, ok := r.cp.index[b.Key]
+		i, ok := r.reg.index[b.Key]
 		if !ok || !chosen(b.Key) {
 			continue
 		}
-		if _, overlap := cptypes.DescOf(r.cp.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
+		if _, overlap := cptypes.DescOf(r.reg.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
 			out = append(out, b)
 		}
 	}

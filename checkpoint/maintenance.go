@@ -107,47 +107,47 @@ func (d due) none() bool {
 // doMaintenance does what is due, and returns how many versions are gone now. It does nothing
 // if mayWrite forbids it: the lock is lost, or others may have declared this process dead. One
 // goroutine at a time does it.
-func (cp *Checkpoint) doMaintenance(ctx context.Context) (removed int) {
-	if cp.maintenance.isEmpty() || cp.mayWrite() != nil {
+func (u *upkeep) doMaintenance(ctx context.Context) (removed int) {
+	if u.maintenance.isEmpty() || u.mayWrite() != nil {
 		return 0
 	}
-	return cp.doPermitted(ctx)
+	return u.doPermitted(ctx)
 }
 
 // doPermitted is doMaintenance right after mayWrite. A writer that was given up may no longer
 // own the directory: it does nothing either.
-func (cp *Checkpoint) doPermitted(ctx context.Context) (removed int) {
+func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 	if ctx.Err() != nil {
 		return 0
 	}
-	cp.doNotes(ctx)
-	d := cp.maintenance.take().all()
-	left := d.do(ctx, cp)
-	cp.maintenance.add(left)
+	u.doNotes(ctx)
+	d := u.maintenance.take().all()
+	left := d.do(ctx, u)
+	u.maintenance.add(left)
 	return len(d.remove) - len(left.remove)
 }
 
 // doUrgent does in a synchronous call what is not left for the next one, or for Close:
 // to delete what the parallel file system has may take longer than the write.
-func (cp *Checkpoint) doUrgent(ctx context.Context) {
-	if !cp.maintenance.any() || cp.mayWrite() != nil {
+func (u *upkeep) doUrgent(ctx context.Context) {
+	if !u.maintenance.any() || u.mayWrite() != nil {
 		return
 	}
-	cp.doNotes(ctx)
-	d := cp.maintenance.take()
+	u.doNotes(ctx)
+	d := u.maintenance.take()
 	d.remove = slices.DeleteFunc(d.remove, func(id storage.ID) bool {
-		if !cp.place.MayBeAtHome(id) {
+		if !u.place.MayBeAtHome(id) {
 			return false
 		}
 		d.later = append(d.later, id)
-		if cp.place.OnNodes() { // which write over the old files
+		if u.place.OnNodes() { // which write over the old files
 			d.drop = append(d.drop, id)
 		}
 		return true
 	})
-	left := d.do(ctx, cp)
+	left := d.do(ctx, u)
 	left.later = d.later
-	cp.maintenance.add(left)
+	u.maintenance.add(left)
 }
 
 // all are those that are left for later, too.
@@ -157,34 +157,34 @@ func (d due) all() due {
 }
 
 // do deletes, and returns what could not be done, for the next time.
-func (d due) do(ctx context.Context, cp *Checkpoint) (left due) {
-	left.remove = cp.each(ctx, d.remove, cp.store.Remove)
-	left.drop = cp.each(ctx, d.drop, cp.place.Drop)
+func (d due) do(ctx context.Context, u *upkeep) (left due) {
+	left.remove = u.each(ctx, d.remove, u.store.Remove)
+	left.drop = u.each(ctx, d.drop, u.place.Drop)
 	return left
 }
 
 // doNotes writes the notes that are due.
-func (cp *Checkpoint) doNotes(ctx context.Context) {
-	cp.maintenance.noting.Lock()
-	defer cp.maintenance.noting.Unlock()
-	n := cp.maintenance.takeNotes()
+func (u *upkeep) doNotes(ctx context.Context) {
+	u.maintenance.noting.Lock()
+	defer u.maintenance.noting.Unlock()
+	n := u.maintenance.takeNotes()
 	if n.latest != nil {
-		cp.announce(ctx, *n.latest)
+		u.announce(ctx, *n.latest)
 	}
 	if n.note != nil || !n.reserved.IsZero() {
-		cp.noteNodes(ctx, n.note, n.levels, n.reserved)
+		u.noteNodes(ctx, n.note, n.levels, n.reserved)
 	}
 	if n.record != nil {
-		cp.writeRecord(ctx, *n.record)
+		u.writeRecord(ctx, *n.record)
 	}
 }
 
 // each deletes versions and returns those that are left for the next time.
-func (cp *Checkpoint) each(ctx context.Context, ids []storage.ID, remove func(context.Context, storage.ID) error) []storage.ID {
+func (u *upkeep) each(ctx context.Context, ids []storage.ID, remove func(context.Context, storage.ID) error) []storage.ID {
 	left := ids[:0]
 	for _, id := range ids {
 		if err := remove(ctx, id); err != nil {
-			cp.log.Warn("old version not deleted", "version", id.Version, "error", err)
+			u.log.Warn("old version not deleted", "version", id.Version, "error", err)
 			left = append(left, id)
 		}
 	}
@@ -192,7 +192,7 @@ func (cp *Checkpoint) each(ctx context.Context, ids []storage.ID, remove func(co
 }
 
 // announce leaves the note for people; without it everything works as well.
-func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
+func (u *upkeep) announce(ctx context.Context, h container.Header) {
 	id, _ := storage.Identity(h)
 	latest := storage.Latest{
 		Checkpoint: h.Name, Version: h.Version, Directory: id.String(), Ranks: h.Size, Created: h.Created,
@@ -202,7 +202,7 @@ func (cp *Checkpoint) announce(ctx context.Context, h container.Header) {
 	if h.Iteration != container.NoIteration {
 		latest.Iteration = &h.Iteration
 	}
-	if err := cp.home.Announce(ctx, latest); err != nil {
-		cp.log.Warn("note about the latest version not written", "error", err)
+	if err := u.home.Announce(ctx, latest); err != nil {
+		u.log.Warn("note about the latest version not written", "error", err)
 	}
 }

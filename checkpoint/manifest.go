@@ -11,13 +11,13 @@ import (
 )
 
 // hasSeen reports that no version has a higher number than those that are found or noted.
-func (cp *Checkpoint) hasSeen(n manifest.State) bool {
-	return n.Reserved.IsZero() || cp.place.HasWitness(n.Reserved.Attempt)
+func (l *looker) hasSeen(n manifest.State) bool {
+	return n.Reserved.IsZero() || l.place.HasWitness(n.Reserved.Attempt)
 }
 
 // unseen describes the versions that nodes may have where this run does not look; ""
 // if there are none.
-func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
+func (l *looker) unseen(n manifest.State, entries []storage.Entry) string {
 	var newest uint64
 	for _, e := range entries {
 		if e.Complete() {
@@ -32,67 +32,67 @@ func (cp *Checkpoint) unseen(n manifest.State, entries []storage.Entry) string {
 		found = fmt.Sprintf("version %d is the newest that is found", newest)
 	}
 	return fmt.Sprintf("%s; versions up to %d may have been written on %s; %s, before this one has written a version, which then is the newest",
-		found, n.Reserved.Version, n.Where, cp.place.Absence().Unseen())
+		found, n.Reserved.Version, n.Where, l.place.Absence().Unseen())
 }
 
 // takeOver lets the note say that this attempt goes on behind what may have been used.
 // That is before anything is brought to the nodes, so that the next job does not take
 // it for all that there is.
-func (cp *Checkpoint) takeOver(ctx context.Context, used uint64) {
-	if err := cp.place.TakeOver(ctx, storage.ID{Version: used, Attempt: cp.attempt.id}); err != nil {
-		cp.couldNotReserve(err)
+func (st *starting) takeOver(ctx context.Context, used uint64) {
+	if err := st.place.TakeOver(ctx, storage.ID{Version: used, Attempt: st.line.attempt.id}); err != nil {
+		st.up.couldNotReserve(err)
 	}
 }
 
 // giveBack takes takeOver back, if the attempt could not begin.
-func (cp *Checkpoint) giveBack() {
-	if cp.place == nil || cp.lock == nil || cp.mayWrite() != nil { // others may be at it by now
+func (st *starting) giveBack() {
+	if st.place == nil || st.lock == nil || st.mayWrite() != nil { // others may be at it by now
 		return
 	}
-	if err := cp.place.Manifest().GiveBack(context.Background(), storage.ID{Attempt: cp.attempt.id}); err != nil {
-		cp.log.Warn("note about the nodes not written", "error", err)
+	if err := st.place.Manifest().GiveBack(context.Background(), storage.ID{Attempt: st.line.attempt.id}); err != nil {
+		st.log.Warn("note about the nodes not written", "error", err)
 	}
 }
 
 // reserve lets the home know on rank 0 that the number of a version is used. Without
 // that the version is as good as others, and only its number may be used again.
-func (cp *Checkpoint) reserve(ctx context.Context, id storage.ID) {
-	if !cp.root() || time.Since(cp.notReserved) < noteEvery {
+func (u *upkeep) reserve(ctx context.Context, id storage.ID) {
+	if !u.root() || time.Since(u.notReserved) < noteEvery {
 		return
 	}
-	if err := cp.place.Manifest().Reserve(ctx, id); err != nil {
-		cp.couldNotReserve(err)
+	if err := u.place.Manifest().Reserve(ctx, id); err != nil {
+		u.couldNotReserve(err)
 	}
 }
 
-func (cp *Checkpoint) couldNotReserve(err error) {
-	cp.notReserved = time.Now()
-	cp.log.Warn("note about the nodes not written: if this job dies, a later one without these nodes may take older versions for newer ones", "error", err)
+func (u *upkeep) couldNotReserve(err error) {
+	u.notReserved = time.Now()
+	u.log.Warn("note about the nodes not written: if this job dies, a later one without these nodes may take older versions for newer ones", "error", err)
 }
 
 // noteNewest lets the note about the nodes name the newest version, and the highest
 // number, before the levels are closed: while the program runs it is written now and
 // then only.
-func (cp *Checkpoint) noteNewest() {
-	if !cp.root() || !cp.attempt.begun {
+func (u *upkeep) noteNewest() {
+	if !u.root() || !u.line.attempt.begun {
 		return
 	}
-	noted := cp.place.Manifest().State()
-	if last := (storage.ID{Version: cp.attempt.last, Attempt: cp.attempt.id}); noted.Reserved.Attempt == last.Attempt {
-		cp.maintenance.tell(notes{reserved: last})
+	noted := u.place.Manifest().State()
+	if last := (storage.ID{Version: u.line.attempt.last, Attempt: u.line.attempt.id}); noted.Reserved.Attempt == last.Attempt {
+		u.maintenance.tell(notes{reserved: last})
 	}
-	newest := cp.stored.Newest()
+	newest := u.line.stored.Newest()
 	// A newer one that is noted may be out of reach only for now.
 	if newest == nil || newest.Reached == 0 || noted.Newest != nil && noted.Newest.ID.Version >= newest.ID.Version {
 		return
 	}
 	h := newest.Header
-	cp.maintenance.tell(notes{note: &h, levels: newest.Reached})
+	u.maintenance.tell(notes{note: &h, levels: newest.Reached})
 }
 
 // noteNodes writes the note about the nodes.
-func (cp *Checkpoint) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
-	if err := cp.place.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
-		cp.log.Warn("note about the nodes not written", "error", err)
+func (u *upkeep) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
+	if err := u.place.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
+		u.log.Warn("note about the nodes not written", "error", err)
 	}
 }

@@ -10,34 +10,34 @@ func (c *core) message(text string, attrs ...any) {
 }
 
 // reportVersion tells of a version that is complete or has failed.
-func (cp *Checkpoint) reportVersion(f *flight, err error) {
-	if cp.opt.Debug == 0 && !cp.opt.Timing {
+func (a *accounts) reportVersion(f *flight, err error) {
+	if a.opt.Debug == 0 && !a.opt.Timing {
 		return
 	}
-	attrs := []any{"version", f.header.Version, "iteration", iterationAttr(f.header.Iteration), "mode", cp.opt.mode().String(), "file_bytes", f.done.FileBytes}
+	attrs := []any{"version", f.header.Version, "iteration", iterationAttr(f.header.Iteration), "mode", a.opt.mode().String(), "file_bytes", f.done.FileBytes}
 	if err != nil {
 		attrs = append(attrs, "error", err)
 	}
-	if p := f.phases; cp.opt.Timing || cp.opt.Debug >= 2 {
+	if p := f.phases; a.opt.Timing || a.opt.Debug >= 2 {
 		attrs = append(attrs, "update", seconds(p.Update), "copy", seconds(p.Copy), "wait", seconds(p.Wait),
 			"write", seconds(p.Write), "settle", seconds(p.Settle),
-			"cp_total", seconds(cp.stats.CheckpointTime), "writer_cpu_total", seconds(cp.Stats().WriterCPU))
+			"cp_total", seconds(a.stats.CheckpointTime), "writer_cpu_total", seconds(a.now().WriterCPU))
 	}
-	cp.message("checkpoint version ended", attrs...)
-	if cp.opt.Debug < 3 {
+	a.message("checkpoint version ended", attrs...)
+	if a.opt.Debug < 3 {
 		return
 	}
 	for _, s := range f.done.sections {
-		cp.message("value stored", "version", f.header.Version, "key", s.Key, "description", s.Desc.String(), "type", s.Desc.Type)
+		a.message("value stored", "version", f.header.Version, "key", s.Key, "description", s.Desc.String(), "type", s.Desc.Type)
 	}
 }
 
 // reportRestart tells how long a restart took.
-func (cp *Checkpoint) reportRestart() {
-	if cp.opt.Debug == 0 && !cp.opt.Timing {
+func (a *accounts) reportRestart() {
+	if a.opt.Debug == 0 && !a.opt.Timing {
 		return
 	}
-	cp.message("restart ended", "restored", cp.stats.Restored, "version", cp.stats.RestoredVersion, "res_total", seconds(cp.stats.RestartTime))
+	a.message("restart ended", "restored", a.stats.Restored, "version", a.stats.RestoredVersion, "res_total", seconds(a.stats.RestartTime))
 }
 
 func seconds(d time.Duration) float64 { return d.Seconds() }

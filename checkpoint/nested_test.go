@@ -209,7 +209,7 @@ func TestChildOfEachStage(t *testing.T) {
 						if err := outer.UpdateAndWrite(t.Context(), i, 1); err != nil {
 							return err
 						}
-						require.Empty(t, outer.children)
+						require.Empty(t, outer.line.children)
 					}
 					got = append(got, results...)
 					return outer.Close()
@@ -328,7 +328,7 @@ func TestFailedParentWrite(t *testing.T) {
 		err = outer.UpdateAndWrite(t.Context(), 1, 1)
 		require.ErrorIs(t, errors.Join(err, outer.Wait(t.Context())), syscall.EIO)
 		armed.Store(false)
-		require.Equal(t, point{attempt: outer.attempt.id, version: 1, calls: 1}, outer.point)
+		require.Equal(t, point{attempt: outer.line.attempt.id, version: 1, calls: 1}, outer.line.point)
 		require.NoError(t, inner.UpdateAndWrite(t.Context(), 1, 1))
 		require.NoError(t, inner.Wait(t.Context()))
 		require.Equal(t, 1, inner.Stats().VersionsSkipped)

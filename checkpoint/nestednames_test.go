@@ -124,7 +124,7 @@ func openFamily(t *testing.T, dir string, names []string, opts ...Option) (f fam
 		if err := cp.RestartIfNeeded(t.Context(), nil); err != nil {
 			return f, restored, errors.Join(err, f.close())
 		}
-		restored = append(restored, cp.attempt.origin.Version)
+		restored = append(restored, cp.line.attempt.origin.Version)
 	}
 	return f, restored, nil
 }

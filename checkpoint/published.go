@@ -9,48 +9,48 @@ import (
 )
 
 // published is called on rank 0 when a version is complete.
-func (cp *Checkpoint) published(ctx context.Context, h container.Header, reached storage.Levels) {
-	cp.attempt.written = h.Version
+func (u *upkeep) published(ctx context.Context, h container.Header, reached storage.Levels) {
+	u.line.attempt.written = h.Version
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !cp.place.OnNodes()}
+	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.place.OnNodes()}
 	kept.Pending = !kept.Home && h.Flush
-	cp.stored.Add(kept, h)
-	if reached.Include(cp.possible(h)) {
-		cp.maintenance.add(due{remove: cp.stored.Overtake()})
+	u.line.stored.Add(kept, h)
+	if reached.Include(u.possible(h)) {
+		u.maintenance.add(due{remove: u.line.stored.Overtake()})
 	}
 	if kept.Home {
-		cp.maintenance.tell(notes{latest: &h})
+		u.maintenance.tell(notes{latest: &h})
 	} else {
-		cp.noteOnNodes(context.WithoutCancel(ctx), h, reached)
+		u.noteOnNodes(context.WithoutCancel(ctx), h, reached)
 	}
-	cp.recordNested(ctx, h)
-	cp.prune()
-	cp.maintenance.tell(notes{record: cp.dueRecord(false)})
+	u.recordNested(ctx, h)
+	u.prune()
+	u.maintenance.tell(notes{record: u.dueRecord(false)})
 	switch {
-	case cp.writer != nil:
-	case cp.stats.VersionsWritten == 1: // also what a run has left that was killed
-		cp.doMaintenance(context.WithoutCancel(ctx))
+	case u.writer != nil:
+	case u.acc.stats.VersionsWritten == 1: // also what a run has left that was killed
+		u.doMaintenance(context.WithoutCancel(ctx))
 	default:
-		cp.doUrgent(context.WithoutCancel(ctx))
+		u.doUrgent(context.WithoutCancel(ctx))
 	}
-	cp.pruneChildren(ctx)
+	u.pruneChildren(ctx)
 }
 
 // prune decides which versions need not be kept any more.
-func (cp *Checkpoint) prune() {
-	levels := cp.place.Levels() // that the nodes are to have
+func (u *upkeep) prune() {
+	levels := u.place.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
-	if cp.parent == nil {
-		prunable = cp.stored.Prune(cp.opt.Keep, levels)
+	if u.line.parent == nil {
+		prunable = u.line.stored.Prune(u.opt.Keep, levels)
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
 		// that are absent (placement.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(cp.ancestors()), Reachable: cp.reachable, Witness: cp.place.OnNodes()}
-		prunable = cp.stored.PruneNested(around, cp.opt.Keep, levels)
+		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.place.OnNodes()}
+		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
 	}
-	cp.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})
+	u.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})
 }

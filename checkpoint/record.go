@@ -23,33 +23,33 @@ func aheadOf(runs []storage.Record, now time.Time) time.Duration {
 }
 
 // dueRecord returns the record of the run, if this rank writes one.
-func (cp *Checkpoint) dueRecord(final bool) *storage.Record {
-	if !cp.opt.Record || !cp.root() || !cp.attempt.begun {
+func (u *upkeep) dueRecord(final bool) *storage.Record {
+	if !u.opt.Record || !u.root() || !u.line.attempt.begun {
 		return nil
 	}
-	cp.lastRecord = time.Now()
-	r := cp.newRecord(cp.lastRecord, final)
+	u.lastRecord = time.Now()
+	r := u.newRecord(u.lastRecord, final)
 	return &r
 }
 
-func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
-	s := cp.Stats()
-	now = now.Add(cp.attempt.ahead)
-	repairs, recovery := comm.Recovered(cp.comm)
+func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
+	s := u.acc.now()
+	now = now.Add(u.line.attempt.ahead)
+	repairs, recovery := comm.Recovered(u.comm)
 	r := storage.Record{
-		Format: 1, Checkpoint: cp.name,
-		Attempt: hex.EncodeToString(cp.attempt.id[:]), Lineage: hex.EncodeToString(cp.attempt.lineage[:]),
-		Ranks: cp.comm.Size(), Mode: cp.mode().String(), PID: os.Getpid(),
-		Started: cp.attempt.started.Add(cp.attempt.ahead).UTC(), Updated: now.UTC(),
-		RestoredVersion: cp.attempt.origin.Version, LastVersion: cp.attempt.last, LastWritten: cp.attempt.written,
+		Format: 1, Checkpoint: u.name,
+		Attempt: hex.EncodeToString(u.line.attempt.id[:]), Lineage: hex.EncodeToString(u.line.attempt.lineage[:]),
+		Ranks: u.comm.Size(), Mode: u.mode().String(), PID: os.Getpid(),
+		Started: u.line.attempt.started.Add(u.line.attempt.ahead).UTC(), Updated: now.UTC(),
+		RestoredVersion: u.line.attempt.origin.Version, LastVersion: u.line.attempt.last, LastWritten: u.line.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{
-			Checkpoint: max(s.CheckpointTime, cp.slowest.checkpoint).Seconds(),
-			Restart:    max(s.RestartTime, cp.slowest.restart).Seconds(),
-			Recovery:   max(recovery, cp.slowest.recovery).Seconds(),
+			Checkpoint: max(s.CheckpointTime, u.acc.slowest.checkpoint).Seconds(),
+			Restart:    max(s.RestartTime, u.acc.slowest.restart).Seconds(),
+			Recovery:   max(recovery, u.acc.slowest.recovery).Seconds(),
 
-			Recomputation: max(s.RedoTime, cp.slowest.redo).Seconds(),
+			Recomputation: max(s.RedoTime, u.acc.slowest.redo).Seconds(),
 		},
 		Phases: storage.RecordPhases{
 			Update: s.Phases.Update.Seconds(), Copy: s.Phases.Copy.Seconds(), Wait: s.Phases.Wait.Seconds(),
@@ -57,26 +57,26 @@ func (cp *Checkpoint) newRecord(now time.Time, final bool) storage.Record {
 		},
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
-	if anew := cp.attempt.anew; anew == cp.attempt.lineage && cp.attempt.written == 0 {
-		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), cp.attempt.anewStored
+	if anew := u.line.attempt.anew; anew == u.line.attempt.lineage && u.line.attempt.written == 0 {
+		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), u.line.attempt.anewStored
 	}
-	r.NestedStored = cp.attempt.nestedStored && cp.attempt.written == 0
-	r.Nested, r.NestedIn = cp.attempt.nested.names, string(cp.attempt.nested.in)
+	r.NestedStored = u.line.attempt.nestedStored && u.line.attempt.written == 0
+	r.Nested, r.NestedIn = u.line.attempt.nested.names, string(u.line.attempt.nested.in)
 	r.Host, _ = os.Hostname()
-	if origin := cp.attempt.origin; !origin.IsZero() {
+	if origin := u.line.attempt.origin; !origin.IsZero() {
 		r.RestoredAttempt = hex.EncodeToString(origin.Attempt[:])
 	}
-	for _, a := range cp.ancestors() {
+	for _, a := range u.line.ancestors() {
 		r.Ancestors = append(r.Ancestors, a.Name)
 	}
 	if s.Restored && s.RestoredIteration != container.NoIteration {
 		r.RestoredIteration = &s.RestoredIteration
 	}
-	for _, id := range cp.stored.Damaged() {
+	for _, id := range u.line.stored.Damaged() {
 		r.Damaged = append(r.Damaged, id.String())
 	}
-	if cp.redo.reached != container.NoIteration {
-		reached := cp.redo.reached
+	if u.line.redo.reached != container.NoIteration {
+		reached := u.line.redo.reached
 		r.Iteration = &reached
 	}
 	if final {

@@ -98,7 +98,7 @@ func TestRecordOfAVersionThatNobodyWaitedFor(t *testing.T) {
 			if err := p.cp.UpdateAndWrite(ctx, 0, 1); err != nil {
 				return err
 			}
-			<-p.cp.flight.Load().ticket.Done()
+			<-p.cp.line.flight.Load().ticket.Done()
 			if err := comm.Barrier(ctx, c); err != nil {
 				return err
 			}
@@ -116,11 +116,11 @@ func TestOlderRecordIsNotWritten(t *testing.T) {
 	cp := stageOf(t, nil, "x", []Option{WithPath(t.TempDir()), WithSync("none")})
 	defer cp.Close()
 	require.NoError(t, cp.Write(t.Context()))
-	older := *cp.dueRecord(false)
-	newer := *cp.dueRecord(false)
+	older := *cp.up.dueRecord(false)
+	newer := *cp.up.dueRecord(false)
 	newer.AnewStored = true
-	require.True(t, cp.writeRecord(t.Context(), newer))
-	require.False(t, cp.writeRecord(t.Context(), older))
+	require.True(t, cp.up.writeRecord(t.Context(), newer))
+	require.False(t, cp.up.writeRecord(t.Context(), older))
 	records, err := cp.home.Records(t.Context())
 	require.NoError(t, err)
 	require.Len(t, records, 1)

@@ -20,29 +20,29 @@ type redo struct {
 }
 
 // goesOn is called when a version was restored.
-func (cp *Checkpoint) goesOn() {
-	cp.redo.began, cp.redo.waited = time.Now(), cp.stats.CheckpointTime
+func (a *accounts) goesOn() {
+	a.line.redo.began, a.line.redo.waited = time.Now(), a.stats.CheckpointTime
 }
 
 // done is called when the program has done an iteration.
-func (cp *Checkpoint) done(iter int64) {
-	cp.redo.reached = iter
-	if iter <= cp.redo.before && !cp.redo.began.IsZero() {
-		cp.stats.RedoTime = time.Since(cp.redo.began) - (cp.stats.CheckpointTime - cp.redo.waited)
+func (a *accounts) done(iter int64) {
+	a.line.redo.reached = iter
+	if iter <= a.line.redo.before && !a.line.redo.began.IsZero() {
+		a.stats.RedoTime = time.Since(a.line.redo.began) - (a.stats.CheckpointTime - a.line.redo.waited)
 	}
 }
 
 // doneBefore finds out how far earlier runs have come from a version, as their records
 // tell: those of its lineage, or for a nested checkpoint, whose iterations begin anew
 // in each stage, the run that wrote it last of all.
-func (cp *Checkpoint) doneBefore(runs []storage.Record, restored *container.Header) int64 {
+func (a *accounts) doneBefore(runs []storage.Record, restored *container.Header) int64 {
 	furthest := int64(container.NoIteration)
-	if restored == nil || !cp.opt.Record {
+	if restored == nil || !a.opt.Record {
 		return furthest
 	}
 	for _, r := range runs {
 		same := r.Lineage == hex.EncodeToString(restored.Lineage[:])
-		if cp.parent != nil {
+		if a.line.parent != nil {
 			same = r.Attempt == hex.EncodeToString(restored.Attempt[:]) && r.LastVersion == restored.Version
 		}
 		if same && r.Iteration != nil {
@@ -61,22 +61,22 @@ const (
 
 // recordBetween writes the record between versions, so that it is known of a run that
 // is killed how far it has come.
-func (cp *Checkpoint) recordBetween(ctx context.Context) {
-	if !cp.root() || !cp.opt.Record || !cp.attempt.begun {
+func (u *upkeep) recordBetween(ctx context.Context) {
+	if !u.root() || !u.opt.Record || !u.line.attempt.begun {
 		return
 	}
-	if time.Since(cp.lastRecord) < max(recordEvery, recordShare*time.Duration(cp.recordCost.Load())) {
+	if time.Since(u.lastRecord) < max(recordEvery, recordShare*time.Duration(u.recordCost.Load())) {
 		return
 	}
-	defer cp.stats.time(&cp.stats.CheckpointTime)()
+	defer u.acc.stats.time(&u.acc.stats.CheckpointTime)()
 	began := time.Now()
-	cp.maintenance.tell(notes{record: cp.dueRecord(false)})
-	if cp.writer != nil {
-		cp.startMaintenance()
+	u.maintenance.tell(notes{record: u.dueRecord(false)})
+	if u.writer != nil {
+		u.startMaintenance()
 		return
 	}
-	cp.doUrgent(context.WithoutCancel(ctx))
-	cp.recordCost.Store(int64(time.Since(began))) // with all that goes with it
+	u.doUrgent(context.WithoutCancel(ctx))
+	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 
 // recordOrder keeps an older record, which the background has yet to write, from taking the
@@ -87,19 +87,19 @@ type recordOrder struct {
 }
 
 // writeRecord writes a record. A failure is no reason to stop.
-func (cp *Checkpoint) writeRecord(ctx context.Context, r storage.Record) (written bool) {
-	cp.records.mu.Lock()
-	defer cp.records.mu.Unlock()
-	if r.Updated.Before(cp.records.last) {
+func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written bool) {
+	u.records.mu.Lock()
+	defer u.records.mu.Unlock()
+	if r.Updated.Before(u.records.last) {
 		return false
 	}
 	began := time.Now()
-	err := cp.home.Record(ctx, r)
+	err := u.home.Record(ctx, r)
 	if err != nil {
-		cp.log.Debug("record of the run not written", "error", err)
+		u.log.Debug("record of the run not written", "error", err)
 	} else {
-		cp.records.last = r.Updated
+		u.records.last = r.Updated
 	}
-	cp.recordCost.Store(int64(time.Since(began)))
+	u.recordCost.Store(int64(time.Since(began)))
 	return err == nil
 }

@@ -28,8 +28,8 @@ func (cp *Checkpoint) onRelease(context.Context) error {
 }
 
 // afterClose says why a call comes too late.
-func (cp *Checkpoint) afterClose(call string) string {
-	if cp.released {
+func (c *core) afterClose(call string) string {
+	if c.released {
 		return call + " after its communicator was given up (a failure was repaired, or the zone has ended): make a new checkpoint on the new communicator"
 	}
 	return call + " after Close"

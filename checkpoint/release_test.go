@@ -149,7 +149,7 @@ func TestFencedRankPublishesNothing(t *testing.T) {
 			})
 			p := newProgram(t, m, true, WithPath("/cp"), withFS(watched), inMode(mode))
 			require.NoError(t, p.run(t.Context(), 3, 1))
-			require.NoError(t, p.cp.maintenanceDone(t.Context()))
+			require.NoError(t, p.cp.up.maintenanceDone(t.Context()))
 			before := complete(t, p.cp)
 			armed.Store(late)
 			m.fenced.Store(!late)

@@ -90,7 +90,7 @@ func TestExtremeIterations(t *testing.T) {
 		require.Equal(t, iter+1, next)
 	}
 	// Earlier versions of this program have stored it.
-	require.NoError(t, cp.write(t.Context(), math.MaxInt64))
+	require.NoError(t, cp.out.write(t.Context(), math.MaxInt64))
 	require.NoError(t, cp.Close())
 	cp = open(t, dir, map[string]any{"x": &x})
 	next := 0
@@ -154,7 +154,7 @@ func TestAddErrors(t *testing.T) {
 		require.ErrorIs(t, err, ErrKey)
 		require.ErrorContains(t, err, fmt.Sprintf("%q", key))
 	}
-	first := cp.addErr
+	first := cp.reg.addErr
 	require.Equal(t, first, cp.Commit())
 	require.ErrorIs(t, cp.Write(t.Context()), ErrState)
 	require.ErrorIs(t, cp.RestartIfNeeded(t.Context(), nil), ErrState)

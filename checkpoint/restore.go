@@ -18,22 +18,32 @@ import (
 // restoration is the attempt to restore one candidate. All ranks go through
 // its steps together and agree after each how it went.
 type restoration struct {
-	cp    *Checkpoint
+	core  *core
+	reg   *registry
 	from  catalog.Candidate
 	older []catalog.Candidate // which may be taken in its place
 	parts storage.Snapshot    // of it
 	// home is the part whose local and replicated values this rank takes.
 	home   *storage.File
-	stored map[string]container.Info // of home
-	then   noted                     // in home
-	kin    kinship                   // in home
-	layout []partBoxes               // of the parts that this rank has looked at, later of all
+	mem    arrangement
+	layout []partBoxes // of the parts that this rank has looked at, later of all
 	// redistribute: the parts of partitioned values are not where they were.
 	redistribute bool
+	anyLate      bool // values are late on any rank
+}
+
+// arrangement is how the values lie in memory while a version is read into them
+// (docs/decisions/0022).
+type arrangement struct {
+	reg     *registry
+	version uint64
+	home    *storage.File             // which says how they lay when it was written
+	stored  map[string]container.Info // of home
+	then    noted                     // in home
+	kin     kinship                   // in home
 	// late are the keys of values that must not be changed before the version is
 	// known to be good.
-	late    map[string]bool
-	anyLate bool // on any rank
+	late map[string]bool
 	// with are the keys, among those that are read now, of values that lie in the same
 	// memory as another one, and the key of that.
 	with map[string]string
@@ -46,27 +56,28 @@ type restoration struct {
 	parted map[[2]int]int
 }
 
-func newRestoration(cp *Checkpoint, from catalog.Candidate, older []catalog.Candidate) *restoration {
-	r := &restoration{cp: cp, from: from, older: older, parted: make(map[[2]int]int)}
+func newRestoration(c *core, reg *registry, from catalog.Candidate, older []catalog.Candidate) *restoration {
+	r := &restoration{core: c, reg: reg, from: from, older: older}
+	r.mem = arrangement{reg: reg, version: from.ID.Version, parted: make(map[[2]int]int)}
 	r.parts = storage.Snapshot{Ranks: from.Ranks, Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
-		return cp.store.Open(ctx, cp.name, from.ID, part)
+		return c.store.Open(ctx, c.name, from.ID, part)
 	}}
 	return r
 }
 
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
-func (cp *Checkpoint) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
-	r := newRestoration(cp, c, older)
+func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
+	r := newRestoration(st.core, st.reg, c, older)
 	defer r.close()
-	defer r.warnOfBroken()
+	defer r.mem.warnOfBroken()
 	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
-		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
+		if v, err := st.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
 			return nil, v, err
 		}
 	}
 	if r.anyLate {
-		if v, err := cp.agree(ctx, errVersion(c.ID, r.verifyLate(ctx))); err != nil {
+		if v, err := st.agree(ctx, errVersion(c.ID, r.verifyLate(ctx))); err != nil {
 			return nil, v, err
 		}
 		if err := r.loadLate(ctx); err != nil {
@@ -74,9 +85,9 @@ func (cp *Checkpoint) tryRestore(ctx context.Context, c catalog.Candidate, older
 		}
 	}
 	h := r.home.Header()
-	cp.taken = make(map[string]bool)
-	for key := range r.stored {
-		cp.taken[key] = true
+	st.reg.taken = make(map[string]bool)
+	for key := range r.mem.stored {
+		st.reg.taken[key] = true
 	}
 	return &h, fine, nil
 }
@@ -86,10 +97,11 @@ func (r *restoration) close() { _ = r.parts.Close() } // nothing was written
 // open opens this rank's share of the parts, so that together the ranks have
 // seen the index of each, and keeps its home open.
 func (r *restoration) open(ctx context.Context) (err error) {
-	rank, ranks := int(r.cp.comm.Rank()), r.cp.comm.Size()
+	rank, ranks := int(r.core.comm.Rank()), r.core.comm.Size()
 	if r.home, err = r.parts.Keep(ctx, rank%r.from.Ranks); err != nil {
 		return err
 	}
+	r.mem.home = r.home
 	if err := r.look(r.home); err != nil {
 		return err
 	}
@@ -98,11 +110,11 @@ func (r *restoration) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	r.stored = make(map[string]container.Info)
+	r.mem.stored = make(map[string]container.Info)
 	for _, info := range r.home.Sections() {
-		r.stored[info.Key] = info
+		r.mem.stored[info.Key] = info
 	}
-	r.then, r.kin = r.sharedWhenStored()
+	r.mem.then, r.mem.kin = r.mem.sharedWhenStored()
 	return nil
 }
 
@@ -129,25 +141,25 @@ func versionDigest(h container.Header) int64 {
 // match compares what is stored with what was added, before any value is
 // changed, and then makes room for it.
 func (r *restoration) match(ctx context.Context) error {
-	cp := r.cp
-	if err := cp.checkFingerprint(r.home.Header().Fingerprint); err != nil {
+	reg := r.reg
+	if err := checkFingerprint(reg.core, r.home.Header().Fingerprint); err != nil {
 		return err
 	}
 	if i := r.home.Header().Iteration; i != container.NoIteration && (i == math.MaxInt64 || int64(int(i)+1) != i+1) {
 		return fmt.Errorf("%w: it is of iteration %d, and the next one is no int of this program", ErrArgument, i)
 	}
 	for _, info := range r.home.Sections() {
-		if _, ok := cp.index[info.Key]; !ok {
+		if _, ok := reg.index[info.Key]; !ok {
 			return &KeyError{Key: info.Key, Err: fmt.Errorf("it is stored but was not added to the checkpoint: add it, or start in another directory")}
 		}
 	}
-	for _, e := range cp.entries {
-		if _, ok := r.stored[e.key]; !ok && !e.optional {
+	for _, e := range reg.entries {
+		if _, ok := r.mem.stored[e.key]; !ok && !e.optional {
 			return &KeyError{Key: e.key, Err: fmt.Errorf("it was added to the checkpoint but is not stored: declare it checkpoint.Optional(), or start in another directory")}
 		}
 	}
-	for _, e := range cp.entries {
-		if info, ok := r.stored[e.key]; ok {
+	for _, e := range reg.entries {
+		if info, ok := r.mem.stored[e.key]; ok {
 			if err := r.spread(e, info); err != nil {
 				return &KeyError{Key: e.key, Err: err}
 			}
@@ -167,9 +179,9 @@ func (r *restoration) match(ctx context.Context) error {
 // out whether its parts are where they were.
 func (r *restoration) spread(e entry, info container.Info) error {
 	switch {
-	case info.Desc.Dist == container.Local && r.from.Ranks != r.cp.comm.Size():
+	case info.Desc.Dist == container.Local && r.from.Ranks != r.core.comm.Size():
 		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
-			ErrRanks, r.from.Ranks, r.cp.comm.Size(), r.from.Ranks)
+			ErrRanks, r.from.Ranks, r.core.comm.Size(), r.from.Ranks)
 	case info.Desc.Dist != container.Partitioned:
 		return nil
 	}
@@ -180,7 +192,7 @@ func (r *restoration) spread(e entry, info container.Info) error {
 	if _, ok := e.value.(cptypes.BoxReader); !ok {
 		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
 	}
-	if r.from.Ranks != r.cp.comm.Size() || !equalBox(mine.Box, info.Desc.Box) {
+	if r.from.Ranks != r.core.comm.Size() || !equalBox(mine.Box, info.Desc.Box) {
 		r.redistribute = true
 	}
 	return nil
@@ -189,36 +201,36 @@ func (r *restoration) spread(e entry, info container.Info) error {
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
 	if !late { // these come first
-		r.before = r.bonds()
+		r.mem.before = r.mem.bonds()
 	}
-	if _, err := r.leaveFamily(late); err != nil { // a new length is already a change
+	if _, err := r.mem.leaveFamily(late); err != nil { // a new length is already a change
 		return err
 	}
-	r.leaveEmpty(late)
-	if err := r.makeRooms(late); err != nil {
+	r.mem.leaveEmpty(late)
+	if err := r.mem.makeRooms(late); err != nil {
 		return err
 	}
-	return r.separate(late)
+	return r.mem.separate(late)
 }
 
 // reads reports whether a value is stored, and read with the late ones, or with the others.
-func (r *restoration) reads(i int, late bool) bool {
-	key := r.cp.entries[i].key
-	_, stored := r.stored[key]
-	return stored && r.late[key] == late
+func (m *arrangement) reads(i int, late bool) bool {
+	key := m.reg.entries[i].key
+	_, stored := m.stored[key]
+	return stored && m.late[key] == late
 }
 
 // makeRooms makes room for what is stored in the late values, or in the others: last
 // in those that change by that, when the others have turned out to fit.
-func (r *restoration) makeRooms(late bool) error {
+func (m *arrangement) makeRooms(late bool) error {
 	for _, changes := range []bool{false, true} {
-		for _, e := range r.cp.entries {
-			info, ok := r.stored[e.key]
+		for _, e := range m.reg.entries {
+			info, ok := m.stored[e.key]
 			mine := cptypes.DescOf(e.value)
-			if !ok || r.late[e.key] != late || changes != (mine.Elem == info.Desc.Elem && !slices.Equal(mine.Shape, info.Desc.Shape)) {
+			if !ok || m.late[e.key] != late || changes != (mine.Elem == info.Desc.Elem && !slices.Equal(mine.Shape, info.Desc.Shape)) {
 				continue
 			}
-			if err := r.makeRoom(e, mine, info.Desc); err != nil {
+			if err := m.makeRoom(e, mine, info.Desc); err != nil {
 				return &KeyError{Key: e.key, Err: err}
 			}
 		}
@@ -226,11 +238,11 @@ func (r *restoration) makeRooms(late bool) error {
 	return nil
 }
 
-func (r *restoration) makeRoom(e entry, mine, stored cptypes.Desc) error {
+func (m *arrangement) makeRoom(e entry, mine, stored cptypes.Desc) error {
 	before := slices.Clone(mine.Shape)
 	err := cptypes.MakeRoom(e.value, stored)
 	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
-		r.cp.touched[e.key] = true
+		m.reg.touched[e.key] = true
 	}
 	return err
 }
@@ -246,12 +258,12 @@ func equalBox(a, b container.Box) bool {
 func (r *restoration) compare(ctx context.Context) error {
 	version := versionDigest(r.home.Header())
 	replicas := r.replicaDigest()
-	for _, is := range r.late {
+	for _, is := range r.mem.late {
 		r.anyLate = r.anyLate || is
 	}
 	mine := []int64{version, ^version, replicas, ^replicas, bit(r.redistribute), bit(r.anyLate)}
 	all := make([]int64, len(mine))
-	if err := comm.Allreduce(ctx, r.cp.comm, mine, all, comm.Max[int64]); err != nil {
+	if err := comm.Allreduce(ctx, r.core.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
 	}
 	if all[0] != ^all[1] {
@@ -287,5 +299,5 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	return r.cp.place.Gather(ctx, r.from.ID)
+	return r.core.place.Gather(ctx, r.from.ID)
 }

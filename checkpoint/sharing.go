@@ -102,20 +102,20 @@ func decodeSharing(b []byte) sharing {
 }
 
 // noteSharing says in the header which values lie in the same memory.
-func (cp *Checkpoint) noteSharing(h *container.Header) {
-	pairs := cp.overlaps.Find(cp.values(), true, nil)
-	if b := groups(pairs).encode(cp.overlaps.Unseen()); len(b) > 0 {
+func (r *registry) noteSharing(h *container.Header) {
+	pairs := r.overlaps.Find(r.values(), true, nil)
+	if b := groups(pairs).encode(r.overlaps.Unseen()); len(b) > 0 {
 		h.Fields = h.Fields.With(container.FieldSharing, b)
 	}
 }
 
-func (cp *Checkpoint) values() []cptypes.Value {
-	if cp.plain == nil {
-		for _, e := range cp.entries {
-			cp.plain = append(cp.plain, e.value)
+func (r *registry) values() []cptypes.Value {
+	if r.plain == nil {
+		for _, e := range r.entries {
+			r.plain = append(r.plain, e.value)
 		}
 	}
-	return cp.plain
+	return r.plain
 }
 
 // noted is what a version says about which of its values shared memory.
@@ -154,61 +154,61 @@ func (n noted) unknown(a, b string) bool {
 
 // separate gives the values that are read now memory of their own, and finds those that
 // stay together with another one.
-func (r *restoration) separate(late bool) error {
-	cp, then := r.cp, r.then
-	reads := func(i int) bool { return r.reads(i, late) }
+func (m *arrangement) separate(late bool) error {
+	reg, then := m.reg, m.then
+	reads := func(i int) bool { return m.reads(i, late) }
 	tried := make(map[[2]int]int)
-	r.with, r.within = make(map[string]string), make(map[string]bool)
+	m.with, m.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		pairs := cp.overlaps.Find(cp.values(), false, r.absent)
-		move, done := r.companions(pairs), make(map[departure]bool)
+		pairs := reg.overlaps.Find(reg.values(), false, m.absent)
+		move, done := m.companions(pairs), make(map[departure]bool)
 		for _, p := range pairs {
-			a, b := cp.entries[p[0]], cp.entries[p[1]]
+			a, b := reg.entries[p[0]], reg.entries[p[1]]
 			switch {
 			case !reads(p[0]) && !reads(p[1]):
-			case tried[p] >= 2 && (r.absent(p[0]) || r.absent(p[1])):
-				again = r.leavesAlone(p, tried, move) || again
+			case tried[p] >= 2 && (m.absent(p[0]) || m.absent(p[1])):
+				again = m.leavesAlone(p, tried, move) || again
 			case then.together(a.key, b.key), tried[p] >= 2:
 				if p[0] == p[1] {
-					r.within[a.key] = true
+					m.within[a.key] = true
 				}
-				if reads(p[0]) && reads(p[1]) && (a.key != b.key || r.with[a.key] == "") {
-					r.with[a.key], r.with[b.key] = b.key, a.key
+				if reads(p[0]) && reads(p[1]) && (a.key != b.key || m.with[a.key] == "") {
+					m.with[a.key], m.with[b.key] = b.key, a.key
 				}
 			default:
 				again = true
-				r.part(p, tried[p], move, done, late)
-				if tried[p]++; tried[p] == 1 && !r.absent(p[0]) && !r.absent(p[1]) && then.unknown(a.key, b.key) {
-					cp.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
-						"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+				m.part(p, tried[p], move, done, late)
+				if tried[p]++; tried[p] == 1 && !m.absent(p[0]) && !m.absent(p[1]) && then.unknown(a.key, b.key) {
+					reg.log.Warn("values, or parts of one, lie in the same memory, and the version does not say whether they did when it was written: there was too much to look at; each gets memory of its own",
+						"version", m.version, "key", a.key, "other_key", b.key)
 				}
 			}
 		}
 	}
-	moved, err := r.leaveFamily(late)
-	if err != nil || len(tried)+len(r.with) == 0 && !moved {
+	moved, err := m.leaveFamily(late)
+	if err != nil || len(tried)+len(m.with) == 0 && !moved {
 		return err
 	}
-	return r.makeRooms(late) // the resizing of one may have been that of another
+	return m.makeRooms(late) // the resizing of one may have been that of another
 }
 
 // leaveEmpty parts variables that refer to nothing of size yet from those that the version lacks,
 // which would get the size with them.
-func (r *restoration) leaveEmpty(late bool) {
+func (m *arrangement) leaveEmpty(late bool) {
 	empty := make(map[int]bool)
-	for i, e := range r.cp.entries {
-		if r.reads(i, late) && slices.Contains(cptypes.DescOf(e.value).Shape, 0) {
+	for i, e := range m.reg.entries {
+		if m.reads(i, late) && slices.Contains(cptypes.DescOf(e.value).Shape, 0) {
 			empty[i] = true
 		}
 	}
-	if len(empty) == 0 || len(r.stored) == len(r.cp.entries) {
+	if len(empty) == 0 || len(m.stored) == len(m.reg.entries) {
 		return
 	}
-	for _, p := range r.cp.overlaps.Find(r.cp.values(), false, r.absent) {
+	for _, p := range m.reg.overlaps.Find(m.reg.values(), false, m.absent) {
 		for k, i := range p {
-			if other := p[1-k]; empty[i] && r.absent(other) {
-				r.move(r.cp.values()[i:i+1], r.cp.values()[other], true)
+			if other := p[1-k]; empty[i] && m.absent(other) {
+				m.move(m.reg.values()[i:i+1], m.reg.values()[other], true)
 			}
 		}
 	}
@@ -222,55 +222,55 @@ type departure struct {
 
 // part moves one of two values, at the second try the other one, and with it what it is to
 // stay together with. Done are those that were moved, and what from, since the pairs were found.
-func (r *restoration) part(p [2]int, tried int, move companions, done map[departure]bool, late bool) {
+func (m *arrangement) part(p [2]int, tried int, move companions, done map[departure]bool, late bool) {
 	if p[0] == p[1] {
-		r.moved = true
-		cptypes.SeparateParts(r.cp.entries[p[0]].value)
+		m.moved = true
+		cptypes.SeparateParts(m.reg.entries[p[0]].value)
 		return
 	}
-	which := r.movesFirst(p) ^ tried
-	d := departure{move.first(p[which]), p[1-which], r.reads(p[which], late)}
+	which := m.movesFirst(p) ^ tried
+	d := departure{move.first(p[which]), p[1-which], m.reads(p[which], late)}
 	if !done[d] {
 		done[d] = true
-		r.move(move.of(p[which], r.cp.values()), r.cp.entries[d.from].value, d.read)
+		m.move(move.of(p[which], m.reg.values()), m.reg.entries[d.from].value, d.read)
 	}
 }
 
 // leavesAlone moves a value that the version lacks away from one that it has by itself, where
 // it could not be with those that are to stay in its memory: rather that it is apart from them
 // than that it changes. That it changes is said.
-func (r *restoration) leavesAlone(p [2]int, tried map[[2]int]int, move companions) (moved bool) {
+func (m *arrangement) leavesAlone(p [2]int, tried map[[2]int]int, move companions) (moved bool) {
 	lacks, has := p[0], p[1]
-	if r.absent(p[1]) {
+	if m.absent(p[1]) {
 		lacks, has = has, lacks
 	}
-	a, b := r.cp.entries[lacks], r.cp.entries[has]
+	a, b := m.reg.entries[lacks], m.reg.entries[has]
 	if tried[p] == 2 && move[lacks] != nil {
 		tried[p] = 3
-		r.move([]cptypes.Value{a.value}, b.value, false)
+		m.move([]cptypes.Value{a.value}, b.value, false)
 		return true
 	}
 	if tried[p] < 4 && !cptypes.OneVariable(a.value, b.value) {
-		r.cp.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
-			"version", r.from.ID.Version, "key", a.key, "other_key", b.key)
+		m.reg.log.Warn("a value that the version lacks lies in the same memory as one that it has, and cannot be put apart: it changes with that",
+			"version", m.version, "key", a.key, "other_key", b.key)
 	}
 	tried[p] = 4
 	return false
 }
 
-func (r *restoration) move(values []cptypes.Value, from cptypes.Value, read bool) {
-	r.moved = true
+func (m *arrangement) move(values []cptypes.Value, from cptypes.Value, read bool) {
+	m.moved = true
 	cptypes.Separate(values, from, read)
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
 // one that is not, unless it shared memory, which it might leave, when it was stored.
-func (r *restoration) movesFirst(p [2]int) int {
-	free := func(i int) bool { return !r.absent(i) && !r.bound(i) }
+func (m *arrangement) movesFirst(p [2]int) int {
+	free := func(i int) bool { return !m.absent(i) && !m.bound(i) }
 	switch {
 	case free(p[1]):
 		return 1
-	case free(p[0]), r.absent(p[0]):
+	case free(p[0]), m.absent(p[0]):
 		return 0
 	}
 	return 1
@@ -286,15 +286,15 @@ func (r *restoration) loadTogether(ctx context.Context) error {
 		_, _ = e.value.WriteTo(&h) // of what does not give all its bytes those that it does
 		return h.Sum64()
 	}
-	for _, e := range r.cp.entries {
-		if r.with[e.key] == "" {
+	for _, e := range r.reg.entries {
+		if r.mem.with[e.key] == "" {
 			continue
 		}
-		if have, stored := cptypes.DescOf(e.value), r.stored[e.key].Desc; stored.Dist != container.Partitioned && !slices.Equal(have.Shape, stored.Shape) {
-			return r.sameMemory(e.key)
+		if have, stored := cptypes.DescOf(e.value), r.mem.stored[e.key].Desc; stored.Dist != container.Partitioned && !slices.Equal(have.Shape, stored.Shape) {
+			return r.mem.sameMemory(e.key)
 		}
 		if err := r.loadAlone(ctx, e); errors.Is(err, cptypes.ErrLength) {
-			return r.sameMemory(e.key) // with the other one it got that one's length
+			return r.mem.sameMemory(e.key) // with the other one it got that one's length
 		} else if err != nil {
 			return err
 		}
@@ -302,9 +302,9 @@ func (r *restoration) loadTogether(ctx context.Context) error {
 			sums[e.key] = s
 		}
 	}
-	for _, e := range r.cp.entries {
+	for _, e := range r.reg.entries {
 		if before, ok := sums[e.key]; ok && sum(e) != before {
-			return r.sameMemory(e.key)
+			return r.mem.sameMemory(e.key)
 		}
 	}
 	return nil
@@ -317,7 +317,7 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 		if err := r.loadKeys(ctx, func(key string) bool { return key == e.key }); err != nil {
 			return err
 		}
-		if !r.within[e.key] {
+		if !r.mem.within[e.key] {
 			return nil
 		}
 		ok, err := r.holds(ctx, e)
@@ -328,15 +328,15 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 		case err != nil:
 			return keyed(e.key, err)
 		case ok && parted:
-			r.cp.log.Warn("parts of a value lay in the same memory, and not so when it was stored, or its type has changed since: what is stored is restored, each part with memory of its own", "key", e.key)
+			r.core.log.Warn("parts of a value lay in the same memory, and not so when it was stored, or its type has changed since: what is stored is restored, each part with memory of its own", "key", e.key)
 			return nil
 		case ok:
 			return nil
 		case parted:
-			r.with[e.key] = e.key
-			return r.sameMemory(e.key)
+			r.mem.with[e.key] = e.key
+			return r.mem.sameMemory(e.key)
 		}
-		r.moved = true
+		r.mem.moved = true
 		cptypes.SeparateParts(e.value)
 	}
 }
@@ -344,7 +344,7 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 // holds reports whether a value of which parts lie in the same memory has become what is
 // stored of it: that they did so when it was stored does not say which parts.
 func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
-	info := r.stored[e.key]
+	info := r.mem.stored[e.key]
 	if info.Desc.Dist == container.Partitioned && r.redistribute {
 		return false, nil // it cannot be told
 	}
@@ -386,8 +386,8 @@ func (c *comparing) Write(p []byte) (int, error) {
 }
 
 // sameMemory refuses values that cannot all be what is stored.
-func (r *restoration) sameMemory(key string) error {
-	other := r.with[key]
+func (m *arrangement) sameMemory(key string) error {
+	other := m.with[key]
 	if other == key {
 		return &KeyError{Key: key, Err: fmt.Errorf("%w: parts of it lie in the same memory, and what is stored of them differs: give each memory of its own before the restart, where a nil pointer or slice will do", cptypes.ErrShared)}
 	}

@@ -293,7 +293,7 @@ func TestNoSharingIsNotNoted(t *testing.T) {
 	x, y := []int{1, 2, 3, 4}, 5
 	cp := open(t, t.TempDir(), map[string]any{"a": ptr(x[:2]), "b": ptr(x[2:]), "y": &y})
 	var h container.Header
-	cp.noteSharing(&h)
+	cp.reg.noteSharing(&h)
 	require.Empty(t, h.Fields)
 }
 

@@ -45,7 +45,7 @@ func TestCallThatGivesUpEndsTheStage(t *testing.T) {
 				require.NoError(t, inner.UpdateAndWrite(t.Context(), j, 1))
 				if die && i == 2 && j == 1 {
 					disk.open() // the outer version of stage 0 gets complete now
-					<-outer.flight.Load().ticket.Done()
+					<-outer.line.flight.Load().ticket.Done()
 					return 0
 				}
 			}
@@ -179,7 +179,7 @@ func TestRoomForOneMore(t *testing.T) {
 		for i := range 12 {
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1), mode)
 			require.NoError(t, cp.Wait(t.Context()), mode)
-			require.NoError(t, cp.maintenanceDone(t.Context()))
+			require.NoError(t, cp.up.maintenanceDone(t.Context()))
 		}
 		for i := range 12 { // without Wait in between
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1), mode)
@@ -211,7 +211,7 @@ func TestInnermostVersionsOfAStageInFlight(t *testing.T) {
 	}
 	require.NoError(t, cps[2].Wait(t.Context()))
 	for _, cp := range cps[:2] { // the program does not know yet
-		<-cp.flight.Load().ticket.Done()
+		<-cp.line.flight.Load().ticket.Done()
 	}
 	require.NoError(t, cps[1].UpdateAndWrite(t.Context(), 1, 3))
 	require.NoError(t, cps[0].UpdateAndWrite(t.Context(), 1, 2))

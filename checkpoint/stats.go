@@ -49,9 +49,26 @@ func (p *Phases) add(q Phases) {
 // Stats returns what has been done so far. What an asynchronous write did is
 // counted when it has been waited for.
 func (cp *Checkpoint) Stats() Stats {
-	s := cp.stats
-	if cp.core != nil && cp.threads != nil {
-		s.WriterCPU = cp.threads.Used()
+	if cp.acc == nil {
+		return Stats{}
+	}
+	return cp.acc.now()
+}
+
+// accounts are what a checkpoint has done, and what it has cost, in this run.
+type accounts struct {
+	*core
+	line *lineage
+
+	stats   Stats
+	slowest slowest
+}
+
+// now are those of this rank until now.
+func (a *accounts) now() Stats {
+	s := a.stats
+	if a.threads != nil {
+		s.WriterCPU = a.threads.Used()
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -36,37 +37,37 @@ func (a *flushedQueue) take() []storage.ID {
 }
 
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
-func (cp *Checkpoint) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
+func (u *upkeep) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
 	switch {
-	case cp.place.Manifest().State().Newest == nil:
+	case u.place.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
-		cp.lastNote = time.Now()
-		cp.noteNodes(ctx, &h, reached, storage.ID{})
-	case time.Since(cp.lastNote) >= noteEvery:
-		cp.lastNote = time.Now()
-		cp.maintenance.tell(notes{note: &h, levels: reached})
+		u.lastNote = time.Now()
+		u.noteNodes(ctx, &h, reached, storage.ID{})
+	case time.Since(u.lastNote) >= noteEvery:
+		u.lastNote = time.Now()
+		u.maintenance.tell(notes{note: &h, levels: reached})
 	}
-	cp.arrived()
+	u.arrived()
 }
 
 // arrived takes notice, on rank 0, of versions that the parallel file system has
 // now.
-func (cp *Checkpoint) arrived() {
-	for _, id := range cp.flushed.take() {
-		if v := cp.stored.CameHome(id); v != nil && v.Header.Version > 0 {
+func (u *upkeep) arrived() {
+	for _, id := range u.flushed.take() {
+		if v := u.line.stored.CameHome(id); v != nil && v.Header.Version > 0 {
 			h := v.Header
-			cp.maintenance.tell(notes{latest: &h})
+			u.maintenance.tell(notes{latest: &h})
 		}
 	}
 }
 
 // mendLevels brings back what the last run, or a loss, has left undone.
-func (cp *Checkpoint) mendLevels(restored *container.Header) {
+func (st *starting) mendLevels(restored *container.Header) {
 	if restored != nil {
 		id, _ := storage.Identity(*restored)
-		cp.place.Heal(id)
+		st.place.Heal(id)
 	}
-	cp.place.Resume()
+	st.place.Resume()
 }
 
 // Flush makes sure that the newest version is on the parallel file system: it is
@@ -81,15 +82,15 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	if err := cp.wait(ctx); err != nil {
+	if err := cp.out.wait(ctx); err != nil {
 		return err
 	}
-	if cp.point.version == 0 || !cp.place.OnNodes() {
+	if cp.line.point.version == 0 || !cp.place.OnNodes() {
 		return nil
 	}
-	defer cp.stats.time(&cp.stats.CheckpointTime)()
-	id := storage.ID{Version: cp.point.version, Attempt: cp.point.attempt}
-	err := cp.maintenanceDone(ctx)
+	defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
+	id := storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
+	err := cp.up.maintenanceDone(ctx)
 	if err == nil {
 		err = disagreed(cp.place.Flush(ctx, id))
 	}
@@ -99,10 +100,10 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 	if !cp.root() {
 		return nil
 	}
-	cp.flushed.add(id)
-	cp.arrived()
-	cp.prune()
-	cp.doMaintenance(context.WithoutCancel(ctx))
+	cp.up.flushed.add(id)
+	cp.up.arrived()
+	cp.up.prune()
+	cp.up.doMaintenance(context.WithoutCancel(ctx))
 	return nil
 }
 
@@ -119,31 +120,35 @@ type StoredVersion struct {
 	Synced bool
 	// Verified: it was read back with its checksums.
 	Verified bool
+	// Durability is all that in one word: captured, local, redundant, home, or verified.
+	Durability catalog.Durability
 }
 
 // Stored lists the versions that this run knows of, the oldest first, and how
 // safe each is: on rank 0; other ranks get nil. The version that is being
 // written in the background is the last one, without a level.
 func (cp *Checkpoint) Stored() []StoredVersion {
-	if cp.self != cp || !cp.root() || !cp.attempt.begun {
+	if cp.self != cp || !cp.root() || !cp.line.attempt.begun {
 		return nil
 	}
-	cp.arrived()
+	cp.up.arrived()
 	var out []StoredVersion
-	for _, is := range cp.stored.All() {
+	for _, is := range cp.line.stored.All() {
 		if !is.Complete() {
 			continue
 		}
+		kept := is.Kept
+		if planned := storage.Planned(is.Header).BelowHome(); kept.Reached != 0 && !kept.Reached.Include(planned) {
+			kept.Reached = cp.place.Reached(is.ID) // it may have healed
+		}
 		v := StoredVersion{
-			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: is.Reached, Flushed: is.Home, Pending: is.Pending,
-			Synced: cp.opt.Sync == "full", Verified: is.ID == cp.stored.Verified,
+			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: kept.Reached, Flushed: is.Home, Pending: is.Pending,
+			Synced: storage.Synced(is.Header) && cp.opt.Sync == "full", Verified: is.ID == cp.line.stored.Verified,
 		}
-		if planned := storage.Planned(is.Header).BelowHome(); v.Level != 0 && !v.Level.Include(planned) {
-			v.Level = cp.place.Reached(is.ID) // it may have healed
-		}
+		v.Durability = kept.Durability(v.Synced, v.Verified)
 		out = append(out, v)
 	}
-	if f := cp.flight.Load(); f != nil {
+	if f := cp.line.flight.Load(); f != nil {
 		out = append(out, StoredVersion{Version: f.header.Version, Iteration: f.header.Iteration})
 	}
 	return out

@@ -57,20 +57,20 @@ type reason struct{ name, text string }
 // strict returns ErrStrict, on all ranks, if this is the start of a job that is to be
 // strict and something newer than what would be restored is not there as it should be.
 // No value has changed by then, and no file of a version.
-func (cp *Checkpoint) strict(ctx context.Context, found survey) error {
-	s, _ := cp.opt.strictness() // validated, and the same on all ranks
-	if cp.attempt.strict = false; !s.on {
+func (st *starting) strict(ctx context.Context, found survey) error {
+	s, _ := st.opt.strictness() // validated, and the same on all ranks
+	if st.line.attempt.strict = false; !s.on {
 		return nil
 	}
-	if repairs, _ := comm.Recovered(cp.comm); repairs > 0 {
+	if repairs, _ := comm.Recovered(st.comm); repairs > 0 {
 		return nil
 	}
 	var reasons []reason
-	if cp.root() {
-		reasons = cp.reasons(found)
+	if st.root() {
+		reasons = st.reasons(found)
 	}
-	if cp.attempt.strict = !slices.Contains(s.allow, setAside); cp.attempt.strict && len(found.Candidates) > 0 {
-		switch v, err := cp.tryRead(ctx, found.Candidates[0]); v {
+	if st.line.attempt.strict = !slices.Contains(s.allow, setAside); st.line.attempt.strict && len(found.Candidates) > 0 {
+		switch v, err := st.tryRead(ctx, found.Candidates[0]); v {
 		case failed:
 			return err
 		case damaged:
@@ -78,17 +78,17 @@ func (cp *Checkpoint) strict(ctx context.Context, found survey) error {
 		}
 	}
 	var refusal error
-	if cp.root() {
-		if refusal = cp.mayWrite(); refusal == nil { // reading may have taken long
-			refusal = cp.opt.refuse(reasons...)
+	if st.root() {
+		if refusal = st.mayWrite(); refusal == nil { // reading may have taken long
+			refusal = st.opt.refuse(reasons...)
 		}
 	}
-	_, err := cp.agree(ctx, refusal)
+	_, err := st.agree(ctx, refusal)
 	return err
 }
 
 // reasons are, on rank 0, those that a look at the storage gives.
-func (cp *Checkpoint) reasons(found survey) (out []reason) {
+func (st *starting) reasons(found survey) (out []reason) {
 	add := func(name, text string) {
 		if text != "" {
 			out = append(out, reason{name, text})
@@ -103,7 +103,7 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		if e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", e.ID.Version, cp.place.Absence().Missing(e.ID))
+		text := fmt.Sprintf("version %d: %s", e.ID.Version, st.place.Absence().Missing(e.ID))
 		switch found.LossStatuses[e.ID] {
 		case catalog.Lost:
 			add(absent, text)
@@ -112,7 +112,7 @@ func (cp *Checkpoint) reasons(found survey) (out []reason) {
 		}
 	}
 	add(unseen, found.Unseen)
-	add(unseen, cp.place.Absence().Unused())
+	add(unseen, st.place.Absence().Unused())
 	add(branches, found.Branch)
 	add(branches, found.Unannounced)
 	add(setAside, found.LeftDamaged)
@@ -144,11 +144,11 @@ func (c Config) refuse(reasons ...reason) error {
 }
 
 // tryRead verifies a version, and changes nothing.
-func (cp *Checkpoint) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
-	r := newRestoration(cp, c, nil)
+func (st *starting) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
+	r := newRestoration(st.core, st.reg, c, nil)
 	defer r.close()
 	for _, step := range []func(context.Context) error{r.open, r.verify, r.sameVersion} {
-		if v, err := cp.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
+		if v, err := st.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
 			return v, err
 		}
 	}
@@ -157,8 +157,8 @@ func (cp *Checkpoint) tryRead(ctx context.Context, c catalog.Candidate) (verdict
 
 // verify reads every byte of this rank's share of the parts.
 func (r *restoration) verify(ctx context.Context) error {
-	for p := int(r.cp.comm.Rank()); p < r.from.Ranks; p += r.cp.comm.Size() {
-		if _, err := r.cp.store.Verify(ctx, r.cp.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
+	for p := int(r.core.comm.Rank()); p < r.from.Ranks; p += r.core.comm.Size() {
+		if _, err := r.core.store.Verify(ctx, r.core.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (r *restoration) verify(ctx context.Context) error {
 
 // sameVersion makes sure that the ranks have opened parts of one version.
 func (r *restoration) sameVersion(ctx context.Context) error {
-	same, err := r.cp.sameOnAll(ctx, versionDigest(r.home.Header()))
+	same, err := r.core.sameOnAll(ctx, versionDigest(r.home.Header()))
 	if err == nil && !same {
 		err = &container.DamageError{Reason: "the parts are not of one version"}
 	}
@@ -176,10 +176,10 @@ func (r *restoration) sameVersion(ctx context.Context) error {
 
 // resumed describes the last run if that began anew and has no version: then what it
 // was not to read is read after all; "" if that is not so.
-func (cp *Checkpoint) resumed(found survey) string {
+func (l *looker) resumed(found survey) string {
 	runs := found.told.Runs
-	if cp.parent != nil {
-		return cp.resumedStage(found)
+	if l.line.parent != nil {
+		return l.resumedStage(found)
 	}
 	if len(runs) == 0 {
 		return ""
@@ -188,7 +188,7 @@ func (cp *Checkpoint) resumed(found survey) string {
 	const again = "; to begin once more without what is stored set CRAFT_READ_CP_ON_RESTART=0"
 	if anew, ok := storage.ParseLineage(last.Anew); found.Anew != nil && ok && anew != *found.Anew {
 		return fmt.Sprintf("the last run, of %v (attempt %s), began anew and nothing of it is known to be stored: what is nested in %q is of the computation before it%s",
-			last.Started, last.Attempt, cp.name, again)
+			last.Started, last.Attempt, l.name, again)
 	}
 	if len(found.Candidates) == 0 {
 		return ""
@@ -205,10 +205,10 @@ func (cp *Checkpoint) resumed(found survey) string {
 
 // resumedStage does so for a nested checkpoint. What belongs to a version of an ancestor is
 // of the same computation as that.
-func (cp *Checkpoint) resumedStage(found survey) string {
-	top := cp.outermost()
+func (l *looker) resumedStage(found survey) string {
+	top := l.line.outermost()
 	anew := top.attempt.anew
-	if anew == (container.LineageID{}) || cp.stageIsNamed() || len(found.Candidates) == 0 {
+	if anew == (container.LineageID{}) || l.line.stageIsNamed() || len(found.Candidates) == 0 {
 		return ""
 	}
 	newest := found.Candidates[0]

@@ -18,6 +18,8 @@ import (
 
 // survey is what is stored of a checkpoint when an attempt begins.
 type survey struct {
+	doubts
+
 	// Entries are all versions, for rank 0 alone.
 	Entries []storage.Entry `json:"-"`
 	// LossStatuses of the incomplete ones, for rank 0 alone.
@@ -49,25 +51,31 @@ type survey struct {
 	// Nesting says how the newest complete version that is known is nested; "" if
 	// there is none.
 	Nesting string
+	// Own: only what this job has written counts, as it began without reading.
+	Own bool
+	// Damaged are versions that earlier runs have set aside; for rank 0 alone.
+	Damaged []storage.ID `json:"-"`
+	told    catalog.Told
+}
+
+// doubts describe, for people, what may be wrong about going on with what is found; "":
+// nothing. A strict start is refused because of them.
+type doubts struct {
 	// Lost describes a version that was complete, as its note says, and cannot be
 	// had now.
 	Lost string
-	// Own: only what this job has written counts, as it began without reading.
-	Own bool
 	// Branch describes complete versions that the newest one does not come from; for
 	// rank 0 alone.
 	Branch string `json:"-"`
 	// Unannounced describes complete versions on nodes of which nothing in the checkpoint's
 	// directory tells who has written them.
 	Unannounced string
-	// Damaged are versions that earlier runs have set aside, LeftDamaged describes those
-	// of them that the newest one does not come from; for rank 0 alone.
-	Damaged     []storage.ID `json:"-"`
-	LeftDamaged string       `json:"-"`
+	// LeftDamaged describes those that earlier runs have set aside which the newest version does
+	// not come from; for rank 0 alone.
+	LeftDamaged string `json:"-"`
 	// Resumed tells, on rank 0, that what is stored is of a computation that the last run
 	// did not go on with.
 	Resumed string `json:"-"`
-	told    catalog.Told
 	// Unseen describes versions that there may be where this run does not look; for
 	// rank 0 alone.
 	Unseen string `json:"-"`
@@ -75,49 +83,55 @@ type survey struct {
 
 // survey looks at the storage from rank 0, which speaks for all because they
 // share it, and tells the others.
-func (cp *Checkpoint) survey(ctx context.Context) (survey, error) {
+func (st *starting) survey(ctx context.Context) (survey, error) {
 	var s survey
 	var err error
-	if err = cp.place.Survey(ctx); err == nil && cp.root() {
-		s, err = cp.look(ctx)
+	if err = st.place.Survey(ctx); err == nil && st.root() {
+		s, err = (&looker{st.core, st.line}).look(ctx)
 	}
-	return fromRoot(ctx, cp.core, s, err)
+	return fromRoot(ctx, st.core, s, err)
 }
 
-func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
-	entries, err := cp.store.List(ctx)
+// looker looks at what is stored when an attempt begins, on rank 0.
+type looker struct {
+	*core
+	line *lineage
+}
+
+func (l *looker) look(ctx context.Context) (survey, error) {
+	entries, err := l.store.List(ctx)
 	if err != nil {
 		return survey{}, err
 	}
 	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]catalog.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header), Rests: make(map[storage.ID]container.Header)}
-	complete, err := cp.headers(ctx, &s)
+	complete, err := l.headers(ctx, &s)
 	if err != nil {
 		return survey{}, err
 	}
-	noted := cp.place.Manifest().State()
-	told, err := cp.told(ctx, noted)
+	noted := l.place.Manifest().State()
+	told, err := l.told(ctx, noted)
 	if err != nil {
 		return survey{}, err
 	}
 	if s.Highest = max(s.Highest, told.Highest); s.Highest == math.MaxUint64 {
-		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", cp.dir(), s.Highest, cmp.Or(told.By, "a file"))
+		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
 	var newest uint64
 	if len(complete) > 0 {
 		newest = complete[0].ID.Version
 	}
-	if err := cp.away(entries, newest); err != nil {
+	if err := l.away(entries, newest); err != nil {
 		return survey{}, err
 	}
-	unknown := cp.unknownToHome(complete, told, noted)
+	unknown := l.unknownToHome(complete, told, noted)
 	if newest = 0; unknown < len(complete) {
 		newest = complete[unknown].ID.Version
 	}
 	var own *container.LineageID
-	if s.Own = cp.recovers(); s.Own {
-		l := cp.freshLineage()
+	if s.Own = l.line.recovers(); s.Own {
+		l := l.line.freshLineage()
 		own = &l
-	} else if s.Anew = cp.goesOnAnew(told, complete); s.Anew != nil {
+	} else if s.Anew = l.goesOnAnew(told, complete); s.Anew != nil {
 		own = s.Anew
 	}
 	s.Candidates, s.Older, s.Certain = catalog.NewestLineage(complete[unknown:], complete[:unknown], told, own)
@@ -129,30 +143,30 @@ func (cp *Checkpoint) look(ctx context.Context) (survey, error) {
 	s.Damaged = catalog.StillDamaged(told.Damaged, entries, s.Candidates)
 	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
 	if s.Branch == "" && !s.Own {
-		s.Branch = cp.overtaken(told, complete, s.Candidates)
+		s.Branch = l.overtaken(told, complete, s.Candidates)
 	}
 	if !s.Own {
-		s.Unannounced = cp.describeUnannounced(complete, told, noted, s.Branch)
+		s.Unannounced = l.describeUnannounced(complete, told, noted, s.Branch)
 	}
 	s.told = told
-	cp.findLosses(&s)
+	l.findLosses(&s)
 	if s.Anew != nil {
-		told.Claims = cp.abandonOthers(ctx, &s, complete)
+		told.Claims = l.abandonOthers(ctx, &s, complete)
 	}
-	s.Lost = cp.missing(told, noted, newest)
+	s.Lost = l.missing(told, noted, newest)
 	if s.Lost == "" {
-		s.Lost = cmp.Or(cp.parentAway(s.Headers), cp.parentAway(s.Rests))
+		s.Lost = cmp.Or(l.parentAway(s.Headers), l.parentAway(s.Rests))
 	}
 	if s.Lost == "" && len(s.Candidates)+len(s.Abandoned) == 0 && !s.Own {
-		s.Lost = cp.nestedAway()
+		s.Lost = l.nestedAway()
 	}
-	s.Used, s.Unseen = s.Highest, cp.place.Absence().Doubt()
-	if !cp.hasSeen(noted) {
+	s.Used, s.Unseen = s.Highest, l.place.Absence().Doubt()
+	if !l.hasSeen(noted) {
 		s.Used = max(s.Used, noted.Reserved.Version)
-		s.Unseen = cp.unseen(noted, entries)
+		s.Unseen = l.unseen(noted, entries)
 	}
-	s.Resumed = cp.resumed(s)
-	_, _ = rand.Read(cp.attempt.id[:]) // never fails
+	s.Resumed = l.resumed(s)
+	_, _ = rand.Read(l.line.attempt.id[:]) // never fails
 	return s, nil
 }
 
@@ -165,16 +179,16 @@ func idsOf(list []catalog.Candidate) (ids []storage.ID) {
 
 // headers reads a header of each complete version and returns those that may be
 // restored, of all lineages, newest first.
-func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalog.Candidate, err error) {
+func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Candidate, err error) {
 	for _, e := range slices.Backward(s.Entries) {
 		s.Highest = max(s.Highest, e.ID.Version)
 		if !e.Complete() {
-			if cp.parent != nil {
-				cp.lookAtRest(ctx, s, e)
+			if l.line.parent != nil {
+				l.lookAtRest(ctx, s, e)
 			}
 			continue
 		}
-		c, h, err := cp.identify(ctx, e)
+		c, h, err := l.identify(ctx, e)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +196,7 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalo
 		if c.Known && s.Nesting == "" {
 			s.Nesting = nesting(c.Ancestors)
 		}
-		if cp.parent == nil || !c.Known || cp.belongs(c.Ancestors) {
+		if l.line.parent == nil || !c.Known || l.line.belongs(c.Ancestors) {
 			complete = append(complete, c)
 		}
 	}
@@ -190,25 +204,25 @@ func (cp *Checkpoint) headers(ctx context.Context, s *survey) (complete []catalo
 }
 
 // findLosses says what has become of the incomplete versions, before Gather moves anything.
-func (cp *Checkpoint) findLosses(s *survey) {
+func (l *looker) findLosses(s *survey) {
 	for _, e := range s.Entries {
 		if !e.Complete() {
-			s.LossStatuses[e.ID] = cp.place.Absence().LossStatus(e.ID, s.told.TellsOf(e.ID))
+			s.LossStatuses[e.ID] = l.place.Absence().LossStatus(e.ID, s.told.TellsOf(e.ID))
 		}
 	}
 }
 
 // lookAtRest reads a part of an incomplete version, if one is there.
-func (cp *Checkpoint) lookAtRest(ctx context.Context, s *survey, e storage.Entry) {
-	if c, h, err := cp.identify(ctx, e); err == nil && c.Known {
-		s.Rests[e.ID], s.Elsewhere[e.ID] = h, !cp.belongs(c.Ancestors)
+func (l *looker) lookAtRest(ctx context.Context, s *survey, e storage.Entry) {
+	if c, h, err := l.identify(ctx, e); err == nil && c.Known {
+		s.Rests[e.ID], s.Elsewhere[e.ID] = h, !l.line.belongs(c.Ancestors)
 	}
 }
 
 // away looks for versions of which links lead nowhere, or that are perhaps where nothing
 // can be read. They are not gone, and one that is newer than all that can be had is not
 // done without.
-func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
+func (l *looker) away(entries []storage.Entry, newest uint64) error {
 	for _, e := range slices.Backward(entries) {
 		switch {
 		case len(e.Away) == 0 || e.Complete():
@@ -216,7 +230,7 @@ func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
 			return fmt.Errorf("version %d is newer than what can be read, and away: %s; mount it, mend what cannot be read, or delete that if the version is not needed",
 				e.ID.Version, strings.Join(e.Away, "; "))
 		default:
-			cp.log.Warn("an older version is away", "version", e.ID.Version, "why", strings.Join(e.Away, "; "))
+			l.log.Warn("an older version is away", "version", e.ID.Version, "why", strings.Join(e.Away, "; "))
 		}
 	}
 	return nil
@@ -226,11 +240,11 @@ func (cp *Checkpoint) away(entries []storage.Entry, newest uint64) error {
 // same in all of them. Wrong bytes in all of them leave the candidate unknown: whoever tries
 // to restore it will find the damage. If there is no good one, but one that cannot be read
 // now, that is an error.
-func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (catalog.Candidate, container.Header, error) {
+func (l *looker) identify(ctx context.Context, e storage.Entry) (catalog.Candidate, container.Header, error) {
 	c := catalog.Candidate{ID: e.ID, Ranks: e.Size()}
 	var passing error // the first one
 	for _, part := range e.Parts {
-		h, err := cp.store.Header(ctx, cp.name, e.ID, part)
+		h, err := l.store.Header(ctx, l.name, e.ID, part)
 		if err == nil {
 			c.Describe(h)
 			return c, h, nil
@@ -247,43 +261,43 @@ func (cp *Checkpoint) identify(ctx context.Context, e storage.Entry) (catalog.Ca
 
 // restore reads the newest usable version among the candidates and returns its
 // header; nil if there are no candidates at all.
-func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Header, error) {
+func (st *starting) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
 	known := false // that one of the damaged ones is of this stage
-	if cp.root() {
-		cp.warn(found)
+	if st.root() {
+		st.warn(found)
 	}
 	for i, c := range found.Candidates {
-		if err := cp.belongsTogether(found, i, causes); err != nil {
+		if err := st.belongsTogether(found, i, causes); err != nil {
 			return nil, err
 		}
-		h, v, err := cp.tryRestore(ctx, c, found.Candidates[i+1:])
+		h, v, err := st.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
-			cp.stored.Verified = c.ID
-			cp.stored.Mended(c.ID)
-			if c.Other && cp.root() {
-				cp.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
+			st.line.stored.Verified = c.ID
+			st.line.stored.Mended(c.ID)
+			if c.Other && st.root() {
+				st.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
-			if cp.root() {
-				cp.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
+			if st.root() {
+				st.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			}
 			return h, nil
 		case failed:
 			return nil, err
 		}
-		if cp.attempt.strict { // it was good a moment ago
-			return nil, cp.opt.refuse(reason{setAside, err.Error()})
+		if st.line.attempt.strict { // it was good a moment ago
+			return nil, st.opt.refuse(reason{setAside, err.Error()})
 		}
-		cp.stored.SetAside(c.ID)
+		st.line.stored.SetAside(c.ID)
 		causes = append(causes, err)
 		known = known || c.Known
-		if cp.root() {
-			cp.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
+		if st.root() {
+			st.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
 				"older_versions_left", len(found.Candidates)-1-i)
 		}
 	}
-	if len(causes) == 0 && found.Lost != "" && cp.parent == nil && !found.Own {
+	if len(causes) == 0 && found.Lost != "" && st.line.parent == nil && !found.Own {
 		why := found.Lost
 		if found.Unannounced != "" {
 			why += "; " + found.Unannounced
@@ -294,29 +308,29 @@ func (cp *Checkpoint) restore(ctx context.Context, found survey) (*container.Hea
 	if len(causes) == 0 {
 		return nil, nil
 	}
-	if cp.parent != nil && !known {
+	if st.line.parent != nil && !known {
 		// They need not be of this stage, and the parent knows where it begins.
-		touched, err := comm.AllreduceOne(ctx, cp.comm, int64(len(cp.touched)), comm.Max[int64])
+		touched, err := comm.AllreduceOne(ctx, st.comm, int64(len(st.reg.touched)), comm.Max[int64])
 		if err != nil {
 			return nil, err
 		}
 		if touched == 0 {
-			if cp.root() {
-				cp.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", cp.dir(), "versions", len(causes))
+			if st.root() {
+				st.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", st.dir(), "versions", len(causes))
 			}
 			return nil, nil
 		}
 	}
-	if cp.parent != nil {
+	if st.line.parent != nil {
 		return nil, fmt.Errorf("%w: there are %d complete versions of this stage in %s and each is damaged; to do the stage again from its beginning remove that directory: %w",
-			ErrNoUsableVersion, len(causes), cp.dir(), errors.Join(causes...))
+			ErrNoUsableVersion, len(causes), st.dir(), errors.Join(causes...))
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
-		ErrNoUsableVersion, len(causes), cp.dir(), found.Older, errors.Join(causes...))
+		ErrNoUsableVersion, len(causes), st.dir(), found.Older, errors.Join(causes...))
 }
 
 // warn tells people what strict is about.
-func (cp *Checkpoint) warn(found survey) {
+func (st *starting) warn(found survey) {
 	for _, w := range []struct{ message, why string }{
 		{"the newest version is not used", found.Lost},
 		{"there may be newer versions on the nodes", found.Unseen},
@@ -326,20 +340,20 @@ func (cp *Checkpoint) warn(found survey) {
 		{"the computation before the last run is gone on with", found.Resumed},
 	} {
 		if w.why != "" {
-			cp.log.Warn(w.message, "why", w.why)
+			st.log.Warn(w.message, "why", w.why)
 		}
 	}
 }
 
 // belongsTogether returns an error if all newer candidates are damaged and nobody knows
 // whether they belong to the computation of this one: it may have been abandoned.
-func (cp *Checkpoint) belongsTogether(found survey, i int, causes []error) error {
+func (st *starting) belongsTogether(found survey, i int, causes []error) error {
 	c, first := found.Candidates[i], found.Candidates[0]
-	if c.Lineage == nil || first.ID.Version <= found.Certain || cp.parent != nil && cp.stageIsNamed() {
+	if c.Lineage == nil || first.ID.Version <= found.Certain || st.line.parent != nil && st.line.stageIsNamed() {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is damaged, and nothing tells whether it continues the computation of version %d or began a new one; to go on from version %d remove it, to start from zero set CRAFT_READ_CP_ON_RESTART=0: %w",
-		ErrNoUsableVersion, cp.home.Path(first.ID), c.ID.Version, c.ID.Version, errors.Join(causes...))
+		ErrNoUsableVersion, st.home.Path(first.ID), c.ID.Version, c.ID.Version, errors.Join(causes...))
 }
 
 func iterationAttr(i int64) any {

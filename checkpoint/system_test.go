@@ -225,7 +225,7 @@ func TestRealDiskFull(t *testing.T) {
 	p := newProgram(t, nil, true, WithPath(base), WithKeep(1))
 	defer p.cp.Close()
 	require.NoError(t, p.run(t.Context(), 3, 1))
-	p.cp.doMaintenance(t.Context()) // so that there is nothing to delete
+	p.cp.up.doMaintenance(t.Context()) // so that there is nothing to delete
 	filler := filepath.Join(base, "filler")
 	f, err := os.Create(filler)
 	require.NoError(t, err)

@@ -17,31 +17,31 @@ import (
 
 // checkTogether finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
-func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
+func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
 	boxes := boxesOf(p.sections)
-	if cp.comm.Size() == 1 && cp.attempt.boxes == "" && boxes == "" {
+	if wr.comm.Size() == 1 && wr.line.attempt.boxes == "" && boxes == "" {
 		return mine, nil
 	}
-	_, recovery := comm.Recovered(cp.comm)
+	_, recovery := comm.Recovered(wr.comm)
 	all, err := settlement{
 		same:         [...]int64{int64(h.Version), h.Iteration, replicaDigest(p), versionDigest(h)},
-		boxesChanged: boxes != cp.attempt.boxes, outcome: mine,
-		slowest: slowest{cp.stats.CheckpointTime, cp.stats.RestartTime, recovery, cp.stats.RedoTime},
-	}.reduce(ctx, cp.comm)
+		boxesChanged: boxes != wr.line.attempt.boxes, outcome: mine,
+		slowest: slowest{wr.acc.stats.CheckpointTime, wr.acc.stats.RestartTime, recovery, wr.acc.stats.RedoTime},
+	}.reduce(ctx, wr.comm)
 	if err != nil {
 		return mine, err
 	}
-	cp.slowest = all.slowest
+	wr.acc.slowest = all.slowest
 	switch {
 	case all.differ[0] || all.differ[1]:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
 	case all.differ[3]:
-		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(cp.fingerprint), h.Ancestors)
+		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(wr.fingerprint), h.Ancestors)
 	case all.differ[2]:
-		return mine, cp.findUnequal(ctx, p)
+		return mine, wr.findUnequal(ctx, p)
 	case all.boxesChanged:
-		_, err := cp.agree(ctx, cp.checkCover(ctx, p.sections, boxes))
+		_, err := wr.agree(ctx, wr.checkCover(ctx, p.sections, boxes))
 		return all.outcome, err
 	}
 	return all.outcome, nil
@@ -50,30 +50,30 @@ func (cp *Checkpoint) checkTogether(ctx context.Context, h container.Header, p p
 // checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it
 // writes its own: that no rank has another directory, or a disk of its own under
 // the same path. What rank 0 finds is an error of its part.
-func (cp *Checkpoint) checkPlace(ctx context.Context, f *flight) error {
-	if cp.root() {
-		f.err = cp.allParts(ctx, f.header)
+func (wr *writing) checkPlace(ctx context.Context, f *flight) error {
+	if wr.root() {
+		f.err = wr.allParts(ctx, f.header)
 	}
-	_, err := cp.agree(ctx, f.err)
-	cp.attempt.samePlace = err == nil
+	_, err := wr.agree(ctx, f.err)
+	wr.line.attempt.samePlace = err == nil
 	return err
 }
 
 // allParts returns an error unless the parts of all ranks are there.
-func (cp *Checkpoint) allParts(ctx context.Context, h container.Header) error {
+func (wr *writing) allParts(ctx context.Context, h container.Header) error {
 	for r := range h.Size {
-		if err := cp.findPart(ctx, h, r); err != nil {
+		if err := wr.findPart(ctx, h, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (cp *Checkpoint) findPart(ctx context.Context, h container.Header, rank int) error {
+func (wr *writing) findPart(ctx context.Context, h container.Header, rank int) error {
 	id, _ := storage.Identity(h)
-	blob, err := cp.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
+	blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
 	if errors.Is(err, storage.ErrNotFound) {
-		return disagreed(&placement.PlaceError{Rank: rank, Dir: cp.dir()})
+		return disagreed(&placement.PlaceError{Rank: rank, Dir: wr.dir()})
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func replicaDigest(p part) int64 {
 }
 
 // findUnequal names the keys whose replicas differ.
-func (cp *Checkpoint) findUnequal(ctx context.Context, p part) error {
+func (wr *writing) findUnequal(ctx context.Context, p part) error {
 	var mine []byte
 	var keys []string
 	for i, s := range p.sections {
@@ -104,7 +104,7 @@ func (cp *Checkpoint) findUnequal(ctx context.Context, p part) error {
 			keys = append(keys, s.Key)
 		}
 	}
-	all, err := comm.AllgatherBytes(ctx, cp.comm, mine)
+	all, err := comm.AllgatherBytes(ctx, wr.comm, mine)
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func boxesOf(sections []container.Section) string {
 }
 
 // checkCover lets every rank check that the boxes of all cover each array once.
-func (cp *Checkpoint) checkCover(ctx context.Context, sections []container.Section, boxes string) error {
-	all, err := comm.AllgatherBytes(ctx, cp.comm, []byte(boxes))
+func (wr *writing) checkCover(ctx context.Context, sections []container.Section, boxes string) error {
+	all, err := comm.AllgatherBytes(ctx, wr.comm, []byte(boxes))
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (cp *Checkpoint) checkCover(ctx context.Context, sections []container.Secti
 			return &KeyError{Key: mine.Key, Err: err}
 		}
 	}
-	cp.attempt.boxes = boxes
+	wr.line.attempt.boxes = boxes
 	return nil
 }
 

@@ -13,24 +13,24 @@ import (
 )
 
 // told collects what the files beside the versions say.
-func (cp *Checkpoint) told(ctx context.Context, noted manifest.State) (t catalog.Told, err error) {
-	latest, err := cp.home.Announced(ctx)
+func (l *looker) told(ctx context.Context, noted manifest.State) (t catalog.Told, err error) {
+	latest, err := l.home.Announced(ctx)
 	if err != nil {
 		return t, err
 	}
-	if latest != nil && cp.ofThisStage(latest.Ancestors) {
+	if latest != nil && l.ofThisStage(latest.Ancestors) {
 		if id, ok := storage.ParseID(latest.Directory); ok {
 			t.Claim(id, latest.Lineage, filestore.LatestName)
 		}
 	}
-	runs, err := cp.home.Records(ctx)
+	runs, err := l.home.Records(ctx)
 	if err != nil {
 		return t, err
 	}
-	t.Records(runs, cp.parent != nil, recordOf) // which may have been of another stage
+	t.Records(runs, l.line.parent != nil, recordOf) // which may have been of another stage
 	if n := noted.Newest; n != nil {
 		t.Use(n.ID.Version, manifest.Name)
-		if cp.ofThisStage(n.Ancestors) {
+		if l.ofThisStage(n.Ancestors) {
 			t.Claims = append(t.Claims, catalog.Claim{ID: n.ID, Lineage: &n.Lineage, By: manifest.Name})
 		}
 	}
@@ -42,25 +42,25 @@ func recordOf(r storage.Record) string { return filestore.RecordPrefix + "*-" + 
 
 // ofThisStage reports whether a version that is told of belongs to the present stage,
 // as every one of a checkpoint does that is not nested.
-func (cp *Checkpoint) ofThisStage(noted []storage.NotedAncestor) bool {
-	return slices.Equal(noted, storage.NoteAncestors(cp.ancestors())) || cp.parent == nil
+func (l *looker) ofThisStage(noted []storage.NotedAncestor) bool {
+	return slices.Equal(noted, storage.NoteAncestors(l.line.ancestors())) || l.line.parent == nil
 }
 
 // missing describes the newest version that is told of and that is not among the
 // complete ones, of which newest has the highest number; "" if there is none.
-func (cp *Checkpoint) missing(t catalog.Told, noted manifest.State, newest uint64) string {
+func (l *looker) missing(t catalog.Told, noted manifest.State, newest uint64) string {
 	gone, files := t.Newest(newest)
 	by := strings.Join(files, ", ")
 	if gone == nil {
 		return ""
 	}
 	if n := noted.Newest; n != nil && n.ID == gone.ID {
-		if text := cp.place.Absence().Lost(); text != "" {
+		if text := l.place.Absence().Lost(); text != "" {
 			return text
 		}
 	}
-	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", cp.home.Path(gone.ID), by)
-	if absent := cp.place.Absence().Absent(gone.ID); absent != "" {
+	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", l.home.Path(gone.ID), by)
+	if absent := l.place.Absence().Absent(gone.ID); absent != "" {
 		text += "; " + absent
 	}
 	text += "; if it was removed on purpose, delete what tells of it too"

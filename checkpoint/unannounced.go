@@ -17,17 +17,17 @@ import (
 
 // unannounced reports whether only nodes have a complete version, and nothing in the
 // checkpoint's directory tells of the run that has written it.
-func (cp *Checkpoint) unannounced(id storage.ID, t catalog.Told, noted manifest.State) bool {
-	return !cp.place.Kept(id).Home && !noted.Announced(id) && !t.TellsOfAttempt(id.Attempt)
+func (l *looker) unannounced(id storage.ID, t catalog.Told, noted manifest.State) bool {
+	return !l.place.Kept(id).Home && !noted.Announced(id) && !t.TellsOfAttempt(id.Attempt)
 }
 
 // describeUnannounced describes the versions that are unannounced, but for those that
 // branch names; "" if there are none.
-func (cp *Checkpoint) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted manifest.State, branch string) string {
+func (l *looker) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted manifest.State, branch string) string {
 	var ids []storage.ID
 	var names []string
 	for _, c := range complete {
-		if cp.unannounced(c.ID, t, noted) && !strings.Contains(branch, c.ID.String()) {
+		if l.unannounced(c.ID, t, noted) && !strings.Contains(branch, c.ID.String()) {
 			ids, names = append(ids, c.ID), append(names, c.ID.String())
 		}
 	}
@@ -35,7 +35,7 @@ func (cp *Checkpoint) describeUnannounced(complete []catalog.Candidate, t catalo
 		return ""
 	}
 	text := fmt.Sprintf("%s on %s: nothing in %s tells of the runs that have written them, so that it is an older or another copy of the directory that they used, or could not be written to then",
-		strings.Join(names, ", "), cp.place.Absence().Where(ids...), cp.dir())
+		strings.Join(names, ", "), l.place.Absence().Where(ids...), l.dir())
 	if last, by := t.Newest(0); last != nil && !slices.ContainsFunc(complete, func(c catalog.Candidate) bool { return c.ID == last.ID }) {
 		text += fmt.Sprintf("; %v, the newest of which anything there tells (%s), is gone", last.ID, strings.Join(by, ", "))
 	}

@@ -7,10 +7,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
 )
 
@@ -44,10 +44,10 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		return err
 	}
 	defer cp.calling.Unlock()
-	cp.done(int64(iter))
+	cp.acc.done(int64(iter))
 	if iter%freq != 0 {
-		cp.nextStage()
-		cp.recordBetween(ctx)
+		cp.line.nextStage()
+		cp.up.recordBetween(ctx)
 		if cp.opt.Debug >= 4 {
 			cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
 		}
@@ -57,7 +57,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
 			cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
 	}
-	return cp.write(ctx, int64(iter))
+	return cp.out.write(ctx, int64(iter))
 }
 
 // Write writes a version now, without an iteration: a restart leaves the
@@ -72,222 +72,178 @@ func (cp *Checkpoint) Write(ctx context.Context) error {
 		return err
 	}
 	defer cp.calling.Unlock()
-	return cp.write(ctx, container.NoIteration)
+	return cp.out.write(ctx, container.NoIteration)
 }
 
-func (cp *Checkpoint) write(ctx context.Context, iteration int64) error {
-	defer cp.stats.time(&cp.stats.CheckpointTime)()
-	cp.nextStage() // also if nothing is captured
-	if cp.restartErr != nil {
-		return fmt.Errorf("checkpoint %q: %w: nothing is written after a failed RestartIfNeeded, call it again: %w", cp.name, ErrState, cp.restartErr)
+func (wr *writing) write(ctx context.Context, iteration int64) error {
+	defer wr.acc.stats.time(&wr.acc.stats.CheckpointTime)()
+	wr.line.nextStage() // also if nothing is captured
+	if wr.start.restartErr != nil {
+		return fmt.Errorf("checkpoint %q: %w: nothing is written after a failed RestartIfNeeded, call it again: %w", wr.name, ErrState, wr.start.restartErr)
 	}
-	earlier, err := cp.join(ctx)
-	if err == nil && !cp.attempt.begun {
-		if _, err = cp.begin(ctx, false); err != nil {
-			return fmt.Errorf("first write of checkpoint %q: %w", cp.name, err)
+	earlier, err := wr.join(ctx)
+	if err == nil && !wr.line.attempt.begun {
+		if _, err = wr.start.begin(ctx, false); err != nil {
+			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
 	switch {
 	case err != nil:
-	case cp.skips(iteration):
-		cp.startMaintenance()
+	case wr.skips(iteration):
+		wr.up.startMaintenance()
 	default:
-		if cp.writer != nil {
-			err = cp.launch(ctx, cp.nextHeader(iteration))
+		if wr.writer != nil {
+			err = wr.launch(ctx, wr.nextHeader(iteration))
 		} else {
-			err = cp.writeAndMakeRoom(ctx, iteration)
+			err = wr.writeAndMakeRoom(ctx, iteration)
 		}
 	}
 	if err = errors.Join(earlier, err); err != nil {
-		return fmt.Errorf("write checkpoint %q: %w", cp.name, err)
+		return fmt.Errorf("write checkpoint %q: %w", wr.name, err)
 	}
 	return nil
 }
 
 // skips reports that the version could never be restored, because its stage
 // cannot be reached by a restart.
-func (cp *Checkpoint) skips(iteration int64) bool {
-	if !cp.unreachable() {
+func (wr *writing) skips(iteration int64) bool {
+	if !wr.line.unreachable() {
 		return false
 	}
-	if !cp.skipped && cp.root() {
-		cp.log.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
-			"iteration", iterationAttr(iteration), "parent", cp.parent.name)
+	if !wr.skipped && wr.root() {
+		wr.log.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
+			"iteration", iterationAttr(iteration), "parent", wr.line.parent.name)
 	}
-	cp.skipped = true
-	cp.stats.VersionsSkipped++
+	wr.skipped = true
+	wr.acc.stats.VersionsSkipped++
 	return true
 }
 
 // writeAndMakeRoom deletes the versions that need not be kept, and writes one in the
 // calling goroutine. If there is no room for it, and there may be now, because rank 0
 // has deleted something meanwhile, it does so once more.
-func (cp *Checkpoint) writeAndMakeRoom(ctx context.Context, iteration int64) error {
-	removed, err := cp.writeNow(ctx, cp.nextHeader(iteration))
+func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error {
+	removed, err := wr.writeNow(ctx, wr.nextHeader(iteration))
 	if commFailed(err) || !vfs.IsFull(err) {
 		return err // or the others may not know of it
 	}
-	if cp.root() {
-		removed += cp.outermost().makeRoom(ctx)
+	if wr.root() {
+		removed += wr.up.outermost().makeRoom(ctx)
 	}
-	again, failed := fromRoot(ctx, cp.core, removed > 0, nil)
+	again, failed := fromRoot(ctx, wr.core, removed > 0, nil)
 	if failed != nil || !again {
 		return errors.Join(err, failed)
 	}
-	_, err = cp.writeNow(ctx, cp.nextHeader(iteration))
+	_, err = wr.writeNow(ctx, wr.nextHeader(iteration))
 	return err
 }
 
 // writeNow writes a version in the calling goroutine, and tells how many others it has
 // deleted.
-func (cp *Checkpoint) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
-	f := &flight{header: h, before: cp.point}
-	f.err = cp.update(f)
-	if err := cp.givenUp(); err != nil {
+func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
+	f := &flight{header: h, before: wr.line.point}
+	f.err = wr.update(f)
+	if err := wr.givenUp(); err != nil {
 		return 0, err
 	}
 	if f.err == nil {
-		f.err = cp.describeAll(&f.header)
+		f.err = wr.reg.describeAll(&f.header)
 	}
 	if f.err == nil {
-		f.write(ctx, cp)
+		f.write(ctx, wr)
 	} else {
-		cp.skipPart(h)
+		wr.skipPart(h)
 	}
-	err = cp.settleFlight(ctx, f)
+	err = wr.settleFlight(ctx, f)
 	if err == nil {
-		cp.point = point{attempt: h.Attempt, version: h.Version}
+		wr.line.point = point{attempt: h.Attempt, version: h.Version}
 	}
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
 
 // nextHeader is that of the next version, whose number is consumed also if it fails.
-func (cp *Checkpoint) nextHeader(iteration int64) container.Header {
-	cp.attempt.last++
+func (wr *writing) nextHeader(iteration int64) container.Header {
+	wr.line.attempt.last++
 	h := container.Header{
-		Name: cp.name, Lineage: cp.attempt.lineage, Attempt: cp.attempt.id,
-		Version: cp.attempt.last, Iteration: iteration,
-		Rank: int(cp.comm.Rank()), Size: cp.comm.Size(),
-		Created: time.Now(), Ancestors: cp.ancestors(), Fingerprint: cp.fingerprint,
-		Fields: storage.WithOrigin(nil, cp.attempt.origin),
+		Name: wr.name, Lineage: wr.line.attempt.lineage, Attempt: wr.line.attempt.id,
+		Version: wr.line.attempt.last, Iteration: iteration,
+		Rank: int(wr.comm.Rank()), Size: wr.comm.Size(),
+		Created: time.Now(), Ancestors: wr.line.ancestors(), Fingerprint: wr.fingerprint,
+		Fields: storage.WithOrigin(wr.syncFields(), wr.line.attempt.origin),
 	}
-	storage.SetPlanned(&h, cp.place.Plan(h.Version))
-	cp.nextDelta(&h)
+	storage.SetPlanned(&h, wr.place.Plan(h.Version))
+	wr.line.noteSettled(&h)
+	wr.nextDelta(&h)
 	return h
 }
 
-// update lets the values fetch what they store. All are updated before any is
-// looked at: the Update of one may change another.
-func (cp *Checkpoint) update(f *flight) error {
-	defer cp.stats.time(&f.phases.Update)()
-	for _, e := range cp.entries {
-		if u, ok := e.value.(cptypes.Updater); ok {
-			if err := u.Update(); err != nil {
-				return &KeyError{Key: e.key, Err: err}
-			}
-		}
+// syncFields say that a crash of the machine may take back what is written, if that is so.
+func (wr *writing) syncFields() container.Fields {
+	if wr.opt.Sync == string(filestore.SyncFull) {
+		return nil
 	}
-	return nil
+	return storage.Unsynced
+}
+
+func (wr *writing) update(f *flight) error {
+	defer wr.acc.stats.time(&f.phases.Update)()
+	return wr.reg.update()
 }
 
 // givenUp returns an error if Update has led to Zone.Repair: there is nobody to settle
 // the version with.
-func (cp *Checkpoint) givenUp() error {
-	if !cp.closed {
+func (wr *writing) givenUp() error {
+	if !wr.closed {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrState, cp.afterClose("a write"))
-}
-
-// describeAll describes the present state of all values in cp.sections, which
-// are kept from version to version, and adds to the header what it says of them.
-func (cp *Checkpoint) describeAll(h *container.Header) error {
-	if cp.sections == nil {
-		cp.sections = make([]container.Section, len(cp.entries))
-	}
-	for i := range cp.entries {
-		cp.describe(&cp.entries[i], &cp.sections[i])
-	}
-	cp.noteSharing(h)
-	cp.noteFamily(h)
-	cp.noteSettled(h)
-	return cp.stateExtents(h)
-}
-
-// describe fills the section of one value.
-func (cp *Checkpoint) describe(e *entry, s *container.Section) {
-	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
-	if spans, ok := spansOf(e.value); ok {
-		s.Spans = spans
-	} else {
-		s.Source = e.value
-	}
-	if s.Desc.Dist == container.Replicated && cp.comm.Size() > 1 && sizeOf(e.value) > smallReplicated {
-		rank, ranks := int(cp.comm.Rank()), cp.comm.Size()
-		s.Stores = func(chunk int) bool { return chunk%ranks == rank }
-	}
-}
-
-func spansOf(v cptypes.Value) ([][]byte, bool) {
-	if s, ok := v.(cptypes.Spanner); ok {
-		return s.Spans()
-	}
-	return nil, false
-}
-
-// sizeOf returns the stored size of v in bytes, 0 if v does not tell.
-func sizeOf(v cptypes.Value) int64 {
-	if s, ok := v.(cptypes.Sizer); ok {
-		return s.Size()
-	}
-	return 0
+	return fmt.Errorf("%w: %s", ErrState, wr.afterClose("a write"))
 }
 
 // settleFlight ends a write on all ranks together and keeps the accounts.
-func (cp *Checkpoint) settleFlight(ctx context.Context, f *flight) error {
+func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	began := time.Now()
-	outcome, err := cp.settle(ctx, f)
-	cp.store.Settle(f.header.Version, err == nil, outcome.Levels)
+	outcome, err := wr.settle(ctx, f)
+	wr.store.Settle(f.header.Version, err == nil, outcome.Levels)
 	if err == nil {
-		cp.deltas.stored(outcome.Levels)
-		cp.stats.VersionsWritten++
-		if cp.belongs(f.header.Ancestors) {
-			cp.attempt.settled = f.header.Version
+		wr.deltas.stored(outcome.Levels)
+		wr.acc.stats.VersionsWritten++
+		if wr.line.belongs(f.header.Ancestors) {
+			wr.line.attempt.settled = f.header.Version
 		}
-		cp.stats.BytesWritten += f.done.FileBytes
-		if cp.root() {
-			cp.published(ctx, f.header, outcome.Levels)
+		wr.acc.stats.BytesWritten += f.done.FileBytes
+		if wr.root() {
+			wr.up.published(ctx, f.header, outcome.Levels)
 		}
 	} else {
-		cp.stats.VersionsFailed++
+		wr.acc.stats.VersionsFailed++
 	}
 	f.phases.Settle += time.Since(began)
-	cp.stats.Phases.add(f.phases)
-	cp.reportVersion(f, err)
+	wr.acc.stats.Phases.add(f.phases)
+	wr.acc.reportVersion(f, err)
 	return err
 }
 
 // settle ends a write on all ranks together: they agree whether the version is
 // complete and whether they mean the same by it. If not, nothing of it stays.
-func (cp *Checkpoint) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
+func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
 	id, _ := storage.Identity(h)
-	outcome := cp.place.Outcome(id, f.err == nil)
-	_, err := cp.agree(ctx, f.err)
+	outcome := wr.place.Outcome(id, f.err == nil)
+	_, err := wr.agree(ctx, f.err)
 	if err == nil {
-		outcome, err = cp.checkTogether(ctx, h, f.done, outcome)
+		outcome, err = wr.checkTogether(ctx, h, f.done, outcome)
 	}
-	if err == nil && !cp.attempt.samePlace {
-		err = cp.checkPlace(ctx, f)
+	if err == nil && !wr.line.attempt.samePlace {
+		err = wr.checkPlace(ctx, f)
 	}
 	if err == nil {
-		cp.place.Settled(h, outcome)
+		wr.place.Settled(h, outcome)
 		return outcome, nil
 	}
-	cp.place.Settled(h, placement.Outcome{})
-	if cp.root() && (f.err != nil || reported(err)) {
-		if rm := cp.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
-			cp.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
+	wr.place.Settled(h, placement.Outcome{})
+	if wr.root() && (f.err != nil || reported(err)) {
+		if rm := wr.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
+			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 	}
 	return placement.Outcome{}, err

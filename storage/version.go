@@ -51,6 +51,15 @@ func WithOrigin(fields container.Fields, origin ID) container.Fields {
 	return fields.With(container.FieldOrigin, append(binary.LittleEndian.AppendUint64(nil, origin.Version), origin.Attempt[:]...))
 }
 
+// Unsynced are the fields of a version whose files are not synced before they are published.
+var Unsynced = container.Fields{{ID: container.FieldUnsynced, Data: []byte{1}}}
+
+// Synced reports whether a version's files were synced before they were published.
+func Synced(h container.Header) bool {
+	_, unsynced := h.Fields.Get(container.FieldUnsynced)
+	return !unsynced
+}
+
 // Part names one rank's file of a version written by Size ranks.
 type Part struct {
 	Rank, Size int

@@ -22,6 +22,7 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/offline"
 )
@@ -128,6 +129,7 @@ func TestListingOfNodes(t *testing.T) {
 		v := c.Versions[i]
 		require.Equal(t, level, v.Level.String())
 		require.Equal(t, level, v.Reached.String())
+		require.Equal(t, []catalog.Durability{catalog.Local, catalog.Redundant, catalog.Local}[i], *v.Durability)
 		require.Equal(t, "complete", v.State)
 		require.Equal(t, 8, v.OnNodes)
 		require.Zero(t, v.Home)
@@ -140,7 +142,7 @@ func TestListingOfNodes(t *testing.T) {
 
 	plain := craft(t, "ls", l.base)
 	require.Empty(t, plain.stderr)
-	require.Regexp(t, `(?m)^c +2 .* - +partner +nodes +-$`, plain.stdout)
+	require.Regexp(t, `(?m)^c +2 .* - +partner +nodes +- +redundant$`, plain.stdout)
 	require.Regexp(t, `(?m)^c +\S+ +2-3 +here `, plain.stdout)
 	s := craft(t, "show", l.dir, "--version", "2")
 	require.Equal(t, exitFine, s.code, s.stderr)
@@ -153,7 +155,7 @@ func TestListingOfNodes(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, copies)
 	require.NoError(t, os.Remove(copies[0]))
-	require.Regexp(t, `(?m)^c +2 .* - +partner \(now local\) +nodes +-$`, craft(t, "ls", l.base).stdout)
+	require.Regexp(t, `(?m)^c +2 .* - +partner \(now local\) +nodes +- +local$`, craft(t, "ls", l.base).stdout)
 	require.Regexp(t, `(?m)^level +partner \(now local\)$`, craft(t, "show", l.dir, "--version", "2").stdout)
 }
 
@@ -223,6 +225,7 @@ func TestNodesElsewhere(t *testing.T) {
 	v := c.Versions[1]
 	require.True(t, v.Elsewhere)
 	require.Nil(t, v.Reached)
+	require.Nil(t, v.Durability)
 	require.True(t, v.NewestLineage)
 	require.Equal(t, "4 of 8 parts here", v.State)
 	r := craft(t, "verify", l.dir)
@@ -251,7 +254,7 @@ func TestFlushed(t *testing.T) {
 	l.flush = true
 	l.run(t, "partner:1,pfs:2", 2, nil)
 	require.Regexp(t, `(?m)^stored +parallel file system: parts 0-7 .*\nstored +host `, craft(t, "show", l.dir).stdout)
-	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs\+nodes .*-$`, craft(t, "ls", l.base).stdout)
+	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs\+nodes .*- +redundant$`, craft(t, "ls", l.base).stdout)
 	l.lose(t, 0, 1, 2, 3)
 	versions := l.list(t).Versions
 	require.Len(t, versions, 1)
@@ -259,7 +262,7 @@ func TestFlushed(t *testing.T) {
 	require.Equal(t, "complete", v.State)
 	require.Equal(t, 8, v.Home)
 	require.True(t, v.Flush)
-	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs .*-$`, craft(t, "ls", l.base).stdout)
+	require.Regexp(t, `(?m)^c +2 .* partner\+pfs +pfs .*- +local$`, craft(t, "ls", l.base).stdout, "it was not synced")
 	require.Equal(t, exitFine, craft(t, "verify", l.dir).code)
 }
 
@@ -276,7 +279,7 @@ func TestDeltas(t *testing.T) {
 			require.Equal(t, []uint64{2}, versions[2].Bases)
 			require.EqualValues(t, 8*800_000, versions[2].Referred)
 			require.Less(t, versions[2].Bytes, int64(100_000))
-			require.Contains(t, craft(t, "ls", l.base).stdout, "  2 (6400000)\n")
+			require.Contains(t, craft(t, "ls", l.base).stdout, "  2 (6400000)  ")
 
 			s := decode[shownVersion](t, exitFine, "show", l.dir, "--values")
 			require.Len(t, s.Bases, 1)

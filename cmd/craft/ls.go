@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/offline"
 )
 
@@ -52,6 +53,9 @@ type listedVersion struct {
 	// Reached is the level that it has now on the nodes ("captured": they lack
 	// parts); null if it is not there, or not all nodes can be read from here.
 	Reached *storage.Levels `json:"reached"`
+	// Durability is how safe the version is: captured, local, redundant, or home; null if nodes
+	// that cannot be read from here may have more of it.
+	Durability *catalog.Durability `json:"durability"`
 	// How many parts are on the parallel file system, on nodes that can be read
 	// from here (as parts or copies), and how many only parity gives back.
 	Home    int `json:"parts_pfs"`
@@ -87,7 +91,10 @@ Versions on the storage of nodes are listed as far as it is on this machine; of
 the others the newest is known (NODES.json). LEVEL is how a version was to be
 protected on the nodes (+pfs: and to be copied to the parallel file system), WHERE
 the places that have its files, BASES the older versions that have chunks
-of it, with the bytes that they have. A second table has the nodes.`,
+of it, with the bytes that they have. DURABILITY is how safe a version is now: captured
+(not complete in files), local (a lost node, or a crash of machines that have not synced it,
+can take it), redundant (no one node can), home (on the parallel file system, synced). A
+second table has the nodes.`,
 		Example: `  craft ls
   craft ls /scratch/me/cp
   craft ls --json cp/lanczos`,
@@ -192,6 +199,9 @@ func describeVersion(v offline.Version) listedVersion {
 	if level, ok := v.Planned(); ok {
 		l.Level = &level
 	}
+	if d, ok := v.Durability(); ok {
+		l.Durability = &d
+	}
 	l.Lineage, _ = v.LineageText()
 	if v.Err != nil {
 		l.Error, l.State = v.Err.Error(), "unreadable"
@@ -216,7 +226,7 @@ func (p *program) printListing(l listing) error {
 		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
 		{title: "ITERATION", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "STATE"},
 		{title: "SIZE", right: true}, {title: when}, {title: "LINEAGE", drop: 2}, {title: "LOCK", drop: 4},
-		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5},
+		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5}, {title: "DURABILITY", drop: 8},
 	}}
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
@@ -238,7 +248,7 @@ func (p *program) printListing(l listing) error {
 				level, where = "", "" // it says the same of all
 			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), created, lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred))
+				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), created, lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred), orDash(v.Durability))
 		}
 	}
 	if len(t.rows) > 0 {

@@ -41,7 +41,7 @@ func TestListing(t *testing.T) {
 	plain := craft(t, "ls", base)
 	lines := strings.Split(strings.TrimSpace(plain.stdout), "\n")
 	require.Len(t, lines, 4)
-	require.Regexp(t, `^four +1 +[0-9a-f]{8} +0 +4  complete +\d+  20\d\d-\S+Z  [0-9a-f]{8}\*  - +pfs +pfs +-$`, lines[1])
+	require.Regexp(t, `^four +1 +[0-9a-f]{8} +0 +4  complete +\d+  20\d\d-\S+Z  [0-9a-f]{8}\*  - +pfs +pfs +- +(home|local)$`, lines[1])
 	require.Contains(t, lines[2], "3 of 4 parts")
 	require.Empty(t, plain.stderr)
 

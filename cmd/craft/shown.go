@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/offline"
 )
@@ -31,6 +32,7 @@ type shownVersion struct {
 	Keys        []shownKey              `json:"keys"`
 	Level       *storage.Levels         `json:"level"`
 	Reached     *storage.Levels         `json:"reached"`
+	Durability  *catalog.Durability     `json:"durability"`
 	Flush       bool                    `json:"flush"` // to the parallel file system
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool `json:"elsewhere"`

@@ -34,6 +34,9 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 	if level, ok := v.Planned(); ok {
 		d.Level, d.Reached = &level, v.Reached
 	}
+	if durability, ok := v.Durability(); ok {
+		d.Durability = &durability
+	}
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
 	if err := d.describePlaces(ctx, c, v.ID); err != nil {
 		return err
@@ -80,6 +83,9 @@ func (d *shownVersion) describePlaces(ctx context.Context, c *offline.Checkpoint
 
 // printLevels prints what describeLevels found.
 func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
+	if d.Durability != nil {
+		line("durability", d.Durability.String())
+	}
 	if !d.onDisk && d.Level != nil {
 		level := d.Level.String()
 		if d.Flush && d.Level.BelowHome() != 0 {

@@ -73,11 +73,11 @@ func iteration(h container.Header) *int64 {
 	return &h.Iteration
 }
 
-func orDash(i *int64) string {
-	if i == nil {
+func orDash[T any](v *T) string {
+	if v == nil {
 		return "-"
 	}
-	return strconv.FormatInt(*i, 10)
+	return fmt.Sprint(*v)
 }
 
 // ranges writes ascending numbers as "0-3,8".

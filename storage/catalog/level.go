@@ -25,7 +25,7 @@ func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
 	reached := storage.LevelsOf(storage.Local)
 	if nodes > 1 && v.SurvivesANode(id) {
 		for l := range v.facts[id].Plan.BelowHome().All() {
-			reached = reached.With(storage.LevelsOf(v.standsFor(id, l, parity)))
+			reached = reached.With(storage.LevelsOf(standsFor(v, id, l, parity)))
 		}
 	}
 	return reached
@@ -34,7 +34,7 @@ func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
 // standsFor is the level of a version that survives a loss, by what protects it:
 // less than what it was meant for where the nodes did not allow that, or where some
 // of it is lost.
-func (v View) standsFor(id storage.ID, level storage.Level, parity int) storage.Level {
+func standsFor(v View, id storage.ID, level storage.Level, parity int) storage.Level {
 	sets := v.Sets(id)
 	fewer := func(s Set) bool { return s.Parity < parity }
 	switch {
@@ -55,7 +55,7 @@ func (v View) SurvivesANode(id storage.ID) bool {
 	e, left := v.Entry(id), v.After(Home)
 	one := &left.lost[len(v.lost)]
 	return e.Complete() && !slices.ContainsFunc(e.Parts, func(part storage.Part) bool {
-		return slices.ContainsFunc(v.neededFor(id, part), func(n Place) bool {
+		return slices.ContainsFunc(neededFor(v, id, part), func(n Place) bool {
 			*one = n
 			return !left.Recoverable(id, part)
 		})
@@ -63,12 +63,12 @@ func (v View) SurvivesANode(id storage.ID) bool {
 }
 
 // neededFor are the nodes whose loss alone could cost a part.
-func (v View) neededFor(id storage.ID, part storage.Part) []Place {
+func neededFor(v View, id storage.ID, part storage.Part) []Place {
 	switch {
 	case v.AtHome(id, part):
 		return nil
 	case !v.Stored(id, part):
-		return v.nodesOfSets(id, part)
+		return nodesOfSets(v, id, part)
 	}
 	has := v.Nodes(PartOf(id, part))
 	if len(has) == 0 {
@@ -78,7 +78,7 @@ func (v View) neededFor(id storage.ID, part storage.Part) []Place {
 }
 
 // nodesOfSets are the nodes that have something of the sets of a part.
-func (v View) nodesOfSets(id storage.ID, part storage.Part) (out []Place) {
+func nodesOfSets(v View, id storage.ID, part storage.Part) (out []Place) {
 	known := v.sets[id]
 	if known == nil {
 		return nil

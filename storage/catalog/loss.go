@@ -34,9 +34,9 @@ const Gone Place = -2
 // LossStatus says what has become of a version that is found incomplete.
 func (v View) LossStatus(id storage.ID, before Past) LossStatus {
 	switch {
-	case v.wasComplete(id, before.Newest):
+	case wasComplete(v, id, before.Newest):
 		return Lost
-	case v.notForNodes(id), v.nothingLost(id, before.Ranks):
+	case notForNodes(v, id), nothingLost(v, id, before.Ranks):
 		return Interrupted
 	}
 	return Unclear
@@ -44,21 +44,21 @@ func (v View) LossStatus(id storage.ID, before Past) LossStatus {
 
 // wasComplete reports that a version is known to have been complete: somebody says so, or
 // its attempt has gone on to a newer one.
-func (v View) wasComplete(id, newest storage.ID) bool {
+func wasComplete(v View, id, newest storage.ID) bool {
 	later := func(other storage.ID) bool { return other.Attempt == id.Attempt && other.Version > id.Version }
 	return newest == id || later(newest) || slices.ContainsFunc(v.IDs(), later)
 }
 
 // notForNodes reports whether a version was written to the home alone, as its header says:
 // no node has lost anything of it.
-func (v View) notForNodes(id storage.ID) bool {
+func notForNodes(v View, id storage.ID) bool {
 	f, known := v.facts[id]
 	return known && f.Plan.BelowHome() == 0
 }
 
 // nothingLost reports that the missing parts of a version were never written: the
 // nodes of their ranks are here and have other parts of them.
-func (v View) nothingLost(id storage.ID, was map[int][]Place) bool {
+func nothingLost(v View, id storage.ID, was map[int][]Place) bool {
 	ids, size := v.IDs(), v.Size(id)
 	for rank := range size { // ends at the first one of which nobody knows
 		part := storage.Part{Rank: rank, Size: size}

@@ -55,26 +55,26 @@ func (v View) Sets(id storage.ID) []Set {
 // can be had as such.
 func (v View) Rebuildable(id storage.ID, part storage.Part) bool {
 	known := v.sets[id]
-	return known != nil && !v.homeOnly && slices.ContainsFunc(known.of[part], func(i int) bool { return v.suffices(id, known.all[i], part) })
+	return known != nil && !v.homeOnly && slices.ContainsFunc(known.of[part], func(i int) bool { return suffices(v, id, known.all[i], part) })
 }
 
 // suffices reports whether what is left of a set without one of its parts gives back the
 // rest.
-func (v View) suffices(id storage.ID, s Set, wanted storage.Part) bool {
+func suffices(v View, id storage.ID, s Set, wanted storage.Part) bool {
 	anyParity := false
 	hasPart, hasParity := make([]bool, len(s.Ranks)), make([]bool, len(s.Ranks))
 	for i, rank := range s.Ranks {
 		member := storage.Part{Rank: rank, Size: s.Size}
 		hasPart[i] = member != wanted && v.Stored(id, member)
-		hasParity[i] = slices.Contains(s.Holders, rank) && v.hasParity(id, member)
+		hasParity[i] = slices.Contains(s.Holders, rank) && parityIsThere(v, id, member)
 		anyParity = anyParity || hasParity[i]
 	}
 	// Without any parity nobody knows how long the parts are.
 	return anyParity && striping.Recoverable(s.Parity, hasPart, hasParity)
 }
 
-func (v View) hasParity(id storage.ID, of storage.Part) bool {
-	return v.anywhere(v.objects[id][object{storage.KindParity, of}])
+func parityIsThere(v View, id storage.ID, of storage.Part) bool {
+	return anywhere(&v, v.objects[id][object{storage.KindParity, of}])
 }
 
 // LacksAny reports whether a part or a parity of a set of a version is not there.
@@ -82,7 +82,7 @@ func (v View) LacksAny(id storage.ID) bool {
 	return slices.ContainsFunc(v.Sets(id), func(s Set) bool {
 		return slices.ContainsFunc(s.Ranks, func(rank int) bool {
 			member := storage.Part{Rank: rank, Size: s.Size}
-			return !v.Stored(id, member) || !v.hasParity(id, member)
+			return !v.Stored(id, member) || !parityIsThere(v, id, member)
 		})
 	})
 }

@@ -35,9 +35,9 @@ func (v *View) counts(p Place) bool {
 }
 
 // Has reports whether an object is anywhere.
-func (v View) Has(key storage.ObjectKey) bool { return v.anywhere(v.objects[key.ID][objectOf(key)]) }
+func (v View) Has(key storage.ObjectKey) bool { return anywhere(&v, v.objects[key.ID][objectOf(key)]) }
 
-func (v *View) anywhere(at []Place) bool {
+func anywhere(v *View, at []Place) bool {
 	for _, p := range at {
 		if v.counts(p) {
 			return true
@@ -78,7 +78,7 @@ func (v View) NodesWith(id storage.ID, kinds ...storage.Kind) (nodes []Place) {
 // Any reports whether any place has anything of a version.
 func (v View) Any(id storage.ID) bool {
 	for _, at := range v.objects[id] {
-		if v.anywhere(at) {
+		if anywhere(&v, at) {
 			return true
 		}
 	}
@@ -88,7 +88,7 @@ func (v View) Any(id storage.ID) bool {
 // Stored reports whether the bytes of a part are somewhere as such.
 func (v View) Stored(id storage.ID, part storage.Part) bool {
 	of := v.objects[id]
-	return v.anywhere(of[object{storage.KindPart, part}]) || v.anywhere(of[object{storage.KindCopy, part}])
+	return anywhere(&v, of[object{storage.KindPart, part}]) || anywhere(&v, of[object{storage.KindCopy, part}])
 }
 
 // Recoverable reports whether a part can be had.
@@ -124,7 +124,7 @@ func (v View) Entry(id storage.ID) storage.Entry {
 // Listed is a version as a driver's List has it: with all parts that can be had.
 func (v View) Listed(id storage.ID) storage.Entry {
 	e := storage.Entry{ID: id, Away: v.Away(id)}
-	for part := range v.named(id) {
+	for part := range namedParts(v, id) {
 		if v.Recoverable(id, part) {
 			e.Parts = append(e.Parts, part)
 		}
@@ -133,8 +133,8 @@ func (v View) Listed(id storage.ID) storage.Entry {
 	return e
 }
 
-// named are the parts of a version that anything speaks of.
-func (v View) named(id storage.ID) map[storage.Part]struct{} {
+// namedParts are the parts of a version that anything speaks of.
+func namedParts(v View, id storage.ID) map[storage.Part]struct{} {
 	all := make(map[storage.Part]struct{})
 	for o := range v.objects[id] {
 		all[o.part] = struct{}{}
@@ -152,7 +152,7 @@ func (v View) Size(id storage.ID) int {
 	if n := v.Entry(id).Size(); n > 0 {
 		return n
 	}
-	return storage.Entry{Parts: slices.Collect(maps.Keys(v.named(id)))}.Size()
+	return storage.Entry{Parts: slices.Collect(maps.Keys(namedParts(v, id)))}.Size()
 }
 
 // Complete reports whether the whole version can be had, but perhaps for what it

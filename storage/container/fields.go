@@ -29,6 +29,9 @@ const (
 	// FieldLevels: the names of the levels below the parallel file system that the
 	// version was to have (storage.Planned).
 	FieldLevels FieldID = 6
+	// FieldUnsynced: the files of the version were published without waiting until a crash of
+	// the machine cannot take them back (CRAFT_SYNC=none).
+	FieldUnsynced FieldID = 7
 )
 
 const (

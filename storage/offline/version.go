@@ -46,6 +46,17 @@ type Version struct {
 	Reached *storage.Levels
 }
 
+// Durability is how safe the version is, as far as that can be said without reading all of
+// it; ok is false if nodes that cannot be read from here may have more of it.
+func (v *Version) Durability() (d catalog.Durability, ok bool) {
+	kept := catalog.Kept{Entry: v.Entry, Home: v.Complete() && v.Home == v.Size()}
+	if v.Reached != nil && v.Complete() {
+		kept.Reached = *v.Reached
+	}
+	d = kept.Durability(v.Header == nil || storage.Synced(*v.Header), false)
+	return d, kept.Home || v.Reached != nil || !v.mayBeOnNodes() && !v.Elsewhere
+}
+
 // mayBeOnNodes reports whether a version was written to nodes.
 func (v *Version) mayBeOnNodes() bool {
 	return v.Noted != nil || v.OnNodes > 0 || v.Header != nil && storage.Planned(*v.Header).BelowHome() != 0

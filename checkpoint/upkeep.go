@@ -1,0 +1,68 @@
+package checkpoint
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/craft-go/craft/async"
+)
+
+// upkeep is what is to be done around the versions of a checkpoint, mostly by rank 0: notes
+// and records that tell of them, and the deletion of those that need not be kept.
+type upkeep struct {
+	*core
+	line *lineage
+	acc  *accounts
+
+	parent   *upkeep // of the checkpoint around this one
+	children []*upkeep
+
+	maintenance maintenance
+	flushed     flushedQueue  // versions that have come to the parallel file system
+	maintaining *async.Ticket // it is being done by itself
+	lastNote    time.Time
+	// notReserved is when a number could not be reserved; used by what begins and writes.
+	notReserved time.Time
+
+	records    recordOrder
+	lastRecord time.Time
+	recordCost atomic.Int64 // ns that the last record took
+}
+
+func (u *upkeep) outermost() *upkeep {
+	for u.parent != nil {
+		u = u.parent
+	}
+	return u
+}
+
+// pruneChildren deletes what a new version has made useless, as each of them does.
+func (u *upkeep) pruneChildren(ctx context.Context) {
+	for _, child := range u.children {
+		if !child.line.attempt.begun {
+			continue
+		}
+		child.prune()
+		child.maintenance.add(due{remove: child.line.stored.Overtake()})
+		if child.writer != nil {
+			child.startMaintenance()
+		} else {
+			child.doUrgent(context.WithoutCancel(ctx))
+		}
+		child.pruneChildren(ctx)
+	}
+}
+
+// makeRoom deletes on rank 0 what need not be kept, of all checkpoints that are nested
+// in one another and write in the program's calls. It returns how many versions are gone.
+func (u *upkeep) makeRoom(ctx context.Context) (removed int) {
+	if u.writer == nil && u.line.attempt.begun {
+		u.prune() // also what a run has left that was killed
+		removed = u.doMaintenance(ctx)
+	}
+	for _, child := range u.children {
+		removed += child.makeRoom(ctx)
+	}
+	return removed
+}
