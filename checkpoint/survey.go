@@ -86,7 +86,10 @@ type doubts struct {
 func (st *starting) survey(ctx context.Context) (survey, error) {
 	var s survey
 	var err error
-	if err = st.place.Survey(ctx); err == nil && st.root() {
+	if err = st.place.Survey(ctx); err != nil && st.place.OnNodes() {
+		return s, err // on all ranks
+	}
+	if err == nil && st.root() {
 		s, err = (&looker{st.core, st.line}).look(ctx)
 	}
 	return fromRoot(ctx, st.core, s, err)

@@ -97,30 +97,30 @@ func (p *program) lockState(home string) (state, reason string) {
 }
 
 func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
-	note, err := offline.ReadManifest(p.fs, o.Home)
+	m, err := offline.ReadManifest(p.fs, o.Home)
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
 	case o.ID == "":
 		return homeCurrent, ""
-	case note == nil:
+	case m == nil:
 		return p.anonymousHome(o.Home)
-	case note.ID != o.ID && names(note, o):
-		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, note.ID, o.ID)
-	case note.ID != o.ID:
-		return homeReplaced, fmt.Sprintf("the checkpoint in %s is another one (identity %s, not %s): perhaps it was made while the file system of the one that this belongs to was not mounted", o.Home, note.ID, o.ID)
+	case m.ID != o.ID && names(m, o):
+		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, m.ID, o.ID)
+	case m.ID != o.ID:
+		return homeReplaced, fmt.Sprintf("the checkpoint in %s is another one (identity %s, not %s): perhaps it was made while the file system of the one that this belongs to was not mounted", o.Home, m.ID, o.ID)
 	}
 	return homeCurrent, ""
 }
 
-// names reports whether the places of the note's checkpoint are called as this one is:
+// names reports whether the places of a manifest's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
 func names(n *offline.Manifest, o nodelocal.Owner) bool {
 	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
 }
 
 // anonymousHome is about a directory that does not say which checkpoint it is: it may
-// be the place where a file system is not mounted, or have lost its note.
+// be the place where a file system is not mounted, or have lost its manifest.
 func (p *program) anonymousHome(home string) (state, reason string) {
 	switch empty, err := p.isEmpty(home); {
 	case err != nil:

@@ -29,7 +29,7 @@ type Checkpoint struct {
 	Latest   *storage.Latest
 	Runs     []storage.Record
 	Unread   []error
-	// ManifestUnread says that there is a note that cannot be read: versions may be on nodes.
+	// ManifestUnread says that there is a manifest that cannot be read: versions may be on nodes.
 	ManifestUnread bool
 }
 

@@ -42,17 +42,17 @@ type Node struct {
 	Sizes    map[storage.ObjectKey]int64 `json:"-"`
 }
 
-// nodeDirs looks for the directories of a note on this machine. Several nodes
+// nodeDirs looks for the directories of a manifest on this machine. Several nodes
 // may have given one path to theirs: on this machine it is that of one of them.
-func nodeDirs(ctx context.Context, fsys vfs.FS, note *Manifest) ([]*Node, error) {
+func nodeDirs(ctx context.Context, fsys vfs.FS, m *Manifest) ([]*Node, error) {
 	seen := make(map[string]*foundDir)
 	var out []*Node
-	for _, n := range note.Nodes {
+	for _, n := range m.Nodes {
 		d := &Node{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
 		f := seen[n.Dir]
 		if f == nil {
-			f = findDir(fsys, n.Dir, note)
-			f.only = 1 == count(note.Nodes, func(o manifest.Node) bool { return o.Dir == n.Dir })
+			f = findDir(fsys, n.Dir, m)
+			f.only = 1 == count(m.Nodes, func(o manifest.Node) bool { return o.Dir == n.Dir })
 			seen[n.Dir] = f
 		}
 		d.judge(f)
@@ -84,15 +84,15 @@ type foundDir struct {
 	err      error
 }
 
-func findDir(fsys vfs.FS, dir string, note *Manifest) *foundDir {
+func findDir(fsys vfs.FS, dir string, m *Manifest) *foundDir {
 	f := new(foundDir)
 	f.owner, f.err = nodelocal.ReadOwner(fsys, dir)
 	switch {
 	case errors.Is(f.err, fs.ErrNotExist):
-		f.takeUnsigned(fsys, dir, note)
+		f.takeUnsigned(fsys, dir, m)
 	case f.err != nil:
-	case f.owner.ID != note.ID:
-		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, note.ID)
+	case f.owner.ID != m.ID:
+		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, m.ID)
 	default:
 		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(fsys)
 	}
@@ -101,11 +101,11 @@ func findDir(fsys vfs.FS, dir string, note *Manifest) *foundDir {
 
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
-func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, note *Manifest) {
+func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, m *Manifest) {
 	if _, err := fsys.Stat(dir); err != nil {
 		return
 	}
-	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: note.Checkpoint, Home: note.home, ID: note.ID, FS: fsys})
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: m.Checkpoint, Home: m.home, ID: m.ID, FS: fsys})
 	if err != nil || s.Dir() != dir {
 		return
 	}

@@ -36,7 +36,7 @@ type Version struct {
 	// told is the lineage that files beside the versions name, if no header does; "": it
 	// is not known.
 	told string
-	// Noted is what the note says of the version if it is the newest that the
+	// Noted is what the manifest says of the version if it is the newest that the
 	// nodes had.
 	Noted *manifest.Version
 	// Elsewhere: nodes that cannot be read from here may have more of it.

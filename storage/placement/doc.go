@@ -1,11 +1,23 @@
-// Package placement builds the levels that a policy asks for out of the drivers:
-// it is the storage.Driver of a checkpoint whose versions are on the nodes, with
-// copies or parity on other nodes, and on the parallel file system.
+// Package placement is the door to where the versions of a checkpoint go: over the nodes of a
+// job, with copies or parity on other nodes, and to the parallel file system, as a policy
+// says; or there alone.
 //
 //	checkpoint ──> storage.Store ──> Placement ─┬─> nodelocal   this node
-//	                                        ├─> exchange ──> nodelocal   another node
-//	                                        ├─> partner, erasure   what protects a part
-//	                                        └─> home   the parallel file system
+//	                                            ├─> exchange ──> nodelocal   another node
+//	                                            ├─> partner, erasure   what protects a part
+//	                                            └─> home   the parallel file system
+//
+// # Parts
+//
+//   - register: owns the catalog (package catalog) and the one lock for it.
+//   - planner: the levels that the next version is to have, and those that are owed.
+//   - schemes: what protects parts on other nodes; schemeBuilder makes them.
+//   - surveyor, finder, creator, gatherer: find out what is where, open the bytes of parts,
+//     write parts, and bring them to the nodes where they belong.
+//   - flushing, healing, removing: what the workers ask for (packages flush, heal, remove).
+//   - orders and handler: what ranks ask of one another.
+//   - Absence: what is missing, why, and what to do about it, for people.
+//   - troubles: that a node does not take parts, told once.
 //
 // # Terms
 //
