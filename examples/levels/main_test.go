@@ -176,15 +176,6 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestInterval(t *testing.T) {
-	var values []float64
-	for i := range 15 {
-		values = append(values, float64(14-i))
-	}
-	require.Equal(t, interval{Median: 7, Low: 3, High: 11}, intervalOf(values))
-	require.Equal(t, interval{Median: 2, Low: 2, High: 2}, intervalOf([]float64{2}))
-}
-
 // TestTouch: as many chunks change as are asked for, but one at least.
 func TestTouch(t *testing.T) {
 	for percent, want := range map[float64]int{0.1: 1, 1: 1, 10: 10, 33: 33, 100: 100} {

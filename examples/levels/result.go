@@ -7,17 +7,19 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/craft-go/craft/examples/internal/interval"
 )
 
 // figure is what was measured of one thing.
 type figure struct {
-	What   string   `json:"what"`
-	Millis interval `json:"ms"`
-	Rounds int      `json:"rounds"`
+	What   string            `json:"what"`
+	Millis interval.Interval `json:"ms"`
+	Rounds int               `json:"rounds"`
 	// ToLocal and ToPlain are times within a round in percent of those of the
 	// level local and of the plain write of as many bytes, or of files copied.
-	ToLocal *interval `json:"percent_of_local,omitempty"`
-	ToPlain *interval `json:"percent_of_plain,omitempty"`
+	ToLocal *interval.Interval `json:"percent_of_local,omitempty"`
+	ToPlain *interval.Interval `json:"percent_of_plain,omitempty"`
 	// Bytes is what rank 0 has written to its own file, the median.
 	Bytes int64 `json:"bytes,omitempty"`
 }
@@ -55,7 +57,7 @@ func (r *result) add(what string, d time.Duration) {
 func (r *result) bytes(what string, n int64) { r.sizes[what] = append(r.sizes[what], float64(n)) }
 
 // percent compares two things round by round.
-func (r *result) percent(what, with string) *interval {
+func (r *result) percent(what, with string) *interval.Interval {
 	mine, others := r.times[what], r.times[with]
 	if len(mine) != len(others) || what == with {
 		return nil
@@ -64,15 +66,15 @@ func (r *result) percent(what, with string) *interval {
 	for i := range mine {
 		ratios = append(ratios, 100*mine[i]/others[i])
 	}
-	p := intervalOf(ratios)
+	p := interval.Of(ratios)
 	return &p
 }
 
 func (r *result) summarize() {
 	for _, what := range r.order {
-		f := figure{What: what, Millis: intervalOf(r.times[what]), Rounds: len(r.times[what])}
+		f := figure{What: what, Millis: interval.Of(r.times[what]), Rounds: len(r.times[what])}
 		if n := r.sizes[what]; n != nil {
-			f.Bytes = int64(intervalOf(n).Median)
+			f.Bytes = int64(interval.Of(n).Median)
 		}
 		if !strings.Contains(what, ",") {
 			f.ToLocal = r.percent(what, "local")
@@ -103,7 +105,7 @@ func (r *result) write(w io.Writer, asJSON bool) error {
 	return t.Flush()
 }
 
-func ratio(p *interval) string {
+func ratio(p *interval.Interval) string {
 	if p == nil {
 		return "\t\t"
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/craft-go/craft/examples/internal/interval"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := compare(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func compare(ctx context.Context, args []string, out, log io.Writer) error {
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.SetOutput(log)
+	rounds := flags.Int("rounds", 15, "how often each measurement is made")
+	quiet := flags.Duration("quiet", 10*time.Second, "how long to wait for a quiet machine before each")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != 1 || *rounds < 1 {
+		return fmt.Errorf("one plan is needed, and at least one round: compare [-rounds N] PLAN")
+	}
+	f, err := os.Open(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing was written
+	p, err := parsePlan(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flags.Arg(0), err)
+	}
+	r, err := run(ctx, p, *rounds, *quiet, log)
+	if err != nil {
+		return err
+	}
+	return r.write(out, p)
+}
+
+// write prints the tables.
+func (r results) write(w io.Writer, p plan) error {
+	busy := interval.Of(r.busy)
+	text := fmt.Sprintf("%s; %s; others used %.0f %% (%.0f to %.0f) of it.\n\n", time.Now().Format(time.DateOnly), machine(), busy.Median, busy.Low, busy.High)
+	text += "| measurement | ms | rounds |\n| --- | --- | --- |\n"
+	for _, m := range p.measurements {
+		if times := r.times[m.name]; len(times) > 0 {
+			i := interval.Of(times)
+			text += fmt.Sprintf("| %s | %.3g (%.3g to %.3g) | %d |\n", m.name, i.Median, i.Low, i.High, len(times))
+		}
+	}
+	if len(p.ratios) > 0 {
+		text += "\n| ratio | | of |\n| --- | --- | --- |\n"
+	}
+	for _, of := range p.ratios {
+		if i := r.ratio(of); i.Median > 0 {
+			text += fmt.Sprintf("| %s | %.2f (%.2f to %.2f) | %s / %s |\n", of.name, i.Median, i.Low, i.High, of.one, of.other)
+		}
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
