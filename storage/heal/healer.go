@@ -29,6 +29,10 @@ type Work struct {
 	Torn bool           // only this rank's file is damaged
 	Plan storage.Levels // that it was written for
 	By   storage.Levels // whose schemes protect it now; none: nothing does
+	// Left are those of By for which this rank's share is missing. Here: its part is on its
+	// node. Without either there is nothing to do for this rank.
+	Left storage.Levels
+	Here bool
 	// ParityStays: a part is read through the parity that there is, so that it must not
 	// be made anew.
 	ParityStays bool
@@ -141,11 +145,14 @@ func (h *Healer) mend(ctx context.Context, id storage.ID) {
 var errParityStays = errors.New("a part is on no node as such: the parity that gives it back stays as it is, until the next restart")
 
 func (h *Healer) heal(ctx context.Context, w Work) {
-	err := h.placement.Bring(ctx, w.ID)
+	var err error
+	if !w.Here || w.Left != 0 {
+		err = h.placement.Bring(ctx, w.ID)
+	}
 	if w.ParityStays {
 		err = errors.Join(err, errParityStays)
 	}
-	for level := range w.By.All() {
+	for level := range w.Left.All() {
 		switch {
 		case w.ParityStays:
 		case err == nil:

@@ -77,12 +77,15 @@ func TestHeal(t *testing.T) {
 		asked []string
 		says  string
 	}{
-		"all is well":        {Work{ID: id(1), Plan: both, By: both}, nil, []string{"bring 1", "protect 1 xor", "protect 1 memory", "healed 1"}, "redundancy is back"},
+		"all is well":        {Work{ID: id(1), Plan: both, By: both, Left: both}, nil, []string{"bring 1", "protect 1 xor", "protect 1 memory", "healed 1"}, "redundancy is back"},
 		"nothing protects":   {Work{ID: id(1), Plan: both}, nil, []string{"bring 1"}, "nothing else protects it"},
-		"no part":            {Work{ID: id(1), Plan: both, By: both}, map[string]error{"bring 1": bad}, []string{"bring 1", "skip 1 xor", "skip 1 memory"}, "redundancy is not back"},
-		"one scheme fails":   {Work{ID: id(1), Plan: both, By: both}, map[string]error{"protect 1 xor": bad}, []string{"bring 1", "protect 1 xor", "skip 1 memory"}, "redundancy is not back"},
-		"parity is needed":   {Work{ID: id(1), Plan: both, By: both, ParityStays: true}, nil, []string{"bring 1"}, "stays as it is"},
-		"nobody hears of it": {Work{ID: id(1), Plan: both, By: storage.LevelsOf(storage.XOR)}, map[string]error{"healed 1": bad}, []string{"bring 1", "protect 1 xor", "healed 1"}, "redundancy is back"},
+		"no part":            {Work{ID: id(1), Plan: both, By: both, Left: both}, map[string]error{"bring 1": bad}, []string{"bring 1", "skip 1 xor", "skip 1 memory"}, "redundancy is not back"},
+		"one scheme fails":   {Work{ID: id(1), Plan: both, By: both, Left: both}, map[string]error{"protect 1 xor": bad}, []string{"bring 1", "protect 1 xor", "skip 1 memory"}, "redundancy is not back"},
+		"parity is needed":   {Work{ID: id(1), Plan: both, By: both, Left: both, ParityStays: true}, nil, []string{"bring 1"}, "stays as it is"},
+		"nobody hears of it": {Work{ID: id(1), Plan: both, By: storage.LevelsOf(storage.XOR), Left: storage.LevelsOf(storage.XOR)}, map[string]error{"healed 1": bad}, []string{"bring 1", "protect 1 xor", "healed 1"}, "redundancy is back"},
+		"the copy is there":  {Work{ID: id(1), Plan: both, By: both, Left: storage.LevelsOf(storage.XOR), Here: true}, nil, []string{"bring 1", "protect 1 xor", "healed 1"}, "redundancy is back"},
+		"nothing left":       {Work{ID: id(1), Plan: both, By: both, Here: true}, nil, []string{"healed 1"}, "redundancy is back"},
+		"only the part":      {Work{ID: id(1), Plan: both, By: both}, nil, []string{"bring 1", "healed 1"}, "redundancy is back"},
 		"torn":               {Work{ID: id(1), Torn: true}, nil, []string{"bring 1"}, "a damaged part was mended"},
 		"torn, and stays so": {Work{ID: id(1), Torn: true}, map[string]error{"bring 1": bad}, []string{"bring 1"}, "a damaged part is not mended"},
 	} {
@@ -101,7 +104,7 @@ func TestDeletedWhileItHeals(t *testing.T) {
 		began := make(chan struct{})
 		n := &nodes{bring: func(ctx context.Context) { close(began); <-ctx.Done() }}
 		h, log := healer(t, n)
-		h.Heal([]Work{{ID: id(1), Plan: storage.LevelsOf(storage.XOR), By: storage.LevelsOf(storage.XOR)}})
+		h.Heal([]Work{{ID: id(1), Plan: storage.LevelsOf(storage.XOR), By: storage.LevelsOf(storage.XOR), Left: storage.LevelsOf(storage.XOR)}})
 		<-began
 		require.False(t, h.CalledOff(id(1)))
 		if forgotten {
@@ -127,7 +130,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	h, _ := healer(t, n)
 	xor := storage.LevelsOf(storage.XOR)
 	h.Heal(nil)
-	h.Heal([]Work{{ID: id(3), Torn: true}, {ID: id(1), Plan: xor, By: xor}, {ID: id(2), Plan: xor, By: xor}})
+	h.Heal([]Work{{ID: id(3), Torn: true}, {ID: id(1), Plan: xor, By: xor, Left: xor}, {ID: id(2), Plan: xor, By: xor, Left: xor}})
 	h.Wait()
 	require.Equal(t, []string{"bring 3", "bring 1", "protect 1 xor", "healed 1", "bring 2", "protect 2 xor", "healed 2"}, n.asked)
 	h.CallOff(id(1)) // which is over

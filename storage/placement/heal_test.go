@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,59 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 )
+
+// After the loss of a node the copies that are still there are left alone.
+func TestHealingMakesWhatIsMissing(t *testing.T) {
+	f := newFaulty("partner")
+	f.job(t, func(ctx context.Context, m *member) error {
+		_, err := m.write(ctx, 1)
+		return err
+	})
+	f.lose(1)
+	var created, parts atomic.Int32
+	f.job(t, func(ctx context.Context, m *member) error {
+		if err := m.Gather(ctx, idOf(1)); err != nil {
+			return err
+		}
+		if m.rank() == 0 {
+			f.breaks(func(_ int, op vfs.Op) error {
+				name := strings.TrimPrefix(filepath.Base(op.Path), ".")
+				if op.Kind == vfs.OpCreate && strings.HasPrefix(name, "copy-") {
+					created.Add(1)
+				}
+				if op.Kind == vfs.OpCreate && strings.HasPrefix(name, "rank-") {
+					parts.Add(1)
+				}
+				return nil
+			})
+		}
+		if err := comm.Barrier(ctx, m.Comm); err != nil {
+			return err
+		}
+		m.Heal(idOf(1))
+		m.Healed()
+		if err := comm.Barrier(ctx, m.Comm); err != nil {
+			return err
+		}
+		if m.rank() == 0 && m.Reached(idOf(1)) != storage.LevelsOf(storage.Partner) {
+			return fmt.Errorf("it is at %v", m.Reached(idOf(1)))
+		}
+		return nil
+	})
+	f.breaks(nil)
+	onANode := faultyRanks / faultyNodes
+	require.EqualValues(t, onANode, created.Load())
+	require.EqualValues(t, onANode, parts.Load())
+	for lost := range faultyNodes { // any node may be lost again
+		if lost != 1 {
+			f.lose(lost)
+			f.restores(t, 1)
+			break
+		}
+	}
+}
 
 // A version that is deleted while it is being healed, or damaged and being mended,
 // is no loss: nobody is alarmed, and nothing of it comes back.

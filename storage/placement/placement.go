@@ -271,7 +271,7 @@ func (p *Placement) Heal(id storage.ID) {
 	if !p.OnNodes() {
 		return
 	}
-	work, all := p.register.work(id, p.schemes.healing)
+	work, all := p.register.work(id, p.schemes)
 	for _, one := range all {
 		p.remover.Healing(one)
 	}

@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -28,4 +30,28 @@ func (p protection) enter(c *catalog.Catalog, n *nodes, id storage.ID, size int)
 		}
 		c.AddSet(id, catalog.Set{Ranks: members.Members, Size: size, Parity: p.parity, Holders: members.Members})
 	}
+}
+
+// intact reports whether what would be made anew to protect this rank's part of a version is
+// where it would be. Parity is made by all members of a set together: all find the same.
+func (p protection) intact(v catalog.View, n *nodes, id storage.ID) bool {
+	has := func(kind storage.Kind, rank, holder int) bool {
+		key := storage.ObjectKey{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: n.ranks()}}
+		return slices.Contains(v.Nodes(key), n.at(comm.Rank(holder)))
+	}
+	me := int(n.me)
+	if p.partners != nil {
+		return has(storage.KindCopy, me, p.partners[me])
+	}
+	i := slices.IndexFunc(p.sets, func(s domain.Set) bool { return slices.Contains(s.Members, me) })
+	if i < 0 {
+		return false
+	}
+	members := p.sets[i].Members
+	at := slices.IndexFunc(v.Sets(id), func(s catalog.Set) bool {
+		return s.Size == n.ranks() && s.Parity == p.parity && slices.Equal(s.Ranks, members)
+	})
+	return at >= 0 && !slices.ContainsFunc(members, func(rank int) bool {
+		return !has(storage.KindPart, rank, rank) || !has(storage.KindParity, rank, rank) || !slices.Contains(v.Sets(id)[at].Holders, rank)
+	})
 }

@@ -195,22 +195,39 @@ func (r *register) settled(id storage.ID, size int, f catalog.Facts, by []protec
 }
 
 // work says what is to be healed of a version and of those that it refers to: all ranks
-// find the same, but for what is torn. by are the levels whose schemes protect anew what was
-// written for others.
-func (r *register) work(id storage.ID, by func(storage.Levels) storage.Levels) (work []heal.Work, all []storage.ID) {
+// find the same versions, but for what is torn.
+func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all = r.cat.WithBases(id)
 	for _, one := range all {
 		plan := r.cat.Plan(one).BelowHome()
+		by := s.healing(plan)
 		switch {
-		case r.needsHealing(one, plan, by(plan)):
-			work = append(work, heal.Work{ID: one, Plan: plan, By: by(plan), ParityStays: !r.isWhole(one)})
+		case r.needsHealing(one, plan, by):
+			work = append(work, heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)})
 		case r.torn[one]:
 			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true})
 		}
 	}
 	return work, all
+}
+
+// left are those of some levels for which this rank's share in the protection of a version
+// is to be made anew.
+func (r *register) left(id storage.ID, by storage.Levels, s *schemes) (left storage.Levels) {
+	for level := range by.All() {
+		if !s.protection[level].intact(r.cat.View, r.nodes, id) {
+			left = left.With(storage.LevelsOf(level))
+		}
+	}
+	return left
+}
+
+// isHere reports whether this rank's part of a version is on its node and, as far as is
+// known, good.
+func (r *register) isHere(id storage.ID) bool {
+	return !r.torn[id] && slices.Contains(r.cat.Nodes(r.ownKey(id)), r.nodes.here())
 }
 
 // isWhole reports, on all ranks alike, whether each part is somewhere as such.
