@@ -100,6 +100,7 @@ func (j *job) restartOne(ctx context.Context, level string, round int) error {
 		j.result.add("rebuild of files, "+level, rebuilt)
 	}
 	j.result.add("healed, "+level, healed)
+	j.result.add("restarted and healed, "+level, took+healed)
 	return cp.Close()
 }
 
