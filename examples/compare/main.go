@@ -56,7 +56,7 @@ func (r results) write(w io.Writer, p plan) error {
 	for _, m := range p.measurements {
 		if times := r.times[m.name]; len(times) > 0 {
 			i := interval.Of(times)
-			text += fmt.Sprintf("| %s | %.3g (%.3g to %.3g) | %d |\n", m.name, i.Median, i.Low, i.High, len(times))
+			text += fmt.Sprintf("| %s | %s (%s to %s) | %d |\n", m.name, digits(i.Median), digits(i.Low), digits(i.High), len(times))
 		}
 	}
 	if len(p.ratios) > 0 {
@@ -69,4 +69,12 @@ func (r results) write(w io.Writer, p plan) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// digits writes three of them, or all before the point.
+func digits(ms float64) string {
+	if ms >= 100 {
+		return fmt.Sprintf("%.0f", ms)
+	}
+	return fmt.Sprintf("%.3g", ms)
 }
