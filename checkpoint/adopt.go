@@ -14,7 +14,8 @@ func (cp *Checkpoint) Version() storage.ID {
 // everything else it is as if it had read them: the iteration, the lineage, what is nested.
 // Where it goes on from another version, because a newer one is there or this one is damaged for
 // a rank that does read it, or if partitioned values have other parts than when it was
-// written, they are read as usual.
+// written, they are read as usual. A call that has failed when it had begun to read takes
+// it back: the next one reads.
 //
 // Each rank says so for itself, after Commit and before RestartIfNeeded; the zero ID takes it
 // back. The version is that of Version of the checkpoint that had the values; whether

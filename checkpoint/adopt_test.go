@@ -2,10 +2,15 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +18,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -184,6 +190,75 @@ func TestAdoptWhereOthersHaveOtherParts(t *testing.T) {
 			}
 			if !slices.Equal(w, []int{1, 2, 3}) {
 				return fmt.Errorf("rank %d has %v", c.Rank(), w)
+			}
+			return nil
+		}))
+	}
+}
+
+// What a rank has adopted is not there any more when a restart that has failed has read an
+// older version over it.
+func TestAdoptAfterAFailedRestart(t *testing.T) {
+	dir := t.TempDir()
+	var version [2]storage.ID
+	for _, first := range []bool{true, false} {
+		require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			var failing atomic.Bool
+			disk := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+				if failing.Load() && op.Kind == vfs.OpRead && op.Size >= 256<<10 && strings.Contains(op.Path, "v-000001-") && c.Rank() == 1 {
+					return syscall.EIO
+				}
+				return nil
+			})
+			x := make([]float64, 100_000)
+			cp, err := New("x", c, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)), WithCompression("off"), withFS(disk))
+			if err != nil {
+				return err
+			}
+			defer cp.Close()
+			if err := errors.Join(cp.Add("x", &x), cp.Commit()); err != nil {
+				return err
+			}
+			if first {
+				for v := range 2 {
+					x[7] = float64(v + 1)
+					if err := cp.Write(ctx); err != nil {
+						return err
+					}
+				}
+				version[c.Rank()] = cp.Version()
+				return nil
+			}
+			if c.Rank() == 0 {
+				x[7] = 2
+				if err := cp.Adopt(version[0]); err != nil {
+					return err
+				}
+			}
+			damaged := one(t, glob(t, filepath.Join(dir, "x", "v-000002-*", "rank-00001-*")))
+			failing.Store(true)
+			if c.Rank() == 1 {
+				flip(t, damaged, 0.5)
+			}
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			if err := cp.RestartIfNeeded(ctx, nil); err == nil {
+				return errors.New("restored what cannot be read")
+			}
+			overwritten := c.Rank() != 0 || x[7] == 1
+			failing.Store(false)
+			if c.Rank() == 1 {
+				flip(t, damaged, 0.5) // as it was
+			}
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			if err := cp.RestartIfNeeded(ctx, nil); err != nil {
+				return err
+			}
+			if x[7] != 2 || cp.Version() != version[c.Rank()] || !overwritten {
+				return fmt.Errorf("rank %d has %v of version %v (overwritten before: %t)", c.Rank(), x[7], cp.Version(), overwritten)
 			}
 			return nil
 		}))

@@ -55,7 +55,7 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 		if !ok || !chosen(e.key) || info.Desc.Dist == container.Partitioned && r.redistribute {
 			continue
 		}
-		r.reg.touched[e.key] = true
+		r.reg.touch(e.key)
 		if err := r.loadValue(ctx, e); err != nil {
 			return keyed(e.key, err)
 		}
@@ -64,7 +64,7 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 		return nil
 	}
 	return r.eachBox(ctx, chosen, func(b keyDesc, section *container.SectionReader) error {
-		r.reg.touched[b.Key] = true
+		r.reg.touch(b.Key)
 		return r.reg.entries[r.reg.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
 	})
 }

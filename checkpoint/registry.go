@@ -90,6 +90,12 @@ func (r *registry) commit() {
 	r.sizes.kept = r.sizes.committed
 }
 
+// touch notes that a restart changes a value: this rank has no version any more that it has
+// adopted, also if the restart fails and is made again.
+func (r *registry) touch(key string) {
+	r.touched[key], r.adopted = true, storage.ID{}
+}
+
 // clear lets go of the values.
 func (r *registry) clear() { r.entries, r.sections, r.plain = nil, nil, nil }
 

@@ -242,7 +242,7 @@ func (m *arrangement) makeRoom(e entry, mine, stored cptypes.Desc) error {
 	before := slices.Clone(mine.Shape)
 	err := cptypes.MakeRoom(e.value, stored)
 	if !slices.Equal(before, cptypes.DescOf(e.value).Shape) {
-		m.reg.touched[e.key] = true
+		m.reg.touch(e.key)
 	}
 	return err
 }
