@@ -37,6 +37,7 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, out.String(), "| a to b | 2.00 (2.00 to 2.00) | a / b |\n")
 	require.NotContains(t, out.String(), "peer")
 	require.Contains(t, log.String(), "round 5 of 5: b: 25.0 ms")
+
 }
 
 func TestMistakes(t *testing.T) {
@@ -59,6 +60,14 @@ func TestMistakes(t *testing.T) {
 	began := time.Now()
 	require.Error(t, compare(ended, []string{"-quiet", "1h", write(t, "a\t(.)\tsleep 60; echo 1")}, &bytes.Buffer{}, &bytes.Buffer{}))
 	require.Less(t, time.Since(began), 30*time.Second)
+}
+
+// A command that hangs ends, with what it has started, and is named.
+func TestCommandThatHangs(t *testing.T) {
+	began := time.Now()
+	err := compare(t.Context(), []string{"-quiet", "1ms", "-timeout", "200ms", write(t, "slow\t(.)\tsleep 60 & sleep 60; echo 1")}, &bytes.Buffer{}, &bytes.Buffer{})
+	require.ErrorContains(t, err, "round 1: slow: it has not ended after 200ms (-timeout)")
+	require.Less(t, time.Since(began), 9*time.Second, "what it has started in the background holds the output")
 }
 
 func TestPlansOfTheRepository(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ func compare(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.SetOutput(log)
 	rounds := flags.Int("rounds", 15, "how often each measurement is made")
 	quiet := flags.Duration("quiet", 10*time.Second, "how long to wait for a quiet machine before each")
+	most := flags.Duration("timeout", 5*time.Minute, "how long one command may take")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -41,11 +43,8 @@ func compare(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
-	r, err := run(ctx, p, *rounds, *quiet, log)
-	if err != nil {
-		return err
-	}
-	return r.write(out, p)
+	r, err := run(ctx, p, *rounds, *quiet, *most, log)
+	return errors.Join(r.write(out, p), err) // what was measured until then counts
 }
 
 // write prints the tables.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/examples/internal/interval"
@@ -22,8 +23,9 @@ type results struct {
 	busy   []float64 // share of the machine that others used before each measurement, in percent
 }
 
-// run makes all measurements of a plan, one after the other, so many times.
-func run(ctx context.Context, p plan, rounds int, quiet time.Duration, log io.Writer) (results, error) {
+// run makes all measurements of a plan, one after the other, so many times; none of them may
+// take longer than most.
+func run(ctx context.Context, p plan, rounds int, quiet, most time.Duration, log io.Writer) (results, error) {
 	r := results{times: make(map[string][]float64), absent: make(map[string]bool)}
 	for round := range rounds {
 		var command string // the last one, and what it has printed
@@ -36,7 +38,7 @@ func run(ctx context.Context, p plan, rounds int, quiet time.Duration, log io.Wr
 			if m.command != command {
 				r.busy = append(r.busy, waitUntilQuiet(ctx, quiet))
 				command = m.command
-				out, err = m.run(ctx, log)
+				out, err = m.run(ctx, most, log)
 			}
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() == notHere {
@@ -57,10 +59,20 @@ func run(ctx context.Context, p plan, rounds int, quiet time.Duration, log io.Wr
 	return r, nil
 }
 
-func (m measurement) run(ctx context.Context, log io.Writer) ([]byte, error) {
+// run ends the command with all that it has started if it takes too long.
+func (m measurement) run(ctx context.Context, most time.Duration, log io.Writer) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it has not ended after %v (-timeout)", most))
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", m.command)
 	cmd.Stderr = log
-	return cmd.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second // for who has left the group, and holds the output
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return out, err
 }
 
 // read finds the time in what the command has printed.
