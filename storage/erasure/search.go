@@ -40,11 +40,14 @@ func findSurvivors(ctx context.Context, id storage.ID, lost storage.Part, open O
 				continue
 			}
 			f.asked[rank] = true
-			if err := f.ask(ctx, rank); err != nil {
-				return nil, errors.Join(err, f.best.close())
-			}
-			if f.best != nil && f.best.lacks() <= 0 {
-				return f.best, nil
+			for more := true; more; { // a rank may have parity of several sets, on several nodes
+				var err error
+				if more, err = f.ask(ctx, rank); err != nil {
+					return nil, errors.Join(err, f.best.close())
+				}
+				if f.best != nil && f.best.lacks() <= 0 {
+					return f.best, nil
+				}
 			}
 		}
 	}
@@ -55,43 +58,55 @@ func findSurvivors(ctx context.Context, id storage.ID, lost storage.Part, open O
 	return f.best, nil
 }
 
-// ask looks at the parity file of a rank. If it is of a set with the lost part that
-// was not tried yet, the better one of that and the best so far is kept.
-func (f *search) ask(ctx context.Context, rank int) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// errUnwanted is about parity of a set that the lost part is not in, or that was tried.
+var errUnwanted = fmt.Errorf("%w: parity of a set that was not tried yet", storage.ErrNotFound)
+
+// untried returns an error unless a parity file is of a set with the lost part that was not
+// tried yet.
+func (f *search) untried(p *ParityReader) error {
+	_, ranks, _, err := SetOf(p.header)
+	if err != nil {
+		return err
 	}
-	p, file, err := f.openParity(ctx, rank)
+	if !slices.Contains(ranks, f.lost.Rank) {
+		for _, r := range ranks {
+			f.distant[r] = true
+		}
+		return errUnwanted
+	}
+	if slices.ContainsFunc(f.tried, func(other *ParityReader) bool { return sameParts(p, other) }) {
+		return errUnwanted
+	}
+	return nil
+}
+
+// ask looks at the parity of a rank. If it is of a set with the lost part that was not tried
+// yet, which it reports, the better one of that and the best so far is kept.
+func (f *search) ask(ctx context.Context, rank int) (more bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	p, file, err := f.openParity(ctx, rank, f.untried)
 	if err != nil {
 		if !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrMismatch) {
 			f.reasons = append(f.reasons, err)
 		}
-		return nil
+		return false, nil
 	}
-	_, ranks, _, err := SetOf(p.header)
-	member := slices.Index(ranks, f.lost.Rank)
-	if member < 0 {
-		for _, r := range ranks {
-			f.distant[r] = true
-		}
-	}
-	if member < 0 || slices.ContainsFunc(f.tried, func(other *ParityReader) bool { return sameParts(p, other) }) {
-		f.reasons = append(f.reasons, err, file.Close())
-		return nil
-	}
+	_, ranks, _, _ := SetOf(p.header)
 	f.tried = append(f.tried, p)
 	s := f.survivors
-	s.ranks, s.member, s.files = ranks, member, []io.Closer{file}
+	s.ranks, s.member, s.files = ranks, slices.Index(ranks, f.lost.Rank), []io.Closer{file}
 	if s.code, err = NewCode(p.header.Layout); err == nil {
 		err = s.openAll(ctx, p)
 	}
 	if err != nil {
-		return errors.Join(err, s.close())
+		return false, errors.Join(err, s.close())
 	}
 	worse := &s
 	if f.best == nil || s.lacks() < f.best.lacks() {
 		worse, f.best = f.best, &s
 	}
 	f.reasons = append(f.reasons, worse.close())
-	return nil
+	return true, nil
 }

@@ -14,7 +14,8 @@ import (
 
 // Open gives the parts (storage.KindPart, wherever their bytes are) and parity
 // files of a version; storage.ErrNotFound where there is none. It is called
-// concurrently. The readers live as long as the context it was called with.
+// concurrently. The readers live as long as the context it was called with. A parity file
+// that is a storage.Redundant is in other places, too, where it may be of other sets.
 type Open = func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error)
 
 // openAtOnce bounds how many files of a set are being opened at the same time.
@@ -33,21 +34,36 @@ type survivors struct {
 	reasons []error // why files are no sources; those of members by member
 }
 
-// openParity opens the parity file of a rank, if it is of this version.
-func (s *survivors) openParity(ctx context.Context, rank int) (*ParityReader, io.Closer, error) {
+// openParity opens the first parity file of a rank that is of this version and wanted: where
+// ranks have moved, their old nodes have those of the sets of before under the same name.
+func (s *survivors) openParity(ctx context.Context, rank int, wanted func(*ParityReader) error) (*ParityReader, io.Closer, error) {
 	key := storage.ObjectKey{ID: s.id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: s.lost.Size}}
 	file, err := s.open(ctx, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := OpenParity(file, file.Size())
-	if err == nil {
-		err = s.check(p.header, rank)
+	var reasons []error
+	others, _ := file.(storage.Redundant)
+	for at := file; at != nil; {
+		p, err := OpenParity(at, at.Size())
+		if err == nil {
+			err = s.check(p.header, rank)
+		}
+		if err == nil {
+			err = wanted(p)
+		}
+		if err == nil {
+			return p, file, nil
+		}
+		reasons = append(reasons, fmt.Errorf("%v: %w", key, err))
+		at = nil
+		if others != nil {
+			if at, err = others.Another(); err != nil {
+				reasons = append(reasons, err)
+			}
+		}
 	}
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%v: %w", key, err), file.Close())
-	}
-	return p, file, nil
+	return nil, nil, errors.Join(storage.JoinPlaces(reasons...), file.Close())
 }
 
 // another is the error of a parity file in whose place there is one of another set or
@@ -90,10 +106,12 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 				s.reasons[member] = partErr
 				return nil
 			}
-			p, file, err := s.openParity(ctx, s.ranks[member])
-			if err == nil && !sameParts(p, first) {
-				err = errors.Join(another(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch)), file.Close())
-			}
+			p, file, err := s.openParity(ctx, s.ranks[member], func(p *ParityReader) error {
+				if !sameParts(p, first) {
+					return another(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch))
+				}
+				return nil
+			})
 			if err == nil {
 				s.sources[member].Parity, files[member][1] = p, file
 			}

@@ -118,15 +118,13 @@ func (e *Store) openRebuilt(ctx context.Context, id storage.ID, part storage.Par
 		if key.Kind == storage.KindPart {
 			return e.openStored(ctx, key.ID, key.Part)
 		}
+		var places []func() (storage.PartReader, error)
 		for _, d := range e.Nodes {
-			if d.Store == nil {
-				continue
-			}
-			if r, err := d.Store.OpenObject(ctx, key); !errors.Is(err, storage.ErrNotFound) {
-				return r, err
+			if d.Store != nil {
+				places = append(places, func() (storage.PartReader, error) { return d.Store.OpenObject(ctx, key) })
 			}
 		}
-		return nil, storage.ErrNotFound
+		return erasure.OpenPlaces(places)
 	})
 }
 

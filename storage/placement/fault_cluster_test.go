@@ -36,6 +36,7 @@ type faulty struct {
 	home   *vfs.Mem
 	wrap   func(storage.Driver) storage.Driver // gives the driver of home; nil: as it is
 	nodes  []*vfs.Mem
+	placed func(comm.Rank) int // the node of a rank; nil: faultyNode
 	log    logBuffer
 
 	mu   sync.Mutex
@@ -123,6 +124,9 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 			home = f.wrap(home)
 		}
 		node := faultyNode(c.Rank())
+		if f.placed != nil {
+			node = f.placed(c.Rank())
+		}
 		s, err := placement.Open(ctx, placement.Config{
 			Comm: c, Name: "cp", Home: home, Dir: files.Dir(), Policy: policy, Root: fmt.Sprintf("/node%d", node), FS: f.at(node),
 			Log:      slog.New(slog.NewTextHandler(&f.log, nil)),

@@ -1,10 +1,12 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -73,18 +75,16 @@ func (d *finder) members(id storage.ID, part storage.Part) erasure.Open {
 	}
 }
 
+// openParity opens parity in the places that have any under its name: it may be of several sets.
 func (d *finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
-	at := ask(d.register, func(v catalog.View) []catalog.Place { return v.Nodes(key) })
-	var failed attempts
-	for _, n := range at {
-		r, err := d.openObject(ctx, key, n)
-		if err == nil {
-			return r, nil
-		}
-		failed.add(err)
+	var places []func() (storage.PartReader, error)
+	for _, n := range ask(d.register, func(v catalog.View) []catalog.Place { return slices.Clone(v.Nodes(key)) }) {
+		places = append(places, func() (storage.PartReader, error) { return d.openObject(ctx, key, n) })
 	}
-	failed.add(d.register.away(key.ID))
-	return nil, failed.err(key.String())
+	places = append(places, func() (storage.PartReader, error) { // which may be what another place has
+		return nil, cmp.Or(d.register.away(key.ID), fmt.Errorf("%v: %w", key, storage.ErrNotFound))
+	})
+	return erasure.OpenPlaces(places)
 }
 
 // openFirst opens the first source that can be opened, of those wanted.

@@ -1,0 +1,51 @@
+package placement_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+)
+
+// Where ranks have moved, nodes have parity of the sets of before and of those of after
+// under one name. The version survives the loss of any node as before.
+func TestParityOfMovedRanks(t *testing.T) {
+	large := func(rank int) []byte { // in so many blocks that each of the others has parity of them
+		return bytes.Repeat(smallValues(1, rank), 20)
+	}
+	for _, policy := range []string{"xor", "rs"} {
+		for lost := range faultyNodes {
+			t.Run(fmt.Sprint(policy, " ", lost), func(t *testing.T) {
+				f := newFaulty(policy)
+				f.job(t, func(ctx context.Context, m *member) error {
+					h, err := put(ctx, m.Placement, m.store, 1, large(m.rank()))
+					_, agreed := m.agree(ctx, h, err)
+					return agreed
+				})
+				f.placed = func(r comm.Rank) int { return int(r) % faultyNodes }
+				f.job(t, func(ctx context.Context, m *member) error {
+					if err := m.Gather(ctx, idOf(1)); err != nil {
+						return err
+					}
+					m.Heal(idOf(1))
+					m.Healed()
+					return comm.Barrier(ctx, m.Comm)
+				})
+				f.lose(lost)
+				f.job(t, func(ctx context.Context, m *member) error {
+					if err := m.Gather(ctx, idOf(1)); err != nil {
+						return err
+					}
+					data, err := read(ctx, m.store, 1, storage.Part{Rank: m.rank(), Size: faultyRanks})
+					if err == nil && !bytes.Equal(data, large(m.rank())) {
+						err = fmt.Errorf("part of rank %d is another one", m.rank())
+					}
+					return err
+				})
+			})
+		}
+	}
+}
