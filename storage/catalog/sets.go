@@ -77,12 +77,29 @@ func parityIsThere(v View, id storage.ID, of storage.Part) bool {
 	return anywhere(&v, v.objects[id][object{storage.KindParity, of}])
 }
 
-// LacksAny reports whether a part or a parity of a set of a version is not there.
+// LacksAny reports whether a part that sets of a version have is in none of which all parts and
+// all parity are there. Sets of before, which were written over where ranks have moved, do not
+// count beside a whole one.
 func (v View) LacksAny(id storage.ID) bool {
-	return slices.ContainsFunc(v.Sets(id), func(s Set) bool {
-		return slices.ContainsFunc(s.Ranks, func(rank int) bool {
-			member := storage.Part{Rank: rank, Size: s.Size}
-			return !v.Stored(id, member) || !parityIsThere(v, id, member)
-		})
+	known := v.sets[id]
+	if known == nil {
+		return false
+	}
+	whole := make(map[storage.Part]bool, len(known.of))
+	for _, s := range known.all {
+		if isWhole(v, id, s) {
+			for _, rank := range s.Ranks {
+				whole[storage.Part{Rank: rank, Size: s.Size}] = true
+			}
+		}
+	}
+	return len(whole) < len(known.of)
+}
+
+// isWhole reports whether all parts and all parity of a set are there.
+func isWhole(v View, id storage.ID, s Set) bool {
+	return !slices.ContainsFunc(s.Ranks, func(rank int) bool {
+		member := storage.Part{Rank: rank, Size: s.Size}
+		return !v.Stored(id, member) || !slices.Contains(s.Holders, rank) || !parityIsThere(v, id, member)
 	})
 }
