@@ -26,7 +26,7 @@ type Placement interface {
 // Work is what is to be done about a version.
 type Work struct {
 	ID   storage.ID
-	Torn bool           // only this rank's file is damaged
+	Torn bool           // only this rank's file, or what Left says, is damaged
 	Plan storage.Levels // that it was written for
 	By   storage.Levels // whose schemes protect it now; none: nothing does
 	// Left are those of By for which this rank's share is missing. Here: its part is on its
@@ -83,7 +83,7 @@ func (h *Healer) Heal(work []Work) {
 		h.Around(func() {
 			for i, w := range work {
 				if w.Torn {
-					h.mend(contexts[i], w.ID)
+					h.mend(contexts[i], w)
 				} else {
 					h.heal(contexts[i], w)
 				}
@@ -131,14 +131,19 @@ func (h *Healer) Forget(id storage.ID) {
 	delete(h.keeps, id)
 }
 
-// mend writes this rank's file of a version anew.
-func (h *Healer) mend(ctx context.Context, id storage.ID) {
-	err := h.placement.Bring(ctx, id)
+// mend writes this rank's file of a version anew, and those copies of it that are damaged.
+func (h *Healer) mend(ctx context.Context, w Work) {
+	err := h.placement.Bring(ctx, w.ID)
+	for level := range w.Left.All() {
+		if err == nil {
+			err = h.placement.Protect(ctx, w.ID, level)
+		}
+	}
 	switch {
 	case err == nil:
-		h.Log.Info("a damaged part was mended", "version", id.Version)
+		h.Log.Info("a damaged part was mended", "version", w.ID.Version)
 	case ctx.Err() == nil:
-		h.Log.Warn("a damaged part is not mended", "version", id.Version, "error", err)
+		h.Log.Warn("a damaged part is not mended", "version", w.ID.Version, "error", err)
 	}
 }
 

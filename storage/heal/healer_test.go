@@ -87,6 +87,7 @@ func TestHeal(t *testing.T) {
 		"nothing left":       {Work{ID: id(1), Plan: both, By: both, Here: true}, nil, []string{"healed 1"}, "redundancy is back"},
 		"only the part":      {Work{ID: id(1), Plan: both, By: both}, nil, []string{"bring 1", "healed 1"}, "redundancy is back"},
 		"torn":               {Work{ID: id(1), Torn: true}, nil, []string{"bring 1"}, "a damaged part was mended"},
+		"a torn copy":        {Work{ID: id(1), Torn: true, Left: storage.LevelsOf(memory)}, nil, []string{"bring 1", "protect 1 memory"}, "a damaged part was mended"},
 		"torn, and stays so": {Work{ID: id(1), Torn: true}, map[string]error{"bring 1": bad}, []string{"bring 1"}, "a damaged part is not mended"},
 	} {
 		n := &nodes{fails: c.fails}

@@ -103,7 +103,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 				require.NoError(t, vfs.WriteFile(mem, path, flipped, 0o600, false))
 				bad, err := local.OpenObject(t.Context(), key)
 				require.NoError(t, err)
-				f := &found{PartReader: bad, finder: s, ctx: t.Context(), id: key.ID, part: key.Part, first: here, rest: c.rest}
+				f := &found{PartReader: bad, finder: s, ctx: t.Context(), id: key.ID, part: key.Part, last: here, rest: c.rest}
 				f.failed.add(c.before)
 				store, err := storage.NewStore(opened{local, f}, container.Options{})
 				require.NoError(t, err)

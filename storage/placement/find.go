@@ -97,7 +97,7 @@ func (d *finder) openFirst(ctx context.Context, id storage.ID, part storage.Part
 		}
 		r, err := d.openSource(ctx, src, id, part)
 		if err == nil {
-			return &found{PartReader: r, finder: d, ctx: ctx, id: id, part: part, first: src, rest: all[i+1:], failed: failed}, nil
+			return &found{PartReader: r, finder: d, ctx: ctx, id: id, part: part, last: src, rest: all[i+1:], failed: failed}, nil
 		}
 		failed.add(err)
 		if ctx.Err() != nil {
@@ -177,25 +177,25 @@ type found struct {
 	ctx    context.Context
 	id     storage.ID
 	part   storage.Part
-	first  catalog.Source
+	last   catalog.Source // that was opened
 	rest   []catalog.Source
 	opened []storage.PartReader // of rest
 	failed attempts             // those that could not be opened
 	told   bool                 // of them
 }
 
-// Another implements storage.Redundant. It is asked for because the first place
+// Another implements storage.Redundant. It is asked for because the last place
 // is not good. When no place is left, the errors of those that could not be opened count:
 // what is damaged in the others may be good there.
 func (f *found) Another() (storage.PartReader, error) {
-	f.finder.register.noteTorn(f.first)
+	f.finder.register.noteTorn(f.last)
 	for len(f.rest) > 0 {
 		src := f.rest[0]
 		f.rest = f.rest[1:]
 		r, err := f.finder.openSource(f.ctx, src, f.id, f.part)
 		if err == nil {
 			f.finder.log.Warn("bytes of a part are taken from another place", "version", f.id.Version, "part", f.part.String(), "source", f.finder.sourceName(src))
-			f.opened = append(f.opened, r)
+			f.opened, f.last = append(f.opened, r), src
 			return r, nil
 		}
 		f.failed.add(err)

@@ -58,10 +58,13 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 	}
 	defer src.Close()
 	w, err := h.schemes.scheme[level].Create(ctx, id, key.Part)
-	if err != nil {
-		return err
+	if err == nil {
+		err = copyWhole(ctx, w, src)
 	}
-	return copyWhole(ctx, w, src)
+	if err == nil && h.schemes.protection[level].partners != nil {
+		h.register.noteCopied(id)
+	}
+	return err
 }
 
 func (h *healing) Skip(id storage.ID, level storage.Level) error {

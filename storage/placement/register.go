@@ -28,6 +28,8 @@ type register struct {
 	// healed are, on rank 0, the levels that versions have been brought back to.
 	healed map[storage.ID]storage.Levels
 	torn   map[storage.ID]bool // of which this rank's file turned out to be damaged
+	// tornCopy are those of which a copy of this rank's part did: where it is it is none.
+	tornCopy map[storage.ID]bool
 	sent   map[storage.ID]bool // of which the home may have something
 	// written are, on other ranks than 0, the versions of this job that are still known.
 	written []storage.ID
@@ -36,7 +38,8 @@ type register struct {
 func newRegister(n *nodes, parity int) *register {
 	return &register{
 		nodes: n, parity: parity, cat: catalog.New(), own: make(map[storage.ID]bool),
-		healed: make(map[storage.ID]storage.Levels), torn: make(map[storage.ID]bool), sent: make(map[storage.ID]bool),
+		healed: make(map[storage.ID]storage.Levels), torn: make(map[storage.ID]bool), tornCopy: make(map[storage.ID]bool),
+		sent: make(map[storage.ID]bool),
 	}
 }
 
@@ -81,12 +84,21 @@ func (r *register) away(id storage.ID) error {
 	return nil
 }
 
-// noteTorn remembers that this rank's own file of a version is damaged.
+// noteTorn remembers that this rank's own file of a version, or a copy of it, is damaged.
 func (r *register) noteTorn(src catalog.Source) {
-	if !src.Parity && src.At == r.nodes.here() && src.Key == r.ownKey(src.Key.ID) {
+	if src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
+		return
+	}
+	switch {
+	case src.Key.Kind == storage.KindCopy:
+		r.tell(func() { r.tornCopy[src.Key.ID] = true })
+	case src.At == r.nodes.here():
 		r.tell(func() { r.torn[src.Key.ID] = true })
 	}
 }
+
+// noteCopied remembers that a copy of this rank's part was made anew.
+func (r *register) noteCopied(id storage.ID) { r.tell(func() { delete(r.tornCopy, id) }) }
 
 // noteOwn remembers that this rank's own file of a version is on its node, and
 // good.
@@ -206,8 +218,8 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 		switch {
 		case r.needsHealing(one, plan, by):
 			work = append(work, heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)})
-		case r.torn[one]:
-			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true})
+		case r.torn[one] || r.tornCopy[one]:
+			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true, Left: r.tornCopies(one, by, s)})
 		}
 	}
 	return work, all
@@ -221,7 +233,18 @@ func (r *register) left(id storage.ID, by storage.Levels, s *schemes) (left stor
 			left = left.With(storage.LevelsOf(level))
 		}
 	}
-	return left
+	return left.With(r.tornCopies(id, by, s))
+}
+
+// tornCopies are those of some levels at which the copy of this rank's part is damaged. It is
+// made anew by this rank alone.
+func (r *register) tornCopies(id storage.ID, by storage.Levels, s *schemes) (torn storage.Levels) {
+	for level := range by.All() {
+		if r.tornCopy[id] && s.protection[level].partners != nil {
+			torn = torn.With(storage.LevelsOf(level))
+		}
+	}
+	return torn
 }
 
 // isHere reports whether this rank's part of a version is on its node and, as far as is
@@ -318,5 +341,6 @@ func (r *register) forget(id storage.ID) {
 	delete(r.own, id)
 	delete(r.healed, id)
 	delete(r.torn, id)
+	delete(r.tornCopy, id)
 	delete(r.sent, id)
 }
