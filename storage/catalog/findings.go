@@ -79,7 +79,7 @@ func (c *Catalog) Merge(f Findings, at Place) {
 		}
 	}
 	for _, k := range f.Sets {
-		c.AddSet(k.ID, k.Set)
+		c.AddSet(k.ID, k.Set, func(int) Place { return at })
 	}
 }
 

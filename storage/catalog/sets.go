@@ -21,10 +21,16 @@ type Set struct {
 type sets struct {
 	all []Set
 	of  map[storage.Part][]int // by member: numbers in all
+	// held are the nodes with the parity of a set, by number in all and rank: other nodes may
+	// have that of other sets under the same name. Where none is known all with the name count.
+	held map[holding][]Place
 }
 
-// AddSet enters that ranks hold parity of a set.
-func (c *Catalog) AddSet(id storage.ID, s Set) {
+// holding is the parity that a rank holds of a set.
+type holding struct{ set, rank int }
+
+// AddSet enters that ranks hold parity of a set; at, if it is given, says on which nodes.
+func (c *Catalog) AddSet(id storage.ID, s Set, at ...func(rank int) Place) {
 	known := c.sets[id]
 	if known == nil {
 		known = &sets{of: make(map[storage.Part][]int)}
@@ -33,6 +39,7 @@ func (c *Catalog) AddSet(id storage.ID, s Set) {
 	for _, i := range known.of[storage.Part{Rank: s.Ranks[0], Size: s.Size}] {
 		if same := &known.all[i]; slices.Equal(same.Ranks, s.Ranks) && same.Parity == s.Parity {
 			same.Holders = append(same.Holders[:len(same.Holders):len(same.Holders)], s.Holders...)
+			known.hold(i, s.Holders, at)
 			return
 		}
 	}
@@ -40,7 +47,21 @@ func (c *Catalog) AddSet(id storage.ID, s Set) {
 		member := storage.Part{Rank: rank, Size: s.Size}
 		known.of[member] = append(known.of[member], len(known.all))
 	}
+	known.hold(len(known.all), s.Holders, at)
 	known.all = append(known.all, s)
+}
+
+// hold enters where ranks hold parity of a set.
+func (known *sets) hold(set int, ranks []int, at []func(rank int) Place) {
+	for _, place := range at {
+		if known.held == nil {
+			known.held = make(map[holding][]Place)
+		}
+		for _, rank := range ranks {
+			h := holding{set, rank}
+			known.held[h] = append(known.held[h], place(rank))
+		}
+	}
 }
 
 // Sets are all of a version.
@@ -55,26 +76,37 @@ func (v View) Sets(id storage.ID) []Set {
 // can be had as such.
 func (v View) Rebuildable(id storage.ID, part storage.Part) bool {
 	known := v.sets[id]
-	return known != nil && !v.homeOnly && slices.ContainsFunc(known.of[part], func(i int) bool { return suffices(v, id, known.all[i], part) })
+	return known != nil && !v.homeOnly && slices.ContainsFunc(known.of[part], func(i int) bool { return suffices(v, id, i, part) })
 }
 
 // suffices reports whether what is left of a set without one of its parts gives back the
 // rest.
-func suffices(v View, id storage.ID, s Set, wanted storage.Part) bool {
+func suffices(v View, id storage.ID, set int, wanted storage.Part) bool {
+	s := v.sets[id].all[set]
 	anyParity := false
 	hasPart, hasParity := make([]bool, len(s.Ranks)), make([]bool, len(s.Ranks))
 	for i, rank := range s.Ranks {
 		member := storage.Part{Rank: rank, Size: s.Size}
 		hasPart[i] = member != wanted && v.Stored(id, member)
-		hasParity[i] = slices.Contains(s.Holders, rank) && parityIsThere(v, id, member)
+		hasParity[i] = Holds(v, id, set, rank)
 		anyParity = anyParity || hasParity[i]
 	}
 	// Without any parity nobody knows how long the parts are.
 	return anyParity && striping.Recoverable(s.Parity, hasPart, hasParity)
 }
 
-func parityIsThere(v View, id storage.ID, of storage.Part) bool {
-	return anywhere(&v, v.objects[id][object{storage.KindParity, of}])
+// Holds reports whether the parity that a rank holds of a set is there: at some nodes, if any
+// are given. The set is by its number in Sets.
+func Holds(v View, id storage.ID, set, rank int, nodes ...Place) bool {
+	s := v.sets[id].all[set]
+	if !slices.Contains(s.Holders, rank) {
+		return false
+	}
+	named := v.objects[id][object{storage.KindParity, storage.Part{Rank: rank, Size: s.Size}}]
+	known := v.sets[id].held[holding{set, rank}]
+	return slices.ContainsFunc(named, func(p Place) bool {
+		return v.counts(p) && (len(known) == 0 || slices.Contains(known, p)) && (len(nodes) == 0 || slices.Contains(nodes, p))
+	})
 }
 
 // LacksAny reports whether a part that sets of a version have is in none of which all parts and
@@ -86,8 +118,8 @@ func (v View) LacksAny(id storage.ID) bool {
 		return false
 	}
 	whole := make(map[storage.Part]bool, len(known.of))
-	for _, s := range known.all {
-		if isWhole(v, id, s) {
+	for i, s := range known.all {
+		if isWhole(v, id, i) {
 			for _, rank := range s.Ranks {
 				whole[storage.Part{Rank: rank, Size: s.Size}] = true
 			}
@@ -97,9 +129,9 @@ func (v View) LacksAny(id storage.ID) bool {
 }
 
 // isWhole reports whether all parts and all parity of a set are there.
-func isWhole(v View, id storage.ID, s Set) bool {
+func isWhole(v View, id storage.ID, set int) bool {
+	s := v.sets[id].all[set]
 	return !slices.ContainsFunc(s.Ranks, func(rank int) bool {
-		member := storage.Part{Rank: rank, Size: s.Size}
-		return !v.Stored(id, member) || !slices.Contains(s.Holders, rank) || !parityIsThere(v, id, member)
+		return !v.Stored(id, storage.Part{Rank: rank, Size: s.Size}) || !Holds(v, id, set, rank)
 	})
 }

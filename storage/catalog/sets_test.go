@@ -49,3 +49,28 @@ func TestPartDoesNotRebuildItself(t *testing.T) {
 	require.True(t, v.After(1).Rebuildable(id, part(1)))
 	require.False(t, v.After(1).Rebuildable(id, part(0)), "two parts are missing then")
 }
+
+// Where ranks have moved, other nodes have parity of other sets under the same name. It does
+// not stand for that of a set whose own is lost.
+func TestParityOfAnotherSetElsewhere(t *testing.T) {
+	id := storage.ID{Version: 1}
+	part := func(rank int) storage.Part { return storage.Part{Rank: rank, Size: 4} }
+	c := New()
+	c.SetFacts(id, Facts{Plan: storage.LevelsOf(storage.XOR)})
+	var found [4]Findings // rank 1 was on the node of rank 0 when the parity was made
+	for rank, at := range []int{0, 3, 2, 3} {
+		found[at].Objects = append(found[at].Objects, PartOf(id, part(rank)))
+	}
+	hold := func(at, rank int, members ...int) {
+		found[at].Objects = append(found[at].Objects, storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: part(rank)})
+		found[at].Sets = append(found[at].Sets, SetOf{id, Set{Ranks: members, Size: 4, Parity: 1, Holders: []int{rank}}})
+	}
+	hold(0, 1, 0, 1, 2) // of before
+	hold(2, 2, 0, 1, 2)
+	hold(3, 1, 3, 1) // of another time
+	for at, f := range found {
+		c.Merge(f, Place(at))
+	}
+	require.False(t, c.After(0).Rebuildable(id, part(0)))
+	require.True(t, c.Rebuildable(id, part(0)))
+}

@@ -28,7 +28,8 @@ func (p protection) enter(c *catalog.Catalog, n *nodes, id storage.ID, size int)
 			key := storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: size}}
 			c.Add(key, n.at(comm.Rank(rank)))
 		}
-		c.AddSet(id, catalog.Set{Ranks: members.Members, Size: size, Parity: p.parity, Holders: members.Members})
+		set := catalog.Set{Ranks: members.Members, Size: size, Parity: p.parity, Holders: members.Members}
+		c.AddSet(id, set, func(rank int) catalog.Place { return n.at(comm.Rank(rank)) })
 	}
 }
 
@@ -52,6 +53,6 @@ func (p protection) intact(v catalog.View, n *nodes, id storage.ID) bool {
 		return s.Size == n.ranks() && s.Parity == p.parity && slices.Equal(s.Ranks, members)
 	})
 	return at >= 0 && !slices.ContainsFunc(members, func(rank int) bool {
-		return !has(storage.KindPart, rank, rank) || !has(storage.KindParity, rank, rank) || !slices.Contains(v.Sets(id)[at].Holders, rank)
+		return !has(storage.KindPart, rank, rank) || !catalog.Holds(v, id, at, rank, n.at(comm.Rank(rank)))
 	})
 }

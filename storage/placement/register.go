@@ -30,7 +30,7 @@ type register struct {
 	torn   map[storage.ID]bool // of which this rank's file turned out to be damaged
 	// tornCopy are those of which a copy of this rank's part did: where it is it is none.
 	tornCopy map[storage.ID]bool
-	sent   map[storage.ID]bool // of which the home may have something
+	sent     map[storage.ID]bool // of which the home may have something
 	// written are, on other ranks than 0, the versions of this job that are still known.
 	written []storage.ID
 }
