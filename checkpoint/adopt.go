@@ -5,6 +5,9 @@ import "github.com/craft-go/craft/storage"
 // Version is the version that the values were read from, or captured in, last: what Adopt
 // takes. It is the zero ID before the first one, and stays known after Close.
 func (cp *Checkpoint) Version() storage.ID {
+	if cp.line == nil { // New has not made it: the calls that return errors say so
+		return storage.ID{}
+	}
 	return storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
 }
 

@@ -264,3 +264,10 @@ func TestAdoptAfterAFailedRestart(t *testing.T) {
 		}))
 	}
 }
+
+// Calls that return no error do not panic where the others say that New was not called.
+func TestVersionOfWhatNewHasNotMade(t *testing.T) {
+	var cp Checkpoint
+	require.Zero(t, cp.Version())
+	require.ErrorIs(t, cp.Adopt(cp.Version()), ErrState)
+}
