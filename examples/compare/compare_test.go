@@ -83,3 +83,12 @@ func TestPlansOfTheRepository(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 }
+
+// What is read from the output of one command is left out together.
+func TestAbsentTogether(t *testing.T) {
+	plan := write(t, "a\ta=(.)\texit 77", "b\tb=(.)\texit 77", "c\tc=(.)\techo c=3", "ratio\tr\tc / b")
+	var out bytes.Buffer
+	require.NoError(t, compare(t.Context(), []string{"-rounds", "2", "-quiet", "1ms", plan}, &out, &bytes.Buffer{}))
+	require.Contains(t, out.String(), "| c | 3 (3 to 3) | 2 |\n")
+	require.NotContains(t, out.String(), "| b |")
+}

@@ -30,6 +30,7 @@ func run(ctx context.Context, p plan, rounds int, quiet, most time.Duration, log
 	for round := range rounds {
 		var command string // the last one, and what it has printed
 		var out []byte
+		var left bool // it cannot measure on this machine
 		for _, m := range p.measurements {
 			if r.absent[m.name] {
 				continue
@@ -39,9 +40,10 @@ func run(ctx context.Context, p plan, rounds int, quiet, most time.Duration, log
 				r.busy = append(r.busy, waitUntilQuiet(ctx, quiet))
 				command = m.command
 				out, err = m.run(ctx, most, log)
+				var exit *exec.ExitError
+				left = errors.As(err, &exit) && exit.ExitCode() == notHere
 			}
-			var exit *exec.ExitError
-			if errors.As(err, &exit) && exit.ExitCode() == notHere {
+			if left { // with all that would be read from its output
 				r.absent[m.name] = true
 				continue
 			}
