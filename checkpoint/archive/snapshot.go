@@ -102,7 +102,7 @@ func (s *Snapshot) with(ctx context.Context, key string, rank int, use func(*con
 
 // Read reads the value that a rank has stored into a Go value: what that rank's program has
 // added, a pointer to a value of that type, or of one that fits. Of a partitioned value it is
-// the rank's box, into a value of its shape or a slice.
+// the rank's box, into a value of its shape, a slice, or a partitioned value with that box.
 func (s *Snapshot) Read(ctx context.Context, key string, rank int, into any) error {
 	err := s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
 	return s.failed(keyed(key, rank, err))
@@ -121,7 +121,13 @@ func read(ctx context.Context, section *container.SectionReader, into any) error
 		return err
 	}
 	stored := section.Info().Desc
-	if cptypes.DescOf(v).Dist != stored.Dist { // here it is the value of one rank
+	mine := cptypes.DescOf(v)
+	if mine.Dist == container.Partitioned && stored.Dist == mine.Dist && !sameBox(mine, stored) {
+		// The bytes would fit where the sizes are the same, and be those of other elements.
+		return fmt.Errorf("%w: the rank has %v of an array of shape %v, the value is %v of one of shape %v: give it that box, or read any box with Box",
+			ErrShape, stored.Box, stored.Global, mine.Box, mine.Global)
+	}
+	if mine.Dist != stored.Dist { // here it is the value of one rank
 		stored.Dist, stored.Global, stored.Box = container.Local, nil, container.Box{}
 	}
 	if err := cptypes.MakeRoom(v, stored); err != nil {
@@ -133,6 +139,10 @@ func read(ctx context.Context, section *container.SectionReader, into any) error
 		}
 	}
 	return cptypes.ReadSection(ctx, v, section)
+}
+
+func sameBox(a, b cptypes.Desc) bool {
+	return slices.Equal(a.Box.Lo, b.Box.Lo) && slices.Equal(a.Box.Hi, b.Box.Hi) && slices.Equal(a.Global, b.Global)
 }
 
 // Stream writes the bytes of a value that a rank has stored: of numbers little-endian ones,
