@@ -49,6 +49,10 @@ func TestMistakes(t *testing.T) {
 		"\"a\" is measured twice":              {"a\t(.)\ttrue", "a\t(.)\ttrue"},
 		"nothing that it has printed matches":  {"a\tms=(.)\techo x"},
 		"\"x\" is no time":                     {"a\tms=(.)\techo ms=x"},
+		"\"NaN\" is no time":                   {"a\tms=(.*)\techo ms=NaN"},
+		"\"-Inf\" is no time":                  {"a\tms=(.*)\techo ms=-Inf"},
+		"\"-3\" is no time":                    {"a\tms=(.*)\techo ms=-3"},
+		"it has no measurement":                {"# nothing"},
 		"round 1: a: exit status 3":            {"a\t(.)\texit 3"},
 	} {
 		err := compare(t.Context(), []string{"-quiet", "1ms", write(t, lines...)}, &bytes.Buffer{}, &bytes.Buffer{})

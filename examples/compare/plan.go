@@ -54,5 +54,11 @@ func parsePlan(r io.Reader) (p plan, err error) {
 		known[fields[0]] = true
 		p.measurements = append(p.measurements, measurement{fields[0], figure, fields[2]})
 	}
-	return p, lines.Err()
+	if err := lines.Err(); err != nil {
+		return p, err
+	}
+	if len(p.measurements) == 0 {
+		return p, fmt.Errorf("it has no measurement (wanted: lines of a name, an expression, a command, with tabs between them)")
+	}
+	return p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -82,8 +83,8 @@ func (m measurement) read(out []byte) (ms float64, err error) {
 	var all []float64
 	for _, found := range m.figure.FindAllSubmatch(out, -1) {
 		one, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			return 0, fmt.Errorf("%q is no time", found[1])
+		if err != nil || !(one >= 0) || math.IsInf(one, 0) { // NaN, too, is read as a number
+			return 0, fmt.Errorf("%q is no time (wanted: milliseconds, 0 or more)", found[1])
 		}
 		all = append(all, one)
 	}
