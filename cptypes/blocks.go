@@ -24,10 +24,7 @@ const maxParts = 4096
 // declaredPart is a value whose number of elements was declared, and does not
 // come from what is stored.
 type declaredPart interface {
-	Value
-	Describer
-	Sizer
-	Resizer
+	measured
 	fixedParts() // only types of this package
 }
 
@@ -42,11 +39,8 @@ type blocks struct {
 }
 
 var (
-	_ Value     = (*blocks)(nil)
-	_ Updater   = (*blocks)(nil)
-	_ Describer = (*blocks)(nil)
-	_ Sizer     = (*blocks)(nil)
-	_ Resizer   = (*blocks)(nil)
+	_ measured = (*blocks)(nil)
+	_ Updater  = (*blocks)(nil)
 )
 
 // Blocks is several choices of elements, of several slices and of different
@@ -101,10 +95,8 @@ func (v *blocks) elems(i int) uint64 {
 
 func (v *blocks) Update() error {
 	for i, p := range v.parts {
-		if u, ok := p.(Updater); ok {
-			if err := u.Update(); err != nil {
-				return fmt.Errorf("part %d of Blocks: %w", i, err)
-			}
+		if err := update(p); err != nil {
+			return fmt.Errorf("part %d of Blocks: %w", i, err)
 		}
 	}
 	return nil

@@ -96,15 +96,10 @@ func codecOf(t reflect.Type) (*codec, error) {
 	if len(stored) > maxSchema {
 		return nil, fmt.Errorf("cptypes: %w %v: its description takes %d bytes; allowed are %d", ErrUnsupported, t, len(stored), maxSchema)
 	}
-	out := &codec{typ: t, name: name, root: root, header: codecHeader(stored)}
+	header := binary.AppendUvarint([]byte(codecMagic), uint64(len(stored)))
+	out := &codec{typ: t, name: name, root: root, header: append(header, stored...)}
 	had, _ := codecs.LoadOrStore(key, out)
 	return had.(*codec), nil
-}
-
-// codecHeader is what a stored value begins with.
-func codecHeader(encodedSchema []byte) []byte {
-	b := binary.AppendUvarint([]byte(codecMagic), uint64(len(encodedSchema)))
-	return append(b, encodedSchema...)
 }
 
 // compiler makes the programs of a type and of all types in it, and the schema.
@@ -252,7 +247,7 @@ func (c *compiler) mapping(p *program, path string) error {
 		return err
 	}
 	c.types[p.node].key, c.types[p.node].elem = key.node, elem.node
-	p.code = []op{{kind: opMap, maps: newMapCodec(p.typ, key, elem)}}
+	p.code = []op{{kind: opMap, maps: &mapCodec{p.typ, key, elem, fastMapFor(p.typ, elem)}}}
 	return c.define(elem, path+"[]")
 }
 

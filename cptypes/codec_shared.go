@@ -17,7 +17,7 @@ func (a *addresses) add(p unsafe.Pointer) bool { return a.put(uintptr(p)) }
 
 func (a *addresses) put(p uintptr) bool {
 	if a.used*2 >= len(a.slots) {
-		a.grow()
+		a.resize(max(16, 2*len(a.slots)))
 	}
 	at := a.find(p)
 	if a.slots[at] != 0 {
@@ -47,8 +47,6 @@ func (a *addresses) expect(n int) {
 		a.resize(1 << bits.Len(uint(a.used+n)*2))
 	}
 }
-
-func (a *addresses) grow() { a.resize(max(16, 2*len(a.slots))) }
 
 func (a *addresses) resize(slots int) {
 	old := a.slots

@@ -31,11 +31,8 @@ type turning[T Elem] struct {
 }
 
 var (
-	_ Value     = (*turning[int])(nil)
-	_ Updater   = (*turning[int])(nil)
-	_ Describer = (*turning[int])(nil)
-	_ Sizer     = (*turning[int])(nil)
-	_ Resizer   = (*turning[int])(nil)
+	_ measured = (*turning[int])(nil)
+	_ Updater  = (*turning[int])(nil)
 )
 
 func newTurning[T Elem](p plane[T], n int, what string) Value {

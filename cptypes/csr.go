@@ -42,11 +42,8 @@ type CSR[T Elem, I CSRIndex] struct {
 const csrHeader = 3 * 8
 
 var (
-	_ Value     = (*CSR[float64, int32])(nil)
-	_ Updater   = (*CSR[float64, int32])(nil)
-	_ Describer = (*CSR[float64, int32])(nil)
-	_ Sizer     = (*CSR[float64, int32])(nil)
-	_ Resizer   = (*CSR[float64, int32])(nil)
+	_ measured = (*CSR[float64, int32])(nil)
+	_ Updater  = (*CSR[float64, int32])(nil)
 )
 
 // Check says what is wrong with the matrix. The error matches ErrCSR.

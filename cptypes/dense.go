@@ -19,12 +19,9 @@ type dense struct {
 }
 
 var (
-	_ Value     = (*dense)(nil)
-	_ Updater   = (*dense)(nil)
-	_ Describer = (*dense)(nil)
-	_ Sizer     = (*dense)(nil)
-	_ Spanner   = (*dense)(nil)
-	_ Resizer   = (*dense)(nil)
+	_ measured = (*dense)(nil)
+	_ Updater  = (*dense)(nil)
+	_ Spanner  = (*dense)(nil)
 )
 
 // newDense takes a non-nil *[]T with T an Elem and a shape with a volume.
@@ -94,9 +91,9 @@ func Matrix[T Elem](data *[]T, rows, cols int) Value {
 	what := fmt.Sprintf("Matrix(%d, %d)", rows, cols)
 	shape := []int64{int64(rows), int64(cols)}
 	if data == nil {
-		return &invalid{fmt.Errorf("cptypes: %w: %s of a nil *%v", ErrNil, what, reflect.TypeFor[[]T]())}
+		return nilSlice[T](what)
 	}
-	if err := checkShape(shape, layouts[reflect.TypeFor[T]().Kind()], what); err != nil {
+	if err := checkShape(shape, elemLayout[T](), what); err != nil {
 		return &invalid{err}
 	}
 	return newDense(reflect.ValueOf(data), shape, what)

@@ -25,11 +25,8 @@ type fixedRaw struct {
 }
 
 var (
-	_ Value     = (*fixed)(nil)
-	_ Describer = (*fixed)(nil)
-	_ Sizer     = (*fixed)(nil)
-	_ Resizer   = (*fixed)(nil)
-	_ Spanner   = (*fixedRaw)(nil)
+	_ measured = (*fixed)(nil)
+	_ Spanner  = (*fixedRaw)(nil)
 )
 
 // newFixed takes a pointer to a scalar or an array with elements of layout l.

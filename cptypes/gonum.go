@@ -33,15 +33,15 @@ type gonumValue[M any, T Elem] struct {
 }
 
 var (
-	_ Value     = (*gonumValue[mat.Dense, float64])(nil)
-	_ Updater   = (*gonumValue[mat.Dense, float64])(nil)
-	_ Describer = (*gonumValue[mat.Dense, float64])(nil)
-	_ Sizer     = (*gonumValue[mat.Dense, float64])(nil)
-	_ Spanner   = (*gonumValue[mat.Dense, float64])(nil)
-	_ Resizer   = (*gonumValue[mat.Dense, float64])(nil)
+	_ measured = (*gonumValue[mat.Dense, float64])(nil)
+	_ Updater  = (*gonumValue[mat.Dense, float64])(nil)
+	_ Spanner  = (*gonumValue[mat.Dense, float64])(nil)
 )
 
-func newGonum[M any, T Elem](m *M, p **M, t gonumType[M, T]) Value {
+// newGonum takes a *M or a **M.
+func newGonum[M any, T Elem](v any, t gonumType[M, T]) Value {
+	m, _ := v.(*M)
+	p, _ := v.(**M)
 	return &gonumValue[M, T]{layout: elemLayout[T](), gonumType: t, m: m, p: p}
 }
 
@@ -155,35 +155,21 @@ func (v *gonumValue[M, T]) set(m *M) {
 // gonumOf is the Value for a matrix of gonum, or for a variable that points to
 // one; nil for anything else.
 func gonumOf(v any) Value {
-	switch v := v.(type) {
-	case *mat.VecDense:
-		return newGonum(v, nil, vecDense)
-	case **mat.VecDense:
-		return newGonum(nil, v, vecDense)
-	case *mat.Dense:
-		return newGonum(v, nil, matDense)
-	case **mat.Dense:
-		return newGonum(nil, v, matDense)
-	case *mat.CDense:
-		return newGonum(v, nil, matCDense)
-	case **mat.CDense:
-		return newGonum(nil, v, matCDense)
-	case *mat.SymDense:
-		return newGonum(v, nil, symDense)
-	case **mat.SymDense:
-		return newGonum(nil, v, symDense)
-	case *mat.TriDense:
-		return newGonum(v, nil, triDense)
-	case **mat.TriDense:
-		return newGonum(nil, v, triDense)
-	case *mat.DiagDense:
-		return newGonum(v, nil, diagDense)
-	case **mat.DiagDense:
-		return newGonum(nil, v, diagDense)
-	case *mat.BandDense:
-		return newGonum(v, nil, bandDense)
-	case **mat.BandDense:
-		return newGonum(nil, v, bandDense)
+	switch v.(type) {
+	case *mat.VecDense, **mat.VecDense:
+		return newGonum(v, vecDense)
+	case *mat.Dense, **mat.Dense:
+		return newGonum(v, matDense)
+	case *mat.CDense, **mat.CDense:
+		return newGonum(v, matCDense)
+	case *mat.SymDense, **mat.SymDense:
+		return newGonum(v, symDense)
+	case *mat.TriDense, **mat.TriDense:
+		return newGonum(v, triDense)
+	case *mat.DiagDense, **mat.DiagDense:
+		return newGonum(v, diagDense)
+	case *mat.BandDense, **mat.BandDense:
+		return newGonum(v, bandDense)
 	}
 	return nil
 }

@@ -40,44 +40,34 @@ var diagDense = gonumType[mat.DiagDense, float64]{
 	},
 }
 
-const oneSided = "gonum has no matrices with rows but no columns, or the reverse"
-
-var matDense = gonumType[mat.Dense, float64]{
-	describe: func(m *mat.Dense) (string, []int64) {
-		r, c := m.Dims()
-		return "mat.Dense", []int64{int64(r), int64(c)}
-	},
-	empty: (*mat.Dense).IsEmpty,
-	places: func(m *mat.Dense) places[float64] {
+var matDense = fullMatrix("mat.Dense", (*mat.Dense).Dims, (*mat.Dense).IsEmpty, (*mat.Dense).ReuseAs,
+	func(m *mat.Dense) places[float64] {
 		raw := m.RawMatrix()
 		return gridPlaces[float64]{raw.Data, grid{rows: raw.Rows, cols: raw.Cols, rowStep: raw.Stride, colStep: 1}}
-	},
-	size: func(m *mat.Dense, stored Desc) string {
-		if stored.Shape[0] == 0 || stored.Shape[1] == 0 {
-			return oneSided
-		}
-		m.ReuseAs(int(stored.Shape[0]), int(stored.Shape[1]))
-		return ""
-	},
-}
+	})
 
-var matCDense = gonumType[mat.CDense, complex128]{
-	describe: func(m *mat.CDense) (string, []int64) {
-		r, c := m.Dims()
-		return "mat.CDense", []int64{int64(r), int64(c)}
-	},
-	empty: (*mat.CDense).IsEmpty,
-	places: func(m *mat.CDense) places[complex128] {
+var matCDense = fullMatrix("mat.CDense", (*mat.CDense).Dims, (*mat.CDense).IsEmpty, (*mat.CDense).ReuseAs,
+	func(m *mat.CDense) places[complex128] {
 		raw := m.RawCMatrix()
 		return gridPlaces[complex128]{raw.Data, grid{rows: raw.Rows, cols: raw.Cols, rowStep: raw.Stride, colStep: 1}}
-	},
-	size: func(m *mat.CDense, stored Desc) string {
-		if stored.Shape[0] == 0 || stored.Shape[1] == 0 {
-			return oneSided
-		}
-		m.ReuseAs(int(stored.Shape[0]), int(stored.Shape[1]))
-		return ""
-	},
+	})
+
+func fullMatrix[M any, T Elem](name string, dims func(*M) (r, c int), empty func(*M) bool, reuse func(m *M, r, c int), places func(*M) places[T]) gonumType[M, T] {
+	return gonumType[M, T]{
+		describe: func(m *M) (string, []int64) {
+			r, c := dims(m)
+			return name, []int64{int64(r), int64(c)}
+		},
+		empty:  empty,
+		places: places,
+		size: func(m *M, stored Desc) string {
+			if stored.Shape[0] == 0 || stored.Shape[1] == 0 {
+				return "gonum has no matrices with rows but no columns, or the reverse"
+			}
+			reuse(m, int(stored.Shape[0]), int(stored.Shape[1]))
+			return ""
+		},
+	}
 }
 
 var symDense = gonumType[mat.SymDense, float64]{

@@ -24,10 +24,6 @@ type fastMap interface {
 	canRead(key, elem *readProgram) bool
 }
 
-func newMapCodec(t reflect.Type, key, elem *program) *mapCodec {
-	return &mapCodec{typ: t, key: key, elem: elem, fast: fastMapFor(t, elem)}
-}
-
 // write writes the map that is in the variable at q, which is not nil.
 func (c *mapCodec) write(e *encoder, q unsafe.Pointer) error {
 	m := reflect.NewAt(c.typ, q).Elem()

@@ -88,8 +88,6 @@ func (p *flatPlane[T]) known() (rows, cols int) { return p.rows, p.cols }
 
 func (p *flatPlane[T]) typeName() string { return sliceType[T]() }
 
-func (p *flatPlane[T]) room(stored, have Desc) error { return p.sliceVar.room(stored, have) }
-
 func (p *flatPlane[T]) columns(c columnRun) places[T] {
 	g := grid{rows: p.rows, cols: c.count}
 	if p.order == RowMajor {

@@ -97,9 +97,11 @@ func builtinSlice(rv reflect.Value, entry reflect.Type) (Value, error) {
 	return structuredOr(rv)
 }
 
-// structuredOr is for what is left.
+// structuredOr is for what is left: scalars and what is made of them alone is stored in
+// other ways.
 func structuredOr(rv reflect.Value) (Value, error) {
-	if structurable(rv.Type().Elem()) {
+	switch rv.Type().Elem().Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer:
 		return newStructured(rv)
 	}
 	return nil, unsupported(rv.Type())

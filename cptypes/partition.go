@@ -13,10 +13,9 @@ import (
 type part struct{ dense }
 
 var (
-	_ Value     = (*part)(nil)
+	_ measured  = (*part)(nil)
 	_ Updater   = (*part)(nil)
 	_ Spanner   = (*part)(nil)
-	_ Resizer   = (*part)(nil)
 	_ BoxReader = (*part)(nil)
 )
 
@@ -52,12 +51,12 @@ func PartitionedBox[T Elem](v *[]T, box Box, global []int64) Value {
 
 func newPart[T Elem](v *[]T, box Box, global []int64, what string) Value {
 	if v == nil {
-		return &invalid{fmt.Errorf("cptypes: %w: %s of a nil *%v", ErrNil, what, reflect.TypeFor[[]T]())}
+		return nilSlice[T](what)
 	}
 	if err := checkBox(box, global); err != nil {
 		return &invalid{fmt.Errorf("cptypes: %w: %s: %w", ErrBox, what, err)}
 	}
-	l := layouts[reflect.TypeFor[T]().Kind()]
+	l := elemLayout[T]()
 	shape := box.Shape()
 	if err := checkShape(shape, l, what); err != nil {
 		return &invalid{err}

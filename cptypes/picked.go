@@ -33,12 +33,9 @@ type picked[T Elem] struct {
 }
 
 var (
-	_ Value     = (*picked[int])(nil)
-	_ Updater   = (*picked[int])(nil)
-	_ Describer = (*picked[int])(nil)
-	_ Sizer     = (*picked[int])(nil)
-	_ Spanner   = (*picked[int])(nil)
-	_ Resizer   = (*picked[int])(nil)
+	_ measured = (*picked[int])(nil)
+	_ Updater  = (*picked[int])(nil)
+	_ Spanner  = (*picked[int])(nil)
 )
 
 func newPicked[T Elem](p picker[T]) *picked[T] { return &picked[T]{elemLayout[T](), p} }

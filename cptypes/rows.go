@@ -25,11 +25,8 @@ type rows struct {
 type rowsRaw struct{ rows }
 
 var (
-	_ Value     = (*rows)(nil)
-	_ Describer = (*rows)(nil)
-	_ Sizer     = (*rows)(nil)
-	_ Resizer   = (*rows)(nil)
-	_ Spanner   = (*rowsRaw)(nil)
+	_ measured = (*rows)(nil)
+	_ Spanner  = (*rowsRaw)(nil)
 )
 
 // newRows takes a pointer to a slice of slices with elements of layout l.

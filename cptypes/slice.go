@@ -25,11 +25,8 @@ type sliceRaw struct {
 }
 
 var (
-	_ Value     = (*slice)(nil)
-	_ Describer = (*slice)(nil)
-	_ Sizer     = (*slice)(nil)
-	_ Resizer   = (*slice)(nil)
-	_ Spanner   = (*sliceRaw)(nil)
+	_ measured = (*slice)(nil)
+	_ Spanner  = (*sliceRaw)(nil)
 )
 
 // newSlice takes a pointer to a slice whose entries have layout l.

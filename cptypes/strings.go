@@ -15,15 +15,7 @@ type texts struct {
 	array []string  // the array's memory
 }
 
-// textsType names the codec; it is the same for slices and arrays.
-const textsType = "[]string"
-
-var (
-	_ Value     = (*texts)(nil)
-	_ Describer = (*texts)(nil)
-	_ Sizer     = (*texts)(nil)
-	_ Resizer   = (*texts)(nil)
-)
+var _ measured = (*texts)(nil)
 
 // newTexts takes a pointer to a slice or an array of strings.
 func newTexts(ptr reflect.Value) Value {
@@ -40,7 +32,7 @@ func (v *texts) get() []string {
 	return v.array
 }
 
-func (v *texts) Describe() Desc { return Desc{Elem: container.Opaque, Type: textsType} }
+func (v *texts) Describe() Desc { return Desc{Elem: container.Opaque, Type: "[]string"} }
 
 func (v *texts) Size() int64 {
 	n := lengthsBytes(len(v.get()))

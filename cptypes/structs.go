@@ -36,8 +36,6 @@ var (
 // describedSuffix ends the names of types that are stored with a description.
 const describedSuffix = " (described)"
 
-func describedName(t reflect.Type) string { return clipped(t) + describedSuffix }
-
 // clipped is the name of a type, of one without a name as much as tells it to people.
 func clipped(t reflect.Type) string {
 	name := t.String()
@@ -54,7 +52,7 @@ func newStructured(ptr reflect.Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	desc := Desc{Elem: container.Opaque, Type: describedName(c.typ)}
+	desc := Desc{Elem: container.Opaque, Type: clipped(c.typ) + describedSuffix}
 	v := structured{codec: c, p: ptr.UnsafePointer(), desc: desc, stored: desc}
 	if u := updaterOf(ptr); u != nil {
 		return &structuredUpdater{v, u}, nil
@@ -89,14 +87,4 @@ func (v *structured) ReadFrom(r io.Reader) (int64, error) {
 		err = mismatch(v.stored, v.desc, "%s", u.reason)
 	}
 	return n, err
-}
-
-// structurable says whether a type is one for the codec: scalars and what is
-// made of them alone is stored in other ways.
-func structurable(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer:
-		return true
-	}
-	return false
 }

@@ -17,12 +17,7 @@ type text struct {
 	want int64  // length to read, set by Resize; negative: all there is
 }
 
-var (
-	_ Value     = (*text)(nil)
-	_ Describer = (*text)(nil)
-	_ Sizer     = (*text)(nil)
-	_ Resizer   = (*text)(nil)
-)
+var _ measured = (*text)(nil)
 
 func newText(ptr reflect.Value) Value {
 	return &text{s: (*string)(ptr.UnsafePointer()), name: ptr.Type().Elem().String(), want: -1}

@@ -18,16 +18,10 @@ type moment struct{ t *time.Time }
 type moments struct{ t *[]time.Time }
 
 var (
-	_ Value     = (*moment)(nil)
-	_ Updater   = (*moment)(nil)
-	_ Describer = (*moment)(nil)
-	_ Sizer     = (*moment)(nil)
-	_ Resizer   = (*moment)(nil)
-	_ Value     = (*moments)(nil)
-	_ Updater   = (*moments)(nil)
-	_ Describer = (*moments)(nil)
-	_ Sizer     = (*moments)(nil)
-	_ Resizer   = (*moments)(nil)
+	_ measured = (*moment)(nil)
+	_ Updater  = (*moment)(nil)
+	_ measured = (*moments)(nil)
+	_ Updater  = (*moments)(nil)
 )
 
 // checkZone refuses the offsets that putTime has no room for: no zone on earth

@@ -56,3 +56,11 @@ type (
 		ReadBox(stored Desc, src io.ReaderAt) error
 	}
 )
+
+// measured is what the values of this package can do that know their size.
+type measured interface {
+	Value
+	Describer
+	Sizer
+	Resizer
+}
