@@ -96,19 +96,31 @@ type Place struct {
 
 // Versions lists what there is, the oldest first.
 func (a *Archive) Versions(ctx context.Context) ([]Version, error) {
-	list, err := a.files.Versions(ctx)
+	list, err := a.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+		return nil, err
 	}
 	out := make([]Version, 0, len(list))
 	for i := range list {
 		v, err := a.describe(ctx, &list[i])
 		if err != nil {
-			return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+			return nil, a.failed(err)
 		}
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+func (a *Archive) list(ctx context.Context) ([]offline.Version, error) {
+	list, err := a.files.Versions(ctx)
+	if err != nil {
+		return nil, a.failed(err)
+	}
+	return list, nil
+}
+
+func (a *Archive) failed(err error) error {
+	return fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
 }
 
 func (a *Archive) describe(ctx context.Context, is *offline.Version) (v Version, err error) {
@@ -124,7 +136,10 @@ func (a *Archive) describe(ctx context.Context, is *offline.Version) (v Version,
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}
-	v.Places, err = a.places(ctx, is.ID)
+	holdings, err := a.files.Files.At.Holdings(ctx, is.ID)
+	for _, h := range holdings {
+		v.Places = append(v.Places, Place(h))
+	}
 	return v, err
 }
 
@@ -153,30 +168,12 @@ func (a *Archive) elsewhere() string {
 	return strings.Join(names, ", ")
 }
 
-func (a *Archive) places(ctx context.Context, id storage.ID) (out []Place, err error) {
-	home, err := a.files.Files.At.Home(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if len(home) > 0 {
-		p := Place{Dir: a.files.Files.At.Store.Path(id)}
-		for _, part := range home {
-			p.Parts = append(p.Parts, part.Rank)
-		}
-		out = append(out, p)
-	}
-	for _, h := range a.files.Files.At.Holdings(id) {
-		out = append(out, Place{Host: h.Host, Dir: h.Node.Store.Path(id), Parts: h.Parts, Copies: h.Copies, Parity: h.Parity})
-	}
-	return out, nil
-}
-
 // Latest is the newest complete version of the computation that a restart would go on with.
 // That it is not damaged turns out when it is read.
 func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
-	list, err := a.files.Versions(ctx)
+	list, err := a.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+		return nil, err
 	}
 	for i, v := range slices.Backward(list) {
 		if v.Complete() && v.Newest && !v.Other {
@@ -192,9 +189,9 @@ func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
 
 // Snapshot opens a version, complete or not.
 func (a *Archive) Snapshot(ctx context.Context, id storage.ID) (*Snapshot, error) {
-	list, err := a.files.Versions(ctx)
+	list, err := a.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+		return nil, err
 	}
 	i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == id })
 	if i < 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -17,15 +16,10 @@ func addHelp(root *cobra.Command) {
 		case "help":
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error { return helpOn(root, args) }
 		case "completion":
-			cmd.Args = func(_ *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return &usageError{fmt.Errorf("unknown command %q: there are completion bash, fish, powershell and zsh", "completion "+args[0])}
-				}
-				return nil
-			}
+			cmd.Args = commandsOnly("completion ", "completion bash, fish, powershell and zsh")
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
-				shell.Args = nothing
+				shell.Args = noArguments("")
 			}
 		}
 	}
@@ -43,14 +37,6 @@ func helpOn(root *cobra.Command, args []string) error {
 	}
 	cmd.InitDefaultHelpFlag()
 	return cmd.Help()
-}
-
-// nothing refuses arguments.
-func nothing(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no arguments; usage: %s", cmd.CommandPath(), cmd.UseLine())}
-	}
-	return nil
 }
 
 // strictWriter remembers that something could not be written, which nobody tells who asks

@@ -75,8 +75,7 @@ type listedVersion struct {
 }
 
 func (p *program) lsCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return p.overview("checkpoints", p.ls, &cobra.Command{
 		Use:   "ls [DIR]",
 		Short: "List checkpoints and their versions",
 		Long: `List checkpoints and their versions.
@@ -98,55 +97,25 @@ second table has the nodes.`,
 		Example: `  craft ls
   craft ls /scratch/me/cp
   craft ls --json cp/lanczos`,
-		Args: directories(0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := defaultBase()
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			return p.ls(cmd.Context(), dir, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
-	return cmd
+	})
 }
 
-func (p *program) ls(ctx context.Context, dir string, asJSON bool) error {
-	where, err := p.find(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if where.loose {
-		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
-	}
-	problems := where.problems
-	l := listing{Path: osstring.String(dir), Checkpoints: []listedCheckpoint{}}
+func (p *program) ls(ctx context.Context, where *place) (seen overview, err error) {
+	l := listing{Path: osstring.String(where.path), Checkpoints: []listedCheckpoint{}}
 	for _, c := range where.checkpoints {
 		listed, bad, err := p.list(ctx, where, c)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return seen, ctx.Err()
 		}
-		problems = append(problems, bad...)
+		seen.problems = append(seen.problems, bad...)
 		if err != nil {
-			problems = append(problems, err)
+			seen.problems = append(seen.problems, err)
 			continue
 		}
 		l.Checkpoints = append(l.Checkpoints, listed)
 	}
-	if asJSON {
-		err = p.printJSON(l)
-	} else if len(l.Checkpoints) > 0 {
-		err = p.printListing(l)
-	} else if len(problems) == 0 {
-		p.say("no checkpoints in %s", dir)
-	}
-	for _, problem := range problems {
-		p.say("%v", problem)
-	}
-	if err == nil && len(problems) > 0 {
-		err = errReported
-	}
-	return err
+	seen.document, seen.empty, seen.print = l, len(l.Checkpoints) == 0, func() error { return p.printListing(l) }
+	return seen, nil
 }
 
 // list describes one checkpoint; bad are the versions that cannot be described.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,12 +30,7 @@ the parallel file system is mounted. Places of other users are not looked at.`,
   craft node verify
   craft node clean --dry-run
   srun --ntasks-per-node=1 craft node clean --yes`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q: there are node ls, node verify and node clean", "node "+args[0])}
-			}
-			return nil
-		},
+		Args: commandsOnly("node ", "node ls, node verify and node clean"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&root, "node-path", "", "the storage of this node (default: CRAFT_NODE_PATH, or "+env.DefaultNodePath()+")")
@@ -45,13 +39,7 @@ the parallel file system is mounted. Places of other users are not looked at.`,
 	return cmd
 }
 
-// nothingElse refuses arguments, where a flag has the directory.
-func nothingElse(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no arguments (--node-path names a directory); usage: %s", cmd.CommandPath(), cmd.UseLine())}
-	}
-	return nil
-}
+var nothingElse = noArguments(" (--node-path names a directory)")
 
 // nodePlaces lists the places below a root, and below root/node-K: the storage
 // of virtual nodes, as craft run --node-path root makes it.

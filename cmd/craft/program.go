@@ -118,19 +118,14 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
   craft show cp/lanczos         what the newest complete version holds
   craft verify cp/lanczos       read every byte and check it
   craft node ls                 what checkpoints have on this node`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(args[0])
-			}
-			return nil
-		},
+		Args:          commandsOnly("", topCommands),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root && cmd.Flags().NArg() > 0 { // its flags are unknown because it is
-			return unknownCommand(cmd.Flags().Arg(0))
+			return commandsOnly("", topCommands)(cmd, cmd.Flags().Args())
 		}
 		return &usageError{err}
 	})
@@ -138,8 +133,26 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 	return root
 }
 
-func unknownCommand(name string) error {
-	return &usageError{fmt.Errorf("unknown command %q: there are run, ls, show, verify, report, unlock and node", name)}
+const topCommands = "run, ls, show, verify, report, unlock and node"
+
+// commandsOnly refuses what is no command of one that does nothing itself.
+func commandsOnly(prefix, there string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return &usageError{fmt.Errorf("unknown command %q: there are %s", prefix+args[0], there)}
+		}
+		return nil
+	}
+}
+
+// noArguments refuses arguments; hint says what there is in their place.
+func noArguments(hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return &usageError{fmt.Errorf("%s takes no arguments%s; usage: %s", cmd.CommandPath(), hint, cmd.UseLine())}
+		}
+		return nil
+	}
 }
 
 // directories checks the number of arguments, which are directories: one at the most.

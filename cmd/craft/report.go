@@ -20,8 +20,7 @@ type reported struct {
 }
 
 func (p *program) reportCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return p.overview("records of runs", p.report, &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "Tell what checkpoints have cost in the latest runs",
 		Long: `Tell what checkpoints have cost in the latest runs.
@@ -35,50 +34,20 @@ the share of CP and the writer's processor time (one
 processor) in the time of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
 		Example: `  craft report cp
   craft report --json cp/lanczos`,
-		Args: directories(0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := defaultBase()
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			return p.report(cmd.Context(), dir, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
-	return cmd
+	})
 }
 
-func (p *program) report(ctx context.Context, dir string, asJSON bool) error {
-	where, err := p.find(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if where.loose {
-		return fmt.Errorf("%s is a file, not a directory of checkpoints", dir)
-	}
-	problems := where.problems
-	r := reported{Path: osstring.String(dir), Runs: []storage.Record{}}
+func (p *program) report(_ context.Context, where *place) (seen overview, err error) {
+	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}}
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.Files.Dir())
 		if err != nil {
-			problems = append(problems, err)
+			seen.problems = append(seen.problems, err)
 		}
 		r.Runs = append(r.Runs, records...)
 	}
-	if asJSON {
-		err = p.printJSON(r)
-	} else if len(r.Runs) > 0 {
-		err = p.printReport(r)
-	} else if len(problems) == 0 {
-		p.say("no records of runs in %s", dir)
-	}
-	for _, problem := range problems {
-		p.say("%v", problem)
-	}
-	if err == nil && len(problems) > 0 {
-		err = errReported
-	}
-	return err
+	seen.document, seen.empty, seen.print = r, len(r.Runs) == 0, func() error { return p.printReport(r) }
+	return seen, nil
 }
 
 func (p *program) printReport(r reported) error {

@@ -159,13 +159,7 @@ func (p *program) present(d *shownVersion, s showing, bad []error) (err error) {
 	} else {
 		err = p.printShown(d, s)
 	}
-	for _, problem := range bad {
-		p.say("%v", problem)
-	}
-	if err == nil && len(bad) > 0 {
-		err = errReported
-	}
-	return err
+	return p.conclude(err, bad)
 }
 
 func noParts(v *offline.Version, rank int) error {

@@ -61,24 +61,15 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 }
 
 func (d *shownVersion) describePlaces(ctx context.Context, c *offline.Checkpoint, id storage.ID) error {
-	at := c.Files.At
-	parts, err := at.Home(ctx, id)
-	if err != nil {
-		return err
-	}
-	if len(parts) > 0 {
-		home := shownPlace{Place: "pfs", Path: osstring.String(at.Store.Path(id))}
-		for _, part := range parts {
-			home.Parts = append(home.Parts, part.Rank)
+	holdings, err := c.Files.At.Holdings(ctx, id)
+	for _, h := range holdings {
+		place := "node"
+		if h.Dir == c.Files.At.Store.Path(id) {
+			place = "pfs"
 		}
-		d.Places = append(d.Places, home)
+		d.Places = append(d.Places, shownPlace{place, h.Host, osstring.String(h.Dir), append([]int{}, h.Parts...), h.Copies, h.Parity})
 	}
-	for _, h := range at.Holdings(id) {
-		d.Places = append(d.Places, shownPlace{
-			Place: "node", Host: h.Host, Path: osstring.String(h.Store.Path(id)), Parts: append([]int{}, h.Parts...), Copies: h.Copies, Parity: h.Parity,
-		})
-	}
-	return nil
+	return err
 }
 
 // printLevels prints what describeLevels found.

@@ -133,10 +133,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	for _, c := range where.checkpoints {
 		p.remark(c.Name, c.Files.At.Nodes)
 	}
-	for _, problem := range problems {
-		p.say("%v", problem)
-	}
-	if err == nil && !result.OK {
+	if err = p.conclude(err, problems); err == nil && !result.OK {
 		err = errReported
 	}
 	return err

@@ -133,17 +133,6 @@ func (e *Store) hasParity(id storage.ID) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return slices.ContainsFunc(d.List, parity) })
 }
 
-// Home lists the parts of a version that are on the parallel file system.
-func (e *Store) Home(ctx context.Context, id storage.ID) ([]storage.Part, error) {
-	entries, err := e.Store.List(ctx)
-	for _, entry := range entries {
-		if entry.ID == id {
-			return entry.Parts, err
-		}
-	}
-	return nil, err
-}
-
 // Path implements storage.Driver: the first place that has anything of the
 // version.
 func (e *Store) Path(id storage.ID) string {
@@ -204,19 +193,32 @@ func (e *Store) onNode(id storage.ID, part storage.Part) (Location, bool) {
 	return Location{}, false
 }
 
-// Holding is what one node has of a version.
+// Holding is what one place has of a version.
 type Holding struct {
-	*Node
-
-	Parts, Copies, Parity []int // ranks
+	Host                  string // of a node; "": the parallel file system
+	Dir                   string // of the version there
+	Parts, Copies, Parity []int  // ranks
 }
 
-// Holdings are the nodes that have anything of a version, as far as they can be
-// seen from here.
-func (e *Store) Holdings(id storage.ID) []Holding {
-	var out []Holding
+// Holdings are the places that have anything of a version, as far as they can be seen from
+// here: the parallel file system, and then the nodes.
+func (e *Store) Holdings(ctx context.Context, id storage.ID) (out []Holding, err error) {
+	home, err := e.Store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range home {
+		if entry.ID != id || len(entry.Parts) == 0 {
+			continue
+		}
+		h := Holding{Dir: e.Store.Path(id)}
+		for _, part := range entry.Parts {
+			h.Parts = append(h.Parts, part.Rank)
+		}
+		out = append(out, h)
+	}
 	for _, d := range e.Nodes {
-		h := Holding{Node: d}
+		h := Holding{Host: d.Host}
 		for _, o := range d.List {
 			if o.ID != id {
 				continue
@@ -231,10 +233,11 @@ func (e *Store) Holdings(id storage.ID) []Holding {
 			}
 		}
 		if len(h.Parts)+len(h.Copies)+len(h.Parity) > 0 {
+			h.Dir = d.Store.Path(id)
 			out = append(out, h)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // reached are the levels that a version has on the nodes that can be seen from here, of
