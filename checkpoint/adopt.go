@@ -24,18 +24,13 @@ func (cp *Checkpoint) Version() storage.ID {
 // back. The version is that of Version of the checkpoint that had the values; whether
 // they are unchanged since then only the program knows.
 func (cp *Checkpoint) Adopt(version storage.ID) error {
-	if cp.disabled() {
+	return cp.call("Adopt", func() error {
+		if cp.line.attempt.begun {
+			return cp.outOfOrder("Adopt after RestartIfNeeded or a write")
+		}
+		cp.reg.adopted = version
 		return nil
-	}
-	if err := cp.ready("Adopt"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	if cp.line.attempt.begun {
-		return cp.outOfOrder("Adopt after RestartIfNeeded or a write")
-	}
-	cp.reg.adopted = version
-	return nil
+	})
 }
 
 // adopts reports whether this rank has the values of the version, and reads nothing of it.

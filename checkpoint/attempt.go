@@ -293,46 +293,41 @@ func (st *starting) tellIncomplete(e storage.Entry, found survey, newest uint64)
 // a program that has not read them. Where it returns nil, what the version does not
 // hold (an Optional key, a field of a struct) is as it was before the call.
 func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
-	if cp.disabled() {
+	return cp.call("RestartIfNeeded", func() error {
+		if cp.line.attempt.begun {
+			return cp.line.stageEnded()
+		}
+		defer cp.acc.reportRestart() // after the time is known
+		defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
+		cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
+		cp.reg.touched = make(touched)
+		h, err := cp.start.begin(ctx, true)
+		if err != nil && len(cp.reg.touched) > 0 {
+			err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}
+		}
+		cp.start.restartErr = err
+		if err != nil {
+			return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
+		}
+		entered := cp.line.point
+		cp.line.entered = &entered
+		if r := cp.up.dueRecord(false); r != nil {
+			cp.up.writeRecord(ctx, *r)
+		}
+		if h == nil {
+			return nil
+		}
+		if iter != nil && h.Iteration == container.NoIteration && cp.root() {
+			cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
+				"version", h.Version, "iteration", *iter)
+		}
+		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
+		if iter != nil && h.Iteration != container.NoIteration {
+			*iter = int(h.Iteration) + 1 // match has looked that there is one
+		}
+		cp.acc.goesOn()
 		return nil
-	}
-	if err := cp.ready("RestartIfNeeded"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	if cp.line.attempt.begun {
-		return cp.line.stageEnded()
-	}
-	defer cp.acc.reportRestart() // after the time is known
-	defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
-	cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
-	cp.reg.touched = make(touched)
-	h, err := cp.start.begin(ctx, true)
-	if err != nil && len(cp.reg.touched) > 0 {
-		err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}
-	}
-	cp.start.restartErr = err
-	if err != nil {
-		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
-	}
-	entered := cp.line.point
-	cp.line.entered = &entered
-	if r := cp.up.dueRecord(false); r != nil {
-		cp.up.writeRecord(ctx, *r)
-	}
-	if h == nil {
-		return nil
-	}
-	if iter != nil && h.Iteration == container.NoIteration && cp.root() {
-		cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
-			"version", h.Version, "iteration", *iter)
-	}
-	cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
-	if iter != nil && h.Iteration != container.NoIteration {
-		*iter = int(h.Iteration) + 1 // match has looked that there is one
-	}
-	cp.acc.goesOn()
-	return nil
+	})
 }
 
 // errVersion adds which version an error is about.

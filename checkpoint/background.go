@@ -285,14 +285,7 @@ func (wr *writing) await(ctx context.Context, f *flight) error {
 // whatever error but that of the context: then the write goes on. It is
 // collective.
 func (cp *Checkpoint) Wait(ctx context.Context) error {
-	if cp.disabled() {
-		return nil
-	}
-	if err := cp.ready("Wait"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	return cp.out.wait(ctx)
+	return cp.call("Wait", func() error { return cp.out.wait(ctx) })
 }
 
 func (wr *writing) wait(ctx context.Context) error {

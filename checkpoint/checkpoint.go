@@ -54,9 +54,11 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp := &Checkpoint{
 		core: &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
 	}
-	cp.line, cp.reg = newLineage(cp.core), newRegistry(cp.core)
+	cp.line = &lineage{core: cp.core, redo: redo{reached: container.NoIteration, before: container.NoIteration}}
+	cp.reg = &registry{core: cp.core, line: cp.line, index: make(map[string]int)}
 	cp.acc = &accounts{core: cp.core, line: cp.line}
 	cp.up = &upkeep{core: cp.core, line: cp.line, acc: cp.acc}
+	cp.line.reg, cp.line.up = cp.reg, cp.up
 	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up}
 	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
 	cp.self = cp
@@ -279,20 +281,20 @@ func (cp *Checkpoint) enter(call string) error {
 	return nil
 }
 
-// ready begins a call that needs what was added.
-func (cp *Checkpoint) ready(call string) error {
-	if err := cp.enter(call); err != nil {
-		return err
-	}
-	var err error
-	switch {
-	case cp.closed:
-		err = cp.outOfOrder(cp.afterClose(call))
-	case !cp.committed:
-		err = errors.Join(cp.outOfOrder(call+" before Commit"), cp.reg.addErr)
-	default:
+// call makes a call that needs what was added.
+func (cp *Checkpoint) call(name string, do func() error) error {
+	if cp.disabled() {
 		return nil
 	}
-	cp.calling.Unlock()
-	return err
+	if err := cp.enter(name); err != nil {
+		return err
+	}
+	defer cp.calling.Unlock()
+	switch {
+	case cp.closed:
+		return cp.outOfOrder(cp.afterClose(name))
+	case !cp.committed:
+		return errors.Join(cp.outOfOrder(name+" before Commit"), cp.reg.addErr)
+	}
+	return do()
 }

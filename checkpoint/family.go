@@ -22,19 +22,19 @@ type relative struct {
 
 // family are the values of all other checkpoints of the tree, and the names of these.
 func (r *registry) family() (values []relative, plain []cptypes.Value, names []string) {
-	var visit func(*registry)
-	visit = func(c *registry) {
-		if c != r {
+	var visit func(*lineage)
+	visit = func(l *lineage) {
+		if c := l.reg; c != r {
 			names = append(names, c.name)
 			for _, e := range c.entries {
 				values, plain = append(values, relative{e, c}), append(plain, e.value)
 			}
 		}
-		for _, child := range c.children {
+		for _, child := range l.children {
 			visit(child)
 		}
 	}
-	visit(r.outermost())
+	visit(r.line.outermost())
 	return values, plain, names
 }
 

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -218,20 +218,15 @@ func difference(stored, mine []byte) string {
 	if json.Unmarshal(stored, &a) != nil || json.Unmarshal(mine, &b) != nil {
 		return fmt.Sprintf("stored %s, now %s", orNone(stored), orNone(mine))
 	}
-	keys := make(map[string]bool)
-	for k := range a {
-		keys[k] = true
-	}
-	for k := range b {
-		keys[k] = true
-	}
+	all := make(map[string]json.RawMessage)
+	maps.Copy(all, a)
+	maps.Copy(all, b)
 	var fields []string
-	for k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if !bytes.Equal(a[k], b[k]) {
 			fields = append(fields, fmt.Sprintf("%s: stored %s, now %s", k, orNone(a[k]), orNone(b[k])))
 		}
 	}
-	sort.Strings(fields)
 	return strings.Join(fields, "; ")
 }
 

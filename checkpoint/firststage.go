@@ -18,16 +18,16 @@ import (
 // the version that was restored, or, of the outermost one, of the computation that was begun anew.
 // If one cannot be written the next version tries again.
 func (u *upkeep) recordNested(ctx context.Context, h container.Header) {
-	if u.parent == nil {
+	p := u.line.parent
+	if p == nil {
 		return
 	}
-	u.parent.nameNested(ctx, u, catalog.StageOf(h.Ancestors))
-	p := u.parent
+	p.up.nameNested(ctx, u, catalog.StageOf(h.Ancestors))
 	for _, of := range h.Ancestors {
 		if p == nil {
 			return
 		}
-		p.recordStage(ctx, h.Lineage, of)
+		p.up.recordStage(ctx, h.Lineage, of)
 		p = p.parent
 	}
 }
@@ -84,9 +84,9 @@ func (u *upkeep) goOnWith(ctx context.Context, lineage container.LineageID) {
 	if top := u.line.outermost(); top.attempt.anew == (container.LineageID{}) || top.attempt.lineage == lineage || u.line.stageIsNamed() {
 		return
 	}
-	for p := u.parent; p != nil; p = p.parent {
-		p.line.attempt.lineage = lineage
-		p.tellRecord(ctx)
+	for p := u.line.parent; p != nil; p = p.parent {
+		p.attempt.lineage = lineage
+		p.up.tellRecord(ctx)
 	}
 }
 

@@ -27,6 +27,8 @@ type lineage struct {
 
 	parent   *lineage
 	children []*lineage
+	reg      *registry // of the same checkpoint, and so are they of those around and in it
+	up       *upkeep
 
 	attempt attempt // of this run; zero before it has begun
 	point   point
@@ -34,10 +36,6 @@ type lineage struct {
 	stored  catalog.Versions       // that rank 0 decides about: the job's lock keeps this true
 	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
 	redo    redo
-}
-
-func newLineage(c *core) *lineage {
-	return &lineage{core: c, redo: redo{reached: container.NoIteration, before: container.NoIteration}}
 }
 
 // nextStage is called by every UpdateAndWrite and Write, whether it captures

@@ -56,7 +56,8 @@ func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool
 			continue
 		}
 		r.reg.touch(e.key)
-		if err := r.loadValue(ctx, e); err != nil {
+		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return cptypes.ReadSection(ctx, e.value, section) })
+		if err != nil {
 			return keyed(e.key, err)
 		}
 	}
@@ -76,10 +77,6 @@ func keyed(key string, err error) error {
 		return err
 	}
 	return &KeyError{Key: key, Err: err}
-}
-
-func (r *restoration) loadValue(ctx context.Context, e entry) error {
-	return r.withSection(ctx, e.key, func(section *container.SectionReader) error { return cptypes.ReadSection(ctx, e.value, section) })
 }
 
 // withSection opens a whole value as it is stored, for as long as use takes.

@@ -1,7 +1,5 @@
 package checkpoint
 
-import "time"
-
 // message reports something that CRAFT_DEBUG or CRAFT_TIMING asks for.
 func (c *core) message(text string, attrs ...any) {
 	if int(c.comm.Rank()) == c.opt.DebugProc {
@@ -19,9 +17,9 @@ func (a *accounts) reportVersion(f *flight, err error) {
 		attrs = append(attrs, "error", err)
 	}
 	if p := f.phases; a.opt.Timing || a.opt.Debug >= 2 {
-		attrs = append(attrs, "update", seconds(p.Update), "copy", seconds(p.Copy), "wait", seconds(p.Wait),
-			"write", seconds(p.Write), "settle", seconds(p.Settle),
-			"cp_total", seconds(a.stats.CheckpointTime), "writer_cpu_total", seconds(a.now().WriterCPU))
+		attrs = append(attrs, "update", p.Update.Seconds(), "copy", p.Copy.Seconds(), "wait", p.Wait.Seconds(),
+			"write", p.Write.Seconds(), "settle", p.Settle.Seconds(),
+			"cp_total", a.stats.CheckpointTime.Seconds(), "writer_cpu_total", a.now().WriterCPU.Seconds())
 	}
 	a.message("checkpoint version ended", attrs...)
 	if a.opt.Debug < 3 {
@@ -37,7 +35,5 @@ func (a *accounts) reportRestart() {
 	if a.opt.Debug == 0 && !a.opt.Timing {
 		return
 	}
-	a.message("restart ended", "restored", a.stats.Restored, "version", a.stats.RestoredVersion, "res_total", seconds(a.stats.RestartTime))
+	a.message("restart ended", "restored", a.stats.Restored, "version", a.stats.RestoredVersion, "res_total", a.stats.RestartTime.Seconds())
 }
-
-func seconds(d time.Duration) float64 { return d.Seconds() }

@@ -71,22 +71,16 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 	if depth > maxDepth {
 		return wrong("%d checkpoints in one another (allowed: %d)", depth, maxDepth)
 	}
-	child.line.parent, child.reg.parent, child.up.parent = cp.line, cp.reg, cp.up
+	child.line.parent = cp.line
 	cp.line.children = append(cp.line.children, child.line)
-	cp.reg.children = append(cp.reg.children, child.reg)
-	cp.up.children = append(cp.up.children, child.up)
 	return nil
 }
 
 // leaveParent takes the checkpoint out of the one around it, which it still knows.
 func (cp *Checkpoint) leaveParent() {
-	if cp.line.parent == nil {
-		return
+	if p := cp.line.parent; p != nil {
+		p.children = slices.DeleteFunc(p.children, func(c *lineage) bool { return c == cp.line })
 	}
-	p, r, u := cp.line.parent, cp.reg.parent, cp.up.parent
-	p.children = slices.DeleteFunc(p.children, func(c *lineage) bool { return c == cp.line })
-	r.children = slices.DeleteFunc(r.children, func(c *registry) bool { return c == cp.reg })
-	u.children = slices.DeleteFunc(u.children, func(c *upkeep) bool { return c == cp.up })
 }
 
 // nesting says in which checkpoints one is nested, for comparisons and messages.

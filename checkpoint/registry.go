@@ -20,9 +20,7 @@ type entry struct {
 // registry holds the values that were added, and what is known of their memory.
 type registry struct {
 	*core
-
-	parent   *registry // of the checkpoint around this one
-	children []*registry
+	line *lineage
 
 	entries  []entry
 	index    map[string]int      // in entries, by key
@@ -37,8 +35,6 @@ type registry struct {
 	taken   map[string]bool // keys of the version that it has read
 	begun   bool            // it has been called, or a write
 }
-
-func newRegistry(c *core) *registry { return &registry{core: c, index: make(map[string]int)} }
 
 // AddOption changes how one value is treated.
 type AddOption func(*entry)
@@ -75,13 +71,6 @@ func (r *registry) add(key string, value any, opts []AddOption) error {
 	r.index[key] = len(r.entries)
 	r.entries = append(r.entries, e)
 	return nil
-}
-
-func (r *registry) outermost() *registry {
-	for r.parent != nil {
-		r = r.parent
-	}
-	return r
 }
 
 // commit notes the extents that the values have when nothing can be added any more.

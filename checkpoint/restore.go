@@ -285,15 +285,13 @@ func (r *restoration) compare(ctx context.Context) error {
 }
 
 func (r *restoration) replicaDigest() int64 {
-	hash := fnv.New64a()
-	var b [8]byte
+	var digests []byte
 	for _, info := range r.home.Sections() {
 		if info.Desc.Dist == container.Replicated {
-			binary.LittleEndian.PutUint64(b[:], info.Digest)
-			hash.Write(b[:])
+			digests = binary.LittleEndian.AppendUint64(digests, info.Digest)
 		}
 	}
-	return int64(hash.Sum64())
+	return condensed(digests)
 }
 
 // gather lets each rank bring its share of the parts that are not as such

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -45,9 +44,7 @@ func sameSettings(ctx context.Context, c *core) error {
 		values = append(values, s.value)
 	}
 	packed := strings.Join(values, "\n")
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(packed)) // never fails
-	if same, err := c.sameOnAll(ctx, int64(hash.Sum64())); err != nil || same {
+	if same, err := c.sameOnAll(ctx, condensed([]byte(packed))); err != nil || same {
 		return err
 	}
 	packs, err := comm.AllgatherBytes(ctx, c.comm, []byte(packed))

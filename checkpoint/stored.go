@@ -75,36 +75,31 @@ func (st *starting) mendLevels(restored *container.Header) {
 // job that is about to end on purpose calls it, because the nodes may be given
 // to others. Without levels it is Wait.
 func (cp *Checkpoint) Flush(ctx context.Context) error {
-	if cp.disabled() {
+	return cp.call("Flush", func() error {
+		if err := cp.out.wait(ctx); err != nil {
+			return err
+		}
+		if cp.line.point.version == 0 || !cp.place.OnNodes() {
+			return nil
+		}
+		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
+		id := storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
+		err := cp.up.maintenanceDone(ctx)
+		if err == nil {
+			err = disagreed(cp.place.Flush(ctx, id))
+		}
+		if _, err := cp.agree(ctx, err); err != nil {
+			return fmt.Errorf("flush checkpoint %q: version %d: %w", cp.name, id.Version, err)
+		}
+		if !cp.root() {
+			return nil
+		}
+		cp.up.flushed.add(id)
+		cp.up.arrived()
+		cp.up.prune()
+		cp.up.doMaintenance(context.WithoutCancel(ctx))
 		return nil
-	}
-	if err := cp.ready("Flush"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	if err := cp.out.wait(ctx); err != nil {
-		return err
-	}
-	if cp.line.point.version == 0 || !cp.place.OnNodes() {
-		return nil
-	}
-	defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
-	id := storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
-	err := cp.up.maintenanceDone(ctx)
-	if err == nil {
-		err = disagreed(cp.place.Flush(ctx, id))
-	}
-	if _, err := cp.agree(ctx, err); err != nil {
-		return fmt.Errorf("flush checkpoint %q: version %d: %w", cp.name, id.Version, err)
-	}
-	if !cp.root() {
-		return nil
-	}
-	cp.up.flushed.add(id)
-	cp.up.arrived()
-	cp.up.prune()
-	cp.up.doMaintenance(context.WithoutCancel(ctx))
-	return nil
+	})
 }
 
 // StoredVersion tells how safe a version is by now.

@@ -23,8 +23,9 @@ func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part
 		return mine, nil
 	}
 	_, recovery := comm.Recovered(wr.comm)
+	keys, digests := replicas(p)
 	all, err := settlement{
-		same:         [...]int64{int64(h.Version), h.Iteration, replicaDigest(p), versionDigest(h)},
+		same:         [...]int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)},
 		boxesChanged: boxes != wr.line.attempt.boxes, outcome: mine,
 		slowest: slowest{wr.acc.stats.CheckpointTime, wr.acc.stats.RestartTime, recovery, wr.acc.stats.RedoTime},
 	}.reduce(ctx, wr.comm)
@@ -39,7 +40,7 @@ func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part
 	case all.differ[3]:
 		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(wr.fingerprint), h.Ancestors)
 	case all.differ[2]:
-		return mine, wr.findUnequal(ctx, p)
+		return mine, wr.findUnequal(ctx, keys, digests)
 	case all.boxesChanged:
 		_, err := wr.agree(ctx, wr.checkCover(ctx, p.sections, boxes))
 		return all.outcome, err
@@ -81,29 +82,25 @@ func (wr *writing) findPart(ctx context.Context, h container.Header, rank int) e
 	return blob.Close()
 }
 
-// replicaDigest condenses the digests of all replicated values.
-func replicaDigest(p part) int64 {
-	hash := fnv.New64a()
-	var b [8]byte
+// replicas are the keys of all replicated values, and their digests.
+func replicas(p part) (keys []string, digests []byte) {
 	for i, s := range p.sections {
 		if s.Desc.Dist == container.Replicated {
-			binary.LittleEndian.PutUint64(b[:], p.Digests[i])
-			hash.Write(b[:])
+			digests = binary.LittleEndian.AppendUint64(digests, p.Digests[i])
+			keys = append(keys, s.Key)
 		}
 	}
+	return keys, digests
+}
+
+func condensed(b []byte) int64 {
+	hash := fnv.New64a()
+	hash.Write(b)
 	return int64(hash.Sum64())
 }
 
 // findUnequal names the keys whose replicas differ.
-func (wr *writing) findUnequal(ctx context.Context, p part) error {
-	var mine []byte
-	var keys []string
-	for i, s := range p.sections {
-		if s.Desc.Dist == container.Replicated {
-			mine = binary.LittleEndian.AppendUint64(mine, p.Digests[i])
-			keys = append(keys, s.Key)
-		}
-	}
+func (wr *writing) findUnequal(ctx context.Context, keys []string, mine []byte) error {
 	all, err := comm.AllgatherBytes(ctx, wr.comm, mine)
 	if err != nil {
 		return err

@@ -15,9 +15,6 @@ type upkeep struct {
 	line *lineage
 	acc  *accounts
 
-	parent   *upkeep // of the checkpoint around this one
-	children []*upkeep
-
 	maintenance maintenance
 	flushed     flushedQueue  // versions that have come to the parallel file system
 	maintaining *async.Ticket // it is being done by itself
@@ -30,21 +27,15 @@ type upkeep struct {
 	recordCost atomic.Int64 // ns that the last record took
 }
 
-func (u *upkeep) outermost() *upkeep {
-	for u.parent != nil {
-		u = u.parent
-	}
-	return u
-}
-
 // pruneChildren deletes what a new version has made useless, as each of them does.
 func (u *upkeep) pruneChildren(ctx context.Context) {
-	for _, child := range u.children {
-		if !child.line.attempt.begun {
+	for _, in := range u.line.children {
+		if !in.attempt.begun {
 			continue
 		}
+		child := in.up
 		child.prune()
-		child.maintenance.add(due{remove: child.line.stored.Overtake()})
+		child.maintenance.add(due{remove: in.stored.Overtake()})
 		if child.writer != nil {
 			child.startMaintenance()
 		} else {
@@ -61,8 +52,8 @@ func (u *upkeep) makeRoom(ctx context.Context) (removed int) {
 		u.prune() // also what a run has left that was killed
 		removed = u.doMaintenance(ctx)
 	}
-	for _, child := range u.children {
-		removed += child.makeRoom(ctx)
+	for _, child := range u.line.children {
+		removed += child.up.makeRoom(ctx)
 	}
 	return removed
 }

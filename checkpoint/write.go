@@ -34,30 +34,25 @@ const smallReplicated = 64 << 10
 // the version is being written. What becomes of that the next call that waits
 // says: see AsyncError.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
-	if cp.disabled() {
-		return nil
-	}
-	if freq < 1 {
+	if freq < 1 && !cp.disabled() {
 		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 1", cp.name, ErrArgument, freq)
 	}
-	if err := cp.ready("UpdateAndWrite"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	cp.acc.done(int64(iter))
-	if iter%freq != 0 {
-		cp.line.nextStage()
-		cp.up.recordBetween(ctx)
-		if cp.opt.Debug >= 4 {
-			cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
+	return cp.call("UpdateAndWrite", func() error {
+		cp.acc.done(int64(iter))
+		if iter%freq != 0 {
+			cp.line.nextStage()
+			cp.up.recordBetween(ctx)
+			if cp.opt.Debug >= 4 {
+				cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
+			}
+			return nil
 		}
-		return nil
-	}
-	if iter == math.MinInt || iter == math.MaxInt {
-		return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
-			cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
-	}
-	return cp.out.write(ctx, int64(iter))
+		if iter == math.MinInt || iter == math.MaxInt {
+			return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
+				cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
+		}
+		return cp.out.write(ctx, int64(iter))
+	})
 }
 
 // Write writes a version now, without an iteration: a restart leaves the
@@ -65,14 +60,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 // position. A loop that counts iterations and wants to save now (on a signal,
 // say) calls UpdateAndWrite(ctx, iter, 1). See there.
 func (cp *Checkpoint) Write(ctx context.Context) error {
-	if cp.disabled() {
-		return nil
-	}
-	if err := cp.ready("Write"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	return cp.out.write(ctx, container.NoIteration)
+	return cp.call("Write", func() error { return cp.out.write(ctx, container.NoIteration) })
 }
 
 func (wr *writing) write(ctx context.Context, iteration int64) error {
@@ -128,7 +116,7 @@ func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error 
 		return err // or the others may not know of it
 	}
 	if wr.root() {
-		removed += wr.up.outermost().makeRoom(ctx)
+		removed += wr.line.outermost().up.makeRoom(ctx)
 	}
 	again, failed := fromRoot(ctx, wr.core, removed > 0, nil)
 	if failed != nil || !again {
