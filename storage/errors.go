@@ -3,8 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -40,35 +38,6 @@ var (
 func Passing(err error) bool {
 	return err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNotFound)
 }
-
-// JoinPlaces joins the errors of all places that could have given some bytes, or what
-// they are made from; nil ones do not count. What is wrong or not there in some of them
-// says nothing while another one may have it: the error matches ErrDamaged or ErrNotFound
-// only if none of them is Passing.
-func JoinPlaces(errs ...error) error {
-	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
-	if len(errs) < 2 {
-		return errors.Join(errs...)
-	}
-	passing := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return !Passing(err) })
-	if len(passing) == 0 {
-		passing = errs
-	}
-	return &placesError{errs, passing}
-}
-
-// placesError matches only those of its errors that count.
-type placesError struct{ all, count []error }
-
-func (e *placesError) Error() string {
-	var texts []string
-	for _, err := range e.all {
-		texts = append(texts, err.Error())
-	}
-	return strings.Join(texts, "; ")
-}
-
-func (e *placesError) Unwrap() []error { return e.count }
 
 // PartError says which part of which version an error is about.
 type PartError struct {

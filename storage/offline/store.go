@@ -85,46 +85,63 @@ func (e *Store) withoutUnreadable(ctx context.Context, entry storage.Entry) stor
 	return entry
 }
 
-// Open implements storage.Driver.
+// Open implements storage.Driver: in the first place that has the part.
 func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	r, err := e.openStored(ctx, id, part)
-	if !errors.Is(err, storage.ErrNotFound) || !e.hasParity(id) {
-		return r, err
-	}
-	return e.openRebuilt(ctx, id, part)
+	return first(e.places(ctx, id, part))
 }
 
-// openStored opens a part whose bytes are somewhere as such.
-func (e *Store) openStored(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	r, err := e.Store.Open(ctx, id, part)
-	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
-		for _, d := range e.Nodes {
-			if !errors.Is(err, storage.ErrNotFound) {
-				return r, err
-			}
-			if d.Store != nil {
-				r, err = d.Store.OpenObject(ctx, storage.ObjectKey{ID: id, Kind: kind, Part: part})
-			}
+// first opens the first of some places that has something, which may be wrong in it.
+func first(places []opener) (r storage.PartReader, err error) {
+	for _, open := range places {
+		if r, err = open(); !errors.Is(err, storage.ErrNotFound) {
+			return r, err
 		}
 	}
-	if errors.Is(err, storage.ErrNotFound) && AnyNode(e.Nodes, NodeElsewhere) {
+	return nil, err
+}
+
+type opener = func() (storage.PartReader, error)
+
+// places are those that may have a part. The last one says where else it may be.
+func (e *Store) places(ctx context.Context, id storage.ID, part storage.Part) []opener {
+	if e.hasParity(id) {
+		return append(e.asSuch(ctx, id, part), func() (storage.PartReader, error) { return e.openRebuilt(ctx, id, part) })
+	}
+	return append(e.asSuch(ctx, id, part), e.nowhere)
+}
+
+func (e *Store) nowhere() (storage.PartReader, error) {
+	if AnyNode(e.Nodes, NodeElsewhere) {
 		return nil, fmt.Errorf("%w on the parallel file system and on the nodes that can be read from here: %w", storage.ErrNotFound, ErrElsewhere)
 	}
-	return r, err
+	return nil, storage.ErrNotFound
+}
+
+// asSuch are the places that may have the bytes of a part as such.
+func (e *Store) asSuch(ctx context.Context, id storage.ID, part storage.Part) []opener {
+	all := []opener{func() (storage.PartReader, error) { return e.Store.Open(ctx, id, part) }}
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
+		all = append(all, e.onNodes(ctx, storage.ObjectKey{ID: id, Kind: kind, Part: part})...)
+	}
+	return all
+}
+
+// onNodes are the nodes that may have an object.
+func (e *Store) onNodes(ctx context.Context, key storage.ObjectKey) (all []opener) {
+	for _, d := range e.Nodes {
+		if d.Store != nil {
+			all = append(all, func() (storage.PartReader, error) { return d.Store.OpenObject(ctx, key) })
+		}
+	}
+	return all
 }
 
 func (e *Store) openRebuilt(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	return erasure.OpenRebuilt(ctx, id, part, func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if key.Kind == storage.KindPart {
-			return e.openStored(ctx, key.ID, key.Part)
+			return storage.OpenPlaces(ctx, append(e.asSuch(ctx, key.ID, key.Part), e.nowhere))
 		}
-		var places []func() (storage.PartReader, error)
-		for _, d := range e.Nodes {
-			if d.Store != nil {
-				places = append(places, func() (storage.PartReader, error) { return d.Store.OpenObject(ctx, key) })
-			}
-		}
-		return erasure.OpenPlaces(places)
+		return storage.OpenPlaces(ctx, e.onNodes(ctx, key))
 	})
 }
 

@@ -45,9 +45,8 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 		rest []catalog.Source
 		home error // of opening the part there
 		want error
-		// before is that of a place that could not be opened before the first one, away
-		// where nothing can be listed.
-		before error
+		// before are asked before the one that is damaged; away is where nothing can be listed.
+		before []catalog.Source
 		away   []storage.Entry
 	}{
 		"none":                       {nil, nil, storage.ErrDamaged, nil, nil},
@@ -59,10 +58,9 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 		"not now, bad":               {[]catalog.Source{home, here}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
 		"bad, not now, missing":      {[]catalog.Source{here, home, missing}, syscall.EMFILE, syscall.EMFILE, nil, nil},
 		"missing, good":              {[]catalog.Source{missing, home}, nil, nil, nil, nil},
-		"not now before, good":       {[]catalog.Source{home}, nil, nil, syscall.EIO, nil},
-		"not now before":             {nil, nil, syscall.EIO, syscall.EIO, nil},
-		"not now before, bad":        {[]catalog.Source{here}, nil, syscall.EIO, syscall.EIO, nil},
-		"missing before, bad":        {[]catalog.Source{here}, nil, storage.ErrDamaged, storage.ErrNotFound, nil},
+		"not now before":             {nil, syscall.EIO, syscall.EIO, []catalog.Source{home}, nil},
+		"not now before, bad":        {[]catalog.Source{here}, syscall.EIO, syscall.EIO, []catalog.Source{home}, nil},
+		"missing before, bad":        {[]catalog.Source{here}, nil, storage.ErrDamaged, []catalog.Source{missing}, nil},
 		"away":                       {[]catalog.Source{here, missing}, nil, errAway, nil, []storage.Entry{{ID: key.ID, Away: []string{"not mounted"}}}},
 		"another one away":           {[]catalog.Source{here, missing}, nil, storage.ErrDamaged, nil, []storage.Entry{{ID: storage.ID{Version: 2}, Away: []string{"not mounted"}}}},
 		"missing, not now, missing":  {[]catalog.Source{missing, home, missing}, syscall.EIO, syscall.EIO, nil, nil},
@@ -101,10 +99,8 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 				flipped := slices.Clone(data)
 				flipped[at] ^= 1
 				require.NoError(t, vfs.WriteFile(mem, path, flipped, 0o600, false))
-				bad, err := local.OpenObject(t.Context(), key)
+				f, err := s.openFirst(t.Context(), key, slices.Concat(c.before, []catalog.Source{here}, c.rest))
 				require.NoError(t, err)
-				f := &found{PartReader: bad, finder: s, ctx: t.Context(), id: key.ID, part: key.Part, last: here, rest: c.rest}
-				f.failed.add(c.before)
 				store, err := storage.NewStore(opened{local, f}, container.Options{})
 				require.NoError(t, err)
 				if at == 9 {

@@ -138,11 +138,7 @@ func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) 
 	if !p.OnNodes() {
 		return p.Home.Open(ctx, id, part)
 	}
-	f, err := p.finder.openFirst(ctx, id, part, nil)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return p.finder.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
 }
 
 // Plan says how the next version of that number is to be kept: as the policy

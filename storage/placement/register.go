@@ -85,8 +85,8 @@ func (r *register) away(id storage.ID) error {
 }
 
 // noteTorn remembers that this rank's own file of a version, or a copy of it, is damaged.
-func (r *register) noteTorn(src catalog.Source) {
-	if src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
+func (r *register) noteTorn(src *catalog.Source) {
+	if src == nil || src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
 		return
 	}
 	switch {
