@@ -126,8 +126,8 @@ func TestCallOff(t *testing.T) {
 		one, two := f.Add(idOf(1)), f.Add(idOf(2))
 		f.Add(idOf(3))
 		time.Sleep(2 * time.Second)
+		f.CallOff(idOf(2)) // while the first one holds it up: it begins as soon as that has ended
 		f.CallOff(idOf(1))
-		f.CallOff(idOf(2))
 		<-one
 		<-two
 		require.ErrorIs(t, f.copies[idOf(1)].err, storage.ErrCalledOff)
