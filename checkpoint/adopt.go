@@ -1,6 +1,10 @@
 package checkpoint
 
-import "github.com/craft-go/craft/storage"
+import (
+	"fmt"
+
+	"github.com/craft-go/craft/storage"
+)
 
 // Version is the version that the values were read from, or captured in, last: what Adopt
 // takes. It is the zero ID before the first one, and stays known after Close.
@@ -20,6 +24,11 @@ func (cp *Checkpoint) Version() storage.ID {
 // written, they are read as usual. A call that has failed when it had begun to read takes
 // it back: the next one reads.
 //
+// Where nothing is gone on from at all, because there is no version any more, or none is read
+// (CRAFT_READ_CP_ON_RESTART=0), RestartIfNeeded is ErrNoUsableVersion on all ranks, with one rank
+// too: the others begin with what they have at the start, and the values of a version are no
+// beginning. So is a first write without RestartIfNeeded.
+//
 // Each rank says so for itself, after Commit and before RestartIfNeeded; the zero ID takes it
 // back. The version is that of Version of the checkpoint that had the values; whether
 // they are unchanged since then only the program knows.
@@ -31,6 +40,20 @@ func (cp *Checkpoint) Adopt(version storage.ID) error {
 		cp.reg.adopted = version
 		return nil
 	})
+}
+
+// adoptedNothing returns an error if no version is gone on from although this rank has adopted
+// one: it would begin with the values of that, beside ranks that begin anew.
+func (st *starting) adoptedNothing(read bool) error {
+	if st.reg.adopted == (storage.ID{}) {
+		return nil
+	}
+	why := "there is none that could be gone on from"
+	if !read {
+		why = "nothing stored is gone on from, without RestartIfNeeded or with CRAFT_READ_CP_ON_RESTART=0"
+	}
+	return fmt.Errorf("%w: rank %d has adopted version %v, but %s; to begin anew take that back on all ranks, Adopt(storage.ID{}), and set the values as at the start",
+		ErrNoUsableVersion, st.comm.Rank(), st.reg.adopted, why)
 }
 
 // adopts reports whether this rank has the values of the version, and reads nothing of it.

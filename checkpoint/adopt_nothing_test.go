@@ -60,7 +60,8 @@ func TestAdoptWhereNothingIsGoneOnFrom(t *testing.T) {
 				return comm.Barrier(ctx, c2)
 			}))
 			for rank, err := range errs {
-				require.Error(t, err, "rank %d begins at iteration 0; rank 0 has the values of iteration 5", rank)
+				require.ErrorIs(t, err, ErrNoUsableVersion, "rank %d begins at iteration 0; rank 0 has the values of iteration 5", rank)
+				require.ErrorContains(t, err, "rank 0 has adopted version "+version[0].String())
 			}
 		})
 	}

@@ -107,8 +107,13 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			return nil, err
 		}
 	}
-	if restored == nil && st.root() {
-		st.tellReplaced(found, read)
+	if restored == nil {
+		if _, err := st.agree(ctx, st.adoptedNothing(read)); err != nil {
+			return nil, err
+		}
+		if st.root() {
+			st.tellReplaced(found, read)
+		}
 	}
 	st.line.attempt.read = read
 	err = st.agreeOnAttempt(ctx, found, restored)

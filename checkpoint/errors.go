@@ -13,8 +13,8 @@ import (
 
 var (
 	// ErrNoUsableVersion is returned by RestartIfNeeded when there are complete
-	// versions but none of them can be read. The program must not start from
-	// zero without somebody's decision.
+	// versions but none of them can be read, or a rank has adopted one and there is none
+	// to go on from. The program must not start from zero without somebody's decision.
 	ErrNoUsableVersion = errors.New("no usable version")
 
 	// ErrStrict is returned by RestartIfNeeded with CRAFT_STRICT at the start of a job,
