@@ -160,7 +160,9 @@ func TestReadAll(t *testing.T) {
 	require.Equal(t, versions[2], s.Version())
 	require.Equal(t, `"problem 7"`, string(s.Fingerprint()))
 	var names []string
-	for _, k := range s.Keys() {
+	keys, err := s.Keys(t.Context())
+	require.NoError(t, err)
+	for _, k := range keys {
 		names = append(names, k.Name)
 	}
 	require.ElementsMatch(t, []string{"v", "m", "shared", "mine", "title", "own"}, names)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage/container"
@@ -17,7 +16,7 @@ var ErrShape = errors.New("not in the array")
 // is put together from the parts of all ranks, of any other it is that of rank 0, which is
 // the same on all ranks if the value is replicated.
 func Array[T cptypes.Elem](ctx context.Context, s *Snapshot, key string) (data []T, shape []int64, err error) {
-	desc, err := s.desc(key)
+	desc, err := s.desc(ctx, key)
 	if err != nil {
 		return nil, nil, s.failed(err)
 	}
@@ -33,18 +32,26 @@ func Array[T cptypes.Elem](ctx context.Context, s *Snapshot, key string) (data [
 	return data, desc.Global, err
 }
 
-func (s *Snapshot) desc(key string) (cptypes.Desc, error) {
-	i := slices.IndexFunc(s.keys, func(k Key) bool { return k.Name == key })
-	if i < 0 {
-		return cptypes.Desc{}, fmt.Errorf("%w %q", ErrKey, key)
+// desc describes a value as the first rank that has it, the others being asked only if that
+// whose part was read first has it not.
+func (s *Snapshot) desc(ctx context.Context, key string) (cptypes.Desc, error) {
+	if i, ok := s.keys.at[key]; ok {
+		return s.keys.list[i].Desc, nil
 	}
-	return s.keys[i].Desc, nil
+	keys, err := s.allKeys(ctx)
+	if i, ok := keys.at[key]; ok {
+		return keys.list[i].Desc, nil
+	}
+	if err != nil {
+		return cptypes.Desc{}, fmt.Errorf("key %q is in no part that can be read: %w", key, err)
+	}
+	return cptypes.Desc{}, fmt.Errorf("%w %q", ErrKey, key)
 }
 
 // Box reads the elements lo <= i < hi, in each dimension, of a partitioned array, in
 // row-major order: of each part that has some of them, these alone are read.
 func Box[T cptypes.Elem](ctx context.Context, s *Snapshot, key string, box cptypes.Box) (data []T, err error) {
-	desc, err := s.desc(key)
+	desc, err := s.desc(ctx, key)
 	if err != nil {
 		return nil, s.failed(err)
 	}

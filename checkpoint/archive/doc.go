@@ -8,6 +8,7 @@
 //	s, err := a.Snapshot(ctx, versions[2].ID)
 //	v, shape, err := archive.Array[float64](ctx, s, "v")      // put together from all ranks
 //	err = s.Read(ctx, "seed", 3, &seed)                       // the value of rank 3
+//	keys, err := s.Keys(ctx)                                  // those of all ranks
 //
 // What is read is found as a restart finds it: on the parallel file system, on the nodes
 // whose directories are on this machine, in copies, or out of parity; bytes that are wrong

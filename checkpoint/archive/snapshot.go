@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/craft-go/craft/cptypes"
@@ -21,7 +22,7 @@ type Snapshot struct {
 	parts   *storage.Snapshot
 	version Version
 	first   container.Header
-	keys    []Key
+	keys    keySet // of that part
 }
 
 // Key is a value that a version holds.
@@ -50,9 +51,8 @@ func (s *Snapshot) index(ctx context.Context) error {
 	for _, part := range s.is.Parts {
 		err := s.parts.With(ctx, part.Rank, func(f *storage.File) error {
 			s.first = f.Header()
-			for _, info := range f.Sections() {
-				s.keys = append(s.keys, Key{Name: info.Key, Desc: info.Desc})
-			}
+			s.keys = keySet{at: make(map[string]int)}
+			s.keys.add(f)
 			return nil
 		})
 		if err == nil {
@@ -71,8 +71,46 @@ func (s *Snapshot) index(ctx context.Context) error {
 // Version says which one it is.
 func (s *Snapshot) Version() Version { return s.version }
 
-// Keys are the values that it holds.
-func (s *Snapshot) Keys() []Key { return slices.Clone(s.keys) }
+// keySet are values, each named once.
+type keySet struct {
+	list []Key
+	at   map[string]int
+}
+
+func (k *keySet) add(f *storage.File) {
+	for _, info := range f.Sections() {
+		if _, known := k.at[info.Key]; !known {
+			k.at[info.Key] = len(k.list)
+			k.list = append(k.list, Key{Name: info.Key, Desc: info.Desc})
+		}
+	}
+}
+
+// Keys are the values that it holds, on whichever ranks: the index of each part is read. The
+// error says which parts cannot be read, so that there may be more; the keys of the others are
+// returned with it.
+func (s *Snapshot) Keys(ctx context.Context) ([]Key, error) {
+	keys, err := s.allKeys(ctx)
+	return keys.list, s.failed(err)
+}
+
+func (s *Snapshot) allKeys(ctx context.Context) (keySet, error) {
+	keys := keySet{slices.Clone(s.keys.list), maps.Clone(s.keys.at)}
+	var bad []error
+	for rank := range s.is.Size() {
+		if rank == s.first.Rank {
+			continue
+		}
+		err := s.parts.With(ctx, rank, func(f *storage.File) error {
+			keys.add(f)
+			return nil
+		})
+		if bad = append(bad, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return keys, errors.Join(bad...)
+}
 
 // Fingerprint is that of the program's problem, canonical JSON; nil: none was given.
 func (s *Snapshot) Fingerprint() []byte { return slices.Clone(s.first.Fingerprint) }
