@@ -30,6 +30,7 @@ type restoration struct {
 	// redistribute: the parts of partitioned values are not where they were.
 	redistribute bool
 	anyLate      bool // values are late on any rank
+	anyAdopted   bool // any rank has adopted the version
 }
 
 // arrangement is how the values lie in memory while a version is read into them
@@ -85,6 +86,10 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 		}
 	}
 	h := r.home.Header()
+	if !r.anyAdopted { // else nobody has seen all of it
+		small := c.Ranks > st.comm.Size() // which takes small replicated values out of as many parts as it has ranks
+		st.line.stored.ReadBack(c.ID, !small && st.place.Kept(c.ID).Reached == 0)
+	}
 	st.reg.taken = make(map[string]bool)
 	for key := range r.mem.stored {
 		st.reg.taken[key] = true
@@ -261,7 +266,7 @@ func (r *restoration) compare(ctx context.Context) error {
 	for _, is := range r.mem.late {
 		r.anyLate = r.anyLate || is
 	}
-	mine := []int64{version, ^version, replicas, ^replicas, bit(r.redistribute), bit(r.anyLate)}
+	mine := []int64{version, ^version, replicas, ^replicas, bit(r.redistribute), bit(r.anyLate), bit(r.adopts())}
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(ctx, r.core.comm, mine, all, comm.Max[int64]); err != nil {
 		return err
@@ -275,6 +280,7 @@ func (r *restoration) compare(ctx context.Context) error {
 	r.anyLate = all[5] != 0
 	adopted := r.adopts()
 	if r.redistribute = all[4] != 0; !r.redistribute {
+		r.anyAdopted = all[6] != 0
 		return nil
 	}
 	var err error

@@ -113,9 +113,11 @@ type StoredVersion struct {
 	Flushed, Pending bool
 	// Synced: a crash of the machines where it is cannot take it back.
 	Synced bool
-	// Verified: it was read back with its checksums.
+	// Verified: it was read back with its checksums, out of whichever places. A version that a
+	// rank has adopted was not.
 	Verified bool
-	// Durability is all that in one word: captured, local, redundant, home, or verified.
+	// Durability is all that in one word: captured, local, redundant, home, or verified (all its
+	// bytes on the parallel file system were read).
 	Durability catalog.Durability
 }
 
@@ -140,7 +142,7 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: kept.Reached, Flushed: is.Home, Pending: is.Pending,
 			Synced: storage.Synced(is.Header) && cp.opt.Sync == "full", Verified: is.ID == cp.line.stored.Verified,
 		}
-		v.Durability = kept.Durability(v.Synced, v.Verified)
+		v.Durability = kept.Durability(v.Synced, v.Verified && cp.line.stored.VerifiedAtHome)
 		out = append(out, v)
 	}
 	if f := cp.line.flight.Load(); f != nil {

@@ -277,8 +277,6 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		h, v, err := st.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
-			st.line.stored.Verified = c.ID
-			st.line.stored.Mended(c.ID)
 			if c.Other && st.root() {
 				st.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}

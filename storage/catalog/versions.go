@@ -33,8 +33,11 @@ func StageOf(ancestors []container.Ancestor) Stage {
 // Versions are the complete versions of a checkpoint that whoever decides about them knows
 // of, oldest first. The zero Versions are none.
 type Versions struct {
-	// Verified is the newest one that was read back with its checksums; zero: none was.
-	Verified storage.ID
+	// Verified is the newest one that was read back with its checksums, out of whichever
+	// places; zero: none was. VerifiedAtHome:
+	// every byte that the home has of it.
+	Verified       storage.ID
+	VerifiedAtHome bool
 
 	list    []Version
 	damaged []storage.ID
@@ -83,8 +86,13 @@ func (vs *Versions) CameHome(id storage.ID) *Version {
 	return v
 }
 
-// SetDamaged names those that earlier runs have set aside, SetAside adds one that has
-// turned out to be damaged, Mended takes one out that has turned out not to be.
+// ReadBack notes that a version was read with its checksums: see Verified.
+func (vs *Versions) ReadBack(id storage.ID, atHome bool) {
+	vs.Verified, vs.VerifiedAtHome = id, atHome
+	vs.mended(id)
+}
+
+// SetDamaged names those that earlier runs have set aside.
 func (vs *Versions) SetDamaged(ids []storage.ID) { vs.damaged = ids }
 
 // SetAside adds a version that has turned out to be damaged.
@@ -94,8 +102,8 @@ func (vs *Versions) SetAside(id storage.ID) {
 	}
 }
 
-// Mended takes one out that has turned out not to be damaged.
-func (vs *Versions) Mended(id storage.ID) {
+// mended takes one out that has turned out not to be damaged.
+func (vs *Versions) mended(id storage.ID) {
 	vs.damaged = slices.DeleteFunc(vs.damaged, func(d storage.ID) bool { return d == id })
 }
 

@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 	vs.SetAside(id(3))
 	vs.SetAside(id(3))
 	require.Equal(t, []storage.ID{id(1), id(3)}, vs.Damaged(), "of those that are stored")
-	vs.Mended(id(1))
+	vs.ReadBack(id(1), true)
 	require.Equal(t, []storage.ID{id(3)}, vs.Damaged())
 
 	// One that nobody wants for its own sake waits for one that refers to it.
