@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -27,7 +29,8 @@ func (cp *Checkpoint) Version() storage.ID {
 // Where nothing is gone on from at all, because there is no version any more, or none is read
 // (CRAFT_READ_CP_ON_RESTART=0), RestartIfNeeded is ErrNoUsableVersion on all ranks, with one rank
 // too: the others begin with what they have at the start, and the values of a version are no
-// beginning. So is a first write without RestartIfNeeded.
+// beginning. So is a first write without RestartIfNeeded. A value of another type or shape than
+// the stored one is an error that matches cptypes.ErrMismatch.
 //
 // Each rank says so for itself, after Commit and before RestartIfNeeded; the zero ID takes it
 // back. The version is that of Version of the checkpoint that had the values; whether
@@ -54,6 +57,17 @@ func (st *starting) adoptedNothing(read bool) error {
 	}
 	return fmt.Errorf("%w: rank %d has adopted version %v, but %s; to begin anew take that back on all ranks, Adopt(storage.ID{}), and set the values as at the start",
 		ErrNoUsableVersion, st.comm.Rank(), st.reg.adopted, why)
+}
+
+// matchesAdopted checks that what this rank has could be what is stored.
+func (r *restoration) matchesAdopted() error {
+	for _, e := range r.reg.entries {
+		stored, mine := r.mem.stored[e.key].Desc, cptypes.DescOf(e.value)
+		if _, is := r.mem.stored[e.key]; is && (mine.Elem != stored.Elem || !slices.Equal(mine.Shape, stored.Shape)) {
+			return &KeyError{Key: e.key, Err: &cptypes.MismatchError{Stored: stored, Have: mine, Reason: "the rank has adopted the version, so that it must have what is stored"}}
+		}
+	}
+	return nil
 }
 
 // adopts reports whether this rank has the values of the version, and reads nothing of it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -65,4 +66,36 @@ func TestAdoptWhereNothingIsGoneOnFrom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A rank that says it has the values of a version has to have such values.
+func TestAdoptWithValuesOfOtherShapes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(values map[string]any) storage.ID {
+		cp := open(t, dir, values)
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+		require.NoError(t, cp.Write(t.Context()))
+		require.NoError(t, cp.Close())
+		return cp.Version()
+	}
+	x := []float64{1, 2, 3}
+	version := write(map[string]any{"x": &x})
+	for name, value := range map[string]any{
+		"length": &[]float64{1, 2},
+		"type":   &[]int{1, 2, 3},
+		"text":   new(string),
+		"struct": &struct{ A []float64 }{x},
+		"matrix": func() any { v := []float64{1, 2, 3}; return cptypes.Matrix(&v, 3, 1) }(),
+	} {
+		cp := open(t, dir, map[string]any{"x": value})
+		require.NoError(t, cp.Adopt(version))
+		err := cp.RestartIfNeeded(t.Context(), nil)
+		require.ErrorIs(t, err, cptypes.ErrMismatch, name)
+		require.ErrorContains(t, err, `key "x"`)
+		require.NoError(t, cp.Close())
+	}
+	cp := open(t, dir, map[string]any{"x": &[]float64{4, 5, 6}})
+	require.NoError(t, cp.Adopt(version))
+	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+	require.NoError(t, cp.Close())
 }

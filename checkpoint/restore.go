@@ -280,7 +280,9 @@ func (r *restoration) compare(ctx context.Context) error {
 	r.anyLate = all[5] != 0
 	adopted := r.adopts()
 	if r.redistribute = all[4] != 0; !r.redistribute {
-		r.anyAdopted = all[6] != 0
+		if r.anyAdopted = all[6] != 0; adopted {
+			return r.matchesAdopted()
+		}
 		return nil
 	}
 	var err error
