@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // TestDeltas: versions that refer to others are read with them.
@@ -69,4 +70,6 @@ func (l levelled) damageBase(t *testing.T, base listedVersion) {
 	last := l.list(t).Versions[2]
 	require.Equal(t, "base missing", last.State)
 	require.Equal(t, []uint64{2}, last.MissingBases)
+	require.Equal(t, catalog.Captured, *last.Durability, "nobody can restart from it")
+	require.Equal(t, catalog.Captured, *decode[shownVersion](t, exitFine, "show", l.dir).Durability)
 }

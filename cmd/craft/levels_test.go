@@ -174,6 +174,7 @@ func TestLostNodes(t *testing.T) {
 			require.Equal(t, whole.Bytes, v.Bytes)
 			require.Equal(t, offline.NodeGone, c.Nodes[lost[0]].State)
 			require.Equal(t, storage.Levels(0), *v.Reached)
+			require.Equal(t, catalog.Local, *v.Durability, "a restart can take it")
 			require.Contains(t, craft(t, "ls", l.base).stdout, level+" (degraded)")
 			if level == "partner" {
 				require.Equal(t, 8, v.OnNodes)

@@ -53,8 +53,8 @@ type listedVersion struct {
 	// Reached is the level that it has now on the nodes ("captured": they lack
 	// parts); null if it is not there, or not all nodes can be read from here.
 	Reached *storage.Levels `json:"reached"`
-	// Durability is how safe the version is: captured, local, redundant, or home; null if nodes
-	// that cannot be read from here may have more of it.
+	// Durability is how safe the version is: captured, local, redundant, or home; null if
+	// nodes that cannot be read from here may have more of it, or it cannot be read now.
 	Durability *catalog.Durability `json:"durability"`
 	// How many parts are on the parallel file system, on nodes that can be read
 	// from here (as parts or copies), and how many only parity gives back.
@@ -150,6 +150,9 @@ func (p *program) list(ctx context.Context, where *place, c *offline.Checkpoint)
 				listed.State = "base missing"
 			}
 		}
+		if d, ok := v.Durability(versions, listed.Bases); ok {
+			listed.Durability = &d
+		}
 		out.Versions = append(out.Versions, listed)
 	}
 	if gone := c.Gone(versions); gone != nil && where.version == nil {
@@ -167,9 +170,6 @@ func describeVersion(v offline.Version) listedVersion {
 	}
 	if level, ok := v.Planned(); ok {
 		l.Level = &level
-	}
-	if d, ok := v.Durability(); ok {
-		l.Durability = &d
 	}
 	l.Lineage, _ = v.LineageText()
 	if v.Err != nil {

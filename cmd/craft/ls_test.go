@@ -15,6 +15,7 @@ import (
 
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -51,6 +52,19 @@ func TestListing(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, len(decode[listing](t, exitFine, "ls", filepath.Join(base, "one")).Checkpoints))
+}
+
+// What no header tells of, because all of them are damaged, is not called safe.
+func TestDurabilityOfDamage(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, "c", 2, 2)
+	for i, file := range parts(t, filepath.Join(base, "c"), 2) {
+		edit(t, file, func(b []byte) []byte { return b[:100*i] })
+	}
+	versions := decode[listing](t, exitFailed, "ls", base).Checkpoints[0].Versions
+	require.Equal(t, catalog.Local, *versions[0].Durability, "it was not synced")
+	require.Equal(t, "damaged", versions[1].State)
+	require.Equal(t, catalog.Captured, *versions[1].Durability)
 }
 
 func TestNewestLineage(t *testing.T) {

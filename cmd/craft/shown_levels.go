@@ -34,9 +34,6 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 	if level, ok := v.Planned(); ok {
 		d.Level, d.Reached = &level, v.Reached
 	}
-	if durability, ok := v.Durability(); ok {
-		d.Durability = &durability
-	}
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
 	if err := d.describePlaces(ctx, c, v.ID); err != nil {
 		return err
@@ -45,14 +42,18 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 	for _, p := range parts {
 		d.Referred += addReferences(all, p.reader)
 	}
-	if len(all) == 0 {
-		return nil
+	bases := slices.Sorted(maps.Keys(all))
+	var list []offline.Version
+	if len(bases) > 0 {
+		var err error
+		if list, err = c.Versions(ctx); err != nil {
+			return err
+		}
 	}
-	list, err := c.Versions(ctx)
-	if err != nil {
-		return err
+	if durability, ok := v.Durability(list, bases); ok {
+		d.Durability = &durability
 	}
-	for _, number := range slices.Sorted(maps.Keys(all)) {
+	for _, number := range bases {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
 		complete := slices.ContainsFunc(list, func(o offline.Version) bool { return o.ID == id && o.Complete() })
 		d.Bases = append(d.Bases, shownBase{number, osstring.String(c.Files.Path(id)), complete})

@@ -46,15 +46,39 @@ type Version struct {
 	Reached *storage.Levels
 }
 
-// Durability is how safe the version is, as far as that can be said without reading all of
-// it; ok is false if nodes that cannot be read from here may have more of it.
-func (v *Version) Durability() (d catalog.Durability, ok bool) {
-	kept := catalog.Kept{Entry: v.Entry, Home: v.Complete() && v.Home == v.Size()}
-	if v.Reached != nil && v.Complete() {
+// Durability is how safe one of a checkpoint's versions is that refers to others, as far as
+// that can be said without reading all of them: none is safer than what it refers to. ok is
+// false if it cannot be said now, or nodes that cannot be read from here may have more of it.
+func (v *Version) Durability(list []Version, bases []uint64) (d catalog.Durability, ok bool) {
+	d, ok = v.alone()
+	for _, number := range bases {
+		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
+		i := slices.IndexFunc(list, func(b Version) bool { return b.ID == id })
+		if i < 0 {
+			return catalog.Captured, ok
+		}
+		base, known := list[i].alone()
+		d, ok = min(d, base), ok && known
+	}
+	return d, ok
+}
+
+// alone is Durability of what needs no other version.
+func (v *Version) alone() (d catalog.Durability, ok bool) {
+	home := v.Home == v.Size()
+	ok = v.Complete() && home || v.Reached != nil || !v.mayBeOnNodes() && !v.Elsewhere
+	switch {
+	case v.Err != nil && storage.Passing(v.Err):
+		return catalog.Captured, false
+	case v.Err != nil || v.Header == nil || !v.Complete():
+		return catalog.Captured, ok
+	}
+	kept := catalog.Kept{Entry: v.Entry, Home: home}
+	if v.Reached != nil {
 		kept.Reached = *v.Reached
 	}
-	d = kept.Durability(v.Header == nil || storage.Synced(*v.Header), false)
-	return d, kept.Home || v.Reached != nil || !v.mayBeOnNodes() && !v.Elsewhere
+	// Of what nodes have lost, or have only together with the home, no level is reached.
+	return max(kept.Durability(storage.Synced(*v.Header), false), catalog.Local), ok
 }
 
 // mayBeOnNodes reports whether a version was written to nodes.
