@@ -169,22 +169,48 @@ func (a *Archive) elsewhere() string {
 }
 
 // Latest is the newest complete version of the computation that a restart would go on with.
-// That it is not damaged turns out when it is read.
+// That it is not damaged turns out when it is read. It is an error if there may be a newer
+// one that cannot be had here: on nodes elsewhere (ErrElsewhere), behind a link that leads
+// nowhere, or gone although it was complete. Snapshot reads older ones all the same.
 func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
 	list, err := a.list(ctx)
+	if err == nil && a.files.Gone(list) != nil { // a job may have replaced it meanwhile
+		list, err = a.list(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range slices.Backward(list) {
-		if v.Complete() && v.Newest && !v.Other {
-			return a.snapshot(ctx, list[i])
+	taken := func(v offline.Version) bool { return v.Complete() && v.Newest && !v.Other }
+	at := len(list) - 1
+	for at >= 0 && !taken(list[at]) {
+		at--
+	}
+	if err := a.passedOver(list, at); err != nil && at >= 0 {
+		return nil, a.failed(fmt.Errorf("version %v is not the newest: %w (Snapshot opens it all the same)", list[at].ID, err))
+	} else if err != nil {
+		return nil, a.failed(fmt.Errorf("%w is complete: %w", ErrNoVersion, err))
+	}
+	if at < 0 {
+		return nil, a.failed(fmt.Errorf("%w is complete", ErrNoVersion))
+	}
+	return a.snapshot(ctx, list[at])
+}
+
+// passedOver tells of versions newer than one of the list that a restart would take, miss, or be
+// refused because of.
+func (a *Archive) passedOver(list []offline.Version, at int) error {
+	errs := []error{a.files.Gone(list)}
+	for _, v := range list[at+1:] {
+		state, why := a.state(&v)
+		switch {
+		case v.Lineage() != nil && !v.Newest: // of another computation
+		case state == Elsewhere:
+			errs = append(errs, fmt.Errorf("version %v: %w: %s", v.ID, ErrElsewhere, why))
+		case state == Unreadable:
+			errs = append(errs, fmt.Errorf("version %v: %s", v.ID, why))
 		}
 	}
-	why := ""
-	if gone := a.files.Gone(list); gone != nil {
-		why = ": " + gone.Error()
-	}
-	return nil, fmt.Errorf("archive %s: %w is complete%s", a.files.Files.Dir(), ErrNoVersion, why)
+	return errors.Join(errs...)
 }
 
 // Snapshot opens a version, complete or not.
