@@ -102,11 +102,7 @@ func (a *Archive) Versions(ctx context.Context) ([]Version, error) {
 	}
 	out := make([]Version, 0, len(list))
 	for i := range list {
-		v, err := a.describe(ctx, &list[i])
-		if err != nil {
-			return nil, a.failed(err)
-		}
-		out = append(out, v)
+		out = append(out, a.describe(&list[i]))
 	}
 	return out, nil
 }
@@ -123,8 +119,8 @@ func (a *Archive) failed(err error) error {
 	return fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
 }
 
-func (a *Archive) describe(ctx context.Context, is *offline.Version) (v Version, err error) {
-	v = Version{ID: is.ID, Iteration: container.NoIteration, Ranks: is.Size(), Continued: is.Newest}
+func (a *Archive) describe(is *offline.Version) Version {
+	v := Version{ID: is.ID, Iteration: container.NoIteration, Ranks: is.Size(), Continued: is.Newest}
 	v.State, v.Why = a.state(is)
 	if is.Header != nil {
 		v.Iteration, v.Created, v.Ranks = is.Header.Iteration, is.Header.Created, is.Header.Size
@@ -136,11 +132,10 @@ func (a *Archive) describe(ctx context.Context, is *offline.Version) (v Version,
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}
-	holdings, err := a.files.Files.At.Holdings(ctx, is.ID)
-	for _, h := range holdings {
+	for _, h := range a.files.Files.At.Holdings(is.Entry) {
 		v.Places = append(v.Places, Place(h))
 	}
-	return v, err
+	return v
 }
 
 func (a *Archive) state(v *offline.Version) (State, string) {

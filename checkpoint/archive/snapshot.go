@@ -34,12 +34,8 @@ type Key struct {
 }
 
 func (a *Archive) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
-	s := &Snapshot{a: a, is: is, parts: a.files.Snapshot(&is)}
-	var err error
-	if s.version, err = a.describe(ctx, &is); err == nil {
-		err = s.index(ctx)
-	}
-	if err != nil {
+	s := &Snapshot{a: a, is: is, parts: a.files.Snapshot(&is), version: a.describe(&is)}
+	if err := s.index(ctx); err != nil {
 		return nil, s.failed(err)
 	}
 	return s, nil

@@ -35,9 +35,7 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 		d.Level, d.Reached = &level, v.Reached
 	}
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
-	if err := d.describePlaces(ctx, c, v.ID); err != nil {
-		return err
-	}
+	d.describePlaces(c, v)
 	all := make(map[uint64]bool)
 	for _, p := range parts {
 		d.Referred += addReferences(all, p.reader)
@@ -61,16 +59,14 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 	return nil
 }
 
-func (d *shownVersion) describePlaces(ctx context.Context, c *offline.Checkpoint, id storage.ID) error {
-	holdings, err := c.Files.At.Holdings(ctx, id)
-	for _, h := range holdings {
+func (d *shownVersion) describePlaces(c *offline.Checkpoint, v *offline.Version) {
+	for _, h := range c.Files.At.Holdings(v.Entry) {
 		place := "node"
-		if h.Dir == c.Files.At.Store.Path(id) {
+		if h.Dir == c.Files.At.Store.Path(v.ID) {
 			place = "pfs"
 		}
 		d.Places = append(d.Places, shownPlace{place, h.Host, osstring.String(h.Dir), append([]int{}, h.Parts...), h.Copies, h.Parity})
 	}
-	return err
 }
 
 // printLevels prints what describeLevels found.

@@ -217,22 +217,18 @@ type Holding struct {
 	Parts, Copies, Parity []int  // ranks
 }
 
-// Holdings are the places that have anything of a version, as far as they can be seen from
-// here: the parallel file system, and then the nodes.
-func (e *Store) Holdings(ctx context.Context, id storage.ID) (out []Holding, err error) {
-	home, err := e.Store.List(ctx)
-	if err != nil {
-		return nil, err
+// Holdings are the places that have anything of a version that was listed, as far as they can
+// be seen from here: the parallel file system, and then the nodes.
+func (e *Store) Holdings(listed storage.Entry) (out []Holding) {
+	id := listed.ID
+	home := Holding{Dir: e.Store.Path(id)}
+	for _, part := range listed.Parts {
+		if e.cat == nil || e.cat.AtHome(id, part) {
+			home.Parts = append(home.Parts, part.Rank)
+		}
 	}
-	for _, entry := range home {
-		if entry.ID != id || len(entry.Parts) == 0 {
-			continue
-		}
-		h := Holding{Dir: e.Store.Path(id)}
-		for _, part := range entry.Parts {
-			h.Parts = append(h.Parts, part.Rank)
-		}
-		out = append(out, h)
+	if len(home.Parts) > 0 {
+		out = append(out, home)
 	}
 	for _, d := range e.Nodes {
 		h := Holding{Host: d.Host}
@@ -254,7 +250,7 @@ func (e *Store) Holdings(ctx context.Context, id storage.ID) (out []Holding, err
 			out = append(out, h)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // reached are the levels that a version has on the nodes that can be seen from here, of
