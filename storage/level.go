@@ -81,9 +81,9 @@ var (
 // main begins.
 var declared []Level
 
-// For each declared level, included are those that what makes it makes too, covered those
-// that it covers, and above those that include it; of two that include each other the one
-// that was declared first is above.
+// For each declared level, included are those that what makes it makes too: it and what
+// survives less in the same place; above those that include it, covered those that it
+// covers.
 var included, covered, above []Levels
 
 // maxLevels is how many fit into a Levels and a Promises.
@@ -106,10 +106,10 @@ func Declare(l Level) Level {
 			if a.Covers(b) {
 				covers |= one
 			}
-			if a.Covers(b) && sameTier {
+			if i == j || sameTier && a.Covers(b) && !b.Covers(a) {
 				includes |= one
 			}
-			if b.Covers(a) && sameTier && i != j && (j < i || !a.Covers(b)) {
+			if sameTier && b.Covers(a) && !a.Covers(b) {
 				higher |= one
 			}
 		}

@@ -13,7 +13,10 @@ import (
 	"github.com/craft-go/craft/storage/storagetest"
 )
 
-var allLevels = []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS, storage.PFS, storagetest.Volatile}
+// twin survives what Volatile does, in the same place: nothing but the name tells them apart.
+var twin = storage.Declare(storage.Level{Name: "twin", Tier: storage.TierNode, Redundancy: storage.Copies, Survives: storagetest.Volatile.Survives})
+
+var allLevels = []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS, storage.PFS, storagetest.Volatile, twin}
 
 func TestCovers(t *testing.T) {
 	covers := func(a, b storage.Level) bool { return a.Covers(b) }
@@ -41,6 +44,10 @@ func TestLevels(t *testing.T) {
 	require.Equal(t, of(storage.Local), of(storage.XOR).And(of(storage.Local)))
 	require.Zero(t, of(storage.Local).And(of(storagetest.Volatile)), "nothing is both")
 	require.Zero(t, of(storage.RS).And(of(storage.PFS)), "of two places neither has all")
+	require.Equal(t, "twin", of(twin).String(), "what makes the other one does not make it")
+	require.Equal(t, "volatile,twin", of(twin, storagetest.Volatile).String())
+	require.Equal(t, of(storage.Partner), of(twin, storagetest.Volatile, storage.Partner))
+	require.Equal(t, of(twin).Promises(), of(storagetest.Volatile).Promises())
 	require.True(t, of(storage.RS, storage.PFS).Include(of(storage.Partner)))
 	require.False(t, of(storage.PFS).Include(of(storage.Local)))
 	require.True(t, of(storage.PFS).Covers(storage.Local))
