@@ -18,7 +18,7 @@ func TestEachLevelKeepsTwoChains(t *testing.T) {
 	rng := testseed.Rand(t)
 	for range 200 {
 		policy := storage.Policy{{Level: storage.Local, Every: 1}}
-		for _, l := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+		for _, l := range storagetest.Protecting() {
 			if rng.IntN(2) == 0 {
 				policy = append(policy, storage.Period{Level: l, Every: 1 + rng.Uint64N(12)})
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // tally counts the losses of a test.
@@ -313,14 +314,28 @@ func TestLevelsDisasters(t *testing.T) {
 	all.report(t, 5)
 }
 
+// What a level has to survive: one node, two.
+var (
+	lossOfOne = storage.Level{Survives: storage.Losses{Process: true, Nodes: 1}}
+	lossOfTwo = storage.Level{Survives: storage.Losses{Process: true, Nodes: 2}}
+)
+
 func disaster(t *testing.T, rng *rand.Rand) int {
-	one := []string{"partner", "xor", "partner:2,xor:3", "local,partner:2", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3", "volatile,partner:2", "local,volatile:2,xor:3"}
-	two := []string{"rs", "partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2", "local,volatile:2,rs:3"}
+	one := []string{"partner:2,xor:3", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3"}
+	two := []string{"partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2"}
+	for _, l := range storagetest.Protecting() {
+		one = append(one, l.String(), fmt.Sprintf("local,%v:2", l))
+		if l.Covers(lossOfTwo) {
+			two = append(two, l.String(), fmt.Sprintf("local,%v:2", l))
+		} else {
+			two = append(two, fmt.Sprintf("local,%v:2,rs:3", l))
+		}
+	}
 	var losses []loss
-	levels, least := one[rng.IntN(len(one))], storage.Partner
+	levels, least := one[rng.IntN(len(one))], lossOfOne
 	pairs := rng.IntN(2) == 0
 	if pairs {
-		levels, least = two[rng.IntN(len(two))], storage.RS
+		levels, least = two[rng.IntN(len(two))], lossOfTwo
 	}
 	for range 1 + rng.IntN(2) {
 		losses = append(losses, loss{node: rng.IntN(disasterNodes), after: 1 + rng.IntN(250), later: true})

@@ -15,6 +15,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 func flushedFirst(ctx context.Context, g *grid) error { return g.cp.Flush(ctx) }
@@ -154,7 +155,10 @@ func TestLevelsSwitchedOff(t *testing.T) {
 
 // Whatever the levels were, those of the next job read it.
 func TestLevelsOtherLevels(t *testing.T) {
-	all := []string{"local", "partner", "xor", "rs", "local,pfs"}
+	all := []string{"local", "local,pfs"}
+	for _, l := range storagetest.Protecting() {
+		all = append(all, l.String())
+	}
 	type change struct{ first, second string }
 	var changes []change
 	for _, first := range all {

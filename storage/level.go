@@ -133,6 +133,9 @@ func (l Level) String() string {
 // level does.
 func (l Level) Covers(other Level) bool { return l.Survives.Cover(other.Survives) }
 
+// Declared are all levels, in the order in which they are shown.
+func Declared() []Level { return slices.Clone(declared) }
+
 func levelNamed(name string) (Level, bool) {
 	i := slices.IndexFunc(declared, func(l Level) bool { return strings.EqualFold(l.Name, name) })
 	if i < 0 {

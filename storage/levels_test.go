@@ -16,8 +16,6 @@ import (
 // twin survives what Volatile does, in the same place: nothing but the name tells them apart.
 var twin = storage.Declare(storage.Level{Name: "twin", Tier: storage.TierNode, Redundancy: storage.Copies, Survives: storagetest.Volatile.Survives})
 
-var allLevels = []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS, storage.PFS, storagetest.Volatile, twin}
-
 func TestCovers(t *testing.T) {
 	covers := func(a, b storage.Level) bool { return a.Covers(b) }
 	chain := []storage.Level{{}, storage.Local, storage.Partner, storage.XOR, storage.RS, storage.PFS}
@@ -69,7 +67,7 @@ func TestLevelsAreALattice(t *testing.T) {
 		require.True(t, a.Include(a.And(b)) && a.With(b).Include(a))
 		require.Equal(t, a.Include(b), a.With(b) == a)
 		require.Equal(t, a.And(b), storage.FromMissing(larger(a.Missing(), b.Missing())))
-		for _, l := range allLevels {
+		for _, l := range storage.Declared() {
 			require.Equal(t, a.With(b).Covers(l), a.Covers(l) || b.Covers(l))
 		}
 		// A version may refer to one whose promises are all of its own.
@@ -84,7 +82,7 @@ func TestLevelsAreALattice(t *testing.T) {
 
 func someLevels(rng *rand.Rand) storage.Levels {
 	var some []storage.Level
-	for _, l := range allLevels {
+	for _, l := range storage.Declared() {
 		if rng.IntN(3) == 0 {
 			some = append(some, l)
 		}
@@ -100,7 +98,7 @@ func larger(a, b []int64) (out []int64) {
 }
 
 func anyLevel(is func(storage.Level) bool) bool {
-	for _, l := range allLevels {
+	for _, l := range storage.Declared() {
 		if is(l) {
 			return true
 		}

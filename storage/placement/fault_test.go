@@ -38,7 +38,7 @@ func expect(what string, got, want any) error {
 // is kept on the nodes alone, that is said, the safe version stays, and the next
 // one reaches the level that was missed, though the policy does not ask for it.
 func TestPartnerDiskFails(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+	for _, level := range storagetest.Protecting() {
 		hits := 0
 		for k := int64(1); ; k += 3 {
 			f := newFaulty(fmt.Sprintf("local,%v:2", level))
@@ -89,7 +89,7 @@ func TestPartnerDiskFails(t *testing.T) {
 // The level that was missed is reached by the next version, and not asked for
 // again.
 func TestMissedLevelIsMadeUp(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+	for _, level := range storagetest.Protecting() {
 		f := newFaulty(fmt.Sprintf("local,%v:4", level))
 		f.job(t, func(ctx context.Context, m *member) error {
 			if m.rank() == 0 {
@@ -122,7 +122,7 @@ func TestMissedLevelIsMadeUp(t *testing.T) {
 // on their own nodes meanwhile. When the caller does not wait any longer, the
 // version does not count as protected, and the one before stays.
 func TestSlowPartner(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+	for _, level := range storagetest.Protecting() {
 		for _, patient := range []bool{true, false} {
 			t.Run(fmt.Sprint(level, " ", patient), func(t *testing.T) {
 				f := newFaulty(level.String())
@@ -198,7 +198,7 @@ func slowPartner(ctx context.Context, m *member, level storage.Level, patient bo
 
 // Partners die in the middle of the copy: the parts of the others are whole.
 func TestPartnerDiesDuringTheCopy(t *testing.T) {
-	for _, level := range []storage.Level{storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+	for _, level := range storagetest.Protecting() {
 		f := newFaulty(level.String())
 		begun, over := make(chan struct{}), make(chan struct{}) // by all ranks; by nobody any more
 		var writing, stored atomic.Int64

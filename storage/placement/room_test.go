@@ -23,7 +23,7 @@ import (
 // stored; the one before stays, and the next one is as it should be.
 func TestNodeIsFull(t *testing.T) {
 	seed := testseed.Seed(t)
-	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.XOR, storage.RS, storagetest.Volatile} {
+	for _, level := range append(storagetest.Protecting(), storage.Local) {
 		for name, full := range map[string]func(op vfs.Op) bool{
 			"at the directory":  func(op vfs.Op) bool { return op.Kind == vfs.OpMkdir },
 			"at creation":       func(op vfs.Op) bool { return op.Kind == vfs.OpCreate || op.Kind == vfs.OpOverwrite },

@@ -1,6 +1,10 @@
 package storagetest
 
-import "github.com/craft-go/craft/storage"
+import (
+	"slices"
+
+	"github.com/craft-go/craft/storage"
+)
 
 // Volatile is a level for tests: a version at it survives the loss of any one node, and
 // not the end of the job, so that neither it nor storage.Local covers the other.
@@ -8,3 +12,9 @@ var Volatile = storage.Declare(storage.Level{
 	Name: "volatile", Tier: storage.TierNode, Redundancy: storage.Copies,
 	Survives: storage.Losses{Process: true, Nodes: 1},
 })
+
+// Protecting are the levels at which parts are protected on other nodes. Tests of losses take
+// all that are declared, so that a new level is in them.
+func Protecting() []storage.Level {
+	return slices.DeleteFunc(storage.Declared(), func(l storage.Level) bool { return l.Redundancy == storage.NoRedundancy })
+}
