@@ -35,9 +35,14 @@ type Archive struct {
 	files *offline.Checkpoint
 }
 
-// Open looks at a checkpoint's directory: <base directory>/<checkpoint>. What files beside
-// the versions cannot be read is in Problems.
+// Open looks at a checkpoint's directory: <base directory>/<checkpoint>. One that does not
+// exist is an error that matches fs.ErrNotExist. What files beside the versions cannot be
+// read is in Problems.
 func Open(ctx context.Context, dir string) (*Archive, error) {
+	_, err := vfs.OS().Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
 	files, err := offline.Open(ctx, vfs.OS(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("open archive %s: %w", dir, err)

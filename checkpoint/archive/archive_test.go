@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -195,6 +196,9 @@ func TestMistakes(t *testing.T) {
 	j.run(t, "", 1, nil)
 	_, err := archive.Open(t.Context(), filepath.Join(j.base, "nothing\x00"))
 	require.Error(t, err)
+	_, err = archive.Open(t.Context(), filepath.Join(j.base, "slover"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "slover")
 	s, err := j.open(t).Latest(t.Context())
 	require.NoError(t, err)
 	var x float64
