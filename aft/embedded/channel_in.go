@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -276,8 +277,12 @@ func (l *inlink) withdraw(send uint64) error {
 	return nil
 }
 
-// repost gives a receive back, unless it is complete.
+// repost gives a receive back, unless it is complete. What has been taken cannot be
+// taken again, but that happens to revoked communicators only.
 func (l *inlink) repost(s *instream) {
+	if s.got > 0 {
+		s.fail(func(*request) error { return comm.ErrRevoked })
+	}
 	if r := s.giveBack(); r != nil {
 		l.wire.cfg.Receiver.repost(r)
 	}

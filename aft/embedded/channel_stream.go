@@ -21,7 +21,7 @@ var _ announced = (*arrival)(nil)
 func (a *arrival) start(r *receive) {
 	l := a.link
 	s := &instream{send: a.id, env: a.env, receive: r, want: a.env.length}
-	if a.env.length > len(r.buf) {
+	if a.env.length > r.room() {
 		s.want, s.truncated = 0, true
 	}
 	r.request.in = s
@@ -71,7 +71,11 @@ type instream struct {
 
 var _ inbound = (*instream)(nil)
 
-// read moves up to n bytes into the receive's buffer, or drops them.
+// pieceSize is how many bytes are taken at once: so few that the sender can go on, and
+// enough that the calls do not matter.
+const pieceSize = 128 << 10
+
+// read moves up to n bytes into the receive, or drops them.
 func (s *instream) read(p *pipe.Reader, n int) (int, error) {
 	if n == 0 {
 		return 0, nil
@@ -79,12 +83,15 @@ func (s *instream) read(p *pipe.Reader, n int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	if s.receive != nil {
+	if s.receive != nil && s.receive.take == nil {
 		n, err = p.TryRead(s.receive.buf[s.got : s.got+n])
 	} else {
 		var b []byte
 		b, err = p.Peek(1)
-		n = min(n, len(b))
+		n = min(n, len(b), pieceSize)
+		if s.receive != nil && n > 0 {
+			s.receive.take(b[:n])
+		}
 		p.Discard(n)
 	}
 	s.got += n
@@ -112,7 +119,7 @@ func (s *instream) finish() {
 	status := comm.Status{Source: s.env.source, Tag: s.env.tag, Bytes: s.env.length}
 	var err error
 	if s.truncated {
-		err = &comm.TruncatedError{Status: status, Buffer: len(r.buf)}
+		err = &comm.TruncatedError{Status: status, Buffer: r.room()}
 	}
 	r.request.complete(status, err)
 }

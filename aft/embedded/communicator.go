@@ -11,6 +11,7 @@ type communicator struct{ box *mailbox }
 
 var (
 	_ comm.Comm       = (*communicator)(nil)
+	_ comm.Taker      = (*communicator)(nil)
 	_ comm.Failing    = (*communicator)(nil)
 	_ comm.Revoker    = (*communicator)(nil)
 	_ comm.Agreer     = (*communicator)(nil)
@@ -61,6 +62,14 @@ func (c *communicator) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Reque
 		return comm.FailedRequest(err)
 	}
 	return c.box.receive(src, tag, buf)
+}
+
+// Itake is Irecv for what is used where it has arrived.
+func (c *communicator) Itake(src comm.Rank, tag comm.Tag, n int, take func(piece []byte)) comm.Request {
+	if err := comm.CheckRecv(c, src, tag); err != nil {
+		return comm.FailedRequest(err)
+	}
+	return c.box.post(receive{source: src, tag: tag, take: take, limit: n})
 }
 
 // mayUse is why nothing can be sent to rank dst, or nil.

@@ -99,7 +99,12 @@ func (b *mailbox) send(source comm.Rank, tag comm.Tag, data []byte) comm.Request
 
 // receive posts a receive of the owner.
 func (b *mailbox) receive(source comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	r := &request{box: b, peer: source, recv: receive{source: source, tag: tag, buf: buf}}
+	return b.post(receive{source: source, tag: tag, buf: buf})
+}
+
+func (b *mailbox) post(recv receive) comm.Request {
+	source := recv.source
+	r := &request{box: b, peer: source, recv: recv}
 	r.recv.request = r
 	b.ep.mu.Lock()
 	if b.dead() {
@@ -243,10 +248,10 @@ func (b *mailbox) dropBehind(source comm.Rank, order uint64) {
 func deliver(m *message, recv *receive) {
 	status := comm.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
 	var err error
-	if len(m.data) > len(recv.buf) {
-		err = &comm.TruncatedError{Status: status, Buffer: len(recv.buf)}
+	if len(m.data) > recv.room() {
+		err = &comm.TruncatedError{Status: status, Buffer: recv.room()}
 	} else {
-		copy(recv.buf, m.data)
+		recv.put(m.data)
 	}
 	if m.send != nil {
 		m.send.complete(comm.Status{}, nil)

@@ -19,8 +19,27 @@ type receive struct {
 	source  comm.Rank // or AnySource
 	tag     comm.Tag  // or AnyTag
 	buf     []byte
-	request *request // completed by whoever fills buf
+	take    func(piece []byte) // in the place of buf: see comm.Taker
+	limit   int                // bytes that take may be given
+	request *request           // completed by whoever fills buf
 	place   place[receive]
+}
+
+// room is how long the message may be.
+func (r *receive) room() int {
+	if r.take != nil {
+		return r.limit
+	}
+	return len(r.buf)
+}
+
+// put is given all of a message at once.
+func (r *receive) put(data []byte) {
+	if r.take != nil {
+		r.take(data)
+		return
+	}
+	copy(r.buf, data)
 }
 
 func (m *message) matches(r *receive) bool {

@@ -17,6 +17,7 @@ var messageTrials = []trial{
 	{"reserved tags stay apart", 2, reservedTags},
 	{"to itself", 1, toItself},
 	{"truncated", 1, truncated},
+	{"taken where it has arrived", 1, taken},
 	{"part of an element", 1, partOfElement},
 	{"bad arguments", 1, badArguments},
 }
@@ -43,6 +44,30 @@ func ring(ctx context.Context, c comm.Comm) error {
 			equal("status", st, comm.Status{Source: left(c), Tag: tag, Bytes: length}),
 			equalSlices("data", buf[:n], pattern(left(c), tag, length)),
 			equalSlices("rest of the buffer", buf[n:], make([]byte, len(buf)-n)))
+		if err != nil {
+			return fmt.Errorf("%d bytes: %w", length, err)
+		}
+	}
+	return nil
+}
+
+func taken(ctx context.Context, c comm.Comm) error {
+	for i, length := range messageLengths(c) {
+		tag := comm.Tag(i)
+		var got []byte
+		take := func(piece []byte) { got = append(got, piece...) }
+		short := comm.Itake(c, left(c), tag, length-1, take)
+		whole := comm.Itake(c, left(c), tag, length, take)
+		data := pattern(c.Rank(), tag, length)
+		sends := []comm.Request{c.Isend(right(c), tag, data), c.Isend(right(c), tag, data)}
+		_, tooLong := short.Wait(ctx)
+		st, err := whole.Wait(ctx)
+		if length > 0 && !errors.Is(tooLong, comm.ErrTruncated) {
+			return fmt.Errorf("%d bytes for %d: %v", length, length-1, tooLong)
+		}
+		err = first(err, comm.WaitAll(ctx, sends...),
+			equal("status", st, comm.Status{Source: left(c), Tag: tag, Bytes: length}),
+			equalSlices("data", got, pattern(left(c), tag, length)))
 		if err != nil {
 			return fmt.Errorf("%d bytes: %w", length, err)
 		}
