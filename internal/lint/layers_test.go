@@ -3,7 +3,9 @@ package lint
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +23,24 @@ func TestLayersAreDrawn(t *testing.T) {
 	require.True(t, found, "docs/architecture.md has a block ```layers")
 	drawn, _, _ := strings.Cut(rest, "```")
 	require.Equal(t, layers(t), drawn, "the block ```layers of docs/architecture.md")
+}
+
+// TestTheMapNamesFiles: each Go file that docs/architecture.md names is there.
+func TestTheMapNamesFiles(t *testing.T) {
+	root := moduleRoot(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	require.NoError(t, err)
+	known := make(map[string]bool) // by their paths and, as where a package is given, by their names
+	for dir, files := range goFiles(t, root) {
+		for _, f := range files {
+			known[path.Join(dir, filepath.Base(f))], known[filepath.Base(f)] = true, true
+		}
+	}
+	named := regexp.MustCompile(`[\w/]+\.go\b`).FindAllString(string(page), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		require.True(t, known[strings.TrimPrefix(name, "/")], "docs/architecture.md names %s", name)
+	}
 }
 
 func layers(t *testing.T) string {
