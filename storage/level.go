@@ -22,7 +22,8 @@ type Level struct {
 type Tier uint8
 
 const (
-	// TierMemory is the memory of other processes of the job.
+	// TierMemory is the memory of other processes of the job. No scheme keeps anything there
+	// yet: what makes copies puts them into the directories of nodes.
 	TierMemory Tier = iota + 1
 	// TierNode is the storage of each rank's node.
 	TierNode
