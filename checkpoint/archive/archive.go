@@ -30,9 +30,17 @@ var (
 	ErrKey = errors.New("no such key")
 )
 
-// Archive is a checkpoint whose versions can be read.
+// Archive is a checkpoint whose versions can be read. Its methods may be called concurrently,
+// also while its snapshots are read; those with a context look at the files anew.
 type Archive struct {
+	dir   string
+	files *offline.Checkpoint // as Open has seen them
+}
+
+// found is what there was when somebody looked.
+type found struct {
 	files *offline.Checkpoint
+	list  []offline.Version
 }
 
 // Open looks at a checkpoint's directory: <base directory>/<checkpoint>. One that does not
@@ -47,7 +55,7 @@ func Open(ctx context.Context, dir string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archive %s: %w", dir, err)
 	}
-	return &Archive{files}, nil
+	return &Archive{dir, files}, nil
 }
 
 // Name is the checkpoint's.
@@ -101,32 +109,34 @@ type Place struct {
 
 // Versions lists what there is, the oldest first.
 func (a *Archive) Versions(ctx context.Context) ([]Version, error) {
-	list, err := a.list(ctx)
+	f, err := a.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Version, 0, len(list))
-	for i := range list {
-		out = append(out, a.describe(&list[i]))
+	out := make([]Version, 0, len(f.list))
+	for i := range f.list {
+		out = append(out, f.describe(&f.list[i]))
 	}
 	return out, nil
 }
 
-func (a *Archive) list(ctx context.Context) ([]offline.Version, error) {
-	list, err := a.files.Versions(ctx)
-	if err != nil {
-		return nil, a.failed(err)
+func (a *Archive) look(ctx context.Context) (f found, err error) {
+	if f.files, err = offline.Open(ctx, vfs.OS(), a.dir); err == nil {
+		f.list, err = f.files.Versions(ctx)
 	}
-	return list, nil
+	if err != nil {
+		err = a.failed(err)
+	}
+	return f, err
 }
 
 func (a *Archive) failed(err error) error {
 	return fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
 }
 
-func (a *Archive) describe(is *offline.Version) Version {
+func (f *found) describe(is *offline.Version) Version {
 	v := Version{ID: is.ID, Iteration: container.NoIteration, Ranks: is.Size(), Continued: is.Newest}
-	v.State, v.Why = a.state(is)
+	v.State, v.Why = f.state(is)
 	if is.Header != nil {
 		v.Iteration, v.Created, v.Ranks = is.Header.Iteration, is.Header.Created, is.Header.Size
 	}
@@ -137,13 +147,13 @@ func (a *Archive) describe(is *offline.Version) Version {
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}
-	for _, h := range a.files.Files.At.Holdings(is.Entry) {
+	for _, h := range f.files.Files.At.Holdings(is.Entry) {
 		v.Places = append(v.Places, Place(h))
 	}
 	return v
 }
 
-func (a *Archive) state(v *offline.Version) (State, string) {
+func (f *found) state(v *offline.Version) (State, string) {
 	switch {
 	case v.Err != nil:
 		return Unreadable, v.Err.Error()
@@ -152,15 +162,15 @@ func (a *Archive) state(v *offline.Version) (State, string) {
 	case len(v.Away) > 0:
 		return Unreadable, strings.Join(v.Away, "; ")
 	case v.Elsewhere:
-		return Elsewhere, fmt.Sprintf("%s; the rest may be on %s", v.State(), a.elsewhere())
+		return Elsewhere, fmt.Sprintf("%s; the rest may be on %s", v.State(), f.elsewhere())
 	}
 	return Incomplete, v.State()
 }
 
 // elsewhere names the nodes that cannot be read from here.
-func (a *Archive) elsewhere() string {
+func (f *found) elsewhere() string {
 	var names []string
-	for _, n := range a.files.Files.At.Nodes {
+	for _, n := range f.files.Files.At.Nodes {
 		if n.State == offline.NodeElsewhere {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Host, n.Dir))
 		}
@@ -173,35 +183,35 @@ func (a *Archive) elsewhere() string {
 // one that cannot be had here: on nodes elsewhere (ErrElsewhere), behind a link that leads
 // nowhere, or gone although it was complete. Snapshot reads older ones all the same.
 func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
-	list, err := a.list(ctx)
-	if err == nil && a.files.Gone(list) != nil { // a job may have replaced it meanwhile
-		list, err = a.list(ctx)
+	f, err := a.look(ctx)
+	if err == nil && f.files.Gone(f.list) != nil { // a job may have replaced it meanwhile
+		f, err = a.look(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	taken := func(v offline.Version) bool { return v.Complete() && v.Newest && !v.Other }
-	at := len(list) - 1
-	for at >= 0 && !taken(list[at]) {
+	at := len(f.list) - 1
+	for at >= 0 && !taken(f.list[at]) {
 		at--
 	}
-	if err := a.passedOver(list, at); err != nil && at >= 0 {
-		return nil, a.failed(fmt.Errorf("version %v is not the newest: %w (Snapshot opens it all the same)", list[at].ID, err))
+	if err := f.passedOver(at); err != nil && at >= 0 {
+		return nil, a.failed(fmt.Errorf("version %v is not the newest: %w (Snapshot opens it all the same)", f.list[at].ID, err))
 	} else if err != nil {
 		return nil, a.failed(fmt.Errorf("%w is complete: %w", ErrNoVersion, err))
 	}
 	if at < 0 {
 		return nil, a.failed(fmt.Errorf("%w is complete", ErrNoVersion))
 	}
-	return a.snapshot(ctx, list[at])
+	return f.snapshot(ctx, f.list[at])
 }
 
-// passedOver tells of versions newer than one of the list that a restart would take, miss, or be
+// passedOver tells of versions newer than one of the list (-1: than none) that a restart would take, miss, or be
 // refused because of.
-func (a *Archive) passedOver(list []offline.Version, at int) error {
-	errs := []error{a.files.Gone(list)}
-	for _, v := range list[at+1:] {
-		state, why := a.state(&v)
+func (f *found) passedOver(at int) error {
+	errs := []error{f.files.Gone(f.list)}
+	for _, v := range f.list[at+1:] {
+		state, why := f.state(&v)
 		switch {
 		case v.Lineage() != nil && !v.Newest: // of another computation
 		case state == Elsewhere:
@@ -215,13 +225,13 @@ func (a *Archive) passedOver(list []offline.Version, at int) error {
 
 // Snapshot opens a version, complete or not.
 func (a *Archive) Snapshot(ctx context.Context, id storage.ID) (*Snapshot, error) {
-	list, err := a.list(ctx)
+	f, err := a.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == id })
+	i := slices.IndexFunc(f.list, func(v offline.Version) bool { return v.ID == id })
 	if i < 0 {
 		return nil, fmt.Errorf("archive %s: %w: %v", a.files.Files.Dir(), ErrNoVersion, id)
 	}
-	return a.snapshot(ctx, list[i])
+	return f.snapshot(ctx, f.list[i])
 }

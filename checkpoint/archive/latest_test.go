@@ -3,8 +3,10 @@ package archive_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/checkpoint/archive"
@@ -51,6 +53,15 @@ func TestLatestIsNotQuietlyOlder(t *testing.T) {
 			versions, err := a.Versions(t.Context())
 			require.NoError(t, err)
 			for _, v := range versions {
+				if c.is != nil && v.ID.Version == 4 {
+					require.Equal(t, archive.Elsewhere, v.State)
+					_, err := a.Snapshot(t.Context(), v.ID)
+					require.ErrorIs(t, err, c.is)
+					require.ErrorContains(t, err, c.want)
+					require.NotErrorIs(t, err, archive.ErrDeleted)
+				}
+			}
+			for _, v := range versions {
 				if v.State == archive.Complete && v.ID.Version == 2 {
 					s, err := a.Snapshot(t.Context(), v.ID)
 					require.NoError(t, err)
@@ -77,4 +88,31 @@ func (j job) moveNodes(t *testing.T, host string) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 	require.NoError(t, os.RemoveAll(j.nodes))
+}
+
+// An archive that is kept open sees what a job does, on the nodes, too, from several
+// goroutines.
+func TestKeptOpen(t *testing.T) {
+	j := newJob(t)
+	j.run(t, "partner", 1, nil)
+	a := j.open(t)
+	for version := 2; version <= 4; version++ {
+		j.run(t, "partner", 1, nil)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				s, err := a.Latest(t.Context())
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.EqualValues(t, version, s.Version().ID.Version)
+				_, _, err = archive.Array[float64](t.Context(), s, "v")
+				assert.NoError(t, err)
+				versions, err := a.Versions(t.Context())
+				assert.NoError(t, err)
+				assert.Len(t, versions, version)
+			})
+		}
+		all.Wait()
+	}
 }

@@ -17,7 +17,7 @@ import (
 // Snapshot is an open version. Its methods may be called concurrently. What they return is
 // what the ranks had when the version was written, and every byte of it is verified.
 type Snapshot struct {
-	a       *Archive
+	in      found
 	is      offline.Version
 	parts   *storage.Snapshot
 	version Version
@@ -33,8 +33,8 @@ type Key struct {
 	Desc cptypes.Desc
 }
 
-func (a *Archive) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
-	s := &Snapshot{a: a, is: is, parts: a.files.Snapshot(&is), version: a.describe(&is)}
+func (f found) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
+	s := &Snapshot{in: found{files: f.files}, is: is, parts: f.files.Snapshot(&is), version: f.describe(&is)}
 	if err := s.index(ctx); err != nil {
 		return nil, s.failed(err)
 	}
@@ -58,7 +58,9 @@ func (s *Snapshot) index(ctx context.Context) error {
 			break
 		}
 	}
-	if len(bad) == 0 {
+	if len(bad) == 0 && s.is.Elsewhere {
+		return fmt.Errorf("nothing of it is here: %w", ErrElsewhere)
+	} else if len(bad) == 0 {
 		return fmt.Errorf("nothing of it is here: %s", s.version.Why)
 	}
 	return storage.JoinPlaces(bad...)
@@ -116,13 +118,13 @@ func (s *Snapshot) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	if !s.a.files.Exists(s.is.ID) {
-		return fmt.Errorf("archive %s: version %v: %w (%w)", s.a.files.Files.Dir(), s.is.ID, ErrDeleted, err)
+	if len(s.is.Parts) > 0 && !s.in.files.Exists(s.is.ID) {
+		return fmt.Errorf("archive %s: version %v: %w (%w)", s.in.files.Files.Dir(), s.is.ID, ErrDeleted, err)
 	}
 	if errors.Is(err, ErrElsewhere) {
-		return fmt.Errorf("archive %s: version %v: %w: %s", s.a.files.Files.Dir(), s.is.ID, err, s.a.elsewhere())
+		return fmt.Errorf("archive %s: version %v: %w: %s", s.in.files.Files.Dir(), s.is.ID, err, s.in.elsewhere())
 	}
-	return fmt.Errorf("archive %s: version %v: %w", s.a.files.Files.Dir(), s.is.ID, err)
+	return fmt.Errorf("archive %s: version %v: %w", s.in.files.Files.Dir(), s.is.ID, err)
 }
 
 // with opens a value of a rank as it is stored, for as long as use takes.
