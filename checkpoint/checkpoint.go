@@ -19,7 +19,8 @@ import (
 // Checkpoint is a registry of named values that are stored together. Its
 // methods, and those of all checkpoints that are nested in one another, are
 // called by one goroutine at a time (ErrState where a second one comes into a call of
-// one); Progress by any. It must not be copied (ErrState). Those of checkpoints with one communicator are collective
+// one; Version, Stats and Stored have no error to say so, and what they return then is
+// undefined); Progress by any. It must not be copied (ErrState). Those of checkpoints with one communicator are collective
 // calls on it: all ranks make them in the same order.
 type Checkpoint struct {
 	*core
