@@ -43,8 +43,14 @@ func (x *index) chunksOf(e *entry) []chunkRecord {
 func (x *index) append(b []byte) []byte {
 	b = le.AppendUint32(b, 0) // flags
 	b = le.AppendUint32(b, uint32(len(x.entries)))
+	var last geometry
+	var begun digest // of a value like the last one: among many small ones most are
 	for i := range x.entries {
-		b = x.appendSection(b, &x.entries[i])
+		e := &x.entries[i]
+		if i == 0 || e.geom != last {
+			last, begun = e.geom, newDigest(e.geom.size, e.geom.chunkSize)
+		}
+		b = x.appendSection(b, e, begun)
 	}
 	if x.table {
 		b = appendRefs(b, x.refs)
@@ -52,10 +58,13 @@ func (x *index) append(b []byte) []byte {
 	return b
 }
 
-func (x *index) appendSection(b []byte, e *entry) []byte {
+func (x *index) appendSection(b []byte, e *entry, begun digest) []byte {
 	start := len(b)
 	chunks := x.chunksOf(e)
-	e.digest = digestOf(e.geom, chunks)
+	e.digest = begun
+	for i := range chunks {
+		e.digest = e.digest.add(chunks[i].rawCRC)
+	}
 	d := &e.desc
 	b = le.AppendUint32(b, 0) // length
 	b = le.AppendUint32(b, 0) // flags
@@ -79,14 +88,6 @@ func (x *index) appendSection(b []byte, e *entry) []byte {
 	}
 	le.PutUint32(b[start:], uint32(len(b)-start))
 	return b
-}
-
-func digestOf(g geometry, chunks []chunkRecord) digest {
-	d := newDigest(g.size, g.chunkSize)
-	for i := range chunks {
-		d = d.add(chunks[i].rawCRC)
-	}
-	return d
 }
 
 // footerParser decodes the footer. Chunks must follow one another in the file,
