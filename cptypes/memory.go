@@ -179,7 +179,13 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 // each calls f for all memory that lies in two values.
 func (o *Overlaps) each(f func(pair [2]int, in region)) {
 	var open []spot // what reaches behind the beginning of s: one of each owner and kind
+	var end uintptr // no spot so far reaches behind it
 	for _, s := range o.list {
+		before := end
+		if end = max(end, s.to); before <= s.from {
+			open = append(open[:0], s)
+			continue
+		}
 		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
 		mine := -1
 		for k, q := range open {
