@@ -40,6 +40,14 @@ func (f *failingFS) check(op Op) error {
 	return nil
 }
 
+// do carries out an operation, unless it is to fail.
+func (f *failingFS) do(op Op, carryOut func() error) error {
+	if err := f.check(op); err != nil {
+		return err
+	}
+	return carryOut()
+}
+
 func (f *failingFS) Open(name string) (File, error) {
 	if err := f.check(Op{Kind: OpOpen, Path: name}); err != nil {
 		return nil, err
@@ -120,31 +128,19 @@ func (f *failingFS) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (f *failingFS) Mkdir(name string, perm fs.FileMode) error {
-	if err := f.check(Op{Kind: OpMkdir, Path: name}); err != nil {
-		return err
-	}
-	return f.fsys.Mkdir(name, perm)
+	return f.do(Op{Kind: OpMkdir, Path: name}, func() error { return f.fsys.Mkdir(name, perm) })
 }
 
 func (f *failingFS) Rename(oldname, newname string) error {
-	if err := f.check(Op{Kind: OpRename, Path: oldname, NewPath: newname}); err != nil {
-		return err
-	}
-	return f.fsys.Rename(oldname, newname)
+	return f.do(Op{Kind: OpRename, Path: oldname, NewPath: newname}, func() error { return f.fsys.Rename(oldname, newname) })
 }
 
 func (f *failingFS) Remove(name string) error {
-	if err := f.check(Op{Kind: OpRemove, Path: name}); err != nil {
-		return err
-	}
-	return f.fsys.Remove(name)
+	return f.do(Op{Kind: OpRemove, Path: name}, func() error { return f.fsys.Remove(name) })
 }
 
 func (f *failingFS) SyncDir(name string) error {
-	if err := f.check(Op{Kind: OpSyncDir, Path: name}); err != nil {
-		return err
-	}
-	return f.fsys.SyncDir(name)
+	return f.do(Op{Kind: OpSyncDir, Path: name}, func() error { return f.fsys.SyncDir(name) })
 }
 
 type failingFile struct {
@@ -181,10 +177,7 @@ func (f *failingFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (f *failingFile) Sync() error {
-	if err := f.fsys.check(Op{Kind: OpSync, Path: f.name}); err != nil {
-		return err
-	}
-	return f.file.Sync()
+	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, func() error { return f.file.Sync() })
 }
 
 func (f *failingFile) Stat() (fs.FileInfo, error) {
@@ -210,11 +203,7 @@ type failingRangeFile struct {
 var _ RangeSyncer = (*failingRangeFile)(nil)
 
 func (f *failingRangeFile) StartSync(off, n int64) error {
-	err := f.fsys.check(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n})
-	if err != nil {
-		return err
-	}
-	return f.ranges.StartSync(off, n)
+	return f.fsys.do(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}, func() error { return f.ranges.StartSync(off, n) })
 }
 
 // failingOverwrite is a failing file that can be cut.
@@ -238,8 +227,5 @@ var (
 )
 
 func (f *failingOverwrite) Truncate(size int64) error {
-	if err := f.fsys.check(Op{Kind: OpTruncate, Path: f.name, Size: size}); err != nil {
-		return err
-	}
-	return f.file.Truncate(size)
+	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.Truncate(size) })
 }
