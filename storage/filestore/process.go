@@ -39,7 +39,11 @@ const (
 // ThisProcess describes the running process.
 var ThisProcess = sync.OnceValue(func() Process {
 	host, _ := os.Hostname()
-	p := Process{Host: host, Machine: machineID(), Boot: bootID(), NS: pidNamespace(), TimeNS: timeNamespace(), PID: os.Getpid()}
+	timeNS, _ := os.Readlink("/proc/self/ns/time")
+	p := Process{
+		Host: host, Machine: trimmed("/etc/machine-id"), Boot: trimmed("/proc/sys/kernel/random/boot_id"),
+		NS: pidNamespace(), TimeNS: timeNS, PID: os.Getpid(),
+	}
 	p.Start, _, _ = processStat(p.PID)
 	return p
 })
@@ -73,13 +77,9 @@ func (p Process) stateSeenBy(me Process) ProcessState {
 	return ProcessAlive
 }
 
-func bootID() string {
-	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(data))
-}
-
-func machineID() string {
-	data, _ := os.ReadFile("/etc/machine-id")
+// trimmed is what a file of the system says; "" if it cannot be read.
+func trimmed(path string) string {
+	data, _ := os.ReadFile(path)
 	return strings.TrimSpace(string(data))
 }
 
@@ -89,11 +89,6 @@ func pidNamespace() string {
 		return ""
 	}
 	ns, _ := os.Readlink("/proc/self/ns/pid")
-	return ns
-}
-
-func timeNamespace() string {
-	ns, _ := os.Readlink("/proc/self/ns/time")
 	return ns
 }
 
