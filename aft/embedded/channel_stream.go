@@ -73,7 +73,7 @@ var _ inbound = (*instream)(nil)
 
 // pieceSize is how many bytes are taken at once: so few that the sender can go on, and
 // enough that the calls do not matter.
-const pieceSize = 128 << 10
+const pieceSize = wirePiece
 
 // read moves up to n bytes into the receive, or drops them.
 func (s *instream) read(p *pipe.Reader, n int) (int, error) {

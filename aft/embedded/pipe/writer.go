@@ -34,7 +34,9 @@ func (w *Writer) TryWrite(head, body []byte) (int, error) {
 		return w.writeSocket(head, body)
 	}
 	total := len(head) + len(body)
-	done := 0
+	// A reader that is woken for each step takes it and sleeps again, which costs more
+	// than the copies.
+	done, quiet := 0, 0
 	for done < total {
 		// Enough for this step is enough: the index of the other side is on a
 		// cache line that it writes.
@@ -56,11 +58,20 @@ func (w *Writer) TryWrite(head, body []byte) (int, error) {
 		body = body[m:]
 		done += k + m
 		w.ring.publish()
-		if b := w.ring.board; b.consumerSleeps.Load() != 0 && b.consumerSleeps.Swap(0) != 0 {
-			w.sock.ring(bell)
+		if quiet += k + m; quiet >= int(w.ring.size/4) {
+			w.rouse()
+			quiet = 0
 		}
 	}
+	w.rouse()
 	return done, nil
+}
+
+// rouse wakes the reader if it sleeps.
+func (w *Writer) rouse() {
+	if b := w.ring.board; b.consumerSleeps.Load() != 0 && b.consumerSleeps.Swap(0) != 0 {
+		w.sock.ring(bell)
+	}
 }
 
 func (w *Writer) writeSocket(head, body []byte) (int, error) {
