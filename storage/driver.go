@@ -52,6 +52,33 @@ type Redundant interface {
 	Another() (PartReader, error)
 }
 
+// Borrower is a PartWriter that need not copy what it is given.
+type Borrower interface {
+	PartWriter
+	// Borrow is Write, but p stays in use until GiveBack or Abort has returned.
+	Borrow(p []byte) error
+	// GiveBack waits until nothing is in use that was borrowed. An error is that of a
+	// write.
+	GiveBack() error
+}
+
+// Borrow writes p, which is not to be changed before GiveBack.
+func Borrow(w PartWriter, p []byte) error {
+	if b, ok := w.(Borrower); ok {
+		return b.Borrow(p)
+	}
+	_, err := w.Write(p)
+	return err
+}
+
+// GiveBack has a writer use nothing any more that was borrowed.
+func GiveBack(w PartWriter) error {
+	if b, ok := w.(Borrower); ok {
+		return b.GiveBack()
+	}
+	return nil
+}
+
 // ReadBack is a PartWriter whose bytes can be read before they are committed.
 type ReadBack interface {
 	PartWriter

@@ -93,21 +93,18 @@ func rowOf(k int, row []byte) (reedsolomon.Encoder, error) {
 }
 
 // AddBlock adds a block that one member gives to a stripe, or a stretch of it, to
-// the same stretch of the parity block of one holder. Of that, the first held
-// bytes are the sum of what was added before; the others are written anew,
-// whatever they were. When the blocks of all members have been added, in any
-// order, it is the parity. So a holder needs no more memory than its own block,
-// however the others arrive.
-func (c *Code) AddBlock(stripe int64, giver int, block []byte, holder int, parity []byte, held int) error {
+// the same stretch of the parity block of one holder. When the blocks of all members
+// have been added to zeros, in any order, it is the parity. So a holder needs no more
+// memory than its own block, however the others arrive.
+func (c *Code) AddBlock(stripe int64, giver int, block []byte, holder int, parity []byte) error {
 	factor, err := c.factor(stripe, giver, holder)
 	if err != nil {
 		return err
 	}
-	if len(parity) != len(block) || held < 0 || held > len(block) {
-		return invalidf("stripe %d: %d bytes of member %d for %d bytes of parity, of which %d are held", stripe, len(block), giver, len(parity), held)
+	if len(parity) != len(block) {
+		return invalidf("stripe %d: %d bytes of member %d for %d bytes of parity", stripe, len(block), giver, len(parity))
 	}
-	c.field.GalMulSliceXor(factor, block[:held], parity[:held])
-	c.field.GalMulSlice(factor, block[held:], parity[held:])
+	c.field.GalMulSliceXor(factor, block, parity)
 	return nil
 }
 

@@ -60,18 +60,17 @@ func TestParityIsTheLibrarys(t *testing.T) {
 	})
 }
 
-// addUp adds the blocks of a stripe as a collector does, each in pieces, into
-// memory that has anything in it.
+// addUp adds the blocks of a stripe as a collector does, each in pieces.
 func addUp(t *testing.T, rng *rand.Rand, c *Code, stripe int64, holder int, blocks [][]byte) []byte {
-	l, held := c.Layout(), 0
-	sum := bytes.Repeat([]byte{99}, len(blocks[holder]))
+	l := c.Layout()
+	sum := make([]byte, len(blocks[holder]))
 	for _, column := range rng.Perm(l.Data()) {
 		giver := l.Giver(stripe, column)
 		for from := 0; from < len(blocks[giver]); {
 			to := from + 1 + rng.IntN(len(blocks[giver])-from)
-			err := c.AddBlock(stripe, giver, blocks[giver][from:to], holder, sum[from:to], max(0, min(held, to)-from))
+			err := c.AddBlock(stripe, giver, blocks[giver][from:to], holder, sum[from:to])
 			require.NoError(t, err)
-			from, held = to, max(held, to)
+			from = to
 		}
 	}
 	return sum
@@ -136,7 +135,7 @@ func TestNoAllocationsPerStripe(t *testing.T) {
 			most int
 			f    func() error
 		}{
-			{"AddBlock", 0, func() error { return c.AddBlock(0, 2, blocks[2], 0, parity, 100) }},
+			{"AddBlock", 0, func() error { return c.AddBlock(0, 2, blocks[2], 0, parity) }},
 			{"Reconstruct", m, func() error { return c.Reconstruct(0, blocks, missing) }},
 		} {
 			n := testing.AllocsPerRun(50, func() { require.NoError(t, call.f()) })
@@ -153,15 +152,13 @@ func TestMistakesOfTheCaller(t *testing.T) {
 	short[0] = make([]byte, 3)
 	_, inputsErr := c.AppendInputs(nil, -1, nil)
 	for name, err := range map[string]error{
-		"negative stripe":    c.AddBlock(-1, 2, block, 0, block, 0),
-		"no holder":          c.AddBlock(0, 2, block, 1, block, 0),
-		"no such holder":     c.AddBlock(0, 2, block, 4, block, 0),
-		"holder gives":       c.AddBlock(0, 0, block, 0, block, 0),
-		"no such giver":      c.AddBlock(0, 9, block, 0, block, 0),
-		"long data":          c.AddBlock(0, 2, make([]byte, 9), 0, block, 0),
-		"short data":         c.AddBlock(0, 2, block[:7], 0, block, 0),
-		"more held":          c.AddBlock(0, 2, block, 0, block, 9),
-		"less held":          c.AddBlock(0, 2, block, 0, block, -1),
+		"negative stripe":    c.AddBlock(-1, 2, block, 0, block),
+		"no holder":          c.AddBlock(0, 2, block, 1, block),
+		"no such holder":     c.AddBlock(0, 2, block, 4, block),
+		"holder gives":       c.AddBlock(0, 0, block, 0, block),
+		"no such giver":      c.AddBlock(0, 9, block, 0, block),
+		"long data":          c.AddBlock(0, 2, make([]byte, 9), 0, block),
+		"short data":         c.AddBlock(0, 2, block[:7], 0, block),
 		"short parity":       c.Reconstruct(0, short, []int{2}),
 		"not ascending":      c.Reconstruct(0, good(), []int{1, 1}),
 		"no such member":     c.Reconstruct(0, good(), []int{4}),

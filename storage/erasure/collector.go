@@ -44,13 +44,12 @@ type giver struct {
 	next     int64 // the first of the holder's stripes that it can still add to
 }
 
-// stripe is a parity block that blocks are added to. Each member's begin at its
-// start, so the bytes that anything was added to have no gaps.
+// stripe is a parity block that blocks are added to.
 type stripe struct {
 	number int64 // among all stripes
 	mu     sync.Mutex
 	buf    []byte // with room for a checksum
-	n      int    // bytes that something was added to; behind them is anything
+	n      int    // up to where something was added; behind it are zeros
 }
 
 const beyond = math.MaxInt64 // where a giver is that has given all
@@ -184,8 +183,11 @@ func (c *collector) reserve(ctx context.Context, n int64) (*stripe, error) {
 func (c *collector) advance(member int, next int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.complete()
 	c.givers[member].next = next
-	c.wake()
+	if c.complete() > before { // else nobody waits for it
+		c.wake()
+	}
 }
 
 // complete returns how many stripes nobody can add to any more.
@@ -295,6 +297,7 @@ func (c *collector) next() (*stripe, error) {
 
 // written makes room in the window.
 func (c *collector) written(st *stripe) {
+	clear(st.buf[:st.n+crcSize])
 	c.s.buffers.put(st.buf)
 	c.mu.Lock()
 	defer c.mu.Unlock()

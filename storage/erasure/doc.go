@@ -70,10 +70,8 @@
 // all holders. Of all members that wait, take the one whose block is of the lowest
 // stripe t. Its holder's lowest open stripe u, with t beyond the window from u,
 // lacks a block of some giver. That giver has not come to u, then it is lower than
-// t and does not wait; or it has, and the block is among the bytes that the
-// exchange holds back until there is more to send (Service.Block), then it has not
-// come further than those bytes reach, which the window is larger than, so it is
-// lower than t again. At the end of its part a giver sends to all holders at
+// t and does not wait; or it has, and nothing holds the block back: a giver's data is
+// sent from where it is, at once. At the end of its part a giver sends to all holders at
 // once. What the proof needs of the caller:
 //
 //   - Every member either writes a version, from Create to Commit or Abort, or

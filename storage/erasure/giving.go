@@ -28,7 +28,7 @@ type giving struct {
 	err    error
 }
 
-var _ storage.PartWriter = (*giving)(nil)
+var _ storage.Borrower = (*giving)(nil)
 
 // Create starts to protect a part of this rank, which gets the same bytes. Commit
 // returns nil when all parity of the part is published. A *HolderError says at
@@ -110,21 +110,29 @@ func (w *giving) explain(member int, err error) error {
 }
 
 func (w *giving) Write(p []byte) (int, error) {
-	if w.err != nil {
-		return 0, w.err
+	err := w.Borrow(p)
+	if back := w.GiveBack(); err == nil {
+		err = back
 	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Borrow implements storage.Borrower.
+func (w *giving) Borrow(p []byte) error {
 	l := w.s.layout
-	for done := 0; done < len(p); {
-		piece := p[done:min(len(p), done+l.Block-w.off)]
+	for len(p) > 0 && w.err == nil {
+		piece := p[:min(len(p), l.Block-w.off)]
+		p = p[len(piece):]
 		w.digest = crc32.Update(w.digest, castagnoli, piece)
 		for row := range l.Parity {
 			holder := l.Holder(w.stripe, row)
-			if _, err := w.streams[holder].Write(piece); err != nil {
+			if err := storage.Borrow(w.streams[holder], piece); err != nil && w.err == nil {
 				w.err = w.explain(holder, err)
-				return done, w.err
 			}
 		}
-		done += len(piece)
 		w.size += int64(len(piece))
 		if w.off += len(piece); w.off == l.Block {
 			w.off = 0
@@ -132,12 +140,24 @@ func (w *giving) Write(p []byte) (int, error) {
 			w.stripe = l.Stripe(w.s.me, w.block)
 		}
 	}
-	return len(p), nil
+	return w.err
+}
+
+// GiveBack implements storage.Borrower.
+func (w *giving) GiveBack() error {
+	for member, stream := range w.streams {
+		if stream == nil {
+			continue
+		}
+		if err := storage.GiveBack(stream); err != nil && w.err == nil {
+			w.err = w.explain(member, err)
+		}
+	}
+	return w.err
 }
 
 // Commit ends all streams at once: each holder answers when it has the parts of
-// all members, so one after the other would wait for itself. That includes their
-// last bytes: what is held back here could be what another member waits for.
+// all members, so one after the other would wait for itself.
 func (w *giving) Commit() error {
 	if w.err == nil && w.ctx.Err() != nil {
 		w.err = &VersionError{ID: w.c.version.id, Err: comm.Withdrawn(w.ctx)}

@@ -3,8 +3,9 @@ package erasure
 import (
 	"bytes"
 	"context"
+	"sync"
 
-	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/exchange"
 )
 
 // A part goes to a holder as one stream:
@@ -14,7 +15,8 @@ import (
 //	trailer  size u64 and CRC-32C u32 of the whole part
 //
 // All blocks but a part's last are whole, so that each byte's place follows from
-// how many came before it.
+// how many came before it. Data is borrowed (storage.Borrower), header and trailer are
+// not.
 const streamTrailer = 12
 
 // intake takes in what one member gives.
@@ -23,19 +25,29 @@ type intake struct {
 	c      *collector
 	member int
 
-	header []byte // what is expected of it
-	tail   []byte // up to streamTrailer bytes that may be the trailer
-	n      int64  // the stripe of the holder that is added to
-	off    int    // in its block
-	bytes  int64  // added so far
+	header  []byte // what is expected of it
+	trailer []byte // so far
+
+	// Of Expect.
+	n     int64 // the stripe of the holder that is added to
+	off   int   // in its block
+	bytes int64 // so far
+
+	mu      sync.Mutex
+	pending []*expected // that have not come, and what has come behind them
 }
 
-var _ storage.PartWriter = (*intake)(nil)
+// expected is what Expect was told of.
+type expected struct {
+	next int64 // the stripe that the member is at behind it
+	come bool
+}
+
+var _ exchange.Expecter = (*intake)(nil)
 
 func newIntake(ctx context.Context, c *collector, member int) *intake {
 	h := c.s.header(member, c.version)
 	in := &intake{ctx: ctx, c: c, member: member, header: appendHeader(nil, &h), n: -1}
-	in.tail = make([]byte, 0, streamTrailer)
 	in.step()
 	return in
 }
@@ -50,68 +62,73 @@ func (in *intake) step() {
 	}
 }
 
-// Write adds what comes to the stripes. It waits while the member is too far
-// ahead of the others.
+// Write takes header and trailer.
 func (in *intake) Write(p []byte) (int, error) {
-	n := len(p)
-	if len(in.header) > 0 {
-		k := min(len(in.header), len(p))
-		if !bytes.Equal(in.header[:k], p[:k]) {
-			return 0, in.blame(mismatch("its set, layout or version is another one"))
-		}
-		in.header, p = in.header[k:], p[k:]
+	k := min(len(in.header), len(p))
+	if !bytes.Equal(in.header[:k], p[:k]) {
+		return 0, in.blame(mismatch("its set, layout or version is another one"))
 	}
-	// The last bytes of all are the trailer.
-	if extra := len(in.tail) + len(p) - streamTrailer; extra > 0 {
-		old := min(extra, len(in.tail))
-		if err := in.add(in.tail[:old]); err != nil {
-			return 0, err
-		}
-		in.tail = append(in.tail[:0], in.tail[old:]...)
-		if err := in.add(p[:extra-old]); err != nil {
-			return 0, err
-		}
-		p = p[extra-old:]
+	in.header = in.header[k:]
+	if in.trailer = append(in.trailer, p[k:]...); len(in.trailer) > streamTrailer {
+		return 0, in.blame(mismatch("its data is not where it should be"))
 	}
-	in.tail = append(in.tail, p...)
-	return n, nil
+	return len(p), nil
 }
 
-func (in *intake) add(p []byte) error {
-	s := in.c.s
-	for len(p) > 0 {
-		st, err := in.c.reserve(in.ctx, in.n)
-		if err != nil {
-			return err
-		}
-		k := min(len(p), s.layout.Block-in.off)
-		st.mu.Lock()
-		held := max(0, min(k, st.n-in.off)) // what other members have written to
-		err = s.code.AddBlock(st.number, in.member, p[:k], s.me, st.buf[in.off:in.off+k], held)
-		st.n = max(st.n, in.off+k)
-		st.mu.Unlock()
-		if err != nil {
-			return in.blame(err)
-		}
-		p = p[k:]
-		in.bytes += int64(k)
-		if in.off += k; in.off == s.layout.Block {
-			in.off = 0
-			in.step()
-			in.c.advance(in.member, in.n)
-		}
+// Expect implements exchange.Expecter: what comes is added to the stripe that it is of.
+// It waits while the member is too far ahead of the others.
+func (in *intake) Expect(n int) (take func([]byte), got func(), err error) {
+	c := in.c
+	at, end := in.off, in.off+n
+	if end > c.s.layout.Block {
+		return nil, nil, in.blame(mismatch("it gives more than a block at once"))
 	}
-	return nil
+	st, err := c.reserve(in.ctx, in.n)
+	if err != nil {
+		return nil, nil, err
+	}
+	factor, err := c.s.code.factor(st.number, in.member, c.s.me)
+	if err != nil {
+		return nil, nil, in.blame(err)
+	}
+	take = func(p []byte) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		c.s.code.field.GalMulSliceXor(factor, p, st.buf[at:at+len(p)])
+		at += len(p)
+		st.n = max(st.n, at)
+	}
+	in.bytes += int64(n)
+	if in.off = end; end == c.s.layout.Block {
+		in.off = 0
+		in.step()
+	}
+	e := &expected{next: in.n}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.pending = append(in.pending, e)
+	return take, func() { in.come(e) }, nil
+}
+
+// come says that something has come whole. The member is where all before it has.
+func (in *intake) come(e *expected) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	e.come = true
+	for len(in.pending) > 0 && in.pending[0].come {
+		in.c.advance(in.member, in.pending[0].next)
+		in.pending = in.pending[1:]
+	}
 }
 
 // Commit waits until the holder's parity is published. If the member goes away
 // meanwhile, its part has been given all the same.
 func (in *intake) Commit() error {
 	c := in.c
-	if len(in.header) > 0 || len(in.tail) < streamTrailer {
+	if len(in.header) > 0 || len(in.trailer) < streamTrailer {
 		return in.blame(mismatch("it ends before it says what it was"))
 	}
-	size, digest := int64(le.Uint64(in.tail)), le.Uint32(in.tail[8:])
+	size, digest := int64(le.Uint64(in.trailer)), le.Uint32(in.trailer[8:])
 	if size < 0 || size > maxSize || c.s.layout.share(in.member, c.s.me, size) != in.bytes {
 		return in.blame(mismatch("it is said to have another size than was given"))
 	}

@@ -83,7 +83,7 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 		service: c.Service, node: c.Node, code: code, layout: code.Layout(),
 		ranks: slices.Clone(c.Set), me: slices.Index(c.Set, c.Rank),
 		prefix: c.Prefix, unwanted: c.Unwanted, log: c.Log.With("rank", c.Rank, "scheme", c.Prefix),
-		window:     windowOf(c.Parity, c.Service.Block(), c.Block),
+		window:     int64(c.Parity) * windowStripes,
 		collectors: make(map[version]*collector),
 	}
 	s.buffers = shelf{size: c.Block + crcSize, keep: 2 * int(s.window)}
@@ -91,11 +91,9 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 	return s, nil
 }
 
-// windowOf is how many stripes a collector must take in before the lowest is
-// complete, so that nobody waits for ever: see the package's comment.
-func windowOf(parity, unsent, block int) int64 {
-	return int64(parity) * int64((unsent+block-1)/block+4)
-}
+// windowStripes is how many stripes a collector takes in, for each parity, before the
+// lowest is complete.
+const windowStripes = 6
 
 func (c *SchemeConfig) check() error {
 	switch {

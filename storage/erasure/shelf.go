@@ -2,8 +2,8 @@ package erasure
 
 import "sync"
 
-// shelf keeps the buffers of stripes that have been written, for later ones, with
-// what is in them.
+// shelf keeps the buffers of stripes that have been written, for later ones. They are of
+// zeros.
 type shelf struct {
 	size, keep int
 

@@ -9,20 +9,22 @@
 // is what the rank does for the others. A stream is one part on its way: the rank
 // that opens it calls Create or Open, the other one serves it. A block is how much
 // travels at once; a frame is a message of a stream: a payload and a trailer with
-// its number and its checksum. The window is how many blocks are under way.
+// its number and its checksum. A body is a message of bytes of a part alone, which a
+// frame has announced: it is sent from where the bytes are, and one that an Expecter
+// gets is used where it arrives. The window is how many blocks are under way.
 //
 //	   Create, Open                                Handler
 //	        |                                         ^
 //	     call  ----- request, cancel (tag 0) ---->  serve   one goroutine per rank
 //	        |                                         | starts
-//	writer, reader --- frames (2i+2) ------------>  visit   a goroutine for each
+//	writer, reader --- frames, bodies ----------->  visit   a goroutine for each
 //	      ^                                           |     stream, one more that
-//	    run  <-------- frames (2i+3) -----------------+     receives or sends
+//	    run  <-------- frames ------------------------+     receives or sends
 //
-// i is the number of the stream at the rank that has opened it. Of a writer, the
-// frames are data, data, ..., commit or end; back come the agreement, perhaps a
-// notice of a failure, and the last word. Of a reader, they are ranges and the
-// end; back come the agreement, one block or error for each range, and the last
+// A stream has three tags of its own, by its number at the rank that has opened it. Of a
+// writer, the frames are data or announcements of bodies, ..., commit or end; back come
+// the agreement, perhaps a notice of a failure, and the last word. Of a reader, they are
+// ranges and the end; back come the agreement, one block or error for each range, and the last
 // word. request.go and frame.go have the bytes.
 //
 // # Invariants
@@ -36,6 +38,8 @@
 //   - A stream is ended in order also after its user has gone away: one side says
 //     that it wants no more, the other one has the last word. So no message stays
 //     behind, and its place is free when the other rank has freed it too.
+//   - A frame of a writer is never taken back, only its body: so the other rank knows
+//     which bodies come, until the end says that none does any more.
 //   - Only the receiver's window of blocks is received before the handler has
 //     taken them. A send of more waits, and so does Write.
 //   - The serving goroutine waits neither for a handler nor for a rank: what is

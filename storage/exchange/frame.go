@@ -22,6 +22,9 @@ const (
 	frameBlock  // payload: the bytes of a range
 	frameFail   // payload: an error; of a range, or of a writer before its end
 	frameFinal  // payload: an error, or nothing; the last one
+
+	// From the rank that has opened a stream.
+	frameBody // payload: the next bytes of the part come in a message of their own
 )
 
 // A frame is a message of a stream: a payload, which comes first so that it is
@@ -43,6 +46,32 @@ const trailerSize = 16
 // frameSum is the lower half of XXH3: a frame is never kept, so its checksum
 // need not be a common one, and this one takes less time than a CRC.
 func frameSum(b []byte) uint32 { return uint32(xxh3.Hash(b)) }
+
+// summer makes the frameSum of what comes in pieces. That takes far longer than at once,
+// and mostly all of it comes at once.
+type summer struct {
+	whole int // bytes in all
+	once  uint32
+	parts *xxh3.Hasher
+}
+
+func (s *summer) add(piece []byte) {
+	switch {
+	case len(piece) == s.whole:
+		s.once = frameSum(piece)
+		return
+	case s.parts == nil:
+		s.parts = xxh3.New()
+	}
+	_, _ = s.parts.Write(piece)
+}
+
+func (s *summer) sum() uint32 {
+	if s.parts != nil {
+		return uint32(s.parts.Sum64())
+	}
+	return s.once
+}
 
 // seal makes a frame of the first n bytes of buf, which has room for the trailer.
 func seal(buf []byte, n int, kind byte, id, seq uint32) []byte {
@@ -81,6 +110,32 @@ func parseFrame(b []byte, id, seq uint32) (frame, error) {
 		return frame{}, fmt.Errorf("%w: frame %d in the place of frame %d", ErrTransfer, f.seq, seq)
 	}
 	return f, nil
+}
+
+// inlineSize is the largest payload of a frame from the rank that has opened a stream.
+// Longer pieces are bodies: messages without anything else in them, sent from where they
+// are and used where they arrive.
+const inlineSize = 16 << 10
+
+// body is the payload of frameBody.
+type body struct {
+	n   int
+	sum uint32 // frameSum of the bytes
+}
+
+func (b body) encode() []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(b.n)), b.sum)
+}
+
+func parseBody(p []byte, most int) (body, error) {
+	if len(p) != 8 {
+		return body{}, fmt.Errorf("%w: announcement of %d bytes", ErrTransfer, len(p))
+	}
+	b := body{int(binary.LittleEndian.Uint32(p)), binary.LittleEndian.Uint32(p[4:])}
+	if b.n < 1 || b.n > most {
+		return body{}, fmt.Errorf("%w: announcement of %d bytes, allowed are 1 to %d", ErrTransfer, b.n, most)
+	}
+	return b, nil
 }
 
 // accept is the payload of frameAccept.

@@ -51,7 +51,7 @@ func TestDamageOnTheWay(t *testing.T) {
 		// In place of the service that play has made, which is idle.
 		c, err := comm.Dup(r.ctx, r.c)
 		require.NoError(r.t, err)
-		s := New(r.ctx, bent{c, flipOnce(large.Block)}, r.shelf, large)
+		s := New(r.ctx, bent{c, flipOnce(inlineSize)}, r.shelf, large)
 		defer func() {
 			require.NoError(r.t, s.Close(r.ctx))
 			require.Zero(r.t, s.buffers.out)

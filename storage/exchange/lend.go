@@ -61,17 +61,23 @@ func (v *visit) answerReads(r storage.PartReader, size int64, out *dispatch) boo
 	}
 }
 
+// lent is a block that is being sent.
+type lent struct {
+	request comm.Request
+	buf     []byte
+}
+
 // dispatch is the blocks on their way to the reader.
 type dispatch struct {
 	v      *visit
 	places chan struct{}
-	flying chan flight
+	flying chan lent
 	done   sync.WaitGroup
 }
 
 func (v *visit) dispatch() *dispatch {
 	window := v.s.opts.Window
-	d := &dispatch{v: v, places: make(chan struct{}, window), flying: make(chan flight, window)}
+	d := &dispatch{v: v, places: make(chan struct{}, window), flying: make(chan lent, window)}
 	d.done.Go(func() {
 		for f := range d.flying {
 			_, _ = f.request.Wait(v.p.ctx) // a rank that is lost is seen where the next question is awaited
@@ -106,7 +112,7 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 		return err
 	}
 	v.sent++
-	d.flying <- flight{v.p.send(back(v.request.id), message), buf}
+	d.flying <- lent{v.p.send(back(v.request.id), message), buf}
 	return nil
 }
 

@@ -1,14 +1,28 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 )
+
+// Expecter is a PartWriter of a Handler that uses what comes where it has arrived.
+type Expecter interface {
+	storage.PartWriter
+	// Expect says that the next n bytes come, and may wait for room. take is given
+	// them piece by piece, each only for the time of the call, and got is called when they
+	// have come whole, perhaps after what comes behind them. Neither must wait. What is not
+	// borrowed at the other rank is given to Write. All three have goroutines of their own,
+	// and may be called even when the writer has ended.
+	Expect(n int) (take func(piece []byte), got func(), err error)
+}
 
 // store takes a part that another rank writes. It returns the result for it, and
 // whether it can be told.
@@ -19,17 +33,15 @@ func (v *visit) store() (result error, reachable bool) {
 	if err != nil {
 		return err, true
 	}
-	in := v.listen()
+	in := v.listen(w)
 	defer in.stop()
 	if err := v.answer(frameAccept, accept{block: v.block}.encode()); err != nil {
 		_ = w.Abort()
 		return err, false
 	}
 	failed := false
-	var held []byte // the buffer of the frame at hand
-	defer func() { v.s.buffers.put(held) }()
 	for a := range in.arrived {
-		held = a.buf
+		err := in.complete(&a)
 		switch {
 		case a.lost:
 			if !failed {
@@ -37,37 +49,33 @@ func (v *visit) store() (result error, reachable bool) {
 			}
 			return a.err, false
 		case failed:
-			if a.err == nil && a.kind == frameEnd {
+			if err == nil && a.kind == frameEnd {
 				return nil, true
 			}
-		case a.err == nil && a.kind == frameCommit:
+		case err == nil && a.kind == frameCommit:
 			v.s.Around(func() { result = v.publish(w, a.payload) })
 			return result, true
-		case a.err == nil && a.kind == frameEnd:
+		case err == nil && a.kind == frameEnd:
 			return w.Abort(), true
 		default:
-			if err = a.err; err == nil {
-				v.s.Around(func() { err = v.write(w, a.frame) })
+			if err == nil {
+				v.s.Around(func() { err = a.use(w) })
 			}
 			if err != nil {
 				failed = true
+				in.failed.Store(true)
 				err = errors.Join(err, w.Abort())
+				v.cancel(err) // who waits for room waits no more
+				if in.bodies.Err() != nil {
+					continue // the other rank has come to its end, or cannot be told
+				}
 				if err := v.answer(frameFail, encodeError(err)); err != nil {
 					return err, false
 				}
 			}
 		}
-		held = nil
-		in.post(a.buf)
 	}
 	return nil, false // not reached: arrived ends with what is lost
-}
-
-func (v *visit) write(w io.Writer, f frame) error {
-	if f.kind != frameData {
-		return ErrTransfer
-	}
-	return writeAll(w, f.payload)
 }
 
 func writeAll(w io.Writer, p []byte) error {
@@ -93,81 +101,195 @@ func (v *visit) publish(w storage.PartWriter, rest []byte) error {
 	return w.Commit()
 }
 
-// intake receives the frames of a writer while earlier ones are being stored.
-// Window buffers go round: posted, arrived, stored, posted again.
+// intake receives the frames of a writer while what came before is being stored.
 type intake struct {
 	v       *visit
+	w       Expecter // nil: what comes needs buffers
+	storing storing
+	awaited []arrival // bodies that w has been told of, oldest first
 	ctx     context.Context
 	cancel  context.CancelFunc
-	posted  chan posted
-	arrived chan arrival // the last one is lost
+	// bodies ends when no more of them come than have.
+	bodies  context.Context
+	noMore  context.CancelFunc
+	failed  atomic.Bool
+	arrived chan arrival // the last one is lost, or the end
 	done    sync.WaitGroup
-}
-
-// posted is a receive that waits for a block.
-type posted struct {
-	request comm.Request
-	buf     []byte
 }
 
 // arrival is a frame, or what has come in its place.
 type arrival struct {
 	frame
-	buf  []byte
 	err  error
 	lost bool // nothing more comes
+
+	body    body
+	request comm.Request // of the body; nil: there is none
+	sum     *summer
+	store   func() error // when the body has come; nil: nothing is to be done
 }
 
-func (v *visit) listen() *intake {
-	window := v.s.opts.Window
-	in := &intake{
-		v: v, posted: make(chan posted, window), arrived: make(chan arrival, window),
-	}
+func (v *visit) listen(w storage.PartWriter) *intake {
+	in := &intake{v: v, arrived: make(chan arrival, v.s.opts.Window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
-	for range window {
-		in.post(v.s.buffers.get())
-	}
+	in.bodies, in.noMore = context.WithCancel(in.ctx)
+	in.w, _ = w.(Expecter)
+	in.storing = storing{w: w, v: v, full: make(chan []byte, v.s.opts.Window)}
 	in.done.Go(in.run)
 	return in
 }
 
-// post uses a buffer for one more frame.
-func (in *intake) post(buf []byte) {
-	in.posted <- posted{in.v.receive(buf[:in.v.block+trailerSize]), buf}
-}
-
 func (in *intake) run() {
 	defer close(in.arrived)
-	seq := uint32(0)
-	for p := range in.posted {
-		st, err := p.request.Wait(in.ctx)
-		a := arrival{buf: p.buf}
+	v := in.v
+	buf := make([]byte, inlineSize+trailerSize)
+	for seq := uint32(0); ; seq++ {
+		st, err := v.receive(buf).Wait(in.ctx)
+		var a arrival
 		switch {
 		case err == nil:
-			in.v.s.Around(func() { a.frame, a.err = parseFrame(p.buf[:st.Bytes], in.v.request.id, seq) })
+			a.frame, a.err = parseFrame(buf[:st.Bytes], v.request.id, seq)
 		case errors.Is(err, comm.ErrTruncated):
 			a.err = ErrTransfer
 		default:
-			a.err, a.lost = in.v.p.lost(err), true
+			a.err, a.lost = v.p.lost(err), true
 		}
-		seq++
+		if a.err == nil && a.kind == frameBody {
+			a.err = in.expect(&a)
+		} else {
+			a.payload = bytes.Clone(a.payload)
+		}
+		over := a.lost || a.err == nil && a.kind == frameEnd
+		if over {
+			in.noMore()
+		}
+		if a.err == nil && a.kind == frameBody && in.w != nil {
+			in.awaited = append(in.awaited, a)
+			in.settle(v.s.opts.Window)
+			continue
+		}
+		in.settle(0)
 		in.arrived <- a
-		if a.lost {
+		if over {
 			return
 		}
 	}
 }
 
-// stop withdraws what is posted and gives the buffers back. Whoever posts calls it.
+// settle waits for bodies that the handler uses where they arrive, until so many are left.
+func (in *intake) settle(left int) {
+	for ; len(in.awaited) > left; in.awaited = in.awaited[1:] {
+		a := &in.awaited[0]
+		if a.err = in.complete(a); a.err != nil {
+			in.arrived <- *a
+		}
+	}
+}
+
+// expect receives a body.
+func (in *intake) expect(a *arrival) (err error) {
+	v := in.v
+	if a.body, err = parseBody(a.payload, v.block); err != nil {
+		return err
+	}
+	var take func([]byte)
+	var got func()
+	switch {
+	case in.failed.Load():
+	case in.w != nil:
+		take, got, err = in.w.Expect(a.body.n)
+	default:
+		take, a.store, err = in.storing.expect(a.body.n)
+	}
+	b, left, sum := a.body, a.body.n, &summer{whole: a.body.n}
+	a.sum = sum
+	a.request = comm.Itake(v.s.c, v.p.rank, bulk(v.request.id), b.n, func(piece []byte) {
+		sum.add(piece)
+		if take != nil {
+			take(piece)
+		}
+		if left -= len(piece); left == 0 && got != nil && sum.sum() == b.sum {
+			got()
+		}
+	})
+	return err
+}
+
+// complete waits for the body of a frame.
+func (in *intake) complete(a *arrival) error {
+	if a.request == nil {
+		return a.err
+	}
+	st, err := a.request.Wait(in.bodies)
+	a.request = nil
+	switch {
+	case a.err != nil:
+		return a.err
+	case errors.Is(err, comm.ErrTruncated):
+		return ErrTransfer
+	case err != nil:
+		return in.v.p.lost(err)
+	case st.Bytes != a.body.n || a.sum.sum() != a.body.sum:
+		return fmt.Errorf("%w: checksum of %d bytes", ErrTransfer, st.Bytes)
+	}
+	return nil
+}
+
+// use gives a frame that has come whole to the handler.
+func (a *arrival) use(w io.Writer) error {
+	switch {
+	case a.store != nil:
+		return a.store()
+	case a.kind == frameData:
+		return writeAll(w, a.payload)
+	}
+	return ErrTransfer
+}
+
+// stop withdraws what is expected.
 func (in *intake) stop() {
 	in.cancel()
-	close(in.posted) // run may be waiting for one
 	for a := range in.arrived {
-		in.v.s.buffers.put(a.buf)
+		_ = in.complete(&a)
 	}
 	in.done.Wait()
-	for p := range in.posted { // what run has left
-		_, _ = p.request.Wait(ended)
-		in.v.s.buffers.put(p.buf)
+	in.storing.release()
+}
+
+// storing keeps what comes until the handler takes it, up to Window pieces.
+type storing struct {
+	w    io.Writer
+	v    *visit
+	full chan []byte
+}
+
+// expect returns what takes the next n bytes, and what stores them then.
+func (s *storing) expect(n int) (take func([]byte), store func() error, err error) {
+	pool := &s.v.s.buffers
+	buf := pool.get()
+	select {
+	case s.full <- buf:
+	case <-s.v.ctx.Done():
+		pool.put(buf)
+		return nil, nil, context.Cause(s.v.ctx)
+	}
+	at := 0
+	take = func(piece []byte) { at += copy(buf[at:n], piece) }
+	store = func() error {
+		defer pool.put(<-s.full)
+		return writeAll(s.w, buf[:n])
+	}
+	return take, store, nil
+}
+
+// release gives the buffers back that nobody has taken.
+func (s *storing) release() {
+	for {
+		select {
+		case buf := <-s.full:
+			s.v.s.buffers.put(buf)
+		default:
+			return
+		}
 	}
 }

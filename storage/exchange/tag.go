@@ -2,8 +2,8 @@ package exchange
 
 import "github.com/craft-go/craft/aft/comm"
 
-// The tags of the service's own communicator. A stream has two of its own, so
-// that its messages meet nobody else's receives: both are numbered by the rank
+// The tags of the service's own communicator. A stream has three of its own, so
+// that its messages meet nobody else's receives: they are numbered by the rank
 // that has opened it.
 const (
 	tagRequest comm.Tag = 0
@@ -18,7 +18,10 @@ const streamTags = 1 << 20
 func slotOf(id uint32) uint32 { return id % streamTags }
 
 // forth is the tag of messages from the rank that has opened the stream.
-func forth(id uint32) comm.Tag { return tagStreams + 2*comm.Tag(slotOf(id)) }
+func forth(id uint32) comm.Tag { return tagStreams + 3*comm.Tag(slotOf(id)) }
 
 // back is the tag of messages to it.
 func back(id uint32) comm.Tag { return forth(id) + 1 }
+
+// bulk is the tag of bodies from the rank that has opened the stream.
+func bulk(id uint32) comm.Tag { return forth(id) + 2 }

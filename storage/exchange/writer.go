@@ -12,7 +12,7 @@ import (
 // writer sends a part to another rank.
 //
 //	here                                      there
-//	Write: fill a block, send it   ------>    receive, check, write
+//	Write: a frame and its body    ------>    receive, check, write
 //	       up to Window of them    ------>
 //	listen:                        <------    a notice, if something fails
 //	Commit: the rest, "commit"     ------>    write, publish
@@ -30,13 +30,14 @@ type writer struct {
 	committed bool     // frameCommit is with the other rank
 }
 
-// flight is a block that is being sent.
+// flight is a piece that is being sent: a frame, and perhaps a body behind it.
 type flight struct {
-	request comm.Request
-	buf     []byte
+	frame, body comm.Request
+	bytes       []byte // of the body
+	buf         []byte // of the pool, that bytes are in
 }
 
-var _ storage.PartWriter = (*writer)(nil)
+var _ storage.Borrower = (*writer)(nil)
 
 func createAt(ctx context.Context, p *peer, name string) (*writer, error) {
 	w := &writer{call: newCall(ctx, p, name)}
@@ -82,20 +83,143 @@ func (w *writer) concede(why error) {
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
-		return 0, w.fail("write", w.whyEnded())
-	}
+	err := w.why()
 	total := 0
-	for len(p) > 0 {
-		if err := w.makeRoom(); err != nil {
-			return total, w.fail("write", err)
+	for err == nil && total < len(p) {
+		if w.buf == nil {
+			w.buf = w.p.s.buffers.get()
 		}
-		k := copy(w.buf[w.n:w.accept.block], p)
-		p = p[k:]
+		k := copy(w.buf[w.n:w.accept.block], p[total:])
 		w.n += k
 		total += k
+		if w.n == w.accept.block {
+			err = w.flush()
+		}
+	}
+	if err != nil {
+		return total, w.fail("write", err)
 	}
 	return total, nil
+}
+
+// Borrow implements storage.Borrower.
+func (w *writer) Borrow(p []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.why()
+	if err == nil {
+		err = w.flush()
+	}
+	for err == nil && len(p) > 0 {
+		k := min(len(p), w.accept.block)
+		err = w.launch(p[:k], nil)
+		p = p[k:]
+	}
+	if err != nil {
+		return w.fail("write", err)
+	}
+	return nil
+}
+
+// GiveBack implements storage.Borrower.
+func (w *writer) GiveBack() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.landAll(); err != nil {
+		return w.fail("write", err)
+	}
+	return nil
+}
+
+// why is the reason that nothing can be sent any more, or nil.
+func (w *writer) why() error {
+	if w.ended || w.ctx.Err() != nil {
+		return w.whyEnded()
+	}
+	return nil
+}
+
+// flush sends what is in buf.
+func (w *writer) flush() (err error) {
+	buf, n := w.buf, w.n
+	w.buf, w.n = nil, 0
+	switch {
+	case n == 0:
+		w.p.s.buffers.put(buf)
+	case n <= inlineSize:
+		err = w.transmit(frameData, buf[:n], flight{})
+		w.p.s.buffers.put(buf)
+	default:
+		err = w.launch(buf[:n], buf)
+	}
+	return err
+}
+
+// launch sends p from where it is. buf is given back when that is done.
+func (w *writer) launch(p, buf []byte) error {
+	return w.transmit(frameBody, body{len(p), frameSum(p)}.encode(), flight{bytes: p, buf: buf})
+}
+
+// transmit sends a frame, and its body, as soon as fewer than Window are under way.
+func (w *writer) transmit(kind byte, payload []byte, f flight) error {
+	if n := w.p.s.opts.Window; len(w.flying) >= n {
+		if err := w.land((n + 1) / 2); err != nil {
+			w.p.s.buffers.put(f.buf)
+			return err
+		}
+	}
+	f.frame = w.p.send(forth(w.id), sealed(payload, kind, w.id, w.sent))
+	w.sent++
+	if f.bytes != nil {
+		f.body = w.p.send(bulk(w.id), f.bytes)
+	}
+	w.flying = append(w.flying, f)
+	return nil
+}
+
+// land waits for the n oldest pieces under way, for the last of them first, so that
+// this goroutine is not woken for each. After an error none is.
+func (w *writer) land(n int) error {
+	for i := n - 1; i >= 0; i-- {
+		f := &w.flying[i]
+		_, err := f.frame.Wait(w.p.ctx)
+		f.frame = nil
+		if f.body != nil {
+			if _, failed := f.body.Wait(w.ctx); err == nil {
+				err = failed
+			}
+			f.body = nil
+			w.p.s.buffers.put(f.buf)
+		}
+		if err != nil {
+			w.withdraw()
+			w.cancel(err) // unless it has ended before, for another reason
+			break
+		}
+	}
+	w.flying = append(w.flying[:0], w.flying[min(n, len(w.flying)):]...)
+	return context.Cause(w.ctx)
+}
+
+func (w *writer) landAll() error { return w.land(len(w.flying)) }
+
+// withdraw takes back the bodies that are under way, but no frame, so that the other
+// rank knows which bodies it has to take.
+func (w *writer) withdraw() {
+	for _, f := range w.flying {
+		switch {
+		case f.frame == nil:
+		case w.settled: // nobody takes it any more
+			_, _ = f.frame.Wait(ended)
+		default:
+			w.p.s.calling.Go(func() { _, _ = f.frame.Wait(w.p.ctx) })
+		}
+		if f.body != nil {
+			_, _ = f.body.Wait(ended)
+			w.p.s.buffers.put(f.buf)
+		}
+	}
+	w.flying = nil
 }
 
 // whyEnded is the error of a call after the end: what has ended the stream, unless
@@ -105,47 +229,6 @@ func (w *writer) whyEnded() error {
 		return context.Cause(w.ctx)
 	}
 	return fs.ErrClosed
-}
-
-// makeRoom leaves at least one byte free in buf. A full block waits until there
-// is more to send: the last one goes with the commit.
-func (w *writer) makeRoom() error {
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
-	}
-	if w.buf != nil && w.n < w.accept.block {
-		return nil
-	}
-	if w.buf != nil {
-		w.launch(frameData)
-	}
-	if len(w.flying) >= w.p.s.opts.Window {
-		if err := w.land(); err != nil {
-			return err
-		}
-	}
-	w.buf, w.n = w.p.s.buffers.get(), 0
-	return nil
-}
-
-// launch sends what is in buf.
-func (w *writer) launch(kind byte) {
-	message := seal(w.buf, w.n, kind, w.id, w.sent)
-	w.sent++
-	w.flying = append(w.flying, flight{w.p.send(forth(w.id), message), w.buf})
-	w.buf, w.n = nil, 0
-}
-
-// land waits for the oldest block under way.
-func (w *writer) land() error {
-	f := w.flying[0]
-	w.flying = append(w.flying[:0], w.flying[1:]...)
-	_, err := f.request.Wait(w.ctx)
-	w.p.s.buffers.put(f.buf)
-	if err != nil && w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
-	}
-	return err
 }
 
 func (w *writer) Commit() error {
@@ -182,37 +265,33 @@ func (w *writer) commit() error {
 	if w.ended {
 		return w.whyEnded()
 	}
-	if w.ctx.Err() != nil {
-		err := context.Cause(w.ctx)
+	var err error
+	if w.n > inlineSize {
+		err = w.flush()
+	}
+	if err == nil {
+		err = w.landAll()
+	}
+	if err == nil {
+		_, err = w.p.send(forth(w.id), sealed(w.buf[:w.n], frameCommit, w.id, w.sent)).Wait(w.ctx)
+		w.sent++
+	}
+	if err != nil {
 		w.discard()
+		if w.ctx.Err() != nil {
+			err = context.Cause(w.ctx)
+		}
 		return err
 	}
-	if w.buf == nil {
-		w.buf = w.p.s.buffers.get()
-	}
-	w.launch(frameCommit)
-	var first, last error
-	for len(w.flying) > 0 {
-		last = w.land()
-		if first == nil {
-			first = last
-		}
-	}
-	if last == nil { // the commit is there, whatever is missing before it
-		w.committed, w.ended = true, true
-		return first
-	}
-	w.discard()
-	return last
+	w.committed, w.ended = true, true
+	w.p.s.buffers.put(w.buf)
+	w.buf = nil
+	return nil
 }
 
 // discard withdraws what is under way and ends the stream.
 func (w *writer) discard() {
-	for _, f := range w.flying {
-		_, _ = f.request.Wait(ended)
-		w.p.s.buffers.put(f.buf)
-	}
-	w.flying = nil
+	w.withdraw()
 	w.p.s.buffers.put(w.buf)
 	w.buf = nil
 	w.hangUp()

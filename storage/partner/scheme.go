@@ -50,12 +50,16 @@ type writer struct {
 	about  Error // without operation and cause
 }
 
-var _ storage.PartWriter = (*writer)(nil)
+var _ storage.Borrower = (*writer)(nil)
 
 func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.stream.Write(p)
 	return n, w.fail("write", err)
 }
+
+func (w *writer) Borrow(p []byte) error { return w.fail("write", storage.Borrow(w.stream, p)) }
+
+func (w *writer) GiveBack() error { return w.fail("write", storage.GiveBack(w.stream)) }
 
 func (w *writer) Commit() error { return w.fail("commit", w.stream.Commit()) }
 

@@ -79,9 +79,10 @@ type protecting struct {
 
 // protectedPiece is how many bytes are given at once to what protects a part and then
 // to its own file: so few that they are still in the cache of the core.
-const protectedPiece = 256 << 10
+const protectedPiece = 1 << 20
 
 func (w *writer) Write(p []byte) (int, error) {
+	defer w.protect(func(protection storage.PartWriter) error { return storage.GiveBack(protection) })
 	done := 0
 	for len(w.protections) > 0 && len(p)-done > protectedPiece {
 		n, err := w.writePiece(p[done : done+protectedPiece])
@@ -93,14 +94,19 @@ func (w *writer) Write(p []byte) (int, error) {
 	return done + n, err
 }
 
-func (w *writer) writePiece(p []byte) (int, error) {
+// protect does something with all that protects the part, and goes on without what fails.
+func (w *writer) protect(do func(storage.PartWriter) error) {
 	w.protections = slices.DeleteFunc(w.protections, func(protection protecting) bool {
-		_, err := protection.Write(p)
+		err := do(protection.PartWriter)
 		if err != nil {
 			w.weaken(protection.level, errors.Join(err, protection.Abort()))
 		}
 		return err != nil
 	})
+}
+
+func (w *writer) writePiece(p []byte) (int, error) {
+	w.protect(func(protection storage.PartWriter) error { return storage.Borrow(protection, p) })
 	n, err := w.own.Write(p)
 	if err != nil && movable(err) && !w.spilled {
 		if err = w.moveHome(err); err != nil {
