@@ -36,7 +36,11 @@ type openPlaces struct {
 
 // Another implements Redundant.
 func (p *openPlaces) Another() (PartReader, error) {
-	for len(p.rest) > 0 && p.ctx.Err() == nil {
+	for len(p.rest) > 0 {
+		if p.ctx.Err() != nil {
+			p.failed, p.rest = append(p.failed, context.Cause(p.ctx)), nil
+			break
+		}
 		open := p.rest[0]
 		p.rest = p.rest[1:]
 		r, err := open()
@@ -47,7 +51,7 @@ func (p *openPlaces) Another() (PartReader, error) {
 		p.failed = append(p.failed, err)
 	}
 	if len(p.failed) == 0 {
-		return nil, context.Cause(p.ctx)
+		return nil, nil
 	}
 	all := p.failed
 	p.failed = nil

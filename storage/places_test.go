@@ -72,7 +72,16 @@ func TestOpenPlaces(t *testing.T) {
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	r, err := storage.OpenPlaces(ctx, []func() (storage.PartReader, error){has("a"), has("b"), has("c")})
+	require.NoError(t, err)
 	cancel()
-	_, err := storage.OpenPlaces(ctx, []func() (storage.PartReader, error){has("a")})
+	at, err := r.Another()
+	require.ErrorIs(t, err, context.Canceled)
+	require.Nil(t, at)
+	at, err = r.Another()
+	require.NoError(t, err, "who asks until none is left comes to an end")
+	require.Nil(t, at)
+	require.NoError(t, r.Close())
+	_, err = storage.OpenPlaces(ctx, []func() (storage.PartReader, error){has("a")})
 	require.ErrorIs(t, err, context.Canceled)
 }
