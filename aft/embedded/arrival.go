@@ -74,7 +74,7 @@ func (e *endpoint) repost(r *receive) {
 	case b.dead():
 		err = b.deadError()
 	default:
-		q.started, q.in = false, nil
+		q.in = nil
 		m := b.matcher.repost(r)
 		if m == nil {
 			// It was not there when processes were lost meanwhile.

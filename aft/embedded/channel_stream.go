@@ -16,20 +16,23 @@ type arrival struct {
 
 var _ announced = (*arrival)(nil)
 
-// start asks the sender for the data. If it has taken the message back
-// meanwhile, the receive is not used up.
-func (a *arrival) start(r *receive) {
-	l := a.link
-	s := &instream{send: a.id, env: a.env, receive: r, want: a.env.length}
+func (a *arrival) into(r *receive) inbound {
+	s := &instream{link: a.link, send: a.id, env: a.env, receive: r, want: a.env.length}
 	if a.env.length > r.room() {
 		s.want, s.truncated = 0, true
 	}
-	r.request.in = s
+	return s
+}
+
+// start asks the sender for the data. If it has taken the message back
+// meanwhile, the receive is not used up.
+func (s *instream) start() {
+	l := s.link
 	l.parts.Lock()
-	_, waits := l.waiting[a.id]
+	_, waits := l.waiting[s.send]
 	gone := l.gone
 	if waits {
-		delete(l.waiting, a.id)
+		delete(l.waiting, s.send)
 		l.lastRecv++
 		s.id = l.lastRecv
 		l.streams[s.id] = s
@@ -37,7 +40,7 @@ func (a *arrival) start(r *receive) {
 	l.parts.Unlock()
 	switch {
 	case waits:
-		l.wire.out(l.from).say(frame{kind: frameCTS, send: a.id, recv: s.id, length: s.want})
+		l.wire.out(l.from).say(frame{kind: frameCTS, send: s.send, recv: s.id, length: s.want})
 	case gone:
 		s.fail((*request).failedError)
 	default:
@@ -57,6 +60,7 @@ func (a *arrival) refuse() {
 
 // instream is a message whose data is arriving.
 type instream struct {
+	link      *inlink
 	id        uint64
 	send      uint64 // as the sender calls it
 	env       envelope

@@ -184,16 +184,15 @@ func (b *mailbox) giveBack(m *message) {
 
 // stream has an announced message sent into a receive.
 func (b *mailbox) stream(a announced, source comm.Rank, recv *receive) {
-	r := recv.request
-	r.peer = source
-	a.start(recv)
+	r, in := recv.request, a.into(recv)
 	b.ep.mu.Lock()
-	in, err := r.in, r.giveUp
-	r.started = in != nil // else it has been put back
+	r.peer, r.in = source, in
+	err := r.giveUp
 	b.ep.mu.Unlock()
-	if in != nil && err != nil {
+	if err != nil {
 		in.cancel(err)
 	}
+	in.start()
 }
 
 // meet queues an announced message; if a receive takes it, it returns what is to
@@ -279,12 +278,9 @@ func (b *mailbox) withdraw(r *request, err error) {
 		return
 	}
 	r.giveUp = err
-	var in inbound
-	if r.started { // else stream looks at giveUp
-		in = r.in
-	}
+	in := r.in
 	b.ep.mu.Unlock()
-	if in != nil {
+	if in != nil { // else stream looks at giveUp
 		in.cancel(err) // if it is just put back, repost looks at giveUp
 	}
 }
@@ -342,5 +338,5 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 // eagerAbandoned gives a buffered message's credit back outside the lock.
 type eagerAbandoned struct{ m *message }
 
-func (a eagerAbandoned) start(*receive) {}
-func (a eagerAbandoned) refuse()        { a.m.from.consumed(eagerPrice(len(a.m.data))) }
+func (a eagerAbandoned) into(*receive) inbound { return nil }
+func (a eagerAbandoned) refuse()               { a.m.from.consumed(eagerPrice(len(a.m.data))) }

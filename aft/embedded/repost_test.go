@@ -3,6 +3,8 @@ package embedded
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,13 +22,20 @@ type offer struct {
 	ep      *endpoint
 	started *receive
 	cancels int
+	onStart func()
 }
 
 func (o *offer) refuse() {}
 
-func (o *offer) start(r *receive) {
+func (o *offer) into(r *receive) inbound {
 	o.started = r
-	r.request.in = o
+	return o
+}
+
+func (o *offer) start() {
+	if o.onStart != nil {
+		o.onStart()
+	}
 }
 
 // cancel: the message is taken back just before the receive is given up.
@@ -66,6 +75,30 @@ func TestBothGiveUp(t *testing.T) {
 	require.Equal(t, 1, o.cancels)
 	require.True(t, r[0].done())
 	require.ErrorIs(t, r[0].err, givenUp)
+}
+
+// TestTakenBackAtItsStart: a message is taken back by whoever reads the link while the
+// receive is being matched with it, and the receive gets the next one: of that it is
+// given up.
+func TestTakenBackAtItsStart(t *testing.T) {
+	for range 200 { // the race detector needs both orders
+		b := newEndpoint(0, 0).ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1, 2}}, 0)
+		var reader sync.WaitGroup
+		first, next := &offer{ep: b.ep}, &offer{ep: b.ep}
+		first.onStart = func() {
+			reader.Go(first.takeBack)
+			runtime.Gosched()
+		}
+		next.onStart = func() { next.started = nil } // it is not taken back
+		for _, o := range []*offer{first, next} {
+			b.ep.announce(envelope{comm: 1, source: 1, tag: 7, length: 100_000}, o)
+		}
+		r := b.receive(1, 7, make([]byte, 8)).(*request)
+		reader.Wait()
+		b.withdraw(r, errors.New("given up"))
+		require.Zero(t, first.cancels)
+		require.Equal(t, 1, next.cancels)
+	}
 }
 
 // TestReceiveGoesBackToItsPlace: behind those that were posted before it, also

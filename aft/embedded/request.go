@@ -30,9 +30,8 @@ type request struct {
 	out  *outgoing // of a send to another process
 
 	// Of a receive of an announced message; the endpoint's lock guards them.
-	in      inbound
-	started bool
-	giveUp  error
+	in     inbound
+	giveUp error
 }
 
 var _ comm.Request = (*request)(nil)

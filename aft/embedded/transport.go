@@ -46,7 +46,7 @@ type receiver interface {
 	// them, which may be during the call.
 	arrive(e envelope, data []byte, from creditor)
 	// announce delivers a message whose data is still with its sender. When a
-	// receive has been found for it, m.start is called, without locks.
+	// receive has been found for it, its way into it is started, without locks.
 	announce(e envelope, m announced)
 	// repost puts a receive back that start was called for, because its message
 	// was withdrawn by the sender: at its old place in the order of receives.
@@ -69,9 +69,9 @@ type creditor interface {
 
 // announced is a message that waits for its receive with its sender.
 type announced interface {
-	// start has the data sent into the receive, which has left the matcher: the
+	// into is the way of its data into the receive, which has left the matcher: the
 	// transport completes r.request.
-	start(r *receive)
+	into(r *receive) inbound
 	// refuse gives it up, because nobody will ever receive it: the send is completed
 	// with the error that belongs to a revoked communicator or to a process that
 	// has left; in another process its own endpoint sees to that.
@@ -80,6 +80,9 @@ type announced interface {
 
 // inbound is a message whose data is arriving in a receive's buffer.
 type inbound interface {
+	// start has the data sent. It is called once and without locks, also when the
+	// receive has been given up by then.
+	start()
 	// cancel completes the receive with err unless it is complete. After it has
 	// returned the buffer is not touched; data that still arrives is dropped.
 	// It returns false when the sender had withdrawn the message first: then the

@@ -94,10 +94,11 @@ func (n *node) announce(e envelope, m announced) {
 
 func (n *node) deliver(k *kept, p *posted) {
 	if k.m != nil {
-		k.m.start(&p.receive)
+		in := k.m.into(&p.receive)
 		n.mu.Lock()
-		n.started[p.request] = p.request.in
+		n.started[p.request] = in
 		n.mu.Unlock()
+		in.start()
 		return
 	}
 	status := comm.Status{Source: k.e.source, Tag: k.e.tag, Bytes: len(k.data)}

@@ -249,7 +249,7 @@ func TestReceiveThatMeetsADrop(t *testing.T) {
 		m := a.messages[0].m
 		a.wire.drop(2)
 		r := newTestRequest(2)
-		m.start(&receive{source: 2, tag: 2, buf: make([]byte, 100_000), request: r})
+		m.into(&receive{source: 2, tag: 2, buf: make([]byte, 100_000), request: r}).start()
 		_, err := a.wait(r)
 		require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{2}}, err)
 	})
