@@ -35,14 +35,12 @@ func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
 // less than what it was meant for where the nodes did not allow that, or where some
 // of it is lost.
 func standsFor(v View, id storage.ID, level storage.Level, parity int) storage.Level {
-	sets := v.Sets(id)
-	fewer := func(s Set) bool { return s.Parity < parity }
 	switch {
 	case level.Redundancy != storage.Parity:
 		return level
-	case len(sets) == 0:
+	case len(v.Sets(id)) == 0:
 		return storage.Partner
-	case level.Survives.OfEachSet > 1 && (slices.ContainsFunc(sets, fewer) || v.LacksAny(id)):
+	case level.Survives.OfEachSet > 1 && v.LacksAny(id, parity):
 		return storage.XOR
 	}
 	return level

@@ -109,17 +109,17 @@ func Holds(v View, id storage.ID, set, rank int, nodes ...Place) bool {
 	})
 }
 
-// LacksAny reports whether a part that sets of a version have is in none of which all parts and
-// all parity are there. Sets of before, which were written over where ranks have moved, do not
-// count beside a whole one.
-func (v View) LacksAny(id storage.ID) bool {
+// LacksAny reports whether a part that sets of a version have is in none with so much parity of
+// which all parts and all parity are there. Sets of before, which were written over where ranks
+// have moved, do not count beside a whole one.
+func (v View) LacksAny(id storage.ID, parity int) bool {
 	known := v.sets[id]
 	if known == nil {
 		return false
 	}
 	whole := make(map[storage.Part]bool, len(known.of))
 	for i, s := range known.all {
-		if isWhole(v, id, i) {
+		if s.Parity >= parity && isWhole(v, id, i) {
 			for _, rank := range s.Ranks {
 				whole[storage.Part{Rank: rank, Size: s.Size}] = true
 			}

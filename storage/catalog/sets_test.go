@@ -74,3 +74,24 @@ func TestParityOfAnotherSetElsewhere(t *testing.T) {
 	require.False(t, c.After(0).Rebuildable(id, part(0)))
 	require.True(t, c.Rebuildable(id, part(0)))
 }
+
+// Sets with fewer parities than are wanted, from before, count neither for nor against those
+// that were made in their place.
+func TestSetsOfBeforeWithFewerParities(t *testing.T) {
+	id := storage.ID{Version: 1}
+	rs := storage.LevelsOf(storage.RS)
+	c := New()
+	c.SetFacts(id, Facts{Plan: rs})
+	for rank := range 4 {
+		part := storage.Part{Rank: rank, Size: 4}
+		c.AddPart(id, part, Place(rank))
+		c.Add(storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: part}, Place(rank))
+	}
+	c.AddSet(id, Set{Ranks: []int{0, 1, 2, 3}, Size: 4, Parity: 1, Holders: []int{0, 1, 2, 3}})
+	require.True(t, c.LacksAny(id, 2))
+	require.False(t, c.LacksAny(id, 1))
+	require.Equal(t, storage.LevelsOf(storage.XOR), c.Reached(id, 4, 2))
+	c.AddSet(id, Set{Ranks: []int{3, 2, 1, 0}, Size: 4, Parity: 2, Holders: []int{0, 1, 2, 3}})
+	require.False(t, c.LacksAny(id, 2))
+	require.Equal(t, rs, c.Reached(id, 4, 2))
+}

@@ -37,10 +37,11 @@ func TestParityOfASetOfBeforeIsNoneOfNow(t *testing.T) {
 	}
 	r := newRegister(n, 2)
 	r.cat = cat
-	require.True(t, r.needsHealing(id, rs, rs))
+	s := &schemes{protection: map[storage.Level]protection{storage.RS: {parity: 2}}}
+	require.True(t, r.needsHealing(id, rs, rs, s))
 	require.Equal(t, storage.LevelsOf(storage.XOR), r.reached(id))
 	// When it is made, what is left of the sets of before does not count.
 	cat.AddSet(id, catalog.Set{Ranks: []int{0, 1, 2, 3}, Size: ranks, Parity: 2, Holders: []int{3}})
-	require.False(t, r.needsHealing(id, rs, rs))
+	require.False(t, r.needsHealing(id, rs, rs, s))
 	require.Equal(t, storage.LevelsOf(storage.RS), r.reached(id))
 }

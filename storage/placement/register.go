@@ -27,7 +27,10 @@ type register struct {
 	own map[storage.ID]bool
 	// healed are, on rank 0, the levels that versions have been brought back to.
 	healed map[storage.ID]storage.Levels
-	torn   map[storage.ID]bool // of which this rank's file turned out to be damaged
+	// replaced are, on rank 0, the versions whose parity is being made anew, in the place of
+	// what there was: what a Survey found of it does not count any more.
+	replaced map[storage.ID]bool
+	torn     map[storage.ID]bool // of which this rank's file turned out to be damaged
 	// tornCopy are those of which a copy of this rank's part did: where it is it is none.
 	tornCopy map[storage.ID]bool
 	sent     map[storage.ID]bool // of which the home may have something
@@ -38,7 +41,7 @@ type register struct {
 func newRegister(n *nodes, parity int) *register {
 	return &register{
 		nodes: n, parity: parity, cat: catalog.New(), own: make(map[storage.ID]bool),
-		healed: make(map[storage.ID]storage.Levels), torn: make(map[storage.ID]bool), tornCopy: make(map[storage.ID]bool),
+		healed: make(map[storage.ID]storage.Levels), replaced: make(map[storage.ID]bool), torn: make(map[storage.ID]bool), tornCopy: make(map[storage.ID]bool),
 		sent: make(map[storage.ID]bool),
 	}
 }
@@ -149,8 +152,11 @@ func (r *register) reached(id storage.ID) storage.Levels {
 }
 
 func (r *register) withHealed(id storage.ID, reached storage.Levels) storage.Levels {
-	if reached == 0 {
+	switch {
+	case reached == 0:
 		return 0
+	case r.replaced[id]: // copies may be missing too: that a node can be lost was by parity then
+		reached = storage.LevelsOf(storage.Local)
 	}
 	return reached.With(r.healed[id])
 }
@@ -216,8 +222,13 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 		plan := r.cat.Plan(one).BelowHome()
 		by := s.healing(plan)
 		switch {
-		case r.needsHealing(one, plan, by):
-			work = append(work, heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)})
+		case r.needsHealing(one, plan, by, s):
+			w := heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)}
+			if r.nodes.root() && !w.ParityStays && s.haveParity(by) {
+				r.replaced[one] = true
+				delete(r.healed, one)
+			}
+			work = append(work, w)
 		case r.torn[one] || r.tornCopy[one]:
 			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true, Left: r.tornCopies(one, by, s)})
 		}
@@ -261,7 +272,7 @@ func (r *register) isWhole(id storage.ID) bool {
 // needsHealing reports, on all ranks alike, whether a version would not survive
 // what its level promises, or is not where its ranks are. One that another number
 // of ranks has written stays as it is: its sets are those of other ranks.
-func (r *register) needsHealing(id storage.ID, plan, by storage.Levels) bool {
+func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schemes) bool {
 	e := r.cat.Entry(id)
 	if e.Size() != r.nodes.ranks() || plan == 0 {
 		return false
@@ -275,7 +286,7 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels) bool {
 		return true
 	}
 	for level := range plan.All() {
-		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && r.cat.LacksAny(id) {
+		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && r.cat.LacksAny(id, s.protection[level].parity) {
 			return true
 		}
 	}
@@ -340,6 +351,7 @@ func (r *register) forget(id storage.ID) {
 	r.cat.Forget(id)
 	delete(r.own, id)
 	delete(r.healed, id)
+	delete(r.replaced, id)
 	delete(r.torn, id)
 	delete(r.tornCopy, id)
 	delete(r.sent, id)

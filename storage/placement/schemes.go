@@ -82,6 +82,16 @@ func (s *schemes) healing(plan storage.Levels) (by storage.Levels) {
 	return by
 }
 
+// haveParity reports whether parity protects what is kept at one of some levels.
+func (s *schemes) haveParity(levels storage.Levels) bool {
+	for level := range levels.All() {
+		if s.protection[level].sets != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *schemes) close(ctx context.Context) (err error) {
 	for _, k := range s.parity {
 		err = errors.Join(err, k.Close(ctx))
