@@ -176,7 +176,7 @@ func (l *lock) Unlock() (err error) {
 func (l *lock) giveBack() error {
 	close(l.stop)
 	l.stopped.Wait()
-	defer liveLocks.Delete(liveLock{l.store.fs, l.owner.Token})
+	defer liveLocks.Delete(liveLock{vfs.Identity(l.store.fs), l.owner.Token})
 	lost := l.Check()
 	l.given.Store(true)
 	err := l.file.Close()

@@ -85,7 +85,7 @@ var liveLocks sync.Map
 
 // liveLock is a key of liveLocks.
 type liveLock struct {
-	fs    vfs.FS
+	fs    any // vfs.Identity
 	token string
 }
 
@@ -181,7 +181,7 @@ func (s *Store) tryLock() (*lock, error) {
 	l := &lock{store: s, owner: Owner{
 		Job: s.lock.Job, Epoch: s.lock.Epoch, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
 	}}
-	liveLocks.Store(liveLock{s.fs, l.owner.Token}, nil) // before anybody can see it
+	liveLocks.Store(liveLock{vfs.Identity(s.fs), l.owner.Token}, nil) // before anybody can see it
 	if task, several := step.This(); several {
 		l.owner.Task = &task
 	}
@@ -190,7 +190,7 @@ func (s *Store) tryLock() (*lock, error) {
 		err = l.take() // it has made room
 	}
 	if err != nil {
-		liveLocks.Delete(liveLock{s.fs, l.owner.Token})
+		liveLocks.Delete(liveLock{vfs.Identity(s.fs), l.owner.Token})
 		return nil, err
 	}
 	l.stop = make(chan struct{})
@@ -226,7 +226,7 @@ func (s *Store) ownerState(owner Owner) ProcessState {
 		return ProcessUnknown // it was copied with its directory, to where that process may not be
 	}
 	if s.own(owner) {
-		if _, live := liveLocks.Load(liveLock{s.fs, owner.Token}); !live {
+		if _, live := liveLocks.Load(liveLock{vfs.Identity(s.fs), owner.Token}); !live {
 			return ProcessDead // left behind by what did not unlock
 		}
 	}

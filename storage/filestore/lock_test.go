@@ -260,7 +260,7 @@ func TestCopyOfALiveDirectory(t *testing.T) {
 		owner := held.(*lock).owner
 		owner.Process = process
 		plant(t, to, owner)
-		liveLocks.Store(liveLock{to.fs, owner.Token}, nil)
+		liveLocks.Store(liveLock{vfs.Identity(to.fs), owner.Token}, nil)
 		_, state, err := ReadOwner(vfs.OS(), to.Dir())
 		require.NoError(t, err)
 		require.Equal(t, ProcessUnknown, state)

@@ -61,7 +61,7 @@ var bases sync.Map
 
 // writtenIn is a key of bases.
 type writtenIn struct {
-	fs       vfs.FS
+	fs       any // vfs.Identity
 	job, dir string
 }
 
@@ -79,7 +79,7 @@ func (w *written) get() (base vfs.FileID, newest string) {
 }
 
 func (s *Store) settleIn(base vfs.FileID) {
-	known, _ := bases.LoadOrStore(writtenIn{s.fs, s.lock.Job, s.dir}, new(written))
+	known, _ := bases.LoadOrStore(writtenIn{vfs.Identity(s.fs), s.lock.Job, s.dir}, new(written))
 	w := known.(*written)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Store) published(version string) {
 // written from this process before it was repaired: what it has written is not there, and
 // nobody has made the directory by hand.
 func (s *Store) CheckBase() error {
-	known, ok := bases.Load(writtenIn{s.fs, s.lock.Job, s.dir})
+	known, ok := bases.Load(writtenIn{vfs.Identity(s.fs), s.lock.Job, s.dir})
 	if s.lock.Epoch == 0 || !ok {
 		return nil
 	}
