@@ -227,6 +227,8 @@ func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
 
 // fakeSession is one rank's part.
 type fakeSession struct {
+	comm.Zones
+
 	job         *fakeJob
 	world       *fakeWorld
 	rank        comm.Rank

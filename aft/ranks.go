@@ -14,7 +14,6 @@ import (
 func runRanks(ctx context.Context, o options, body func(context.Context, *Zone) error) error {
 	var r results
 	err := engine.RunRanks(ctx, o.ranks, func(ctx context.Context, s comm.Session) error {
-		defer forget(s)
 		r.add(ctx, s, runZone(ctx, s, o, body))
 		return nil
 	})

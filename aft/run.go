@@ -71,11 +71,11 @@ type run struct {
 }
 
 func runZone(ctx context.Context, s comm.Session, o options, body func(context.Context, *Zone) error) error {
-	index, leave, err := enter(s)
-	if err != nil {
-		return fmt.Errorf("aft: %w", err)
+	index, alone := s.EnterZone()
+	if !alone {
+		return fmt.Errorf("aft: %w: Run was called while a zone runs: zones follow one another", ErrArgument)
 	}
-	defer leave()
+	defer s.LeaveZone()
 	place := s.Place()
 	if place.Comm.Rank() == 0 {
 		env.ReportUnknown(o.logger, os.Environ())
@@ -91,6 +91,7 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
 	next := r.newStretch()
+	var err error
 	for next != nil && err == nil {
 		next, err = r.attempt(next, body)
 	}

@@ -28,6 +28,9 @@ type Session interface {
 	// Hooks calls what was registered with OnRepair, the latest first, and
 	// forgets it.
 	Hooks(ctx context.Context) error
+	// EnterZone and LeaveZone are Zones's, and may be called by any goroutine.
+	EnterZone() (number int, alone bool)
+	LeaveZone()
 	// Close ends this process's part. Messages that were sent are flushed.
 	Close(ctx context.Context) error
 }

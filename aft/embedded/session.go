@@ -12,6 +12,8 @@ import (
 
 // session is one process's part in its job.
 type session struct {
+	comm.Zones
+
 	ep    *endpoint
 	place comm.Place
 	box   *mailbox

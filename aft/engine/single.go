@@ -11,6 +11,8 @@ import (
 // lose: a repair, which follows only when the program revokes its communicator
 // itself, is a new communicator.
 type single struct {
+	comm.Zones
+
 	place comm.Place
 	hooks hooks
 	rec   time.Duration
