@@ -35,20 +35,19 @@ func (b Box) Intersect(o Box) (common Box, ok bool) {
 	return common, true
 }
 
-// String is such as "[0:500,0:3]".
+// String is such as "[0:500,0:3]"; what is missing in a wrong one is "?".
 func (b Box) String() string {
-	var s strings.Builder
-	s.WriteByte('[')
-	for d := range b.Lo {
-		if d > 0 {
-			s.WriteByte(',')
+	bound := func(of []int64, d int) string {
+		if d >= len(of) {
+			return "?"
 		}
-		s.WriteString(strconv.FormatInt(b.Lo[d], 10))
-		s.WriteByte(':')
-		s.WriteString(strconv.FormatInt(b.Hi[d], 10))
+		return strconv.FormatInt(of[d], 10)
 	}
-	s.WriteByte(']')
-	return s.String()
+	var all []string
+	for d := range max(len(b.Lo), len(b.Hi)) {
+		all = append(all, bound(b.Lo, d)+":"+bound(b.Hi, d))
+	}
+	return "[" + strings.Join(all, ",") + "]"
 }
 
 // product multiplies extents, none of which is negative; ok is false on
