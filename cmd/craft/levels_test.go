@@ -390,3 +390,16 @@ func TestParityOfANodeThatCannotBeRead(t *testing.T) {
 		require.Contains(t, r.stdout, fs.ErrPermission.Error())
 	}
 }
+
+// What the nodes, or the settings, have not allowed is not listed: with one parity in each set
+// a version does not survive what the level promises.
+func TestListingOfFewerParities(t *testing.T) {
+	for parities, want := range map[string]storage.Level{"1": storage.XOR, "2": storage.RS, "3": storage.RS} {
+		t.Setenv("CRAFT_RS_PARITY", parities)
+		l := newLevelled(t)
+		l.run(t, "rs", 1, nil)
+		v := l.list(t).Versions[0]
+		require.Equal(t, storage.LevelsOf(want), *v.Reached, "%s parities", parities)
+		require.Equal(t, storage.LevelsOf(storage.RS), *v.Level)
+	}
+}

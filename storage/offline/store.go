@@ -264,5 +264,6 @@ func (e *Store) reached(v storage.Entry, planned storage.Levels) storage.Levels 
 	}
 	f, _ := e.cat.Facts(id)
 	e.cat.SetFacts(id, catalog.Facts{Plan: planned, Oldest: f.Oldest})
-	return e.cat.Reached(id, len(e.Nodes), 0)
+	// How many parities the job had asked for is not known here: what the level promises.
+	return e.cat.Reached(id, len(e.Nodes), storage.RS.Survives.OfEachSet)
 }
