@@ -331,3 +331,23 @@ func TestReservedNotUnderstood(t *testing.T) {
 	_, err := n.try(t, "local", 3, none)
 	require.ErrorContains(t, err, `reserved "12"`)
 }
+
+// A damaged reserve must not make numbers begin again at zero, behind all that is stored.
+func TestLevelsReserveIsNonsense(t *testing.T) {
+	for _, number := range []string{"18446744073709551615", "18446744073709551614"} {
+		n := newTestNodes(t, eightOnFour...)
+		n.job(t, "partner", 3, none)
+		data, err := os.ReadFile(n.notePath())
+		require.NoError(t, err)
+		var m map[string]any
+		require.NoError(t, json.Unmarshal(data, &m))
+		m["reserved"] = "v-" + number + "-0123456789abcdef"
+		nonsense, err := json.Marshal(m)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(n.notePath(), nonsense, 0o600))
+		_, err = n.try(t, "partner", 4, none)
+		require.ErrorContains(t, err, manifest.Name, number)
+		require.NoError(t, os.WriteFile(n.notePath(), data, 0o600))
+		require.Contains(t, n.job(t, "partner", 5, none), "iteration=2 ")
+	}
+}

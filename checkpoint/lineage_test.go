@@ -381,9 +381,11 @@ func TestNonsenseBesideTheVersions(t *testing.T) {
 		require.NoError(t, os.WriteFile(latest, []byte(text), 0o600))
 		require.NotContains(t, n.job(t, "", 0, none), "level=WARN", text)
 	}
-	require.NoError(t, os.WriteFile(latest, []byte(`{"directory": "v-18446744073709551615-0123456789abcdef"}`), 0o600))
-	_, err := n.try(t, "", 4, none)
-	require.ErrorContains(t, err, filestore.LatestName)
+	for _, number := range []string{"18446744073709551615", "18446744073709551614"} {
+		require.NoError(t, os.WriteFile(latest, []byte(`{"directory": "v-`+number+`-0123456789abcdef"}`), 0o600))
+		_, err := n.try(t, "", 4, none)
+		require.ErrorContains(t, err, filestore.LatestName, number)
+	}
 }
 
 // The directory was moved away, a new computation has begun at zero and written, and then

@@ -14,7 +14,12 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 )
+
+// lastNumber is the highest number that a version may have when an attempt begins: what
+// the attempt adds to it must not begin again at zero.
+const lastNumber = math.MaxUint64 - 1<<32
 
 // survey is what is stored of a checkpoint when an attempt begins.
 type survey struct {
@@ -116,8 +121,8 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	if s.Highest = max(s.Highest, told.Highest); s.Highest == math.MaxUint64 {
-		return survey{}, fmt.Errorf("%s: a version has the highest number that there is, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
+	if s.Highest = max(s.Highest, told.Highest); s.Highest > lastNumber {
+		return survey{}, fmt.Errorf("%s: a version has a number that no program reaches, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
 	var newest uint64
 	if len(complete) > 0 {
@@ -165,7 +170,9 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	}
 	s.Used, s.Unseen = s.Highest, l.place.Absence().Doubt()
 	if !l.hasSeen(noted) {
-		s.Used = max(s.Used, noted.Reserved.Version)
+		if s.Used = max(s.Used, noted.Reserved.Version); s.Used > lastNumber {
+			return survey{}, fmt.Errorf("%s: %s is damaged: it reserves numbers of versions that no program reaches, up to %d; put an earlier one back, or correct \"reserved\" in it", l.dir(), manifest.Name, s.Used)
+		}
 		s.Unseen = l.unseen(noted, entries)
 	}
 	s.Resumed = l.resumed(s)

@@ -97,16 +97,26 @@ func New(id string) Manifest { return Manifest{Format: format, ID: id} }
 // Parse reads a manifest.
 func Parse(data []byte) (m Manifest, err error) {
 	err = json.Unmarshal(data, &m)
-	if err == nil && (m.Format != format || m.ID == "") {
-		err = fmt.Errorf("format %d, this program knows %d", m.Format, format)
-	}
-	if _, ok := m.reserved(); err == nil && !ok {
-		err = fmt.Errorf("reserved %q is no name of a version", m.Reserved)
+	if err == nil {
+		err = m.check()
 	}
 	if err != nil {
 		return Manifest{}, err
 	}
 	return m, nil
+}
+
+func (m Manifest) check() error {
+	if m.Format != format {
+		return fmt.Errorf("format %d, this program knows %d", m.Format, format)
+	}
+	if m.ID == "" {
+		return errors.New("it has no id, which the OWNER.json of what the nodes have names as store")
+	}
+	if _, ok := m.reserved(); !ok {
+		return fmt.Errorf("reserved %q is no name of a version", m.Reserved)
+	}
+	return nil
 }
 
 // Encode is what Parse reads, and people.

@@ -254,7 +254,7 @@ func TestGolden(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for data, want := range map[string]string{
 		"": "unexpected end", "[]": "cannot unmarshal", `{"format":2,"id":"x"}`: "format 2, this program knows 1",
-		`{"format":1}`: "format 1", `{"format":1,"id":"x","reserved":"v-1"}`: `reserved "v-1" is no name of a version`,
+		`{"format":2}`: "format 2", `{"format":1}`: "it has no id", `{"format":1,"id":"x","reserved":"v-1"}`: `reserved "v-1" is no name of a version`,
 	} {
 		_, err := Parse([]byte(data))
 		require.ErrorContains(t, err, want, data)
