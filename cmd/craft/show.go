@@ -103,7 +103,23 @@ type readPart struct {
 	bytes  int64
 }
 
+// showLooks is how often the newest version is looked for whose files vanish meanwhile.
+const showLooks = 10
+
 func (p *program) show(ctx context.Context, dir string, s showing) error {
+	for look := 1; ; look++ {
+		if err := p.showFound(ctx, dir, s, look < showLooks); !errors.Is(err, errReplaced) {
+			return err
+		}
+	}
+}
+
+// errReplaced is returned when the newest version was deleted while it was looked at.
+var errReplaced = errors.New("a newer version has taken its place")
+
+// showFound shows what is found now. If another version may be shown as well, one of which
+// files vanish is errReplaced.
+func (p *program) showFound(ctx context.Context, dir string, s showing, another bool) error {
 	where, err := p.find(ctx, dir)
 	if err != nil {
 		return err
@@ -131,6 +147,9 @@ func (p *program) show(ctx context.Context, dir string, s showing) error {
 	bad = append(bad, c.Unread...)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if another && s.version == "latest" && where.version == nil && v.Complete() && errors.Is(errors.Join(bad...), storage.ErrNotFound) {
+		return errReplaced
 	}
 	if len(parts) == 0 && v.Elsewhere {
 		return otherNodes(c, v)

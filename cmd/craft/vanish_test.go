@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // TestVersionDeletedWhileItIsListed: a job that keeps one version has deleted it when its
@@ -44,4 +49,66 @@ func TestVersionDeletedWhileItIsListed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNewestVersionIsReplaced: a job deletes the newest version that a reader has heard of,
+// when the next one is there, at any moment of the look. Nothing is missing then, although
+// an older one has been there all the time.
+func TestNewestVersionIsReplaced(t *testing.T) {
+	for _, args := range [][]string{{"ls"}, {"verify"}, {"show"}} {
+		for moment, replaced := 1, true; replaced; moment++ {
+			base, aside := t.TempDir(), t.TempDir()
+			write(t, base, "heat", 2, 3)
+			dir := filepath.Join(base, "heat")
+			versions, err := filepath.Glob(filepath.Join(dir, "v-*"))
+			require.NoError(t, err)
+			require.Len(t, versions, 3)
+			next := filepath.Join(aside, "next")
+			require.NoError(t, os.Rename(versions[2], next))
+			records, err := filepath.Glob(filepath.Join(dir, filestore.RecordPrefix+"*"))
+			require.NoError(t, err)
+			for _, record := range records {
+				require.NoError(t, os.Remove(record))
+			}
+			edit(t, filepath.Join(dir, filestore.LatestName), func(data []byte) []byte {
+				return bytes.ReplaceAll(data, []byte(filepath.Base(versions[2])), []byte(filepath.Base(versions[1])))
+			})
+			var now atomic.Int64
+			fsys := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+				if !strings.HasPrefix(op.Path, versions[1]) || int(now.Add(1)) != moment {
+					return nil
+				}
+				return errors.Join(os.Rename(next, versions[2]), os.RemoveAll(versions[1]))
+			})
+			r := craftOn(t, fsys, 0, append(args, dir)...)
+			require.Equal(t, exitFine, r.code, "%s at operation %d: %s%s", args[0], moment, r.stdout, r.stderr)
+			require.NotContains(t, r.stderr, "not there")
+			_, err = os.Stat(next)
+			replaced = err != nil
+			require.True(t, replaced || moment > 3, args[0])
+		}
+	}
+}
+
+// TestPartsOfParityAreDeleted: files of a version with parity that are not there any more when
+// they are read are no damage.
+func TestPartsOfParityAreDeleted(t *testing.T) {
+	l := newLevelled(t)
+	l.run(t, "xor", 2, nil)
+	deleting := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if op.Kind != vfs.OpOpen || !strings.HasPrefix(op.Path, l.node(3)) || filepath.Base(op.Path) != "rank-00006-of-00008.craft" {
+			return nil
+		}
+		if !strings.HasPrefix(filepath.Base(filepath.Dir(op.Path)), "v-000002-") {
+			return nil
+		}
+		parts, err := filepath.Glob(filepath.Join(l.nodes, "*", "*", "v-000002-*", "rank-*"))
+		for _, part := range parts {
+			err = errors.Join(err, os.Remove(part))
+		}
+		return err
+	})
+	r := craftOn(t, deleting, 0, "verify", l.dir)
+	require.Equal(t, exitFailed, r.code)
+	require.Regexp(t, "c +2 .*"+verdictUnreadable, r.stdout)
 }

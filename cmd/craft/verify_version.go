@@ -141,6 +141,8 @@ func findingOf(path string, err error) finding {
 		f.Kind, f.Offset, f.Reason = verdictDamaged, &parity.Offset, parity.Reason
 	case errors.As(err, &damage):
 		f.Kind, f.Key, f.Offset, f.Reason = verdictDamaged, damage.Section, &damage.Offset, damage.Reason
+	case errors.Is(err, erasure.ErrTooManyLost) && errors.Is(err, storage.ErrNotFound):
+		// Files that were listed are not there any more: a job deletes the version.
 	case errors.Is(err, storage.ErrDamaged):
 		f.Kind = verdictDamaged
 	case errors.Is(err, container.ErrUnsupported):

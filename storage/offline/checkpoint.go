@@ -141,24 +141,34 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 	return list, nil
 }
 
-// looks is how often a checkpoint is looked at that seems to have no complete version.
+// looks is how often a checkpoint is looked at that seems to have no complete version, or
+// to have lost its newest one.
 const looks = 100
 
 // settledVersions lists what is there so that of a checkpoint which always has a
-// complete version one is found: a job that keeps few may delete it between the list of
-// the versions and that of its parts, when the next one is not in the list yet.
+// complete version one is found, and none is missed for which a newer one is there: a job
+// may delete a version between the list of the versions and that of its parts, or of other
+// nodes, when the next one is not in the list yet. What is missing is so where two looks
+// have found the same.
 func (c *Checkpoint) settledVersions(ctx context.Context) ([]Version, error) {
+	var before []Version
 	for look := 1; ; look++ {
 		list, vanished, err := c.presentVersions(ctx)
-		if err != nil || NewestComplete(list) >= 0 || look == looks || look > 1 && !vanished {
+		settled := NewestComplete(list) >= 0 && c.Gone(list) == nil || look > 1 && !vanished && sameFiles(before, list)
+		if err != nil || settled || look == looks {
 			return list, err
 		}
+		before = list
 		if c.Manifest != nil {
 			if c.Files.At.Nodes, err = nodeDirs(ctx, c.fs, c.Manifest); err != nil {
 				return nil, err
 			}
 		}
 	}
+}
+
+func sameFiles(a, b []Version) bool {
+	return slices.EqualFunc(a, b, func(v, w Version) bool { return v.ID == w.ID && slices.Equal(v.Parts, w.Parts) })
 }
 
 // presentVersions lists what is there; vanished: a version was deleted meanwhile.
