@@ -1,8 +1,10 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +48,7 @@ func lastingNodePath() string {
 func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	if s.NodePath != "" {
 		dir = string(s.NodePath)
-		return dir, func() {}, os.MkdirAll(dir, 0o700)
+		return dir, func() {}, makeDirs(dir)
 	}
 	removeDeadNodeDirs(time.Now())
 	dir = temporaryNodeDir(s.Job, s.Node)
@@ -63,6 +65,18 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 			_ = lock.Close() // nothing was written
 		}
 	}, nil
+}
+
+// makeDirs is os.MkdirAll, which says "file exists" of a link that leads nowhere.
+func makeDirs(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	var at *fs.PathError
+	if errors.As(err, &at) && errors.Is(err, fs.ErrExist) {
+		if info, look := os.Lstat(at.Path); look == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link to something that is not there: perhaps its file system is not mounted here", at.Path)
+		}
+	}
+	return err
 }
 
 // justMade is the age up to which a directory may not be locked yet.

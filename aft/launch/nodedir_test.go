@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/osstring"
 )
 
 // TestDeadNodesAreSwept: the next node removes the storage of nodes whose daemon
@@ -67,4 +68,19 @@ func TestLockOfANodeIsNotInherited(t *testing.T) {
 	again, err := lockDir(dir)
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
+}
+
+// A node's directory that is a link to a disk that is not mounted, or lies below one, is said
+// to be that, and not to exist.
+func TestNodeDirIsALinkThatLeadsNowhere(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Symlink(link+"-away", link))
+	for _, dir := range []string{link, filepath.Join(link, "node-0")} {
+		_, _, err := makeNodeDir(&control.Setup{NodePath: osstring.String(dir)})
+		require.ErrorContains(t, err, link+" is a link to something that is not there")
+	}
+	require.NoError(t, os.Mkdir(link+"-away", 0o700))
+	_, _, err := makeNodeDir(&control.Setup{NodePath: osstring.String(filepath.Join(link, "node-0"))})
+	require.NoError(t, err)
+	require.DirExists(t, filepath.Join(link+"-away", "node-0"))
 }
