@@ -243,6 +243,7 @@ func (cp *Checkpoint) close() error {
 		cp.up.maintenance.tell(notes{record: cp.up.dueRecord(true)})
 		cp.up.noteNewest()
 		cp.up.doMaintenance(context.Background())
+		cp.up.dropSpares()
 	}
 	closePlacement(cp.core, settled)
 	if cp.lock != nil {

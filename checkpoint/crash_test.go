@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,9 @@ func crashEverywhere(t *testing.T, ranks, iters int, mode string, rng *rand.Rand
 	})
 	require.NoError(t, err)
 	disk.OnOp(nil) // all writers have been joined by Close
+	if mode == modes[0] && iters > 3 {
+		require.True(t, slices.ContainsFunc(states, func(c crashed) bool { return strings.HasPrefix(c.after, "truncate") }), "no old file was written over")
+	}
 	return states
 }
 

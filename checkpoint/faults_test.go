@@ -31,7 +31,7 @@ func TestEveryOperationOfAWriteMayFail(t *testing.T) {
 				for n := 1; failNth(t, n, c.ranks, c.victim, cause, &failures); n++ {
 				}
 				t.Logf("%d writes failed", failures)
-				require.Greater(t, failures, 5)
+				require.Greater(t, failures, 4) // what finds no room is tried again
 			})
 		}
 	}
@@ -117,7 +117,7 @@ func TestDiskFull(t *testing.T) {
 	disk := vfs.NewMem()
 	p := newProgram(t, nil, true, WithPath("/cp"), withFS(disk))
 	require.NoError(t, p.run(t.Context(), 3, 1))
-	p.cp.up.doMaintenance(t.Context()) // so that there is nothing to delete
+	p.cp.up.dropSpares() // so that there is nothing to delete
 	disk.SetCapacity(disk.Used() + 100)
 	for range 3 {
 		p.step()

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
-	"slices"
 	"sync"
 
 	"github.com/craft-go/craft/storage"
@@ -11,10 +10,9 @@ import (
 )
 
 // maintenance is what rank 0 has to do after a version is complete: notes that tell of it,
-// and deletions. In synchronous mode old versions are deleted by the next write; in the
-// asynchronous modes that is done in the background, and notes are written there, or by the
-// call that waits for the version. Whoever does it takes what is due first, so that more can be
-// added meanwhile.
+// and deletions. In the asynchronous modes that is done in the background, and notes are
+// written there, or by the call that waits for the version. Whoever does it takes what is due
+// first, so that more can be added meanwhile.
 type maintenance struct {
 	mu  sync.Mutex
 	due due
@@ -26,7 +24,6 @@ type maintenance struct {
 type due struct {
 	notes
 	remove []storage.ID
-	later  []storage.ID // to be removed by the next write, or Close
 	drop   []storage.ID // from the nodes only
 }
 
@@ -64,7 +61,6 @@ func (c *maintenance) add(d due) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.due.remove = append(c.due.remove, d.remove...)
-	c.due.later = append(c.due.later, d.later...)
 	c.due.drop = append(c.due.drop, d.drop...)
 }
 
@@ -93,13 +89,6 @@ func (c *maintenance) any() bool {
 	return !c.due.none()
 }
 
-// isEmpty: not even something is left for later.
-func (c *maintenance) isEmpty() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.due.none() && len(c.due.later) == 0
-}
-
 func (d due) none() bool {
 	return d.latest == nil && d.note == nil && d.reserved.IsZero() && len(d.remove)+len(d.drop) == 0 && d.record == nil
 }
@@ -108,7 +97,7 @@ func (d due) none() bool {
 // if mayWrite forbids it: the lock is lost, or others may have declared this process dead. One
 // goroutine at a time does it.
 func (u *upkeep) doMaintenance(ctx context.Context) (removed int) {
-	if u.maintenance.isEmpty() || u.mayWrite() != nil {
+	if !u.maintenance.any() || u.mayWrite() != nil {
 		return 0
 	}
 	return u.doPermitted(ctx)
@@ -121,46 +110,10 @@ func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 		return 0
 	}
 	u.doNotes(ctx)
-	d := u.maintenance.take().all()
-	left := d.do(ctx, u)
+	d := u.maintenance.take()
+	left := due{remove: u.each(ctx, d.remove, u.store.Remove), drop: u.each(ctx, d.drop, u.place.Drop)}
 	u.maintenance.add(left)
 	return len(d.remove) - len(left.remove)
-}
-
-// doUrgent does in a synchronous call what is not left for the next one, or for Close:
-// to delete what the parallel file system has may take longer than the write.
-func (u *upkeep) doUrgent(ctx context.Context) {
-	if !u.maintenance.any() || u.mayWrite() != nil {
-		return
-	}
-	u.doNotes(ctx)
-	d := u.maintenance.take()
-	d.remove = slices.DeleteFunc(d.remove, func(id storage.ID) bool {
-		if !u.place.MayBeAtHome(id) {
-			return false
-		}
-		d.later = append(d.later, id)
-		if u.place.OnNodes() { // which write over the old files
-			d.drop = append(d.drop, id)
-		}
-		return true
-	})
-	left := d.do(ctx, u)
-	left.later = d.later
-	u.maintenance.add(left)
-}
-
-// all are those that are left for later, too.
-func (d due) all() due {
-	d.remove, d.later = append(d.remove, d.later...), nil
-	return d
-}
-
-// do deletes, and returns what could not be done, for the next time.
-func (d due) do(ctx context.Context, u *upkeep) (left due) {
-	left.remove = u.each(ctx, d.remove, u.store.Remove)
-	left.drop = u.each(ctx, d.drop, u.place.Drop)
-	return left
 }
 
 // doNotes writes the notes that are due.

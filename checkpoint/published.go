@@ -30,12 +30,8 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 	u.recordNested(ctx, h)
 	u.prune()
 	u.maintenance.tell(notes{record: u.dueRecord(false)})
-	switch {
-	case u.writer != nil:
-	case u.acc.stats.VersionsWritten == 1: // also what a run has left that was killed
+	if u.writer == nil {
 		u.doMaintenance(context.WithoutCancel(ctx))
-	default:
-		u.doUrgent(context.WithoutCancel(ctx))
 	}
 	u.pruneChildren(ctx)
 }

@@ -75,7 +75,9 @@ func (u *upkeep) recordBetween(ctx context.Context) {
 		u.startMaintenance()
 		return
 	}
-	u.doUrgent(context.WithoutCancel(ctx))
+	if u.mayWrite() == nil {
+		u.doNotes(context.WithoutCancel(ctx))
+	}
 	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 

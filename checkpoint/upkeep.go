@@ -39,21 +39,30 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 		if child.writer != nil {
 			child.startMaintenance()
 		} else {
-			child.doUrgent(context.WithoutCancel(ctx))
+			child.doMaintenance(context.WithoutCancel(ctx))
 		}
 		child.pruneChildren(ctx)
 	}
 }
 
 // makeRoom deletes on rank 0 what need not be kept, of all checkpoints that are nested
-// in one another and write in the program's calls. It returns how many versions are gone.
+// in one another and write in the program's calls. It returns how much is gone: versions, and
+// spares.
 func (u *upkeep) makeRoom(ctx context.Context) (removed int) {
 	if u.writer == nil && u.line.attempt.begun {
 		u.prune() // also what a run has left that was killed
 		removed = u.doMaintenance(ctx)
+		if u.dropSpares() {
+			removed++
+		}
 	}
 	for _, child := range u.line.children {
 		removed += child.up.makeRoom(ctx)
 	}
 	return removed
+}
+
+// dropSpares gives back the space of what removed versions have left to be written over.
+func (u *upkeep) dropSpares() (dropped bool) {
+	return u.root() && u.line.attempt.begun && u.mayWrite() == nil && u.home.Spares().Drop()
 }

@@ -233,6 +233,9 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
+		if vfs.IsFull(err) {
+			wr.up.dropSpares() // what was too much is not kept
+		}
 	}
 	return placement.Outcome{}, err
 }

@@ -3,6 +3,7 @@ package vfs
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"sync/atomic"
 )
 
@@ -89,6 +90,14 @@ func (f *failingFS) Overwrite(name string) (OverwriteFile, error) {
 		return &failingRangeOverwrite{wrapped, ranges}, nil
 	}
 	return &wrapped, nil
+}
+
+// OverwriteFrom implements Overwriter.
+func (f *failingFS) OverwriteFrom() int64 {
+	if overwriter, ok := f.fsys.(Overwriter); ok {
+		return overwriter.OverwriteFrom()
+	}
+	return math.MaxInt64
 }
 
 // OpenLock implements Locker. What is done with the file afterwards does not fail.

@@ -41,6 +41,9 @@ func (m *Mem) Overwrite(name string) (OverwriteFile, error) {
 	return &memOverwrite{memFile: &memFile{mem: m, name: name, node: n, writable: true}}, nil
 }
 
+// OverwriteFrom implements Overwriter.
+func (m *Mem) OverwriteFrom() int64 { return 1 }
+
 func (f *memOverwrite) Write(p []byte) (int, error) {
 	return f.report(len(p), func() (off int64, written int, err error) {
 		off = int64(f.at)

@@ -37,6 +37,9 @@ func (o osFS) Create(name string, perm fs.FileMode) (File, error) {
 	return newOSFile(f, err)
 }
 
+// OverwriteFrom implements Overwriter.
+func (osFS) OverwriteFrom() int64 { return 1 << 20 }
+
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (osFS) Rename(oldname, newname string) error       { return os.Rename(oldname, newname) }

@@ -14,6 +14,9 @@ type Overwriter interface {
 	// whatever name of the file is durable then: sync the directory first if
 	// that could be one that promises the old bytes.
 	Overwrite(name string) (OverwriteFile, error)
+	// OverwriteFrom is the size in bytes from which on a file is worth what it costs to
+	// write over it, with a sync of a directory.
+	OverwriteFrom() int64
 }
 
 // OverwriteFile is an old file that is written over. Its Write begins at the

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -10,12 +11,16 @@ import (
 )
 
 // Overwrite implements Overwriter.
-func (osFS) Overwrite(name string) (OverwriteFile, error) {
+func (o osFS) Overwrite(name string) (OverwriteFile, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyOne(f); err != nil {
+	err = onlyOne(f)
+	if err == nil && o.mode != 0 {
+		err = f.Chmod(o.mode)
+	}
+	if err != nil {
 		_ = f.Close() // nothing was written
 		return nil, Op{Kind: OpOverwrite, Path: name}.fail(err)
 	}
@@ -39,6 +44,9 @@ func onlyOne(f *os.File) error {
 	}
 	var lease error
 	err = conn.Control(func(fd uintptr) {
+		if lease = isLocal(int(fd)); lease != nil {
+			return
+		}
 		if _, lease = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_WRLCK); lease == nil {
 			_, lease = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
 		}
@@ -52,4 +60,19 @@ func onlyOne(f *os.File) error {
 		return errors.Join(errors.ErrUnsupported, lease)
 	}
 	return nil
+}
+
+// isLocal returns an error unless all that happens to a file happens on this machine, and
+// it is written in place: a network file system may grant leases without asking who has the
+// file open elsewhere, and others make new blocks all the same.
+func isLocal(fd int) error {
+	var fsys unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fsys); err != nil {
+		return err
+	}
+	switch int64(fsys.Type) {
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return nil
+	}
+	return fmt.Errorf("file system of type %#x", fsys.Type)
 }

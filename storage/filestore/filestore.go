@@ -45,6 +45,9 @@ type Config struct {
 	FS vfs.FS
 	// Lock says who locks: see Lock.
 	Lock LockConfig
+	// SmallestSpare is the size in bytes from which on the file of a removed version is
+	// kept to be written over; what the file system says if 0.
+	SmallestSpare int64
 }
 
 // Store is a storage.Driver.
@@ -54,6 +57,7 @@ type Store struct {
 	sync     bool
 	fs       vfs.FS
 	lock     LockConfig
+	spares   *Spares
 	home     atomic.Pointer[vfs.FileID] // what the base was when the directory was made or first used
 	written  atomic.Pointer[written]    // in that base
 	vanished atomic.Bool                // at the last write
@@ -87,12 +91,16 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Path = path
-	return &Store{
-		dir: filepath.Join(c.Path, c.Name), base: c.Path,
+	s := &Store{
+		dir: filepath.Join(path, c.Name), base: path,
 		sync: c.Sync == SyncFull, fs: c.FS, lock: c.Lock.withDefaults(),
-	}, nil
+	}
+	s.spares = newSpares(s.fs, s.dir, s.sync, c.SmallestSpare)
+	return s, nil
 }
+
+// Spares are what removed versions have left to be written over.
+func (s *Store) Spares() *Spares { return s.spares }
 
 // Dir is the checkpoint's directory.
 func (s *Store) Dir() string { return s.dir }
@@ -220,7 +228,8 @@ type reader struct {
 func (r *reader) Size() int64 { return r.size }
 
 // Prepare implements storage.Preparer: it makes the directory and deletes what
-// crashed runs have left, which the lock makes safe.
+// crashed runs have left, which the lock makes safe. The spares are then those of the
+// versions that it has deleted.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -234,7 +243,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern.MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
-		if IsTrash(d.Name()) || isTemporary(d.Name()) {
+		if IsTrash(d.Name()) || isTemporary(d.Name()) || d.Name() == SpareName {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
 		}

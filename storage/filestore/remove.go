@@ -15,8 +15,8 @@ import (
 const removeTries = 100
 
 // Remove implements storage.Driver: the version first gets a hidden name, so
-// that a crash in between leaves nothing that looks complete. Where it cannot have one it
-// is deleted in place.
+// that a crash in between leaves nothing that looks complete; what is worth it becomes
+// spares. Where it cannot have one it is deleted in place.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	trash := filepath.Join(s.dir, TrashPrefix+id.String())
 	err := s.fs.Rename(s.Path(id), trash)
@@ -36,7 +36,7 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	case err != nil:
 		return err
 	}
-	return vfs.RemoveAll(s.fs, trash)
+	return s.spares.keep(trash)
 }
 
 // removeInPlace deletes a version of which overlayfs does not rename the directory, as it

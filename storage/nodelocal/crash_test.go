@@ -118,10 +118,13 @@ func (h *history) verify(t *testing.T, disk *vfs.Mem, policy filestore.Sync, whe
 	require.Equal(t, content(next), get(t, newStore(t, c), next), where)
 	useful := make(map[string]bool)
 	for key := range there {
-		useful[spareName(key.File())] = true
+		useful[key.File()] = true
 	}
 	for _, name := range memTree(t, disk, s.Dir()) {
-		require.True(t, useful[name] || !strings.HasPrefix(name, "."), "%s: %s is left", where, name)
+		require.True(t, name == filestore.SpareName || !strings.HasPrefix(name, "."), "%s: %s is left", where, name)
+	}
+	for _, name := range spares(t, s) {
+		require.True(t, useful[name], "%s: %s is left", where, name)
 	}
 	for key := range there { // also over what is spare
 		key.ID = next.ID

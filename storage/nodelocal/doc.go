@@ -13,7 +13,7 @@
 //	            parity-rank-00002-of-00008.craft   what rank 2 keeps for its set
 //	            .copy-rank-...craft.<random>.tmp   being written (hidden)
 //	        .trash-v-000009-89abcdef01234567/  being deleted (hidden)
-//	        .spare-rank-...craft.tmp           to be written over (hidden)
+//	        .spare/rank-00002-of-00008.craft   to be written over (hidden)
 //
 // # Terms
 //
@@ -27,10 +27,9 @@
 //   - An object is a file in a place: a part, a copy of a part, or parity
 //     (Kind). Its Key is kind, version and rank. It may be of any rank,
 //     whichever node that rank is on.
-//   - A spare is the file of an object that was removed, of 1 MiB or more. The
-//     next object of its kind and rank is written over it: the system need not
-//     find and clear its pages again, which takes half of the time in memory
-//     (BenchmarkSpare).
+//   - A spare is the file of an object that was removed: the next object of its
+//     kind and rank is written over it, as in package filestore, which does it.
+//     In memory that takes half of the time (BenchmarkSpare).
 //
 // # Invariants
 //
@@ -44,14 +43,10 @@
 //     the directories, as in package filestore. The hidden name is random, so
 //     that neither another process of the node nor what a killed one has left is
 //     in the way; of two that write one object at once, the last one's stays.
-//   - At most one spare is kept for each kind and rank, so the storage holds one
+//   - There is at most one spare for each kind and rank, so the storage holds one
 //     version more than is asked for, of what this node has of it. Spares are
 //     given up when the storage is full, and by Prepare where nothing else is
-//     here of their kind and rank. Before a spare is written over, nobody else has
-//     it open or knows another name of it: who reads an object that is removed
-//     reads its bytes to the end. With filestore.SyncFull its name is durable
-//     too: no crash of the machine gives an object back with other bytes in it.
-//     Without syncs a crash can leave anything, and the checksums tell.
+//     here of their kind and rank.
 //   - A write that fails, on a full storage (ErrNoSpace) for example, leaves
 //     what was there before as it was.
 //

@@ -50,7 +50,7 @@ type Config struct {
 	// Self is the user and the node; nil: of this process.
 	Self *Identity
 
-	smallestSpare int64 // set by tests
+	smallestSpare int64 // as filestore has it; set by tests
 }
 
 // Store is the storage of one checkpoint on one node. Its methods may be called
@@ -63,12 +63,9 @@ type Store struct {
 	id         string
 	sync       bool
 	fs         vfs.FS
-	overwriter vfs.Overwriter // nil: no spares
 	self       Identity
 	uidOf      func(fs.FileInfo) (uid int, known bool)
-	files      *filestore.Store // knows how a version is deleted
-
-	smallestSpare int64 // in bytes
+	files      *filestore.Store // knows how a version is written and deleted
 
 	patience time.Duration
 
@@ -106,12 +103,11 @@ func New(c Config) (*Store, error) {
 	}
 	s := &Store{
 		root: root, name: c.Name, home: home, id: c.ID, sync: c.Sync != filestore.SyncNone,
-		fs: c.FS, uidOf: uidOf, job: c.Job, patience: cmp.Or(c.Patience, 5*time.Second), smallestSpare: cmp.Or(c.smallestSpare, smallestSpare),
+		fs: c.FS, uidOf: uidOf, job: c.Job, patience: cmp.Or(c.Patience, 5*time.Second),
 	}
 	if s.fs == nil {
 		s.fs = vfs.OS()
 	}
-	s.overwriter, _ = s.fs.(vfs.Overwriter)
 	if c.Self != nil {
 		s.self = *c.Self
 	} else {
@@ -120,7 +116,7 @@ func New(c Config) (*Store, error) {
 	base := placeName(c.Name, home, c.ID)
 	s.dir = filepath.Join(root, base)
 	s.view = view{store: s, kind: storage.KindPart}
-	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs})
+	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs, SmallestSpare: c.smallestSpare})
 	return s, err
 }
 
@@ -158,7 +154,6 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	if keep == nil {
 		return nil
 	}
-	s.sweep()
 	entries, err := s.List(ctx)
 	if err != nil {
 		return err
@@ -171,6 +166,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 			return err
 		}
 	}
+	s.sweep()
 	return nil
 }
 
@@ -179,9 +175,6 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 // between leaves nothing that looks complete. Some files are kept as spares.
 func (s *Store) Remove(ctx context.Context, id storage.ID) error {
 	if there, err := s.look(); err != nil || !there {
-		return err
-	}
-	if done, err := s.salvage(id); done || err != nil {
 		return err
 	}
 	return s.files.Remove(ctx, id)

@@ -249,20 +249,22 @@ func (s *Store) sweep() {
 	if err != nil {
 		return
 	}
-	useful := s.usefulSpares(entries)
+	here := make(map[string]bool) // the names of files
 	for _, e := range entries {
-		name := e.Name()
-		path := filepath.Join(s.dir, name)
-		if filestore.IsTrash(name) || isTemporary(name) || isSpare(name) && !useful[name] {
+		path := filepath.Join(s.dir, e.Name())
+		if filestore.IsTrash(e.Name()) || isTemporary(e.Name()) {
 			_ = vfs.RemoveAll(s.fs, path)
 		}
 		if isVersion(e) {
-			s.sweepVersion(path)
+			s.sweepVersion(path, here)
 		}
 	}
+	// The next objects of those that are here will be written here too: to delete their
+	// spares would cost what they are to save, in the middle of a restart.
+	s.files.Spares().Sweep(func(file string) bool { return here[file] })
 }
 
-func (s *Store) sweepVersion(dir string) {
+func (s *Store) sweepVersion(dir string, here map[string]bool) {
 	files, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return
@@ -271,11 +273,13 @@ func (s *Store) sweepVersion(dir string) {
 		if _, hidden := parseHidden(f.Name()); hidden {
 			_ = s.fs.Remove(filepath.Join(dir, f.Name()))
 		}
+		here[f.Name()] = true
 	}
 	_ = s.fs.Remove(dir) // succeeds only while nothing is in it
 }
 
-// isTemporary recognises what vfs.WriteFile makes of the signature.
+// isTemporary recognises what vfs.WriteFile makes of the signature, and the spares that
+// earlier programs have left.
 func isTemporary(name string) bool {
-	return strings.HasPrefix(name, "."+OwnerName+".") && strings.HasSuffix(name, ".tmp")
+	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+OwnerName+".") || strings.HasPrefix(name, ".spare-"))
 }

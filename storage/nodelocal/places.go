@@ -116,7 +116,7 @@ func (p *Place) Count(ctx context.Context, fsys vfs.FS) error {
 		p.Bytes += o.Size
 		p.Newest = o.ID // they are in the order of versions
 	}
-	p.Spare = spareBytes(fsys, p.Dir)
+	p.Spare = filestore.SpareBytes(fsys, p.Dir)
 	return err
 }
 

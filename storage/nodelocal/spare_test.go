@@ -3,6 +3,8 @@ package nodelocal
 import (
 	"errors"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,16 +13,17 @@ import (
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // spares lists the spares of a store.
 func spares(t *testing.T, s *Store) (names []string) {
-	entries, err := s.fs.ReadDir(s.Dir())
-	require.NoError(t, err)
+	entries, err := s.fs.ReadDir(filepath.Join(s.Dir(), filestore.SpareName))
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, err)
+	}
 	for _, e := range entries {
-		if isSpare(e.Name()) {
-			names = append(names, e.Name())
-		}
+		names = append(names, e.Name())
 	}
 	return names
 }
@@ -77,6 +80,7 @@ func TestSpares(t *testing.T) {
 			keepAll := func(storage.Entry) bool { return true }
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
 			require.Len(t, spares(t, s), 3, "the same ranks are here")
+			require.NotZero(t, filestore.SpareBytes(s.fs, s.Dir()))
 			require.NoError(t, s.Remove(t.Context(), someKey(6, 0, 2).ID))
 			put(t, s, someKey(7, storage.KindPart, 2), "seven")
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
@@ -85,30 +89,39 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-func TestSparesOfOneKind(t *testing.T) {
+// The spares of kinds that the next versions do not have stay for those that do.
+func TestSparesOfSomeKinds(t *testing.T) {
 	s, over := sparing(t, config("/node", vfs.NewMem()))
-	copies := s.Of(storage.KindCopy)
-	key := someKey(1, storage.KindCopy, 2)
-	put(t, s, key, "old copy")
-	put(t, s, someKey(1, storage.KindPart, 2), "part")
-	require.NoError(t, copies.Remove(t.Context(), key.ID))
-	require.Equal(t, []string{spareName(key.File())}, spares(t, s))
-	require.Equal(t, "part", get(t, s, someKey(1, storage.KindPart, 2)))
-	put(t, s, someKey(2, storage.KindPart, 2), "of another kind")
-	put(t, s, someKey(2, storage.KindCopy, 3), "of another rank")
-	require.Zero(t, *over)
-	put(t, s, someKey(2, storage.KindCopy, 2), "new")
+	part, parity := someKey(1, storage.KindPart, 2), someKey(1, storage.KindParity, 2)
+	put(t, s, part, "part")
+	put(t, s, parity, "parity")
+	require.NoError(t, s.Remove(t.Context(), part.ID))
+	for v := uint64(2); v <= 4; v++ {
+		put(t, s, someKey(v, storage.KindPart, 2), "part")
+		put(t, s, someKey(v, storage.KindPart, 3), "of another rank")
+		require.NoError(t, s.Remove(t.Context(), someKey(v, 0, 2).ID))
+		require.Contains(t, spares(t, s), parity.File())
+	}
+	*over = 0
+	put(t, s, someKey(5, storage.KindParity, 2), "new")
 	require.Equal(t, 1, *over)
-	require.Equal(t, "new", get(t, s, someKey(2, storage.KindCopy, 2)))
-	require.Empty(t, spares(t, s))
+	require.Equal(t, "new", get(t, s, someKey(5, storage.KindParity, 2)))
+	require.Equal(t, []string{part.File(), someKey(1, storage.KindPart, 3).File()}, spares(t, s))
+	put(t, s, storage.ObjectKey{ID: someKey(6, 0, 0).ID, Part: storage.Part{Rank: 0, Size: 3}}, "of fewer ranks")
+	require.NoError(t, s.Remove(t.Context(), someKey(6, 0, 0).ID))
+	require.Equal(t, []string{storage.Part{Rank: 0, Size: 3}.String()}, spares(t, s), "the others are of ranks that are no more")
 }
 
+// What a spare costs is only worth it for large files.
 func TestSmallFilesAreNoSpares(t *testing.T) {
-	s := newStore(t, config("/node", vfs.NewMem()))
-	put(t, s, someKey(1, storage.KindPart, 0), strings.Repeat("x", smallestSpare))
-	put(t, s, someKey(1, storage.KindPart, 1), strings.Repeat("x", smallestSpare-1))
-	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
-	require.Equal(t, []string{spareName(someKey(1, storage.KindPart, 0).File())}, spares(t, s))
+	smallest := int(vfs.OS().(vfs.Overwriter).OverwriteFrom())
+	s := newStore(t, config(t.TempDir(), nil))
+	for _, size := range []int{smallest, smallest - 1} {
+		put(t, s, someKey(1, storage.KindPart, 0), strings.Repeat("x", size))
+		require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
+		require.Equal(t, size >= smallest, len(spares(t, s)) == 1)
+		s.files.Spares().Drop()
+	}
 }
 
 // Who has opened an object before it was removed reads its bytes, whatever is
@@ -141,7 +154,7 @@ func TestFullStorageGivesSparesUp(t *testing.T) {
 	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
 	require.Len(t, spares(t, s), 3)
 	mem.SetCapacity(mem.Used() + 10)
-	require.EqualValues(t, 3000, spareBytes(s.fs, s.Dir()))
+	require.EqualValues(t, 3000, filestore.SpareBytes(s.fs, s.Dir()))
 	text := strings.Repeat("0123456789", 250)
 	put(t, s, someKey(2, storage.KindPart, 0), text) // over one spare, then in the space of the others
 	require.Equal(t, text, get(t, s, someKey(2, storage.KindPart, 0)))
@@ -164,7 +177,7 @@ func TestFullStorageWithoutSparesIsTriedAgain(t *testing.T) {
 				return nil
 			}
 			full++
-			other.dropSpares()
+			other.files.Spares().Drop()
 			return syscall.ENOSPC
 		})))
 		put(t, s, someKey(2, storage.KindPart, 0), "x")

@@ -78,26 +78,13 @@ func (v view) Remove(_ context.Context, id storage.ID) error {
 		if !ok || kind != v.kind {
 			continue
 		}
-		if _, hidden := parseHidden(f.Name()); !hidden && s.keepSpare(v.Path(id), f) {
-			continue
-		}
-		if err := s.removeFile(filepath.Join(v.Path(id), f.Name())); err != nil {
+		if err := s.fs.Remove(filepath.Join(v.Path(id), f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	s.dropEmpty(id)
+	_ = s.fs.Remove(v.Path(id)) // if it is empty
 	return nil
 }
-
-func (s *Store) removeFile(path string) error {
-	if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// dropEmpty removes the directory of a version that holds nothing any more.
-func (s *Store) dropEmpty(id storage.ID) { _ = s.fs.Remove(s.Path(id)) }
 
 // OpenObject returns an object for reading; storage.ErrNotFound if it is not
 // here.

@@ -344,7 +344,7 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return p.Home.Remove(ctx, id)
 	}
-	home := p.MayBeAtHome(id)
+	home := p.register.mayBeAtHome(id)
 	err := p.Drop(ctx, id)
 	if home {
 		err = errors.Join(err, p.Home.Remove(ctx, id))
@@ -354,10 +354,6 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	}
 	return err
 }
-
-// MayBeAtHome reports whether the home can have anything of a version: it is not
-// asked for one that was neither flushed nor spilled.
-func (p *Placement) MayBeAtHome(id storage.ID) bool { return p.register.mayBeAtHome(id) }
 
 // Drop deletes what the nodes have of a version that the home has, on all of them
 // at once. Rank 0 calls it for all.

@@ -1,0 +1,160 @@
+package filestore
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// startSyncEvery is how many bytes are written before the system is asked to
+// start writing them back, so that the final sync finds most of them on disk.
+const startSyncEvery = 8 << 20
+
+// createTries bounds how often the directory of a version is made again: each
+// time another process must have removed it while it was empty, as its write failed.
+const createTries = 100
+
+// Draft is a file of a version under its hidden name. Exactly one of Commit and Abort ends it.
+type Draft struct {
+	store              *Store
+	file               vfs.File
+	over               vfs.OverwriteFile // the same, if it is a spare
+	ranger             vfs.RangeSyncer
+	dir, hidden, final string
+	renamed            bool
+	written, started   int64
+}
+
+var _ storage.ReadBack = (*Draft)(nil)
+
+// Draft starts a file of a version; hidden is its name until Commit. gone turns the error of
+// a checkpoint's directory that is not there into one that is reported.
+func (s *Store) Draft(id storage.ID, file, hidden string, gone func(error) error) (*Draft, error) {
+	dir := s.Path(id)
+	d := &Draft{store: s, dir: dir, hidden: filepath.Join(dir, hidden), final: filepath.Join(dir, file)}
+	err := d.create(file, gone)
+	if vfs.IsFull(err) {
+		s.spares.Drop()
+		err = d.create(file, gone)
+	}
+	for tries := 1; tries < createTries && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrVanished); tries++ {
+		err = d.create(file, gone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.ranger, _ = d.file.(vfs.RangeSyncer)
+	return d, nil
+}
+
+func (d *Draft) create(file string, gone func(error) error) error {
+	s := d.store
+	if err := s.fs.Mkdir(d.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return gone(err)
+		}
+		return err
+	}
+	if spare, ok := s.spares.take(file, d.hidden); ok {
+		d.file, d.over = spare, spare
+		return nil
+	}
+	f, err := s.fs.Create(d.hidden, filePerm)
+	if err != nil {
+		d.dropEmpty() // the error must not be hidden by one of another rank
+		return err
+	}
+	d.file = f
+	return nil
+}
+
+// Write implements io.Writer. On a full file system it gives the spares up.
+func (d *Draft) Write(p []byte) (int, error) {
+	n, err := d.write(p)
+	if vfs.IsFull(err) {
+		d.store.spares.Drop()
+		var more int
+		more, err = d.write(p[n:])
+		n += more
+	}
+	return n, err
+}
+
+func (d *Draft) write(p []byte) (int, error) {
+	n, err := d.file.Write(p)
+	d.written += int64(n)
+	if err == nil && d.store.sync && d.ranger != nil && d.written-d.started >= startSyncEvery {
+		_ = d.ranger.StartSync(d.started, d.written-d.started) // only a hint
+		d.started = d.written
+	}
+	return n, err
+}
+
+// Written implements storage.ReadBack.
+func (d *Draft) Written() (io.ReaderAt, int64) {
+	return io.NewSectionReader(d.file, 0, d.written), d.written
+}
+
+// Commit publishes the file, and deletes it if that fails.
+func (d *Draft) Commit() error {
+	err := d.publish()
+	if err == nil {
+		return nil
+	}
+	// The final name is somebody else's unless the rename has happened.
+	mine := d.hidden
+	if d.renamed {
+		mine = d.final
+	}
+	return errors.Join(err, d.remove(mine))
+}
+
+func (d *Draft) publish() error {
+	if d.over != nil {
+		if err := d.over.Truncate(d.written); err != nil {
+			return errors.Join(err, d.file.Close())
+		}
+	}
+	if d.store.sync {
+		// A failed sync is final: the system may have dropped the data, and a
+		// second call would report success.
+		if err := d.file.Sync(); err != nil {
+			return errors.Join(err, d.file.Close())
+		}
+	}
+	if err := d.file.Close(); err != nil {
+		return err
+	}
+	if err := d.store.fs.Rename(d.hidden, d.final); err != nil {
+		return err
+	}
+	d.renamed = true
+	if !d.store.sync {
+		return nil
+	}
+	if err := d.store.fs.SyncDir(d.dir); err != nil {
+		return err
+	}
+	return d.store.fs.SyncDir(d.store.dir)
+}
+
+// Abort deletes the file.
+func (d *Draft) Abort() error {
+	return errors.Join(d.file.Close(), d.remove(d.hidden))
+}
+
+func (d *Draft) remove(file string) error {
+	err := d.store.fs.Remove(file)
+	d.dropEmpty()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// dropEmpty removes the directory of a version that holds nothing any more.
+func (d *Draft) dropEmpty() { _ = d.store.fs.Remove(d.dir) }

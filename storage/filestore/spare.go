@@ -1,0 +1,126 @@
+package filestore
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// SpareName is the hidden directory of the files of versions that were removed. The next
+// file of the same name is written over such a spare: what it has of pages or blocks need
+// not be given back, found again and cleared.
+const SpareName = ".spare"
+
+// Spares are the spares of one checkpoint's directory. There is at most one for each name
+// of a file. All processes that write there may use them at once.
+type Spares struct {
+	fs         vfs.FS
+	overwriter vfs.Overwriter // nil: there are none
+	top, dir   string         // the checkpoint's directory, and that of the spares in it
+	sync       bool
+	smallest   int64
+}
+
+func newSpares(fsys vfs.FS, top string, sync bool, smallest int64) *Spares {
+	s := &Spares{fs: fsys, top: top, dir: filepath.Join(top, SpareName), sync: sync, smallest: math.MaxInt64}
+	var ok bool
+	if s.overwriter, ok = fsys.(vfs.Overwriter); ok {
+		s.smallest = cmp.Or(smallest, s.overwriter.OverwriteFrom())
+	}
+	return s
+}
+
+// keep takes the files of a version that has its hidden name already, and deletes what it does
+// not take. It is one rename if all spares of before are in use.
+func (s *Spares) keep(trash string) error {
+	// Durably hidden, or a crash could give the version back with other bytes in it.
+	if !s.worth(trash) || s.sync && s.fs.SyncDir(s.top) != nil {
+		return vfs.RemoveAll(s.fs, trash)
+	}
+	_ = s.fs.Remove(s.dir) // if it is empty
+	if err := s.fs.Rename(trash, s.dir); errors.Is(err, fs.ErrExist) {
+		s.merge(trash)
+	} else if err == nil {
+		return nil
+	}
+	return vfs.RemoveAll(s.fs, trash)
+}
+
+func (s *Spares) worth(dir string) bool {
+	files, _ := s.fs.ReadDir(dir) // RemoveAll will tell
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && f.Type().IsRegular() && info.Size() >= s.smallest {
+			return true
+		}
+	}
+	return false
+}
+
+// merge takes files one by one, in place of those of the same names. Of ranks that are not
+// as many it keeps none: nobody would take them.
+func (s *Spares) merge(dir string) {
+	sizes := make(map[int]bool)
+	files, _ := s.fs.ReadDir(dir)
+	for _, f := range files {
+		if _, part, ok := storage.ParseObject(f.Name()); ok {
+			sizes[part.Size] = s.fs.Rename(filepath.Join(dir, f.Name()), filepath.Join(s.dir, f.Name())) == nil || sizes[part.Size]
+		}
+	}
+	s.Sweep(func(file string) bool {
+		_, part, ok := storage.ParseObject(file)
+		return ok && sizes[part.Size]
+	})
+}
+
+// take makes the spare of a name the file of a draft. Without one, or if it cannot be used,
+// nothing is there.
+func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
+	if s.overwriter == nil || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
+		return nil, false
+	}
+	if f, err := s.overwriter.Overwrite(hidden); err == nil {
+		return f, true
+	}
+	_ = vfs.RemoveAll(s.fs, hidden) // somebody may still read it
+	return nil, false
+}
+
+// Sweep deletes those whose files' names are not useful.
+func (s *Spares) Sweep(useful func(file string) bool) {
+	files, _ := s.fs.ReadDir(s.dir) // what cannot be deleted does no harm
+	for _, f := range files {
+		if !useful(f.Name()) {
+			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, f.Name()))
+		}
+	}
+	_ = s.fs.Remove(s.dir) // if it is empty
+}
+
+// Drop deletes all, for their space, and reports whether there were any. Whoever needs the
+// space and finds none has to try again as well: another process may just have dropped them.
+func (s *Spares) Drop() (dropped bool) {
+	if _, err := s.fs.Stat(s.dir); err != nil {
+		return false
+	}
+	return vfs.RemoveAll(s.fs, s.dir) == nil
+}
+
+// SpareBytes is how much space the spares of a checkpoint's directory take.
+func SpareBytes(fsys vfs.Reader, dir string) (bytes int64) {
+	files, err := fsys.ReadDir(filepath.Join(dir, SpareName))
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && !strings.HasPrefix(f.Name(), ".") {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
