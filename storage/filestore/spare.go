@@ -39,6 +39,9 @@ func newSpares(fsys vfs.FS, top string, sync bool, smallest int64) *Spares {
 // keep takes the files of a version that has its hidden name already, and deletes what it does
 // not take. It is one rename if all spares of before are in use.
 func (s *Spares) keep(trash string) error {
+	if err := s.fs.Remove(trash); !errors.Is(err, fs.ErrExist) {
+		return vfs.RemoveAll(s.fs, trash) // it was empty, or a link to where its files stay
+	}
 	// Durably hidden, or a crash could give the version back with other bytes in it.
 	if !s.worth(trash) || s.sync && s.fs.SyncDir(s.top) != nil {
 		return vfs.RemoveAll(s.fs, trash)

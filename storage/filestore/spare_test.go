@@ -158,6 +158,23 @@ func TestSparesOfOthers(t *testing.T) {
 	}
 }
 
+// What a version was a link to stays when the version goes.
+func TestSpareOfALinkedVersion(t *testing.T) {
+	dir, part := t.TempDir(), storage.Part{Size: 1}
+	s := newStore(t, dir, SyncFull, eager{vfs.OS(), vfs.OS().(vfs.Overwriter)})
+	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+	write(t, s, 1, part)
+	elsewhere := filepath.Join(dir, "elsewhere")
+	require.NoError(t, os.Rename(s.Path(version(1)), elsewhere))
+	require.NoError(t, os.Symlink(elsewhere, s.Path(version(1))))
+	require.Equal(t, text(1, 0), read(t, s, 1, part))
+	require.NoError(t, s.Remove(t.Context(), version(1)))
+	write(t, s, 2, part)
+	data, err := os.ReadFile(filepath.Join(elsewhere, part.String()))
+	require.NoError(t, err)
+	require.Equal(t, text(1, 0), string(data))
+}
+
 // eager finds all files of the system worth to be written over.
 type eager struct {
 	vfs.FS
