@@ -95,35 +95,12 @@ type (
 		Prepare(ctx context.Context, keep func(Entry) bool) error
 	}
 
-	// Locker is a driver whose place only one job may write to at a time.
-	Locker interface {
-		// Lock takes the place for this job or returns an error that matches
-		// ErrLocked and says who has it.
-		Lock(ctx context.Context) (Lock, error)
-	}
-
-	// Announcer leaves a note for people and tools about the newest complete
-	// version. No restart believes that a version is good because of it, only
-	// that one has been.
-	Announcer interface {
-		Announce(ctx context.Context, latest Latest) error
-		// Announced returns the note; nil if there is none.
-		Announced(ctx context.Context) (*Latest, error)
-	}
-
 	// MetadataStore keeps files of the levels above beside the versions.
 	MetadataStore interface {
 		// ReadMetadata returns a file; nil if there is none.
 		ReadMetadata(ctx context.Context, name string) ([]byte, error)
 		// WriteMetadata writes or replaces a file in one step, durably.
 		WriteMetadata(ctx context.Context, name string, data []byte) error
-	}
-
-	// Recorder keeps a record of each run beside the versions, for people and
-	// tools.
-	Recorder interface {
-		// Record writes, or replaces, the record of an attempt.
-		Record(ctx context.Context, r Record) error
 	}
 )
 

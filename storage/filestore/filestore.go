@@ -65,11 +65,8 @@ type Store struct {
 }
 
 var (
-	_ storage.Driver    = (*Store)(nil)
-	_ storage.Preparer  = (*Store)(nil)
-	_ storage.Locker    = (*Store)(nil)
-	_ storage.Announcer = (*Store)(nil)
-	_ storage.Recorder  = (*Store)(nil)
+	_ storage.Driver   = (*Store)(nil)
+	_ storage.Preparer = (*Store)(nil)
 )
 
 // New returns the store of one checkpoint. It touches no file.
@@ -306,8 +303,8 @@ func refused(err error) error {
 	return err
 }
 
-// Announce implements storage.Announcer. The note is not synced: nothing
-// depends on it.
+// Announce leaves a note for people and tools about the newest complete version. It is not
+// synced: no restart believes that a version is good because of it, only that one has been.
 func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 	data, err := json.MarshalIndent(latest, "", "  ")
 	if err != nil {
@@ -316,7 +313,7 @@ func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
 }
 
-// Announced implements storage.Announcer. A note that is not whole is none.
+// Announced returns the note; nil if there is none. One that is not whole is none.
 func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
 	data, err := s.ReadMetadata(ctx, LatestName)
 	var latest storage.Latest

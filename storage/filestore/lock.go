@@ -93,7 +93,8 @@ type liveLock struct {
 // job.
 func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
-// Lock implements storage.Locker. The lock is free if it is of an earlier epoch of
+// Lock takes the directory for this job, or returns an error that matches
+// storage.ErrLocked. The lock is free if it is of an earlier epoch of
 // this job, if its process is dead on this host, or if it has shown no sign of life
 // while it was watched; otherwise the error says who holds it. What a holder that lost
 // it has not yet published is deleted before Lock returns: with its Check before a part

@@ -23,7 +23,7 @@ const recordsKept = 9
 
 var recordPattern = regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.json$`)
 
-// Record implements storage.Recorder. Like the note, a record is not synced, but for one
+// Record writes, or replaces, the record of an attempt, for people and tools. Like the note, a record is not synced, but for one
 // that decides which computation the next run goes on with.
 func (s *Store) Record(_ context.Context, r storage.Record) error {
 	data, err := json.MarshalIndent(r, "", "  ")

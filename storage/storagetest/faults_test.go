@@ -89,14 +89,6 @@ func TestWithoutFaults(t *testing.T) {
 			note, err := d.(storage.MetadataStore).ReadMetadata(t.Context(), "NODES.json")
 			require.NoError(t, err)
 			require.Equal(t, "note", string(note))
-			lock, err := d.(storage.Locker).Lock(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, lock.Check())
-			require.NoError(t, lock.Unlock())
-			require.NoError(t, d.(storage.Announcer).Announce(t.Context(), storage.Latest{Directory: version.String()}))
-			latest, err := d.(storage.Announcer).Announced(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, version.String(), latest.Directory)
 		})
 	}
 }
@@ -109,10 +101,6 @@ type plain struct{ storage.Driver }
 func TestAbilitiesThatAreMissing(t *testing.T) {
 	d := storagetest.Failing(plain{inMemory(t, vfs.NewMem())}, func(storagetest.Op) error { return nil })
 	require.NoError(t, d.(storage.Preparer).Prepare(t.Context(), nil))
-	lock, err := d.(storage.Locker).Lock(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(lock.Check(), lock.Unlock()))
-	require.NoError(t, d.(storage.Announcer).Announce(t.Context(), storage.Latest{}))
 	note, err := d.(storage.MetadataStore).ReadMetadata(t.Context(), "NODES.json")
 	require.NoError(t, err)
 	require.Nil(t, note)

@@ -64,10 +64,7 @@ type intercepted struct {
 
 var (
 	_ storage.Preparer      = (*intercepted)(nil)
-	_ storage.Locker        = (*intercepted)(nil)
-	_ storage.Announcer     = (*intercepted)(nil)
 	_ storage.MetadataStore = (*intercepted)(nil)
-	_ storage.Recorder      = (*intercepted)(nil)
 )
 
 func (d *intercepted) ask(ctx context.Context, op Op) error {
