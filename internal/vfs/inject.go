@@ -72,7 +72,7 @@ func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
 }
 
 // Overwrite implements Overwriter.
-func (f *failingFS) Overwrite(name string) (OverwriteFile, error) {
+func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	op := Op{Kind: OpOverwrite, Path: name}
 	if err := f.check(op); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (f *failingFS) Overwrite(name string) (OverwriteFile, error) {
 	if !ok {
 		return nil, op.fail(errors.ErrUnsupported)
 	}
-	file, err := overwriter.Overwrite(name)
+	file, err := overwriter.Overwrite(name, perm)
 	if err != nil {
 		return nil, err
 	}

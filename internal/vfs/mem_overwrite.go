@@ -23,7 +23,7 @@ var (
 )
 
 // Overwrite implements Overwriter.
-func (m *Mem) Overwrite(name string) (OverwriteFile, error) {
+func (m *Mem) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.lookup(name)
@@ -38,6 +38,7 @@ func (m *Mem) Overwrite(name string) (OverwriteFile, error) {
 		return nil, Op{Kind: OpOverwrite, Path: name}.fail(err)
 	}
 	n.open++
+	n.perm = perm.Perm()
 	return &memOverwrite{memFile: &memFile{mem: m, name: name, node: n, writable: true}}, nil
 }
 

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,14 +12,14 @@ import (
 )
 
 // Overwrite implements Overwriter.
-func (o osFS) Overwrite(name string) (OverwriteFile, error) {
+func (o osFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
-	err = onlyOne(f)
-	if err == nil && o.mode != 0 {
-		err = f.Chmod(o.mode)
+	mode, err := onlyOne(f)
+	if perm = cmp.Or(o.mode, perm); err == nil && mode != perm {
+		err = f.Chmod(perm)
 	}
 	if err != nil {
 		_ = f.Close() // nothing was written
@@ -27,20 +28,20 @@ func (o osFS) Overwrite(name string) (OverwriteFile, error) {
 	return osFile{f}, nil
 }
 
-// onlyOne returns an error if others have the file open or know another name of
-// it. The system grants a lease for writing to the only one that has it open;
+// onlyOne returns the mode of a file, or an error if others have it open or know another name
+// of it. The system grants a lease for writing to the only one that has it open;
 // nobody can open it by a name that only the caller knows.
-func onlyOne(f *os.File) error {
+func onlyOne(f *os.File) (mode fs.FileMode, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Nlink != 1 {
-		return fs.ErrInvalid
+		return 0, fs.ErrInvalid
 	}
 	conn, err := f.SyscallConn()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var lease error
 	err = conn.Control(func(fd uintptr) {
@@ -53,13 +54,13 @@ func onlyOne(f *os.File) error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case errors.Is(lease, unix.EAGAIN):
-		return syscall.EBUSY
+		return 0, syscall.EBUSY
 	case lease != nil:
-		return errors.Join(errors.ErrUnsupported, lease)
+		return 0, errors.Join(errors.ErrUnsupported, lease)
 	}
-	return nil
+	return info.Mode().Perm(), nil
 }
 
 // isLocal returns an error unless all that happens to a file happens on this machine, and

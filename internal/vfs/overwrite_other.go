@@ -2,9 +2,12 @@
 
 package vfs
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+)
 
 // Overwrite implements Overwriter.
-func (osFS) Overwrite(name string) (OverwriteFile, error) {
+func (osFS) Overwrite(name string, _ fs.FileMode) (OverwriteFile, error) {
 	return nil, Op{Kind: OpOverwrite, Path: name}.fail(errors.ErrUnsupported)
 }

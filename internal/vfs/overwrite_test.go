@@ -20,7 +20,7 @@ import (
 // cannot.
 func overwrite(t *testing.T, fsys vfs.FS, name string) vfs.OverwriteFile {
 	t.Helper()
-	f, err := fsys.(vfs.Overwriter).Overwrite(name)
+	f, err := fsys.(vfs.Overwriter).Overwrite(name, 0o600)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -63,9 +63,9 @@ func TestOverwrite(t *testing.T) {
 			require.NoError(t, f.Close())
 			require.Equal(t, strings.Repeat("longer", 1000), get(t, fsys, file))
 
-			_, err = fsys.(vfs.Overwriter).Overwrite(filepath.Join(dir, "none"))
+			_, err = fsys.(vfs.Overwriter).Overwrite(filepath.Join(dir, "none"), 0o600)
 			require.ErrorIs(t, err, os.ErrNotExist)
-			_, err = fsys.(vfs.Overwriter).Overwrite(dir)
+			_, err = fsys.(vfs.Overwriter).Overwrite(dir, 0o600)
 			require.Error(t, err)
 		})
 	}
@@ -80,7 +80,7 @@ func TestOverwriteWhatIsOpen(t *testing.T) {
 			overwrite(t, fsys, file).Close()
 			reader, err := fsys.Open(file)
 			require.NoError(t, err)
-			_, err = fsys.(vfs.Overwriter).Overwrite(file)
+			_, err = fsys.(vfs.Overwriter).Overwrite(file, 0o600)
 			require.ErrorIs(t, err, syscall.EBUSY)
 			require.NoError(t, reader.Close())
 			overwrite(t, fsys, file).Close()
@@ -94,12 +94,12 @@ func TestOverwriteWhatHasTwoNames(t *testing.T) {
 	put(t, vfs.OS(), file, "old")
 	overwrite(t, vfs.OS(), file).Close()
 	require.NoError(t, os.Link(file, file+"-backup"))
-	_, err := vfs.OS().(vfs.Overwriter).Overwrite(file)
+	_, err := vfs.OS().(vfs.Overwriter).Overwrite(file, 0o600)
 	require.Error(t, err)
 	require.NoError(t, os.Remove(file+"-backup"))
 	require.NoError(t, os.Rename(file, file+"-moved"))
 	require.NoError(t, os.Symlink(file+"-moved", file))
-	_, err = vfs.OS().(vfs.Overwriter).Overwrite(file)
+	_, err = vfs.OS().(vfs.Overwriter).Overwrite(file, 0o600)
 	require.Error(t, err)
 }
 
@@ -165,7 +165,7 @@ func TestOverwriteFails(t *testing.T) {
 			}
 			return nil
 		})
-		f, err := fsys.(vfs.Overwriter).Overwrite("/a")
+		f, err := fsys.(vfs.Overwriter).Overwrite("/a", 0o600)
 		if err == nil {
 			_, isRanger := f.(vfs.RangeSyncer)
 			require.True(t, isRanger)

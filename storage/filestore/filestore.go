@@ -225,8 +225,8 @@ type reader struct {
 func (r *reader) Size() int64 { return r.size }
 
 // Prepare implements storage.Preparer: it makes the directory and deletes what
-// crashed runs have left, which the lock makes safe. The spares are then those of the
-// versions that it has deleted.
+// crashed runs have left, which the lock makes safe. The spares stay: to delete them would cost
+// what they are to save, in the middle of a restart.
 func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern.MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
-		if IsTrash(d.Name()) || isTemporary(d.Name()) || d.Name() == SpareName {
+		if IsTrash(d.Name()) || isTemporary(d.Name()) {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
 		}

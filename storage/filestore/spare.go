@@ -87,7 +87,7 @@ func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
 	if s.overwriter == nil || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
 		return nil, false
 	}
-	if f, err := s.overwriter.Overwrite(hidden); err == nil {
+	if f, err := s.overwriter.Overwrite(hidden, filePerm); err == nil {
 		return f, true
 	}
 	_ = vfs.RemoveAll(s.fs, hidden) // somebody may still read it

@@ -50,7 +50,7 @@ func sparing(t *testing.T, c Config) (*Store, *int) {
 		return s, count
 	}
 	require.NoError(t, f.Close())
-	over, err := disk.(vfs.Overwriter).Overwrite(probe)
+	over, err := disk.(vfs.Overwriter).Overwrite(probe, 0o600)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
