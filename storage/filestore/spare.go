@@ -46,7 +46,7 @@ func (s *Spares) keep(trash string) error {
 	if !s.worth(trash) || s.sync && s.fs.SyncDir(s.top) != nil {
 		return vfs.RemoveAll(s.fs, trash)
 	}
-	_ = s.fs.Remove(s.dir) // if it is empty
+	s.unlink()
 	if err := s.fs.Rename(trash, s.dir); errors.Is(err, fs.ErrExist) {
 		s.merge(trash)
 	} else if err == nil {
@@ -96,14 +96,19 @@ func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
 
 // Sweep deletes those whose files' names are not useful.
 func (s *Spares) Sweep(useful func(file string) bool) {
+	s.unlink()
 	files, _ := s.fs.ReadDir(s.dir) // what cannot be deleted does no harm
 	for _, f := range files {
 		if !useful(f.Name()) {
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, f.Name()))
 		}
 	}
-	_ = s.fs.Remove(s.dir) // if it is empty
+	s.unlink()
 }
+
+// unlink removes the directory of the spares if it is empty, and what is no directory: the files that
+// a link leads to are not ours to write over.
+func (s *Spares) unlink() { _ = s.fs.Remove(s.dir) }
 
 // Drop deletes all, for their space, and reports whether there were any. Whoever needs the
 // space and finds none has to try again as well: another process may just have dropped them.

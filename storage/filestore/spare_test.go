@@ -304,3 +304,37 @@ func TestEveryOperationOfASpareFails(t *testing.T) {
 		}
 	}
 }
+
+// Files that a link under the name of the spares leads to are somebody else's: a start
+// removes the link, and nothing is taken from there, written over or deleted.
+func TestSparesAreALink(t *testing.T) {
+	dir, part := t.TempDir(), storage.Part{Size: 1}
+	s := newStore(t, filepath.Join(dir, "cp"), SyncNone, eager{vfs.OS(), vfs.OS().(vfs.Overwriter)})
+	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+	elsewhere := filepath.Join(dir, "elsewhere")
+	require.NoError(t, os.Mkdir(elsewhere, 0o700))
+	names := []string{part.String(), storage.Part{Rank: 1, Size: 2}.String(), "notes.txt"}
+	for _, name := range names {
+		require.NoError(t, os.WriteFile(filepath.Join(elsewhere, name), []byte("mine"), 0o600))
+	}
+	link := func() {
+		require.NoError(t, os.RemoveAll(filepath.Join(s.Dir(), SpareName)))
+		require.NoError(t, os.Symlink(elsewhere, filepath.Join(s.Dir(), SpareName)))
+	}
+	link()
+	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+	for n := uint64(1); n <= 3; n++ {
+		write(t, s, n, part)
+		require.Equal(t, text(n, 0), read(t, s, n, part))
+		require.NoError(t, s.Remove(t.Context(), version(n)))
+	}
+	link()
+	s.Spares().Sweep(func(string) bool { return false })
+	link()
+	s.Spares().Drop()
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(elsewhere, name))
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(data))
+	}
+}
