@@ -79,12 +79,14 @@ func (f *flight) write(ctx context.Context, wr *writing) {
 	}
 }
 
-// makeRoom deletes what need not be kept, by leave of mayWrite.
+// makeRoom deletes what need not be kept, by leave of mayWrite. What was deleted since the write
+// before counts: another rank may have begun this one while that was still there.
 func (f *flight) makeRoom(ctx context.Context, wr *writing) {
 	if wr.writer == nil { // the program waits for it
 		defer wr.acc.stats.time(&f.phases.Settle)()
 	}
-	f.removed = wr.up.doPermitted(ctx)
+	wr.up.doPermitted(ctx)
+	f.removed = wr.up.maintenance.begin()
 }
 
 // unchanged compares what was written, and what is in the values' memory now,

@@ -31,7 +31,11 @@ func TestEveryOperationOfAWriteMayFail(t *testing.T) {
 				for n := 1; failNth(t, n, c.ranks, c.victim, cause, &failures); n++ {
 				}
 				t.Logf("%d writes failed", failures)
-				require.Greater(t, failures, 4) // what finds no room is tried again
+				least := 5
+				if vfs.IsFull(cause) {
+					least = 4 // the writer tries once more
+				}
+				require.Greater(t, failures, least)
 			})
 		}
 	}

@@ -14,8 +14,9 @@ import (
 // written there, or by the call that waits for the version. Whoever does it takes what is due
 // first, so that more can be added meanwhile.
 type maintenance struct {
-	mu  sync.Mutex
-	due due
+	mu   sync.Mutex
+	due  due
+	gone int // versions that were removed since the last write began
 	// noting is held by whoever writes notes, so that they are not written over by older ones.
 	noting sync.Mutex
 }
@@ -62,6 +63,20 @@ func (c *maintenance) add(d due) {
 	defer c.mu.Unlock()
 	c.due.remove = append(c.due.remove, d.remove...)
 	c.due.drop = append(c.due.drop, d.drop...)
+}
+
+func (c *maintenance) count(removed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone += removed
+}
+
+// begin tells how many versions were removed since the write before this one began.
+func (c *maintenance) begin() (removed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	removed, c.gone = c.gone, 0
+	return removed
 }
 
 func newer(a, b *container.Header) bool { return a != nil && (b == nil || a.Version > b.Version) }
@@ -113,7 +128,9 @@ func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 	d := u.maintenance.take()
 	left := due{remove: u.each(ctx, d.remove, u.store.Remove), drop: u.each(ctx, d.drop, u.place.Drop)}
 	u.maintenance.add(left)
-	return len(d.remove) - len(left.remove)
+	removed = len(d.remove) - len(left.remove)
+	u.maintenance.count(removed)
+	return removed
 }
 
 // doNotes writes the notes that are due.

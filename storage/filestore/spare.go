@@ -39,11 +39,14 @@ func newSpares(fsys vfs.FS, top string, sync bool, smallest int64) *Spares {
 // keep takes the files of a version that has its hidden name already, and deletes what it does
 // not take. It is one rename if all spares of before are in use.
 func (s *Spares) keep(trash string) error {
+	if !s.worth(trash) {
+		return vfs.RemoveAll(s.fs, trash)
+	}
 	if err := s.fs.Remove(trash); !errors.Is(err, fs.ErrExist) {
-		return vfs.RemoveAll(s.fs, trash) // it was empty, or a link to where its files stay
+		return vfs.RemoveAll(s.fs, trash) // it was a link to where its files stay
 	}
 	// Durably hidden, or a crash could give the version back with other bytes in it.
-	if !s.worth(trash) || s.sync && s.fs.SyncDir(s.top) != nil {
+	if s.sync && s.fs.SyncDir(s.top) != nil {
 		return vfs.RemoveAll(s.fs, trash)
 	}
 	s.unlink()
@@ -68,23 +71,28 @@ func (s *Spares) worth(dir string) bool {
 // merge takes files one by one, in place of those of the same names. Of ranks that are not
 // as many it keeps none: nobody would take them.
 func (s *Spares) merge(dir string) {
-	sizes := make(map[int]bool)
+	ranks := make(map[int]bool) // how many there are now
 	files, _ := s.fs.ReadDir(dir)
 	for _, f := range files {
-		if _, part, ok := storage.ParseObject(f.Name()); ok {
-			sizes[part.Size] = s.fs.Rename(filepath.Join(dir, f.Name()), filepath.Join(s.dir, f.Name())) == nil || sizes[part.Size]
+		_, part, ok := storage.ParseObject(f.Name())
+		if ok && s.fs.Rename(filepath.Join(dir, f.Name()), filepath.Join(s.dir, f.Name())) == nil {
+			ranks[part.Size] = true
 		}
 	}
 	s.Sweep(func(file string) bool {
 		_, part, ok := storage.ParseObject(file)
-		return ok && sizes[part.Size]
+		return ok && ranks[part.Size]
 	})
 }
 
 // take makes the spare of a name the file of a draft. Without one, or if it cannot be used,
 // nothing is there.
 func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
-	if s.overwriter == nil || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
+	if s.overwriter == nil {
+		return nil, false
+	}
+	s.unlink()
+	if s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
 		return nil, false
 	}
 	if f, err := s.overwriter.Overwrite(hidden, filePerm); err == nil {

@@ -328,6 +328,8 @@ func TestSparesAreALink(t *testing.T) {
 		require.Equal(t, text(n, 0), read(t, s, n, part))
 		require.NoError(t, s.Remove(t.Context(), version(n)))
 	}
+	link() // while a job runs
+	write(t, s, 4, part)
 	link()
 	s.Spares().Sweep(func(string) bool { return false })
 	link()

@@ -89,6 +89,18 @@ func TestSpares(t *testing.T) {
 	}
 }
 
+// Spares of earlier programs lay beside the versions.
+func TestSparesOfEarlierPrograms(t *testing.T) {
+	s := newStore(t, config("/node", vfs.NewMem()))
+	put(t, s, someKey(1, storage.KindPart, 2), "x")
+	earlier := filepath.Join(s.Dir(), ".spare-"+someKey(1, storage.KindPart, 2).File()+".tmp")
+	require.NoError(t, vfs.WriteFile(s.fs, earlier, []byte("old"), filePerm, false))
+	require.NoError(t, s.Prepare(t.Context(), func(storage.Entry) bool { return true }))
+	_, err := s.fs.Stat(earlier)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, "x", get(t, s, someKey(1, storage.KindPart, 2)))
+}
+
 // The spares of kinds that the next versions do not have stay for those that do.
 func TestSparesOfSomeKinds(t *testing.T) {
 	s, over := sparing(t, config("/node", vfs.NewMem()))
