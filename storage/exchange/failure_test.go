@@ -126,12 +126,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		w, err := r.s.Create(r.ctx, 1, "too long")
 		require.NoError(r.t, err)
-		written := 0
-		for err == nil {
-			var n int
-			n, err = w.Write(make([]byte, large.Block))
-			written += n
-			require.Less(r.t, written, 100*large.Block, "the writer goes on for ever")
+		for err == nil { // the notice waits for a processor, and the trial's context ends one that never comes
+			_, err = w.Write(make([]byte, large.Block))
 		}
 		require.ErrorIs(r.t, err, syscall.ENOSPC)
 		require.NoError(r.t, w.Abort())
