@@ -13,7 +13,7 @@ import (
 
 // Overwrite implements Overwriter.
 func (o osFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // nobody's lease is waited for
 	if err != nil {
 		return nil, err
 	}

@@ -246,7 +246,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		}
 	}
 	s.cleanRecords(records)
-	s.spares.unlink()
+	s.spares.areThere()
 	entries, err := s.List(ctx)
 	if err != nil {
 		return err

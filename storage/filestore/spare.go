@@ -49,7 +49,7 @@ func (s *Spares) keep(trash string) error {
 	if s.sync && s.fs.SyncDir(s.top) != nil {
 		return vfs.RemoveAll(s.fs, trash)
 	}
-	s.unlink()
+	s.areThere()
 	if err := s.fs.Rename(trash, s.dir); errors.Is(err, fs.ErrExist) {
 		s.merge(trash)
 	} else if err == nil {
@@ -91,8 +91,7 @@ func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
 	if s.overwriter == nil {
 		return nil, false
 	}
-	s.unlink()
-	if s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
+	if !s.areThere() || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
 		return nil, false
 	}
 	if f, err := s.overwriter.Overwrite(hidden, filePerm); err == nil {
@@ -104,19 +103,22 @@ func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
 
 // Sweep deletes those whose files' names are not useful.
 func (s *Spares) Sweep(useful func(file string) bool) {
-	s.unlink()
+	if !s.areThere() {
+		return
+	}
 	files, _ := s.fs.ReadDir(s.dir) // what cannot be deleted does no harm
 	for _, f := range files {
 		if !useful(f.Name()) {
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, f.Name()))
 		}
 	}
-	s.unlink()
+	s.areThere()
 }
 
-// unlink removes the directory of the spares if it is empty, and what is no directory: the files that
-// a link leads to are not ours to write over.
-func (s *Spares) unlink() { _ = s.fs.Remove(s.dir) }
+// areThere reports that there is a directory of spares with something in it. It removes one with
+// nothing in it, and what is no directory: the files that a link leads to are not ours to
+// write over. So it must not be followed either where this user may not remove it.
+func (s *Spares) areThere() bool { return errors.Is(s.fs.Remove(s.dir), fs.ErrExist) }
 
 // Drop deletes all, for their space, and reports whether there were any. Whoever needs the
 // space and finds none has to try again as well: another process may just have dropped them.

@@ -306,10 +306,23 @@ func TestEveryOperationOfASpareFails(t *testing.T) {
 }
 
 // Files that a link under the name of the spares leads to are somebody else's: a start
-// removes the link, and nothing is taken from there, written over or deleted.
+// removes the link, and nothing is taken from there, written over or deleted; not even where
+// the link cannot be removed, as one of another user in a directory with the sticky bit.
 func TestSparesAreALink(t *testing.T) {
+	for _, removable := range []bool{true, false} {
+		t.Run(fmt.Sprintf("removable %v", removable), func(t *testing.T) { testSparesAreALink(t, removable) })
+	}
+}
+
+func testSparesAreALink(t *testing.T, removable bool) {
 	dir, part := t.TempDir(), storage.Part{Size: 1}
-	s := newStore(t, filepath.Join(dir, "cp"), SyncNone, eager{vfs.OS(), vfs.OS().(vfs.Overwriter)})
+	fsys := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && filepath.Base(op.Path) == SpareName && !removable {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	s := newStore(t, filepath.Join(dir, "cp"), SyncNone, eager{fsys, fsys.(vfs.Overwriter)})
 	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
 	elsewhere := filepath.Join(dir, "elsewhere")
 	require.NoError(t, os.Mkdir(elsewhere, 0o700))

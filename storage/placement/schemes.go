@@ -141,6 +141,10 @@ func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why,
 	if level.Redundancy == storage.NoRedundancy {
 		return level, nil, nil
 	}
+	if most := b.survivable(level); level.Survives.Nodes > most || level.Survives.OfEachSet > most {
+		return level, nil, fmt.Errorf("it is declared to survive the loss of %d nodes, and what is made for it here survives that of %d: declare so many, or make it in another way (attempts in storage/placement/schemes.go)",
+			max(level.Survives.Nodes, level.Survives.OfEachSet), most)
+	}
 	for _, try := range b.attempts(level) {
 		err := try.build()
 		switch {
@@ -153,6 +157,14 @@ func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why,
 		}
 	}
 	return storage.Local, why, nil
+}
+
+// survivable is how many nodes may be lost of what attempts makes of a level at best.
+func (b *schemeBuilder) survivable(level storage.Level) int {
+	if level.Redundancy == storage.Parity && level.Survives.OfEachSet > 1 {
+		return max(b.parities, storage.RS.Survives.Nodes)
+	}
+	return 1
 }
 
 type schemeAttempt struct {

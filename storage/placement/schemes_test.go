@@ -3,9 +3,15 @@ package placement_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
 )
 
@@ -38,5 +44,45 @@ func TestFewerNodesThanALevelNeeds(t *testing.T) {
 			}
 			cl.job(t, c.policy, func(ctx context.Context, s *placement.Placement) error { return check(ctx, s, 1, len(c.nodes)) })
 		})
+	}
+}
+
+// A level that is declared to survive more than what is made for it is refused, with words
+// that say what to do: its versions would be believed to be where they are not.
+func TestLevelThatPromisesTooMuch(t *testing.T) {
+	survives := func(nodes, ofEachSet int) storage.Losses {
+		return storage.Losses{Process: true, JobEnd: true, Nodes: nodes, OfEachSet: ofEachSet}
+	}
+	for _, c := range []struct {
+		redundancy storage.Redundancy
+		survives   storage.Losses
+		most       int // 0: it is made
+	}{
+		{storage.Copies, survives(1, 0), 0},
+		{storage.Copies, survives(2, 0), 1},
+		{storage.Replicas, survives(2, 0), 1},
+		{storage.Parity, survives(1, 1), 0},
+		{storage.Parity, survives(2, 1), 1},
+		{storage.Parity, survives(2, 2), 0},
+		{storage.Parity, survives(math.MaxInt, 3), 2},
+	} {
+		dir := t.TempDir()
+		level := storage.Level{Name: "mirror", Tier: storage.TierNode, Redundancy: c.redundancy, Survives: c.survives}
+		require.NoError(t, embedded.Run(t.Context(), 4, func(ctx context.Context, cm comm.Comm) error {
+			files, err := filestore.New(filestore.Config{Path: dir, Name: "cp", Sync: filestore.SyncNone})
+			if err != nil {
+				return err
+			}
+			s, err := placement.Open(ctx, placement.Config{
+				Comm: cm, Name: "cp", Home: files, Dir: files.Dir(), Policy: storage.Policy{{Level: level, Every: 1}},
+				Root: fmt.Sprint(dir, "/node", cm.Rank()), Sync: filestore.SyncNone,
+			})
+			if c.most == 0 && err == nil {
+				return s.Close(ctx)
+			}
+			require.ErrorIs(t, err, placement.ErrConfig)
+			require.ErrorContains(t, err, fmt.Sprintf("what is made for it here survives that of %d", c.most))
+			return nil
+		}), "%+v", c)
 	}
 }
