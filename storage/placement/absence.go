@@ -172,8 +172,8 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 	if len(gone) > 0 {
 		text += "; " + a.bringBack(gone)
 	}
-	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(was.Dir) != a.place }); i >= 0 {
-		text += "; " + a.whyAnotherName(told.Nodes[i].Dir)
+	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(string(was.Dir)) != a.place }); i >= 0 {
+		text += "; " + a.whyAnotherName(string(told.Nodes[i].Dir))
 	}
 	return text
 }
@@ -183,7 +183,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 func (a *Absence) whyAnotherName(place string) string {
 	id := a.manifest.Last().ID
 	o, err := nodelocal.ReadOwner(a.fs, place) // fails for those of other nodes
-	if err == nil && o.Home == a.homeDir && o.ID != id {
+	if err == nil && string(o.Home) == a.homeDir && o.ID != id {
 		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
 			place, o.ID, filepath.Join(a.homeDir, manifest.Name), id, nodelocal.OwnerName)
 	}
@@ -197,7 +197,7 @@ func (a *Absence) bringBack(gone []manifest.Node) string {
 	for _, was := range gone {
 		names = append(names, fmt.Sprintf("%s (%s)", was.Host, was.Dir))
 		if slices.ContainsFunc(a.nodes.list, func(is node) bool { return is.Host == was.Host }) {
-			virtual = max(virtual, virtualNodes(filepath.Dir(was.Dir)))
+			virtual = max(virtual, virtualNodes(was.Root()))
 		}
 	}
 	text := "not in this job: " + strings.Join(names, ", ") + ": start it on nodes that include them"
