@@ -101,7 +101,7 @@ func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace
 func (p *program) describePlace(place nodelocal.Place) nodedPlace {
 	o := place.Owner
 	n := nodedPlace{
-		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: osstring.String(o.Home), Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
+		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: o.Home, Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
 		Versions: place.Versions, Objects: place.Objects, Bytes: place.Bytes, Spare: place.Spare,
 	}
 	if !place.Newest.IsZero() {
