@@ -142,14 +142,7 @@ func (p *program) printPlaces(list []nodedPlace) error {
 		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
 	}}
 	for _, n := range list {
-		newest, last := "-", "-"
-		if n.Newest != nil {
-			newest = strconv.FormatUint(*n.Newest, 10)
-		}
-		if n.Used != nil {
-			last = p.moment(*n.Used)
-		}
-		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), newest, strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), last, string(n.Dir), string(n.Home))
+		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), p.moment(n.Used), string(n.Dir), string(n.Home))
 	}
 	return t.write(p.stdout, p.width)
 }
