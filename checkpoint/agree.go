@@ -72,12 +72,23 @@ func bit(is bool) int64 {
 	return 0
 }
 
-// sameOnAll reports whether all ranks give the same. It is collective.
-func (c *core) sameOnAll(ctx context.Context, x int64) (bool, error) {
-	all := make([]int64, 2)
-	// One reduction: the maximum of x and of ^x shows whether all x are equal.
-	err := comm.Allreduce(ctx, c.comm, []int64{x, ^x}, all, comm.Max[int64])
-	return all[0] == ^all[1], err
+// compare finds out, in one reduction, which of same are not equal on all ranks, and the
+// maxima of most. It is collective.
+func (c *core) compare(ctx context.Context, same []int64, most ...int64) (differ []bool, maxima []int64, err error) {
+	var own []int64
+	for _, x := range same {
+		own = append(own, x, ^x) // the maxima of both show whether all x are equal
+	}
+	own = append(own, most...)
+	all := make([]int64, len(own))
+	if err := comm.Allreduce(ctx, c.comm, own, all, comm.Max[int64]); err != nil {
+		return nil, nil, err
+	}
+	for range same {
+		differ = append(differ, all[0] != ^all[1])
+		all = all[2:]
+	}
+	return differ, all, nil
 }
 
 // report is an error on its way to other ranks.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,23 +84,19 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 }
 
 // build makes the parts that write.
-func (cp *Checkpoint) build() error {
+func (cp *Checkpoint) build() (err error) {
 	o := &cp.opt
-	compression, err := o.compression()
-	if err != nil {
-		return err
-	}
+	compression, _ := o.compression() // validated, as all that is read here
+	mode, _ := o.fileMode()
+	cpus, _ := async.ParseCPUList(o.AsyncCPUs)
+	limit, _ := o.staging()
 	encode := container.Options{Compression: compression, ChunkSize: o.chunkSize}
 	if o.Delta && o.chunkSize == 0 {
 		encode.ChunkSize = deltaChunk
 	}
 	if o.mode() != synchronous || cp.leveled() {
-		cpus, err := async.ParseCPUList(o.AsyncCPUs)
-		if err != nil {
-			return err
-		}
 		if cp.threads, err = async.NewThreads(cpus, cp.log); err != nil {
-			return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", o.AsyncCPUs), err)
+			return invalidCPUs(o.AsyncCPUs, err)
 		}
 	}
 	if o.mode() != synchronous {
@@ -116,10 +113,6 @@ func (cp *Checkpoint) build() error {
 			o.lock.Epoch, _ = comm.Recovered(cp.comm)
 		}
 	}
-	mode, err := o.fileMode()
-	if err != nil {
-		return err
-	}
 	fsys := o.fs // not to be changed: see realDir
 	if fsys == nil && mode != 0o600 {
 		fsys = vfs.OSWithMode(mode)
@@ -134,11 +127,7 @@ func (cp *Checkpoint) build() error {
 	if cp.store, err = storage.NewStore(cp.home, encode); err != nil {
 		return err
 	}
-	limit, err := o.staging()
-	if err != nil {
-		return err
-	}
-	if limit < 0 || limit != 0 && limit < async.MinStaging(cp.store.ChunkSize()) {
+	if limit != 0 && limit < async.MinStaging(cp.store.ChunkSize()) {
 		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging)
 	}
 	if o.Delta {
@@ -151,32 +140,24 @@ func (cp *Checkpoint) build() error {
 // Add registers a value under a key: a pointer to one of the types that
 // cptypes.Of accepts, or a cptypes.Value. The first error of any Add is also
 // returned by Commit, so a program may leave checking to that.
-func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) error {
+func (cp *Checkpoint) Add(key string, value any, opts ...AddOption) (err error) {
 	if err := cp.enter("Add"); err != nil {
 		return err
 	}
 	defer cp.calling.Unlock()
-	err := cp.mayAdd()
-	if err == nil {
+	switch {
+	case cp.closed:
+		err = fmt.Errorf("%w: %s", ErrState, cp.afterClose("Add"))
+	case cp.committed:
+		err = fmt.Errorf("%w: Add after Commit", ErrState)
+	default:
 		err = cp.reg.add(key, value, opts)
 	}
 	if err != nil {
 		err = fmt.Errorf("checkpoint %q: %w", cp.name, &KeyError{Key: key, Err: err})
-		if cp.reg.addErr == nil {
-			cp.reg.addErr = err
-		}
+		cp.reg.addErr = cmp.Or(cp.reg.addErr, err)
 	}
 	return err
-}
-
-func (cp *Checkpoint) mayAdd() error {
-	switch {
-	case cp.closed:
-		return fmt.Errorf("%w: %s", ErrState, cp.afterClose("Add"))
-	case cp.committed:
-		return fmt.Errorf("%w: Add after Commit", ErrState)
-	}
-	return nil
 }
 
 // Commit closes the registry: no value can be added after it, and nothing else

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -60,49 +61,50 @@ func LoadConfig() (Config, error) {
 // Validate reports the first setting that is not allowed, by the name of its
 // environment variable.
 func (c Config) Validate() error {
-	if c.Keep < 1 {
-		return env.Invalid("CRAFT_KEEP", strconv.Itoa(c.Keep))
+	_, strict := c.strictness()
+	_, compress := c.compression()
+	_, fileMode := c.fileMode()
+	_, cpus := async.ParseCPUList(c.AsyncCPUs)
+	if cpus != nil {
+		cpus = invalidCPUs(c.AsyncCPUs, cpus)
 	}
-	if c.Sync != string(filestore.SyncFull) && c.Sync != string(filestore.SyncNone) {
-		return env.Invalid("CRAFT_SYNC", c.Sync)
+	_, staging := c.staging()
+	return cmp.Or(
+		allowIf(c.Keep >= 1, "CRAFT_KEEP", c.Keep),
+		allowIf(c.Sync == string(filestore.SyncFull) || c.Sync == string(filestore.SyncNone), "CRAFT_SYNC", c.Sync),
+		strict, compress, fileMode,
+		allowIf(c.DrainTimeout > 0, "CRAFT_DRAIN_TIMEOUT", c.DrainTimeout),
+		allowIf(c.Debug >= 0 && c.Debug <= 4, "CRAFT_DEBUG", c.Debug),
+		allowIf(c.DebugProc >= 0, "CRAFT_DEBUG_PROC", c.DebugProc),
+		cpus, staging,
+		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
+		c.LevelConfig.validate(),
+	)
+}
+
+// allowIf returns an error about a variable if its value is not allowed.
+func allowIf(allowed bool, variable string, value any) error {
+	if allowed {
+		return nil
 	}
-	if _, err := c.strictness(); err != nil {
-		return err
-	}
-	if _, err := c.compression(); err != nil {
-		return err
-	}
-	if _, err := c.fileMode(); err != nil {
-		return err
-	}
-	if c.DrainTimeout <= 0 {
-		return env.Invalid("CRAFT_DRAIN_TIMEOUT", c.DrainTimeout.String())
-	}
-	if c.Debug < 0 || c.Debug > 4 {
-		return env.Invalid("CRAFT_DEBUG", strconv.Itoa(c.Debug))
-	}
-	if c.DebugProc < 0 {
-		return env.Invalid("CRAFT_DEBUG_PROC", strconv.Itoa(c.DebugProc))
-	}
-	if _, err := async.ParseCPUList(c.AsyncCPUs); err != nil {
-		return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", c.AsyncCPUs), err)
-	}
-	if _, err := c.staging(); err != nil {
-		return err
-	}
-	if c.DeltaFull < 1 {
-		return env.Invalid("CRAFT_DELTA_FULL", strconv.Itoa(c.DeltaFull))
-	}
-	return c.LevelConfig.validate()
+	return env.Invalid(variable, fmt.Sprint(value))
+}
+
+// invalidCPUs says why the list of processors cannot be used.
+func invalidCPUs(list string, why error) error {
+	return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", list), why)
+}
+
+// sizeOfSetting reads a number of bytes.
+func sizeOfSetting(variable, value string) (int64, error) {
+	var n env.Size
+	err := allowIf(n.Decode(value) == nil, variable, value)
+	return int64(n), err
 }
 
 // staging is the limit of the private copy in bytes; 0: none.
 func (c Config) staging() (int64, error) {
-	var n env.Size
-	if err := n.Decode(c.AsyncStaging); err != nil {
-		return 0, env.Invalid("CRAFT_ASYNC_STAGING", c.AsyncStaging)
-	}
-	return int64(n), nil
+	return sizeOfSetting("CRAFT_ASYNC_STAGING", c.AsyncStaging)
 }
 
 // mode says who writes and from what.
@@ -259,16 +261,10 @@ func newOptions(opts []Option) (options, error) {
 		}
 		opt(&o)
 	}
-	if o.modeErr != nil {
-		return o, o.modeErr
-	}
-	if err := o.Validate(); err != nil {
-		return o, err
-	}
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	return o, nil
+	return o, cmp.Or(o.modeErr, o.Validate())
 }
 
 // toldPaths are pairs of paths of which it was said which one wins.

@@ -67,18 +67,14 @@ func writesOver(f *storage.File, info container.Info) bool {
 	return a.Elem == b.Elem && a.Dist == b.Dist && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
 }
 
-// loadLate reads the late values. No other version can be taken after it.
-func (r *restoration) loadLate(ctx context.Context) error {
-	var err error
-	if !r.adopts() {
-		err = r.makeAllRooms(true)
+func (r *restoration) makeLateRooms(context.Context) error {
+	if r.adopts() {
+		return nil
 	}
-	_, err = r.core.agree(ctx, errVersion(r.from.ID, final(err)))
-	if err == nil {
-		_, err = r.core.agree(ctx, errVersion(r.from.ID, final(r.loadThe(ctx, true))))
-	}
-	return err
+	return final(r.makeAllRooms(true))
 }
+
+func (r *restoration) loadLate(ctx context.Context) error { return final(r.loadThe(ctx, true)) }
 
 // final makes damage an error that no older version is tried after.
 func final(err error) error {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,23 +33,14 @@ type LevelConfig struct {
 }
 
 func (c LevelConfig) validate() error {
-	policy, err := c.policy()
-	if err != nil {
-		return err
+	policy, levels := c.policy()
+	_, limit := c.flushLimit()
+	_, racks := c.racks()
+	parity := allowIf(c.RSParity >= 1 && !(policy.Has(storage.RS) && c.RSParity >= c.SetSize), "CRAFT_RS_PARITY", c.RSParity)
+	if parity != nil {
+		parity = fmt.Errorf("%w, and less than CRAFT_SET_SIZE (%d)", parity, c.SetSize)
 	}
-	if _, err := c.flushLimit(); err != nil {
-		return err
-	}
-	if _, err := c.racks(); err != nil {
-		return err
-	}
-	if c.SetSize < 2 || c.SetSize > 256 {
-		return env.Invalid("CRAFT_SET_SIZE", strconv.Itoa(c.SetSize))
-	}
-	if c.RSParity < 1 || policy.Has(storage.RS) && c.RSParity >= c.SetSize {
-		return fmt.Errorf("%w, and less than CRAFT_SET_SIZE (%d)", env.Invalid("CRAFT_RS_PARITY", strconv.Itoa(c.RSParity)), c.SetSize)
-	}
-	return nil
+	return cmp.Or(levels, limit, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
 }
 
 func (c LevelConfig) policy() (storage.Policy, error) {
@@ -65,11 +55,7 @@ func (c LevelConfig) policy() (storage.Policy, error) {
 }
 
 func (c LevelConfig) flushLimit() (int64, error) {
-	var n env.Size
-	if err := n.Decode(c.FlushLimit); err != nil {
-		return 0, env.Invalid("CRAFT_FLUSH_LIMIT", c.FlushLimit)
-	}
-	return int64(n), nil
+	return sizeOfSetting("CRAFT_FLUSH_LIMIT", c.FlushLimit)
 }
 
 // racks reads which node is in which rack.
@@ -104,7 +90,7 @@ func warnOfNodes(c *core) {
 	of, _ := c.opt.racks()
 	for _, node := range c.place.Nodes() {
 		delete(of, node.Host)
-		delete(of, filepath.Base(node.Dir))
+		delete(of, filepath.Base(string(node.Dir)))
 	}
 	if len(of) > 0 {
 		c.log.Warn("CRAFT_RACKS names what is no node of this job: a spare node, or the name is wrong (it is that of the host, or the last element of the node's directory)",

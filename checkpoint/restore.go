@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -72,16 +71,14 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 	r := newRestoration(st.core, st.reg, c, older)
 	defer r.close()
 	defer r.mem.warnOfBroken()
-	for _, step := range []func(context.Context) error{r.gather, r.open, r.match, r.compare, r.load} {
-		if v, err := st.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
-			return nil, v, err
-		}
+	if v, err := r.together(ctx, r.gather, r.open, r.match, r.compare, r.load); err != nil {
+		return nil, v, err
 	}
 	if r.anyLate {
-		if v, err := st.agree(ctx, errVersion(c.ID, r.verifyLate(ctx))); err != nil {
+		if v, err := r.together(ctx, r.verifyLate); err != nil {
 			return nil, v, err
 		}
-		if err := r.loadLate(ctx); err != nil {
+		if _, err := r.together(ctx, r.makeLateRooms, r.loadLate); err != nil { // no other version can be taken now
 			return nil, failed, err
 		}
 	}
@@ -95,6 +92,16 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 		st.reg.taken[key] = true
 	}
 	return &h, fine, nil
+}
+
+// together takes steps after each of which all ranks agree how it went.
+func (r *restoration) together(ctx context.Context, steps ...func(context.Context) error) (verdict, error) {
+	for _, step := range steps {
+		if v, err := r.core.agree(ctx, errVersion(r.from.ID, step(ctx))); err != nil {
+			return v, err
+		}
+	}
+	return fine, nil
 }
 
 func (r *restoration) close() { _ = r.parts.Close() } // nothing was written
@@ -261,31 +268,26 @@ func equalBox(a, b container.Box) bool {
 // the last step that communicates before its end: after it each rank may fail
 // alone.
 func (r *restoration) compare(ctx context.Context) error {
-	version := versionDigest(r.home.Header())
-	replicas := r.replicaDigest()
 	for _, is := range r.mem.late {
 		r.anyLate = r.anyLate || is
 	}
-	mine := []int64{version, ^version, replicas, ^replicas, bit(r.redistribute), bit(r.anyLate), bit(r.adopts())}
-	all := make([]int64, len(mine))
-	if err := comm.Allreduce(ctx, r.core.comm, mine, all, comm.Max[int64]); err != nil {
+	adopted := r.adopts()
+	differ, bits, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header()), r.replicaDigest()}, bit(r.redistribute), bit(r.anyLate), bit(adopted))
+	switch {
+	case err != nil:
 		return err
-	}
-	if all[0] != ^all[1] {
+	case differ[0]:
 		return &container.DamageError{Reason: "the parts are not of one version"}
-	}
-	if all[2] != ^all[3] {
+	case differ[1]:
 		return fmt.Errorf("%w: the parts hold different values of a replicated key", ErrDisagree)
 	}
-	r.anyLate = all[5] != 0
-	adopted := r.adopts()
-	if r.redistribute = all[4] != 0; !r.redistribute {
-		if r.anyAdopted = all[6] != 0; adopted {
+	r.anyLate = bits[1] != 0
+	if r.redistribute = bits[0] != 0; !r.redistribute {
+		if r.anyAdopted = bits[2] != 0; adopted {
 			return r.matchesAdopted()
 		}
 		return nil
 	}
-	var err error
 	if r.layout, err = r.gatherLayout(ctx); err == nil && adopted { // it is to be read after all
 		err = r.makeAllRooms(false)
 	}

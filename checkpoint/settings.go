@@ -44,7 +44,7 @@ func sameSettings(ctx context.Context, c *core) error {
 		values = append(values, s.value)
 	}
 	packed := strings.Join(values, "\n")
-	if same, err := c.sameOnAll(ctx, condensed([]byte(packed))); err != nil || same {
+	if differ, _, err := c.compare(ctx, []int64{condensed([]byte(packed))}); err != nil || !differ[0] {
 		return err
 	}
 	packs, err := comm.AllgatherBytes(ctx, c.comm, []byte(packed))

@@ -147,12 +147,7 @@ func (c Config) refuse(reasons ...reason) error {
 func (st *starting) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
 	r := newRestoration(st.core, st.reg, c, nil)
 	defer r.close()
-	for _, step := range []func(context.Context) error{r.open, r.verify, r.sameVersion} {
-		if v, err := st.agree(ctx, errVersion(c.ID, step(ctx))); err != nil {
-			return v, err
-		}
-	}
-	return fine, nil
+	return r.together(ctx, r.open, r.verify, r.sameVersion)
 }
 
 // verify reads every byte of this rank's share of the parts.
@@ -167,8 +162,8 @@ func (r *restoration) verify(ctx context.Context) error {
 
 // sameVersion makes sure that the ranks have opened parts of one version.
 func (r *restoration) sameVersion(ctx context.Context) error {
-	same, err := r.core.sameOnAll(ctx, versionDigest(r.home.Header()))
-	if err == nil && !same {
+	differ, _, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header())})
+	if err == nil && differ[0] {
 		err = &container.DamageError{Reason: "the parts are not of one version"}
 	}
 	return err

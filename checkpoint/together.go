@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
@@ -24,28 +25,30 @@ func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part
 	}
 	_, recovery := comm.Recovered(wr.comm)
 	keys, digests := replicas(p)
-	all, err := settlement{
-		same:         [...]int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)},
-		boxesChanged: boxes != wr.line.attempt.boxes, outcome: mine,
-		slowest: slowest{wr.acc.stats.CheckpointTime, wr.acc.stats.RestartTime, recovery, wr.acc.stats.RedoTime},
-	}.reduce(ctx, wr.comm)
+	own := []int64{
+		bit(boxes != wr.line.attempt.boxes), bit(mine.Spilled),
+		int64(wr.acc.stats.CheckpointTime), int64(wr.acc.stats.RestartTime), int64(recovery), int64(wr.acc.stats.RedoTime),
+	}
+	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)},
+		append(own, mine.Levels.Missing()...)...)
 	if err != nil {
 		return mine, err
 	}
-	wr.acc.slowest = all.slowest
+	all := placement.Outcome{Spilled: most[1] != 0, Levels: storage.FromMissing(most[6:])}
+	wr.acc.slowest = slowest{time.Duration(most[2]), time.Duration(most[3]), time.Duration(most[4]), time.Duration(most[5])}
 	switch {
-	case all.differ[0] || all.differ[1]:
+	case differ[0] || differ[1]:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
-	case all.differ[3]:
+	case differ[3]:
 		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(wr.fingerprint), h.Ancestors)
-	case all.differ[2]:
+	case differ[2]:
 		return mine, wr.findUnequal(ctx, keys, digests)
-	case all.boxesChanged:
+	case most[0] != 0:
 		_, err := wr.agree(ctx, wr.checkCover(ctx, p.sections, boxes))
-		return all.outcome, err
+		return all, err
 	}
-	return all.outcome, nil
+	return all, nil
 }
 
 // checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it

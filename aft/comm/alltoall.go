@@ -1,6 +1,9 @@
 package comm
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Alltoallv sends parts[r], of any length, to rank r, for all r, and returns
 // what the ranks sent to this one: element r is that of rank r.
@@ -29,7 +32,8 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 	for r, k := range take {
 		if k == refused {
 			bad = errDiffer(op)
-			take[r], parts = 0, without(parts, r)
+			take[r], parts = 0, slices.Clone(parts)
+			parts[r] = nil
 		}
 	}
 	take[me] = int64(len(parts[me]))
@@ -42,12 +46,6 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 		return nil, bad
 	}
 	return out, nil
-}
-
-func without[T Datum](parts [][]T, r int) [][]T {
-	parts = append([][]T(nil), parts...)
-	parts[r] = nil
-	return parts
 }
 
 // swap sends give(r) to each rank r and receives take(r) from it. Empty parts

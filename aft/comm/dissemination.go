@@ -54,30 +54,13 @@ func gatherBlocks(ctx context.Context, c Comm, tag Tag, op string, all []byte, r
 // agreeLength makes sure that all ranks gave the same length, before they start
 // an algorithm that could not cope with different ones.
 func agreeLength(ctx context.Context, c Comm, tag Tag, op string, length int, refuse bool) error {
-	known := lengths{length, length}
-	if refuse {
-		known = refusal
-	}
-	buf := make([]byte, noticeSize)
-	err := dissemination(c, func(dst, src Rank, _, _ int) error {
-		st, err := exchange(ctx, c, tag, dst, known.notice(), src, buf)
+	h := newHeard(length, refuse)
+	return h.verdict(op, dissemination(c, func(dst, src Rank, _, _ int) error {
+		st, err := exchange(ctx, c, tag, dst, h.message(), src, h.room())
 		if err != nil && !isLength(err) {
 			return err
 		}
-		heard := refusal
-		if err == nil {
-			if l, ok := parseNotice(buf[:st.Bytes]); ok {
-				heard = l
-			}
-		}
-		known = known.join(heard)
+		h.join(src, st, err)
 		return nil
-	})
-	if err != nil {
-		return wrap(op, err)
-	}
-	if known.differ() {
-		return errDiffer(op)
-	}
-	return nil
+	}))
 }

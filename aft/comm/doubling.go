@@ -115,20 +115,30 @@ func (h *heardLengths) join(_ Rank, st Status, err error) {
 	h.known = h.known.join(heard)
 }
 
+// newHeard is what a rank knows at first, with its own length.
+func newHeard(length int, refuse bool) *heardLengths {
+	if refuse {
+		return &heardLengths{known: refusal}
+	}
+	return &heardLengths{known: lengths{length, length}}
+}
+
+// verdict is what has come of the rounds, which have ended with err.
+func (h *heardLengths) verdict(op string, err error) error {
+	switch {
+	case err != nil:
+		return wrap(op, err)
+	case h.known.differ():
+		return errDiffer(op)
+	}
+	return nil
+}
+
 func (h *heardLengths) adopt(st Status, err error) { h.join(0, st, err) }
 
 // agreeLengthDoubling is agreeLength for collectives whose short form is
 // recursive doubling: the ranks of both forms must meet in the same rounds.
 func agreeLengthDoubling(ctx context.Context, c Comm, tag Tag, op string, length int, refuse bool) error {
-	h := &heardLengths{known: lengths{length, length}}
-	if refuse {
-		h.known = refusal
-	}
-	if err := doubling(ctx, c, tag, h); err != nil {
-		return wrap(op, err)
-	}
-	if h.known.differ() {
-		return errDiffer(op)
-	}
-	return nil
+	h := newHeard(length, refuse)
+	return h.verdict(op, doubling(ctx, c, tag, h))
 }

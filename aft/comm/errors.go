@@ -45,13 +45,10 @@ type FailedError struct {
 func (e *FailedError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrProcFailed.Error())
-	for i, r := range e.Ranks {
-		if i == 0 {
-			b.WriteString(": rank ")
-		} else {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d", r)
+	before := ": rank "
+	for _, r := range e.Ranks {
+		fmt.Fprintf(&b, "%s%d", before, r)
+		before = ", "
 	}
 	return b.String()
 }

@@ -83,12 +83,7 @@ func (e *endpoint) takeBack(from *mailbox) {
 
 // lose notes that a process takes part no more.
 func (b *mailbox) lose(p control.Proc, how absence) {
-	rank := comm.Rank(-1)
-	for r, q := range b.procs {
-		if q == p {
-			rank = comm.Rank(r)
-		}
-	}
+	rank := comm.Rank(slices.Index(b.procs, p))
 	if rank < 0 || b.lost[rank] == failed || b.lost[rank] == how {
 		return
 	}
@@ -190,11 +185,5 @@ func (b *mailbox) revokedError(returned []control.Proc) error {
 func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
 
 func (b *mailbox) othersLost() error {
-	f := &comm.FailedError{}
-	for r, how := range b.lost {
-		if how != 0 {
-			f.Ranks = append(f.Ranks, comm.Rank(r))
-		}
-	}
-	return f
+	return &comm.FailedError{Ranks: b.ranks(func(r int) bool { return b.lost[r] != 0 })}
 }

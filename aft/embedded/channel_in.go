@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -335,21 +337,14 @@ func (l *inlink) giveBack(recv uint64) error {
 
 // revoke ends what is being received for a communicator.
 func (l *inlink) revoke(c control.CommID, why error) {
-	for _, s := range l.receiving() {
+	l.parts.Lock()
+	streams := slices.Collect(maps.Values(l.streams))
+	l.parts.Unlock()
+	for _, s := range streams {
 		if s.env.comm == c {
 			s.cancel(why)
 		}
 	}
-}
-
-func (l *inlink) receiving() []*instream {
-	l.parts.Lock()
-	defer l.parts.Unlock()
-	all := make([]*instream, 0, len(l.streams))
-	for _, s := range l.streams {
-		all = append(all, s)
-	}
-	return all
 }
 
 // end delivers what has arrived, if anybody wants it, and forgets the process:

@@ -118,25 +118,20 @@ func (l *outlink) unlock() {
 
 // send starts a message.
 func (l *outlink) send(e envelope, data []byte, r *request) {
+	var err error
 	l.mu.Lock()
 	switch revoked := l.revoked[e.comm]; {
 	case l.state == linkGone:
-		l.mu.Unlock()
-		r.complete(comm.Status{}, r.failedError())
+		err = r.failedError()
 	case l.state == linkClosed:
-		l.mu.Unlock()
-		r.complete(comm.Status{}, comm.ErrClosed)
+		err = comm.ErrClosed
 	case e.comm < l.oldest:
-		l.mu.Unlock()
-		r.complete(comm.Status{}, comm.ErrRevoked)
+		err = comm.ErrRevoked
 	case revoked != nil:
-		l.mu.Unlock()
-		r.complete(comm.Status{}, revoked)
+		err = revoked
 	case len(data) <= wireEager && eagerPrice(len(data)) <= l.credit && l.state != linkBroken:
 		l.credit -= eagerPrice(len(data))
 		l.eager(e, data)
-		l.unlock()
-		r.complete(comm.Status{}, nil)
 	default:
 		l.lastSend++
 		o := &outgoing{link: l, env: e, data: data, id: l.lastSend, request: r}
@@ -144,7 +139,10 @@ func (l *outlink) send(e envelope, data []byte, r *request) {
 		l.sends[o.id] = o
 		l.queue = append(l.queue, o)
 		l.unlock()
+		return
 	}
+	l.unlock()
+	r.complete(comm.Status{}, err)
 }
 
 // eager writes a short message, or copies what there is no room for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
@@ -79,13 +80,5 @@ func (b *mailbox) failedError(procs []control.Proc) error {
 		return nil
 	}
 	b.ep.lose(procs, failed) // the notice may be later than the outcome
-	f := &comm.FailedError{}
-	for r, p := range b.procs {
-		for _, q := range procs {
-			if p == q {
-				f.Ranks = append(f.Ranks, comm.Rank(r))
-			}
-		}
-	}
-	return f
+	return &comm.FailedError{Ranks: b.ranks(func(r int) bool { return slices.Contains(procs, b.procs[r]) })}
 }

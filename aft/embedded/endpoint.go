@@ -152,42 +152,37 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 
 // revoke ends everything on a communicator, and on those made of it.
 func (e *endpoint) revoke(id control.CommID, derived bool) {
-	var ids []control.CommID
-	var refuse []announced
-	e.mu.Lock()
-	for _, b := range e.boxes {
-		if !b.revoked && (b.id == id || derived && b.descends(id)) {
-			ids = append(ids, b.id)
-			refuse = append(refuse, b.revoke()...)
-		}
-	}
-	e.mu.Unlock()
-	for _, id := range ids {
-		if e.wire != nil {
-			e.wire.revoke(id, comm.ErrRevoked)
-		}
-	}
-	for _, m := range refuse {
-		m.refuse()
-	}
+	e.endBoxes(comm.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool {
+		return !b.revoked && (b.id == id || derived && b.descends(id))
+	})
 }
 
 // abandon ends everything on all communicators with an error of this process, which
 // messages have been lost by. Collective operations that the root decides go on.
 func (e *endpoint) abandon(why error) {
+	end := func(b *mailbox) []announced {
+		b.closed = why
+		return b.abandon(why, why)
+	}
+	e.endBoxes(why, end, func(b *mailbox) bool { return !b.dead() })
+}
+
+// endBoxes ends the communicators that are meant; end and meant are called under the lock.
+func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant func(*mailbox) bool) {
 	var ids []control.CommID
 	var refuse []announced
 	e.mu.Lock()
 	for _, b := range e.boxes {
-		if !b.dead() {
+		if meant(b) {
 			ids = append(ids, b.id)
-			b.closed = why
-			refuse = append(refuse, b.abandon(why, why)...)
+			refuse = append(refuse, end(b)...)
 		}
 	}
 	e.mu.Unlock()
 	for _, id := range ids {
-		e.wire.revoke(id, why)
+		if e.wire != nil {
+			e.wire.revoke(id, why)
+		}
 	}
 	for _, m := range refuse {
 		m.refuse()
@@ -230,22 +225,12 @@ func (e *endpoint) box(other *mailbox) *mailbox {
 // retire forgets all communicators that were made before the one that takes their
 // place.
 func (e *endpoint) retire(by control.CommID) {
-	var ids []control.CommID
 	e.mu.Lock()
 	e.oldest = by
-	for id := range e.boxes {
-		if id < by {
-			ids = append(ids, id)
-		}
-	}
 	e.mu.Unlock()
-	for _, id := range ids {
-		e.revoke(id, false)
-	}
+	e.endBoxes(comm.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by })
 	e.mu.Lock()
-	for _, id := range ids {
-		delete(e.boxes, id)
-	}
+	maps.DeleteFunc(e.boxes, func(id control.CommID, _ *mailbox) bool { return id < by })
 	e.mu.Unlock()
 	if e.wire != nil {
 		e.wire.retire(by)

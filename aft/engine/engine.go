@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/step"
 )
@@ -35,7 +36,7 @@ func Join(ctx context.Context, o Options) (comm.Session, error) {
 	}
 	var err error
 	if env.CurrentRole() == env.RoleRank {
-		session.joined, err = joinEmbedded(ctx, o.Logger)
+		session.joined, err = embedded.Join(ctx, o.Logger)
 	} else if err = step.Refuse(false); err == nil {
 		session.joined = newSingle()
 	}
@@ -48,5 +49,5 @@ func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s comm.
 	if err := step.Refuse(false); err != nil {
 		return err
 	}
-	return runEmbedded(ctx, n, body)
+	return embedded.RunSessions(ctx, n, body)
 }

@@ -299,12 +299,6 @@ func (d *daemon) start(s control.Start) {
 	d.watched.Go(func() { d.live(r) })
 }
 
-func (d *daemon) kill(k control.Kill) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.signal(k, outsiders{})
-}
-
 func (d *daemon) signal(k control.Kill, others outsiders) {
 	if r := d.ranks[k.Proc]; r != nil {
 		r.signal(syscall.Signal(k.Signal), others)

@@ -28,7 +28,7 @@ type node struct {
 	box    *outbox
 	out    *drainable // its messages
 	errs   *drainable // its diagnostics
-	last   tail       // of errs
+	last   []string   // lines of errs; its reader's, until that has ended
 	theirs []*os.File // the other ends, until the process has them
 	// broken is why its messages cannot be read; set by its reader.
 	broken error
@@ -146,12 +146,15 @@ func (n *node) read(message func(control.Message)) error {
 	}
 }
 
+// lastSaid is how many lines of what a daemon has said are told at its end.
+const lastSaid = 5
+
 func (n *node) readDiagnostics(diagnostic func(string)) {
 	in := bufio.NewReaderSize(n.errs, maxLine)
 	for {
 		line, _, err := in.ReadLine()
 		if text := strings.TrimSpace(string(line)); text != "" {
-			n.last.add(text)
+			n.last = append(n.last[max(0, len(n.last)-lastSaid+1):], text)
 			diagnostic(text)
 		}
 		if err != nil {
@@ -171,8 +174,8 @@ func (n *node) obituary() string {
 	if n.broken != nil {
 		text += fmt.Sprintf("; what it sent is not understood: %v (%s)", n.broken, first)
 	}
-	if last := n.last.String(); last != "" {
-		text += "; it said: " + last
+	if len(n.last) > 0 {
+		text += "; it said: " + strings.Join(n.last, "; ")
 	}
 	return text
 }

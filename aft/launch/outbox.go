@@ -50,10 +50,11 @@ func newOutbox(file *os.File) *outbox {
 // put sends a message, after those put before it. An Exit takes the output of its
 // processes with it. Errors of the connection are seen by those who read from it.
 func (o *outbox) put(m control.Message) error {
-	frame, err := encode(m)
-	if err != nil {
+	var b bytes.Buffer
+	if err := control.WriteMessage(&b, m); err != nil {
 		return err
 	}
+	frame := b.Bytes()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.err != nil {
@@ -70,12 +71,6 @@ func (o *outbox) put(m control.Message) error {
 	}
 	o.try()
 	return nil
-}
-
-func encode(m control.Message) ([]byte, error) {
-	var b bytes.Buffer
-	err := control.WriteMessage(&b, m)
-	return b.Bytes(), err
 }
 
 // promote lets the output of processes overtake all other output.

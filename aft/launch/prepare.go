@@ -268,17 +268,20 @@ func (p *plan) rootConfig() control.RootConfig {
 // setPolicy finds out what the ranks are expected to recover with.
 func (p *plan) setPolicy() error {
 	p.expected = p.Policy
-	if p.expected.Recovery == "" {
-		s := os.Getenv(env.RecoveryPolicy)
-		if p.expected.Recovery = comm.Recovery(s); s != "" && p.expected.Recovery != comm.Shrinking && p.expected.Recovery != comm.NonShrinking {
-			return env.Invalid(env.RecoveryPolicy, s)
-		}
+	if err := fromEnvironment(&p.expected.Recovery, env.RecoveryPolicy, comm.Shrinking, comm.NonShrinking); err != nil {
+		return err
 	}
-	if p.expected.Spawn == "" {
-		s := os.Getenv(env.SpawnPolicy)
-		if p.expected.Spawn = comm.SpawnPolicy(s); s != "" && p.expected.Spawn != comm.Reuse && p.expected.Spawn != comm.NoReuse {
-			return env.Invalid(env.SpawnPolicy, s)
-		}
+	return fromEnvironment(&p.expected.Spawn, env.SpawnPolicy, comm.Reuse, comm.NoReuse)
+}
+
+// fromEnvironment sets what was not given to what a variable says, if it says anything.
+func fromEnvironment[T ~string](policy *T, name string, allowed ...T) error {
+	if *policy != "" {
+		return nil
+	}
+	*policy = T(os.Getenv(name))
+	if *policy != "" && !slices.Contains(allowed, *policy) {
+		return env.Invalid(name, string(*policy))
 	}
 	return nil
 }

@@ -218,7 +218,9 @@ func (d *daemon) listen(r *rank) {
 		m, err := control.ReadMessage(in)
 		if errors.Is(err, control.ErrMessage) {
 			d.log.Warn("a rank is killed: it has sent what is no message", "proc", r.proc, "error", err)
-			d.kill(control.Kill{Proc: r.proc, Signal: int(syscall.SIGKILL)})
+			d.mu.Lock()
+			r.signal(syscall.SIGKILL, outsiders{})
+			d.mu.Unlock()
 			return
 		}
 		if err != nil {

@@ -329,14 +329,14 @@ func TestNodesElsewhere(t *testing.T) {
 	versions, err := a.Versions(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, archive.Elsewhere, versions[0].State)
-	require.Contains(t, versions[0].Why, "far ("+m.Nodes[3].Dir+")")
+	require.Contains(t, versions[0].Why, "far ("+string(m.Nodes[3].Dir)+")")
 	s, err := a.Snapshot(t.Context(), versions[0].ID)
 	require.NoError(t, err)
 	var mine int64
 	require.NoError(t, s.Read(t.Context(), "mine", 1, &mine))
 	err = s.Read(t.Context(), "mine", 3, &mine)
 	require.ErrorIs(t, err, archive.ErrElsewhere)
-	require.ErrorContains(t, err, "far ("+m.Nodes[3].Dir+")")
+	require.ErrorContains(t, err, "far ("+string(m.Nodes[3].Dir)+")")
 }
 
 // A version that a job deletes while it is read ends in an error that says so.

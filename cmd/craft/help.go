@@ -1,10 +1,6 @@
 package main
 
-import (
-	"io"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // addHelp adds the commands help and completion, which refuse what is no command as the
 // others do. Where root prints to is known by then.
@@ -37,20 +33,4 @@ func helpOn(root *cobra.Command, args []string) error {
 	}
 	cmd.InitDefaultHelpFlag()
 	return cmd.Help()
-}
-
-// strictWriter remembers that something could not be written, which nobody tells who asks
-// for help.
-type strictWriter struct {
-	io.Writer
-
-	err error // the first one
-}
-
-func (w *strictWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
 }

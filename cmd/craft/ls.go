@@ -202,22 +202,19 @@ func (p *program) printListing(l listing) error {
 			p.say("%s holds no versions", c.Path)
 		}
 		for _, v := range c.Versions {
-			lineage, created := short(v.Lineage), "-"
+			lineage := short(v.Lineage)
 			switch {
 			case v.OtherBranch:
 				lineage += " (other branch)"
 			case v.NewestLineage:
 				lineage += "*"
 			}
-			if v.Created != nil {
-				created = p.moment(*v.Created)
-			}
 			level, where := v.levelText(), v.where
 			if p.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), created, lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred), orDash(v.Durability))
+				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), p.moment(v.Created), lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred), orDash(v.Durability))
 		}
 	}
 	if len(t.rows) > 0 {
@@ -282,7 +279,7 @@ func (p *program) printNodes(l listing, below bool) error {
 	case len(t.rows) == 0:
 		return nil
 	case below:
-		return p.printBelow(t)
+		return p.printBelow(t, p.width)
 	}
 	return t.write(p.stdout, p.width)
 }

@@ -41,7 +41,7 @@ func (p *program) homeState(place nodelocal.Place) (state, reason string) {
 }
 
 func (p *program) stateAtHome(o nodelocal.Owner) (state, reason string) {
-	home := o.Home
+	home := string(o.Home)
 	info, err := p.fs.Stat(home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -97,14 +97,14 @@ func (p *program) lockState(home string) (state, reason string) {
 }
 
 func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
-	m, err := offline.ReadManifest(p.fs, o.Home)
+	m, err := offline.ReadManifest(p.fs, string(o.Home))
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
 	case o.ID == "":
 		return homeCurrent, ""
 	case m == nil:
-		return p.anonymousHome(o.Home)
+		return p.anonymousHome(string(o.Home))
 	case m.ID != o.ID && names(m, o):
 		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, m.ID, o.ID)
 	case m.ID != o.ID:
@@ -116,7 +116,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 // names reports whether the places of a manifest's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
 func names(n *offline.Manifest, o nodelocal.Owner) bool {
-	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(node.Dir) == filepath.Base(o.Dir) })
+	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(string(node.Dir)) == filepath.Base(string(o.Dir)) })
 }
 
 // anonymousHome is about a directory that does not say which checkpoint it is: it may

@@ -101,7 +101,7 @@ func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace
 func (p *program) describePlace(place nodelocal.Place) nodedPlace {
 	o := place.Owner
 	n := nodedPlace{
-		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: osstring.String(o.Home), Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
+		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: o.Home, Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
 		Versions: place.Versions, Objects: place.Objects, Bytes: place.Bytes, Spare: place.Spare,
 	}
 	if !place.Newest.IsZero() {
@@ -142,14 +142,7 @@ func (p *program) printPlaces(list []nodedPlace) error {
 		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
 	}}
 	for _, n := range list {
-		newest, last := "-", "-"
-		if n.Newest != nil {
-			newest = strconv.FormatUint(*n.Newest, 10)
-		}
-		if n.Used != nil {
-			last = p.moment(*n.Used)
-		}
-		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), newest, strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), last, string(n.Dir), string(n.Home))
+		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), p.moment(n.Used), string(n.Dir), string(n.Home))
 	}
 	return t.write(p.stdout, p.width)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,15 +56,16 @@ func newProgram(stdin, stdout, stderr *os.File) *program {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
-	help := &strictWriter{Writer: p.stdout}
+	help := bufio.NewWriter(p.stdout) // nobody else tells who asks for help that it cannot be written
 	root.SetOut(help)
 	root.SetErr(p.stderr)
 	addHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		err = help.err
+	if unwritten := help.Flush(); err == nil {
+		err = unwritten
 	}
 	var exit *exitError
+	var usage *usageError
 	switch {
 	case err == nil:
 		return exitFine
@@ -72,7 +74,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case ctx.Err() != nil:
 		p.say("interrupted")
 		return exitInterrupted
-	case errors.Is(err, errUsage):
+	case errors.As(err, &usage):
 		p.say("%v", err)
 		fmt.Fprintf(p.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
 		return exitUsage

@@ -67,7 +67,7 @@ func (p *program) printReport(r reported) error {
 		if wall > 0 {
 			share = fmt.Sprintf("%.2f%%", 100*(run.Overheads.Checkpoint+run.WriterCPU)/wall.Seconds())
 		}
-		t.add(run.Checkpoint, p.moment(run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
+		t.add(run.Checkpoint, p.moment(&run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
 			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
 			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart),
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,

@@ -21,20 +21,17 @@ func (p *program) printShown(d *shownVersion, s showing) error {
 		t.columns = append(t.columns, column{title: "IN OTHERS", right: true})
 	}
 	for _, k := range d.Keys {
-		ratio, digest := "-", "-"
+		ratio := "-"
 		if k.Ratio != nil {
 			ratio = strconv.FormatFloat(*k.Ratio, 'f', 2, 64)
 		}
-		if k.Digest != nil {
-			digest = *k.Digest
-		}
-		cells := []string{k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), digest}
+		cells := []string{k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), orDash(k.Digest)}
 		if refers {
 			cells = append(cells, p.size(k.Referred))
 		}
 		t.add(cells...)
 	}
-	if err := p.printBelow(t); err != nil {
+	if err := p.printBelow(t, p.width); err != nil {
 		return err
 	}
 	if s.ranks {
@@ -49,11 +46,11 @@ func (p *program) printShown(d *shownVersion, s showing) error {
 }
 
 // printBelow prints a table after something else.
-func (p *program) printBelow(t table) error {
+func (p *program) printBelow(t table, width int) error {
 	if _, err := fmt.Fprintln(p.stdout); err != nil {
 		return err
 	}
-	return t.write(p.stdout, p.width)
+	return t.write(p.stdout, width)
 }
 
 func (p *program) printHeader(d *shownVersion) {
@@ -64,15 +61,8 @@ func (p *program) printHeader(d *shownVersion) {
 	if d.Created != nil {
 		created = d.Created.Format(time.RFC3339)
 		if p.width > 0 {
-			created += " (" + p.moment(*d.Created) + ")"
+			created += " (" + p.moment(d.Created) + ")"
 		}
-	}
-	ranks := strconv.Itoa(d.Ranks)
-	if !d.Complete {
-		ranks += " (" + d.state + ")"
-	}
-	if d.Rank != nil {
-		ranks = fmt.Sprintf("%d of %d", *d.Rank, d.Ranks)
 	}
 	line("checkpoint", d.Checkpoint)
 	line("path", string(d.Path))
@@ -81,10 +71,13 @@ func (p *program) printHeader(d *shownVersion) {
 	line("created", created)
 	line("lineage", d.Lineage)
 	line("attempt", d.Attempt)
-	if d.Rank != nil {
-		line("rank", ranks)
-	} else {
-		line("ranks", ranks)
+	switch {
+	case d.Rank != nil:
+		line("rank", fmt.Sprintf("%d of %d", *d.Rank, d.Ranks))
+	case d.Complete:
+		line("ranks", strconv.Itoa(d.Ranks))
+	default:
+		line("ranks", fmt.Sprintf("%d (%s)", d.Ranks, d.state))
 	}
 	line("size", p.size(d.Bytes))
 	d.printLevels(p, line)
@@ -136,7 +129,7 @@ func (p *program) printRanks(d *shownVersion) error {
 			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, p.size(r.RawBytes), p.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
 		}
 	}
-	return p.printBelow(t)
+	return p.printBelow(t, p.width)
 }
 
 func (p *program) printValues(d *shownVersion) error {
@@ -148,5 +141,5 @@ func (p *program) printValues(d *shownVersion) error {
 		}
 		t.add(k.Key, strconv.Itoa(*k.ValuesRank), values)
 	}
-	return p.printBelow(t)
+	return p.printBelow(t, p.width)
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -34,12 +32,15 @@ func roundedBytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
 }
 
-// moment prints a time: exact in a pipe, its age for people.
-func (p *program) moment(t time.Time) string {
-	if p.width == 0 {
+// moment prints a time, if it is known: exact in a pipe, its age for people.
+func (p *program) moment(t *time.Time) string {
+	switch {
+	case t == nil:
+		return "-"
+	case p.width == 0:
 		return t.UTC().Format(time.RFC3339)
 	}
-	return age(p.now().Sub(t))
+	return age(p.now().Sub(*t))
 }
 
 func age(d time.Duration) string {
@@ -112,26 +113,12 @@ func digestHex(d uint64) string { return fmt.Sprintf("%016x", d) }
 // one line, of characters and of escapes for everything else. What is not UTF-8 is such,
 // too: a terminal may take a byte of it for a control character.
 func printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, notPrintable) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case notPrintable(r):
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		default:
-			b.WriteRune(r)
-		}
-		s = s[size:]
-	}
-	return b.String()
+	quoted := strconv.Quote(s)
+	return unquoted.Replace(quoted[1 : len(quoted)-1])
 }
 
-func notPrintable(r rune) bool { return !unicode.IsPrint(r) }
+// unquoted leaves what a terminal can show as it is, where a quotation escapes it too.
+var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // printableLines does the same with a message of one or more lines. All but the first are
 // indented, so that none looks like a message of its own.

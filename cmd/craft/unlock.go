@@ -46,8 +46,8 @@ func (p *program) unlock(ctx context.Context, dir string, force bool) error {
 	}
 	owner, err := filestore.Unlock(ctx, p.fs, dir, p.lock, force)
 	if errors.Is(err, storage.ErrLocked) {
-		return fmt.Errorf("%s is locked by %s: %w, and it is alive; if you are sure that the job is dead: craft unlock --force %s",
-			dir, owner, errHeld, dir)
+		return fmt.Errorf("%s is locked by %s: the lock is in use, and it is alive; if you are sure that the job is dead: craft unlock --force %s",
+			dir, owner, dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		p.say("%s is not locked any more", dir)

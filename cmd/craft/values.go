@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -77,7 +76,7 @@ func decodeFirst(s io.ReaderAt, info container.Info, limit int) (values []string
 	n := min(int64(limit), info.Size/width)
 	b, err := readFirst(s, 0, n*width)
 	for ; err == nil && len(b) > 0; b = b[width:] {
-		values = append(values, formatElement(info.Desc.Elem, b[:width]))
+		values = append(values, formats[info.Desc.Elem](b[:width]))
 	}
 	return values, n*width < info.Size, err
 }
@@ -85,13 +84,8 @@ func decodeFirst(s io.ReaderAt, info container.Info, limit int) (values []string
 // readFirst reads n bytes, which the section has.
 func readFirst(s io.ReaderAt, off, n int64) ([]byte, error) {
 	b := make([]byte, n)
-	if got, err := s.ReadAt(b, off); int64(got) < n {
-		if err == nil || err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
-	}
-	return b, nil
+	_, err := io.ReadFull(io.NewSectionReader(s, off, n), b)
+	return b, err
 }
 
 func decodeText(s io.ReaderAt, size int64, limit int) ([]string, bool, error) {
@@ -165,38 +159,25 @@ func decodeOpaque(s io.ReaderAt, size int64, limit int) ([]string, bool, error) 
 	return []string{fmt.Sprintf("0x%x", b)}, n < size, nil
 }
 
-// formatElement writes numbers with as many digits as tell them apart.
-func formatElement(e container.Elem, b []byte) string {
-	le := binary.LittleEndian
-	switch e {
-	case container.Bool:
-		return strconv.FormatBool(b[0] != 0)
-	case container.Int8:
-		return strconv.Itoa(int(int8(b[0])))
-	case container.Int16:
-		return strconv.Itoa(int(int16(le.Uint16(b))))
-	case container.Int32:
-		return strconv.Itoa(int(int32(le.Uint32(b))))
-	case container.Int64:
-		return strconv.FormatInt(int64(le.Uint64(b)), 10)
-	case container.Uint8:
-		return strconv.Itoa(int(b[0]))
-	case container.Uint16:
-		return strconv.Itoa(int(le.Uint16(b)))
-	case container.Uint32:
-		return strconv.FormatUint(uint64(le.Uint32(b)), 10)
-	case container.Uint64:
-		return strconv.FormatUint(le.Uint64(b), 10)
-	case container.Float32:
-		return formatFloat(float64(math.Float32frombits(le.Uint32(b))), 32)
-	case container.Float64:
-		return formatFloat(math.Float64frombits(le.Uint64(b)), 64)
-	case container.Complex64:
-		return strconv.FormatComplex(complex(float64(math.Float32frombits(le.Uint32(b))), float64(math.Float32frombits(le.Uint32(b[4:])))), 'g', -1, 64)
-	case container.Complex128:
-		return strconv.FormatComplex(complex(math.Float64frombits(le.Uint64(b)), math.Float64frombits(le.Uint64(b[8:]))), 'g', -1, 128)
-	}
-	return fmt.Sprintf("0x%x", b)
+// formats write the elements that have a size; numbers with as many digits as tell them apart.
+var formats = map[container.Elem]func(b []byte) string{
+	container.Bool:       format[bool],
+	container.Int8:       format[int8],
+	container.Int16:      format[int16],
+	container.Int32:      format[int32],
+	container.Int64:      format[int64],
+	container.Uint8:      format[uint8],
+	container.Uint16:     format[uint16],
+	container.Uint32:     format[uint32],
+	container.Uint64:     format[uint64],
+	container.Float32:    format[float32],
+	container.Float64:    format[float64],
+	container.Complex64:  format[complex64],
+	container.Complex128: format[complex128],
 }
 
-func formatFloat(x float64, bits int) string { return strconv.FormatFloat(x, 'g', -1, bits) }
+func format[T any](b []byte) string {
+	var x T
+	_, _ = binary.Decode(b, binary.LittleEndian, &x) // b is as long as x is
+	return fmt.Sprint(x)
+}

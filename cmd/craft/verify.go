@@ -260,8 +260,5 @@ func (p *program) printFindings(found []finding) error {
 	for _, f := range found {
 		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
-	if _, err := fmt.Fprintln(p.stdout); err != nil {
-		return err
-	}
-	return t.write(p.stdout, 0) // never cut: this is what the user came for
+	return p.printBelow(t, 0) // never cut: this is what the user came for
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/craft-go/craft/examples/internal/interval"
 	"os"
 	"testing"
 	"time"
@@ -104,6 +105,7 @@ func TestInterval(t *testing.T) {
 	for i := range 15 {
 		values = append(values, float64(14-i))
 	}
-	low, middle, high := interval(values)
+	all := interval.Of(values)
+	low, middle, high := all.Low, all.Median, all.High
 	require.Equal(t, []float64{3, 7, 11}, []float64{low, middle, high})
 }

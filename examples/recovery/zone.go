@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/engine"
+	"github.com/craft-go/craft/examples/internal/interval"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
@@ -50,9 +50,9 @@ func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
 	if s.Place().Comm.Rank() != 0 {
 		return nil
 	}
-	low, middle, high := interval(ratios[1:])
+	cost := interval.Of(ratios[1:])
 	fmt.Fprintf(stdout, "%d ranks, %d pairs of %d iterations of %d rows (at most %.3f s): the zone costs %+.2f %% [%+.2f, %+.2f]\n",
-		s.Place().Comm.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), middle, low, high)
+		s.Place().Comm.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), cost.Median, cost.Low, cost.High)
 	return nil
 }
 
@@ -78,13 +78,4 @@ func timeLanczos(ctx context.Context, c comm.Comm, step func(int)) (time.Duratio
 		step(i)
 	}
 	return time.Since(began), comm.Barrier(ctx, c)
-}
-
-// interval is the median and the distribution-free 95 % interval of it.
-func interval(values []float64) (low, middle, high float64) {
-	all := slices.Sorted(slices.Values(values))
-	n := float64(len(all))
-	half := 0.98 * math.Sqrt(n)
-	at := func(i float64) float64 { return all[max(0, min(len(all)-1, int(i)))] }
-	return at(math.Floor(n/2 - half)), at(n / 2), at(math.Ceil(n/2+half) - 1)
 }

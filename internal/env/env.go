@@ -6,12 +6,13 @@
 package env
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"reflect"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -155,18 +156,14 @@ func findUnknown(environ []string) []unknown {
 		}
 		out = append(out, unknown{name: name, value: value, nearest: nearest(name)})
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	slices.SortFunc(out, func(a, b unknown) int { return cmp.Compare(a.name, b.name) })
 	return out
 }
 
 func nearest(name string) string {
-	best, bestDistance := "", -1
-	for _, v := range Variables {
-		if d := distance(name, v.Name); bestDistance < 0 || d < bestDistance {
-			best, bestDistance = v.Name, d
-		}
-	}
-	return best
+	return slices.MinFunc(Variables, func(a, b Variable) int {
+		return cmp.Compare(distance(name, a.Name), distance(name, b.Name))
+	}).Name
 }
 
 // distance is the distance of Levenshtein between the words of two names, in
@@ -176,9 +173,7 @@ func distance(a, b string) int {
 }
 
 func sortWords(name string) string {
-	words := strings.Split(name, "_")
-	sort.Strings(words)
-	return strings.Join(words, "_")
+	return strings.Join(slices.Sorted(strings.SplitSeq(name, "_")), "_")
 }
 
 func levenshtein(a, b string) int {

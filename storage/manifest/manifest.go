@@ -43,42 +43,19 @@ type Manifest struct {
 // Node is a node of the job that wrote a Manifest.
 type Node struct {
 	Host  string `json:"host"`
-	Dir   string `json:"directory"` // the checkpoint's on the node
 	Rack  string `json:"rack,omitempty"`
 	Ranks []int  `json:"ranks"`
 	// Healed: what it has of the attempt that reserved was brought there later, which
 	// does not tell how far that attempt came.
-	Healed bool `json:"healed,omitempty"`
+	Healed bool            `json:"healed,omitempty"`
+	Dir    osstring.String `json:"directory"` // the checkpoint's on the node
 }
 
 // Root is the directory of the node that Dir is in (CRAFT_NODE_PATH).
-func (n Node) Root() string { return filepath.Dir(n.Dir) }
+func (n Node) Root() string { return filepath.Dir(string(n.Dir)) }
 
 // Same reports whether two entries are of one node.
 func (n Node) Same(other Node) bool { return n.Host == other.Host && n.Root() == other.Root() }
-
-type plainNode Node
-
-// encodedNode keeps every byte of the path.
-type encodedNode struct {
-	plainNode
-
-	Dir osstring.String `json:"directory"`
-}
-
-// MarshalJSON keeps every byte of the path.
-func (n Node) MarshalJSON() ([]byte, error) {
-	return json.Marshal(encodedNode{plainNode(n), osstring.String(n.Dir)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *Node) UnmarshalJSON(data []byte) error {
-	var e encodedNode
-	err := json.Unmarshal(data, &e)
-	*n = Node(e.plainNode)
-	n.Dir = string(e.Dir)
-	return err
-}
 
 // Version is the newest version that the nodes had when a Manifest was written.
 type Version struct {

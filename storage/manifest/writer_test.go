@@ -240,7 +240,7 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, err)
 	m, err := Parse(want)
 	require.NoError(t, err)
-	require.Equal(t, "/scratch/\xff/solver-12ab", m.Nodes[1].Dir)
+	require.EqualValues(t, "/scratch/\xff/solver-12ab", m.Nodes[1].Dir)
 	got, err := m.Encode()
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))

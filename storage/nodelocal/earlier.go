@@ -20,7 +20,7 @@ func (s *Store) Earlier() (dirs []string) {
 			continue
 		}
 		o, err := ReadOwner(s.fs, dir)
-		if err == nil && o.Name == s.name && o.Home == s.home && o.ID != s.id && o.UID == s.self.UID && s.holdsVersions(dir) {
+		if err == nil && o.Name == s.name && string(o.Home) == s.home && o.ID != s.id && o.UID == s.self.UID && s.holdsVersions(dir) {
 			dirs = append(dirs, dir)
 		}
 	}

@@ -68,35 +68,11 @@ func (i Identity) onSameNode(other Identity) bool {
 type Owner struct {
 	Format int    `json:"format"`
 	Name   string `json:"checkpoint"`
-	Home   string `json:"home"`            // the checkpoint's directory on the parallel file system
 	ID     string `json:"store,omitempty"` // the identity of the store in home
-	Dir    string `json:"directory"`
 	Identity
-	Created time.Time `json:"created"`
-}
-
-type plainOwner Owner
-
-// encodedOwner keeps every byte of the paths.
-type encodedOwner struct {
-	plainOwner
-
-	Home osstring.String `json:"home"`
-	Dir  osstring.String `json:"directory"`
-}
-
-// MarshalJSON keeps every byte of the paths.
-func (o Owner) MarshalJSON() ([]byte, error) {
-	return json.Marshal(encodedOwner{plainOwner(o), osstring.String(o.Home), osstring.String(o.Dir)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (o *Owner) UnmarshalJSON(data []byte) error {
-	var e encodedOwner
-	err := json.Unmarshal(data, &e)
-	*o = Owner(e.plainOwner)
-	o.Home, o.Dir = string(e.Home), string(e.Dir)
-	return err
+	Created time.Time       `json:"created"`
+	Home    osstring.String `json:"home"` // the checkpoint's directory on the parallel file system
+	Dir     osstring.String `json:"directory"`
 }
 
 // ReadOwner reads the owner of a place; the error matches fs.ErrNotExist if it
@@ -120,7 +96,7 @@ func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
 // crash leaves a place with a file that nobody understands.
 func (s *Store) writeOwner() error {
 	data, err := json.MarshalIndent(Owner{
-		Format: ownerFormat, Name: s.name, Home: s.home, ID: s.id, Dir: s.dir, Identity: s.self, Created: time.Now().Truncate(time.Second),
+		Format: ownerFormat, Name: s.name, Home: osstring.String(s.home), ID: s.id, Dir: osstring.String(s.dir), Identity: s.self, Created: time.Now().Truncate(time.Second),
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -147,7 +123,7 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	case o.Format != ownerFormat:
 		return refuse(ErrForeign, fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat),
 			"use the program that made it, or delete the directory")
-	case o.Name != s.name || o.Home != s.home:
+	case o.Name != s.name || string(o.Home) != s.home:
 		return refuse(ErrForeign, fmt.Sprintf("it was made for checkpoint %q in %s, this one is %q in %s", o.Name, o.Home, s.name, s.home),
 			"give it back its name, or delete it")
 	case o.ID != s.id:
@@ -159,8 +135,8 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	case !o.onSameNode(s.self):
 		return refuse(ErrCopied, fmt.Sprintf("it was made on host %s at %s, this is host %s", o.Host, o.Created.Format(time.DateTime), s.self.Host),
 			"delete it if it was copied here; if several nodes see the same directory, let CRAFT_NODE_PATH name one that each node has for itself")
-	case o.Dir != s.dir && !s.sameDir(o.Dir):
-		return refuse(ErrCopied, "it was made as "+o.Dir,
+	case string(o.Dir) != s.dir && !s.sameDir(string(o.Dir)):
+		return refuse(ErrCopied, "it was made as "+string(o.Dir),
 			"delete it if it was copied; if it was moved, or the path of the disk has changed, delete "+OwnerName+" in it")
 	}
 	return true, nil

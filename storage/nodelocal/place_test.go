@@ -161,7 +161,7 @@ func TestSignature(t *testing.T) {
 	o, err := ReadOwner(vfs.OS(), s.Dir())
 	require.NoError(t, err)
 	require.Equal(t, ThisIdentity(), o.Identity)
-	require.Equal(t, "/scratch/me/test", o.Home)
+	require.EqualValues(t, "/scratch/me/test", o.Home)
 	require.False(t, o.Created.IsZero())
 	data, err := json.Marshal(o)
 	require.NoError(t, err)

@@ -139,7 +139,7 @@ func (p Place) store(fsys vfs.FS) (*Store, error) {
 	if o.Format != ownerFormat {
 		return nil, foreign(fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat))
 	}
-	s, err := New(Config{Root: filepath.Dir(p.Dir), Name: o.Name, Home: o.Home, ID: o.ID, FS: fsys})
+	s, err := New(Config{Root: filepath.Dir(p.Dir), Name: o.Name, Home: string(o.Home), ID: o.ID, FS: fsys})
 	if err != nil {
 		return nil, foreign(err.Error())
 	}

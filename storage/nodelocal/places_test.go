@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, Place{
 		Dir: a.Dir(), Owner: places[0].Owner, Versions: 2, Objects: 2, Bytes: 8, Spare: 5, Newest: someKey(3, storage.KindPart, 0).ID,
 	}, places[0])
-	require.Equal(t, "/scratch/a", places[0].Owner.Home)
+	require.EqualValues(t, "/scratch/a", places[0].Owner.Home)
 	require.Equal(t, "1f", places[0].Owner.ID)
 	require.Equal(t, Place{Dir: b.Dir(), Owner: places[1].Owner}, places[1])
 	require.ErrorIs(t, places[2].Err, ErrForeign)
@@ -200,7 +200,7 @@ func TestPlaceWithAPathThatIsNotText(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, places, 1)
 	require.NoError(t, places[0].Err)
-	require.Equal(t, "/scratch/\xfe", places[0].Owner.Home)
-	require.Equal(t, s.Dir(), places[0].Owner.Dir)
+	require.EqualValues(t, "/scratch/\xfe", places[0].Owner.Home)
+	require.EqualValues(t, s.Dir(), places[0].Owner.Dir)
 	require.NoError(t, RemovePlace(nil, s.Dir()))
 }

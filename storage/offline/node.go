@@ -45,13 +45,13 @@ type Node struct {
 // nodeDirs looks for the directories of a manifest on this machine. Several nodes
 // may have given one path to theirs: on this machine it is that of one of them.
 func nodeDirs(ctx context.Context, fsys vfs.FS, m *Manifest) ([]*Node, error) {
-	seen := make(map[string]*foundDir)
+	seen := make(map[osstring.String]*foundDir)
 	var out []*Node
 	for _, n := range m.Nodes {
-		d := &Node{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack, Ranks: n.Ranks}
+		d := &Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack, Ranks: n.Ranks}
 		f := seen[n.Dir]
 		if f == nil {
-			f = findDir(fsys, n.Dir, m)
+			f = findDir(fsys, string(n.Dir), m)
 			f.only = 1 == count(m.Nodes, func(o manifest.Node) bool { return o.Dir == n.Dir })
 			seen[n.Dir] = f
 		}

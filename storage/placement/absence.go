@@ -172,8 +172,8 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 	if len(gone) > 0 {
 		text += "; " + a.bringBack(gone)
 	}
-	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(was.Dir) != a.place }); i >= 0 {
-		text += "; " + a.whyAnotherName(told.Nodes[i].Dir)
+	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(string(was.Dir)) != a.place }); i >= 0 {
+		text += "; " + a.whyAnotherName(string(told.Nodes[i].Dir))
 	}
 	return text
 }
@@ -183,7 +183,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 func (a *Absence) whyAnotherName(place string) string {
 	id := a.manifest.Last().ID
 	o, err := nodelocal.ReadOwner(a.fs, place) // fails for those of other nodes
-	if err == nil && o.Home == a.homeDir && o.ID != id {
+	if err == nil && string(o.Home) == a.homeDir && o.ID != id {
 		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
 			place, o.ID, filepath.Join(a.homeDir, manifest.Name), id, nodelocal.OwnerName)
 	}
@@ -197,7 +197,7 @@ func (a *Absence) bringBack(gone []manifest.Node) string {
 	for _, was := range gone {
 		names = append(names, fmt.Sprintf("%s (%s)", was.Host, was.Dir))
 		if slices.ContainsFunc(a.nodes.list, func(is node) bool { return is.Host == was.Host }) {
-			virtual = max(virtual, virtualNodes(filepath.Dir(was.Dir)))
+			virtual = max(virtual, virtualNodes(was.Root()))
 		}
 	}
 	text := "not in this job: " + strings.Join(names, ", ") + ": start it on nodes that include them"
@@ -222,36 +222,27 @@ func virtualNodes(dir string) int {
 
 // Missing describes what an incomplete version lacks, for messages.
 func (a *Absence) Missing(id storage.ID) string {
-	v := ask(a.register, func(v catalog.View) (m missing) {
-		return missing{v.Listed(id), v.MissingText(id), v.Size(id), v.AwayAt(id), v.Plan(id), v.NodesWith(id, storage.KindPart)}
-	})
+	return ask(a.register, func(v catalog.View) string { return a.missing(v, id) })
+}
+
+func (a *Absence) missing(v catalog.View, id storage.ID) string {
 	if !a.onNodes() {
-		return cmp.Or(v.listed.MissingText(), "all parts")
+		return cmp.Or(v.Listed(id).MissingText(), "all parts")
 	}
-	away := strings.Join(v.away, "; ")
+	away, ranks, size := strings.Join(v.AwayAt(id), "; "), v.MissingText(id), v.Size(id)
 	var text string
 	switch {
-	case v.size == 0:
+	case size == 0:
 		text = cmp.Or(away, "nothing of it is anywhere")
 	case away != "": // perhaps not of all the parts
-		text = fmt.Sprintf("the parts of ranks %s of %d cannot be had: %s", v.ranks, v.size, away)
+		text = fmt.Sprintf("the parts of ranks %s of %d cannot be had: %s", ranks, size, away)
 	default:
-		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", v.ranks, v.size, v.plan.BelowHome())
+		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, v.Plan(id).BelowHome())
 	}
-	if empty := a.without(v.nodes); len(empty) > 0 {
+	if empty := a.without(v.NodesWith(id, storage.KindPart)); len(empty) > 0 {
 		text += "; nodes without any part of it: " + strings.Join(empty, ", ")
 	}
 	return text
-}
-
-// missing is what a catalog says of an incomplete version.
-type missing struct {
-	listed storage.Entry
-	ranks  string
-	size   int
-	away   []string
-	plan   storage.Levels
-	nodes  []catalog.Place // with parts
 }
 
 // without lists the nodes that have lost what they had of a version, or

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -10,13 +11,6 @@ import (
 	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/nodelocal"
-)
-
-// Defaults of a Config.
-const (
-	DefaultSetSize = 4
-	DefaultParity  = 2
-	DefaultLate    = 5 * time.Second
 )
 
 // Config says what a Placement is made of. All ranks give the same but for what
@@ -63,15 +57,9 @@ type Config struct {
 
 // complete puts the defaults in.
 func complete(c *Config) {
-	if c.SetSize == 0 {
-		c.SetSize = DefaultSetSize
-	}
-	if c.Parity == 0 {
-		c.Parity = DefaultParity
-	}
-	if c.Late == 0 {
-		c.Late = DefaultLate
-	}
+	c.SetSize = cmp.Or(c.SetSize, 4)
+	c.Parity = cmp.Or(c.Parity, 2)
+	c.Late = cmp.Or(c.Late, 5*time.Second)
 	if c.Job == "" {
 		c.Job = filestore.ThisJob()
 	}

@@ -25,12 +25,9 @@ type gatherer struct {
 	log      *slog.Logger
 }
 
-// gather brings the parts of a version, and of those that it refers to, that are on no
-// node, and that parity gives back, to the nodes of the ranks that host them: each rank
-// does its share. It is collective; the ranks learn which parts are where now, and the
-// caller agrees about the error with the others. What is on a node as such is read from
-// there, and from the home only what parity on the nodes does not give. A part for which
-// its node has no room is rebuilt whenever it is read.
+// gather is Placement.Gather. What is on a node as such is read from there, and from the
+// home only what parity on the nodes does not give. A part for which its node has no room is
+// rebuilt whenever it is read.
 func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
 	all := ask(g.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
 	for _, one := range all {

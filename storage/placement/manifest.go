@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -84,7 +85,8 @@ func text(err error) string {
 func manifestJob(c *Config, n *nodes, local *nodelocal.Store) manifest.Job {
 	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.noted()}
 	for i := range job.Nodes {
-		job.Nodes[i].Dir = filepath.Join(job.Nodes[i].Dir, filepath.Base(local.Dir()))
+		dir := filepath.Join(string(job.Nodes[i].Dir), filepath.Base(local.Dir()))
+		job.Nodes[i].Dir = osstring.String(dir)
 	}
 	if home, ok := c.Home.(storage.MetadataStore); ok {
 		job.Home = home

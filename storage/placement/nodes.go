@@ -81,7 +81,7 @@ func (n *nodes) hostOf(part storage.Part, at []catalog.Place) comm.Rank {
 // noted are the nodes as a manifest names them.
 func (n *nodes) noted() (out []manifest.Node) {
 	for _, n := range n.list {
-		noted := manifest.Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack}
+		noted := manifest.Node{Host: n.Host, Dir: osstring.String(n.Dir), Rack: n.Rack}
 		for _, r := range n.Ranks {
 			noted.Ranks = append(noted.Ranks, int(r))
 		}

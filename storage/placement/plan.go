@@ -18,9 +18,7 @@ type planner struct {
 	weak map[storage.ID]map[storage.Level]error
 }
 
-// plan says how the next version of that number is to be kept: as the policy
-// says, and at the levels that an earlier version has missed. All ranks get the
-// same.
+// plan is Placement.Plan.
 func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()

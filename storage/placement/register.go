@@ -134,7 +134,7 @@ func (r *register) storesOf(attempt container.AttemptID) []bool {
 	return out
 }
 
-// kept says how a version is kept, as of the last Survey.
+// kept is Placement.Kept.
 func (r *register) kept(id storage.ID) catalog.Kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +143,7 @@ func (r *register) kept(id storage.ID) catalog.Kept {
 	return k
 }
 
-// reached are the levels that a version has below the home by now: as the last Survey
-// found it, or as it was healed since, which rank 0 knows.
+// reached is Placement.Reached.
 func (r *register) reached(id storage.ID) storage.Levels {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
@@ -63,9 +64,9 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	s := &Absence{nodes: n, register: newRegister(n, 0), place: place}
 	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
-		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: filepath.Join(dir, place)})
+		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})
 	}
-	told.Nodes = append(told.Nodes, manifest.Node{Host: "g", Dir: "/nodes/node-2/" + place})
+	told.Nodes = append(told.Nodes, manifest.Node{Host: "g", Dir: osstring.String("/nodes/node-2/" + place)})
 	s.manifest = manifest.NewWriter(told, true)
 	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
 		s.whatIsMissing(storage.ID{}))

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/erasure"
@@ -20,15 +19,19 @@ import (
 // schemes are those of the levels that the policy has. They do not change once they are built.
 type schemes struct {
 	scheme     map[storage.Level]Scheme
-	parity     map[storage.Level]parityHolder
+	parity     map[storage.Level]*erasure.Scheme // those that hold parity for others
 	protection map[storage.Level]protection
 	reach      map[storage.Level]storage.Level // what the scheme of a level stands for
 }
 
-// parityHolder is the part of a scheme that holds parity for others.
-type parityHolder interface {
-	Handle(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error)
-	Close(ctx context.Context) error
+// Scheme protects the parts of this rank on other nodes.
+type Scheme interface {
+	// Create starts the protection of a part, which gets the bytes that the part's
+	// own file gets. Commit returns nil when they are safe.
+	Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error)
+	// Skip tells the others, who may be waiting for it, that this rank does not
+	// write its part.
+	Skip(ctx context.Context, id storage.ID, part storage.Part) error
 }
 
 // possible is what a level is kept as. Of one that the policy does not have there are
@@ -116,7 +119,7 @@ type schemeBuilder struct {
 // message: the program is to run on a laptop as on a cluster, and on the nodes that
 // are left when one is lost.
 func (b *schemeBuilder) build(policy storage.Policy) error {
-	b.scheme, b.parity = make(map[storage.Level]Scheme), make(map[storage.Level]parityHolder)
+	b.scheme, b.parity = make(map[storage.Level]Scheme), make(map[storage.Level]*erasure.Scheme)
 	b.protection, b.reach = make(map[storage.Level]protection), make(map[storage.Level]storage.Level)
 	for _, period := range policy {
 		if period.Level.Tier == storage.TierHome {

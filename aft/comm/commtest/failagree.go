@@ -62,10 +62,7 @@ func agreeAlive(ctx context.Context, p *player) error {
 // all the same. Also when the communicator has been revoked.
 func agreeDead(ctx context.Context, p *player) error {
 	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		p.f.Die()
-	}
+	victims := p.some(p.f.Die)
 	if err := await(ctx, p.c, victims...); err != nil {
 		return err
 	}
@@ -116,10 +113,7 @@ func agreePartly(ctx context.Context, p *player) error {
 // same answers, however they acknowledge.
 func agreeDying(ctx context.Context, p *player) error {
 	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		p.dieSoon()
-	}
+	victims := p.some(p.dieSoon)
 	acknowledges := p.same.IntN(2) == 0
 	var answers strings.Builder
 	reported := false

@@ -55,10 +55,7 @@ func listEach(ctx context.Context, p *player) error {
 	if err != nil {
 		return err
 	}
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	mirrored := comm.Rank(p.c.Size()-1) - victim
 	err = first(
 		await(ctx, p.c, victim), await(ctx, reversed, mirrored),

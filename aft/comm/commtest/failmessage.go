@@ -60,10 +60,7 @@ func receiveBefore(ctx context.Context, p *player) error {
 }
 
 func receiveAfter(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	for range 2 {
 		if err := await(ctx, p.c, victim); err != nil {
 			return err
@@ -92,10 +89,7 @@ func sendBefore(ctx context.Context, p *player) error {
 }
 
 func sendAfter(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	if err := await(ctx, p.c, victim); err != nil {
 		return err
 	}

@@ -171,6 +171,25 @@ func (p *player) dieSoon() {
 	})
 }
 
+// one has a rank that all know end itself.
+func (p *player) one(end func()) comm.Rank {
+	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	if p.c.Rank() == victim {
+		end()
+	}
+	return victim
+}
+
+// some is one for any number of ranks, but not all of them.
+func (p *player) some(end func()) []comm.Rank {
+	n := p.c.Size()
+	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	if p.isOneOf(victims) {
+		end()
+	}
+	return victims
+}
+
 // killed waits for the end that dieSoon has ordered.
 func (p *player) killed(ctx context.Context) error {
 	select {

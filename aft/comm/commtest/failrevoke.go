@@ -233,10 +233,7 @@ func agreesOn(ctx context.Context, c comm.Comm, flags uint64) error {
 // revokeWhileDying: one rank revokes and others die, all at random moments.
 func revokeWhileDying(ctx context.Context, p *player) error {
 	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		p.dieSoon()
-	}
+	victims := p.some(p.dieSoon)
 	revoker := comm.Rank(p.same.IntN(n)) // may be a victim
 	if p.c.Rank() == revoker {
 		p.after(soon(p.own), func() { _ = comm.Revoke(p.c) })

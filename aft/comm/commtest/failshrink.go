@@ -52,10 +52,7 @@ func shrinkDead(ctx context.Context, p *player) error {
 
 // shrinkUnaware: ranks shrink without having been told of the failure.
 func shrinkUnaware(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	s, err := comm.Shrink(ctx, p.c)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
 }
@@ -63,10 +60,7 @@ func shrinkUnaware(ctx context.Context, p *player) error {
 // shrinkDying: again and again, while any number of ranks die.
 func shrinkDying(ctx context.Context, p *player) error {
 	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		p.dieSoon()
-	}
+	victims := p.some(p.dieSoon)
 	var answers []int
 	before := n
 	for range 15 {

@@ -119,11 +119,7 @@ func splitDead(ctx context.Context, p *player) error {
 
 // splitDying: made by all or by none.
 func splitDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		p.dieSoon()
-	}
+	victims := p.some(p.dieSoon)
 	made := 0
 	var failure *comm.FailedError
 	for ctx.Err() == nil {

@@ -49,10 +49,7 @@ func wildcardBefore(ctx context.Context, p *player) error {
 // wildcardAfter: such receives fail until the failure is acknowledged; then they
 // work as long as somebody else is there.
 func wildcardAfter(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	if err := await(ctx, p.c, victim); err != nil {
 		return err
 	}

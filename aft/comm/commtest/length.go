@@ -13,13 +13,30 @@ import (
 // ErrTruncated, at least one rank (all of them, where told) must get one, and the
 // collective must work afterwards.
 var lengthTrials = []trial{
-	{"bcast", 2, bcastLengths},
-	{"reduce", 2, reduceLengths},
-	{"allreduce", 2, allreduceLengths},
-	{"allreduce in any order", 2, anyOrderLengths},
-	{"gather", 2, gatherLengths},
-	{"allgather", 2, allgatherLengths},
-	{"scatter", 2, scatterLengths},
+	{"bcast", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Bcast(ctx, c, 0, make([]float64, length))
+	})},
+	{"bcast of the last", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Bcast(ctx, c, comm.Rank(c.Size()-1), make([]float64, length))
+	})},
+	{"reduce", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Reduce(ctx, c, 0, make([]float64, length), make([]float64, length), comm.Sum)
+	})},
+	{"allreduce", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum)
+	})},
+	{"allreduce in any order", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum, comm.AnyOrder)
+	})},
+	{"gather", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Gather(ctx, c, 0, make([]float64, length), onRoot(c, length))
+	})},
+	{"allgather", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Allgather(ctx, c, make([]float64, length), make([]float64, length*c.Size()))
+	})},
+	{"scatter", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+		return comm.Scatter(ctx, c, 0, onRoot(c, length), make([]float64, length))
+	})},
 	{"wrong number of parts", 2, partLengths},
 	{"own arguments", 1, ownArguments},
 }
@@ -35,25 +52,27 @@ var mismatches = []mismatch{
 	{40_000, 70_000}, {70_000, 40_000}, {70_000, 69_999}, {1, 700}, {700, 1},
 }
 
-// disagree runs call with one odd rank (several, in turn) and checks the
-// verdict.
-func disagree(ctx context.Context, c comm.Comm, everybody bool, call func(length int) error) error {
-	for _, m := range mismatches {
-		for _, odd := range []comm.Rank{0, comm.Rank(c.Size() - 1)} {
-			length := m.most
-			if c.Rank() == odd {
-				length = m.one
-			}
-			err := verdict(ctx, c, everybody, call(length))
-			if err == nil {
-				err = call(5)
-			}
-			if err != nil {
-				return fmt.Errorf("%d elements, %d on rank %d: %w", m.most, m.one, odd, err)
+// disagree is the body that runs call with one odd rank (several, in turn) and
+// checks the verdict.
+func disagree(everybody bool, call func(ctx context.Context, c comm.Comm, length int) error) func(context.Context, comm.Comm) error {
+	return func(ctx context.Context, c comm.Comm) error {
+		for _, m := range mismatches {
+			for _, odd := range []comm.Rank{0, comm.Rank(c.Size() - 1)} {
+				length := m.most
+				if c.Rank() == odd {
+					length = m.one
+				}
+				err := verdict(ctx, c, everybody, call(ctx, c, length))
+				if err == nil {
+					err = call(ctx, c, 5)
+				}
+				if err != nil {
+					return fmt.Errorf("%d elements, %d on rank %d: %w", m.most, m.one, odd, err)
+				}
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // verdict checks the errors of all ranks.
@@ -87,52 +106,6 @@ func flags(c comm.Comm, flag bool) [][]bool {
 		parts[i] = []bool{flag}
 	}
 	return parts
-}
-
-func bcastLengths(ctx context.Context, c comm.Comm) error {
-	return first(
-		disagree(ctx, c, false, func(length int) error {
-			return comm.Bcast(ctx, c, 0, make([]float64, length))
-		}),
-		disagree(ctx, c, false, func(length int) error {
-			return comm.Bcast(ctx, c, comm.Rank(c.Size()-1), make([]float64, length))
-		}))
-}
-
-func reduceLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, false, func(length int) error {
-		return comm.Reduce(ctx, c, 0, make([]float64, length), make([]float64, length), comm.Sum)
-	})
-}
-
-func allreduceLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, true, func(length int) error {
-		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum)
-	})
-}
-
-func anyOrderLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, true, func(length int) error {
-		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum, comm.AnyOrder)
-	})
-}
-
-func gatherLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, false, func(length int) error {
-		return comm.Gather(ctx, c, 0, make([]float64, length), onRoot(c, length))
-	})
-}
-
-func allgatherLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, true, func(length int) error {
-		return comm.Allgather(ctx, c, make([]float64, length), make([]float64, length*c.Size()))
-	})
-}
-
-func scatterLengths(ctx context.Context, c comm.Comm) error {
-	return disagree(ctx, c, false, func(length int) error {
-		return comm.Scatter(ctx, c, 0, onRoot(c, length), make([]float64, length))
-	})
 }
 
 // onRoot is room for all ranks' data on rank 0, and nil elsewhere.
