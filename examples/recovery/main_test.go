@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/craft-go/craft/examples/internal/interval"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/examples/internal/interval"
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testtime"
 )
