@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/examples/internal/interval"
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testtime"
 )
@@ -98,14 +97,4 @@ func TestZone(t *testing.T) {
 		t.Skip("computes for seconds")
 	}
 	require.Contains(t, start(t, "-np", "2", "-what", "zone", "-rounds", "1"), "the zone costs")
-}
-
-func TestInterval(t *testing.T) {
-	var values []float64
-	for i := range 15 {
-		values = append(values, float64(14-i))
-	}
-	all := interval.Of(values)
-	low, middle, high := all.Low, all.Median, all.High
-	require.Equal(t, []float64{3, 7, 11}, []float64{low, middle, high})
 }

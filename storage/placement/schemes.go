@@ -141,12 +141,12 @@ func (b *schemeBuilder) build(policy storage.Policy) error {
 // buildOne makes the scheme of a level, or of one that survives less. It returns the level
 // that this stands for, and why it is not the level itself.
 func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why, err error) {
+	if most := b.survivable(level); !most.Cover(level.Survives) {
+		return level, nil, fmt.Errorf("it is declared to survive %+v, and what is made for it here survives %+v: declare no more than that, or make it in another way (attempts in storage/placement/schemes.go)",
+			level.Survives, most)
+	}
 	if level.Redundancy == storage.NoRedundancy {
 		return level, nil, nil
-	}
-	if most := b.survivable(level); level.Survives.Nodes > most || level.Survives.OfEachSet > most {
-		return level, nil, fmt.Errorf("it is declared to survive the loss of %d nodes, and what is made for it here survives that of %d: declare so many, or make it in another way (attempts in storage/placement/schemes.go)",
-			max(level.Survives.Nodes, level.Survives.OfEachSet), most)
 	}
 	for _, try := range b.attempts(level) {
 		err := try.build()
@@ -162,12 +162,16 @@ func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why,
 	return storage.Local, why, nil
 }
 
-// survivable is how many nodes may be lost of what attempts makes of a level at best.
-func (b *schemeBuilder) survivable(level storage.Level) int {
-	if level.Redundancy == storage.Parity && level.Survives.OfEachSet > 1 {
-		return max(b.parities, storage.RS.Survives.Nodes)
+// survivable is what may be lost of what is made of a level on the nodes, at best.
+func (b *schemeBuilder) survivable(level storage.Level) storage.Losses {
+	nodes := 1
+	switch {
+	case level.Redundancy == storage.NoRedundancy:
+		nodes = 0
+	case level.Redundancy == storage.Parity && level.Survives.OfEachSet > 1:
+		nodes = max(b.parities, storage.RS.Survives.Nodes)
 	}
-	return 1
+	return storage.Losses{Process: true, JobEnd: true, Nodes: nodes, OfEachSet: nodes}
 }
 
 type schemeAttempt struct {
