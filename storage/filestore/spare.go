@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -101,32 +102,40 @@ func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
 	return nil, false
 }
 
-// Sweep deletes those whose files' names are not useful.
-func (s *Spares) Sweep(useful func(file string) bool) {
+// Sweep deletes those whose files' names are not useful, and reports whether there were any.
+func (s *Spares) Sweep(useful func(file string) bool) (swept bool) {
 	if !s.areThere() {
-		return
+		return false
 	}
 	files, _ := s.fs.ReadDir(s.dir) // what cannot be deleted does no harm
 	for _, f := range files {
-		if !useful(f.Name()) {
-			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, f.Name()))
+		if !useful(f.Name()) && vfs.RemoveAll(s.fs, filepath.Join(s.dir, f.Name())) == nil {
+			swept = true
 		}
 	}
 	s.areThere()
+	return swept
 }
 
 // areThere reports that there is a directory of spares with something in it. It removes one with
 // nothing in it, and what is no directory: the files that a link leads to are not ours to
-// write over. So it must not be followed either where this user may not remove it.
-func (s *Spares) areThere() bool { return errors.Is(s.fs.Remove(s.dir), fs.ErrExist) }
+// write over. So a link must not be followed either where this user may not remove it.
+func (s *Spares) areThere() bool {
+	err := s.fs.Remove(s.dir)
+	if errors.Is(err, fs.ErrPermission) { // another user's, in a directory with the sticky bit
+		entries, _ := s.fs.ReadDir(s.top)
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == SpareName && e.IsDir() })
+	}
+	return errors.Is(err, fs.ErrExist)
+}
 
 // Drop deletes all, for their space, and reports whether there were any. Whoever needs the
 // space and finds none has to try again as well: another process may just have dropped them.
 func (s *Spares) Drop() (dropped bool) {
-	if _, err := s.fs.Stat(s.dir); err != nil {
-		return false
+	if s.areThere() && vfs.RemoveAll(s.fs, s.dir) == nil {
+		return true
 	}
-	return vfs.RemoveAll(s.fs, s.dir) == nil
+	return s.Sweep(func(string) bool { return false }) // perhaps only the directory cannot be deleted
 }
 
 // SpareBytes is how much space the spares of a checkpoint's directory take.

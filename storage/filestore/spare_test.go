@@ -353,3 +353,34 @@ func testSparesAreALink(t *testing.T, removable bool) {
 		require.Equal(t, "mine", string(data))
 	}
 }
+
+// A directory of spares that only another user may remove is used, swept and dropped all the
+// same: its space would be lost else.
+func TestSparesInADirectoryOfAnotherUser(t *testing.T) {
+	part := storage.Part{Size: 1}
+	taken := 0
+	fsys := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && filepath.Base(op.Path) == SpareName {
+			return syscall.EPERM
+		}
+		if op.Kind == vfs.OpTruncate {
+			taken++
+		}
+		return nil
+	})
+	s := newStore(t, t.TempDir(), SyncNone, eager{fsys, fsys.(vfs.Overwriter)})
+	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
+	other := filepath.Join(s.Dir(), SpareName, "other")
+	require.NoError(t, os.Mkdir(filepath.Dir(other), 0o700))
+	require.NoError(t, os.WriteFile(other, []byte("x"), 0o600))
+	write(t, s, 1, part)
+	require.NoError(t, s.Remove(t.Context(), version(1)))
+	require.NoFileExists(t, other, "swept, as no rank's")
+	write(t, s, 2, part)
+	require.Equal(t, 1, taken)
+	require.Equal(t, text(2, 0), read(t, s, 2, part))
+	require.NoError(t, s.Remove(t.Context(), version(2)))
+	require.True(t, s.Spares().Drop())
+	require.False(t, s.Spares().Drop())
+	require.Zero(t, SpareBytes(vfs.OS(), s.Dir()))
+}
