@@ -46,10 +46,10 @@ func TestTypesStaySmall(t *testing.T) {
 				fields += max(1, len(f.Names))
 			}
 			if fields > mostFields && !unbounded(name) {
-				t.Errorf("%s: struct %s has %d fields (allowed: %d)", dir, name, fields, mostFields)
+				t.Errorf("%s: struct %s has %d fields (allowed: %d): those that are used together are a type of their own", dir, name, fields, mostFields)
 			}
 			if n := withPromoted(name, types, methods); n > mostMethods {
-				t.Errorf("%s: type %s has %d methods with promoted ones (allowed: %d)", dir, name, n, mostMethods)
+				t.Errorf("%s: type %s has %d methods with promoted ones (allowed: %d): what they do that needs only some of its fields is a type of its own", dir, name, n, mostMethods)
 			}
 		}
 	}
