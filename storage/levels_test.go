@@ -1,7 +1,10 @@
 package storage_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +18,19 @@ import (
 
 // twin survives what Volatile does, in the same place: nothing but the name tells them apart.
 var twin = storage.Declare(storage.Level{Name: "twin", Tier: storage.TierNode, Redundancy: storage.Copies, Survives: storagetest.Volatile.Survives})
+
+// TestDocumented: a level that users can ask for is in the pages that list them.
+func TestDocumented(t *testing.T) {
+	for page, form := range map[string]string{"storage.md": "| `%s` |", "cli.md": "`%s`", "environment.md": "%s:"} {
+		text, err := os.ReadFile(filepath.Join("..", "docs", page))
+		require.NoError(t, err)
+		for _, l := range storage.Declared() {
+			if l != twin && l != storagetest.Volatile {
+				require.Contains(t, string(text), fmt.Sprintf(form, l.Name), "docs/%s lists the levels", page)
+			}
+		}
+	}
+}
 
 func TestCovers(t *testing.T) {
 	covers := func(a, b storage.Level) bool { return a.Covers(b) }
