@@ -12,7 +12,7 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // kill is a death that the command line asks for: of a rank or of a node, after
@@ -73,7 +73,7 @@ type deaths map[int][]death
 
 type death struct {
 	kill
-	*dieonce.Death
+	*jobs.Death
 }
 
 // newDeaths looks which of them have happened: not those of a fresh job.
@@ -83,7 +83,7 @@ func (c config) newDeaths(z *aft.Zone) (deaths, error) {
 		if !k.meant(z) {
 			continue
 		}
-		once, err := dieonce.New(k.marker(c.cpPath), c.fresh && z.Epoch() == 0)
+		once, err := jobs.NewDeath(k.marker(c.CPPath), c.Fresh && z.Epoch() == 0)
 		if err != nil {
 			return nil, err
 		}
@@ -92,17 +92,15 @@ func (c config) newDeaths(z *aft.Zone) (deaths, error) {
 	return mine, nil
 }
 
-// last is the iteration of the last one that has happened, or -1.
-func (d deaths) last() int {
-	last := -1
+// remember what was done before those that have happened.
+func (d deaths) remember(h *jobs.History) {
 	for at, those := range d {
 		for _, one := range those {
 			if one.Happened() {
-				last = max(last, at)
+				h.Reached(int64(at))
 			}
 		}
 	}
-	return last
 }
 
 // deadly tells, on all ranks alike, whether somebody may die after an iteration.
@@ -148,7 +146,7 @@ func (j *job) dieWithNode(d death) error {
 func (c config) forget() error {
 	var errs []error
 	for _, k := range c.kills {
-		errs = append(errs, dieonce.Forget(k.marker(c.cpPath)))
+		errs = append(errs, jobs.ForgetDeath(k.marker(c.CPPath)))
 	}
 	return errors.Join(errs...)
 }

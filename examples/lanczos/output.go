@@ -7,13 +7,13 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
 
 // print writes the result: a line of JSON, or a table for people.
 func (r result) print(w io.Writer, c config) error {
-	if c.json {
+	if c.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
 	var b bytes.Buffer
@@ -24,9 +24,9 @@ func (r result) print(w io.Writer, c config) error {
 	}
 	if r.VersionsWritten > 0 {
 		fmt.Fprintf(&b, "\n%s in %s, %.1f MB; waited for: %.2f s",
-			count(r.VersionsWritten, "checkpoint"), c.cpPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
-		if c.async != asyncmode.Off {
-			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.async, r.WriterCPU)
+			count(r.VersionsWritten, "checkpoint"), c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
+		if c.Async != jobs.Off {
+			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.Async, r.WriterCPU)
 		}
 		if r.Seconds >= telling {
 			fmt.Fprintf(&b, "; overhead: %.1f %%", r.Percent)

@@ -23,13 +23,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
 
 // Modes are the asynchronous modes that a program may be started in.
-var Modes = []asyncmode.Mode{asyncmode.Off, asyncmode.Copy, asyncmode.ZeroCopy}
+var Modes = []jobs.Mode{jobs.Off, jobs.Copy, jobs.ZeroCopy}
 
 // Killer counts what it does.
 type Killer struct {
@@ -40,14 +40,14 @@ type Killer struct {
 	t       *testing.T
 	minimum int
 	until   time.Time
-	byMode  map[asyncmode.Mode]int
+	byMode  map[jobs.Mode]int
 }
 
 // New is a killer that ends after the given number of kills, unless the
 // environment says otherwise.
 func New(t *testing.T, kills int) *Killer {
 	return &Killer{
-		Rand: testseed.Rand(t), t: t, byMode: make(map[asyncmode.Mode]int),
+		Rand: testseed.Rand(t), t: t, byMode: make(map[jobs.Mode]int),
 		minimum: Variable(t, "CRAFT_TEST_KILLS", kills),
 		until:   time.Now().Add(time.Duration(Variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}
