@@ -18,7 +18,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,20 +47,9 @@ type Killer struct {
 func New(t *testing.T, kills int) *Killer {
 	return &Killer{
 		Rand: testseed.Rand(t), t: t, byMode: make(map[jobs.Mode]int),
-		minimum: Variable(t, "CRAFT_TEST_KILLS", kills),
-		until:   time.Now().Add(time.Duration(Variable(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
+		minimum: testseed.Number(t, "CRAFT_TEST_KILLS", kills),
+		until:   time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}
-}
-
-// Variable is the number that a variable of the environment has.
-func Variable(t *testing.T, name string, otherwise int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, name)
-	return n
 }
 
 // Next tells whether there is to be another job.
