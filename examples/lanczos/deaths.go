@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,17 +69,14 @@ func (k kills) check(processes bool, np, nodes int) error {
 	return nil
 }
 
-// deaths are those that this rank has to see to, by iteration.
-type deaths map[int][]death
-
+// death is one that this rank has to see to.
 type death struct {
 	kill
 	*jobs.Death
 }
 
 // newDeaths looks which of them have happened: not those of a fresh job.
-func (c config) newDeaths(z *aft.Zone) (deaths, error) {
-	mine := make(deaths)
+func (c config) newDeaths(z *aft.Zone) (mine []death, err error) {
 	for _, k := range c.kills {
 		if !k.meant(z) {
 			continue
@@ -87,43 +85,29 @@ func (c config) newDeaths(z *aft.Zone) (deaths, error) {
 		if err != nil {
 			return nil, err
 		}
-		mine[k.at] = append(mine[k.at], death{k, once})
+		mine = append(mine, death{k, once})
 	}
 	return mine, nil
 }
 
-// remember what was done before those that have happened.
-func (d deaths) remember(h *jobs.History) {
-	for at, those := range d {
-		for _, one := range those {
-			if one.Happened() {
-				h.Reached(int64(at))
-			}
-		}
-	}
-}
-
 // deadly tells, on all ranks alike, whether somebody may die after an iteration.
 func (c config) deadly(iter int) bool {
-	for _, k := range c.kills {
-		if k.at == iter {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.kills, func(k kill) bool { return k.at == iter })
 }
 
 // die is called by all ranks. It lets a version under way become complete, so
 // that what the flags show does not depend on the speed of the disk.
-func (w *worker) die(ctx context.Context, cp *checkpoint.Checkpoint, iter int, mine deaths) error {
+func (w *worker) die(ctx context.Context, cp *checkpoint.Checkpoint, iter int, mine []death) error {
 	if err := w.tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
 		return err
 	}
-	for _, d := range mine[iter] {
+	for _, d := range mine {
 		var err error
-		if d.what == "node" {
+		switch {
+		case d.at != iter:
+		case d.what == "node":
 			err = w.dieWithNode(d)
-		} else {
+		default:
 			err = d.Die()
 		}
 		if err != nil {

@@ -89,7 +89,11 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 	if err != nil {
 		return err
 	}
-	deaths.remember(&w.history)
+	for _, d := range deaths {
+		if d.Happened() {
+			w.history.Reached(int64(d.at))
+		}
+	}
 	iter := 0
 	if w.cpFrequency > 0 {
 		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
