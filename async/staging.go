@@ -33,6 +33,7 @@ type Staging struct {
 	base   int64   // token of pieces[0]
 	taken  int64   // token of the next piece to take out
 	head   int64   // logical end of what was copied; its place is head % len(mem)
+	next   int64   // logical begin of what was reserved last
 	tail   int64   // logical begin of what is not released
 	total  int64   // bytes copied
 	flow   bool    // pieces may be taken out
@@ -86,7 +87,7 @@ func (s *Staging) Begin(want int64) error {
 	}
 	clear(s.pieces)
 	s.pieces, s.done, s.base, s.taken = s.pieces[:0], 0, 0, 0
-	s.head, s.tail, s.total = 0, 0, 0
+	s.head, s.next, s.tail, s.total = 0, 0, 0, 0
 	s.flow, s.sealed, s.gone, s.err = false, false, false, nil
 	s.space, s.ready = make(chan struct{}, 1), make(chan struct{}, 1)
 	return nil
@@ -243,28 +244,21 @@ func (s *Staging) room(n int) ([]byte, bool) {
 	if len(s.pieces) == 0 {
 		s.head, s.tail = 0, 0 // all of it is free
 	}
-	start := s.head
-	if at := start % size; at+int64(n) > size {
-		start += size - at // skip what is left at the end
+	s.next = s.head
+	if at := s.next % size; at+int64(n) > size {
+		s.next += size - at // skip what is left at the end
 	}
-	if start+int64(n)-s.tail > size {
+	if s.next+int64(n)-s.tail > size {
 		return nil, false
 	}
-	at := start % size
+	at := s.next % size
 	return s.mem[at : at+int64(n) : at+int64(n)], true
 }
 
 // commit hands on the first bytes of what was reserved last.
 func (s *Staging) commit(p []byte, last bool) {
 	s.mu.Lock()
-	size := int64(len(s.mem))
-	start := s.head
-	if len(p) > 0 {
-		if at := start % size; at+int64(cap(p)) > size {
-			start += size - at
-		}
-	}
-	s.head = start + int64(len(p))
+	s.head = s.next + int64(len(p))
 	s.total += int64(len(p))
 	s.most = max(s.most, s.total)
 	s.pieces = append(s.pieces, piece{bytes: p, end: s.head, last: last})

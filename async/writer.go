@@ -142,12 +142,8 @@ func (w *Writer) Close(drain time.Duration) error {
 }
 
 func endsWithin(t *Ticket, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-t.done:
-		return true
-	case <-timer.C:
-		return t.Ended()
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	_ = t.Wait(ctx) // the job's own error, or that of ctx
+	return t.Ended()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -58,17 +59,11 @@ func used() (t ticks) {
 
 // machine describes where it was measured.
 func machine() string {
+	const unknown = "unknown"
 	_, cpu, _ := strings.Cut(firstLine("/proc/cpuinfo", "model name"), ": ")
 	_, memory, _ := strings.Cut(firstLine("/proc/meminfo", "MemTotal"), ":")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return fmt.Sprintf("%d cores of %s, memory %s, %s %s, %s", runtime.NumCPU(), or(cpu), or(strings.TrimSpace(memory)), runtime.GOOS, or(strings.TrimSpace(string(kernel))), runtime.Version())
-}
-
-func or(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	return fmt.Sprintf("%d cores of %s, memory %s, %s %s, %s", runtime.NumCPU(), cmp.Or(cpu, unknown), cmp.Or(strings.TrimSpace(memory), unknown), runtime.GOOS, cmp.Or(strings.TrimSpace(string(kernel)), unknown), runtime.Version())
 }
 
 // firstLine is the first line of a file that begins so; "" if there is none.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/interval"
+	"github.com/craft-go/craft/examples/internal/measured"
 )
 
 func main() {
@@ -51,12 +51,12 @@ func compare(ctx context.Context, args []string, out, log io.Writer) error {
 
 // write prints the tables.
 func (r results) write(w io.Writer, p plan) error {
-	busy := interval.Of(r.busy)
+	busy := measured.IntervalOf(r.busy)
 	text := fmt.Sprintf("%s; %s; others used %.0f %% (%.0f to %.0f) of it.\n\n", time.Now().Format(time.DateOnly), machine(), busy.Median, busy.Low, busy.High)
 	text += "| measurement | ms | rounds |\n| --- | --- | --- |\n"
 	for _, m := range p.measurements {
 		if times := r.times[m.name]; len(times) > 0 {
-			i := interval.Of(times)
+			i := measured.IntervalOf(times)
 			text += fmt.Sprintf("| %s | %s (%s to %s) | %d |\n", m.name, digits(i.Median), digits(i.Low), digits(i.High), len(times))
 		}
 	}

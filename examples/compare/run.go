@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/interval"
+	"github.com/craft-go/craft/examples/internal/measured"
 )
 
 // notHere is the exit code of a command that cannot measure on this machine.
@@ -91,14 +91,14 @@ func (m measurement) read(out []byte) (ms float64, err error) {
 	if len(all) == 0 {
 		return 0, fmt.Errorf("nothing that it has printed matches %v", m.figure)
 	}
-	return interval.Of(all).Median, nil
+	return measured.IntervalOf(all).Median, nil
 }
 
 // ratio is that of two measurements, round by round; zero if one of them is absent.
-func (r results) ratio(of ratio) interval.Interval {
+func (r results) ratio(of ratio) measured.Interval {
 	var all []float64
 	for i := range min(len(r.times[of.one]), len(r.times[of.other])) {
 		all = append(all, r.times[of.one][i]/r.times[of.other][i])
 	}
-	return interval.Of(all)
+	return measured.IntervalOf(all)
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -40,7 +41,7 @@ func TestChaos(t *testing.T) {
 		p.want = c.undisturbed(p)
 	}
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
-	until := time.Now().Add(time.Duration(killtest.Variable(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
 	for c.rounds < minimalRounds || c.recoveries == 0 || time.Now().Before(until) {
 		c.round()
 	}
@@ -81,7 +82,7 @@ var chaosTiming = control.Timing{
 type chaos struct {
 	t    *testing.T
 	rand *rand.Rand
-	mark string // in the environment of all processes of the jobs
+	mark testprocess.Marked // all processes of the jobs
 	temp string
 
 	problems []*chaosProblem
@@ -111,14 +112,14 @@ func newChaos(t *testing.T) *chaos {
 	seed := testseed.Seed(t)
 	c := &chaos{
 		t: t, rand: rand.New(rand.NewPCG(seed, 0)), temp: t.TempDir(), kinds: make(map[string]int),
-		mark: fmt.Sprintf("EXAMPLE_CHAOS=%d-%d", os.Getpid(), seed),
+		mark: testprocess.Marked(fmt.Sprintf("EXAMPLE_CHAOS=%d-%d", os.Getpid(), seed)),
 		problems: []*chaosProblem{
 			{args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 450"), iterations: 450, frequencies: []int{5, 20, 50}},
 			// With vectors that are large enough for zero-copy.
 			{args: strings.Fields("-nx 190 -ny 180 -disorder 0.5 -eigs 3 -iters 50"), iterations: 50, frequencies: []int{1, 3, 10}},
 		},
 	}
-	name, value, _ := strings.Cut(c.mark, "=")
+	name, value, _ := strings.Cut(string(c.mark), "=")
 	t.Setenv(name, value)
 	t.Setenv("TMPDIR", c.temp)
 	return c
@@ -174,7 +175,7 @@ func (c *chaos) round() {
 		policy.Spawn = comm.Reuse
 	}
 	cfg := launch.Config{Policy: policy, SpareNodes: c.rand.IntN(2), Timing: chaosTiming}
-	mode := []asyncmode.Mode{asyncmode.Off, asyncmode.Copy, asyncmode.ZeroCopy}[c.rand.IntN(3)]
+	mode := []jobs.Mode{jobs.Off, jobs.Copy, jobs.ZeroCopy}[c.rand.IntN(3)]
 	frequency := p.frequencies[c.rand.IntN(len(p.frequencies))]
 	dir := filepath.Join(c.t.TempDir(), "cp")
 	args := append(p.args[:len(p.args):len(p.args)], "-cp-path", dir, "-async", string(mode),
@@ -340,7 +341,7 @@ type process struct {
 
 // processes looks for those of the present job.
 func (c *chaos) processes() (all []process) {
-	for _, p := range killtest.Processes(c.t, c.mark) {
+	for _, p := range c.mark.Processes(c.t) {
 		all = append(all, process{p.PID, p.Parent, p.Variable("CRAFT_ROLE"), p.Variable("CRAFT_NODE_PATH")})
 	}
 	return all

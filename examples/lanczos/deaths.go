@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // kill is a death that the command line asks for: of a rank or of a node, after
@@ -68,64 +69,45 @@ func (k kills) check(processes bool, np, nodes int) error {
 	return nil
 }
 
-// deaths are those that this rank has to see to, by iteration.
-type deaths map[int][]death
-
+// death is one that this rank has to see to.
 type death struct {
 	kill
-	*dieonce.Death
+	*jobs.Death
 }
 
 // newDeaths looks which of them have happened: not those of a fresh job.
-func (c config) newDeaths(z *aft.Zone) (deaths, error) {
-	mine := make(deaths)
+func (c config) newDeaths(z *aft.Zone) (mine []death, err error) {
 	for _, k := range c.kills {
 		if !k.meant(z) {
 			continue
 		}
-		once, err := dieonce.New(k.marker(c.cpPath), c.fresh && z.Epoch() == 0)
+		once, err := jobs.NewDeath(k.marker(c.CPPath), c.Fresh && z.Epoch() == 0)
 		if err != nil {
 			return nil, err
 		}
-		mine[k.at] = append(mine[k.at], death{k, once})
+		mine = append(mine, death{k, once})
 	}
 	return mine, nil
 }
 
-// last is the iteration of the last one that has happened, or -1.
-func (d deaths) last() int {
-	last := -1
-	for at, those := range d {
-		for _, one := range those {
-			if one.Happened() {
-				last = max(last, at)
-			}
-		}
-	}
-	return last
-}
-
 // deadly tells, on all ranks alike, whether somebody may die after an iteration.
 func (c config) deadly(iter int) bool {
-	for _, k := range c.kills {
-		if k.at == iter {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.kills, func(k kill) bool { return k.at == iter })
 }
 
 // die is called by all ranks. It lets a version under way become complete, so
 // that what the flags show does not depend on the speed of the disk.
-func (w *worker) die(ctx context.Context, cp *checkpoint.Checkpoint, iter int, mine deaths) error {
+func (w *worker) die(ctx context.Context, cp *checkpoint.Checkpoint, iter int, mine []death) error {
 	if err := w.tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
 		return err
 	}
-	for _, d := range mine[iter] {
+	for _, d := range mine {
 		var err error
-		if d.what == "node" {
+		switch {
+		case d.at != iter:
+		case d.what == "node":
 			err = w.dieWithNode(d)
-		} else {
+		default:
 			err = d.Die()
 		}
 		if err != nil {
@@ -148,7 +130,7 @@ func (j *job) dieWithNode(d death) error {
 func (c config) forget() error {
 	var errs []error
 	for _, k := range c.kills {
-		errs = append(errs, dieonce.Forget(k.marker(c.cpPath)))
+		errs = append(errs, jobs.ForgetDeath(k.marker(c.CPPath)))
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,14 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
-	"github.com/craft-go/craft/examples/internal/levels"
-	"github.com/craft-go/craft/examples/internal/ranks"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
 
 // config is what the command line says.
 type config struct {
+	jobs.Flags
+
 	lattice graphene.Lattice
 	seed    uint64
 	file    string // Matrix Market file in place of the lattice
@@ -25,16 +26,9 @@ type config struct {
 	iterations int
 	tolerance  float64
 	eigs       int
-	ranks      ranks.Flags
 
 	cpFrequency int // 0: no checkpoints
-	cpPath      string
-	fresh       bool
-	async       asyncmode.Mode
-	levels      levels.Flags
 	kills       kills
-
-	json bool
 }
 
 const usage = `Usage: lanczos [flags]
@@ -71,7 +65,7 @@ Flags:
 func parseFlags(args []string, help io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("lanczos", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	c.Register(f)
 	f.Int64Var(&c.lattice.NX, "nx", 500, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
 	f.Int64Var(&c.lattice.NY, "ny", 500, "unit cells of graphene in y")
 	f.Float64Var(&c.lattice.Disorder, "disorder", 0, "potential of each site, uniform in [-`d`/2, d/2)")
@@ -80,51 +74,28 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.iterations, "iters", 3000, "stop after this many iterations")
 	f.Float64Var(&c.tolerance, "tol", 0, "stop earlier when the residuals of the -eigs lowest eigenvalues are below\n`tol` times the largest one; 0: do not")
 	f.IntVar(&c.eigs, "eigs", 5, "number `k` of eigenvalues: the k lowest distinct ones")
-	c.ranks.Register(f)
 	f.IntVar(&c.cpFrequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
-	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
-	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there is a checkpoint")
-	c.async = asyncmode.FromEnvironment()
-	f.Var(&c.async, "async", asyncmode.Usage)
-	c.levels.Register(f)
+	f.StringVar(&c.CPPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
+	f.BoolVar(&c.Fresh, "fresh", false, "start over, also if there is a checkpoint")
 	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per\njob; an asynchronous write under way may end first, so that the restart is always from the same iteration")
 	f.Func("kill", "to try it out: kill the process of a rank with SIGKILL after an iteration (`RANK@ITERATION`, counted from 0;\nseveral with commas), once per job", func(text string) error { return c.kills.set("rank", text) })
 	f.Func("kill-node", "the same with a node and all its ranks (`NODE@ITERATION`, counted from 0)", func(text string) error { return c.kills.set("node", text) })
-	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
-	f.Usage = func() {}
-	err := f.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		f.SetOutput(help)
-		fmt.Fprint(help, usage)
-		f.PrintDefaults()
-		return c, err
-	}
+	set, err := c.Parse(f, args, usage, help)
 	if err != nil {
 		return c, err
 	}
-	if f.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q: all settings are flags", f.Arg(0))
-	}
 	c.lattice.Seed = c.seed
-	set := map[string]bool{}
-	f.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	if c.file != "" && (set["nx"] || set["ny"] || set["disorder"]) {
 		return c, errors.New("-mtx reads the matrix from a file: -nx, -ny and -disorder cannot go with it")
 	}
-	if c.cpPath == "" {
-		c.cpPath = c.defaultPath()
-	}
+	c.CPPath = cmp.Or(c.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join("lanczos-checkpoints", c.name()))
 	if *dieAt < -1 {
 		return c, fmt.Errorf("-die-at %d: iterations count from 0", *dieAt)
 	}
-	if err := c.ranks.Check(set); err != nil {
+	if err := c.Check(set); err != nil {
 		return c, err
 	}
-	if err := c.levels.Check(set, c.ranks.Processes); err != nil {
-		return c, err
-	}
-	c.ranks.NodePath = c.levels.Base()
-	if err := c.kills.check(c.ranks.AreProcesses(), c.ranks.Processes, c.ranks.Nodes+c.ranks.Spare); err != nil {
+	if err := c.kills.check(c.AreProcesses(), c.Processes, c.Nodes+c.Spare); err != nil {
 		return c, err
 	}
 	if *dieAt >= 0 {
@@ -152,16 +123,12 @@ func (c config) validate() error {
 	return nil
 }
 
-// defaultPath is a directory of its own for every matrix, so that trying one
-// after the other needs no care.
-func (c config) defaultPath() string {
-	if path := os.Getenv("CRAFT_CP_PATH"); path != "" {
-		return path
-	}
-	name := fmt.Sprintf("graphene-%dx%d-disorder%g-seed%d", c.lattice.NX, c.lattice.NY, c.lattice.Disorder, c.seed)
+// name of the matrix: each has a directory of its own, so that trying one after the
+// other needs no care.
+func (c config) name() string {
 	if c.file != "" {
 		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.file), ".gz"), ".mtx")
-		name = fmt.Sprintf("%s-seed%d", base, c.seed)
+		return fmt.Sprintf("%s-seed%d", base, c.seed)
 	}
-	return filepath.Join("lanczos-checkpoints", name)
+	return fmt.Sprintf("graphene-%dx%d-disorder%g-seed%d", c.lattice.NX, c.lattice.NY, c.lattice.Disorder, c.seed)
 }

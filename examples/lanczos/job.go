@@ -8,6 +8,8 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // job is what all ranks of this process share.
@@ -23,8 +25,11 @@ type job struct {
 // worker is one rank. It lives longer than an attempt.
 type worker struct {
 	*job
-	rank    comm.Rank // in the last attempt; -1 before the first one
-	history history
+	rank comm.Rank // in the last attempt; -1 before the first one
+
+	history       jobs.History
+	restartedFrom jobs.Start
+	earlier       checkpoint.Stats // of earlier attempts
 
 	// What the last attempt has come to:
 	result  result            // on rank 0
@@ -33,8 +38,8 @@ type worker struct {
 
 func newJob(cfg config, screen *screen, log *slog.Logger) *job {
 	j := &job{config: cfg, screen: screen, log: log, interrupt: newInterrupt(), parent: os.Getppid()}
-	for range cfg.ranks.Goroutines {
-		j.workers = append(j.workers, &worker{job: j, rank: -1, history: newHistory()})
+	for range cfg.Goroutines {
+		j.workers = append(j.workers, &worker{job: j, rank: -1, restartedFrom: jobs.Unknown})
 	}
 	if launch.IsRank() {
 		// From the beginning: a rank that dies of the signal would be replaced.
@@ -51,14 +56,4 @@ func (j *job) attempt(ctx context.Context, z *aft.Zone) error {
 	}
 	w.rank, w.result, w.stopped = z.Comm().Rank(), result{}, nil
 	return w.solve(ctx, z)
-}
-
-// first is the one that prints, if it is in this process.
-func (j *job) first() *worker {
-	for _, w := range j.workers {
-		if w.rank == 0 {
-			return w
-		}
-	}
-	return nil
 }

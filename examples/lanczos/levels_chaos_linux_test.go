@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,7 +38,7 @@ func TestLevelsChaos(t *testing.T) {
 	for _, p := range c.problems {
 		p.want = c.undisturbed(p)
 	}
-	until := time.Now().Add(time.Duration(killtest.Variable(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
 	for c.rounds < minimalRounds || c.kept == 0 || time.Now().Before(until) {
 		c.round()
 	}

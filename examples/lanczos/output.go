@@ -7,13 +7,13 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
 
 // print writes the result: a line of JSON, or a table for people.
 func (r result) print(w io.Writer, c config) error {
-	if c.json {
+	if c.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
 	var b bytes.Buffer
@@ -24,9 +24,9 @@ func (r result) print(w io.Writer, c config) error {
 	}
 	if r.VersionsWritten > 0 {
 		fmt.Fprintf(&b, "\n%s in %s, %.1f MB; waited for: %.2f s",
-			count(r.VersionsWritten, "checkpoint"), c.cpPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
-		if c.async != asyncmode.Off {
-			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.async, r.WriterCPU)
+			count(r.VersionsWritten, "checkpoint", "checkpoints"), c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
+		if c.Async != jobs.Off {
+			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.Async, r.WriterCPU)
 		}
 		if r.Seconds >= telling {
 			fmt.Fprintf(&b, "; overhead: %.1f %%", r.Percent)
@@ -50,7 +50,7 @@ func (r result) headline(w io.Writer, c config) {
 	default:
 		fmt.Fprintf(w, "graphene of %d x %d unit cells with disorder %g, ", c.lattice.NX, c.lattice.NY, c.lattice.Disorder)
 	}
-	fmt.Fprintf(w, "%d rows\n%d iterations on %s in %.2f s", r.Rows, r.Iterations, count(r.Ranks, "rank"), r.Seconds)
+	fmt.Fprintf(w, "%d rows\n%d iterations on %s in %.2f s", r.Rows, r.Iterations, count(r.Ranks, "rank", "ranks"), r.Seconds)
 	switch {
 	case r.RestartedFrom >= r.Iterations:
 		fmt.Fprint(w, ", all of them from the checkpoint")
@@ -58,16 +58,9 @@ func (r result) headline(w io.Writer, c config) {
 		fmt.Fprintf(w, ", of which this run did those from %d", r.RestartedFrom)
 	}
 	if r.Recoveries > 0 {
-		fmt.Fprintf(w, ", with %s (%.3f s)", recoveries(r.Recoveries), r.Overheads.Recovery)
+		fmt.Fprintf(w, ", with %s (%.3f s)", count(r.Recoveries, "recovery", "recoveries"), r.Overheads.Recovery)
 	}
 	fmt.Fprintf(w, "\n\n")
-}
-
-func recoveries(n int) string {
-	if n == 1 {
-		return "1 recovery"
-	}
-	return fmt.Sprintf("%d recoveries", n)
 }
 
 // table lists the lowest eigenvalues, beside the exact ones where those are
@@ -94,9 +87,9 @@ func (r result) table(w io.Writer, c config) {
 	t.Flush()
 }
 
-func count(n int, what string) string {
+func count(n int, one, more string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -91,20 +91,20 @@ type progress struct {
 const progressInterval = 200 * time.Millisecond
 
 // newProgress also says from where the job goes on.
-func (w *worker) newProgress(z *aft.Zone) *progress {
+func (w *worker) newProgress(z *aft.Zone, first int) *progress {
 	if w.rank != 0 {
 		return &progress{}
 	}
-	h := &w.history
 	if z.Epoch() > 0 {
-		fmt.Fprintf(w.screen, "recovered: the next iteration is %d\n", h.first)
-	} else if h.restartedFrom >= 0 {
-		fmt.Fprintf(w.screen, "restarted from the checkpoint in %s: the next iteration is %d\n", w.cpPath, h.first)
+		fmt.Fprintf(w.screen, "recovered: the next iteration is %d\n", first)
+	} else if w.restartedFrom >= 0 {
+		fmt.Fprintf(w.screen, "restarted from the checkpoint in %s: the next iteration is %d\n", w.CPPath, first)
 	}
 	if !w.screen.terminal {
 		return &progress{}
 	}
-	return &progress{screen: w.screen, first: h.first, total: w.iterations, began: h.began, next: h.began.Add(progressInterval)}
+	now := time.Now()
+	return &progress{screen: w.screen, first: first, total: w.iterations, began: now, next: now.Add(progressInterval)}
 }
 
 // show is called when an iteration has ended.

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"math"
 
 	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/overhead"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
@@ -30,7 +27,7 @@ type result struct {
 	Seconds         float64   `json:"seconds"`
 	Digest          string    `json:"digest"` // SHA-256 of alpha and beta
 
-	overhead.Report
+	jobs.Report
 }
 
 // convergedAt is the relative residual at which an eigenvalue counts as
@@ -39,14 +36,14 @@ const convergedAt = 1e-10
 
 // newResult is collective. The eigenvalues are on rank 0 only.
 func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, op *krylov.Operator, stats checkpoint.Stats) (result, error) {
-	c, h := z.Comm(), &w.history
-	all := append(h.earlier[:len(h.earlier):len(h.earlier)], stats)
-	times := overhead.Times{Recovery: z.Stats().Recovery, Redo: h.redo}
-	report, err := overhead.Gather(ctx, c, w.async, times, all...)
+	c, all := z.Comm(), jobs.Sum(w.earlier, stats)
+	times := jobs.Times{Recovery: z.Stats().Recovery, Redo: w.history.Redo}
+	report, err := jobs.Gather(ctx, c, w.Async, times, all)
 	if err != nil {
 		return result{}, err
 	}
-	versions, err := overhead.Versions(ctx, c, all...)
+	// Who has replaced another rank does not know of earlier ones.
+	versions, err := comm.AllreduceOne(ctx, c, all.VersionsWritten, comm.Max)
 	if err != nil || w.rank != 0 {
 		return result{}, err
 	}
@@ -54,13 +51,13 @@ func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, 
 	steps := min(len(l.Alpha), w.iterations)
 	r := result{
 		Iterations:      steps,
-		RestartedFrom:   h.restartedFrom,
+		RestartedFrom:   int(w.restartedFrom),
 		Recoveries:      z.Epoch(),
 		Ranks:           c.Size(),
 		Rows:            op.Rows(),
 		VersionsWritten: versions,
-		Levels:          w.levels.Policy,
-		Digest:          digest(l.Alpha[:steps], l.Beta[:steps]),
+		Levels:          w.Policy,
+		Digest:          l.Digest(steps),
 		Report:          report,
 	}
 	spectrum, err := l.Spectrum(steps)
@@ -77,18 +74,4 @@ func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, 
 		r.Residuals = append(r.Residuals, e.Residual)
 	}
 	return r, nil
-}
-
-// digest is the SHA-256, in hexadecimal, of all numbers as little-endian
-// float64.
-func digest(lists ...[]float64) string {
-	hash := sha256.New()
-	for _, list := range lists {
-		for _, v := range list {
-			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-			hash.Write(b[:])
-		}
-	}
-	return hex.EncodeToString(hash.Sum(nil))
 }

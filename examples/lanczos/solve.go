@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
-	"github.com/craft-go/craft/examples/internal/asyncmode"
-	"github.com/craft-go/craft/examples/internal/ranks"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
 )
@@ -19,7 +17,7 @@ import (
 // on from the newest checkpoint.
 func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	c := z.Comm()
-	cores, err := ranks.Cores(ctx, c)
+	cores, err := jobs.Cores(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -40,7 +38,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	if err != nil {
 		return err
 	}
-	if err := w.history.share(ctx, z); err != nil {
+	if err := w.history.Share(ctx, z, &w.restartedFrom); err != nil {
 		return err
 	}
 	cp, err := w.checkpoint(c, problem, op, process)
@@ -49,7 +47,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	}
 	defer func() {
 		cp.Close()
-		w.history.spent(cp.Stats())
+		w.earlier = jobs.Sum(w.earlier, cp.Stats())
 	}()
 	if err := w.iterate(ctx, z, cp, process); err != nil || w.stopped != nil {
 		return err
@@ -61,13 +59,13 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 // checkpoint registers everything that a restart needs.
 func (w *worker) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
 	options := []checkpoint.Option{
-		checkpoint.WithPath(w.cpPath),
-		checkpoint.WithAsync(string(w.async)),
+		checkpoint.WithPath(w.CPPath),
+		checkpoint.WithAsync(string(w.Async)),
 		checkpoint.WithFingerprint(problem),
 		checkpoint.WithLogger(w.log),
 	}
-	options = append(options, w.levels.Options()...)
-	if w.fresh {
+	options = append(options, w.LevelOptions()...)
+	if w.Fresh {
 		options = append(options, checkpoint.WithReadOnRestart(false))
 	}
 	cp, err := checkpoint.New("lanczos", c, options...)
@@ -91,15 +89,20 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 	if err != nil {
 		return err
 	}
-	w.history.last = max(w.history.last, deaths.last())
+	for _, d := range deaths {
+		if d.Happened() {
+			w.history.Reached(int64(d.at))
+		}
+	}
 	iter := 0
 	if w.cpFrequency > 0 {
 		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
-			return explain(err)
+			return jobs.Explain(err)
 		}
 	}
-	w.history.begin(iter, cp.Stats().Restored)
-	progress := w.newProgress(z)
+	w.restartedFrom.Begin(iter, cp.Stats().Restored)
+	w.history.Begin()
+	progress := w.newProgress(z, iter)
 	w.interrupt.arm()
 	defer w.interrupt.disarm()
 	for ; iter < w.iterations; iter++ {
@@ -113,7 +116,7 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 			return err
 		}
 		z.Step(iter)
-		w.history.completed(iter)
+		w.history.Done(int64(iter))
 		progress.show(iter, l, cp)
 		if w.deadly(iter) {
 			if err := w.die(ctx, cp, iter, deaths); err != nil {
@@ -137,7 +140,7 @@ func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.
 		return nil
 	}
 	err := cp.UpdateAndWrite(ctx, iter, w.cpFrequency)
-	if w.async == asyncmode.ZeroCopy && iter%w.cpFrequency == 0 {
+	if w.Async == jobs.ZeroCopy && iter%w.cpFrequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
 		// that writes. That is why those of the version before are free now.
@@ -170,7 +173,7 @@ func broken(ctx context.Context, err error) bool {
 // stop writes a checkpoint now, whatever the frequency, and waits until it is
 // safe. The attempt has then ended as it should.
 func (w *worker) stop(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoint, iter int) error {
-	end, err := w.interrupt.agree(ctx, c, iter, w.fresh)
+	end, err := w.interrupt.agree(ctx, c, iter, w.Fresh)
 	if err != nil {
 		return err
 	}
@@ -198,15 +201,4 @@ func (w *worker) stop(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoin
 	}
 	w.stopped = end
 	return nil
-}
-
-// explain adds the ways out that this program offers.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, checkpoint.ErrFingerprint):
-		return fmt.Errorf("%w\nGive another directory with -cp-path", err)
-	case errors.Is(err, checkpoint.ErrNoUsableVersion):
-		return fmt.Errorf("%w\nStart over with -fresh, or in another directory with -cp-path", err)
-	}
-	return err
 }

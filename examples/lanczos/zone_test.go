@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
@@ -130,7 +130,7 @@ func TestTheJobShrinks(t *testing.T) {
 func TestZeroCopyWithFailures(t *testing.T) {
 	args := strings.Fields("-nx 150 -ny 140 -disorder 0.3 -seed 4 -iters 60 -cp-freq 7 -cp-path cp")
 	want := newProgram(t).result(append(args, "-ranks", "4")...)
-	for _, mode := range []asyncmode.Mode{asyncmode.Copy, asyncmode.ZeroCopy} {
+	for _, mode := range []jobs.Mode{jobs.Copy, jobs.ZeroCopy} {
 		p := newProgram(t)
 		p.Env = []string{"CRAFT_ASYNC_CHECK=1"}
 		got := p.result(append(args, "-np", "4", "-kill", "1@15,2@43", "-async", string(mode))...)

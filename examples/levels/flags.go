@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/asyncmode"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -23,7 +23,7 @@ type config struct {
 	what           string
 	levels         []string
 	deltas         []float64 // percent
-	async          asyncmode.Mode
+	async          jobs.Mode
 	path, nodePath string
 	sync           string
 	setSize        int // CRAFT_SET_SIZE
@@ -36,7 +36,7 @@ type config struct {
 var known = []string{"local", "partner", "xor", "rs", "pfs"}
 
 func parseFlags(args []string, out io.Writer) (config, error) {
-	c := config{async: asyncmode.Off}
+	c := config{async: jobs.Off}
 	f := flag.NewFlagSet("levels", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.IntVar(&c.np, "np", 0, "start this many ranks (otherwise craft run does)")
@@ -47,7 +47,7 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	f.StringVar(&c.path, "path", "", "`directory` that stands for the parallel file system")
 	f.StringVar(&c.nodePath, "node-path", "", "`directory` in which each virtual node has one of its own")
 	f.StringVar(&c.sync, "sync", "full", "as CRAFT_SYNC: full or none")
-	f.Var(&c.async, "async", asyncmode.Usage)
+	f.Var(&c.async, "async", jobs.ModeUsage)
 	f.BoolVar(&c.json, "json", false, "print one line of JSON")
 	f.StringVar(&c.profile, "cpuprofile", "", "write a processor profile of each rank to files that begin with this")
 	size := f.String("size", "64MiB", "values of each rank")

@@ -24,7 +24,7 @@ type job struct {
 }
 
 func newJob(c config) *job {
-	j := &job{config: c, result: newResult(), watch: newWatch()}
+	j := &job{config: c, result: &result{}, watch: newWatch()}
 	j.log = slog.New(j.watch)
 	return j
 }

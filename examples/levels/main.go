@@ -10,55 +10,48 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-)
-
-const (
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 func main() {
 	if code, ok := launch.Daemon(); ok {
 		os.Exit(code)
 	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "levels:", err)
+	}
+	os.Exit(code)
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	fail := func(code int, err error) int {
-		fmt.Fprintln(stderr, "levels:", err)
-		return code
-	}
+// run also returns the exit code.
+func run(args []string, stdout, stderr io.Writer) (code int, err error) {
 	c, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		return 0
+		return jobs.ExitDone, nil
 	}
 	if err != nil {
-		return fail(exitUsage, err)
+		return jobs.ExitUsage, err
 	}
 	ctx := context.Background()
 	code, started, err := launch.Self(ctx, c.np, func(l *launch.Config) {
 		l.Nodes, l.NodePath = c.nodes, c.nodePath
 	})
 	if started {
-		if err != nil {
-			return fail(code, err)
-		}
-		return code
+		return code, err
 	}
 	stop, err := profile(c.profile)
 	if err != nil {
-		return fail(exitFailed, err)
+		return jobs.ExitFailed, err
 	}
 	defer stop()
 	j := newJob(c)
-	if err := aft.Run(ctx, j.body, aft.WithLogger(j.log)); err != nil {
-		return fail(exitFailed, err)
+	err = aft.Run(ctx, j.body, aft.WithLogger(j.log))
+	if err == nil && j.print {
+		err = j.result.write(stdout, c.json)
 	}
-	if j.print {
-		if err := j.result.write(stdout, c.json); err != nil {
-			return fail(exitFailed, err)
-		}
+	if err != nil {
+		return jobs.ExitFailed, err
 	}
-	return 0
+	return jobs.ExitDone, nil
 }

@@ -196,10 +196,10 @@ func TestTouch(t *testing.T) {
 func asBytes(words []uint64) []byte { return (&data{words: words}).bytes(int64(8 * len(words))) }
 
 func TestResultAsTable(t *testing.T) {
-	r := newResult()
+	r := &result{}
 	r.add("local", 2e6)
 	r.add("plain, bytes of local", 1e6)
-	r.bytes("local", 3<<20)
+	r.sizes.Add("local", 3<<20)
 	var out bytes.Buffer
 	require.NoError(t, r.write(&out, false))
 	require.Contains(t, out.String(), "local  2.0  2.0 to 2.0")

@@ -8,18 +8,18 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/interval"
+	"github.com/craft-go/craft/examples/internal/measured"
 )
 
 // figure is what was measured of one thing.
 type figure struct {
 	What   string            `json:"what"`
-	Millis interval.Interval `json:"ms"`
+	Millis measured.Interval `json:"ms"`
 	Rounds int               `json:"rounds"`
 	// ToLocal and ToPlain are times within a round in percent of those of the
 	// level local and of the plain write of as many bytes, or of files copied.
-	ToLocal *interval.Interval `json:"percent_of_local,omitempty"`
-	ToPlain *interval.Interval `json:"percent_of_plain,omitempty"`
+	ToLocal *measured.Interval `json:"percent_of_local,omitempty"`
+	ToPlain *measured.Interval `json:"percent_of_plain,omitempty"`
 	// Bytes is what rank 0 has written to its own file, the median.
 	Bytes int64 `json:"bytes,omitempty"`
 }
@@ -33,13 +33,8 @@ type result struct {
 	Sync    string   `json:"sync"`
 	Figures []figure `json:"figures"`
 
-	times map[string][]float64 // ms
-	sizes map[string][]float64
-	order []string
-}
-
-func newResult() *result {
-	return &result{times: make(map[string][]float64), sizes: make(map[string][]float64)}
+	times measured.Things // ms
+	sizes measured.Things
 }
 
 func (r *result) describe(j *job) {
@@ -48,17 +43,12 @@ func (r *result) describe(j *job) {
 }
 
 func (r *result) add(what string, d time.Duration) {
-	if _, known := r.times[what]; !known {
-		r.order = append(r.order, what)
-	}
-	r.times[what] = append(r.times[what], float64(d)/float64(time.Millisecond))
+	r.times.Add(what, float64(d)/float64(time.Millisecond))
 }
 
-func (r *result) bytes(what string, n int64) { r.sizes[what] = append(r.sizes[what], float64(n)) }
-
 // percent compares two things round by round.
-func (r *result) percent(what, with string) *interval.Interval {
-	mine, others := r.times[what], r.times[with]
+func (r *result) percent(what, with string) *measured.Interval {
+	mine, others := r.times.Of[what], r.times.Of[with]
 	if len(mine) != len(others) || what == with {
 		return nil
 	}
@@ -66,16 +56,14 @@ func (r *result) percent(what, with string) *interval.Interval {
 	for i := range mine {
 		ratios = append(ratios, 100*mine[i]/others[i])
 	}
-	p := interval.Of(ratios)
+	p := measured.IntervalOf(ratios)
 	return &p
 }
 
 func (r *result) summarize() {
-	for _, what := range r.order {
-		f := figure{What: what, Millis: interval.Of(r.times[what]), Rounds: len(r.times[what])}
-		if n := r.sizes[what]; n != nil {
-			f.Bytes = int64(interval.Of(n).Median)
-		}
+	for _, what := range r.times.Order {
+		times := r.times.Of[what]
+		f := figure{What: what, Millis: measured.IntervalOf(times), Rounds: len(times), Bytes: int64(measured.IntervalOf(r.sizes.Of[what]).Median)}
 		if !strings.Contains(what, ",") {
 			f.ToLocal = r.percent(what, "local")
 			f.ToPlain = r.percent(what, "plain, bytes of "+what)
@@ -105,7 +93,7 @@ func (r *result) write(w io.Writer, asJSON bool) error {
 	return t.Flush()
 }
 
-func ratio(p *interval.Interval) string {
+func ratio(p *measured.Interval) string {
 	if p == nil {
 		return "\t\t"
 	}

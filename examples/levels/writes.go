@@ -109,7 +109,7 @@ func (j *job) writeOne(ctx context.Context, w *written, counts bool) error {
 		return nil
 	}
 	j.result.add(w.what, took)
-	j.result.bytes(w.what, w.cp.Stats().BytesWritten-before)
+	j.result.sizes.Add(w.what, float64(w.cp.Stats().BytesWritten-before))
 	if j.async != "off" {
 		j.result.add(w.what+": program waits", blocked)
 	}

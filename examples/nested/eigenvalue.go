@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
-	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
@@ -13,7 +12,7 @@ import (
 const tolerance = 1e-10
 
 // eigenvalue is the inner loop: it computes one point.
-func (j *job) eigenvalue(ctx context.Context, outer int, death *dieonce.Death) (point, error) {
+func (j *job) eigenvalue(ctx context.Context, outer int, death *jobs.Death) (point, error) {
 	matrix := j.lattice(outer)
 	op, err := krylov.NewOperator(ctx, j.comm, j.team, matrix)
 	if err != nil {
@@ -27,7 +26,7 @@ func (j *job) eigenvalue(ctx context.Context, outer int, death *dieonce.Death) (
 	iter := 0
 	// It reads in the first point of a run. Later calls return at once.
 	if err := j.inner.RestartIfNeeded(ctx, &iter); err != nil {
-		return point{}, explain(err)
+		return point{}, jobs.Explain(err)
 	}
 	j.began(outer, iter)
 	converged := false
@@ -50,14 +49,14 @@ func (j *job) eigenvalue(ctx context.Context, outer int, death *dieonce.Death) (
 		Lowest:     tridiag.Lowest(j.process.Alpha, j.process.Beta),
 		Converged:  converged,
 		Iterations: len(j.process.Alpha),
-		Digest:     j.processDigest(),
+		Digest:     j.process.Digest(len(j.process.Alpha)),
 	}, err
 }
 
 // save writes an inner checkpoint if one is due.
 func (j *job) save(ctx context.Context, iter int) error {
 	err := j.inner.UpdateAndWrite(ctx, iter, j.innerFrequency)
-	if j.async == asyncmode.ZeroCopy && iter%j.innerFrequency == 0 {
+	if j.Async == jobs.ZeroCopy && iter%j.innerFrequency == 0 {
 		// The version is being written straight from the two vectors, which must
 		// not change before the next call that writes has waited for it. That is
 		// why those of the version before are free now.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,46 +12,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/craft-go/craft/examples/internal/asyncmode"
-	"github.com/craft-go/craft/examples/internal/levels"
-	"github.com/craft-go/craft/examples/internal/ranks"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 )
 
 // config is what the command line says.
 type config struct {
+	jobs.Flags
+
 	nx, ny     int64
 	from, to   float64 // disorder
 	points     int
 	seed       uint64
 	iterations int // of each point, at most
-	ranks      ranks.Flags
 
 	outerFrequency int
 	innerFrequency int
-	cpPath         string
-	fresh          bool
-	async          asyncmode.Mode
-	levels         levels.Flags
 	dieAt          place
-
-	json bool
 }
 
 // place is where the computation is: in an iteration of a point.
 type place struct{ outer, inner int }
 
-// nowhere is before all places.
+// nowhere is no place.
 var nowhere = place{outer: -1}
 
-func (p place) after(q place) bool {
-	return p.outer > q.outer || p.outer == q.outer && p.inner > q.inner
-}
-
-// number orders places; placeOf is its inverse.
+// number is the step of the whole computation.
 func (p place) number() int64 { return int64(p.outer)<<32 + int64(p.inner) }
-
-func placeOf(number int64) place { return place{int(number >> 32), int(uint32(number))} }
 
 // set reads OUTER:INNER.
 func (p *place) set(text string) error {
@@ -83,9 +71,9 @@ Flags:
 `
 
 func parseFlags(args []string, help io.Writer) (config, error) {
-	c := config{async: asyncmode.FromEnvironment(), dieAt: nowhere}
+	c := config{dieAt: nowhere}
 	f := flag.NewFlagSet("nested", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	c.Register(f)
 	f.Int64Var(&c.nx, "nx", 280, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
 	f.Int64Var(&c.ny, "ny", 280, "unit cells of graphene in y")
 	f.Float64Var(&c.from, "from", 0.5, "`disorder` of the first point: the potential of each site is uniform in [-d/2, d/2)")
@@ -93,41 +81,19 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.points, "points", 10, "`number` of points")
 	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vectors")
 	f.IntVar(&c.iterations, "iters", 2000, "at each point, stop after this many iterations if the eigenvalue has not converged before")
-	c.ranks.Register(f)
 	f.IntVar(&c.outerFrequency, "outer-freq", 1, "store the results after every point that is a multiple of `n`, counted from 0")
 	f.IntVar(&c.innerFrequency, "inner-freq", 100, "write an inner checkpoint in every iteration that is a multiple of `n`")
-	f.StringVar(&c.cpPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the parameters in ./nested-checkpoints)")
-	f.BoolVar(&c.fresh, "fresh", false, "start over, also if there are checkpoints")
-	f.Var(&c.async, "async", asyncmode.Usage)
-	c.levels.Register(f)
+	f.StringVar(&c.CPPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the parameters in ./nested-checkpoints)")
+	f.BoolVar(&c.Fresh, "fresh", false, "start over, also if there are checkpoints")
 	f.Func("die-at", "to try it out: kill the process (that of rank 0) with SIGKILL after iteration INNER of point OUTER (`o:i`, counted from 0),\nonce per job; asynchronous writes under way may end first", c.dieAt.set)
-	f.BoolVar(&c.json, "json", false, "print the result as one line of JSON")
-	f.Usage = func() {}
-	err := f.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		f.SetOutput(help)
-		fmt.Fprint(help, usage)
-		f.PrintDefaults()
-		return c, err
-	}
+	set, err := c.Parse(f, args, usage, help)
 	if err != nil {
 		return c, err
 	}
-	if f.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q: all settings are flags", f.Arg(0))
-	}
-	if c.cpPath == "" {
-		c.cpPath = c.defaultPath()
-	}
-	set := map[string]bool{}
-	f.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	if err := c.ranks.Check(set); err != nil {
+	c.CPPath = cmp.Or(c.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join("nested-checkpoints", c.name()))
+	if err := c.Check(set); err != nil {
 		return c, err
 	}
-	if err := c.levels.Check(set, c.ranks.Processes); err != nil {
-		return c, err
-	}
-	c.ranks.NodePath = c.levels.Base()
 	return c, c.validate()
 }
 
@@ -165,11 +131,7 @@ func (c config) lattice(outer int) graphene.Lattice {
 	return graphene.Lattice{NX: c.nx, NY: c.ny, Disorder: disorder, Seed: c.seed}
 }
 
-// defaultPath is a directory of its own for every sweep.
-func (c config) defaultPath() string {
-	if path := os.Getenv("CRAFT_CP_PATH"); path != "" {
-		return path
-	}
-	return filepath.Join("nested-checkpoints", fmt.Sprintf("graphene-%dx%d-disorder%g-%g-points%d-iters%d-seed%d",
-		c.nx, c.ny, c.from, c.to, c.points, c.iterations, c.seed))
+// name of the sweep: each has a directory of its own.
+func (c config) name() string {
+	return fmt.Sprintf("graphene-%dx%d-disorder%g-%g-points%d-iters%d-seed%d", c.nx, c.ny, c.from, c.to, c.points, c.iterations, c.seed)
 }

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -12,13 +9,6 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-)
-
-// Exit codes.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
 )
 
 func main() {
@@ -31,24 +21,16 @@ func main() {
 // run is the program: the result goes to stdout, all else to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitDone
-	case err != nil:
-		fmt.Fprintln(stderr, "nested:", err)
-		fmt.Fprintln(stderr, "Run it with -help for the flags.")
-		return exitUsage
+	if err != nil {
+		return cfg.WrongUsage(err, stderr)
 	}
 	ctx := context.Background()
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if code, started, err := cfg.ranks.Launch(ctx, log); err != nil {
-		fmt.Fprintln(stderr, "nested:", err)
-		return code
-	} else if started {
+	if code, started := cfg.Launch(ctx, log, stderr); started {
 		return code
 	}
 	s := newSweeper(cfg, stderr, log)
 	began := time.Now()
-	err = aft.Run(ctx, s.attempt, cfg.ranks.Options(log)...)
+	err = aft.Run(ctx, s.attempt, cfg.ZoneOptions(log)...)
 	return s.end(err, time.Since(began), stdout)
 }

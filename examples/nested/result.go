@@ -8,13 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
-	"math"
-	"slices"
 	"text/tabwriter"
 
-	"github.com/craft-go/craft/examples/internal/overhead"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // result is what the program prints. The names of the fields are those of the
@@ -34,41 +32,33 @@ type result struct {
 	Seconds              float64 `json:"seconds"`
 	Digest               string  `json:"digest"` // SHA-256 of all results
 
-	overhead.Report
+	jobs.Report
 }
 
-// result is collective.
-func (j *job) result(ctx context.Context) (result, error) {
-	h := j.past
-	times := overhead.Times{Recovery: j.zone.Stats().Recovery, Redo: h.redo}
-	report, err := overhead.Gather(ctx, j.comm, j.async, times, slices.Concat(h.sweep, h.inner)...)
+// newResult is collective.
+func (j *job) newResult(ctx context.Context) (result, error) {
+	times := jobs.Times{Recovery: j.zone.Stats().Recovery, Redo: j.history.Redo}
+	report, err := jobs.Gather(ctx, j.comm, j.Async, times, jobs.Sum(j.ofSweep, j.ofInner))
 	if err != nil {
 		return result{}, err
 	}
-	outer, err := overhead.Versions(ctx, j.comm, h.sweep...)
-	if err != nil {
+	// Who has replaced another rank does not know of earlier ones.
+	versions := []int{j.ofSweep.VersionsWritten, j.ofInner.VersionsWritten}
+	if err := comm.Allreduce(ctx, j.comm, versions, versions, comm.Max); err != nil {
 		return result{}, err
-	}
-	inner, err := overhead.Versions(ctx, j.comm, h.inner...)
-	if err != nil {
-		return result{}, err
-	}
-	skipped := 0
-	for _, s := range h.inner {
-		skipped += s.VersionsSkipped
 	}
 	return result{
 		Points:               j.points,
 		Results:              j.results,
-		RestartedFrom:        h.restartedFrom,
-		InnerRestartedFrom:   h.innerRestartedFrom,
+		RestartedFrom:        int(j.restartedFrom),
+		InnerRestartedFrom:   int(j.innerRestartedFrom),
 		Recoveries:           j.zone.Epoch(),
 		Ranks:                j.comm.Size(),
 		Rows:                 j.lattice(0).Rows(),
-		VersionsWritten:      outer,
-		InnerVersionsWritten: inner,
-		InnerVersionsSkipped: skipped,
-		Levels:               j.levels.Policy,
+		VersionsWritten:      versions[0],
+		InnerVersionsWritten: versions[1],
+		InnerVersionsSkipped: j.ofInner.VersionsSkipped,
+		Levels:               j.Policy,
 		Digest:               digest(j.results),
 		Report:               report,
 	}, nil
@@ -80,34 +70,17 @@ func (j *job) result(ctx context.Context) (result, error) {
 func digest(results []point) string {
 	h := sha256.New()
 	for _, p := range results {
-		put(h, math.Float64bits(p.Disorder), math.Float64bits(p.Lowest), uint64(p.Iterations))
+		// A hash takes everything.
+		_ = binary.Write(h, binary.LittleEndian, []float64{p.Disorder, p.Lowest})
+		_ = binary.Write(h, binary.LittleEndian, uint64(p.Iterations))
 		io.WriteString(h, p.Digest)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// processDigest is the same for all alpha, then all beta of a point.
-func (j *job) processDigest() string {
-	h := sha256.New()
-	for _, list := range [][]float64{j.process.Alpha, j.process.Beta} {
-		for _, v := range list {
-			put(h, math.Float64bits(v))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-func put(h hash.Hash, words ...uint64) {
-	for _, w := range words {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], w)
-		h.Write(b[:])
-	}
-}
-
 // print writes the result: a line of JSON, or a table for people.
 func (r result) print(w io.Writer, c config) error {
-	if c.json {
+	if c.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
 	var b bytes.Buffer
@@ -137,7 +110,7 @@ func (r result) print(w io.Writer, c config) error {
 		}
 	}
 	fmt.Fprintf(&b, "\ncheckpoints: %d outer, %d inner in %s, %.1f MB; waited for: %.2f s; overhead: %.1f %%\n",
-		r.VersionsWritten, r.InnerVersionsWritten, c.cpPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint, r.Percent)
+		r.VersionsWritten, r.InnerVersionsWritten, c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint, r.Percent)
 	_, err := w.Write(b.Bytes())
 	return err
 }

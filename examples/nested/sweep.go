@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 
 	"golang.org/x/term"
@@ -14,18 +12,17 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
-	"github.com/craft-go/craft/examples/internal/ranks"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
 )
 
 // job is the part of one rank in one attempt.
 type job struct {
-	config
-	zone   *aft.Zone
-	comm   comm.Comm // of the zone
-	stderr io.Writer
-	log    *slog.Logger
+	*sweeper
+	*worker
+	zone *aft.Zone
+	comm comm.Comm // of the zone
 
 	sweep   *checkpoint.Checkpoint // outer: the results
 	results []point
@@ -33,8 +30,8 @@ type job struct {
 	inner   *checkpoint.Checkpoint // nested in it: the computation of one point
 	process krylov.Lanczos
 
-	team *sparse.Team
-	past *history // of all attempts
+	team     *sparse.Team
+	reported bool // from where it goes on
 }
 
 // point is the result of one of the points.
@@ -49,13 +46,13 @@ type point struct {
 // solve is one attempt at the whole computation. It begins anew, on the ranks
 // that there are now, and goes on from the newest checkpoints.
 func (j *job) solve(ctx context.Context) (result, error) {
-	cores, err := ranks.Cores(ctx, j.comm)
+	cores, err := jobs.Cores(ctx, j.comm)
 	if err != nil {
 		return result{}, err
 	}
 	j.team = sparse.NewTeam(cores)
 	defer j.team.Close()
-	if err := j.past.share(ctx, j.zone); err != nil {
+	if err := j.history.Share(ctx, j.zone, &j.restartedFrom, &j.innerRestartedFrom); err != nil {
 		return result{}, err
 	}
 	if err := j.newSweep(); err != nil {
@@ -70,11 +67,12 @@ func (j *job) solve(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	err = j.iterate(ctx)
-	j.past.spent(j.sweep.Stats(), j.inner.Stats())
+	j.ofSweep = jobs.Sum(j.ofSweep, j.sweep.Stats())
+	j.ofInner = jobs.Sum(j.ofInner, j.inner.Stats())
 	if err != nil {
 		return result{}, err
 	}
-	return j.result(ctx)
+	return j.newResult(ctx)
 }
 
 // newSweep registers what the outer loop has computed.
@@ -82,7 +80,7 @@ func (j *job) newSweep() (err error) {
 	if j.sweep, err = checkpoint.New("sweep", j.comm, j.options()...); err != nil {
 		return err
 	}
-	if j.levels.Policy != "" {
+	if j.Policy != "" {
 		// Its versions are few and small: each of them survives the loss of all nodes.
 		if err := j.sweep.DisableSCR(); err != nil {
 			return err
@@ -114,7 +112,7 @@ func (j *job) newInner() (err error) {
 func (j *job) iterate(ctx context.Context) error {
 	outer := 0
 	if err := j.sweep.RestartIfNeeded(ctx, &outer); err != nil {
-		return explain(err)
+		return jobs.Explain(err)
 	}
 	death, err := j.newDeath()
 	if err != nil {
@@ -137,7 +135,7 @@ func (j *job) iterate(ctx context.Context) error {
 
 // show tells on a terminal how far the job is: the table comes at its end.
 func (j *job) show(outer int, p point) {
-	if f, ok := j.stderr.(*os.File); ok && j.comm.Rank() == 0 && term.IsTerminal(int(f.Fd())) {
+	if f, ok := j.stderr.(*os.File); ok && j.rank == 0 && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintf(f, "point %d is done, after %d iterations; %d more\n", outer, p.Iterations, j.points-1-outer)
 	}
 }
@@ -157,7 +155,7 @@ func (j *job) tolerate(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced) {
 		return err
 	}
-	if j.comm.Rank() == 0 {
+	if j.rank == 0 {
 		j.log.Warn("no checkpoint; the computation goes on", "error", err)
 	}
 	return nil
@@ -176,22 +174,11 @@ type fingerprint struct {
 
 // options are those of both checkpoints.
 func (j *job) options() []checkpoint.Option {
-	return append(j.levels.Options(),
-		checkpoint.WithPath(j.cpPath),
-		checkpoint.WithAsync(string(j.async)),
+	return append(j.LevelOptions(),
+		checkpoint.WithPath(j.CPPath),
+		checkpoint.WithAsync(string(j.Async)),
 		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
 		checkpoint.WithLogger(j.log),
-		checkpoint.WithReadOnRestart(!j.fresh),
+		checkpoint.WithReadOnRestart(!j.Fresh),
 	)
-}
-
-// explain adds the ways out that this program offers.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, checkpoint.ErrFingerprint):
-		return fmt.Errorf("%w\nGive another directory with -cp-path", err)
-	case errors.Is(err, checkpoint.ErrNoUsableVersion):
-		return fmt.Errorf("%w\nStart over with -fresh, or in another directory with -cp-path", err)
-	}
-	return err
 }

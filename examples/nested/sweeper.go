@@ -10,8 +10,8 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // sweeper is what all ranks of this process share.
@@ -24,15 +24,19 @@ type sweeper struct {
 
 // worker is one rank. It lives longer than an attempt.
 type worker struct {
-	history *history
-	rank    comm.Rank // in the last attempt; -1 before the first one
-	result  result    // of the last attempt
+	rank   comm.Rank // in the last attempt; -1 before the first one
+	result result    // of the last attempt
+
+	history            jobs.History
+	restartedFrom      jobs.Start       // first point
+	innerRestartedFrom jobs.Start       // first iteration of that point, if it was taken up
+	ofSweep, ofInner   checkpoint.Stats // in all attempts that have ended
 }
 
 func newSweeper(cfg config, stderr io.Writer, log *slog.Logger) *sweeper {
 	s := &sweeper{config: cfg, stderr: stderr, log: log}
-	for range cfg.ranks.Goroutines {
-		s.workers = append(s.workers, &worker{history: newHistory(), rank: -1})
+	for range cfg.Goroutines {
+		s.workers = append(s.workers, &worker{rank: -1, restartedFrom: jobs.Unknown, innerRestartedFrom: jobs.Unknown})
 	}
 	return s
 }
@@ -44,7 +48,7 @@ func (s *sweeper) attempt(ctx context.Context, z *aft.Zone) (err error) {
 		w = s.workers[z.Original()]
 	}
 	w.rank = z.Comm().Rank()
-	j := &job{config: s.config, zone: z, comm: z.Comm(), stderr: s.stderr, log: s.log, past: w.history}
+	j := &job{sweeper: s, worker: w, zone: z, comm: z.Comm()}
 	w.result, err = j.solve(ctx)
 	return err
 }
@@ -52,13 +56,8 @@ func (s *sweeper) attempt(ctx context.Context, z *aft.Zone) (err error) {
 // end prints the result, or why there is none, and returns the exit code. When
 // ranks are processes only one of them prints.
 func (s *sweeper) end(err error, wall time.Duration, stdout io.Writer) int {
-	var own *aft.BodyError
-	switch {
-	case errors.As(err, &own) && launch.IsRank() && own.Rank != s.workers[0].rank:
-		return exitFailed // the rank whose error it is says so
-	case err != nil:
-		fmt.Fprintln(s.stderr, "nested:", err)
-		return exitFailed
+	if err != nil {
+		return s.Failed(err, s.workers[0].rank, s.stderr)
 	}
 	for _, w := range s.workers {
 		if w.rank != 0 {
@@ -68,10 +67,10 @@ func (s *sweeper) end(err error, wall time.Duration, stdout io.Writer) int {
 		w.result.Over(wall)
 		if err := errors.Join(w.result.print(stdout, s.config), s.forget()); err != nil {
 			fmt.Fprintln(s.stderr, "nested: write the result:", err)
-			return exitFailed
+			return jobs.ExitFailed
 		}
 	}
-	return exitDone
+	return jobs.ExitDone
 }
 
 // forget is called when the job has ended: the next one may die again.
@@ -79,5 +78,5 @@ func (s *sweeper) forget() error {
 	if s.dieAt == nowhere {
 		return nil
 	}
-	return dieonce.Forget(s.marker())
+	return jobs.ForgetDeath(s.marker())
 }

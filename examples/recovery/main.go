@@ -12,11 +12,7 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-)
-
-const (
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // config is what the command line says.
@@ -31,7 +27,11 @@ func main() {
 	if code, ok := launch.Daemon(); ok {
 		os.Exit(code)
 	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "recovery:", err)
+	}
+	os.Exit(code)
 }
 
 func parseFlags(args []string, out io.Writer) (config, error) {
@@ -58,14 +58,14 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	return c, nil
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+// run also returns the exit code.
+func run(args []string, stdout, stderr io.Writer) (code int, err error) {
 	c, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		return 0
+		return jobs.ExitDone, nil
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "recovery:", err)
-		return exitUsage
+		return jobs.ExitUsage, err
 	}
 	ctx := context.Background()
 	code, started, err := launch.Self(ctx, c.np, func(l *launch.Config) {
@@ -73,26 +73,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 		l.Repeats = 1000 // it is the same failure each time
 	})
 	if started {
-		if err != nil {
-			fmt.Fprintln(stderr, "recovery:", err)
-		}
-		return code
+		return code, err
 	}
+	m := &measurement{config: c, result: &result{bytes: make(map[string]int)}}
 	if c.what == "zone" {
-		if err := compareZone(ctx, c.rounds, stdout); err != nil {
-			fmt.Fprintln(stderr, "recovery:", err)
-			return exitFailed
-		}
-		return 0
+		err = compareZone(ctx, c.rounds, stdout)
+	} else {
+		err = aft.Run(ctx, m.body, aft.WithLogger(slog.New(slog.DiscardHandler)))
 	}
-	m := &measurement{config: c, result: newResult()}
-	err = aft.Run(ctx, m.body, aft.WithLogger(slog.New(slog.DiscardHandler)))
 	if err == nil && m.print {
 		err = m.result.write(stdout, c.json)
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "recovery:", err)
-		return exitFailed
+		return jobs.ExitFailed, err
 	}
-	return 0
+	return jobs.ExitDone, nil
 }

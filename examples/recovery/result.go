@@ -7,6 +7,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/craft-go/craft/examples/internal/measured"
 )
 
 // figure is what was measured of one thing, in microseconds.
@@ -25,27 +27,18 @@ type result struct {
 	Ranks   int      `json:"ranks"`
 	Figures []figure `json:"figures"`
 
-	times map[string][]time.Duration
-	order []string
-	bytes map[string]int
-}
-
-func newResult() *result {
-	return &result{times: make(map[string][]time.Duration), bytes: make(map[string]int)}
+	times measured.Things // us
+	bytes map[string]int  // of messages
 }
 
 func (r *result) add(what string, d time.Duration) {
-	if _, known := r.times[what]; !known {
-		r.order = append(r.order, what)
-	}
-	r.times[what] = append(r.times[what], d)
+	r.times.Add(what, float64(d)/float64(time.Microsecond))
 }
 
 func (r *result) write(w io.Writer, asJSON bool) error {
-	for _, what := range r.order {
-		all := slices.Sorted(slices.Values(r.times[what]))
-		us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-		f := figure{What: what, Median: us(all[len(all)/2]), Min: us(all[0]), Max: us(all[len(all)-1]), Rounds: len(all)}
+	for _, what := range r.times.Order {
+		all := slices.Sorted(slices.Values(r.times.Of[what]))
+		f := figure{What: what, Median: all[len(all)/2], Min: all[0], Max: all[len(all)-1], Rounds: len(all)}
 		if n := r.bytes[what]; n > 0 {
 			f.Rate = float64(n) / f.Median / 1000
 		}

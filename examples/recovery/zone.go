@@ -11,7 +11,7 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/engine"
-	"github.com/craft-go/craft/examples/internal/interval"
+	"github.com/craft-go/craft/examples/internal/measured"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
@@ -50,7 +50,7 @@ func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
 	if s.Place().Comm.Rank() != 0 {
 		return nil
 	}
-	cost := interval.Of(ratios[1:])
+	cost := measured.IntervalOf(ratios[1:])
 	fmt.Fprintf(stdout, "%d ranks, %d pairs of %d iterations of %d rows (at most %.3f s): the zone costs %+.2f %% [%+.2f, %+.2f]\n",
 		s.Place().Comm.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), cost.Median, cost.Low, cost.High)
 	return nil

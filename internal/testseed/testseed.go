@@ -28,6 +28,20 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
+// Number is a variable that says how much a test does; otherwise, if it is not set.
+func Number(t testing.TB, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%s: it is a number, 0 or more", name, text)
+	}
+	return n
+}
+
 // Given is the seed to replay, if there is any.
 func Given(t testing.TB) (seed uint64, given bool) {
 	t.Helper()

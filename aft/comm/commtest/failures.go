@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,7 +90,7 @@ func RunFailures(t *testing.T, launch FaultyLaunch) {
 		})
 	}
 	t.Run(soak.name, func(t *testing.T) {
-		seconds := variable(t, "CRAFT_TEST_SECONDS", 2)
+		seconds := testseed.Number(t, "CRAFT_TEST_SECONDS", 2)
 		runRounds(t, launch, seed, time.Duration(seconds)*time.Second)
 	})
 }
@@ -160,17 +159,4 @@ func ExitCode(err error) int {
 		return SkipCode
 	}
 	return 1
-}
-
-// variable is a number from the environment.
-func variable(t *testing.T, name string, otherwise uint64) uint64 {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }

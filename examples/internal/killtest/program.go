@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testsignal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,20 +96,20 @@ func (p *Program) Start(args ...string) *Started {
 // Command is a run that has not been started.
 func (p *Program) Command(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
-	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{p.mark()}, p.Env...)...)
+	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{string(p.mark())}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
 	p.runs = append(p.runs, s)
 	return s
 }
 
 // mark is in the environment of all processes of its jobs.
-func (p *Program) mark() string { return "EXAMPLE_DIR=" + p.Dir }
+func (p *Program) mark() testprocess.Marked { return testprocess.Marked("EXAMPLE_DIR=" + p.Dir) }
 
 // Gone waits until no process of its jobs is there any more, after the first one of
 // a job was killed.
 func (p *Program) Gone() {
 	p.T.Helper()
-	p.Eventually(func() bool { return len(Processes(p.T, p.mark())) == 0 })
+	p.Eventually(func() bool { return len(p.mark().Processes(p.T)) == 0 })
 }
 
 // End waits for the end and wants an exit code, or minus a signal.

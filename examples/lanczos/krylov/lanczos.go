@@ -2,6 +2,9 @@ package krylov
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 
@@ -104,4 +107,14 @@ const roundingShare = 64 * 0x1p-52
 func (l *Lanczos) Invariant() bool {
 	k := len(l.Beta)
 	return k > 0 && l.Beta[k-1] <= roundingShare*l.op.norm
+}
+
+// Digest is the SHA-256, in hexadecimal, of what the first steps have found: all
+// of alpha, then all of beta, as little-endian float64.
+func (l *Lanczos) Digest(steps int) string {
+	hash := sha256.New()
+	for _, list := range [][]float64{l.Alpha[:steps], l.Beta[:steps]} {
+		_ = binary.Write(hash, binary.LittleEndian, list) // a hash takes everything
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }

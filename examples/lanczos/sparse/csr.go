@@ -20,15 +20,6 @@ type CSR struct {
 	Vals    []float64
 }
 
-// Rows is the number of rows.
-func (m *CSR) Rows() int { return len(m.RowPtr) - 1 }
-
-// Traffic is the number of bytes that must move between memory and cores for
-// one product: every value, column index and row pointer, x once and y once.
-func (m *CSR) Traffic() int64 {
-	return int64(len(m.Vals))*(8+4) + int64(len(m.RowPtr))*4 + int64(m.Columns)*8 + int64(m.Rows())*8
-}
-
 // Builder assembles a CSR row by row.
 type Builder struct{ m CSR }
 

@@ -1,11 +1,5 @@
 package sparse
 
-// Mul computes y = m * x with all members of the team. len(x) must be
-// m.Columns, len(y) m.Rows(), and they must not overlap.
-func (m *CSR) Mul(t *Team, y, x []float64) {
-	t.Do(m.Rows(), func(_, lo, hi int) { m.MulRows(y[lo:hi], x, lo) })
-}
-
 // MulRows computes y[i] = row lo+i of m times x for all i of y.
 //
 // The rows of a lattice have very few entries, so the work per row counts, not

@@ -46,9 +46,6 @@ func NewTeam(members int) *Team {
 	return t
 }
 
-// Members is the number of goroutines that share the work.
-func (t *Team) Members() int { return len(t.start) + 1 }
-
 // Close ends the goroutines of the team and waits for them.
 func (t *Team) Close() {
 	for _, start := range t.start {

@@ -1,4 +1,4 @@
-package overhead_test
+package jobs_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/overhead"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,14 +21,14 @@ func TestGather(t *testing.T) {
 			RestartTime:    time.Duration(2-c.Rank()) * time.Second,
 			WriterCPU:      time.Second, BytesWritten: 10,
 		}
-		r, err := overhead.Gather(ctx, c, "copy", overhead.Times{Recovery: 2 * time.Second, Redo: time.Second}, mine, mine)
+		r, err := jobs.Gather(ctx, c, "copy", jobs.Times{Recovery: 2 * time.Second, Redo: time.Second}, jobs.Sum(mine, mine))
 		if err != nil {
 			return err
 		}
 		r.Over(20 * time.Second)
-		require.Equal(t, overhead.Report{
+		require.Equal(t, jobs.Report{
 			BytesWritten: 60, Async: "copy", WriterCPU: 6,
-			Overheads: overhead.Overheads{Checkpoint: 4, Restart: 4, Recovery: 2, Recomputation: 1},
+			Overheads: jobs.Overheads{Checkpoint: 4, Restart: 4, Recovery: 2, Recomputation: 1},
 			Percent:   100 * (4 + 6/float64(runtime.GOMAXPROCS(0))) / 20,
 		}, r)
 		return nil

@@ -1,8 +1,4 @@
-// Package overhead adds up what the checkpoints of a job have cost, as the
-// paper does (Shahzad et al., IEEE TPDS 30(3), 2019, section 5): the time that
-// the program waited for them, and what their background writers took away from
-// the processors.
-package overhead
+package jobs
 
 import (
 	"context"
@@ -11,16 +7,17 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
-	"github.com/craft-go/craft/examples/internal/asyncmode"
 )
 
-// Report is the part of a program's result that is about its checkpoints. The
-// names of the fields are those of the JSON object.
+// Report is the part of a program's result that is about what its checkpoints have
+// cost, as in the paper (Shahzad et al., IEEE TPDS 30(3), 2019, section 5): the time
+// that the program waited for them, and what their background writers took away from
+// the processors. The names of the fields are those of the JSON object.
 type Report struct {
-	BytesWritten int64          `json:"bytes_written"` // sum over ranks
-	Overheads    Overheads      `json:"overheads"`
-	Async        asyncmode.Mode `json:"async"`
-	WriterCPU    float64        `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
+	BytesWritten int64     `json:"bytes_written"` // sum over ranks
+	Overheads    Overheads `json:"overheads"`
+	Async        Mode      `json:"async"`
+	WriterCPU    float64   `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
 	// Percent is (cp + writer_cpu/cores) / wall-clock time of the run, in per cent.
 	Percent float64 `json:"overhead_percent"`
 }
@@ -39,17 +36,23 @@ type Times struct {
 	Redo     time.Duration // doing again what had been done
 }
 
+// Sum adds up what checkpoints have done and cost on one rank.
+func Sum(all ...checkpoint.Stats) (sum checkpoint.Stats) {
+	for _, s := range all {
+		sum.CheckpointTime += s.CheckpointTime
+		sum.RestartTime += s.RestartTime
+		sum.WriterCPU += s.WriterCPU
+		sum.BytesWritten += s.BytesWritten
+		sum.VersionsWritten += s.VersionsWritten
+		sum.VersionsSkipped += s.VersionsSkipped
+	}
+	return sum
+}
+
 // Gather adds up the checkpoints of all ranks, those of earlier attempts
 // included. It is collective; every rank gets the whole report but for Percent.
 // What processes that were lost had spent is lost with them.
-func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, times Times, checkpoints ...checkpoint.Stats) (Report, error) {
-	var mine checkpoint.Stats
-	for _, s := range checkpoints {
-		mine.CheckpointTime += s.CheckpointTime
-		mine.RestartTime += s.RestartTime
-		mine.WriterCPU += s.WriterCPU
-		mine.BytesWritten += s.BytesWritten
-	}
+func Gather(ctx context.Context, c comm.Comm, async Mode, times Times, mine checkpoint.Stats) (Report, error) {
 	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return Report{}, err
@@ -64,17 +67,6 @@ func Gather(ctx context.Context, c comm.Comm, async asyncmode.Mode, times Times,
 		Async:        async,
 		WriterCPU:    time.Duration(sums[1]).Seconds(),
 	}, nil
-}
-
-// Versions is the number of complete versions that the attempts of a checkpoint
-// have written, as far as a rank knows that has lived through them. It is
-// collective.
-func Versions(ctx context.Context, c comm.Comm, attempts ...checkpoint.Stats) (int, error) {
-	n := 0
-	for _, s := range attempts {
-		n += s.VersionsWritten
-	}
-	return comm.AllreduceOne(ctx, c, n, comm.Max)
 }
 
 // Over fills in Percent for a run of the given wall-clock time on all the

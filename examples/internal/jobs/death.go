@@ -1,10 +1,4 @@
-// Package dieonce kills a process once per job, as the flags -die-at and -kill of
-// the examples want: to show that a restart, or a recovery, comes to the same
-// result.
-//
-// A marker file beside the checkpoints keeps the fact, because a restarted run
-// and a replacement may pass the same iteration again.
-package dieonce
+package jobs
 
 import (
 	"errors"
@@ -13,21 +7,25 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/craft-go/craft/internal/vfs"
 )
 
-// Death is what may happen to a process once per job. The zero value never
-// happens.
+// Death is what may happen to a process once per job, as the flags -die-at and -kill
+// want: to show that a restart, or a recovery, comes to the same result. A marker file
+// beside the checkpoints keeps the fact, because a restarted run and a replacement may
+// pass the same iteration again. The zero value never happens.
 type Death struct {
 	path     string
 	happened bool // in an earlier run, or to the process that this one replaces
 }
 
-// New returns the death of a job whose marker is at path. Of a fresh job it has
+// NewDeath returns the death of a job whose marker is at path. Of a fresh job it has
 // not happened yet: a marker that is there is removed. Only who may die calls it.
-func New(path string, fresh bool) (*Death, error) {
+func NewDeath(path string, fresh bool) (*Death, error) {
 	d := &Death{path: path}
 	if fresh {
-		return d, Forget(path)
+		return d, ForgetDeath(path)
 	}
 	if _, err := os.Stat(path); err == nil {
 		d.happened = true
@@ -56,8 +54,8 @@ func (d *Death) DieWith(pid int) error {
 	select {} // the signal may take a moment, in which nothing may happen
 }
 
-// Forget is called when the job has ended: the next one may die again.
-func Forget(path string) error {
+// ForgetDeath is called when the job has ended: the next one may die again.
+func ForgetDeath(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("forget that a process has died: %w", err)
 	}
@@ -66,25 +64,8 @@ func Forget(path string) error {
 
 // mark creates a file that is still there after a crash.
 func mark(path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := vfs.MkdirAll(vfs.OS(), filepath.Dir(path), 0o777, false); err != nil {
 		return err
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return vfs.WriteFile(vfs.OS(), path, nil, 0o666, true)
 }

@@ -1,5 +1,4 @@
-// Package asyncmode is the -async flag of the examples.
-package asyncmode
+package jobs
 
 import (
 	"errors"
@@ -17,13 +16,13 @@ const (
 	ZeroCopy Mode = "zero-copy" // a background writer, from the program's own memory
 )
 
-// Usage explains the flag.
-const Usage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
+// ModeUsage explains the flag -async.
+const ModeUsage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
 	"background from a copy; zero-copy, in the background from the vectors themselves. Without the\n" +
 	"flag $CRAFT_WRITE_ASYNC and $CRAFT_WRITE_ASYNC_ZERO_COPY decide"
 
-// FromEnvironment is the mode that the environment asks for.
-func FromEnvironment() Mode {
+// modeOfEnvironment is the mode that the environment asks for.
+func modeOfEnvironment() Mode {
 	env, err := checkpoint.LoadConfig()
 	switch {
 	case err != nil: // checkpoint.New will say it

@@ -1,16 +1,16 @@
-package dieonce_test
+package jobs_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/craft-go/craft/examples/internal/dieonce"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
 )
 
-func newDeath(t *testing.T, marker string, fresh bool) *dieonce.Death {
-	d, err := dieonce.New(marker, fresh)
+func newDeath(t *testing.T, marker string, fresh bool) *jobs.Death {
+	d, err := jobs.NewDeath(marker, fresh)
 	require.NoError(t, err)
 	return d
 }
@@ -23,7 +23,7 @@ func TestOncePerJob(t *testing.T) {
 	d := newDeath(t, marker, false)
 	require.True(t, d.Happened())
 	require.NoError(t, d.Die(), "else the test would be dead")
-	require.NoError(t, dieonce.Forget(marker))
+	require.NoError(t, jobs.ForgetDeath(marker))
 	require.NoFileExists(t, marker)
 	require.False(t, newDeath(t, marker, false).Happened(), "the next job may die")
 }
@@ -41,13 +41,13 @@ func TestDirectoryDeletedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	marker := filepath.Join(dir, "died")
 	require.NoError(t, os.RemoveAll(dir))
-	require.NoError(t, dieonce.Forget(marker))
+	require.NoError(t, jobs.ForgetDeath(marker))
 	require.NoError(t, os.WriteFile(dir, nil, 0o666))
-	require.NoError(t, dieonce.Forget(marker))
+	require.NoError(t, jobs.ForgetDeath(marker))
 }
 
 func TestZeroValueNeverHappens(t *testing.T) {
-	var d dieonce.Death
+	var d jobs.Death
 	require.NoError(t, d.Die())
 	require.False(t, d.Happened())
 }

@@ -1,9 +1,7 @@
-package ranks
+package jobs
 
 import (
 	"context"
-	"hash/fnv"
-	"io"
 	"os"
 	"runtime"
 
@@ -13,20 +11,14 @@ import (
 // Cores is the number of processors for each rank of this machine, at least 1.
 // It is collective.
 func Cores(ctx context.Context, c comm.Comm) (int, error) {
-	name, err := os.Hostname()
+	name, _ := os.Hostname() // if it has none: as if all ranks were on one machine
+	all, err := comm.AllgatherBytes(ctx, c, []byte(name))
 	if err != nil {
-		name = "" // as if all ranks were on one machine
-	}
-	h := fnv.New64a()
-	io.WriteString(h, name)
-	mine := h.Sum64()
-	all := make([]uint64, c.Size())
-	if err := comm.Allgather(ctx, c, []uint64{mine}, all); err != nil {
 		return 0, err
 	}
 	here := 0
 	for _, other := range all {
-		if other == mine {
+		if string(other) == name {
 			here++
 		}
 	}

@@ -1,0 +1,76 @@
+// Package jobs is what the examples with a matrix have in common beside what they
+// show: their flags, the start of ranks as processes, how a job dies to try it out,
+// what a rank remembers from attempt to attempt, and what checkpoints have cost.
+package jobs
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// Exit codes.
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// Flags are the values of the flags that the programs have in common. A rank that
+// was started by `craft run` or by -np is a process too, whatever they say.
+type Flags struct {
+	Goroutines int    // -ranks
+	Processes  int    // -np; 0: this process is not a root
+	Nodes      int    // -nodes
+	Spare      int    // -spare-nodes
+	Policy     string // -levels; "": everything on the parallel file system
+	CPPath     string // -cp-path
+	Fresh      bool   // -fresh
+	Async      Mode   // -async
+	JSON       bool   // -json
+
+	program  string
+	recovery comm.Recovery    // "": the environment decides
+	spawn    comm.SpawnPolicy // "": the environment decides
+	nodePath string           // -node-path
+}
+
+// Register adds the flags to those of a program, but for -cp-path and -fresh.
+func (c *Flags) Register(f *flag.FlagSet) {
+	c.registerRanks(f)
+	c.registerLevels(f)
+	c.Async = modeOfEnvironment()
+	f.Var(&c.Async, "async", ModeUsage)
+	f.BoolVar(&c.JSON, "json", false, "print the result as one line of JSON")
+}
+
+// Parse parses the arguments and returns the names of the flags that were given.
+// For -help, which is flag.ErrHelp, it prints the usage and all flags.
+func (c *Flags) Parse(f *flag.FlagSet, args []string, usage string, help io.Writer) (set map[string]bool, err error) {
+	c.program = f.Name()
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	err = f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(help)
+		fmt.Fprint(help, usage)
+		f.PrintDefaults()
+	}
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q: all settings are flags", f.Arg(0))
+	}
+	set = make(map[string]bool)
+	f.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	return set, err
+}
+
+// Check looks for contradictions; set are the names of the flags that were given.
+func (c *Flags) Check(set map[string]bool) error {
+	if err := c.checkRanks(set); err != nil {
+		return err
+	}
+	return c.checkLevels(set)
+}

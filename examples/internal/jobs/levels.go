@@ -1,0 +1,69 @@
+package jobs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// registerLevels adds the flags that say which versions are kept on the nodes, and
+// where that is.
+func (c *Flags) registerLevels(f *flag.FlagSet) {
+	f.StringVar(&c.Policy, "levels", policyOfEnvironment(), "which versions are kept where: a `list` such as local:1,partner:5,xor:10,rs:20,pfs:50 of levels and their\nperiods, counted in versions; empty: all in the directory of the checkpoints (default $CRAFT_LEVELS)")
+	f.StringVar(&c.nodePath, "node-path", "", "with -levels: `directory` of the node's own storage; with -np each of the -nodes has its own below it. A job\nthat is started again needs the same one (default $CRAFT_NODE_PATH, or else below /dev/shm)")
+}
+
+// policyOfEnvironment is the policy that the environment asks for.
+func policyOfEnvironment() string {
+	env, err := checkpoint.LoadConfig()
+	if err != nil || !env.UseSCR { // checkpoint.New will say what is wrong
+		return ""
+	}
+	return env.Levels
+}
+
+func (c *Flags) checkLevels(set map[string]bool) error {
+	config, err := checkpoint.LoadConfig()
+	if err != nil {
+		return nil // checkpoint.New will say it
+	}
+	config.Levels = c.Policy
+	switch err := config.Validate(); {
+	case err != nil && set["levels"]:
+		return fmt.Errorf("-levels: %w", err)
+	case set["node-path"] && c.nodePath == "":
+		return fmt.Errorf("-node-path: it must be a directory")
+	case set["node-path"] && c.Processes == 0 && launch.IsRank():
+		return fmt.Errorf("-node-path is for ranks that this program starts: craft run has --node-path")
+	}
+	return nil
+}
+
+// base is the directory below which each of the nodes that this process starts
+// has its own. "": there are no levels, and nobody needs them.
+func (c *Flags) base() string {
+	switch {
+	case c.nodePath != "":
+		return c.nodePath
+	case c.Policy == "":
+		return ""
+	case os.Getenv("CRAFT_NODE_PATH") != "":
+		return os.Getenv("CRAFT_NODE_PATH")
+	}
+	// Not a temporary one, as the launcher makes it: the next start is to find
+	// what this one has left.
+	return env.DefaultNodePath()
+}
+
+// LevelOptions are those of each checkpoint that say where its versions are.
+func (c *Flags) LevelOptions() []checkpoint.Option {
+	options := []checkpoint.Option{checkpoint.WithLevels(c.Policy)}
+	if c.nodePath != "" && !launch.IsRank() { // the launcher tells a rank
+		options = append(options, checkpoint.WithNodePath(c.nodePath))
+	}
+	return options
+}

@@ -1,0 +1,93 @@
+// Package testprocess is for tests that start processes, none of which may be left.
+// It sees them where there is /proc; elsewhere there seem to be none.
+package testprocess
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// limit is long on every machine.
+const limit = time.Minute
+
+// Marked are the processes that a test has started, and all that these have: this
+// ("NAME=value") is in the environment of each.
+type Marked string
+
+var marks int
+
+// Mark gives all processes that are started from now on a mark.
+func Mark(t *testing.T) Marked {
+	marks++
+	value := fmt.Sprintf("%d-%d", os.Getpid(), marks)
+	t.Setenv("CRAFT_TEST_MARK", value)
+	return Marked("CRAFT_TEST_MARK=" + value)
+}
+
+// Process is one of them.
+type Process struct {
+	PID, Parent int
+
+	env [][]byte
+}
+
+// Variable is what a variable of its environment has been when it was started.
+func (p Process) Variable(name string) string {
+	for _, v := range p.env {
+		if value, ok := bytes.CutPrefix(v, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// Processes are those that run: zombies have ended.
+func (m Marked) Processes(t *testing.T) (all []Process) {
+	t.Helper()
+	name, value, _ := strings.Cut(string(m), "=")
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, dir := range dirs {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		p := Process{env: bytes.Split(env, []byte{0})}
+		if err != nil || p.Variable(name) != value {
+			continue // ended, or of somebody else
+		}
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		p.PID, _ = strconv.Atoi(filepath.Base(dir))
+		p.Parent, _ = strconv.Atoi(fields[1])
+		if fields[0] != "Z" && p.PID != os.Getpid() {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Alive are the numbers and command lines of those that run.
+func (m Marked) Alive(t *testing.T) (out []string) {
+	for _, p := range m.Processes(t) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+		out = append(out, fmt.Sprintf("%d %s", p.PID, strings.ReplaceAll(string(line), "\x00", " ")))
+	}
+	return out
+}
+
+// NoneLeft waits until none of them is left.
+func (m Marked) NoneLeft(t *testing.T) {
+	if !assert.Eventually(t, func() bool { return len(m.Alive(t)) == 0 }, limit, 5*time.Millisecond) {
+		require.FailNow(t, "left behind", "%s", strings.Join(m.Alive(t), "\n"))
+	}
+}
