@@ -79,7 +79,7 @@ func (r *Root) nobody(now time.Time) {
 	world := r.comms[r.world]
 	again := false
 	stop, _ := r.stopRequested(now)
-	for _, p := range r.membersFailed(world) {
+	for _, p := range r.failedOf(world) {
 		if p.handled { // by a zone that has ended without it
 			continue
 		}

@@ -80,7 +80,7 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	}
 	if gone := r.missingOf(o.group); len(gone) > 0 {
 		r.discard(o)
-		r.reply(o, takers, Made{Failed: gone})
+		r.reply(o, takers, Made{Failed: ids(gone)})
 		return true
 	}
 	missing := o.joins[takers[0].id].Missing
