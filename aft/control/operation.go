@@ -110,12 +110,7 @@ func (r *Root) settleOperations(now time.Time) {
 
 // pending are the operations under way in a fixed order.
 func (r *Root) pending() []*operation {
-	out := make([]*operation, 0, len(r.ops))
-	for _, o := range r.ops {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(a, b *operation) int { return a.key.compare(b.key) })
-	return out
+	return slices.SortedFunc(maps.Values(r.ops), func(a, b *operation) int { return a.key.compare(b.key) })
 }
 
 // try decides o if it can. It returns whether o is done.
