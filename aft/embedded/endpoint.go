@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,9 +45,8 @@ type endpoint struct {
 	buffered int // bytes of eager messages
 	closed   error
 	over     chan struct{} // closed with closed
-	hooks    map[int]func(context.Context) error
-	lastHook int
 
+	hooks     comm.Hooks        // of OnRepair
 	first     chan control.Made // the first communicator
 	repairs   int
 	repairing time.Duration
@@ -68,7 +66,6 @@ func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
 		absent:  make(map[control.Proc]absence),
 		away:    make(map[control.Proc]bool),
 		pending: make(map[operationKey]chan control.Made),
-		hooks:   make(map[int]func(context.Context) error),
 		over:    make(chan struct{}),
 		first:   make(chan control.Made, 1),
 	}
@@ -287,32 +284,4 @@ func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (contro
 	case <-e.over:
 		return control.Made{}, e.closed
 	}
-}
-
-// onRepair registers a hook.
-func (e *endpoint) onRepair(f func(context.Context) error) (remove func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lastHook++
-	id := e.lastHook
-	e.hooks[id] = f
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.hooks, id)
-	}
-}
-
-// takeHooks are the hooks, the latest first; they are forgotten.
-func (e *endpoint) takeHooks() []func(context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ids := slices.Sorted(maps.Keys(e.hooks))
-	slices.Reverse(ids)
-	var out []func(context.Context) error
-	for _, id := range ids {
-		out = append(out, e.hooks[id])
-	}
-	clear(e.hooks)
-	return out
 }

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -118,13 +117,7 @@ func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error
 }
 
 // Hooks calls what was registered with OnRepair.
-func (s *session) Hooks(ctx context.Context) error {
-	var errs []error
-	for _, f := range s.ep.takeHooks() {
-		errs = append(errs, f(ctx))
-	}
-	return errors.Join(errs...)
-}
+func (s *session) Hooks(ctx context.Context) error { return s.ep.hooks.Call(ctx) }
 
 // CountRecovery adds to what Recovered tells.
 func (s *session) CountRecovery(d time.Duration) {
