@@ -17,10 +17,7 @@ import (
 // waits for it in the operation.
 func runSoak(ctx context.Context, p *player) error {
 	immortal := comm.Rank(p.same.IntN(p.c.Size()))
-	c, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
+	c := must(comm.Dup(ctx, p.c))
 	for epoch := 0; c.Size() > 1; epoch++ {
 		p.doom(c, immortal)
 		steps, err := p.epoch(ctx, c)
