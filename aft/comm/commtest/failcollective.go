@@ -14,10 +14,10 @@ func failCollectiveTrials() []faultTrial {
 	for _, tr := range collectiveTrials {
 		trials = append(trials,
 			faultTrial{"collective/" + tr.name + "/dead before", []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-				return p.cascade(ctx, tr.body, false)
+				return p.cascade(ctx, tr.call, false)
 			}},
 			faultTrial{"collective/" + tr.name + "/dies meanwhile", []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-				return p.cascade(ctx, tr.body, true)
+				return p.cascade(ctx, tr.call, true)
 			}})
 	}
 	return trials

@@ -42,7 +42,7 @@ func (tr faultTrial) body(seed uint64) FaultyBody {
 		}
 		defer p.timers.Wait()
 		defer close(p.over)
-		if err := tr.try(ctx, p); err != nil {
+		if err := ends(func() error { return tr.run(ctx, p) }); err != nil {
 			return fmt.Errorf("%s, rank %d of %d: %w", seeded(tr.name, seed), c.Rank(), c.Size(), err)
 		}
 		if err := meet(ctx, p.end); err != nil {
@@ -50,37 +50,6 @@ func (tr faultTrial) body(seed uint64) FaultyBody {
 		}
 		return nil
 	}
-}
-
-// try runs the trial, which ends with the first error that check or must finds.
-func (tr faultTrial) try(ctx context.Context, p *player) (err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case mistake:
-			err = v.error
-		default:
-			panic(v)
-		}
-	}()
-	return tr.run(ctx, p)
-}
-
-// mistake is what check and must panic with.
-type mistake struct{ error }
-
-// check ends a trial with the first of the errors, if there is one. It is for the goroutine
-// of the body, and where nobody wants to say more about the error.
-func check(errs ...error) {
-	if err := first(errs...); err != nil {
-		panic(mistake{err})
-	}
-}
-
-// must is check for what comes with a value.
-func must[T any](v T, err error) T {
-	check(err)
-	return v
 }
 
 // never is a tag that nobody sends, words are for messages that only tell

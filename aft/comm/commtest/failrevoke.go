@@ -56,11 +56,11 @@ func failRevokeTrials() []faultTrial {
 		{"revoke/while ranks die", fromTwo, revokeWhileDying},
 	}
 	for _, tr := range collectiveTrials {
-		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.body)})
+		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.call)})
 	}
 	for _, tr := range interruptions {
 		trials = append(trials, faultTrial{"revoke/interrupts/" + tr.name, []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-			return p.interrupt(ctx, tr.body)
+			return p.interrupt(ctx, tr.call)
 		}})
 	}
 	return trials

@@ -56,7 +56,7 @@ func (p *player) epoch(ctx context.Context, c comm.Comm) (steps int, err error) 
 		random := rand.New(rand.NewPCG(seed, uint64(steps)))
 		op := soakOps[random.IntN(len(soakOps))]
 		well := uint64(1)
-		if err := op.body(ctx, c); err != nil {
+		if err := op.call(ctx, c); err != nil {
 			if err := gone(op.name, err); err != nil {
 				return steps, err
 			}
