@@ -92,11 +92,7 @@ func (e *endpoint) handle(m control.Message) {
 // communicator.
 func (e *endpoint) made(m control.Made) {
 	if m.New != nil {
-		parent := m.Comm
-		if m.Op == control.OpRepair {
-			parent = 0 // it takes the place of the old one
-		}
-		e.ensure(*m.New, parent)
+		e.enter(m)
 	}
 	if m.Op == "" {
 		select {
@@ -116,6 +112,14 @@ func (e *endpoint) made(m control.Made) {
 	if wait != nil {
 		wait <- m
 	}
+}
+
+// enter makes the mailbox of the communicator that an operation has made.
+func (e *endpoint) enter(m control.Made) *mailbox {
+	if m.Op == control.OpRepair {
+		return e.ensure(*m.New, 0) // it takes the place of the old one
+	}
+	return e.ensure(*m.New, m.Comm)
 }
 
 // ensure is the mailbox of a communicator that this process is one of. parent is
