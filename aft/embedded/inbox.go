@@ -28,8 +28,7 @@ func (b *inbox[T]) close() {
 
 // run handles what there is.
 func (b *inbox[T]) run(handle func(T)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.mu.Lock() // no defer: a panic of handle comes while it is not held
 	for len(b.queue) > 0 && !b.closed {
 		m := b.queue[0]
 		b.queue = shift(b.queue)
@@ -38,4 +37,5 @@ func (b *inbox[T]) run(handle func(T)) {
 		b.mu.Lock()
 	}
 	b.busy = false
+	b.mu.Unlock()
 }
