@@ -3,7 +3,6 @@ package aft
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -15,8 +14,7 @@ type Zone struct {
 	run     *run
 	present atomic.Pointer[stretch]
 
-	mu      sync.Mutex
-	cleanup []func()
+	cleanup comm.Hooks
 
 	// over is set when the zone has ended for this rank before its body has.
 	over error
@@ -58,26 +56,14 @@ func (z *Zone) Step(i int) { z.run.session.Step(int64(i)) }
 // Cleanup has f called when the body of this attempt has ended, before the next
 // attempt or before Run returns; the latest first. A panic of the body skips it.
 func (z *Zone) Cleanup(f func()) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.cleanup = append(z.cleanup, f)
+	z.cleanup.Add(func(context.Context) error {
+		f()
+		return nil
+	})
 }
 
 // clean calls the functions given to Cleanup, also those given meanwhile.
-func (z *Zone) clean() {
-	for {
-		z.mu.Lock()
-		n := len(z.cleanup)
-		if n == 0 {
-			z.mu.Unlock()
-			return
-		}
-		f := z.cleanup[n-1]
-		z.cleanup = slices.Delete(z.cleanup, n-1, n)
-		z.mu.Unlock()
-		f()
-	}
-}
+func (z *Zone) clean() { _ = z.cleanup.Call(z.run.ctx) }
 
 // Stats tells of the recoveries so far. It is for the body's own goroutine.
 func (z *Zone) Stats() Stats {

@@ -28,7 +28,7 @@ func BenchmarkAlgorithms(b *testing.B) {
 		{name: "reduce/blocks", call: comm.ReduceBlocks, most: 4 << 20},
 		{name: "bcast/binomial", call: comm.BcastBinomial, most: 4 << 20},
 		{name: "bcast/chain", call: comm.BcastChain, most: 4 << 20},
-		{name: "allgather/spread", call: comm.AllgatherSpread, shared: true, most: 1 << 20},
+		{name: "allgather/swap", call: comm.AllgatherSwap, shared: true, most: 1 << 20},
 		{name: "allgather/ring", call: comm.AllgatherRing, shared: true, most: 1 << 20},
 		{name: "gather/direct", call: comm.GatherDirect, shared: true, most: 32 << 10},
 		{name: "gather/tree", call: comm.GatherTree, shared: true, most: 32 << 10},

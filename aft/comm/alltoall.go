@@ -21,7 +21,7 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 	one := func(counts []int64) func(int) []int64 {
 		return func(r int) []int64 { return counts[r : r+1] }
 	}
-	if err := swap(ctx, c, one(give), one(take)); err != nil {
+	if err := swap(ctx, c, tagAlltoallv, one(give), one(take)); err != nil {
 		return nil, wrap(op, err)
 	}
 	if !fits {
@@ -38,7 +38,7 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 	}
 	take[me] = int64(len(parts[me]))
 	out := carve[T](take)
-	err := swap(ctx, c, func(r int) []T { return parts[r] }, func(r int) []T { return out[r] })
+	err := swap(ctx, c, tagAlltoallv, func(r int) []T { return parts[r] }, func(r int) []T { return out[r] })
 	if err != nil {
 		return nil, wrap(op, err)
 	}
@@ -50,19 +50,19 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 
 // swap sends give(r) to each rank r and receives take(r) from it. Empty parts
 // are not sent.
-func swap[T Datum](ctx context.Context, c Comm, give, take func(r int) []T) error {
+func swap[T Datum](ctx context.Context, c Comm, tag Tag, give, take func(r int) []T) error {
 	n, me := c.Size(), int(c.Rank())
 	recvs, sends := make([]Request, n), make([]Request, n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		if p := take(r); len(p) > 0 {
-			recvs[r] = c.Irecv(Rank(r), tagAlltoallv, bytesOf(p))
+			recvs[r] = c.Irecv(Rank(r), tag, bytesOf(p))
 		}
 	}
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		if p := give(r); len(p) > 0 {
-			sends[r] = c.Isend(Rank(r), tagAlltoallv, bytesOf(p))
+			sends[r] = c.Isend(Rank(r), tag, bytesOf(p))
 		}
 	}
 	copy(take(me), give(me))

@@ -11,32 +11,15 @@ const ringLimit = 1 << 20
 // ranks know the lengths, total bytes together. Empty parts are not sent. Every
 // rank sends all parts but one either way:
 //
-//	spread   in one round, n-1 messages to and from as many ranks at once
-//	ring     in n-1 rounds, to one neighbour and from the other
+//	swap   in one round, n-1 messages to and from as many ranks at once
+//	ring   in n-1 rounds, to one neighbour and from the other
 func circulate[T Datum](ctx context.Context, c Comm, tag Tag, in []T, total int, part func(r int) []T) error {
-	copy(part(int(c.Rank())), in) // not later: in may be that part, and others read it
+	own := part(int(c.Rank()))
+	copy(own, in) // not later: in may be that part, and others read it
 	if c.Size() > treeRanks && total > ringLimit {
 		return ring(ctx, c, tag, part)
 	}
-	return spread(ctx, c, tag, part)
-}
-
-// spread sends this rank's part to all others and receives theirs.
-func spread[T Datum](ctx context.Context, c Comm, tag Tag, part func(r int) []T) error {
-	n, me := c.Size(), int(c.Rank())
-	own := part(me)
-	recvs, sends := make([]Request, n), make([]Request, n)
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		if p := part(r); len(p) > 0 {
-			recvs[r] = c.Irecv(Rank(r), tag, bytesOf(p))
-		}
-	}
-	for i := 1; i < n && len(own) > 0; i++ {
-		r := (me + i) % n
-		sends[r] = c.Isend(Rank(r), tag, bytesOf(own))
-	}
-	return waitBoth(ctx, recvs, sends)
+	return swap(ctx, c, tag, func(int) []T { return own }, part)
 }
 
 // ring receives the parts from the left neighbour, the nearest rank's first, and

@@ -91,7 +91,7 @@ func TestCost(t *testing.T) {
 		{"Scatter, tree", scatterOf, 32, s, 24, count{messages: 3, bytes: 7 * 8 * s, received: 1, taken: 8 * 8 * s}},
 		{"Scatter, long, leaf", scatterOf, 32, l, 31, count{received: 2, taken: notice + 8*l}},
 		{"Allgather, dissemination", allgatherOf, 8, s, 5, count{messages: 3, bytes: 7 * 8 * s}},
-		{"Allgather, spread", allgatherOf, 8, l, 5, count{messages: 3 + 7, bytes: 3*notice + 7*8*l}},
+		{"Allgather, swap", allgatherOf, 8, l, 5, count{messages: 3 + 7, bytes: 3*notice + 7*8*l}},
 		{"Allgather, ring", allgatherOf, 32, 1 << 14, 5, count{messages: 5 + 31, bytes: 5*notice + 31*8<<14}},
 	}
 	for _, tc := range cases {

@@ -32,9 +32,9 @@ func ReduceBlocks(ctx context.Context, c Comm, in, out []float64) error {
 	return inSegments(in, out, func(in, out []float64) error { return reduceBlocks(ctx, c, 0, in, out, Sum) })
 }
 
-func AllgatherSpread(ctx context.Context, c Comm, in, out []float64) error {
-	copy(blockOf(out, int(c.Rank()), len(in)), in)
-	return spread(ctx, c, tagAllgather, func(r int) []float64 { return blockOf(out, r, len(in)) })
+func AllgatherSwap(ctx context.Context, c Comm, in, out []float64) error {
+	give, take := func(int) []float64 { return in }, func(r int) []float64 { return blockOf(out, r, len(in)) }
+	return swap(ctx, c, tagAllgather, give, take)
 }
 
 func AllgatherRing(ctx context.Context, c Comm, in, out []float64) error {

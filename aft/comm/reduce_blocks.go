@@ -19,7 +19,11 @@ func reduceBlocks[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, 
 	m := hi - lo
 	work, blocks := borrow[T](n * m)
 	block := func(rel int) []T { return blocks[rel*m : (rel+1)*m] }
-	err := collectShares(ctx, c, tagReduce, in, func(r int) []T { return block((r - int(root) + n) % n) })
+	give := func(r int) []T {
+		lo, hi := share(len(in), n, r)
+		return in[lo:hi]
+	}
+	err := swap(ctx, c, tagReduce, give, func(r int) []T { return block((r - int(root) + n) % n) })
 	if err == nil {
 		for bit := 1; bit < n; bit *= 2 {
 			for rel := 0; rel+bit < n; rel += 2 * bit {
@@ -30,25 +34,6 @@ func reduceBlocks[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, 
 	}
 	work.free()
 	return err
-}
-
-// collectShares sends each rank its share of in, and receives the others' share
-// for this rank, and its own, where block tells.
-func collectShares[T Datum](ctx context.Context, c Comm, tag Tag, in []T, block func(r int) []T) error {
-	n, me := c.Size(), int(c.Rank())
-	recvs, sends := make([]Request, n), make([]Request, n)
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		recvs[r] = c.Irecv(Rank(r), tag, bytesOf(block(r)))
-	}
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		lo, hi := share(len(in), n, r)
-		sends[r] = c.Isend(Rank(r), tag, bytesOf(in[lo:hi]))
-	}
-	lo, hi := share(len(in), n, me)
-	copy(block(me), in[lo:hi])
-	return waitBoth(ctx, recvs, sends)
 }
 
 // deliverShares sends every rank's result to its place in root's out.

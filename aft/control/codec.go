@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,8 @@ const MaxMessage = 16 << 20
 // for a message that must not be sent.
 var ErrMessage = errors.New("invalid control message")
 
-// piece is how much is read before more memory is taken: a false length alone
-// takes none.
-const piece = 64 << 10
+// usual is how long most messages are at most, for which memory is taken at once.
+const usual = 64 << 10
 
 // WriteMessage writes m with one call of Write: its length in 4 bytes, big
 // endian, and then the message as JSON, which a newline belongs to: an agent that
@@ -52,30 +52,17 @@ func ReadMessage(r io.Reader) (Message, error) {
 	if length == 0 || length > MaxMessage {
 		return Message{}, fmt.Errorf("%w: length %d, allowed are 1 to %d", ErrMessage, length, MaxMessage)
 	}
-	body, err := readPieces(r, int(length))
-	if err != nil {
+	var body bytes.Buffer // grows with what has come: a false length alone takes no memory
+	body.Grow(min(int(length), usual) + bytes.MinRead)
+	if _, err := io.CopyN(&body, r, int64(length)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
 		return Message{}, err
 	}
 	var m Message
-	if err := json.Unmarshal(body, &m); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &m); err != nil {
 		return Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
 	return m, m.Validate()
-}
-
-func readPieces(r io.Reader, length int) ([]byte, error) {
-	body := make([]byte, 0, min(length, piece))
-	for len(body) < length {
-		next := min(length, max(piece, 2*len(body)))
-		grown := make([]byte, next)
-		n := copy(grown, body)
-		if _, err := io.ReadFull(r, grown[n:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-		body = grown
-	}
-	return body, nil
 }

@@ -1,8 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -111,14 +113,10 @@ func (t Timing) validate() error {
 func (t Timing) atStart() time.Duration { return max(t.Start, t.Lease) }
 
 func checkPolicy(p comm.Policy) error {
-	switch p.Recovery {
-	case "", comm.Shrinking, comm.NonShrinking:
-	default:
+	if !slices.Contains([]comm.Recovery{"", comm.Shrinking, comm.NonShrinking}, p.Recovery) {
 		return fmt.Errorf("recovery policy %q is unknown; %s and %s are possible", p.Recovery, comm.Shrinking, comm.NonShrinking)
 	}
-	switch p.Spawn {
-	case "", comm.Reuse, comm.NoReuse:
-	default:
+	if !slices.Contains([]comm.SpawnPolicy{"", comm.Reuse, comm.NoReuse}, p.Spawn) {
 		return fmt.Errorf("spawn policy %q is unknown; %s and %s are possible", p.Spawn, comm.Reuse, comm.NoReuse)
 	}
 	return nil
@@ -126,11 +124,5 @@ func checkPolicy(p comm.Policy) error {
 
 // complete is the policy with defaults for what is not set.
 func complete(p, defaults comm.Policy) comm.Policy {
-	if p.Recovery == "" {
-		p.Recovery = defaults.Recovery
-	}
-	if p.Spawn == "" {
-		p.Spawn = defaults.Spawn
-	}
-	return p
+	return comm.Policy{Recovery: cmp.Or(p.Recovery, defaults.Recovery), Spawn: cmp.Or(p.Spawn, defaults.Spawn)}
 }

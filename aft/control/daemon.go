@@ -1,7 +1,9 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -120,14 +122,27 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 
 // FromRank takes a message of a process of the node, which speaks for itself only.
 func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
+	return d.of(now, id, func(p *local) {
+		p.heard = now
+		d.said(now, p, m)
+	})
+}
+
+// of has an event of a process handled, unless that has ended or the lease has.
+func (d *Daemon) of(now time.Time, id Proc, event func(p *local)) []DaemonAction {
 	p := d.ranks[id]
 	if d.ended || p == nil {
 		return nil
 	}
-	if d.expired(now) {
-		return d.take()
+	if !d.expired(now) {
+		event(p)
 	}
-	p.heard = now
+	return d.take()
+}
+
+// said does what a message of p is about.
+func (d *Daemon) said(now time.Time, p *local, m Message) {
+	id := p.id
 	switch m.Kind {
 	case KindHello:
 		h := *m.Hello
@@ -165,43 +180,32 @@ func (d *Daemon) FromRank(now time.Time, id Proc, m Message) []DaemonAction {
 		s.By = id
 		d.up(Message{Kind: KindSuspect, Suspect: &s})
 	}
-	return d.take()
 }
 
 // Exited takes the end of a process, or that it could not be started (Code -1,
 // no signal, Why). What it has written was forwarded before.
 func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
-	p := d.ranks[e.Proc]
-	if d.ended || p == nil {
-		return nil
-	}
-	if d.expired(now) {
-		return d.take()
-	}
-	delete(d.ranks, e.Proc)
-	e.Zone, e.Step = p.progress.zone, p.progress.step
-	silent := p.silence()
-	e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
-	if p.why != "" && e.Signal != 0 {
-		e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
-	}
-	d.up(Message{Kind: KindExit, Exits: []Exit{e}})
-	d.flush(now)
-	return d.take()
+	return d.of(now, e.Proc, func(p *local) {
+		delete(d.ranks, e.Proc)
+		e.Zone, e.Step = p.progress.zone, p.progress.step
+		silent := p.silence()
+		e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
+		if p.why != "" && e.Signal != 0 {
+			e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
+		}
+		d.up(Message{Kind: KindExit, Exits: []Exit{e}})
+		d.flush(now)
+	})
 }
 
 // Stopped tells that a process was stopped by a signal, or goes on.
 func (d *Daemon) Stopped(now time.Time, id Proc, stopped bool) []DaemonAction {
-	p := d.ranks[id]
-	if d.ended || p == nil {
-		return nil
-	}
-	p.stopped = time.Time{}
-	if stopped {
-		p.stopped = now
-	}
-	d.expired(now)
-	return d.take()
+	return d.of(now, id, func(p *local) {
+		p.stopped = time.Time{}
+		if stopped {
+			p.stopped = now
+		}
+	})
 }
 
 // LostRoot ends everything: the connection to the root has broken.
@@ -361,12 +365,7 @@ func (d *Daemon) pass(m Message) {
 
 // list are the processes that have not ended, in the order of their start.
 func (d *Daemon) list() []*local {
-	out := make([]*local, 0, len(d.ranks))
-	for _, p := range d.ranks {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b *local) int { return int(a.id) - int(b.id) })
-	return out
+	return slices.SortedFunc(maps.Values(d.ranks), func(a, b *local) int { return cmp.Compare(a.id, b.id) })
 }
 
 func (d *Daemon) up(m Message) { d.out = append(d.out, DaemonAction{ToRoot: &m}) }

@@ -24,10 +24,10 @@ func (r *Root) decideAgree(o *operation) {
 	}
 	var news []Proc
 	for _, q := range r.failedOf(o.group) {
-		if accepted[q] < len(takers) {
-			news = append(news, q)
+		if accepted[q.id] < len(takers) {
+			news = append(news, q.id)
 		} else {
-			r.procs[q].handled = true
+			q.handled = true
 		}
 	}
 	r.reply(o, takers, Made{Flags: flags, Failed: news})
@@ -38,7 +38,7 @@ func (r *Root) decideShrink(o *operation) {
 	takers := r.takers(o)
 	lost := r.failedOf(o.group)
 	for _, q := range lost {
-		r.procs[q].handled = true
+		q.handled = true
 	}
 	if len(lost) > 0 && o.inZone(takers) && !r.warnedShrink {
 		r.warnedShrink = true
@@ -61,7 +61,7 @@ func (r *Root) staying(o *operation) []*process {
 func (r *Root) decideSplit(o *operation) {
 	takers := r.takers(o)
 	if gone := r.missingOf(o.group); len(gone) > 0 {
-		r.reply(o, takers, Made{Failed: gone})
+		r.reply(o, takers, Made{Failed: ids(gone)})
 		return
 	}
 	byColor := make(map[int][]*process)
@@ -108,7 +108,7 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 			p.settled = settled
 		}
 		r.inZone = false
-		for _, p := range r.membersFailed(o.group) { // it has ended without them
+		for _, p := range r.failedOf(o.group) { // it has ended without them
 			p.settled, p.handled = settled, true
 		}
 	}

@@ -26,8 +26,8 @@ func (r *Root) end(code int, report string) {
 // endNormally ends a job whose processes have all ended.
 func (r *Root) endNormally() {
 	code := 0
-	for o := range r.cfg.Size {
-		code = max(code, r.latest[comm.OriginalRank(o)].counts())
+	for _, p := range r.latest {
+		code = max(code, p.counts())
 	}
 	r.end(code, strings.Join(r.losses(), "\n"))
 }
@@ -45,8 +45,7 @@ func (r *Root) losses() []string {
 	const most = 16
 	var report []string
 	more := 0
-	for o := range r.cfg.Size {
-		p := r.latest[comm.OriginalRank(o)]
+	for _, p := range r.latest {
 		switch {
 		case p.counts() == 0:
 		case len(report) == most:
@@ -79,7 +78,7 @@ func (r *Root) nobody(now time.Time) {
 	world := r.comms[r.world]
 	again := false
 	stop, _ := r.stopRequested(now)
-	for _, p := range r.membersFailed(world) {
+	for _, p := range r.failedOf(world) {
 		if p.handled { // by a zone that has ended without it
 			continue
 		}

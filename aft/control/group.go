@@ -25,10 +25,7 @@ type group struct {
 
 func (r *Root) newGroup(members []*process, parent *group) *group {
 	r.lastComm++
-	g := &group{id: r.lastComm, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
-	for _, p := range members {
-		g.procs = append(g.procs, p.id)
-	}
+	g := &group{id: r.lastComm, procs: ids(members), parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
 	r.comms[g.id] = g
 	return g
 }
@@ -65,21 +62,19 @@ func (r *Root) members(g *group) []*process {
 	return out
 }
 
-func (r *Root) failedOf(g *group) []Proc {
-	return r.membersWhere(g, func(p *process) bool { return p.state == failed })
+func (r *Root) failedOf(g *group) []*process {
+	return slices.DeleteFunc(r.members(g), func(p *process) bool { return p.state != failed })
 }
 
 // missingOf are those that take part no more, whether they have failed or not.
-func (r *Root) missingOf(g *group) []Proc {
-	return r.membersWhere(g, func(p *process) bool { return !p.taking() })
+func (r *Root) missingOf(g *group) []*process {
+	return slices.DeleteFunc(r.members(g), (*process).taking)
 }
 
-func (r *Root) membersWhere(g *group, is func(*process) bool) []Proc {
+func ids(list []*process) []Proc {
 	var out []Proc
-	for _, id := range g.procs {
-		if is(r.procs[id]) {
-			out = append(out, id)
-		}
+	for _, p := range list {
+		out = append(out, p.id)
 	}
 	return out
 }

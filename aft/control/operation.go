@@ -69,18 +69,8 @@ func (r *Root) join(now time.Time, n *node, j Join) {
 // whoever waits for a message of one would wait for ever.
 func (r *Root) tellAway(o *operation) {
 	o.tell = time.Time{}
-	var away []Proc
-	var waiting []*process
-	for _, p := range r.members(o.group) {
-		switch _, here := o.joins[p.id]; {
-		case here && p.state == alive:
-			away = append(away, p.id)
-		case p.taking():
-			waiting = append(waiting, p)
-		}
-	}
-	if len(away) > 0 {
-		r.sendTo(waiting, Message{Kind: KindFailed, Away: away})
+	if away := r.takers(o); len(away) > 0 {
+		r.sendTo(r.awaited(o), Message{Kind: KindFailed, Away: ids(away)})
 	}
 }
 
@@ -99,6 +89,12 @@ func (o *operation) add(j Join) {
 	}
 }
 
+// has reports whether p has joined.
+func (o *operation) has(p *process) bool {
+	_, joined := o.joins[p.id]
+	return joined
+}
+
 // settleOperations decides all operations that can be, until nothing changes.
 func (r *Root) settleOperations(now time.Time) {
 	for again := true; again && !r.ended; {
@@ -114,12 +110,7 @@ func (r *Root) settleOperations(now time.Time) {
 
 // pending are the operations under way in a fixed order.
 func (r *Root) pending() []*operation {
-	out := make([]*operation, 0, len(r.ops))
-	for _, o := range r.ops {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(a, b *operation) int { return a.key.compare(b.key) })
-	return out
+	return slices.SortedFunc(maps.Values(r.ops), func(a, b *operation) int { return a.key.compare(b.key) })
 }
 
 // try decides o if it can. It returns whether o is done.
@@ -141,7 +132,7 @@ func (r *Root) try(now time.Time, o *operation) (done bool) {
 	if class == 2 && o.urgent.IsZero() && r.isUrgent(o) {
 		o.urgent = now
 	}
-	if !r.allHere(o) {
+	if len(r.awaited(o)) > 0 {
 		return false
 	}
 	if o.gathered.IsZero() {
@@ -189,23 +180,12 @@ func (r *Root) called(o *operation) []Op {
 
 // takers are the processes that have joined and wait for the answer, by rank.
 func (r *Root) takers(o *operation) []*process {
-	var out []*process
-	for _, p := range r.members(o.group) {
-		if _, ok := o.joins[p.id]; ok && p.state == alive {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(r.members(o.group), func(p *process) bool { return !o.has(p) || p.state != alive })
 }
 
-// allHere: all that are alive have joined.
-func (r *Root) allHere(o *operation) bool {
-	for _, p := range r.members(o.group) {
-		if _, ok := o.joins[p.id]; !ok && p.taking() {
-			return false
-		}
-	}
-	return true
+// awaited are those that are to join and have not.
+func (r *Root) awaited(o *operation) []*process {
+	return slices.DeleteFunc(r.members(o.group), func(p *process) bool { return o.has(p) || !p.taking() })
 }
 
 // brokenOff: somebody will never join.
@@ -213,12 +193,7 @@ func (r *Root) brokenOff(o *operation) bool {
 	if _, again := o.group.broken[o.key.seq]; again || o.op.Class() == 1 && o.group.revoked {
 		return true
 	}
-	for _, p := range r.members(o.group) {
-		if _, ok := o.joins[p.id]; !ok && p.taking() && o.group.isAway(p.id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.awaited(o), func(p *process) bool { return o.group.isAway(p.id) })
 }
 
 // returnedOf are those who will never join o because their bodies have returned without an
@@ -229,8 +204,8 @@ func (r *Root) returnedOf(o *operation) []Proc {
 		return nil
 	}
 	var out []Proc
-	for _, p := range r.members(o.group) {
-		if _, ok := o.joins[p.id]; ok || !p.taking() || !o.group.isAway(p.id) {
+	for _, p := range r.awaited(o) {
+		if !o.group.isAway(p.id) {
 			continue
 		}
 		if v := r.verdictOf(p); v == nil || v.Failure || v.Err != "" {

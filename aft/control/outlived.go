@@ -54,15 +54,9 @@ func (r *Root) tickOutlived(now time.Time) {
 // Outlived tells that the program has ended which a process, a script, has started: the script
 // goes on. What the program has sent was handed in before.
 func (d *Daemon) Outlived(now time.Time, id Proc) []DaemonAction {
-	p := d.ranks[id]
-	if d.ended || p == nil {
-		return nil
-	}
-	if d.expired(now) {
-		return d.take()
-	}
-	p.outlived = true
-	d.up(Message{Kind: KindOutlived, Outlived: []Proc{id}})
-	d.flush(now)
-	return d.take()
+	return d.of(now, id, func(p *local) {
+		p.outlived = true
+		d.up(Message{Kind: KindOutlived, Outlived: []Proc{id}})
+		d.flush(now)
+	})
 }

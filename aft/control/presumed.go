@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -124,5 +123,5 @@ func (r *Root) allAnswered(g *group) bool {
 	}
 	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() }
 	return slices.ContainsFunc(members, answered) ||
-		!r.anybody() && slices.ContainsFunc(slices.Collect(maps.Values(r.latest)), answered)
+		!r.anybody() && slices.ContainsFunc(r.latest, answered)
 }

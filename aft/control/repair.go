@@ -83,8 +83,8 @@ func (r *Root) repairPolicy(o *operation) (comm.Policy, string) {
 // lostOf are the failed processes of g by original rank.
 func (r *Root) lostOf(g *group) map[comm.OriginalRank]*process {
 	out := make(map[comm.OriginalRank]*process)
-	for _, id := range r.failedOf(g) {
-		out[r.procs[id].original] = r.procs[id]
+	for _, p := range r.failedOf(g) {
+		out[p.original] = p
 	}
 	return out
 }
@@ -139,7 +139,7 @@ func (r *Root) change(now time.Time, o *operation, g *group, newcomers []*proces
 // losesOf are the processes that were lost since the last repair, those included
 // that were started for this one.
 func (r *Root) losesOf(o *operation) []comm.Loss {
-	list := r.membersFailed(o.group)
+	list := r.failedOf(o.group)
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
@@ -151,10 +151,6 @@ func (r *Root) losesOf(o *operation) []comm.Loss {
 		out = append(out, comm.Loss{Original: p.original, Rank: comm.Rank(rank), Node: int(p.node.id), Reason: p.reason})
 	}
 	return out
-}
-
-func (r *Root) membersFailed(g *group) []*process {
-	return slices.DeleteFunc(r.members(g), func(p *process) bool { return p.state != failed })
 }
 
 func (o *operation) phases(now time.Time, newcomers []*process) comm.RepairPhases {

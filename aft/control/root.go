@@ -17,8 +17,8 @@ type Root struct {
 	cfg       RootConfig
 	limit     time.Duration // of silence, then a node is declared dead
 	nodes     []*node
-	procs     []*process                     // by Proc
-	latest    map[comm.OriginalRank]*process // the last one started
+	procs     []*process // by Proc
+	latest    []*process // by original rank, the last one started; none before the first
 	comms     map[CommID]*group
 	ops       map[opKey]*operation
 	suspected map[accusation]suspicion
@@ -61,7 +61,6 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	r := &Root{
 		cfg:       cfg,
 		limit:     cfg.Timing.Lease + cfg.Timing.Margin,
-		latest:    make(map[comm.OriginalRank]*process),
 		comms:     make(map[CommID]*group),
 		ops:       make(map[opKey]*operation),
 		suspected: make(map[accusation]suspicion),

@@ -80,7 +80,7 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	}
 	if gone := r.missingOf(o.group); len(gone) > 0 {
 		r.discard(o)
-		r.reply(o, takers, Made{Failed: gone})
+		r.reply(o, takers, Made{Failed: ids(gone)})
 		return true
 	}
 	missing := o.joins[takers[0].id].Missing
@@ -94,9 +94,6 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	wanted := make(map[comm.OriginalRank]*process)
 	for _, rank := range missing {
 		wanted[rank] = r.latest[rank]
-		if p := o.spawn.current[rank]; p != nil {
-			wanted[rank] = p
-		}
 	}
 	if !r.start(now, o.spawn, wanted, r.epoch) {
 		return r.ended
@@ -130,10 +127,11 @@ func (r *Root) checkMissing(o *operation, takers []*process) string {
 	}
 	seen := make(map[comm.OriginalRank]bool)
 	for _, rank := range first {
+		if rank < 0 || int(rank) >= len(r.latest) {
+			return fmt.Sprintf("spawn: original rank %d, allowed are 0 to %d", rank, r.cfg.Size-1)
+		}
 		p := r.latest[rank]
 		switch {
-		case p == nil:
-			return fmt.Sprintf("spawn: original rank %d, allowed are 0 to %d", rank, r.cfg.Size-1)
 		case seen[rank]:
 			return fmt.Sprintf("spawn: original rank %d is named twice", rank)
 		case p.present() && !p.discarded:

@@ -42,7 +42,7 @@ func (r *Root) launch(now time.Time) {
 		r.end(1, fmt.Sprintf("no nodes are left for %d ranks", r.cfg.Size))
 		return
 	}
-	r.launched = true
+	r.launched, r.latest = true, make([]*process, r.cfg.Size)
 	starts := make(map[*node][]Start)
 	for i, n := range where {
 		r.enlist(now, comm.OriginalRank(i), n, 0, starts)
@@ -163,8 +163,8 @@ func (r *Root) tickJoin(now time.Time) {
 	}
 	r.joinNamed = true
 	var late []*process
-	for o := range r.cfg.Size {
-		if p := r.latest[comm.OriginalRank(o)]; p.state == starting {
+	for _, p := range r.latest {
+		if p.state == starting {
 			late = append(late, p)
 		}
 	}
@@ -197,8 +197,8 @@ func (r *Root) settleStart(now time.Time) {
 
 // endMixed: some ranks wait for one that will never come.
 func (r *Root) endMixed() {
-	for o := range r.cfg.Size {
-		if p := r.latest[comm.OriginalRank(o)]; p.state == left {
+	for o, p := range r.latest {
+		if p.state == left {
 			r.end(max(p.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
 				o, p.node.Name, p.code))
 			return
@@ -213,8 +213,8 @@ func (r *Root) restartFirst(now time.Time, plain bool) bool {
 		return false
 	}
 	starts := make(map[*node][]Start)
-	for o := range r.cfg.Size {
-		if p := r.latest[comm.OriginalRank(o)]; p.state == failed && !r.ended {
+	for _, p := range r.latest {
+		if p.state == failed && !r.ended {
 			r.replace(now, p, r.policy.Spawn, 0, starts)
 		}
 	}
@@ -230,19 +230,17 @@ func (r *Root) postpone(until time.Time) {
 }
 
 func (r *Root) makeWorld(now time.Time) {
-	var all, heard, late []*process
-	for o := range r.cfg.Size {
-		p := r.latest[comm.OriginalRank(o)]
-		all = append(all, p)
+	var heard, late []*process
+	for _, p := range r.latest {
 		if r.missed(p) {
 			late = append(late, p)
 		} else {
 			heard = append(heard, p)
 		}
 	}
-	g := r.newGroup(all, nil)
+	g := r.newGroup(r.latest, nil)
 	r.world = g.id
-	r.introduce(all)
+	r.introduce(r.latest)
 	r.sendTo(heard, Message{Kind: KindMade, Made: &Made{New: g.record()}})
 	r.sendTo(late, Message{Kind: KindMade, Made: &Made{New: g.record(), Stops: r.ask(now, late)}})
 }

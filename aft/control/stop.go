@@ -88,18 +88,18 @@ func (r *Root) ask(now time.Time, newcomers []*process) []int {
 
 // missed: the job was asked to end before p was started.
 func (r *Root) missed(p *process) bool {
-	for s, f := range r.forwarded {
-		if Stops(s) && p.started.After(f.at) {
-			return true
-		}
-	}
-	return false
+	return r.wasAsked(func(f forwarding) bool { return p.started.After(f.at) })
 }
 
 // everStopped: the job was asked to end at some time.
 func (r *Root) everStopped() bool {
-	for s := range r.forwarded {
-		if Stops(s) {
+	return r.wasAsked(func(forwarding) bool { return true })
+}
+
+// wasAsked: a signal that asks for the end was forwarded at such a time.
+func (r *Root) wasAsked(at func(forwarding) bool) bool {
+	for s, f := range r.forwarded {
+		if Stops(s) && at(f) {
 			return true
 		}
 	}
@@ -111,7 +111,6 @@ func (r *Root) everStopped() bool {
 // otherwise, but they may need a communicator for it. If there are no others, or they had their
 // time, it is a failure like any other.
 func (r *Root) failedWhenAsked(now time.Time, p *process) bool {
-	recent := func(s int) bool { return Stops(s) && now.Before(r.forwarded[s].at.Add(StopPatience)) }
-	return p.asked && slices.ContainsFunc(slices.Collect(maps.Keys(r.forwarded)), recent) &&
-		slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
+	recent := func(f forwarding) bool { return now.Before(f.at.Add(StopPatience)) }
+	return p.asked && r.wasAsked(recent) && slices.ContainsFunc(r.members(r.comms[r.world]), (*process).present)
 }

@@ -37,12 +37,7 @@ func (r *Root) Unread(now time.Time) []Action {
 
 // askedLately: the ranks were asked to end, and may be doing what that takes.
 func (r *Root) askedLately(now time.Time) bool {
-	for s, f := range r.forwarded {
-		if Stops(s) && now.Before(f.told.Add(unreadPatience)) {
-			return true
-		}
-	}
-	return false
+	return r.wasAsked(func(f forwarding) bool { return now.Before(f.told.Add(unreadPatience)) })
 }
 
 func (r *Root) unreadLimit() time.Time {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -36,60 +37,55 @@ func (m Message) Validate() error {
 var errField = errors.New("its field is missing")
 
 var checks = map[Kind]func(Message) error{
-	KindReady: func(m Message) error {
-		if m.Ready == nil {
-			return errField
-		}
-		return stringsFit(m.Ready.Host, m.Ready.Program, m.Ready.Path)
-	},
-	KindHello: func(m Message) error {
-		if m.Hello == nil {
-			return errField
-		}
-		return stringsFit(m.Hello.Address, m.Hello.TCP)
-	},
-	KindBegin:  func(m Message) error { return present(m.Begin != nil) },
-	KindJoin:   checkJoins,
-	KindRevoke: func(m Message) error { return present(m.Revoke != nil) },
-	KindSuspect: func(m Message) error {
-		if m.Suspect == nil {
-			return errField
-		}
-		return stringsFit(m.Suspect.Why)
-	},
-	KindBye:   func(m Message) error { return present(m.Bye != nil) },
-	KindExit:  checkExits,
-	KindPulse: func(m Message) error { return present(m.Pulse != nil) },
-	KindStack: func(m Message) error {
-		if m.Stack == nil {
-			return errField
-		}
-		return stringsFit(m.Stack.Text)
-	},
-	KindOutput:   checkOutput,
-	KindCredit:   checkCredit,
+	KindReady:    func(m Message) error { return field(m.Ready, (*Ready).check) },
+	KindHello:    func(m Message) error { return field(m.Hello, (*Hello).check) },
+	KindBegin:    func(m Message) error { return field(m.Begin, nil) },
+	KindJoin:     func(m Message) error { return each("joins", m.Joins, 1, Join.check) },
+	KindRevoke:   func(m Message) error { return field(m.Revoke, nil) },
+	KindSuspect:  func(m Message) error { return field(m.Suspect, (*Suspect).check) },
+	KindBye:      func(m Message) error { return field(m.Bye, nil) },
+	KindExit:     func(m Message) error { return each("exits", m.Exits, 1, Exit.check) },
+	KindPulse:    func(m Message) error { return field(m.Pulse, nil) },
+	KindStack:    func(m Message) error { return field(m.Stack, (*Stack).check) },
+	KindOutput:   func(m Message) error { return field(m.Output, (*Output).check) },
+	KindCredit:   func(m Message) error { return inRange("bytes", m.Credit, 1, maxCredit) },
 	KindStarted:  func(m Message) error { return count("processes", len(m.Started), 1) },
 	KindOutlived: func(m Message) error { return count("processes", len(m.Outlived), 1) },
-	KindError: func(m Message) error {
-		if m.Error == nil {
-			return errField
-		}
-		return stringsFit(m.Error.Text)
+	KindError:    func(m Message) error { return field(m.Error, (*Error).check) },
+	KindSetup: func(m Message) error {
+		// Start: of the process that a daemon hands its setup to.
+		return cmp.Or(field(m.Setup, (*Setup).check), each("starts", m.Start, 0, Start.check))
 	},
-	KindSetup: checkSetup,
-	KindStart: checkStart,
-	KindPeers: checkPeers,
-	KindMade:  checkMade,
+	KindStart: func(m Message) error { return each("starts", m.Start, 1, Start.check) },
+	KindPeers: func(m Message) error { return each("peers", m.Peers, 1, Peer.check) },
+	KindMade:  func(m Message) error { return field(m.Made, (*Made).check) },
 	KindFailed: func(m Message) error {
 		return count("processes", len(m.Failed)+len(m.Left)+len(m.Away), 1)
 	},
-	KindSignal: checkSignal,
+	KindSignal: func(m Message) error { return field(m.Signal, (*Signal).check) },
 	KindStop:   func(Message) error { return nil },
 }
 
-func present(ok bool) error {
-	if !ok {
+// field checks the field of a message's kind, which must be there.
+func field[T any](f *T, check func(*T) error) error {
+	switch {
+	case f == nil:
 		return errField
+	case check == nil:
+		return nil
+	}
+	return check(f)
+}
+
+// each checks a list and what is in it.
+func each[T any](what string, list []T, least int, check func(T) error) error {
+	if err := count(what, len(list), least); err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := check(v); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -117,204 +113,108 @@ func inRange(what string, value, low, high int) error {
 	return nil
 }
 
+func checkOriginal(o comm.OriginalRank) error {
+	return inRange("original rank", int(o), 0, MaxProcs-1)
+}
+
+func checkNode(n Node) error { return inRange("node", int(n), 0, MaxProcs-1) }
+
+// CheckOriginals reports whether these can be original ranks.
+func CheckOriginals(list []comm.OriginalRank) error { return each("ranks", list, 0, checkOriginal) }
+
 func short(s string) string { return s[:min(len(s), 32)] }
 
-func checkJoins(m Message) error {
-	if err := count("joins", len(m.Joins), 1); err != nil {
-		return err
-	}
-	for _, j := range m.Joins {
-		switch j.Op {
-		case OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd:
-		default:
-			return fmt.Errorf("unknown operation %q", short(string(j.Op)))
-		}
-		if j.Seq>>60 != j.Op.Class() {
-			return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
-		}
-		if err := count("processes", len(j.Acknowledged), 0); err != nil {
-			return err
-		}
-		if err := CheckOriginals(j.Missing); err != nil {
-			return err
-		}
-		if j.Verdict != nil {
-			if err := stringsFit(j.Verdict.Err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+func (r *Ready) check() error   { return stringsFit(r.Host, r.Program, r.Path) }
+func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
+func (s *Suspect) check() error { return stringsFit(s.Why) }
+func (s *Stack) check() error   { return stringsFit(s.Text) }
+func (e *Error) check() error   { return stringsFit(e.Text) }
+func (s Start) check() error    { return checkOriginal(s.Original) }
+
+func (s *Signal) check() error {
+	return cmp.Or(inRange("signal", s.Number, 1, 64), stringsFit(s.Why))
 }
 
-func CheckOriginals(list []comm.OriginalRank) error {
-	if err := count("ranks", len(list), 0); err != nil {
-		return err
-	}
-	for _, o := range list {
-		if err := inRange("original rank", int(o), 0, MaxProcs-1); err != nil {
-			return err
-		}
-	}
-	return nil
+func (o *Output) check() error {
+	return cmp.Or(inRange("stream", o.Stream, 1, 2), inRange("bytes", len(o.Data), 1, MaxOutput))
 }
 
-func checkExits(m Message) error {
-	if err := count("exits", len(m.Exits), 1); err != nil {
-		return err
-	}
-	for _, e := range m.Exits {
-		if err := inRange("exit code", e.Code, -1, 1<<31-1); err != nil {
-			return err
-		}
-		if err := inRange("signal", e.Signal, 0, 255); err != nil {
-			return err
-		}
-		if err := stringsFit(e.Why, e.Panic); err != nil {
-			return err
-		}
-	}
-	return nil
+func (p Peer) check() error {
+	return cmp.Or(checkOriginal(p.Original), checkNode(p.Node), stringsFit(p.Host, p.Address, p.TCP))
 }
 
-func checkOutput(m Message) error {
-	if m.Output == nil {
-		return errField
-	}
-	if err := inRange("stream", m.Output.Stream, 1, 2); err != nil {
-		return err
-	}
-	return inRange("bytes", len(m.Output.Data), 1, MaxOutput)
+func (e Exit) check() error {
+	return cmp.Or(
+		inRange("exit code", e.Code, -1, 1<<31-1), inRange("signal", e.Signal, 0, 255), stringsFit(e.Why, e.Panic))
 }
 
-func checkCredit(m Message) error { return inRange("bytes", m.Credit, 1, maxCredit) }
-
-func checkSetup(m Message) error {
-	s := m.Setup
-	if s == nil {
-		return errField
-	}
-	if err := inRange("node", int(s.Node), 0, MaxProcs-1); err != nil {
-		return err
-	}
-	if err := inRange("size", s.Size, 1, MaxProcs); err != nil {
-		return err
-	}
-	if err := checkTimes(s.Timing); err != nil {
-		return err
-	}
-	return checkStarts(m.Start) // of the process that a daemon hands its setup to
-}
-
-func checkTimes(t Timing) error {
-	if t.Period < 0 || t.Lease < 0 || t.Margin < 0 || t.Start < 0 || t.Repair < 0 {
+func (s *Setup) check() error {
+	if t := s.Timing; min(t.Period, t.Lease, t.Margin, t.Start, t.Repair) < 0 {
 		return errors.New("a time is negative")
 	}
-	return nil
+	return cmp.Or(checkNode(s.Node), inRange("size", s.Size, 1, MaxProcs))
 }
 
-func checkStart(m Message) error {
-	if len(m.Start) == 0 {
-		return errField
+func (j Join) check() error {
+	switch j.Op {
+	case OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd:
+	default:
+		return fmt.Errorf("unknown operation %q", short(string(j.Op)))
 	}
-	return checkStarts(m.Start)
-}
-
-func checkStarts(list []Start) error {
-	if err := count("starts", len(list), 0); err != nil {
-		return err
+	if j.Seq>>60 != j.Op.Class() {
+		return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
 	}
-	for _, s := range list {
-		if err := inRange("original rank", int(s.Original), 0, MaxProcs-1); err != nil {
+	if j.Verdict != nil {
+		if err := stringsFit(j.Verdict.Err); err != nil {
 			return err
 		}
 	}
-	return nil
+	return cmp.Or(count("processes", len(j.Acknowledged), 0), CheckOriginals(j.Missing))
 }
 
-func checkPeers(m Message) error {
-	if err := count("peers", len(m.Peers), 1); err != nil {
-		return err
-	}
-	for _, p := range m.Peers {
-		if err := inRange("original rank", int(p.Original), 0, MaxProcs-1); err != nil {
-			return err
-		}
-		if err := inRange("node", int(p.Node), 0, MaxProcs-1); err != nil {
-			return err
-		}
-		if err := stringsFit(p.Host, p.Address, p.TCP); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkMade(m Message) error {
-	made := m.Made
-	if made == nil {
-		return errField
-	}
-	if err := count("processes", len(made.Failed)+len(made.Returned), 0); err != nil {
-		return err
-	}
-	if err := count("errors of zones", len(made.ZoneErrors), 0); err != nil {
-		return err
-	}
-	for _, s := range made.Stops {
+func (m *Made) check() error {
+	for _, s := range m.Stops {
 		if !Stops(s) {
 			return fmt.Errorf("signal %d does not ask for the end", s)
 		}
 	}
-	if made.New != nil {
-		if err := checkGroup(made.New); err != nil {
-			return err
-		}
-	}
-	if made.Op == "" && made.New == nil {
+	err := cmp.Or(
+		count("processes", len(m.Failed)+len(m.Returned), 0), count("errors of zones", len(m.ZoneErrors), 0))
+	switch {
+	case err != nil:
+		return err
+	case m.New == nil && m.Op == "":
 		return errors.New("no communicator for a new process")
+	case m.New == nil && m.Change != nil:
+		return errors.New("a change without a communicator")
+	case m.New == nil:
+		return nil
+	case m.Change != nil:
+		return cmp.Or(m.New.check(), m.New.checkChange(m.Change))
 	}
-	if made.Change != nil {
-		return checkChange(made.Change, made.New)
-	}
-	return nil
+	return m.New.check()
 }
 
-func checkGroup(g *Group) error {
+func (g *Group) check() error {
 	if g.ID == 0 {
-		return fmt.Errorf("communicator 0")
+		return errors.New("communicator 0")
 	}
-	if err := count("processes", len(g.Procs), 1); err != nil {
-		return err
-	}
-	seen := make(map[Proc]bool, len(g.Procs))
-	for _, p := range g.Procs {
+	seen := make(map[Proc]bool)
+	return each("processes", g.Procs, 1, func(p Proc) error {
 		if seen[p] {
 			return fmt.Errorf("process %d is twice in communicator %d", p, g.ID)
 		}
 		seen[p] = true
-	}
-	return nil
+		return nil
+	})
 }
 
-func checkChange(c *comm.Change, g *Group) error {
-	if g == nil {
-		return errors.New("a change without a communicator")
-	}
+// checkChange: the ranks of c are those of g.
+func (g *Group) checkChange(c *comm.Change) error {
 	for _, r := range c.Ranks {
 		if err := inRange("rank", int(r), -1, len(g.Procs)-1); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func checkSignal(m Message) error {
-	if m.Signal == nil {
-		return errField
-	}
-	if err := inRange("signal", m.Signal.Number, 1, 64); err != nil {
-		return err
-	}
-	return stringsFit(m.Signal.Why)
 }

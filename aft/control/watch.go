@@ -25,7 +25,7 @@ func (r *Root) Tick(now time.Time) []Action {
 		if !o.tell.IsZero() && !now.Before(o.tell) {
 			r.tellAway(o)
 		}
-		r.hurry(now, &o.named, func(f func(p *process, due time.Time)) { r.awaited(o, f) })
+		r.hurry(now, &o.named, func(f func(p *process, due time.Time)) { r.overdue(o, f) })
 	}
 	if g := r.comms[r.world]; g != nil {
 		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
@@ -72,7 +72,7 @@ func (r *Root) Next() time.Time {
 	half := r.cfg.Timing.Repair / 2
 	for _, o := range r.ops {
 		at(o.tell)
-		r.awaited(o, func(_ *process, due time.Time) {
+		r.overdue(o, func(_ *process, due time.Time) {
 			if at(due); !o.named {
 				at(due.Add(-half))
 			}
@@ -204,15 +204,15 @@ func (r *Root) stack(n *node, s Stack) {
 	}
 }
 
-// awaited calls f for the processes that o waits for because of a failure, with
+// overdue calls f for the processes that o waits for because of a failure, with
 // the time at which their patience ends.
-func (r *Root) awaited(o *operation, f func(p *process, due time.Time)) {
+func (r *Root) overdue(o *operation, f func(p *process, due time.Time)) {
 	if r.cfg.Timing.Repair == 0 {
 		return
 	}
 	if !o.urgent.IsZero() && o.gathered.IsZero() {
-		for _, p := range r.members(o.group) {
-			if _, ok := o.joins[p.id]; !ok && p.taking() && !p.fenced {
+		for _, p := range r.awaited(o) {
+			if !p.fenced {
 				f(p, o.urgent.Add(r.cfg.Timing.Repair))
 			}
 		}

@@ -71,7 +71,7 @@ func (c *communicator) make(ctx context.Context, j control.Join) (comm.Comm, err
 	if err != nil || m.New == nil {
 		return nil, err
 	}
-	return &communicator{b.ep.ensure(*m.New, b.id)}, nil
+	return &communicator{b.ep.enter(m)}, nil
 }
 
 // failedError names processes as ranks; nil if there are none.

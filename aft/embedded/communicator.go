@@ -124,5 +124,5 @@ func (c *communicator) Lease() error {
 // OnRepair registers f with the process: it is called whatever communicator of
 // the job it was registered with.
 func (c *communicator) OnRepair(f func(ctx context.Context) error) (remove func()) {
-	return c.box.ep.onRepair(f)
+	return c.box.ep.hooks.Add(f)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,9 +45,8 @@ type endpoint struct {
 	buffered int // bytes of eager messages
 	closed   error
 	over     chan struct{} // closed with closed
-	hooks    map[int]func(context.Context) error
-	lastHook int
 
+	hooks     comm.Hooks        // of OnRepair
 	first     chan control.Made // the first communicator
 	repairs   int
 	repairing time.Duration
@@ -68,7 +66,6 @@ func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
 		absent:  make(map[control.Proc]absence),
 		away:    make(map[control.Proc]bool),
 		pending: make(map[operationKey]chan control.Made),
-		hooks:   make(map[int]func(context.Context) error),
 		over:    make(chan struct{}),
 		first:   make(chan control.Made, 1),
 	}
@@ -95,11 +92,7 @@ func (e *endpoint) handle(m control.Message) {
 // communicator.
 func (e *endpoint) made(m control.Made) {
 	if m.New != nil {
-		parent := m.Comm
-		if m.Op == control.OpRepair {
-			parent = 0 // it takes the place of the old one
-		}
-		e.ensure(*m.New, parent)
+		e.enter(m)
 	}
 	if m.Op == "" {
 		select {
@@ -119,6 +112,14 @@ func (e *endpoint) made(m control.Made) {
 	if wait != nil {
 		wait <- m
 	}
+}
+
+// enter makes the mailbox of the communicator that an operation has made.
+func (e *endpoint) enter(m control.Made) *mailbox {
+	if m.Op == control.OpRepair {
+		return e.ensure(*m.New, 0) // it takes the place of the old one
+	}
+	return e.ensure(*m.New, m.Comm)
 }
 
 // ensure is the mailbox of a communicator that this process is one of. parent is
@@ -287,32 +288,4 @@ func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (contro
 	case <-e.over:
 		return control.Made{}, e.closed
 	}
-}
-
-// onRepair registers a hook.
-func (e *endpoint) onRepair(f func(context.Context) error) (remove func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lastHook++
-	id := e.lastHook
-	e.hooks[id] = f
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.hooks, id)
-	}
-}
-
-// takeHooks are the hooks, the latest first; they are forgotten.
-func (e *endpoint) takeHooks() []func(context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ids := slices.Sorted(maps.Keys(e.hooks))
-	slices.Reverse(ids)
-	var out []func(context.Context) error
-	for _, id := range ids {
-		out = append(out, e.hooks[id])
-	}
-	clear(e.hooks)
-	return out
 }

@@ -17,9 +17,7 @@ import (
 type house struct {
 	start func(s control.Start, e *endpoint) // starts a body
 
-	mu      sync.Mutex
-	queue   []func(now time.Time)
-	busy    bool
+	events  inbox[func(now time.Time)]
 	root    *control.Root
 	daemon  *control.Daemon
 	away    map[control.Proc]bool // whose bodies have returned; only in events, as telling is
@@ -53,22 +51,9 @@ func newHouse(n int) (*house, error) {
 // post has an event handled, and returns when nobody is at it any more or
 // somebody else is.
 func (h *house) post(event func(now time.Time)) {
-	h.mu.Lock()
-	h.queue = append(h.queue, event)
-	if h.busy {
-		h.mu.Unlock()
-		return
+	if h.events.put(event) {
+		h.events.run(func(next func(time.Time)) { next(time.Now()) })
 	}
-	h.busy = true
-	for len(h.queue) > 0 {
-		next := h.queue[0]
-		h.queue = h.queue[1:]
-		h.mu.Unlock()
-		next(time.Now())
-		h.mu.Lock()
-	}
-	h.busy = false
-	h.mu.Unlock()
 }
 
 // begin starts the processes.
@@ -99,23 +84,13 @@ func (h *house) send(m control.Message) {
 		h.post(func(time.Time) { clear(h.away) })
 	}
 	if m.Made != nil && m.Made.New != nil {
-		h.ensure(*m.Made)
-	}
-	h.post(func(now time.Time) { h.daemonActions(h.daemon.FromRoot(now, m)) })
-}
-
-// ensure gives all processes of a new communicator their mailboxes, before the
-// first of them can send to another.
-func (h *house) ensure(m control.Made) {
-	parent := m.Comm
-	if m.Op == control.OpRepair || m.Op == "" {
-		parent = 0
-	}
-	for _, p := range m.New.Procs {
-		if e := h.endpoint(p); e != nil {
-			e.ensure(*m.New, parent)
+		for _, p := range m.Made.New.Procs { // before the first of them can send to another
+			if e := h.endpoint(p); e != nil {
+				e.enter(*m.Made)
+			}
 		}
 	}
+	h.post(func(now time.Time) { h.daemonActions(h.daemon.FromRoot(now, m)) })
 }
 
 func (h *house) daemonActions(actions []control.DaemonAction) {

@@ -84,8 +84,8 @@ type process struct {
 	log   *slog.Logger // nothing waits for its output
 
 	reading sync.Mutex
-	over    bool  // nothing more can be read; under reading
-	decided inbox // by the root
+	over    bool                   // nothing more can be read; under reading
+	decided inbox[control.Message] // by the root
 	writing sync.Mutex
 	tasks   sync.WaitGroup
 	mu      sync.Mutex

@@ -126,8 +126,8 @@ func TestHandshakeGivenUp(t *testing.T) {
 	cfg := a.wire.pipes()
 	cfg.Self = 2
 	for range 3 {
-		w, err := pipe.Dial(timeout(t), cfg, 1, "tcp", peer.TCP)
-		require.NoError(t, err)
+		w, errs := pipe.Dial(timeout(t), cfg, 1, []pipe.Address{{Network: "tcp", Address: peer.TCP}})
+		require.NoError(t, errs[0])
 		defer w.Close()
 	}
 	b, _ := startNode(t, 2, t.Name(), nil)

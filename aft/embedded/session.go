@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context
 	select {
 	case m := <-e.first:
 		s := &session{ep: e, leave: leave}
-		s.move(e.ensure(*m.New, 0))
+		s.move(e.enter(m))
 		s.place.Original, s.place.Node = e.original, e.node
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
 		s.place.ZoneErrors = m.ZoneErrors
@@ -108,7 +107,7 @@ func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error
 	if err != nil {
 		return comm.Change{}, err
 	}
-	s.move(s.ep.ensure(*m.New, 0))
+	s.move(s.ep.enter(m))
 	s.ep.retire(m.New.ID)
 	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
 	s.ep.mu.Lock()
@@ -118,13 +117,7 @@ func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error
 }
 
 // Hooks calls what was registered with OnRepair.
-func (s *session) Hooks(ctx context.Context) error {
-	var errs []error
-	for _, f := range s.ep.takeHooks() {
-		errs = append(errs, f(ctx))
-	}
-	return errors.Join(errs...)
-}
+func (s *session) Hooks(ctx context.Context) error { return s.ep.hooks.Call(ctx) }
 
 // CountRecovery adds to what Recovered tells.
 func (s *session) CountRecovery(d time.Duration) {

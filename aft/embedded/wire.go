@@ -70,10 +70,10 @@ type wire struct {
 	closed    bool
 	host      string
 	peers     map[control.Proc]control.Peer
-	gone      map[control.Proc]struct{}
+	gone      map[control.Proc]bool
 	revoked   map[control.CommID]error
 	oldest    control.CommID // all before are revoked
-	suspected map[control.Proc]struct{}
+	suspected map[control.Proc]bool
 }
 
 var _ transport = (*wire)(nil)
@@ -94,9 +94,9 @@ func newWire(cfg wireConfig) (*wire, error) {
 		cfg:       cfg,
 		host:      cfg.Host,
 		peers:     make(map[control.Proc]control.Peer),
-		gone:      make(map[control.Proc]struct{}),
+		gone:      make(map[control.Proc]bool),
 		revoked:   make(map[control.CommID]error),
-		suspected: make(map[control.Proc]struct{}),
+		suspected: make(map[control.Proc]bool),
 	}
 	w.outs.Store(&map[control.Proc]*outlink{})
 	w.ins.Store(&[]*inlink{})
@@ -127,14 +127,13 @@ func (w *wire) accept(r *pipe.Reader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := newInlink(w, r)
-	_, gone := w.gone[l.from]
 	ins := slices.Clone(*w.ins.Load())
 	i := slices.IndexFunc(ins, func(x *inlink) bool { return x.from == l.from })
 	switch {
 	case i >= 0 && ins[i].begun.Load():
 		r.Abort()
 		return
-	case gone || w.closed:
+	case w.gone[l.from] || w.closed:
 		r.Close()
 		return
 	case i >= 0: // its dialler has given up the handshake, and did not know that it had it
@@ -180,11 +179,11 @@ func (w *wire) out(p control.Proc) *outlink {
 		return l
 	}
 	state := linkUnknown
-	if _, gone := w.gone[p]; gone {
-		state = linkGone
-	}
-	if w.closed {
+	switch {
+	case w.closed:
 		state = linkClosed
+	case w.gone[p]:
+		state = linkGone
 	}
 	l := newOutlink(w, p, state)
 	l.oldest = w.oldest
@@ -253,10 +252,8 @@ func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
 // suspect reports a process, once.
 func (w *wire) suspect(p control.Proc, why error) {
 	w.mu.Lock()
-	_, before := w.suspected[p]
-	_, gone := w.gone[p]
-	w.suspected[p] = struct{}{}
-	quiet := before || gone || w.closed
+	quiet := w.suspected[p] || w.gone[p] || w.closed
+	w.suspected[p] = true
 	w.mu.Unlock()
 	if quiet {
 		return
@@ -280,7 +277,7 @@ func (w *wire) cancel(r *request, err error) {
 // drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
-	w.gone[p] = struct{}{}
+	w.gone[p] = true
 	w.mu.Unlock()
 	for _, l := range *w.ins.Load() {
 		if l.from == p {

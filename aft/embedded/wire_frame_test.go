@@ -103,8 +103,8 @@ func TestFramesAtTheWrongTime(t *testing.T) {
 				}
 				cfg := a.wire.pipes()
 				cfg.Self = uint32(proc)
-				w, err := pipe.Dial(t.Context(), cfg, 1, "unix", peer.Address)
-				require.NoError(t, err)
+				w, errs := pipe.Dial(t.Context(), cfg, 1, []pipe.Address{{Network: "unix", Address: peer.Address}})
+				require.NoError(t, errs[0])
 				var b [frameSize]byte
 				for _, f := range frames {
 					body := make([]byte, 0)
@@ -151,8 +151,8 @@ func TestRandomFrames(t *testing.T) {
 		a.irecv(2, 3, make([]byte, random.IntN(2000)))
 		cfg := a.wire.pipes()
 		cfg.Self = uint32(proc)
-		w, err := pipe.Dial(t.Context(), cfg, 1, "unix", peer.Address)
-		require.NoError(t, err)
+		w, errs := pipe.Dial(t.Context(), cfg, 1, []pipe.Address{{Network: "unix", Address: peer.Address}})
+		require.NoError(t, errs[0])
 		for range 50 {
 			f := frame{kind: frameKind(1 + random.IntN(int(frameBye)-1))}
 			small := func() uint64 { return uint64(random.IntN(4)) }

@@ -14,7 +14,7 @@ type single struct {
 	comm.Zones
 
 	place comm.Place
-	hooks hooks
+	hooks comm.Hooks
 	rec   time.Duration
 }
 
@@ -56,7 +56,7 @@ func (s *single) Repair(context.Context, comm.Policy) (comm.Change, error) {
 	return comm.Change{Epoch: s.place.Epoch, Ranks: []comm.Rank{0}}, nil
 }
 
-func (s *single) Hooks(ctx context.Context) error { return s.hooks.call(ctx) }
+func (s *single) Hooks(ctx context.Context) error { return s.hooks.Call(ctx) }
 
 func (s *single) Close(context.Context) error { return nil }
 
@@ -86,7 +86,7 @@ var (
 
 // OnRepair implements comm.Repairable.
 func (a *alone) OnRepair(f func(ctx context.Context) error) (remove func()) {
-	return a.session.hooks.add(f)
+	return a.session.hooks.Add(f)
 }
 
 // Recovered implements comm.Recoverer.

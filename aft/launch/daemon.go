@@ -195,26 +195,22 @@ func (d *daemon) signalled(s syscall.Signal) {
 
 // obey handles the root's messages until there are no more.
 func (d *daemon) obey(messages io.Reader) {
-	for {
-		m, err := control.ReadMessage(messages)
-		if err != nil {
-			d.credit.close()
-			d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
-				return machine.LostRoot(now, fmt.Sprintf("the connection to the root has ended: %v", err))
-			})
-			return
-		}
+	err := receive(messages, func(m control.Message) {
 		d.mu.Lock()
 		d.heard = time.Now()
 		d.mu.Unlock()
 		if m.Kind == control.KindCredit {
 			d.credit.give(m.Credit)
-		} else {
-			d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
-				return machine.FromRoot(now, m)
-			})
+			return
 		}
-	}
+		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
+			return machine.FromRoot(now, m)
+		})
+	})
+	d.credit.close()
+	d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
+		return machine.LostRoot(now, fmt.Sprintf("the connection to the root has ended: %v", err))
+	})
 }
 
 // do gives the machine an event and carries out what it wants.

@@ -32,27 +32,30 @@ func (d *drainable) Read(p []byte) (int, error) {
 		d.draining = true
 		_ = d.file.SetReadDeadline(time.Time{})
 	}
-	n, err := d.readNow(p)
-	if n <= 0 || d.drained >= maxDrained {
+	raw, err := d.file.SyscallConn()
+	if err != nil {
+		return 0, io.EOF
+	}
+	n, err := now(raw.Read, syscall.Read, p)
+	if n == 0 || d.drained >= maxDrained {
 		return 0, io.EOF
 	}
 	d.drained += n
 	return n, err
 }
 
-// readNow reads without waiting.
-func (d *drainable) readNow(p []byte) (n int, err error) {
-	raw, err := d.file.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	rawErr := raw.Read(func(fd uintptr) bool {
+// now calls Read or Write of the system, with the way of a connection to it, and does not wait.
+func now(on func(func(uintptr) bool) error, call func(int, []byte) (int, error), data []byte) (n int, err error) {
+	rawErr := on(func(fd uintptr) bool {
 		for {
-			n, err = syscall.Read(int(fd), p)
+			n, err = call(int(fd), data)
 			if !errors.Is(err, syscall.EINTR) {
 				return true
 			}
 		}
 	})
-	return n, errors.Join(rawErr, err)
+	if rawErr != nil {
+		return 0, rawErr
+	}
+	return max(n, 0), err
 }

@@ -13,8 +13,9 @@ import (
 // another process.
 type joinedProgram struct {
 	pid  int
-	file *os.File      // the process, for the system
-	done chan struct{} // closed when await has returned
+	file *os.File        // the process, for the system
+	raw  syscall.RawConn // of file
+	done chan struct{}   // closed when await has returned
 }
 
 // senderOf waits for the first message of a connection, leaves it there, and returns the
@@ -61,22 +62,22 @@ func watchProgram(pid int) *joinedProgram {
 		_ = unix.Close(fd)
 		return nil
 	}
-	return &joinedProgram{pid: pid, file: os.NewFile(uintptr(fd), "program"), done: make(chan struct{})}
+	p := &joinedProgram{pid: pid, file: os.NewFile(uintptr(fd), "program"), done: make(chan struct{})}
+	p.raw, _ = p.file.SyscallConn() // there is one for every file
+	return p
+}
+
+// hasEnded reports whether a process has; not where a signal has interrupted the question.
+func hasEnded(fd uintptr) bool {
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return n > 0
 }
 
 // await returns when the program has ended, or with false when close has given it up. It is
 // called once.
 func (p *joinedProgram) await() bool {
 	defer close(p.done)
-	raw, err := p.file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	return raw.Read(func(fd uintptr) bool {
-		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, _ := unix.Poll(events, 0)
-		return n > 0
-	}) == nil
+	return p.raw.Read(hasEnded) == nil
 }
 
 // signal sends a signal to the program if it is not in a process group that has got it.
@@ -87,23 +88,12 @@ func (p *joinedProgram) signal(group int, s syscall.Signal) {
 }
 
 func (p *joinedProgram) send(s syscall.Signal) {
-	raw, err := p.file.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }) // it may have ended
+	_ = p.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }) // it may have ended
 }
 
 // running reports whether it has not ended.
 func (p *joinedProgram) running() (runs bool) {
-	raw, err := p.file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	_ = raw.Control(func(fd uintptr) {
-		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		runs = n <= 0 // also where a signal has interrupted it
-	})
+	_ = p.raw.Control(func(fd uintptr) { runs = !hasEnded(fd) })
 	return runs
 }
 

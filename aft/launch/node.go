@@ -43,20 +43,16 @@ type node struct {
 // newNode makes the pipes of a node. What is sent waits in them until it runs.
 func newNode(p *plan, id control.Node) (*node, error) {
 	n := &node{nodePlan: p.nodes[id], id: id, dead: true}
-	var mine []*os.File
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(mine)
-			closeAll(n.theirs)
-			return nil, err
-		}
-		if len(mine) == 0 {
-			r, w = w, r // the first one is to be written to
-		}
-		mine, n.theirs = append(mine, r), append(n.theirs, w)
+	theirs, mine, err := os.Pipe()
+	if err != nil {
+		return nil, err
 	}
-	n.box, n.out, n.errs = newOutbox(mine[0]), &drainable{file: mine[1]}, &drainable{file: mine[2]}
+	near, far, err := withOutputs(mine, theirs)
+	if err != nil {
+		return nil, err
+	}
+	n.theirs = far
+	n.box, n.out, n.errs = newOutbox(mine), &drainable{file: near[1]}, &drainable{file: near[2]}
 	if n.agent == nil {
 		n.cmd = exec.Command(p.executable)
 		n.cmd.Args = []string{guardName}
@@ -66,13 +62,28 @@ func newNode(p *plan, id control.Node) (*node, error) {
 		n.cmd = agentCommand(n.agent, n.Name, p.executable)
 		n.cmd.SysProcAttr = agentAttributes()
 	}
-	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = n.theirs[0], n.theirs[1], n.theirs[2]
+	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = far[0], far[1], far[2]
 	return n, nil
+}
+
+// withOutputs makes the pipes that a process writes its output and its diagnostics to, beside the
+// connection to it. Near are the ends here, far those of the process.
+func withOutputs(mine, theirs *os.File) (near, far []*os.File, err error) {
+	near, far = []*os.File{mine}, []*os.File{theirs}
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(append(near, far...))
+			return nil, nil, err
+		}
+		near, far = append(near, r), append(far, w)
+	}
+	return near, far, nil
 }
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // nothing was sent
+		_ = f.Close() // nothing was sent, or it was only read
 	}
 }
 
@@ -105,7 +116,9 @@ func (n *node) fence() {
 func (n *node) watch(message func(control.Message), diagnostic func(string)) (why string, certain bool) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		n.broken = n.read(message)
+		if err := receive(bufio.NewReader(n.out), message); errors.Is(err, control.ErrMessage) {
+			n.broken = err
+		}
 		hasty := time.AfterFunc(graceAfterEOF, n.fence)
 		if n.broken != nil {
 			hasty.Reset(0)
@@ -130,17 +143,12 @@ func (n *node) markDead() {
 	n.mu.Unlock()
 }
 
-// read hands on messages until there are no more; the error says what was wrong
-// with what came.
-func (n *node) read(message func(control.Message)) error {
-	in := bufio.NewReader(n.out)
+// receive hands on messages until there are no more, and returns why.
+func receive(in io.Reader, message func(control.Message)) error {
 	for {
 		m, err := control.ReadMessage(in)
-		if errors.Is(err, control.ErrMessage) {
-			return err
-		}
 		if err != nil {
-			return nil
+			return err
 		}
 		message(m)
 	}
@@ -184,7 +192,5 @@ func (n *node) obituary() string {
 // started.
 func (n *node) release() {
 	n.box.close(time.Now())
-	for _, f := range []io.Closer{n.out.file, n.errs.file} {
-		_ = f.Close() // they were only read
-	}
+	closeAll([]*os.File{n.out.file, n.errs.file})
 }

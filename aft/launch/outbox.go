@@ -97,7 +97,7 @@ func (o *outbox) try() {
 		return
 	}
 	for o.raw != nil && o.next() {
-		n, err := writeNow(o.raw, o.rest)
+		n, err := now(o.raw.Write, syscall.Write, o.rest)
 		o.rest = o.rest[n:]
 		if errors.Is(err, syscall.EAGAIN) {
 			break
@@ -124,22 +124,6 @@ func (o *outbox) next() bool {
 		return false
 	}
 	return true
-}
-
-// writeNow writes without blocking.
-func writeNow(raw syscall.RawConn, data []byte) (n int, err error) {
-	rawErr := raw.Write(func(fd uintptr) bool {
-		for {
-			n, err = syscall.Write(int(fd), data)
-			if !errors.Is(err, syscall.EINTR) {
-				return true
-			}
-		}
-	})
-	if rawErr != nil {
-		return 0, rawErr
-	}
-	return max(n, 0), err
 }
 
 // run writes what put could not.

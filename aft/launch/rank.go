@@ -52,14 +52,9 @@ func newRank(proc control.Proc) (*rank, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, far := []*os.File{mine}, []*os.File{theirs}
-	for range 2 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(append(near, far...))
-			return nil, err
-		}
-		near, far = append(near, r), append(far, w)
+	near, far, err := withOutputs(mine, theirs)
+	if err != nil {
+		return nil, err
 	}
 	return &rank{
 		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
@@ -213,22 +208,16 @@ func awaitFor(g *sync.WaitGroup, limit time.Duration) {
 
 // listen handles a rank's messages.
 func (d *daemon) listen(r *rank) {
-	in := bufio.NewReader(r.control)
-	for {
-		m, err := control.ReadMessage(in)
-		if errors.Is(err, control.ErrMessage) {
-			d.log.Warn("a rank is killed: it has sent what is no message", "proc", r.proc, "error", err)
-			d.mu.Lock()
-			r.signal(syscall.SIGKILL, outsiders{})
-			d.mu.Unlock()
-			return
-		}
-		if err != nil {
-			return // its end is seen by its exit
-		}
+	err := receive(bufio.NewReader(r.control), func(m control.Message) {
 		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
 			return machine.FromRank(now, r.proc, m)
 		})
+	})
+	if errors.Is(err, control.ErrMessage) { // any other end is seen by its exit
+		d.log.Warn("a rank is killed: it has sent what is no message", "proc", r.proc, "error", err)
+		d.mu.Lock()
+		r.signal(syscall.SIGKILL, outsiders{})
+		d.mu.Unlock()
 	}
 }
 

@@ -1,9 +1,8 @@
 package launch
 
 import (
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // sessionLimit bounds the wait for processes that were killed.
@@ -28,17 +27,17 @@ func killSession(id int) bool {
 // killAndAwait kills a process of a session and waits until it has ended or time
 // is up.
 func killAndAwait(session, pid int, limit time.Time) {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
+	p := watchProgram(pid)
+	if p == nil {
 		return // it has ended
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer p.close()
 	if statOf(pid).session != session {
 		return // the number was used again
 	}
-	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	_, _ = unix.Poll(poll, int(max(0, time.Until(limit).Milliseconds())))
+	p.send(syscall.SIGKILL)
+	_ = p.file.SetReadDeadline(limit)
+	p.await()
 }
 
 // sessionMembers are the processes of a session that run, its leader excluded.

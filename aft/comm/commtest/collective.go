@@ -35,7 +35,7 @@ func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
 			for _, n := range sizes {
 				if n >= tr.min {
 					t.Run(fmt.Sprintf("%s/%s/ranks=%d", group, tr.name, n), func(t *testing.T) {
-						launch(t, n, together(tr.body))
+						launch(t, n, together(tr.call))
 					})
 				}
 			}
@@ -76,11 +76,11 @@ func whole(r comm.Rank, length int) []float64 {
 	return v
 }
 
-// forLengths runs check with each number of elements and some roots.
-func forLengths(c comm.Comm, check func(length int, root comm.Rank) error) error {
+// forLengths runs try with each number of elements and some roots.
+func forLengths(c comm.Comm, try func(length int, root comm.Rank) error) error {
 	for _, length := range elements(c) {
 		for _, root := range roots(c) {
-			if err := check(length, root); err != nil {
+			if err := try(length, root); err != nil {
 				return fmt.Errorf("%d elements, root %d: %w", length, root, err)
 			}
 		}
@@ -102,34 +102,28 @@ func barrier(ctx context.Context, c comm.Comm) error {
 		recv := comm.Irecv(c, late, 1, v[:])
 		if c.Rank() == late {
 			for r := range comm.Rank(c.Size()) {
-				if err := comm.Send(ctx, c, r, 1, []int{i}); err != nil {
-					return err
-				}
+				check(comm.Send(ctx, c, r, 1, []int{i}))
 			}
 		}
-		if err := comm.Barrier(ctx, c); err != nil {
-			return err
-		}
+		check(comm.Barrier(ctx, c))
 		if _, err := recv.Wait(ctx); err != nil {
 			return err
 		}
-		if err := equal("round", v[0], i); err != nil {
-			return err
-		}
+		check(equal("round", v[0], i))
 		late = (late + 1) % comm.Rank(c.Size())
 	}
 	return nil
 }
 
 func bcast(ctx context.Context, c comm.Comm) error {
-	check := func(length int, root comm.Rank) error {
+	try := func(length int, root comm.Rank) error {
 		data := sample(c.Rank(), length)
 		err := comm.Bcast(ctx, c, root, data)
 		return first(err, equalSlices("data", data, sample(root, length)))
 	}
 	// In segments, also in large groups, and in enough of them for a chain.
 	last := comm.Rank(c.Size() - 1)
-	return first(forLengths(c, check), check(77_777, 0), check(222_222, last))
+	return first(forLengths(c, try), try(77_777, 0), try(222_222, last))
 }
 
 func bcastBytes(ctx context.Context, c comm.Comm) error {
@@ -160,7 +154,7 @@ func fold(c comm.Comm, data func(comm.Rank, int) []float64, length int) []float6
 }
 
 func reduce(ctx context.Context, c comm.Comm) error {
-	check := func(length int, root comm.Rank) error {
+	try := func(length int, root comm.Rank) error {
 		in := whole(c.Rank(), length)
 		if c.Rank() != root {
 			return first(
@@ -172,7 +166,7 @@ func reduce(ctx context.Context, c comm.Comm) error {
 	}
 	// In blocks, also in large groups.
 	last := comm.Rank(c.Size() - 1)
-	return first(forLengths(c, check), check(70_001, 0), check(140_001, last))
+	return first(forLengths(c, try), try(70_001, 0), try(140_001, last))
 }
 
 func allreduce(ctx context.Context, c comm.Comm) error {
@@ -239,19 +233,13 @@ func ops(ctx context.Context, c comm.Comm) error {
 	}
 	for _, tc := range cases {
 		got, err := comm.AllreduceOne(ctx, c, v, tc.op)
-		if err := first(err, equal(tc.name, got, tc.want)); err != nil {
-			return err
-		}
+		check(err, equal(tc.name, got, tc.want))
 	}
 	last := int(c.Rank()) == n-1
 	all, err := comm.AllreduceOne(ctx, c, last, comm.LogicalAnd)
-	if err = first(err, equal("LogicalAnd", all, n == 1)); err != nil {
-		return err
-	}
+	check(err, equal("LogicalAnd", all, n == 1))
 	anyOf, err := comm.AllreduceOne(ctx, c, last, comm.LogicalOr)
-	if err = first(err, equal("LogicalOr", anyOf, true)); err != nil {
-		return err
-	}
+	check(err, equal("LogicalOr", anyOf, true))
 	nan := 1.0
 	if last {
 		nan = math.NaN()
@@ -337,14 +325,9 @@ func allgatherv(ctx context.Context, c comm.Comm) error {
 			return fmt.Errorf("%d elements: %w", length, err)
 		}
 	}
-	blobs, err := comm.AllgatherBytes(ctx, c, pattern(c.Rank(), 0, 50*int(c.Rank())))
-	if err != nil {
-		return err
-	}
+	blobs := must(comm.AllgatherBytes(ctx, c, pattern(c.Rank(), 0, 50*int(c.Rank()))))
 	for r, blob := range blobs {
-		if err := equalSlices("bytes", blob, pattern(comm.Rank(r), 0, 50*r)); err != nil {
-			return err
-		}
+		check(equalSlices("bytes", blob, pattern(comm.Rank(r), 0, 50*r)))
 	}
 	return nil
 }
@@ -383,14 +366,10 @@ func alltoallv(ctx context.Context, c comm.Comm) error {
 			parts[d] = sample(c.Rank()*n+d, length(c.Rank(), d))
 		}
 		got, err := comm.Alltoallv(ctx, c, parts)
-		if err = first(err, equal("number of parts", len(got), int(n))); err != nil {
-			return err
-		}
+		check(err, equal("number of parts", len(got), int(n)))
 		for s := range n {
 			want := sample(s*n+c.Rank(), length(s, c.Rank()))
-			if err := equalSlices(fmt.Sprintf("part of rank %d", s), got[s], want); err != nil {
-				return err
-			}
+			check(equalSlices(fmt.Sprintf("part of rank %d", s), got[s], want))
 		}
 	}
 	return nil

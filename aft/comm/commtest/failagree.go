@@ -51,9 +51,7 @@ func counts(flags uint64, n, round int, dead []comm.Rank) error {
 func agreeAlive(ctx context.Context, p *player) error {
 	for round := range 50 {
 		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
-		if err := first(err, counts(flags, p.c.Size(), round, nil)); err != nil {
-			return err
-		}
+		check(err, counts(flags, p.c.Size(), round, nil))
 	}
 	return equal("failed ranks acknowledged", len(comm.Acknowledge(p.c)), 0)
 }
@@ -63,27 +61,19 @@ func agreeAlive(ctx context.Context, p *player) error {
 func agreeDead(ctx context.Context, p *player) error {
 	n := p.c.Size()
 	victims := p.some(p.f.Die)
-	if err := await(ctx, p.c, victims...); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victims...))
 	for round := range 10 {
 		if round == 3 {
-			if err := equalSlices("Acknowledge", comm.Acknowledge(p.c), victims); err != nil {
-				return err
-			}
+			check(equalSlices("Acknowledge", comm.Acknowledge(p.c), victims))
 		}
 		if round == 6 {
-			if err := comm.Revoke(p.c); err != nil {
-				return err
-			}
+			check(comm.Revoke(p.c))
 		}
 		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
 		if round < 3 {
 			err = failed("agree, not acknowledged", err, victims...)
 		}
-		if err := first(err, equal("flags", flags, ballots(n, round, victims))); err != nil {
-			return err
-		}
+		check(err, equal("flags", flags, ballots(n, round, victims)))
 	}
 	return nil
 }
@@ -95,16 +85,12 @@ func agreePartly(ctx context.Context, p *player) error {
 	if p.c.Rank() == victim {
 		p.f.Die()
 	}
-	if err := await(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victim))
 	if p.c.Rank() != unaware {
 		comm.Acknowledge(p.c)
 	}
 	_, err := comm.Agree(ctx, p.c, 0)
-	if err := failed("agree, one rank has not acknowledged", err, victim); err != nil {
-		return err
-	}
+	check(failed("agree, one rank has not acknowledged", err, victim))
 	comm.Acknowledge(p.c)
 	return agreesOn(ctx, p.c, 9)
 }
@@ -119,9 +105,7 @@ func agreeDying(ctx context.Context, p *player) error {
 	reported := false
 	for round := range 50 {
 		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
-		if err := counts(flags, n, round, victims); err != nil {
-			return err
-		}
+		check(counts(flags, n, round, victims))
 		var detail *comm.FailedError
 		switch {
 		case errors.As(err, &detail):

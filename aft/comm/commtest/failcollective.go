@@ -14,10 +14,10 @@ func failCollectiveTrials() []faultTrial {
 	for _, tr := range collectiveTrials {
 		trials = append(trials,
 			faultTrial{"collective/" + tr.name + "/dead before", []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-				return p.cascade(ctx, tr.body, false)
+				return p.cascade(ctx, tr.call, false)
 			}},
 			faultTrial{"collective/" + tr.name + "/dies meanwhile", []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-				return p.cascade(ctx, tr.body, true)
+				return p.cascade(ctx, tr.call, true)
 			}})
 	}
 	return trials
@@ -33,28 +33,17 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, comm.Co
 		case c.Rank() != victim:
 		case meanwhile:
 			p.dieSoon()
-			if err := untilFailure(ctx, c, call); err != nil {
-				return err
-			}
+			check(untilFailure(ctx, c, call))
 			p.f.Die()
 		default:
 			p.f.Die()
 		}
 		if known && !meanwhile {
-			if err := first(await(ctx, c, victim), meet(ctx, c)); err != nil {
-				return err
-			}
+			check(await(ctx, c, victim), meet(ctx, c))
 		}
-		if err := untilFailure(ctx, c, call); err != nil {
-			return err
-		}
-		if err := comm.Revoke(c); err != nil {
-			return err
-		}
-		next, err := settle(ctx, c)
-		if err != nil {
-			return err
-		}
+		check(untilFailure(ctx, c, call))
+		check(comm.Revoke(c))
+		next := must(settle(ctx, c))
 		if err := first(equal("size after a failure", next.Size(), c.Size()-1), works(ctx, next), meet(ctx, next)); err != nil {
 			return fmt.Errorf("rank %d of %d died: %w", victim, c.Size(), err)
 		}

@@ -35,26 +35,16 @@ var failMessageTrials = []faultTrial{
 
 // receiveBefore: what waits for a message of a process that dies.
 func receiveBefore(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		if err := hearAll(ctx, p.c); err != nil {
-			return err
-		}
-		p.f.Die()
-	}
+	victim := p.one(func() { p.dieHeard(ctx) })
 	recvs := []comm.Request{
 		comm.Irecv(p.c, victim, 1, make([]byte, eager)),
 		comm.Irecv(p.c, victim, 1, make([]byte, large)),
 		comm.Irecv(p.c, victim, comm.AnyTag, make([]byte, eager)),
 	}
-	if err := tell(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(tell(ctx, p.c, victim))
 	for _, r := range recvs {
 		_, err := r.Wait(ctx)
-		if err := failed("receive that was posted before", err, victim); err != nil {
-			return err
-		}
+		check(failed("receive that was posted before", err, victim))
 	}
 	return nil
 }
@@ -62,27 +52,17 @@ func receiveBefore(ctx context.Context, p *player) error {
 func receiveAfter(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
 	for range 2 {
-		if err := await(ctx, p.c, victim); err != nil {
-			return err
-		}
+		check(await(ctx, p.c, victim))
 	}
 	return equalSlices("Failed", comm.Failed(p.c), []comm.Rank{victim})
 }
 
 // sendBefore: a large message that is never received.
 func sendBefore(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		if err := hearAll(ctx, p.c); err != nil {
-			return err
-		}
-		p.f.Die()
-	}
+	victim := p.one(func() { p.dieHeard(ctx) })
 	data := pattern(p.c.Rank(), 1, large)
 	send := comm.Isend(p.c, victim, 1, data)
-	if err := tell(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(tell(ctx, p.c, victim))
 	_, err := send.Wait(ctx)
 	clear(data) // is ours again
 	return failed("send that was not received", err, victim)
@@ -90,15 +70,10 @@ func sendBefore(ctx context.Context, p *player) error {
 
 func sendAfter(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
-	if err := await(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victim))
 	for _, length := range []int{0, eager, large} {
-		err := failed(fmt.Sprintf("send of %d bytes", length),
-			comm.Send(ctx, p.c, victim, 1, make([]byte, length)), victim)
-		if err != nil {
-			return err
-		}
+		check(failed(fmt.Sprintf("send of %d bytes", length),
+			comm.Send(ctx, p.c, victim, 1, make([]byte, length)), victim))
 	}
 	return nil
 }
@@ -153,22 +128,16 @@ func largeSenderDies(ctx context.Context, p *player) error {
 	case victim:
 		send := comm.Isend(p.c, receiver, 1, pattern(victim, 1, large))
 		p.dieSoon()
-		if _, err := send.Wait(ctx); err != nil {
-			return err
-		}
+		must(send.Wait(ctx))
 		return p.killed(ctx)
 	case receiver:
 		buf := make([]byte, large)
 		_, _, err := comm.Recv(ctx, p.c, victim, 1, buf)
 		if err != nil {
-			if err := failed("large receive", err, victim); err != nil {
-				return err
-			}
+			check(failed("large receive", err, victim))
 			break
 		}
-		if err := equalSlices("data", buf, pattern(victim, 1, large)); err != nil {
-			return err
-		}
+		check(equalSlices("data", buf, pattern(victim, 1, large)))
 	}
 	return await(ctx, p.c, victim)
 }
@@ -179,23 +148,14 @@ func hadArrived(ctx context.Context, p *player) error {
 	if p.c.Rank() == victim {
 		for _, r := range others(p.c, victim) {
 			for tag := range comm.Tag(3) {
-				if err := comm.Send(ctx, p.c, r, tag, pattern(victim, tag, eager)); err != nil {
-					return err
-				}
+				check(comm.Send(ctx, p.c, r, tag, pattern(victim, tag, eager)))
 			}
-			if err := tell(ctx, p.c, r); err != nil {
-				return err
-			}
+			check(tell(ctx, p.c, r))
 		}
-		if err := hearAll(ctx, p.c); err != nil {
-			return err
-		}
-		p.f.Die()
+		p.dieHeard(ctx)
 	}
 	// The word comes after the others; so those have arrived.
-	if err := first(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim)); err != nil {
-		return err
-	}
+	check(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim))
 	for i, source := range []comm.Rank{victim, comm.AnySource, victim} {
 		tag := comm.Tag(2 - i)
 		buf := make([]byte, eager)
@@ -203,10 +163,7 @@ func hadArrived(ctx context.Context, p *player) error {
 		if err != nil {
 			return fmt.Errorf("message that had arrived before its sender died: %w", err)
 		}
-		err = first(equal("source", st.Source, victim), equalSlices("data", buf, pattern(victim, tag, eager)))
-		if err != nil {
-			return err
-		}
+		check(equal("source", st.Source, victim), equalSlices("data", buf, pattern(victim, tag, eager)))
 	}
 	return await(ctx, p.c, victim)
 }
@@ -218,18 +175,11 @@ func hadBeenAnnounced(ctx context.Context, p *player) error {
 	if p.c.Rank() == victim {
 		for _, r := range others(p.c, victim) {
 			comm.Isend(p.c, r, 1, pattern(victim, 1, large))
-			if err := tell(ctx, p.c, r); err != nil {
-				return err
-			}
+			check(tell(ctx, p.c, r))
 		}
-		if err := hearAll(ctx, p.c); err != nil {
-			return err
-		}
-		p.f.Die()
+		p.dieHeard(ctx)
 	}
-	if err := first(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim)); err != nil {
-		return err
-	}
+	check(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim))
 	buf := make([]byte, large)
 	if _, _, err := comm.Recv(ctx, p.c, victim, 1, buf); err != nil {
 		return failed("receive of a large message that had only been announced", err, victim)
@@ -247,19 +197,13 @@ func sendrecvDead(ctx context.Context, p *player) error {
 	}
 	data, buf := make([]byte, length), make([]byte, length)
 	_, _, err := comm.Sendrecv(ctx, p.c, victim, 1, data, victim, 1, buf)
-	if err := failed("exchange with a dead rank", err, victim); err != nil {
-		return err
-	}
+	check(failed("exchange with a dead rank", err, victim))
 	// This rank itself is the one that is alive.
 	_, _, err = comm.Sendrecv(ctx, p.c, p.c.Rank(), 1, data, victim, 1, buf)
-	if err := failed("exchange, received from a dead rank", err, victim); err != nil {
-		return err
-	}
+	check(failed("exchange, received from a dead rank", err, victim))
 	send := comm.Isend(p.c, p.c.Rank(), 2, data)
 	_, _, err = comm.Sendrecv(ctx, p.c, victim, 2, data, p.c.Rank(), 2, buf)
-	if err := comm.WaitAll(ctx, send); err != nil {
-		return err
-	}
+	check(comm.WaitAll(ctx, send))
 	return failed("exchange, sent to a dead rank", err, victim)
 }
 
@@ -305,9 +249,7 @@ func allOthersDie(ctx context.Context, p *player) error {
 	}
 	for i, v := range victims {
 		_, err := recvs[i].Wait(ctx)
-		if err := failed("receive", err, v); err != nil {
-			return err
-		}
+		check(failed("receive", err, v))
 	}
 	return equalSlices("Failed", comm.Failed(p.c), victims)
 }

@@ -42,7 +42,7 @@ func (tr faultTrial) body(seed uint64) FaultyBody {
 		}
 		defer p.timers.Wait()
 		defer close(p.over)
-		if err := tr.run(ctx, p); err != nil {
+		if err := ends(func() error { return tr.run(ctx, p) }); err != nil {
 			return fmt.Errorf("%s, rank %d of %d: %w", seeded(tr.name, seed), c.Rank(), c.Size(), err)
 		}
 		if err := meet(ctx, p.end); err != nil {
@@ -74,17 +74,13 @@ func hear(ctx context.Context, c comm.Comm, from comm.Rank) error {
 	return nil
 }
 
-// hearAll hears from all other ranks.
-func hearAll(ctx context.Context, c comm.Comm) error {
-	for r := range comm.Rank(c.Size()) {
-		if r == c.Rank() {
-			continue
-		}
-		if err := hear(ctx, c, r); err != nil {
-			return err
-		}
+// dieHeard ends this process when all others have told it to go on, but for those that have
+// died before.
+func (p *player) dieHeard(ctx context.Context, dead ...comm.Rank) {
+	for _, r := range others(p.c, append(dead, p.c.Rank())...) {
+		check(hear(ctx, p.c, r))
 	}
-	return nil
+	p.f.Die()
 }
 
 // await waits until this process knows that the ranks have failed.

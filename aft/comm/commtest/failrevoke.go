@@ -56,11 +56,11 @@ func failRevokeTrials() []faultTrial {
 		{"revoke/while ranks die", fromTwo, revokeWhileDying},
 	}
 	for _, tr := range collectiveTrials {
-		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.body)})
+		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.call)})
 	}
 	for _, tr := range interruptions {
 		trials = append(trials, faultTrial{"revoke/interrupts/" + tr.name, []int{2, 4, 8}, func(ctx context.Context, p *player) error {
-			return p.interrupt(ctx, tr.body)
+			return p.interrupt(ctx, tr.call)
 		}})
 	}
 	return trials
@@ -68,28 +68,19 @@ func failRevokeTrials() []faultTrial {
 
 // interrupt revokes while all but rank 0 are in an operation (or just before).
 func (p *player) interrupt(ctx context.Context, call func(context.Context, comm.Comm) error) error {
-	c, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
+	c := must(comm.Dup(ctx, p.c))
 	if c.Rank() == 0 {
 		time.Sleep(soon(p.own)) // any moment will do
-		if err := comm.Revoke(c); err != nil {
-			return err
-		}
+		check(comm.Revoke(c))
 	}
-	for ctx.Err() == nil {
-		if err = call(ctx, c); err != nil {
-			break
-		}
+	var err error
+	for err == nil && ctx.Err() == nil {
+		err = call(ctx, c)
 	}
-	err = first(
+	check(
 		wants(comm.ErrRevoked, "operation under way", err),
 		p.allRevoked(ctx, c),
 		works(ctx, p.c))
-	if err != nil {
-		return err
-	}
 	s, err := comm.Shrink(ctx, c)
 	return first(err, p.isMadeOf(ctx, s, others(c)))
 }
@@ -129,24 +120,13 @@ func (p *player) allRevoked(ctx context.Context, c comm.Comm) error {
 
 // revokeAfter: also messages that had arrived are gone.
 func revokeAfter(ctx context.Context, p *player) error {
-	c, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
-	if err := comm.Send(ctx, c, right(c), 1, []byte{1}); err != nil {
-		return err
-	}
+	c := must(comm.Dup(ctx, p.c))
+	check(comm.Send(ctx, c, right(c), 1, []byte{1}))
 	// Nobody revokes before all have sent.
-	if err := works(ctx, p.c); err != nil {
-		return err
-	}
+	check(works(ctx, p.c))
 	if c.Rank() == 0 {
-		if err := first(comm.Revoke(c), comm.Revoke(c)); err != nil {
-			return err
-		}
-		if err := p.allRevoked(ctx, c); err != nil { // at once
-			return err
-		}
+		check(comm.Revoke(c), comm.Revoke(c))
+		check(p.allRevoked(ctx, c)) // at once
 	}
 	return first(p.allRevoked(ctx, c), agreesOn(ctx, c, 5))
 }
@@ -154,31 +134,18 @@ func revokeAfter(ctx context.Context, p *player) error {
 // revokeOthers: those made of a revoked communicator live on, and the one that a
 // revoked one was made of.
 func revokeOthers(ctx context.Context, p *player) error {
-	middle, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
-	derived, err := comm.Split(ctx, middle, 0, 0)
-	if err != nil {
-		return err
-	}
+	middle := must(comm.Dup(ctx, p.c))
+	derived := must(comm.Split(ctx, middle, 0, 0))
 	if p.c.Rank() == 0 {
-		if err := comm.Revoke(middle); err != nil {
-			return err
-		}
+		check(comm.Revoke(middle))
 	}
 	return first(p.allRevoked(ctx, middle), works(ctx, derived), works(ctx, p.c))
 }
 
 func revokeTogether(ctx context.Context, p *player) error {
 	for range 5 {
-		c, err := comm.Dup(ctx, p.c)
-		if err != nil {
-			return err
-		}
-		if err := first(comm.Revoke(c), p.allRevoked(ctx, c)); err != nil {
-			return err
-		}
+		c := must(comm.Dup(ctx, p.c))
+		check(comm.Revoke(c), p.allRevoked(ctx, c))
 	}
 	return works(ctx, p.c)
 }
@@ -189,9 +156,7 @@ func revokerDies(ctx context.Context, p *player) error {
 	victim := comm.Rank(p.same.IntN(p.c.Size()))
 	if p.c.Rank() == victim {
 		time.Sleep(soon(p.own))
-		if err := comm.Revoke(p.c); err != nil {
-			return err
-		}
+		check(comm.Revoke(p.c))
 		p.f.Die()
 	}
 	from := left(p.c)
@@ -199,9 +164,7 @@ func revokerDies(ctx context.Context, p *player) error {
 		from = (from + comm.Rank(p.c.Size()) - 1) % comm.Rank(p.c.Size())
 	}
 	_, _, err := comm.Recv(ctx, p.c, from, never, make([]byte, 1))
-	if err := first(wants(comm.ErrRevoked, "receive from a living rank", err), p.allRevoked(ctx, p.c)); err != nil {
-		return err
-	}
+	check(wants(comm.ErrRevoked, "receive from a living rank", err), p.allRevoked(ctx, p.c))
 	s, err := settle(ctx, p.c)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
 }
@@ -210,13 +173,9 @@ func revokerDies(ctx context.Context, p *player) error {
 func revokeGoesOn(ctx context.Context, p *player) error {
 	if p.c.Rank() == 0 {
 		time.Sleep(soon(p.own))
-		if err := comm.Revoke(p.c); err != nil {
-			return err
-		}
+		check(comm.Revoke(p.c))
 	}
-	if err := agreesOn(ctx, p.c, 6); err != nil {
-		return err
-	}
+	check(agreesOn(ctx, p.c, 6))
 	s, err := comm.Shrink(ctx, p.c)
 	return first(err, p.isMadeOf(ctx, s, others(p.c)))
 }
@@ -244,28 +203,19 @@ func revokeWhileDying(ctx context.Context, p *player) error {
 			break
 		}
 	}
-	if err := gone("barrier", err); err != nil {
-		return err
-	}
-	if err := comm.Revoke(p.c); err != nil {
-		return err
-	}
+	check(gone("barrier", err))
+	check(comm.Revoke(p.c))
 	if p.isOneOf(victims) {
 		return p.killed(ctx)
 	}
-	if err := p.allRevoked(ctx, p.c); err != nil {
-		return err
-	}
+	check(p.allRevoked(ctx, p.c))
 	return p.onlyOnesLeft(ctx, p.c, victims)
 }
 
 // onlyOnesLeft shrinks until none of the victims, who die soon, is there.
 func (p *player) onlyOnesLeft(ctx context.Context, c comm.Comm, victims []comm.Rank) error {
 	for ctx.Err() == nil {
-		s, err := comm.Shrink(ctx, c)
-		if err != nil {
-			return err
-		}
+		s := must(comm.Shrink(ctx, c))
 		if s.Size() == c.Size()-len(victims) {
 			return p.isMadeOf(ctx, s, others(p.c, victims...))
 		}

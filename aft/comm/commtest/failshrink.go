@@ -20,9 +20,7 @@ func shrinkAlive(ctx context.Context, p *player) error {
 	c := p.c
 	for range 5 {
 		s, err := comm.Shrink(ctx, c)
-		if err := first(err, p.isMadeOf(ctx, s, others(p.c))); err != nil {
-			return err
-		}
+		check(err, p.isMadeOf(ctx, s, others(p.c)))
 		c = s
 	}
 	return works(ctx, p.c)
@@ -36,13 +34,9 @@ func shrinkDead(ctx context.Context, p *player) error {
 	if p.isOneOf(victims) {
 		p.f.Die()
 	}
-	if err := first(await(ctx, p.c, victims...), meet(ctx, p.c)); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victims...), meet(ctx, p.c))
 	if revoke {
-		if err := comm.Revoke(p.c); err != nil {
-			return err
-		}
+		check(comm.Revoke(p.c))
 	}
 	s, err := comm.Shrink(ctx, p.c)
 	return first(err,
@@ -64,10 +58,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 	var answers []int
 	before := n
 	for range 15 {
-		s, err := comm.Shrink(ctx, p.c)
-		if err != nil {
-			return err
-		}
+		s := must(comm.Shrink(ctx, p.c))
 		if s.Size() > before {
 			return fmt.Errorf("%d ranks, after %d", s.Size(), before)
 		}
@@ -77,9 +68,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 	if p.isOneOf(victims) {
 		return p.killed(ctx)
 	}
-	if err := first(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers)); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers))
 	s, err := comm.Shrink(ctx, p.c)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victims...)))
 }
@@ -95,9 +84,7 @@ func shrinkDown(ctx context.Context, p *player) error {
 			p.f.Die()
 		}
 		s, err := comm.Shrink(ctx, c)
-		if err := first(err, p.isMadeOf(ctx, s, others(p.c, dead...))); err != nil {
-			return err
-		}
+		check(err, p.isMadeOf(ctx, s, others(p.c, dead...)))
 		c = s
 	}
 	return nil
@@ -106,21 +93,12 @@ func shrinkDown(ctx context.Context, p *player) error {
 // shrinkTwo: the messages of the two results are apart.
 func shrinkTwo(ctx context.Context, p *player) error {
 	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	dup, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
+	dup := must(comm.Dup(ctx, p.c))
 	if p.c.Rank() == victim {
 		p.f.Die()
 	}
-	one, err := comm.Shrink(ctx, p.c)
-	if err != nil {
-		return err
-	}
-	two, err := comm.Shrink(ctx, dup)
-	if err != nil {
-		return err
-	}
+	one := must(comm.Shrink(ctx, p.c))
+	two := must(comm.Shrink(ctx, dup))
 	return first(
 		p.isMadeOf(ctx, two, others(p.c, victim)),
 		p.isMadeOf(ctx, one, others(p.c, victim)),

@@ -17,10 +17,7 @@ import (
 // waits for it in the operation.
 func runSoak(ctx context.Context, p *player) error {
 	immortal := comm.Rank(p.same.IntN(p.c.Size()))
-	c, err := comm.Dup(ctx, p.c)
-	if err != nil {
-		return err
-	}
+	c := must(comm.Dup(ctx, p.c))
 	for epoch := 0; c.Size() > 1; epoch++ {
 		p.doom(c, immortal)
 		steps, err := p.epoch(ctx, c)
@@ -59,7 +56,7 @@ func (p *player) epoch(ctx context.Context, c comm.Comm) (steps int, err error) 
 		random := rand.New(rand.NewPCG(seed, uint64(steps)))
 		op := soakOps[random.IntN(len(soakOps))]
 		well := uint64(1)
-		if err := op.body(ctx, c); err != nil {
+		if err := op.call(ctx, c); err != nil {
 			if err := gone(op.name, err); err != nil {
 				return steps, err
 			}

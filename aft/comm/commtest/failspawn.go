@@ -66,24 +66,15 @@ func (p *player) join(ctx context.Context, c comm.Comm, round int) (int, error) 
 func (p *player) spawnRounds(ctx context.Context, rounds int, victims func(round int) []comm.Rank) error {
 	n, c, round := p.c.Size(), p.c, 0
 	if p.f.Replacement() {
-		var err error
-		if round, err = p.join(ctx, c, 0); err != nil {
-			return err
-		}
+		round = must(p.join(ctx, c, 0))
 	}
 	for round < rounds {
 		dead := victims(round)
 		if p.isOneOf(dead) {
 			p.f.Die()
 		}
-		next, err := p.rebuild(ctx, c, n)
-		if err != nil {
-			return err
-		}
-		if round, err = p.join(ctx, next, round+1); err != nil {
-			return err
-		}
-		c = next
+		c = must(p.rebuild(ctx, c, n))
+		round = must(p.join(ctx, c, round+1))
 	}
 	return nil
 }
@@ -120,20 +111,13 @@ func spawnBad(ctx context.Context, p *player) error {
 		p.f.Die()
 	}
 	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
-	if err := await(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victim))
 	_, err := comm.Spawn(ctx, p.c, absent)
 	if err := unsupported(err); errors.Is(err, ErrSkip) {
 		return err
 	}
-	if err := failed("spawn with a dead member", err, victim); err != nil {
-		return err
-	}
-	s, err := settle(ctx, p.c)
-	if err != nil {
-		return err
-	}
+	check(failed("spawn with a dead member", err, victim))
+	s := must(settle(ctx, p.c))
 	alive := comm.OriginalRank((victim + 1) % comm.Rank(n))
 	for _, bad := range [][]comm.OriginalRank{{alive}, {absent[0], alive}, {absent[0], absent[0]}, {-1}, {comm.OriginalRank(n)}} {
 		if made, err := comm.Spawn(ctx, s, bad); err == nil || made != nil {
@@ -143,9 +127,7 @@ func spawnBad(ctx context.Context, p *player) error {
 	if err := first(works(ctx, s), meet(ctx, s)); err != nil {
 		return fmt.Errorf("after refused spawns: %w", err)
 	}
-	if err := comm.Revoke(s); err != nil {
-		return err
-	}
+	check(comm.Revoke(s))
 	_, err = comm.Spawn(ctx, s, absent)
 	return wants(comm.ErrRevoked, "spawn on a revoked communicator", err)
 }
@@ -163,10 +145,7 @@ func spawnDying(ctx context.Context, p *player) error {
 	if p.c.Rank() == firstDead {
 		p.f.Die()
 	}
-	s, err := settle(ctx, c)
-	if err != nil {
-		return err
-	}
+	s := must(settle(ctx, c))
 	if p.c.Rank() == secondDead {
 		p.dieSoon()
 	}
@@ -180,13 +159,8 @@ func spawnDying(ctx context.Context, p *player) error {
 	case err == nil:
 		return p.lastOnes(ctx, made)
 	}
-	if err := failed("spawn", err); err != nil {
-		return err
-	}
-	if made, err = p.rebuild(ctx, s, n); err != nil {
-		return err
-	}
-	return p.lastOnes(ctx, made)
+	check(failed("spawn", err))
+	return p.lastOnes(ctx, must(p.rebuild(ctx, s, n)))
 }
 
 // lastOnes is the end of all that are alive.

@@ -19,9 +19,7 @@ var failSplitTrials = []faultTrial{
 
 func dupAlive(ctx context.Context, p *player) error {
 	dup, err := comm.Dup(ctx, p.c)
-	if err := first(err, p.isMadeOf(ctx, dup, others(p.c))); err != nil {
-		return err
-	}
+	check(err, p.isMadeOf(ctx, dup, others(p.c)))
 	return first(areApart(ctx, p.c, dup), areApart(ctx, dup, p.c))
 }
 
@@ -33,10 +31,7 @@ func splitColors(ctx context.Context, p *player) error {
 		}
 		return int(r % 2)
 	}
-	part, err := comm.Split(ctx, p.c, color(p.c.Rank()), 0)
-	if err != nil {
-		return err
-	}
+	part := must(comm.Split(ctx, p.c, color(p.c.Rank()), 0))
 	if color(p.c.Rank()) < 0 {
 		if part != nil {
 			return fmt.Errorf("color %d: got a communicator", color(p.c.Rank()))
@@ -54,17 +49,12 @@ func splitColors(ctx context.Context, p *player) error {
 
 // splitKeys: reversed, then by equal keys.
 func splitKeys(ctx context.Context, p *player) error {
-	reversed, err := comm.Split(ctx, p.c, 7, -int(p.c.Rank()))
-	if err != nil {
-		return err
-	}
+	reversed := must(comm.Split(ctx, p.c, 7, -int(p.c.Rank())))
 	var want []comm.Rank
 	for r := comm.Rank(p.c.Size()) - 1; r >= 0; r-- {
 		want = append(want, r)
 	}
-	if err := p.isMadeOf(ctx, reversed, want); err != nil {
-		return err
-	}
+	check(p.isMadeOf(ctx, reversed, want))
 	again, err := comm.Split(ctx, reversed, 0, 0)
 	return first(err, p.isMadeOf(ctx, again, want))
 }
@@ -77,16 +67,11 @@ func splitMany(ctx context.Context, p *player) error {
 		if i%4 == 0 {
 			parent = p.c
 		}
-		part, err := comm.Split(ctx, parent, p.own.IntN(2), p.own.IntN(3))
-		if err != nil {
-			return err
-		}
+		part := must(comm.Split(ctx, parent, p.own.IntN(2), p.own.IntN(3)))
 		all = append(all, part)
 	}
 	for _, c := range all {
-		if err := works(ctx, c); err != nil {
-			return err
-		}
+		check(works(ctx, c))
 	}
 	return nil
 }
@@ -98,20 +83,14 @@ func splitDead(ctx context.Context, p *player) error {
 		p.f.Die()
 	}
 	if known {
-		if err := await(ctx, p.c, victim); err != nil {
-			return err
-		}
+		check(await(ctx, p.c, victim))
 		comm.Acknowledge(p.c) // makes no difference
 	}
 	for range 2 {
 		_, err := comm.Dup(ctx, p.c)
-		if err := failed("dup", err, victim); err != nil {
-			return err
-		}
+		check(failed("dup", err, victim))
 		_, err = comm.Split(ctx, p.c, -1, 0)
-		if err := failed("split", err, victim); err != nil {
-			return err
-		}
+		check(failed("split", err, victim))
 	}
 	s, err := comm.Shrink(ctx, p.c)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))

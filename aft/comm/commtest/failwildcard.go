@@ -23,25 +23,15 @@ func anyByte(ctx context.Context, c comm.Comm, tag comm.Tag) (comm.Status, error
 }
 
 func wildcardBefore(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		if err := hearAll(ctx, p.c); err != nil {
-			return err
-		}
-		p.f.Die()
-	}
+	victim := p.one(func() { p.dieHeard(ctx) })
 	recvs := []comm.Request{
 		comm.Irecv(p.c, comm.AnySource, 1, make([]byte, 1)),
 		comm.Irecv(p.c, comm.AnySource, comm.AnyTag, make([]byte, large)),
 	}
-	if err := tell(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(tell(ctx, p.c, victim))
 	for _, r := range recvs {
 		_, err := r.Wait(ctx)
-		if err := failed("receive from any source, posted before", err, victim); err != nil {
-			return err
-		}
+		check(failed("receive from any source, posted before", err, victim))
 	}
 	return nil
 }
@@ -50,27 +40,19 @@ func wildcardBefore(ctx context.Context, p *player) error {
 // work as long as somebody else is there.
 func wildcardAfter(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
-	if err := await(ctx, p.c, victim); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, victim))
 	for _, tag := range []comm.Tag{1, never, 1} {
 		_, err := anyByte(ctx, p.c, tag)
-		if err := failed("receive from any source, not acknowledged", err, victim); err != nil {
-			return err
-		}
+		check(failed("receive from any source, not acknowledged", err, victim))
 	}
-	if err := equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{victim}); err != nil {
-		return err
-	}
+	check(equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{victim}))
 	living := others(p.c, victim)
 	if len(living) == 1 {
 		_, err := anyByte(ctx, p.c, 1)
 		return failed("receive from any source, all others are dead", err, victim)
 	}
 	// All have seen their failures before the first sends.
-	if _, err := comm.Agree(ctx, p.c, 1); err != nil {
-		return err
-	}
+	must(comm.Agree(ctx, p.c, 1))
 	return starToFirst(ctx, p.c, living)
 }
 
@@ -98,27 +80,14 @@ func wildcardAgain(ctx context.Context, p *player) error {
 		p.f.Die()
 	}
 	if p.c.Rank() == two {
-		for _, r := range others(p.c, one, two) {
-			if err := hear(ctx, p.c, r); err != nil {
-				return err
-			}
-		}
-		p.f.Die()
+		p.dieHeard(ctx, one)
 	}
-	if err := await(ctx, p.c, one); err != nil {
-		return err
-	}
-	if err := equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{one}); err != nil {
-		return err
-	}
+	check(await(ctx, p.c, one))
+	check(equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{one}))
 	recv := comm.Irecv(p.c, comm.AnySource, 1, make([]byte, 1))
-	if err := tell(ctx, p.c, two); err != nil {
-		return err
-	}
+	check(tell(ctx, p.c, two))
 	_, err := recv.Wait(ctx)
-	if err := failed("receive from any source at another failure", err, two); err != nil {
-		return err
-	}
+	check(failed("receive from any source at another failure", err, two))
 	return equal("failures acknowledged", len(comm.Acknowledge(p.c)), 2)
 }
 
@@ -131,15 +100,11 @@ func wildcardArrived(ctx context.Context, p *player) error {
 		p.f.Die()
 	case sender:
 		for _, r := range others(p.c, victim, sender) {
-			if err := first(comm.Send(ctx, p.c, r, 1, []byte{1}), tell(ctx, p.c, r)); err != nil {
-				return err
-			}
+			check(comm.Send(ctx, p.c, r, 1, []byte{1}), tell(ctx, p.c, r))
 		}
 		return nil
 	}
-	if err := first(hear(ctx, p.c, sender), await(ctx, p.c, victim)); err != nil {
-		return err
-	}
+	check(hear(ctx, p.c, sender), await(ctx, p.c, victim))
 	st, err := anyByte(ctx, p.c, 1)
 	if err != nil {
 		return fmt.Errorf("message of a living rank that had arrived: %w", err)
@@ -162,9 +127,7 @@ func wildcardRandom(ctx context.Context, p *player) error {
 			p.dieSoon()
 		}
 		for i := range each {
-			if err := comm.Send(ctx, p.c, manager, comm.Tag(i), []byte{1}); err != nil {
-				return err
-			}
+			check(comm.Send(ctx, p.c, manager, comm.Tag(i), []byte{1}))
 		}
 		if p.isOneOf(victims) {
 			return p.killed(ctx)
@@ -185,9 +148,7 @@ func wildcardRandom(ctx context.Context, p *player) error {
 			}
 			continue
 		}
-		if err := equal("message of a worker", st.Tag, comm.Tag(got[st.Source])); err != nil {
-			return err
-		}
+		check(equal("message of a worker", st.Tag, comm.Tag(got[st.Source])))
 		got[st.Source]++
 		if !slices.Contains(victims, st.Source) {
 			left--

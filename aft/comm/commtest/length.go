@@ -160,9 +160,7 @@ func ownArguments(ctx context.Context, c comm.Comm) error {
 		if err != nil {
 			return fmt.Errorf("%d elements: %w", length, err)
 		}
-		if err := comm.Allreduce(ctx, c, in, in, comm.Sum); err != nil {
-			return err
-		}
+		check(comm.Allreduce(ctx, c, in, in, comm.Sum))
 	}
 	return nil
 }

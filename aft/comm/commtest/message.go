@@ -112,9 +112,7 @@ func order(ctx context.Context, c comm.Comm) error {
 		data[0] = int64(i)
 		sends[i] = comm.Isend(c, right(c), 5, data)
 	}
-	if err := comm.Barrier(ctx, c); err != nil {
-		return err
-	}
+	check(comm.Barrier(ctx, c))
 	buf := make([]int64, 70<<10)
 	for i := range messages {
 		tag := comm.Tag(5)
@@ -122,10 +120,7 @@ func order(ctx context.Context, c comm.Comm) error {
 			tag = comm.AnyTag
 		}
 		n, _, err := comm.Recv(ctx, c, left(c), tag, buf)
-		err = first(err, equal("message", buf[0], int64(i)), equal("length", n, length(i)/8))
-		if err != nil {
-			return err
-		}
+		check(err, equal("message", buf[0], int64(i)), equal("length", n, length(i)/8))
 	}
 	return comm.WaitAll(ctx, sends...)
 }
@@ -134,9 +129,7 @@ func anySource(ctx context.Context, c comm.Comm) error {
 	const each = 10
 	if c.Rank() != 0 {
 		for i := range each {
-			if err := comm.Send(ctx, c, 0, comm.Tag(i), []int{int(c.Rank())*each + i}); err != nil {
-				return err
-			}
+			check(comm.Send(ctx, c, 0, comm.Tag(i), []int{int(c.Rank())*each + i}))
 		}
 		return nil
 	}
@@ -144,37 +137,26 @@ func anySource(ctx context.Context, c comm.Comm) error {
 	for range each * (c.Size() - 1) {
 		var v [1]int
 		_, st, err := comm.Recv(ctx, c, comm.AnySource, comm.AnyTag, v[:])
-		err = first(err,
+		check(err,
 			equal("tag", st.Tag, comm.Tag(next[max(st.Source, 0)])),
 			equal("value", v[0], int(st.Source)*each+int(st.Tag)))
-		if err != nil {
-			return err
-		}
 		next[st.Source]++
 	}
 	for r := 1; r < c.Size(); r++ {
-		if err := equal("messages of a rank", next[r], each); err != nil {
-			return err
-		}
+		check(equal("messages of a rank", next[r], each))
 	}
 	return nil
 }
 
 func tagsSelect(ctx context.Context, c comm.Comm) error {
 	for tag := range comm.Tag(4) {
-		if err := comm.Send(ctx, c, right(c), tag, []int{int(tag)}); err != nil {
-			return err
-		}
+		check(comm.Send(ctx, c, right(c), tag, []int{int(tag)}))
 	}
-	if err := comm.Barrier(ctx, c); err != nil {
-		return err
-	}
+	check(comm.Barrier(ctx, c))
 	for _, tag := range []comm.Tag{2, 0, 3, 1} {
 		var v [1]int
 		_, st, err := comm.Recv(ctx, c, left(c), tag, v[:])
-		if err = first(err, equal("value", v[0], int(tag)), equal("tag", st.Tag, tag)); err != nil {
-			return err
-		}
+		check(err, equal("value", v[0], int(tag)), equal("tag", st.Tag, tag))
 	}
 	return nil
 }
@@ -185,17 +167,11 @@ func reservedTags(ctx context.Context, c comm.Comm) error {
 	var v [1]int
 	recv := comm.Irecv(c, comm.AnySource, comm.AnyTag, v[:])
 	sum, err := comm.AllreduceOne(ctx, c, 1, comm.Sum)
-	if err = first(err, equal("sum", sum, c.Size())); err != nil {
-		return err
-	}
+	check(err, equal("sum", sum, c.Size()))
 	hidden := c.Isend(right(c), comm.EngineTag, []byte{1})
-	if err := comm.Send(ctx, c, right(c), 9, []int{42}); err != nil {
-		return err
-	}
+	check(comm.Send(ctx, c, right(c), 9, []int{42}))
 	st, err := recv.Wait(ctx)
-	if err = first(err, equal("tag", st.Tag, 9), equal("value", v[0], 42)); err != nil {
-		return err
-	}
+	check(err, equal("tag", st.Tag, 9), equal("value", v[0], 42))
 	var b [1]byte
 	st, err = c.Irecv(left(c), comm.EngineTag, b[:]).Wait(ctx)
 	return first(err, equal("tag", st.Tag, comm.EngineTag), comm.WaitAll(ctx, hidden))
@@ -234,27 +210,19 @@ func truncated(ctx context.Context, c comm.Comm) error {
 		if !errors.Is(err, comm.ErrTruncated) || !errors.As(err, &detail) {
 			return fmt.Errorf("message longer than the buffer: got error %v", err)
 		}
-		err = first(
+		check(
 			equal("detail", *detail, comm.TruncatedError{
 				Status: comm.Status{Source: left(c), Tag: 1, Bytes: length}, Buffer: 10,
 			}),
 			equal("status", st, detail.Status))
-		if err != nil {
-			return err
-		}
 		n, _, err := comm.Recv(ctx, c, left(c), 1, buf)
-		err = first(err, equal("next message", n, 1), equal("next message", buf[0], 7), comm.WaitAll(ctx, sends...))
-		if err != nil {
-			return err
-		}
+		check(err, equal("next message", n, 1), equal("next message", buf[0], 7), comm.WaitAll(ctx, sends...))
 	}
 	return nil
 }
 
 func partOfElement(ctx context.Context, c comm.Comm) error {
-	if err := comm.Send(ctx, c, right(c), 1, make([]byte, 12)); err != nil {
-		return err
-	}
+	check(comm.Send(ctx, c, right(c), 1, make([]byte, 12)))
 	_, st, err := comm.Recv(ctx, c, left(c), 1, make([]float64, 2))
 	return first(wants(comm.ErrTruncated, "12 bytes as float64", err), equal("length", st.Bytes, 12))
 }

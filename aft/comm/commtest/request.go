@@ -36,24 +36,15 @@ func cancelledReceive(ctx context.Context, c comm.Comm) error {
 	for _, length := range []int{8, 100 << 10} {
 		lost := make([]byte, length)
 		_, err := comm.Irecv(c, left(c), 1, lost).Wait(stopped(ctx))
-		if err = wants(context.Canceled, "cancelled receive", err); err != nil {
-			return err
-		}
+		check(wants(context.Canceled, "cancelled receive", err))
 		_, err = comm.Irecv(c, comm.AnySource, comm.AnyTag, lost).Wait(stopped(ctx))
-		if err = wants(context.Canceled, "cancelled receive from any source", err); err != nil {
-			return err
-		}
-		if err := comm.Barrier(ctx, c); err != nil {
-			return err
-		}
+		check(wants(context.Canceled, "cancelled receive from any source", err))
+		check(comm.Barrier(ctx, c))
 		buf := make([]byte, length)
 		_, _, err = comm.Sendrecv(ctx, c, right(c), 1, pattern(c.Rank(), 1, length), left(c), 1, buf)
-		err = first(err,
+		check(err,
 			equalSlices("later message", buf, pattern(left(c), 1, length)),
 			equalSlices("buffer of the cancelled receive", lost, make([]byte, length)))
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -64,12 +55,8 @@ func cancelledSend(ctx context.Context, c comm.Comm) error {
 	const length = 1 << 20
 	data := pattern(c.Rank(), 1, length)
 	_, err := comm.Isend(c, right(c), 1, data).Wait(stopped(ctx))
-	if err = wants(context.Canceled, "cancelled send", err); err != nil {
-		return err
-	}
-	if err := comm.Barrier(ctx, c); err != nil {
-		return err
-	}
+	check(wants(context.Canceled, "cancelled send", err))
+	check(comm.Barrier(ctx, c))
 	clear(data)
 	data[0] = 9
 	buf := make([]byte, length)
@@ -117,13 +104,9 @@ func manyOutstanding(ctx context.Context, c comm.Comm) error {
 		requests = append(requests, comm.Isend(c, right(c), comm.Tag(tag), []int64{int64(tag) * 3}))
 	}
 	random.Shuffle(len(requests), func(i, k int) { requests[i], requests[k] = requests[k], requests[i] })
-	if err := comm.WaitAll(ctx, requests...); err != nil {
-		return err
-	}
+	check(comm.WaitAll(ctx, requests...))
 	for tag, v := range values {
-		if err := equal("value", v, int64(tag)*3); err != nil {
-			return err
-		}
+		check(equal("value", v, int64(tag)*3))
 	}
 	return nil
 }
@@ -141,9 +124,7 @@ func backPressure(ctx context.Context, c comm.Comm) error {
 		for range messages {
 			sends = append(sends, comm.Isend(c, 1, 1, data))
 		}
-		if err := comm.Send(ctx, c, 1, 2, data[:0]); err != nil {
-			return err
-		}
+		check(comm.Send(ctx, c, 1, 2, data[:0]))
 		return comm.WaitAll(ctx, sends...)
 	}
 	if c.Rank() != 1 {

@@ -25,6 +25,11 @@ type trial struct {
 	body func(ctx context.Context, c comm.Comm) error
 }
 
+// call runs the body on one rank.
+func (tr trial) call(ctx context.Context, c comm.Comm) error {
+	return ends(func() error { return tr.body(ctx, c) })
+}
+
 // trialGroup is the trials of one kind.
 type trialGroup struct {
 	name   string
@@ -49,7 +54,7 @@ func RunHere(ctx context.Context, c comm.Comm, seed uint64) error {
 			if c.Size() < tr.min {
 				continue
 			}
-			if err := together(tr.body)(ctx, c); err != nil {
+			if err := together(tr.call)(ctx, c); err != nil {
 				return fmt.Errorf("%s/%s, rank %d of %d: %w", g.name, tr.name, c.Rank(), c.Size(), err)
 			}
 		}
@@ -69,7 +74,7 @@ func Run(t *testing.T, launch Launch) {
 			t.Run(g.name+"/"+tr.name, func(t *testing.T) {
 				for _, n := range sizes {
 					if n >= tr.min {
-						t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { launch(t, n, together(tr.body)) })
+						t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { launch(t, n, together(tr.call)) })
 					}
 				}
 			})
@@ -127,6 +132,37 @@ func first(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// check ends a trial with the first of the errors, if there is one. It is for the goroutine
+// of the body, and where nobody wants to say more about the error.
+func check(errs ...error) {
+	if err := first(errs...); err != nil {
+		panic(mistake{err})
+	}
+}
+
+// must is check for what comes with a value.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// mistake is what check panics with.
+type mistake struct{ error }
+
+// ends is how a trial ends: as it returns, or by check.
+func ends(trial func() error) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case mistake:
+			err = v.error
+		default:
+			panic(v)
+		}
+	}()
+	return trial()
 }
 
 // pattern is data that tells sender, tag and place apart.

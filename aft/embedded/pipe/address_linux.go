@@ -22,18 +22,11 @@ func listenLocal(cfg Config) (l *net.UnixListener, remove func(), err error) {
 
 // sameUser tells whether the process at the other end belongs to this user.
 func sameUser(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
 	var cred *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	err := control(c, func(fd int) (err error) {
+		cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
 	})
-	if err == nil {
-		err = failed
-	}
 	if err != nil {
 		return err
 	}

@@ -20,20 +20,10 @@ var past = time.Unix(1, 0)
 // headStart is how long an address is tried before the next one is.
 const headStart = 250 * time.Millisecond
 
-// Dial connects to a process and proves who this one is. network is "unix" or
-// "tcp", as the address is the first of Listener.Addresses or of Reachable.
-func Dial(ctx context.Context, cfg Config, to uint32, network, address string) (*Writer, error) {
-	w, errs := DialFirst(ctx, cfg, to, []Address{{Network: network, Address: address}})
-	if w == nil {
-		return nil, errs[0]
-	}
-	return w, nil
-}
-
-// DialFirst connects to a process at the first of its addresses where it is; without one
-// it returns what came of each. An address that does not answer does not hold up those
-// behind it for long.
-func DialFirst(ctx context.Context, cfg Config, to uint32, addresses []Address) (*Writer, []error) {
+// Dial connects to a process at the first of its addresses where it is, and proves who this
+// one is; without one it returns what came of each. An address that does not answer does not
+// hold up those behind it for long.
+func Dial(ctx context.Context, cfg Config, to uint32, addresses []Address) (*Writer, []error) {
 	errs := make([]error, len(addresses))
 	cfg, err := cfg.validated()
 	if err != nil {
@@ -191,7 +181,7 @@ func (c Config) prove(conn net.Conn, h hello, memory *os.File) (byte, error) {
 	if _, err := io.ReadFull(conn, challenge); err != nil {
 		return 0, refused(err)
 	}
-	if err := c.checkChallenge(first, challenge); err != nil {
+	if err := c.checkProof(challenge[nonceSize:], "listen", first, challenge[:nonceSize]); err != nil {
 		return 0, err
 	}
 	proof := c.proof("dial", first, challenge)

@@ -85,18 +85,9 @@ func (c Config) challenge(hello []byte) []byte {
 	return append(b, c.proof("listen", hello, b)...)
 }
 
-// checkChallenge tells whether the listener knows the secret.
-func (c Config) checkChallenge(hello, challenge []byte) error {
-	nonce, sum := challenge[:nonceSize], challenge[nonceSize:]
-	if !hmac.Equal(sum, c.proof("listen", hello, nonce)) {
-		return fmt.Errorf("%w: its proof is wrong", ErrRefused)
-	}
-	return nil
-}
-
-// checkProof tells whether the dialler knows the secret.
-func (c Config) checkProof(hello, challenge, proof []byte) error {
-	if !hmac.Equal(proof, c.proof("dial", hello, challenge)) {
+// checkProof tells whether the other side knows the secret, by its proof for its role.
+func (c Config) checkProof(proof []byte, role string, parts ...[]byte) error {
+	if !hmac.Equal(proof, c.proof(role, parts...)) {
 		return fmt.Errorf("%w: its proof is wrong", ErrRefused)
 	}
 	return nil

@@ -42,14 +42,14 @@ func TestStrangersAreRefused(t *testing.T) {
 		"job":    stranger(func(c *Config) { c.Job = "another" }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Dial(timeout(t), c, 1, "unix", local)
+			_, err := dialOne(timeout(t), c, 1, "unix", local)
 			require.ErrorIs(t, err, ErrRefused)
-			_, err = Dial(timeout(t), c, 1, "tcp", tcp)
+			_, err = dialOne(timeout(t), c, 1, "tcp", tcp)
 			require.ErrorIs(t, err, ErrRefused)
 		})
 	}
 	t.Run("number", func(t *testing.T) {
-		_, err := Dial(timeout(t), stranger(func(*Config) {}), 3, "unix", local)
+		_, err := dialOne(timeout(t), stranger(func(*Config) {}), 3, "unix", local)
 		require.ErrorIs(t, err, ErrRefused)
 	})
 	require.Empty(t, taken)
@@ -135,7 +135,7 @@ func TestListenerMustProveItselfToo(t *testing.T) {
 		_, _ = io.ReadFull(conn, make([]byte, proofSize))
 		_, _ = conn.Write([]byte{overSocket}) // it would take anybody
 	}()
-	_, err = Dial(timeout(t), config(t, 2), 1, "tcp", fake.Addr().String())
+	_, err = dialOne(timeout(t), config(t, 2), 1, "tcp", fake.Addr().String())
 	require.ErrorIs(t, err, ErrRefused)
 }
 
@@ -145,7 +145,7 @@ func TestListenerThatDoesNotAnswer(t *testing.T) {
 	defer fake.Close()
 	cfg := config(t, 2)
 	cfg.Timeout = 50 * time.Millisecond
-	_, err = Dial(t.Context(), cfg, 1, "tcp", fake.Addr().String())
+	_, err = dialOne(t.Context(), cfg, 1, "tcp", fake.Addr().String())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -170,7 +170,7 @@ func TestPendingConnectionsAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return pending() == 2 }, deadline, time.Millisecond)
 	from := cfg
 	from.Self, from.Timeout = 2, deadline
-	w, err := Dial(timeout(t), from, 1, "tcp", tcp)
+	w, err := dialOne(timeout(t), from, 1, "tcp", tcp)
 	require.NoError(t, err)
 	w.Close()
 	(<-taken).Abort()
@@ -230,7 +230,7 @@ func TestConfigIsChecked(t *testing.T) {
 		change(&c)
 		_, err := Listen(c, "")
 		require.ErrorIs(t, err, ErrConfig, name)
-		_, err = Dial(t.Context(), c, 1, "unix", "@nobody")
+		_, err = dialOne(t.Context(), c, 1, "unix", "@nobody")
 		require.ErrorIs(t, err, ErrConfig, name)
 	}
 	_, err := Listen(good, "not an address")
@@ -238,7 +238,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestDialNobody(t *testing.T) {
-	_, err := Dial(timeout(t), config(t, 2), 1, "unix", "@craft-nobody-1")
+	_, err := dialOne(timeout(t), config(t, 2), 1, "unix", "@craft-nobody-1")
 	require.ErrorContains(t, err, "process 1")
 }
 

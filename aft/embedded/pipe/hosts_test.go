@@ -65,7 +65,7 @@ func TestAddressesInTurn(t *testing.T) {
 
 	cfg.Self = 2
 	cfg.Timeout = 2 * headStart
-	w, errs := DialFirst(t.Context(), cfg, 1, []Address{
+	w, errs := Dial(t.Context(), cfg, 1, []Address{
 		{"tcp", nobody.Addr().String(), true}, {"tcp", silent.Addr().String(), false}, {"tcp", right, false}, {"tcp", right, false},
 	})
 	require.NotNil(t, w, errs)
@@ -75,7 +75,7 @@ func TestAddressesInTurn(t *testing.T) {
 	require.Len(t, taken, 1)
 	(<-taken).Close()
 
-	w, errs = DialFirst(t.Context(), cfg, 1, []Address{{"tcp", nobody.Addr().String(), true}, {"tcp", right, false}})
+	w, errs = Dial(t.Context(), cfg, 1, []Address{{"tcp", nobody.Addr().String(), true}, {"tcp", right, false}})
 	require.Nil(t, w)
 	for i, a := range []string{nobody.Addr().String(), right} {
 		require.ErrorIs(t, errs[i], unix.ECONNREFUSED)

@@ -222,7 +222,7 @@ func (l *Listener) handshake(conn net.Conn, take func(*Reader)) error {
 	if err != nil {
 		return err
 	}
-	if err := l.cfg.checkProof(first, challenge, proof); err != nil {
+	if err := l.cfg.checkProof(proof, "dial", first, challenge); err != nil {
 		return err
 	}
 	return l.admit(conn, h, fds, take)

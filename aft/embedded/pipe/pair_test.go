@@ -61,7 +61,7 @@ func pair(t testing.TB, cfg Config, network string) (*Writer, *Reader) {
 	address := map[string]string{"unix": local, "tcp": tcp}[network]
 	from := cfg
 	from.Self = 2
-	w, err := Dial(t.Context(), from, cfg.Self, network, address)
+	w, err := dialOne(t.Context(), from, cfg.Self, network, address)
 	require.NoError(t, err)
 	r := <-taken
 	require.EqualValues(t, 2, r.From())
@@ -164,4 +164,10 @@ func (s *source) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.w.Close()
+}
+
+// dialOne is Dial where a process has one address.
+func dialOne(ctx context.Context, cfg Config, to uint32, network, address string) (*Writer, error) {
+	w, errs := Dial(ctx, cfg, to, []Address{{Network: network, Address: address}})
+	return w, errs[0]
 }

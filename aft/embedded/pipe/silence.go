@@ -23,13 +23,7 @@ func (c Config) watch(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = limitSilence(int(fd), c.Silence) })
-	return errors.Join(err, failed)
+	return control(tcp, func(fd int) error { return limitSilence(fd, c.Silence) })
 }
 
 // IsSilence tells whether an error of Dial, a Writer or a Reader says that the other

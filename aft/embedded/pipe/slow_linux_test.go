@@ -37,7 +37,7 @@ func TestSlowOpeners(t *testing.T) {
 				require.Less(t, openFiles(t), before+strangers+maxPending+10)
 			}
 			cfg.Self = 2
-			w, err := Dial(timeout(t), cfg, 1, "tcp", tcp)
+			w, err := dialOne(timeout(t), cfg, 1, "tcp", tcp)
 			require.NoError(t, err)
 			w.Close()
 			(<-taken).Abort()
@@ -118,7 +118,7 @@ func TestNoFileToAccept(t *testing.T) {
 	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.pending) == 0 }, deadline, time.Millisecond)
 	restore()
 	cfg.Self = 2
-	w, err := Dial(timeout(t), cfg, 1, "tcp", tcp)
+	w, err := dialOne(timeout(t), cfg, 1, "tcp", tcp)
 	require.NoError(t, err)
 	w.Close()
 	(<-taken).Abort()

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -103,6 +104,17 @@ func (s *socket) wait() (left bool, err error) {
 		left = left || c == leave
 	}
 	return left, err
+}
+
+// control has f do something to a connection that is open.
+func control(c syscall.Conn, f func(fd int) error) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
+	return cmp.Or(err, failed)
 }
 
 // ready tells whether the socket can be read or written, as events says, or has

@@ -175,19 +175,18 @@ func (w *Writer) watchSpace(stop chan struct{}, space func()) {
 
 // Unsent is how many of the bytes written have not reached the other process's
 // host: what is in a ring or in a local socket has.
-func (w *Writer) Unsent() (int, error) {
+func (w *Writer) Unsent() (n int, err error) {
 	if w.closed {
 		return 0, ErrClosed
 	}
-	if _, tcp := w.sock.conn.(*net.TCPConn); !tcp {
+	tcp, is := w.sock.conn.(*net.TCPConn)
+	if !is {
 		return 0, nil
 	}
-	var n int
-	var failed error
-	err := w.sock.raw.Control(func(fd uintptr) { n, failed = inFlight(int(fd)) })
-	if err == nil {
-		err = failed
-	}
+	err = control(tcp, func(fd int) (err error) {
+		n, err = inFlight(fd)
+		return err
+	})
 	return n, err
 }
 

@@ -1,4 +1,4 @@
-package engine
+package comm
 
 import (
 	"context"
@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// hooks are functions to be called before a communicator is given up.
-type hooks struct {
+// Hooks are functions to be called once, such as those that end what uses a communicator
+// before it is given up. The zero Hooks has none. Its methods may be called concurrently.
+type Hooks struct {
 	mu   sync.Mutex
 	list []*hook
 }
@@ -17,7 +18,8 @@ type hook struct {
 	f func(context.Context) error
 }
 
-func (h *hooks) add(f func(context.Context) error) (remove func()) {
+// Add has f called by the next Call. remove takes f back.
+func (h *Hooks) Add(f func(context.Context) error) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := &hook{f}
@@ -29,9 +31,9 @@ func (h *hooks) add(f func(context.Context) error) (remove func()) {
 	}
 }
 
-// call calls them, the latest first, and forgets them. One that is called may
+// Call calls them, the latest first, and forgets them. One that is called may
 // remove itself or others, which are then not called.
-func (h *hooks) call(ctx context.Context) error {
+func (h *Hooks) Call(ctx context.Context) error {
 	var errs []error
 	for {
 		h.mu.Lock()
@@ -41,7 +43,7 @@ func (h *hooks) call(ctx context.Context) error {
 			return errors.Join(errs...)
 		}
 		last := h.list[n-1]
-		h.list = h.list[:n-1]
+		h.list = slices.Delete(h.list, n-1, n)
 		h.mu.Unlock()
 		errs = append(errs, last.f(ctx))
 	}
