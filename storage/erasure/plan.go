@@ -137,7 +137,7 @@ func (p *Plan) DataLen(stripe int64, member int) int {
 	if !ok {
 		return 0
 	}
-	return p.BlockLen(p.sizes[member], block)
+	return int(max(0, min(int64(p.Block), p.sizes[member]-block*int64(p.Block))))
 }
 
 // ParityBefore returns how many bytes, and how many blocks that are not empty,

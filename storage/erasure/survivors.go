@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure/striping"
 )
 
 // Open gives the parts (storage.KindPart, wherever their bytes are) and parity
@@ -156,7 +157,7 @@ func (s *survivors) lacks() int {
 	l, worst := s.code.layout, 0
 	for residue := range int64(l.Members) {
 		if _, gives := l.Column(residue, s.member); gives {
-			worst = max(worst, l.missing(residue, part, parity))
+			worst = max(worst, striping.Missing(residue, l.Parity, part, parity))
 		}
 	}
 	return worst - l.Parity
