@@ -44,7 +44,8 @@ type giver struct {
 	next     int64 // the first of the holder's stripes that it can still add to
 }
 
-// stripe is a parity block that blocks are added to.
+// stripe is a parity block that blocks are added to. Stripes that are written serve again,
+// by way of the scheme.
 type stripe struct {
 	number int64 // among all stripes
 	mu     sync.Mutex
@@ -173,7 +174,8 @@ func (c *collector) reserve(ctx context.Context, n int64) (*stripe, error) {
 	}
 	at := &c.ring[n%c.s.window]
 	if *at == nil {
-		*at = &stripe{number: c.s.layout.ParityStripe(c.s.me, n), buf: c.s.buffers.take()}
+		*at = c.s.stripes.Get().(*stripe)
+		(*at).number = c.s.layout.ParityStripe(c.s.me, n)
 		c.end = max(c.end, n+1)
 	}
 	return *at, nil
@@ -205,7 +207,7 @@ func (c *collector) watch() (stop func()) {
 	var stops []func()
 	for member, rank := range c.s.ranks {
 		if member != c.s.me {
-			stops = append(stops, c.s.service.WhenGone(comm.Rank(rank), func(why error) { c.lost(member, why) }))
+			stops = append(stops, c.s.config.Service.WhenGone(comm.Rank(rank), func(why error) { c.lost(member, why) }))
 		}
 	}
 	return func() {
@@ -230,7 +232,7 @@ func (c *collector) run() {
 	c.s.forget(c, err)
 	close(c.over)
 	if err != nil {
-		c.s.log.Debug("parity is not made", "version", c.version.id.Version, "error", err)
+		c.s.config.Log.Debug("parity is not made", "version", c.version.id.Version, "error", err)
 	}
 }
 
@@ -241,19 +243,19 @@ func (c *collector) keep() (err error) {
 	}
 	key := storage.ObjectKey{ID: c.version.id, Kind: storage.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
 	var file storage.PartWriter
-	c.s.service.Around(func() { file, err = c.s.node.CreateObject(c.s.ctx, key) })
+	c.s.config.Service.Around(func() { file, err = c.s.config.Node.CreateObject(c.s.ctx, key) })
 	if err != nil {
 		return err
 	}
 	err = c.write(file, first)
-	if err == nil && c.s.unwanted != nil {
-		err = c.s.unwanted(c.version.id)
+	if err == nil && c.s.config.Unwanted != nil {
+		err = c.s.config.Unwanted(c.version.id)
 	}
 	if err != nil {
 		_ = file.Abort()
 		return err
 	}
-	c.s.service.Around(func() { err = file.Commit() })
+	c.s.config.Service.Around(func() { err = file.Commit() })
 	return err
 }
 
@@ -261,7 +263,7 @@ func (c *collector) keep() (err error) {
 func (c *collector) write(file storage.PartWriter, st *stripe) error {
 	w, err := NewParityWriter(file, c.s.header(c.s.me, c.version))
 	for ; err == nil && st != nil; st, err = c.next() {
-		c.s.service.Around(func() { err = w.WriteBlock(st.number, st.buf[:st.n]) })
+		c.s.config.Service.Around(func() { err = w.WriteBlock(st.number, st.buf[:st.n]) })
 		if err != nil {
 			return err
 		}
@@ -298,7 +300,8 @@ func (c *collector) next() (*stripe, error) {
 // written makes room in the window.
 func (c *collector) written(st *stripe) {
 	clear(st.buf[:st.n+crcSize])
-	c.s.buffers.put(st.buf)
+	st.n = 0
+	c.s.stripes.Put(st)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ring[c.base%c.s.window] = nil
