@@ -29,8 +29,7 @@ type collector struct {
 	changed  chan struct{} // closed, and made anew, when others should look again
 	givers   []giver       // by member
 	parts    Parts
-	own      bool      // this rank writes its part, or has
-	ownKnown bool      // and parts has what it was
+	ownKnown bool      // parts has what this rank's part was
 	ring     []*stripe // by number modulo window
 	base     int64     // the lowest that is not written
 	end      int64     // above the highest that has data
@@ -95,34 +94,19 @@ func (c *collector) fail(err error) {
 	}
 }
 
-// admit lets a member give its part.
-func (c *collector) admit(ctx context.Context, member int) (*intake, error) {
+// admit lets a member give its part, or this rank write its own.
+func (c *collector) admit(member int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
-	}
-	g := &c.givers[member]
-	if g.admitted {
-		return nil, &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
-	}
-	in := newIntake(ctx, c, member)
-	g.admitted, g.next = true, in.n
-	return in, nil
-}
-
-// join says that this rank writes its own part.
-func (c *collector) join() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
+	switch g := &c.givers[member]; {
 	case c.err != nil:
 		return c.err
-	case c.own:
-		return &VersionError{ID: c.version.id, Err: invalidf("rank %d writes its part twice", c.s.ranks[c.s.me])}
+	case g.admitted:
+		return &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
+	default:
+		g.admitted = true
+		return nil
 	}
-	c.own = true
-	return nil
 }
 
 // gave says what a member's part was, this rank's own one too. A member that has

@@ -44,7 +44,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	}
 	c, err := s.collector(version{id, part.Size})
 	if err == nil {
-		if err = c.join(); errors.Is(err, ErrInvalid) {
+		if err = c.admit(s.me); errors.Is(err, ErrInvalid) {
 			return nil, err // the first one goes on
 		}
 	}

@@ -129,7 +129,10 @@ func (s *Scheme) Handle(ctx context.Context, from comm.Rank, name string) (stora
 	if err != nil {
 		return nil, err
 	}
-	return c.admit(ctx, member)
+	if err := c.admit(member); err != nil {
+		return nil, err
+	}
+	return newIntake(ctx, c, member), nil
 }
 
 // collector returns what makes this rank's parity of a version. The error is what
