@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"fmt"
 	"io"
 )
 
@@ -14,7 +13,6 @@ const tailSize = 32 << 10
 type Reader struct {
 	sources   sources
 	wanted    func(Header) error // nil: any file
-	size      int64
 	header    Header
 	headerCRC uint32
 	headerEnd int64
@@ -43,28 +41,28 @@ type Info struct {
 // Wrong bytes give a *DamageError, a newer format an error that matches
 // ErrUnsupported; an error of r is wrapped.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
-	f := new(Reader)
-	f.sources.only(r, size)
-	if err := f.readIndex(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
+		if i > 0 {
+			return nil, 0, io.EOF
+		}
+		return r, size, nil
+	}, nil)
 }
 
-// OpenAny opens a file that has several sources of the same bytes. What is
+// OpenWanted opens a file that has several sources of the same bytes. What is
 // damaged in the first one, or cannot be read there, is taken from the next one
 // that has it, now and in all reads later. Sources are opened when they are
 // needed: who opens them learns that something is wrong with those before.
 //
 // If no source has good bytes, the error is that of the first one if all are
 // damaged, otherwise a *SourcesError, which does not match ErrDamaged.
-func OpenAny(open Sources) (*Reader, error) { return OpenWanted(open, nil) }
-
-// OpenWanted is OpenAny of the file that wanted recognises by its header: it
-// returns nil, or why a source is another file, whose next source is then tried.
+//
+// wanted recognises the file by its header: it returns nil, or why a source is
+// another file, whose next source is then tried. nil: any file is wanted.
 func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
 	f := &Reader{wanted: wanted}
 	f.sources.open = open
+	f.sources.first = f.sources.ask(0)
 	if err := f.readIndex(); err != nil {
 		return nil, err
 	}
@@ -109,7 +107,7 @@ func (r *Reader) findTrailer() (found tail, err error) {
 		}
 		t, err := parseTrailer(p[len(p)-trailerSize:], s.size, r.headerEnd, r.headerCRC)
 		if err == nil {
-			r.trailer, r.size = t, s.size
+			r.trailer = t
 			found = tail{s, p[max(0, int64(len(p))-trailerSize-t.footerLen) : len(p)-trailerSize]}
 		}
 		return err
@@ -205,8 +203,4 @@ func (r *Reader) Section(key string) (*SectionReader, bool) {
 	}
 	e := &r.x.entries[i]
 	return newSectionReader(r.info(e), r.x.chunksOf(e), []*Reader{r}, nil), true
-}
-
-func chunkDamage(key string, c int, rec *chunkRecord, what string) error {
-	return &DamageError{Section: key, Offset: rec.offset, Reason: fmt.Sprintf("chunk %d: %s", c, what)}
 }

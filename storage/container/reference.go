@@ -121,7 +121,7 @@ func (r *Reader) VerifyReferences(ctx context.Context) error {
 		chunks := r.x.chunksOf(e)
 		for c := range chunks {
 			if chunks[c].kind == kindReference {
-				list = append(list, extent{entry: e, chunk: c, rec: &chunks[c]})
+				list = append(list, extent{storedChunk: storedChunk{e.key, c, &chunks[c]}, raw: e.geom.rawLen(c)})
 			}
 		}
 	}

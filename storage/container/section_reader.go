@@ -145,7 +145,7 @@ func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error 
 	if s.home != nil {
 		file = int(s.home[c])
 	}
-	return s.files[file].decodeChunk(ctx, s.info.Key, c, rec, dst)
+	return s.files[file].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
 }
 
 // ReadSpans reads the whole section into spans, whose lengths add up to its
