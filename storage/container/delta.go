@@ -55,13 +55,8 @@ type viewSection struct {
 // location says where a chunk is. The hash is zero if it cannot be referred to:
 // it is in another rank's file, or too small.
 type location struct {
-	hash   xxh3.Uint128 // of the raw bytes
-	offset int64
-	stored uint32
-	crc    uint32
-	rawCRC uint32
-	file   uint16 // index in the files of the view
-	kind   chunkKind
+	hash      xxh3.Uint128 // of the raw bytes
+	reference chunkRecord  // to it, in one of the files of the view
 }
 
 // NewDelta returns a Delta that knows of no version: the next one is full.
