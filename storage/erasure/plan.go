@@ -101,9 +101,6 @@ func (p *Plan) isWhole(stripe int64) bool {
 	return i < len(p.segments) && p.segments[i].whole[stripe%int64(p.Members)]
 }
 
-// Size returns the size of a member's part in bytes.
-func (p *Plan) Size(member int) int64 { return p.sizes[member] }
-
 // Stripes returns the number of stripes, some of which may be empty.
 func (p *Plan) Stripes() int64 {
 	n := int64(0)

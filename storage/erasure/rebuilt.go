@@ -43,7 +43,7 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	if err != nil {
 		return nil, s.explain(errors.Join(err, s.close()))
 	}
-	p := &rebuiltPart{ctx: ctx, s: s, r: r, member: s.member}
+	p := &rebuiltPart{ctx: ctx, s: s, r: r}
 	for i := range p.kept {
 		p.kept[i].job, p.kept[i].block = r.newJob(), -1
 	}
@@ -52,10 +52,9 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 
 // rebuiltPart is a part that does not exist.
 type rebuiltPart struct {
-	ctx    context.Context
-	s      *survivors
-	r      *rebuild
-	member int
+	ctx context.Context
+	s   *survivors
+	r   *rebuild
 
 	mu     sync.Mutex
 	clock  int64
@@ -76,7 +75,7 @@ type keptBlock struct {
 
 var _ storage.PartReader = (*rebuiltPart)(nil)
 
-func (p *rebuiltPart) Size() int64 { return p.r.plan.Size(p.member) }
+func (p *rebuiltPart) Size() int64 { return p.r.parts.Sizes[p.r.lost] }
 
 func (p *rebuiltPart) ReadAt(b []byte, off int64) (int, error) {
 	p.mu.Lock()
@@ -110,13 +109,13 @@ func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
 	defer k.mu.Unlock()
 	if k.block != block {
 		k.block = -1
-		stripe := p.r.plan.Stripe(p.member, block)
+		stripe := p.r.plan.Stripe(p.r.lost, block)
 		if err := k.job.solve(p.ctx, stripe, p.r.plan.StripeLen(stripe)); err != nil {
 			return 0, err
 		}
 		k.block = block
 	}
-	return copy(b, k.job.blocks[p.member][off-block*int64(p.r.plan.Block):]), nil
+	return copy(b, k.job.blocks[p.r.lost][off-block*int64(p.r.plan.Block):]), nil
 }
 
 // pick returns where a block is kept, or is to be.
