@@ -65,9 +65,6 @@ func NewCode(l Layout) (*Code, error) {
 	return c, nil
 }
 
-// Layout returns the layout of the code.
-func (c *Code) Layout() Layout { return c.layout }
-
 // coefficients returns, for each of all shards, by what it is the sum of the k
 // shards that input names: by letting the library rebuild the shards from unit
 // vectors.
@@ -120,16 +117,6 @@ func (c *Code) giveBack(s *scratch) {
 	clear(s.inputs[:cap(s.inputs)])
 	s.inputs, s.lost = s.inputs[:0], s.lost[:0]
 	c.scratch.Put(s)
-}
-
-func (c *Code) check(stripe int64, blocks [][]byte) error {
-	if stripe < 0 {
-		return invalidf("stripe %d", stripe)
-	}
-	if len(blocks) != c.layout.Members {
-		return invalidf("blocks of %d members, the layout has %d", len(blocks), c.layout.Members)
-	}
-	return nil
 }
 
 // member returns the member whose block is a shard: data by column, then parity by row,

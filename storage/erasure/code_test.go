@@ -15,7 +15,7 @@ import (
 
 // stripeOf returns random blocks of one stripe, data uneven, parity computed.
 func stripeOf(t *testing.T, c *Code, stripe int64, length int, uneven func(int) int) [][]byte {
-	l := c.Layout()
+	l := c.layout
 	blocks := make([][]byte, l.Members)
 	for member := range blocks {
 		n := length
@@ -71,7 +71,7 @@ func addBlock(c *Code, stripe int64, giver int, block []byte, holder int, parity
 
 // addUp adds the blocks of a stripe as a collector does, each in pieces.
 func addUp(t *testing.T, rng *rand.Rand, c *Code, stripe int64, holder int, blocks [][]byte) []byte {
-	l := c.Layout()
+	l := c.layout
 	sum := make([]byte, len(blocks[holder]))
 	for _, column := range rng.Perm(l.Data()) {
 		giver := l.Giver(stripe, column)
@@ -115,7 +115,7 @@ func requireReconstructed(t *testing.T, c *Code, stripe int64, whole [][]byte, m
 	require.NoError(t, c.Reconstruct(stripe, got, missing))
 	for i, member := range missing {
 		if i == 0 || !firstOnly {
-			require.True(t, bytes.Equal(whole[member], got[member]), "%+v stripe %d missing %v: member %d", c.Layout(), stripe, missing, member)
+			require.True(t, bytes.Equal(whole[member], got[member]), "%+v stripe %d missing %v: member %d", c.layout, stripe, missing, member)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 	}
 	c.Log = c.Log.With("rank", c.Rank, "scheme", c.Prefix)
 	s := &Scheme{
-		config: c, code: code, layout: code.Layout(),
+		config: c, code: code, layout: code.layout,
 		ranks: slices.Clone(c.Set), me: slices.Index(c.Set, c.Rank),
 		window:     int64(c.Parity) * windowStripes,
 		collectors: make(map[version]*collector),
@@ -228,10 +228,7 @@ func (s *Scheme) mine(part storage.Part) error {
 // that matches exchange.ErrClosed. Close waits for the goroutines of the scheme;
 // it returns the error of ctx if the others were not waited for.
 func (s *Scheme) Close(ctx context.Context) error {
-	s.mu.Lock()
-	s.closed = true
 	s.failAll(func(c *collector) bool { return !c.ownGiven() })
-	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() { defer close(done); s.tasks.Wait() }()
 	var err error
@@ -241,16 +238,17 @@ func (s *Scheme) Close(ctx context.Context) error {
 		err = comm.Withdrawn(ctx)
 	case <-s.config.Service.Done():
 	}
-	s.mu.Lock()
 	s.failAll(func(*collector) bool { return true })
-	s.mu.Unlock()
 	s.cancel()
 	<-done
 	return err
 }
 
-// failAll ends collectors because the scheme ends. The lock is held.
+// failAll ends collectors because the scheme ends; new ones are not begun from now on.
 func (s *Scheme) failAll(which func(*collector) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	for v, c := range s.collectors {
 		if which(c) {
 			c.fail(&HolderError{ID: v.id, Rank: s.ranks[s.me], Err: exchange.ErrClosed})
