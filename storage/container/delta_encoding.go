@@ -76,10 +76,8 @@ func (d *Delta) begin(h *Header, grade uint64) (oldest uint64, ok bool) {
 	if r.base == nil {
 		return 0, true
 	}
-	for range r.base.files {
-		r.used = append(r.used, false)
-		r.index = append(r.index, 0)
-	}
+	r.used = append(r.used, make([]bool, len(r.base.files))...)
+	r.index = append(r.index, make([]uint16, len(r.base.files))...)
 	return r.base.files[0].version, true
 }
 

@@ -188,7 +188,7 @@ func another(want *Reader, data []byte) bool {
 	if _, encoded, err := src.readHeader(); err == nil && headerChecksum(encoded) != want.headerCRC {
 		return true
 	}
-	_, err := r.findTrailer()
+	_, _, err := r.findTrailer()
 	return err == nil && r.trailer != want.trailer
 }
 

@@ -81,22 +81,17 @@ func (r *Reader) readIndex() error {
 			return err
 		}
 		r.header, r.headerCRC, r.headerEnd = h, headerChecksum(encoded), int64(len(encoded))
-		found, err := r.findTrailer()
+		of, known, err := r.findTrailer()
 		if err != nil {
 			return err
 		}
-		return r.findFooter(found)
+		return r.findFooter(of, known)
 	})
 }
 
-// tail is the end of one source.
-type tail struct {
-	of     *source
-	footer []byte // its end, if not all of it
-}
-
-// findTrailer also returns what it has read of the footer.
-func (r *Reader) findTrailer() (found tail, err error) {
+// findTrailer also returns where it has found it, and what it has read of the end of the
+// footer there.
+func (r *Reader) findTrailer() (of *source, known []byte, err error) {
 	err = r.sources.try(context.Background(), func(s *source) error {
 		if s.size < r.headerEnd+trailerSize {
 			return &DamageError{Offset: s.size, Reason: "truncated: no trailer"}
@@ -108,28 +103,23 @@ func (r *Reader) findTrailer() (found tail, err error) {
 		t, err := parseTrailer(p[len(p)-trailerSize:], s.size, r.headerEnd, r.headerCRC)
 		if err == nil {
 			r.trailer = t
-			found = tail{s, p[max(0, int64(len(p))-trailerSize-t.footerLen) : len(p)-trailerSize]}
+			of, known = s, p[max(0, int64(len(p))-trailerSize-t.footerLen):len(p)-trailerSize]
 		}
 		return err
 	})
-	return found, err
+	return of, known, err
 }
 
-func (r *Reader) findFooter(known tail) error {
+func (r *Reader) findFooter(of *source, known []byte) error {
 	t := &r.trailer
 	return r.sources.try(context.Background(), func(s *source) error {
-		footer := known.footer
-		if missing := t.footerLen - int64(len(footer)); missing > 0 || s != known.of {
-			whole := make([]byte, t.footerLen)
-			if s == known.of {
-				copy(whole[missing:], footer)
-			} else {
-				missing = t.footerLen
-			}
-			if err := s.readFull(whole[:missing], t.footerOffset, ""); err != nil {
-				return err
-			}
-			footer = whole
+		footer, missing := make([]byte, t.footerLen), t.footerLen
+		if s == of {
+			missing -= int64(len(known))
+			copy(footer[missing:], known)
+		}
+		if err := s.readFull(footer[:missing], t.footerOffset, ""); err != nil {
+			return err
 		}
 		return r.useFooter(footer)
 	})

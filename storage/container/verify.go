@@ -23,10 +23,10 @@ func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 // Of a file with several sources it checks the first, and looks for good bytes in
 // the others: nil means that all bytes are good somewhere.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.VerifyAround(ctx, func(body func()) { body() })
+	return r.VerifyAround(ctx, nil)
 }
 
-// VerifyAround is Verify with around run in each goroutine that it starts.
+// VerifyAround is Verify with around run in each goroutine that it starts; nil: nothing.
 func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -38,27 +38,32 @@ func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) err
 	if again.headerCRC != r.headerCRC || again.trailer != r.trailer {
 		return &DamageError{Reason: "the file has changed since it was opened"}
 	}
-	units := together(r.extents())
-	return parallelAround(ctx, around, len(units), func(ctx context.Context, i int) error {
+	list, _ := r.extents()
+	units := together(list)
+	return parallel(ctx, around, len(units), func(ctx context.Context, i int) error {
 		return r.verifyUnit(ctx, units[i])
 	})
 }
 
-// extents lists the stored chunks in the order of the file.
-func (r *Reader) extents() []extent {
-	list := make([]extent, 0, len(r.x.chunks))
+// extents lists the stored chunks in the order of the file, and the references.
+func (r *Reader) extents() (stored, references []extent) {
 	end := r.headerEnd
 	for i := range r.x.entries {
 		e := &r.x.entries[i]
 		chunks := r.x.chunksOf(e)
 		for c := range chunks {
-			if rec := &chunks[c]; rec.here() {
-				list = append(list, extent{storedChunk{e.key, c, rec}, e.geom.rawLen(c), int(rec.offset - end)})
+			rec := &chunks[c]
+			x := extent{storedChunk: storedChunk{e.key, c, rec}, raw: e.geom.rawLen(c)}
+			if rec.here() {
+				x.gap = int(rec.offset - end)
 				end = rec.offset + int64(rec.stored)
+				stored = append(stored, x)
+			} else if rec.kind == kindReference {
+				references = append(references, x)
 			}
 		}
 	}
-	return list
+	return stored, references
 }
 
 // together groups neighbours that are read at once: up to pieceSize, or one
