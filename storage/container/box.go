@@ -1,6 +1,7 @@
 package container
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,12 +54,10 @@ func (b Box) String() string {
 // product multiplies extents, none of which is negative; ok is false on
 // overflow. Without extents it is 1: a scalar.
 func product(extents []int64) (n int64, ok bool) {
-	n = 1
-	for _, x := range extents {
-		if x == 0 {
-			return 0, true
-		}
+	if slices.Contains(extents, 0) {
+		return 0, true
 	}
+	n = 1
 	for _, x := range extents {
 		if n > (1<<63-1)/x {
 			return 0, false

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"encoding/binary"
 	"hash/crc32"
 
 	"github.com/zeebo/xxh3"
@@ -23,8 +22,8 @@ type digest uint64
 func newDigest(size int64, chunkSize int) digest {
 	const offsetBasis = 14695981039346656037
 	var b [12]byte
-	binary.LittleEndian.PutUint64(b[:8], uint64(size))
-	binary.LittleEndian.PutUint32(b[8:], uint32(chunkSize))
+	le.PutUint64(b[:8], uint64(size))
+	le.PutUint32(b[8:], uint32(chunkSize))
 	d := digest(offsetBasis)
 	for _, x := range b {
 		d = d.addByte(x)

@@ -21,15 +21,12 @@ const (
 	Always
 )
 
+var compressionNames = [...]string{Auto: "auto", Off: "off", Always: "always"}
+
 // String is "auto", "off" or "always".
 func (c Compression) String() string {
-	switch c {
-	case Auto:
-		return "auto"
-	case Off:
-		return "off"
-	case Always:
-		return "always"
+	if int(c) < len(compressionNames) {
+		return compressionNames[c]
 	}
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }

@@ -28,33 +28,18 @@ func (c *cursor) take(n int, what string) []byte {
 	return c.p[c.off-n : c.off : c.off]
 }
 
-func (c *cursor) u8(what string) uint8 {
-	if b := c.take(1, what); b != nil {
-		return b[0]
+// fixed is take for a number, which is zero if it does not fit.
+func (c *cursor) fixed(n int, what string) []byte {
+	if b := c.take(n, what); b != nil {
+		return b
 	}
-	return 0
+	return zeros[:n]
 }
 
-func (c *cursor) u16(what string) uint16 {
-	if b := c.take(2, what); b != nil {
-		return le.Uint16(b)
-	}
-	return 0
-}
-
-func (c *cursor) u32(what string) uint32 {
-	if b := c.take(4, what); b != nil {
-		return le.Uint32(b)
-	}
-	return 0
-}
-
-func (c *cursor) u64(what string) uint64 {
-	if b := c.take(8, what); b != nil {
-		return le.Uint64(b)
-	}
-	return 0
-}
+func (c *cursor) u8(what string) uint8   { return c.fixed(1, what)[0] }
+func (c *cursor) u16(what string) uint16 { return le.Uint16(c.fixed(2, what)) }
+func (c *cursor) u32(what string) uint32 { return le.Uint32(c.fixed(4, what)) }
+func (c *cursor) u64(what string) uint64 { return le.Uint64(c.fixed(8, what)) }
 
 func (c *cursor) i64s(n int, what string) []int64 {
 	b := c.take(8*n, what)

@@ -217,7 +217,7 @@ func TestMixedFilesAreFound(t *testing.T) {
 	one, two := noise.bytes(rng, 500), noise.bytes(rng, 500)
 	files := map[string][]byte{"one": encode(1, one), "two": encode(1, two), "one again": encode(2, one)}
 	r := openFile(t, files["one"])
-	cuts := []int64{preambleSize, r.headerEnd, r.trailer.footerOffset, r.size - trailerSize, r.size - 8}
+	cuts := []int64{preambleSize, r.headerEnd, r.trailer.footerOffset, r.trailer.fileSize - trailerSize, r.trailer.fileSize - 8}
 	for a, first := range files {
 		for b, second := range files {
 			for _, at := range cuts {

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pierrec/lz4/v4"
 )
@@ -10,52 +11,63 @@ import (
 // the cache.
 const pieceSize = 512 << 10
 
-// decodeChunk reads chunk c of a section into dst, which has its raw length,
-// from wherever good bytes of it are.
-func (r *Reader) decodeChunk(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
-	if rec.kind == kindReference {
+// storedChunk is a chunk of a section that is to be read.
+type storedChunk struct {
+	key string // of the section
+	n   int    // its number in it
+	rec *chunkRecord
+}
+
+func (c *storedChunk) damage(what string) error {
+	return &DamageError{Section: c.key, Offset: c.rec.offset, Reason: fmt.Sprintf("chunk %d: %s", c.n, what)}
+}
+
+// check compares the checksum of the bytes that were read.
+func (c *storedChunk) check(crc uint32) error {
+	if crc != c.rec.crc {
+		return c.damage("checksum")
+	}
+	return nil
+}
+
+// decodeChunk reads a chunk into dst, which has its raw length, from wherever good
+// bytes of it are.
+func (r *Reader) decodeChunk(ctx context.Context, c storedChunk, dst memory) error {
+	if c.rec.kind == kindReference {
+		rec := c.rec
 		base, there, err := r.follow(rec)
 		if err == nil {
-			err = base.decodeChunk(ctx, key, c, &there, dst)
+			c.rec = &there
+			err = base.decodeChunk(ctx, c, dst)
 		}
 		return r.inBase(rec, err)
 	}
-	s, err := r.sources.get(0)
-	if err == nil {
-		err = s.decodeChunk(ctx, key, c, rec, dst)
-	}
-	if err == nil || !r.sources.more(ctx, err) {
-		return err
-	}
-	return r.sources.rest(ctx, err, func(s *source) error { return s.decodeChunk(ctx, key, c, rec, dst) })
+	return r.sources.try(ctx, func(s *source) error { return s.decodeChunk(ctx, &c, dst) })
 }
 
 // decodeChunk reads a chunk from one source and verifies it.
-func (s *source) decodeChunk(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
+func (s *source) decodeChunk(ctx context.Context, c *storedChunk, dst memory) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if rec.kind == kindLZ4 {
-		return s.decodeLZ4(ctx, key, c, rec, dst)
+	if c.rec.kind == kindLZ4 {
+		return s.decodeLZ4(ctx, c, dst)
 	}
-	p, ok := dst.contiguous()
-	if ok && len(p) < smallChunk {
-		if err := s.window.read(s.file, p, rec.offset, key); err != nil {
+	if p, ok := dst.contiguous(); ok && len(p) < smallChunk {
+		if err := s.window.read(s.file, p, c.rec.offset, c.key); err != nil {
 			return err
 		}
-		if checksum(p) != rec.crc {
-			return chunkDamage(key, c, rec, "checksum")
-		}
-		return nil
+		return c.check(checksum(p))
 	}
 	if dst.fragmented() {
-		return s.decodeScattered(ctx, key, c, rec, dst)
+		to := memoryCursor{dst.spans, dst.skip}
+		return s.readPieces(ctx, c, func(p []byte) { to.next(len(p)).scatter(p) })
 	}
-	crc, off := uint32(0), rec.offset
+	crc, off := uint32(0), c.rec.offset
 	for p := range dst.pieces() {
 		for len(p) > 0 {
 			part := p[:min(len(p), pieceSize)]
-			if err := s.readFull(part, off, key); err != nil {
+			if err := s.readFull(part, off, c.key); err != nil {
 				return err
 			}
 			crc = extendChecksum(crc, part)
@@ -65,39 +77,36 @@ func (s *source) decodeChunk(ctx context.Context, key string, c int, rec *chunkR
 			return err
 		}
 	}
-	if crc != rec.crc {
-		return chunkDamage(key, c, rec, "checksum")
-	}
-	return nil
+	return c.check(crc)
 }
 
-// decodeScattered reads a raw chunk into many small pieces of memory.
-func (s *source) decodeScattered(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
-	buf, err := takeScratch(ctx, min(dst.n, pieceSize))
+// readPieces hands a raw chunk to use piece by piece.
+func (s *source) readPieces(ctx context.Context, c *storedChunk, use func([]byte)) error {
+	n := int(c.rec.stored)
+	buf, err := takeScratch(ctx, min(n, pieceSize))
 	if err != nil {
 		return err
 	}
 	defer buf.release()
-	to := memoryCursor{dst.spans, dst.skip}
 	crc := uint32(0)
-	for done := 0; done < dst.n; {
-		part := buf.b[:min(len(buf.b), dst.n-done)]
-		if err := s.readFull(part, rec.offset+int64(done), key); err != nil {
+	for done := 0; done < n; {
+		part := buf.b[:min(len(buf.b), n-done)]
+		if err := s.readFull(part, c.rec.offset+int64(done), c.key); err != nil {
 			return err
 		}
 		crc = extendChecksum(crc, part)
-		to.next(len(part)).scatter(part)
+		use(part)
 		done += len(part)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
-	if crc != rec.crc {
-		return chunkDamage(key, c, rec, "checksum")
-	}
-	return nil
+	return c.check(crc)
 }
 
-func (s *source) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRecord, dst memory) error {
+func (s *source) decodeLZ4(ctx context.Context, c *storedChunk, dst memory) error {
 	raw, ok := dst.contiguous()
-	n := int(rec.stored)
+	n := int(c.rec.stored)
 	if !ok {
 		n += dst.n
 	}
@@ -106,14 +115,14 @@ func (s *source) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRec
 		return err
 	}
 	defer buf.release()
-	stored := buf.b[:rec.stored]
+	stored := buf.b[:c.rec.stored]
 	if !ok {
-		raw = buf.b[rec.stored:]
+		raw = buf.b[c.rec.stored:]
 	}
-	if err := s.readFull(stored, rec.offset, key); err != nil {
+	if err := s.readFull(stored, c.rec.offset, c.key); err != nil {
 		return err
 	}
-	if err := unpack(key, c, rec, stored, raw); err != nil {
+	if err := c.unpack(stored, raw); err != nil {
 		return err
 	}
 	if !ok {
@@ -124,15 +133,15 @@ func (s *source) decodeLZ4(ctx context.Context, key string, c int, rec *chunkRec
 
 // unpack checks the stored bytes of a compressed chunk and decompresses them
 // into raw.
-func unpack(key string, c int, rec *chunkRecord, stored, raw []byte) error {
-	if checksum(stored) != rec.crc {
-		return chunkDamage(key, c, rec, "checksum")
+func (c *storedChunk) unpack(stored, raw []byte) error {
+	if err := c.check(checksum(stored)); err != nil {
+		return err
 	}
 	if n, err := lz4.UncompressBlock(stored, raw); err != nil || n != len(raw) {
-		return chunkDamage(key, c, rec, "no LZ4 block of the chunk's size")
+		return c.damage("no LZ4 block of the chunk's size")
 	}
-	if checksum(raw) != rec.rawCRC {
-		return chunkDamage(key, c, rec, "checksum of the raw bytes")
+	if checksum(raw) != c.rec.rawCRC {
+		return c.damage("checksum of the raw bytes")
 	}
 	return nil
 }

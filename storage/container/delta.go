@@ -24,7 +24,7 @@ type Delta struct {
 	views   []*view // newest first, each with a promise that no newer one keeps
 	current *view   // encoded or being encoded, neither kept nor dropped
 	busy    bool    // an EncodeDelta runs
-	spare   []*view
+	spare   *view   // whose memory serves again; may be nil
 	run     deltaRun
 }
 
@@ -55,13 +55,8 @@ type viewSection struct {
 // location says where a chunk is. The hash is zero if it cannot be referred to:
 // it is in another rank's file, or too small.
 type location struct {
-	hash   xxh3.Uint128 // of the raw bytes
-	offset int64
-	stored uint32
-	crc    uint32
-	rawCRC uint32
-	file   uint16 // index in the files of the view
-	kind   chunkKind
+	hash      xxh3.Uint128 // of the raw bytes
+	reference chunkRecord  // to it, in one of the files of the view
 }
 
 // NewDelta returns a Delta that knows of no version: the next one is full.
@@ -131,17 +126,17 @@ func (d *Delta) forget() {
 
 // recycle keeps the memory of a view; there is no need for more than one.
 func (d *Delta) recycle(v *view) {
-	if len(d.spare) == 0 {
-		d.spare = append(d.spare, v)
+	if d.spare == nil {
+		d.spare = v
 	}
 }
 
 func (d *Delta) take() *view {
-	if n := len(d.spare); n > 0 {
-		v := d.spare[n-1]
-		d.spare = d.spare[:n-1]
-		*v = view{files: v.files[:0], sections: v.sections[:0], chunks: v.chunks[:0]}
-		return v
+	v := d.spare
+	if v == nil {
+		return new(view)
 	}
-	return new(view)
+	d.spare = nil
+	*v = view{files: v.files[:0], sections: v.sections[:0], chunks: v.chunks[:0]}
+	return v
 }

@@ -3,7 +3,6 @@ package container
 import (
 	"context"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -12,10 +11,6 @@ import (
 // minReferenced is the raw size from which a chunk may be a reference: below it,
 // the chunk takes hardly more than the reference to it.
 const minReferenced = 1 << 10
-
-// ownFile is the file of a location in a view that is being made, if it is the
-// version's own.
-const ownFile = math.MaxUint16
 
 // EncodeDelta is Encode with references: of what d knows to be stored already in
 // versions that keep all promises of this grade it stores only where it is. d may be
@@ -81,10 +76,8 @@ func (d *Delta) begin(h *Header, grade uint64) (oldest uint64, ok bool) {
 	if r.base == nil {
 		return 0, true
 	}
-	for range r.base.files {
-		r.used = append(r.used, false)
-		r.index = append(r.index, 0)
-	}
+	r.used = append(r.used, make([]bool, len(r.base.files))...)
+	r.index = append(r.index, make([]uint16, len(r.base.files))...)
 	return r.base.files[0].version, true
 }
 
@@ -139,19 +132,15 @@ func (r *deltaRun) known(c, n, chunkSize int) *location {
 	return l
 }
 
-// reference is the record of a chunk that is at l.
-func (l *location) reference() chunkRecord {
-	return chunkRecord{offset: l.offset, stored: l.stored, kind: kindReference, there: l.kind, ref: l.file, crc: l.crc, rawCRC: l.rawCRC}
-}
-
 // add enters a chunk that has been written. The writer calls it in order.
 func (r *deltaRun) add(rec *chunkRecord, hash xxh3.Uint128) {
-	l := location{hash: hash, offset: rec.offset, stored: rec.stored, crc: rec.crc, rawCRC: rec.rawCRC, file: ownFile, kind: rec.kind}
+	to := *rec
 	if rec.kind == kindReference {
-		l.kind, l.file = rec.there, rec.ref
 		r.used[rec.ref] = true
+	} else {
+		to.kind, to.there = kindReference, rec.kind // in which file, finish says
 	}
-	r.next.chunks = append(r.next.chunks, l)
+	r.next.chunks = append(r.next.chunks, location{hash, to})
 }
 
 // finish completes the new view but for its own file, and gives x the table of
@@ -168,9 +157,9 @@ func (r *deltaRun) finish(x *index) {
 	for i := range x.chunks {
 		if rec := &x.chunks[i]; rec.kind == kindReference {
 			rec.ref = r.index[rec.ref]
-			v.chunks[i].file = rec.ref
+			v.chunks[i].reference.ref = rec.ref
 		} else {
-			v.chunks[i].file = uint16(len(x.refs))
+			v.chunks[i].reference.ref = uint16(len(x.refs))
 		}
 	}
 	v.files = append(v.files, x.refs...)

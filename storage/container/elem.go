@@ -41,15 +41,12 @@ func (e Elem) String() string {
 
 func (e Elem) known() bool { return int(e) < len(elemTable) }
 
+var distNames = [...]string{Local: "local", Replicated: "replicated", Partitioned: "partitioned"}
+
 // String is "local", "replicated" or "partitioned".
 func (d Dist) String() string {
-	switch d {
-	case Local:
-		return "local"
-	case Replicated:
-		return "replicated"
-	case Partitioned:
-		return "partitioned"
+	if int(d) < len(distNames) {
+		return distNames[d]
 	}
 	return fmt.Sprintf("Dist(%d)", uint8(d))
 }

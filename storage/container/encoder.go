@@ -55,9 +55,9 @@ type Encoder struct {
 
 	out     output
 	x       index
-	meta    []byte // header, later footer and trailer
-	keys    keySet
-	small   []byte // start of a streamed value
+	meta    []byte   // header, later footer and trailer
+	keys    []string // of the last version, as far as each is there once
+	small   []byte   // start of a streamed value
 	packer  *compressor
 	packers []*compressor // of the workers
 	jobs    []*job
@@ -116,21 +116,22 @@ func (e *Encoder) encodeFile(ctx context.Context, w io.Writer, h Header, section
 // validate fills the index with what is known before the sections are read.
 func (e *Encoder) validate(sections []Section) error {
 	e.x.entries = slices.Grow(e.x.entries[:0], len(sections))[:len(sections)]
-	e.keys.reset(len(sections))
+	twice := e.twice(sections)
 	for i := range sections {
 		s, en := &sections[i], &e.x.entries[i]
 		en.key, en.desc, en.geom = s.Key, s.Desc, geometry{totalLen(s.Spans), e.opts.ChunkSize}
-		if p := e.problem(s, en, i); p != "" {
+		p := "key is used twice"
+		if i != twice {
+			p = s.problem(en)
+		}
+		if p != "" {
 			return &SectionError{Key: s.Key, Index: i, Reason: p}
 		}
 	}
 	return nil
 }
 
-func (e *Encoder) problem(s *Section, en *entry, i int) string {
-	if !e.keys.add(i, s.Key) {
-		return "key is used twice"
-	}
+func (s *Section) problem(en *entry) string {
 	if s.Source == nil && s.Feed == nil {
 		return en.problem()
 	}
@@ -143,36 +144,25 @@ func (e *Encoder) problem(s *Section, en *entry, i int) string {
 	return s.Desc.problem()
 }
 
-// keySet finds keys used twice. Versions mostly have the keys of the one
-// before, in the same order, which then need no new look.
-type keySet struct {
-	list []string            // of the last version that was checked
-	seen map[string]struct{} // nil while all keys were those of list
-}
-
-func (k *keySet) reset(n int) {
-	if len(k.list) != n {
-		k.list = k.list[:0]
+// twice returns the first section whose key one before it has; -1: none. Versions mostly
+// have the keys of the one before, in the same order, which then need no new look.
+func (e *Encoder) twice(sections []Section) int {
+	known := 0
+	for known < min(len(sections), len(e.keys)) && sections[known].Key == e.keys[known] {
+		known++
 	}
-	k.seen = nil
-}
-
-// add takes the i-th key; false if it is there already.
-func (k *keySet) add(i int, key string) bool {
-	if k.seen == nil && i < len(k.list) && k.list[i] == key {
-		return true
+	if known == len(sections) {
+		return -1
 	}
-	if k.seen == nil {
-		k.seen = make(map[string]struct{}, len(k.list))
-		for _, known := range k.list[:i] {
-			k.seen[known] = struct{}{}
+	e.keys = e.keys[:0]
+	seen := make(map[string]struct{}, len(sections))
+	for i := range sections {
+		key := sections[i].Key
+		if _, ok := seen[key]; ok {
+			return i
 		}
-		k.list = k.list[:i]
+		seen[key] = struct{}{}
+		e.keys = append(e.keys, key)
 	}
-	if _, ok := k.seen[key]; ok {
-		return false
-	}
-	k.seen[key] = struct{}{}
-	k.list = append(k.list, key)
-	return true
+	return -1
 }

@@ -31,7 +31,7 @@ type encoding struct {
 
 	batch  *job // being filled; nil: none
 	chunks int  // of all sections so far
-	one    [1][]byte
+	one    single
 	delta  *deltaRun // nil: no references
 
 	// The writer's.
@@ -173,7 +173,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	j.copied = store && s.Volatile
 	if j.loan = l; l.lent() {
 		p, _ := m.contiguous()
-		j.setRaw(p)
+		j.raw = j.one.memory(p)
 	}
 	if err := r.reserve(j); err != nil {
 		return err

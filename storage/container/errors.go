@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,14 +41,14 @@ type DamageError struct {
 }
 
 func (e *DamageError) Error() string {
-	of := ""
+	of, in := "", ""
 	if e.Version != 0 {
 		of = fmt.Sprintf(" of version %d, which is referred to", e.Version)
 	}
 	if e.Section != "" {
-		return fmt.Sprintf("container: damaged file%s: section %q, offset %d: %s", of, e.Section, e.Offset, e.Reason)
+		in = fmt.Sprintf("section %q, ", e.Section)
 	}
-	return fmt.Sprintf("container: damaged file%s: offset %d: %s", of, e.Offset, e.Reason)
+	return fmt.Sprintf("container: damaged file%s: %soffset %d: %s", of, in, e.Offset, e.Reason)
 }
 
 // Is makes a DamageError match ErrDamaged.
@@ -80,26 +81,16 @@ type SourcesError struct {
 }
 
 func (e *SourcesError) Error() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "container: %d sources of the file, none of them good: ", len(e.Errs))
+	texts := make([]string, len(e.Errs))
 	for i, err := range e.Errs {
-		if i > 0 {
-			s.WriteString("; ")
-		}
-		s.WriteString(strings.TrimPrefix(err.Error(), "container: "))
+		texts[i] = strings.TrimPrefix(err.Error(), "container: ")
 	}
-	return s.String()
+	return fmt.Sprintf("container: %d sources of the file, none of them good: %s", len(texts), strings.Join(texts, "; "))
 }
 
 // Unwrap returns the errors that are not damage.
 func (e *SourcesError) Unwrap() []error {
-	var errs []error
-	for _, err := range e.Errs {
-		if !errors.Is(err, ErrDamaged) {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return slices.DeleteFunc(slices.Clone(e.Errs), func(err error) bool { return errors.Is(err, ErrDamaged) })
 }
 
 // SectionError says why a section cannot be stored: a mistake of the program

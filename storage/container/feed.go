@@ -24,7 +24,7 @@ func (r *encoding) giveBack(l loan) {
 
 // feed makes the chunks of a section that is still being captured.
 func (r *encoding) feed(i int) error {
-	s, en := &r.sections[i], &r.x.entries[i]
+	s := &r.sections[i]
 	total := int64(0)
 	for c := 0; ; c++ {
 		p, token, last, err := s.Feed.Next(r.ctx)
@@ -43,18 +43,22 @@ func (r *encoding) feed(i int) error {
 		if len(p) == 0 {
 			r.giveBack(l)
 		} else {
-			r.one[0] = p
-			if err := r.chunk(i, c, memory{r.one[:], 0, len(p)}, l); err != nil {
+			if err := r.chunk(i, c, r.one.memory(p), l); err != nil {
 				return err
 			}
 		}
 		if last {
-			break
+			return r.sized(i, total)
 		}
 	}
+}
+
+// sized says how many bytes a section had of which this was not known before.
+func (r *encoding) sized(i int, total int64) error {
+	en := &r.x.entries[i]
 	en.geom.size = total
 	if p := en.problem(); p != "" {
-		return &SectionError{Key: s.Key, Index: i, Reason: p}
+		return &SectionError{Key: en.key, Index: i, Reason: p}
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func TestHostileLengths(t *testing.T) {
 	r := openFile(t, data)
 	body, footer := int64(preambleSize), r.trailer.footerOffset
 	record := footer + footerPrefixSize
-	trailerAt := r.size - trailerSize
+	trailerAt := r.trailer.fileSize - trailerSize
 	for _, c := range []struct {
 		name string
 		at   int64
@@ -195,7 +195,7 @@ func TestHostileLengths(t *testing.T) {
 		{"type", record + 38, u16(math.MaxUint16)},
 		{"footer in the header", trailerAt, u64(8)},
 		{"footer of a negative offset", trailerAt, u64(math.MaxUint64)},
-		{"footer behind the trailer", trailerAt, u64(uint64(r.size))},
+		{"footer behind the trailer", trailerAt, u64(uint64(r.trailer.fileSize))},
 		{"footer of no bytes", trailerAt, u64(uint64(trailerAt))},
 		{"footer of 4 bytes", trailerAt, u64(uint64(trailerAt - 4))},
 	} {
@@ -228,7 +228,7 @@ func TestFilesOfNewerVersions(t *testing.T) {
 		{"chunk records of 32 bytes", record + 40, u32(32)},
 		{"reference to a chunk of another kind", firstChunk + 12, u32(uint32(kindReference) | 2<<8)},
 		{"kind of chunk", firstChunk + 12, u32(255)},
-		{"flags of the trailer", r.size - trailerSize + 32, u32(1)},
+		{"flags of the trailer", r.trailer.fileSize - trailerSize + 32, u32(1)},
 	} {
 		requireOpenFails(t, patch(data, c.at, c.p...), ErrUnsupported, c.name)
 	}
@@ -283,7 +283,7 @@ func TestAdditionsOfANewerMinorVersion(t *testing.T) {
 	h.Fields = Fields{{math.MaxUint16, []byte("unknown")}}
 	data := encodeHeader(t, h, spanSection("a", []byte("value")))
 	r := openFile(t, data)
-	footer, trailerAt := r.trailer.footerOffset, r.size-trailerSize
+	footer, trailerAt := r.trailer.footerOffset, r.trailer.fileSize-trailerSize
 	extra := []byte("something new")
 	newer := slices.Concat(data[:r.headerEnd-4], extra, data[r.headerEnd-4:trailerAt], extra, extra, data[trailerAt:])
 	n := int64(len(extra))

@@ -24,7 +24,7 @@ type job struct {
 	records []chunkRecord
 	hashes  []xxh3.Uint128 // of the raw bytes; zero: none
 	stored  memory
-	one     [1][]byte // backs memory of a single piece
+	one     single
 	done    chan struct{}
 }
 
@@ -47,25 +47,19 @@ func (j *job) reset() {
 // isBatch may be called while a worker runs the job.
 func (j *job) isBatch() bool { return !j.single }
 
-// setRaw makes the job one of contiguous bytes.
-func (j *job) setRaw(p []byte) {
-	j.one[0] = p
-	j.raw = memory{j.one[:], 0, len(p)}
-}
-
 // addSmall appends a small chunk to a batch.
 func (j *job) addSmall(m memory, store bool) {
 	start := len(j.batch)
 	for p := range m.pieces() {
 		j.batch = append(j.batch, p...)
 	}
+	var hash xxh3.Uint128
 	if store && j.hash {
-		if h := xxh3.Hash128(j.batch[start:]); j.isKnown(h) {
-			j.batch = j.batch[:start]
-			return
-		}
-	} else {
-		j.hashes = append(j.hashes, xxh3.Uint128{})
+		hash = xxh3.Hash128(j.batch[start:])
+	}
+	if j.isKnown(hash) {
+		j.batch = j.batch[:start]
+		return
 	}
 	crc := checksum(j.batch[start:])
 	if !store {
@@ -76,14 +70,14 @@ func (j *job) addSmall(m memory, store bool) {
 	j.records = append(j.records, chunkRecord{offset: int64(start), stored: uint32(m.n), crc: crc, rawCRC: crc})
 }
 
-// isKnown takes the hash of the next chunk, and makes it a reference if these
-// are the bytes that were stored already.
+// isKnown takes the hash of the next chunk, zero if it has none, and makes it a
+// reference if these are the bytes that were stored already.
 func (j *job) isKnown(h xxh3.Uint128) bool {
 	j.hashes = append(j.hashes, h)
 	if j.known == nil || j.known.hash != h {
 		return false
 	}
-	j.records = append(j.records, j.known.reference())
+	j.records = append(j.records, j.known.reference)
 	return true
 }
 
@@ -95,20 +89,21 @@ func (j *job) run(c *compressor, mode Compression) {
 		return
 	}
 	if j.copied {
-		j.setRaw(j.raw.gather(j.gather.grow(j.raw.n)))
+		j.raw = j.one.memory(j.raw.gather(j.gather.grow(j.raw.n)))
 	} else if j.raw.fragmented() {
 		j.gatherRaw()
 	}
-	if !j.hash {
-		j.hashes = append(j.hashes, xxh3.Uint128{})
-	} else if j.isKnown(c.hash(j.raw)) {
+	var hash xxh3.Uint128
+	if j.hash {
+		hash = c.hash(j.raw)
+	}
+	if j.isKnown(hash) {
 		return
 	}
 	crc := j.raw.checksum()
 	if j.pack != nil && (mode == Always || c.pays(j.raw)) {
 		if p, ok := c.compress(mode, j.gatherRaw(), j.pack.grow(j.raw.n)); ok {
-			j.one[0] = p
-			j.stored = memory{j.one[:], 0, len(p)}
+			j.stored = j.one.memory(p)
 			j.records = append(j.records, chunkRecord{stored: uint32(len(p)), kind: kindLZ4, crc: checksum(p), rawCRC: crc})
 			return
 		}
@@ -122,7 +117,7 @@ func (j *job) gatherRaw() []byte {
 	p, ok := j.raw.contiguous()
 	if !ok {
 		p = j.raw.gather(j.gather.grow(j.raw.n))
-		j.setRaw(p)
+		j.raw = j.one.memory(p)
 	}
 	return p
 }

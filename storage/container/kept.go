@@ -1,6 +1,7 @@
 package container
 
 import (
+	"slices"
 	"sync"
 	"weak"
 )
@@ -31,35 +32,34 @@ type keptRef struct {
 
 var allKept keptChunks
 
-// room gives k, which is locked, a buffer of n bytes, taking it from others
-// that are not in use if the budget demands it; false if it cannot.
-func (a *keptChunks) room(k *kept, n int) bool {
+// room gives k, which is locked, a buffer of n bytes, taking it from others that are
+// not in use if the budget demands it. If that is not enough, the buffer is for the
+// caller alone, and k has none.
+func (a *keptChunks) room(k *kept, n int) []byte {
 	k.chunk = -1
 	if cap(k.buf) >= n {
 		k.buf = k.buf[:n]
-		return true
+		return k.buf
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k.buf = nil
 	used := 0
-	live := a.list[:0]
-	for _, ref := range a.list {
-		if o := ref.k.Value(); o != nil && o != k {
-			live = append(live, ref)
-			used += ref.size
-		}
-	}
-	clear(a.list[len(live):])
-	a.list = live
-	for i := 0; i < len(a.list) && used > 0 && used+n > keptBudget; {
-		ref := a.list[i]
+	a.list = slices.DeleteFunc(a.list, func(ref keptRef) bool {
 		o := ref.k.Value()
+		if o == nil || o == k {
+			return true
+		}
+		used += ref.size
+		return false
+	})
+	full := func() bool { return used > 0 && used+n > keptBudget }
+	a.list = slices.DeleteFunc(a.list, func(ref keptRef) bool {
+		o := ref.k.Value()
+		if !full() || o != nil && !o.mu.TryLock() {
+			return false
+		}
 		if o != nil {
-			if !o.mu.TryLock() {
-				i++
-				continue
-			}
 			if cap(o.buf) >= n && cap(o.buf) <= 2*n && k.buf == nil {
 				k.buf = o.buf[:n]
 			}
@@ -67,15 +67,15 @@ func (a *keptChunks) room(k *kept, n int) bool {
 			o.mu.Unlock()
 		}
 		used -= ref.size
-		a.list = append(a.list[:i], a.list[i+1:]...)
-	}
-	if used > 0 && used+n > keptBudget {
+		return true
+	})
+	if full() {
 		k.buf = nil
-		return false
+		return make([]byte, n)
 	}
 	if k.buf == nil {
 		k.buf = make([]byte, n)
 	}
 	a.list = append(a.list, keptRef{weak.Make(k), cap(k.buf)})
-	return true
+	return k.buf
 }

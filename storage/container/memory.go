@@ -10,6 +10,14 @@ type memory struct {
 	n     int
 }
 
+// single makes memory of one slice and backs it, so that nothing is allocated.
+type single [1][]byte
+
+func (s *single) memory(p []byte) memory {
+	s[0] = p
+	return memory{s[:], 0, len(p)}
+}
+
 // pieces yields the contiguous parts, none of them empty.
 func (m memory) pieces() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {

@@ -34,7 +34,7 @@ func (r *encoding) start() {
 	r.pipe = p
 	stopped := r.ctx.Done()
 	for _, c := range r.packers {
-		p.group.Go(r.around(func() error {
+		p.group.Go(inside(r.opts.Around, func() error {
 			for j := range p.work {
 				select {
 				case <-stopped:
@@ -46,7 +46,7 @@ func (r *encoding) start() {
 			return nil
 		}))
 	}
-	p.group.Go(r.around(func() error {
+	p.group.Go(inside(r.opts.Around, func() error {
 		for j := range p.ordered {
 			if !j.isBatch() {
 				<-j.done
@@ -57,16 +57,6 @@ func (r *encoding) start() {
 		}
 		return nil
 	}))
-}
-
-func (r *encoding) around(body func() error) func() error {
-	if r.opts.Around == nil {
-		return body
-	}
-	return func() (err error) {
-		r.opts.Around(func() { err = body() })
-		return err
-	}
 }
 
 func (p *pipeline) send(j *job) {

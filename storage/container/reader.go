@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"fmt"
 	"io"
 )
 
@@ -14,7 +13,6 @@ const tailSize = 32 << 10
 type Reader struct {
 	sources   sources
 	wanted    func(Header) error // nil: any file
-	size      int64
 	header    Header
 	headerCRC uint32
 	headerEnd int64
@@ -43,28 +41,28 @@ type Info struct {
 // Wrong bytes give a *DamageError, a newer format an error that matches
 // ErrUnsupported; an error of r is wrapped.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
-	f := new(Reader)
-	f.sources.only(r, size)
-	if err := f.readIndex(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
+		if i > 0 {
+			return nil, 0, io.EOF
+		}
+		return r, size, nil
+	}, nil)
 }
 
-// OpenAny opens a file that has several sources of the same bytes. What is
+// OpenWanted opens a file that has several sources of the same bytes. What is
 // damaged in the first one, or cannot be read there, is taken from the next one
 // that has it, now and in all reads later. Sources are opened when they are
 // needed: who opens them learns that something is wrong with those before.
 //
 // If no source has good bytes, the error is that of the first one if all are
 // damaged, otherwise a *SourcesError, which does not match ErrDamaged.
-func OpenAny(open Sources) (*Reader, error) { return OpenWanted(open, nil) }
-
-// OpenWanted is OpenAny of the file that wanted recognises by its header: it
-// returns nil, or why a source is another file, whose next source is then tried.
+//
+// wanted recognises the file by its header: it returns nil, or why a source is
+// another file, whose next source is then tried. nil: any file is wanted.
 func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
 	f := &Reader{wanted: wanted}
 	f.sources.open = open
+	f.sources.first = f.sources.ask(0)
 	if err := f.readIndex(); err != nil {
 		return nil, err
 	}
@@ -83,22 +81,17 @@ func (r *Reader) readIndex() error {
 			return err
 		}
 		r.header, r.headerCRC, r.headerEnd = h, headerChecksum(encoded), int64(len(encoded))
-		found, err := r.findTrailer()
+		of, known, err := r.findTrailer()
 		if err != nil {
 			return err
 		}
-		return r.findFooter(found)
+		return r.findFooter(of, known)
 	})
 }
 
-// tail is the end of one source.
-type tail struct {
-	of     *source
-	footer []byte // its end, if not all of it
-}
-
-// findTrailer also returns what it has read of the footer.
-func (r *Reader) findTrailer() (found tail, err error) {
+// findTrailer also returns where it has found it, and what it has read of the end of the
+// footer there.
+func (r *Reader) findTrailer() (of *source, known []byte, err error) {
 	err = r.sources.try(context.Background(), func(s *source) error {
 		if s.size < r.headerEnd+trailerSize {
 			return &DamageError{Offset: s.size, Reason: "truncated: no trailer"}
@@ -109,29 +102,24 @@ func (r *Reader) findTrailer() (found tail, err error) {
 		}
 		t, err := parseTrailer(p[len(p)-trailerSize:], s.size, r.headerEnd, r.headerCRC)
 		if err == nil {
-			r.trailer, r.size = t, s.size
-			found = tail{s, p[max(0, int64(len(p))-trailerSize-t.footerLen) : len(p)-trailerSize]}
+			r.trailer = t
+			of, known = s, p[max(0, int64(len(p))-trailerSize-t.footerLen):len(p)-trailerSize]
 		}
 		return err
 	})
-	return found, err
+	return of, known, err
 }
 
-func (r *Reader) findFooter(known tail) error {
+func (r *Reader) findFooter(of *source, known []byte) error {
 	t := &r.trailer
 	return r.sources.try(context.Background(), func(s *source) error {
-		footer := known.footer
-		if missing := t.footerLen - int64(len(footer)); missing > 0 || s != known.of {
-			whole := make([]byte, t.footerLen)
-			if s == known.of {
-				copy(whole[missing:], footer)
-			} else {
-				missing = t.footerLen
-			}
-			if err := s.readFull(whole[:missing], t.footerOffset, ""); err != nil {
-				return err
-			}
-			footer = whole
+		footer, missing := make([]byte, t.footerLen), t.footerLen
+		if s == of {
+			missing -= int64(len(known))
+			copy(footer[missing:], known)
+		}
+		if err := s.readFull(footer[:missing], t.footerOffset, ""); err != nil {
+			return err
 		}
 		return r.useFooter(footer)
 	})
@@ -205,8 +193,4 @@ func (r *Reader) Section(key string) (*SectionReader, bool) {
 	}
 	e := &r.x.entries[i]
 	return newSectionReader(r.info(e), r.x.chunksOf(e), []*Reader{r}, nil), true
-}
-
-func chunkDamage(key string, c int, rec *chunkRecord, what string) error {
-	return &DamageError{Section: key, Offset: rec.offset, Reason: fmt.Sprintf("chunk %d: %s", c, what)}
 }

@@ -115,17 +115,8 @@ func (r *Reader) inBase(rec *chunkRecord, err error) error {
 // parallel, and checks them as Verify does those of this file. The errors are
 // those of Verify, and of ResolveBy.
 func (r *Reader) VerifyReferences(ctx context.Context) error {
-	var list []extent
-	for i := range r.x.entries {
-		e := &r.x.entries[i]
-		chunks := r.x.chunksOf(e)
-		for c := range chunks {
-			if chunks[c].kind == kindReference {
-				list = append(list, extent{entry: e, chunk: c, rec: &chunks[c]})
-			}
-		}
-	}
-	return parallel(ctx, len(list), func(ctx context.Context, i int) error {
+	_, list := r.extents()
+	return parallel(ctx, nil, len(list), func(ctx context.Context, i int) error {
 		x := list[i]
 		file, there, err := r.follow(x.rec)
 		if err == nil {

@@ -172,7 +172,7 @@ func TestSourcesOfReferences(t *testing.T) {
 		good    bool
 	}{{[][]byte{bad}, false}, {[][]byte{bad, y.files[1]}, true}} {
 		r := openFile(t, y.files[3])
-		r.ResolveBy(func(uint64) (*Reader, error) { return OpenAny(sourcesOf(c.sources...)) })
+		r.ResolveBy(func(uint64) (*Reader, error) { return openAny(sourcesOf(c.sources...)) })
 		if c.good {
 			y.requireRead(r, want)
 		} else {
@@ -231,7 +231,7 @@ func TestHostileReferences(t *testing.T) {
 	require.NotErrorIs(t, err, ErrReference, "it is the right file")
 
 	footer := openFile(t, data).trailer.footerOffset
-	table := openFile(t, data).size - trailerSize - refSize - 4
+	table := openFile(t, data).trailer.fileSize - trailerSize - refSize - 4
 	require.Greater(t, table, footer)
 	requireOpenFails(t, patch(data, table, u32(math.MaxUint32)...), ErrDamaged, "4 Gi versions")
 	requireOpenFails(t, patch(data, table, u32(2)...), ErrDamaged, "a version more")

@@ -23,8 +23,8 @@ type Section struct {
 	// Sections with the same Feed are asked for in their order.
 	Feed Feeder
 	// Stores, if not nil, says which chunks go into this file; the others are
-	// recorded with their checksum and found in another rank's file (large
-	// replicated values, DESIGN: chunk c in rank c mod p).
+	// recorded with their checksum and found in another rank's file (of a large
+	// replicated value, chunk c is in that of rank c mod p, for p ranks).
 	Stores func(chunk int) bool
 }
 

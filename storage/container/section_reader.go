@@ -48,13 +48,7 @@ func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, invalidf("section %q: negative offset %d", s.info.Key, off)
 	}
-	if off >= s.info.Size {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		return 0, io.EOF
-	}
-	if left := s.info.Size - off; int64(len(p)) > left {
+	if left := max(0, s.info.Size-off); int64(len(p)) > left {
 		p = p[:left]
 		err = io.EOF
 	}
@@ -111,23 +105,13 @@ func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) e
 	k := s.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := s.geom.rawLen(c)
-	if k.chunk == c && k.buf != nil {
-		copy(p, k.buf[within:])
-		return nil
-	}
-	if allKept.room(k, n) {
-		if err := s.readChunk(ctx, c, whole(k.buf)); err != nil {
+	buf := k.buf
+	if k.chunk != c || buf == nil {
+		buf = allKept.room(k, s.geom.rawLen(c))
+		if err := s.readChunk(ctx, c, whole(buf)); err != nil {
 			return err
 		}
 		k.chunk = c
-		copy(p, k.buf[within:])
-		return nil
-	}
-	// Everything else is in use at this moment: decode for this call alone.
-	buf := make([]byte, n)
-	if err := s.readChunk(ctx, c, whole(buf)); err != nil {
-		return err
 	}
 	copy(p, buf[within:])
 	return nil
@@ -145,7 +129,7 @@ func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error 
 	if s.home != nil {
 		file = int(s.home[c])
 	}
-	return s.files[file].decodeChunk(ctx, s.info.Key, c, rec, dst)
+	return s.files[file].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
 }
 
 // ReadSpans reads the whole section into spans, whose lengths add up to its
@@ -176,7 +160,7 @@ func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans 
 	for i := range parts {
 		parts[i] = at.next(s.geom.rawLen(first + i))
 	}
-	return parallel(ctx, count, func(ctx context.Context, i int) error {
+	return parallel(ctx, nil, count, func(ctx context.Context, i int) error {
 		return s.readChunk(ctx, first+i, parts[i])
 	})
 }
@@ -210,7 +194,11 @@ func (q *sequential) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if size, count := q.s.wholeChunks(q.next, 0, len(p)); count > 0 {
-			return q.direct(p[:size], count)
+			if q.err = q.s.readChunks(q.ctx, q.next, count, [][]byte{p[:size]}); q.err != nil {
+				return 0, q.err
+			}
+			q.next += count
+			return size, nil
 		}
 		n := q.s.geom.rawLen(q.next)
 		if cap(q.buf) < n {
@@ -226,12 +214,4 @@ func (q *sequential) Read(p []byte) (int, error) {
 	n := copy(p, q.rest)
 	q.rest = q.rest[n:]
 	return n, nil
-}
-
-func (q *sequential) direct(p []byte, count int) (int, error) {
-	if q.err = q.s.readChunks(q.ctx, q.next, count, [][]byte{p}); q.err != nil {
-		return 0, q.err
-	}
-	q.next += count
-	return len(p), nil
 }

@@ -24,11 +24,10 @@ type source struct {
 // errAbsent stands for a source that does not exist.
 var errAbsent = errors.New("container: no source of the file")
 
-// sources are the sources of a file. The first is opened before the file is used
-// by more than one goroutine.
+// sources are the sources of a file.
 type sources struct {
-	open Sources // nil: there is only the first
-	head opened
+	open  Sources
+	first opened // before the file is used by more than one goroutine
 
 	mu     sync.Mutex
 	others []opened // those after the first that have been asked for
@@ -37,40 +36,22 @@ type sources struct {
 
 // opened is a source that has been asked for.
 type opened struct {
-	asked bool
-	s     *source
-	err   error
-}
-
-// only makes r the only source.
-func (s *sources) only(r io.ReaderAt, size int64) {
-	s.head = opened{asked: true, s: &source{file: file{r, size}}}
+	s   *source
+	err error
 }
 
 // get returns source i; io.EOF if there are no more.
 func (s *sources) get(i int) (*source, error) {
 	if i == 0 {
-		if !s.head.asked {
-			s.head = s.ask(0)
-			s.ended = s.head.err == io.EOF
-		}
-		return s.head.s, s.head.err
-	}
-	if s.open == nil {
-		return nil, io.EOF
+		return s.first.s, s.first.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.others) < i {
-		if s.ended {
-			return nil, io.EOF
-		}
-		next := s.ask(len(s.others) + 1)
-		if next.err == io.EOF {
-			s.ended = true
-			continue
-		}
-		s.others = append(s.others, next)
+	for len(s.others) < i && !s.ended {
+		s.others = append(s.others, s.ask(len(s.others)+1))
+	}
+	if i > len(s.others) {
+		return nil, io.EOF
 	}
 	o := s.others[i-1]
 	return o.s, o.err
@@ -78,44 +59,21 @@ func (s *sources) get(i int) (*source, error) {
 
 func (s *sources) ask(i int) opened {
 	r, size, err := s.open(i)
-	switch {
-	case err != nil:
-		return opened{true, nil, err}
-	case r == nil:
-		return opened{true, nil, errAbsent}
+	s.ended = err == io.EOF
+	if err == nil && r == nil {
+		err = errAbsent
 	}
-	return opened{true, &source{file: file{r, size}}, nil}
+	if err != nil {
+		return opened{err: err}
+	}
+	return opened{s: &source{file: file{r, size}}}
 }
 
 // try calls f with one source after the other until it returns nil. If all
 // failed, it returns the error of them all.
 func (s *sources) try(ctx context.Context, f func(*source) error) error {
-	src, err := s.get(0)
-	if err == nil {
-		err = f(src)
-	}
-	if err == nil || !s.more(ctx, err) {
-		return err
-	}
-	return s.rest(ctx, err, f)
-}
-
-// more says whether there may be another source to try after an error of the
-// first.
-func (s *sources) more(ctx context.Context, err error) bool { return s.open != nil && !final(ctx, err) }
-
-// final errors are those that other bytes would not help against.
-func final(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrInvalid)
-}
-
-// rest is try for the sources after the first, whose error it gets.
-func (s *sources) rest(ctx context.Context, first error, f func(*source) error) error {
 	var errs []error
-	if first != errAbsent && first != io.EOF {
-		errs = append(errs, first)
-	}
-	for i := 1; ; i++ {
+	for i := 0; ; i++ {
 		src, err := s.get(i)
 		if err == io.EOF {
 			return allFailed(errs)
@@ -130,6 +88,11 @@ func (s *sources) rest(ctx context.Context, first error, f func(*source) error) 
 			errs = append(errs, err)
 		}
 	}
+}
+
+// final errors are those that other bytes would not help against.
+func final(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrInvalid)
 }
 
 // allFailed is the error of sources none of which is good.

@@ -27,9 +27,11 @@ func sourcesOf(files ...[]byte) Sources {
 	}
 }
 
+func openAny(open Sources) (*Reader, error) { return OpenWanted(open, nil) }
+
 // readSources opens a file, verifies it, and reads all sections in several ways.
 func readSources(t testing.TB, open Sources, want map[string][]byte) (*Reader, error) {
-	r, err := OpenAny(open)
+	r, err := openAny(open)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func TestSourcesTogetherAreGood(t *testing.T) {
 	for i := range r.x.chunks {
 		places = append(places, r.x.chunks[i].offset+int64(r.x.chunks[i].stored)/2)
 	}
-	places = append(places, preambleSize+3, r.trailer.footerOffset+1, r.size-3)
+	places = append(places, preambleSize+3, r.trailer.footerOffset+1, r.trailer.fileSize-3)
 	for n := 2; n <= 3; n++ {
 		for shift := range n {
 			files := make([][]byte, n)
@@ -215,11 +217,11 @@ func TestErrorsOfAllSources(t *testing.T) {
 	_, err = readSources(t, sourcesOf(nil, data), want)
 	require.NoError(t, err)
 	for _, none := range []Sources{sourcesOf(), sourcesOf(nil), sourcesOf(nil, nil)} {
-		_, err = OpenAny(none)
+		_, err = openAny(none)
 		require.ErrorContains(t, err, "no source")
 		require.NotErrorIs(t, err, ErrDamaged)
 	}
-	_, err = OpenAny(fails(0, sourcesOf()))
+	_, err = openAny(fails(0, sourcesOf()))
 	require.ErrorIs(t, err, mine)
 
 	// The beginning of another file.
@@ -228,9 +230,9 @@ func TestErrorsOfAllSources(t *testing.T) {
 
 	// Other bytes do not help against these.
 	newer := patch(data, 12, u16(2)...)
-	_, err = OpenAny(sourcesOf(newer, data))
+	_, err = openAny(sourcesOf(newer, data))
 	require.ErrorIs(t, err, ErrUnsupported)
-	r, err := OpenAny(sourcesOf(data, data))
+	r, err := openAny(sourcesOf(data, data))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

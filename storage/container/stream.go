@@ -7,7 +7,7 @@ import (
 
 // stream makes the chunks of a section whose bytes come from a Source.
 func (r *encoding) stream(i int) error {
-	s, en := &r.sections[i], &r.x.entries[i]
+	s := &r.sections[i]
 	w := sourceWriter{r: r, section: i, small: r.small[:0]}
 	defer func() { w.closed = true }() // also when the Source panics
 	_, err := s.Source.WriteTo(&w)
@@ -22,11 +22,7 @@ func (r *encoding) stream(i int) error {
 	if w.err != nil {
 		return w.err
 	}
-	en.geom.size = w.total
-	if p := en.problem(); p != "" {
-		return &SectionError{Key: s.Key, Index: i, Reason: p}
-	}
-	return nil
+	return r.sized(i, w.total)
 }
 
 // sourceWriter cuts what a Source writes into chunks. Values of a few bytes,
@@ -86,8 +82,7 @@ func (w *sourceWriter) fill(p []byte) int {
 func (w *sourceWriter) hand() error {
 	own := w.buf
 	w.buf = nil
-	w.r.one[0] = own.b[:w.n]
-	err := w.r.chunk(w.section, w.chunk, memory{w.r.one[:], 0, w.n}, loan{buf: own})
+	err := w.r.chunk(w.section, w.chunk, w.r.one.memory(own.b[:w.n]), loan{buf: own})
 	w.chunk++
 	w.n = 0
 	return err
@@ -101,8 +96,7 @@ func (w *sourceWriter) end() error {
 	if len(w.small) == 0 {
 		return nil
 	}
-	w.r.one[0] = w.small
-	return w.r.chunk(w.section, 0, memory{w.r.one[:], 0, len(w.small)}, loan{})
+	return w.r.chunk(w.section, 0, w.r.one.memory(w.small), loan{})
 }
 
 // release gives back the buffer after an error.

@@ -8,10 +8,9 @@ import (
 
 // extent is what one chunk takes of the file.
 type extent struct {
-	entry *entry
-	chunk int
-	rec   *chunkRecord
-	gap   int // bytes of padding before it
+	storedChunk
+	raw int // its raw bytes
+	gap int // bytes of padding before it
 }
 
 func (x *extent) len() int { return x.gap + int(x.rec.stored) }
@@ -24,10 +23,10 @@ func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 // Of a file with several sources it checks the first, and looks for good bytes in
 // the others: nil means that all bytes are good somewhere.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.VerifyAround(ctx, func(body func()) { body() })
+	return r.VerifyAround(ctx, nil)
 }
 
-// VerifyAround is Verify with around run in each goroutine that it starts.
+// VerifyAround is Verify with around run in each goroutine that it starts; nil: nothing.
 func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -39,27 +38,32 @@ func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) err
 	if again.headerCRC != r.headerCRC || again.trailer != r.trailer {
 		return &DamageError{Reason: "the file has changed since it was opened"}
 	}
-	units := together(r.extents())
-	return parallelAround(ctx, around, len(units), func(ctx context.Context, i int) error {
+	list, _ := r.extents()
+	units := together(list)
+	return parallel(ctx, around, len(units), func(ctx context.Context, i int) error {
 		return r.verifyUnit(ctx, units[i])
 	})
 }
 
-// extents lists the stored chunks in the order of the file.
-func (r *Reader) extents() []extent {
-	list := make([]extent, 0, len(r.x.chunks))
+// extents lists the stored chunks in the order of the file, and the references.
+func (r *Reader) extents() (stored, references []extent) {
 	end := r.headerEnd
 	for i := range r.x.entries {
 		e := &r.x.entries[i]
 		chunks := r.x.chunksOf(e)
 		for c := range chunks {
-			if rec := &chunks[c]; rec.here() {
-				list = append(list, extent{e, c, rec, int(rec.offset - end)})
+			rec := &chunks[c]
+			x := extent{storedChunk: storedChunk{e.key, c, rec}, raw: e.geom.rawLen(c)}
+			if rec.here() {
+				x.gap = int(rec.offset - end)
 				end = rec.offset + int64(rec.stored)
+				stored = append(stored, x)
+			} else if rec.kind == kindReference {
+				references = append(references, x)
 			}
 		}
 	}
-	return list
+	return stored, references
 }
 
 // together groups neighbours that are read at once: up to pieceSize, or one
@@ -83,9 +87,6 @@ func together(list []extent) [][]extent {
 // reopen reads the index again, from the first source that is of this file: another file
 // may be in the place of one before.
 func (r *Reader) reopen() (*Reader, error) {
-	if r.sources.open == nil {
-		return Open(r.sources.head.s.r, r.sources.head.s.size)
-	}
 	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
 		s, err := r.sources.get(i)
 		switch {
@@ -105,7 +106,10 @@ func (r *Reader) verifyUnit(ctx context.Context, unit []extent) error {
 	if err == nil {
 		err = s.verifyUnit(ctx, unit)
 	}
-	if err == nil || !r.sources.more(ctx, err) {
+	if err == nil || final(ctx, err) {
+		return err
+	}
+	if _, other := r.sources.get(1); other == io.EOF {
 		return err
 	}
 	for _, x := range unit {
@@ -128,7 +132,7 @@ func (r *Reader) verifyExtent(ctx context.Context, x extent) error {
 
 func (s *source) verifyPadding(x *extent) error {
 	p := make([]byte, x.gap)
-	if err := s.readFull(p, x.rec.offset-int64(x.gap), x.entry.key); err != nil {
+	if err := s.readFull(p, x.rec.offset-int64(x.gap), x.key); err != nil {
 		return err
 	}
 	return x.checkPadding(p)
@@ -142,11 +146,14 @@ func (s *source) verifyUnit(ctx context.Context, unit []extent) error {
 	for i := range unit {
 		need += unit[i].len()
 		if unit[i].rec.kind == kindLZ4 {
-			raw = max(raw, unit[i].entry.geom.rawLen(unit[i].chunk))
+			raw = max(raw, unit[i].raw)
 		}
 	}
 	if raw == 0 && need > pieceSize {
-		return s.verifyLarge(ctx, &unit[0])
+		if err := s.verifyPadding(&unit[0]); err != nil {
+			return err
+		}
+		return s.readPieces(ctx, &unit[0].storedChunk, func([]byte) {})
 	}
 	buf, err := takeScratch(ctx, need+raw)
 	if err != nil {
@@ -154,7 +161,7 @@ func (s *source) verifyUnit(ctx context.Context, unit []extent) error {
 	}
 	defer buf.release()
 	stored, room := buf.b[:need], buf.b[need:]
-	if err := s.readFull(stored, unit[0].rec.offset-int64(unit[0].gap), unit[0].entry.key); err != nil {
+	if err := s.readFull(stored, unit[0].rec.offset-int64(unit[0].gap), unit[0].key); err != nil {
 		return err
 	}
 	for i := range unit {
@@ -164,51 +171,22 @@ func (s *source) verifyUnit(ctx context.Context, unit []extent) error {
 		}
 		p := stored[x.gap:x.len()]
 		stored = stored[x.len():]
+		var err error
 		if x.rec.kind == kindLZ4 {
-			if err := unpack(x.entry.key, x.chunk, x.rec, p, room[:x.entry.geom.rawLen(x.chunk)]); err != nil {
-				return err
-			}
-		} else if checksum(p) != x.rec.crc {
-			return chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
+			err = x.unpack(p, room[:x.raw])
+		} else {
+			err = x.check(checksum(p))
 		}
-	}
-	return nil
-}
-
-// verifyLarge checks a raw chunk that is larger than pieceSize.
-func (s *source) verifyLarge(ctx context.Context, x *extent) error {
-	buf, err := takeScratch(ctx, pieceSize)
-	if err != nil {
-		return err
-	}
-	defer buf.release()
-	padding := buf.b[:x.gap]
-	if err := s.readFull(padding, x.rec.offset-int64(x.gap), x.entry.key); err != nil {
-		return err
-	}
-	if err := x.checkPadding(padding); err != nil {
-		return err
-	}
-	crc, end := uint32(0), x.rec.offset+int64(x.rec.stored)
-	for off := x.rec.offset; off < end; off += pieceSize {
-		p := buf.b[:min(pieceSize, end-off)]
-		if err := s.readFull(p, off, x.entry.key); err != nil {
+		if err != nil {
 			return err
 		}
-		crc = extendChecksum(crc, p)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	if crc != x.rec.crc {
-		return chunkDamage(x.entry.key, x.chunk, x.rec, "checksum")
 	}
 	return nil
 }
 
 func (x *extent) checkPadding(p []byte) error {
 	if !bytes.Equal(p, zeros[:len(p)]) {
-		return &DamageError{Section: x.entry.key, Offset: x.rec.offset - int64(x.gap), Reason: "padding before the section is not zero"}
+		return &DamageError{Section: x.key, Offset: x.rec.offset - int64(x.gap), Reason: "padding before the section is not zero"}
 	}
 	return nil
 }

@@ -65,9 +65,6 @@ func NewCode(l Layout) (*Code, error) {
 	return c, nil
 }
 
-// Layout returns the layout of the code.
-func (c *Code) Layout() Layout { return c.layout }
-
 // coefficients returns, for each of all shards, by what it is the sum of the k
 // shards that input names: by letting the library rebuild the shards from unit
 // vectors.
@@ -92,23 +89,10 @@ func rowOf(k int, row []byte) (reedsolomon.Encoder, error) {
 	return e, nil
 }
 
-// AddBlock adds a block that one member gives to a stripe, or a stretch of it, to
-// the same stretch of the parity block of one holder. When the blocks of all members
-// have been added to zeros, in any order, it is the parity. So a holder needs no more
-// memory than its own block, however the others arrive.
-func (c *Code) AddBlock(stripe int64, giver int, block []byte, holder int, parity []byte) error {
-	factor, err := c.factor(stripe, giver, holder)
-	if err != nil {
-		return err
-	}
-	if len(parity) != len(block) {
-		return invalidf("stripe %d: %d bytes of member %d for %d bytes of parity", stripe, len(block), giver, len(parity))
-	}
-	c.field.GalMulSliceXor(factor, block, parity)
-	return nil
-}
-
-// factor returns how often a giver's block counts in a holder's parity.
+// factor returns how often a giver's block counts in a holder's parity. When the blocks of
+// all members have been added to zeros as often (GalMulSliceXor), in any order and any
+// pieces, the sum is the parity: so a holder needs no more memory than its own block,
+// however the others arrive.
 func (c *Code) factor(stripe int64, giver, holder int) (byte, error) {
 	s := c.layout.Members
 	if stripe < 0 || giver < 0 || giver >= s || holder < 0 || holder >= s {
@@ -135,32 +119,13 @@ func (c *Code) giveBack(s *scratch) {
 	c.scratch.Put(s)
 }
 
-func (c *Code) check(stripe int64, blocks [][]byte) error {
-	if stripe < 0 {
-		return invalidf("stripe %d", stripe)
-	}
-	if len(blocks) != c.layout.Members {
-		return invalidf("blocks of %d members, the layout has %d", len(blocks), c.layout.Members)
-	}
-	return nil
-}
-
-// member returns the member whose block is a shard: data by column, then parity
-// by row.
-func (c *Code) member(stripe int64, shard int) int {
-	if k := c.layout.Data(); shard >= k {
-		return c.layout.Holder(stripe, shard-k)
-	}
-	return c.layout.Giver(stripe, shard)
-}
+// member returns the member whose block is a shard: data by column, then parity by row,
+// with which the columns go on.
+func (c *Code) member(stripe int64, shard int) int { return c.layout.Giver(stripe, shard) }
 
 // shard is the inverse of member.
 func (c *Code) shard(stripe int64, member int) int {
-	turn := c.layout.turn(stripe, member)
-	if turn < c.layout.Parity {
-		return c.layout.Data() + turn
-	}
-	return turn - c.layout.Parity
+	return (c.layout.turn(stripe, member) + c.layout.Data()) % c.layout.Members
 }
 
 // run computes an output. The inputs are zero behind their ends: between two

@@ -80,10 +80,10 @@ func takeTurns(b *testing.B, all ...func() error) []float64 {
 
 // addRow makes one parity block of stripe 0.
 func addRow(c *Code, shards [][]byte, row int) error {
-	l := c.Layout()
+	l := c.layout
 	clear(shards[l.Data()+row])
 	for column := range l.Data() {
-		if err := c.AddBlock(0, l.Giver(0, column), shards[column], l.Holder(0, row), shards[l.Data()+row]); err != nil {
+		if err := addBlock(c, 0, l.Giver(0, column), shards[column], l.Holder(0, row), shards[l.Data()+row]); err != nil {
 			return err
 		}
 	}

@@ -29,8 +29,7 @@ type collector struct {
 	changed  chan struct{} // closed, and made anew, when others should look again
 	givers   []giver       // by member
 	parts    Parts
-	own      bool      // this rank writes its part, or has
-	ownKnown bool      // and parts has what it was
+	ownKnown bool      // parts has what this rank's part was
 	ring     []*stripe // by number modulo window
 	base     int64     // the lowest that is not written
 	end      int64     // above the highest that has data
@@ -44,7 +43,8 @@ type giver struct {
 	next     int64 // the first of the holder's stripes that it can still add to
 }
 
-// stripe is a parity block that blocks are added to.
+// stripe is a parity block that blocks are added to. Stripes that are written serve again,
+// by way of the scheme.
 type stripe struct {
 	number int64 // among all stripes
 	mu     sync.Mutex
@@ -94,34 +94,19 @@ func (c *collector) fail(err error) {
 	}
 }
 
-// admit lets a member give its part.
-func (c *collector) admit(ctx context.Context, member int) (*intake, error) {
+// admit lets a member give its part, or this rank write its own.
+func (c *collector) admit(member int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
-	}
-	g := &c.givers[member]
-	if g.admitted {
-		return nil, &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
-	}
-	in := newIntake(ctx, c, member)
-	g.admitted, g.next = true, in.n
-	return in, nil
-}
-
-// join says that this rank writes its own part.
-func (c *collector) join() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
+	switch g := &c.givers[member]; {
 	case c.err != nil:
 		return c.err
-	case c.own:
-		return &VersionError{ID: c.version.id, Err: invalidf("rank %d writes its part twice", c.s.ranks[c.s.me])}
+	case g.admitted:
+		return &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
+	default:
+		g.admitted = true
+		return nil
 	}
-	c.own = true
-	return nil
 }
 
 // gave says what a member's part was, this rank's own one too. A member that has
@@ -173,7 +158,8 @@ func (c *collector) reserve(ctx context.Context, n int64) (*stripe, error) {
 	}
 	at := &c.ring[n%c.s.window]
 	if *at == nil {
-		*at = &stripe{number: c.s.layout.ParityStripe(c.s.me, n), buf: c.s.buffers.take()}
+		*at = c.s.stripes.Get().(*stripe)
+		(*at).number = c.s.layout.ParityStripe(c.s.me, n)
 		c.end = max(c.end, n+1)
 	}
 	return *at, nil
@@ -205,7 +191,7 @@ func (c *collector) watch() (stop func()) {
 	var stops []func()
 	for member, rank := range c.s.ranks {
 		if member != c.s.me {
-			stops = append(stops, c.s.service.WhenGone(comm.Rank(rank), func(why error) { c.lost(member, why) }))
+			stops = append(stops, c.s.config.Service.WhenGone(comm.Rank(rank), func(why error) { c.lost(member, why) }))
 		}
 	}
 	return func() {
@@ -230,7 +216,7 @@ func (c *collector) run() {
 	c.s.forget(c, err)
 	close(c.over)
 	if err != nil {
-		c.s.log.Debug("parity is not made", "version", c.version.id.Version, "error", err)
+		c.s.config.Log.Debug("parity is not made", "version", c.version.id.Version, "error", err)
 	}
 }
 
@@ -241,19 +227,19 @@ func (c *collector) keep() (err error) {
 	}
 	key := storage.ObjectKey{ID: c.version.id, Kind: storage.KindParity, Part: storage.Part{Rank: c.s.ranks[c.s.me], Size: c.version.size}}
 	var file storage.PartWriter
-	c.s.service.Around(func() { file, err = c.s.node.CreateObject(c.s.ctx, key) })
+	c.s.config.Service.Around(func() { file, err = c.s.config.Node.CreateObject(c.s.ctx, key) })
 	if err != nil {
 		return err
 	}
 	err = c.write(file, first)
-	if err == nil && c.s.unwanted != nil {
-		err = c.s.unwanted(c.version.id)
+	if err == nil && c.s.config.Unwanted != nil {
+		err = c.s.config.Unwanted(c.version.id)
 	}
 	if err != nil {
 		_ = file.Abort()
 		return err
 	}
-	c.s.service.Around(func() { err = file.Commit() })
+	c.s.config.Service.Around(func() { err = file.Commit() })
 	return err
 }
 
@@ -261,7 +247,7 @@ func (c *collector) keep() (err error) {
 func (c *collector) write(file storage.PartWriter, st *stripe) error {
 	w, err := NewParityWriter(file, c.s.header(c.s.me, c.version))
 	for ; err == nil && st != nil; st, err = c.next() {
-		c.s.service.Around(func() { err = w.WriteBlock(st.number, st.buf[:st.n]) })
+		c.s.config.Service.Around(func() { err = w.WriteBlock(st.number, st.buf[:st.n]) })
 		if err != nil {
 			return err
 		}
@@ -298,7 +284,8 @@ func (c *collector) next() (*stripe, error) {
 // written makes room in the window.
 func (c *collector) written(st *stripe) {
 	clear(st.buf[:st.n+crcSize])
-	c.s.buffers.put(st.buf)
+	st.n = 0
+	c.s.stripes.Put(st)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ring[c.base%c.s.window] = nil

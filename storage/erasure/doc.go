@@ -34,7 +34,7 @@
 // blocks.
 //
 // A holder needs the data of its own stripes only, a block from each of the k
-// givers: Code.AddBlock adds them up as they arrive. The parities are those of
+// givers, and adds them up as they arrive (Code.factor). The parities are those of
 // the library's default matrix (a Vandermonde matrix made systematic, over
 // GF(2^8) with the polynomial 0x11D); a single one is the XOR.
 //

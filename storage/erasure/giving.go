@@ -44,7 +44,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	}
 	c, err := s.collector(version{id, part.Size})
 	if err == nil {
-		if err = c.join(); errors.Is(err, ErrInvalid) {
+		if err = c.admit(s.me); errors.Is(err, ErrInvalid) {
 			return nil, err // the first one goes on
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Scheme) give(ctx context.Context, c *collector, id storage.ID, part sto
 	h := s.header(s.me, c.version)
 	header := appendHeader(nil, &h)
 	err := w.each(func(member int) error {
-		stream, err := s.service.Create(ctx, comm.Rank(s.ranks[member]), s.name(id, part))
+		stream, err := s.config.Service.Create(ctx, comm.Rank(s.ranks[member]), s.name(id, part))
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (w *giving) Abort() error {
 		return w.streams[member].Abort()
 	})
 	if err != nil { // they throw it away all the same
-		s.log.Debug("aborting a part", "version", id.Version, "error", err)
+		s.config.Log.Debug("aborting a part", "version", id.Version, "error", err)
 	}
 	return nil
 }

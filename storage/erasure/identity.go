@@ -66,23 +66,6 @@ func SetOf(h Header) (id storage.ID, ranks []int, size int, err error) {
 	return id, ranks, size, nil
 }
 
-// ReadSet reads of a parity file which set it is of. The error matches ErrMismatch if it
-// says that it is another object than key.
-func ReadSet(r storage.PartReader, key storage.ObjectKey) (catalog.Set, error) {
-	p, err := OpenParity(r, r.Size())
-	if err != nil {
-		return catalog.Set{}, err
-	}
-	id, ranks, size, err := SetOf(p.Header())
-	if err != nil {
-		return catalog.Set{}, err
-	}
-	if id != key.ID || size != key.Part.Size {
-		return catalog.Set{}, fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, ErrMismatch)
-	}
-	return catalog.Set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{key.Part.Rank}}, nil
-}
-
 // Findings are the objects of a node, and what its parity files say of their sets, for a
 // catalog. A parity file that cannot be used does not count, and unusable is told why; what
 // cannot be read now may be there later.
@@ -104,11 +87,21 @@ func Findings(ctx context.Context, host string, objects []nodelocal.Object, open
 	return f
 }
 
+// openSet reads of a parity file which set it is of. The error matches ErrMismatch if it
+// says that it is another object than key.
 func openSet(ctx context.Context, key storage.ObjectKey, open Open) (catalog.Set, error) {
 	r, err := open(ctx, key)
 	if err != nil {
 		return catalog.Set{}, err
 	}
 	defer r.Close() // nothing was written
-	return ReadSet(r, key)
+	p, err := OpenParity(r, r.Size())
+	if err != nil {
+		return catalog.Set{}, err
+	}
+	id, ranks, size, err := SetOf(p.Header())
+	if err == nil && (id != key.ID || size != key.Part.Size) {
+		err = fmt.Errorf("it is of %v by %d ranks, it was copied or renamed: %w", id, size, ErrMismatch)
+	}
+	return catalog.Set{Ranks: ranks, Size: size, Parity: p.Header().Layout.Parity, Holders: []int{key.Part.Rank}}, err
 }

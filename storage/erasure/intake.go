@@ -49,6 +49,7 @@ func newIntake(ctx context.Context, c *collector, member int) *intake {
 	h := c.s.header(member, c.version)
 	in := &intake{ctx: ctx, c: c, member: member, header: appendHeader(nil, &h), n: -1}
 	in.step()
+	c.advance(member, in.n)
 	return in
 }
 

@@ -110,35 +110,16 @@ func (l Layout) ParityStripe(member int, n int64) int64 {
 // share returns how many bytes of a giver's part of the given size are in stripes
 // of which the holder has parity.
 func (l Layout) share(giver, holder int, size int64) int64 {
-	k := int64(l.Data())
-	holds := func(block int64) bool {
-		_, ok := l.Row(l.Stripe(giver, block), holder)
-		return ok
-	}
-	whole := size / int64(l.Block)
-	perPeriod, rest := int64(0), int64(0)
-	for i := range k {
-		if holds(i) {
-			perPeriod++
-			if i < whole%k {
-				rest++
-			}
+	n, k := int64(0), l.Data()
+	whole, rest := size/int64(l.Block), size%int64(l.Block)
+	for i := range k { // the holder has each k-th block, or none of these
+		if _, holds := l.Row(l.Stripe(giver, int64(i)), holder); !holds {
+			continue
+		}
+		n += upTo(whole, i, k) * int64(l.Block)
+		if whole%int64(k) == int64(i) {
+			n += rest
 		}
 	}
-	n := (whole/k*perPeriod + rest) * int64(l.Block)
-	if holds(whole) {
-		n += size % int64(l.Block)
-	}
 	return n
-}
-
-// missing returns how many blocks of a stripe are not there.
-func (l Layout) missing(stripe int64, part, parity []bool) int {
-	return striping.Missing(stripe, l.Parity, part, parity)
-}
-
-// BlockLen returns the length of a block of a part of the given size; 0 behind
-// its end.
-func (l Layout) BlockLen(size, block int64) int {
-	return int(max(0, min(int64(l.Block), size-block*int64(l.Block))))
 }

@@ -101,9 +101,6 @@ func (p *Plan) isWhole(stripe int64) bool {
 	return i < len(p.segments) && p.segments[i].whole[stripe%int64(p.Members)]
 }
 
-// Size returns the size of a member's part in bytes.
-func (p *Plan) Size(member int) int64 { return p.sizes[member] }
-
 // Stripes returns the number of stripes, some of which may be empty.
 func (p *Plan) Stripes() int64 {
 	n := int64(0)
@@ -137,7 +134,7 @@ func (p *Plan) DataLen(stripe int64, member int) int {
 	if !ok {
 		return 0
 	}
-	return p.BlockLen(p.sizes[member], block)
+	return int(max(0, min(int64(p.Block), p.sizes[member]-block*int64(p.Block))))
 }
 
 // ParityBefore returns how many bytes, and how many blocks that are not empty,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // ParityReader reads the parity file of one member. It may be used
@@ -67,7 +68,7 @@ func (p *ParityReader) Header() Header { return p.header }
 // ReadBlock reads the block of a stripe, which must be one that the member
 // holds, into block, which must have the length of the stripe. Wrong bytes match
 // ErrDamaged and concern only this block. If block has 4 bytes of capacity
-// behind its length, they are used to save a second read.
+// behind its length, they are used to save a copy.
 func (p *ParityReader) ReadBlock(stripe int64, block []byte) error {
 	if _, ok := p.header.Layout.Row(stripe, p.header.Member); stripe < 0 || !ok {
 		return invalidf("stripe %d: member %d holds no parity of it", stripe, p.header.Member)
@@ -81,22 +82,14 @@ func (p *ParityReader) ReadBlock(stripe int64, block []byte) error {
 	}
 	bytes, blocks := p.plan.ParityBefore(p.header.Member, stripe)
 	offset := p.blocks + bytes + blocks*crcSize
-	var crc [crcSize]byte
-	if cap(block) >= n+crcSize {
-		both := block[:n+crcSize]
-		if err := readFull(p.r, both, offset); err != nil {
-			return err
-		}
-		copy(crc[:], both[n:])
-	} else {
-		if err := readFull(p.r, block, offset); err != nil {
-			return err
-		}
-		if err := readFull(p.r, crc[:], offset+int64(n)); err != nil {
-			return err
-		}
+	both := slices.Grow(block, crcSize)[:n+crcSize]
+	if err := readFull(p.r, both, offset); err != nil {
+		return err
 	}
-	if le.Uint32(crc[:]) != blockChecksum(stripe, block) {
+	if &both[0] != &block[0] {
+		copy(block, both)
+	}
+	if le.Uint32(both[n:]) != blockChecksum(stripe, block) {
 		return &DamageError{Offset: offset, Reason: fmt.Sprintf("checksum of the parity of stripe %d", stripe)}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"slices"
 )
 
 // Source is what is left of a member: its part, its parity file, both, or, if
@@ -94,7 +93,7 @@ func (c *Code) agree(sources []Source) (*ParityReader, error) {
 		case !sameSet(p.header, first.header):
 			return nil, fmt.Errorf("erasure: parity of member %d has the identity %q, that of member %d %q: %w",
 				member, p.header.Identity, first.header.Member, first.header.Identity, ErrMismatch)
-		case !slices.Equal(p.parts.Sizes, first.parts.Sizes) || !slices.Equal(p.parts.Digests, first.parts.Digests):
+		case !p.parts.equal(first.parts):
 			return nil, fmt.Errorf("erasure: parity of members %d and %d is of different parts: %w", first.header.Member, member, ErrMismatch)
 		}
 	}

@@ -10,6 +10,24 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
+// RebuildPart writes the bytes of a lost part to w, made from what open finds of
+// the other members of its set. What has been written is the part, as its size
+// and checksum say, only if the error is nil. Otherwise it is a
+// *storage.PartError: it matches ErrTooManyLost if not enough is left,
+// storage.ErrNotFound or ErrDamaged if what would have been needed is not there or has
+// wrong bytes, and neither if any of that cannot be read now.
+func RebuildPart(ctx context.Context, id storage.ID, part storage.Part, open Open, w io.Writer) error {
+	s, err := findSurvivors(ctx, id, part, open)
+	if err != nil {
+		return err
+	}
+	err = s.code.Rebuild(ctx, s.sources, s.member, w)
+	if err = errors.Join(err, s.close()); err != nil {
+		return s.explain(err)
+	}
+	return nil
+}
+
 // keptBlocks is how many rebuilt blocks an open part keeps for the next read.
 const keptBlocks = 4
 
@@ -25,7 +43,7 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	if err != nil {
 		return nil, s.explain(errors.Join(err, s.close()))
 	}
-	p := &rebuiltPart{ctx: ctx, s: s, r: r, member: s.member}
+	p := &rebuiltPart{ctx: ctx, s: s, r: r}
 	for i := range p.kept {
 		p.kept[i].job, p.kept[i].block = r.newJob(), -1
 	}
@@ -34,10 +52,9 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 
 // rebuiltPart is a part that does not exist.
 type rebuiltPart struct {
-	ctx    context.Context
-	s      *survivors
-	r      *rebuild
-	member int
+	ctx context.Context
+	s   *survivors
+	r   *rebuild
 
 	mu     sync.Mutex
 	clock  int64
@@ -58,7 +75,7 @@ type keptBlock struct {
 
 var _ storage.PartReader = (*rebuiltPart)(nil)
 
-func (p *rebuiltPart) Size() int64 { return p.r.plan.Size(p.member) }
+func (p *rebuiltPart) Size() int64 { return p.r.parts.Sizes[p.r.lost] }
 
 func (p *rebuiltPart) ReadAt(b []byte, off int64) (int, error) {
 	p.mu.Lock()
@@ -92,13 +109,13 @@ func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
 	defer k.mu.Unlock()
 	if k.block != block {
 		k.block = -1
-		stripe := p.r.plan.Stripe(p.member, block)
+		stripe := p.r.plan.Stripe(p.r.lost, block)
 		if err := k.job.solve(p.ctx, stripe, p.r.plan.StripeLen(stripe)); err != nil {
 			return 0, err
 		}
 		k.block = block
 	}
-	return copy(b, k.job.blocks[p.member][off-block*int64(p.r.plan.Block):]), nil
+	return copy(b, k.job.blocks[p.r.lost][off-block*int64(p.r.plan.Block):]), nil
 }
 
 // pick returns where a block is kept, or is to be.

@@ -25,10 +25,10 @@ type decoder struct {
 // wanted or not, ascending. Of the others only those of Inputs are read; their
 // blocks of parity must be as long as the longest result.
 func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
-	if err := c.check(stripe, blocks); err != nil {
-		return err
+	if len(blocks) != c.layout.Members {
+		return invalidf("blocks of %d members, the layout has %d", len(blocks), c.layout.Members)
 	}
-	if err := c.checkMissing(stripe, missing); err != nil || len(missing) == 0 {
+	if err := c.check(stripe, missing); err != nil || len(missing) == 0 {
 		return err
 	}
 	s := c.borrow()
@@ -58,10 +58,7 @@ func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
 // AppendInputs appends to dst the members whose blocks Reconstruct reads: those
 // of data that are there, and as many of parity as are needed.
 func (c *Code) AppendInputs(dst []int, stripe int64, missing []int) ([]int, error) {
-	if stripe < 0 {
-		return dst, invalidf("stripe %d", stripe)
-	}
-	if err := c.checkMissing(stripe, missing); err != nil {
+	if err := c.check(stripe, missing); err != nil {
 		return dst, err
 	}
 	need := c.layout.Data()
@@ -74,7 +71,10 @@ func (c *Code) AppendInputs(dst []int, stripe int64, missing []int) ([]int, erro
 	return dst, nil
 }
 
-func (c *Code) checkMissing(stripe int64, missing []int) error {
+func (c *Code) check(stripe int64, missing []int) error {
+	if stripe < 0 {
+		return invalidf("stripe %d", stripe)
+	}
 	for i, member := range missing {
 		if member < 0 || member >= c.layout.Members || i > 0 && member <= missing[i-1] {
 			return invalidf("missing members %v: want them ascending, from 0 to %d", missing, c.layout.Members-1)

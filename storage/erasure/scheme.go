@@ -38,17 +38,13 @@ type SchemeConfig struct {
 // Scheme protects the parts of one rank, and holds parity for the other members
 // of its set. Its methods may be called concurrently.
 type Scheme struct {
-	service  *exchange.Service
-	node     *nodelocal.Store
-	code     *Code
-	layout   Layout
-	ranks    []int
-	me       int // member
-	prefix   string
-	log      *slog.Logger
-	unwanted func(storage.ID) error
-	window   int64 // stripes of a collector that are not written yet
-	buffers  shelf
+	config  SchemeConfig
+	code    *Code
+	layout  Layout
+	ranks   []int // of the set
+	me      int   // member
+	window  int64 // stripes of a collector that are not written yet
+	stripes sync.Pool
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -79,14 +75,14 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Log = c.Log.With("rank", c.Rank, "scheme", c.Prefix)
 	s := &Scheme{
-		service: c.Service, node: c.Node, code: code, layout: code.Layout(),
+		config: c, code: code, layout: code.layout,
 		ranks: slices.Clone(c.Set), me: slices.Index(c.Set, c.Rank),
-		prefix: c.Prefix, unwanted: c.Unwanted, log: c.Log.With("rank", c.Rank, "scheme", c.Prefix),
 		window:     int64(c.Parity) * windowStripes,
 		collectors: make(map[version]*collector),
 	}
-	s.buffers = shelf{size: c.Block + crcSize, keep: 2 * int(s.window)}
+	s.stripes.New = func() any { return &stripe{buf: make([]byte, c.Block+crcSize)} }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -114,13 +110,13 @@ func (c *SchemeConfig) check() error {
 
 // name is how the other members know the stream of a part.
 func (s *Scheme) name(id storage.ID, part storage.Part) string {
-	return s.prefix + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
+	return s.config.Prefix + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
 }
 
 // Handle takes in the part of another member: the Create of an exchange.Handler
 // for names that begin with the scheme's prefix and "/". ctx is the stream's.
 func (s *Scheme) Handle(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error) {
-	rest, ok := strings.CutPrefix(name, s.prefix+"/")
+	rest, ok := strings.CutPrefix(name, s.config.Prefix+"/")
 	key, err := storage.ParseObjectKey(rest)
 	if !ok || err != nil || key.Kind != storage.KindPart {
 		return nil, invalidf("%q is no part that parity is made of", name)
@@ -133,7 +129,10 @@ func (s *Scheme) Handle(ctx context.Context, from comm.Rank, name string) (stora
 	if err != nil {
 		return nil, err
 	}
-	return c.admit(ctx, member)
+	if err := c.admit(member); err != nil {
+		return nil, err
+	}
+	return newIntake(ctx, c, member), nil
 }
 
 // collector returns what makes this rank's parity of a version. The error is what
@@ -203,12 +202,12 @@ func (s *Scheme) skip(id storage.ID, part storage.Part) {
 			continue
 		}
 		tell.Go(func() {
-			w, err := s.service.Create(s.ctx, comm.Rank(rank), s.name(id, part))
+			w, err := s.config.Service.Create(s.ctx, comm.Rank(rank), s.name(id, part))
 			if err == nil {
 				err = w.Abort()
 			}
 			if err != nil { // it has died, or knows already
-				s.log.Debug("a member was not told that a version is given up", "version", id.Version, "member", rank, "error", err)
+				s.config.Log.Debug("a member was not told that a version is given up", "version", id.Version, "member", rank, "error", err)
 			}
 		})
 	}
@@ -229,10 +228,7 @@ func (s *Scheme) mine(part storage.Part) error {
 // that matches exchange.ErrClosed. Close waits for the goroutines of the scheme;
 // it returns the error of ctx if the others were not waited for.
 func (s *Scheme) Close(ctx context.Context) error {
-	s.mu.Lock()
-	s.closed = true
 	s.failAll(func(c *collector) bool { return !c.ownGiven() })
-	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() { defer close(done); s.tasks.Wait() }()
 	var err error
@@ -240,18 +236,19 @@ func (s *Scheme) Close(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 		err = comm.Withdrawn(ctx)
-	case <-s.service.Done():
+	case <-s.config.Service.Done():
 	}
-	s.mu.Lock()
 	s.failAll(func(*collector) bool { return true })
-	s.mu.Unlock()
 	s.cancel()
 	<-done
 	return err
 }
 
-// failAll ends collectors because the scheme ends. The lock is held.
+// failAll ends collectors because the scheme ends; new ones are not begun from now on.
 func (s *Scheme) failAll(which func(*collector) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	for v, c := range s.collectors {
 		if which(c) {
 			c.fail(&HolderError{ID: v.id, Rank: s.ranks[s.me], Err: exchange.ErrClosed})

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure/striping"
 )
 
 // Open gives the parts (storage.KindPart, wherever their bytes are) and parity
@@ -90,7 +91,12 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 	n := len(s.ranks)
 	s.sources, s.reasons = make([]Source, n), make([]error, n)
 	s.sources[first.header.Member].Parity = first
-	files := make([][2]io.Closer, n)
+	var mu sync.Mutex
+	keep := func(f io.Closer) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.files = append(s.files, f)
+	}
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
 	for member := range s.ranks {
@@ -100,7 +106,8 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 		g.Go(func() error {
 			part, partErr := s.openPart(ctx, member, first)
 			if partErr == nil {
-				s.sources[member].Part, files[member][0] = part, part
+				s.sources[member].Part = part
+				keep(part)
 			}
 			if s.sources[member].Parity != nil {
 				s.reasons[member] = partErr
@@ -113,20 +120,14 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 				return nil
 			})
 			if err == nil {
-				s.sources[member].Parity, files[member][1] = p, file
+				s.sources[member].Parity = p
+				keep(file)
 			}
 			s.reasons[member] = storage.JoinPlaces(partErr, err)
 			return nil
 		})
 	}
 	_ = g.Wait() // reasons are kept by member
-	for _, pair := range files {
-		for _, f := range pair {
-			if f != nil {
-				s.files = append(s.files, f)
-			}
-		}
-	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -156,14 +157,14 @@ func (s *survivors) lacks() int {
 	l, worst := s.code.layout, 0
 	for residue := range int64(l.Members) {
 		if _, gives := l.Column(residue, s.member); gives {
-			worst = max(worst, l.missing(residue, part, parity))
+			worst = max(worst, striping.Missing(residue, l.Parity, part, parity))
 		}
 	}
 	return worst - l.Parity
 }
 
 func sameParts(a, b *ParityReader) bool {
-	return sameSet(a.header, b.header) && slices.Equal(a.parts.Sizes, b.parts.Sizes) && slices.Equal(a.parts.Digests, b.parts.Digests)
+	return sameSet(a.header, b.header) && a.parts.equal(b.parts)
 }
 
 // explain adds to an error why files that would have helped were not there.

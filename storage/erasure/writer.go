@@ -37,28 +37,23 @@ func NewParityWriter(w io.Writer, h Header) (*ParityWriter, error) {
 // empty may be left out, or given with an empty block. If block has 4 bytes of
 // capacity behind its length, they are overwritten, to save a copy.
 func (p *ParityWriter) WriteBlock(stripe int64, block []byte) error {
-	if done, err := p.begin(stripe, block); done {
-		return err
+	_, own := p.header.Layout.Row(stripe, p.header.Member)
+	switch {
+	case p.err != nil:
+		return p.err
+	case !own || stripe < p.next:
+		return p.fail(invalidf("parity of stripe %d by member %d (expected: a stripe of its own, from %d)", stripe, p.header.Member, p.next))
+	case len(block) > p.header.Layout.Block:
+		return p.fail(invalidf("stripe %d: parity of %d bytes (allowed: up to %d)", stripe, len(block), p.header.Layout.Block))
+	}
+	p.next = stripe + 1
+	if len(block) == 0 {
+		return nil
 	}
 	p.write(le.AppendUint32(block, blockChecksum(stripe, block)))
 	p.bytes += int64(len(block))
 	p.blocks++
 	return p.err
-}
-
-// begin checks the next block; done: there is nothing to be written.
-func (p *ParityWriter) begin(stripe int64, block []byte) (done bool, err error) {
-	if p.err != nil {
-		return true, p.err
-	}
-	if _, ok := p.header.Layout.Row(stripe, p.header.Member); !ok || stripe < p.next {
-		return true, p.fail(invalidf("parity of stripe %d by member %d (expected: a stripe of its own, from %d)", stripe, p.header.Member, p.next))
-	}
-	if len(block) > p.header.Layout.Block {
-		return true, p.fail(invalidf("stripe %d: parity of %d bytes (allowed: up to %d)", stripe, len(block), p.header.Layout.Block))
-	}
-	p.next = stripe + 1
-	return len(block) == 0, nil
 }
 
 // Finish ends the file. It does not close or commit what is below. The parts

@@ -1,7 +1,6 @@
 package storagetest
 
 import (
-	"context"
 	"io"
 
 	"github.com/craft-go/craft/storage"
@@ -11,40 +10,18 @@ import (
 // the true size of a part and returns the one that it seems to have. What it
 // returns beyond the true size counts as that.
 func Truncating(d storage.Driver, size func(id storage.ID, part storage.Part, size int64) int64) storage.Driver {
-	return damaging(d, func(id storage.ID, part storage.Part, r storage.PartReader) storage.PartReader {
+	return &intercepted{Driver: d, damage: func(id storage.ID, part storage.Part, r storage.PartReader) storage.PartReader {
 		return &cutReader{r, max(0, min(size(id, part, r.Size()), r.Size()))}
-	})
+	}}
 }
 
 // Flipping wraps a driver whose parts have wrong bits when they are read: bits
 // gets the size of a part and returns the numbers of those bits, bit i being bit
 // i%8 of byte i/8.
 func Flipping(d storage.Driver, bits func(id storage.ID, part storage.Part, size int64) []int64) storage.Driver {
-	return damaging(d, func(id storage.ID, part storage.Part, r storage.PartReader) storage.PartReader {
+	return &intercepted{Driver: d, damage: func(id storage.ID, part storage.Part, r storage.PartReader) storage.PartReader {
 		return &flippedReader{r, bits(id, part, r.Size())}
-	})
-}
-
-// damagedDriver is a driver whose readers are not what they were.
-type damagedDriver struct {
-	intercepted
-
-	wrap func(storage.ID, storage.Part, storage.PartReader) storage.PartReader
-}
-
-func damaging(d storage.Driver, wrap func(storage.ID, storage.Part, storage.PartReader) storage.PartReader) storage.Driver {
-	out := &damagedDriver{intercepted: intercepted{Driver: d}, wrap: wrap}
-	out.before = func(context.Context, Op) error { return nil }
-	return out
-}
-
-// Open implements storage.Driver.
-func (d *damagedDriver) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	r, err := d.Driver.Open(ctx, id, part)
-	if err != nil {
-		return nil, err
-	}
-	return d.wrap(id, part, r), nil
+	}}
 }
 
 type cutReader struct {

@@ -23,12 +23,10 @@ type FullDriver struct {
 // written parts included; a negative number means no limit. A write beyond that
 // is cut short and fails with ENOSPC, as a file system's.
 func Full(d storage.Driver, bytes int64) *FullDriver {
-	f := &FullDriver{
+	return &FullDriver{
 		intercepted: intercepted{Driver: d}, capacity: bytes,
 		sizes: make(map[storage.ID]map[storage.Part]int64),
 	}
-	f.before = func(context.Context, Op) error { return nil }
-	return f
 }
 
 // SetCapacity makes the space larger or smaller; what is there stays.
@@ -50,13 +48,14 @@ func (f *FullDriver) Remove(ctx context.Context, id storage.ID) error {
 	if err := f.intercepted.Remove(ctx, id); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.forget(id)
 	return nil
 }
 
+// forget frees the space of a version. The lock is held.
 func (f *FullDriver) forget(id storage.ID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, size := range f.sizes[id] {
 		f.used -= size
 	}
@@ -77,15 +76,11 @@ func (f *FullDriver) Prepare(ctx context.Context, keep func(storage.Entry) bool)
 		there[e.ID] = true
 	}
 	f.mu.Lock()
-	var gone []storage.ID
+	defer f.mu.Unlock()
 	for id := range f.sizes {
 		if !there[id] {
-			gone = append(gone, id)
+			f.forget(id)
 		}
-	}
-	f.mu.Unlock()
-	for _, id := range gone {
-		f.forget(id)
 	}
 	return nil
 }

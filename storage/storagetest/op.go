@@ -46,17 +46,25 @@ type Op struct {
 	// Offset and Size are the range in bytes of OpWrite and OpRead.
 	Offset int64
 	Size   int
+
+	gone *bool // of a part of a place that can be lost: whether it was
 }
 
 func (op Op) String() string {
 	return fmt.Sprintf("%v %d: %v of %v", op.Kind, op.Number, op.Part, op.ID)
 }
 
-// intercepted is a driver that asks before every operation. What its driver
+// around surrounds an operation: it calls do, or says why it is not done.
+type around func(ctx context.Context, op Op, do func() error) error
+
+// intercepted is a driver with something around every operation. What its driver
 // cannot do, of the optional abilities, it does by doing nothing.
 type intercepted struct {
 	storage.Driver
-	before func(context.Context, Op) error
+	around around // nil: nothing
+	gone   *bool  // for the parts that are given out; nil: their place cannot be lost
+	// damage changes a part that is read; may be nil.
+	damage func(storage.ID, storage.Part, storage.PartReader) storage.PartReader
 
 	mu     sync.Mutex
 	counts [len(opNames)]int
@@ -67,120 +75,159 @@ var (
 	_ storage.MetadataStore = (*intercepted)(nil)
 )
 
-func (d *intercepted) ask(ctx context.Context, op Op) error {
+// Failing wraps a driver so that fail is asked before every operation: what it
+// returns is the operation's error, and nothing is done then, but that a part
+// whose Commit or Abort fails is thrown away, and a reader closed. fail may be
+// called concurrently.
+func Failing(d storage.Driver, fail func(Op) error) storage.Driver {
+	return &intercepted{Driver: d, around: func(_ context.Context, op Op, do func() error) error {
+		if err := fail(op); err != nil {
+			return err
+		}
+		return do()
+	}}
+}
+
+func (d *intercepted) run(ctx context.Context, op Op, do func() error) error {
+	if d.around == nil {
+		return do()
+	}
 	d.mu.Lock()
 	op.Number = d.counts[op.Kind]
 	d.counts[op.Kind]++
 	d.mu.Unlock()
-	return d.before(ctx, op)
+	return d.around(ctx, op, do)
 }
 
-func (d *intercepted) List(ctx context.Context) ([]storage.Entry, error) {
-	if err := d.ask(ctx, Op{Kind: OpList}); err != nil {
-		return nil, err
-	}
-	return d.Driver.List(ctx)
+func (d *intercepted) List(ctx context.Context) (entries []storage.Entry, err error) {
+	err = d.run(ctx, Op{Kind: OpList}, func() (err error) {
+		entries, err = d.Driver.List(ctx)
+		return err
+	})
+	return entries, err
 }
 
 func (d *intercepted) Remove(ctx context.Context, id storage.ID) error {
-	if err := d.ask(ctx, Op{Kind: OpRemove, ID: id}); err != nil {
-		return err
-	}
-	return d.Driver.Remove(ctx, id)
+	return d.run(ctx, Op{Kind: OpRemove, ID: id}, func() error { return d.Driver.Remove(ctx, id) })
 }
 
 func (d *intercepted) Prepare(ctx context.Context, keep func(storage.Entry) bool) error {
-	if err := d.ask(ctx, Op{Kind: OpPrepare}); err != nil {
-		return err
+	return d.run(ctx, Op{Kind: OpPrepare}, func() error {
+		if p, ok := d.Driver.(storage.Preparer); ok {
+			return p.Prepare(ctx, keep)
+		}
+		return nil
+	})
+}
+
+// ReadMetadata implements storage.MetadataStore; a driver that keeps no notes has none.
+func (d *intercepted) ReadMetadata(ctx context.Context, name string) ([]byte, error) {
+	if n, ok := d.Driver.(storage.MetadataStore); ok {
+		return n.ReadMetadata(ctx, name)
 	}
-	if p, ok := d.Driver.(storage.Preparer); ok {
-		return p.Prepare(ctx, keep)
+	return nil, nil
+}
+
+// WriteMetadata implements storage.MetadataStore.
+func (d *intercepted) WriteMetadata(ctx context.Context, name string, data []byte) error {
+	if n, ok := d.Driver.(storage.MetadataStore); ok {
+		return n.WriteMetadata(ctx, name, data)
 	}
 	return nil
 }
 
-func (d *intercepted) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	if err := d.ask(ctx, Op{Kind: OpCreate, ID: id, Part: part}); err != nil {
-		return nil, err
-	}
-	w, err := d.Driver.Create(ctx, id, part)
-	if err != nil {
-		return nil, err
-	}
-	out := &interceptedWriter{PartWriter: w, ask: func(op Op) error {
-		op.ID, op.Part = id, part
-		return d.ask(ctx, op)
-	}}
-	return withReadBack(out, w), nil
+func (d *intercepted) Create(ctx context.Context, id storage.ID, part storage.Part) (out storage.PartWriter, err error) {
+	err = d.run(ctx, Op{Kind: OpCreate, ID: id, Part: part}, func() error {
+		w, err := d.Driver.Create(ctx, id, part)
+		if err == nil {
+			out = withReadBack(&interceptedWriter{PartWriter: w, run: d.ofPart(ctx, id, part)}, w)
+		}
+		return err
+	})
+	return out, err
 }
 
-func (d *intercepted) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	if err := d.ask(ctx, Op{Kind: OpOpen, ID: id, Part: part}); err != nil {
-		return nil, err
+func (d *intercepted) Open(ctx context.Context, id storage.ID, part storage.Part) (out storage.PartReader, err error) {
+	err = d.run(ctx, Op{Kind: OpOpen, ID: id, Part: part}, func() error {
+		r, err := d.Driver.Open(ctx, id, part)
+		if err == nil && d.damage != nil {
+			r = d.damage(id, part, r)
+		}
+		if err == nil {
+			out = &interceptedReader{PartReader: r, run: d.ofPart(ctx, id, part)}
+		}
+		return err
+	})
+	return out, err
+}
+
+// partRun is run for the operations of a part.
+type partRun func(op Op, do func() error) error
+
+func (d *intercepted) ofPart(ctx context.Context, id storage.ID, part storage.Part) partRun {
+	gone := d.gone
+	return func(op Op, do func() error) error {
+		op.ID, op.Part, op.gone = id, part, gone
+		return d.run(ctx, op, do)
 	}
-	r, err := d.Driver.Open(ctx, id, part)
-	if err != nil {
-		return nil, err
+}
+
+// end is run for what ends a part: if it is not done, otherwise is.
+func (run partRun) end(kind OpKind, do, otherwise func() error) error {
+	done := false
+	err := run(Op{Kind: kind}, func() error {
+		done = true
+		return do()
+	})
+	if !done {
+		_ = otherwise() // the error of the operation is known
 	}
-	return &interceptedReader{PartReader: r, ask: func(op Op) error {
-		op.ID, op.Part = id, part
-		return d.ask(ctx, op)
-	}}, nil
+	return err
 }
 
 type interceptedWriter struct {
 	storage.PartWriter
 
-	ask     func(Op) error
+	run     partRun
 	written int64
 }
 
-func (w *interceptedWriter) Write(p []byte) (int, error) {
-	if err := w.ask(Op{Kind: OpWrite, Offset: w.written, Size: len(p)}); err != nil {
-		return 0, err
-	}
-	n, err := w.PartWriter.Write(p)
+func (w *interceptedWriter) Write(p []byte) (n int, err error) {
+	err = w.run(Op{Kind: OpWrite, Offset: w.written, Size: len(p)}, func() (err error) {
+		n, err = w.PartWriter.Write(p)
+		return err
+	})
 	w.written += int64(n)
 	return n, err
 }
 
+// Commit throws the part away when it fails.
 func (w *interceptedWriter) Commit() error {
-	if err := w.ask(Op{Kind: OpCommit}); err != nil {
-		_ = w.PartWriter.Abort() // "when it fails the part is gone"
-		return err
-	}
-	return w.PartWriter.Commit()
+	return w.run.end(OpCommit, w.PartWriter.Commit, w.PartWriter.Abort)
 }
 
 // Abort throws the part away in any case.
 func (w *interceptedWriter) Abort() error {
-	err := w.ask(Op{Kind: OpAbort})
-	if abortErr := w.PartWriter.Abort(); err == nil {
-		err = abortErr
-	}
-	return err
+	return w.run.end(OpAbort, w.PartWriter.Abort, w.PartWriter.Abort)
 }
 
 type interceptedReader struct {
 	storage.PartReader
 
-	ask func(Op) error
+	run partRun
 }
 
-func (r *interceptedReader) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.ask(Op{Kind: OpRead, Offset: off, Size: len(p)}); err != nil {
-		return 0, err
-	}
-	return r.PartReader.ReadAt(p, off)
+func (r *interceptedReader) ReadAt(p []byte, off int64) (n int, err error) {
+	err = r.run(Op{Kind: OpRead, Offset: off, Size: len(p)}, func() (err error) {
+		n, err = r.PartReader.ReadAt(p, off)
+		return err
+	})
+	return n, err
 }
 
 // Close closes the part in any case.
 func (r *interceptedReader) Close() error {
-	err := r.ask(Op{Kind: OpClose})
-	if closeErr := r.PartReader.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return r.run.end(OpClose, r.PartReader.Close, r.PartReader.Close)
 }
 
 // withReadBack gives a wrapper the ability of the writer that it wraps.

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/craft-go/craft/storage"
@@ -10,7 +11,7 @@ import (
 // Slow wraps a driver so that operations wait at the gate. The context of the
 // operation ends the wait, that of Create or Open for those of their parts.
 func Slow(d storage.Driver, g *Gate) storage.Driver {
-	return &intercepted{Driver: d, before: g.pass}
+	return &intercepted{Driver: d, around: g.pass}
 }
 
 // Gate stops the operations of slow drivers until the test lets them go on. The
@@ -57,7 +58,7 @@ func (g *Gate) Open() {
 func (g *Gate) Await(ctx context.Context, n int) ([]Op, error) {
 	for {
 		g.mu.Lock()
-		ops := append([]Op(nil), g.waiting...)
+		ops := slices.Clone(g.waiting)
 		if g.changed == nil {
 			g.changed = make(chan struct{})
 		}
@@ -74,15 +75,21 @@ func (g *Gate) Await(ctx context.Context, n int) ([]Op, error) {
 	}
 }
 
-func (g *Gate) pass(ctx context.Context, op Op) error {
+func (g *Gate) pass(ctx context.Context, op Op, do func() error) error {
+	if err := g.wait(ctx, op); err != nil {
+		return err
+	}
+	return do()
+}
+
+func (g *Gate) wait(ctx context.Context, op Op) error {
 	opened := g.enter(op)
 	if opened == nil {
 		return nil
 	}
 	defer g.leave(op)
 	if g.Deaf {
-		<-opened
-		return nil
+		ctx = context.WithoutCancel(ctx)
 	}
 	select {
 	case <-opened:
@@ -107,12 +114,8 @@ func (g *Gate) enter(op Op) <-chan struct{} {
 func (g *Gate) leave(op Op) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, other := range g.waiting {
-		if other == op {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			break
-		}
-	}
+	i := slices.Index(g.waiting, op)
+	g.waiting = slices.Delete(g.waiting, i, i+1)
 	g.tell()
 }
 

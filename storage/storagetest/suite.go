@@ -49,13 +49,19 @@ func prepare(t *testing.T, d storage.Driver) {
 	}
 }
 
-func write(t *testing.T, d storage.Driver, id storage.ID, part storage.Part, data string) {
+// begin writes a part that is not committed yet.
+func begin(t *testing.T, d storage.Driver, id storage.ID, part storage.Part, data string) storage.PartWriter {
 	t.Helper()
 	w, err := d.Create(context.Background(), id, part)
 	require.NoError(t, err)
 	_, err = io.WriteString(w, data)
 	require.NoError(t, err)
-	require.NoError(t, w.Commit())
+	return w
+}
+
+func write(t *testing.T, d storage.Driver, id storage.ID, part storage.Part, data string) {
+	t.Helper()
+	require.NoError(t, begin(t, d, id, part, data).Commit())
 }
 
 func read(t *testing.T, d storage.Driver, id storage.ID, part storage.Part) string {
@@ -98,12 +104,9 @@ func testCommit(t *testing.T, open Opener) {
 	d := open()
 	prepare(t, d)
 	part := storage.Part{Rank: 0, Size: 1}
-	w, err := d.Create(context.Background(), id(1, 7), part)
-	require.NoError(t, err)
-	_, err = w.Write([]byte("hello"))
-	require.NoError(t, err)
+	w := begin(t, d, id(1, 7), part, "hello")
 	require.Empty(t, complete(t, open()), "visible before its commit")
-	_, err = open().Open(context.Background(), id(1, 7), part)
+	_, err := open().Open(context.Background(), id(1, 7), part)
 	require.ErrorIs(t, err, storage.ErrNotFound)
 	require.NoError(t, w.Commit())
 	require.Equal(t, []storage.ID{id(1, 7)}, complete(t, open()))
@@ -114,11 +117,7 @@ func testCommit(t *testing.T, open Opener) {
 func testAbort(t *testing.T, open Opener) {
 	d := open()
 	prepare(t, d)
-	w, err := d.Create(context.Background(), id(1, 7), storage.Part{Rank: 0, Size: 1})
-	require.NoError(t, err)
-	_, err = w.Write([]byte("hello"))
-	require.NoError(t, err)
-	require.NoError(t, w.Abort())
+	require.NoError(t, begin(t, d, id(1, 7), storage.Part{Rank: 0, Size: 1}, "hello").Abort())
 	require.Empty(t, complete(t, open()))
 	write(t, d, id(2, 7), storage.Part{Rank: 0, Size: 1}, "next")
 	require.Equal(t, []storage.ID{id(2, 7)}, complete(t, open()))
@@ -192,10 +191,7 @@ func testAttempts(t *testing.T, open Opener) {
 	prepare(t, open())
 	// The dead attempt 7 has written one half of version 5 and is late with the
 	// other; attempt 8 writes its own version 5.
-	late, err := open().Create(context.Background(), id(5, 7), storage.Part{Rank: 1, Size: 2})
-	require.NoError(t, err)
-	_, err = late.Write([]byte("old 1"))
-	require.NoError(t, err)
+	late := begin(t, open(), id(5, 7), storage.Part{Rank: 1, Size: 2}, "old 1")
 	write(t, open(), id(5, 8), storage.Part{Rank: 0, Size: 2}, "new 0")
 	require.NoError(t, late.Commit())
 	require.Empty(t, complete(t, open()))
@@ -206,10 +202,7 @@ func testAttempts(t *testing.T, open Opener) {
 
 func testLateWriter(t *testing.T, open Opener) {
 	prepare(t, open())
-	w, err := open().Create(context.Background(), id(5, 7), storage.Part{Rank: 0, Size: 1})
-	require.NoError(t, err)
-	_, err = w.Write([]byte("late"))
-	require.NoError(t, err)
+	w := begin(t, open(), id(5, 7), storage.Part{Rank: 0, Size: 1}, "late")
 	require.NoError(t, open().Remove(context.Background(), id(5, 7)))
 	require.Error(t, w.Commit(), "the version was removed while it was written")
 	require.Empty(t, complete(t, open()))
