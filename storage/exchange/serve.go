@@ -125,18 +125,16 @@ func (s *Service) lose(err error) error {
 	failed := append(comm.Acknowledge(s.c), failure.Ranks...)
 	news := false
 	for _, r := range failed {
-		if r < 0 || int(r) >= len(s.peers) || s.peers[r] == nil || s.peers[r].failed {
-			continue
+		if p := s.peers[r]; p != nil && !p.failed {
+			news, p.failed = true, true
+			p.cancel(&comm.FailedError{Ranks: []comm.Rank{r}})
 		}
-		news = true
-		s.peers[r].failed = true
-		s.peers[r].cancel(&comm.FailedError{Ranks: []comm.Rank{r}})
 	}
 	if !news {
 		return err
 	}
 	for _, p := range s.peers {
-		if p != nil && !p.failed {
+		if !p.failed {
 			return nil
 		}
 	}
@@ -168,9 +166,7 @@ func (s *Service) tellGone() {
 	gone := request{kind: askGone}.encode()
 	var sends []comm.Request
 	for _, p := range s.peers {
-		if p != nil {
-			sends = append(sends, p.send(tagRequest, gone))
-		}
+		sends = append(sends, p.send(tagRequest, gone))
 	}
 	for _, r := range sends {
 		_, _ = r.Wait(ctx) // who has failed need not know

@@ -27,7 +27,7 @@ type Service struct {
 	handler Handler
 	opts    Options
 	buffers pool
-	peers   []*peer // by rank; nil: this one
+	peers   map[comm.Rank]*peer // all others
 
 	ctx    context.Context // ends with the service, for the reason that all get
 	cancel context.CancelCauseFunc
@@ -47,15 +47,13 @@ type Service struct {
 // of c start one. It ends with Close, with ctx, or when c is revoked; Close must
 // be called in any case.
 func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
-	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete()}
+	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	for r := range comm.Rank(c.Size()) {
-		var p *peer
 		if r != s.me {
-			p = newPeer(s, r)
+			s.peers[r] = newPeer(s, r)
 		}
-		s.peers = append(s.peers, p)
 	}
 	s.serving.Go(s.serve)
 	return s
@@ -69,10 +67,10 @@ func (s *Service) Done() <-chan struct{} { return s.ctx.Done() }
 // one: it has failed, left or closed its service, or this service has ended. stop, to be called
 // once, takes that back, or waits for f.
 func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
-	if rank < 0 || int(rank) >= len(s.peers) || s.peers[rank] == nil {
+	p := s.peers[rank]
+	if p == nil {
 		return func() {}
 	}
-	p := s.peers[rank]
 	s.mu.Lock()
 	if !s.closing && !p.awaited {
 		p.awaited = true
@@ -155,9 +153,7 @@ func (s *Service) Serving() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.peers {
-		if p != nil {
-			n += len(p.served)
-		}
+		n += len(p.served)
 	}
 	return n
 }
@@ -166,8 +162,8 @@ func (s *Service) Serving() (n int) {
 // until calling.Done. The peer is nil if to is this rank.
 func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, error) {
 	switch {
-	case to < 0 || int(to) >= len(s.peers):
-		return nil, fmt.Errorf("%w: allowed are 0 to %d", comm.ErrRank, len(s.peers)-1)
+	case to < 0 || int(to) >= s.c.Size():
+		return nil, fmt.Errorf("%w: allowed are 0 to %d", comm.ErrRank, s.c.Size()-1)
 	case name == "" || len(name) > MaxName:
 		return nil, fmt.Errorf("%w: name of %d bytes, allowed are 1 to %d", ErrRequest, len(name), MaxName)
 	case ctx.Err() != nil:
