@@ -217,6 +217,10 @@ func (c *call) abandon(why error) {
 	c.interrupt()
 }
 
+// fail says what has failed; of no error it is none.
 func (c *call) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &Error{Op: op, Rank: c.p.rank, Name: c.name, Err: err}
 }

@@ -164,13 +164,10 @@ func (r *reader) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := int(min(int64(len(p)), r.accept.size-off))
 	done, err := r.readRange(p[:n], off)
-	if err != nil {
-		return done, r.fail("read", err)
-	}
-	if n < len(p) {
+	if err == nil && n < len(p) {
 		return n, io.EOF
 	}
-	return n, nil
+	return done, r.fail("read", err)
 }
 
 // readRange reads what is inside the part.

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -96,10 +97,7 @@ func (w *writer) Write(p []byte) (int, error) {
 			err = w.flush()
 		}
 	}
-	if err != nil {
-		return total, w.fail("write", err)
-	}
-	return total, nil
+	return total, w.fail("write", err)
 }
 
 // Borrow implements storage.Borrower.
@@ -115,28 +113,23 @@ func (w *writer) Borrow(p []byte) error {
 		err = w.launch(p[:k], nil)
 		p = p[k:]
 	}
-	if err != nil {
-		return w.fail("write", err)
-	}
-	return nil
+	return w.fail("write", err)
 }
 
 // GiveBack implements storage.Borrower.
 func (w *writer) GiveBack() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.landAll(); err != nil {
-		return w.fail("write", err)
-	}
-	return nil
+	return w.fail("write", w.landAll())
 }
 
-// why is the reason that nothing can be sent any more, or nil.
+// why is the reason that nothing can be sent any more, or nil: what has ended the
+// stream, unless it was the user.
 func (w *writer) why() error {
-	if w.ended || w.ctx.Err() != nil {
-		return w.whyEnded()
+	if w.ended {
+		return cmp.Or(context.Cause(w.ctx), fs.ErrClosed)
 	}
-	return nil
+	return context.Cause(w.ctx)
 }
 
 // flush sends what is in buf.
@@ -222,24 +215,12 @@ func (w *writer) withdraw() {
 	w.flying = nil
 }
 
-// whyEnded is the error of a call after the end: what has ended the stream, unless
-// it was the user.
-func (w *writer) whyEnded() error {
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
-	}
-	return fs.ErrClosed
-}
-
 func (w *writer) Commit() error {
 	err := w.commit()
 	if err == nil {
 		err = w.verdict()
 	}
-	if err != nil {
-		return w.fail("commit", err)
-	}
-	return nil
+	return w.fail("commit", err)
 }
 
 // verdict waits for what the other rank says to a commit that it has.
@@ -263,7 +244,7 @@ func (w *writer) commit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
-		return w.whyEnded()
+		return w.why()
 	}
 	var err error
 	if w.n > inlineSize {
@@ -278,10 +259,7 @@ func (w *writer) commit() error {
 	}
 	if err != nil {
 		w.discard()
-		if w.ctx.Err() != nil {
-			err = context.Cause(w.ctx)
-		}
-		return err
+		return cmp.Or(context.Cause(w.ctx), err)
 	}
 	w.committed, w.ended = true, true
 	w.p.s.buffers.put(w.buf)
@@ -310,8 +288,5 @@ func (w *writer) Abort() error {
 	case <-w.user.Done(): // it will be thrown away, but who waits for that?
 		return w.fail("abort", comm.Withdrawn(w.user))
 	}
-	if w.result != nil {
-		return w.fail("abort", w.result)
-	}
-	return nil
+	return w.fail("abort", w.result)
 }
