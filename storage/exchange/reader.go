@@ -53,7 +53,7 @@ type fetch struct {
 
 var _ storage.PartReader = (*reader)(nil)
 
-func openAt(ctx context.Context, p *peer, name string) (*reader, error) {
+func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, error) {
 	window := p.s.opts.Window
 	r := &reader{
 		call:   newCall(ctx, p, name),
@@ -63,10 +63,7 @@ func openAt(ctx context.Context, p *peer, name string) (*reader, error) {
 	for i := range r.ends {
 		r.ends[i] = -1
 	}
-	if err := r.dial(askOpen, r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.dial(askOpen, r)
 }
 
 func (r *reader) Size() int64 { return r.accept.size }

@@ -78,14 +78,19 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 		s.serving.Go(func() { p.awaitBye(bye) })
 	}
 	s.mu.Unlock()
-	told := make(chan struct{})
-	takeBack := context.AfterFunc(p.done, func() {
-		defer close(told)
-		f(context.Cause(p.done))
+	return whenDone(p.done, func() { f(context.Cause(p.done)) })
+}
+
+// whenDone is context.AfterFunc, but stop waits for f where it does not take it back.
+func whenDone(ctx context.Context, f func()) (stop func()) {
+	over := make(chan struct{})
+	takeBack := context.AfterFunc(ctx, func() {
+		defer close(over)
+		f()
 	})
 	return func() {
 		if !takeBack() {
-			<-told
+			<-over
 		}
 	}
 }
@@ -97,52 +102,34 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 // not come any more (ctx, a failed process), the part may be there all the same,
 // but then it is whole. Write, Commit and Abort are for one goroutine.
 func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storage.PartWriter, error) {
-	fail := func(err error) (storage.PartWriter, error) {
-		return nil, &Error{Op: "create", Rank: to, Name: name, Err: err}
-	}
-	p, err := s.begin(ctx, to, name)
-	if err != nil {
-		return fail(err)
-	}
-	defer s.calling.Done()
-	if p == nil {
-		w, err := s.handler.Create(ctx, s.me, name)
-		if err != nil {
-			return fail(err)
-		}
-		return w, nil
-	}
-	w, err := createAt(ctx, p, name)
-	if err != nil {
-		return fail(err)
-	}
-	return w, nil
+	return open(ctx, s, "create", to, name, s.handler.Create, createAt)
 }
 
 // Open opens a part that rank to has. ReadAt may be called concurrently; where
 // reads follow each other, what comes next is fetched before it is asked for. ctx
 // is for the whole life of the reader.
 func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.PartReader, error) {
-	fail := func(err error) (storage.PartReader, error) {
-		return nil, &Error{Op: "open", Rank: to, Name: name, Err: err}
-	}
+	return open(ctx, s, "open", to, name, s.handler.Open, openAt)
+}
+
+// open begins a stream to another rank, or what the own handler has in its place.
+func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name string,
+	own func(context.Context, comm.Rank, string) (S, error), at func(context.Context, *peer, string) (S, error),
+) (stream S, err error) {
 	p, err := s.begin(ctx, to, name)
-	if err != nil {
-		return fail(err)
-	}
-	defer s.calling.Done()
-	if p == nil {
-		r, err := s.handler.Open(ctx, s.me, name)
-		if err != nil {
-			return fail(err)
+	if err == nil {
+		defer s.calling.Done()
+		if p == nil {
+			stream, err = own(ctx, s.me, name)
+		} else {
+			stream, err = at(ctx, p, name)
 		}
-		return r, nil
 	}
-	r, err := openAt(ctx, p, name)
 	if err != nil {
-		return fail(err)
+		var none S
+		return none, &Error{Op: op, Rank: to, Name: name, Err: err}
 	}
-	return r, nil
+	return stream, nil
 }
 
 // Around runs body as the Options say, for what else is done in the background.

@@ -40,12 +40,9 @@ type flight struct {
 
 var _ storage.Borrower = (*writer)(nil)
 
-func createAt(ctx context.Context, p *peer, name string) (*writer, error) {
+func createAt(ctx context.Context, p *peer, name string) (storage.PartWriter, error) {
 	w := &writer{call: newCall(ctx, p, name)}
-	if err := w.dial(askCreate, w); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.dial(askCreate, w)
 }
 
 // listen takes what the other rank says until its last word.
