@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -12,7 +11,7 @@ import (
 // lend reads a part for another rank until that has enough. Up to Window blocks
 // are on their way while the next one is read.
 func (v *visit) lend() (result error, reachable bool) {
-	r, err := v.s.handler.Open(v.ctx, v.p.rank, v.request.name)
+	r, err := v.p.s.handler.Open(v.ctx, v.p.rank, v.request.name)
 	if err != nil {
 		return err, true
 	}
@@ -31,19 +30,10 @@ func (v *visit) lend() (result error, reachable bool) {
 // has come to its end in order.
 func (v *visit) answerReads(r storage.PartReader, size int64, out *dispatch) bool {
 	question := make([]byte, extentSize+trailerSize)
-	for seq := uint32(0); ; seq++ {
-		st, err := v.receive(question).Wait(v.p.ctx)
-		var f frame
-		switch {
-		case err == nil:
-			f, err = parseFrame(question[:st.Bytes], v.request.id, seq)
-		case errors.Is(err, comm.ErrTruncated):
-			err = ErrTransfer
-		default:
-			return false
-		}
-		if err == nil && f.kind == frameEnd {
-			return true
+	for {
+		f, lost, err := v.next(v.p.ctx, question)
+		if lost || err == nil && f.kind == frameEnd {
+			return !lost
 		}
 		if err == nil && f.kind != frameRead {
 			err = ErrTransfer
@@ -76,12 +66,12 @@ type dispatch struct {
 }
 
 func (v *visit) dispatch() *dispatch {
-	window := v.s.opts.Window
+	window := v.p.s.opts.Window
 	d := &dispatch{v: v, places: make(chan struct{}, window), flying: make(chan lent, window)}
 	d.done.Go(func() {
 		for f := range d.flying {
 			_, _ = f.request.Wait(v.p.ctx) // a rank that is lost is seen where the next question is awaited
-			v.s.buffers.put(f.buf)
+			v.p.s.buffers.put(f.buf)
 			<-d.places
 		}
 	})
@@ -96,10 +86,10 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 		return context.Cause(d.v.p.ctx)
 	}
 	v := d.v
-	buf := v.s.buffers.get()
+	buf := v.p.s.buffers.get()
 	var message []byte
 	var err error
-	v.s.Around(func() {
+	v.p.s.Around(func() {
 		var n int
 		n, err = r.ReadAt(buf[:x.n], x.off)
 		if err = checkRead(n, x.n, err); err == nil {
@@ -107,7 +97,7 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 		}
 	})
 	if err != nil {
-		v.s.buffers.put(buf)
+		v.p.s.buffers.put(buf)
 		<-d.places
 		return err
 	}

@@ -91,7 +91,7 @@ func (s *Service) host(p *peer, r request) {
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	p.served[slotOf(r.id)] = cancel
 	v := &visit{
-		s: s, p: p, ctx: ctx, cancel: cancel, request: r,
+		p: p, ctx: ctx, cancel: cancel, request: r,
 		block: min(r.block, s.opts.Block),
 	}
 	s.serving.Go(v.run)
@@ -106,7 +106,7 @@ func (s *Service) reject(p *peer, r request) {
 	}
 	p.rejecting++
 	s.serving.Go(func() {
-		v := &visit{s: s, p: p, request: r}
+		v := &visit{p: p, request: r}
 		v.answer(frameFinal, encodeError(ErrBusy))
 		s.mu.Lock()
 		p.rejecting--

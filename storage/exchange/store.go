@@ -29,7 +29,7 @@ type Expecter interface {
 func (v *visit) store() (result error, reachable bool) {
 	var w storage.PartWriter
 	var err error
-	v.s.Around(func() { w, err = v.s.handler.Create(v.ctx, v.p.rank, v.request.name) })
+	v.p.s.Around(func() { w, err = v.p.s.handler.Create(v.ctx, v.p.rank, v.request.name) })
 	if err != nil {
 		return err, true
 	}
@@ -53,13 +53,13 @@ func (v *visit) store() (result error, reachable bool) {
 				return nil, true
 			}
 		case err == nil && a.kind == frameCommit:
-			v.s.Around(func() { result = v.publish(w, a.payload) })
+			v.p.s.Around(func() { result = v.publish(w, a.payload) })
 			return result, true
 		case err == nil && a.kind == frameEnd:
 			return w.Abort(), true
 		default:
 			if err == nil {
-				v.s.Around(func() { err = a.use(w) })
+				v.p.s.Around(func() { err = a.use(w) })
 			}
 			if err != nil {
 				failed = true
@@ -130,11 +130,11 @@ type arrival struct {
 }
 
 func (v *visit) listen(w storage.PartWriter) *intake {
-	in := &intake{v: v, arrived: make(chan arrival, v.s.opts.Window)}
+	in := &intake{v: v, arrived: make(chan arrival, v.p.s.opts.Window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
 	in.bodies, in.noMore = context.WithCancel(in.ctx)
 	in.w, _ = w.(Expecter)
-	in.storing = storing{w: w, v: v, full: make(chan []byte, v.s.opts.Window)}
+	in.storing = storing{w: w, v: v, full: make(chan []byte, v.p.s.opts.Window)}
 	in.done.Go(in.run)
 	return in
 }
@@ -143,17 +143,9 @@ func (in *intake) run() {
 	defer close(in.arrived)
 	v := in.v
 	buf := make([]byte, inlineSize+trailerSize)
-	for seq := uint32(0); ; seq++ {
-		st, err := v.receive(buf).Wait(in.ctx)
+	for {
 		var a arrival
-		switch {
-		case err == nil:
-			a.frame, a.err = parseFrame(buf[:st.Bytes], v.request.id, seq)
-		case errors.Is(err, comm.ErrTruncated):
-			a.err = ErrTransfer
-		default:
-			a.err, a.lost = v.p.lost(err), true
-		}
+		a.frame, a.lost, a.err = v.next(in.ctx, buf)
 		if a.err == nil && a.kind == frameBody {
 			a.err = in.expect(&a)
 		} else {
@@ -165,7 +157,7 @@ func (in *intake) run() {
 		}
 		if a.err == nil && a.kind == frameBody && in.w != nil {
 			in.awaited = append(in.awaited, a)
-			in.settle(v.s.opts.Window)
+			in.settle(v.p.s.opts.Window)
 			continue
 		}
 		in.settle(0)
@@ -203,7 +195,7 @@ func (in *intake) expect(a *arrival) (err error) {
 	}
 	b, left, sum := a.body, a.body.n, &summer{whole: a.body.n}
 	a.sum = sum
-	a.request = comm.Itake(v.s.c, v.p.rank, bulk(v.request.id), b.n, func(piece []byte) {
+	a.request = comm.Itake(v.p.s.c, v.p.rank, bulk(v.request.id), b.n, func(piece []byte) {
 		sum.add(piece)
 		if take != nil {
 			take(piece)
@@ -265,7 +257,7 @@ type storing struct {
 
 // expect returns what takes the next n bytes, and what stores them then.
 func (s *storing) expect(n int) (take func([]byte), store func() error, err error) {
-	pool := &s.v.s.buffers
+	pool := &s.v.p.s.buffers
 	buf := pool.get()
 	select {
 	case s.full <- buf:
@@ -287,7 +279,7 @@ func (s *storing) release() {
 	for {
 		select {
 		case buf := <-s.full:
-			s.v.s.buffers.put(buf)
+			s.v.p.s.buffers.put(buf)
 		default:
 			return
 		}
