@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -194,9 +195,10 @@ func (w *writer) land(n int) error {
 func (w *writer) landAll() error { return w.land(len(w.flying)) }
 
 // withdraw takes back the bodies that are under way, but no frame, so that the other
-// rank knows which bodies it has to take.
+// rank knows which bodies it has to take. The newest goes first: else the next one could
+// still be taken in the place of one that has gone.
 func (w *writer) withdraw() {
-	for _, f := range w.flying {
+	for _, f := range slices.Backward(w.flying) {
 		switch {
 		case f.frame == nil:
 		case w.settled: // nobody takes it any more
