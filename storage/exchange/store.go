@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -39,16 +38,15 @@ func (v *visit) store() (result error, reachable bool) {
 		_ = w.Abort()
 		return err, false
 	}
-	failed := false
 	for a := range in.arrived {
 		err := in.complete(&a)
 		switch {
 		case a.lost:
-			if !failed {
+			if !in.failed.Load() {
 				_ = w.Abort()
 			}
 			return a.err, false
-		case failed:
+		case in.failed.Load():
 			if err == nil && a.kind == frameEnd {
 				return nil, true
 			}
@@ -62,11 +60,10 @@ func (v *visit) store() (result error, reachable bool) {
 				v.p.s.Around(func() { err = a.use(w) })
 			}
 			if err != nil {
-				failed = true
 				in.failed.Store(true)
 				err = errors.Join(err, w.Abort())
 				v.cancel(err) // who waits for room waits no more
-				if in.bodies.Err() != nil {
+				if in.ctx.Err() != nil {
 					continue // the other rank has come to its end, or cannot be told
 				}
 				if err := v.answer(frameFail, encodeError(err)); err != nil {
@@ -107,14 +104,10 @@ type intake struct {
 	w       Expecter // nil: what comes needs buffers
 	storing storing
 	awaited []arrival // bodies that w has been told of, oldest first
-	ctx     context.Context
+	ctx     context.Context // ends when nothing more comes than has
 	cancel  context.CancelFunc
-	// bodies ends when no more of them come than have.
-	bodies  context.Context
-	noMore  context.CancelFunc
 	failed  atomic.Bool
 	arrived chan arrival // the last one is lost, or the end
-	done    sync.WaitGroup
 }
 
 // arrival is a frame, or what has come in its place.
@@ -132,10 +125,9 @@ type arrival struct {
 func (v *visit) listen(w storage.PartWriter) *intake {
 	in := &intake{v: v, arrived: make(chan arrival, v.p.s.opts.Window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
-	in.bodies, in.noMore = context.WithCancel(in.ctx)
 	in.w, _ = w.(Expecter)
 	in.storing = storing{w: w, v: v, full: make(chan []byte, v.p.s.opts.Window)}
-	in.done.Go(in.run)
+	v.p.s.serving.Go(in.run)
 	return in
 }
 
@@ -153,7 +145,7 @@ func (in *intake) run() {
 		}
 		over := a.lost || a.err == nil && a.kind == frameEnd
 		if over {
-			in.noMore()
+			in.cancel()
 		}
 		if a.err == nil && a.kind == frameBody && in.w != nil {
 			in.awaited = append(in.awaited, a)
@@ -212,7 +204,7 @@ func (in *intake) complete(a *arrival) error {
 	if a.request == nil {
 		return a.err
 	}
-	st, err := a.request.Wait(in.bodies)
+	st, err := a.request.Wait(in.ctx)
 	a.request = nil
 	switch {
 	case a.err != nil:
@@ -244,7 +236,6 @@ func (in *intake) stop() {
 	for a := range in.arrived {
 		_ = in.complete(&a)
 	}
-	in.done.Wait()
 	in.storing.release()
 }
 
