@@ -103,7 +103,6 @@ type intake struct {
 	v       *visit
 	w       Expecter // nil: what comes needs buffers
 	storing storing
-	awaited []arrival // bodies that w has been told of, oldest first
 	ctx     context.Context // ends when nothing more comes than has
 	cancel  context.CancelFunc
 	failed  atomic.Bool
@@ -119,7 +118,7 @@ type arrival struct {
 	body    body
 	request comm.Request // of the body; nil: there is none
 	sum     *summer
-	store   func() error // when the body has come; nil: nothing is to be done
+	store   func() error // when the body has come
 }
 
 func (v *visit) listen(w storage.PartWriter) *intake {
@@ -147,25 +146,9 @@ func (in *intake) run() {
 		if over {
 			in.cancel()
 		}
-		if a.err == nil && a.kind == frameBody && in.w != nil {
-			in.awaited = append(in.awaited, a)
-			in.settle(v.p.s.opts.Window)
-			continue
-		}
-		in.settle(0)
 		in.arrived <- a
 		if over {
 			return
-		}
-	}
-}
-
-// settle waits for bodies that the handler uses where they arrive, until so many are left.
-func (in *intake) settle(left int) {
-	for ; len(in.awaited) > left; in.awaited = in.awaited[1:] {
-		a := &in.awaited[0]
-		if a.err = in.complete(a); a.err != nil {
-			in.arrived <- *a
 		}
 	}
 }
@@ -182,6 +165,7 @@ func (in *intake) expect(a *arrival) (err error) {
 	case in.failed.Load():
 	case in.w != nil:
 		take, got, err = in.w.Expect(a.body.n)
+		a.store = func() error { return nil } // it is where it has been taken to
 	default:
 		take, a.store, err = in.storing.expect(a.body.n)
 	}
