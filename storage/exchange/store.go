@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (v *visit) store() (result error, reachable bool) {
 		return err, false
 	}
 	for a := range in.arrived {
-		err := in.complete(&a)
+		err := a.complete()
 		switch {
 		case a.lost:
 			if !in.failed.Load() {
@@ -101,8 +102,8 @@ func (v *visit) publish(w storage.PartWriter, rest []byte) error {
 // intake receives the frames of a writer while what came before is being stored.
 type intake struct {
 	v       *visit
-	w       Expecter // nil: what comes needs buffers
-	storing storing
+	w       storage.PartWriter
+	full    chan []byte     // buffers of bodies that w takes later, oldest first
 	ctx     context.Context // ends when nothing more comes than has
 	cancel  context.CancelFunc
 	failed  atomic.Bool
@@ -115,28 +116,24 @@ type arrival struct {
 	err  error
 	lost bool // nothing more comes
 
-	body    body
-	request comm.Request // of the body; nil: there is none
-	sum     *summer
-	store   func() error // when the body has come
+	body  func() error // waits for the body; nil: there is none
+	store func() error // when the body has come
 }
 
 func (v *visit) listen(w storage.PartWriter) *intake {
-	in := &intake{v: v, arrived: make(chan arrival, v.p.s.opts.Window)}
+	window := v.p.s.opts.Window
+	in := &intake{v: v, w: w, full: make(chan []byte, window), arrived: make(chan arrival, window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
-	in.w, _ = w.(Expecter)
-	in.storing = storing{w: w, v: v, full: make(chan []byte, v.p.s.opts.Window)}
 	v.p.s.serving.Go(in.run)
 	return in
 }
 
 func (in *intake) run() {
 	defer close(in.arrived)
-	v := in.v
 	buf := make([]byte, inlineSize+trailerSize)
 	for {
 		var a arrival
-		a.frame, a.lost, a.err = v.next(in.ctx, buf)
+		a.frame, a.lost, a.err = in.v.next(in.ctx, buf)
 		if a.err == nil && a.kind == frameBody {
 			a.err = in.expect(&a)
 		} else {
@@ -154,24 +151,23 @@ func (in *intake) run() {
 }
 
 // expect receives a body.
-func (in *intake) expect(a *arrival) (err error) {
-	v := in.v
-	if a.body, err = parseBody(a.payload, v.block); err != nil {
+func (in *intake) expect(a *arrival) error {
+	b, err := parseBody(a.payload, in.v.block)
+	if err != nil {
 		return err
 	}
 	var take func([]byte)
 	var got func()
-	switch {
+	switch w, direct := in.w.(Expecter); {
 	case in.failed.Load():
-	case in.w != nil:
-		take, got, err = in.w.Expect(a.body.n)
+	case direct:
+		take, got, err = w.Expect(b.n)
 		a.store = func() error { return nil } // it is where it has been taken to
 	default:
-		take, a.store, err = in.storing.expect(a.body.n)
+		take, a.store, err = in.keep(b.n)
 	}
-	b, left, sum := a.body, a.body.n, &summer{whole: a.body.n}
-	a.sum = sum
-	a.request = comm.Itake(v.p.s.c, v.p.rank, bulk(v.request.id), b.n, func(piece []byte) {
+	left, sum := b.n, &summer{whole: b.n}
+	request := comm.Itake(in.v.p.s.c, in.v.p.rank, bulk(in.v.request.id), b.n, func(piece []byte) {
 		sum.add(piece)
 		if take != nil {
 			take(piece)
@@ -180,27 +176,59 @@ func (in *intake) expect(a *arrival) (err error) {
 			got()
 		}
 	})
+	a.body = func() error {
+		st, err := request.Wait(in.ctx)
+		switch {
+		case errors.Is(err, comm.ErrTruncated):
+			return ErrTransfer
+		case err != nil:
+			return in.v.p.lost(err)
+		case st.Bytes != b.n || sum.sum() != b.sum:
+			return fmt.Errorf("%w: checksum of %d bytes", ErrTransfer, st.Bytes)
+		}
+		return nil
+	}
 	return err
 }
 
+// keep returns what takes the next n bytes, and what gives them to the handler then. Up to
+// Window buffers are kept.
+func (in *intake) keep(n int) (take func([]byte), store func() error, err error) {
+	pool := &in.v.p.s.buffers
+	buf := pool.get()
+	select {
+	case in.full <- buf:
+	case <-in.v.ctx.Done():
+		pool.put(buf)
+		return nil, nil, context.Cause(in.v.ctx)
+	}
+	at := 0
+	take = func(piece []byte) { at += copy(buf[at:n], piece) }
+	store = func() error {
+		defer pool.put(<-in.full)
+		return writeAll(in.w, buf[:n])
+	}
+	return take, store, nil
+}
+
+// stop withdraws what is expected.
+func (in *intake) stop() {
+	in.cancel()
+	for a := range in.arrived {
+		_ = a.complete()
+	}
+	for len(in.full) > 0 {
+		in.v.p.s.buffers.put(<-in.full)
+	}
+}
+
 // complete waits for the body of a frame.
-func (in *intake) complete(a *arrival) error {
-	if a.request == nil {
+func (a *arrival) complete() error {
+	if a.body == nil {
 		return a.err
 	}
-	st, err := a.request.Wait(in.ctx)
-	a.request = nil
-	switch {
-	case a.err != nil:
-		return a.err
-	case errors.Is(err, comm.ErrTruncated):
-		return ErrTransfer
-	case err != nil:
-		return in.v.p.lost(err)
-	case st.Bytes != a.body.n || a.sum.sum() != a.body.sum:
-		return fmt.Errorf("%w: checksum of %d bytes", ErrTransfer, st.Bytes)
-	}
-	return nil
+	err := a.body()
+	return cmp.Or(a.err, err)
 }
 
 // use gives a frame that has come whole to the handler.
@@ -212,51 +240,4 @@ func (a *arrival) use(w io.Writer) error {
 		return writeAll(w, a.payload)
 	}
 	return ErrTransfer
-}
-
-// stop withdraws what is expected.
-func (in *intake) stop() {
-	in.cancel()
-	for a := range in.arrived {
-		_ = in.complete(&a)
-	}
-	in.storing.release()
-}
-
-// storing keeps what comes until the handler takes it, up to Window pieces.
-type storing struct {
-	w    io.Writer
-	v    *visit
-	full chan []byte
-}
-
-// expect returns what takes the next n bytes, and what stores them then.
-func (s *storing) expect(n int) (take func([]byte), store func() error, err error) {
-	pool := &s.v.p.s.buffers
-	buf := pool.get()
-	select {
-	case s.full <- buf:
-	case <-s.v.ctx.Done():
-		pool.put(buf)
-		return nil, nil, context.Cause(s.v.ctx)
-	}
-	at := 0
-	take = func(piece []byte) { at += copy(buf[at:n], piece) }
-	store = func() error {
-		defer pool.put(<-s.full)
-		return writeAll(s.w, buf[:n])
-	}
-	return take, store, nil
-}
-
-// release gives the buffers back that nobody has taken.
-func (s *storing) release() {
-	for {
-		select {
-		case buf := <-s.full:
-			s.v.p.s.buffers.put(buf)
-		default:
-			return
-		}
-	}
 }
