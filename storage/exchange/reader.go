@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -26,7 +25,6 @@ type reader struct {
 	order   []*fetch            // of caches, oldest first
 	ends    [rememberEnds]int64 // where the latest reads have ended
 	lastEnd int
-	closing sync.Once
 }
 
 // rememberEnds is how many interleaved sequential reads are recognised: those of
@@ -40,7 +38,6 @@ type fetch struct {
 	n       int
 	seq     uint32
 	buf     []byte
-	ask     []byte
 	in, out comm.Request
 
 	done chan struct{} // closed with err; then buf[:n] are the bytes
@@ -132,7 +129,9 @@ func (r *reader) await(f *fetch, broken error) (frame, error) {
 
 // discard asks for nothing more and hangs up.
 func (r *reader) discard() {
-	r.closing.Do(func() { close(r.asked) })
+	if !r.ended {
+		close(r.asked)
+	}
 	for len(r.order) > 0 {
 		r.forget(r.order[0])
 	}
