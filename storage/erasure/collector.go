@@ -173,7 +173,7 @@ func (c *collector) reserve(ctx context.Context, n int64) (*stripe, error) {
 	}
 	at := &c.ring[n%c.s.window]
 	if *at == nil {
-		*at = &stripe{number: c.s.layout.ParityStripe(c.s.me, n), buf: c.s.buffers.take()}
+		*at = &stripe{number: c.s.layout.ParityStripe(c.s.me, n), buf: c.s.buffers.Get()}
 		c.end = max(c.end, n+1)
 	}
 	return *at, nil
@@ -298,7 +298,7 @@ func (c *collector) next() (*stripe, error) {
 // written makes room in the window.
 func (c *collector) written(st *stripe) {
 	clear(st.buf[:st.n+crcSize])
-	c.s.buffers.put(st.buf)
+	c.s.buffers.Put(st.buf)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ring[c.base%c.s.window] = nil

@@ -47,8 +47,8 @@ type Scheme struct {
 	prefix   string
 	log      *slog.Logger
 	unwanted func(storage.ID) error
-	window   int64 // stripes of a collector that are not written yet
-	buffers  shelf
+	window   int64         // stripes of a collector that are not written yet
+	buffers  exchange.Pool // of stripes; they are of zeros
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -86,7 +86,7 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 		window:     int64(c.Parity) * windowStripes,
 		collectors: make(map[version]*collector),
 	}
-	s.buffers = shelf{size: c.Block + crcSize, keep: 2 * int(s.window)}
+	s.buffers = exchange.Pool{Size: c.Block + crcSize, Keep: 2 * int(s.window)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }

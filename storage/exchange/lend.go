@@ -71,7 +71,7 @@ func (v *visit) dispatch() *dispatch {
 	d.done.Go(func() {
 		for f := range d.flying {
 			_, _ = f.request.Wait(v.p.ctx) // a rank that is lost is seen where the next question is awaited
-			v.p.s.buffers.put(f.buf)
+			v.p.s.buffers.Put(f.buf)
 			<-d.places
 		}
 	})
@@ -86,7 +86,7 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 		return context.Cause(d.v.p.ctx)
 	}
 	v := d.v
-	buf := v.p.s.buffers.get()
+	buf := v.p.s.buffers.Get()
 	var message []byte
 	var err error
 	v.p.s.Around(func() {
@@ -97,7 +97,7 @@ func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
 		}
 	})
 	if err != nil {
-		v.p.s.buffers.put(buf)
+		v.p.s.buffers.Put(buf)
 		<-d.places
 		return err
 	}

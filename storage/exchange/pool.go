@@ -2,17 +2,19 @@ package exchange
 
 import "sync"
 
-// pool keeps buffers of one block and its trailer for later streams, because the
-// first touch of fresh memory costs far more than its use.
-type pool struct {
-	size, keep int
+// Pool keeps buffers for later, because the first touch of fresh memory costs far more than
+// its use.
+type Pool struct {
+	Size int // of a buffer
+	Keep int // how many buffers are kept at most
 
 	mu   sync.Mutex
 	free [][]byte
 	out  int // in use
 }
 
-func (p *pool) get() []byte {
+// Get gives a buffer as it was put, or a fresh one, of zeros.
+func (p *Pool) Get() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out++
@@ -21,25 +23,25 @@ func (p *pool) get() []byte {
 		p.free = p.free[:n-1]
 		return b
 	}
-	return make([]byte, p.size)
+	return make([]byte, p.Size)
 }
 
-// put takes a buffer back that nobody uses any more; nil is nothing.
-func (p *pool) put(b []byte) {
+// Put takes a buffer back that nobody uses any more; nil is nothing.
+func (p *Pool) Put(b []byte) {
 	if b == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out--
-	if len(p.free) < p.keep {
-		p.free = append(p.free, b[:p.size])
+	if len(p.free) < p.Keep {
+		p.free = append(p.free, b[:p.Size])
 	}
 }
 
 // empty forgets what is kept.
-func (p *pool) empty() {
+func (p *Pool) empty() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free, p.keep = nil, 0
+	p.free, p.Keep = nil, 0
 }

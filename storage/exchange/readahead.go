@@ -128,7 +128,7 @@ func (r *reader) askBlock(number int64) *fetch {
 
 // ask sends the question. The lock keeps the receives in the same order.
 func (r *reader) ask(off int64, n int) *fetch {
-	f := &fetch{off: off, n: n, seq: r.sent, buf: r.p.s.buffers.get(), done: make(chan struct{})}
+	f := &fetch{off: off, n: n, seq: r.sent, buf: r.p.s.buffers.Get(), done: make(chan struct{})}
 	f.in = r.p.receive(back(r.id), f.buf)
 	f.out = r.p.send(forth(r.id), sealed(extent{off, n}.encode(), frameRead, r.id, r.sent))
 	r.sent++
@@ -165,7 +165,7 @@ func (r *reader) forget(f *fetch) {
 // recycle gives the buffer back when nobody needs it any more.
 func (r *reader) recycle(f *fetch) {
 	if f.users == 0 && !f.cached && f.arrived() {
-		r.p.s.buffers.put(f.buf)
+		r.p.s.buffers.Put(f.buf)
 		f.buf = nil
 	}
 }

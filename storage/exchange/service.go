@@ -26,7 +26,7 @@ type Service struct {
 	me      comm.Rank
 	handler Handler
 	opts    Options
-	buffers pool
+	buffers Pool                // of a block and its trailer
 	peers   map[comm.Rank]*peer // all others
 
 	ctx    context.Context // ends with the service, for the reason that all get
@@ -48,7 +48,7 @@ type Service struct {
 // be called in any case.
 func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
 	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
-	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
+	s.buffers = Pool{Size: s.opts.Block + trailerSize, Keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	for r := range comm.Rank(c.Size()) {
 		if r != s.me {

@@ -195,17 +195,17 @@ func (in *intake) expect(a *arrival) error {
 // Window buffers are kept.
 func (in *intake) keep(n int) (take func([]byte), store func() error, err error) {
 	pool := &in.v.p.s.buffers
-	buf := pool.get()
+	buf := pool.Get()
 	select {
 	case in.full <- buf:
 	case <-in.v.ctx.Done():
-		pool.put(buf)
+		pool.Put(buf)
 		return nil, nil, context.Cause(in.v.ctx)
 	}
 	at := 0
 	take = func(piece []byte) { at += copy(buf[at:n], piece) }
 	store = func() error {
-		defer pool.put(<-in.full)
+		defer pool.Put(<-in.full)
 		return writeAll(in.w, buf[:n])
 	}
 	return take, store, nil
@@ -218,7 +218,7 @@ func (in *intake) stop() {
 		_ = a.complete()
 	}
 	for len(in.full) > 0 {
-		in.v.p.s.buffers.put(<-in.full)
+		in.v.p.s.buffers.Put(<-in.full)
 	}
 }
 

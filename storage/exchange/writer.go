@@ -86,7 +86,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	total := 0
 	for err == nil && total < len(p) {
 		if w.buf == nil {
-			w.buf = w.p.s.buffers.get()
+			w.buf = w.p.s.buffers.Get()
 		}
 		k := copy(w.buf[w.n:w.accept.block], p[total:])
 		w.n += k
@@ -136,10 +136,10 @@ func (w *writer) flush() (err error) {
 	w.buf, w.n = nil, 0
 	switch {
 	case n == 0:
-		w.p.s.buffers.put(buf)
+		w.p.s.buffers.Put(buf)
 	case n <= inlineSize:
 		err = w.transmit(frameData, buf[:n], flight{})
-		w.p.s.buffers.put(buf)
+		w.p.s.buffers.Put(buf)
 	default:
 		err = w.launch(buf[:n], buf)
 	}
@@ -155,7 +155,7 @@ func (w *writer) launch(p, buf []byte) error {
 func (w *writer) transmit(kind byte, payload []byte, f flight) error {
 	if n := w.p.s.opts.Window; len(w.flying) >= n {
 		if err := w.land((n + 1) / 2); err != nil {
-			w.p.s.buffers.put(f.buf)
+			w.p.s.buffers.Put(f.buf)
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (w *writer) land(n int) error {
 				err = failed
 			}
 			f.body = nil
-			w.p.s.buffers.put(f.buf)
+			w.p.s.buffers.Put(f.buf)
 		}
 		if err != nil {
 			w.withdraw()
@@ -208,7 +208,7 @@ func (w *writer) withdraw() {
 		}
 		if f.body != nil {
 			_, _ = f.body.Wait(ended)
-			w.p.s.buffers.put(f.buf)
+			w.p.s.buffers.Put(f.buf)
 		}
 	}
 	w.flying = nil
@@ -261,7 +261,7 @@ func (w *writer) commit() error {
 		return cmp.Or(context.Cause(w.ctx), err)
 	}
 	w.committed, w.ended = true, true
-	w.p.s.buffers.put(w.buf)
+	w.p.s.buffers.Put(w.buf)
 	w.buf = nil
 	return nil
 }
@@ -269,7 +269,7 @@ func (w *writer) commit() error {
 // discard withdraws what is under way and ends the stream.
 func (w *writer) discard() {
 	w.withdraw()
-	w.p.s.buffers.put(w.buf)
+	w.p.s.buffers.Put(w.buf)
 	w.buf = nil
 	w.hangUp()
 }
