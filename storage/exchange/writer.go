@@ -25,8 +25,7 @@ import (
 type writer struct {
 	*call
 	// The call's lock guards these.
-	buf       []byte // being filled; nil: none
-	n         int
+	buf       []byte   // being filled; nil: none
 	flying    []flight // oldest first
 	noticed   bool     // the other rank waits for frameEnd; ctx has ended before
 	committed bool     // frameCommit is with the other rank
@@ -53,14 +52,7 @@ func (w *writer) listen() error {
 		if err == nil && f.kind != frameFail {
 			return w.last(f, nil)
 		}
-		why := err
-		if why == nil {
-			why = parseError(f.payload)
-		}
-		if why == nil {
-			why = fmt.Errorf("%w: notice of no error", ErrTransfer)
-		}
-		w.concede(why)
+		w.concede(cmp.Or(err, parseError(f.payload), fmt.Errorf("%w: notice of no error", ErrTransfer)))
 		if err != nil {
 			return err
 		}
@@ -86,12 +78,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	total := 0
 	for err == nil && total < len(p) {
 		if w.buf == nil {
-			w.buf = w.p.s.buffers.Get()
+			w.buf = w.p.s.buffers.Get()[:0]
 		}
-		k := copy(w.buf[w.n:w.accept.block], p[total:])
-		w.n += k
+		k := min(len(p)-total, w.accept.block-len(w.buf))
+		w.buf = append(w.buf, p[total:total+k]...)
 		total += k
-		if w.n == w.accept.block {
+		if len(w.buf) == w.accept.block {
 			err = w.flush()
 		}
 	}
@@ -132,17 +124,15 @@ func (w *writer) why() error {
 
 // flush sends what is in buf.
 func (w *writer) flush() (err error) {
-	buf, n := w.buf, w.n
-	w.buf, w.n = nil, 0
-	switch {
-	case n == 0:
-		w.p.s.buffers.Put(buf)
-	case n <= inlineSize:
-		err = w.transmit(frameData, buf[:n], flight{})
-		w.p.s.buffers.Put(buf)
-	default:
-		err = w.launch(buf[:n], buf)
+	buf := w.buf
+	w.buf = nil
+	if len(buf) > inlineSize {
+		return w.launch(buf, buf)
 	}
+	if len(buf) > 0 {
+		err = w.transmit(frameData, buf, flight{})
+	}
+	w.p.s.buffers.Put(buf)
 	return err
 }
 
@@ -246,14 +236,14 @@ func (w *writer) commit() error {
 		return w.why()
 	}
 	var err error
-	if w.n > inlineSize {
+	if len(w.buf) > inlineSize {
 		err = w.flush()
 	}
 	if err == nil {
 		err = w.landAll()
 	}
 	if err == nil {
-		_, err = w.p.send(forth(w.id), sealed(w.buf[:w.n], frameCommit, w.id, w.sent)).Wait(w.ctx)
+		_, err = w.p.send(forth(w.id), sealed(w.buf, frameCommit, w.id, w.sent)).Wait(w.ctx)
 		w.sent++
 	}
 	if err != nil {
