@@ -32,7 +32,8 @@ func Partners(places []Place) (Partnering, error) {
 
 // partnering describes a choice of partners.
 func (t *topology) partnering(partner []int) Partnering {
-	p := Partnering{Partner: partner, MostCopies: largest(partner, len(partner))}
+	p := Partnering{Partner: partner}
+	_, p.MostCopies = largest(partner, len(partner))
 	if t.racks > 1 {
 		for rank, holder := range partner {
 			if t.rack[rank] == t.rack[holder] {
@@ -56,15 +57,8 @@ func (t *topology) bestShift() []int {
 		// here, but no other rank stays in its rack.
 		lo, hi = max(t.largestNode, hi), min(n-t.largestNode, lo)
 	}
-	var best []int
-	var fewest ties
-	for _, distance := range [...]int{n / 2, lo, hi} {
-		partner := t.shift(distance)
-		if found := t.ties(partner); best == nil || found.fewer(fewest) {
-			best, fewest = partner, found
-		}
-	}
-	return best
+	choices := [][]int{t.shift(n / 2), t.shift(lo), t.shift(hi)}
+	return slices.MinFunc(choices, func(a, b []int) int { return slices.Compare(t.ties(a), t.ties(b)) })
 }
 
 func (t *topology) shift(distance int) []int {
@@ -76,40 +70,31 @@ func (t *topology) shift(distance int) []int {
 	return partner
 }
 
-// ties says how a choice of partners ties nodes together.
-type ties struct {
-	pairs   int // pairs of nodes that hold both a part and its copy
-	streams int // ordered pairs: one node sends copies to the other
-}
-
-func (t ties) fewer(other ties) bool {
-	return t.pairs < other.pairs || t.pairs == other.pairs && t.streams < other.streams
-}
-
-func (t *topology) ties(partner []int) ties {
+// ties counts how a choice of partners ties nodes together: the pairs of nodes that hold both
+// a part and its copy, and the ordered pairs of which one node sends copies to the other.
+func (t *topology) ties(partner []int) []int {
 	pairs, streams := make(map[[2]int]struct{}), make(map[[2]int]struct{})
 	for rank, holder := range partner {
 		a, b := t.node[rank], t.node[holder]
 		pairs[[2]int{min(a, b), max(a, b)}] = struct{}{}
 		streams[[2]int{a, b}] = struct{}{}
 	}
-	return ties{len(pairs), len(streams)}
+	return []int{len(pairs), len(streams)}
 }
 
 // crowded chooses partners when one node has more than half of all ranks: the
 // others hold all its copies, and it holds all of theirs.
 func (t *topology) crowded() []int {
-	crowd := t.crowdedNode()
 	var inside, elsewhere, near []int
 	rack := -1
 	for _, rank := range t.order {
-		if t.node[rank] == crowd {
+		if t.node[rank] == t.crowdedNode {
 			inside, rack = append(inside, rank), t.rack[rank]
 		}
 	}
 	for _, rank := range t.order {
 		switch {
-		case t.node[rank] == crowd:
+		case t.node[rank] == t.crowdedNode:
 		case t.rack[rank] == rack:
 			near = append(near, rank)
 		default: // first, so that these hold one more where it does not come out even
@@ -125,12 +110,4 @@ func (t *topology) crowded() []int {
 		partner[rank] = inside[i]
 	}
 	return partner
-}
-
-func (t *topology) crowdedNode() int {
-	count := make([]int, t.nodes)
-	for _, node := range t.node {
-		count[node]++
-	}
-	return slices.Index(count, t.largestNode)
 }

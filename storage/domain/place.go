@@ -21,7 +21,8 @@ type topology struct {
 	nodes int
 	racks int
 
-	largestNode int // the most ranks on one node
+	crowdedNode int // the first one with the most ranks
+	largestNode int // how many these are
 	largestRack int // the most ranks in one rack
 }
 
@@ -46,7 +47,8 @@ func newTopology(places []Place) (topology, error) {
 	slices.SortFunc(t.order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(t.rack[a], t.rack[b]), cmp.Compare(t.node[a], t.node[b]), cmp.Compare(a, b))
 	})
-	t.largestNode, t.largestRack = largest(t.node, t.nodes), largest(t.rack, t.racks)
+	t.crowdedNode, t.largestNode = largest(t.node, t.nodes)
+	_, t.largestRack = largest(t.rack, t.racks)
 	return t, nil
 }
 
@@ -60,11 +62,12 @@ func number[K comparable](numbers map[K]int, name K) int {
 	return n
 }
 
-// largest returns how often the most frequent of the groups 0..n-1 occurs.
-func largest(groups []int, n int) int {
+// largest returns the first of the most frequent of the groups 0..n-1, and how often it occurs.
+func largest(groups []int, n int) (group, times int) {
 	count := make([]int, n)
 	for _, g := range groups {
 		count[g]++
 	}
-	return slices.Max(count)
+	times = slices.Max(count)
+	return slices.Index(count, times), times
 }

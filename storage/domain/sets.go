@@ -50,7 +50,7 @@ func (t *topology) deal(count int) []Set {
 		for j, rank := range sets[i].Members {
 			racks[j] = t.rack[rank]
 		}
-		sets[i].PerRack = largest(racks, t.racks)
+		_, sets[i].PerRack = largest(racks, t.racks)
 	}
 	return sets
 }

@@ -40,8 +40,7 @@ type call struct {
 	note     []byte // answers are received here
 	received uint32 // number of answers
 	accept   accept
-	refused  error         // why the stream has not come about
-	answered chan struct{} // closed with accept or refused
+	answered chan struct{} // closed with accept, or when ctx says why there is none
 	over     chan struct{} // closed with result
 	result   error         // the other rank's last word
 
@@ -71,17 +70,13 @@ func (c *call) dial(kind byte, s side) error {
 	}
 	first := p.receive(back(c.id), c.note)
 	ask := p.send(tagRequest, request{kind: kind, id: c.id, block: p.s.opts.Block, name: c.name}.encode())
-	given := make(chan struct{})
-	unwatch := context.AfterFunc(c.user, func() {
-		defer close(given)
+	unwatch := whenDone(c.user, func() {
 		c.cancel(comm.Withdrawn(c.user))
 		c.interrupt()
 	})
 	p.s.calling.Go(func() {
 		c.run(ask, first)
-		if !unwatch() {
-			<-given
-		}
+		unwatch()
 		c.cancel(fs.ErrClosed)
 		p.leave(c)
 	})
@@ -89,13 +84,7 @@ func (c *call) dial(kind byte, s side) error {
 	case <-c.answered:
 	case <-c.ctx.Done():
 	}
-	var why error
-	select {
-	case <-c.answered:
-		why = c.refused
-	default:
-		why = context.Cause(c.ctx)
-	}
+	why := context.Cause(c.ctx)
 	if c.user.Err() != nil { // a refusal may follow from it
 		why = comm.Withdrawn(c.user)
 	}
@@ -121,8 +110,7 @@ func (c *call) run(ask, first comm.Request) {
 		_, _ = first.Wait(ended)
 	}
 	if err != nil {
-		c.refused = c.p.lost(err)
-		c.settle(c.refused)
+		c.settle(c.p.lost(err))
 		close(c.answered)
 		return
 	}
@@ -217,6 +205,10 @@ func (c *call) abandon(why error) {
 	c.interrupt()
 }
 
+// fail says what has failed; of no error it is none.
 func (c *call) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &Error{Op: op, Rank: c.p.rank, Name: c.name, Err: err}
 }

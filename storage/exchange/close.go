@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -22,11 +24,7 @@ func (s *Service) close(ctx context.Context) error {
 	s.closing = true
 	var open []*call
 	for _, p := range s.peers {
-		if p != nil {
-			for _, c := range p.opened {
-				open = append(open, c)
-			}
-		}
+		open = slices.AppendSeq(open, maps.Values(p.opened))
 	}
 	s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { s.cancel(ErrClosed) })
@@ -48,20 +46,15 @@ func (s *Service) close(ctx context.Context) error {
 // sayBye tells all others that this rank wants nothing more, and waits until they
 // have said so or are gone.
 func (s *Service) sayBye(ctx context.Context) error {
-	byes := make([]comm.Request, len(s.peers)) // nil: somebody else waits for it
-	sends := make([]comm.Request, len(s.peers))
+	byes := make(map[comm.Rank]comm.Request) // nil: somebody else waits for it
+	sends := make(map[comm.Rank]comm.Request)
 	for r, p := range s.peers {
-		if p != nil {
-			if !p.awaited {
-				byes[r] = p.receive(tagBye, nil)
-			}
-			sends[r] = p.send(tagBye, nil)
+		if !p.awaited {
+			byes[r] = p.receive(tagBye, nil)
 		}
+		sends[r] = p.send(tagBye, nil)
 	}
 	for r, p := range s.peers {
-		if p == nil {
-			continue
-		}
 		wait, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(p.ctx, cancel)
 		// Whatever the error is: that rank wants nothing more.

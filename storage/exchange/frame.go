@@ -168,9 +168,9 @@ type extent struct {
 
 const extentSize = 12
 
-func (x extent) put(b []byte) {
-	binary.LittleEndian.PutUint64(b, uint64(x.off))
-	binary.LittleEndian.PutUint32(b[8:], uint32(x.n))
+func (x extent) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(x.off))
+	return binary.LittleEndian.AppendUint32(b, uint32(x.n))
 }
 
 // parseExtent checks that the range is inside a part of that size.

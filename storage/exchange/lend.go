@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -12,53 +11,30 @@ import (
 // lend reads a part for another rank until that has enough. Up to Window blocks
 // are on their way while the next one is read.
 func (v *visit) lend() (result error, reachable bool) {
-	r, err := v.s.handler.Open(v.ctx, v.p.rank, v.request.name)
+	r, err := v.p.s.handler.Open(v.ctx, v.p.rank, v.request.name)
 	if err != nil {
 		return err, true
 	}
-	size := r.Size()
-	if err := v.answer(frameAccept, accept{block: v.block, size: size}.encode()); err != nil {
+	if err := v.answer(frameAccept, accept{block: v.block, size: r.Size()}.encode()); err != nil {
 		_ = r.Close()
 		return err, false
 	}
-	out := v.dispatch()
-	reachable = v.answerReads(r, size, out)
-	out.stop()
+	window := v.p.s.opts.Window
+	l := &lender{visit: v, part: r, places: make(chan struct{}, window), flying: make(chan lent, window)}
+	var landing sync.WaitGroup
+	landing.Go(l.land)
+	reachable = l.answerReads()
+	close(l.flying)
+	landing.Wait()
 	return r.Close(), reachable
 }
 
-// answerReads gives each question one answer, and tells whether the other rank
-// has come to its end in order.
-func (v *visit) answerReads(r storage.PartReader, size int64, out *dispatch) bool {
-	question := make([]byte, extentSize+trailerSize)
-	for seq := uint32(0); ; seq++ {
-		st, err := v.receive(question).Wait(v.p.ctx)
-		var f frame
-		switch {
-		case err == nil:
-			f, err = parseFrame(question[:st.Bytes], v.request.id, seq)
-		case errors.Is(err, comm.ErrTruncated):
-			err = ErrTransfer
-		default:
-			return false
-		}
-		if err == nil && f.kind == frameEnd {
-			return true
-		}
-		if err == nil && f.kind != frameRead {
-			err = ErrTransfer
-		}
-		var x extent
-		if err == nil {
-			x, err = parseExtent(f.payload, v.block, size)
-		}
-		if err == nil {
-			err = out.sendRange(r, x)
-		}
-		if err != nil && v.answer(frameFail, encodeError(err)) != nil {
-			return false
-		}
-	}
+// lender is a part that is lent, and the blocks of it on their way to the reader.
+type lender struct {
+	*visit
+	part   storage.PartReader
+	places chan struct{}
+	flying chan lent
 }
 
 // lent is a block that is being sent.
@@ -67,57 +43,62 @@ type lent struct {
 	buf     []byte
 }
 
-// dispatch is the blocks on their way to the reader.
-type dispatch struct {
-	v      *visit
-	places chan struct{}
-	flying chan lent
-	done   sync.WaitGroup
-}
-
-func (v *visit) dispatch() *dispatch {
-	window := v.s.opts.Window
-	d := &dispatch{v: v, places: make(chan struct{}, window), flying: make(chan lent, window)}
-	d.done.Go(func() {
-		for f := range d.flying {
-			_, _ = f.request.Wait(v.p.ctx) // a rank that is lost is seen where the next question is awaited
-			v.s.buffers.put(f.buf)
-			<-d.places
-		}
-	})
-	return d
-}
-
-// sendRange sends a range. If it cannot be read, nothing has been sent.
-func (d *dispatch) sendRange(r storage.PartReader, x extent) error {
-	select {
-	case d.places <- struct{}{}:
-	case <-d.v.p.ctx.Done():
-		return context.Cause(d.v.p.ctx)
+// land takes buffers back when they have been sent.
+func (l *lender) land() {
+	for f := range l.flying {
+		_, _ = f.request.Wait(l.p.ctx) // a rank that is lost is seen where the next question is awaited
+		l.p.s.buffers.put(f.buf)
+		<-l.places
 	}
-	v := d.v
-	buf := v.s.buffers.get()
+}
+
+// answerReads gives each question one answer, and reports whether the other rank
+// has come to its end in order.
+func (l *lender) answerReads() bool {
+	question := make([]byte, extentSize+trailerSize)
+	for {
+		f, lost, err := l.next(l.p.ctx, question)
+		if lost || err == nil && f.kind == frameEnd {
+			return !lost
+		}
+		if err == nil {
+			err = l.sendRange(f)
+		}
+		if err != nil && l.answer(frameFail, encodeError(err)) != nil {
+			return false
+		}
+	}
+}
+
+// sendRange sends what is asked for. If it cannot be read, nothing has been sent.
+func (l *lender) sendRange(f frame) error {
+	if f.kind != frameRead {
+		return ErrTransfer
+	}
+	x, err := parseExtent(f.payload, l.block, l.part.Size())
+	if err != nil {
+		return err
+	}
+	select {
+	case l.places <- struct{}{}:
+	case <-l.p.ctx.Done():
+		return context.Cause(l.p.ctx)
+	}
+	buf := l.p.s.buffers.get()
 	var message []byte
-	var err error
-	v.s.Around(func() {
+	l.p.s.Around(func() {
 		var n int
-		n, err = r.ReadAt(buf[:x.n], x.off)
+		n, err = l.part.ReadAt(buf[:x.n], x.off)
 		if err = checkRead(n, x.n, err); err == nil {
-			message = seal(buf, x.n, frameBlock, v.request.id, v.sent)
+			message = seal(buf, x.n, frameBlock, l.request.id, l.sent)
 		}
 	})
 	if err != nil {
-		v.s.buffers.put(buf)
-		<-d.places
+		l.p.s.buffers.put(buf)
+		<-l.places
 		return err
 	}
-	v.sent++
-	d.flying <- lent{v.p.send(back(v.request.id), message), buf}
+	l.sent++
+	l.flying <- lent{l.p.send(back(l.request.id), message), buf}
 	return nil
-}
-
-// stop waits for what is on its way.
-func (d *dispatch) stop() {
-	close(d.flying)
-	d.done.Wait()
 }

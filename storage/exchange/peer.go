@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -43,10 +44,7 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 // lost is why the rank can do nothing more, where err is what an operation with
 // it has ended with.
 func (p *peer) lost(err error) error {
-	if p.ctx.Err() != nil {
-		return context.Cause(p.ctx)
-	}
-	return err
+	return cmp.Or(context.Cause(p.ctx), err)
 }
 
 func (p *peer) send(tag comm.Tag, message []byte) comm.Request {

@@ -11,7 +11,7 @@ type piece struct {
 	at, n int
 }
 
-// follows notes a read and tells whether it begins where an earlier one has
+// follows notes a read and reports whether it begins where an earlier one has
 // ended. Reads of some goroutines may be interleaved.
 func (r *reader) follows(off, end int64) bool {
 	r.mu.Lock()
@@ -36,33 +36,29 @@ func (r *reader) piece(pos, end int64, sequential, wait bool) (piece, error) {
 	number := pos / size
 	n := int(min(end, (number+1)*size) - pos)
 	r.mu.Lock()
-	if f := r.caches[number]; f != nil {
-		defer r.mu.Unlock()
-		f.users++
-		return piece{f, int(pos - f.off), n}, nil
-	}
-	r.mu.Unlock()
-	if got, err := r.place(wait); !got {
-		return piece{}, err
-	}
-	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch f := r.caches[number]; {
-	case r.ended:
-		<-r.places
-		return piece{}, context.Cause(r.ctx)
-	case f != nil: // somebody else was faster
-		<-r.places
-		f.users++
-		return piece{f, int(pos - f.off), n}, nil
-	case sequential || int64(n) >= size/2:
-		f := r.askBlock(number)
-		f.users++
-		return piece{f, int(pos - f.off), n}, nil
+	f := r.caches[number]
+	if f == nil {
+		r.mu.Unlock()
+		got, err := r.place(wait)
+		r.mu.Lock()
+		if !got {
+			return piece{}, err
+		}
+		switch f = r.caches[number]; {
+		case r.ended:
+			<-r.places
+			return piece{}, context.Cause(r.ctx)
+		case f != nil: // somebody else was faster
+			<-r.places
+		case sequential || int64(n) >= size/2:
+			f = r.askBlock(number)
+		default:
+			f = r.ask(pos, n)
+		}
 	}
-	f := r.ask(pos, n)
 	f.users++
-	return piece{f, 0, n}, nil
+	return piece{f, int(pos - f.off), n}, nil
 }
 
 // place takes one of the places for questions.
@@ -88,20 +84,19 @@ func (r *reader) place(wait bool) (bool, error) {
 func (r *reader) readAhead(end int64) {
 	size := int64(r.accept.block)
 	first := (end + size - 1) / size
-	for number := first; number < first+int64(r.p.s.opts.Window) && number*size < r.accept.size; number++ {
-		r.mu.Lock()
-		if r.caches[number] == nil && !r.ended {
-			if r.makeRoom(); len(r.order) >= r.capacity() {
-				r.mu.Unlock()
-				return
-			}
-			if got, _ := r.place(false); !got {
-				r.mu.Unlock()
-				return
-			}
-			r.askBlock(number)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for number := first; number < first+int64(r.p.s.opts.Window) && number*size < r.accept.size && !r.ended; number++ {
+		if r.caches[number] != nil {
+			continue
 		}
-		r.mu.Unlock()
+		if r.makeRoom(); len(r.order) >= r.capacity() {
+			return
+		}
+		if got, _ := r.place(false); !got {
+			return
+		}
+		r.askBlock(number)
 	}
 }
 
@@ -134,10 +129,8 @@ func (r *reader) askBlock(number int64) *fetch {
 // ask sends the question. The lock keeps the receives in the same order.
 func (r *reader) ask(off int64, n int) *fetch {
 	f := &fetch{off: off, n: n, seq: r.sent, buf: r.p.s.buffers.get(), done: make(chan struct{})}
-	f.ask = make([]byte, extentSize+trailerSize)
-	extent{off, n}.put(f.ask)
 	f.in = r.p.receive(back(r.id), f.buf)
-	f.out = r.p.send(forth(r.id), seal(f.ask, extentSize, frameRead, r.id, r.sent))
+	f.out = r.p.send(forth(r.id), sealed(extent{off, n}.encode(), frameRead, r.id, r.sent))
 	r.sent++
 	r.asked <- f // has as much room as there are places
 	return f

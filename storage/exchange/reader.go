@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -26,7 +25,6 @@ type reader struct {
 	order   []*fetch            // of caches, oldest first
 	ends    [rememberEnds]int64 // where the latest reads have ended
 	lastEnd int
-	closing sync.Once
 }
 
 // rememberEnds is how many interleaved sequential reads are recognised: those of
@@ -40,7 +38,6 @@ type fetch struct {
 	n       int
 	seq     uint32
 	buf     []byte
-	ask     []byte
 	in, out comm.Request
 
 	done chan struct{} // closed with err; then buf[:n] are the bytes
@@ -53,7 +50,7 @@ type fetch struct {
 
 var _ storage.PartReader = (*reader)(nil)
 
-func openAt(ctx context.Context, p *peer, name string) (*reader, error) {
+func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, error) {
 	window := p.s.opts.Window
 	r := &reader{
 		call:   newCall(ctx, p, name),
@@ -63,10 +60,7 @@ func openAt(ctx context.Context, p *peer, name string) (*reader, error) {
 	for i := range r.ends {
 		r.ends[i] = -1
 	}
-	if err := r.dial(askOpen, r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.dial(askOpen, r)
 }
 
 func (r *reader) Size() int64 { return r.accept.size }
@@ -135,7 +129,9 @@ func (r *reader) await(f *fetch, broken error) (frame, error) {
 
 // discard asks for nothing more and hangs up.
 func (r *reader) discard() {
-	r.closing.Do(func() { close(r.asked) })
+	if !r.ended {
+		close(r.asked)
+	}
 	for len(r.order) > 0 {
 		r.forget(r.order[0])
 	}
@@ -164,13 +160,10 @@ func (r *reader) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := int(min(int64(len(p)), r.accept.size-off))
 	done, err := r.readRange(p[:n], off)
-	if err != nil {
-		return done, r.fail("read", err)
-	}
-	if n < len(p) {
+	if err == nil && n < len(p) {
 		return n, io.EOF
 	}
-	return n, nil
+	return done, r.fail("read", err)
 }
 
 // readRange reads what is inside the part.

@@ -91,7 +91,7 @@ func (s *Service) host(p *peer, r request) {
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	p.served[slotOf(r.id)] = cancel
 	v := &visit{
-		s: s, p: p, ctx: ctx, cancel: cancel, request: r,
+		p: p, ctx: ctx, cancel: cancel, request: r,
 		block: min(r.block, s.opts.Block),
 	}
 	s.serving.Go(v.run)
@@ -106,7 +106,7 @@ func (s *Service) reject(p *peer, r request) {
 	}
 	p.rejecting++
 	s.serving.Go(func() {
-		v := &visit{s: s, p: p, request: r}
+		v := &visit{p: p, request: r}
 		v.answer(frameFinal, encodeError(ErrBusy))
 		s.mu.Lock()
 		p.rejecting--
@@ -125,18 +125,16 @@ func (s *Service) lose(err error) error {
 	failed := append(comm.Acknowledge(s.c), failure.Ranks...)
 	news := false
 	for _, r := range failed {
-		if r < 0 || int(r) >= len(s.peers) || s.peers[r] == nil || s.peers[r].failed {
-			continue
+		if p := s.peers[r]; p != nil && !p.failed {
+			news, p.failed = true, true
+			p.cancel(&comm.FailedError{Ranks: []comm.Rank{r}})
 		}
-		news = true
-		s.peers[r].failed = true
-		s.peers[r].cancel(&comm.FailedError{Ranks: []comm.Rank{r}})
 	}
 	if !news {
 		return err
 	}
 	for _, p := range s.peers {
-		if p != nil && !p.failed {
+		if !p.failed {
 			return nil
 		}
 	}
@@ -168,9 +166,7 @@ func (s *Service) tellGone() {
 	gone := request{kind: askGone}.encode()
 	var sends []comm.Request
 	for _, p := range s.peers {
-		if p != nil {
-			sends = append(sends, p.send(tagRequest, gone))
-		}
+		sends = append(sends, p.send(tagRequest, gone))
 	}
 	for _, r := range sends {
 		_, _ = r.Wait(ctx) // who has failed need not know

@@ -26,8 +26,8 @@ type Service struct {
 	me      comm.Rank
 	handler Handler
 	opts    Options
-	buffers pool
-	peers   []*peer // by rank; nil: this one
+	buffers pool                // of a block and its trailer
+	peers   map[comm.Rank]*peer // all others
 
 	ctx    context.Context // ends with the service, for the reason that all get
 	cancel context.CancelCauseFunc
@@ -47,15 +47,13 @@ type Service struct {
 // of c start one. It ends with Close, with ctx, or when c is revoked; Close must
 // be called in any case.
 func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
-	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete()}
+	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	for r := range comm.Rank(c.Size()) {
-		var p *peer
 		if r != s.me {
-			p = newPeer(s, r)
+			s.peers[r] = newPeer(s, r)
 		}
-		s.peers = append(s.peers, p)
 	}
 	s.serving.Go(s.serve)
 	return s
@@ -69,10 +67,10 @@ func (s *Service) Done() <-chan struct{} { return s.ctx.Done() }
 // one: it has failed, left or closed its service, or this service has ended. stop, to be called
 // once, takes that back, or waits for f.
 func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
-	if rank < 0 || int(rank) >= len(s.peers) || s.peers[rank] == nil {
+	p := s.peers[rank]
+	if p == nil {
 		return func() {}
 	}
-	p := s.peers[rank]
 	s.mu.Lock()
 	if !s.closing && !p.awaited {
 		p.awaited = true
@@ -80,14 +78,19 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 		s.serving.Go(func() { p.awaitBye(bye) })
 	}
 	s.mu.Unlock()
-	told := make(chan struct{})
-	takeBack := context.AfterFunc(p.done, func() {
-		defer close(told)
-		f(context.Cause(p.done))
+	return whenDone(p.done, func() { f(context.Cause(p.done)) })
+}
+
+// whenDone is context.AfterFunc, but stop waits for f where it does not take it back.
+func whenDone(ctx context.Context, f func()) (stop func()) {
+	over := make(chan struct{})
+	takeBack := context.AfterFunc(ctx, func() {
+		defer close(over)
+		f()
 	})
 	return func() {
 		if !takeBack() {
-			<-told
+			<-over
 		}
 	}
 }
@@ -99,52 +102,34 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 // not come any more (ctx, a failed process), the part may be there all the same,
 // but then it is whole. Write, Commit and Abort are for one goroutine.
 func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storage.PartWriter, error) {
-	fail := func(err error) (storage.PartWriter, error) {
-		return nil, &Error{Op: "create", Rank: to, Name: name, Err: err}
-	}
-	p, err := s.begin(ctx, to, name)
-	if err != nil {
-		return fail(err)
-	}
-	defer s.calling.Done()
-	if p == nil {
-		w, err := s.handler.Create(ctx, s.me, name)
-		if err != nil {
-			return fail(err)
-		}
-		return w, nil
-	}
-	w, err := createAt(ctx, p, name)
-	if err != nil {
-		return fail(err)
-	}
-	return w, nil
+	return open(ctx, s, "create", to, name, s.handler.Create, createAt)
 }
 
 // Open opens a part that rank to has. ReadAt may be called concurrently; where
 // reads follow each other, what comes next is fetched before it is asked for. ctx
 // is for the whole life of the reader.
 func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.PartReader, error) {
-	fail := func(err error) (storage.PartReader, error) {
-		return nil, &Error{Op: "open", Rank: to, Name: name, Err: err}
-	}
+	return open(ctx, s, "open", to, name, s.handler.Open, openAt)
+}
+
+// open begins a stream to another rank, or what the own handler has in its place.
+func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name string,
+	own func(context.Context, comm.Rank, string) (S, error), at func(context.Context, *peer, string) (S, error),
+) (stream S, err error) {
 	p, err := s.begin(ctx, to, name)
-	if err != nil {
-		return fail(err)
-	}
-	defer s.calling.Done()
-	if p == nil {
-		r, err := s.handler.Open(ctx, s.me, name)
-		if err != nil {
-			return fail(err)
+	if err == nil {
+		defer s.calling.Done()
+		if p == nil {
+			stream, err = own(ctx, s.me, name)
+		} else {
+			stream, err = at(ctx, p, name)
 		}
-		return r, nil
 	}
-	r, err := openAt(ctx, p, name)
 	if err != nil {
-		return fail(err)
+		var none S
+		return none, &Error{Op: op, Rank: to, Name: name, Err: err}
 	}
-	return r, nil
+	return stream, nil
 }
 
 // Around runs body as the Options say, for what else is done in the background.
@@ -155,9 +140,7 @@ func (s *Service) Serving() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.peers {
-		if p != nil {
-			n += len(p.served)
-		}
+		n += len(p.served)
 	}
 	return n
 }
@@ -166,8 +149,8 @@ func (s *Service) Serving() (n int) {
 // until calling.Done. The peer is nil if to is this rank.
 func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, error) {
 	switch {
-	case to < 0 || int(to) >= len(s.peers):
-		return nil, fmt.Errorf("%w: allowed are 0 to %d", comm.ErrRank, len(s.peers)-1)
+	case to < 0 || int(to) >= s.c.Size():
+		return nil, fmt.Errorf("%w: allowed are 0 to %d", comm.ErrRank, s.c.Size()-1)
 	case name == "" || len(name) > MaxName:
 		return nil, fmt.Errorf("%w: name of %d bytes, allowed are 1 to %d", ErrRequest, len(name), MaxName)
 	case ctx.Err() != nil:

@@ -180,11 +180,9 @@ func playOn(t *testing.T, n int, opts Options, shelves []*shelf, body func(r *tr
 		require.Zero(t, s.buffers.out, "buffers of rank %d", r)
 		require.Zero(t, shelves[r].busy, "writers and readers at rank %d", r)
 		for _, p := range s.peers {
-			if p != nil {
-				require.Empty(t, p.opened, "streams of rank %d to rank %d", r, p.rank)
-				require.Empty(t, p.served, "streams of rank %d for rank %d", r, p.rank)
-				require.Empty(t, p.slots)
-			}
+			require.Empty(t, p.opened, "streams of rank %d to rank %d", r, p.rank)
+			require.Empty(t, p.served, "streams of rank %d for rank %d", r, p.rank)
+			require.Empty(t, p.slots)
 		}
 	}
 	cancel()

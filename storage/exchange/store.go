@@ -2,11 +2,11 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -29,7 +29,7 @@ type Expecter interface {
 func (v *visit) store() (result error, reachable bool) {
 	var w storage.PartWriter
 	var err error
-	v.s.Around(func() { w, err = v.s.handler.Create(v.ctx, v.p.rank, v.request.name) })
+	v.p.s.Around(func() { w, err = v.p.s.handler.Create(v.ctx, v.p.rank, v.request.name) })
 	if err != nil {
 		return err, true
 	}
@@ -39,34 +39,32 @@ func (v *visit) store() (result error, reachable bool) {
 		_ = w.Abort()
 		return err, false
 	}
-	failed := false
 	for a := range in.arrived {
-		err := in.complete(&a)
+		err := a.complete()
 		switch {
 		case a.lost:
-			if !failed {
+			if !in.failed.Load() {
 				_ = w.Abort()
 			}
 			return a.err, false
-		case failed:
+		case in.failed.Load():
 			if err == nil && a.kind == frameEnd {
 				return nil, true
 			}
 		case err == nil && a.kind == frameCommit:
-			v.s.Around(func() { result = v.publish(w, a.payload) })
+			v.p.s.Around(func() { result = v.publish(w, a.payload) })
 			return result, true
 		case err == nil && a.kind == frameEnd:
 			return w.Abort(), true
 		default:
 			if err == nil {
-				v.s.Around(func() { err = a.use(w) })
+				v.p.s.Around(func() { err = a.use(w) })
 			}
 			if err != nil {
-				failed = true
 				in.failed.Store(true)
 				err = errors.Join(err, w.Abort())
 				v.cancel(err) // who waits for room waits no more
-				if in.bodies.Err() != nil {
+				if in.ctx.Err() != nil {
 					continue // the other rank has come to its end, or cannot be told
 				}
 				if err := v.answer(frameFail, encodeError(err)); err != nil {
@@ -104,17 +102,12 @@ func (v *visit) publish(w storage.PartWriter, rest []byte) error {
 // intake receives the frames of a writer while what came before is being stored.
 type intake struct {
 	v       *visit
-	w       Expecter // nil: what comes needs buffers
-	storing storing
-	awaited []arrival // bodies that w has been told of, oldest first
-	ctx     context.Context
+	w       storage.PartWriter
+	full    chan []byte     // buffers of bodies that w takes later, oldest first
+	ctx     context.Context // ends when nothing more comes than has
 	cancel  context.CancelFunc
-	// bodies ends when no more of them come than have.
-	bodies  context.Context
-	noMore  context.CancelFunc
 	failed  atomic.Bool
 	arrived chan arrival // the last one is lost, or the end
-	done    sync.WaitGroup
 }
 
 // arrival is a frame, or what has come in its place.
@@ -123,37 +116,24 @@ type arrival struct {
 	err  error
 	lost bool // nothing more comes
 
-	body    body
-	request comm.Request // of the body; nil: there is none
-	sum     *summer
-	store   func() error // when the body has come; nil: nothing is to be done
+	body  func() error // waits for the body; nil: there is none
+	store func() error // when the body has come
 }
 
 func (v *visit) listen(w storage.PartWriter) *intake {
-	in := &intake{v: v, arrived: make(chan arrival, v.s.opts.Window)}
+	window := v.p.s.opts.Window
+	in := &intake{v: v, w: w, full: make(chan []byte, window), arrived: make(chan arrival, window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
-	in.bodies, in.noMore = context.WithCancel(in.ctx)
-	in.w, _ = w.(Expecter)
-	in.storing = storing{w: w, v: v, full: make(chan []byte, v.s.opts.Window)}
-	in.done.Go(in.run)
+	v.p.s.serving.Go(in.run)
 	return in
 }
 
 func (in *intake) run() {
 	defer close(in.arrived)
-	v := in.v
 	buf := make([]byte, inlineSize+trailerSize)
-	for seq := uint32(0); ; seq++ {
-		st, err := v.receive(buf).Wait(in.ctx)
+	for {
 		var a arrival
-		switch {
-		case err == nil:
-			a.frame, a.err = parseFrame(buf[:st.Bytes], v.request.id, seq)
-		case errors.Is(err, comm.ErrTruncated):
-			a.err = ErrTransfer
-		default:
-			a.err, a.lost = v.p.lost(err), true
-		}
+		a.frame, a.lost, a.err = in.v.next(in.ctx, buf)
 		if a.err == nil && a.kind == frameBody {
 			a.err = in.expect(&a)
 		} else {
@@ -161,14 +141,8 @@ func (in *intake) run() {
 		}
 		over := a.lost || a.err == nil && a.kind == frameEnd
 		if over {
-			in.noMore()
+			in.cancel()
 		}
-		if a.err == nil && a.kind == frameBody && in.w != nil {
-			in.awaited = append(in.awaited, a)
-			in.settle(v.s.opts.Window)
-			continue
-		}
-		in.settle(0)
 		in.arrived <- a
 		if over {
 			return
@@ -176,34 +150,24 @@ func (in *intake) run() {
 	}
 }
 
-// settle waits for bodies that the handler uses where they arrive, until so many are left.
-func (in *intake) settle(left int) {
-	for ; len(in.awaited) > left; in.awaited = in.awaited[1:] {
-		a := &in.awaited[0]
-		if a.err = in.complete(a); a.err != nil {
-			in.arrived <- *a
-		}
-	}
-}
-
 // expect receives a body.
-func (in *intake) expect(a *arrival) (err error) {
-	v := in.v
-	if a.body, err = parseBody(a.payload, v.block); err != nil {
+func (in *intake) expect(a *arrival) error {
+	b, err := parseBody(a.payload, in.v.block)
+	if err != nil {
 		return err
 	}
 	var take func([]byte)
 	var got func()
-	switch {
+	switch w, direct := in.w.(Expecter); {
 	case in.failed.Load():
-	case in.w != nil:
-		take, got, err = in.w.Expect(a.body.n)
+	case direct:
+		take, got, err = w.Expect(b.n)
+		a.store = func() error { return nil } // it is where it has been taken to
 	default:
-		take, a.store, err = in.storing.expect(a.body.n)
+		take, a.store, err = in.keep(b.n)
 	}
-	b, left, sum := a.body, a.body.n, &summer{whole: a.body.n}
-	a.sum = sum
-	a.request = comm.Itake(v.s.c, v.p.rank, bulk(v.request.id), b.n, func(piece []byte) {
+	left, sum := b.n, &summer{whole: b.n}
+	request := comm.Itake(in.v.p.s.c, in.v.p.rank, bulk(in.v.request.id), b.n, func(piece []byte) {
 		sum.add(piece)
 		if take != nil {
 			take(piece)
@@ -212,27 +176,59 @@ func (in *intake) expect(a *arrival) (err error) {
 			got()
 		}
 	})
+	a.body = func() error {
+		st, err := request.Wait(in.ctx)
+		switch {
+		case errors.Is(err, comm.ErrTruncated):
+			return ErrTransfer
+		case err != nil:
+			return in.v.p.lost(err)
+		case st.Bytes != b.n || sum.sum() != b.sum:
+			return fmt.Errorf("%w: checksum of %d bytes", ErrTransfer, st.Bytes)
+		}
+		return nil
+	}
 	return err
 }
 
+// keep returns what takes the next n bytes, and what gives them to the handler then. Up to
+// Window buffers are kept.
+func (in *intake) keep(n int) (take func([]byte), store func() error, err error) {
+	pool := &in.v.p.s.buffers
+	buf := pool.get()
+	select {
+	case in.full <- buf:
+	case <-in.v.ctx.Done():
+		pool.put(buf)
+		return nil, nil, context.Cause(in.v.ctx)
+	}
+	at := 0
+	take = func(piece []byte) { at += copy(buf[at:n], piece) }
+	store = func() error {
+		defer pool.put(<-in.full)
+		return writeAll(in.w, buf[:n])
+	}
+	return take, store, nil
+}
+
+// stop withdraws what is expected.
+func (in *intake) stop() {
+	in.cancel()
+	for a := range in.arrived {
+		_ = a.complete()
+	}
+	for len(in.full) > 0 {
+		in.v.p.s.buffers.put(<-in.full)
+	}
+}
+
 // complete waits for the body of a frame.
-func (in *intake) complete(a *arrival) error {
-	if a.request == nil {
+func (a *arrival) complete() error {
+	if a.body == nil {
 		return a.err
 	}
-	st, err := a.request.Wait(in.bodies)
-	a.request = nil
-	switch {
-	case a.err != nil:
-		return a.err
-	case errors.Is(err, comm.ErrTruncated):
-		return ErrTransfer
-	case err != nil:
-		return in.v.p.lost(err)
-	case st.Bytes != a.body.n || a.sum.sum() != a.body.sum:
-		return fmt.Errorf("%w: checksum of %d bytes", ErrTransfer, st.Bytes)
-	}
-	return nil
+	err := a.body()
+	return cmp.Or(a.err, err)
 }
 
 // use gives a frame that has come whole to the handler.
@@ -244,52 +240,4 @@ func (a *arrival) use(w io.Writer) error {
 		return writeAll(w, a.payload)
 	}
 	return ErrTransfer
-}
-
-// stop withdraws what is expected.
-func (in *intake) stop() {
-	in.cancel()
-	for a := range in.arrived {
-		_ = in.complete(&a)
-	}
-	in.done.Wait()
-	in.storing.release()
-}
-
-// storing keeps what comes until the handler takes it, up to Window pieces.
-type storing struct {
-	w    io.Writer
-	v    *visit
-	full chan []byte
-}
-
-// expect returns what takes the next n bytes, and what stores them then.
-func (s *storing) expect(n int) (take func([]byte), store func() error, err error) {
-	pool := &s.v.s.buffers
-	buf := pool.get()
-	select {
-	case s.full <- buf:
-	case <-s.v.ctx.Done():
-		pool.put(buf)
-		return nil, nil, context.Cause(s.v.ctx)
-	}
-	at := 0
-	take = func(piece []byte) { at += copy(buf[at:n], piece) }
-	store = func() error {
-		defer pool.put(<-s.full)
-		return writeAll(s.w, buf[:n])
-	}
-	return take, store, nil
-}
-
-// release gives the buffers back that nobody has taken.
-func (s *storing) release() {
-	for {
-		select {
-		case buf := <-s.full:
-			s.v.s.buffers.put(buf)
-		default:
-			return
-		}
-	}
 }

@@ -2,21 +2,21 @@ package exchange
 
 import (
 	"context"
+	"errors"
 
 	"github.com/craft-go/craft/aft/comm"
 )
 
 // visit is a stream at the rank that serves it, in a goroutine of its own.
 type visit struct {
-	s       *Service
 	p       *peer
 	request request
 	block   int // largest payload
 	// ctx is the handler's: it ends with the peer's, and when the stream's opener
 	// has given up. Messages go on until the stream has ended in order.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	sent   uint32 // number of answers
+	ctx            context.Context
+	cancel         context.CancelCauseFunc
+	received, sent uint32 // numbers of frames and of answers
 }
 
 func (v *visit) run() {
@@ -27,9 +27,9 @@ func (v *visit) run() {
 	result, reachable := act()
 	v.cancel(nil)
 	// First give the place back: with the last word the other rank has it again.
-	v.s.mu.Lock()
+	v.p.s.mu.Lock()
 	delete(v.p.served, slotOf(v.request.id))
-	v.s.mu.Unlock()
+	v.p.s.mu.Unlock()
 	if reachable {
 		_ = v.answer(frameFinal, encodeError(result))
 	}
@@ -44,7 +44,17 @@ func (v *visit) answer(kind byte, payload []byte) error {
 	return err
 }
 
-// receive posts a receive of the next frame.
-func (v *visit) receive(buf []byte) comm.Request {
-	return v.p.receive(forth(v.request.id), buf)
+// next waits for a frame of the other rank. If that is lost nothing more comes.
+func (v *visit) next(ctx context.Context, buf []byte) (f frame, lost bool, err error) {
+	st, err := v.p.receive(forth(v.request.id), buf).Wait(ctx)
+	switch {
+	case err == nil:
+		f, err = parseFrame(buf[:st.Bytes], v.request.id, v.received)
+	case errors.Is(err, comm.ErrTruncated):
+		err = ErrTransfer
+	default:
+		return f, true, v.p.lost(err)
+	}
+	v.received++
+	return f, false, err
 }

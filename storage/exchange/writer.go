@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -23,8 +25,7 @@ import (
 type writer struct {
 	*call
 	// The call's lock guards these.
-	buf       []byte // being filled; nil: none
-	n         int
+	buf       []byte   // being filled; nil: none
 	flying    []flight // oldest first
 	noticed   bool     // the other rank waits for frameEnd; ctx has ended before
 	committed bool     // frameCommit is with the other rank
@@ -39,12 +40,9 @@ type flight struct {
 
 var _ storage.Borrower = (*writer)(nil)
 
-func createAt(ctx context.Context, p *peer, name string) (*writer, error) {
+func createAt(ctx context.Context, p *peer, name string) (storage.PartWriter, error) {
 	w := &writer{call: newCall(ctx, p, name)}
-	if err := w.dial(askCreate, w); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.dial(askCreate, w)
 }
 
 // listen takes what the other rank says until its last word.
@@ -54,14 +52,7 @@ func (w *writer) listen() error {
 		if err == nil && f.kind != frameFail {
 			return w.last(f, nil)
 		}
-		why := err
-		if why == nil {
-			why = parseError(f.payload)
-		}
-		if why == nil {
-			why = fmt.Errorf("%w: notice of no error", ErrTransfer)
-		}
-		w.concede(why)
+		w.concede(cmp.Or(err, parseError(f.payload), fmt.Errorf("%w: notice of no error", ErrTransfer)))
 		if err != nil {
 			return err
 		}
@@ -87,19 +78,16 @@ func (w *writer) Write(p []byte) (int, error) {
 	total := 0
 	for err == nil && total < len(p) {
 		if w.buf == nil {
-			w.buf = w.p.s.buffers.get()
+			w.buf = w.p.s.buffers.get()[:0]
 		}
-		k := copy(w.buf[w.n:w.accept.block], p[total:])
-		w.n += k
+		k := min(len(p)-total, w.accept.block-len(w.buf))
+		w.buf = append(w.buf, p[total:total+k]...)
 		total += k
-		if w.n == w.accept.block {
+		if len(w.buf) == w.accept.block {
 			err = w.flush()
 		}
 	}
-	if err != nil {
-		return total, w.fail("write", err)
-	}
-	return total, nil
+	return total, w.fail("write", err)
 }
 
 // Borrow implements storage.Borrower.
@@ -115,43 +103,36 @@ func (w *writer) Borrow(p []byte) error {
 		err = w.launch(p[:k], nil)
 		p = p[k:]
 	}
-	if err != nil {
-		return w.fail("write", err)
-	}
-	return nil
+	return w.fail("write", err)
 }
 
 // GiveBack implements storage.Borrower.
 func (w *writer) GiveBack() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.landAll(); err != nil {
-		return w.fail("write", err)
-	}
-	return nil
+	return w.fail("write", w.landAll())
 }
 
-// why is the reason that nothing can be sent any more, or nil.
+// why is the reason that nothing can be sent any more, or nil: what has ended the
+// stream, unless it was the user.
 func (w *writer) why() error {
-	if w.ended || w.ctx.Err() != nil {
-		return w.whyEnded()
+	if w.ended {
+		return cmp.Or(context.Cause(w.ctx), fs.ErrClosed)
 	}
-	return nil
+	return context.Cause(w.ctx)
 }
 
 // flush sends what is in buf.
 func (w *writer) flush() (err error) {
-	buf, n := w.buf, w.n
-	w.buf, w.n = nil, 0
-	switch {
-	case n == 0:
-		w.p.s.buffers.put(buf)
-	case n <= inlineSize:
-		err = w.transmit(frameData, buf[:n], flight{})
-		w.p.s.buffers.put(buf)
-	default:
-		err = w.launch(buf[:n], buf)
+	buf := w.buf
+	w.buf = nil
+	if len(buf) > inlineSize {
+		return w.launch(buf, buf)
 	}
+	if len(buf) > 0 {
+		err = w.transmit(frameData, buf, flight{})
+	}
+	w.p.s.buffers.put(buf)
 	return err
 }
 
@@ -204,9 +185,10 @@ func (w *writer) land(n int) error {
 func (w *writer) landAll() error { return w.land(len(w.flying)) }
 
 // withdraw takes back the bodies that are under way, but no frame, so that the other
-// rank knows which bodies it has to take.
+// rank knows which bodies it has to take. The newest goes first: else the next one could
+// still be taken in the place of one that has gone.
 func (w *writer) withdraw() {
-	for _, f := range w.flying {
+	for _, f := range slices.Backward(w.flying) {
 		switch {
 		case f.frame == nil:
 		case w.settled: // nobody takes it any more
@@ -222,24 +204,12 @@ func (w *writer) withdraw() {
 	w.flying = nil
 }
 
-// whyEnded is the error of a call after the end: what has ended the stream, unless
-// it was the user.
-func (w *writer) whyEnded() error {
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
-	}
-	return fs.ErrClosed
-}
-
 func (w *writer) Commit() error {
 	err := w.commit()
 	if err == nil {
 		err = w.verdict()
 	}
-	if err != nil {
-		return w.fail("commit", err)
-	}
-	return nil
+	return w.fail("commit", err)
 }
 
 // verdict waits for what the other rank says to a commit that it has.
@@ -263,25 +233,22 @@ func (w *writer) commit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
-		return w.whyEnded()
+		return w.why()
 	}
 	var err error
-	if w.n > inlineSize {
+	if len(w.buf) > inlineSize {
 		err = w.flush()
 	}
 	if err == nil {
 		err = w.landAll()
 	}
 	if err == nil {
-		_, err = w.p.send(forth(w.id), sealed(w.buf[:w.n], frameCommit, w.id, w.sent)).Wait(w.ctx)
+		_, err = w.p.send(forth(w.id), sealed(w.buf, frameCommit, w.id, w.sent)).Wait(w.ctx)
 		w.sent++
 	}
 	if err != nil {
 		w.discard()
-		if w.ctx.Err() != nil {
-			err = context.Cause(w.ctx)
-		}
-		return err
+		return cmp.Or(context.Cause(w.ctx), err)
 	}
 	w.committed, w.ended = true, true
 	w.p.s.buffers.put(w.buf)
@@ -310,8 +277,5 @@ func (w *writer) Abort() error {
 	case <-w.user.Done(): // it will be thrown away, but who waits for that?
 		return w.fail("abort", comm.Withdrawn(w.user))
 	}
-	if w.result != nil {
-		return w.fail("abort", w.result)
-	}
-	return nil
+	return w.fail("abort", w.result)
 }

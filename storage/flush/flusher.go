@@ -54,20 +54,26 @@ type Flusher struct {
 	running   sync.WaitGroup
 
 	mu     sync.Mutex
-	queue  []storage.ID            // the one that is being copied too
-	off    context.CancelCauseFunc // calls off the one that is being copied, now; nil: none is
-	now    storage.ID
-	wake   chan struct{}           // has room for one
-	urgent map[storage.ID]bool     // somebody waits for these
-	hurry  chan struct{}           // closed while there are any
 	copies map[storage.ID]*attempt // the last one of each version
+	queue  []*attempt              // the one that is being copied too
+	wake   chan struct{}           // has room for one
+	hurry  chan struct{}           // closed while one of the queue is urgent
+}
+
+// attempt is one to copy a version.
+type attempt struct {
+	id     storage.ID
+	urgent bool                    // somebody waits for it
+	off    context.CancelCauseFunc // calls it off while it is being copied; nil: it is not
+	ended  chan struct{}
+	err    error // when it has ended
 }
 
 // New returns a Flusher; Start starts it.
 func New(p Placement, o Options) *Flusher {
 	f := &Flusher{
 		Options: o, placement: p, piece: piece, wake: make(chan struct{}, 1), hurry: make(chan struct{}),
-		copies: make(map[storage.ID]*attempt), urgent: make(map[storage.ID]bool),
+		copies: make(map[storage.ID]*attempt),
 	}
 	if o.Limit > 0 {
 		f.piece = max(min(piece, o.Limit), pieceLeast)
@@ -88,12 +94,6 @@ func (f *Flusher) Stop() {
 	f.running.Wait()
 }
 
-// attempt is one to copy a version.
-type attempt struct {
-	ended chan struct{}
-	err   error // when it has ended
-}
-
 // Add puts a version into the queue, unless it is there or done, and returns what is closed
 // when this rank's parts are at home, or cannot be.
 func (f *Flusher) Add(id storage.ID) <-chan struct{} {
@@ -106,63 +106,70 @@ func (f *Flusher) add(id storage.ID) *attempt {
 	if last := f.copies[id]; last != nil && last.err == nil {
 		return last
 	}
-	f.copies[id] = &attempt{ended: make(chan struct{})}
-	f.queue = append(f.queue, id)
+	one := &attempt{id: id, ended: make(chan struct{})}
+	f.copies[id] = one
+	f.queue = append(f.queue, one)
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
-	return f.copies[id]
-}
-
-// first puts a version before all others, because the program waits for it: a job
-// that is about to end may not have the time for what has piled up. Until it is
-// done there is no limit, which is for what goes on beside the program.
-func (f *Flusher) first(id storage.ID) *attempt {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	one := f.add(id)
-	i := slices.Index(f.queue, id)
-	if i < 0 {
-		return one // it is done
-	}
-	copy(f.queue[1:i+1], f.queue[:i])
-	f.queue[0] = id
-	if len(f.urgent) == 0 {
-		close(f.hurry)
-	}
-	f.urgent[id] = true
 	return one
 }
 
-// calm takes back the haste about a version. The lock is held.
-func (f *Flusher) calm(id storage.ID) {
-	if f.urgent[id] && len(f.urgent) == 1 {
+// Await copies a version before all others, because the program waits for it: a job that is
+// about to end may not have the time for what has piled up. Until it is done there is no
+// limit, which is for what goes on beside the program. Await waits until this rank's parts
+// are at home, or cannot be.
+func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
+	f.mu.Lock()
+	one := f.add(id)
+	if i := slices.Index(f.queue, one); i >= 0 { // else it is done
+		copy(f.queue[1:i+1], f.queue[:i])
+		f.queue[0] = one
+		f.haste(one, true)
+	}
+	f.mu.Unlock()
+	select {
+	case <-one.ended:
+		return one.err
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.haste(one, false)
+		return context.Cause(ctx)
+	}
+}
+
+// haste says whether somebody waits for a version that is in the queue. The lock is held.
+func (f *Flusher) haste(one *attempt, urgent bool) {
+	isUrgent := func(a *attempt) bool { return a.urgent }
+	before := slices.ContainsFunc(f.queue, isUrgent)
+	one.urgent = urgent
+	switch now := slices.ContainsFunc(f.queue, isUrgent); {
+	case now && !before:
+		close(f.hurry)
+	case before && !now:
 		f.hurry = make(chan struct{})
 	}
-	delete(f.urgent, id)
 }
 
 // pace waits until that many bytes may be copied.
 func (f *Flusher) pace(ctx context.Context, bytes int) error {
-	if f.limiter == nil {
-		return nil
+	if f.limiter != nil {
+		f.mu.Lock()
+		hurry := f.hurry
+		f.mu.Unlock()
+		turn := f.limiter.ReserveN(time.Now(), bytes)
+		timer := time.NewTimer(turn.Delay())
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-hurry:
+			turn.Cancel()
+		case <-ctx.Done():
+		}
 	}
-	f.mu.Lock()
-	hurry := f.hurry
-	f.mu.Unlock()
-	turn := f.limiter.ReserveN(time.Now(), bytes)
-	timer := time.NewTimer(turn.Delay())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-hurry:
-		turn.Cancel()
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return context.Cause(ctx)
 }
 
 func (f *Flusher) run(ctx context.Context) {
@@ -173,22 +180,28 @@ func (f *Flusher) run(ctx context.Context) {
 			return
 		case <-f.wake:
 		}
-		for {
-			f.mu.Lock()
-			if len(f.queue) == 0 || ctx.Err() != nil {
-				f.mu.Unlock()
-				break
-			}
-			id := f.queue[0]
-			one, off := context.WithCancelCause(ctx)
-			f.now, f.off = id, off
-			f.mu.Unlock()
-			var err error
-			f.Around(func() { err = f.flush(one, id) })
-			f.end(id, err)
-			off(nil)
+		for ctx.Err() == nil && f.flushFirst(ctx) {
 		}
 	}
+}
+
+// flushFirst copies what is first in the queue, if anything is.
+func (f *Flusher) flushFirst(ctx context.Context) bool {
+	f.mu.Lock()
+	if len(f.queue) == 0 {
+		f.mu.Unlock()
+		return false
+	}
+	one := f.queue[0]
+	ctx, one.off = context.WithCancelCause(ctx)
+	defer one.off(nil)
+	f.mu.Unlock()
+	var err error
+	f.Around(func() { err = f.flush(ctx, one.id) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end(one, err)
+	return true
 }
 
 // CallOff takes a version out of the queue. The copy that is being made ends before
@@ -197,48 +210,28 @@ func (f *Flusher) run(ctx context.Context) {
 func (f *Flusher) CallOff(id storage.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.off != nil && f.now == id:
-		f.off(storage.ErrCalledOff)
-	case slices.Contains(f.queue, id):
-		f.endLocked(id, storage.ErrCalledOff)
+	switch one := f.copies[id]; {
+	case !slices.Contains(f.queue, one):
+	case one.off != nil:
+		one.off(storage.ErrCalledOff)
+	default:
+		f.end(one, storage.ErrCalledOff)
 	}
 }
 
-func (f *Flusher) end(id storage.ID, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now, f.off = storage.ID{}, nil
-	f.endLocked(id, err)
-}
-
-func (f *Flusher) endLocked(id storage.ID, err error) {
-	f.queue = slices.DeleteFunc(f.queue, func(other storage.ID) bool { return other == id })
-	f.calm(id)
-	f.copies[id].err = err
-	close(f.copies[id].ended)
+// end takes what is done, or cannot be, out of the queue. The lock is held.
+func (f *Flusher) end(one *attempt, err error) {
+	f.haste(one, false)
+	f.queue = slices.DeleteFunc(f.queue, func(other *attempt) bool { return other == one })
+	one.err = err
+	close(one.ended)
 }
 
 func (f *Flusher) giveUp(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.queue) > 0 {
-		f.endLocked(f.queue[0], why)
-	}
-}
-
-// Await copies a version before all others, and waits until this rank's parts are at home, or
-// cannot be.
-func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
-	one := f.first(id)
-	select {
-	case <-one.ended:
-		return one.err
-	case <-ctx.Done():
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.calm(id)
-		return context.Cause(ctx)
+		f.end(f.queue[0], why)
 	}
 }
 
@@ -246,7 +239,7 @@ func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
 func (f *Flusher) Forget(id storage.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !slices.Contains(f.queue, id) {
+	if !slices.Contains(f.queue, f.copies[id]) {
 		delete(f.copies, id)
 	}
 }
@@ -255,7 +248,7 @@ func (f *Flusher) Forget(id storage.ID) {
 func (f *Flusher) Pending(id storage.ID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Contains(f.queue, id)
+	return slices.Contains(f.queue, f.copies[id])
 }
 
 // flush copies the parts of this rank.
@@ -296,9 +289,6 @@ func (f *Flusher) copy(ctx context.Context, w storage.PartWriter, r storage.Part
 		p := buf[:min(int64(len(buf)), r.Size()-off)]
 		if err := f.pace(ctx, len(p)); err != nil {
 			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		if n, err := r.ReadAt(p, off); n < len(p) {
 			return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(p), off, err)

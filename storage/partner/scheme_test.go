@@ -90,7 +90,7 @@ func play(t *testing.T, hosts []*host, body func(r *rank)) {
 		r := &rank{ctx: ctx, me: int(c.Rank()), f: f}
 		r.service = exchange.New(ctx, c, hosts[r.me], exchange.Options{Block: 4096, Window: 2})
 		defer func() { _ = r.service.Close(ctx) }()
-		r.scheme = New(Config{Service: r.service, Partner: partners.Partner, Rank: r.me, ObjectName: storage.ObjectKey.Name})
+		r.scheme = &Scheme{Service: r.service, Partner: comm.Rank(partners.Partner[r.me]), ObjectName: storage.ObjectKey.Name}
 		body(r)
 		return nil
 	})
@@ -150,7 +150,7 @@ func TestCopies(t *testing.T) {
 	data := random(t, 5)
 	var partner [5]int
 	play(t, hosts, func(r *rank) {
-		partner[r.me] = r.scheme.config.Partner[r.me]
+		partner[r.me] = int(r.scheme.Partner)
 		part := storage.Part{Rank: r.me, Size: 5}
 		if err := errors.Join(r.scheme.Skip(r.ctx, id, part), r.copy(r.ctx, part, data[r.me], 1000*(r.me+1))); err != nil {
 			t.Error(err)
@@ -216,8 +216,9 @@ func TestPartnerFails(t *testing.T) {
 				for err == nil { // until the failure has come
 					err = r.copy(ctx, part, make([]byte, 1<<20), 1000)
 				}
-				var about *Error
-				if !errors.As(err, &about) || about.Partner != 1 || about.Part != part || about.ID != id || !errors.Is(err, c.want) {
+				var about *exchange.Error
+				copy := storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part}
+				if !errors.As(err, &about) || about.Rank != 1 || about.Name != copy.Name() || !errors.Is(err, c.want) {
 					t.Errorf("%v", err)
 				}
 			})

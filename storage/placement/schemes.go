@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/erasure"
@@ -209,9 +210,7 @@ func (b *schemeBuilder) buildPartner(level storage.Level) error {
 			"level", level.String(), "ranks", p.SameRack)
 	}
 	b.protection[level] = protection{partners: p.Partner}
-	b.scheme[level] = partner.New(partner.Config{
-		Service: b.service, Partner: p.Partner, Rank: int(b.nodes.me), ObjectName: objectName,
-	})
+	b.scheme[level] = &partner.Scheme{Service: b.service, Partner: comm.Rank(p.Partner[b.nodes.me]), ObjectName: objectName}
 	return nil
 }
 

@@ -76,12 +76,7 @@ const atOnce = 64
 // Drop deletes what the nodes have of a version, on all of them at once. What somebody may
 // be working on is called off before.
 func (r *Remover) Drop(ctx context.Context, id storage.ID) error {
-	errs := make([]error, r.Nodes)
-	each(r.Nodes, func(node int) error {
-		errs[node] = r.placement.Drop(ctx, node, id)
-		return nil
-	})
-	err := errors.Join(errs...)
+	err := each(r.Nodes, func(node int) error { return r.placement.Drop(ctx, node, id) })
 	if err == nil {
 		r.placement.Dropped(id)
 	}
@@ -112,12 +107,17 @@ func (r *Remover) CallOff(ctx context.Context, id storage.ID) {
 	}
 }
 
-// each does something for 0 to n-1 at the same time, and returns the first error.
+// each does something for 0 to n-1 at the same time.
 func each(n int, do func(i int) error) error {
+	errs := make([]error, n)
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for i := range n {
-		g.Go(func() error { return do(i) })
+		g.Go(func() error {
+			errs[i] = do(i)
+			return nil
+		})
 	}
-	return g.Wait()
+	_ = g.Wait()
+	return errors.Join(errs...)
 }
