@@ -11,9 +11,8 @@ import (
 // are counted from 0 in this order.
 type places[T Elem] interface {
 	elems() int
-	// gather copies the elements at, at+1, ... to dst, scatter back from src.
-	gather(dst []T, at int)
-	scatter(src []T, at int)
+	// move copies the elements at, at+1, ... to or from a buffer.
+	move(buf []T, at int, d direction)
 	// unit is a number of elements that are best moved together.
 	unit() int
 	// run is the length of the shortest run of neighbours in memory. eachRun
@@ -21,6 +20,15 @@ type places[T Elem] interface {
 	run() int
 	eachRun(yield func(run []T) error) error
 }
+
+// direction is that of a move between memory and a buffer in which the elements follow
+// each other.
+type direction bool
+
+const (
+	gather  direction = false // into the buffer
+	scatter direction = true  // out of it
+)
 
 const (
 	// packBytes is the size of the buffer that small runs are packed into.
@@ -62,41 +70,24 @@ func direct[T Elem](p places[T]) bool {
 	return run == p.elems() || run >= directBytes/int(unsafe.Sizeof(*new(T)))
 }
 
-func pack[T Elem](w io.Writer, l layout, p places[T]) (total int64, err error) {
-	n := p.elems()
-	if n == 0 {
-		return 0, nil
-	}
-	if direct(p) {
-		err = p.eachRun(func(run []T) error {
-			k, err := l.write(w, unsafe.Pointer(unsafe.SliceData(run)), len(run))
-			total += k
-			return err
-		})
-		return total, err
-	}
-	buf, done := packBuffer(p)
-	defer done()
-	for at := 0; at < n; at += len(buf) {
-		b := buf[:min(len(buf), n-at)]
-		p.gather(b, at)
-		k, err := l.write(w, unsafe.Pointer(unsafe.SliceData(b)), len(b))
-		total += k
-		if err != nil {
-			return total, err
-		}
-	}
-	return total, nil
+func pack[T Elem](w io.Writer, l layout, p places[T]) (int64, error) {
+	return pass(p, gather, func(at unsafe.Pointer, n int) (int64, error) { return l.write(w, at, n) })
 }
 
-func unpack[T Elem](r io.Reader, l layout, p places[T]) (total int64, err error) {
+func unpack[T Elem](r io.Reader, l layout, p places[T]) (int64, error) {
+	return pass(p, scatter, func(at unsafe.Pointer, n int) (int64, error) { return l.read(r, at, n) })
+}
+
+// pass lets each be done to all elements in order, n of them at a time: where they are, or
+// in a buffer that they are gathered in before, or scattered from behind it.
+func pass[T Elem](p places[T], d direction, each func(at unsafe.Pointer, n int) (int64, error)) (total int64, err error) {
 	n := p.elems()
 	if n == 0 {
 		return 0, nil
 	}
 	if direct(p) {
 		err = p.eachRun(func(run []T) error {
-			k, err := l.read(r, unsafe.Pointer(unsafe.SliceData(run)), len(run))
+			k, err := each(unsafe.Pointer(unsafe.SliceData(run)), len(run))
 			total += k
 			return err
 		})
@@ -106,12 +97,17 @@ func unpack[T Elem](r io.Reader, l layout, p places[T]) (total int64, err error)
 	defer done()
 	for at := 0; at < n; at += len(buf) {
 		b := buf[:min(len(buf), n-at)]
-		k, err := l.read(r, unsafe.Pointer(unsafe.SliceData(b)), len(b))
+		if d == gather {
+			p.move(b, at, gather)
+		}
+		k, err := each(unsafe.Pointer(unsafe.SliceData(b)), len(b))
 		total += k
 		if err != nil {
 			return total, err
 		}
-		p.scatter(b, at)
+		if d == scatter {
+			p.move(b, at, scatter)
+		}
 	}
 	return total, nil
 }
