@@ -34,21 +34,15 @@ func (d *decoder) elements(pr *program, t reflect.Type, into *sliceHeader, n int
 		into.len = n
 		return nil
 	}
-	done, s := 0, sliceHeader{}
-	for {
-		next := n
-		if n*size > trusted {
-			next = min(n, max(4*done, trusted/size, 1))
-		}
+	var s sliceHeader
+	for done, next := range growing(n, size) {
 		s = enlarge(t, s, next)
 		if err := d.rows(pr, unsafe.Add(s.data, done*size), next-done); err != nil {
 			return err
 		}
-		if done = next; done == n {
-			*into = s
-			return nil
-		}
 	}
+	*into = s
+	return nil
 }
 
 // reusable says whether bytes of plain data can be read over the old contents.

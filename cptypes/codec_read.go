@@ -206,16 +206,14 @@ func (d *decoder) text(s *string) error {
 }
 
 // long reads n bytes into new memory.
-func (d *decoder) long(n int) ([]byte, error) {
-	b := make([]byte, 0, min(n, trusted))
-	for {
-		done := len(b)
-		b = b[:cap(b)]
-		if err := d.read(b[done:]); err != nil || len(b) == n {
-			return b, err
+func (d *decoder) long(n int) (b []byte, err error) {
+	for done, next := range growing(n, 1) {
+		b = append(make([]byte, 0, next), b...)[:next]
+		if err := d.read(b[done:]); err != nil {
+			return nil, err
 		}
-		b = append(make([]byte, 0, min(n, 4*len(b))), b...)
 	}
+	return b, nil
 }
 
 // run reads into the memory at p.
