@@ -62,84 +62,133 @@ func (g gridPlaces[T]) eachRun(yield func([]T) error) error {
 	return nil
 }
 
-func (g gridPlaces[T]) move(buf []T, at int, d direction) {
+func (g gridPlaces[T]) gather(dst []T, at int) {
 	row, col := at/g.cols, at%g.cols
 	if col > 0 {
-		n := min(len(buf), g.cols-col)
-		g.moveRow(buf[:n], row, col, d)
-		buf = buf[n:]
+		n := min(len(dst), g.cols-col)
+		g.gatherRow(dst[:n], row, col)
+		dst = dst[n:]
 		row++
 	}
-	full := len(buf) / g.cols
-	g.moveRows(buf[:full*g.cols], row, full, d)
-	if buf = buf[full*g.cols:]; len(buf) > 0 {
-		g.moveRow(buf, row+full, 0, d)
+	full := len(dst) / g.cols
+	g.gatherRows(dst[:full*g.cols], row, full)
+	if dst = dst[full*g.cols:]; len(dst) > 0 {
+		g.gatherRow(dst, row+full, 0)
 	}
 }
 
-// moveRow moves part of a row, from column col on.
-func (g gridPlaces[T]) moveRow(buf []T, row, col int, d direction) {
-	moveLine(d, buf, 1, g.data[g.first+row*g.rowStep+col*g.colStep:], g.colStep, len(buf))
+// gatherRow copies part of a row, from column col on.
+func (g gridPlaces[T]) gatherRow(dst []T, row, col int) {
+	src := g.data[g.first+row*g.rowStep+col*g.colStep:]
+	if g.colStep == 1 {
+		copy(dst, src)
+		return
+	}
+	for j := range dst {
+		dst[j] = src[j*g.colStep]
+	}
 }
 
-func (g gridPlaces[T]) moveRows(buf []T, row, rows int, d direction) {
+func (g gridPlaces[T]) gatherRows(dst []T, row, rows int) {
 	if rows == 0 {
 		return
 	}
-	mem := g.data[g.first+row*g.rowStep:]
+	src := g.data[g.first+row*g.rowStep:]
 	switch {
 	case g.contiguous():
-		moveLine(d, buf, 1, mem, 1, len(buf))
+		copy(dst, src)
 	case g.cols == 1:
-		moveLine(d, buf, 1, mem, g.rowStep, rows)
+		for i := range dst {
+			dst[i] = src[i*g.rowStep]
+		}
 	case g.transposed():
 		for j := range g.cols {
-			moveLine(d, buf[j:], g.cols, mem[j*g.colStep:], 1, rows)
-		}
-	case g.colStep == 1:
-		moveRuns(d, buf, mem, g.rowStep, g.cols)
-	default:
-		for i := range rows {
-			moveLine(d, buf[i*g.cols:], 1, mem[i*g.rowStep:], g.colStep, g.cols)
-		}
-	}
-}
-
-// moveLine moves n elements, of which each has the same distance from the one before, in
-// the buffer and in memory: one of these is 1.
-func moveLine[T Elem](d direction, buf []T, bufStep int, mem []T, memStep, n int) {
-	dst, dstStep, src, srcStep := buf, bufStep, mem, memStep
-	if d == scatter {
-		dst, dstStep, src, srcStep = mem, memStep, buf, bufStep
-	}
-	switch {
-	case dstStep == 1 && srcStep == 1:
-		copy(dst[:n], src[:n])
-	case dstStep == 1:
-		for i := range dst[:n] {
-			dst[i] = src[i*srcStep]
-		}
-	default:
-		for i, x := range src[:n] {
-			dst[i*dstStep] = x
-		}
-	}
-}
-
-// moveRuns fills the buffer with runs of n neighbours, or empties it into them.
-func moveRuns[T Elem](d direction, buf, mem []T, step, n int) {
-	for at := 0; len(buf) > 0; at += step {
-		dst, src := buf[:n], mem[at:][:n]
-		if d == scatter {
-			dst, src = src, dst
-		}
-		if n > shortRun {
-			copy(dst, src)
-		} else {
-			for j, x := range src {
-				dst[j] = x
+			to := dst[j:]
+			for i, x := range src[j*g.colStep:][:rows] {
+				to[i*g.cols] = x
 			}
 		}
-		buf = buf[n:]
+	case g.colStep == 1 && g.cols <= shortRun:
+		for i := range rows {
+			from := src[i*g.rowStep:][:g.cols]
+			for j, x := range from {
+				dst[j] = x
+			}
+			dst = dst[g.cols:]
+		}
+	case g.colStep == 1:
+		for i := range rows {
+			copy(dst[:g.cols], src[i*g.rowStep:])
+			dst = dst[g.cols:]
+		}
+	default:
+		for i := range rows {
+			g.gatherRow(dst[i*g.cols:][:g.cols], row+i, 0)
+		}
+	}
+}
+
+func (g gridPlaces[T]) scatter(src []T, at int) {
+	row, col := at/g.cols, at%g.cols
+	if col > 0 {
+		n := min(len(src), g.cols-col)
+		g.scatterRow(src[:n], row, col)
+		src = src[n:]
+		row++
+	}
+	full := len(src) / g.cols
+	g.scatterRows(src[:full*g.cols], row, full)
+	if src = src[full*g.cols:]; len(src) > 0 {
+		g.scatterRow(src, row+full, 0)
+	}
+}
+
+func (g gridPlaces[T]) scatterRow(src []T, row, col int) {
+	dst := g.data[g.first+row*g.rowStep+col*g.colStep:]
+	if g.colStep == 1 {
+		copy(dst, src)
+		return
+	}
+	for j, x := range src {
+		dst[j*g.colStep] = x
+	}
+}
+
+func (g gridPlaces[T]) scatterRows(src []T, row, rows int) {
+	if rows == 0 {
+		return
+	}
+	dst := g.data[g.first+row*g.rowStep:]
+	switch {
+	case g.contiguous():
+		copy(dst, src)
+	case g.cols == 1:
+		for i, x := range src {
+			dst[i*g.rowStep] = x
+		}
+	case g.transposed():
+		for j := range g.cols {
+			from, to := src[j:], dst[j*g.colStep:][:rows]
+			for i := range to {
+				to[i] = from[i*g.cols]
+			}
+		}
+	case g.colStep == 1 && g.cols <= shortRun:
+		for i := range rows {
+			to := dst[i*g.rowStep:][:g.cols]
+			for j := range to {
+				to[j] = src[j]
+			}
+			src = src[g.cols:]
+		}
+	case g.colStep == 1:
+		for i := range rows {
+			copy(dst[i*g.rowStep:], src[:g.cols])
+			src = src[g.cols:]
+		}
+	default:
+		for i := range rows {
+			g.scatterRow(src[i*g.cols:][:g.cols], row+i, 0)
+		}
 	}
 }

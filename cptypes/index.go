@@ -31,13 +31,6 @@ func (x *index) elems() int {
 	return 0
 }
 
-func (x *index) length(block int) int {
-	if block == 0 {
-		return x.ends[0]
-	}
-	return x.ends[block] - x.ends[block-1]
-}
-
 // singles says that every block has one element.
 func (x *index) singles() bool { return x.elems() == len(x.starts) }
 
@@ -52,37 +45,54 @@ func (p indexPlaces[T]) unit() int { return 1 }
 func (p indexPlaces[T]) run() int { return p.least }
 
 func (p indexPlaces[T]) eachRun(yield func([]T) error) error {
-	for b, start := range p.starts {
-		if err := yield(p.data[start : start+p.length(b)]); err != nil {
+	begin := 0
+	for i, start := range p.starts {
+		if err := yield(p.data[start : start+p.ends[i]-begin]); err != nil {
 			return err
 		}
+		begin = p.ends[i]
 	}
 	return nil
 }
 
-func (p indexPlaces[T]) move(buf []T, at int, d direction) {
-	if p.singles() {
-		p.moveSingles(buf, at, d)
-		return
-	}
-	for b := sort.SearchInts(p.ends, at+1); len(buf) > 0; b++ {
-		n := min(len(buf), p.ends[b]-at)
-		end := p.starts[b] + p.length(b)
-		moveLine(d, buf, 1, p.data[end-(p.ends[b]-at):end], 1, n)
-		buf = buf[n:]
-		at += n
+// pieces calls move for the blocks that the elements at to at+n lie in: n
+// elements in a row, from where in the slice.
+func (p indexPlaces[T]) pieces(at, n int, move func(start, n int)) {
+	b := sort.SearchInts(p.ends, at+1)
+	for ; n > 0; b++ {
+		begin := 0
+		if b > 0 {
+			begin = p.ends[b-1]
+		}
+		k := min(n, p.ends[b]-at)
+		move(p.starts[b]+at-begin, k)
+		at += k
+		n -= k
 	}
 }
 
-func (p indexPlaces[T]) moveSingles(buf []T, at int, d direction) {
-	starts := p.starts[at:][:len(buf)]
-	if d == scatter {
-		for i, start := range starts {
-			p.data[start] = buf[i]
+func (p indexPlaces[T]) gather(dst []T, at int) {
+	if p.singles() {
+		for i, start := range p.starts[at:][:len(dst)] {
+			dst[i] = p.data[start]
 		}
 		return
 	}
-	for i, start := range starts {
-		buf[i] = p.data[start]
+	p.pieces(at, len(dst), func(start, n int) {
+		copy(dst, p.data[start:start+n])
+		dst = dst[n:]
+	})
+}
+
+func (p indexPlaces[T]) scatter(src []T, at int) {
+	if p.singles() {
+		for i, start := range p.starts[at:][:len(src)] {
+			p.data[start] = src[i]
+		}
+		return
 	}
+	p.pieces(at, len(src), func(start, n int) {
+		copy(p.data[start:start+n], src)
+		src = src[n:]
+	})
 }

@@ -433,8 +433,8 @@ func (v *gonumValue[M, T]) own([]spot) {
 		return
 	}
 	all := make([]T, old.elems())
-	old.move(all, 0, gather)
-	v.places(made).move(all, 0, scatter)
+	old.gather(all, 0)
+	v.places(made).scatter(all, 0)
 	if v.p != nil {
 		*v.p = made // another pointer may lead to the old one
 		return

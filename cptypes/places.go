@@ -11,8 +11,9 @@ import (
 // are counted from 0 in this order.
 type places[T Elem] interface {
 	elems() int
-	// move copies the elements at, at+1, ... to or from a buffer.
-	move(buf []T, at int, d direction)
+	// gather copies the elements at, at+1, ... to dst, scatter back from src.
+	gather(dst []T, at int)
+	scatter(src []T, at int)
 	// unit is a number of elements that are best moved together.
 	unit() int
 	// run is the length of the shortest run of neighbours in memory. eachRun
@@ -20,15 +21,6 @@ type places[T Elem] interface {
 	run() int
 	eachRun(yield func(run []T) error) error
 }
-
-// direction is that of a move between memory and a buffer in which the elements follow
-// each other.
-type direction bool
-
-const (
-	gather  direction = false // into the buffer
-	scatter direction = true  // out of it
-)
 
 const (
 	// packBytes is the size of the buffer that small runs are packed into.
@@ -71,16 +63,16 @@ func direct[T Elem](p places[T]) bool {
 }
 
 func pack[T Elem](w io.Writer, l layout, p places[T]) (int64, error) {
-	return pass(p, gather, func(at unsafe.Pointer, n int) (int64, error) { return l.write(w, at, n) })
+	return pass(p, false, func(at unsafe.Pointer, n int) (int64, error) { return l.write(w, at, n) })
 }
 
 func unpack[T Elem](r io.Reader, l layout, p places[T]) (int64, error) {
-	return pass(p, scatter, func(at unsafe.Pointer, n int) (int64, error) { return l.read(r, at, n) })
+	return pass(p, true, func(at unsafe.Pointer, n int) (int64, error) { return l.read(r, at, n) })
 }
 
 // pass lets each be done to all elements in order, n of them at a time: where they are, or
-// in a buffer that they are gathered in before, or scattered from behind it.
-func pass[T Elem](p places[T], d direction, each func(at unsafe.Pointer, n int) (int64, error)) (total int64, err error) {
+// in a buffer that they are gathered in before or, if each fills it, scattered from then.
+func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (int64, error)) (total int64, err error) {
 	n := p.elems()
 	if n == 0 {
 		return 0, nil
@@ -97,16 +89,16 @@ func pass[T Elem](p places[T], d direction, each func(at unsafe.Pointer, n int) 
 	defer done()
 	for at := 0; at < n; at += len(buf) {
 		b := buf[:min(len(buf), n-at)]
-		if d == gather {
-			p.move(b, at, gather)
+		if !fills {
+			p.gather(b, at)
 		}
 		k, err := each(unsafe.Pointer(unsafe.SliceData(b)), len(b))
 		total += k
 		if err != nil {
 			return total, err
 		}
-		if d == scatter {
-			p.move(b, at, scatter)
+		if fills {
+			p.scatter(b, at)
 		}
 	}
 	return total, nil
