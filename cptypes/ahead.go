@@ -1,6 +1,9 @@
 package cptypes
 
-import "io"
+import (
+	"bufio"
+	"io"
+)
 
 const (
 	// smallRun: runs of fewer bytes are not worth a read each.
@@ -9,36 +12,26 @@ const (
 	readAhead = 1 << 20
 )
 
-// aheadReader serves small reads at ascending offsets, with gaps that are small
-// beside its window, from large ones.
+// aheadReader serves small reads at ascending offsets from large ones.
 type aheadReader struct {
-	src  io.ReaderAt
-	size int64  // bytes in src
-	buf  []byte // what has been read
-	at   int64  // offset of buf
+	src *io.SectionReader
+	buf *bufio.Reader // of what follows at
+	at  int64
+}
+
+func newAheadReader(src io.ReaderAt, size int64) *aheadReader {
+	section := io.NewSectionReader(src, 0, size)
+	return &aheadReader{src: section, buf: bufio.NewReaderSize(section, int(min(size, readAhead)))}
 }
 
 func (r *aheadReader) ReadAt(p []byte, off int64) (int, error) {
-	if off < r.at || off+int64(len(p)) > r.at+int64(len(r.buf)) {
-		if err := r.fill(off, len(p)); err != nil {
-			return 0, err
-		}
+	if gap := off - r.at; gap <= int64(r.buf.Buffered()) {
+		_, _ = r.buf.Discard(int(gap)) // it is in the buffer
+	} else {
+		_, _ = r.src.Seek(off, io.SeekStart)
+		r.buf.Reset(r.src)
 	}
-	return copy(p, r.buf[off-r.at:]), nil
-}
-
-// fill reads at least want bytes at off.
-func (r *aheadReader) fill(off int64, want int) error {
-	n := int(min(r.size-off, int64(max(readAhead, want))))
-	if cap(r.buf) < n {
-		r.buf = make([]byte, n)
-	}
-	r.buf, r.at = r.buf[:n], off
-	k, err := r.src.ReadAt(r.buf, off)
-	if k < want {
-		r.buf = r.buf[:0]
-		return short(err, int64(k), int64(want))
-	}
-	r.buf = r.buf[:k]
-	return nil
+	n, err := io.ReadFull(r.buf, p)
+	r.at = off + int64(n)
+	return n, err
 }

@@ -2,7 +2,6 @@ package cptypes
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -86,11 +85,9 @@ func Blocks(parts ...any) Value {
 // blocksBuffer is where parts of few elements are collected.
 const blocksBuffer = 64 << 10
 
-func (v *blocks) headerBytes() int64 { return lengthsBytes(len(v.parts)) }
-
-func (v *blocks) elems(i int) uint64 {
+func (v *blocks) elems(i int) int {
 	n, _ := volume(v.parts[i].Describe().Shape)
-	return uint64(n)
+	return int(n)
 }
 
 func (v *blocks) Update() error {
@@ -105,23 +102,11 @@ func (v *blocks) Update() error {
 func (v *blocks) Describe() Desc { return v.desc }
 
 func (v *blocks) Size() int64 {
-	n := v.headerBytes()
+	n := lengthsBytes(len(v.parts))
 	for _, p := range v.parts {
 		n += p.Size()
 	}
 	return n
-}
-
-// counted counts what gets through to w.
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 func (v *blocks) WriteTo(w io.Writer) (int64, error) {
@@ -130,7 +115,7 @@ func (v *blocks) WriteTo(w io.Writer) (int64, error) {
 	}
 	out := &counted{w: w}
 	buf := bufio.NewWriterSize(out, int(min(v.Size(), blocksBuffer)))
-	_, err := writeLengths(buf, len(v.parts), func(i int) int { return int(v.elems(i)) })
+	err := writeLengths(buf, len(v.parts), v.elems)
 	for _, p := range v.parts {
 		if err == nil {
 			_, err = p.WriteTo(buf)
@@ -157,33 +142,25 @@ func (v *blocks) Resize(stored Desc) error {
 }
 
 func (v *blocks) ReadFrom(r io.Reader) (int64, error) {
-	head := make([]byte, v.headerBytes())
-	k, err := io.ReadFull(r, head[:8])
-	total := int64(k)
+	src := &watched{r: r}
+	lengths, err := readLengths(src, byteLayout)
 	if err != nil {
-		return total, short(err, total, v.headerBytes())
+		return src.n, err
 	}
-	if n := binary.LittleEndian.Uint64(head); n != uint64(len(v.parts)) {
-		return total, fmt.Errorf("cptypes: %w: %d parts of %s", ErrCorrupt, n, v.desc.Type)
+	if len(lengths) != len(v.parts) {
+		return src.n, fmt.Errorf("cptypes: %w: %d parts of %s", ErrCorrupt, len(lengths), v.desc.Type)
 	}
-	k, err = io.ReadFull(r, head[8:])
-	total += int64(k)
-	if err != nil {
-		return total, short(err, total, v.headerBytes())
-	}
-	for i, p := range v.parts {
-		have, stored := p.Describe(), p.Describe()
-		if n := binary.LittleEndian.Uint64(head[8*(i+1):]); n != v.elems(i) {
+	for i, n := range lengths {
+		have, stored := v.parts[i].Describe(), v.parts[i].Describe()
+		if n != v.elems(i) {
 			stored.Shape = []int64{int64(n)}
-			return total, mismatch(stored, have, "part %d of Blocks must have %d elements, as are stored", i, n)
+			return src.n, mismatch(stored, have, "part %d of Blocks must have %d elements, as are stored", i, n)
 		}
 	}
 	for i, p := range v.parts {
-		n, err := p.ReadFrom(r)
-		total += n
-		if err != nil {
-			return total, fmt.Errorf("part %d of Blocks: %w", i, err)
+		if _, err := p.ReadFrom(src); err != nil {
+			return src.n, fmt.Errorf("part %d of Blocks: %w", i, err)
 		}
 	}
-	return total, nil
+	return src.n, nil
 }

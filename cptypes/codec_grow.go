@@ -22,7 +22,7 @@ func overlap(list []region, r region) bool {
 // elements reads n elements into a slice. They are new variables: what is not
 // stored of them is zero. The memory stays if the slice is large, has room, and
 // no other slice that was read shares it.
-func (d *decoder) elements(pr *readProgram, t reflect.Type, into *sliceHeader, n int) error {
+func (d *decoder) elements(pr *program, t reflect.Type, into *sliceHeader, n int) error {
 	size := int(pr.typ.Size())
 	if size > 0 && (n > math.MaxInt/size || pr.fixed == 0 && n > trusted/size) {
 		return corruptf("%d elements", n)
@@ -34,27 +34,21 @@ func (d *decoder) elements(pr *readProgram, t reflect.Type, into *sliceHeader, n
 		into.len = n
 		return nil
 	}
-	done, s := 0, sliceHeader{}
-	for {
-		next := n
-		if n*size > trusted {
-			next = min(n, max(4*done, trusted/size, 1))
-		}
+	var s sliceHeader
+	for done, next := range growing(n, size) {
 		s = enlarge(t, s, next)
 		if err := d.rows(pr, unsafe.Add(s.data, done*size), next-done); err != nil {
 			return err
 		}
-		if done = next; done == n {
-			*into = s
-			return nil
-		}
 	}
+	*into = s
+	return nil
 }
 
 // reusable says whether bytes of plain data can be read over the old contents.
-func (d *decoder) reusable(pr *readProgram, s *sliceHeader, bytes int) bool {
+func (d *decoder) reusable(pr *program, s *sliceHeader, bytes int) bool {
 	size := int(pr.typ.Size())
-	if bytes < reuseBytes || bytes/size > s.len || d.apart || len(d.used) >= reuseRegions || len(pr.code) != 1 || !pr.code[0].whole(pr.typ) {
+	if bytes < reuseBytes || bytes/size > s.len || d.apart || len(d.used) >= reuseRegions || pr.plain() == nil {
 		return false
 	}
 	r := region{uintptr(s.data), uintptr(s.data) + uintptr(bytes)}

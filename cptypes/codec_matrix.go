@@ -18,7 +18,7 @@ type matrix interface {
 // separates reads a matrix into memory of its own, if what is stored of it is not what
 // has been read into the same memory, or if that is another value's. Otherwise the
 // result is not valid, and it may be read where it is.
-func (d *decoder) separates(m matrix, o *readOp, b []byte) (separate reflect.Value, err error) {
+func (d *decoder) separates(m matrix, o *op, b []byte) (separate reflect.Value, err error) {
 	var mine spots
 	m.spots(&mine)
 	own, shared := true, false
@@ -72,7 +72,7 @@ func memoryOf[T any](x []T) []byte {
 }
 
 // clearBlobs makes those variables zero that have code of their own.
-func (pr *readProgram) clearBlobs(p unsafe.Pointer) {
+func (pr *program) clearBlobs(p unsafe.Pointer) {
 	for i := range pr.code {
 		switch o := &pr.code[i]; o.kind {
 		case opBlob:

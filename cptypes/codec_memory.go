@@ -122,7 +122,7 @@ func (w *walker) op(o *op, q unsafe.Pointer) {
 		case to == nil || o.kind == opPointer && o.sub.typ.Size() == 0:
 		case o.kind == opMap && w.enters(nil, to):
 			w.addBased(to, 1, uintptr(to))
-			w.entries(o.maps, q)
+			w.entries(o, q)
 		case o.kind == opPointer && w.enters(o.sub, to):
 			w.follow(o.sub.code, to)
 		}
@@ -145,8 +145,7 @@ func (w *walker) elements(elem *program, s *sliceHeader) {
 func (w *walker) eachElement(elem *program, s *sliceHeader) {
 	size := int(elem.typ.Size())
 	n := s.len * size
-	whole := len(elem.code) == 1 && elem.code[0].whole(elem.typ)
-	if w.deep || whole && n >= reuseBytes {
+	if w.deep || elem.plain() != nil && n >= reuseBytes {
 		w.addBased(s.data, n, uintptr(s.data))
 	}
 	if w.deep && n > 0 && refers(elem.code) {
@@ -164,17 +163,17 @@ func (w *walker) eachElement(elem *program, s *sliceHeader) {
 
 // entries adds what the elements of a map refer to, if all counts. They have no address: a
 // copy is looked at, and stored if something was moved out of it.
-func (w *walker) entries(c *mapCodec, q unsafe.Pointer) {
-	if !w.deep || !refers(c.elem.code) {
+func (w *walker) entries(o *op, q unsafe.Pointer) {
+	if !w.deep || !refers(o.sub.code) {
 		return
 	}
-	m, element := reflect.NewAt(c.typ, q).Elem(), reflect.New(c.elem.typ)
+	m, element := reflect.NewAt(o.typ, q).Elem(), reflect.New(o.sub.typ)
 	at, base := element.UnsafePointer(), w.base
 	w.base = uintptr(at) // joined to nothing else
 	for entry := m.MapRange(); entry.Next() && !w.cut; {
 		element.Elem().SetIterValue(entry)
 		before := len(w.list)
-		w.run(c.elem.code, at)
+		w.run(o.sub.code, at)
 		lasting := slices.DeleteFunc(w.list[before:], func(s spot) bool { return s.base == w.base })
 		w.list = w.list[:before+len(lasting)]
 		if w.leaves.moves() && m.MapIndex(entry.Key()).IsValid() { // a NaN is never found again

@@ -3,6 +3,7 @@ package cptypes
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -11,30 +12,7 @@ import (
 type plan struct {
 	schema string // encoded
 	types  schema
-	root   *readProgram
-}
-
-// readProgram says how one stored type is read into one Go type.
-type readProgram struct {
-	typ   reflect.Type
-	fixed int64 // stored bytes, or variable
-	code  []readOp
-}
-
-// readOp is a step of reading.
-type readOp struct {
-	kind opKind
-	off  uintptr
-	size int // opCopy, opSkip: bytes; opConvert, opArray: elements
-	conv layout
-	from storedKind   // opWiden
-	typ  reflect.Type // opBlob, opPointer: what is pointed to; opSlice, opMap: the type itself
-	sub  *readProgram
-	key  *readProgram // opMap
-	fast fastMap      // opMap
-	blob *blobCodec
-	node int // opSkipType
-	path string
+	root   *program
 }
 
 // planOf returns the way to read the schema into the codec's type, the last one
@@ -47,7 +25,7 @@ func (c *codec) planOf(encoded string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := planner{types: types, done: make(map[planKey]*readProgram)}
+	b := planner{types: types, done: make(map[planKey]*program)}
 	root, err := b.plan(0, c.typ, c.name)
 	if err != nil {
 		return nil, err
@@ -59,8 +37,10 @@ func (c *codec) planOf(encoded string) (*plan, error) {
 
 // planner matches a schema with a Go type.
 type planner struct {
-	types schema
-	done  map[planKey]*readProgram
+	types  schema
+	writes bool // the schema is the type's own: what is in memory is valid
+	done   map[planKey]*program
+	open   []*program // that are being filled
 }
 
 type planKey struct {
@@ -75,26 +55,39 @@ func (e *unfit) Error() string { return e.reason }
 
 func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
 
-func (b *planner) plan(i int, t reflect.Type, path string) (*readProgram, error) {
-	p, fresh := b.declare(i, t)
-	if !fresh {
-		return p, nil
-	}
+func (b *planner) plan(i int, t reflect.Type, path string) (*program, error) {
+	p := b.declare(i, t)
 	return p, b.define(p, i, path)
 }
 
 // declare makes an empty program, so that types can refer to each other.
-func (b *planner) declare(i int, t reflect.Type) (p *readProgram, fresh bool) {
+func (b *planner) declare(i int, t reflect.Type) *program {
 	key := planKey{i, t}
-	if p, ok := b.done[key]; ok {
-		return p, false
+	p, ok := b.done[key]
+	if !ok {
+		p = &program{typ: t, fixed: b.types[i].size}
+		b.done[key] = p
 	}
-	p = &readProgram{typ: t, fixed: b.types[i].size}
-	b.done[key] = p
-	return p, true
+	return p
 }
 
-func (b *planner) define(p *readProgram, i int, path string) error {
+// define fills a program. One that is being filled contains itself.
+func (b *planner) define(p *program, i int, path string) error {
+	if p.defined {
+		if i := slices.Index(b.open, p); i >= 0 {
+			for _, o := range b.open[i:] {
+				o.recursive = true
+			}
+		}
+		return nil
+	}
+	p.defined = true
+	b.open = append(b.open, p)
+	defer func() { b.open = b.open[:len(b.open)-1] }()
+	return b.fill(p, i, path)
+}
+
+func (b *planner) fill(p *program, i int, path string) error {
 	t, n := p.typ, &b.types[i]
 	kind, blob, err := kindOf(t, path)
 	if err != nil {
@@ -109,11 +102,11 @@ func (b *planner) define(p *readProgram, i int, path string) error {
 	}
 	switch kind {
 	case kindString:
-		p.code = []readOp{{kind: opString}}
+		p.code = []op{{kind: opString}}
 	case kindTime:
-		p.code = []readOp{{kind: opTime}}
+		p.code = []op{{kind: opTime}}
 	case kindBlob:
-		p.code = []readOp{{kind: opBlob, blob: blob, typ: t}}
+		p.code = []op{{kind: opBlob, blob: blob, typ: t}}
 	case kindStruct:
 		return b.structure(p, n, path)
 	case kindMap:
@@ -126,71 +119,46 @@ func (b *planner) define(p *readProgram, i int, path string) error {
 
 // elements plans pointers, slices and arrays. The programs of the first two are
 // complete before their elements' are: these may contain them.
-func (b *planner) elements(p *readProgram, n *node, path string) error {
+func (b *planner) elements(p *program, n *node, path string) error {
 	if n.kind == kindArray && n.length != int64(p.typ.Len()) {
 		return unfitf("%s is stored as an array of %d and the program has a %v", path, n.length, p.typ)
 	}
 	if n.kind != kindPointer {
 		path += "[]"
 	}
-	sub, fresh := b.declare(n.elem, p.typ.Elem())
+	sub := b.declare(n.elem, p.typ.Elem())
 	switch n.kind {
 	case kindPointer:
-		p.code = []readOp{{kind: opPointer, sub: sub, typ: p.typ.Elem()}}
+		p.code = []op{{kind: opPointer, sub: sub}}
 	case kindSlice:
-		p.code = []readOp{{kind: opSlice, sub: sub, typ: p.typ}}
+		p.code = []op{{kind: opSlice, sub: sub, typ: p.typ}}
 	}
-	if fresh {
-		if err := b.define(sub, n.elem, path); err != nil {
-			return err
-		}
+	if err := b.define(sub, n.elem, path); err != nil {
+		return err
 	}
 	if n.kind == kindArray {
-		p.code = readArray(sub, p.typ.Len())
+		p.code = sub.repeat(p.typ.Len())
 	}
 	return nil
 }
 
-func readArray(elem *readProgram, n int) []readOp {
-	if len(elem.code) == 0 || n == 0 {
-		return nil
-	}
-	o := elem.code[0]
-	if len(elem.code) == 1 && o.whole(elem.typ) {
-		o.size *= n
-		return []readOp{o}
-	}
-	return []readOp{{kind: opArray, size: n, sub: elem}}
-}
-
-func (b *planner) mapping(p *readProgram, n *node, path string) error {
+func (b *planner) mapping(p *program, n *node, path string) error {
 	key, err := b.plan(n.key, p.typ.Key(), path+"[key]")
 	if err != nil {
 		return err
 	}
-	elem, fresh := b.declare(n.elem, p.typ.Elem())
-	p.code = []readOp{{kind: opMap, typ: p.typ, key: key, sub: elem}}
-	if fresh {
-		if err := b.define(elem, n.elem, path+"[]"); err != nil {
-			return err
-		}
+	elem := b.declare(n.elem, p.typ.Elem())
+	p.code = []op{{kind: opMap, typ: p.typ, key: key, sub: elem}}
+	if err := b.define(elem, n.elem, path+"[]"); err != nil {
+		return err
 	}
-	if f := fastMapFor(p.typ, nil); f != nil && f.canRead(key, elem) {
+	if f := fastMapFor(p.typ); f != nil && f.canMove(key, elem) {
 		p.code[0].fast = f
 	}
 	return nil
 }
 
-// asInMemory says that what is stored is a string, or the bytes of the variable.
-func (p *readProgram) asInMemory() bool {
-	if len(p.code) == 0 {
-		return p.fixed == 0
-	}
-	o := &p.code[0]
-	return len(p.code) == 1 && (o.kind == opString || o.whole(p.typ))
-}
-
-func (b *planner) structure(p *readProgram, n *node, path string) error {
+func (b *planner) structure(p *program, n *node, path string) error {
 	fields, err := fieldsOf(p.typ, path)
 	if err != nil {
 		return err
@@ -203,7 +171,7 @@ func (b *planner) structure(p *readProgram, n *node, path string) error {
 	for i, s := range n.fields {
 		f, ok := into[i]
 		if !ok {
-			p.code = appendRead(p.code, b.skip(s))
+			p.code = appendOp(p.code, b.skip(s))
 			continue
 		}
 		sub, err := b.plan(s.node, f.typ, path+"."+f.name)
@@ -213,7 +181,7 @@ func (b *planner) structure(p *readProgram, n *node, path string) error {
 		for _, o := range sub.code {
 			o.off += f.off
 			o.path = "." + f.name + o.path
-			p.code = appendRead(p.code, o)
+			p.code = appendOp(p.code, o)
 		}
 	}
 	return nil
@@ -238,43 +206,23 @@ func matchFields(stored []storedField, fields []codedField) map[int]codedField {
 	return into
 }
 
-func (b *planner) skip(s storedField) readOp {
+func (b *planner) skip(s storedField) op {
 	if size := b.types[s.node].size; size != variable {
-		return readOp{kind: opSkip, size: int(size)}
+		return op{kind: opSkip, size: int(size)}
 	}
-	return readOp{kind: opSkipType, node: s.node, path: "." + s.name}
-}
-
-// appendRead joins pieces that follow each other.
-func appendRead(code []readOp, o readOp) []readOp {
-	if n := len(code); n > 0 && o.kind == code[n-1].kind {
-		last := &code[n-1]
-		if o.kind == opSkip && last.size+o.size >= last.size || o.kind == opCopy && last.off+uintptr(last.size) == o.off {
-			last.size += o.size
-			return code
-		}
-	}
-	if o.kind == opSkip && o.size == 0 {
-		return code
-	}
-	return append(code, o)
-}
-
-func (o *readOp) whole(t reflect.Type) bool {
-	w := op{kind: o.kind, off: o.off, size: o.size, conv: o.conv}
-	return w.whole(t)
+	return op{kind: opSkipType, node: s.node, path: "." + s.name}
 }
 
 // scalar plans a number, which may have become wider.
-func (b *planner) scalar(from storedKind, l layout, path string) ([]readOp, error) {
+func (b *planner) scalar(from storedKind, l layout, path string) ([]op, error) {
 	to := storedKind(l.elem)
 	switch {
-	case from == to && l.raw() && l.anyBits():
-		return []readOp{{kind: opCopy, size: l.mem}}, nil
+	case from == to && l.raw() && (b.writes || l.anyBits()):
+		return []op{{kind: opCopy, size: l.mem}}, nil
 	case from == to:
-		return []readOp{{kind: opConvert, size: 1, conv: l}}, nil
+		return []op{{kind: opConvert, size: 1, conv: l}}, nil
 	case widens(from, to):
-		return []readOp{{kind: opWiden, from: from, conv: l}}, nil
+		return []op{{kind: opWiden, from: from, conv: l}}, nil
 	}
 	return nil, unfitf("%s is stored as %s and the program has %s: it must be the same or a wider type, which takes every value",
 		path, container.Elem(from), l.elem)

@@ -206,20 +206,18 @@ func (d *decoder) text(s *string) error {
 }
 
 // long reads n bytes into new memory.
-func (d *decoder) long(n int) ([]byte, error) {
-	b := make([]byte, 0, min(n, trusted))
-	for {
-		done := len(b)
-		b = b[:cap(b)]
-		if err := d.read(b[done:]); err != nil || len(b) == n {
-			return b, err
+func (d *decoder) long(n int) (b []byte, err error) {
+	for done, next := range growing(n, 1) {
+		b = append(make([]byte, 0, next), b...)[:next]
+		if err := d.read(b[done:]); err != nil {
+			return nil, err
 		}
-		b = append(make([]byte, 0, min(n, 4*len(b))), b...)
 	}
+	return b, nil
 }
 
 // run reads into the memory at p.
-func (d *decoder) run(code []readOp, p unsafe.Pointer) error {
+func (d *decoder) run(code []op, p unsafe.Pointer) error {
 	for i := range code {
 		o := &code[i]
 		q := unsafe.Add(p, o.off)
@@ -281,18 +279,17 @@ func (d *decoder) convert(l layout, q unsafe.Pointer, n int) error {
 }
 
 // rows reads n values of a type that lie behind each other.
-func (d *decoder) rows(pr *readProgram, p unsafe.Pointer, n int) error {
-	size := pr.typ.Size()
-	switch {
-	case n == 0 || len(pr.code) == 0:
+func (d *decoder) rows(pr *program, p unsafe.Pointer, n int) error {
+	if n == 0 || len(pr.code) == 0 {
 		return nil
-	case len(pr.code) == 1 && pr.code[0].whole(pr.typ):
-		o := &pr.code[0]
+	}
+	if o := pr.plain(); o != nil {
 		if o.kind == opCopy {
 			return d.read(unsafe.Slice((*byte)(p), n*o.size))
 		}
 		return d.convert(o.conv, p, n*o.size)
 	}
+	size := pr.typ.Size()
 	for i := range n {
 		if err := d.run(pr.code, unsafe.Add(p, uintptr(i)*size)); err != nil {
 			return within("[]", err)
@@ -310,7 +307,7 @@ func (d *decoder) enter() error {
 }
 
 // indirect reads what does not go into the memory at q but behind it.
-func (d *decoder) indirect(o *readOp, q unsafe.Pointer) error {
+func (d *decoder) indirect(o *op, q unsafe.Pointer) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
@@ -349,15 +346,15 @@ func (d *decoder) indirect(o *readOp, q unsafe.Pointer) error {
 // pointer reads into the variable that is pointed to, so that fields that are not
 // stored stay. A new one is made for a nil, and for one that was read into before or is
 // that of another value.
-func (d *decoder) pointer(o *readOp, q unsafe.Pointer, n int) error {
+func (d *decoder) pointer(o *op, q unsafe.Pointer, n int) error {
 	if n != 0 {
 		return corruptf("a pointer is nil (0) or not (1), not %d", n+1)
 	}
 	to := *(*unsafe.Pointer)(q)
 	switch {
 	case to == nil:
-		to = reflect.New(o.typ).UnsafePointer()
-	case d.apart || o.typ.Size() > 0 && !d.seen.add(to):
+		to = reflect.New(o.sub.typ).UnsafePointer()
+	case d.apart || o.sub.typ.Size() > 0 && !d.seen.add(to):
 		return d.copyOf(o, q)
 	}
 	*(*unsafe.Pointer)(q) = to
@@ -368,9 +365,9 @@ func (d *decoder) pointer(o *readOp, q unsafe.Pointer, n int) error {
 // it: what the copied pointers, maps and slices refer to may have been read, or made,
 // for another. What has its own code begins as zero: of the memory that it keeps nothing
 // is known.
-func (d *decoder) copyOf(o *readOp, q unsafe.Pointer) error {
-	fresh := reflect.New(o.typ)
-	fresh.Elem().Set(reflect.NewAt(o.typ, *(*unsafe.Pointer)(q)).Elem())
+func (d *decoder) copyOf(o *op, q unsafe.Pointer) error {
+	fresh := reflect.New(o.sub.typ)
+	fresh.Elem().Set(reflect.NewAt(o.sub.typ, *(*unsafe.Pointer)(q)).Elem())
 	o.sub.clearBlobs(fresh.UnsafePointer())
 	*(*unsafe.Pointer)(q) = fresh.UnsafePointer()
 	before := d.apart
@@ -380,7 +377,7 @@ func (d *decoder) copyOf(o *readOp, q unsafe.Pointer) error {
 	return err
 }
 
-func (d *decoder) blob(o *readOp, q unsafe.Pointer) error {
+func (d *decoder) blob(o *op, q unsafe.Pointer) error {
 	n, err := d.length()
 	if err != nil {
 		return err

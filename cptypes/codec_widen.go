@@ -9,7 +9,7 @@ import (
 )
 
 // widen reads a number that was stored with fewer bits than it has now.
-func (d *decoder) widen(o *readOp, q unsafe.Pointer) error {
+func (d *decoder) widen(o *op, q unsafe.Pointer) error {
 	from := container.Elem(o.from)
 	if err := d.need(from.Size()); err != nil {
 		return err

@@ -202,19 +202,16 @@ func (e *encoder) convert(l layout, q unsafe.Pointer, n int) error {
 
 // rows writes n values of a type that lie behind each other.
 func (e *encoder) rows(pr *program, p unsafe.Pointer, n int) error {
-	size := pr.typ.Size()
-	if len(pr.code) == 1 && n > 0 {
-		switch o := &pr.code[0]; {
-		case !o.whole(pr.typ):
-		case o.kind == opCopy:
-			return e.bytes(unsafe.Slice((*byte)(p), n*o.size))
-		default:
-			return e.convert(o.conv, p, n*o.size)
-		}
-	}
-	if len(pr.code) == 0 {
+	if n == 0 || len(pr.code) == 0 {
 		return nil
 	}
+	if o := pr.plain(); o != nil {
+		if o.kind == opCopy {
+			return e.bytes(unsafe.Slice((*byte)(p), n*o.size))
+		}
+		return e.convert(o.conv, p, n*o.size)
+	}
+	size := pr.typ.Size()
 	for i := range n {
 		if err := e.run(pr.code, unsafe.Add(p, uintptr(i)*size)); err != nil {
 			return within("[]", err)
@@ -259,7 +256,7 @@ func (e *encoder) indirect(o *op, q unsafe.Pointer) error {
 	if err := e.once(m, 1); err != nil {
 		return err
 	}
-	return o.maps.write(e, q)
+	return o.writeMap(e, q)
 }
 
 func (e *encoder) slice(elem *program, s *sliceHeader) error {

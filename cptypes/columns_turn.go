@@ -1,7 +1,6 @@
 package cptypes
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -86,21 +85,14 @@ func (v *turning[T]) WriteTo(w io.Writer) (int64, error) {
 		return 0, err
 	}
 	first := v.at % cols
-	var head []byte
-	for _, x := range []int{rows, cols, first, v.n} {
-		head = binary.LittleEndian.AppendUint64(head, uint64(x))
-	}
-	k, err := w.Write(head)
-	total := int64(k)
+	out := &counted{w: w}
+	err = writeSlice(out, []uint64{uint64(rows), uint64(cols), uint64(first), uint64(v.n)})
 	for _, c := range v.runs(first, cols) {
-		if err != nil {
-			break
+		if err == nil {
+			_, err = pack(out, v.layout, v.columns(c))
 		}
-		var n int64
-		n, err = pack(w, v.layout, v.columns(c))
-		total += n
 	}
-	return total, err
+	return out.n, err
 }
 
 // Resize makes room for the matrix; which columns are stored is found out by
@@ -124,30 +116,26 @@ func (v *turning[T]) ReadFrom(r io.Reader) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	head := make([]byte, turnHeader)
-	k, err := io.ReadFull(r, head)
-	total := int64(k)
+	src := &watched{r: r}
+	head, err := readSlice[uint64](src, nil, turnHeader/8)
 	if err != nil {
-		return total, short(err, total, turnHeader)
+		return src.n, err
 	}
-	field := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8*i:]) }
 	have := v.Describe()
 	switch {
-	case field(2) >= field(1) || field(3) > field(1):
-		return total, fmt.Errorf("cptypes: %w: %d columns from column %d on, of %d", ErrCorrupt, field(3), field(2), field(1))
-	case field(0) != uint64(rows) || field(1) != uint64(cols):
-		return total, mismatch(have, have, "%s is to be read into a matrix of %d × %d, what is stored is of %d × %d", v.what, rows, cols, field(0), field(1))
-	case field(3) != uint64(v.n):
-		return total, mismatch(have, have, "%s: what is stored are %d columns; choose NextColumns(%d)", v.what, field(3), field(3))
+	case head[2] >= head[1] || head[3] > head[1]:
+		return src.n, fmt.Errorf("cptypes: %w: %d columns from column %d on, of %d", ErrCorrupt, head[3], head[2], head[1])
+	case head[0] != uint64(rows) || head[1] != uint64(cols):
+		return src.n, mismatch(have, have, "%s is to be read into a matrix of %d × %d, what is stored is of %d × %d", v.what, rows, cols, head[0], head[1])
+	case head[3] != uint64(v.n):
+		return src.n, mismatch(have, have, "%s: what is stored are %d columns; choose NextColumns(%d)", v.what, head[3], head[3])
 	}
-	first := int(field(2))
+	first := int(head[2])
 	for _, c := range v.runs(first, cols) {
-		n, err := unpack(r, v.layout, v.columns(c))
-		total += n
-		if err != nil {
-			return total, err
+		if _, err := unpack(src, v.layout, v.columns(c)); err != nil {
+			return src.n, err
 		}
 	}
 	v.at, v.next = first, (first+v.n)%cols
-	return total, nil
+	return src.n, nil
 }

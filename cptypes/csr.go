@@ -127,20 +127,18 @@ func (m *CSR[T, I]) WriteTo(w io.Writer) (int64, error) {
 		ptr = []I{0}
 	}
 	head := []uint64{uint64(m.Rows), uint64(m.Cols), uint64(len(m.Val))}
-	total, err := writeSlice(w, head)
-	for _, write := range []func() (int64, error){
-		func() (int64, error) { return writeSlice(w, ptr) },
-		func() (int64, error) { return writeSlice(w, m.ColIdx) },
-		func() (int64, error) { return writeSlice(w, m.Val) },
-	} {
-		if err != nil {
-			return total, err
-		}
-		var n int64
-		n, err = write()
-		total += n
+	out := &counted{w: w}
+	err := writeSlice(out, head)
+	if err == nil {
+		err = writeSlice(out, ptr)
 	}
-	return total, err
+	if err == nil {
+		err = writeSlice(out, m.ColIdx)
+	}
+	if err == nil {
+		err = writeSlice(out, m.Val)
+	}
+	return out.n, err
 }
 
 // Resize checks that the matrix, if it is not the zero one, has the stored
@@ -162,10 +160,10 @@ func (m *CSR[T, I]) takes(rows, cols uint64) bool {
 
 // ReadFrom reads a matrix and checks it.
 func (m *CSR[T, I]) ReadFrom(r io.Reader) (int64, error) {
-	head := make([]uint64, 3)
-	total, err := elemLayout[uint64]().read(r, unsafe.Pointer(&head[0]), len(head))
+	src := &watched{r: r}
+	head, err := readSlice[uint64](src, nil, csrHeader/8)
 	if err != nil {
-		return total, err
+		return src.n, err
 	}
 	rows, cols, nnz := head[0], head[1], head[2]
 	have := m.Describe()
@@ -173,21 +171,19 @@ func (m *CSR[T, I]) ReadFrom(r io.Reader) (int64, error) {
 	switch {
 	case rows >= limit || cols >= limit || nnz >= limit || int64(int(rows)) != int64(rows) || int64(int(cols)) != int64(cols) ||
 		int64(I(nnz)) != int64(nnz) || int64(int(nnz)) != int64(nnz):
-		return total, fmt.Errorf("cptypes: %w: a matrix of %d × %d with %d elements", ErrCorrupt, rows, cols, nnz)
+		return src.n, fmt.Errorf("cptypes: %w: a matrix of %d × %d with %d elements", ErrCorrupt, rows, cols, nnz)
 	case !m.takes(rows, cols):
 		stored := have
 		stored.Shape = []int64{int64(rows), int64(cols)}
-		return total, mismatch(stored, have, "the shape must be the stored one, or the matrix the zero one")
+		return src.n, mismatch(stored, have, "the shape must be the stored one, or the matrix the zero one")
 	}
 	next := CSR[T, I]{Rows: int(rows), Cols: int(cols)}
-	n, err := next.read(r, int(nnz), m.RowPtr, m.ColIdx, m.Val)
-	total += n
-	if err != nil {
+	if err := next.read(src, int(nnz), m.RowPtr, m.ColIdx, m.Val); err != nil {
 		m.clear() // its slices may have been overwritten
-		return total, err
+		return src.n, err
 	}
 	*m = next
-	return total, nil
+	return src.n, nil
 }
 
 // clear leaves a matrix of the same shape without elements.
@@ -200,24 +196,21 @@ func (m *CSR[T, I]) clear() {
 
 // read reads what is behind the header, into the given memory where it is
 // enough, and checks each slice before the next one is read.
-func (m *CSR[T, I]) read(r io.Reader, nnz int, ptr, idx []I, val []T) (total int64, err error) {
-	m.RowPtr, total, err = readSlice(r, ptr, m.Rows+1)
+func (m *CSR[T, I]) read(r io.Reader, nnz int, ptr, idx []I, val []T) (err error) {
+	m.RowPtr, err = readSlice(r, ptr, m.Rows+1)
 	if err == nil {
 		err = corrupt(checkRowPtr(m.RowPtr, nnz))
 	}
-	var n int64
 	if err == nil {
-		m.ColIdx, n, err = readSlice(r, idx, nnz)
-		total += n
+		m.ColIdx, err = readSlice(r, idx, nnz)
 	}
 	if err == nil {
 		err = corrupt(checkColIdx(m.ColIdx, m.Cols))
 	}
 	if err == nil {
-		m.Val, n, err = readSlice(r, val, nnz)
-		total += n
+		m.Val, err = readSlice(r, val, nnz)
 	}
-	return total, err
+	return err
 }
 
 func corrupt(err error) error {
@@ -227,30 +220,23 @@ func corrupt(err error) error {
 	return fmt.Errorf("cptypes: %w: %w", ErrCorrupt, err)
 }
 
-func writeSlice[T Elem](w io.Writer, x []T) (int64, error) {
-	return elemLayout[T]().write(w, unsafe.Pointer(unsafe.SliceData(x)), len(x))
+func writeSlice[T Elem](w io.Writer, x []T) error {
+	_, err := elemLayout[T]().write(w, unsafe.Pointer(unsafe.SliceData(x)), len(x))
+	return err
 }
 
-// readSlice reads n elements, into old if it is long enough, else into memory
-// that grows with what the reader really holds.
-func readSlice[T Elem](r io.Reader, old []T, n int) (x []T, total int64, err error) {
+// readSlice reads n elements, into old if it is long enough.
+func readSlice[T Elem](r io.Reader, old []T, n int) (x []T, err error) {
 	l := elemLayout[T]()
 	if n <= len(old) {
-		total, err = l.read(r, unsafe.Pointer(unsafe.SliceData(old)), n)
-		return old[:n], total, err
+		_, err = l.read(r, unsafe.Pointer(unsafe.SliceData(old)), n)
+		return old[:n], err
 	}
-	x = make([]T, 0, min(n, trusted/l.mem))
-	for len(x) < n {
-		done := len(x)
-		if done == cap(x) {
-			x = append(make([]T, 0, min(n, 2*done)), x...)
-		}
-		x = x[:cap(x)]
-		k, err := l.read(r, l.at(unsafe.Pointer(unsafe.SliceData(x)), done), len(x)-done)
-		total += k
-		if err != nil {
-			return nil, total, err
+	for done, next := range growing(n, l.mem) {
+		x = append(make([]T, 0, next), x...)[:next]
+		if _, err := l.read(r, l.at(unsafe.Pointer(unsafe.SliceData(x)), done), next-done); err != nil {
+			return nil, err
 		}
 	}
-	return x, total, nil
+	return x, nil
 }

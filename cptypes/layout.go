@@ -128,21 +128,27 @@ func (l layout) encode(dst []byte, p unsafe.Pointer, n int) {
 		}
 		return
 	}
-	words := n * (l.mem / l.word)
+	l.reorder(dst, l.bytes(p, n))
+}
+
+// reorder copies numbers from the machine's byte order to the file's, or back, which is
+// the same.
+func (l layout) reorder(dst, src []byte) {
+	little, native := binary.LittleEndian, binary.NativeEndian
 	switch l.word {
 	case 1:
-		copy(dst, unsafe.Slice((*byte)(p), words))
+		copy(dst, src)
 	case 2:
-		for i, x := range unsafe.Slice((*uint16)(p), words) {
-			binary.LittleEndian.PutUint16(dst[i*2:], x)
+		for i := 0; i < len(src); i += 2 {
+			little.PutUint16(dst[i:], native.Uint16(src[i:]))
 		}
 	case 4:
-		for i, x := range unsafe.Slice((*uint32)(p), words) {
-			binary.LittleEndian.PutUint32(dst[i*4:], x)
+		for i := 0; i < len(src); i += 4 {
+			little.PutUint32(dst[i:], native.Uint32(src[i:]))
 		}
 	case 8:
-		for i, x := range unsafe.Slice((*uint64)(p), words) {
-			binary.LittleEndian.PutUint64(dst[i*8:], x)
+		for i := 0; i < len(src); i += 8 {
+			little.PutUint64(dst[i:], native.Uint64(src[i:]))
 		}
 	}
 }
@@ -160,23 +166,7 @@ func (l layout) decode(p unsafe.Pointer, src []byte, n int) error {
 			}
 		}
 	}
-	words := n * (l.mem / l.word)
-	switch l.word {
-	case 1:
-		copy(unsafe.Slice((*byte)(p), words), src)
-	case 2:
-		for i := range unsafe.Slice((*uint16)(p), words) {
-			*(*uint16)(unsafe.Add(p, i*2)) = binary.LittleEndian.Uint16(src[i*2:])
-		}
-	case 4:
-		for i := range unsafe.Slice((*uint32)(p), words) {
-			*(*uint32)(unsafe.Add(p, i*4)) = binary.LittleEndian.Uint32(src[i*4:])
-		}
-	case 8:
-		for i := range unsafe.Slice((*uint64)(p), words) {
-			*(*uint64)(unsafe.Add(p, i*8)) = binary.LittleEndian.Uint64(src[i*8:])
-		}
-	}
+	l.reorder(l.bytes(p, n), src[:n*l.stored])
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 )
 
 // Values that consist of parts of different length ([]string, ragged rows) are
@@ -21,56 +22,103 @@ const trusted = 1 << 20
 
 func lengthsBytes(parts int) int64 { return 8 * (1 + int64(parts)) }
 
-func writeLengths(w io.Writer, parts int, length func(i int) int) (int64, error) {
-	buf := make([]byte, 0, min(lengthsBytes(parts), convertBytes))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(parts))
-	var total int64
-	for i := range parts {
-		if len(buf)+8 > convertBytes {
-			n, err := w.Write(buf)
-			total += int64(n)
-			if err != nil {
-				return total, err
-			}
-			buf = buf[:0]
-		}
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(length(i)))
-	}
-	n, err := w.Write(buf)
-	return total + int64(n), err
+func writeLengths(w io.Writer, parts int, length func(i int) int) error {
+	return writeRecords(w, parts, 8, func(b []byte, i int) {
+		binary.LittleEndian.PutUint64(b, uint64(length(i)))
+	})
 }
 
 // readLengths reads what writeLengths wrote, and checks that each length can be
 // addressed.
-func readLengths(r io.Reader, l layout) (lengths []int, total int64, err error) {
-	head := make([]byte, 8)
-	n, err := io.ReadFull(r, head)
+func readLengths(r io.Reader, l layout) ([]int, error) {
+	parts, err := readCount(r)
 	if err != nil {
-		return nil, int64(n), short(err, int64(n), 8)
+		return nil, err
 	}
-	parts := binary.LittleEndian.Uint64(head)
-	if parts >= 1<<56 {
-		return nil, 8, fmt.Errorf("cptypes: %w: %d parts", ErrCorrupt, parts)
-	}
-	total = 8
-	buf := make([]byte, min(parts*8, convertBytes))
-	lengths = make([]int, 0, min(parts, trusted/8))
-	for left := parts; left > 0; {
-		b := buf[:min(left*8, uint64(len(buf)))]
-		n, err := io.ReadFull(r, b)
-		total += int64(n)
-		if err != nil {
-			return nil, total, short(err, total, 8*(1+int64(parts)))
+	lengths := make([]int, 0, min(parts, trusted/8))
+	err = readRecords(r, parts, 8, func(b []byte) error {
+		x := int64(binary.LittleEndian.Uint64(b))
+		if x < 0 || !fits(x, l) {
+			return fmt.Errorf("cptypes: %w: part %d of %d has length %d", ErrCorrupt, len(lengths), parts, uint64(x))
 		}
-		for ; len(b) > 0; b = b[8:] {
-			x := int64(binary.LittleEndian.Uint64(b))
-			if x < 0 || !fits(x, l) {
-				return nil, total, fmt.Errorf("cptypes: %w: part %d of %d has length %d",
-					ErrCorrupt, len(lengths), parts, uint64(x))
+		lengths = append(lengths, int(x))
+		return nil
+	})
+	return lengths, err
+}
+
+// writeRecords writes their number as a uint64, and then n records of some bytes each.
+func writeRecords(w io.Writer, n, size int, put func(b []byte, i int)) error {
+	buf := make([]byte, 8, min(8+int64(n)*int64(size), convertBytes))
+	binary.LittleEndian.PutUint64(buf, uint64(n))
+	for i := range n {
+		if len(buf)+size > convertBytes {
+			if _, err := w.Write(buf); err != nil {
+				return err
 			}
-			lengths = append(lengths, int(x))
-			left--
+			buf = buf[:0]
+		}
+		buf = buf[:len(buf)+size]
+		put(buf[len(buf)-size:], i)
+	}
+	_, err := w.Write(buf)
+	return err
+}
+
+func readCount(r io.Reader) (uint64, error) {
+	head := make([]byte, 8)
+	if k, err := io.ReadFull(r, head); err != nil {
+		return 0, short(err, int64(k), 8)
+	}
+	n := binary.LittleEndian.Uint64(head)
+	if n >= 1<<56 {
+		return 0, fmt.Errorf("cptypes: %w: %d parts", ErrCorrupt, n)
+	}
+	return n, nil
+}
+
+// readRecords passes each of n records to take, which looks at its beginning only.
+func readRecords(r io.Reader, n uint64, size int, take func(b []byte) error) error {
+	bytes := int64(n) * int64(size)
+	buf := make([]byte, min(bytes, convertBytes))
+	for done := int64(0); done < bytes; {
+		b := buf[:min(bytes-done, int64(len(buf)))]
+		k, err := io.ReadFull(r, b)
+		if done += int64(k); err != nil {
+			return short(err, 8+done, 8+bytes)
+		}
+		for ; len(b) > 0; b = b[size:] {
+			if err := take(b); err != nil {
+				return err
+			}
 		}
 	}
-	return lengths, total, nil
+	return nil
+}
+
+// growing are the lengths that a list of n elements, which nothing vouches for, is given
+// in turn, the first done of them being read by then: memory grows with what the reader
+// really holds.
+func growing(n, size int) iter.Seq2[int, int] {
+	first := n
+	if size > 0 {
+		first = min(n, max(1, trusted/size))
+	}
+	return func(yield func(done, next int) bool) {
+		for done, next := 0, first; yield(done, next) && next < n; {
+			done, next = next, min(n, 4*next)
+		}
+	}
+}
+
+// counted counts what gets through to w.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }

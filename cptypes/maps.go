@@ -7,45 +7,40 @@ import (
 	"unsafe"
 )
 
-// mapCodec writes maps of one type: the number of entries plus 1 (uvarint), all
-// keys, all values, in ascending order of the bytes of the encoded keys: equal
-// maps are stored as equal bytes. All keys before all values, because then a
-// reader has seen that the entries are really there when it makes the map.
-type mapCodec struct {
-	typ       reflect.Type
-	key, elem *program
-	fast      fastMap // nil: by reflection
-}
+// Maps are stored as the number of entries plus 1 (uvarint), all keys, all values, in
+// ascending order of the bytes of the encoded keys: equal maps are stored as equal
+// bytes. All keys before all values, because then a reader has seen that the entries
+// are really there when it makes the map.
 
 // fastMap is a map whose key and element types the compiler knows.
 type fastMap interface {
-	write(e *encoder, m unsafe.Pointer) error
-	read(d *decoder, o *readOp, m unsafe.Pointer, n int, fresh bool) error
-	canRead(key, elem *readProgram) bool
+	write(e *encoder, o *op, m unsafe.Pointer) error
+	read(d *decoder, o *op, m unsafe.Pointer, n int, fresh bool) error
+	canMove(key, elem *program) bool
 }
 
-// write writes the map that is in the variable at q, which is not nil.
-func (c *mapCodec) write(e *encoder, q unsafe.Pointer) error {
-	m := reflect.NewAt(c.typ, q).Elem()
+// writeMap writes the map that is in the variable at q, which is not nil.
+func (o *op) writeMap(e *encoder, q unsafe.Pointer) error {
+	m := reflect.NewAt(o.typ, q).Elem()
 	if err := e.uvarint(uint64(m.Len()) + 1); err != nil {
 		return err
 	}
-	if c.fast != nil {
-		return c.fast.write(e, q)
+	if o.fast != nil {
+		return o.fast.write(e, o, q)
 	}
 	w := entriesWriter{
 		keys:  encoder{seen: e.seen, depth: e.depth},
 		elems: encoder{seen: e.seen, depth: e.depth},
 		ends:  make([]entryEnds, 1, m.Len()+1),
 	}
-	key, elem := reflect.New(c.typ.Key()), reflect.New(c.typ.Elem())
+	key, elem := reflect.New(o.typ.Key()), reflect.New(o.typ.Elem())
 	for it := m.MapRange(); it.Next(); {
 		key.Elem().SetIterKey(it)
 		elem.Elem().SetIterValue(it)
-		if err := w.keys.run(c.key.code, key.UnsafePointer()); err != nil {
+		if err := w.keys.run(o.key.code, key.UnsafePointer()); err != nil {
 			return within("[key]", err)
 		}
-		if err := w.elems.run(c.elem.code, elem.UnsafePointer()); err != nil {
+		if err := w.elems.run(o.sub.code, elem.UnsafePointer()); err != nil {
 			return within("[]", err)
 		}
 		w.ends = append(w.ends, entryEnds{w.keys.n, w.elems.n})
@@ -121,7 +116,7 @@ func window(b []byte, from int) uint64 {
 
 // readMap reads into the map variable at q the n entries that follow. A map that is
 // there is cleared and filled again, as other variables may hold it, too.
-func (o *readOp) readMap(d *decoder, q unsafe.Pointer, n int) error {
+func (o *op) readMap(d *decoder, q unsafe.Pointer, n int) error {
 	m := reflect.NewAt(o.typ, q).Elem()
 	fresh := m.IsNil() || d.apart || !d.seen.add(*(*unsafe.Pointer)(q))
 	if !fresh {
@@ -142,7 +137,7 @@ func (o *readOp) readMap(d *decoder, q unsafe.Pointer, n int) error {
 	return err
 }
 
-func (o *readOp) reflectMap(d *decoder, m reflect.Value, n int, fresh bool) error {
+func (o *op) reflectMap(d *decoder, m reflect.Value, n int, fresh bool) error {
 	var keys sliceHeader
 	if err := d.elements(o.key, reflect.SliceOf(o.typ.Key()), &keys, n); err != nil {
 		return within("[key]", err)

@@ -15,7 +15,6 @@ import (
 type fastMapOf[K fastKey, V fastElem] struct {
 	textKeys bool
 	elems    elemMode
-	elem     *program // for asProgram
 }
 
 type (
@@ -36,52 +35,52 @@ const (
 )
 
 // fastMapFor returns nil for types that must do without.
-func fastMapFor(t reflect.Type, elem *program) fastMap {
+func fastMapFor(t reflect.Type) fastMap {
 	if k := t.Key().Kind(); k == reflect.Float32 || k == reflect.Float64 {
 		return nil // 0 and -0 are the same key, and no NaN is
 	}
 	switch fastKind(t.Key()) {
 	case reflect.Uint32:
-		return fastMapWith[uint32](t, elem)
+		return fastMapWith[uint32](t)
 	case reflect.Uint64:
-		return fastMapWith[uint64](t, elem)
+		return fastMapWith[uint64](t)
 	case reflect.String:
-		return fastMapWith[string](t, elem)
+		return fastMapWith[string](t)
 	}
 	return nil
 }
 
-func fastMapWith[K fastKey](t reflect.Type, elem *program) fastMap {
+func fastMapWith[K fastKey](t reflect.Type) fastMap {
 	text := t.Key().Kind() == reflect.String
 	switch fastKind(t.Elem()) {
 	case reflect.Struct:
-		return &fastMapOf[K, struct{}]{text, asBytes, elem}
+		return &fastMapOf[K, struct{}]{text, asBytes}
 	case reflect.Uint8:
 		if t.Elem().Kind() == reflect.Bool {
-			return &fastMapOf[K, uint8]{text, asBool, elem}
+			return &fastMapOf[K, uint8]{text, asBool}
 		}
-		return &fastMapOf[K, uint8]{text, asBytes, elem}
+		return &fastMapOf[K, uint8]{text, asBytes}
 	case reflect.Uint32:
-		return &fastMapOf[K, uint32]{text, asBytes, elem}
+		return &fastMapOf[K, uint32]{text, asBytes}
 	case reflect.Uint64:
-		return &fastMapOf[K, uint64]{text, asBytes, elem}
+		return &fastMapOf[K, uint64]{text, asBytes}
 	case reflect.String:
-		return &fastMapOf[K, string]{text, asText, elem}
+		return &fastMapOf[K, string]{text, asText}
 	}
 	if !likeWords(t.Elem()) {
 		return nil
 	}
 	switch t.Elem().Size() {
 	case 16:
-		return &fastMapOf[K, [2]uint64]{text, asProgram, elem}
+		return &fastMapOf[K, [2]uint64]{text, asProgram}
 	case 24:
-		return &fastMapOf[K, [3]uint64]{text, asProgram, elem}
+		return &fastMapOf[K, [3]uint64]{text, asProgram}
 	case 32:
-		return &fastMapOf[K, [4]uint64]{text, asProgram, elem}
+		return &fastMapOf[K, [4]uint64]{text, asProgram}
 	case 48:
-		return &fastMapOf[K, [6]uint64]{text, asProgram, elem}
+		return &fastMapOf[K, [6]uint64]{text, asProgram}
 	case 64:
-		return &fastMapOf[K, [8]uint64]{text, asProgram, elem}
+		return &fastMapOf[K, [8]uint64]{text, asProgram}
 	}
 	return nil
 }
@@ -130,13 +129,13 @@ func fastKind(t reflect.Type) reflect.Kind {
 	return reflect.Invalid
 }
 
-func (f *fastMapOf[K, V]) write(e *encoder, q unsafe.Pointer) error {
+func (f *fastMapOf[K, V]) write(e *encoder, o *op, q unsafe.Pointer) error {
 	m := *(*map[K]V)(q)
 	switch {
 	case f.textKeys:
-		return f.writeTexts(e, m)
+		return f.writeTexts(e, o, m)
 	case f.elems >= asText:
-		return f.writeIntegers(e, m)
+		return f.writeIntegers(e, o, m)
 	}
 	return f.writeNumbers(e, m)
 }
@@ -163,7 +162,7 @@ func (f *fastMapOf[K, V]) writeNumbers(e *encoder, m map[K]V) error {
 }
 
 // writeIntegers is for elements that do not fit beside the key.
-func (f *fastMapOf[K, V]) writeIntegers(e *encoder, m map[K]V) error {
+func (f *fastMapOf[K, V]) writeIntegers(e *encoder, o *op, m map[K]V) error {
 	items := make([]sortItem, 0, len(m))
 	elems := make([]V, 0, len(m))
 	for k, v := range m {
@@ -175,7 +174,7 @@ func (f *fastMapOf[K, V]) writeIntegers(e *encoder, m map[K]V) error {
 		return err
 	}
 	for _, it := range items {
-		if err := f.writeElem(e, &elems[it.entry]); err != nil {
+		if err := f.writeElem(e, o, &elems[it.entry]); err != nil {
 			return err
 		}
 	}
@@ -194,7 +193,7 @@ func (f *fastMapOf[K, V]) writeKeys(e *encoder, items []sortItem) error {
 }
 
 // writeTexts is for keys that are strings.
-func (f *fastMapOf[K, V]) writeTexts(e *encoder, m map[K]V) error {
+func (f *fastMapOf[K, V]) writeTexts(e *encoder, o *op, m map[K]V) error {
 	items := make([]sortItem, 0, len(m))
 	texts := make([]string, 0, len(m))
 	elems := make([]V, 0, len(m))
@@ -210,19 +209,19 @@ func (f *fastMapOf[K, V]) writeTexts(e *encoder, m map[K]V) error {
 		}
 	}
 	for _, it := range items {
-		if err := f.writeElem(e, &elems[it.entry]); err != nil {
+		if err := f.writeElem(e, o, &elems[it.entry]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fastMapOf[K, V]) writeElem(e *encoder, v *V) error {
+func (f *fastMapOf[K, V]) writeElem(e *encoder, o *op, v *V) error {
 	switch f.elems {
 	case asText:
 		return e.text(*(*string)(unsafe.Pointer(v)))
 	case asProgram:
-		return within("[]", e.run(f.elem.code, unsafe.Pointer(v)))
+		return within("[]", e.run(o.sub.code, unsafe.Pointer(v)))
 	}
 	return e.copy(unsafe.Pointer(v), int(unsafe.Sizeof(*v)))
 }
@@ -294,7 +293,7 @@ func compareTexts(a, b string) int {
 
 // read fills the map, which is empty; a fresh one is made here, when the keys are
 // known.
-func (f *fastMapOf[K, V]) read(d *decoder, o *readOp, q unsafe.Pointer, n int, fresh bool) error {
+func (f *fastMapOf[K, V]) read(d *decoder, o *op, q unsafe.Pointer, n int, fresh bool) error {
 	var keys []K
 	if err := d.elements(o.key, reflect.TypeFor[[]K](), (*sliceHeader)(unsafe.Pointer(&keys)), n); err != nil {
 		return err
@@ -315,7 +314,7 @@ func (f *fastMapOf[K, V]) read(d *decoder, o *readOp, q unsafe.Pointer, n int, f
 	return nil
 }
 
-func (f *fastMapOf[K, V]) readElem(d *decoder, o *readOp, v *V) error {
+func (f *fastMapOf[K, V]) readElem(d *decoder, o *op, v *V) error {
 	switch f.elems {
 	case asText:
 		return d.text((*string)(unsafe.Pointer(v)))
@@ -331,7 +330,7 @@ func (f *fastMapOf[K, V]) readElem(d *decoder, o *readOp, v *V) error {
 	return nil
 }
 
-// canRead says whether elements that were stored like this can be read.
-func (f *fastMapOf[K, V]) canRead(key, elem *readProgram) bool {
+// canMove says whether elements that are stored like this can be written and read.
+func (f *fastMapOf[K, V]) canMove(key, elem *program) bool {
 	return key.asInMemory() && (f.elems == asProgram || elem.asInMemory())
 }

@@ -111,7 +111,7 @@ func (v *part) ReadBox(stored Desc, src io.ReaderAt) error {
 	runs := newRuns(overlap, stored.Box, v.desc.Box)
 	if size, step := runs.length*int64(l.stored), runs.step()*int64(l.stored); size < smallRun && step < readAhead/4 {
 		n, _ := volume(stored.Box.Shape())
-		src = &aheadReader{src: src, size: n * int64(l.stored)}
+		src = newAheadReader(src, n*int64(l.stored))
 	}
 	for runs.next() {
 		err := l.readAt(src, runs.from*int64(l.stored), l.at(v.memory(), int(runs.to)), int(runs.length))

@@ -62,41 +62,24 @@ func direct[T Elem](p places[T]) bool {
 	return run == p.elems() || run >= directBytes/int(unsafe.Sizeof(*new(T)))
 }
 
-func pack[T Elem](w io.Writer, l layout, p places[T]) (total int64, err error) {
-	n := p.elems()
-	if n == 0 {
-		return 0, nil
-	}
-	if direct(p) {
-		err = p.eachRun(func(run []T) error {
-			k, err := l.write(w, unsafe.Pointer(unsafe.SliceData(run)), len(run))
-			total += k
-			return err
-		})
-		return total, err
-	}
-	buf, done := packBuffer(p)
-	defer done()
-	for at := 0; at < n; at += len(buf) {
-		b := buf[:min(len(buf), n-at)]
-		p.gather(b, at)
-		k, err := l.write(w, unsafe.Pointer(unsafe.SliceData(b)), len(b))
-		total += k
-		if err != nil {
-			return total, err
-		}
-	}
-	return total, nil
+func pack[T Elem](w io.Writer, l layout, p places[T]) (int64, error) {
+	return pass(p, false, func(at unsafe.Pointer, n int) (int64, error) { return l.write(w, at, n) })
 }
 
-func unpack[T Elem](r io.Reader, l layout, p places[T]) (total int64, err error) {
+func unpack[T Elem](r io.Reader, l layout, p places[T]) (int64, error) {
+	return pass(p, true, func(at unsafe.Pointer, n int) (int64, error) { return l.read(r, at, n) })
+}
+
+// pass lets each be done to all elements in order, n of them at a time: where they are, or
+// in a buffer that they are gathered in before or, if each fills it, scattered from then.
+func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (int64, error)) (total int64, err error) {
 	n := p.elems()
 	if n == 0 {
 		return 0, nil
 	}
 	if direct(p) {
 		err = p.eachRun(func(run []T) error {
-			k, err := l.read(r, unsafe.Pointer(unsafe.SliceData(run)), len(run))
+			k, err := each(unsafe.Pointer(unsafe.SliceData(run)), len(run))
 			total += k
 			return err
 		})
@@ -106,12 +89,17 @@ func unpack[T Elem](r io.Reader, l layout, p places[T]) (total int64, err error)
 	defer done()
 	for at := 0; at < n; at += len(buf) {
 		b := buf[:min(len(buf), n-at)]
-		k, err := l.read(r, unsafe.Pointer(unsafe.SliceData(b)), len(b))
+		if !fills {
+			p.gather(b, at)
+		}
+		k, err := each(unsafe.Pointer(unsafe.SliceData(b)), len(b))
 		total += k
 		if err != nil {
 			return total, err
 		}
-		p.scatter(b, at)
+		if fills {
+			p.scatter(b, at)
+		}
 	}
 	return total, nil
 }

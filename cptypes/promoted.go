@@ -28,35 +28,20 @@ var describing = []struct {
 	{"ReadBox", reflect.TypeFor[BoxReader]()},
 }
 
-// methodOf gives MethodByName constants, for the linker's sake.
-func methodOf(t reflect.Type, name string) (m reflect.Method, ok bool) {
-	switch name {
-	case "WriteTo":
-		return t.MethodByName("WriteTo")
-	case "ReadFrom":
-		return t.MethodByName("ReadFrom")
-	case "MarshalBinary":
-		return t.MethodByName("MarshalBinary")
-	case "UnmarshalBinary":
-		return t.MethodByName("UnmarshalBinary")
-	case "GobEncode":
-		return t.MethodByName("GobEncode")
-	case "GobDecode":
-		return t.MethodByName("GobDecode")
-	case "Update":
-		return t.MethodByName("Update")
-	case "Describe":
-		return t.MethodByName("Describe")
-	case "Size":
-		return t.MethodByName("Size")
-	case "Spans":
-		return t.MethodByName("Spans")
-	case "Resize":
-		return t.MethodByName("Resize")
-	case "ReadBox":
-		return t.MethodByName("ReadBox")
-	}
-	panic("methodOf: " + name)
+// methods gives MethodByName constants, for the linker's sake.
+var methods = map[string]func(t reflect.Type) (reflect.Method, bool){
+	"WriteTo":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("WriteTo") },
+	"ReadFrom":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("ReadFrom") },
+	"MarshalBinary":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalBinary") },
+	"UnmarshalBinary": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalBinary") },
+	"GobEncode":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GobEncode") },
+	"GobDecode":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GobDecode") },
+	"Update":          func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Update") },
+	"Describe":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Describe") },
+	"Size":            func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Size") },
+	"Spans":           func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Spans") },
+	"Resize":          func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Resize") },
+	"ReadBox":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("ReadBox") },
 }
 
 // declares reports whether t, or a pointer to it, declares all these methods itself. For
@@ -73,7 +58,7 @@ func declares(t reflect.Type, methods ...string) bool {
 
 func declaresOne(t reflect.Type, name string) bool {
 	for _, t := range []reflect.Type{t, reflect.PointerTo(t)} {
-		m, ok := methodOf(t, name)
+		m, ok := methods[name](t)
 		if !ok {
 			continue
 		}
@@ -120,7 +105,7 @@ func giver(t reflect.Type, name string) (f reflect.StructField, ok bool) {
 // another one.
 func gives(t reflect.Type, name string) bool {
 	if t.Kind() == reflect.Interface {
-		_, ok := methodOf(t, name)
+		_, ok := methods[name](t)
 		return ok
 	}
 	return declaresOne(pointedTo(t), name)
@@ -214,7 +199,7 @@ func tellsOf(t reflect.Type, ability string) reflect.Type {
 	}
 	for _, i := range f.Index {
 		t = pointedTo(t).Field(i).Type
-		if _, ok := methodOf(reflect.PointerTo(pointedTo(t)), "WriteTo"); ok {
+		if _, ok := methods["WriteTo"](reflect.PointerTo(pointedTo(t))); ok {
 			return t
 		}
 	}

@@ -83,23 +83,19 @@ func (v *rows) Size() int64 {
 }
 
 func (v *rows) WriteTo(w io.Writer) (int64, error) {
-	var total int64
+	out := &counted{w: w}
 	if _, ok := v.shape(); !ok {
-		n, err := writeLengths(w, v.v.Len(), func(i int) int { return v.v.Index(i).Len() })
-		total += n
-		if err != nil {
-			return total, err
+		if err := writeLengths(out, v.v.Len(), func(i int) int { return v.v.Index(i).Len() }); err != nil {
+			return out.n, err
 		}
 	}
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		n, err := v.write(w, row.UnsafePointer(), row.Len())
-		total += n
-		if err != nil {
-			return total, err
+		if _, err := v.write(out, row.UnsafePointer(), row.Len()); err != nil {
+			return out.n, err
 		}
 	}
-	return total, nil
+	return out.n, nil
 }
 
 // Resize gives the value the stored shape, in the rows that exist if they are
@@ -164,60 +160,38 @@ func (v *rows) resize(r, c int) {
 // ReadFrom fills the rows as they are, or makes new ones if ragged rows are
 // stored.
 func (v *rows) ReadFrom(r io.Reader) (int64, error) {
+	src := &watched{r: r}
 	if _, ok := v.shape(); !ok {
-		return v.readRagged(r)
+		err := v.readRagged(src)
+		return src.n, err
 	}
-	var total int64
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		n, err := v.read(r, row.UnsafePointer(), row.Len())
-		total += n
-		if err != nil {
-			return total, err
+		if _, err := v.read(src, row.UnsafePointer(), row.Len()); err != nil {
+			return src.n, err
 		}
 	}
-	return total, nil
+	return src.n, nil
 }
 
-func (v *rows) readRagged(r io.Reader) (int64, error) {
-	lengths, total, err := readLengths(r, v.layout)
+func (v *rows) readRagged(r io.Reader) error {
+	lengths, err := readLengths(r, v.layout)
 	if err != nil {
-		return total, err
+		return err
 	}
 	all := reflect.MakeSlice(v.v.Type(), len(lengths), len(lengths))
 	for i, length := range lengths {
-		row, n, err := v.readRow(r, length)
-		total += n
-		if err != nil {
-			return total, err
+		row := (*sliceHeader)(all.Index(i).Addr().UnsafePointer())
+		for done, next := range growing(length, v.mem) {
+			*row = enlarge(v.v.Type().Elem(), *row, next)
+			if _, err := v.read(r, v.at(row.data, done), next-done); err != nil {
+				return err
+			}
 		}
-		all.Index(i).Set(row)
 	}
 	v.v.Set(all)
 	v.storedRagged = false
-	return total, nil
-}
-
-// readRow reads a row of a length that nothing vouches for: memory grows with
-// what the reader really holds.
-func (v *rows) readRow(r io.Reader, length int) (reflect.Value, int64, error) {
-	row := reflect.MakeSlice(v.v.Type().Elem(), 0, min(length, trusted/v.mem))
-	var total int64
-	for row.Len() < length {
-		done := row.Len()
-		if done == row.Cap() {
-			bigger := reflect.MakeSlice(row.Type(), done, min(length, 2*done))
-			reflect.Copy(bigger, row)
-			row = bigger
-		}
-		row = row.Slice(0, row.Cap())
-		n, err := v.read(r, v.at(row.UnsafePointer(), done), row.Len()-done)
-		total += n
-		if err != nil {
-			return row, total, err
-		}
-	}
-	return row, total, nil
+	return nil
 }
 
 // Spans are the rows, unless they are ragged.

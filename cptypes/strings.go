@@ -47,42 +47,38 @@ func (v *texts) Resize(stored Desc) error { return sameKind(stored, v.Describe()
 
 func (v *texts) WriteTo(w io.Writer) (int64, error) {
 	all := v.get()
-	total, err := writeLengths(w, len(all), func(i int) int { return len(all[i]) })
-	if err != nil {
-		return total, err
+	out := &counted{w: w}
+	if err := writeLengths(out, len(all), func(i int) int { return len(all[i]) }); err != nil {
+		return out.n, err
 	}
 	for _, s := range all {
-		n, err := writeString(w, s)
-		total += n
-		if err != nil {
-			return total, err
+		if _, err := writeString(out, s); err != nil {
+			return out.n, err
 		}
 	}
-	return total, nil
+	return out.n, nil
 }
 
 func (v *texts) ReadFrom(r io.Reader) (int64, error) {
-	lengths, total, err := readLengths(r, byteLayout)
+	src := &watched{r: r}
+	lengths, err := readLengths(src, byteLayout)
 	if err != nil {
-		return total, err
+		return src.n, err
 	}
 	if v.slice == nil && len(lengths) != len(v.array) {
-		return total, mismatch(v.Describe(), v.Describe(), "%d strings are stored and the array holds %d; a slice takes any number",
+		return src.n, mismatch(v.Describe(), v.Describe(), "%d strings are stored and the array holds %d; a slice takes any number",
 			len(lengths), len(v.array))
 	}
 	all := make([]string, len(lengths))
 	for i, length := range lengths {
-		s, n, err := readString(r, length)
-		total += n
-		if err != nil {
-			return total, err
+		if all[i], err = readString(src, length); err != nil {
+			return src.n, err
 		}
-		all[i] = s
 	}
 	if v.slice == nil {
 		copy(v.array, all)
-		return total, nil
+		return src.n, nil
 	}
 	*v.slice = all
-	return total, nil
+	return src.n, nil
 }

@@ -53,12 +53,13 @@ func (v *text) ReadFrom(r io.Reader) (int64, error) {
 		*v.s = string(b)
 		return int64(len(b)), nil
 	}
-	s, n, err := readString(r, int(v.want))
+	src := &watched{r: r}
+	s, err := readString(src, int(v.want))
 	if err != nil {
-		return n, err
+		return src.n, err
 	}
 	*v.s, v.want = s, -1
-	return n, nil
+	return src.n, nil
 }
 
 // byteLayout is that of the bytes of strings.
@@ -73,19 +74,14 @@ func writeString(w io.Writer, s string) (int64, error) {
 	return int64(n), err
 }
 
-// readString reads n bytes; memory grows with what the reader really holds.
-func readString(r io.Reader, n int) (string, int64, error) {
-	b := make([]byte, 0, min(n, trusted))
-	for len(b) < n {
-		done := len(b)
-		if done == cap(b) {
-			b = append(make([]byte, 0, min(n, 2*done)), b...)
-		}
-		b = b[:cap(b)]
+func readString(r io.Reader, n int) (string, error) {
+	var b []byte
+	for done, next := range growing(n, 1) {
+		b = append(make([]byte, 0, next), b...)[:next]
 		k, err := io.ReadFull(r, b[done:])
 		if err != nil {
-			return "", int64(done + k), short(err, int64(done+k), int64(n))
+			return "", short(err, int64(done+k), int64(n))
 		}
 	}
-	return unsafe.String(unsafe.SliceData(b), n), int64(n), nil
+	return unsafe.String(unsafe.SliceData(b), n), nil
 }

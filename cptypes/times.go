@@ -1,7 +1,6 @@
 package cptypes
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -79,60 +78,30 @@ func (v *moments) Size() int64 { return 8 + timeBytes*int64(len(*v.t)) }
 
 func (v *moments) Resize(stored Desc) error { return sameKind(stored, v.Describe()) }
 
-func (v *moments) WriteTo(w io.Writer) (total int64, err error) {
+func (v *moments) WriteTo(w io.Writer) (int64, error) {
 	if err := v.Update(); err != nil {
 		return 0, err
 	}
-	buf := make([]byte, 8, min(v.Size(), convertBytes))
-	binary.LittleEndian.PutUint64(buf, uint64(len(*v.t)))
-	for _, t := range *v.t {
-		if len(buf)+timeBytes > cap(buf) {
-			n, err := w.Write(buf)
-			total += int64(n)
-			if err != nil {
-				return total, err
-			}
-			buf = buf[:0]
-		}
-		buf = buf[:len(buf)+timeBytes]
-		putTime(buf[len(buf)-timeBytes:], t)
-	}
-	n, err := w.Write(buf)
-	return total + int64(n), err
+	out := &counted{w: w}
+	err := writeRecords(out, len(*v.t), timeBytes, func(b []byte, i int) { putTime(b, (*v.t)[i]) })
+	return out.n, err
 }
 
 func (v *moments) ReadFrom(r io.Reader) (int64, error) {
-	head := make([]byte, 8)
-	k, err := io.ReadFull(r, head)
-	total := int64(k)
+	src := &watched{r: r}
+	n, err := readCount(src)
 	if err != nil {
-		return total, short(err, total, 8)
-	}
-	n := binary.LittleEndian.Uint64(head)
-	if n > math.MaxInt64/timeBytes {
-		return total, fmt.Errorf("cptypes: %w: %d times", ErrCorrupt, n)
+		return src.n, err
 	}
 	var zone zones
 	all := make([]time.Time, 0, min(n, trusted/timeBytes))
-	buf := make([]byte, min(n*timeBytes, convertBytes))
-	for left := n; left > 0; {
-		b := buf[:min(left*timeBytes, uint64(len(buf)))]
-		k, err := io.ReadFull(r, b)
-		total += int64(k)
-		if err != nil {
-			return total, short(err, total, 8+int64(n)*timeBytes)
-		}
-		for ; len(b) > 0; b = b[timeBytes:] {
-			t, err := zone.time(b)
-			if err != nil {
-				return total, err
-			}
-			all = append(all, t)
-			left--
-		}
-	}
-	if n > 0 || *v.t != nil {
+	err = readRecords(src, n, timeBytes, func(b []byte) error {
+		t, err := zone.time(b)
+		all = append(all, t)
+		return err
+	})
+	if err == nil && (n > 0 || *v.t != nil) {
 		*v.t = all
 	}
-	return total, nil
+	return src.n, err
 }
