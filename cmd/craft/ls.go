@@ -270,7 +270,9 @@ func (p *program) printNodes(l listing, below bool) error {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, string(n.Dir))
 		}
-		p.remark(c.Name, c.Nodes)
+		for _, remark := range remarks(c.Name, c.Nodes) {
+			p.say("%s", remark)
+		}
 		if more := len(c.Nodes) - mostNodes; more > 0 {
 			p.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}
@@ -284,15 +286,16 @@ func (p *program) printNodes(l listing, below bool) error {
 	return t.write(p.stdout, p.width)
 }
 
-// remark says what is odd about the directories of nodes that are on this machine; of those
+// remarks say what is odd about the directories of nodes that are on this machine; of those
 // of which not all can be listed it is said elsewhere.
-func (p *program) remark(checkpoint string, nodes []*offline.Node) {
+func remarks(checkpoint string, nodes []*offline.Node) (list []string) {
 	for _, d := range nodes[:min(mostNodes, len(nodes))] {
 		switch {
 		case d.State == offline.NodeUnusable:
-			p.say("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason)
+			list = append(list, fmt.Sprintf("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason))
 		case d.Reason != "" && !d.Unlisted:
-			p.say("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason)
+			list = append(list, fmt.Sprintf("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason))
 		}
 	}
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,13 +33,22 @@ type cleanedPlace struct {
 
 // cleaning is what the user wants to be cleaned.
 type cleaning struct {
-	olderThan                 time.Duration
-	unseen, dryRun, yes, json bool
+	olderThan           time.Duration
+	unseen, dryRun, yes bool
 }
 
 func (p *program) nodeCleanCommand(root func() string) *cobra.Command {
 	var c cleaning
-	cmd := &cobra.Command{
+	look := func(ctx context.Context, root string) (overview, error) {
+		switch {
+		case c.olderThan < 0:
+			return overview{}, &usageError{fmt.Errorf("--older-than %v: it must not be negative", c.olderThan)}
+		case c.yes && c.dryRun:
+			return overview{}, &usageError{errors.New("--yes and --dry-run exclude each other")}
+		}
+		return p.nodeClean(ctx, root, c)
+	}
+	cmd := p.placesCommand(root, "a table", look, &cobra.Command{
 		Use:   "clean",
 		Short: "Delete what deleted checkpoints have left on this node",
 		Long: `Delete what deleted checkpoints have left on this node: places whose checkpoint's
@@ -56,30 +66,19 @@ On a terminal it asks first. --yes deletes without asking; without a terminal on
 --yes and --dry-run is needed.`,
 		Example: `  craft node clean --dry-run
   craft node clean --older-than 168h --yes`,
-		Args: nothingElse,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case c.olderThan < 0:
-				return &usageError{fmt.Errorf("--older-than %v: it must not be negative", c.olderThan)}
-			case c.yes && c.dryRun:
-				return &usageError{errors.New("--yes and --dry-run exclude each other")}
-			}
-			return p.nodeClean(cmd.Context(), root(), c)
-		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.DurationVar(&c.olderThan, "older-than", 0, "only places that have not been used for that long (36h, 90m)")
 	flags.BoolVar(&c.unseen, "unseen", false, "also places of which nothing tells what became of the checkpoint")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only show what would be deleted")
 	flags.BoolVar(&c.yes, "yes", false, "do not ask")
-	flags.BoolVar(&c.json, "json", false, "one JSON document instead of a table")
 	return cmd
 }
 
-func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error {
+func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen overview, err error) {
 	list, err := p.describePlaces(ctx, root)
 	if err != nil {
-		return err
+		return seen, err
 	}
 	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: []cleanedPlace{}}
 	prunable, bytes := 0, int64(0)
@@ -94,13 +93,15 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error 
 	}
 	if prunable > 0 && !c.dryRun {
 		if err := p.confirm(ctx, result, prunable, bytes, c); err != nil {
-			return err
+			return seen, err
 		}
 		if err := p.removePrunable(ctx, &result, c); err != nil {
-			return err
+			return seen, err
 		}
 	}
-	return p.reportCleaning(result, c)
+	failed := slices.ContainsFunc(result.Places, func(n cleanedPlace) bool { return n.Action == "failed" })
+	print := func() error { return p.printCleaning(result) }
+	return overview{document: result, empty: len(list) == 0, print: print, failed: failed}, nil
 }
 
 // wasted decides whether a place may go, and says why or why not.
@@ -200,26 +201,6 @@ func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (
 		return "failed", err.Error()
 	}
 	return "removed", n.Reason
-}
-
-func (p *program) reportCleaning(r nodeCleaning, c cleaning) error {
-	failed := false
-	for _, n := range r.Places {
-		failed = failed || n.Action == "failed"
-	}
-	var err error
-	switch {
-	case c.json:
-		err = p.printJSON(r)
-	case len(r.Places) == 0:
-		p.noPlaces(string(r.Path))
-	default:
-		err = p.printCleaning(r)
-	}
-	if err == nil && failed {
-		err = errReported
-	}
-	return err
 }
 
 func (p *program) printCleaning(r nodeCleaning) error {

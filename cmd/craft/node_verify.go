@@ -36,8 +36,7 @@ type verifiedPlace struct {
 }
 
 func (p *program) nodeVerifyCommand(root func() string) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return p.placesCommand(root, "tables", p.nodeVerify, &cobra.Command{
 		Use:   "verify",
 		Short: "Read every byte that checkpoints have on this node, and check it",
 		Long: `Read every byte of all parts, copies and parity files that checkpoints have on
@@ -49,39 +48,25 @@ Verdicts: ok; damaged: bytes are wrong; unreadable: they could not be read now;
 unsupported: a newer craft is needed.`,
 		Example: `  craft node verify
   srun --ntasks-per-node=1 craft node verify --json`,
-		Args: nothingElse,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.nodeVerify(cmd.Context(), root(), asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of tables")
-	return cmd
+	})
 }
 
-func (p *program) nodeVerify(ctx context.Context, root string, asJSON bool) error {
+func (p *program) nodeVerify(ctx context.Context, root string) (seen overview, err error) {
 	places, err := p.nodePlaces(ctx, root)
 	if err != nil {
-		return err
+		return seen, err
 	}
 	result := nodeVerification{Path: osstring.String(root), OK: true, Places: []verifiedPlace{}}
 	for _, place := range places {
 		v, err := p.verifyPlace(ctx, place)
 		if err != nil {
-			return err
+			return seen, err
 		}
 		result.OK = result.OK && v.Verdict == verdictOK
 		result.Places = append(result.Places, v)
 	}
-	switch {
-	case asJSON:
-		err = p.printJSON(result)
-	case len(places) == 0:
-		p.noPlaces(root)
-	default:
-		err = p.printPlaceVerification(result)
-	}
-	if err == nil && !result.OK {
-		err = errReported
-	}
-	return err
+	print := func() error { return p.printPlaceVerification(result) }
+	return overview{document: result, empty: len(places) == 0, print: print, failed: !result.OK}, nil
 }
 
 // verifyPlace reads all objects of a place. The error is that of the context.

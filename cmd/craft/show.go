@@ -21,7 +21,6 @@ type showing struct {
 	ranks   bool
 	values  bool
 	limit   int
-	json    bool
 
 	given func(flag string) bool
 }
@@ -63,7 +62,7 @@ from the storage of the nodes as far as it is on this machine.`,
 	flags.BoolVar(&s.ranks, "ranks", false, "also what each rank holds, with the boxes of partitioned arrays")
 	flags.BoolVar(&s.values, "values", false, "also the first elements of each key, of the first rank or of --rank")
 	flags.IntVar(&s.limit, "limit", 8, "number of elements that --values shows")
-	flags.BoolVar(&s.json, "json", false, "one JSON document instead of tables")
+	p.jsonFlag(cmd, "tables")
 	return cmd
 }
 
@@ -165,20 +164,15 @@ func (p *program) showFound(ctx context.Context, dir string, s showing, another 
 		return err
 	}
 	d.addKeys(parts, first, s)
-	return p.present(d, s, bad)
+	return p.presentVersion(d, s, bad)
 }
 
-// present prints what was found, and then what could not be read.
-func (p *program) present(d *shownVersion, s showing, bad []error) (err error) {
+// presentVersion prints what was found, and then what could not be read.
+func (p *program) presentVersion(d *shownVersion, s showing, bad []error) error {
 	if s.rank >= 0 {
 		d.Rank = &s.rank
 	}
-	if s.json {
-		err = p.printJSON(d)
-	} else {
-		err = p.printShown(d, s)
-	}
-	return p.conclude(err, bad)
+	return p.present(overview{document: d, print: func() error { return p.printShown(d, s) }, problems: bad})
 }
 
 func noParts(v *offline.Version, rank int) error {
@@ -318,5 +312,5 @@ func (p *program) showLoose(path string, s showing) error {
 	p.say("%s is not in the directory of its version: no program will find it there", path)
 	d := describeParts(v, []readPart{part})
 	d.addKeys([]readPart{part}, first, s)
-	return p.present(d, s, bad)
+	return p.presentVersion(d, s, bad)
 }
