@@ -166,12 +166,11 @@ func describeVersion(v offline.Version) listedVersion {
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
 		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.State(),
 		Bytes: v.Bytes, NewestLineage: v.Newest, OtherBranch: v.Other, Home: v.Home, OnNodes: v.OnNodes, Rebuilt: v.Rebuilt,
-		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Reached: v.Reached,
+		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Reached: v.Reached, Lineage: v.LineageText,
 	}
 	if level, ok := v.Planned(); ok {
 		l.Level = &level
 	}
-	l.Lineage, _ = v.LineageText()
 	if v.Err != nil {
 		l.Error, l.State = v.Err.Error(), "unreadable"
 		if errors.Is(v.Err, storage.ErrDamaged) {

@@ -115,7 +115,7 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 
 // names reports whether the places of a manifest's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
-func names(n *offline.Manifest, o nodelocal.Owner) bool {
+func names(n *manifest.Manifest, o nodelocal.Owner) bool {
 	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(string(node.Dir)) == filepath.Base(string(o.Dir)) })
 }
 

@@ -54,7 +54,7 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		c, err := offline.Open(ctx, p.fs, parent(path, abs))
+		c, err := offline.Open(ctx, p.fs, offline.Parent(path, abs))
 		return &place{path: path, checkpoints: one(c), version: &id}, err
 	}
 	names, err := p.fs.ReadDir(path)
@@ -82,22 +82,14 @@ func (p *program) hint(path string) string {
 	return fmt.Sprintf(", but %s does", there)
 }
 
-// parent is the directory that holds path, as short as the user wrote it.
-func parent(path, abs string) string {
-	if path = filepath.Clean(path); filepath.Base(path) == filepath.Base(abs) {
-		return filepath.Dir(path)
-	}
-	return filepath.Dir(abs)
-}
-
 func (p *program) findFile(ctx context.Context, path, abs string) (*place, error) {
 	part, okPart := storage.ParsePart(filepath.Base(abs))
 	id, okID := storage.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
 		return &place{path: path, loose: true}, nil
 	}
-	versionDir := parent(path, abs)
-	dir := parent(versionDir, filepath.Dir(abs))
+	versionDir := offline.Parent(path, abs)
+	dir := offline.Parent(versionDir, filepath.Dir(abs))
 	c, err := offline.Open(ctx, p.fs, dir)
 	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
 }

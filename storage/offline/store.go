@@ -175,26 +175,27 @@ func (e *Store) paths(id storage.ID) []string {
 
 // Locate says where Open reads a part.
 func (e *Store) Locate(ctx context.Context, id storage.ID, part storage.Part) (Location, error) {
-	home := filepath.Join(e.Store.Path(id), part.String())
-	info, err := e.fs.Stat(home)
+	home := Location{Path: filepath.Join(e.Store.Path(id), part.String()), home: true}
+	info, err := e.fs.Stat(home.Path)
 	if err == nil {
-		return Location{Path: home, Size: info.Size(), home: true}, nil
+		home.Size = info.Size()
+		return home, nil
 	}
 	if len(e.Nodes) == 0 || !errors.Is(err, os.ErrNotExist) {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	if at, ok := e.onNode(id, part); ok {
 		return at, nil
 	}
 	if !e.hasParity(id) {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	r, err := e.openRebuilt(ctx, id, part)
 	if err != nil {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	size := r.Size()
-	return Location{Path: home, Size: size, kind: storage.KindParity}, r.Close()
+	return Location{Path: home.Path, Size: size, kind: storage.KindParity}, r.Close()
 }
 
 // onNode finds a part, or a copy of it, on a node.
