@@ -150,9 +150,7 @@ func (p *program) list(ctx context.Context, where *place, c *offline.Checkpoint)
 				listed.State = "base missing"
 			}
 		}
-		if d, ok := v.Durability(versions, listed.Bases); ok {
-			listed.Durability = &d
-		}
+		listed.Durability = v.Durability(versions, listed.Bases)
 		out.Versions = append(out.Versions, listed)
 	}
 	if gone := c.Gone(versions); gone != nil && where.version == nil {
@@ -166,10 +164,7 @@ func describeVersion(v offline.Version) listedVersion {
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
 		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.State(),
 		Bytes: v.Bytes, NewestLineage: v.Newest, OtherBranch: v.Other, Home: v.Home, OnNodes: v.OnNodes, Rebuilt: v.Rebuilt,
-		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Reached: v.Reached, Lineage: v.LineageText,
-	}
-	if level, ok := v.Planned(); ok {
-		l.Level = &level
+		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Level: v.Planned(), Reached: v.Reached, Lineage: v.LineageText,
 	}
 	if v.Err != nil {
 		l.Error, l.State = v.Err.Error(), "unreadable"
@@ -208,7 +203,7 @@ func (p *program) printListing(l listing) error {
 			case v.NewestLineage:
 				lineage += "*"
 			}
-			level, where := v.levelText(), v.where
+			level, where := levelText(v.Level, v.Reached, v.Flush, "+pfs"), v.where
 			if p.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
@@ -224,27 +219,23 @@ func (p *program) printListing(l listing) error {
 	return p.printNodes(l, len(t.rows) > 0)
 }
 
-// levelText is such as "partner+pfs", or "xor (now local)".
-func (v *listedVersion) levelText() string {
-	if v.Level == nil {
+// levelText is such as "xor", or "xor (now local)" where the nodes have less than was planned,
+// with a note on what is to be flushed.
+func levelText(planned, reached *storage.Levels, flush bool, note string) string {
+	if planned == nil {
 		return ""
 	}
-	text := v.Level.String()
-	if v.Flush && v.Level.BelowHome() != 0 {
-		text += "+pfs"
+	text := planned.String()
+	if flush && planned.BelowHome() != 0 {
+		text += note
 	}
-	return text + degraded(v.Level, v.Reached)
-}
-
-// degraded says that the nodes have less than was planned.
-func degraded(planned, reached *storage.Levels) string {
 	switch {
 	case reached == nil || reached.Include(*planned):
-		return ""
+		return text
 	case *reached == 0:
-		return " (degraded)"
+		return text + " (degraded)"
 	}
-	return fmt.Sprintf(" (now %v)", *reached)
+	return fmt.Sprintf("%s (now %v)", text, *reached)
 }
 
 // basesText is such as "3,4 (120 KiB)".

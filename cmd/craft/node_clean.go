@@ -80,23 +80,25 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen 
 	if err != nil {
 		return seen, err
 	}
-	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: []cleanedPlace{}}
-	prunable, bytes := 0, int64(0)
-	for _, n := range list {
-		entry := cleanedPlace{nodedPlace: n, Action: "kept"}
-		var remove bool
-		if remove, entry.Why = p.wasted(n, c); remove {
-			prunable, bytes = prunable+1, bytes+n.Bytes+n.Spare
-			entry.Action = "would remove"
+	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: make([]cleanedPlace, len(list))}
+	var prunable []*cleanedPlace
+	for i, n := range list {
+		remove, why := p.wasted(n, c)
+		result.Places[i] = cleanedPlace{n, "kept", why}
+		if remove {
+			result.Places[i].Action = "would remove"
+			prunable = append(prunable, &result.Places[i])
 		}
-		result.Places = append(result.Places, entry)
 	}
-	if prunable > 0 && !c.dryRun {
-		if err := p.confirm(ctx, result, prunable, bytes, c); err != nil {
+	if len(prunable) > 0 && !c.dryRun {
+		if err := p.confirm(ctx, prunable, c); err != nil {
 			return seen, err
 		}
-		if err := p.removePrunable(ctx, &result, c); err != nil {
-			return seen, err
+		for _, n := range prunable {
+			if ctx.Err() != nil {
+				return seen, ctx.Err()
+			}
+			n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
 		}
 	}
 	failed := slices.ContainsFunc(result.Places, func(n cleanedPlace) bool { return n.Action == "failed" })
@@ -132,19 +134,19 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 var errRefused = errors.New("nothing was deleted")
 
 // confirm asks whether to delete.
-func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, bytes int64, c cleaning) error {
+func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c cleaning) error {
 	if c.yes {
 		return nil
 	}
 	if !p.asks {
-		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", prunable)}
+		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", len(prunable))}
 	}
-	for _, n := range r.Places {
-		if n.Action != "kept" {
-			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
-		}
+	bytes := int64(0)
+	for _, n := range prunable {
+		bytes += n.Bytes + n.Spare
+		fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
 	}
-	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", prunable, roundedBytes(bytes))
+	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", len(prunable), roundedBytes(bytes))
 	answers := make(chan string, 1)
 	go func() { // it ends with the process if nobody answers
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -161,22 +163,8 @@ func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, byt
 	}
 }
 
-// removePrunable deletes what was found to be prunable, if it still is: a job may have
-// begun meanwhile.
-func (p *program) removePrunable(ctx context.Context, r *nodeCleaning, c cleaning) error {
-	for i := range r.Places {
-		n := &r.Places[i]
-		if n.Action == "kept" {
-			continue
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
-	}
-	return nil
-}
-
+// removeIfWaste deletes what was found to be prunable, if it still is: a job may have begun
+// meanwhile.
 func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
 	owner, err := nodelocal.ReadOwner(p.fs, string(n.Dir))
 	if errors.Is(err, fs.ErrNotExist) {

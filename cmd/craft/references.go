@@ -74,8 +74,8 @@ func otherNodes(c *offline.Checkpoint, v *offline.Version) error {
 		at = append(at[:8], fmt.Sprintf("%d more", more))
 	}
 	level := ""
-	if l, ok := v.Planned(); ok {
-		level = fmt.Sprintf(" at level %v", l)
+	if l := v.Planned(); l != nil {
+		level = fmt.Sprintf(" at level %v", *l)
 	}
 	return fmt.Errorf("version %d is kept%s on other nodes: %s; run craft node ls and craft node verify there", v.ID.Version, level, strings.Join(at, ", "))
 }

@@ -128,8 +128,8 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 	readable := !elsewhere && !AnyNode(c.Files.At.Nodes, NodeUnusable)
 	for i := range list {
 		list[i].Elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
-		if planned, ok := list[i].Planned(); ok && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
-			reached := c.Files.At.reached(list[i].Entry, planned)
+		if planned := list[i].Planned(); planned != nil && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
+			reached := c.Files.At.reached(list[i].Entry, *planned)
 			list[i].Reached = &reached
 		}
 	}

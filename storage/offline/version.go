@@ -46,23 +46,27 @@ type Version struct {
 }
 
 // Durability is how safe one of a checkpoint's versions is that refers to others, as far as
-// that can be said without reading all of them: none is safer than what it refers to. ok is
-// false if it cannot be said now, or nodes that cannot be read from here may have more of it.
-func (v *Version) Durability(list []Version, bases []uint64) (d catalog.Durability, ok bool) {
-	d, ok = v.alone()
+// that can be said without reading all of them: none is safer than what it refers to. nil
+// if it cannot be said now, or nodes that cannot be read from here may have more of it.
+func (v *Version) Durability(list []Version, bases []uint64) *catalog.Durability {
+	d, known := v.alone()
 	for _, number := range bases {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
 		i := slices.IndexFunc(list, func(b Version) bool { return b.ID == id })
 		if i < 0 {
-			return catalog.Captured, ok
+			d = catalog.Captured
+			break
 		}
-		base, known := list[i].alone()
-		d, ok = min(d, base), ok && known
+		base, ok := list[i].alone()
+		d, known = min(d, base), known && ok
 	}
-	return d, ok
+	if !known {
+		return nil
+	}
+	return &d
 }
 
-// alone is Durability of what needs no other version.
+// alone is Durability of what needs no other version; ok is false where that is nil.
 func (v *Version) alone() (d catalog.Durability, ok bool) {
 	home := v.Home == v.Size()
 	ok = v.Complete() && home || v.Reached != nil || !v.mayBeOnNodes() && !v.Elsewhere
@@ -181,18 +185,19 @@ func (v *Version) State() string {
 }
 
 // Planned are the levels that the version was to have below the parallel file system, as
-// its header says; PFS if it went there at once. ok is false if it is not known.
-func (v *Version) Planned() (ls storage.Levels, ok bool) {
+// its header says; PFS if it went there at once. nil if it is not known.
+func (v *Version) Planned() *storage.Levels {
 	switch {
 	case v.Header != nil:
-		if ls = storage.Planned(*v.Header); ls.BelowHome() != 0 {
-			return ls.BelowHome(), true
+		all := storage.Planned(*v.Header)
+		if nodes := all.BelowHome(); nodes != 0 {
+			return &nodes
 		}
-		return ls, true
+		return &all
 	case v.Noted != nil:
-		return v.Noted.Levels, true
+		return &v.Noted.Levels
 	}
-	return 0, false
+	return nil
 }
 
 // Where says Where the parts are: "pfs+nodes", "nodes 3/4+parity 1/4".
