@@ -54,21 +54,24 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		c, err := offline.Open(ctx, p.fs, offline.Parent(path, abs))
-		return &place{path: path, checkpoints: one(c), version: &id}, err
+		return p.in(ctx, offline.Parent(path, abs), place{path: path, version: &id})
 	}
 	names, err := p.fs.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	if isCheckpoint(names) {
-		c, err := offline.Open(ctx, p.fs, path)
-		return &place{path: path, checkpoints: one(c)}, err
+		return p.in(ctx, path, place{path: path})
 	}
 	return p.findBelow(ctx, path, names)
 }
 
-func one(c *offline.Checkpoint) []*offline.Checkpoint { return []*offline.Checkpoint{c} }
+// in opens the one checkpoint that a place is in.
+func (p *program) in(ctx context.Context, dir string, found place) (*place, error) {
+	c, err := offline.Open(ctx, p.fs, dir)
+	found.checkpoints = []*offline.Checkpoint{c}
+	return &found, err
+}
 
 // hint points to a checkpoint of that name in the default base directory.
 func (p *program) hint(path string) string {
@@ -89,9 +92,7 @@ func (p *program) findFile(ctx context.Context, path, abs string) (*place, error
 		return &place{path: path, loose: true}, nil
 	}
 	versionDir := offline.Parent(path, abs)
-	dir := offline.Parent(versionDir, filepath.Dir(abs))
-	c, err := offline.Open(ctx, p.fs, dir)
-	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
+	return p.in(ctx, offline.Parent(versionDir, filepath.Dir(abs)), place{path: path, version: &id, part: &part})
 }
 
 // isCheckpoint recognises the directory of a checkpoint: it has versions, or what

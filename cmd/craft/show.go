@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,10 +193,8 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *plac
 		return nil, err
 	}
 	if where.version != nil {
-		for i := range list {
-			if list[i].ID == *where.version {
-				return &list[i], nil
-			}
+		if i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == *where.version }); i >= 0 {
+			return &list[i], nil
 		}
 		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.Files.Path(*where.version))
 	}
