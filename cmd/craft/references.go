@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/offline"
@@ -20,21 +18,16 @@ import (
 func references(ctx context.Context, c *offline.Checkpoint, v offline.Version) (bases []uint64, bytes int64) {
 	var mu sync.Mutex
 	all := make(map[uint64]bool)
-	var g errgroup.Group
-	g.SetLimit(partsAtOnce())
-	for _, part := range v.Parts {
-		g.Go(func() error {
-			f, err := c.Files.Open(ctx, c.Name, v.ID, part)
-			if err != nil {
-				return nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			bytes += addReferences(all, f.Reader)
-			return f.Close()
-		})
-	}
-	_ = g.Wait() // nothing was written
+	_ = severalAtOnce(ctx, len(v.Parts), func(i int) {
+		f, err := c.Files.Open(ctx, c.Name, v.ID, v.Parts[i])
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		bytes += addReferences(all, f.Reader)
+		_ = f.Close() // nothing was written
+	})
 	return slices.Sorted(maps.Keys(all)), bytes
 }
 

@@ -23,6 +23,19 @@ import (
 // latency when files are small.
 func partsAtOnce() int { return min(4, 2*runtime.GOMAXPROCS(0)) }
 
+// severalAtOnce reads files, and returns the error of the context.
+func severalAtOnce(ctx context.Context, files int, read func(i int)) error {
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce())
+	for i := range files {
+		g.Go(func() error {
+			read(i)
+			return ctx.Err()
+		})
+	}
+	return g.Wait()
+}
+
 // checkedPart is what is known of a part after it was read.
 type checkedPart struct {
 	part storage.Part
@@ -78,15 +91,7 @@ func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
 			parts = append(parts, checkedPart{part: part, path: t.c.PartPath(ctx, t.v.ID, part)})
 		}
 	}
-	var g errgroup.Group
-	g.SetLimit(partsAtOnce())
-	for i := range parts {
-		g.Go(func() error {
-			parts[i].read(ctx, t.c, t.v.ID)
-			return ctx.Err()
-		})
-	}
-	return parts, g.Wait()
+	return parts, severalAtOnce(ctx, len(parts), func(i int) { parts[i].read(ctx, t.c, t.v.ID) })
 }
 
 func (p *checkedPart) read(ctx context.Context, c *offline.Checkpoint, id storage.ID) {

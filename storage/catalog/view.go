@@ -34,9 +34,6 @@ func (v *View) counts(p Place) bool {
 	return (p == Home || !v.homeOnly) && (len(v.lost) == 0 || !slices.Contains(v.lost, p))
 }
 
-// Has reports whether an object is anywhere.
-func (v View) Has(key storage.ObjectKey) bool { return anywhere(&v, v.objects[key.ID][objectOf(key)]) }
-
 func anywhere(v *View, at []Place) bool {
 	for _, p := range at {
 		if v.counts(p) {

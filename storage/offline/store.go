@@ -232,23 +232,14 @@ func (e *Store) Holdings(listed storage.Entry) (out []Holding) {
 		out = append(out, home)
 	}
 	for _, d := range e.Nodes {
-		h := Holding{Host: d.Host}
+		ranks := make(map[storage.Kind][]int)
 		for _, o := range d.List {
-			if o.ID != id {
-				continue
-			}
-			switch o.Kind {
-			case storage.KindPart:
-				h.Parts = append(h.Parts, o.Part.Rank)
-			case storage.KindCopy:
-				h.Copies = append(h.Copies, o.Part.Rank)
-			case storage.KindParity:
-				h.Parity = append(h.Parity, o.Part.Rank)
+			if o.ID == id {
+				ranks[o.Kind] = append(ranks[o.Kind], o.Part.Rank)
 			}
 		}
-		if len(h.Parts)+len(h.Copies)+len(h.Parity) > 0 {
-			h.Dir = d.Store.Path(id)
-			out = append(out, h)
+		if len(ranks) > 0 {
+			out = append(out, Holding{d.Host, d.Store.Path(id), ranks[storage.KindPart], ranks[storage.KindCopy], ranks[storage.KindParity]})
 		}
 	}
 	return out
