@@ -249,7 +249,7 @@ func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 		}
 		if _, ok := c.Files.At.onNode(v.ID, part); ok {
 			v.OnNodes++
-		} else if !at.home && at.kind == storage.KindParity {
+		} else if at.rebuilt {
 			v.Rebuilt++
 		}
 	}

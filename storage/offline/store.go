@@ -33,10 +33,9 @@ var _ storage.Driver = (*Store)(nil)
 
 // Location is where a part is read from.
 type Location struct {
-	Path string // of a file; of what parity makes: where the part should be
-	Size int64
-	home bool
-	kind storage.Kind // on a node; KindParity: it is made from parity
+	Path          string // of a file; of what parity makes: where the part should be
+	Size          int64
+	home, rebuilt bool // at home, or made from parity; else on a node
 }
 
 // List implements storage.Driver.
@@ -85,14 +84,10 @@ func (e *Store) withoutUnreadable(ctx context.Context, entry storage.Entry) stor
 	return entry
 }
 
-// Open implements storage.Driver: in the first place that has the part.
-func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return first(e.places(ctx, id, part))
-}
-
-// first opens the first of some places that has something, which may be wrong in it.
-func first(places []opener) (r storage.PartReader, err error) {
-	for _, open := range places {
+// Open implements storage.Driver: in the first place that has the part, which may be wrong
+// there.
+func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (r storage.PartReader, err error) {
+	for _, open := range e.places(ctx, id, part) {
 		if r, err = open(); !errors.Is(err, storage.ErrNotFound) {
 			return r, err
 		}
@@ -153,13 +148,12 @@ func (e *Store) hasParity(id storage.ID) bool {
 // Path implements storage.Driver: the first place that has anything of the
 // version.
 func (e *Store) Path(id storage.ID) string {
-	home := e.Store.Path(id)
 	for _, dir := range e.paths(id) {
 		if _, err := e.fs.Stat(dir); err == nil {
 			return dir
 		}
 	}
-	return home
+	return e.Store.Path(id)
 }
 
 // paths are the directories in which a version may be.
@@ -195,7 +189,7 @@ func (e *Store) Locate(ctx context.Context, id storage.ID, part storage.Part) (L
 		return home, err
 	}
 	size := r.Size()
-	return Location{Path: home.Path, Size: size, kind: storage.KindParity}, r.Close()
+	return Location{Path: home.Path, Size: size, rebuilt: true}, r.Close()
 }
 
 // onNode finds a part, or a copy of it, on a node.
@@ -204,7 +198,7 @@ func (e *Store) onNode(id storage.ID, part storage.Part) (Location, bool) {
 		for _, d := range e.Nodes {
 			key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
 			if size, ok := d.Sizes[key]; ok {
-				return Location{Path: filepath.Join(string(d.Dir), key.Name()), Size: size, kind: kind}, true
+				return Location{Path: filepath.Join(string(d.Dir), key.Name()), Size: size}, true
 			}
 		}
 	}
