@@ -143,7 +143,9 @@ func (f *found) describe(is *offline.Version) Version {
 	if l := is.Lineage(); l != nil {
 		v.Lineage = *l
 	}
-	v.Planned, _ = is.Planned()
+	if planned := is.Planned(); planned != nil {
+		v.Planned = *planned
+	}
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}

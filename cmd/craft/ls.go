@@ -150,9 +150,7 @@ func (p *program) list(ctx context.Context, where *place, c *offline.Checkpoint)
 				listed.State = "base missing"
 			}
 		}
-		if d, ok := v.Durability(versions, listed.Bases); ok {
-			listed.Durability = &d
-		}
+		listed.Durability = v.Durability(versions, listed.Bases)
 		out.Versions = append(out.Versions, listed)
 	}
 	if gone := c.Gone(versions); gone != nil && where.version == nil {
@@ -166,12 +164,8 @@ func describeVersion(v offline.Version) listedVersion {
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
 		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.State(),
 		Bytes: v.Bytes, NewestLineage: v.Newest, OtherBranch: v.Other, Home: v.Home, OnNodes: v.OnNodes, Rebuilt: v.Rebuilt,
-		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Reached: v.Reached,
+		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Level: v.Planned(), Reached: v.Reached, Lineage: v.LineageText,
 	}
-	if level, ok := v.Planned(); ok {
-		l.Level = &level
-	}
-	l.Lineage, _ = v.LineageText()
 	if v.Err != nil {
 		l.Error, l.State = v.Err.Error(), "unreadable"
 		if errors.Is(v.Err, storage.ErrDamaged) {
@@ -209,7 +203,7 @@ func (p *program) printListing(l listing) error {
 			case v.NewestLineage:
 				lineage += "*"
 			}
-			level, where := v.levelText(), v.where
+			level, where := levelText(v.Level, v.Reached, v.Flush, "+pfs"), v.where
 			if p.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
@@ -225,27 +219,23 @@ func (p *program) printListing(l listing) error {
 	return p.printNodes(l, len(t.rows) > 0)
 }
 
-// levelText is such as "partner+pfs", or "xor (now local)".
-func (v *listedVersion) levelText() string {
-	if v.Level == nil {
+// levelText is such as "xor", or "xor (now local)" where the nodes have less than was planned,
+// with a note on what is to be flushed.
+func levelText(planned, reached *storage.Levels, flush bool, note string) string {
+	if planned == nil {
 		return ""
 	}
-	text := v.Level.String()
-	if v.Flush && v.Level.BelowHome() != 0 {
-		text += "+pfs"
+	text := planned.String()
+	if flush && planned.BelowHome() != 0 {
+		text += note
 	}
-	return text + degraded(v.Level, v.Reached)
-}
-
-// degraded says that the nodes have less than was planned.
-func degraded(planned, reached *storage.Levels) string {
 	switch {
 	case reached == nil || reached.Include(*planned):
-		return ""
+		return text
 	case *reached == 0:
-		return " (degraded)"
+		return text + " (degraded)"
 	}
-	return fmt.Sprintf(" (now %v)", *reached)
+	return fmt.Sprintf("%s (now %v)", text, *reached)
 }
 
 // basesText is such as "3,4 (120 KiB)".
@@ -270,7 +260,9 @@ func (p *program) printNodes(l listing, below bool) error {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, string(n.Dir))
 		}
-		p.remark(c.Name, c.Nodes)
+		for _, remark := range remarks(c.Name, c.Nodes) {
+			p.say("%s", remark)
+		}
 		if more := len(c.Nodes) - mostNodes; more > 0 {
 			p.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}
@@ -284,15 +276,16 @@ func (p *program) printNodes(l listing, below bool) error {
 	return t.write(p.stdout, p.width)
 }
 
-// remark says what is odd about the directories of nodes that are on this machine; of those
+// remarks say what is odd about the directories of nodes that are on this machine; of those
 // of which not all can be listed it is said elsewhere.
-func (p *program) remark(checkpoint string, nodes []*offline.Node) {
+func remarks(checkpoint string, nodes []*offline.Node) (list []string) {
 	for _, d := range nodes[:min(mostNodes, len(nodes))] {
 		switch {
 		case d.State == offline.NodeUnusable:
-			p.say("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason)
+			list = append(list, fmt.Sprintf("directory %s of checkpoint %s is not used: %s", d.Dir, checkpoint, d.Reason))
 		case d.Reason != "" && !d.Unlisted:
-			p.say("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason)
+			list = append(list, fmt.Sprintf("directory %s of checkpoint %s: %s", d.Dir, checkpoint, d.Reason))
 		}
 	}
+	return list
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,7 +40,20 @@ the parallel file system is mounted. Places of other users are not looked at.`,
 	return cmd
 }
 
-var nothingElse = noArguments(" (--node-path names a directory)")
+// placesCommand completes a command that gives an overview of the places below a root.
+func (p *program) placesCommand(root func() string, printed string, look func(ctx context.Context, root string) (overview, error), cmd *cobra.Command) *cobra.Command {
+	cmd.Args = noArguments(" (--node-path names a directory)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		seen, err := look(cmd.Context(), root())
+		if err != nil {
+			return err
+		}
+		seen.nothing = p.noPlaces(root())
+		return p.present(seen)
+	}
+	p.jsonFlag(cmd, printed)
+	return cmd
+}
 
 // nodePlaces lists the places below a root, and below root/node-K: the storage
 // of virtual nodes, as craft run --node-path root makes it.
@@ -73,10 +87,9 @@ func (p *program) nodePlaces(ctx context.Context, root string) ([]nodelocal.Plac
 }
 
 // noPlaces says that there is nothing, and where.
-func (p *program) noPlaces(root string) {
+func (p *program) noPlaces(root string) string {
 	if _, err := p.fs.Stat(root); err != nil {
-		p.say("no checkpoint has a place on this node: %v", err)
-		return
+		return fmt.Sprintf("no checkpoint has a place on this node: %v", err)
 	}
-	p.say("no checkpoint of this user has a place in %s on this node", root)
+	return fmt.Sprintf("no checkpoint of this user has a place in %s on this node", root)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,13 +33,22 @@ type cleanedPlace struct {
 
 // cleaning is what the user wants to be cleaned.
 type cleaning struct {
-	olderThan                 time.Duration
-	unseen, dryRun, yes, json bool
+	olderThan           time.Duration
+	unseen, dryRun, yes bool
 }
 
 func (p *program) nodeCleanCommand(root func() string) *cobra.Command {
 	var c cleaning
-	cmd := &cobra.Command{
+	look := func(ctx context.Context, root string) (overview, error) {
+		switch {
+		case c.olderThan < 0:
+			return overview{}, &usageError{fmt.Errorf("--older-than %v: it must not be negative", c.olderThan)}
+		case c.yes && c.dryRun:
+			return overview{}, &usageError{errors.New("--yes and --dry-run exclude each other")}
+		}
+		return p.nodeClean(ctx, root, c)
+	}
+	cmd := p.placesCommand(root, "a table", look, &cobra.Command{
 		Use:   "clean",
 		Short: "Delete what deleted checkpoints have left on this node",
 		Long: `Delete what deleted checkpoints have left on this node: places whose checkpoint's
@@ -56,51 +66,44 @@ On a terminal it asks first. --yes deletes without asking; without a terminal on
 --yes and --dry-run is needed.`,
 		Example: `  craft node clean --dry-run
   craft node clean --older-than 168h --yes`,
-		Args: nothingElse,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case c.olderThan < 0:
-				return &usageError{fmt.Errorf("--older-than %v: it must not be negative", c.olderThan)}
-			case c.yes && c.dryRun:
-				return &usageError{errors.New("--yes and --dry-run exclude each other")}
-			}
-			return p.nodeClean(cmd.Context(), root(), c)
-		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.DurationVar(&c.olderThan, "older-than", 0, "only places that have not been used for that long (36h, 90m)")
 	flags.BoolVar(&c.unseen, "unseen", false, "also places of which nothing tells what became of the checkpoint")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only show what would be deleted")
 	flags.BoolVar(&c.yes, "yes", false, "do not ask")
-	flags.BoolVar(&c.json, "json", false, "one JSON document instead of a table")
 	return cmd
 }
 
-func (p *program) nodeClean(ctx context.Context, root string, c cleaning) error {
+func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen overview, err error) {
 	list, err := p.describePlaces(ctx, root)
 	if err != nil {
-		return err
+		return seen, err
 	}
-	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: []cleanedPlace{}}
-	prunable, bytes := 0, int64(0)
-	for _, n := range list {
-		entry := cleanedPlace{nodedPlace: n, Action: "kept"}
-		var remove bool
-		if remove, entry.Why = p.wasted(n, c); remove {
-			prunable, bytes = prunable+1, bytes+n.Bytes+n.Spare
-			entry.Action = "would remove"
-		}
-		result.Places = append(result.Places, entry)
-	}
-	if prunable > 0 && !c.dryRun {
-		if err := p.confirm(ctx, result, prunable, bytes, c); err != nil {
-			return err
-		}
-		if err := p.removePrunable(ctx, &result, c); err != nil {
-			return err
+	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: make([]cleanedPlace, len(list))}
+	var prunable []*cleanedPlace
+	for i, n := range list {
+		remove, why := p.wasted(n, c)
+		result.Places[i] = cleanedPlace{n, "kept", why}
+		if remove {
+			result.Places[i].Action = "would remove"
+			prunable = append(prunable, &result.Places[i])
 		}
 	}
-	return p.reportCleaning(result, c)
+	if len(prunable) > 0 && !c.dryRun {
+		if err := p.confirm(ctx, prunable, c); err != nil {
+			return seen, err
+		}
+		for _, n := range prunable {
+			if ctx.Err() != nil {
+				return seen, ctx.Err()
+			}
+			n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
+		}
+	}
+	failed := slices.ContainsFunc(result.Places, func(n cleanedPlace) bool { return n.Action == "failed" })
+	print := func() error { return p.printCleaning(result) }
+	return overview{document: result, empty: len(list) == 0, print: print, failed: failed}, nil
 }
 
 // wasted decides whether a place may go, and says why or why not.
@@ -131,19 +134,19 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 var errRefused = errors.New("nothing was deleted")
 
 // confirm asks whether to delete.
-func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, bytes int64, c cleaning) error {
+func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c cleaning) error {
 	if c.yes {
 		return nil
 	}
 	if !p.asks {
-		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", prunable)}
+		return &usageError{fmt.Errorf("%d places would be deleted, and there is no terminal to ask on: say --yes, or --dry-run to see them", len(prunable))}
 	}
-	for _, n := range r.Places {
-		if n.Action != "kept" {
-			fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
-		}
+	bytes := int64(0)
+	for _, n := range prunable {
+		bytes += n.Bytes + n.Spare
+		fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
 	}
-	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", prunable, roundedBytes(bytes))
+	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", len(prunable), roundedBytes(bytes))
 	answers := make(chan string, 1)
 	go func() { // it ends with the process if nobody answers
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -160,22 +163,8 @@ func (p *program) confirm(ctx context.Context, r nodeCleaning, prunable int, byt
 	}
 }
 
-// removePrunable deletes what was found to be prunable, if it still is: a job may have
-// begun meanwhile.
-func (p *program) removePrunable(ctx context.Context, r *nodeCleaning, c cleaning) error {
-	for i := range r.Places {
-		n := &r.Places[i]
-		if n.Action == "kept" {
-			continue
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
-	}
-	return nil
-}
-
+// removeIfWaste deletes what was found to be prunable, if it still is: a job may have begun
+// meanwhile.
 func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
 	owner, err := nodelocal.ReadOwner(p.fs, string(n.Dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,26 +189,6 @@ func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (
 		return "failed", err.Error()
 	}
 	return "removed", n.Reason
-}
-
-func (p *program) reportCleaning(r nodeCleaning, c cleaning) error {
-	failed := false
-	for _, n := range r.Places {
-		failed = failed || n.Action == "failed"
-	}
-	var err error
-	switch {
-	case c.json:
-		err = p.printJSON(r)
-	case len(r.Places) == 0:
-		p.noPlaces(string(r.Path))
-	default:
-		err = p.printCleaning(r)
-	}
-	if err == nil && failed {
-		err = errReported
-	}
-	return err
 }
 
 func (p *program) printCleaning(r nodeCleaning) error {

@@ -65,20 +65,25 @@ func (p *program) missingHome(home string) (state, reason string) {
 		return homeUnseen, err.Error()
 	}
 	base := filepath.Dir(home)
-	switch empty, err := p.isEmpty(base); {
-	case errors.Is(err, fs.ErrNotExist):
+	if _, err := p.fs.Stat(base); errors.Is(err, fs.ErrNotExist) {
 		return homeUnseen, fmt.Sprintf("%s does not exist either: perhaps its file system is not mounted here", base)
-	case err != nil:
-		return homeUnknown, err.Error()
-	case empty:
-		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", base)
+	}
+	if state, reason = p.emptyState(base); state != "" {
+		return state, reason
 	}
 	return homeGone, home + " does not exist any more"
 }
 
-func (p *program) isEmpty(dir string) (bool, error) {
-	entries, err := p.fs.ReadDir(dir)
-	return len(entries) == 0, err
+// emptyState is "" of a directory that has something in it. One that has nothing may be the
+// place where a file system is not mounted.
+func (p *program) emptyState(dir string) (state, reason string) {
+	switch entries, err := p.fs.ReadDir(dir); {
+	case err != nil:
+		return homeUnknown, err.Error()
+	case len(entries) == 0:
+		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", dir)
+	}
+	return "", ""
 }
 
 // lockState is "" if no job has the home open. A lock whose process may live is
@@ -103,8 +108,11 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 		return homeUnknown, err.Error()
 	case o.ID == "":
 		return homeCurrent, ""
-	case m == nil:
-		return p.anonymousHome(string(o.Home))
+	case m == nil: // it does not say which checkpoint it is, or has lost what does
+		if state, reason = p.emptyState(string(o.Home)); state != "" {
+			return state, reason
+		}
+		return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", manifest.Name, o.Home)
 	case m.ID != o.ID && names(m, o):
 		return homeUnknown, fmt.Sprintf("%s in %s has another identity (%s, not %s) and names this place: one of the two is damaged: before the next start make it \"id\": %[4]q there, if that is what the other places have too", manifest.Name, o.Home, m.ID, o.ID)
 	case m.ID != o.ID:
@@ -115,18 +123,6 @@ func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
 
 // names reports whether the places of a manifest's checkpoint are called as this one is:
 // each checkpoint has a name of its own for them.
-func names(n *offline.Manifest, o nodelocal.Owner) bool {
+func names(n *manifest.Manifest, o nodelocal.Owner) bool {
 	return slices.ContainsFunc(n.Nodes, func(node manifest.Node) bool { return filepath.Base(string(node.Dir)) == filepath.Base(string(o.Dir)) })
-}
-
-// anonymousHome is about a directory that does not say which checkpoint it is: it may
-// be the place where a file system is not mounted, or have lost its manifest.
-func (p *program) anonymousHome(home string) (state, reason string) {
-	switch empty, err := p.isEmpty(home); {
-	case err != nil:
-		return homeUnknown, err.Error()
-	case empty:
-		return homeUnseen, fmt.Sprintf("%s is empty: perhaps its file system is not mounted here", home)
-	}
-	return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", manifest.Name, home)
 }

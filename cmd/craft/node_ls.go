@@ -36,8 +36,7 @@ type nodedPlace struct {
 }
 
 func (p *program) nodeLsCommand(root func() string) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return p.placesCommand(root, "a table", p.nodeLs, &cobra.Command{
 		Use:   "ls",
 		Short: "List what checkpoints have on this node",
 		Long: `List what checkpoints have on this node: versions, objects (parts, copies and
@@ -56,34 +55,13 @@ checkpoint's directory on the parallel file system (HOME):
   not a place   this directory cannot be used, whatever it belongs to`,
 		Example: `  craft node ls
   craft node ls --node-path /nvme/me --json`,
-		Args: nothingElse,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.nodeLs(cmd.Context(), root(), asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
-	return cmd
+	})
 }
 
-func (p *program) nodeLs(ctx context.Context, root string, asJSON bool) error {
+func (p *program) nodeLs(ctx context.Context, root string) (overview, error) {
 	list, err := p.describePlaces(ctx, root)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.printJSON(nodeListing{osstring.String(root), list})
-	}
-	if len(list) == 0 {
-		p.noPlaces(root)
-		return nil
-	}
-	if err := p.printPlaces(list); err != nil {
-		return err
-	}
-	for _, n := range list {
-		if n.Reason != "" {
-			p.say("%s: %s: %s", n.Dir, n.State, n.Reason)
-		}
-	}
-	return nil
+	print := func() error { return p.printPlaces(list) }
+	return overview{document: nodeListing{osstring.String(root), list}, empty: len(list) == 0, print: print}, err
 }
 
 func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace, error) {
@@ -144,5 +122,13 @@ func (p *program) printPlaces(list []nodedPlace) error {
 	for _, n := range list {
 		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), p.moment(n.Used), string(n.Dir), string(n.Home))
 	}
-	return t.write(p.stdout, p.width)
+	if err := t.write(p.stdout, p.width); err != nil {
+		return err
+	}
+	for _, n := range list {
+		if n.Reason != "" {
+			p.say("%s: %s: %s", n.Dir, n.State, n.Reason)
+		}
+	}
+	return nil
 }

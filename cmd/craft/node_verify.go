@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
@@ -36,8 +35,7 @@ type verifiedPlace struct {
 }
 
 func (p *program) nodeVerifyCommand(root func() string) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return p.placesCommand(root, "tables", p.nodeVerify, &cobra.Command{
 		Use:   "verify",
 		Short: "Read every byte that checkpoints have on this node, and check it",
 		Long: `Read every byte of all parts, copies and parity files that checkpoints have on
@@ -49,52 +47,38 @@ Verdicts: ok; damaged: bytes are wrong; unreadable: they could not be read now;
 unsupported: a newer craft is needed.`,
 		Example: `  craft node verify
   srun --ntasks-per-node=1 craft node verify --json`,
-		Args: nothingElse,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.nodeVerify(cmd.Context(), root(), asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of tables")
-	return cmd
+	})
 }
 
-func (p *program) nodeVerify(ctx context.Context, root string, asJSON bool) error {
+func (p *program) nodeVerify(ctx context.Context, root string) (seen overview, err error) {
 	places, err := p.nodePlaces(ctx, root)
 	if err != nil {
-		return err
+		return seen, err
 	}
 	result := nodeVerification{Path: osstring.String(root), OK: true, Places: []verifiedPlace{}}
 	for _, place := range places {
 		v, err := p.verifyPlace(ctx, place)
 		if err != nil {
-			return err
+			return seen, err
 		}
 		result.OK = result.OK && v.Verdict == verdictOK
 		result.Places = append(result.Places, v)
 	}
-	switch {
-	case asJSON:
-		err = p.printJSON(result)
-	case len(places) == 0:
-		p.noPlaces(root)
-	default:
-		err = p.printPlaceVerification(result)
-	}
-	if err == nil && !result.OK {
-		err = errReported
-	}
-	return err
+	print := func() error { return p.printPlaceVerification(result) }
+	return overview{document: result, empty: len(places) == 0, print: print, failed: !result.OK}, nil
 }
 
 // verifyPlace reads all objects of a place. The error is that of the context.
 func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verifiedPlace, error) {
 	out := verifiedPlace{Dir: osstring.String(place.Dir), Checkpoint: place.Owner.Name, Verdict: verdictOK, Findings: []finding{}}
 	var objects []nodelocal.Object
-	var reader *placeReader
+	var store *nodelocal.Store
 	err := place.Err
 	if err == nil {
-		reader, err = p.openPlaceReader(place)
+		store, err = place.Store(p.fs)
 	}
 	if err == nil {
-		objects, err = reader.store.Inventory(ctx)
+		objects, err = store.Inventory(ctx)
 	}
 	if ctx.Err() != nil {
 		return out, ctx.Err()
@@ -104,7 +88,8 @@ func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verif
 		out.Verdict = verdictUnreadable
 		return out, nil
 	}
-	errs, err := reader.readAll(ctx, objects)
+	errs := make([]error, len(objects))
+	err = severalAtOnce(ctx, len(objects), func(i int) { errs[i] = readObject(ctx, store, place.Owner.Name, objects[i]) })
 	if err != nil {
 		return out, err
 	}
@@ -134,46 +119,16 @@ func (v *verifiedPlace) enter(o nodelocal.Object, err error) {
 	}
 }
 
-// placeReader reads the objects of a place.
-type placeReader struct {
-	name  string
-	store *nodelocal.Store
-	parts map[storage.Kind]*storage.Store
-}
-
-func (p *program) openPlaceReader(place nodelocal.Place) (*placeReader, error) {
-	r := &placeReader{name: place.Owner.Name, parts: make(map[storage.Kind]*storage.Store)}
-	var err error
-	if r.store, err = place.Store(p.fs); err != nil {
-		return nil, err
-	}
-	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
-		if r.parts[kind], err = storage.NewStore(r.store.Of(kind), container.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
-// readAll reads objects and returns what is wrong with each.
-func (r *placeReader) readAll(ctx context.Context, objects []nodelocal.Object) ([]error, error) {
-	errs := make([]error, len(objects))
-	var g errgroup.Group
-	g.SetLimit(partsAtOnce())
-	for i, o := range objects {
-		g.Go(func() error {
-			errs[i] = r.read(ctx, o)
-			return ctx.Err()
-		})
-	}
-	return errs, g.Wait()
-}
-
-func (r *placeReader) read(ctx context.Context, o nodelocal.Object) error {
+// readObject reads an object of a checkpoint and says what is wrong with it.
+func readObject(ctx context.Context, store *nodelocal.Store, name string, o nodelocal.Object) error {
 	if o.Kind == storage.KindParity {
-		return r.readParity(ctx, o)
+		return readParity(ctx, store, o)
 	}
-	f, err := r.parts[o.Kind].Open(ctx, r.name, o.ID, o.Part)
+	files, err := storage.NewStore(store.Of(o.Kind), container.Options{})
+	if err != nil {
+		return err
+	}
+	f, err := files.Open(ctx, name, o.ID, o.Part)
 	if err != nil {
 		return err
 	}
@@ -181,8 +136,8 @@ func (r *placeReader) read(ctx context.Context, o nodelocal.Object) error {
 	return errors.Join(f.Reader.Verify(ctx), f.Close())
 }
 
-func (r *placeReader) readParity(ctx context.Context, o nodelocal.Object) error {
-	f, err := r.store.OpenObject(ctx, o.ObjectKey)
+func readParity(ctx context.Context, store *nodelocal.Store, o nodelocal.Object) error {
+	f, err := store.OpenObject(ctx, o.ObjectKey)
 	if err != nil {
 		return err
 	}

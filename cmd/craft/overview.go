@@ -2,22 +2,25 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 )
 
-// overview is what a command has to say about the checkpoints in a directory.
+// overview is what a command has to say about what is in a directory.
 type overview struct {
 	document any
 	empty    bool
-	print    func() error // for people; not called if it is empty
+	nothing  string       // what to say to people if it is empty
+	print    func() error // for people, if it is not
+	notes    []string     // that are no problems
 	problems []error
+	failed   bool // as the document says
 }
 
 // overview completes a command that gives one, without an argument of where programs write.
 func (p *program) overview(what string, look func(context.Context, *place) (overview, error), cmd *cobra.Command) *cobra.Command {
-	var asJSON bool
 	cmd.Args = directories(0)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := defaultBase()
@@ -35,27 +38,38 @@ func (p *program) overview(what string, look func(context.Context, *place) (over
 		if err != nil {
 			return err
 		}
-		problems := append(where.problems, seen.problems...)
-		switch {
-		case asJSON:
-			err = p.printJSON(seen.document)
-		case !seen.empty:
-			err = seen.print()
-		case len(problems) == 0:
-			p.say("no %s in %s", what, dir)
-		}
-		return p.conclude(err, problems)
+		seen.problems = append(where.problems, seen.problems...)
+		seen.nothing = fmt.Sprintf("no %s in %s", what, dir)
+		return p.present(seen)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of a table")
+	p.jsonFlag(cmd, "a table")
 	return cmd
 }
 
-// conclude says what went wrong beside what was printed.
-func (p *program) conclude(err error, problems []error) error {
-	for _, problem := range problems {
+func (p *program) jsonFlag(cmd *cobra.Command, insteadOf string) {
+	cmd.Flags().BoolVar(&p.json, "json", false, "one JSON document instead of "+insteadOf)
+}
+
+// present prints an overview, and says what went wrong beside what was printed.
+func (p *program) present(seen overview) (err error) {
+	switch {
+	case p.json:
+		e := json.NewEncoder(p.stdout)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		err = e.Encode(seen.document)
+	case !seen.empty:
+		err = seen.print()
+	case seen.nothing != "" && len(seen.problems) == 0:
+		p.say("%s", seen.nothing)
+	}
+	for _, note := range seen.notes {
+		p.say("%s", note)
+	}
+	for _, problem := range seen.problems {
 		p.say("%v", problem)
 	}
-	if err == nil && len(problems) > 0 {
+	if err == nil && (len(seen.problems) > 0 || seen.failed) {
 		err = errReported
 	}
 	return err

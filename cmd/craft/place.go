@@ -54,21 +54,24 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		c, err := offline.Open(ctx, p.fs, parent(path, abs))
-		return &place{path: path, checkpoints: one(c), version: &id}, err
+		return p.in(ctx, offline.Parent(path, abs), place{path: path, version: &id})
 	}
 	names, err := p.fs.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	if isCheckpoint(names) {
-		c, err := offline.Open(ctx, p.fs, path)
-		return &place{path: path, checkpoints: one(c)}, err
+		return p.in(ctx, path, place{path: path})
 	}
 	return p.findBelow(ctx, path, names)
 }
 
-func one(c *offline.Checkpoint) []*offline.Checkpoint { return []*offline.Checkpoint{c} }
+// in opens the one checkpoint that a place is in.
+func (p *program) in(ctx context.Context, dir string, found place) (*place, error) {
+	c, err := offline.Open(ctx, p.fs, dir)
+	found.checkpoints = []*offline.Checkpoint{c}
+	return &found, err
+}
 
 // hint points to a checkpoint of that name in the default base directory.
 func (p *program) hint(path string) string {
@@ -82,24 +85,14 @@ func (p *program) hint(path string) string {
 	return fmt.Sprintf(", but %s does", there)
 }
 
-// parent is the directory that holds path, as short as the user wrote it.
-func parent(path, abs string) string {
-	if path = filepath.Clean(path); filepath.Base(path) == filepath.Base(abs) {
-		return filepath.Dir(path)
-	}
-	return filepath.Dir(abs)
-}
-
 func (p *program) findFile(ctx context.Context, path, abs string) (*place, error) {
 	part, okPart := storage.ParsePart(filepath.Base(abs))
 	id, okID := storage.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
 		return &place{path: path, loose: true}, nil
 	}
-	versionDir := parent(path, abs)
-	dir := parent(versionDir, filepath.Dir(abs))
-	c, err := offline.Open(ctx, p.fs, dir)
-	return &place{path: path, checkpoints: one(c), version: &id, part: &part}, err
+	versionDir := offline.Parent(path, abs)
+	return p.in(ctx, offline.Parent(versionDir, filepath.Dir(abs)), place{path: path, version: &id, part: &part})
 }
 
 // isCheckpoint recognises the directory of a checkpoint: it has versions, or what

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +31,7 @@ type program struct {
 	// width is that of the terminal that stdout is; 0: it is none, and tables
 	// are plain.
 	width    int
+	json     bool // --json: documents in place of tables
 	progress bool // stderr is a terminal
 	asks     bool // stdin and stderr are one: the user can be asked
 	now      func() time.Time
@@ -168,11 +168,4 @@ func directories(least int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func (p *program) printJSON(document any) error {
-	e := json.NewEncoder(p.stdout)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(document)
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/offline"
@@ -20,21 +18,16 @@ import (
 func references(ctx context.Context, c *offline.Checkpoint, v offline.Version) (bases []uint64, bytes int64) {
 	var mu sync.Mutex
 	all := make(map[uint64]bool)
-	var g errgroup.Group
-	g.SetLimit(partsAtOnce())
-	for _, part := range v.Parts {
-		g.Go(func() error {
-			f, err := c.Files.Open(ctx, c.Name, v.ID, part)
-			if err != nil {
-				return nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			bytes += addReferences(all, f.Reader)
-			return f.Close()
-		})
-	}
-	_ = g.Wait() // nothing was written
+	_ = severalAtOnce(ctx, len(v.Parts), func(i int) {
+		f, err := c.Files.Open(ctx, c.Name, v.ID, v.Parts[i])
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		bytes += addReferences(all, f.Reader)
+		_ = f.Close() // nothing was written
+	})
 	return slices.Sorted(maps.Keys(all)), bytes
 }
 
@@ -74,8 +67,8 @@ func otherNodes(c *offline.Checkpoint, v *offline.Version) error {
 		at = append(at[:8], fmt.Sprintf("%d more", more))
 	}
 	level := ""
-	if l, ok := v.Planned(); ok {
-		level = fmt.Sprintf(" at level %v", l)
+	if l := v.Planned(); l != nil {
+		level = fmt.Sprintf(" at level %v", *l)
 	}
 	return fmt.Errorf("version %d is kept%s on other nodes: %s; run craft node ls and craft node verify there", v.ID.Version, level, strings.Join(at, ", "))
 }

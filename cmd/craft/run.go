@@ -16,13 +16,13 @@ import (
 	"github.com/craft-go/craft/internal/env"
 )
 
-// runFlags are the flags of craft run as they were given.
+// runFlags are the flags of craft run: what they say of the job at once, and what has to be
+// looked at as it was given.
 type runFlags struct {
-	ranks, nodes, slots, spares, repeats int
-	hosts, hostfile, agent               string
-	recovery, spawn, nodePath            string
-	heartbeat, lease, repair             time.Duration
-	tag, verbose                         bool
+	launch.Config
+
+	hosts, hostfile, agent, recovery, spawn string
+	verbose                                 bool
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -56,12 +56,11 @@ usage.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := f.config(cmd.Flags().Changed)
-			if err != nil {
+			if err := f.complete(cmd.Flags().Changed); err != nil {
 				return &usageError{err}
 			}
-			cfg.Program, cfg.Args = args[0], args[1:]
-			return p.runJob(cmd.Context(), cfg, f.verbose)
+			f.Program, f.Args = args[0], args[1:]
+			return p.runJob(cmd.Context(), f.Config, f.verbose)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -77,64 +76,58 @@ usage.`,
 func (f *runFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows the program belongs to it
-	flags.IntVarP(&f.ranks, "ranks", "n", 0, "number of ranks (default: all slots, where their number is known)")
-	flags.IntVar(&f.nodes, "nodes", 0, "virtual nodes on this machine (default 1)")
-	flags.IntVar(&f.slots, "slots", 0, "ranks that a virtual node may have (default: any number)")
+	flags.IntVarP(&f.Ranks, "ranks", "n", 0, "number of ranks (default: all slots, where their number is known)")
+	flags.IntVar(&f.Nodes, "nodes", 0, "virtual nodes on this machine (default 1)")
+	flags.IntVar(&f.Slots, "slots", 0, "ranks that a virtual node may have (default: any number)")
 	flags.StringVar(&f.hosts, "hosts", "", "hosts such as a,b:2,c; the number limits the ranks there")
 	flags.StringVar(&f.hostfile, "hostfile", "", "file with a host in each line: a, a:2, or \"a slots=2\"")
 	flags.StringVar(&f.agent, "launch-agent", "", "command that runs a command line on a host; {host} stands for it, else it is appended (default \""+strings.Join(launch.DefaultAgent, " ")+"\")")
-	flags.IntVar(&f.spares, "spare-nodes", 0, "nodes that are kept for replacements: so many virtual ones more, or the last of the hosts")
+	flags.IntVar(&f.SpareNodes, "spare-nodes", 0, "nodes that are kept for replacements: so many virtual ones more, or the last of the hosts")
 	flags.StringVar(&f.recovery, "recovery", "", "SHRINKING or NON-SHRINKING: sets CRAFT_COMM_RECOVERY_POLICY for the ranks")
 	flags.StringVar(&f.spawn, "spawn", "", "REUSE or NO-REUSE: sets CRAFT_COMM_SPAWN_POLICY for the ranks")
-	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
-	flags.DurationVar(&f.lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
-	flags.DurationVar(&f.repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; they are named when half of it is over; 0: for ever (CRAFT_REPAIR_TIMEOUT)")
-	flags.IntVar(&f.repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
-	flags.BoolVar(&f.tag, "tag-output", false, "put the rank before each line: [0] ...")
-	flags.StringVar(&f.nodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
+	flags.DurationVar(&f.Timing.Period, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
+	flags.DurationVar(&f.Timing.Lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
+	flags.DurationVar(&f.Timing.Repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; they are named when half of it is over; 0: for ever (CRAFT_REPAIR_TIMEOUT)")
+	flags.IntVar(&f.Repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
+	flags.BoolVar(&f.TagOutput, "tag-output", false, "put the rank before each line: [0] ...")
+	flags.StringVar(&f.NodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
 }
 
-// config is the job without its program.
-func (f *runFlags) config(given func(string) bool) (launch.Config, error) {
+// complete makes the job, without its program, out of the flags.
+func (f *runFlags) complete(given func(string) bool) (err error) {
 	if strings.ContainsAny(f.agent, `"'`) {
-		return launch.Config{}, fmt.Errorf("--launch-agent %s: its words are separated by blanks, and quotes have no meaning; put such a command into a script", f.agent)
+		return fmt.Errorf("--launch-agent %s: its words are separated by blanks, and quotes have no meaning; put such a command into a script", f.agent)
 	}
-	cfg := launch.Config{
-		Ranks: f.ranks, Nodes: f.nodes, Slots: f.slots, SpareNodes: f.spares, Agent: strings.Fields(f.agent),
-		Policy:    comm.Policy{Recovery: comm.Recovery(strings.ToUpper(f.recovery)), Spawn: comm.SpawnPolicy(strings.ToUpper(f.spawn))},
-		Repeats:   f.repeats,
-		TagOutput: f.tag, NodePath: f.nodePath,
+	f.Agent = strings.Fields(f.agent)
+	f.Policy = comm.Policy{Recovery: comm.Recovery(strings.ToUpper(f.recovery)), Spawn: comm.SpawnPolicy(strings.ToUpper(f.spawn))}
+	if err := f.check(given); err != nil {
+		return err
 	}
-	cfg.Timing.Period, cfg.Timing.Lease, cfg.Timing.Repair = f.heartbeat, f.lease, f.repair
 	switch {
 	case !given("repair-timeout"):
-		cfg.Timing.Repair = 0 // as the environment says
-	case f.repair == 0:
-		cfg.Timing.Repair = -1 // no limit
+		f.Timing.Repair = 0 // as the environment says
+	case f.Timing.Repair == 0:
+		f.Timing.Repair = -1 // no limit
 	}
-	if err := f.check(given); err != nil {
-		return cfg, err
-	}
-	var err error
-	if cfg.Hosts, err = f.hostList(given); err != nil {
-		return cfg, err
+	if f.Hosts, err = f.hostList(given); err != nil {
+		return err
 	}
 	if !given("ranks") {
-		if cfg.Ranks = f.allSlots(cfg); cfg.Ranks == 0 {
-			return cfg, errors.New("how many ranks? -n N")
+		if f.Ranks = f.allSlots(); f.Ranks == 0 {
+			return errors.New("how many ranks? -n N")
 		}
 	}
-	return cfg, nil
+	return nil
 }
 
 func (f *runFlags) check(given func(string) bool) error {
-	switch comm.Recovery(strings.ToUpper(f.recovery)) {
+	switch f.Policy.Recovery {
 	case "", comm.Shrinking, comm.NonShrinking:
 	default:
 		return fmt.Errorf("--recovery %q: allowed are %s and %s", f.recovery, comm.Shrinking, comm.NonShrinking)
 	}
-	switch comm.SpawnPolicy(strings.ToUpper(f.spawn)) {
+	switch f.Policy.Spawn {
 	case "", comm.Reuse, comm.NoReuse:
 	default:
 		return fmt.Errorf("--spawn %q: allowed are %s and %s", f.spawn, comm.Reuse, comm.NoReuse)
@@ -142,24 +135,24 @@ func (f *runFlags) check(given func(string) bool) error {
 	for _, flag := range []struct {
 		name  string
 		value int
-	}{{"nodes", f.nodes}, {"slots", f.slots}, {"max-repeats", f.repeats}} {
+	}{{"nodes", f.Nodes}, {"slots", f.Slots}, {"max-repeats", f.Repeats}} {
 		if given(flag.name) && flag.value < 1 {
 			return fmt.Errorf("--%s %d: at least 1 is needed", flag.name, flag.value)
 		}
 	}
-	if f.spares < 0 {
-		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.spares)
+	if f.SpareNodes < 0 {
+		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.SpareNodes)
 	}
 	for _, flag := range []struct {
 		name  string
 		value time.Duration
-	}{{"heartbeat", f.heartbeat}, {"lease", f.lease}} {
+	}{{"heartbeat", f.Timing.Period}, {"lease", f.Timing.Lease}} {
 		if given(flag.name) && flag.value <= 0 {
 			return fmt.Errorf("--%s %v: it must be positive", flag.name, flag.value)
 		}
 	}
-	if f.repair < 0 {
-		return fmt.Errorf("--repair-timeout %v: it must not be negative; 0 means no limit", f.repair)
+	if f.Timing.Repair < 0 {
+		return fmt.Errorf("--repair-timeout %v: it must not be negative; 0 means no limit", f.Timing.Repair)
 	}
 	return nil
 }
@@ -198,12 +191,12 @@ const manySlots = 1 << 24
 
 // allSlots is the number of slots where all nodes have one; spare nodes do not
 // count.
-func (f *runFlags) allSlots(cfg launch.Config) int {
-	if len(cfg.Hosts) == 0 {
-		return min(f.slots, manySlots) * min(max(1, f.nodes), manySlots)
+func (f *runFlags) allSlots() int {
+	if len(f.Hosts) == 0 {
+		return min(f.Slots, manySlots) * min(max(1, f.Nodes), manySlots)
 	}
 	sum := 0
-	for _, h := range cfg.Hosts[:max(0, len(cfg.Hosts)-cfg.SpareNodes)] {
+	for _, h := range f.Hosts[:max(0, len(f.Hosts)-f.SpareNodes)] {
 		if h.Slots == 0 {
 			return 0
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,6 @@ type showing struct {
 	ranks   bool
 	values  bool
 	limit   int
-	json    bool
 
 	given func(flag string) bool
 }
@@ -63,7 +63,7 @@ from the storage of the nodes as far as it is on this machine.`,
 	flags.BoolVar(&s.ranks, "ranks", false, "also what each rank holds, with the boxes of partitioned arrays")
 	flags.BoolVar(&s.values, "values", false, "also the first elements of each key, of the first rank or of --rank")
 	flags.IntVar(&s.limit, "limit", 8, "number of elements that --values shows")
-	flags.BoolVar(&s.json, "json", false, "one JSON document instead of tables")
+	p.jsonFlag(cmd, "tables")
 	return cmd
 }
 
@@ -165,20 +165,15 @@ func (p *program) showFound(ctx context.Context, dir string, s showing, another 
 		return err
 	}
 	d.addKeys(parts, first, s)
-	return p.present(d, s, bad)
+	return p.presentVersion(d, s, bad)
 }
 
-// present prints what was found, and then what could not be read.
-func (p *program) present(d *shownVersion, s showing, bad []error) (err error) {
+// presentVersion prints what was found, and then what could not be read.
+func (p *program) presentVersion(d *shownVersion, s showing, bad []error) error {
 	if s.rank >= 0 {
 		d.Rank = &s.rank
 	}
-	if s.json {
-		err = p.printJSON(d)
-	} else {
-		err = p.printShown(d, s)
-	}
-	return p.conclude(err, bad)
+	return p.present(overview{document: d, print: func() error { return p.printShown(d, s) }, problems: bad})
 }
 
 func noParts(v *offline.Version, rank int) error {
@@ -198,10 +193,8 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *plac
 		return nil, err
 	}
 	if where.version != nil {
-		for i := range list {
-			if list[i].ID == *where.version {
-				return &list[i], nil
-			}
+		if i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == *where.version }); i >= 0 {
+			return &list[i], nil
 		}
 		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.Files.Path(*where.version))
 	}
@@ -318,5 +311,5 @@ func (p *program) showLoose(path string, s showing) error {
 	p.say("%s is not in the directory of its version: no program will find it there", path)
 	d := describeParts(v, []readPart{part})
 	d.addKeys([]readPart{part}, first, s)
-	return p.present(d, s, bad)
+	return p.presentVersion(d, s, bad)
 }

@@ -31,9 +31,7 @@ type shownBase struct {
 
 // describeLevels says how and where the version is kept.
 func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint, v *offline.Version, parts []readPart) error {
-	if level, ok := v.Planned(); ok {
-		d.Level, d.Reached = &level, v.Reached
-	}
+	d.Level, d.Reached = v.Planned(), v.Reached
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
 	d.describePlaces(c, v)
 	all := make(map[uint64]bool)
@@ -48,9 +46,7 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 			return err
 		}
 	}
-	if durability, ok := v.Durability(list, bases); ok {
-		d.Durability = &durability
-	}
+	d.Durability = v.Durability(list, bases)
 	for _, number := range bases {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
 		complete := slices.ContainsFunc(list, func(o offline.Version) bool { return o.ID == id && o.Complete() })
@@ -74,15 +70,10 @@ func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
 	if d.Durability != nil {
 		line("durability", d.Durability.String())
 	}
-	if !d.onDisk && d.Level != nil {
-		level := d.Level.String()
-		if d.Flush && d.Level.BelowHome() != 0 {
-			level += ", to be copied to the parallel file system"
-		}
-		level += degraded(d.Level, d.Reached)
-		line("level", level)
-	}
 	if !d.onDisk {
+		if d.Level != nil {
+			line("level", levelText(d.Level, d.Reached, d.Flush, ", to be copied to the parallel file system"))
+		}
 		for _, place := range d.Places[:min(mostNodes, len(d.Places))] {
 			line("stored", place.String())
 		}

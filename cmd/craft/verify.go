@@ -55,7 +55,7 @@ type finding struct {
 
 // verifying is what the user wants to be verified.
 type verifying struct {
-	latest, all, json bool
+	latest, all bool
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -94,7 +94,7 @@ changed are read with these. craft node verify reads all that is on a node.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&w.latest, "latest", false, "only the newest complete version of each checkpoint")
 	flags.BoolVar(&w.all, "all", false, "also what is there of incomplete versions")
-	flags.BoolVar(&w.json, "json", false, "one JSON document instead of tables")
+	p.jsonFlag(cmd, "tables")
 	return cmd
 }
 
@@ -125,18 +125,12 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 		result.OK = false
 		problems = append(problems, nothingRead(dir, targets))
 	}
-	if w.json {
-		err = p.printJSON(result)
-	} else if len(result.Versions) > 0 {
-		err = p.printVerification(result)
-	}
+	seen := overview{document: result, empty: len(result.Versions) == 0, problems: problems, failed: !result.OK}
+	seen.print = func() error { return p.printVerification(result) }
 	for _, c := range where.checkpoints {
-		p.remark(c.Name, c.Files.At.Nodes)
+		seen.notes = append(seen.notes, remarks(c.Name, c.Files.At.Nodes)...)
 	}
-	if err = p.conclude(err, problems); err == nil && !result.OK {
-		err = errReported
-	}
-	return err
+	return p.present(seen)
 }
 
 // target is a version to be verified.

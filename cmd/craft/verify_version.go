@@ -23,6 +23,19 @@ import (
 // latency when files are small.
 func partsAtOnce() int { return min(4, 2*runtime.GOMAXPROCS(0)) }
 
+// severalAtOnce reads files, and returns the error of the context.
+func severalAtOnce(ctx context.Context, files int, read func(i int)) error {
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce())
+	for i := range files {
+		g.Go(func() error {
+			read(i)
+			return ctx.Err()
+		})
+	}
+	return g.Wait()
+}
+
 // checkedPart is what is known of a part after it was read.
 type checkedPart struct {
 	part storage.Part
@@ -78,15 +91,7 @@ func (t *target) readParts(ctx context.Context) ([]checkedPart, error) {
 			parts = append(parts, checkedPart{part: part, path: t.c.PartPath(ctx, t.v.ID, part)})
 		}
 	}
-	var g errgroup.Group
-	g.SetLimit(partsAtOnce())
-	for i := range parts {
-		g.Go(func() error {
-			parts[i].read(ctx, t.c, t.v.ID)
-			return ctx.Err()
-		})
-	}
-	return parts, g.Wait()
+	return parts, severalAtOnce(ctx, len(parts), func(i int) { parts[i].read(ctx, t.c, t.v.ID) })
 }
 
 func (p *checkedPart) read(ctx context.Context, c *offline.Checkpoint, id storage.ID) {
@@ -151,11 +156,15 @@ func findingOf(path string, err error) finding {
 	return f
 }
 
+// damaged is what is found of a file that is not as it should be.
+func damaged(path, format string, args ...any) finding {
+	return finding{Kind: verdictDamaged, File: osstring.String(path), Reason: fmt.Sprintf(format, args...)}
+}
+
 // astray finds files that no writer leaves beside those of the version.
 func (t *target) astray() (out []finding) {
 	for _, part := range t.v.Strays {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(t.v.Path, part.String())),
-			Reason: fmt.Sprintf("its name says that %d ranks wrote the version, the other files say %d: it is not read; remove it", part.Size, t.v.Size())})
+		out = append(out, damaged(filepath.Join(t.v.Path, part.String()), "its name says that %d ranks wrote the version, the other files say %d: it is not read; remove it", part.Size, t.v.Size()))
 	}
 	return out
 }
@@ -170,14 +179,13 @@ func (t *target) missing() []finding {
 	var out []finding
 	for _, r := range ranks {
 		part := storage.Part{Rank: r, Size: v.Size()}
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Join(v.Path, part.String())),
-			Reason: filestore.LatestName + " says that the version was complete, but this file is missing"})
+		out = append(out, damaged(filepath.Join(v.Path, part.String()), "%s says that the version was complete, but this file is missing", filestore.LatestName))
 	}
 	if more > 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.Path), Reason: fmt.Sprintf("%d more files are missing", more)})
+		out = append(out, damaged(v.Path, "%d more files are missing", more))
 	}
 	if v.Size() == 0 {
-		out = append(out, finding{Kind: verdictDamaged, File: osstring.String(v.Path), Reason: filestore.LatestName + " says that the version was complete, but its files are missing"})
+		out = append(out, damaged(v.Path, "%s says that the version was complete, but its files are missing", filestore.LatestName))
 	}
 	return out
 }
@@ -231,13 +239,14 @@ func together(parts []checkedPart) []finding {
 	first := parts[0].reader.Header()
 	for _, p := range parts[1:] {
 		if what := differ(first, p.reader.Header()); what != "" {
-			out = append(out, finding{Kind: verdictDamaged, File: osstring.String(p.path),
-				Reason: fmt.Sprintf("%s is not that of rank %d: the files are not of one version", what, first.Rank)})
+			out = append(out, damaged(p.path, "%s is not that of rank %d: the files are not of one version", what, first.Rank))
 		}
 	}
 	for _, key := range sharedKeys(parts) {
 		if reason := key.problem(parts); reason != "" {
-			out = append(out, finding{Kind: verdictDamaged, File: osstring.String(filepath.Dir(parts[0].path)), Key: key.key, Reason: reason})
+			f := damaged(filepath.Dir(parts[0].path), "%s", reason)
+			f.Key = key.key
+			out = append(out, f)
 		}
 	}
 	return out

@@ -15,17 +15,10 @@ import (
 // anything tells of.
 type Origins map[container.AttemptID]storage.ID
 
-// RecordedOrigins are those that the records of runs tell of.
-func RecordedOrigins(runs []storage.Record) Origins {
-	o := make(Origins)
-	for _, r := range runs {
-		attempt, ok := storage.ParseAttempt(r.Attempt)
-		from, known := storage.ParseAttempt(r.RestoredAttempt)
-		if ok && known && r.RestoredVersion > 0 {
-			o[attempt] = storage.ID{Version: r.RestoredVersion, Attempt: from}
-		}
-	}
-	return o
+// restoredFrom is the version that a run was restored from; ok is false if there is none.
+func restoredFrom(run storage.Record) (id storage.ID, ok bool) {
+	attempt, ok := storage.ParseAttempt(run.RestoredAttempt)
+	return storage.ID{Version: run.RestoredVersion, Attempt: attempt}, ok && run.RestoredVersion > 0
 }
 
 // Line is what leads to a version: its attempt up to it, the attempt that was restored
@@ -80,9 +73,8 @@ func GoneOnFrom(runs []storage.Record, stored []storage.ID) storage.ID {
 	if run == nil || run.LastWritten > 0 || !run.NestedStored {
 		return storage.ID{}
 	}
-	from, ok := storage.ParseAttempt(run.RestoredAttempt)
+	id, ok := restoredFrom(*run)
 	itself, _ := storage.ParseAttempt(run.Attempt)
-	id := storage.ID{Version: run.RestoredVersion, Attempt: from}
 	newer := func(other storage.ID) bool { return other.Version > run.LastVersion || other.Attempt == itself }
 	if !ok || !slices.Contains(stored, id) || slices.ContainsFunc(stored, newer) {
 		return storage.ID{}

@@ -28,7 +28,7 @@ type Catalog struct {
 type stored struct {
 	objects map[storage.ID]map[object][]Place // ascending
 	facts   map[storage.ID]Facts
-	sets    map[storage.ID]*sets
+	sets    map[storage.ID]sets
 	away    map[storage.ID][]string // storage.Entry.Away
 	unread  map[storage.ID]string   // why a header cannot be read now
 	unseen  []string                // places that may have any version, and why
@@ -46,7 +46,7 @@ func objectOf(key storage.ObjectKey) object { return object{key.Kind, key.Part} 
 func New() *Catalog {
 	return &Catalog{View{stored: &stored{
 		objects: make(map[storage.ID]map[object][]Place),
-		facts:   make(map[storage.ID]Facts), sets: make(map[storage.ID]*sets),
+		facts:   make(map[storage.ID]Facts), sets: make(map[storage.ID]sets),
 		away: make(map[storage.ID][]string), unread: make(map[storage.ID]string),
 	}}}
 }

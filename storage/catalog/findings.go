@@ -10,29 +10,17 @@ import (
 // Findings are what somebody has found at one place.
 type Findings struct {
 	Objects []storage.ObjectKey
-	Facts   []FactsOf
-	Sets    []SetOf
+	Facts   []Of[Facts]
+	Sets    []Of[Set]
 	Away    []storage.Entry // versions that the place may have, without parts
-	Unread  []Unread
-	Unseen  string // why it cannot be seen what the place has; "": it can
+	Unread  []Of[string]    // why a header cannot be read now
+	Unseen  string          // why it cannot be seen what the place has; "": it can
 }
 
-// FactsOf are those of a version.
-type FactsOf struct {
-	ID    storage.ID
-	Facts Facts
-}
-
-// SetOf is one of a version.
-type SetOf struct {
-	ID  storage.ID
-	Set Set
-}
-
-// Unread says why a header of a version cannot be read now.
-type Unread struct {
-	ID  storage.ID
-	Why string
+// Of is something of a version.
+type Of[T any] struct {
+	ID storage.ID
+	It T
 }
 
 // List enters versions as a driver's List has them.
@@ -52,9 +40,9 @@ func (f *Findings) List(entries []storage.Entry) {
 func (f *Findings) Header(id storage.ID, h container.Header, err error) bool {
 	switch {
 	case err == nil:
-		f.Facts = append(f.Facts, FactsOf{id, Facts{Plan: storage.Planned(h), Oldest: h.Oldest}})
+		f.Facts = append(f.Facts, Of[Facts]{id, Facts{Plan: storage.Planned(h), Oldest: h.Oldest}})
 	case storage.Passing(err):
-		f.Unread = append(f.Unread, Unread{id, err.Error()})
+		f.Unread = append(f.Unread, Of[string]{id, err.Error()})
 	}
 	return err == nil
 }
@@ -71,15 +59,15 @@ func (c *Catalog) Merge(f Findings, at Place) {
 		c.unseen = append(c.unseen, f.Unseen)
 	}
 	for _, u := range f.Unread {
-		c.unread[u.ID] = u.Why
+		c.unread[u.ID] = u.It
 	}
 	for _, k := range f.Facts {
 		if _, known := c.facts[k.ID]; !known {
-			c.facts[k.ID] = k.Facts
+			c.facts[k.ID] = k.It
 		}
 	}
 	for _, k := range f.Sets {
-		c.AddSet(k.ID, k.Set, func(int) Place { return at })
+		c.AddSet(k.ID, k.It, func(int) Place { return at })
 	}
 }
 

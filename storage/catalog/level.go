@@ -77,12 +77,8 @@ func neededFor(v View, id storage.ID, part storage.Part) []Place {
 
 // nodesOfSets are the nodes that have something of the sets of a part.
 func nodesOfSets(v View, id storage.ID, part storage.Part) (out []Place) {
-	known := v.sets[id]
-	if known == nil {
-		return nil
-	}
-	for _, i := range known.of[part] {
-		for _, rank := range known.all[i].Ranks {
+	for _, i := range v.sets[id].of[part] {
+		for _, rank := range v.sets[id].all[i].Ranks {
 			for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy, storage.KindParity} {
 				out = append(out, v.Nodes(storage.ObjectKey{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: part.Size}})...)
 			}

@@ -1,8 +1,10 @@
 package catalog
 
-import "github.com/craft-go/craft/storage"
+import (
+	"slices"
 
-import "slices"
+	"github.com/craft-go/craft/storage"
+)
 
 // Retention decides which versions may be deleted (docs/architecture.md,
 // "Retention"). It is a pure function of what is known of them.
@@ -157,9 +159,14 @@ func addReferenced(wanted map[storage.ID]bool, versions []Kept) {
 			continue
 		}
 		for _, other := range versions {
-			if other.ID.Attempt == v.ID.Attempt && other.ID.Version >= v.Oldest && other.ID.Version < v.ID.Version {
+			if refers(v.ID, v.Oldest, other.ID) {
 				wanted[other.ID] = true
 			}
 		}
 	}
+}
+
+// refers reports whether a version may refer to another one; oldest is its Facts.Oldest.
+func refers(id storage.ID, oldest uint64, other storage.ID) bool {
+	return oldest != 0 && other.Attempt == id.Attempt && other.Version >= oldest && other.Version < id.Version
 }

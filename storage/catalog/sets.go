@@ -31,10 +31,9 @@ type holding struct{ set, rank int }
 
 // AddSet enters that ranks hold parity of a set; at, if it is given, says on which nodes.
 func (c *Catalog) AddSet(id storage.ID, s Set, at ...func(rank int) Place) {
-	known := c.sets[id]
-	if known == nil {
-		known = &sets{of: make(map[storage.Part][]int)}
-		c.sets[id] = known
+	known, there := c.sets[id]
+	if !there {
+		known = sets{of: make(map[storage.Part][]int), held: make(map[holding][]Place)}
 	}
 	for _, i := range known.of[storage.Part{Rank: s.Ranks[0], Size: s.Size}] {
 		if same := &known.all[i]; slices.Equal(same.Ranks, s.Ranks) && same.Parity == s.Parity {
@@ -49,14 +48,12 @@ func (c *Catalog) AddSet(id storage.ID, s Set, at ...func(rank int) Place) {
 	}
 	known.hold(len(known.all), s.Holders, at)
 	known.all = append(known.all, s)
+	c.sets[id] = known
 }
 
 // hold enters where ranks hold parity of a set.
-func (known *sets) hold(set int, ranks []int, at []func(rank int) Place) {
+func (known sets) hold(set int, ranks []int, at []func(rank int) Place) {
 	for _, place := range at {
-		if known.held == nil {
-			known.held = make(map[holding][]Place)
-		}
 		for _, rank := range ranks {
 			h := holding{set, rank}
 			known.held[h] = append(known.held[h], place(rank))
@@ -65,18 +62,12 @@ func (known *sets) hold(set int, ranks []int, at []func(rank int) Place) {
 }
 
 // Sets are all of a version.
-func (v View) Sets(id storage.ID) []Set {
-	if known := v.sets[id]; known != nil {
-		return known.all
-	}
-	return nil
-}
+func (v View) Sets(id storage.ID) []Set { return v.sets[id].all }
 
 // Rebuildable reports whether parity gives back a part, from it and the other parts that
 // can be had as such.
 func (v View) Rebuildable(id storage.ID, part storage.Part) bool {
-	known := v.sets[id]
-	return known != nil && !v.homeOnly && slices.ContainsFunc(known.of[part], func(i int) bool { return suffices(v, id, i, part) })
+	return !v.homeOnly && slices.ContainsFunc(v.sets[id].of[part], func(i int) bool { return suffices(v, id, i, part) })
 }
 
 // suffices reports whether what is left of a set without one of its parts gives back the
@@ -114,9 +105,6 @@ func Holds(v View, id storage.ID, set, rank int, nodes ...Place) bool {
 // have moved, do not count beside a whole one.
 func (v View) LacksAny(id storage.ID, parity int) bool {
 	known := v.sets[id]
-	if known == nil {
-		return false
-	}
 	whole := make(map[storage.Part]bool, len(known.of))
 	for i, s := range known.all {
 		if s.Parity >= parity && isWhole(v, id, i) {

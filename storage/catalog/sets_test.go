@@ -63,7 +63,7 @@ func TestParityOfAnotherSetElsewhere(t *testing.T) {
 	}
 	hold := func(at, rank int, members ...int) {
 		found[at].Objects = append(found[at].Objects, storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: part(rank)})
-		found[at].Sets = append(found[at].Sets, SetOf{id, Set{Ranks: members, Size: 4, Parity: 1, Holders: []int{rank}}})
+		found[at].Sets = append(found[at].Sets, Of[Set]{id, Set{Ranks: members, Size: 4, Parity: 1, Holders: []int{rank}}})
 	}
 	hold(0, 1, 0, 1, 2) // of before
 	hold(2, 2, 0, 1, 2)

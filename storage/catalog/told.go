@@ -62,8 +62,8 @@ func (t *Told) Records(runs []storage.Record, nested bool, name func(storage.Rec
 		if r.LastWritten > 0 {
 			t.Claim(storage.ID{Version: r.LastWritten, Attempt: attempt}, r.Lineage, name(r))
 		}
-		if from, ok := storage.ParseAttempt(r.RestoredAttempt); ok && r.RestoredVersion > 0 {
-			t.Claim(storage.ID{Version: r.RestoredVersion, Attempt: from}, r.Lineage, name(r))
+		if from, ok := restoredFrom(r); ok {
+			t.Claim(from, r.Lineage, name(r))
 		}
 	}
 	if len(runs) == 0 {
@@ -134,7 +134,13 @@ func (t *Told) AnewStored(anew container.LineageID) bool {
 
 // Origins finds out from headers and records what attempts were restored from.
 func (t *Told) Origins(complete []Candidate) Origins {
-	o := RecordedOrigins(t.Runs)
+	o := make(Origins)
+	for _, r := range t.Runs {
+		attempt, known := storage.ParseAttempt(r.Attempt)
+		if from, ok := restoredFrom(r); ok && known {
+			o[attempt] = from
+		}
+	}
 	for _, c := range complete {
 		if !c.Origin.IsZero() {
 			o[c.ID.Attempt] = c.Origin

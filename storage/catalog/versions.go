@@ -89,7 +89,7 @@ func (vs *Versions) CameHome(id storage.ID) *Version {
 // ReadBack notes that a version was read with its checksums: see Verified.
 func (vs *Versions) ReadBack(id storage.ID, atHome bool) {
 	vs.Verified, vs.VerifiedAtHome = id, atHome
-	vs.mended(id)
+	vs.damaged = slices.DeleteFunc(vs.damaged, func(d storage.ID) bool { return d == id }) // it is not
 }
 
 // SetDamaged names those that earlier runs have set aside.
@@ -100,11 +100,6 @@ func (vs *Versions) SetAside(id storage.ID) {
 	if !slices.Contains(vs.damaged, id) {
 		vs.damaged = append(vs.damaged, id)
 	}
-}
-
-// mended takes one out that has turned out not to be damaged.
-func (vs *Versions) mended(id storage.ID) {
-	vs.damaged = slices.DeleteFunc(vs.damaged, func(d storage.ID) bool { return d == id })
 }
 
 // Damaged are those of the damaged ones that are stored.
@@ -131,7 +126,7 @@ func (vs *Versions) WaitFor(k Kept, wanted bool) {
 // to it.
 func (vs *Versions) WaitsFor(id storage.ID) bool {
 	return slices.ContainsFunc(vs.waiting, func(k Kept) bool {
-		return k.ID == id || k.Oldest > 0 && k.ID.Attempt == id.Attempt && k.Oldest <= id.Version && id.Version < k.ID.Version
+		return k.ID == id || refers(k.ID, k.Oldest, id)
 	})
 }
 

@@ -34,9 +34,6 @@ func (v *View) counts(p Place) bool {
 	return (p == Home || !v.homeOnly) && (len(v.lost) == 0 || !slices.Contains(v.lost, p))
 }
 
-// Has reports whether an object is anywhere.
-func (v View) Has(key storage.ObjectKey) bool { return anywhere(&v, v.objects[key.ID][objectOf(key)]) }
-
 func anywhere(v *View, at []Place) bool {
 	for _, p := range at {
 		if v.counts(p) {
@@ -139,10 +136,8 @@ func namedParts(v View, id storage.ID) map[storage.Part]struct{} {
 	for o := range v.objects[id] {
 		all[o.part] = struct{}{}
 	}
-	if known := v.sets[id]; known != nil {
-		for part := range known.of {
-			all[part] = struct{}{}
-		}
+	for part := range v.sets[id].of {
+		all[part] = struct{}{}
 	}
 	return all
 }
@@ -167,12 +162,9 @@ func (v View) Whole(id storage.ID) bool {
 // WithBases are the versions that a version may refer to, and itself, the oldest
 // first.
 func (v View) WithBases(id storage.ID) (all []storage.ID) {
-	if oldest := v.facts[id].Oldest; oldest != 0 {
-		for _, other := range v.IDs() {
-			if other.Attempt == id.Attempt && other.Version >= oldest && other.Version < id.Version {
-				all = append(all, other)
-			}
-		}
+	oldest := v.facts[id].Oldest
+	if oldest != 0 {
+		all = slices.DeleteFunc(v.IDs(), func(other storage.ID) bool { return !refers(id, oldest, other) })
 	}
 	return append(all, id)
 }

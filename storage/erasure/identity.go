@@ -80,7 +80,7 @@ func Findings(ctx context.Context, host string, objects []nodelocal.Object, open
 				}
 				continue
 			}
-			f.Sets = append(f.Sets, catalog.SetOf{ID: o.ID, Set: set})
+			f.Sets = append(f.Sets, catalog.Of[catalog.Set]{ID: o.ID, It: set})
 		}
 		f.Objects = append(f.Objects, o.ObjectKey)
 	}

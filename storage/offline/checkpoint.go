@@ -14,6 +14,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -25,7 +26,7 @@ type Checkpoint struct {
 	Read  atomic.Int64 // bytes read of parts
 	// What lies beside the versions; nil: there is none, or unread says why it is not
 	// known.
-	Manifest *Manifest // nil: no version was on nodes, or manifestUnread
+	Manifest *manifest.Manifest // nil: no version was on nodes, or ManifestUnread
 	Latest   *storage.Latest
 	Runs     []storage.Record
 	Unread   []error
@@ -50,11 +51,15 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 		return nil, err
 	}
 	c := &Checkpoint{Name: filepath.Base(abs), fs: fsys}
-	files, err := filestore.New(filestore.Config{Path: base(dir, abs), Name: c.Name, FS: fsys})
+	files, err := filestore.New(filestore.Config{Path: Parent(dir, abs), Name: c.Name, FS: fsys})
 	if err != nil {
 		return nil, err
 	}
-	at := &Store{Store: files, fs: fsys}
+	c.Files.At = &Store{Store: files, fs: fsys}
+	c.Files.Store, err = storage.NewStore(&watchedDriver{Driver: c.Files.At, read: &c.Read}, container.Options{})
+	if err != nil {
+		return nil, err
+	}
 	if c.Manifest, err = ReadManifest(fsys, dir); err != nil {
 		c.ManifestUnread = true
 		c.Unread = append(c.Unread, err)
@@ -65,24 +70,17 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	if c.Runs, err = files.Records(ctx); err != nil {
 		c.Unread = append(c.Unread, err)
 	}
-	if c.Manifest != nil {
-		if at.Nodes, err = nodeDirs(ctx, fsys, c.Manifest); err != nil {
-			return nil, err
-		}
-		for _, n := range at.Nodes {
-			if n.Unlisted {
-				c.Unread = append(c.Unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
-			}
+	if err := c.lookAtNodes(ctx); err != nil {
+		return nil, err
+	}
+	for _, n := range c.Files.At.Nodes {
+		if n.Unlisted {
+			c.Unread = append(c.Unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
 		}
 	}
 	if o, err := nodelocal.ReadOwner(fsys, dir); err == nil {
 		c.Name = o.Name // it is what one node has of a checkpoint
 	}
-	store, err := storage.NewStore(&watchedDriver{Driver: at, read: &c.Read}, container.Options{})
-	if err != nil {
-		return nil, err
-	}
-	c.Files = checkpointStore{store, at}
 	return c, nil
 }
 
@@ -130,14 +128,13 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 	readable := !elsewhere && !AnyNode(c.Files.At.Nodes, NodeUnusable)
 	for i := range list {
 		list[i].Elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
-		if planned, ok := list[i].Planned(); ok && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
-			reached := c.Files.At.reached(list[i].Entry, planned)
+		if planned := list[i].Planned(); planned != nil && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
+			reached := c.Files.At.reached(list[i].Entry, *planned)
 			list[i].Reached = &reached
 		}
 	}
 	c.addLineages(list)
-	c.markNewestLineage(list)
-	c.markOtherBranches(list)
+	c.markLineages(list)
 	return list, nil
 }
 
@@ -159,10 +156,8 @@ func (c *Checkpoint) settledVersions(ctx context.Context) ([]Version, error) {
 			return list, err
 		}
 		before = list
-		if c.Manifest != nil {
-			if c.Files.At.Nodes, err = nodeDirs(ctx, c.fs, c.Manifest); err != nil {
-				return nil, err
-			}
+		if err := c.lookAtNodes(ctx); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -193,8 +188,8 @@ func (c *Checkpoint) presentVersions(ctx context.Context) (list []Version, vanis
 	return list, vanished, nil
 }
 
-// addLineages finds out the lineages of versions whose headers cannot be read, as a
-// restart does.
+// addLineages finds out the lineages of versions, also of those whose headers cannot be read,
+// as a restart does.
 func (c *Checkpoint) addLineages(list []Version) {
 	of := make(map[string]string) // by attempt
 	for _, r := range c.Runs {
@@ -205,11 +200,18 @@ func (c *Checkpoint) addLineages(list []Version) {
 	}
 	for i := range list {
 		if v := &list[i]; v.Header != nil {
-			of[hex.EncodeToString(v.ID.Attempt[:])] = hex.EncodeToString(v.Header.Lineage[:])
+			v.LineageText = hex.EncodeToString(v.Header.Lineage[:])
+			of[hex.EncodeToString(v.ID.Attempt[:])] = v.LineageText
 		}
 	}
 	for i := range list {
-		list[i].told = of[hex.EncodeToString(list[i].ID.Attempt[:])]
+		switch v := &list[i]; {
+		case v.Header != nil:
+		case v.Noted != nil:
+			v.LineageText = v.Noted.Lineage
+		default:
+			v.LineageText = of[hex.EncodeToString(v.ID.Attempt[:])]
+		}
 	}
 }
 
@@ -219,7 +221,8 @@ func (c *Checkpoint) addNoted(list []Version) []Version {
 	if c.Manifest == nil || c.Manifest.Newest == nil {
 		return list
 	}
-	n, id := c.Manifest.Newest, c.Manifest.newest
+	n := c.Manifest.Newest
+	id, _ := storage.ParseID(n.Directory) // checked when it was read
 	for i := range list {
 		if list[i].ID == id {
 			list[i].Noted = n
@@ -246,7 +249,7 @@ func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 		}
 		if _, ok := c.Files.At.onNode(v.ID, part); ok {
 			v.OnNodes++
-		} else if !at.home && at.kind == storage.KindParity {
+		} else if at.rebuilt {
 			v.Rebuilt++
 		}
 	}
@@ -264,10 +267,7 @@ func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 	if v.Header == nil && bad != nil {
 		v.Err = bad
 	}
-	if v.Header == nil || v.Err != nil {
-		return c.Exists(v.ID)
-	}
-	return true
+	return v.Header != nil && v.Err == nil || c.Exists(v.ID)
 }
 
 // header reads a part's header. Where the checkpoint's directory is a symbolic
@@ -303,10 +303,10 @@ func (c *Checkpoint) PartPath(ctx context.Context, id storage.ID, part storage.P
 	return at.Path
 }
 
-// base is the directory that dir is in, as short as the user wrote it.
-func base(dir, abs string) string {
-	if dir = filepath.Clean(dir); filepath.Base(dir) == filepath.Base(abs) {
-		return filepath.Dir(dir)
+// Parent is the directory that a path is in, as short as the user wrote it.
+func Parent(path, abs string) string {
+	if path = filepath.Clean(path); filepath.Base(path) == filepath.Base(abs) {
+		return filepath.Dir(path)
 	}
 	return filepath.Dir(abs)
 }

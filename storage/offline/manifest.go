@@ -10,26 +10,16 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-// Manifest is what NODES.json in a checkpoint's directory says of the nodes that hold
-// versions of it.
-type Manifest struct {
-	manifest.Manifest
-
-	newest storage.ID // that Newest names
-	home   string     // the directory that it is in
-}
-
-// ReadManifest returns nil if there is none: no version was on nodes.
-func ReadManifest(fsys vfs.Reader, dir string) (*Manifest, error) {
+// ReadManifest reads what NODES.json in a checkpoint's directory says of the nodes that hold
+// versions of it; nil if there is none: no version was on nodes.
+func ReadManifest(fsys vfs.Reader, dir string) (*manifest.Manifest, error) {
 	data, err := filestore.ReadMetadata(fsys, dir, manifest.Name)
 	if data == nil || err != nil {
 		return nil, err
 	}
-	m := Manifest{home: dir}
-	m.Manifest, err = manifest.Parse(data)
+	m, err := manifest.Parse(data)
 	if err == nil && m.Newest != nil {
-		var ok bool
-		if m.newest, ok = storage.ParseID(m.Newest.Directory); !ok {
+		if _, ok := storage.ParseID(m.Newest.Directory); !ok {
 			err = fmt.Errorf("%q is no name of a version", m.Newest.Directory)
 		}
 	}

@@ -9,11 +9,9 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/internal/osstring"
-	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -42,37 +40,30 @@ type Node struct {
 	Sizes    map[storage.ObjectKey]int64 `json:"-"`
 }
 
-// nodeDirs looks for the directories of a manifest on this machine. Several nodes
+// lookAtNodes looks for the directories of the manifest on this machine. Several nodes
 // may have given one path to theirs: on this machine it is that of one of them.
-func nodeDirs(ctx context.Context, fsys vfs.FS, m *Manifest) ([]*Node, error) {
-	seen := make(map[osstring.String]*foundDir)
-	var out []*Node
-	for _, n := range m.Nodes {
+func (c *Checkpoint) lookAtNodes(ctx context.Context) error {
+	if c.Manifest == nil {
+		return nil
+	}
+	found := make(map[osstring.String]*foundDir)
+	for _, n := range c.Manifest.Nodes {
+		if f := found[n.Dir]; f != nil {
+			f.only = false
+		} else {
+			found[n.Dir] = c.findDir(string(n.Dir))
+		}
+	}
+	c.Files.At.Nodes = nil
+	for _, n := range c.Manifest.Nodes {
 		d := &Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack, Ranks: n.Ranks}
-		f := seen[n.Dir]
-		if f == nil {
-			f = findDir(fsys, string(n.Dir), m)
-			f.only = 1 == count(m.Nodes, func(o manifest.Node) bool { return o.Dir == n.Dir })
-			seen[n.Dir] = f
+		d.judge(found[n.Dir])
+		if err := d.look(ctx); err != nil {
+			return err
 		}
-		d.judge(f)
-		if d.Store != nil {
-			if err := d.look(ctx); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, d)
+		c.Files.At.Nodes = append(c.Files.At.Nodes, d)
 	}
-	return out, nil
-}
-
-func count(nodes []manifest.Node, fits func(manifest.Node) bool) (n int) {
-	for _, node := range nodes {
-		if fits(node) {
-			n++
-		}
-	}
-	return n
+	return nil
 }
 
 // foundDir is what is under the path of a node's directory on this machine.
@@ -84,28 +75,28 @@ type foundDir struct {
 	err      error
 }
 
-func findDir(fsys vfs.FS, dir string, m *Manifest) *foundDir {
-	f := new(foundDir)
-	f.owner, f.err = nodelocal.ReadOwner(fsys, dir)
+func (c *Checkpoint) findDir(dir string) *foundDir {
+	f := &foundDir{only: true}
+	f.owner, f.err = nodelocal.ReadOwner(c.fs, dir)
 	switch {
 	case errors.Is(f.err, fs.ErrNotExist):
-		f.takeUnsigned(fsys, dir, m)
+		c.takeUnsigned(f, dir)
 	case f.err != nil:
-	case f.owner.ID != m.ID:
-		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, m.ID)
+	case f.owner.ID != c.Manifest.ID:
+		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, c.Manifest.ID)
 	default:
-		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(fsys)
+		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(c.fs)
 	}
 	return f
 }
 
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
-func (f *foundDir) takeUnsigned(fsys vfs.FS, dir string, m *Manifest) {
-	if _, err := fsys.Stat(dir); err != nil {
+func (c *Checkpoint) takeUnsigned(f *foundDir, dir string) {
+	if _, err := c.fs.Stat(dir); err != nil {
 		return
 	}
-	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: m.Checkpoint, Home: m.home, ID: m.ID, FS: fsys})
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Files.Dir(), ID: c.Manifest.ID, FS: c.fs})
 	if err != nil || s.Dir() != dir {
 		return
 	}
@@ -132,9 +123,12 @@ func (d *Node) judge(f *foundDir) {
 	}
 }
 
-// look lists what is there. What cannot be read is told, and does not count. The
-// error is that of the context.
+// look lists what is there, if it is here. What cannot be read is told, and does not count.
+// The error is that of the context.
 func (d *Node) look(ctx context.Context) error {
+	if d.Store == nil {
+		return nil
+	}
 	list, err := d.Store.Inventory(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -147,8 +141,7 @@ func (d *Node) look(ctx context.Context) error {
 		d.State, d.Reason, d.Store = NodeUnusable, err.Error(), nil
 		return nil
 	}
-	d.List, d.Objects, d.Bytes = list, len(list), 0
-	d.Sizes = make(map[storage.ObjectKey]int64)
+	d.List, d.Objects, d.Sizes = list, len(list), make(map[storage.ObjectKey]int64)
 	for _, o := range list {
 		d.Bytes += o.Size
 		d.Sizes[o.ObjectKey] = o.Size

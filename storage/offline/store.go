@@ -33,10 +33,9 @@ var _ storage.Driver = (*Store)(nil)
 
 // Location is where a part is read from.
 type Location struct {
-	Path string // of a file; of what parity makes: where the part should be
-	Size int64
-	home bool
-	kind storage.Kind // on a node; KindParity: it is made from parity
+	Path          string // of a file; of what parity makes: where the part should be
+	Size          int64
+	home, rebuilt bool // at home, or made from parity; else on a node
 }
 
 // List implements storage.Driver.
@@ -85,14 +84,10 @@ func (e *Store) withoutUnreadable(ctx context.Context, entry storage.Entry) stor
 	return entry
 }
 
-// Open implements storage.Driver: in the first place that has the part.
-func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return first(e.places(ctx, id, part))
-}
-
-// first opens the first of some places that has something, which may be wrong in it.
-func first(places []opener) (r storage.PartReader, err error) {
-	for _, open := range places {
+// Open implements storage.Driver: in the first place that has the part, which may be wrong
+// there.
+func (e *Store) Open(ctx context.Context, id storage.ID, part storage.Part) (r storage.PartReader, err error) {
+	for _, open := range e.places(ctx, id, part) {
 		if r, err = open(); !errors.Is(err, storage.ErrNotFound) {
 			return r, err
 		}
@@ -153,13 +148,12 @@ func (e *Store) hasParity(id storage.ID) bool {
 // Path implements storage.Driver: the first place that has anything of the
 // version.
 func (e *Store) Path(id storage.ID) string {
-	home := e.Store.Path(id)
 	for _, dir := range e.paths(id) {
 		if _, err := e.fs.Stat(dir); err == nil {
 			return dir
 		}
 	}
-	return home
+	return e.Store.Path(id)
 }
 
 // paths are the directories in which a version may be.
@@ -175,26 +169,27 @@ func (e *Store) paths(id storage.ID) []string {
 
 // Locate says where Open reads a part.
 func (e *Store) Locate(ctx context.Context, id storage.ID, part storage.Part) (Location, error) {
-	home := filepath.Join(e.Store.Path(id), part.String())
-	info, err := e.fs.Stat(home)
+	home := Location{Path: filepath.Join(e.Store.Path(id), part.String()), home: true}
+	info, err := e.fs.Stat(home.Path)
 	if err == nil {
-		return Location{Path: home, Size: info.Size(), home: true}, nil
+		home.Size = info.Size()
+		return home, nil
 	}
 	if len(e.Nodes) == 0 || !errors.Is(err, os.ErrNotExist) {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	if at, ok := e.onNode(id, part); ok {
 		return at, nil
 	}
 	if !e.hasParity(id) {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	r, err := e.openRebuilt(ctx, id, part)
 	if err != nil {
-		return Location{Path: home, home: true}, err
+		return home, err
 	}
 	size := r.Size()
-	return Location{Path: home, Size: size, kind: storage.KindParity}, r.Close()
+	return Location{Path: home.Path, Size: size, rebuilt: true}, r.Close()
 }
 
 // onNode finds a part, or a copy of it, on a node.
@@ -203,7 +198,7 @@ func (e *Store) onNode(id storage.ID, part storage.Part) (Location, bool) {
 		for _, d := range e.Nodes {
 			key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
 			if size, ok := d.Sizes[key]; ok {
-				return Location{Path: filepath.Join(string(d.Dir), key.Name()), Size: size, kind: kind}, true
+				return Location{Path: filepath.Join(string(d.Dir), key.Name()), Size: size}, true
 			}
 		}
 	}
@@ -231,23 +226,14 @@ func (e *Store) Holdings(listed storage.Entry) (out []Holding) {
 		out = append(out, home)
 	}
 	for _, d := range e.Nodes {
-		h := Holding{Host: d.Host}
+		ranks := make(map[storage.Kind][]int)
 		for _, o := range d.List {
-			if o.ID != id {
-				continue
-			}
-			switch o.Kind {
-			case storage.KindPart:
-				h.Parts = append(h.Parts, o.Part.Rank)
-			case storage.KindCopy:
-				h.Copies = append(h.Copies, o.Part.Rank)
-			case storage.KindParity:
-				h.Parity = append(h.Parity, o.Part.Rank)
+			if o.ID == id {
+				ranks[o.Kind] = append(ranks[o.Kind], o.Part.Rank)
 			}
 		}
-		if len(h.Parts)+len(h.Copies)+len(h.Parity) > 0 {
-			h.Dir = d.Store.Path(id)
-			out = append(out, h)
+		if len(ranks) > 0 {
+			out = append(out, Holding{d.Host, d.Store.Path(id), ranks[storage.KindPart], ranks[storage.KindCopy], ranks[storage.KindParity]})
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,9 +32,9 @@ type Version struct {
 	// How many parts are on the parallel file system, how many on nodes that can be
 	// read from here, and how many only parity gives back.
 	Home, OnNodes, Rebuilt int
-	// told is the lineage that files beside the versions name, if no header does; "": it
-	// is not known.
-	told string
+	// LineageText is its lineage in hexadecimal digits, as its header says or, if that cannot
+	// be read, files beside the versions; "": it is not known.
+	LineageText string
 	// Noted is what the manifest says of the version if it is the newest that the
 	// nodes had.
 	Noted *manifest.Version
@@ -47,23 +46,27 @@ type Version struct {
 }
 
 // Durability is how safe one of a checkpoint's versions is that refers to others, as far as
-// that can be said without reading all of them: none is safer than what it refers to. ok is
-// false if it cannot be said now, or nodes that cannot be read from here may have more of it.
-func (v *Version) Durability(list []Version, bases []uint64) (d catalog.Durability, ok bool) {
-	d, ok = v.alone()
+// that can be said without reading all of them: none is safer than what it refers to. nil
+// if it cannot be said now, or nodes that cannot be read from here may have more of it.
+func (v *Version) Durability(list []Version, bases []uint64) *catalog.Durability {
+	d, known := v.alone()
 	for _, number := range bases {
 		id := storage.ID{Version: number, Attempt: v.ID.Attempt}
 		i := slices.IndexFunc(list, func(b Version) bool { return b.ID == id })
 		if i < 0 {
-			return catalog.Captured, ok
+			d = catalog.Captured
+			break
 		}
-		base, known := list[i].alone()
-		d, ok = min(d, base), ok && known
+		base, ok := list[i].alone()
+		d, known = min(d, base), known && ok
 	}
-	return d, ok
+	if !known {
+		return nil
+	}
+	return &d
 }
 
-// alone is Durability of what needs no other version.
+// alone is Durability of what needs no other version; ok is false where that is nil.
 func (v *Version) alone() (d catalog.Durability, ok bool) {
 	home := v.Home == v.Size()
 	ok = v.Complete() && home || v.Reached != nil || !v.mayBeOnNodes() && !v.Elsewhere
@@ -116,33 +119,28 @@ func candidates(list []Version) (all []catalog.Candidate) {
 	return all
 }
 
-// markNewestLineage marks the versions of the lineage of the newest one that is complete,
-// or was, as the files beside them tell: the only ones that a restart looks at.
-func (c *Checkpoint) markNewestLineage(list []Version) {
-	complete, told := candidates(list), c.told()
-	newest, _ := catalog.LineageOfNewest(complete, told)
-	if anew := catalog.Anew(told, complete); anew != nil {
+// markLineages marks the versions of the lineage of the newest one that is complete, or was,
+// as the files beside them tell: the only ones that a restart looks at. Of these it marks the
+// complete ones that the newest complete one does not come from, or that from which the last
+// run went on.
+func (c *Checkpoint) markLineages(list []Version) {
+	all, told := candidates(list), c.told()
+	newest, _ := catalog.LineageOfNewest(all, told)
+	if anew := catalog.Anew(told, all); anew != nil {
 		// A restart may go on with one of which only what is nested in this checkpoint is stored.
 		newest = anew
 	}
-	for i := range list {
-		lineage := list[i].Lineage()
-		list[i].Newest = lineage != nil && newest != nil && *lineage == *newest
+	var ids []storage.ID // of the complete ones
+	for _, v := range list {
+		if v.Complete() {
+			ids = append(ids, v.ID)
+		}
 	}
-}
-
-// markOtherBranches marks complete versions that the newest complete one of the same
-// lineage does not come from, or that from which the last run went on.
-func (c *Checkpoint) markOtherBranches(list []Version) {
-	var complete []catalog.Candidate
-	var ids []storage.ID
-	for _, one := range candidates(slices.DeleteFunc(slices.Clone(list), func(v Version) bool { return !v.Complete() })) {
-		complete, ids = append(complete, one), append(ids, one.ID)
-	}
-	told := c.told()
+	complete := slices.DeleteFunc(all, func(one catalog.Candidate) bool { return !slices.Contains(ids, one.ID) })
 	_, others := catalog.OthersLast(told.Origins(complete), complete, catalog.GoneOnFrom(c.Runs, ids))
 	for i := range list {
-		v := &list[i]
+		v, lineage := &list[i], list[i].Lineage()
+		v.Newest = lineage != nil && newest != nil && *lineage == *newest
 		v.Other = v.Newest && slices.ContainsFunc(others, func(c catalog.Candidate) bool { return c.ID == v.ID })
 	}
 }
@@ -158,21 +156,9 @@ func NewestComplete(list []Version) int {
 	return -1
 }
 
-// LineageText in hexadecimal digits.
-func (v *Version) LineageText() (id string, known bool) {
-	switch {
-	case v.Header != nil:
-		return hex.EncodeToString(v.Header.Lineage[:]), true
-	case v.Noted != nil:
-		return v.Noted.Lineage, true
-	}
-	return v.told, v.told != ""
-}
-
 // Lineage is nil if it is not known.
 func (v *Version) Lineage() *container.LineageID {
-	text, _ := v.LineageText()
-	if id, ok := storage.ParseLineage(text); ok {
+	if id, ok := storage.ParseLineage(v.LineageText); ok {
 		return &id
 	}
 	return nil
@@ -199,18 +185,19 @@ func (v *Version) State() string {
 }
 
 // Planned are the levels that the version was to have below the parallel file system, as
-// its header says; PFS if it went there at once. ok is false if it is not known.
-func (v *Version) Planned() (ls storage.Levels, ok bool) {
+// its header says; PFS if it went there at once. nil if it is not known.
+func (v *Version) Planned() *storage.Levels {
 	switch {
 	case v.Header != nil:
-		if ls = storage.Planned(*v.Header); ls.BelowHome() != 0 {
-			return ls.BelowHome(), true
+		all := storage.Planned(*v.Header)
+		if nodes := all.BelowHome(); nodes != 0 {
+			return &nodes
 		}
-		return ls, true
+		return &all
 	case v.Noted != nil:
-		return v.Noted.Levels, true
+		return &v.Noted.Levels
 	}
-	return 0, false
+	return nil
 }
 
 // Where says Where the parts are: "pfs+nodes", "nodes 3/4+parity 1/4".
