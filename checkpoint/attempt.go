@@ -199,7 +199,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		draw.Lineage = restored.Lineage
 		st.line.attempt.origin, _ = storage.Identity(*restored)
 		st.line.attempt.settled = restored.Version
-		st.line.point = point{attempt: restored.Attempt, version: restored.Version}
+		st.line.point = point{ID: st.line.attempt.origin}
 		st.up.goOnWith(ctx, restored.Lineage)
 	case st.line.parent != nil:
 		draw.Lineage = st.line.parent.attempt.lineage

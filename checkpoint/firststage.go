@@ -56,7 +56,7 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 		if lineage == a.anew && of.Version == 0 {
 			return &a.anewStored
 		}
-	case !a.origin.IsZero() && (storage.ID{Version: of.Version, Attempt: of.Attempt}) == a.origin:
+	case !a.origin.IsZero() && versionOf(of) == a.origin:
 		return &a.nestedStored
 	}
 	return nil

@@ -79,11 +79,11 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 		if err := cp.out.wait(ctx); err != nil {
 			return err
 		}
-		if cp.line.point.version == 0 || !cp.place.OnNodes() {
+		id := cp.Version()
+		if id.IsZero() || !cp.place.OnNodes() {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
-		id := storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
 		err := cp.up.maintenanceDone(ctx)
 		if err == nil {
 			err = disagreed(cp.place.Flush(ctx, id))

@@ -144,7 +144,7 @@ func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed in
 	}
 	err = wr.settleFlight(ctx, f)
 	if err == nil {
-		wr.line.point = point{attempt: h.Attempt, version: h.Version}
+		wr.line.point = point{ID: f.id()}
 	}
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
@@ -215,8 +215,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 // complete and whether they mean the same by it. If not, nothing of it stays.
 func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
-	id, _ := storage.Identity(h)
-	outcome := wr.place.Outcome(id, f.err == nil)
+	outcome := wr.place.Outcome(f.id(), f.err == nil)
 	_, err := wr.agree(ctx, f.err)
 	if err == nil {
 		outcome, err = wr.checkTogether(ctx, h, f.done, outcome)
@@ -230,7 +229,7 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 	}
 	wr.place.Settled(h, placement.Outcome{})
 	if wr.root() && (f.err != nil || reported(err)) {
-		if rm := wr.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
+		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 		if vfs.IsFull(err) {
