@@ -76,7 +76,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	if err := st.takeLock(ctx); err != nil {
 		return nil, err
 	}
-	if err := openPlacement(ctx, st.core, st.up.flushed.add); err != nil {
+	if err := openPlacement(ctx, st.core, st.up); err != nil {
 		return nil, err
 	}
 	st.line.attempt.samePlace = st.place.OnNodes() // whatever comes home from there is looked for

@@ -91,7 +91,7 @@ func (f *flight) makeRoom(ctx context.Context, wr *writing) {
 		defer wr.acc.stats.time(&f.phases.Settle)()
 	}
 	wr.up.doPermitted(ctx)
-	f.removed = wr.up.maintenance.begin()
+	f.removed = int(wr.up.maintenance.gone.Swap(0))
 }
 
 // unchanged compares what was written, and what is in the values' memory now,

@@ -42,7 +42,7 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		outer, err := New("outer", c, WithPath(dir))
 		require.NoError(t, err)
 		inner, err := New("inner", c, WithPath(dir))
-		require.NoError(t, errors.Join(err, outer.SubCP(inner), openPlacement(ctx, inner.core, inner.up.flushed.add)))
+		require.NoError(t, errors.Join(err, outer.SubCP(inner), openPlacement(ctx, inner.core, inner.up)))
 		if c.Rank() == 0 {
 			inner.reg.touched = touched{"x": true}
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 )
 
 // A program of two and three nested loops dies after every single step and

@@ -20,7 +20,7 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 	kept.Pending = !kept.Home && h.Flush
 	u.line.stored.Add(kept, h)
 	if reached.Include(u.possible(h)) {
-		u.maintenance.add(due{remove: u.line.stored.Overtake()})
+		u.maintenance.remove.add(u.line.stored.Overtake()...)
 	}
 	if kept.Home {
 		u.maintenance.tell(notes{latest: &h})
@@ -48,5 +48,6 @@ func (u *upkeep) prune() {
 		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.place.OnNodes()}
 		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
 	}
-	u.maintenance.add(due{remove: prunable.Everywhere, drop: prunable.Nodes})
+	u.maintenance.remove.add(prunable.Everywhere...)
+	u.maintenance.drop.add(prunable.Nodes...)
 }

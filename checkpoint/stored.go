@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/craft-go/craft/storage"
@@ -14,27 +13,6 @@ import (
 // noteEvery is how often the note about the nodes is written anew while versions
 // are.
 const noteEvery = 10 * time.Second
-
-// flushedQueue are versions that have come to the parallel file system in the
-// background.
-type flushedQueue struct {
-	mu   sync.Mutex
-	list []storage.ID
-}
-
-func (a *flushedQueue) add(id storage.ID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.list = append(a.list, id)
-}
-
-func (a *flushedQueue) take() []storage.ID {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := a.list
-	a.list = nil
-	return list
-}
 
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
 func (u *upkeep) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {

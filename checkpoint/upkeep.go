@@ -16,7 +16,7 @@ type upkeep struct {
 	acc  *accounts
 
 	maintenance maintenance
-	flushed     flushedQueue  // versions that have come to the parallel file system
+	flushed     queue         // versions that have come to the parallel file system
 	maintaining *async.Ticket // it is being done by itself
 	lastNote    time.Time
 	// notReserved is when a number could not be reserved; used by what begins and writes.
@@ -35,7 +35,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 		}
 		child := in.up
 		child.prune()
-		child.maintenance.add(due{remove: in.stored.Overtake()})
+		child.maintenance.remove.add(in.stored.Overtake()...)
 		if child.writer != nil {
 			child.startMaintenance()
 		} else {
