@@ -2,11 +2,10 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -110,23 +109,8 @@ func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	if int(r.core.comm.Rank()) >= r.from.Ranks {
 		mine = nil // its home is another rank's share
 	}
-	data, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	all, err := comm.AllgatherBytes(ctx, r.core.comm, data)
-	if err != nil {
-		return nil, err
-	}
-	var layout []partBoxes
-	for rank, data := range all {
-		var theirs []partBoxes
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return nil, fmt.Errorf("layout from rank %d: %w", rank, err)
-		}
-		layout = append(layout, theirs...)
-	}
-	return layout, nil
+	all, err := fromAll(ctx, r.core, mine)
+	return slices.Concat(all...), err
 }
 
 func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) []keyDesc {
