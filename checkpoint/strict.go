@@ -95,28 +95,24 @@ func (st *starting) reasons(found survey) (out []reason) {
 		}
 	}
 	add(absent, found.Lost)
-	var newest uint64
-	if len(found.Candidates) > 0 {
-		newest = found.Candidates[0].ID.Version
-	}
-	for _, e := range found.Entries {
-		if e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
+	for _, v := range found.versions {
+		if v.Complete() || v.ID.Version < newestOf(found.Candidates) || v.elsewhere {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", e.ID.Version, st.place.Absence().Missing(e.ID))
-		switch found.LossStatuses[e.ID] {
+		text := fmt.Sprintf("version %d: %s", v.ID.Version, st.place.Absence().Missing(v.ID))
+		switch v.status {
 		case catalog.Lost:
 			add(absent, text)
 		case catalog.Unclear:
 			add(unclear, text)
 		}
 	}
-	add(unseen, found.Unseen)
+	add(unseen, found.unseen)
 	add(unseen, st.place.Absence().Unused())
-	add(branches, found.Branch)
+	add(branches, found.branch)
 	add(branches, found.Unannounced)
-	add(setAside, found.LeftDamaged)
-	add(notResumed, found.Resumed)
+	add(setAside, found.leftDamaged)
+	add(notResumed, found.resumed)
 	return out
 }
 
@@ -181,7 +177,7 @@ func (l *looker) resumed(found survey) string {
 	}
 	last := runs[len(runs)-1]
 	const again = "; to begin once more without what is stored set CRAFT_READ_CP_ON_RESTART=0"
-	if anew, ok := storage.ParseLineage(last.Anew); found.Anew != nil && ok && anew != *found.Anew {
+	if anew, ok := storage.ParseLineage(last.Anew); found.anew != nil && ok && anew != *found.anew {
 		return fmt.Sprintf("the last run, of %v (attempt %s), began anew and nothing of it is known to be stored: what is nested in %q is of the computation before it%s",
 			last.Started, last.Attempt, l.name, again)
 	}
