@@ -298,7 +298,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		defer cp.acc.reportRestart() // after the time is known
 		defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
 		cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
-		cp.reg.touched = make(touched)
+		cp.reg.touched = make(map[string]bool)
 		h, err := cp.start.begin(ctx, true)
 		if err != nil && len(cp.reg.touched) > 0 {
 			err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}

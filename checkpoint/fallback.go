@@ -89,32 +89,15 @@ func (r *restoration) verifyLate(ctx context.Context) error {
 	if r.adopts() {
 		return nil
 	}
-	for _, e := range r.reg.entries {
-		info, ok := r.mem.stored[e.key]
-		if !ok || !r.mem.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
-			continue
-		}
-		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return verifySection(ctx, section) })
-		if err != nil {
-			return keyed(e.key, err)
-		}
-	}
-	if !r.redistribute {
-		return nil
-	}
-	return r.eachBox(ctx, func(key string) bool { return r.mem.late[key] }, func(_ keyDesc, section *container.SectionReader) error { return verifySection(ctx, section) })
+	late := func(key string) bool { return r.mem.late[key] }
+	return r.eachSection(ctx, late, func(_ entry, section *container.SectionReader) error {
+		info := section.Info()
+		buf := make([]byte, min(info.Size, 4*int64(info.ChunkSize))+1)
+		// Discard would read in pieces of its own.
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, section.NewReader(ctx), buf)
+		return err
+	})
 }
-
-func verifySection(ctx context.Context, s *container.SectionReader) error {
-	info := s.Info()
-	buf := make([]byte, min(info.Size, 4*int64(info.ChunkSize))+1)
-	// Discard would read in pieces of its own.
-	_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s.NewReader(ctx), buf)
-	return err
-}
-
-// touched are keys of values that were changed.
-type touched map[string]bool
 
 // UndefinedError is what RestartIfNeeded returns when it failed after it had begun to
 // change values: those of these keys hold, on this rank, anything between what they

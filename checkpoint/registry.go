@@ -31,7 +31,7 @@ type registry struct {
 	sizes    extents
 
 	adopted storage.ID      // see Adopt
-	touched touched         // by the last call of RestartIfNeeded
+	touched map[string]bool // by the last call of RestartIfNeeded
 	taken   map[string]bool // keys of the version that it has read
 	begun   bool            // it has been called, or a write
 }
