@@ -204,7 +204,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 	case st.line.parent != nil:
 		draw.Lineage = st.line.parent.attempt.lineage
 	}
-	st.line.attempt.begun, st.reg.begun = true, true
+	st.line.attempt.begun = true
 	st.line.attempt.id = draw.Attempt
 	st.line.redo.before = draw.Before
 	st.line.attempt.lineage = draw.Lineage

@@ -369,7 +369,8 @@ func (cp *Checkpoint) Progress() Progress {
 	if f == nil {
 		return Progress{}
 	}
-	p := Progress{Version: f.header.Version, Iteration: f.header.Iteration, Bytes: cp.store.Progress(), Expected: f.expect}
-	p.Writing = !f.landed()
-	return p
+	return Progress{
+		Writing: !f.landed(), Version: f.header.Version, Iteration: f.header.Iteration,
+		Bytes: cp.store.Progress(), Expected: f.expect,
+	}
 }

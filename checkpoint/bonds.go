@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -11,13 +12,13 @@ import (
 // no more apart after a restart than before it: they are moved together. Where that cannot
 // be, because one of them has a fixed place, it is said.
 
-// sharedWhenStored is what the version says.
-func (m *arrangement) sharedWhenStored() (noted, kinship) {
-	fields := m.home.Header().Fields
+// sharedWhenStored is what a part says.
+func sharedWhenStored(f *storage.File) (noted, kinship) {
+	fields := f.Header().Fields
 	sharing, _ := fields.Get(container.FieldSharing)
 	family, _ := fields.Get(container.FieldFamily)
 	var keys []string
-	for _, info := range m.home.Sections() {
+	for _, info := range f.Sections() {
 		keys = append(keys, info.Key)
 	}
 	return parseSharing(sharing, keys), parseFamily(family)

@@ -67,12 +67,7 @@ func writesOver(f *storage.File, info container.Info) bool {
 	return a.Elem == b.Elem && a.Dist == b.Dist && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
 }
 
-func (r *restoration) makeLateRooms(context.Context) error {
-	if r.adopts() {
-		return nil
-	}
-	return final(r.makeAllRooms(true))
-}
+func (r *restoration) makeLateRooms(context.Context) error { return final(r.makeAllRooms(true)) }
 
 func (r *restoration) loadLate(ctx context.Context) error { return final(r.loadThe(ctx, true)) }
 

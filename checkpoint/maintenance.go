@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // maintenance is what rank 0 has to do after a version is complete: notes that tell of it,
@@ -54,11 +55,8 @@ func (q *queue) any() bool {
 // notes are what tells of versions beside them.
 type notes struct {
 	latest *container.Header
-	note   *container.Header // of what the nodes have
-	levels storage.Levels    // that note has
-	// reserved is the highest number that was used, for the note of the nodes.
-	reserved storage.ID
-	record   *storage.Record
+	nodes  manifest.Announcement // of what the nodes have
+	record *storage.Record
 }
 
 // tell adds notes, of which the newer ones count.
@@ -68,11 +66,11 @@ func (c *maintenance) tell(n notes) {
 	if newer(n.latest, c.due.latest) {
 		c.due.latest = n.latest
 	}
-	if newer(n.note, c.due.note) {
-		c.due.note, c.due.levels = n.note, n.levels
+	if newer(n.nodes.Newest, c.due.nodes.Newest) {
+		c.due.nodes.Newest, c.due.nodes.Levels = n.nodes.Newest, n.nodes.Levels
 	}
-	if !n.reserved.IsZero() {
-		c.due.reserved = n.reserved
+	if !n.nodes.Reserved.IsZero() {
+		c.due.nodes.Reserved = n.nodes.Reserved
 	}
 	if n.record != nil && (c.due.record == nil || !n.record.Updated.Before(c.due.record.Updated)) {
 		c.due.record = n.record
@@ -126,8 +124,8 @@ func (u *upkeep) doNotes(ctx context.Context) {
 	if n.latest != nil {
 		u.announce(ctx, *n.latest)
 	}
-	if n.note != nil || !n.reserved.IsZero() {
-		u.noteNodes(ctx, n.note, n.levels, n.reserved)
+	if n.nodes != (manifest.Announcement{}) {
+		u.noteNodes(ctx, n.nodes)
 	}
 	if n.record != nil {
 		u.writeRecord(ctx, *n.record)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -37,10 +36,9 @@ type restoration struct {
 type arrangement struct {
 	reg     *registry
 	version uint64
-	home    *storage.File             // which says how they lay when it was written
-	stored  map[string]container.Info // of home
-	then    noted                     // in home
-	kin     kinship                   // in home
+	stored  map[string]container.Info // of the home part
+	then    noted                     // how they lay when it was written, as that part says
+	kin     kinship                   // the same
 	// late are the keys of values that must not be changed before the version is
 	// known to be good.
 	late map[string]bool
@@ -87,10 +85,7 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 		small := c.Ranks > st.comm.Size() // which takes small replicated values out of as many parts as it has ranks
 		st.line.stored.ReadBack(c.ID, !small && st.place.Kept(c.ID).Reached == 0)
 	}
-	st.reg.taken = make(map[string]bool)
-	for key := range r.mem.stored {
-		st.reg.taken[key] = true
-	}
+	st.reg.taken = r.mem.stored
 	return &h, fine, nil
 }
 
@@ -113,7 +108,6 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	if r.home, err = r.parts.Keep(ctx, rank%r.from.Ranks); err != nil {
 		return err
 	}
-	r.mem.home = r.home
 	if err := r.look(r.home); err != nil {
 		return err
 	}
@@ -126,7 +120,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	for _, info := range r.home.Sections() {
 		r.mem.stored[info.Key] = info
 	}
-	r.mem.then, r.mem.kin = r.mem.sharedWhenStored()
+	r.mem.then, r.mem.kin = sharedWhenStored(r.home)
 	return nil
 }
 
@@ -143,11 +137,7 @@ func (r *restoration) look(f *storage.File) error {
 // versionDigest condenses what all parts of a version must have in common
 // beside what their places say.
 func versionDigest(h container.Header) int64 {
-	hash := fnv.New64a()
-	hash.Write(h.Lineage[:])
-	hash.Write(h.Fingerprint)
-	fmt.Fprint(hash, h.Iteration, h.Ancestors)
-	return int64(hash.Sum64())
+	return condensed(fmt.Appendf(nil, "%s%s%d %v", h.Lineage[:], h.Fingerprint, h.Iteration, h.Ancestors))
 }
 
 // match compares what is stored with what was added, before any value is
@@ -181,9 +171,6 @@ func (r *restoration) match(ctx context.Context) error {
 		return err
 	}
 	r.foresee(ctx)
-	if r.adopts() {
-		return nil
-	}
 	return r.makeAllRooms(false)
 }
 
@@ -204,14 +191,16 @@ func (r *restoration) spread(e entry, info container.Info) error {
 	if _, ok := e.value.(cptypes.BoxReader); !ok {
 		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
 	}
-	if r.from.Ranks != r.core.comm.Size() || !equalBox(mine.Box, info.Desc.Box) {
-		r.redistribute = true
-	}
+	same := slices.Equal(mine.Box.Lo, info.Desc.Box.Lo) && slices.Equal(mine.Box.Hi, info.Desc.Box.Hi)
+	r.redistribute = r.redistribute || r.from.Ranks != r.core.comm.Size() || !same
 	return nil
 }
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
+	if r.adopts() {
+		return nil
+	}
 	if !late { // these come first
 		r.mem.before = r.mem.bonds()
 	}
@@ -257,10 +246,6 @@ func (m *arrangement) makeRoom(e entry, mine, stored cptypes.Desc) error {
 		m.reg.touch(e.key)
 	}
 	return err
-}
-
-func equalBox(a, b container.Box) bool {
-	return slices.Equal(a.Lo, b.Lo) && slices.Equal(a.Hi, b.Hi)
 }
 
 // compare makes sure that all ranks read the same version and hold the same

@@ -8,6 +8,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // noteEvery is how often the note about the nodes is written anew while versions
@@ -16,14 +17,15 @@ const noteEvery = 10 * time.Second
 
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
 func (u *upkeep) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
+	note := manifest.Announcement{Newest: &h, Levels: reached}
 	switch {
 	case u.place.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
 		u.lastNote = time.Now()
-		u.noteNodes(ctx, &h, reached, storage.ID{})
+		u.noteNodes(ctx, note)
 	case time.Since(u.lastNote) >= noteEvery:
 		u.lastNote = time.Now()
-		u.maintenance.tell(notes{note: &h, levels: reached})
+		u.maintenance.tell(notes{nodes: note})
 	}
 	u.arrived()
 }

@@ -65,26 +65,6 @@ type sighting struct {
 	elsewhere bool
 }
 
-// doubts describe, for people, what may be wrong about going on with what is found; "":
-// nothing. A strict start is refused because of them.
-type doubts struct {
-	// Lost describes a version that was complete, as its note says, and cannot be
-	// had now.
-	Lost string
-	// Unannounced describes complete versions on nodes of which nothing in the checkpoint's
-	// directory tells who has written them.
-	Unannounced string
-	// branch describes complete versions that the newest one does not come from.
-	branch string
-	// leftDamaged describes those that earlier runs have set aside which the newest version does
-	// not come from.
-	leftDamaged string
-	// resumed tells that what is stored is of a computation that the last run did not go on with.
-	resumed string
-	// unseen describes versions that there may be where this run does not look.
-	unseen string
-}
-
 // survey looks at the storage from rank 0, which speaks for all because they
 // share it, and tells the others.
 func (st *starting) survey(ctx context.Context) (survey, error) {
@@ -141,11 +121,13 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	s.Candidates, s.Older, s.Certain = catalog.NewestLineage(complete[unknown:], complete[:unknown], told, own)
 	head := catalog.GoneOnFrom(told.Runs, idsOf(complete[unknown:]))
 	var others []catalog.Candidate
-	if s.Candidates, others = catalog.OthersLast(told.Origins(complete), s.Candidates, head); len(s.Candidates) > 0 {
-		s.branch = describeBranch(s.Candidates[0].ID, others, complete[:unknown], told.Damaged)
-	}
+	s.Candidates, others = catalog.OthersLast(told.Origins(complete), s.Candidates, head)
 	s.damaged = catalog.StillDamaged(told.Damaged, entries, s.Candidates)
-	s.leftDamaged = leftDamaged(s.damaged, s.Candidates, complete[:unknown])
+	if len(s.Candidates) > 0 {
+		newest, astray := s.Candidates[0].ID, idsOf(slices.Concat(others, complete[:unknown])) // which may be of another computation
+		s.branch = describeBranch(newest, astray, told.Damaged)
+		s.leftDamaged = describeDamaged(newest, astray, s.damaged)
+	}
 	if s.branch == "" && !s.Own {
 		s.branch = l.overtaken(told, complete, s.Candidates)
 	}
@@ -179,13 +161,6 @@ func newestOf(list []catalog.Candidate) uint64 {
 		return 0
 	}
 	return list[0].ID.Version
-}
-
-func idsOf(list []catalog.Candidate) (ids []storage.ID) {
-	for _, c := range list {
-		ids = append(ids, c.ID)
-	}
-	return ids
 }
 
 // headers reads a header of each complete version and returns those that may be
@@ -337,22 +312,6 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
 		ErrNoUsableVersion, len(causes), st.dir(), found.Older, errors.Join(causes...))
-}
-
-// warn tells people what strict is about.
-func (st *starting) warn(found survey) {
-	for _, w := range []struct{ message, why string }{
-		{"the newest version is not used", found.Lost},
-		{"there may be newer versions on the nodes", found.unseen},
-		{"versions of another branch are stored", found.branch},
-		{"versions that this directory does not know of are on the nodes", found.Unannounced},
-		{"a damaged version is still stored", found.leftDamaged},
-		{"the computation before the last run is gone on with", found.resumed},
-	} {
-		if w.why != "" {
-			st.log.Warn(w.message, "why", w.why)
-		}
-	}
 }
 
 // belongsTogether returns an error if all newer candidates are damaged and nobody knows

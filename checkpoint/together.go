@@ -70,24 +70,20 @@ func (wr *writing) checkPlace(ctx context.Context, f *flight) error {
 
 // allParts returns an error unless the parts of all ranks are there.
 func (wr *writing) allParts(ctx context.Context, h container.Header) error {
+	id, _ := storage.Identity(h)
 	for r := range h.Size {
-		if err := wr.findPart(ctx, h, r); err != nil {
+		blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: r, Size: h.Size})
+		if errors.Is(err, storage.ErrNotFound) {
+			return disagreed(&placement.PlaceError{Rank: r, Dir: wr.dir()})
+		}
+		if err == nil {
+			err = blob.Close()
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (wr *writing) findPart(ctx context.Context, h container.Header, rank int) error {
-	id, _ := storage.Identity(h)
-	blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
-	if errors.Is(err, storage.ErrNotFound) {
-		return disagreed(&placement.PlaceError{Rank: rank, Dir: wr.dir()})
-	}
-	if err != nil {
-		return err
-	}
-	return blob.Close()
 }
 
 // replicas are the keys of all replicated values, and their digests.

@@ -157,20 +157,15 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 		Version: wr.line.attempt.last, Iteration: iteration,
 		Rank: int(wr.comm.Rank()), Size: wr.comm.Size(),
 		Created: time.Now(), Ancestors: wr.line.ancestors(), Fingerprint: wr.fingerprint,
-		Fields: storage.WithOrigin(wr.syncFields(), wr.line.attempt.origin),
 	}
+	if wr.opt.Sync != string(filestore.SyncFull) {
+		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
+	}
+	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
 	storage.SetPlanned(&h, wr.place.Plan(h.Version))
 	wr.line.noteSettled(&h)
 	wr.nextDelta(&h)
 	return h
-}
-
-// syncFields say that a crash of the machine may take back what is written, if that is so.
-func (wr *writing) syncFields() container.Fields {
-	if wr.opt.Sync == string(filestore.SyncFull) {
-		return nil
-	}
-	return storage.Unsynced
 }
 
 func (wr *writing) update(f *flight) error {
