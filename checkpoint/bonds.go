@@ -44,16 +44,6 @@ func (m *arrangement) belong(i, k int) bool {
 // companions are, for the index of a value, those of all that move with it, and its own.
 type companions map[int][]int
 
-func companionsOf(pairs [][2]int) companions {
-	out := make(companions)
-	for _, group := range groups(pairs) {
-		for _, i := range group {
-			out[i] = group
-		}
-	}
-	return out
-}
-
 // companions are those among the values that overlap, and among those that did when stored.
 func (m *arrangement) companions(overlap [][2]int) companions {
 	var pairs [][2]int
@@ -71,7 +61,13 @@ func (m *arrangement) companions(overlap [][2]int) companions {
 			}
 		}
 	}
-	return companionsOf(pairs)
+	out := make(companions)
+	for _, group := range groups(pairs) {
+		for _, i := range group {
+			out[i] = group
+		}
+	}
+	return out
 }
 
 // first stands for all that move with a value.

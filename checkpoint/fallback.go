@@ -42,7 +42,7 @@ func (r *restoration) foresee(ctx context.Context) {
 		}
 	}
 	for _, c := range r.older {
-		f, err := r.core.store.Open(ctx, r.core.name, c.ID, storage.Part{Rank: int(r.core.comm.Rank()) % c.Ranks, Size: c.Ranks})
+		f, err := r.reg.store.Open(ctx, r.reg.name, c.ID, storage.Part{Rank: int(r.reg.comm.Rank()) % c.Ranks, Size: c.Ranks})
 		for key, info := range r.mem.stored {
 			r.mem.late[key] = r.mem.late[key] || err != nil || !writesOver(f, info)
 		}

@@ -72,7 +72,7 @@ func (r *restoration) eachSection(ctx context.Context, chosen func(key string) b
 			continue
 		}
 		if err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return do(e, section) }); err != nil {
-			return keyed(e.key, err)
+			return err
 		}
 	}
 	if !r.redistribute {
@@ -89,7 +89,7 @@ func (r *restoration) eachSection(ctx context.Context, chosen func(key string) b
 // keyed adds the key to an error that does not name it.
 func keyed(key string, err error) error {
 	var damage *container.DamageError
-	if errors.As(err, &damage) && damage.Section == key {
+	if err == nil || errors.As(err, &damage) && damage.Section == key {
 		return err
 	}
 	return &KeyError{Key: key, Err: err}
@@ -101,17 +101,17 @@ func (r *restoration) withSection(ctx context.Context, key string, use func(*con
 	if errors.Is(err, storage.ErrNoSection) {
 		return &container.DamageError{Section: key, Reason: err.Error()}
 	}
-	return err
+	return keyed(key, err)
 }
 
 // gatherLayout tells every rank the boxes of all parts; each has looked at its
 // share of them.
 func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	mine := r.layout
-	if int(r.core.comm.Rank()) >= r.from.Ranks {
+	if int(r.reg.comm.Rank()) >= r.from.Ranks {
 		mine = nil // its home is another rank's share
 	}
-	all, err := fromAll(ctx, r.core, mine)
+	all, err := fromAll(ctx, r.reg.core, mine)
 	return slices.Concat(all...), err
 }
 
@@ -140,8 +140,8 @@ func (r *restoration) eachBox(ctx context.Context, part int, wanted []entry, do 
 			if !ok {
 				return &container.DamageError{Section: e.key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
 			}
-			if err := do(e, section); err != nil {
-				return keyed(e.key, err)
+			if err := keyed(e.key, do(e, section)); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -16,7 +16,6 @@ import (
 // restoration is the attempt to restore one candidate. All ranks go through
 // its steps together and agree after each how it went.
 type restoration struct {
-	core  *core
 	reg   *registry
 	from  catalog.Candidate
 	older []catalog.Candidate // which may be taken in its place
@@ -54,11 +53,11 @@ type arrangement struct {
 	parted map[[2]int]int
 }
 
-func newRestoration(c *core, reg *registry, from catalog.Candidate, older []catalog.Candidate) *restoration {
-	r := &restoration{core: c, reg: reg, from: from, older: older}
+func newRestoration(reg *registry, from catalog.Candidate, older []catalog.Candidate) *restoration {
+	r := &restoration{reg: reg, from: from, older: older}
 	r.mem = arrangement{reg: reg, version: from.ID.Version, parted: make(map[[2]int]int)}
 	r.parts = storage.Snapshot{Ranks: from.Ranks, Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
-		return c.store.Open(ctx, c.name, from.ID, part)
+		return reg.store.Open(ctx, reg.name, from.ID, part)
 	}}
 	return r
 }
@@ -66,7 +65,7 @@ func newRestoration(c *core, reg *registry, from catalog.Candidate, older []cata
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
 func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
-	r := newRestoration(st.core, st.reg, c, older)
+	r := newRestoration(st.reg, c, older)
 	defer r.close()
 	defer r.mem.warnOfBroken()
 	if v, err := r.together(ctx, r.gather, r.open, r.match, r.compare, r.load); err != nil {
@@ -92,7 +91,7 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 // together takes steps after each of which all ranks agree how it went.
 func (r *restoration) together(ctx context.Context, steps ...func(context.Context) error) (verdict, error) {
 	for _, step := range steps {
-		if v, err := r.core.agree(ctx, errVersion(r.from.ID, step(ctx))); err != nil {
+		if v, err := r.reg.agree(ctx, errVersion(r.from.ID, step(ctx))); err != nil {
 			return v, err
 		}
 	}
@@ -104,7 +103,7 @@ func (r *restoration) close() { _ = r.parts.Close() } // nothing was written
 // open opens this rank's share of the parts, so that together the ranks have
 // seen the index of each, and keeps its home open.
 func (r *restoration) open(ctx context.Context) (err error) {
-	rank, ranks := int(r.core.comm.Rank()), r.core.comm.Size()
+	rank, ranks := int(r.reg.comm.Rank()), r.reg.comm.Size()
 	if r.home, err = r.parts.Keep(ctx, rank%r.from.Ranks); err != nil {
 		return err
 	}
@@ -178,9 +177,9 @@ func (r *restoration) match(ctx context.Context) error {
 // out whether its parts are where they were.
 func (r *restoration) spread(e entry, info container.Info) error {
 	switch {
-	case info.Desc.Dist == container.Local && r.from.Ranks != r.core.comm.Size():
+	case info.Desc.Dist == container.Local && r.from.Ranks != r.reg.comm.Size():
 		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
-			ErrRanks, r.from.Ranks, r.core.comm.Size(), r.from.Ranks)
+			ErrRanks, r.from.Ranks, r.reg.comm.Size(), r.from.Ranks)
 	case info.Desc.Dist != container.Partitioned:
 		return nil
 	}
@@ -192,7 +191,7 @@ func (r *restoration) spread(e entry, info container.Info) error {
 		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
 	}
 	same := slices.Equal(mine.Box.Lo, info.Desc.Box.Lo) && slices.Equal(mine.Box.Hi, info.Desc.Box.Hi)
-	r.redistribute = r.redistribute || r.from.Ranks != r.core.comm.Size() || !same
+	r.redistribute = r.redistribute || r.from.Ranks != r.reg.comm.Size() || !same
 	return nil
 }
 
@@ -257,7 +256,7 @@ func (r *restoration) compare(ctx context.Context) error {
 		r.anyLate = r.anyLate || is
 	}
 	adopted := r.adopts()
-	differ, bits, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header()), r.replicaDigest()}, bit(r.redistribute), bit(r.anyLate), bit(adopted))
+	differ, bits, err := r.reg.compare(ctx, []int64{versionDigest(r.home.Header()), r.replicaDigest()}, bit(r.redistribute), bit(r.anyLate), bit(adopted))
 	switch {
 	case err != nil:
 		return err
@@ -292,5 +291,5 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	return r.core.place.Gather(ctx, r.from.ID)
+	return r.reg.place.Gather(ctx, r.from.ID)
 }

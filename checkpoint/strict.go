@@ -141,15 +141,15 @@ func (c Config) refuse(reasons ...reason) error {
 
 // tryRead verifies a version, and changes nothing.
 func (st *starting) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
-	r := newRestoration(st.core, st.reg, c, nil)
+	r := newRestoration(st.reg, c, nil)
 	defer r.close()
 	return r.together(ctx, r.open, r.verify, r.sameVersion)
 }
 
 // verify reads every byte of this rank's share of the parts.
 func (r *restoration) verify(ctx context.Context) error {
-	for p := int(r.core.comm.Rank()); p < r.from.Ranks; p += r.core.comm.Size() {
-		if _, err := r.core.store.Verify(ctx, r.core.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
+	for p := int(r.reg.comm.Rank()); p < r.from.Ranks; p += r.reg.comm.Size() {
+		if _, err := r.reg.store.Verify(ctx, r.reg.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (r *restoration) verify(ctx context.Context) error {
 
 // sameVersion makes sure that the ranks have opened parts of one version.
 func (r *restoration) sameVersion(ctx context.Context) error {
-	differ, _, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header())})
+	differ, _, err := r.reg.compare(ctx, []int64{versionDigest(r.home.Header())})
 	if err == nil && differ[0] {
 		err = &container.DamageError{Reason: "the parts are not of one version"}
 	}

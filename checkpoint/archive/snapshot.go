@@ -126,25 +126,20 @@ func (s *Snapshot) failed(err error) error {
 // with opens a value of a rank as it is stored, for as long as use takes.
 func (s *Snapshot) with(ctx context.Context, key string, rank int, use func(*container.SectionReader) error) error {
 	err := s.parts.WithSection(ctx, rank, key, use)
-	if errors.Is(err, storage.ErrNoSection) {
-		return fmt.Errorf("%w %q: %w", ErrKey, key, err)
+	switch {
+	case errors.Is(err, storage.ErrNoSection):
+		err = fmt.Errorf("%w %q: %w", ErrKey, key, err)
+	case err != nil:
+		err = fmt.Errorf("key %q of rank %d: %w", key, rank, err)
 	}
-	return err
+	return s.failed(err)
 }
 
 // Read reads the value that a rank has stored into a Go value: what that rank's program has
 // added, a pointer to a value of that type, or of one that fits. Of a partitioned value it is
 // the rank's box, into a value of its shape, a slice, or a partitioned value with that box.
 func (s *Snapshot) Read(ctx context.Context, key string, rank int, into any) error {
-	err := s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
-	return s.failed(keyed(key, rank, err))
-}
-
-func keyed(key string, rank int, err error) error {
-	if err == nil || errors.Is(err, ErrKey) {
-		return err
-	}
-	return fmt.Errorf("key %q of rank %d: %w", key, rank, err)
+	return s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
 }
 
 func read(ctx context.Context, section *container.SectionReader, into any) error {
@@ -180,9 +175,8 @@ func sameBox(a, b cptypes.Desc) bool {
 // Stream writes the bytes of a value that a rank has stored: of numbers little-endian ones,
 // one after the other in row-major order, of other types what its WriteTo has written.
 func (s *Snapshot) Stream(ctx context.Context, key string, rank int, w io.Writer) error {
-	err := s.with(ctx, key, rank, func(section *container.SectionReader) error {
+	return s.with(ctx, key, rank, func(section *container.SectionReader) error {
 		_, err := io.Copy(w, section.NewReader(ctx))
 		return err
 	})
-	return s.failed(keyed(key, rank, err))
 }
