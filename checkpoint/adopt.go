@@ -14,7 +14,7 @@ func (cp *Checkpoint) Version() storage.ID {
 	if cp.line == nil { // New has not made it: the calls that return errors say so
 		return storage.ID{}
 	}
-	return storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
+	return cp.line.point.ID
 }
 
 // Adopt says that the values of this rank are those of a version: a survivor of a failure
@@ -48,7 +48,7 @@ func (cp *Checkpoint) Adopt(version storage.ID) error {
 // adoptedNothing returns an error if no version is gone on from although this rank has adopted
 // one: it would begin with the values of that, beside ranks that begin anew.
 func (st *starting) adoptedNothing(read bool) error {
-	if st.reg.adopted == (storage.ID{}) {
+	if st.reg.adopted.IsZero() {
 		return nil
 	}
 	why := "there is none that could be gone on from"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -54,14 +55,14 @@ func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
 		return fine, nil
 	}
 	reporter := comm.Rank(size - 1 - worst%size)
-	report, err := comm.BcastBytes(ctx, c.comm, reporter, encodeReport(mine))
-	if err != nil {
+	report, err := fromOne(ctx, c, reporter, reportOf(mine))
+	switch {
+	case err != nil:
 		return failed, err
-	}
-	if reporter == c.comm.Rank() {
+	case reporter == c.comm.Rank():
 		return v, mine
 	}
-	return v, decodeReport(reporter, report)
+	return v, report.by(reporter)
 }
 
 // bit is a condition in a reduction: its maximum shows whether it holds on any rank.
@@ -97,25 +98,21 @@ type report struct {
 	Is      []int // indices of sentinels
 }
 
-func encodeReport(err error) []byte {
+func reportOf(err error) (r report) {
 	if err == nil {
-		return nil
+		return r
 	}
-	r := report{Message: err.Error()}
+	r.Message = err.Error()
 	for i, s := range sentinels {
 		if errors.Is(err, s) {
 			r.Is = append(r.Is, i)
 		}
 	}
-	data, _ := json.Marshal(r)
-	return data
+	return r
 }
 
-func decodeReport(rank comm.Rank, data []byte) error {
-	var r report
-	if err := json.Unmarshal(data, &r); err != nil {
-		return &RankError{Rank: rank, Message: "failed, and its report cannot be read: " + err.Error()}
-	}
+// by is the error of the rank that reports it.
+func (r report) by(rank comm.Rank) error {
 	e := &RankError{Rank: rank, Message: r.Message}
 	for _, i := range r.Is {
 		if i >= 0 && i < len(sentinels) {
@@ -133,19 +130,36 @@ func fromRoot[T any](ctx context.Context, c *core, value T, mine error) (T, erro
 	if c.comm.Size() == 1 {
 		return value, nil
 	}
-	var data []byte
-	if c.root() {
-		data, mine = json.Marshal(value)
-		if mine != nil {
-			return value, mine
-		}
-	}
-	data, err := comm.BcastBytes(ctx, c.comm, 0, data)
+	return fromOne(ctx, c, 0, value)
+}
+
+// fromOne gives all ranks the value of one.
+func fromOne[T any](ctx context.Context, c *core, rank comm.Rank, value T) (T, error) {
+	data, err := json.Marshal(value)
 	if err != nil {
 		return value, err
 	}
-	if !c.root() {
+	if data, err = comm.BcastBytes(ctx, c.comm, rank, data); err == nil && c.comm.Rank() != rank {
 		err = json.Unmarshal(data, &value)
 	}
 	return value, err
+}
+
+// fromAll gives all ranks the values of all.
+func fromAll[T any](ctx context.Context, c *core, mine T) ([]T, error) {
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	all, err := comm.AllgatherBytes(ctx, c.comm, data)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(all))
+	for rank, data := range all {
+		if err := json.Unmarshal(data, &values[rank]); err != nil {
+			return nil, fmt.Errorf("what rank %d has sent: %w", rank, err)
+		}
+	}
+	return values, nil
 }

@@ -76,7 +76,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	if err := st.takeLock(ctx); err != nil {
 		return nil, err
 	}
-	if err := openPlacement(ctx, st.core, st.up.flushed.add); err != nil {
+	if err := openPlacement(ctx, st.core, st.up); err != nil {
 		return nil, err
 	}
 	st.line.attempt.samePlace = st.place.OnNodes() // whatever comes home from there is looked for
@@ -84,7 +84,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	if err != nil {
 		return nil, err
 	}
-	st.line.stored.SetDamaged(found.Damaged)
+	st.line.stored.SetDamaged(found.damaged)
 	if err := st.checkProblem(ctx, found); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	if err := st.place.Sweep(ctx); err != nil {
 		return nil, err
 	}
-	if st.root() && len(found.Candidates)+len(found.Abandoned) > 0 { // of which parts may be brought to other nodes
+	if st.root() && len(found.Candidates)+len(found.abandoned) > 0 { // of which parts may be brought to other nodes
 		st.takeOver(ctx, found.Used)
 	}
 	if read {
@@ -156,7 +156,7 @@ func (st *starting) takeLock(ctx context.Context) error {
 // checkProblem keeps a fresh start from writing over another problem's versions.
 func (st *starting) checkProblem(ctx context.Context, found survey) error {
 	var err error
-	stored := slices.Concat(found.Candidates, found.Abandoned)
+	stored := slices.Concat(found.Candidates, found.abandoned)
 	if at := slices.IndexFunc(stored, func(c catalog.Candidate) bool { return c.Known }); st.root() && at >= 0 {
 		err = checkFingerprint(st.core, stored[at].Fingerprint)
 	}
@@ -199,12 +199,12 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		draw.Lineage = restored.Lineage
 		st.line.attempt.origin, _ = storage.Identity(*restored)
 		st.line.attempt.settled = restored.Version
-		st.line.point = point{attempt: restored.Attempt, version: restored.Version}
+		st.line.point = point{ID: st.line.attempt.origin}
 		st.up.goOnWith(ctx, restored.Lineage)
 	case st.line.parent != nil:
 		draw.Lineage = st.line.parent.attempt.lineage
 	}
-	st.line.attempt.begun, st.reg.begun = true, true
+	st.line.attempt.begun = true
 	st.line.attempt.id = draw.Attempt
 	st.line.redo.before = draw.Before
 	st.line.attempt.lineage = draw.Lineage
@@ -228,22 +228,17 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	if restored != nil {
 		newest = restored.Version
 	}
-	st.line.stored.Clear()            // if the attempt begins a second time
-	for _, e := range found.Entries { // before anything is deleted
-		if !e.Complete() {
-			st.tellIncomplete(e, found, newest)
-		}
-	}
-	if st.place.OnNodes() {
-		for _, e := range slices.Backward(found.Entries) { // the newest first
-			if !e.Complete() {
-				st.line.stored.WaitFor(st.place.Kept(e.ID), e.ID.Version > newest && found.LossStatuses[e.ID] != catalog.Interrupted)
-			}
+	st.line.stored.Clear()             // if the attempt begins a second time
+	for _, v := range found.versions { // before anything is deleted
+		if !v.Complete() {
+			st.tellIncomplete(v, newest)
 		}
 	}
 	known := make(map[storage.ID]bool)
-	for _, e := range found.Entries {
-		known[e.ID] = e.Complete()
+	for _, v := range slices.Backward(found.versions) { // the newest first
+		if known[v.ID] = v.Complete(); !known[v.ID] && st.place.OnNodes() {
+			st.line.stored.WaitFor(st.place.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
+		}
 	}
 	keep := func(e storage.Entry) bool {
 		return e.Complete() && known[e.ID] || st.line.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
@@ -251,33 +246,31 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	if err := st.place.Prepare(ctx, keep); err != nil {
 		return err
 	}
-	for _, e := range found.Entries {
-		if !e.Complete() {
-			continue
+	for _, v := range found.versions {
+		if v.Complete() {
+			kept := st.place.Kept(v.ID)
+			kept.Oldest = max(kept.Oldest, v.header.Oldest)
+			st.line.stored.Add(kept, v.header)
 		}
-		h, kept := found.Headers[e.ID], st.place.Kept(e.ID)
-		kept.Oldest = max(kept.Oldest, h.Oldest)
-		st.line.stored.Add(kept, h)
 	}
 	return nil
 }
 
 // tellIncomplete says that a version cannot be used, and what it lacks. Of one that
 // is older than what is used nobody needs anything.
-func (st *starting) tellIncomplete(e storage.Entry, found survey, newest uint64) {
-	fate := found.LossStatuses[e.ID]
+func (st *starting) tellIncomplete(v sighting, newest uint64) {
 	switch {
-	case len(e.Away) > 0 && !st.place.OnNodes(): // see away
-	case fate == catalog.Interrupted:
-		st.log.Info("incomplete version of an interrupted write is not used", "version", e.ID.Version)
-	case found.Elsewhere[e.ID]:
-		st.log.Info("incomplete version of another stage is not used", "version", e.ID.Version)
-	case e.ID.Version < newest:
-		st.log.Info("incomplete version is not used, a newer one is complete", "version", e.ID.Version)
-	case fate == catalog.Lost:
-		st.log.Warn("a version cannot be restored", "version", e.ID.Version, "lost", st.place.Absence().Missing(e.ID))
+	case len(v.Away) > 0 && !st.place.OnNodes(): // see away
+	case v.status == catalog.Interrupted:
+		st.log.Info("incomplete version of an interrupted write is not used", "version", v.ID.Version)
+	case v.elsewhere:
+		st.log.Info("incomplete version of another stage is not used", "version", v.ID.Version)
+	case v.ID.Version < newest:
+		st.log.Info("incomplete version is not used, a newer one is complete", "version", v.ID.Version)
+	case v.status == catalog.Lost:
+		st.log.Warn("a version cannot be restored", "version", v.ID.Version, "lost", st.place.Absence().Missing(v.ID))
 	default:
-		st.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", e.ID.Version, "missing", st.place.Absence().Missing(e.ID))
+		st.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", v.ID.Version, "missing", st.place.Absence().Missing(v.ID))
 	}
 }
 
@@ -305,7 +298,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		defer cp.acc.reportRestart() // after the time is known
 		defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
 		cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
-		cp.reg.touched = make(touched)
+		cp.reg.touched = make(map[string]bool)
 		h, err := cp.start.begin(ctx, true)
 		if err != nil && len(cp.reg.touched) > 0 {
 			err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}

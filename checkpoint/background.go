@@ -43,6 +43,12 @@ type flight struct {
 	err     error
 }
 
+// id names the version.
+func (f *flight) id() storage.ID {
+	id, _ := storage.Identity(f.header)
+	return id
+}
+
 // part is what this rank knows of the version that it has written.
 type part struct {
 	storage.Written
@@ -65,8 +71,7 @@ func (f *flight) write(ctx context.Context, wr *writing) {
 	}
 	f.makeRoom(ctx, wr)
 	defer wr.acc.stats.time(&f.phases.Write)()
-	id, _ := storage.Identity(f.header)
-	wr.up.reserve(ctx, id)
+	wr.up.reserve(ctx, f.id())
 	f.done.Written, f.err = wr.store.Write(ctx, f.header, wr.reg.sections, func(w storage.Written) error {
 		if err := f.unchanged(wr, w); err != nil {
 			return err
@@ -86,7 +91,7 @@ func (f *flight) makeRoom(ctx context.Context, wr *writing) {
 		defer wr.acc.stats.time(&f.phases.Settle)()
 	}
 	wr.up.doPermitted(ctx)
-	f.removed = wr.up.maintenance.begin()
+	f.removed = int(wr.up.maintenance.gone.Swap(0))
 }
 
 // unchanged compares what was written, and what is in the values' memory now,
@@ -121,7 +126,7 @@ func (wr *writing) launch(ctx context.Context, h container.Header) error {
 		wr.skipPart(h) // the copying failed before there was a writer
 	}
 	wr.line.flight.Store(f)
-	wr.line.point = point{attempt: h.Attempt, version: h.Version}
+	wr.line.point = point{ID: f.id()}
 	if f.captured == nil || wr.comm.Size() > 1 {
 		return nil
 	}
@@ -255,8 +260,8 @@ func (wr *writing) join(ctx context.Context) (failed, err error) {
 		return nil, nil
 	}
 	distrust(wr.core, err)
-	wr.line.point.calls += f.before.calls
-	wr.line.point.attempt, wr.line.point.version = f.before.attempt, f.before.version
+	f.before.calls += wr.line.point.calls
+	wr.line.point = f.before
 	if reported(err) || f.err != nil && !commFailed(err) {
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: err}, nil
 	}
@@ -364,7 +369,8 @@ func (cp *Checkpoint) Progress() Progress {
 	if f == nil {
 		return Progress{}
 	}
-	p := Progress{Version: f.header.Version, Iteration: f.header.Iteration, Bytes: cp.store.Progress(), Expected: f.expect}
-	p.Writing = !f.landed()
-	return p
+	return Progress{
+		Writing: !f.landed(), Version: f.header.Version, Iteration: f.header.Iteration,
+		Bytes: cp.store.Progress(), Expected: f.expect,
+	}
 }

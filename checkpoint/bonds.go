@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -11,13 +12,13 @@ import (
 // no more apart after a restart than before it: they are moved together. Where that cannot
 // be, because one of them has a fixed place, it is said.
 
-// sharedWhenStored is what the version says.
-func (m *arrangement) sharedWhenStored() (noted, kinship) {
-	fields := m.home.Header().Fields
+// sharedWhenStored is what a part says.
+func sharedWhenStored(f *storage.File) (noted, kinship) {
+	fields := f.Header().Fields
 	sharing, _ := fields.Get(container.FieldSharing)
 	family, _ := fields.Get(container.FieldFamily)
 	var keys []string
-	for _, info := range m.home.Sections() {
+	for _, info := range f.Sections() {
 		keys = append(keys, info.Key)
 	}
 	return parseSharing(sharing, keys), parseFamily(family)
@@ -43,16 +44,6 @@ func (m *arrangement) belong(i, k int) bool {
 // companions are, for the index of a value, those of all that move with it, and its own.
 type companions map[int][]int
 
-func companionsOf(pairs [][2]int) companions {
-	out := make(companions)
-	for _, group := range groups(pairs) {
-		for _, i := range group {
-			out[i] = group
-		}
-	}
-	return out
-}
-
 // companions are those among the values that overlap, and among those that did when stored.
 func (m *arrangement) companions(overlap [][2]int) companions {
 	var pairs [][2]int
@@ -70,7 +61,13 @@ func (m *arrangement) companions(overlap [][2]int) companions {
 			}
 		}
 	}
-	return companionsOf(pairs)
+	out := make(companions)
+	for _, group := range groups(pairs) {
+		for _, i := range group {
+			out[i] = group
+		}
+	}
+	return out
 }
 
 // first stands for all that move with a value.

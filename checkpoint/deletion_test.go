@@ -148,7 +148,7 @@ func TestNothingIsDeletedWithoutTheLock(t *testing.T) {
 		}
 		before, err := filepath.Glob(filepath.Join(dir, "x", "v-*"))
 		require.NoError(t, err)
-		cp.up.maintenance.add(due{remove: []storage.ID{cp.line.stored.All()[0].ID}}) // in every mode
+		cp.up.maintenance.remove.add(cp.line.stored.All()[0].ID) // in every mode
 		require.NoError(t, vfs.OS().Remove(filepath.Join(dir, "x", filestore.LockName)))
 		require.ErrorIs(t, writeWhole(t.Context(), cp), storage.ErrLockLost)
 		_ = cp.Close()

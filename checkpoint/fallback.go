@@ -42,7 +42,7 @@ func (r *restoration) foresee(ctx context.Context) {
 		}
 	}
 	for _, c := range r.older {
-		f, err := r.core.store.Open(ctx, r.core.name, c.ID, storage.Part{Rank: int(r.core.comm.Rank()) % c.Ranks, Size: c.Ranks})
+		f, err := r.reg.store.Open(ctx, r.reg.name, c.ID, storage.Part{Rank: int(r.reg.comm.Rank()) % c.Ranks, Size: c.Ranks})
 		for key, info := range r.mem.stored {
 			r.mem.late[key] = r.mem.late[key] || err != nil || !writesOver(f, info)
 		}
@@ -67,12 +67,7 @@ func writesOver(f *storage.File, info container.Info) bool {
 	return a.Elem == b.Elem && a.Dist == b.Dist && a.Type == b.Type && slices.Equal(a.Shape, b.Shape)
 }
 
-func (r *restoration) makeLateRooms(context.Context) error {
-	if r.adopts() {
-		return nil
-	}
-	return final(r.makeAllRooms(true))
-}
+func (r *restoration) makeLateRooms(context.Context) error { return final(r.makeAllRooms(true)) }
 
 func (r *restoration) loadLate(ctx context.Context) error { return final(r.loadThe(ctx, true)) }
 
@@ -89,32 +84,15 @@ func (r *restoration) verifyLate(ctx context.Context) error {
 	if r.adopts() {
 		return nil
 	}
-	for _, e := range r.reg.entries {
-		info, ok := r.mem.stored[e.key]
-		if !ok || !r.mem.late[e.key] || r.redistribute && info.Desc.Dist == container.Partitioned {
-			continue
-		}
-		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return verifySection(ctx, section) })
-		if err != nil {
-			return keyed(e.key, err)
-		}
-	}
-	if !r.redistribute {
-		return nil
-	}
-	return r.eachBox(ctx, func(key string) bool { return r.mem.late[key] }, func(_ keyDesc, section *container.SectionReader) error { return verifySection(ctx, section) })
+	late := func(key string) bool { return r.mem.late[key] }
+	return r.eachSection(ctx, late, func(_ entry, section *container.SectionReader) error {
+		info := section.Info()
+		buf := make([]byte, min(info.Size, 4*int64(info.ChunkSize))+1)
+		// Discard would read in pieces of its own.
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, section.NewReader(ctx), buf)
+		return err
+	})
 }
-
-func verifySection(ctx context.Context, s *container.SectionReader) error {
-	info := s.Info()
-	buf := make([]byte, min(info.Size, 4*int64(info.ChunkSize))+1)
-	// Discard would read in pieces of its own.
-	_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s.NewReader(ctx), buf)
-	return err
-}
-
-// touched are keys of values that were changed.
-type touched map[string]bool
 
 // UndefinedError is what RestartIfNeeded returns when it failed after it had begun to
 // change values: those of these keys hold, on this rank, anything between what they

@@ -149,9 +149,10 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 		for _, p := range pairs {
 			mine, o := reg.entries[p[0]], values[p[1]]
 			kin, known := m.kin[o.of.name]
+			_, taken := o.of.taken[o.key]
 			one := cptypes.OneVariable(mine.value, o.value)
 			switch {
-			case !m.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && o.of.taken[o.key]):
+			case !m.reads(p[0], late) || kin[[2]string{mine.key, o.key}] || one && !(known && taken):
 				continue
 			case !known:
 				if tried[p]++; tried[p] == 1 {
@@ -163,7 +164,7 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 				m.move(move.of(p[0], reg.values()), o.value, true)
 			case tried[p] == 1:
 				m.move([]cptypes.Value{o.value}, mine.value, false)
-			case o.of.begun:
+			case o.of.line.attempt.begun:
 				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.of.name)}
 			default:
 				continue // it is read later, if at all

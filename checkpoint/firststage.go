@@ -56,7 +56,7 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 		if lineage == a.anew && of.Version == 0 {
 			return &a.anewStored
 		}
-	case !a.origin.IsZero() && (storage.ID{Version: of.Version, Attempt: of.Attempt}) == a.origin:
+	case !a.origin.IsZero() && versionOf(of) == a.origin:
 		return &a.nestedStored
 	}
 	return nil
@@ -95,16 +95,20 @@ func (u *upkeep) goOnWith(ctx context.Context, lineage container.LineageID) {
 func (l *looker) abandonOthers(ctx context.Context, s *survey, complete []catalog.Candidate) (of []catalog.Claim) {
 	for _, c := range complete {
 		if !slices.ContainsFunc(s.Candidates, func(o catalog.Candidate) bool { return o.ID == c.ID }) {
-			s.Abandoned = append(s.Abandoned, c)
+			s.abandoned = append(s.abandoned, c)
 		}
 	}
-	for id := range s.LossStatuses {
-		if l := l.lineageOf(ctx, s, id); l != nil && *l != *s.Anew {
-			s.Elsewhere[id] = true
+	for i := range s.versions {
+		v := &s.versions[i]
+		if v.Complete() {
+			continue
+		}
+		if l := l.lineageOf(ctx, s, v.Entry); l != nil && *l != *s.anew {
+			v.elsewhere = true
 		}
 	}
 	for _, one := range s.told.Claims {
-		if one.Lineage == nil || *one.Lineage == *s.Anew {
+		if one.Lineage == nil || *one.Lineage == *s.anew {
 			of = append(of, one)
 		}
 	}
@@ -112,27 +116,26 @@ func (l *looker) abandonOthers(ctx context.Context, s *survey, complete []catalo
 }
 
 // lineageOf is that of a stored version; nil if it is not known.
-func (l *looker) lineageOf(ctx context.Context, s *survey, id storage.ID) *container.LineageID {
-	if l := s.told.LineageOf(id.Attempt); l != nil {
+func (l *looker) lineageOf(ctx context.Context, s *survey, e storage.Entry) *container.LineageID {
+	if l := s.told.LineageOf(e.ID.Attempt); l != nil {
 		return l
 	}
-	for other, h := range s.Headers {
-		if other.Attempt == id.Attempt && h.Attempt == id.Attempt {
-			return &h.Lineage
+	for _, other := range s.versions {
+		if other.Complete() && other.ID.Attempt == e.ID.Attempt && other.header.Attempt == e.ID.Attempt {
+			return &other.header.Lineage
 		}
 	}
-	at := slices.IndexFunc(s.Entries, func(e storage.Entry) bool { return e.ID == id })
-	c, _, _ := l.identify(ctx, s.Entries[at]) // if that fails, it is not known
+	c, _, _ := l.identify(ctx, e) // if that fails, it is not known
 	return c.Lineage
 }
 
 // tellReplaced says which versions will be replaced by those of a run that has restored nothing.
 func (st *starting) tellReplaced(found survey, read bool) {
 	switch {
-	case read && len(found.Candidates) == 0 && len(found.Abandoned) > 0:
+	case read && len(found.Candidates) == 0 && len(found.abandoned) > 0:
 		st.log.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
-			"complete_versions", len(found.Abandoned), "path", st.dir())
-	case len(found.Candidates)+len(found.Abandoned) > 0:
+			"complete_versions", len(found.abandoned), "path", st.dir())
+	case len(found.Candidates)+len(found.abandoned) > 0:
 		st.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
 			"complete_versions", len(found.Candidates)+found.Older, "path", st.dir())
 	}

@@ -50,8 +50,8 @@ func (l *lineage) beganAnew(found survey, restored *container.Header, drawn cont
 	case l.parent != nil || restored != nil:
 	case !l.opt.ReadOnRestart, !l.attempt.read:
 		return drawn
-	case found.Anew != nil:
-		return *found.Anew
+	case found.anew != nil:
+		return *found.anew
 	case len(runs) > 0:
 		if l, ok := storage.ParseLineage(runs[len(runs)-1].Anew); ok {
 			return l

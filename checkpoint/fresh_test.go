@@ -42,9 +42,9 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		outer, err := New("outer", c, WithPath(dir))
 		require.NoError(t, err)
 		inner, err := New("inner", c, WithPath(dir))
-		require.NoError(t, errors.Join(err, outer.SubCP(inner), openPlacement(ctx, inner.core, inner.up.flushed.add)))
+		require.NoError(t, errors.Join(err, outer.SubCP(inner), openPlacement(ctx, inner.core, inner.up)))
 		if c.Rank() == 0 {
-			inner.reg.touched = touched{"x": true}
+			inner.reg.touched = map[string]bool{"x": true}
 		}
 		_, errs[c.Rank()] = inner.start.restore(ctx, survey{Candidates: []catalog.Candidate{{ID: storage.ID{Version: 1}, Ranks: 2}}})
 		return errors.Join(inner.Close(), outer.Close())

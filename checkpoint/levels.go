@@ -117,15 +117,15 @@ func (c *core) leveled() bool {
 }
 
 // openPlacement opens where versions go: the checkpoint's directory and, with levels, the
-// nodes. It is collective. flushed is told what the directory has got from the nodes.
-func openPlacement(ctx context.Context, c *core, flushed func(storage.ID)) error {
+// nodes. It is collective. What the directory gets from the nodes is noted in up.
+func openPlacement(ctx context.Context, c *core, up *upkeep) error {
 	p := placement.Config{Comm: c.comm, Name: c.name, Home: c.home, Dir: c.dir(), Log: c.log}
 	if c.leveled() {
 		dir, err := realDir(c)
 		if _, err := c.agree(ctx, err); err != nil {
 			return err
 		}
-		p.Dir, p.Flushed = dir, flushed
+		p.Dir, p.Flushed = dir, func(id storage.ID) { up.flushed.add(id) }
 		configureNodes(c, &p)
 	}
 	s, err := placement.Open(ctx, p)

@@ -280,7 +280,7 @@ func (w *world) restored(p *disasterProgram) error {
 		return fmt.Errorf("rank %d goes on after iteration %d, that of iteration %d was safe", p.c.Rank(), got, least)
 	}
 	safe := got
-	if policy, _ := storage.ParsePolicy(w.levels); !policy.Plan(p.cp.line.point.version).BelowHome().Covers(w.least) {
+	if policy, _ := storage.ParsePolicy(w.levels); !policy.Plan(p.cp.line.point.Version).BelowHome().Covers(w.least) {
 		safe = min(got, w.safe) // it does not survive as much
 	}
 	w.done[p.c.Rank()], w.restart = safe, got

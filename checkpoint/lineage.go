@@ -15,9 +15,8 @@ import (
 // that was restored or captured last, and the calls of UpdateAndWrite since
 // then that captured nothing. Version 0: none. It is the same on all ranks.
 type point struct {
-	attempt container.AttemptID
-	version uint64
-	calls   uint64
+	storage.ID
+	calls uint64
 }
 
 // lineage is where a checkpoint stands: in its run, among the versions that are stored, and
@@ -85,12 +84,19 @@ func (l *lineage) stageEnded() error {
 }
 
 // ancestors are the points of the checkpoints around this one, innermost first.
-func (l *lineage) ancestors() []container.Ancestor {
-	var out []container.Ancestor
-	for p := l.parent; p != nil; p = p.parent {
-		out = append(out, container.Ancestor{Name: p.name, Attempt: p.point.attempt, Version: p.point.version, Calls: p.point.calls})
+func (l *lineage) ancestors() []container.Ancestor { return l.parent.points() }
+
+// points are that of this checkpoint and those of its ancestors.
+func (l *lineage) points() (out []container.Ancestor) {
+	for p := l; p != nil; p = p.parent {
+		out = append(out, container.Ancestor{Name: p.name, Attempt: p.point.Attempt, Version: p.point.Version, Calls: p.point.calls})
 	}
 	return out
+}
+
+// versionOf is the one that an ancestor was at.
+func versionOf(a container.Ancestor) storage.ID {
+	return storage.ID{Version: a.Version, Attempt: a.Attempt}
 }
 
 // unreachable reports that a restart could not come to the present stage, so that
@@ -135,13 +141,13 @@ func (l *lineage) reachable(stored []container.Ancestor) bool {
 		}
 		outer := catalog.StageOf(stored[i+1:])
 		switch {
-		case a.Attempt == p.point.attempt && a.Version == p.point.version, p.inFlight(a):
+		case versionOf(a) == p.point.ID, p.inFlight(versionOf(a)):
 			// The present one, or one that is still on its way to storage.
 		case a.Version == 0:
 			if p.restorable(outer) {
 				return false // that one would be restored
 			}
-		case !p.stored.Has(storage.ID{Version: a.Version, Attempt: a.Attempt}):
+		case !p.stored.Has(versionOf(a)):
 			return false
 		}
 		p = p.parent
@@ -158,9 +164,9 @@ func (l *lineage) restorable(stage catalog.Stage) bool {
 }
 
 // inFlight: whether that version will be stored is not known yet.
-func (l *lineage) inFlight(a container.Ancestor) bool {
+func (l *lineage) inFlight(id storage.ID) bool {
 	f := l.flight.Load()
-	return f != nil && a.Version == f.header.Version && a.Attempt == f.header.Attempt
+	return f != nil && id == f.id()
 }
 
 // outermost is the one that is nested in no other.

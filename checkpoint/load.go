@@ -2,11 +2,10 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -50,30 +49,47 @@ func (r *restoration) loadThe(ctx context.Context, late bool) error {
 
 // loadKeys reads chosen values.
 func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool) error {
+	return r.eachSection(ctx, chosen, func(e entry, section *container.SectionReader) error {
+		r.reg.touch(e.key)
+		if desc := section.Info().Desc; r.inBoxes(desc) {
+			return e.value.(cptypes.BoxReader).ReadBox(desc, section)
+		}
+		return cptypes.ReadSection(ctx, e.value, section)
+	})
+}
+
+// inBoxes reports whether a value is put together from boxes of several parts.
+func (r *restoration) inBoxes(stored container.Desc) bool {
+	return r.redistribute && stored.Dist == container.Partitioned
+}
+
+// eachSection hands to do what is stored of chosen values: all of one, or each box that
+// overlaps with what this rank holds now.
+func (r *restoration) eachSection(ctx context.Context, chosen func(key string) bool, do func(entry, *container.SectionReader) error) error {
 	for _, e := range r.reg.entries {
 		info, ok := r.mem.stored[e.key]
-		if !ok || !chosen(e.key) || info.Desc.Dist == container.Partitioned && r.redistribute {
+		if !ok || !chosen(e.key) || r.inBoxes(info.Desc) {
 			continue
 		}
-		r.reg.touch(e.key)
-		err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return cptypes.ReadSection(ctx, e.value, section) })
-		if err != nil {
-			return keyed(e.key, err)
+		if err := r.withSection(ctx, e.key, func(section *container.SectionReader) error { return do(e, section) }); err != nil {
+			return err
 		}
 	}
 	if !r.redistribute {
 		return nil
 	}
-	return r.eachBox(ctx, chosen, func(b keyDesc, section *container.SectionReader) error {
-		r.reg.touch(b.Key)
-		return r.reg.entries[r.reg.index[b.Key]].value.(cptypes.BoxReader).ReadBox(b.Desc, section)
-	})
+	for _, part := range r.layout {
+		if err := r.eachBox(ctx, part.Part, r.overlapping(part, chosen), do); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyed adds the key to an error that does not name it.
 func keyed(key string, err error) error {
 	var damage *container.DamageError
-	if errors.As(err, &damage) && damage.Section == key {
+	if err == nil || errors.As(err, &damage) && damage.Section == key {
 		return err
 	}
 	return &KeyError{Key: key, Err: err}
@@ -85,73 +101,47 @@ func (r *restoration) withSection(ctx context.Context, key string, use func(*con
 	if errors.Is(err, storage.ErrNoSection) {
 		return &container.DamageError{Section: key, Reason: err.Error()}
 	}
-	return err
-}
-
-// eachBox hands to do the stored boxes of chosen partitioned values that overlap with
-// what this rank holds now.
-func (r *restoration) eachBox(ctx context.Context, chosen func(key string) bool, do func(keyDesc, *container.SectionReader) error) error {
-	for _, part := range r.layout {
-		wanted := r.overlapping(part, chosen)
-		if len(wanted) == 0 {
-			continue
-		}
-		if err := r.eachBoxOf(ctx, part.Part, wanted, do); err != nil {
-			return err
-		}
-	}
-	return nil
+	return keyed(key, err)
 }
 
 // gatherLayout tells every rank the boxes of all parts; each has looked at its
 // share of them.
 func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	mine := r.layout
-	if int(r.core.comm.Rank()) >= r.from.Ranks {
+	if int(r.reg.comm.Rank()) >= r.from.Ranks {
 		mine = nil // its home is another rank's share
 	}
-	data, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	all, err := comm.AllgatherBytes(ctx, r.core.comm, data)
-	if err != nil {
-		return nil, err
-	}
-	var layout []partBoxes
-	for rank, data := range all {
-		var theirs []partBoxes
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return nil, fmt.Errorf("layout from rank %d: %w", rank, err)
-		}
-		layout = append(layout, theirs...)
-	}
-	return layout, nil
+	all, err := fromAll(ctx, r.reg.core, mine)
+	return slices.Concat(all...), err
 }
 
-func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) []keyDesc {
-	var out []keyDesc
+// overlapping are the chosen values of which a part has something that this rank holds now.
+func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) (out []entry) {
 	for _, b := range part.Boxes {
 		i, ok := r.reg.index[b.Key]
 		if !ok || !chosen(b.Key) {
 			continue
 		}
-		if _, overlap := cptypes.DescOf(r.reg.entries[i].value).Box.Intersect(b.Desc.Box); overlap {
-			out = append(out, b)
+		e := r.reg.entries[i]
+		if _, overlap := cptypes.DescOf(e.value).Box.Intersect(b.Desc.Box); overlap {
+			out = append(out, e)
 		}
 	}
 	return out
 }
 
-func (r *restoration) eachBoxOf(ctx context.Context, part int, wanted []keyDesc, do func(keyDesc, *container.SectionReader) error) error {
+func (r *restoration) eachBox(ctx context.Context, part int, wanted []entry, do func(entry, *container.SectionReader) error) error {
+	if len(wanted) == 0 {
+		return nil
+	}
 	return r.parts.With(ctx, part, func(f *storage.File) error {
-		for _, b := range wanted {
-			section, ok := f.Section(b.Key)
+		for _, e := range wanted {
+			section, ok := f.Section(e.key)
 			if !ok {
-				return &container.DamageError{Section: b.Key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
+				return &container.DamageError{Section: e.key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
 			}
-			if err := do(b, section); err != nil {
-				return keyed(b.Key, err)
+			if err := keyed(e.key, do(e, section)); err != nil {
+				return err
 			}
 		}
 		return nil

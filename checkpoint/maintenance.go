@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // maintenance is what rank 0 has to do after a version is complete: notes that tell of it,
@@ -14,98 +16,81 @@ import (
 // written there, or by the call that waits for the version. Whoever does it takes what is due
 // first, so that more can be added meanwhile.
 type maintenance struct {
-	mu   sync.Mutex
-	due  due
-	gone int // versions that were removed since the last write began
+	remove queue        // versions to be deleted
+	drop   queue        // from the nodes only
+	gone   atomic.Int64 // versions that were removed since the last write began
+
+	mu  sync.Mutex
+	due notes
 	// noting is held by whoever writes notes, so that they are not written over by older ones.
 	noting sync.Mutex
 }
 
-// due is maintenance that nobody is doing.
-type due struct {
-	notes
-	remove []storage.ID
-	drop   []storage.ID // from the nodes only
+// queue are versions for which something is to be done.
+type queue struct {
+	mu   sync.Mutex
+	list []storage.ID
+}
+
+func (q *queue) add(ids ...storage.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, ids...)
+}
+
+func (q *queue) take() []storage.ID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}
+
+func (q *queue) any() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.list) > 0
 }
 
 // notes are what tells of versions beside them.
 type notes struct {
 	latest *container.Header
-	note   *container.Header // of what the nodes have
-	levels storage.Levels    // that note has
-	// reserved is the highest number that was used, for the note of the nodes.
-	reserved storage.ID
-	record   *storage.Record
+	nodes  manifest.Announcement // of what the nodes have
+	record *storage.Record
 }
 
 // tell adds notes, of which the newer ones count.
 func (c *maintenance) tell(n notes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := &c.due.notes
-	if newer(n.latest, d.latest) {
-		d.latest = n.latest
+	if newer(n.latest, c.due.latest) {
+		c.due.latest = n.latest
 	}
-	if newer(n.note, d.note) {
-		d.note, d.levels = n.note, n.levels
+	if newer(n.nodes.Newest, c.due.nodes.Newest) {
+		c.due.nodes.Newest, c.due.nodes.Levels = n.nodes.Newest, n.nodes.Levels
 	}
-	if !n.reserved.IsZero() {
-		d.reserved = n.reserved
+	if !n.nodes.Reserved.IsZero() {
+		c.due.nodes.Reserved = n.nodes.Reserved
 	}
-	if n.record != nil && (d.record == nil || !n.record.Updated.Before(d.record.Updated)) {
-		d.record = n.record
+	if n.record != nil && (c.due.record == nil || !n.record.Updated.Before(c.due.record.Updated)) {
+		c.due.record = n.record
 	}
-}
-
-// add adds deletions.
-func (c *maintenance) add(d due) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.due.remove = append(c.due.remove, d.remove...)
-	c.due.drop = append(c.due.drop, d.drop...)
-}
-
-func (c *maintenance) count(removed int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.gone += removed
-}
-
-// begin tells how many versions were removed since the write before this one began.
-func (c *maintenance) begin() (removed int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	removed, c.gone = c.gone, 0
-	return removed
 }
 
 func newer(a, b *container.Header) bool { return a != nil && (b == nil || a.Version > b.Version) }
 
-// take takes the deletions.
-func (c *maintenance) take() due {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d := c.due
-	c.due, d.notes = due{notes: d.notes}, notes{}
-	return d
-}
-
 func (c *maintenance) takeNotes() notes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.due.notes
-	c.due.notes = notes{}
+	n := c.due
+	c.due = notes{}
 	return n
 }
 
 func (c *maintenance) any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.due.none()
-}
-
-func (d due) none() bool {
-	return d.latest == nil && d.note == nil && d.reserved.IsZero() && len(d.remove)+len(d.drop) == 0 && d.record == nil
+	return c.due != notes{} || c.remove.any() || c.drop.any()
 }
 
 // doMaintenance does what is due, and returns how many versions are gone now. It does nothing
@@ -125,11 +110,9 @@ func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 		return 0
 	}
 	u.doNotes(ctx)
-	d := u.maintenance.take()
-	left := due{remove: u.each(ctx, d.remove, u.store.Remove), drop: u.each(ctx, d.drop, u.place.Drop)}
-	u.maintenance.add(left)
-	removed = len(d.remove) - len(left.remove)
-	u.maintenance.count(removed)
+	removed = u.each(ctx, &u.maintenance.remove, u.store.Remove)
+	u.each(ctx, &u.maintenance.drop, u.place.Drop)
+	u.maintenance.gone.Add(int64(removed))
 	return removed
 }
 
@@ -141,24 +124,25 @@ func (u *upkeep) doNotes(ctx context.Context) {
 	if n.latest != nil {
 		u.announce(ctx, *n.latest)
 	}
-	if n.note != nil || !n.reserved.IsZero() {
-		u.noteNodes(ctx, n.note, n.levels, n.reserved)
+	if n.nodes != (manifest.Announcement{}) {
+		u.noteNodes(ctx, n.nodes)
 	}
 	if n.record != nil {
 		u.writeRecord(ctx, *n.record)
 	}
 }
 
-// each deletes versions and returns those that are left for the next time.
-func (u *upkeep) each(ctx context.Context, ids []storage.ID, remove func(context.Context, storage.ID) error) []storage.ID {
-	left := ids[:0]
-	for _, id := range ids {
+// each deletes versions, of which those that cannot be are left for the next time.
+func (u *upkeep) each(ctx context.Context, due *queue, remove func(context.Context, storage.ID) error) (done int) {
+	for _, id := range due.take() {
 		if err := remove(ctx, id); err != nil {
 			u.log.Warn("old version not deleted", "version", id.Version, "error", err)
-			left = append(left, id)
+			due.add(id)
+		} else {
+			done++
 		}
 	}
-	return left
+	return done
 }
 
 // announce leaves the note for people; without it everything works as well.

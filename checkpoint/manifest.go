@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/manifest"
 )
 
@@ -79,7 +78,7 @@ func (u *upkeep) noteNewest() {
 	}
 	noted := u.place.Manifest().State()
 	if last := (storage.ID{Version: u.line.attempt.last, Attempt: u.line.attempt.id}); noted.Reserved.Attempt == last.Attempt {
-		u.maintenance.tell(notes{reserved: last})
+		u.maintenance.tell(notes{nodes: manifest.Announcement{Reserved: last}})
 	}
 	newest := u.line.stored.Newest()
 	// A newer one that is noted may be out of reach only for now.
@@ -87,12 +86,12 @@ func (u *upkeep) noteNewest() {
 		return
 	}
 	h := newest.Header
-	u.maintenance.tell(notes{note: &h, levels: newest.Reached})
+	u.maintenance.tell(notes{nodes: manifest.Announcement{Newest: &h, Levels: newest.Reached}})
 }
 
 // noteNodes writes the note about the nodes.
-func (u *upkeep) noteNodes(ctx context.Context, newest *container.Header, levels storage.Levels, reserved storage.ID) {
-	if err := u.place.Manifest().Announce(ctx, manifest.Announcement{Newest: newest, Levels: levels, Reserved: reserved}); err != nil {
+func (u *upkeep) noteNodes(ctx context.Context, note manifest.Announcement) {
+	if err := u.place.Manifest().Announce(ctx, note); err != nil {
 		u.log.Warn("note about the nodes not written", "error", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -100,17 +99,18 @@ func nesting(ancestors []container.Ancestor) string {
 // is elsewhere now, or an old one has been put back. "" if there is none. Versions of the
 // parent are deleted when the stage that they are in has ended, while what was nested in
 // them may still be there.
-func (l *looker) parentAway(stored map[storage.ID]container.Header) string {
+func (l *looker) parentAway(stored []sighting) string {
 	p := l.line.parent
 	if p == nil {
 		return ""
 	}
-	for id, h := range stored {
+	for _, v := range stored {
+		h := v.header
 		field, _ := h.Fields.Get(container.FieldSettled)
 		settled, _ := binary.Uvarint(field)
 		if settled > p.attempt.last && nesting(h.Ancestors) == nesting(l.line.ancestors()) && p.belongs(h.Ancestors[1:]) {
 			return fmt.Sprintf("%s was written when version %d of %q, around it, was complete, and nothing in %s tells of one so new: put back what is missing there, or mount the file system that it is on; what is here will be deleted as soon as %q writes; if that was removed on purpose, delete %s too",
-				l.home.Path(id), settled, p.name, p.dir(), p.name, l.dir())
+				l.home.Path(v.ID), settled, p.name, p.dir(), p.name, l.dir())
 		}
 	}
 	return ""

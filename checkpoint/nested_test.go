@@ -19,6 +19,7 @@ import (
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 )
 
 // A program of two and three nested loops dies after every single step and
@@ -328,7 +329,7 @@ func TestFailedParentWrite(t *testing.T) {
 		err = outer.UpdateAndWrite(t.Context(), 1, 1)
 		require.ErrorIs(t, errors.Join(err, outer.Wait(t.Context())), syscall.EIO)
 		armed.Store(false)
-		require.Equal(t, point{attempt: outer.line.attempt.id, version: 1, calls: 1}, outer.line.point)
+		require.Equal(t, point{ID: storage.ID{Version: 1, Attempt: outer.line.attempt.id}, calls: 1}, outer.line.point)
 		require.NoError(t, inner.UpdateAndWrite(t.Context(), 1, 1))
 		require.NoError(t, inner.Wait(t.Context()))
 		require.Equal(t, 1, inner.Stats().VersionsSkipped)

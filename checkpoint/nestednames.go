@@ -73,8 +73,7 @@ func (l *looker) nestedAway() string {
 // inherit takes over what earlier records, which do not stay for ever, say of the stage in which
 // this run begins.
 func (l *lineage) inherit(runs []storage.Record) {
-	begins := container.Ancestor{Name: l.name, Attempt: l.point.attempt, Version: l.point.version}
-	in := catalog.StageOf(append([]container.Ancestor{begins}, l.ancestors()...))
+	in := catalog.StageOf(l.points())
 	for _, r := range runs {
 		if r.NestedIn != string(in) || !l.ofComputation(r) {
 			continue
@@ -92,6 +91,6 @@ func (l *lineage) inherit(runs []storage.Record) {
 // where a stage before the first version of the outermost one does not name it.
 func (l *lineage) ofComputation(r storage.Record) bool {
 	top := l.outermost()
-	return top.attempt.anew == (container.LineageID{}) || l.point.version > 0 || l.stageIsNamed() ||
+	return top.attempt.anew == (container.LineageID{}) || l.point.Version > 0 || l.stageIsNamed() ||
 		r.Lineage == hex.EncodeToString(top.attempt.lineage[:])
 }

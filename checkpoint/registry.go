@@ -30,10 +30,9 @@ type registry struct {
 	overlaps cptypes.Overlaps
 	sizes    extents
 
-	adopted storage.ID      // see Adopt
-	touched touched         // by the last call of RestartIfNeeded
-	taken   map[string]bool // keys of the version that it has read
-	begun   bool            // it has been called, or a write
+	adopted storage.ID                // see Adopt
+	touched map[string]bool           // by the last call of RestartIfNeeded
+	taken   map[string]container.Info // of the version that it has read, by key
 }
 
 // AddOption changes how one value is treated.

@@ -210,7 +210,7 @@ func TestFailureReportedByAnotherRank(t *testing.T) {
 	for want, err := range map[error]error{
 		comm.ErrProcFailed: &comm.FailedError{Ranks: []comm.Rank{2}}, comm.ErrRevoked: comm.ErrRevoked, comm.ErrFenced: comm.ErrFenced,
 	} {
-		got := decodeReport(3, encodeReport(err))
+		got := reportOf(err).by(3)
 		require.ErrorIs(t, got, want)
 		require.False(t, commFailed(got), "it is theirs: the communicator could still agree on it")
 	}

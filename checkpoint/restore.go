@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -17,7 +16,6 @@ import (
 // restoration is the attempt to restore one candidate. All ranks go through
 // its steps together and agree after each how it went.
 type restoration struct {
-	core  *core
 	reg   *registry
 	from  catalog.Candidate
 	older []catalog.Candidate // which may be taken in its place
@@ -37,10 +35,9 @@ type restoration struct {
 type arrangement struct {
 	reg     *registry
 	version uint64
-	home    *storage.File             // which says how they lay when it was written
-	stored  map[string]container.Info // of home
-	then    noted                     // in home
-	kin     kinship                   // in home
+	stored  map[string]container.Info // of the home part
+	then    noted                     // how they lay when it was written, as that part says
+	kin     kinship                   // the same
 	// late are the keys of values that must not be changed before the version is
 	// known to be good.
 	late map[string]bool
@@ -56,11 +53,11 @@ type arrangement struct {
 	parted map[[2]int]int
 }
 
-func newRestoration(c *core, reg *registry, from catalog.Candidate, older []catalog.Candidate) *restoration {
-	r := &restoration{core: c, reg: reg, from: from, older: older}
+func newRestoration(reg *registry, from catalog.Candidate, older []catalog.Candidate) *restoration {
+	r := &restoration{reg: reg, from: from, older: older}
 	r.mem = arrangement{reg: reg, version: from.ID.Version, parted: make(map[[2]int]int)}
 	r.parts = storage.Snapshot{Ranks: from.Ranks, Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
-		return c.store.Open(ctx, c.name, from.ID, part)
+		return reg.store.Open(ctx, reg.name, from.ID, part)
 	}}
 	return r
 }
@@ -68,7 +65,7 @@ func newRestoration(c *core, reg *registry, from catalog.Candidate, older []cata
 // tryRestore reads a candidate into the values. The verdict damaged means that
 // the first of the older ones may be tried, which writes over what was changed.
 func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older []catalog.Candidate) (*container.Header, verdict, error) {
-	r := newRestoration(st.core, st.reg, c, older)
+	r := newRestoration(st.reg, c, older)
 	defer r.close()
 	defer r.mem.warnOfBroken()
 	if v, err := r.together(ctx, r.gather, r.open, r.match, r.compare, r.load); err != nil {
@@ -87,17 +84,14 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 		small := c.Ranks > st.comm.Size() // which takes small replicated values out of as many parts as it has ranks
 		st.line.stored.ReadBack(c.ID, !small && st.place.Kept(c.ID).Reached == 0)
 	}
-	st.reg.taken = make(map[string]bool)
-	for key := range r.mem.stored {
-		st.reg.taken[key] = true
-	}
+	st.reg.taken = r.mem.stored
 	return &h, fine, nil
 }
 
 // together takes steps after each of which all ranks agree how it went.
 func (r *restoration) together(ctx context.Context, steps ...func(context.Context) error) (verdict, error) {
 	for _, step := range steps {
-		if v, err := r.core.agree(ctx, errVersion(r.from.ID, step(ctx))); err != nil {
+		if v, err := r.reg.agree(ctx, errVersion(r.from.ID, step(ctx))); err != nil {
 			return v, err
 		}
 	}
@@ -109,11 +103,10 @@ func (r *restoration) close() { _ = r.parts.Close() } // nothing was written
 // open opens this rank's share of the parts, so that together the ranks have
 // seen the index of each, and keeps its home open.
 func (r *restoration) open(ctx context.Context) (err error) {
-	rank, ranks := int(r.core.comm.Rank()), r.core.comm.Size()
+	rank, ranks := int(r.reg.comm.Rank()), r.reg.comm.Size()
 	if r.home, err = r.parts.Keep(ctx, rank%r.from.Ranks); err != nil {
 		return err
 	}
-	r.mem.home = r.home
 	if err := r.look(r.home); err != nil {
 		return err
 	}
@@ -126,7 +119,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	for _, info := range r.home.Sections() {
 		r.mem.stored[info.Key] = info
 	}
-	r.mem.then, r.mem.kin = r.mem.sharedWhenStored()
+	r.mem.then, r.mem.kin = sharedWhenStored(r.home)
 	return nil
 }
 
@@ -143,11 +136,7 @@ func (r *restoration) look(f *storage.File) error {
 // versionDigest condenses what all parts of a version must have in common
 // beside what their places say.
 func versionDigest(h container.Header) int64 {
-	hash := fnv.New64a()
-	hash.Write(h.Lineage[:])
-	hash.Write(h.Fingerprint)
-	fmt.Fprint(hash, h.Iteration, h.Ancestors)
-	return int64(hash.Sum64())
+	return condensed(fmt.Appendf(nil, "%s%s%d %v", h.Lineage[:], h.Fingerprint, h.Iteration, h.Ancestors))
 }
 
 // match compares what is stored with what was added, before any value is
@@ -181,9 +170,6 @@ func (r *restoration) match(ctx context.Context) error {
 		return err
 	}
 	r.foresee(ctx)
-	if r.adopts() {
-		return nil
-	}
 	return r.makeAllRooms(false)
 }
 
@@ -191,9 +177,9 @@ func (r *restoration) match(ctx context.Context) error {
 // out whether its parts are where they were.
 func (r *restoration) spread(e entry, info container.Info) error {
 	switch {
-	case info.Desc.Dist == container.Local && r.from.Ranks != r.core.comm.Size():
+	case info.Desc.Dist == container.Local && r.from.Ranks != r.reg.comm.Size():
 		return fmt.Errorf("%w: it was stored as local to its rank by %d ranks, now there are %d: start with %d (only values that were declared replicated or partitioned when they were stored can be read by another number)",
-			ErrRanks, r.from.Ranks, r.core.comm.Size(), r.from.Ranks)
+			ErrRanks, r.from.Ranks, r.reg.comm.Size(), r.from.Ranks)
 	case info.Desc.Dist != container.Partitioned:
 		return nil
 	}
@@ -204,14 +190,16 @@ func (r *restoration) spread(e entry, info container.Info) error {
 	if _, ok := e.value.(cptypes.BoxReader); !ok {
 		return fmt.Errorf("%w: type %T is partitioned but cannot read boxes", ErrArgument, e.value)
 	}
-	if r.from.Ranks != r.core.comm.Size() || !equalBox(mine.Box, info.Desc.Box) {
-		r.redistribute = true
-	}
+	same := slices.Equal(mine.Box.Lo, info.Desc.Box.Lo) && slices.Equal(mine.Box.Hi, info.Desc.Box.Hi)
+	r.redistribute = r.redistribute || r.from.Ranks != r.reg.comm.Size() || !same
 	return nil
 }
 
 // makeAllRooms prepares the late values, or the others, for what is stored.
 func (r *restoration) makeAllRooms(late bool) error {
+	if r.adopts() {
+		return nil
+	}
 	if !late { // these come first
 		r.mem.before = r.mem.bonds()
 	}
@@ -259,10 +247,6 @@ func (m *arrangement) makeRoom(e entry, mine, stored cptypes.Desc) error {
 	return err
 }
 
-func equalBox(a, b container.Box) bool {
-	return slices.Equal(a.Lo, b.Lo) && slices.Equal(a.Hi, b.Hi)
-}
-
 // compare makes sure that all ranks read the same version and hold the same
 // replicated values, and that they redistribute together or not at all. It is
 // the last step that communicates before its end: after it each rank may fail
@@ -272,7 +256,7 @@ func (r *restoration) compare(ctx context.Context) error {
 		r.anyLate = r.anyLate || is
 	}
 	adopted := r.adopts()
-	differ, bits, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header()), r.replicaDigest()}, bit(r.redistribute), bit(r.anyLate), bit(adopted))
+	differ, bits, err := r.reg.compare(ctx, []int64{versionDigest(r.home.Header()), r.replicaDigest()}, bit(r.redistribute), bit(r.anyLate), bit(adopted))
 	switch {
 	case err != nil:
 		return err
@@ -307,5 +291,5 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	return r.core.place.Gather(ctx, r.from.ID)
+	return r.reg.place.Gather(ctx, r.from.ID)
 }

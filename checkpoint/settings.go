@@ -3,13 +3,10 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // setting is one that decides what the ranks do together.
-type setting struct{ variable, value string }
+type setting struct{ Variable, Value string }
 
 // settingsOf are those that must be the same on all ranks: with others they would be
 // in different collective calls and wait for each other for ever.
@@ -39,30 +36,18 @@ func sameSettings(ctx context.Context, c *core) error {
 		return nil
 	}
 	mine := settingsOf(c)
-	var values []string
-	for _, s := range mine {
-		values = append(values, s.value)
-	}
-	packed := strings.Join(values, "\n")
-	if differ, _, err := c.compare(ctx, []int64{condensed([]byte(packed))}); err != nil || !differ[0] {
+	if differ, _, err := c.compare(ctx, []int64{condensed(fmt.Append(nil, mine))}); err != nil || !differ[0] {
 		return err
 	}
-	packs, err := comm.AllgatherBytes(ctx, c.comm, []byte(packed))
+	all, err := fromAll(ctx, c, mine)
 	if err != nil {
 		return err
 	}
-	return differing(mine, packs)
-}
-
-// differing names the first setting that differs.
-func differing(names []setting, packs [][]byte) error {
-	first := strings.Split(string(packs[0]), "\n")
-	for rank, pack := range packs {
-		other := strings.Split(string(pack), "\n")
-		for i, s := range names {
-			if i < len(first) && i < len(other) && first[i] != other[i] {
+	for rank, theirs := range all {
+		for i, s := range theirs[:min(len(theirs), len(all[0]))] {
+			if first := all[0][i]; first != s {
 				return fmt.Errorf("%w: %s (from the environment, or the option in its place) is %q on rank 0 and %q on rank %d: give all ranks the same",
-					ErrDisagree, s.variable, first[i], other[i], rank)
+					ErrDisagree, s.Variable, first.Value, s.Value, rank)
 			}
 		}
 	}

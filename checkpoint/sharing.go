@@ -326,9 +326,9 @@ func (r *restoration) loadAlone(ctx context.Context, e entry) error {
 		}
 		switch {
 		case err != nil:
-			return keyed(e.key, err)
+			return err
 		case ok && parted:
-			r.core.log.Warn("parts of a value lay in the same memory, and not so when it was stored, or its type has changed since: what is stored is restored, each part with memory of its own", "key", e.key)
+			r.reg.log.Warn("parts of a value lay in the same memory, and not so when it was stored, or its type has changed since: what is stored is restored, each part with memory of its own", "key", e.key)
 			return nil
 		case ok:
 			return nil

@@ -3,49 +3,29 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // noteEvery is how often the note about the nodes is written anew while versions
 // are.
 const noteEvery = 10 * time.Second
 
-// flushedQueue are versions that have come to the parallel file system in the
-// background.
-type flushedQueue struct {
-	mu   sync.Mutex
-	list []storage.ID
-}
-
-func (a *flushedQueue) add(id storage.ID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.list = append(a.list, id)
-}
-
-func (a *flushedQueue) take() []storage.ID {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := a.list
-	a.list = nil
-	return list
-}
-
 // noteOnNodes notes on rank 0 that there is a new version on the nodes.
 func (u *upkeep) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
+	note := manifest.Announcement{Newest: &h, Levels: reached}
 	switch {
 	case u.place.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
 		u.lastNote = time.Now()
-		u.noteNodes(ctx, &h, reached, storage.ID{})
+		u.noteNodes(ctx, note)
 	case time.Since(u.lastNote) >= noteEvery:
 		u.lastNote = time.Now()
-		u.maintenance.tell(notes{note: &h, levels: reached})
+		u.maintenance.tell(notes{nodes: note})
 	}
 	u.arrived()
 }
@@ -79,11 +59,11 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 		if err := cp.out.wait(ctx); err != nil {
 			return err
 		}
-		if cp.line.point.version == 0 || !cp.place.OnNodes() {
+		id := cp.Version()
+		if id.IsZero() || !cp.place.OnNodes() {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
-		id := storage.ID{Version: cp.line.point.version, Attempt: cp.line.point.attempt}
 		err := cp.up.maintenanceDone(ctx)
 		if err == nil {
 			err = disagreed(cp.place.Flush(ctx, id))

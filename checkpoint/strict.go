@@ -95,28 +95,24 @@ func (st *starting) reasons(found survey) (out []reason) {
 		}
 	}
 	add(absent, found.Lost)
-	var newest uint64
-	if len(found.Candidates) > 0 {
-		newest = found.Candidates[0].ID.Version
-	}
-	for _, e := range found.Entries {
-		if e.Complete() || e.ID.Version < newest || found.Elsewhere[e.ID] {
+	for _, v := range found.versions {
+		if v.Complete() || v.ID.Version < newestOf(found.Candidates) || v.elsewhere {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", e.ID.Version, st.place.Absence().Missing(e.ID))
-		switch found.LossStatuses[e.ID] {
+		text := fmt.Sprintf("version %d: %s", v.ID.Version, st.place.Absence().Missing(v.ID))
+		switch v.status {
 		case catalog.Lost:
 			add(absent, text)
 		case catalog.Unclear:
 			add(unclear, text)
 		}
 	}
-	add(unseen, found.Unseen)
+	add(unseen, found.unseen)
 	add(unseen, st.place.Absence().Unused())
-	add(branches, found.Branch)
+	add(branches, found.branch)
 	add(branches, found.Unannounced)
-	add(setAside, found.LeftDamaged)
-	add(notResumed, found.Resumed)
+	add(setAside, found.leftDamaged)
+	add(notResumed, found.resumed)
 	return out
 }
 
@@ -145,15 +141,15 @@ func (c Config) refuse(reasons ...reason) error {
 
 // tryRead verifies a version, and changes nothing.
 func (st *starting) tryRead(ctx context.Context, c catalog.Candidate) (verdict, error) {
-	r := newRestoration(st.core, st.reg, c, nil)
+	r := newRestoration(st.reg, c, nil)
 	defer r.close()
 	return r.together(ctx, r.open, r.verify, r.sameVersion)
 }
 
 // verify reads every byte of this rank's share of the parts.
 func (r *restoration) verify(ctx context.Context) error {
-	for p := int(r.core.comm.Rank()); p < r.from.Ranks; p += r.core.comm.Size() {
-		if _, err := r.core.store.Verify(ctx, r.core.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
+	for p := int(r.reg.comm.Rank()); p < r.from.Ranks; p += r.reg.comm.Size() {
+		if _, err := r.reg.store.Verify(ctx, r.reg.name, r.from.ID, storage.Part{Rank: p, Size: r.from.Ranks}); err != nil {
 			return err
 		}
 	}
@@ -162,7 +158,7 @@ func (r *restoration) verify(ctx context.Context) error {
 
 // sameVersion makes sure that the ranks have opened parts of one version.
 func (r *restoration) sameVersion(ctx context.Context) error {
-	differ, _, err := r.core.compare(ctx, []int64{versionDigest(r.home.Header())})
+	differ, _, err := r.reg.compare(ctx, []int64{versionDigest(r.home.Header())})
 	if err == nil && differ[0] {
 		err = &container.DamageError{Reason: "the parts are not of one version"}
 	}
@@ -181,7 +177,7 @@ func (l *looker) resumed(found survey) string {
 	}
 	last := runs[len(runs)-1]
 	const again = "; to begin once more without what is stored set CRAFT_READ_CP_ON_RESTART=0"
-	if anew, ok := storage.ParseLineage(last.Anew); found.Anew != nil && ok && anew != *found.Anew {
+	if anew, ok := storage.ParseLineage(last.Anew); found.anew != nil && ok && anew != *found.anew {
 		return fmt.Sprintf("the last run, of %v (attempt %s), began anew and nothing of it is known to be stored: what is nested in %q is of the computation before it%s",
 			last.Started, last.Attempt, l.name, again)
 	}

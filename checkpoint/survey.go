@@ -21,29 +21,14 @@ import (
 // the attempt adds to it must not begin again at zero.
 const lastNumber = math.MaxUint64 - 1<<32
 
-// survey is what is stored of a checkpoint when an attempt begins.
+// survey is what is stored of a checkpoint when an attempt begins. What other ranks are not
+// told, because nobody asks them for it, is unexported.
 type survey struct {
 	doubts
 
-	// Entries are all versions, for rank 0 alone.
-	Entries []storage.Entry `json:"-"`
-	// LossStatuses of the incomplete ones, for rank 0 alone.
-	LossStatuses map[storage.ID]catalog.LossStatus `json:"-"`
-	// Elsewhere are those of other stages than the present one, or of a computation that
-	// was abandoned, for rank 0 alone.
-	Elsewhere map[storage.ID]bool `json:"-"`
-	// Headers of the complete ones that are known, for rank 0 alone.
-	Headers map[storage.ID]container.Header `json:"-"`
-	// Rests are those of incomplete ones of a nested checkpoint, of which parts are there.
-	Rests map[storage.ID]container.Header `json:"-"`
 	// Candidates are the complete versions of the newest lineage, newest first;
 	// of a nested checkpoint only those of the present stage.
 	Candidates []catalog.Candidate
-	// Abandoned are those of other lineages where the one that was begun anew is gone on
-	// with, newest first; for rank 0 alone.
-	Abandoned []catalog.Candidate `json:"-"`
-	// Anew is that lineage, of the outermost checkpoint, on rank 0; nil: there is none.
-	Anew *container.LineageID `json:"-"`
 	// Older counts complete versions of earlier lineages.
 	Older int
 	// Highest is the highest number of any version, complete or not, that is known.
@@ -58,32 +43,26 @@ type survey struct {
 	Nesting string
 	// Own: only what this job has written counts, as it began without reading.
 	Own bool
-	// Damaged are versions that earlier runs have set aside; for rank 0 alone.
-	Damaged []storage.ID `json:"-"`
-	told    catalog.Told
+
+	versions []sighting // all, oldest first
+	// abandoned are candidates of other lineages where the one that was begun anew is gone on
+	// with, newest first.
+	abandoned []catalog.Candidate
+	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
+	damaged   []storage.ID         // versions that earlier runs have set aside
+	told      catalog.Told
 }
 
-// doubts describe, for people, what may be wrong about going on with what is found; "":
-// nothing. A strict start is refused because of them.
-type doubts struct {
-	// Lost describes a version that was complete, as its note says, and cannot be
-	// had now.
-	Lost string
-	// Branch describes complete versions that the newest one does not come from; for
-	// rank 0 alone.
-	Branch string `json:"-"`
-	// Unannounced describes complete versions on nodes of which nothing in the checkpoint's
-	// directory tells who has written them.
-	Unannounced string
-	// LeftDamaged describes those that earlier runs have set aside which the newest version does
-	// not come from; for rank 0 alone.
-	LeftDamaged string `json:"-"`
-	// Resumed tells, on rank 0, that what is stored is of a computation that the last run
-	// did not go on with.
-	Resumed string `json:"-"`
-	// Unseen describes versions that there may be where this run does not look; for
-	// rank 0 alone.
-	Unseen string `json:"-"`
+// sighting is a version, complete or not, as it was found.
+type sighting struct {
+	storage.Entry
+	// header is that of a complete version, or of an incomplete one of a nested checkpoint of
+	// which a part is there; zero if it is not known.
+	header container.Header
+	status catalog.LossStatus // of an incomplete one
+	// elsewhere: it is of another stage than the present one, or of a computation that was
+	// abandoned.
+	elsewhere bool
 }
 
 // survey looks at the storage from rank 0, which speaks for all because they
@@ -111,7 +90,10 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	s := survey{Entries: entries, LossStatuses: make(map[storage.ID]catalog.LossStatus), Elsewhere: make(map[storage.ID]bool), Headers: make(map[storage.ID]container.Header), Rests: make(map[storage.ID]container.Header)}
+	var s survey
+	for _, e := range entries {
+		s.versions = append(s.versions, sighting{Entry: e})
+	}
 	complete, err := l.headers(ctx, &s)
 	if err != nil {
 		return survey{}, err
@@ -124,85 +106,80 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if s.Highest = max(s.Highest, told.Highest); s.Highest > lastNumber {
 		return survey{}, fmt.Errorf("%s: a version has a number that no program reaches, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
-	var newest uint64
-	if len(complete) > 0 {
-		newest = complete[0].ID.Version
-	}
-	if err := l.away(entries, newest); err != nil {
+	if err := l.away(entries, newestOf(complete)); err != nil {
 		return survey{}, err
 	}
 	unknown := l.unknownToHome(complete, told, noted)
-	if newest = 0; unknown < len(complete) {
-		newest = complete[unknown].ID.Version
-	}
 	var own *container.LineageID
 	if s.Own = l.line.recovers(); s.Own {
 		l := l.line.freshLineage()
 		own = &l
-	} else if s.Anew = l.goesOnAnew(told, complete); s.Anew != nil {
-		own = s.Anew
+	} else {
+		s.anew = l.goesOnAnew(told, complete)
+		own = s.anew
 	}
 	s.Candidates, s.Older, s.Certain = catalog.NewestLineage(complete[unknown:], complete[:unknown], told, own)
 	head := catalog.GoneOnFrom(told.Runs, idsOf(complete[unknown:]))
 	var others []catalog.Candidate
-	if s.Candidates, others = catalog.OthersLast(told.Origins(complete), s.Candidates, head); len(s.Candidates) > 0 {
-		s.Branch = describeBranch(s.Candidates[0].ID, others, complete[:unknown], told.Damaged)
+	s.Candidates, others = catalog.OthersLast(told.Origins(complete), s.Candidates, head)
+	s.damaged = catalog.StillDamaged(told.Damaged, entries, s.Candidates)
+	if len(s.Candidates) > 0 {
+		newest, astray := s.Candidates[0].ID, idsOf(slices.Concat(others, complete[:unknown])) // which may be of another computation
+		s.branch = describeBranch(newest, astray, told.Damaged)
+		s.leftDamaged = describeDamaged(newest, astray, s.damaged)
 	}
-	s.Damaged = catalog.StillDamaged(told.Damaged, entries, s.Candidates)
-	s.LeftDamaged = leftDamaged(s.Damaged, s.Candidates, complete[:unknown])
-	if s.Branch == "" && !s.Own {
-		s.Branch = l.overtaken(told, complete, s.Candidates)
+	if s.branch == "" && !s.Own {
+		s.branch = l.overtaken(told, complete, s.Candidates)
 	}
 	if !s.Own {
-		s.Unannounced = l.describeUnannounced(complete, told, noted, s.Branch)
+		s.Unannounced = l.describeUnannounced(complete, told, noted, s.branch)
 	}
 	s.told = told
 	l.findLosses(&s)
-	if s.Anew != nil {
+	if s.anew != nil {
 		told.Claims = l.abandonOthers(ctx, &s, complete)
 	}
-	s.Lost = l.missing(told, noted, newest)
-	if s.Lost == "" {
-		s.Lost = cmp.Or(l.parentAway(s.Headers), l.parentAway(s.Rests))
-	}
-	if s.Lost == "" && len(s.Candidates)+len(s.Abandoned) == 0 && !s.Own {
+	s.Lost = cmp.Or(l.missing(told, noted, newestOf(complete[unknown:])), l.parentAway(s.versions))
+	if s.Lost == "" && len(s.Candidates)+len(s.abandoned) == 0 && !s.Own {
 		s.Lost = l.nestedAway()
 	}
-	s.Used, s.Unseen = s.Highest, l.place.Absence().Doubt()
+	s.Used, s.unseen = s.Highest, l.place.Absence().Doubt()
 	if !l.hasSeen(noted) {
 		if s.Used = max(s.Used, noted.Reserved.Version); s.Used > lastNumber {
 			return survey{}, fmt.Errorf("%s: %s is damaged: it reserves numbers of versions that no program reaches, up to %d; put an earlier one back, or correct \"reserved\" in it", l.dir(), manifest.Name, s.Used)
 		}
-		s.Unseen = l.unseen(noted, entries)
+		s.unseen = l.unseen(noted, entries)
 	}
-	s.Resumed = l.resumed(s)
+	s.resumed = l.resumed(s)
 	_, _ = rand.Read(l.line.attempt.id[:]) // never fails
 	return s, nil
 }
 
-func idsOf(list []catalog.Candidate) (ids []storage.ID) {
-	for _, c := range list {
-		ids = append(ids, c.ID)
+// newestOf is the number of the first of them, 0 if there is none.
+func newestOf(list []catalog.Candidate) uint64 {
+	if len(list) == 0 {
+		return 0
 	}
-	return ids
+	return list[0].ID.Version
 }
 
 // headers reads a header of each complete version and returns those that may be
 // restored, of all lineages, newest first.
 func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Candidate, err error) {
-	for _, e := range slices.Backward(s.Entries) {
-		s.Highest = max(s.Highest, e.ID.Version)
-		if !e.Complete() {
+	for i := range slices.Backward(s.versions) {
+		v := &s.versions[i]
+		s.Highest = max(s.Highest, v.ID.Version)
+		if !v.Complete() {
 			if l.line.parent != nil {
-				l.lookAtRest(ctx, s, e)
+				l.lookAtRest(ctx, v)
 			}
 			continue
 		}
-		c, h, err := l.identify(ctx, e)
+		c, h, err := l.identify(ctx, v.Entry)
 		if err != nil {
 			return nil, err
 		}
-		s.Headers[e.ID] = h
+		v.header = h
 		if c.Known && s.Nesting == "" {
 			s.Nesting = nesting(c.Ancestors)
 		}
@@ -215,17 +192,17 @@ func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Can
 
 // findLosses says what has become of the incomplete versions, before Gather moves anything.
 func (l *looker) findLosses(s *survey) {
-	for _, e := range s.Entries {
-		if !e.Complete() {
-			s.LossStatuses[e.ID] = l.place.Absence().LossStatus(e.ID, s.told.TellsOf(e.ID))
+	for i := range s.versions {
+		if v := &s.versions[i]; !v.Complete() {
+			v.status = l.place.Absence().LossStatus(v.ID, s.told.TellsOf(v.ID))
 		}
 	}
 }
 
 // lookAtRest reads a part of an incomplete version, if one is there.
-func (l *looker) lookAtRest(ctx context.Context, s *survey, e storage.Entry) {
-	if c, h, err := l.identify(ctx, e); err == nil && c.Known {
-		s.Rests[e.ID], s.Elsewhere[e.ID] = h, !l.line.belongs(c.Ancestors)
+func (l *looker) lookAtRest(ctx context.Context, v *sighting) {
+	if c, h, err := l.identify(ctx, v.Entry); err == nil && c.Known {
+		v.header, v.elsewhere = h, !l.line.belongs(c.Ancestors)
 	}
 }
 
@@ -335,22 +312,6 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 	}
 	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
 		ErrNoUsableVersion, len(causes), st.dir(), found.Older, errors.Join(causes...))
-}
-
-// warn tells people what strict is about.
-func (st *starting) warn(found survey) {
-	for _, w := range []struct{ message, why string }{
-		{"the newest version is not used", found.Lost},
-		{"there may be newer versions on the nodes", found.Unseen},
-		{"versions of another branch are stored", found.Branch},
-		{"versions that this directory does not know of are on the nodes", found.Unannounced},
-		{"a damaged version is still stored", found.LeftDamaged},
-		{"the computation before the last run is gone on with", found.Resumed},
-	} {
-		if w.why != "" {
-			st.log.Warn(w.message, "why", w.why)
-		}
-	}
 }
 
 // belongsTogether returns an error if all newer candidates are damaged and nobody knows

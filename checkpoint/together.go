@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -19,14 +20,14 @@ import (
 // checkTogether finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
 func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
-	boxes := boxesOf(p.sections)
-	if wr.comm.Size() == 1 && wr.line.attempt.boxes == "" && boxes == "" {
+	boxes, text := boxesOf(p.sections)
+	if wr.comm.Size() == 1 && wr.line.attempt.boxes == "" && text == "" {
 		return mine, nil
 	}
 	_, recovery := comm.Recovered(wr.comm)
 	keys, digests := replicas(p)
 	own := []int64{
-		bit(boxes != wr.line.attempt.boxes), bit(mine.Spilled),
+		bit(text != wr.line.attempt.boxes), bit(mine.Spilled),
 		int64(wr.acc.stats.CheckpointTime), int64(wr.acc.stats.RestartTime), int64(recovery), int64(wr.acc.stats.RedoTime),
 	}
 	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)},
@@ -45,7 +46,11 @@ func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part
 	case differ[2]:
 		return mine, wr.findUnequal(ctx, keys, digests)
 	case most[0] != 0:
-		_, err := wr.agree(ctx, wr.checkCover(ctx, p.sections, boxes))
+		err := wr.checkCover(ctx, boxes)
+		if err == nil {
+			wr.line.attempt.boxes = text
+		}
+		_, err = wr.agree(ctx, err)
 		return all, err
 	}
 	return all, nil
@@ -65,24 +70,20 @@ func (wr *writing) checkPlace(ctx context.Context, f *flight) error {
 
 // allParts returns an error unless the parts of all ranks are there.
 func (wr *writing) allParts(ctx context.Context, h container.Header) error {
+	id, _ := storage.Identity(h)
 	for r := range h.Size {
-		if err := wr.findPart(ctx, h, r); err != nil {
+		blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: r, Size: h.Size})
+		if errors.Is(err, storage.ErrNotFound) {
+			return disagreed(&placement.PlaceError{Rank: r, Dir: wr.dir()})
+		}
+		if err == nil {
+			err = blob.Close()
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (wr *writing) findPart(ctx context.Context, h container.Header, rank int) error {
-	id, _ := storage.Identity(h)
-	blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: rank, Size: h.Size})
-	if errors.Is(err, storage.ErrNotFound) {
-		return disagreed(&placement.PlaceError{Rank: rank, Dir: wr.dir()})
-	}
-	if err != nil {
-		return err
-	}
-	return blob.Close()
 }
 
 // replicas are the keys of all replicated values, and their digests.
@@ -123,68 +124,46 @@ func (wr *writing) findUnequal(ctx context.Context, keys []string, mine []byte) 
 	return fmt.Errorf("%w about their replicated values", ErrDisagree)
 }
 
-// keyBox is one rank's part of a partitioned value.
-type keyBox struct {
-	Key    string
-	Global []int64
-	Box    container.Box
-}
-
-func keyBoxes(sections []container.Section) []keyBox {
-	var out []keyBox
+// boxesOf are this rank's parts of the partitioned values, and a text that tells when they change.
+func boxesOf(sections []container.Section) (boxes []keyDesc, text string) {
 	for _, s := range sections {
 		if s.Desc.Dist == container.Partitioned {
-			out = append(out, keyBox{Key: s.Key, Global: s.Desc.Global, Box: s.Desc.Box})
+			boxes = append(boxes, keyDesc{Key: s.Key, Desc: s.Desc})
 		}
 	}
-	return out
-}
-
-func boxesOf(sections []container.Section) string {
-	boxes := keyBoxes(sections)
 	if len(boxes) == 0 {
-		return ""
+		return nil, ""
 	}
 	data, _ := json.Marshal(boxes)
-	return string(data)
+	return boxes, string(data)
 }
 
 // checkCover lets every rank check that the boxes of all cover each array once.
-func (wr *writing) checkCover(ctx context.Context, sections []container.Section, boxes string) error {
-	all, err := comm.AllgatherBytes(ctx, wr.comm, []byte(boxes))
+func (wr *writing) checkCover(ctx context.Context, boxes []keyDesc) error {
+	byRank, err := fromAll(ctx, wr.core, boxes)
 	if err != nil {
 		return err
 	}
-	byRank := make([][]keyBox, len(all))
-	for r, data := range all {
-		if len(data) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(data, &byRank[r]); err != nil {
-			return fmt.Errorf("boxes of rank %d: %w", r, err)
-		}
-	}
-	for k, mine := range keyBoxes(sections) {
+	for k, mine := range boxes {
 		if err := coverKey(mine, byRank, k); err != nil {
 			return &KeyError{Key: mine.Key, Err: err}
 		}
 	}
-	wr.line.attempt.boxes = boxes
 	return nil
 }
 
-func coverKey(mine keyBox, byRank [][]keyBox, k int) error {
+func coverKey(mine keyDesc, byRank [][]keyDesc, k int) error {
 	var boxes []container.Box
 	for r, theirs := range byRank {
 		if k >= len(theirs) || theirs[k].Key != mine.Key {
 			return fmt.Errorf("%w: rank %d does not hold a part of it", ErrDisagree, r)
 		}
-		if fmt.Sprint(theirs[k].Global) != fmt.Sprint(mine.Global) {
-			return fmt.Errorf("%w: its global shape is %v here and %v on rank %d", ErrDisagree, mine.Global, theirs[k].Global, r)
+		if !slices.Equal(theirs[k].Desc.Global, mine.Desc.Global) {
+			return fmt.Errorf("%w: its global shape is %v here and %v on rank %d", ErrDisagree, mine.Desc.Global, theirs[k].Desc.Global, r)
 		}
-		boxes = append(boxes, theirs[k].Box)
+		boxes = append(boxes, theirs[k].Desc.Box)
 	}
-	if err := cptypes.Cover(mine.Global, boxes); err != nil {
+	if err := cptypes.Cover(mine.Desc.Global, boxes); err != nil {
 		return fmt.Errorf("%w: the parts of the ranks do not cover it once: %w", ErrDisagree, err)
 	}
 	return nil

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/async"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/container"
 )
 
 // upkeep is what is to be done around the versions of a checkpoint, mostly by rank 0: notes
@@ -16,7 +19,7 @@ type upkeep struct {
 	acc  *accounts
 
 	maintenance maintenance
-	flushed     flushedQueue  // versions that have come to the parallel file system
+	flushed     queue         // versions that have come to the parallel file system
 	maintaining *async.Ticket // it is being done by itself
 	lastNote    time.Time
 	// notReserved is when a number could not be reserved; used by what begins and writes.
@@ -27,6 +30,50 @@ type upkeep struct {
 	recordCost atomic.Int64 // ns that the last record took
 }
 
+// published is called on rank 0 when a version is complete.
+func (u *upkeep) published(ctx context.Context, h container.Header, reached storage.Levels) {
+	u.line.attempt.written = h.Version
+	id, _ := storage.Identity(h)
+	entry := storage.Entry{ID: id}
+	for r := range h.Size {
+		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
+	}
+	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.place.OnNodes()}
+	kept.Pending = !kept.Home && h.Flush
+	u.line.stored.Add(kept, h)
+	if reached.Include(u.possible(h)) {
+		u.maintenance.remove.add(u.line.stored.Overtake()...)
+	}
+	if kept.Home {
+		u.maintenance.tell(notes{latest: &h})
+	} else {
+		u.noteOnNodes(context.WithoutCancel(ctx), h, reached)
+	}
+	u.recordNested(ctx, h)
+	u.prune()
+	u.maintenance.tell(notes{record: u.dueRecord(false)})
+	if u.writer == nil {
+		u.doMaintenance(context.WithoutCancel(ctx))
+	}
+	u.pruneChildren(ctx)
+}
+
+// prune decides which versions need not be kept any more.
+func (u *upkeep) prune() {
+	levels := u.place.Levels() // that the nodes are to have
+	var prunable catalog.Prunable
+	if u.line.parent == nil {
+		prunable = u.line.stored.Prune(u.opt.Keep, levels)
+	} else {
+		// Without any version on the nodes nobody could tell whether newer ones are on nodes
+		// that are absent (placement.HasWitness).
+		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.place.OnNodes()}
+		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
+	}
+	u.maintenance.remove.add(prunable.Everywhere...)
+	u.maintenance.drop.add(prunable.Nodes...)
+}
+
 // pruneChildren deletes what a new version has made useless, as each of them does.
 func (u *upkeep) pruneChildren(ctx context.Context) {
 	for _, in := range u.line.children {
@@ -35,7 +82,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 		}
 		child := in.up
 		child.prune()
-		child.maintenance.add(due{remove: in.stored.Overtake()})
+		child.maintenance.remove.add(in.stored.Overtake()...)
 		if child.writer != nil {
 			child.startMaintenance()
 		} else {

@@ -144,7 +144,7 @@ func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed in
 	}
 	err = wr.settleFlight(ctx, f)
 	if err == nil {
-		wr.line.point = point{attempt: h.Attempt, version: h.Version}
+		wr.line.point = point{ID: f.id()}
 	}
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
@@ -157,20 +157,15 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 		Version: wr.line.attempt.last, Iteration: iteration,
 		Rank: int(wr.comm.Rank()), Size: wr.comm.Size(),
 		Created: time.Now(), Ancestors: wr.line.ancestors(), Fingerprint: wr.fingerprint,
-		Fields: storage.WithOrigin(wr.syncFields(), wr.line.attempt.origin),
 	}
+	if wr.opt.Sync != string(filestore.SyncFull) {
+		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
+	}
+	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
 	storage.SetPlanned(&h, wr.place.Plan(h.Version))
 	wr.line.noteSettled(&h)
 	wr.nextDelta(&h)
 	return h
-}
-
-// syncFields say that a crash of the machine may take back what is written, if that is so.
-func (wr *writing) syncFields() container.Fields {
-	if wr.opt.Sync == string(filestore.SyncFull) {
-		return nil
-	}
-	return storage.Unsynced
 }
 
 func (wr *writing) update(f *flight) error {
@@ -215,8 +210,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 // complete and whether they mean the same by it. If not, nothing of it stays.
 func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
-	id, _ := storage.Identity(h)
-	outcome := wr.place.Outcome(id, f.err == nil)
+	outcome := wr.place.Outcome(f.id(), f.err == nil)
 	_, err := wr.agree(ctx, f.err)
 	if err == nil {
 		outcome, err = wr.checkTogether(ctx, h, f.done, outcome)
@@ -230,7 +224,7 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 	}
 	wr.place.Settled(h, placement.Outcome{})
 	if wr.root() && (f.err != nil || reported(err)) {
-		if rm := wr.store.Remove(context.WithoutCancel(ctx), id); rm != nil {
+		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
 		if vfs.IsFull(err) {

@@ -34,14 +34,11 @@ var (
 // also while its snapshots are read; those with a context look at the files anew.
 type Archive struct {
 	dir   string
-	files *offline.Checkpoint // as Open has seen them
+	files files // as Open has seen them
 }
 
-// found is what there was when somebody looked.
-type found struct {
-	files *offline.Checkpoint
-	list  []offline.Version
-}
+// files are those of a checkpoint.
+type files struct{ *offline.Checkpoint }
 
 // Open looks at a checkpoint's directory: <base directory>/<checkpoint>. One that does not
 // exist is an error that matches fs.ErrNotExist. What files beside the versions cannot be
@@ -51,11 +48,11 @@ func Open(ctx context.Context, dir string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	files, err := offline.Open(ctx, vfs.OS(), dir)
+	is, err := offline.Open(ctx, vfs.OS(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("open archive %s: %w", dir, err)
 	}
-	return &Archive{dir, files}, nil
+	return &Archive{dir, files{is}}, nil
 }
 
 // Name is the checkpoint's.
@@ -109,32 +106,32 @@ type Place struct {
 
 // Versions lists what there is, the oldest first.
 func (a *Archive) Versions(ctx context.Context) ([]Version, error) {
-	f, err := a.look(ctx)
+	f, list, err := a.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Version, 0, len(f.list))
-	for i := range f.list {
-		out = append(out, f.describe(&f.list[i]))
+	out := make([]Version, 0, len(list))
+	for _, is := range list {
+		out = append(out, f.describe(is))
 	}
 	return out, nil
 }
 
-func (a *Archive) look(ctx context.Context) (f found, err error) {
-	if f.files, err = offline.Open(ctx, vfs.OS(), a.dir); err == nil {
-		f.list, err = f.files.Versions(ctx)
+func (a *Archive) look(ctx context.Context) (f files, list []offline.Version, err error) {
+	if f.Checkpoint, err = offline.Open(ctx, vfs.OS(), a.dir); err == nil {
+		list, err = f.Versions(ctx)
 	}
 	if err != nil {
-		err = a.failed(err)
+		err = a.files.failed(err)
 	}
-	return f, err
+	return f, list, err
 }
 
-func (a *Archive) failed(err error) error {
-	return fmt.Errorf("archive %s: %w", a.files.Files.Dir(), err)
+func (f files) failed(err error) error {
+	return fmt.Errorf("archive %s: %w", f.Files.Dir(), err)
 }
 
-func (f *found) describe(is *offline.Version) Version {
+func (f files) describe(is offline.Version) Version {
 	v := Version{ID: is.ID, Iteration: container.NoIteration, Ranks: is.Size(), Continued: is.Newest}
 	v.State, v.Why = f.state(is)
 	if is.Header != nil {
@@ -149,13 +146,13 @@ func (f *found) describe(is *offline.Version) Version {
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}
-	for _, h := range f.files.Files.At.Holdings(is.Entry) {
+	for _, h := range f.Files.At.Holdings(is.Entry) {
 		v.Places = append(v.Places, Place(h))
 	}
 	return v
 }
 
-func (f *found) state(v *offline.Version) (State, string) {
+func (f files) state(v offline.Version) (State, string) {
 	switch {
 	case v.Err != nil:
 		return Unreadable, v.Err.Error()
@@ -170,9 +167,9 @@ func (f *found) state(v *offline.Version) (State, string) {
 }
 
 // elsewhere names the nodes that cannot be read from here.
-func (f *found) elsewhere() string {
+func (f files) elsewhere() string {
 	var names []string
-	for _, n := range f.files.Files.At.Nodes {
+	for _, n := range f.Files.At.Nodes {
 		if n.State == offline.NodeElsewhere {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Host, n.Dir))
 		}
@@ -185,35 +182,35 @@ func (f *found) elsewhere() string {
 // one that cannot be had here: on nodes elsewhere (ErrElsewhere), behind a link that leads
 // nowhere, or gone although it was complete. Snapshot reads older ones all the same.
 func (a *Archive) Latest(ctx context.Context) (*Snapshot, error) {
-	f, err := a.look(ctx)
-	if err == nil && f.files.Gone(f.list) != nil { // a job may have replaced it meanwhile
-		f, err = a.look(ctx)
+	f, list, err := a.look(ctx)
+	if err == nil && f.Gone(list) != nil { // a job may have replaced it meanwhile
+		f, list, err = a.look(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	taken := func(v offline.Version) bool { return v.Complete() && v.Newest && !v.Other }
-	at := len(f.list) - 1
-	for at >= 0 && !taken(f.list[at]) {
+	at := len(list) - 1
+	for at >= 0 && !taken(list[at]) {
 		at--
 	}
-	if err := f.passedOver(at); err != nil && at >= 0 {
-		return nil, a.failed(fmt.Errorf("version %v is not the newest: %w (Snapshot opens it all the same)", f.list[at].ID, err))
-	} else if err != nil {
-		return nil, a.failed(fmt.Errorf("%w is complete: %w", ErrNoVersion, err))
+	switch err := f.passedOver(list, at); {
+	case err != nil && at >= 0:
+		return nil, f.failed(fmt.Errorf("version %v is not the newest: %w (Snapshot opens it all the same)", list[at].ID, err))
+	case err != nil:
+		return nil, f.failed(fmt.Errorf("%w is complete: %w", ErrNoVersion, err))
+	case at < 0:
+		return nil, f.failed(fmt.Errorf("%w is complete", ErrNoVersion))
 	}
-	if at < 0 {
-		return nil, a.failed(fmt.Errorf("%w is complete", ErrNoVersion))
-	}
-	return f.snapshot(ctx, f.list[at])
+	return f.snapshot(ctx, list[at])
 }
 
 // passedOver tells of versions newer than one of the list (-1: than none) that a restart would take, miss, or be
 // refused because of.
-func (f *found) passedOver(at int) error {
-	errs := []error{f.files.Gone(f.list)}
-	for _, v := range f.list[at+1:] {
-		state, why := f.state(&v)
+func (f files) passedOver(list []offline.Version, at int) error {
+	errs := []error{f.Gone(list)}
+	for _, v := range list[at+1:] {
+		state, why := f.state(v)
 		switch {
 		case v.Lineage() != nil && !v.Newest: // of another computation
 		case state == Elsewhere:
@@ -227,13 +224,13 @@ func (f *found) passedOver(at int) error {
 
 // Snapshot opens a version, complete or not.
 func (a *Archive) Snapshot(ctx context.Context, id storage.ID) (*Snapshot, error) {
-	f, err := a.look(ctx)
+	f, list, err := a.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(f.list, func(v offline.Version) bool { return v.ID == id })
+	i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("archive %s: %w: %v", a.files.Files.Dir(), ErrNoVersion, id)
+		return nil, f.failed(fmt.Errorf("%w: %v", ErrNoVersion, id))
 	}
-	return f.snapshot(ctx, f.list[i])
+	return f.snapshot(ctx, list[i])
 }

@@ -70,27 +70,20 @@ func Box[T cptypes.Elem](ctx context.Context, s *Snapshot, key string, box cptyp
 	}
 	var boxes []container.Box
 	for rank := range s.is.Size() {
-		stored, err := s.readOverlap(ctx, key, rank, box, v.(cptypes.BoxReader))
+		err := s.with(ctx, key, rank, func(section *container.SectionReader) error {
+			stored := section.Info().Desc
+			boxes = append(boxes, stored.Box)
+			if _, overlap := box.Intersect(stored.Box); !overlap {
+				return nil
+			}
+			return v.(cptypes.BoxReader).ReadBox(stored, section)
+		})
 		if err != nil {
-			return nil, s.failed(keyed(key, rank, err))
+			return nil, err
 		}
-		boxes = append(boxes, stored)
 	}
 	if err := cptypes.Cover(desc.Global, boxes); err != nil {
 		return nil, s.failed(fmt.Errorf("key %q: the parts of the ranks do not cover the array once: %w", key, err))
 	}
 	return data, nil
-}
-
-// readOverlap reads what a rank has of a box, and returns which box it has.
-func (s *Snapshot) readOverlap(ctx context.Context, key string, rank int, box cptypes.Box, v cptypes.BoxReader) (has container.Box, err error) {
-	err = s.with(ctx, key, rank, func(section *container.SectionReader) error {
-		stored := section.Info().Desc
-		has = stored.Box
-		if _, overlap := box.Intersect(has); !overlap {
-			return nil
-		}
-		return v.ReadBox(stored, section)
-	})
-	return has, err
 }

@@ -17,7 +17,7 @@ import (
 // Snapshot is an open version. Its methods may be called concurrently. What they return is
 // what the ranks had when the version was written, and every byte of it is verified.
 type Snapshot struct {
-	in      found
+	in      files
 	is      offline.Version
 	parts   *storage.Snapshot
 	version Version
@@ -33,8 +33,9 @@ type Key struct {
 	Desc cptypes.Desc
 }
 
-func (f found) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
-	s := &Snapshot{in: found{files: f.files}, is: is, parts: f.files.Snapshot(&is), version: f.describe(&is)}
+func (f files) snapshot(ctx context.Context, is offline.Version) (*Snapshot, error) {
+	s := &Snapshot{in: f, is: is, parts: f.Checkpoint.Snapshot(&is), version: f.describe(is)}
+	s.keys.at = make(map[string]int)
 	if err := s.index(ctx); err != nil {
 		return nil, s.failed(err)
 	}
@@ -47,9 +48,7 @@ func (s *Snapshot) index(ctx context.Context) error {
 	for _, part := range s.is.Parts {
 		err := s.parts.With(ctx, part.Rank, func(f *storage.File) error {
 			s.first = f.Header()
-			s.keys = keySet{at: make(map[string]int)}
-			s.keys.add(f)
-			return nil
+			return s.keys.add(f)
 		})
 		if err == nil {
 			return nil
@@ -75,13 +74,14 @@ type keySet struct {
 	at   map[string]int
 }
 
-func (k *keySet) add(f *storage.File) {
+func (k *keySet) add(f *storage.File) error {
 	for _, info := range f.Sections() {
 		if _, known := k.at[info.Key]; !known {
 			k.at[info.Key] = len(k.list)
 			k.list = append(k.list, Key{Name: info.Key, Desc: info.Desc})
 		}
 	}
+	return nil
 }
 
 // Keys are the values that it holds, on whichever ranks: the index of each part is read. The
@@ -99,10 +99,7 @@ func (s *Snapshot) allKeys(ctx context.Context) (keySet, error) {
 		if rank == s.first.Rank {
 			continue
 		}
-		err := s.parts.With(ctx, rank, func(f *storage.File) error {
-			keys.add(f)
-			return nil
-		})
+		err := s.parts.With(ctx, rank, keys.add)
 		if bad = append(bad, err); ctx.Err() != nil {
 			break
 		}
@@ -115,40 +112,34 @@ func (s *Snapshot) Fingerprint() []byte { return slices.Clone(s.first.Fingerprin
 
 // failed adds which version an error is about, and that it was deleted if it was.
 func (s *Snapshot) failed(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case len(s.is.Parts) > 0 && !s.in.Exists(s.is.ID):
+		err = fmt.Errorf("%w (%w)", ErrDeleted, err)
+	case errors.Is(err, ErrElsewhere):
+		err = fmt.Errorf("%w: %s", err, s.in.elsewhere())
 	}
-	if len(s.is.Parts) > 0 && !s.in.files.Exists(s.is.ID) {
-		return fmt.Errorf("archive %s: version %v: %w (%w)", s.in.files.Files.Dir(), s.is.ID, ErrDeleted, err)
-	}
-	if errors.Is(err, ErrElsewhere) {
-		return fmt.Errorf("archive %s: version %v: %w: %s", s.in.files.Files.Dir(), s.is.ID, err, s.in.elsewhere())
-	}
-	return fmt.Errorf("archive %s: version %v: %w", s.in.files.Files.Dir(), s.is.ID, err)
+	return s.in.failed(fmt.Errorf("version %v: %w", s.is.ID, err))
 }
 
 // with opens a value of a rank as it is stored, for as long as use takes.
 func (s *Snapshot) with(ctx context.Context, key string, rank int, use func(*container.SectionReader) error) error {
 	err := s.parts.WithSection(ctx, rank, key, use)
-	if errors.Is(err, storage.ErrNoSection) {
-		return fmt.Errorf("%w %q: %w", ErrKey, key, err)
+	switch {
+	case errors.Is(err, storage.ErrNoSection):
+		err = fmt.Errorf("%w %q: %w", ErrKey, key, err)
+	case err != nil:
+		err = fmt.Errorf("key %q of rank %d: %w", key, rank, err)
 	}
-	return err
+	return s.failed(err)
 }
 
 // Read reads the value that a rank has stored into a Go value: what that rank's program has
 // added, a pointer to a value of that type, or of one that fits. Of a partitioned value it is
 // the rank's box, into a value of its shape, a slice, or a partitioned value with that box.
 func (s *Snapshot) Read(ctx context.Context, key string, rank int, into any) error {
-	err := s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
-	return s.failed(keyed(key, rank, err))
-}
-
-func keyed(key string, rank int, err error) error {
-	if err == nil || errors.Is(err, ErrKey) {
-		return err
-	}
-	return fmt.Errorf("key %q of rank %d: %w", key, rank, err)
+	return s.with(ctx, key, rank, func(section *container.SectionReader) error { return read(ctx, section, into) })
 }
 
 func read(ctx context.Context, section *container.SectionReader, into any) error {
@@ -184,9 +175,8 @@ func sameBox(a, b cptypes.Desc) bool {
 // Stream writes the bytes of a value that a rank has stored: of numbers little-endian ones,
 // one after the other in row-major order, of other types what its WriteTo has written.
 func (s *Snapshot) Stream(ctx context.Context, key string, rank int, w io.Writer) error {
-	err := s.with(ctx, key, rank, func(section *container.SectionReader) error {
+	return s.with(ctx, key, rank, func(section *container.SectionReader) error {
 		_, err := io.Copy(w, section.NewReader(ctx))
 		return err
 	})
-	return s.failed(keyed(key, rank, err))
 }
