@@ -291,8 +291,10 @@ func TestBranchThatWasWrittenLast(t *testing.T) {
 		require.Contains(t, log, "another branch")
 		require.Contains(t, log, "v-000004-")
 		require.Contains(t, log, "v-000005-")
-		require.NotContains(t, n.job(t, levels, 8, none, WithKeep(3)), "another branch that", "once")
-		require.NotContains(t, n.job(t, levels, 8, none, WithKeep(3)), "another branch", "they are deleted by now")
+		for until := 6; until <= 9; until++ { // a flush that is late on a busy machine leaves versions out
+			require.NotContains(t, n.job(t, levels, until, flushedFirst, WithKeep(3)), "another branch that", "once")
+		}
+		require.NotContains(t, n.job(t, levels, 9, none, WithKeep(3)), "another branch", "they are deleted by now")
 	})
 }
 
