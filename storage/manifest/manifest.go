@@ -20,7 +20,7 @@ const Name = storage.ManifestName
 const format = 1
 
 // ErrInvalid is matched by errors about a manifest that cannot be understood.
-var ErrInvalid = errors.New("levels cannot be built")
+var ErrInvalid = errors.New("the manifest of the nodes is not valid")
 
 // Manifest is the content of NODES.json. What is on the nodes belongs to its ID; the rest
 // is for people and tools, and for telling what has been lost.
