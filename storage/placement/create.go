@@ -152,7 +152,8 @@ func (w *writer) Commit() error {
 		if err := w.checkPlace(); err != nil {
 			return err
 		}
-		w.register.spilled(w.id, w.part)
+		w.register.noteSent(w.id)
+		w.register.cameHome(w.id, w.part)
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (h *healing) Deleted(id storage.ID) bool {
 func (h *healing) allHealed(id storage.ID) {
 	plan := ask(h.register, func(v catalog.View) storage.Levels { return v.Plan(id).BelowHome() })
 	levels := plan.And(h.schemes.allPossible(h.schemes.healing(plan)))
-	h.register.tell(func() { h.register.healed[id] = levels })
+	h.register.note(id, func(about *note) { about.healed = levels })
 }
 
 // copyPiece is how many bytes are copied at once: a transfer of a few pages costs

@@ -176,12 +176,8 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 	if !stored {
 		return o
 	}
-	o.Levels = storage.LevelsOf(storage.Local)
-	for l := range p.planner.plan(id.Version).BelowHome().All() {
-		if weak[l] == nil {
-			o.Levels = o.Levels.With(storage.LevelsOf(p.schemes.possible(l)))
-		}
-	}
+	strong := p.planner.plan(id.Version).BelowHome().Where(func(l storage.Level) bool { return weak[l] == nil })
+	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
 	return o
 }
 
@@ -199,17 +195,10 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 		p.planner.owes(planned)
 		return
 	}
-	var owed storage.Levels
-	var by []protection
-	for l := range planned.BelowHome().All() {
-		if o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) {
-			by = append(by, p.schemes.protection[l])
-		} else {
-			owed = owed.With(storage.LevelsOf(l))
-		}
-	}
-	p.planner.owes(owed)
-	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, by)
+	below := planned.BelowHome()
+	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
+	p.planner.owes(below &^ reached)
+	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, reached, p.schemes)
 	if planned.AtHome() {
 		p.flusher.Add(id)
 	}
@@ -284,7 +273,9 @@ func (p *Placement) Flush(ctx context.Context, id storage.ID) error {
 		return nil
 	}
 	all := ask(p.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
-	p.register.noteSent(all...)
+	for _, one := range all {
+		p.register.noteSent(one)
+	}
 	for _, one := range all {
 		if err := p.flusher.Await(ctx, one); err != nil {
 			return err

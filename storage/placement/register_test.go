@@ -101,7 +101,7 @@ func TestInventoryStaysSmall(t *testing.T) {
 			require.True(t, known(storage.ID{Version: base}), "version %d refers to %d", v, base)
 		}
 		require.LessOrEqual(t, len(r.cat.IDs()), 6)
-		require.LessOrEqual(t, max(len(r.sent), len(o.reports)), 6)
+		require.LessOrEqual(t, max(len(r.notes), len(o.reports)), 6)
 	}
 	require.True(t, known(storage.ID{Version: 7}))
 	pending = storage.ID{}
