@@ -3,13 +3,11 @@ package placement
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/manifest"
@@ -18,11 +16,9 @@ import (
 
 // Absence says what is missing of versions, why, and what to do about it: for people.
 type Absence struct {
-	nodes    *nodes
-	register *register
+	*core
+
 	manifest *manifest.Writer
-	fs       vfs.FS
-	homeDir  string // of rank 0
 	place    string // what is called so on each node is this checkpoint's; "": there are no nodes
 	unused   string // see Unused
 	doubt    string // see Doubt
@@ -38,7 +34,7 @@ func (a *Absence) Doubt() string { return a.doubt }
 func (a *Absence) Unused() string { return a.unused }
 
 // noteUnused says that nodes have something of the same checkpoint which nobody looks at.
-func (a *Absence) noteUnused(reports []nodeReport, log *slog.Logger) {
+func (a *Absence) noteUnused(reports []nodeReport) {
 	var where []string
 	for _, n := range a.nodes.list {
 		for _, dir := range reports[n.leader()].Earlier {
@@ -49,7 +45,7 @@ func (a *Absence) noteUnused(reports []nodeReport, log *slog.Logger) {
 		return
 	}
 	nodes := strings.Join(where, ", ")
-	log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", a.homeDir, "nodes", nodes)
+	a.Log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", a.homeDir, "nodes", nodes)
 	a.unused = fmt.Sprintf("what nodes have of the checkpoint in %s is not used (%s): %s", a.homeDir, nodes, unusedWhy)
 }
 
@@ -182,7 +178,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 // the name is made of the path and the identity of the checkpoint's directory.
 func (a *Absence) whyAnotherName(place string) string {
 	id := a.manifest.Last().ID
-	o, err := nodelocal.ReadOwner(a.fs, place) // fails for those of other nodes
+	o, err := nodelocal.ReadOwner(a.FS, place) // fails for those of other nodes
 	if err == nil && string(o.Home) == a.homeDir && o.ID != id {
 		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
 			place, o.ID, filepath.Join(a.homeDir, manifest.Name), id, nodelocal.OwnerName)

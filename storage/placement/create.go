@@ -11,19 +11,14 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // creator starts parts.
 type creator struct {
-	home     storage.Driver
-	local    *nodelocal.Store
+	*core
+
 	plan     *planner
-	schemes  *schemes
-	register *register
 	troubles *troubles
-	check    func(context.Context, storage.ID, storage.Part) error // that a part at home is where it should be
-	around   func(func())
 }
 
 // create lets the part go to the node and, as it is written, to what protects it there.
@@ -127,7 +122,7 @@ func (w *writer) Commit() error {
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
 		g.Go(func() error {
-			w.around(func() { weak[i] = protection.Commit() })
+			w.service.Around(func() { weak[i] = protection.Commit() })
 			return nil
 		})
 	}
@@ -161,12 +156,12 @@ func (w *writer) Commit() error {
 // checkPlace returns an error if the part has gone where nobody finds it. If rank 0
 // cannot be asked it is taken for stored.
 func (w *writer) checkPlace() error {
-	err := w.check(w.ctx, w.id, w.part)
+	err := w.seenAtHome(w.ctx, w.id, w.part)
 	var astray *PlaceError
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.Log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -191,7 +186,7 @@ func (w *writer) spill(why error) (err error) {
 	if problem == "" {
 		return why
 	}
-	own, err := w.home.Create(w.ctx, w.id, w.part)
+	own, err := w.Home.Create(w.ctx, w.id, w.part)
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -213,7 +208,7 @@ func (w *writer) moveHome(why error) error {
 	r, size := back.Written()
 	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
 	if aborted := full.Abort(); err == nil && aborted != nil {
-		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
+		w.Log.Debug("a part that did not fit is not removed", "directory", w.Root, "error", aborted)
 	}
 	if err != nil {
 		return errors.Join(why, err)

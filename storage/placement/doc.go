@@ -9,6 +9,8 @@
 //
 // # Parts
 //
+// None knows another one that it does not name; all share a core: settings, nodes, register.
+//
 //   - register: owns the catalog (package catalog) and the one lock for it.
 //   - planner: the levels that the next version is to have, and those that are owed.
 //   - schemes: what protects parts on other nodes; schemeBuilder makes them.

@@ -11,13 +11,9 @@ import (
 
 // flushing is the placement of the flusher.
 type flushing struct {
-	home     storage.Driver
-	finder   *finder
-	register *register
-	orders   *orders
-	check    *placeCheck
-	mayWrite func() error
-	flushed  func(storage.ID) // Config.Flushed
+	*core
+
+	finder *finder
 }
 
 var _ flush.Placement = (*flushing)(nil)
@@ -30,7 +26,7 @@ func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (
 }
 
 func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	w, err := f.home.Create(ctx, id, part)
+	w, err := f.Home.Create(ctx, id, part)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +46,8 @@ func (f *flushing) allFlushed(id storage.ID) {
 			f.register.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, catalog.Home)
 		}
 	})
-	if f.flushed != nil {
-		f.flushed(id)
+	if told := f.Config.Flushed; told != nil {
+		told(id)
 	}
 }
 
@@ -67,13 +63,13 @@ type flushed struct {
 
 // Commit publishes the part, if this job may still write, and makes sure that rank 0 finds it.
 func (w flushed) Commit() error {
-	if err := w.by.mayWrite(); err != nil {
+	if err := w.by.MayWrite(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
 	if err := w.PartWriter.Commit(); err != nil {
 		return err
 	}
-	if err := w.by.check.part(w.ctx, w.id, w.part); err != nil {
+	if err := w.by.seenAtHome(w.ctx, w.id, w.part); err != nil {
 		return err
 	}
 	w.by.register.cameHome(w.id, w.part)

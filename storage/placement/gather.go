@@ -6,23 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // gatherer brings parts to the nodes of the ranks that host them.
 type gatherer struct {
-	comm     comm.Comm
-	local    *nodelocal.Store
-	finder   *finder
-	register *register
-	log      *slog.Logger
+	*core
+
+	finder *finder
 }
 
 // gather is Placement.Gather. What is on a node as such is read from there, and from the
@@ -36,7 +32,7 @@ func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
 		case err != nil || one == id:
 			return errors.Join(problem, err)
 		case problem != nil: // perhaps nothing of it is needed
-			g.log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
+			g.Log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
 		}
 	}
 	return nil
@@ -51,7 +47,7 @@ func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err e
 	var refused bool
 	var not []int // of missing: what is not on its node
 	for i, m := range missing {
-		if m.host != g.comm.Rank() {
+		if m.host != g.Comm.Rank() {
 			continue
 		}
 		if problem == nil {
@@ -62,7 +58,7 @@ func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err e
 		}
 		not = append(not, i)
 		if ctx.Err() == nil && (refused || ask(g.register, func(v catalog.View) bool { return v.AtHome(id, m.part) })) {
-			g.log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
+			g.Log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
 			problem = nil
 		}
 	}
@@ -97,7 +93,7 @@ func (g *gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orp
 	if err != nil {
 		return err
 	}
-	all, err := comm.AllgatherBytes(ctx, g.comm, data)
+	all, err := comm.AllgatherBytes(ctx, g.Comm, data)
 	if err != nil {
 		return err
 	}
@@ -140,7 +136,7 @@ func (g *gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part
 	if err := w.Commit(); err != nil {
 		return true, err
 	}
-	g.log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
+	g.Log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
 	return false, nil
 }
 

@@ -25,7 +25,7 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{Config: c, planner: &planner{policy: c.Policy}, schemes: &schemes{}}
+	p := &Placement{core: &core{Config: c, schemes: &schemes{}}, planner: &planner{policy: c.Policy}}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
 		p.know(c.Dir)
@@ -39,12 +39,11 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 
 // know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
 func (p *Placement) know(homeDir string) {
-	p.register = newRegister(p.nodes, p.Parity)
-	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.FS, homeDir: homeDir}
+	p.homeDir, p.register = homeDir, newRegister(p.nodes, p.Parity)
+	p.absence = &Absence{core: p.core, manifest: p.manifest}
 	if p.OnNodes() {
 		p.absence.place = filepath.Base(p.local.Dir())
 	}
-	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
@@ -68,7 +67,7 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	p.manifest.Begin(manifestJob(&p.Config, p.nodes, p.local))
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
-		p.absence.noteUnused(reports, p.Log)
+		p.absence.noteUnused(reports)
 	}
 	dup, err := comm.Dup(ctx, p.Comm) // only the exchange uses it
 	if err != nil {
@@ -125,26 +124,25 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 		p.flusher.CallOff(id)
 		p.healer.CallOff(id)
 	}
-	p.orders = &orders{me: p.nodes.me, ranks: p.nodes.ranks(), reports: make(map[report]int)}
-	troubles := &troubles{log: p.Log, rank: p.nodes.me, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
+	p.orders = &orders{nodes: p.nodes, reports: make(map[report]int)}
+	troubles := &troubles{core: p.core, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
-		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
+		&removing{core: p.core, troubles: troubles, callOff: callOff},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, ready: make(chan struct{})}
+	served := &handler{core: p.core, remover: p.remover, callOff: callOff, ready: make(chan struct{})}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
 	p.orders.service = p.service
 
-	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
+	p.finder = &finder{core: p.core}
 	for range p.nodes.list {
 		p.finder.pools = append(p.finder.pools, newStreamPool())
 	}
-	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
-	check := &placeCheck{orders: p.orders, dir: p.absence.homeDir, late: p.Late}
-	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, check: check, mayWrite: p.MayWrite, flushed: p.Flushed}
+	p.gatherer = &gatherer{core: p.core, finder: p.finder}
+	flushing := &flushing{core: p.core, finder: p.finder}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
 	p.flusher.Start(work)
-	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, orders: p.orders, deleted: p.remover.Deleted, work: work}
+	healing := &healing{core: p.core, finder: p.finder, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.Log.With("rank", int(p.nodes.me))})
 	p.orders.all = func(r report) {
 		if r.verb == verbFlushed {
@@ -153,14 +151,9 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 			healing.allHealed(r.id)
 		}
 	}
-	p.creator = &creator{
-		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, troubles: troubles, check: check.part, around: p.service.Around,
-	}
-	builder := schemeBuilder{
-		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
-	}
+	p.creator = &creator{core: p.core, plan: p.planner, troubles: troubles}
+	builder := schemeBuilder{core: p.core, schemes: p.schemes, unwanted: p.unwanted}
 	err := builder.build(p.Policy)
-	served.schemes = p.schemes
 	close(served.ready)
 	return err
 }

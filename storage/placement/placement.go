@@ -22,20 +22,13 @@ import (
 // home, or to the home alone. Open, Survey and what says so are collective; everything
 // else may be called concurrently.
 type Placement struct {
-	Config
+	*core
 
 	manifest *manifest.Writer
-	nodes    *nodes
-	register *register
-	surveyor *surveyor
 	absence  *Absence
 	planner  *planner
 
-	// Without nodes these are nil, but for schemes, of which there are none then.
-	local    *nodelocal.Store
-	service  *exchange.Service
-	orders   *orders
-	schemes  *schemes
+	// Without nodes these are nil.
 	finder   *finder
 	creator  *creator
 	gatherer *gatherer
@@ -43,6 +36,21 @@ type Placement struct {
 	flusher  *flush.Flusher
 	remover  *remove.Remover
 	end      ending
+}
+
+// core is what the parts of a Placement share.
+type core struct {
+	Config
+
+	homeDir  string // the checkpoint's directory, of rank 0
+	nodes    *nodes
+	register *register
+	schemes  *schemes
+
+	// Without nodes these are nil.
+	local   *nodelocal.Store
+	service *exchange.Service
+	orders  *orders
 }
 
 var _ storage.Driver = (*Placement)(nil)
@@ -70,7 +78,7 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	var cat *catalog.Catalog
 	switch {
 	case p.OnNodes():
-		cat, err = p.surveyor.survey(ctx)
+		cat, err = surveyor{p.core}.survey(ctx)
 	case !p.nodes.root():
 		return nil
 	default:
@@ -84,7 +92,7 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 
 // surveyHome is Survey without nodes, on rank 0.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	cat, err := p.surveyor.surveyHome(ctx)
+	cat, err := surveyor{p.core}.surveyHome(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	place := filepath.Base(local.Dir())
 	n := &nodes{list: []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}}
-	s := &Absence{nodes: n, register: newRegister(n, 0), place: place}
+	s := &Absence{core: &core{nodes: n, register: newRegister(n, 0)}, place: place}
 	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
 		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})
