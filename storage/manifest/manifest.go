@@ -54,6 +54,12 @@ type Node struct {
 // Root is the directory of the node that Dir is in (CRAFT_NODE_PATH).
 func (n Node) Root() string { return filepath.Dir(string(n.Dir)) }
 
+// Place is what the checkpoint's directory on the node is called.
+func (n Node) Place() string { return filepath.Base(string(n.Dir)) }
+
+// String is for people.
+func (n Node) String() string { return fmt.Sprintf("%s (%s)", n.Host, n.Dir) }
+
 // Same reports whether two entries are of one node.
 func (n Node) Same(other Node) bool { return n.Host == other.Host && n.Root() == other.Root() }
 

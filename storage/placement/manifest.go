@@ -6,13 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/manifest"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // readManifest tells all ranks what the home says, and which job they are. A home without a
@@ -82,14 +79,8 @@ func text(err error) string {
 }
 
 // manifestJob is what the manifest is to say of this job.
-func manifestJob(c *Config, n *nodes, local *nodelocal.Store) manifest.Job {
-	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.noted()}
-	for i := range job.Nodes {
-		dir := filepath.Join(string(job.Nodes[i].Dir), filepath.Base(local.Dir()))
-		job.Nodes[i].Dir = osstring.String(dir)
-	}
-	if home, ok := c.Home.(storage.MetadataStore); ok {
-		job.Home = home
-	}
+func manifestJob(c *core) manifest.Job {
+	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: c.nodes.list}
+	job.Home, _ = c.Home.(storage.MetadataStore)
 	return job
 }

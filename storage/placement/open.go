@@ -41,9 +41,6 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 func (p *Placement) know(homeDir string) {
 	p.homeDir, p.register = homeDir, newRegister(p.nodes, p.Parity)
 	p.absence = &Absence{core: p.core, manifest: p.manifest}
-	if p.OnNodes() {
-		p.absence.place = filepath.Base(p.local.Dir())
-	}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
@@ -57,14 +54,14 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 			p.local.Leave()
 		}
 	}()
-	reports, err := gatherNodes(ctx, p.Comm, own, problem)
+	reports, err := share(ctx, p.Comm, "its node", own, problem)
 	if err != nil {
 		return err
 	}
-	if p.nodes, err = numberNodes(p.Comm.Rank(), reports); err != nil {
+	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), reports); err != nil {
 		return err
 	}
-	p.manifest.Begin(manifestJob(&p.Config, p.nodes, p.local))
+	p.manifest.Begin(manifestJob(p.core))
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
 		p.absence.noteUnused(reports)
@@ -98,7 +95,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(&p.Config)
+	report = describeNode(p.core)
 	report.Earlier = osstring.From(earlier)
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
 		return nodeReport{}, unusable(p.Comm.Rank(), report.Host, p.local.Dir(), err)

@@ -241,8 +241,8 @@ func (p *Placement) HasWitness(attempt container.AttemptID) bool {
 	return p.manifest.HasWitness(p.register.storesOf(attempt))
 }
 
-// Nodes are those of the job, with their directories (CRAFT_NODE_PATH).
-func (p *Placement) Nodes() []manifest.Node { return p.nodes.noted() }
+// Nodes are those of the job.
+func (p *Placement) Nodes() []manifest.Node { return p.nodes.list }
 
 // Gather brings the parts of a version, and of those that it refers to, that are on no
 // node, and that parity gives back, to the nodes of the ranks that host them: each rank

@@ -1,9 +1,7 @@
 package placement
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 
@@ -16,10 +14,7 @@ import (
 )
 
 // holdings is what one node has, and, of rank 0, what the home has.
-type holdings struct {
-	Node, Home catalog.Findings
-	Err        string
-}
+type holdings struct{ Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
 type surveyor struct{ *core }
@@ -35,27 +30,12 @@ func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	if problem == nil && s.nodes.root() {
 		problem = s.lookAtHome(ctx, &own.Home)
 	}
-	own.Err = text(problem)
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(own); err != nil {
+	all, err := share(ctx, s.Comm, "its node", own, problem)
+	if err != nil {
 		return nil, err
-	}
-	all, err := comm.AllgatherBytes(ctx, s.Comm, b.Bytes())
-	switch {
-	case err != nil:
-		return nil, err
-	case problem != nil:
-		return nil, problem
 	}
 	cat := catalog.New()
-	for r, data := range all {
-		var h holdings
-		if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h); err != nil {
-			return nil, fmt.Errorf("what rank %d says of its node: %w", r, err)
-		}
-		if h.Err != "" {
-			return nil, &RankError{Rank: comm.Rank(r), Text: h.Err}
-		}
+	for r, h := range all {
 		cat.Merge(h.Home, catalog.Home)
 		cat.Merge(h.Node, s.nodes.at(comm.Rank(r)))
 	}

@@ -63,15 +63,16 @@ func (t *troubles) strong(id storage.ID) {
 // unlessStuck is the error of a deletion on a node, but for a node that can change
 // nothing any more: what it has stays there, which does no harm, until a job finds
 // that it can be deleted.
-func (t *troubles) unlessStuck(number int, n node, id storage.ID, err error) error {
+func (t *troubles) unlessStuck(node int, id storage.ID, err error) error {
 	if !stuck(err) {
 		if err == nil {
-			t.leftover[number].ease()
+			t.leftover[node].ease()
 		}
 		return err
 	}
-	t.tell(t.leftover[number].raise(refusal(err)), "what a node has of an old version is not deleted: it cannot be written to",
-		"version", id.Version, "host", n.Host, "directory", n.Dir, "error", err)
+	n := t.nodes.list[node]
+	t.tell(t.leftover[node].raise(refusal(err)), "what a node has of an old version is not deleted: it cannot be written to",
+		"version", id.Version, "host", n.Host, "directory", n.Root(), "error", err)
 	return nil
 }
 
