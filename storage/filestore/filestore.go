@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,14 +75,9 @@ func New(c Config) (*Store, error) {
 	if err := storage.CheckName("checkpoint name", c.Name); err != nil {
 		return nil, err
 	}
-	if c.Sync == "" {
-		c.Sync = SyncFull
-	}
+	c.Sync, c.FS = cmp.Or(c.Sync, SyncFull), cmp.Or(c.FS, vfs.OS())
 	if c.Sync != SyncFull && c.Sync != SyncNone {
 		return nil, fmt.Errorf("sync policy %q: want %q or %q", c.Sync, SyncFull, SyncNone)
-	}
-	if c.FS == nil {
-		c.FS = vfs.OS()
 	}
 	// A program that changes its directory goes on writing to the same place.
 	path, err := filepath.Abs(c.Path)

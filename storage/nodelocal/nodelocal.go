@@ -94,10 +94,7 @@ func New(c Config) (*Store, error) {
 	if c.Home, err = filepath.Abs(c.Home); err != nil {
 		return nil, err
 	}
-	c.Patience = cmp.Or(c.Patience, 5*time.Second)
-	if c.FS == nil {
-		c.FS = vfs.OS()
-	}
+	c.Patience, c.FS = cmp.Or(c.Patience, 5*time.Second), cmp.Or(c.FS, vfs.OS())
 	if c.Self == nil {
 		me := ThisIdentity()
 		c.Self = &me

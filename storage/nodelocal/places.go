@@ -1,6 +1,7 @@
 package nodelocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func Places(ctx context.Context, fsys vfs.FS, root string) ([]Place, error) {
 }
 
 func normalRoot(fsys vfs.FS, root string) (vfs.FS, string, error) {
-	if fsys == nil {
-		fsys = vfs.OS()
-	}
+	fsys = cmp.Or(fsys, vfs.OS())
 	if root == "" {
 		return nil, "", errors.New("no directory for the storage of the node: set CRAFT_NODE_PATH")
 	}

@@ -18,9 +18,8 @@ import (
 type Absence struct {
 	*core
 
-	manifest *manifest.Writer
-	unused   string // see Unused
-	doubt    string // see Doubt
+	unused string // see Unused
+	doubt  string // see Doubt
 }
 
 func (a *Absence) onNodes() bool { return len(a.nodes.list) > 0 }

@@ -55,20 +55,14 @@ func readManifest(ctx context.Context, c *Config) (*manifest.Writer, error) {
 // readOthersManifest reads, on rank 0, what jobs with nodes have noted, for a job without.
 // It is as good without that: doubt is why it is not known.
 func readOthersManifest(ctx context.Context, from storage.Driver) (w *manifest.Writer, doubt string, err error) {
-	m, stored := manifest.Manifest{}, false
+	var m manifest.Manifest
 	if home, ok := from.(storage.MetadataStore); ok {
-		m, stored, err = manifest.Read(ctx, home)
+		m, _, err = manifest.Read(ctx, home)
 	}
-	switch {
-	case errors.Is(err, manifest.ErrInvalid):
+	if errors.Is(err, manifest.ErrInvalid) {
 		doubt, err = err.Error(), nil
-	case err != nil:
-		return nil, "", err
 	}
-	if !stored {
-		m = manifest.Manifest{}
-	}
-	return manifest.NewWriter(m, true), doubt, nil
+	return manifest.NewWriter(m, true), doubt, err
 }
 
 func text(err error) string {

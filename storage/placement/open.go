@@ -25,22 +25,17 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{core: &core{Config: c, schemes: &schemes{}}, planner: &planner{policy: c.Policy}}
+	shared := &core{Config: c, homeDir: c.Dir, schemes: &schemes{}}
+	p := &Placement{core: shared, absence: &Absence{core: shared}, planner: &planner{policy: c.Policy}}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
-		p.know(c.Dir)
+		p.register = newRegister(p.nodes, p.Parity)
 		return p, nil
 	}
 	if err := p.openNodes(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
-func (p *Placement) know(homeDir string) {
-	p.homeDir, p.register = homeDir, newRegister(p.nodes, p.Parity)
-	p.absence = &Absence{core: p.core, manifest: p.manifest}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
@@ -62,7 +57,7 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 		return err
 	}
 	p.manifest.Begin(manifestJob(p.core))
-	p.know(string(reports[0].Home))
+	p.homeDir, p.register = string(reports[0].Home), newRegister(p.nodes, p.Parity)
 	if p.nodes.root() {
 		p.absence.noteUnused(reports)
 	}

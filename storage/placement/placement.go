@@ -24,9 +24,8 @@ import (
 type Placement struct {
 	*core
 
-	manifest *manifest.Writer
-	absence  *Absence
-	planner  *planner
+	absence *Absence
+	planner *planner
 
 	// Without nodes these are nil.
 	finder   *finder
@@ -46,6 +45,7 @@ type core struct {
 	nodes    *nodes
 	register *register
 	schemes  *schemes
+	manifest *manifest.Writer
 
 	// Without nodes these are nil.
 	local   *nodelocal.Store
@@ -90,17 +90,23 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	return err
 }
 
-// surveyHome is Survey without nodes, on rank 0.
+// surveyHome is Survey without nodes, on rank 0. No header is needed: nothing is to be
+// anywhere else.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	cat, err := surveyor{p.core}.surveyHome(ctx)
+	entries, err := p.Home.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	m, doubt, err := readOthersManifest(ctx, p.Home)
-	if err == nil {
-		p.manifest, p.absence.manifest, p.absence.doubt = m, m, doubt
+	if err != nil {
+		return nil, err
 	}
-	return cat, err
+	p.manifest, p.absence.doubt = m, doubt
+	var found catalog.Findings
+	found.List(entries)
+	cat := catalog.New()
+	cat.Merge(found, catalog.Home)
+	return cat, nil
 }
 
 // List implements storage.Driver, with what the last Survey has found: a part is

@@ -42,20 +42,6 @@ func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	return cat, cat.CheckFacts()
 }
 
-// surveyHome is survey without nodes, on rank 0. No header is needed: nothing is to be
-// anywhere else.
-func (s surveyor) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	entries, err := s.Home.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found catalog.Findings
-	found.List(entries)
-	cat := catalog.New()
-	cat.Merge(found, catalog.Home)
-	return cat, nil
-}
-
 // lookAtNode lists what is on this node. What cannot be listed or read now is not gone:
 // versions that cannot be had without it are away.
 func (s surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
