@@ -9,7 +9,8 @@
 //
 // # Parts
 //
-// None knows another one that it does not name; all share a core: settings, nodes, register.
+// All share a core (the settings, the nodes, the register, what reaches other ranks), and know
+// of one another only what their fields name.
 //
 //   - register: owns the catalog (package catalog) and the one lock for it.
 //   - planner: the levels that the next version is to have, and those that are owed.
