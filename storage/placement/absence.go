@@ -3,11 +3,13 @@ package placement
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/manifest"
@@ -16,10 +18,13 @@ import (
 
 // Absence says what is missing of versions, why, and what to do about it: for people.
 type Absence struct {
-	*core
-
-	unused string // see Unused
-	doubt  string // see Doubt
+	nodes    *nodes
+	register *register
+	manifest *manifest.Writer
+	fs       vfs.FS
+	homeDir  string // of rank 0
+	unused   string // see Unused
+	doubt    string // see Doubt
 }
 
 func (a *Absence) onNodes() bool { return len(a.nodes.list) > 0 }
@@ -32,7 +37,7 @@ func (a *Absence) Doubt() string { return a.doubt }
 func (a *Absence) Unused() string { return a.unused }
 
 // noteUnused says that nodes have something of the same checkpoint which nobody looks at.
-func (a *Absence) noteUnused(reports []nodeReport) {
+func (a *Absence) noteUnused(reports []nodeReport, log *slog.Logger) {
 	var where []string
 	for _, n := range a.nodes.list {
 		for _, dir := range reports[n.Ranks[0]].Earlier {
@@ -43,7 +48,7 @@ func (a *Absence) noteUnused(reports []nodeReport) {
 		return
 	}
 	nodes := strings.Join(where, ", ")
-	a.Log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", a.homeDir, "nodes", nodes)
+	log.Warn("what nodes have of this checkpoint is not used: "+unusedWhy, "path", a.homeDir, "nodes", nodes)
 	a.unused = fmt.Sprintf("what nodes have of the checkpoint in %s is not used (%s): %s", a.homeDir, nodes, unusedWhy)
 }
 
@@ -174,7 +179,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 // the name is made of the path and the identity of the checkpoint's directory.
 func (a *Absence) whyAnotherName(place string) string {
 	id := a.manifest.Last().ID
-	o, err := nodelocal.ReadOwner(a.FS, place) // fails for those of other nodes
+	o, err := nodelocal.ReadOwner(a.fs, place) // fails for those of other nodes
 	if err == nil && string(o.Home) == a.homeDir && o.ID != id {
 		return fmt.Sprintf("%s was stored with the identity %q, and %s says %q: one of the two is damaged; make it %[2]q in %[3]s if that is what %[5]s of the other places says too",
 			place, o.ID, filepath.Join(a.homeDir, manifest.Name), id, nodelocal.OwnerName)

@@ -11,14 +11,19 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // creator starts parts.
 type creator struct {
-	*core
-
+	home     storage.Driver
+	local    *nodelocal.Store
 	plan     *planner
+	schemes  *schemes
+	register *register
+	orders   *orders
 	troubles *troubles
+	around   func(func())
 }
 
 // create lets the part go to the node and, as it is written, to what protects it there.
@@ -122,7 +127,7 @@ func (w *writer) Commit() error {
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
 		g.Go(func() error {
-			w.service.Around(func() { weak[i] = protection.Commit() })
+			w.around(func() { weak[i] = protection.Commit() })
 			return nil
 		})
 	}
@@ -156,12 +161,12 @@ func (w *writer) Commit() error {
 // checkPlace returns an error if the part has gone where nobody finds it. If rank 0
 // cannot be asked it is taken for stored.
 func (w *writer) checkPlace() error {
-	err := w.seenAtHome(w.ctx, w.id, w.part)
+	err := w.orders.seenAtHome(w.ctx, w.id, w.part)
 	var astray *PlaceError
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.Log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -186,7 +191,7 @@ func (w *writer) spill(why error) (err error) {
 	if problem == "" {
 		return why
 	}
-	own, err := w.Home.Create(w.ctx, w.id, w.part)
+	own, err := w.home.Create(w.ctx, w.id, w.part)
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -208,7 +213,7 @@ func (w *writer) moveHome(why error) error {
 	r, size := back.Written()
 	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
 	if aborted := full.Abort(); err == nil && aborted != nil {
-		w.Log.Debug("a part that did not fit is not removed", "directory", w.Root, "error", aborted)
+		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
 	}
 	if err != nil {
 		return errors.Join(why, err)

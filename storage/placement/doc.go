@@ -9,9 +9,6 @@
 //
 // # Parts
 //
-// All share a core (the settings, the nodes, the register, what reaches other ranks), and know
-// of one another only what their fields name.
-//
 //   - register: owns the catalog (package catalog) and the one lock for it.
 //   - planner: the levels that the next version is to have, and those that are owed.
 //   - schemes: what protects parts on other nodes; schemeBuilder makes them.

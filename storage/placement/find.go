@@ -5,19 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // finder opens the bytes of parts, wherever they are.
 type finder struct {
-	*core
-
-	pools []*streamPool // by node
+	name     string // of the checkpoint
+	home     storage.Driver
+	local    *nodelocal.Store
+	service  *exchange.Service
+	pools    []*streamPool // by node
+	nodes    *nodes
+	register *register
+	log      *slog.Logger
 }
 
 // sourceName says where it is, for people.
@@ -37,7 +45,7 @@ func (d *finder) openSource(ctx context.Context, src catalog.Source, id storage.
 	case src.Parity:
 		return erasure.OpenRebuilt(ctx, id, part, d.members(id, part))
 	case src.At == catalog.Home:
-		return d.Home.Open(ctx, id, part)
+		return d.home.Open(ctx, id, part)
 	}
 	return d.openObject(ctx, src.Key, src.At)
 }
@@ -90,7 +98,7 @@ func (d *finder) openFirst(ctx context.Context, key storage.ObjectKey, sources [
 			d.register.noteTorn(last)
 			r, err := d.openSource(ctx, src, key.ID, key.Part)
 			if err == nil && last != nil {
-				d.Log.Warn("bytes of a part are taken from another place", "version", key.ID.Version, "part", key.Part.String(), "source", d.sourceName(src))
+				d.log.Warn("bytes of a part are taken from another place", "version", key.ID.Version, "part", key.Part.String(), "source", d.sourceName(src))
 			}
 			if err == nil {
 				last = &src
@@ -117,7 +125,7 @@ func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.P
 				return r, nil
 			}
 			if ctx.Err() == nil {
-				d.Log.Warn("bytes of a part are wrong", "version", id.Version, "part", part.String(), "source", d.sourceName(src), "error", err)
+				d.log.Warn("bytes of a part are wrong", "version", id.Version, "part", part.String(), "source", d.sourceName(src), "error", err)
 			}
 			return nil, errors.Join(err, r.Close())
 		})
@@ -129,7 +137,7 @@ func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.P
 func (d *finder) verify(ctx context.Context, r storage.PartReader, id storage.ID, part storage.Part) error {
 	c, err := container.Open(r, r.Size())
 	if err == nil {
-		err = storage.CheckIdentity(c.Header(), d.Name, id, part)
+		err = storage.CheckIdentity(c.Header(), d.name, id, part)
 	}
 	if err != nil {
 		return err

@@ -11,9 +11,12 @@ import (
 
 // flushing is the placement of the flusher.
 type flushing struct {
-	*core
-
-	finder *finder
+	home     storage.Driver
+	finder   *finder
+	register *register
+	orders   *orders
+	mayWrite func() error
+	flushed  func(storage.ID) // Config.Flushed
 }
 
 var _ flush.Placement = (*flushing)(nil)
@@ -26,7 +29,7 @@ func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (
 }
 
 func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	w, err := f.Home.Create(ctx, id, part)
+	w, err := f.home.Create(ctx, id, part)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +49,8 @@ func (f *flushing) allFlushed(id storage.ID) {
 			f.register.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, catalog.Home)
 		}
 	})
-	if told := f.Config.Flushed; told != nil {
-		told(id)
+	if f.flushed != nil {
+		f.flushed(id)
 	}
 }
 
@@ -63,13 +66,13 @@ type flushed struct {
 
 // Commit publishes the part, if this job may still write, and makes sure that rank 0 finds it.
 func (w flushed) Commit() error {
-	if err := w.by.MayWrite(); err != nil {
+	if err := w.by.mayWrite(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
 	if err := w.PartWriter.Commit(); err != nil {
 		return err
 	}
-	if err := w.by.seenAtHome(w.ctx, w.id, w.part); err != nil {
+	if err := w.by.orders.seenAtHome(w.ctx, w.id, w.part); err != nil {
 		return err
 	}
 	w.by.register.cameHome(w.id, w.part)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -11,13 +12,16 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // gatherer brings parts to the nodes of the ranks that host them.
 type gatherer struct {
-	*core
-
-	finder *finder
+	comm     comm.Comm
+	local    *nodelocal.Store
+	finder   *finder
+	register *register
+	log      *slog.Logger
 }
 
 // gather is Placement.Gather. What is on a node as such is read from there, and from the
@@ -31,7 +35,7 @@ func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
 		case err != nil || one == id:
 			return errors.Join(problem, err)
 		case problem != nil: // perhaps nothing of it is needed
-			g.Log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
+			g.log.Warn("a part of a version that another one refers to cannot be rebuilt", "version", one.Version, "by", id.Version, "error", problem)
 		}
 	}
 	return nil
@@ -46,7 +50,7 @@ func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err e
 	var refused bool
 	var not []int // of missing: what is not on its node
 	for i, m := range missing {
-		if m.host != g.Comm.Rank() {
+		if m.host != g.comm.Rank() {
 			continue
 		}
 		if problem == nil {
@@ -57,7 +61,7 @@ func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err e
 		}
 		not = append(not, i)
 		if ctx.Err() == nil && (refused || ask(g.register, func(v catalog.View) bool { return v.AtHome(id, m.part) })) {
-			g.Log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
+			g.log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
 			problem = nil
 		}
 	}
@@ -88,7 +92,7 @@ func (r *register) toRebuild(id storage.ID) (missing []orphan) {
 // noteRebuilt enters on all ranks what is on its node now: all but those parts that
 // a rank has not got there.
 func (g *gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
-	all, err := share(ctx, g.Comm, "the parts that it rebuilds", not, nil)
+	all, err := share(ctx, g.comm, "the parts that it rebuilds", not, nil)
 	if err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func (g *gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part
 	if err := w.Commit(); err != nil {
 		return true, err
 	}
-	g.Log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
+	g.log.Info("a lost part was rebuilt", "version", id.Version, "part", part.String(), "took", time.Since(began))
 	return false, nil
 }
 

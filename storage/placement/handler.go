@@ -8,15 +8,18 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/remove"
 )
 
 // handler is what this rank does for the others.
 type handler struct {
-	*core
-
+	home    storage.Driver
+	local   *nodelocal.Store
+	orders  *orders
 	remover *remove.Remover
 	callOff func(storage.ID)
+	schemes *schemes      // when ready
 	ready   chan struct{} // closed when the schemes are there
 }
 
@@ -84,7 +87,7 @@ func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error
 
 // atHome tells, on rank 0, whether the home shows it a part.
 func (h *handler) atHome(ctx context.Context, key storage.ObjectKey) error {
-	r, err := h.Home.Open(ctx, key.ID, key.Part)
+	r, err := h.home.Open(ctx, key.ID, key.Part)
 	if err != nil {
 		return err
 	}

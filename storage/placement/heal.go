@@ -8,15 +8,18 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/heal"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // healing is the placement of the healer.
 type healing struct {
-	*core
-
-	finder  *finder
-	deleted func(storage.ID) bool // on rank 0
-	work    context.Context
+	local    *nodelocal.Store
+	finder   *finder
+	register *register
+	schemes  *schemes
+	orders   *orders
+	deleted  func(storage.ID) bool // on rank 0
+	work     context.Context
 }
 
 var _ heal.Placement = (*healing)(nil)
@@ -75,7 +78,7 @@ func (h *healing) Healed(ctx context.Context, id storage.ID) error {
 
 // Deleted asks rank 0: others may have been told before this rank, and have given up.
 func (h *healing) Deleted(id storage.ID) bool {
-	if h.nodes.root() {
+	if h.orders.nodes.root() {
 		return h.deleted(id)
 	}
 	return errors.Is(h.orders.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)

@@ -73,8 +73,8 @@ func text(err error) string {
 }
 
 // manifestJob is what the manifest is to say of this job.
-func manifestJob(c *core) manifest.Job {
-	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: c.nodes.list}
+func manifestJob(c *Config, n *nodes) manifest.Job {
+	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.list}
 	job.Home, _ = c.Home.(storage.MetadataStore)
 	return job
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // nodeReport is what each rank says of its node.
@@ -83,8 +84,8 @@ func (n *nodes) places() []domain.Place {
 }
 
 // describeNode says of this rank's node what tells it from others.
-func describeNode(c *core) nodeReport {
-	self, root := c.local.Self, c.local.Root
+func describeNode(c *Config, local *nodelocal.Store) nodeReport {
+	self, root := local.Self, local.Root
 	r := nodeReport{Machine: cmp.Or(self.Boot, self.Machine+"/"+self.Host), Dir: osstring.String(root), Host: self.Host, Rack: c.Rack}
 	if info, err := c.FS.Stat(root); err == nil {
 		r.File = vfs.IDOf(info)

@@ -25,17 +25,22 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	shared := &core{Config: c, homeDir: c.Dir, schemes: &schemes{}}
-	p := &Placement{core: shared, absence: &Absence{core: shared}, planner: &planner{policy: c.Policy}}
+	p := &Placement{Config: c, planner: &planner{policy: c.Policy}, schemes: &schemes{}}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
-		p.register = newRegister(p.nodes, p.Parity)
+		p.know(c.Dir)
 		return p, nil
 	}
 	if err := p.openNodes(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
+func (p *Placement) know(homeDir string) {
+	p.register = newRegister(p.nodes, p.Parity)
+	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.FS, homeDir: homeDir}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
@@ -56,10 +61,10 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), reports); err != nil {
 		return err
 	}
-	p.manifest.Begin(manifestJob(p.core))
-	p.homeDir, p.register = string(reports[0].Home), newRegister(p.nodes, p.Parity)
+	p.manifest.Begin(manifestJob(&p.Config, p.nodes))
+	p.know(string(reports[0].Home))
 	if p.nodes.root() {
-		p.absence.noteUnused(reports)
+		p.absence.noteUnused(reports, p.Log)
 	}
 	dup, err := comm.Dup(ctx, p.Comm) // only the exchange uses it
 	if err != nil {
@@ -90,7 +95,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(p.core)
+	report = describeNode(&p.Config, p.local)
 	report.Earlier = osstring.From(earlier)
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
 		return nodeReport{}, unusable(p.Comm.Rank(), report.Host, p.local.Dir(), err)
@@ -116,25 +121,26 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 		p.flusher.CallOff(id)
 		p.healer.CallOff(id)
 	}
-	p.orders = &orders{nodes: p.nodes, reports: make(map[report]int)}
-	troubles := &troubles{core: p.core, leftover: make([]alarm, len(p.nodes.list))}
+	p.orders = &orders{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.Late, reports: make(map[report]int)}
+	troubles := &troubles{log: p.Log, nodes: p.nodes, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
-		&removing{core: p.core, troubles: troubles, callOff: callOff},
+		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{core: p.core, remover: p.remover, callOff: callOff, ready: make(chan struct{})}
+	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, schemes: p.schemes, ready: make(chan struct{})}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
 	p.orders.service = p.service
 
-	p.finder = &finder{core: p.core}
+	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
+	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
 	for range p.nodes.list {
 		p.finder.pools = append(p.finder.pools, newStreamPool())
 	}
-	p.gatherer = &gatherer{core: p.core, finder: p.finder}
-	flushing := &flushing{core: p.core, finder: p.finder}
+	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
+	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, mayWrite: p.MayWrite, flushed: p.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
 	p.flusher.Start(work)
-	healing := &healing{core: p.core, finder: p.finder, deleted: p.remover.Deleted, work: work}
+	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, orders: p.orders, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.Log.With("rank", int(p.nodes.me))})
 	p.orders.all = func(r report) {
 		if r.verb == verbFlushed {
@@ -143,8 +149,12 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 			healing.allHealed(r.id)
 		}
 	}
-	p.creator = &creator{core: p.core, plan: p.planner, troubles: troubles}
-	builder := schemeBuilder{core: p.core, schemes: p.schemes, unwanted: p.unwanted}
+	p.creator = &creator{
+		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, orders: p.orders, troubles: troubles, around: p.service.Around,
+	}
+	builder := schemeBuilder{
+		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
+	}
 	err := builder.build(p.Policy)
 	close(served.ready)
 	return err

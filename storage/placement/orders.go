@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -37,7 +38,9 @@ func (o order) Abort() error  { return nil }
 type orders struct {
 	service *exchange.Service
 	nodes   *nodes
-	all     func(report) // on rank 0: all ranks have reported it
+	homeDir string        // where rank 0 looks for what others have written to the home
+	late    time.Duration // Config.Late
+	all     func(report)  // on rank 0: all ranks have reported it
 
 	mu      sync.Mutex
 	reports map[report]int // on rank 0: how many ranks have

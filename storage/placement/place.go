@@ -28,14 +28,14 @@ const looks = 11
 // seenAtHome makes sure that rank 0 finds a part that this rank has written to the home:
 // a *PlaceError if it does not. A file system that keeps in mind what it has seen may
 // show it to another machine a little later.
-func (c *core) seenAtHome(ctx context.Context, id storage.ID, part storage.Part) error {
-	if c.nodes.root() {
+func (o *orders) seenAtHome(ctx context.Context, id storage.ID, part storage.Part) error {
+	if o.nodes.root() {
 		return nil
 	}
 	name := verbAtHome + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
-	pause := c.Late >> (looks - 1)
+	pause := o.late >> (looks - 1)
 	for range looks - 1 {
-		err := c.orders.give(ctx, 0, name)
+		err := o.give(ctx, 0, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -46,9 +46,9 @@ func (c *core) seenAtHome(ctx context.Context, id storage.ID, part storage.Part)
 		}
 		pause *= 2
 	}
-	err := c.orders.give(ctx, 0, name)
+	err := o.give(ctx, 0, name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return &PlaceError{Rank: int(c.nodes.me), Dir: c.homeDir}
+		return &PlaceError{Rank: int(o.nodes.me), Dir: o.homeDir}
 	}
 	return err
 }

@@ -22,12 +22,20 @@ import (
 // home, or to the home alone. Open, Survey and what says so are collective; everything
 // else may be called concurrently.
 type Placement struct {
-	*core
+	Config
 
-	absence *Absence
-	planner *planner
+	manifest *manifest.Writer
+	nodes    *nodes
+	register *register
+	absence  *Absence
+	planner  *planner
 
-	// Without nodes these are nil.
+	// Without nodes these are nil, but for schemes, of which there are none then.
+	local    *nodelocal.Store
+	service  *exchange.Service
+	orders   *orders
+	schemes  *schemes
+	surveyor *surveyor
 	finder   *finder
 	creator  *creator
 	gatherer *gatherer
@@ -35,22 +43,6 @@ type Placement struct {
 	flusher  *flush.Flusher
 	remover  *remove.Remover
 	end      ending
-}
-
-// core is what the parts of a Placement share.
-type core struct {
-	Config
-
-	homeDir  string // the checkpoint's directory, of rank 0
-	nodes    *nodes
-	register *register
-	schemes  *schemes
-	manifest *manifest.Writer
-
-	// Without nodes these are nil.
-	local   *nodelocal.Store
-	service *exchange.Service
-	orders  *orders
 }
 
 var _ storage.Driver = (*Placement)(nil)
@@ -78,7 +70,7 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	var cat *catalog.Catalog
 	switch {
 	case p.OnNodes():
-		cat, err = surveyor{p.core}.survey(ctx)
+		cat, err = p.surveyor.survey(ctx)
 	case !p.nodes.root():
 		return nil
 	default:
@@ -101,7 +93,7 @@ func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.manifest, p.absence.doubt = m, doubt
+	p.manifest, p.absence.manifest, p.absence.doubt = m, m, doubt
 	var found catalog.Findings
 	found.List(entries)
 	cat := catalog.New()

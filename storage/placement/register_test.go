@@ -63,7 +63,7 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-2"} {
 		n.list = append(n.list, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})
 	}
-	s := &Absence{core: &core{nodes: n, register: newRegister(n, 0)}}
+	s := &Absence{nodes: n, register: newRegister(n, 0)}
 	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
 		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})

@@ -7,13 +7,16 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/remove"
 )
 
 // removing is the placement of the remover.
 type removing struct {
-	*core
-
+	local    *nodelocal.Store
+	nodes    *nodes
+	register *register
+	orders   *orders
 	troubles *troubles
 	callOff  func(storage.ID)
 }

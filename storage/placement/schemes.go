@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/partner"
 )
 
@@ -96,10 +99,14 @@ func (s *schemes) close(ctx context.Context) (err error) {
 
 // schemeBuilder is what schemes are made of.
 type schemeBuilder struct {
-	*core
 	*schemes
 
-	unwanted func(storage.ID) error // an error if the version is deleted
+	nodes             *nodes
+	setSize, parities int
+	service           *exchange.Service
+	local             *nodelocal.Store
+	unwanted          func(storage.ID) error // an error if the version is deleted
+	log               *slog.Logger
 }
 
 // build makes the schemes of the levels that the policy has. For one that
@@ -119,7 +126,7 @@ func (b *schemeBuilder) build(policy storage.Policy) error {
 		}
 		b.reach[period.Level] = reach
 		if reach != period.Level && b.nodes.root() {
-			b.Log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
+			b.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
 				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(b.nodes.list), "error", why)
 		}
 	}
@@ -157,7 +164,7 @@ func (b *schemeBuilder) survivable(level storage.Level) storage.Losses {
 	case level.Redundancy == storage.NoRedundancy:
 		nodes = 0
 	case level.Redundancy == storage.Parity && level.Survives.OfEachSet > 1:
-		nodes = max(b.Parity, storage.RS.Survives.Nodes)
+		nodes = max(b.parities, storage.RS.Survives.Nodes)
 	}
 	return storage.Losses{Process: true, JobEnd: true, Nodes: nodes, OfEachSet: nodes}
 }
@@ -174,7 +181,7 @@ func (b *schemeBuilder) attempts(level storage.Level) (out []schemeAttempt) {
 	if level.Redundancy == storage.Parity {
 		n := 1
 		if level.Survives.OfEachSet > 1 {
-			n = b.Parity
+			n = b.parities
 		}
 		add(level, func() error { return b.buildParity(level, n) })
 		for fewer := n - 1; fewer > 0; fewer-- {
@@ -193,7 +200,7 @@ func (b *schemeBuilder) buildPartner(level storage.Level) error {
 		return err
 	}
 	if len(p.SameRack) > 0 && b.nodes.root() {
-		b.Log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
+		b.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
 			"level", level.String(), "ranks", p.SameRack)
 	}
 	b.protection[level] = protection{partners: p.Partner}
@@ -204,7 +211,7 @@ func (b *schemeBuilder) buildPartner(level storage.Level) error {
 }
 
 func (b *schemeBuilder) buildParity(level storage.Level, parity int) error {
-	sets, err := domain.Sets(b.nodes.places(), b.SetSize, parity)
+	sets, err := domain.Sets(b.nodes.places(), b.setSize, parity)
 	if err != nil {
 		return err
 	}
@@ -216,7 +223,7 @@ func (b *schemeBuilder) buildParity(level storage.Level, parity int) error {
 		}
 		scheme, err := erasure.NewScheme(erasure.SchemeConfig{
 			Service: b.service, Node: b.local, Rank: int(b.nodes.me), Set: set.Members, Parity: parity,
-			Prefix: level.String(), Unwanted: b.unwanted, Log: b.Log,
+			Prefix: level.String(), Unwanted: b.unwanted, Log: b.log,
 		})
 		if err != nil {
 			return err
@@ -234,7 +241,7 @@ func (b *schemeBuilder) warnOfRacks(level storage.Level, sets []domain.Set, pari
 		most = max(most, set.PerRack)
 	}
 	if b.nodes.root() && b.nodes.racks() > 1 && most > parity {
-		b.Log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
+		b.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
 			"level", level.String(), "members", most, "parities", parity)
 	}
 }

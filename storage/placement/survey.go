@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -17,11 +18,18 @@ import (
 type holdings struct{ Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
-type surveyor struct{ *core }
+type surveyor struct {
+	name  string // of the checkpoint
+	comm  comm.Comm
+	nodes *nodes
+	local *nodelocal.Store
+	home  storage.Driver
+	log   *slog.Logger
+}
 
 // survey looks at all nodes and at home. It is collective; afterwards all ranks know
 // the same.
-func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
+func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	var own holdings
 	var problem error
 	if s.nodes.leads() {
@@ -30,7 +38,7 @@ func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	if problem == nil && s.nodes.root() {
 		problem = s.lookAtHome(ctx, &own.Home)
 	}
-	all, err := share(ctx, s.Comm, "its node", own, problem)
+	all, err := share(ctx, s.comm, "its node", own, problem)
 	if err != nil {
 		return nil, err
 	}
@@ -44,23 +52,23 @@ func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 
 // lookAtNode lists what is on this node. What cannot be listed or read now is not gone:
 // versions that cannot be had without it are away.
-func (s surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
+func (s *surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
 	host := s.nodes.list[s.nodes.here()].Host
 	objects, err := s.local.Inventory(ctx)
 	var unlisted *nodelocal.UnlistedError
 	switch {
 	case errors.As(err, &unlisted):
-		s.Log.Warn("a version on the node cannot be listed, nothing of it there is used", "host", host, "error", err)
+		s.log.Warn("a version on the node cannot be listed, nothing of it there is used", "host", host, "error", err)
 		for _, v := range unlisted.Versions {
 			h.Away = append(h.Away, storage.Entry{ID: v.ID, Away: []string{fmt.Sprintf("on node %s it cannot be listed: %v", host, v.Err)}})
 		}
 	case err != nil:
-		s.Log.Warn("the storage of the node cannot be read, nothing of it is used", "host", host, "error", err)
+		s.log.Warn("the storage of the node cannot be read, nothing of it is used", "host", host, "error", err)
 		h.Unseen = fmt.Sprintf("the storage of node %s cannot be read: %v", host, err)
 		return ctx.Err()
 	}
 	found := erasure.Findings(ctx, host, objects, s.local.OpenObject, func(key storage.ObjectKey, err error) {
-		s.Log.Warn("a parity file cannot be used", "object", key.String(), "error", err)
+		s.log.Warn("a parity file cannot be used", "object", key.String(), "error", err)
 	})
 	h.Objects, h.Sets, h.Away = found.Objects, found.Sets, append(h.Away, found.Away...)
 	known := make(map[storage.ID]bool)
@@ -73,33 +81,33 @@ func (s surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
 	return nil
 }
 
-func (s surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
+func (s *surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
 	r, err := d.Open(ctx, id, part)
 	if err != nil {
 		return h, err
 	}
 	defer r.Close()
 	if h, err = container.ReadHeader(r, r.Size()); err == nil {
-		err = storage.CheckIdentity(h, s.Name, id, part)
+		err = storage.CheckIdentity(h, s.name, id, part)
 	}
 	return h, err
 }
 
 // lookAtHome lists what the parallel file system has.
-func (s surveyor) lookAtHome(ctx context.Context, h *catalog.Findings) error {
-	entries, err := s.Home.List(ctx)
+func (s *surveyor) lookAtHome(ctx context.Context, h *catalog.Findings) error {
+	entries, err := s.home.List(ctx)
 	if err != nil {
 		return err
 	}
 	h.List(entries)
 	for _, e := range entries {
 		for _, part := range e.Parts {
-			header, err := s.readHeader(ctx, s.Home, e.ID, part)
+			header, err := s.readHeader(ctx, s.home, e.ID, part)
 			if h.Header(e.ID, header, err) {
 				break
 			}
 			if storage.Passing(err) {
-				s.Log.Warn("a part cannot be read", "path", s.Home.Path(e.ID), "error", err)
+				s.log.Warn("a part cannot be read", "path", s.home.Path(e.ID), "error", err)
 			}
 		}
 	}

@@ -13,7 +13,9 @@ import (
 
 // troubles are those that this rank has with the storage of nodes.
 type troubles struct {
-	*core
+	log   *slog.Logger
+	nodes *nodes
+	root  string // directory of this node
 
 	refusing    alarm   // this node does not take parts
 	unprotected alarm   // what is to protect parts does not
@@ -32,19 +34,19 @@ func (t *troubles) tell(news bool, message string, args ...any) {
 	if news {
 		level = slog.LevelWarn
 	}
-	t.Log.Log(context.Background(), level, message, args...)
+	t.log.Log(context.Background(), level, message, args...)
 }
 
 // spills tells that a part goes to the home, because of a problem with the node.
 func (t *troubles) spills(id storage.ID, problem string, why error) {
 	t.tell(t.refusing.raise(problem), problem+": a part goes to the parallel file system",
-		"version", id.Version, "rank", int(t.nodes.me), "directory", t.Root, "error", why)
+		"version", id.Version, "rank", int(t.nodes.me), "directory", t.root, "error", why)
 }
 
 // took notes that the node has taken a part.
 func (t *troubles) took() {
 	if over := t.refusing.ease(); over != "" {
-		t.Log.Info("the node takes parts again", "rank", int(t.nodes.me), "directory", t.Root, "was", over)
+		t.log.Info("the node takes parts again", "rank", int(t.nodes.me), "directory", t.root, "was", over)
 	}
 }
 
@@ -56,7 +58,7 @@ func (t *troubles) weak(id storage.ID, level storage.Level, why error) {
 
 func (t *troubles) strong(id storage.ID) {
 	if t.unprotected.ease() != "" {
-		t.Log.Info("the parts of this rank are protected as planned again", "version", id.Version, "rank", int(t.nodes.me))
+		t.log.Info("the parts of this rank are protected as planned again", "version", id.Version, "rank", int(t.nodes.me))
 	}
 }
 
