@@ -90,7 +90,7 @@ func warnOfNodes(c *core) {
 	of, _ := c.opt.racks()
 	for _, node := range c.place.Nodes() {
 		delete(of, node.Host)
-		delete(of, filepath.Base(string(node.Dir)))
+		delete(of, filepath.Base(node.Root()))
 	}
 	if len(of) > 0 {
 		c.log.Warn("CRAFT_RACKS names what is no node of this job: a spare node, or the name is wrong (it is that of the host, or the last element of the node's directory)",

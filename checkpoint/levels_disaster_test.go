@@ -62,11 +62,11 @@ type walked struct {
 
 // ofNodes are the ways to lose a single node.
 func ofNodes() (all []walked) {
-	for _, levels := range []string{"partner", "xor", "rs"} {
+	for _, level := range storagetest.Protecting() {
 		for _, mode := range modes {
 			for _, inPlace := range []bool{false, true} {
 				for node := range disasterNodes {
-					all = append(all, walked{levels: levels, mode: mode, inPlace: inPlace, first: node, shift: 7 * (len(all) + 1)})
+					all = append(all, walked{levels: level.String(), mode: mode, inPlace: inPlace, first: node, shift: 7 * (len(all) + 1)})
 				}
 			}
 		}
@@ -76,11 +76,13 @@ func ofNodes() (all []walked) {
 
 // ofPairs are the ways to lose two nodes.
 func ofPairs() (all []walked) {
-	for _, mode := range modes {
-		for first := range disasterNodes {
-			for second := range disasterNodes {
-				if first != second {
-					all = append(all, walked{levels: "rs", mode: mode, first: first, second: second, shift: 7 * (len(all) + 1)})
+	for _, level := range storagetest.Protecting() {
+		for _, mode := range modes {
+			for first := range disasterNodes {
+				for second := range disasterNodes {
+					if first != second && level.Covers(lossOfTwo) {
+						all = append(all, walked{levels: level.String(), mode: mode, first: first, second: second, shift: 7 * (len(all) + 1)})
+					}
 				}
 			}
 		}
@@ -142,10 +144,10 @@ func TestLossOfEveryPairAtEveryStage(t *testing.T) {
 // lost.
 func TestSecondLossAfterHealing(t *testing.T) {
 	var pairs []walked
-	for _, levels := range []string{"partner", "xor", "rs"} {
+	for _, level := range storagetest.Protecting() {
 		for first := range disasterNodes {
 			for second := range disasterNodes {
-				pairs = append(pairs, walked{levels: levels, mode: modes[(first+second)%len(modes)], first: first, second: second})
+				pairs = append(pairs, walked{levels: level.String(), mode: modes[(first+second)%len(modes)], first: first, second: second})
 			}
 		}
 	}
@@ -267,7 +269,11 @@ func TestFirstVersionIsNoted(t *testing.T) {
 // safe never drive out the last one that is safe.
 func TestLastSafeVersionStays(t *testing.T) {
 	var ways []walked
-	for _, levels := range []string{"partner", "xor", "rs", "local,partner:2"} {
+	policies := []string{"local,partner:2"}
+	for _, level := range storagetest.Protecting() {
+		policies = append(policies, level.String())
+	}
+	for _, levels := range policies {
 		for _, mode := range modes {
 			for lost := range disasterNodes {
 				ways = append(ways, walked{levels: levels, mode: mode, first: lost})

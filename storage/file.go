@@ -74,7 +74,7 @@ func (f *File) Close() error {
 // for as long as the file is open.
 func (s *Store) Open(ctx context.Context, name string, id ID, part Part) (*File, error) {
 	fail := func(err error) (*File, error) {
-		return nil, &PartError{Op: "read", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
+		return nil, s.failed("read", id, part, err)
 	}
 	blob, err := s.Driver.Open(ctx, id, part)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) Verify(ctx context.Context, name string, id ID, part Part) (cont
 		err = f.VerifyReferences(ctx)
 	}
 	if err != nil {
-		return f.Header(), &PartError{Op: "verify", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
+		return f.Header(), s.failed("verify", id, part, err)
 	}
 	return f.Header(), nil
 }

@@ -82,11 +82,6 @@ var (
 // main begins.
 var declared []Level
 
-// For each declared level, included are those that what makes it makes too: it and what
-// survives less in the same place; above those that include it, covered those that it
-// covers.
-var included, covered, above []Levels
-
 // maxLevels is how many fit into a Levels and a Promises.
 const maxLevels = 62
 
@@ -99,23 +94,7 @@ func Declare(l Level) Level {
 	if _, taken := levelNamed(l.Name); taken || strings.EqualFold(l.Name, captured) {
 		panic(fmt.Sprintf("level %q is declared twice", l.Name))
 	}
-	declared, included, covered, above = append(declared, l), nil, nil, nil
-	for i, a := range declared {
-		var includes, covers, higher Levels
-		for j, b := range declared {
-			one, sameTier := Levels(1)<<j, a.Tier == b.Tier
-			if a.Covers(b) {
-				covers |= one
-			}
-			if i == j || sameTier && a.Covers(b) && !b.Covers(a) {
-				includes |= one
-			}
-			if sameTier && b.Covers(a) && !a.Covers(b) {
-				higher |= one
-			}
-		}
-		included, covered, above = append(included, includes), append(covered, covers), append(above, higher)
-	}
+	declared = append(declared, l)
 	return l
 }
 
@@ -133,6 +112,12 @@ func (l Level) String() string {
 // Covers reports whether a version at this level survives all that one at another
 // level does.
 func (l Level) Covers(other Level) bool { return l.Survives.Cover(other.Survives) }
+
+// includes reports whether what makes a version of this level makes one of another level
+// too: it does of itself, and of what survives less in the same place.
+func (l Level) includes(other Level) bool {
+	return l.Name == other.Name || l.Tier == other.Tier && l.Covers(other) && !other.Covers(l)
+}
 
 // Declared are all levels, in the order in which they are shown.
 func Declared() []Level { return slices.Clone(declared) }

@@ -14,14 +14,14 @@ import (
 // Levels: in the memory of the program alone. They can be compared with ==.
 type Levels uint64 // one bit for each of declared, in its order
 
+// everyLevel are all that are declared.
+const everyLevel = ^Levels(0)
+
 // LevelsOf are some levels together; the zero Level adds nothing.
-func LevelsOf(levels ...Level) (ls Levels) {
-	for _, wanted := range levels {
-		if i := slices.IndexFunc(declared, func(l Level) bool { return l.Name == wanted.Name }); i >= 0 {
-			ls |= 1 << i
-		}
-	}
-	return ls.closed().top()
+func LevelsOf(levels ...Level) Levels {
+	return everyLevel.Where(func(l Level) bool {
+		return slices.ContainsFunc(levels, func(wanted Level) bool { return wanted.Name == l.Name })
+	}).closed().top()
 }
 
 // All are the levels, in the order in which they are shown.
@@ -35,14 +35,19 @@ func (ls Levels) All() iter.Seq[Level] {
 	}
 }
 
-// On are those that are on some tiers.
-func (ls Levels) On(tiers ...Tier) (on Levels) {
+// Where are those for which something holds.
+func (ls Levels) Where(holds func(Level) bool) (some Levels) {
 	for i, l := range declared {
-		if slices.Contains(tiers, l.Tier) {
-			on |= ls & (1 << i)
+		if ls&(1<<i) != 0 && holds(l) {
+			some |= 1 << i
 		}
 	}
-	return on
+	return some
+}
+
+// On are those that are on some tiers.
+func (ls Levels) On(tiers ...Tier) Levels {
+	return ls.Where(func(l Level) bool { return slices.Contains(tiers, l.Tier) })
 }
 
 // BelowHome are those that are not on the parallel file system.
@@ -64,33 +69,21 @@ func (ls Levels) Include(others Levels) bool { return others&^ls.closed() == 0 }
 // Covers reports whether a version with these levels survives all that one at a level
 // does.
 func (ls Levels) Covers(l Level) bool {
-	for has := range ls.All() {
-		if has.Covers(l) {
-			return true
-		}
-	}
-	return l.Survives == Losses{}
+	return ls.Where(func(has Level) bool { return has.Covers(l) }) != 0 || l.Survives == Losses{}
 }
 
 // closed are these and all that they include.
-func (ls Levels) closed() (all Levels) { return ls.through(included) }
-
-// through is what a table says of each of these, together.
-func (ls Levels) through(table []Levels) (all Levels) {
-	for rest := ls; rest != 0; rest &= rest - 1 {
-		all |= table[bits.TrailingZeros64(uint64(rest))]
-	}
-	return all
+func (ls Levels) closed() Levels {
+	return everyLevel.Where(func(l Level) bool {
+		return ls.Where(func(has Level) bool { return has.includes(l) }) != 0
+	})
 }
 
 // top are those that no other one includes.
-func (ls Levels) top() (top Levels) {
-	for i := range declared {
-		if ls&above[i] == 0 {
-			top |= ls & (1 << i)
-		}
-	}
-	return top
+func (ls Levels) top() Levels {
+	return ls.Where(func(l Level) bool {
+		return ls.Where(func(other Level) bool { return other.Name != l.Name && other.includes(l) }) == 0
+	})
 }
 
 // Missing says of each level whether a version lacks it, 1 or 0: the maximum over all
@@ -146,9 +139,7 @@ func (ls *Levels) UnmarshalText(text []byte) error {
 type Promises uint64
 
 // Promises are those of a version that has these levels.
-func (ls Levels) Promises() Promises {
-	return Promises(1 | ls.through(covered)<<1)
-}
+func (ls Levels) Promises() Promises { return Promises(1 | everyLevel.Where(ls.Covers)<<1) }
 
 // oldLevels are those that the level byte of a header has had since format 1.1.
 var oldLevels = []string{captured, "local", "partner", "xor", "rs"}

@@ -99,7 +99,7 @@ func (s *Store) Write(ctx context.Context, h container.Header, sections []contai
 	id, part := Identity(h)
 	done, err := s.write(ctx, id, part, h, sections, mayPublish)
 	if err != nil {
-		return Written{}, &PartError{Op: "write", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
+		return Written{}, s.failed("write", id, part, err)
 	}
 	return done, nil
 }
@@ -145,7 +145,7 @@ func (c *counted) Write(p []byte) (int, error) {
 // one place, or cannot be read there, is taken from the next.
 func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (container.Header, error) {
 	fail := func(err error) (container.Header, error) {
-		return container.Header{}, &PartError{Op: "read", ID: id, Part: part, Path: s.partPath(id, part), Err: err}
+		return container.Header{}, s.failed("read", id, part, err)
 	}
 	blob, err := s.Driver.Open(ctx, id, part)
 	if err != nil {
@@ -178,8 +178,9 @@ func (s *Store) Header(ctx context.Context, name string, id ID, part Part) (cont
 	}
 }
 
-func (s *Store) partPath(id ID, part Part) string {
-	return s.Path(id) + string(os.PathSeparator) + part.String()
+// failed says which part an error is about, and where that is.
+func (s *Store) failed(op string, id ID, part Part, err error) error {
+	return &PartError{Op: op, ID: id, Part: part, Path: s.Path(id) + string(os.PathSeparator) + part.String(), Err: err}
 }
 
 // Identity returns which part of which version a header belongs to.

@@ -31,7 +31,7 @@ func (f *failOne) inject(op vfs.Op) error {
 func TestWithErrorsEveryOperation(t *testing.T) {
 	mem := vfs.NewMem()
 	put(t, mem, "/old", "old")
-	inject := &failOne{kind: -1, err: syscall.ENOSPC}
+	inject := &failOne{err: syscall.ENOSPC}
 	fsys := vfs.WithErrors(mem, inject.inject)
 	f, err := fsys.Create("/file", 0o644)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestWithErrorsEveryOperation(t *testing.T) {
 		{vfs.Op{Kind: vfs.OpRead, Path: "/file", Offset: 2, Size: 4}, read},
 		{vfs.Op{Kind: vfs.OpStat, Path: "/file"}, fileStat},
 		{vfs.Op{Kind: vfs.OpSync, Path: "/file"}, f.Sync},
-		{vfs.Op{Kind: vfs.OpStartSync, Path: "/file", Size: 9}, func() error { return f.(vfs.RangeSyncer).StartSync(0, 9) }},
+		{vfs.Op{Kind: vfs.OpStartSync, Path: "/file", Size: 9}, func() error { return f.StartSync(0, 9) }},
 		{vfs.Op{Kind: vfs.OpClose, Path: "/file"}, f.Close},
 	}
 	for _, c := range cases {
@@ -98,7 +98,7 @@ func TestWithErrorsShortWrite(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			mem := vfs.NewMem()
-			inject := &failOne{kind: -1, err: &c.short}
+			inject := &failOne{err: &c.short}
 			f, err := vfs.WithErrors(mem, inject.inject).Create("/file", 0o644)
 			require.NoError(t, err)
 			inject.kind = vfs.OpWrite
@@ -107,7 +107,7 @@ func TestWithErrorsShortWrite(t *testing.T) {
 			pathError(t, err, "/file", c.err)
 			require.Equal(t, "abcdef"[:n], get(t, mem, "/file"))
 
-			inject.kind = -1
+			inject.kind = ""
 			_, err = f.Write([]byte("g"))
 			require.NoError(t, err)
 			require.Equal(t, vfs.Op{Kind: vfs.OpWrite, Path: "/file", Offset: int64(n), Size: 1}, inject.seen[len(inject.seen)-1])
@@ -118,31 +118,14 @@ func TestWithErrorsShortWrite(t *testing.T) {
 	}
 }
 
-// plain hides the optional abilities of files.
-type plain struct{ vfs.FS }
-
-type plainFile struct{ vfs.File }
-
-func (p plain) Create(name string, perm fs.FileMode) (vfs.File, error) {
-	f, err := p.FS.Create(name, perm)
-	return plainFile{f}, err
-}
-
-func TestWithErrorsAddsNoAbility(t *testing.T) {
-	f, err := vfs.WithErrors(plain{vfs.NewMem()}, func(vfs.Op) error { return nil }).Create("/file", 0o644)
-	require.NoError(t, err)
-	_, ok := f.(vfs.RangeSyncer)
-	require.False(t, ok)
-}
-
 func TestOpString(t *testing.T) {
 	cases := map[string]vfs.Op{
 		"rename /a -> /b":            {Kind: vfs.OpRename, Path: "/a", NewPath: "/b"},
 		"write /a: 10 bytes at 4096": {Kind: vfs.OpWrite, Path: "/a", Offset: 4096, Size: 10},
 		"startsync /a: 1 bytes at 0": {Kind: vfs.OpStartSync, Path: "/a", Size: 1},
 		"syncdir /a":                 {Kind: vfs.OpSyncDir, Path: "/a"},
-		"OpKind(99) /a":              {Kind: 99, Path: "/a"},
-		"OpKind(-1) /a":              {Kind: -1, Path: "/a"},
+		"overwrite /a":               {Kind: vfs.OpOverwrite, Path: "/a"},
+		"truncate /a: to 3 bytes":    {Kind: vfs.OpTruncate, Path: "/a", Size: 3},
 	}
 	for want, op := range cases {
 		require.Equal(t, want, op.String())

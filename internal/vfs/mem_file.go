@@ -19,10 +19,7 @@ type memFile struct {
 	closed   bool
 }
 
-var (
-	_ File        = (*memFile)(nil)
-	_ RangeSyncer = (*memFile)(nil)
-)
+var _ File = (*memFile)(nil)
 
 func (f *memFile) Write(p []byte) (int, error) {
 	return f.report(len(p), func() (off int64, written int, err error) {
@@ -108,7 +105,7 @@ func (f *memFile) Sync() error {
 	})
 }
 
-// StartSync implements RangeSyncer. It gives no guarantee, so a crash treats the
+// StartSync gives no guarantee, so a crash treats the
 // range as before.
 func (f *memFile) StartSync(off, n int64) error {
 	f.mem.mu.Lock()

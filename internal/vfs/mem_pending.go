@@ -1,5 +1,7 @@
 package vfs
 
+import "slices"
+
 // pendingChanges are the directory operations of a Mem that no SyncDir has made
 // durable, oldest first. A change is a node of a graph: it needs those without
 // which a crash would show a state that a file system rules out.
@@ -76,20 +78,14 @@ func (c *change) need(other *change) {
 }
 
 func (c *change) touches(dir *node) bool {
-	for _, set := range c.sets {
-		if set.dir == dir {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.sets, func(set assignment) bool { return set.dir == dir })
 }
 
 // chosen returns the changes that choose accepts and all that they need.
 func (p *pendingChanges) chosen(choose func(*change) bool) map[*change]bool {
 	chosen := map[*change]bool{}
 	// What a change needs is older, so one pass from the newest meets it later.
-	for i := len(p.changes) - 1; i >= 0; i-- {
-		c := p.changes[i]
+	for _, c := range slices.Backward(p.changes) {
 		if !chosen[c] && !choose(c) {
 			continue
 		}
@@ -104,16 +100,12 @@ func (p *pendingChanges) chosen(choose func(*change) bool) map[*change]bool {
 // commit makes the changes of a directory durable, and what they need.
 func (p *pendingChanges) commit(dir *node) {
 	durable := p.chosen(func(c *change) bool { return c.touches(dir) })
-	kept := p.changes[:0]
 	for _, c := range p.changes {
-		if !durable[c] {
-			kept = append(kept, c)
-			continue
+		if durable[c] {
+			p.apply(c)
 		}
-		p.apply(c)
 	}
-	clear(p.changes[len(kept):])
-	p.changes = kept
+	p.changes = slices.DeleteFunc(p.changes, func(c *change) bool { return durable[c] })
 }
 
 // apply writes a change to the saved entries. All that it needed is applied, so

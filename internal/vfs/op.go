@@ -6,54 +6,28 @@ import (
 	"os"
 )
 
-// OpKind says what an operation does.
-type OpKind int
+// OpKind says what an operation does, by its name.
+type OpKind string
 
 // The kinds of operations. OpStat is both FS.Stat and File.Stat.
 const (
-	OpOpen OpKind = iota
-	OpCreate
-	OpMkdir
-	OpRename
-	OpRemove
-	OpSyncDir
-	OpReadDir
-	OpStat
-	OpWrite
-	OpRead
-	OpSync
-	OpStartSync
-	OpClose
-	OpOverwrite
-	OpTruncate
-	OpLock
+	OpOpen      OpKind = "open"
+	OpCreate    OpKind = "create"
+	OpMkdir     OpKind = "mkdir"
+	OpRename    OpKind = "rename"
+	OpRemove    OpKind = "remove"
+	OpSyncDir   OpKind = "syncdir"
+	OpReadDir   OpKind = "readdir"
+	OpStat      OpKind = "stat"
+	OpWrite     OpKind = "write"
+	OpRead      OpKind = "read"
+	OpSync      OpKind = "sync"
+	OpStartSync OpKind = "startsync"
+	OpClose     OpKind = "close"
+	OpOverwrite OpKind = "overwrite"
+	OpTruncate  OpKind = "truncate"
+	OpLock      OpKind = "lock"
 )
-
-var opNames = [...]string{
-	OpOpen:      "open",
-	OpCreate:    "create",
-	OpMkdir:     "mkdir",
-	OpRename:    "rename",
-	OpRemove:    "remove",
-	OpSyncDir:   "syncdir",
-	OpReadDir:   "readdir",
-	OpStat:      "stat",
-	OpWrite:     "write",
-	OpRead:      "read",
-	OpSync:      "sync",
-	OpStartSync: "startsync",
-	OpClose:     "close",
-	OpOverwrite: "overwrite",
-	OpTruncate:  "truncate",
-	OpLock:      "lock",
-}
-
-func (k OpKind) String() string {
-	if k < 0 || int(k) >= len(opNames) {
-		return fmt.Sprintf("OpKind(%d)", int(k))
-	}
-	return opNames[k]
-}
 
 // Mutates reports whether a successful operation of this kind changes what is
 // there now or what a crash would leave.
@@ -95,7 +69,7 @@ func (op Op) String() string {
 // fail makes err an error of the operation in the form that FS promises.
 func (op Op) fail(err error) error {
 	if op.Kind == OpRename {
-		return &os.LinkError{Op: op.Kind.String(), Old: op.Path, New: op.NewPath, Err: err}
+		return &os.LinkError{Op: string(op.Kind), Old: op.Path, New: op.NewPath, Err: err}
 	}
-	return &fs.PathError{Op: op.Kind.String(), Path: op.Path, Err: err}
+	return &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: err}
 }

@@ -174,7 +174,7 @@ func TestReadFile(t *testing.T) {
 		_, err := vfs.ReadFile(m, "/file", limit)
 		pathError(t, err, "/file", vfs.ErrTooLarge)
 	}
-	inject := &failOne{kind: -1}
+	inject := &failOne{}
 	_, err := vfs.ReadFile(vfs.WithErrors(m, inject.inject), "/file", 4999)
 	require.ErrorIs(t, err, vfs.ErrTooLarge)
 	for _, op := range inject.seen {
@@ -235,7 +235,7 @@ func TestWriteFileRelative(t *testing.T) {
 func TestWriteFileFails(t *testing.T) {
 	kinds := []vfs.OpKind{vfs.OpCreate, vfs.OpWrite, vfs.OpSync, vfs.OpClose, vfs.OpRename, vfs.OpSyncDir}
 	for _, kind := range kinds {
-		t.Run(kind.String(), func(t *testing.T) {
+		t.Run(string(kind), func(t *testing.T) {
 			m := vfs.NewMem()
 			put(t, m, "/file", "old")
 			failing := vfs.WithErrors(m, (&failOne{kind: kind, err: &vfs.ShortWrite{N: 1, Err: syscall.ENOSPC}}).inject)

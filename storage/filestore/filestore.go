@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,14 +75,9 @@ func New(c Config) (*Store, error) {
 	if err := storage.CheckName("checkpoint name", c.Name); err != nil {
 		return nil, err
 	}
-	if c.Sync == "" {
-		c.Sync = SyncFull
-	}
+	c.Sync, c.FS = cmp.Or(c.Sync, SyncFull), cmp.Or(c.FS, vfs.OS())
 	if c.Sync != SyncFull && c.Sync != SyncNone {
 		return nil, fmt.Errorf("sync policy %q: want %q or %q", c.Sync, SyncFull, SyncNone)
-	}
-	if c.FS == nil {
-		c.FS = vfs.OS()
 	}
 	// A program that changes its directory goes on writing to the same place.
 	path, err := filepath.Abs(c.Path)
@@ -194,7 +190,7 @@ func (s *Store) leadsNowhere() error {
 // Open implements storage.Driver.
 func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	name := filepath.Join(s.Path(id), part.String())
-	f, err := s.fs.Open(name)
+	r, err := OpenFile(s.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, link := range []string{s.Path(id), name} { // what is away may be there again
 			if dangling := vfs.Dangling(s.fs, link); dangling != nil && !errors.Is(dangling, fs.ErrPermission) {
@@ -203,12 +199,18 @@ func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (stora
 		}
 		return nil, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
+	return r, err
+}
+
+// OpenFile opens the file of a part, which has to be a regular one.
+func OpenFile(fsys vfs.Reader, name string) (storage.PartReader, error) {
+	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", part)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -42,17 +43,13 @@ type LockConfig struct {
 }
 
 func (c LockConfig) withDefaults() LockConfig {
-	if c.Job == "" {
-		c.Job = ThisJob()
-	}
+	c.Job = cmp.Or(c.Job, ThisJob())
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Heartbeat <= 0 {
 		c.Heartbeat = 5 * time.Second
 	}
 	if c.Patience <= 0 {
 		c.Patience = 30 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

@@ -20,7 +20,7 @@ const Name = storage.ManifestName
 const format = 1
 
 // ErrInvalid is matched by errors about a manifest that cannot be understood.
-var ErrInvalid = errors.New("levels cannot be built")
+var ErrInvalid = errors.New("the manifest of the nodes is not valid")
 
 // Manifest is the content of NODES.json. What is on the nodes belongs to its ID; the rest
 // is for people and tools, and for telling what has been lost.
@@ -53,6 +53,12 @@ type Node struct {
 
 // Root is the directory of the node that Dir is in (CRAFT_NODE_PATH).
 func (n Node) Root() string { return filepath.Dir(string(n.Dir)) }
+
+// Place is what the checkpoint's directory on the node is called.
+func (n Node) Place() string { return filepath.Base(string(n.Dir)) }
+
+// String is for people.
+func (n Node) String() string { return fmt.Sprintf("%s (%s)", n.Host, n.Dir) }
 
 // Same reports whether two entries are of one node.
 func (n Node) Same(other Node) bool { return n.Host == other.Host && n.Root() == other.Root() }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/craft-go/craft/storage"
@@ -33,7 +32,7 @@ type Newest struct {
 func (m Manifest) State() State {
 	var where []string
 	for _, n := range m.Nodes {
-		where = append(where, fmt.Sprintf("%s (%s)", n.Host, n.Dir))
+		where = append(where, n.String())
 	}
 	reserved, _ := m.reserved()
 	from := m.ReservedFrom

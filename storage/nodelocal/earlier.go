@@ -1,9 +1,8 @@
 package nodelocal
 
 import (
-	"io/fs"
+	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/storage"
@@ -13,14 +12,14 @@ import (
 // same home, which had another identity then: it was deleted since, or its note was, or
 // it is not mounted now.
 func (s *Store) Earlier() (dirs []string) {
-	entries, _ := s.fs.ReadDir(s.root) // a root that cannot be read is told of elsewhere
+	entries, _ := s.FS.ReadDir(s.Root) // a root that cannot be read is told of elsewhere
 	for _, e := range entries {
-		dir := filepath.Join(s.root, e.Name())
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), s.name+"-") || dir == s.dir {
+		dir := filepath.Join(s.Root, e.Name())
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), s.Name+"-") || dir == s.dir {
 			continue
 		}
-		o, err := ReadOwner(s.fs, dir)
-		if err == nil && o.Name == s.name && string(o.Home) == s.home && o.ID != s.id && o.UID == s.self.UID && s.holdsVersions(dir) {
+		o, err := ReadOwner(s.FS, dir)
+		if err == nil && o.Name == s.Name && string(o.Home) == s.Home && o.ID != s.ID && o.UID == s.Self.UID && s.holdsVersions(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -30,18 +29,10 @@ func (s *Store) Earlier() (dirs []string) {
 // holdsVersions reports whether anything of a version is in a place; yes if that cannot
 // be seen.
 func (s *Store) holdsVersions(place string) bool {
-	versions, err := s.fs.ReadDir(place)
-	if err != nil {
-		return true
-	}
-	for _, v := range versions {
-		if !isVersion(v) {
-			continue
-		}
-		files, err := s.fs.ReadDir(filepath.Join(place, v.Name()))
-		if err != nil || slices.ContainsFunc(files, func(f fs.DirEntry) bool { _, _, ok := storage.ParseObject(f.Name()); return ok }) {
-			return true
-		}
-	}
-	return false
+	holds := false
+	err := scan(context.Background(), s.FS, place, func(_ storage.ID, objects []found) error {
+		holds = holds || len(objects) > 0
+		return nil
+	})
+	return holds || err != nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -21,15 +22,18 @@ type Object struct {
 // *UnlistedError those of the other versions.
 func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 	var out []Object
-	err := s.scan(ctx, nil, func(key storage.ObjectKey, f fs.DirEntry) error {
-		info, err := f.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted since the directory was read
+	err := s.scan(ctx, func(_ storage.ID, objects []found) error {
+		for _, o := range objects {
+			info, err := o.file.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // deleted since the directory was read
+			}
+			if err != nil {
+				return err
+			}
+			out = append(out, Object{ObjectKey: o.ObjectKey, Size: info.Size()})
 		}
-		if err == nil {
-			out = append(out, Object{ObjectKey: key, Size: info.Size()})
-		}
-		return err
+		return nil
 	})
 	var unlisted *UnlistedError
 	if err != nil && !errors.As(err, &unlisted) {
@@ -39,17 +43,25 @@ func (s *Store) Inventory(ctx context.Context) ([]Object, error) {
 	return out, err
 }
 
-// scan calls version, unless it is nil, for each version's directory, and then
-// object for each object in it. Versions of which that cannot be listed are in an
-// *UnlistedError.
-func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(storage.ObjectKey, fs.DirEntry) error) error {
+// found is an object that a directory lists.
+type found struct {
+	storage.ObjectKey
+
+	file fs.DirEntry
+}
+
+// scan calls visit for each version, with its objects. Versions of which these cannot be
+// listed, or for which visit returns an error, are in an *UnlistedError.
+func (s *Store) scan(ctx context.Context, visit func(storage.ID, []found) error) error {
 	if there, err := s.look(); err != nil || !there {
 		return err
 	}
-	dirs, err := s.fs.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	return scan(ctx, s.FS, s.dir, visit)
+}
+
+// scan is that of a Store, for any place.
+func scan(ctx context.Context, fsys vfs.Reader, place string, visit func(storage.ID, []found) error) error {
+	dirs, err := readDir(fsys, place)
 	if err != nil {
 		return err
 	}
@@ -62,10 +74,11 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 			return context.Cause(ctx)
 		}
 		id, _ := storage.ParseID(d.Name())
-		if version != nil {
-			version(id)
+		objects, err := list(fsys, place, id)
+		if err == nil {
+			err = visit(id, objects)
 		}
-		if err := s.scanVersion(id, object); err != nil {
+		if err != nil {
 			unlisted.Versions = append(unlisted.Versions, UnlistedVersion{id, err})
 		}
 	}
@@ -75,24 +88,24 @@ func (s *Store) scan(ctx context.Context, version func(storage.ID), object func(
 	return nil
 }
 
-func (s *Store) scanVersion(id storage.ID, object func(storage.ObjectKey, fs.DirEntry) error) error {
-	files, err := s.fs.ReadDir(s.Path(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted since the directory above was read
-	}
-	if err != nil {
-		return err
-	}
+// list lists the objects of a version.
+func list(fsys vfs.Reader, place string, id storage.ID) (objects []found, err error) {
+	files, err := readDir(fsys, filepath.Join(place, id.String()))
 	for _, f := range files {
-		kind, part, ok := storage.ParseObject(f.Name())
-		if !ok || !f.Type().IsRegular() {
-			continue
-		}
-		if err := object(storage.ObjectKey{ID: id, Kind: kind, Part: part}, f); err != nil {
-			return err
+		if kind, part, ok := storage.ParseObject(f.Name()); ok && f.Type().IsRegular() {
+			objects = append(objects, found{storage.ObjectKey{ID: id, Kind: kind, Part: part}, f})
 		}
 	}
-	return nil
+	return objects, err
+}
+
+// readDir lists a directory; one that is not there, perhaps not any more, holds nothing.
+func readDir(fsys vfs.Reader, dir string) ([]fs.DirEntry, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
 }
 
 func (s *Store) path(key storage.ObjectKey) string { return filepath.Join(s.Path(key.ID), key.File()) }

@@ -48,13 +48,13 @@ func usedError(dir string, by Job, mend string) error {
 // that matches storage.ErrLocked if one is in it.
 func (s *Store) occupy(ctx context.Context) error {
 	s.vacate() // one of a place that is not there any more
-	locker, ok := s.fs.(vfs.Locker)
-	if !ok || s.job == "" {
+	locker, ok := s.FS.(vfs.Locker)
+	if !ok || s.Job == "" {
 		return nil
 	}
-	deadline := time.NewTimer(s.patience)
+	deadline := time.NewTimer(s.Patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(max(s.patience/200, time.Millisecond))
+	tick := time.NewTicker(max(s.Patience/200, time.Millisecond))
 	defer tick.Stop()
 	for {
 		err := s.tryOccupy(locker)
@@ -77,13 +77,13 @@ func (s *Store) tryOccupy(locker vfs.Locker) error {
 		return err
 	}
 	in, err := s.enter(lock)
-	if err == nil && in.ID == s.job {
+	if err == nil && in.ID == s.Job {
 		s.lock = lock
 		return nil
 	}
 	_ = lock.Close()
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
-		return usedError(s.dir, in, "wait for that job, or, if both are in containers with different directories at "+s.home+", let CRAFT_NODE_PATH name another directory for each")
+		return usedError(s.dir, in, "wait for that job, or, if both are in containers with different directories at "+s.Home+", let CRAFT_NODE_PATH name another directory for each")
 	}
 	return err
 }
@@ -95,8 +95,8 @@ func (s *Store) enter(lock vfs.LockFile) (in Job, err error) {
 	if err == nil {
 		in, err = readJob(lock)
 	}
-	if err == nil && in.ID != s.job {
-		err = putJob(lock, Job{ID: s.job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
+	if err == nil && in.ID != s.Job {
+		err = putJob(lock, Job{ID: s.Job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
 	}
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
 		err = lock.TryLock(vfs.Shared)
@@ -133,7 +133,7 @@ func readJob(lock vfs.LockFile) (j Job, err error) {
 func (s *Store) Leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job = ""
+	s.Job = ""
 	s.vacate()
 }
 

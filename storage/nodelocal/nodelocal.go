@@ -58,19 +58,13 @@ type Config struct {
 type Store struct {
 	view // of the parts
 
-	root, dir  string
-	name, home string
-	id         string
-	sync       bool
-	fs         vfs.FS
-	self       Identity
-	uidOf      func(fs.FileInfo) (uid int, known bool)
-	files      *filestore.Store // knows how a version is written and deleted
+	Config // complete; Job is "" after Leave
 
-	patience time.Duration
+	dir   string
+	uidOf func(fs.FileInfo) (uid int, known bool)
+	files *filestore.Store // knows how a version is written and deleted
 
 	mu    sync.Mutex
-	job   string       // Config.Job until Leave
 	lock  vfs.LockFile // of the place; nil: none
 	place fs.FileInfo  // of the place when it was found to be ours, nil before
 	gone  bool         // it was ours and has vanished: whoever wrote was told
@@ -93,30 +87,22 @@ func New(c Config) (*Store, error) {
 	if c.Home == "" {
 		return nil, fmt.Errorf("checkpoint %q: no directory on the parallel file system that its storage on the node belongs to", c.Name)
 	}
-	root, err := filepath.Abs(c.Root)
-	if err != nil {
+	var err error
+	if c.Root, err = filepath.Abs(c.Root); err != nil {
 		return nil, err
 	}
-	home, err := filepath.Abs(c.Home)
-	if err != nil {
+	if c.Home, err = filepath.Abs(c.Home); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		root: root, name: c.Name, home: home, id: c.ID, sync: c.Sync != filestore.SyncNone,
-		fs: c.FS, uidOf: uidOf, job: c.Job, patience: cmp.Or(c.Patience, 5*time.Second),
+	c.Patience, c.FS = cmp.Or(c.Patience, 5*time.Second), cmp.Or(c.FS, vfs.OS())
+	if c.Self == nil {
+		me := ThisIdentity()
+		c.Self = &me
 	}
-	if s.fs == nil {
-		s.fs = vfs.OS()
-	}
-	if c.Self != nil {
-		s.self = *c.Self
-	} else {
-		s.self = ThisIdentity()
-	}
-	base := placeName(c.Name, home, c.ID)
-	s.dir = filepath.Join(root, base)
+	base := placeName(c.Name, c.Home, c.ID)
+	s := &Store{Config: c, dir: filepath.Join(c.Root, base), uidOf: uidOf}
 	s.view = view{store: s, kind: storage.KindPart}
-	s.files, err = filestore.New(filestore.Config{Path: root, Name: base, Sync: c.Sync, FS: s.fs, SmallestSpare: c.smallestSpare})
+	s.files, err = filestore.New(filestore.Config{Path: c.Root, Name: base, Sync: c.Sync, FS: c.FS, SmallestSpare: c.smallestSpare})
 	return s, err
 }
 

@@ -345,6 +345,6 @@ func TestReadErrorsAreNotEmptiness(t *testing.T) {
 			return nil
 		})
 		_, err := newStore(t, c).Inventory(t.Context())
-		require.ErrorIs(t, err, broken, kind.String())
+		require.ErrorIs(t, err, broken, string(kind))
 	}
 }

@@ -1,6 +1,7 @@
 package nodelocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func Places(ctx context.Context, fsys vfs.FS, root string) ([]Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fsys.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := readDir(fsys, root)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +59,7 @@ func Places(ctx context.Context, fsys vfs.FS, root string) ([]Place, error) {
 }
 
 func normalRoot(fsys vfs.FS, root string) (vfs.FS, string, error) {
-	if fsys == nil {
-		fsys = vfs.OS()
-	}
+	fsys = cmp.Or(fsys, vfs.OS())
 	if root == "" {
 		return nil, "", errors.New("no directory for the storage of the node: set CRAFT_NODE_PATH")
 	}
@@ -171,7 +167,7 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 	}
 	defer release()
 	if s.dir == dir {
-		trash = filepath.Join(s.root, filestore.TrashPrefix+filepath.Base(dir))
+		trash = filepath.Join(s.Root, filestore.TrashPrefix+filepath.Base(dir))
 		err := fsys.Rename(dir, trash)
 		if errors.Is(err, fs.ErrExist) { // an earlier removal was interrupted
 			if err = fsys.Remove(trash); err != nil { // it is not empty
@@ -212,9 +208,9 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	}
 	s.dir = made
 	switch o := p.Owner; {
-	case o.UID != s.self.UID:
-		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.self.UID)
-	case !o.onSameNode(s.self):
+	case o.UID != s.Self.UID:
+		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID)
+	case !o.onSameNode(*s.Self):
 		return nil, &PlaceError{
 			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
 			Mend: "remove it there, or delete it by hand if it was copied here",
@@ -225,8 +221,8 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 
 // removeSigned deletes a directory, and what says whose it is last.
 func removeSigned(fsys vfs.FS, dir string) error {
-	entries, err := fsys.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := readDir(fsys, dir)
+	if err != nil {
 		return err
 	}
 	for _, e := range entries {

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // Of returns the driver of the objects of one kind, for which they are what
@@ -41,14 +41,16 @@ func (v view) Path(id storage.ID) string { return filepath.Join(v.store.dir, id.
 // versions; one that is not ours is a *PlaceError.
 func (v view) List(ctx context.Context) ([]storage.Entry, error) {
 	var entries []storage.Entry
-	err := v.store.scan(ctx,
-		func(id storage.ID) { entries = append(entries, storage.Entry{ID: id}) },
-		func(key storage.ObjectKey, _ fs.DirEntry) error {
-			if last := &entries[len(entries)-1]; key.Kind == v.kind {
-				last.Parts = append(last.Parts, key.Part)
+	err := v.store.scan(ctx, func(id storage.ID, objects []found) error {
+		e := storage.Entry{ID: id}
+		for _, o := range objects {
+			if o.Kind == v.kind {
+				e.Parts = append(e.Parts, o.Part)
 			}
-			return nil
-		})
+		}
+		entries = append(entries, e)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +65,7 @@ func (v view) Remove(_ context.Context, id storage.ID) error {
 	if there, err := s.look(); err != nil || !there {
 		return err
 	}
-	files, err := s.fs.ReadDir(v.Path(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	files, err := readDir(s.FS, v.Path(id))
 	if err != nil {
 		return err
 	}
@@ -78,11 +77,11 @@ func (v view) Remove(_ context.Context, id storage.ID) error {
 		if !ok || kind != v.kind {
 			continue
 		}
-		if err := s.fs.Remove(filepath.Join(v.Path(id), f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.FS.Remove(filepath.Join(v.Path(id), f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	_ = s.fs.Remove(v.Path(id)) // if it is empty
+	_ = s.FS.Remove(v.Path(id)) // if it is empty
 	return nil
 }
 
@@ -99,27 +98,9 @@ func (s *Store) OpenObject(_ context.Context, key storage.ObjectKey) (storage.Pa
 	if !there {
 		return nil, fmt.Errorf("%v: %w on this node: there is no %s", key, storage.ErrNotFound, s.dir)
 	}
-	f, err := s.fs.Open(s.path(key))
+	r, err := filestore.OpenFile(s.FS, s.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%v: %w on this node: %w", key, storage.ErrNotFound, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", s.path(key))
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &reader{File: f, size: info.Size()}, nil
+	return r, err
 }
-
-type reader struct {
-	vfs.File
-
-	size int64
-}
-
-func (r *reader) Size() int64 { return r.size }

@@ -23,12 +23,11 @@ type Absence struct {
 	manifest *manifest.Writer
 	fs       vfs.FS
 	homeDir  string // of rank 0
-	place    string // what is called so on each node is this checkpoint's; "": there are no nodes
 	unused   string // see Unused
 	doubt    string // see Doubt
 }
 
-func (a *Absence) onNodes() bool { return a.place != "" }
+func (a *Absence) onNodes() bool { return len(a.nodes.list) > 0 }
 
 // Doubt is, on rank 0, why it is not known what the manifest says; "" if it is known.
 func (a *Absence) Doubt() string { return a.doubt }
@@ -41,7 +40,7 @@ func (a *Absence) Unused() string { return a.unused }
 func (a *Absence) noteUnused(reports []nodeReport, log *slog.Logger) {
 	var where []string
 	for _, n := range a.nodes.list {
-		for _, dir := range reports[n.leader()].Earlier {
+		for _, dir := range reports[n.Ranks[0]].Earlier {
 			where = append(where, fmt.Sprintf("%s (%s)", n.Host, dir))
 		}
 	}
@@ -81,7 +80,7 @@ func (a *Absence) past() (before catalog.Past) {
 	type place struct{ host, dir string }
 	here := make(map[place]catalog.Place)
 	for i, n := range a.nodes.list {
-		here[place{n.Host, n.Dir}] = catalog.Place(i)
+		here[place{n.Host, n.Root()}] = catalog.Place(i)
 	}
 	before.Ranks = make(map[int][]catalog.Place)
 	for _, n := range told.Nodes {
@@ -122,8 +121,7 @@ func (a *Absence) Where(ids ...storage.ID) string {
 	slices.Sort(has)
 	var out []string
 	for _, n := range slices.Compact(has) {
-		node := a.nodes.list[n]
-		out = append(out, fmt.Sprintf("%s (%s)", node.Host, filepath.Join(node.Dir, a.place)))
+		out = append(out, a.nodes.list[n].String())
 	}
 	return strings.Join(out, ", ")
 }
@@ -160,8 +158,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 	told := a.manifest.Last()
 	var gone []manifest.Node
 	for _, was := range told.Nodes {
-		here := slices.ContainsFunc(a.nodes.list, func(is node) bool { return is.isThat(was) })
-		if !here {
+		if !slices.ContainsFunc(a.nodes.list, was.Same) {
 			gone = append(gone, was)
 		}
 	}
@@ -172,7 +169,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 	if len(gone) > 0 {
 		text += "; " + a.bringBack(gone)
 	}
-	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return filepath.Base(string(was.Dir)) != a.place }); i >= 0 {
+	if i := slices.IndexFunc(told.Nodes, func(was manifest.Node) bool { return was.Place() != a.nodes.list[0].Place() }); i >= 0 {
 		text += "; " + a.whyAnotherName(string(told.Nodes[i].Dir))
 	}
 	return text
@@ -195,15 +192,15 @@ func (a *Absence) bringBack(gone []manifest.Node) string {
 	var names []string
 	virtual := 0 // how many nodes on this host have them all
 	for _, was := range gone {
-		names = append(names, fmt.Sprintf("%s (%s)", was.Host, was.Dir))
-		if slices.ContainsFunc(a.nodes.list, func(is node) bool { return is.Host == was.Host }) {
+		names = append(names, was.String())
+		if slices.ContainsFunc(a.nodes.list, func(is manifest.Node) bool { return is.Host == was.Host }) {
 			virtual = max(virtual, virtualNodes(was.Root()))
 		}
 	}
 	text := "not in this job: " + strings.Join(names, ", ") + ": start it on nodes that include them"
 	if virtual > 0 {
 		for _, is := range a.nodes.list {
-			virtual = max(virtual, virtualNodes(is.Dir))
+			virtual = max(virtual, virtualNodes(is.Root()))
 		}
 		text += fmt.Sprintf(", virtual nodes of one host with --nodes %d", virtual)
 	}
@@ -250,7 +247,7 @@ func (a *Absence) missing(v catalog.View, id storage.ID) string {
 func (a *Absence) without(has []catalog.Place) (out []string) {
 	for n, node := range a.nodes.list {
 		if !slices.Contains(has, catalog.Place(n)) {
-			out = append(out, fmt.Sprintf("%s (%s)", node.Host, node.Dir))
+			out = append(out, fmt.Sprintf("%s (%s)", node.Host, node.Root()))
 		}
 	}
 	return out

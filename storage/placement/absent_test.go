@@ -10,7 +10,7 @@ import (
 
 // Who lost a version because of where it was started is told where to start.
 func TestAbsentNodes(t *testing.T) {
-	s := &Absence{nodes: &nodes{list: []node{{Host: "here", Dir: "/n/node-0"}}}}
+	s := &Absence{nodes: &nodes{list: []manifest.Node{{Host: "here", Dir: "/n/node-0/cp-1"}}}}
 	for want, gone := range map[string][]manifest.Node{
 		"not in this job: here (/n/node-4/cp-1), here (/n/node-5/cp-1): start it on nodes that include them, virtual nodes of one host with --nodes 6": {
 			{Host: "here", Dir: "/n/node-4/cp-1"}, {Host: "here", Dir: "/n/node-5/cp-1"},
@@ -21,6 +21,6 @@ func TestAbsentNodes(t *testing.T) {
 		require.Equal(t, want, s.bringBack(gone))
 	}
 	// A node in the middle of the others.
-	s.nodes.list = append(s.nodes.list, node{Host: "here", Dir: "/n/node-3"})
+	s.nodes.list = append(s.nodes.list, manifest.Node{Host: "here", Dir: "/n/node-3/cp-1"})
 	require.Contains(t, s.bringBack([]manifest.Node{{Host: "here", Dir: "/n/node-1/cp-1"}}), "with --nodes 4")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/storagetest"
 )
@@ -84,7 +85,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 			path := filepath.Join(local.Path(key.ID), key.Part.String())
 			data, err := vfs.ReadFile(mem, path, 1<<20)
 			require.NoError(t, err)
-			n := &nodes{list: []node{{}}, of: []int{0}}
+			n := &nodes{list: []manifest.Node{{}}, of: []int{0}}
 			s := &finder{
 				home: storagetest.Failing(files, func(op storagetest.Op) error {
 					if op.Kind == storagetest.OpOpen {
@@ -117,7 +118,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 					require.ErrorIs(t, err, c.want)
 				}
 				require.Equal(t, c.want == storage.ErrDamaged, errors.Is(err, storage.ErrDamaged), "%v", err)
-				require.True(t, s.register.torn[key.ID], "the file here is to be mended")
+				require.True(t, s.register.notes[key.ID].torn, "the file here is to be mended")
 			}
 		})
 	}

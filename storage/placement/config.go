@@ -60,15 +60,9 @@ func complete(c *Config) {
 	c.SetSize = cmp.Or(c.SetSize, 4)
 	c.Parity = cmp.Or(c.Parity, 2)
 	c.Late = cmp.Or(c.Late, 5*time.Second)
-	if c.Job == "" {
-		c.Job = filestore.ThisJob()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.FS == nil {
-		c.FS = vfs.OS()
-	}
+	c.Job = cmp.Or(c.Job, filestore.ThisJob())
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.FS = cmp.Or(c.FS, vfs.OS())
 	if c.MayWrite == nil {
 		c.MayWrite = func() error { return nil }
 	}

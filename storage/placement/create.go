@@ -21,8 +21,8 @@ type creator struct {
 	plan     *planner
 	schemes  *schemes
 	register *register
+	orders   *orders
 	troubles *troubles
-	check    func(context.Context, storage.ID, storage.Part) error // that a part at home is where it should be
 	around   func(func())
 }
 
@@ -152,7 +152,8 @@ func (w *writer) Commit() error {
 		if err := w.checkPlace(); err != nil {
 			return err
 		}
-		w.register.spilled(w.id, w.part)
+		w.register.noteSent(w.id)
+		w.register.cameHome(w.id, w.part)
 	}
 	return err
 }
@@ -160,7 +161,7 @@ func (w *writer) Commit() error {
 // checkPlace returns an error if the part has gone where nobody finds it. If rank 0
 // cannot be asked it is taken for stored.
 func (w *writer) checkPlace() error {
-	err := w.check(w.ctx, w.id, w.part)
+	err := w.orders.seenAtHome(w.ctx, w.id, w.part)
 	var astray *PlaceError
 	if err == nil || errors.As(err, &astray) {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // Where ranks have moved and healing was cut off, the parity that a rank holds of a set of
@@ -17,7 +18,7 @@ func TestParityOfASetOfBeforeIsNoneOfNow(t *testing.T) {
 	const ranks = 8
 	n := &nodes{of: []int{0, 1, 2, 3, 0, 1, 2, 3}}
 	for number := range 4 {
-		n.list = append(n.list, node{Ranks: []comm.Rank{comm.Rank(number), comm.Rank(number + 4)}})
+		n.list = append(n.list, manifest.Node{Ranks: []int{number, number + 4}})
 	}
 	id := storage.ID{Version: 1}
 	rs := storage.LevelsOf(storage.RS)

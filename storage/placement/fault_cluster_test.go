@@ -258,16 +258,20 @@ func (m *member) check(ctx context.Context, version uint64) error {
 	return nil
 }
 
-// protected reports whether what protects the part of a rank is published: its copy, or
-// what the others of its set, which has a rank of each node, hold of it.
+// protected reports whether what protects the part of a rank is published on other nodes: as
+// many copies as nodes may be lost, or what all others of its set, which has a rank of each
+// node, hold of it.
 func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
-	found := 0
+	found, needed := 0, faultyNodes-1
+	if level.Redundancy == storage.Copies {
+		needed = level.Survives.Nodes
+	}
 	for node, mem := range f.nodes {
+		if faultyNode(comm.Rank(rank)) == node {
+			continue
+		}
 		want := fmt.Sprintf("copy-rank-%05d", rank)
 		if level.Redundancy != storage.Copies {
-			if faultyNode(comm.Rank(rank)) == node {
-				continue
-			}
 			want = fmt.Sprintf("parity-rank-%05d", 2*node+rank%2)
 		}
 		places, _ := mem.ReadDir(fmt.Sprintf("/node%d", node))
@@ -280,7 +284,7 @@ func (f *faulty) protected(level storage.Level, id storage.ID, rank int) bool {
 			}
 		}
 	}
-	return found == 1 && level.Redundancy == storage.Copies || found == faultyNodes-1
+	return found >= needed
 }
 
 // isGuard reports whether an operation is about what protects parts of others.

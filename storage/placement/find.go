@@ -37,7 +37,7 @@ func (d *finder) sourceName(src catalog.Source) string {
 		return "the parallel file system"
 	}
 	n := d.nodes.list[src.At]
-	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Dir)
+	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Root())
 }
 
 func (d *finder) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
@@ -55,7 +55,7 @@ func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node cat
 		return d.local.OpenObject(ctx, key)
 	}
 	return openRemote(ctx, d.pools[node], func() (storage.PartReader, error) {
-		return d.service.Open(ctx, d.nodes.list[node].leader(), objectName(key))
+		return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
 	})
 }
 

@@ -15,7 +15,6 @@ type flushing struct {
 	finder   *finder
 	register *register
 	orders   *orders
-	check    *placeCheck
 	mayWrite func() error
 	flushed  func(storage.ID) // Config.Flushed
 }
@@ -73,7 +72,7 @@ func (w flushed) Commit() error {
 	if err := w.PartWriter.Commit(); err != nil {
 		return err
 	}
-	if err := w.by.check.part(w.ctx, w.id, w.part); err != nil {
+	if err := w.by.orders.seenAtHome(w.ctx, w.id, w.part); err != nil {
 		return err
 	}
 	w.by.register.cameHome(w.id, w.part)

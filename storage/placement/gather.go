@@ -2,11 +2,10 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -93,27 +92,14 @@ func (r *register) toRebuild(id storage.ID) (missing []orphan) {
 // noteRebuilt enters on all ranks what is on its node now: all but those parts that
 // a rank has not got there.
 func (g *gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
-	data, err := json.Marshal(not)
+	all, err := share(ctx, g.comm, "the parts that it rebuilds", not, nil)
 	if err != nil {
 		return err
 	}
-	all, err := comm.AllgatherBytes(ctx, g.comm, data)
-	if err != nil {
-		return err
-	}
-	failed := make(map[int]bool)
-	for r, data := range all {
-		var of []int
-		if err := json.Unmarshal(data, &of); err != nil {
-			return fmt.Errorf("what rank %d says of the parts that it rebuilds: %w", r, err)
-		}
-		for _, i := range of {
-			failed[i] = true
-		}
-	}
+	failed := slices.Concat(all...)
 	g.register.tell(func() {
 		for i, m := range missing {
-			if !failed[i] {
+			if !slices.Contains(failed, i) {
 				g.register.cat.AddPart(id, m.part, g.register.nodes.at(m.host))
 			}
 		}

@@ -19,7 +19,6 @@ type handler struct {
 	orders  *orders
 	remover *remove.Remover
 	callOff func(storage.ID)
-
 	schemes *schemes      // when ready
 	ready   chan struct{} // closed when the schemes are there
 }

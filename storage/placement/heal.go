@@ -78,7 +78,7 @@ func (h *healing) Healed(ctx context.Context, id storage.ID) error {
 
 // Deleted asks rank 0: others may have been told before this rank, and have given up.
 func (h *healing) Deleted(id storage.ID) bool {
-	if h.orders.me == 0 {
+	if h.orders.nodes.root() {
 		return h.deleted(id)
 	}
 	return errors.Is(h.orders.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)
@@ -88,7 +88,7 @@ func (h *healing) Deleted(id storage.ID) bool {
 func (h *healing) allHealed(id storage.ID) {
 	plan := ask(h.register, func(v catalog.View) storage.Levels { return v.Plan(id).BelowHome() })
 	levels := plan.And(h.schemes.allPossible(h.schemes.healing(plan)))
-	h.register.tell(func() { h.register.healed[id] = levels })
+	h.register.note(id, func(about *note) { about.healed = levels })
 }
 
 // copyPiece is how many bytes are copied at once: a transfer of a few pages costs

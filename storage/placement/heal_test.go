@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // After the loss of a node the copies that are still there are left alone.
@@ -78,10 +79,14 @@ func TestDeletedWhileHealing(t *testing.T) {
 		}
 	}
 	seed := testseed.Seed(t)
-	for _, policy := range []string{"partner", "xor", "rs", "local,pfs"} {
-		protects := "parity-"
-		if policy == "partner" {
-			protects = "copy-"
+	policies := map[string]storage.Redundancy{"local,pfs": storage.NoRedundancy}
+	for _, level := range storagetest.Protecting() {
+		policies[level.String()] = level.Redundancy
+	}
+	for policy, redundancy := range policies {
+		protects := "copy-"
+		if redundancy == storage.Parity {
+			protects = "parity-"
 		}
 		for name, at := range map[string]func(op vfs.Op) bool{
 			"at the directory":                   is(vfs.OpMkdir, ""),
@@ -94,10 +99,10 @@ func TestDeletedWhileHealing(t *testing.T) {
 			"when what protects gets its name":   is(vfs.OpRename, protects),
 			"when the part that is lost is new":  is(vfs.OpSync, "rank-"),
 		} {
-			if policy == "local,pfs" && (strings.Contains(name, "protects") || strings.Contains(name, "source")) {
+			if redundancy == storage.NoRedundancy && (strings.Contains(name, "protects") || strings.Contains(name, "source")) {
 				continue // nothing protects it, and the source is at home
 			}
-			if (policy == "xor" || policy == "rs") && (strings.Contains(name, "part") || strings.Contains(name, "directory")) {
+			if redundancy == storage.Parity && (strings.Contains(name, "part") || strings.Contains(name, "directory")) {
 				continue // Gather has brought it there
 			}
 			for _, again := range []bool{false, true} {
@@ -115,7 +120,7 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 	f := newFaulty(policy)
 	f.job(t, func(ctx context.Context, m *member) error {
 		o, err := m.write(ctx, 1)
-		err = errors.Join(err, expect("reached", o.Levels, m.Plan(1).BelowHome()))
+		err = errors.Join(err, expect("reached", o.Levels, m.Plan(1).BelowHome().With(storage.LevelsOf(storage.Local))))
 		if err == nil && m.Plan(1).AtHome() {
 			err = m.Flush(ctx, idOf(1))
 		}

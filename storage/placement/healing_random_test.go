@@ -15,6 +15,7 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // TestRandomHealing: a version is healed by one job after the other, while nodes are lost,
@@ -36,7 +37,8 @@ func TestRandomHealing(t *testing.T) {
 	})
 	for ; rounds == 0 || time.Now().Before(until); rounds++ {
 		rng := rand.New(rand.NewPCG(seed+uint64(rounds), 0))
-		r := &healingRound{Rand: rng, faulty: newFaulty([]string{"partner", "xor", "rs"}[rng.IntN(3)])}
+		levels := storagetest.Protecting()
+		r := &healingRound{Rand: rng, faulty: newFaulty(levels[rng.IntN(len(levels))].String())}
 		r.run(t)
 		lost += r.lost
 	}

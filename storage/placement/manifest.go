@@ -6,13 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/manifest"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // readManifest tells all ranks what the home says, and which job they are. A home without a
@@ -58,20 +55,14 @@ func readManifest(ctx context.Context, c *Config) (*manifest.Writer, error) {
 // readOthersManifest reads, on rank 0, what jobs with nodes have noted, for a job without.
 // It is as good without that: doubt is why it is not known.
 func readOthersManifest(ctx context.Context, from storage.Driver) (w *manifest.Writer, doubt string, err error) {
-	m, stored := manifest.Manifest{}, false
+	var m manifest.Manifest
 	if home, ok := from.(storage.MetadataStore); ok {
-		m, stored, err = manifest.Read(ctx, home)
+		m, _, err = manifest.Read(ctx, home)
 	}
-	switch {
-	case errors.Is(err, manifest.ErrInvalid):
+	if errors.Is(err, manifest.ErrInvalid) {
 		doubt, err = err.Error(), nil
-	case err != nil:
-		return nil, "", err
 	}
-	if !stored {
-		m = manifest.Manifest{}
-	}
-	return manifest.NewWriter(m, true), doubt, nil
+	return manifest.NewWriter(m, true), doubt, err
 }
 
 func text(err error) string {
@@ -82,14 +73,8 @@ func text(err error) string {
 }
 
 // manifestJob is what the manifest is to say of this job.
-func manifestJob(c *Config, n *nodes, local *nodelocal.Store) manifest.Job {
-	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.noted()}
-	for i := range job.Nodes {
-		dir := filepath.Join(string(job.Nodes[i].Dir), filepath.Base(local.Dir()))
-		job.Nodes[i].Dir = osstring.String(dir)
-	}
-	if home, ok := c.Home.(storage.MetadataStore); ok {
-		job.Home = home
-	}
+func manifestJob(c *Config, n *nodes) manifest.Job {
+	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.list}
+	job.Home, _ = c.Home.(storage.MetadataStore)
 	return job
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // Where ranks have moved, nodes have parity of the sets of before and of those of after
@@ -16,10 +17,13 @@ func TestParityOfMovedRanks(t *testing.T) {
 	large := func(rank int) []byte { // in so many blocks that each of the others has parity of them
 		return bytes.Repeat(smallValues(1, rank), 20)
 	}
-	for _, policy := range []string{"xor", "rs"} {
+	for _, level := range storagetest.Protecting() {
+		if level.Redundancy != storage.Parity {
+			continue
+		}
 		for lost := range faultyNodes {
-			t.Run(fmt.Sprint(policy, " ", lost), func(t *testing.T) {
-				f := newFaulty(policy)
+			t.Run(fmt.Sprint(level, " ", lost), func(t *testing.T) {
+				f := newFaulty(level.String())
 				f.job(t, func(ctx context.Context, m *member) error {
 					h, err := put(ctx, m.Placement, m.store, 1, large(m.rank()))
 					_, agreed := m.agree(ctx, h, err)

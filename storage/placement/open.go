@@ -41,10 +41,6 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 func (p *Placement) know(homeDir string) {
 	p.register = newRegister(p.nodes, p.Parity)
 	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.FS, homeDir: homeDir}
-	if p.OnNodes() {
-		p.absence.place = filepath.Base(p.local.Dir())
-	}
-	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
@@ -58,14 +54,14 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 			p.local.Leave()
 		}
 	}()
-	reports, err := gatherNodes(ctx, p.Comm, own, problem)
+	reports, err := share(ctx, p.Comm, "its node", own, problem)
 	if err != nil {
 		return err
 	}
-	if p.nodes, err = numberNodes(p.Comm.Rank(), reports); err != nil {
+	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), reports); err != nil {
 		return err
 	}
-	p.manifest.Begin(manifestJob(&p.Config, p.nodes, p.local))
+	p.manifest.Begin(manifestJob(&p.Config, p.nodes))
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
 		p.absence.noteUnused(reports, p.Log)
@@ -99,7 +95,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(&p.Config)
+	report = describeNode(&p.Config, p.local)
 	report.Earlier = osstring.From(earlier)
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
 		return nodeReport{}, unusable(p.Comm.Rank(), report.Host, p.local.Dir(), err)
@@ -125,23 +121,23 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 		p.flusher.CallOff(id)
 		p.healer.CallOff(id)
 	}
-	p.orders = &orders{me: p.nodes.me, ranks: p.nodes.ranks(), reports: make(map[report]int)}
-	troubles := &troubles{log: p.Log, rank: p.nodes.me, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
+	p.orders = &orders{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.Late, reports: make(map[report]int)}
+	troubles := &troubles{log: p.Log, nodes: p.nodes, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
 		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, ready: make(chan struct{})}
+	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, schemes: p.schemes, ready: make(chan struct{})}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
 	p.orders.service = p.service
 
+	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
 	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
 	for range p.nodes.list {
 		p.finder.pools = append(p.finder.pools, newStreamPool())
 	}
 	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
-	check := &placeCheck{orders: p.orders, dir: p.absence.homeDir, late: p.Late}
-	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, check: check, mayWrite: p.MayWrite, flushed: p.Flushed}
+	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, mayWrite: p.MayWrite, flushed: p.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
 	p.flusher.Start(work)
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, orders: p.orders, deleted: p.remover.Deleted, work: work}
@@ -154,13 +150,12 @@ func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
 		}
 	}
 	p.creator = &creator{
-		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, troubles: troubles, check: check.part, around: p.service.Around,
+		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, orders: p.orders, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
 		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
 	}
 	err := builder.build(p.Policy)
-	served.schemes = p.schemes
 	close(served.ready)
 	return err
 }

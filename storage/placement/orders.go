@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -36,9 +37,10 @@ func (o order) Abort() error  { return nil }
 // orders go to other ranks, and reports to rank 0.
 type orders struct {
 	service *exchange.Service
-	me      comm.Rank
-	ranks   int
-	all     func(report) // on rank 0: all ranks have reported it
+	nodes   *nodes
+	homeDir string        // where rank 0 looks for what others have written to the home
+	late    time.Duration // Config.Late
+	all     func(report)  // on rank 0: all ranks have reported it
 
 	mu      sync.Mutex
 	reports map[report]int // on rank 0: how many ranks have
@@ -66,7 +68,7 @@ func (o *orders) giveFor(ctx context.Context, to comm.Rank, verb string, id stor
 
 // report tells rank 0 that this rank has done something with a version.
 func (o *orders) report(ctx context.Context, verb string, id storage.ID) error {
-	if o.me == 0 {
+	if o.nodes.root() {
 		o.reported(report{verb, id})
 		return nil
 	}
@@ -77,7 +79,7 @@ func (o *orders) report(ctx context.Context, verb string, id storage.ID) error {
 func (o *orders) reported(r report) {
 	o.mu.Lock()
 	o.reports[r]++
-	all := o.reports[r] == o.ranks
+	all := o.reports[r] == o.nodes.ranks()
 	if all {
 		delete(o.reports, r)
 	}

@@ -25,24 +25,17 @@ func (e *PlaceError) Error() string {
 // looks is how often rank 0 looks for a part, at intervals that double.
 const looks = 11
 
-// placeCheck finds out whether rank 0 sees at home what this rank has written there.
-type placeCheck struct {
-	orders *orders
-	dir    string // where rank 0 looks
-	late   time.Duration
-}
-
-// part makes sure that rank 0 finds a part that this rank has written to the home:
+// seenAtHome makes sure that rank 0 finds a part that this rank has written to the home:
 // a *PlaceError if it does not. A file system that keeps in mind what it has seen may
 // show it to another machine a little later.
-func (c *placeCheck) part(ctx context.Context, id storage.ID, part storage.Part) error {
-	if c.orders.me == 0 {
+func (o *orders) seenAtHome(ctx context.Context, id storage.ID, part storage.Part) error {
+	if o.nodes.root() {
 		return nil
 	}
 	name := verbAtHome + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
-	pause := c.late >> (looks - 1)
+	pause := o.late >> (looks - 1)
 	for range looks - 1 {
-		err := c.orders.give(ctx, 0, name)
+		err := o.give(ctx, 0, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -53,9 +46,9 @@ func (c *placeCheck) part(ctx context.Context, id storage.ID, part storage.Part)
 		}
 		pause *= 2
 	}
-	err := c.orders.give(ctx, 0, name)
+	err := o.give(ctx, 0, name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return &PlaceError{Rank: int(c.orders.me), Dir: c.dir}
+		return &PlaceError{Rank: int(o.nodes.me), Dir: o.homeDir}
 	}
 	return err
 }

@@ -27,7 +27,6 @@ type Placement struct {
 	manifest *manifest.Writer
 	nodes    *nodes
 	register *register
-	surveyor *surveyor
 	absence  *Absence
 	planner  *planner
 
@@ -36,6 +35,7 @@ type Placement struct {
 	service  *exchange.Service
 	orders   *orders
 	schemes  *schemes
+	surveyor *surveyor
 	finder   *finder
 	creator  *creator
 	gatherer *gatherer
@@ -82,17 +82,23 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	return err
 }
 
-// surveyHome is Survey without nodes, on rank 0.
+// surveyHome is Survey without nodes, on rank 0. No header is needed: nothing is to be
+// anywhere else.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	cat, err := p.surveyor.surveyHome(ctx)
+	entries, err := p.Home.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	m, doubt, err := readOthersManifest(ctx, p.Home)
-	if err == nil {
-		p.manifest, p.absence.manifest, p.absence.doubt = m, m, doubt
+	if err != nil {
+		return nil, err
 	}
-	return cat, err
+	p.manifest, p.absence.manifest, p.absence.doubt = m, m, doubt
+	var found catalog.Findings
+	found.List(entries)
+	cat := catalog.New()
+	cat.Merge(found, catalog.Home)
+	return cat, nil
 }
 
 // List implements storage.Driver, with what the last Survey has found: a part is
@@ -176,12 +182,8 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 	if !stored {
 		return o
 	}
-	o.Levels = storage.LevelsOf(storage.Local)
-	for l := range p.planner.plan(id.Version).BelowHome().All() {
-		if weak[l] == nil {
-			o.Levels = o.Levels.With(storage.LevelsOf(p.schemes.possible(l)))
-		}
-	}
+	strong := p.planner.plan(id.Version).BelowHome().Where(func(l storage.Level) bool { return weak[l] == nil })
+	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
 	return o
 }
 
@@ -199,17 +201,10 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 		p.planner.owes(planned)
 		return
 	}
-	var owed storage.Levels
-	var by []protection
-	for l := range planned.BelowHome().All() {
-		if o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) {
-			by = append(by, p.schemes.protection[l])
-		} else {
-			owed = owed.With(storage.LevelsOf(l))
-		}
-	}
-	p.planner.owes(owed)
-	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, by)
+	below := planned.BelowHome()
+	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
+	p.planner.owes(below &^ reached)
+	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, reached, p.schemes)
 	if planned.AtHome() {
 		p.flusher.Add(id)
 	}
@@ -244,8 +239,8 @@ func (p *Placement) HasWitness(attempt container.AttemptID) bool {
 	return p.manifest.HasWitness(p.register.storesOf(attempt))
 }
 
-// Nodes are those of the job, with their directories (CRAFT_NODE_PATH).
-func (p *Placement) Nodes() []manifest.Node { return p.nodes.noted() }
+// Nodes are those of the job.
+func (p *Placement) Nodes() []manifest.Node { return p.nodes.list }
 
 // Gather brings the parts of a version, and of those that it refers to, that are on no
 // node, and that parity gives back, to the nodes of the ranks that host them: each rank
@@ -284,7 +279,9 @@ func (p *Placement) Flush(ctx context.Context, id storage.ID) error {
 		return nil
 	}
 	all := ask(p.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
-	p.register.noteSent(all...)
+	for _, one := range all {
+		p.register.noteSent(one)
+	}
 	for _, one := range all {
 		if err := p.flusher.Await(ctx, one); err != nil {
 			return err

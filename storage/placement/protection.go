@@ -19,14 +19,15 @@ type protection struct {
 
 // enter notes what protects a version.
 func (p protection) enter(c *catalog.Catalog, n *nodes, id storage.ID, size int) {
+	add := func(kind storage.Kind, rank, holder int) {
+		c.Add(storage.ObjectKey{ID: id, Kind: kind, Part: storage.Part{Rank: rank, Size: size}}, n.at(comm.Rank(holder)))
+	}
 	for rank, holder := range p.partners {
-		key := storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: storage.Part{Rank: rank, Size: size}}
-		c.Add(key, n.at(comm.Rank(holder)))
+		add(storage.KindCopy, rank, holder)
 	}
 	for _, members := range p.sets {
 		for _, rank := range members.Members {
-			key := storage.ObjectKey{ID: id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: size}}
-			c.Add(key, n.at(comm.Rank(rank)))
+			add(storage.KindParity, rank, rank)
 		}
 		set := catalog.Set{Ranks: members.Members, Size: size, Parity: p.parity, Holders: members.Members}
 		c.AddSet(id, set, func(rank int) catalog.Place { return n.at(comm.Rank(rank)) })

@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/manifest"
 )
 
 // After the loss of a node only those protect anew whose own copy, or of whose set
@@ -17,7 +18,7 @@ func TestOnlyWhatIsMissingIsProtectedAnew(t *testing.T) {
 	const ranks = 8 // each on a node of its own
 	n := &nodes{}
 	for r := range ranks {
-		n.list, n.of = append(n.list, node{Ranks: []comm.Rank{comm.Rank(r)}}), append(n.of, r)
+		n.list, n.of = append(n.list, manifest.Node{Ranks: []int{r}}), append(n.of, r)
 	}
 	id := storage.ID{Version: 1}
 	partners := []int{4, 5, 6, 7, 0, 1, 2, 3}

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/craft-go/craft/storage"
@@ -14,31 +15,23 @@ const full = "the node's storage is full"
 // refusals are the errors of a node's storage that takes nothing, or no more, and
 // what they say for people. What is to be stored there goes elsewhere.
 var refusals = []struct {
-	err     error
 	problem string
+	errs    []error
 }{
-	{nodelocal.ErrNoSpace, full},
-	{syscall.ENOSPC, full},
-	{syscall.EDQUOT, full},
-	{storage.ErrVanished, "the node's storage is gone"},
-	{syscall.ENOTDIR, "the node's storage is gone"},
-	{syscall.EROFS, "the node's storage is read-only"},
-	{fs.ErrPermission, "the node's storage refuses writes"},
-	{nodelocal.ErrNotPrivate, "the node's storage was changed"},
-	{nodelocal.ErrForeign, "the node's storage was changed"},
-	{nodelocal.ErrCopied, "the node's storage was changed"},
-	{storage.ErrLocked, "the node's storage is used by another job"},
-	{syscall.EIO, "the node's storage fails"},
-	{syscall.ENXIO, "the node's storage fails"},
-	{syscall.ENODEV, "the node's storage fails"},
-	{syscall.ESTALE, "the node's storage fails"},
+	{full, []error{nodelocal.ErrNoSpace, syscall.ENOSPC, syscall.EDQUOT}},
+	{"the node's storage is gone", []error{storage.ErrVanished, syscall.ENOTDIR}},
+	{"the node's storage is read-only", []error{syscall.EROFS}},
+	{"the node's storage refuses writes", []error{fs.ErrPermission}},
+	{"the node's storage was changed", []error{nodelocal.ErrNotPrivate, nodelocal.ErrForeign, nodelocal.ErrCopied}},
+	{"the node's storage is used by another job", []error{storage.ErrLocked}},
+	{"the node's storage fails", []error{syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE}},
 }
 
 // refusal says why a node's storage does not take something; "" if the error is
 // about something else.
 func refusal(err error) (problem string) {
 	for _, r := range refusals {
-		if errors.Is(err, r.err) {
+		if slices.ContainsFunc(r.errs, func(refused error) bool { return errors.Is(err, refused) }) {
 			return r.problem
 		}
 	}

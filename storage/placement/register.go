@@ -21,29 +21,29 @@ type register struct {
 
 	mu  sync.Mutex
 	cat *catalog.Catalog
-	// own are the versions whose part of this rank has been brought to its node. The
-	// catalog does not say so: it is the same on all ranks while they follow from
-	// it who copies which part to the home.
-	own map[storage.ID]bool
-	// healed are, on rank 0, the levels that versions have been brought back to.
-	healed map[storage.ID]storage.Levels
-	// replaced are, on rank 0, the versions whose parity is being made anew, in the place of
-	// what there was: what a Survey found of it does not count any more.
-	replaced map[storage.ID]bool
-	torn     map[storage.ID]bool // of which this rank's file turned out to be damaged
-	// tornCopy are those of which a copy of this rank's part did: where it is it is none.
-	tornCopy map[storage.ID]bool
-	sent     map[storage.ID]bool // of which the home may have something
+	// notes are what it knows of versions beside that.
+	notes map[storage.ID]note
 	// written are, on other ranks than 0, the versions of this job that are still known.
 	written []storage.ID
 }
 
+// note is what a rank knows of a version beside the catalog.
+type note struct {
+	// own: this rank's part has been brought to its node. The catalog does not say so: it is
+	// the same on all ranks while they follow from it who copies which part to the home.
+	own bool
+	// healed are, on rank 0, the levels that it has been brought back to.
+	healed storage.Levels
+	// replaced: its parity is being made anew, in the place of what there was: what a Survey
+	// found of it does not count any more. Rank 0 knows.
+	replaced bool
+	torn     bool // this rank's file turned out to be damaged
+	tornCopy bool // a copy of this rank's part did: where it is it is none
+	sent     bool // the home may have something of it
+}
+
 func newRegister(n *nodes, parity int) *register {
-	return &register{
-		nodes: n, parity: parity, cat: catalog.New(), own: make(map[storage.ID]bool),
-		healed: make(map[storage.ID]storage.Levels), replaced: make(map[storage.ID]bool), torn: make(map[storage.ID]bool), tornCopy: make(map[storage.ID]bool),
-		sent: make(map[storage.ID]bool),
-	}
+	return &register{nodes: n, parity: parity, cat: catalog.New(), notes: make(map[storage.ID]note)}
 }
 
 // ask answers a question out of the catalog.
@@ -60,6 +60,15 @@ func (r *register) tell(change func()) {
 	change()
 }
 
+// note changes the note about a version.
+func (r *register) note(id storage.ID, change func(*note)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	about := r.notes[id]
+	change(&about)
+	r.notes[id] = about
+}
+
 // ownKey is the part of this rank.
 func (r *register) ownKey(id storage.ID) storage.ObjectKey {
 	return catalog.PartOf(id, r.nodes.ownPart())
@@ -71,7 +80,7 @@ func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
 	defer r.mu.Unlock()
 	all := r.cat.Sources(id, part, r.nodes.here())
 	first := catalog.Source{Key: catalog.PartOf(id, part), At: r.nodes.here()}
-	if r.own[id] && part == r.nodes.ownPart() && !slices.Contains(all, first) {
+	if r.notes[id].own && part == r.nodes.ownPart() && !slices.Contains(all, first) {
 		return slices.Insert(all, 0, first)
 	}
 	return all
@@ -92,24 +101,25 @@ func (r *register) noteTorn(src *catalog.Source) {
 	if src == nil || src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
 		return
 	}
-	switch {
-	case src.Key.Kind == storage.KindCopy:
-		r.tell(func() { r.tornCopy[src.Key.ID] = true })
-	case src.At == r.nodes.here():
-		r.tell(func() { r.torn[src.Key.ID] = true })
-	}
+	r.note(src.Key.ID, func(about *note) {
+		switch {
+		case src.Key.Kind == storage.KindCopy:
+			about.tornCopy = true
+		case src.At == r.nodes.here():
+			about.torn = true
+		}
+	})
 }
 
 // noteCopied remembers that a copy of this rank's part was made anew.
-func (r *register) noteCopied(id storage.ID) { r.tell(func() { delete(r.tornCopy, id) }) }
+func (r *register) noteCopied(id storage.ID) {
+	r.note(id, func(about *note) { about.tornCopy = false })
+}
 
 // noteOwn remembers that this rank's own file of a version is on its node, and
 // good.
 func (r *register) noteOwn(id storage.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.own[id] = true
-	delete(r.torn, id)
+	r.note(id, func(about *note) { about.own, about.torn = true, false })
 }
 
 // hostOf is the rank that has a part on its node or, if no node has it, that is
@@ -154,10 +164,10 @@ func (r *register) withHealed(id storage.ID, reached storage.Levels) storage.Lev
 	switch {
 	case reached == 0:
 		return 0
-	case r.replaced[id]: // copies may be missing too: that a node can be lost was by parity then
+	case r.notes[id].replaced: // copies may be missing too: that a node can be lost was by parity then
 		reached = storage.LevelsOf(storage.Local)
 	}
-	return reached.With(r.healed[id])
+	return reached.With(r.notes[id].healed)
 }
 
 // mayBeAtHome reports whether the home can have anything of a version: it is not
@@ -166,7 +176,7 @@ func (r *register) mayBeAtHome(id storage.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, known := r.cat.Facts(id)
-	return !known || f.Plan.AtHome() || r.cat.HomeAlone().Any(id) || r.sent[id]
+	return !known || f.Plan.AtHome() || r.cat.HomeAlone().Any(id) || r.notes[id].sent
 }
 
 // cameHome notes that the home has a part that this rank has written there.
@@ -174,40 +184,26 @@ func (r *register) cameHome(id storage.ID, part storage.Part) {
 	r.tell(func() { r.cat.AddPart(id, part, catalog.Home) })
 }
 
-// spilled notes that a part of this rank has gone to the home in the place of its node.
-func (r *register) spilled(id storage.ID, part storage.Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cat.AddPart(id, part, catalog.Home)
-	r.sent[id] = true
-}
-
-// noteSent notes that the home may have something of versions.
-func (r *register) noteSent(ids ...storage.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, id := range ids {
-		r.sent[id] = true
-	}
-}
+// noteSent notes that the home may have something of a version.
+func (r *register) noteSent(id storage.ID) { r.note(id, func(about *note) { about.sent = true }) }
 
 func (r *register) wasSent(id storage.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sent[id]
+	return r.notes[id].sent
 }
 
 // settled enters a version that all ranks have written, and what protects it, as a Survey
 // would find it: a flush may need it.
-func (r *register) settled(id storage.ID, size int, f catalog.Facts, by []protection) {
+func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached storage.Levels, s *schemes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cat.SetFacts(id, f)
 	for rank := range size {
 		r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
 	}
-	for _, g := range by {
-		g.enter(r.cat, r.nodes, id, size)
+	for l := range reached.All() {
+		s.protection[l].enter(r.cat, r.nodes, id, size)
 	}
 }
 
@@ -224,11 +220,12 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 		case r.needsHealing(one, plan, by, s):
 			w := heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)}
 			if r.nodes.root() && !w.ParityStays && s.haveParity(by) {
-				r.replaced[one] = true
-				delete(r.healed, one)
+				about := r.notes[one]
+				about.replaced, about.healed = true, 0
+				r.notes[one] = about
 			}
 			work = append(work, w)
-		case r.torn[one] || r.tornCopy[one]:
+		case r.notes[one].torn || r.notes[one].tornCopy:
 			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true, Left: r.tornCopies(one, by, s)})
 		}
 	}
@@ -237,30 +234,21 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 
 // left are those of some levels for which this rank's share in the protection of a version
 // is to be made anew.
-func (r *register) left(id storage.ID, by storage.Levels, s *schemes) (left storage.Levels) {
-	for level := range by.All() {
-		if !s.protection[level].intact(r.cat.View, r.nodes, id) {
-			left = left.With(storage.LevelsOf(level))
-		}
-	}
-	return left.With(r.tornCopies(id, by, s))
+func (r *register) left(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
+	lost := by.Where(func(l storage.Level) bool { return !s.protection[l].intact(r.cat.View, r.nodes, id) })
+	return lost.With(r.tornCopies(id, by, s))
 }
 
 // tornCopies are those of some levels at which the copy of this rank's part is damaged. It is
 // made anew by this rank alone.
-func (r *register) tornCopies(id storage.ID, by storage.Levels, s *schemes) (torn storage.Levels) {
-	for level := range by.All() {
-		if r.tornCopy[id] && s.protection[level].partners != nil {
-			torn = torn.With(storage.LevelsOf(level))
-		}
-	}
-	return torn
+func (r *register) tornCopies(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
+	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s.protection[l].partners != nil })
 }
 
 // isHere reports whether this rank's part of a version is on its node and, as far as is
 // known, good.
 func (r *register) isHere(id storage.ID) bool {
-	return !r.torn[id] && slices.Contains(r.cat.Nodes(r.ownKey(id)), r.nodes.here())
+	return !r.notes[id].torn && slices.Contains(r.cat.Nodes(r.ownKey(id)), r.nodes.here())
 }
 
 // isWhole reports, on all ranks alike, whether each part is somewhere as such.
@@ -284,12 +272,9 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schem
 	if by != 0 && !r.cat.SurvivesANode(id) {
 		return true
 	}
-	for level := range plan.All() {
-		if level.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(level)) && r.cat.LacksAny(id, s.protection[level].parity) {
-			return true
-		}
-	}
-	return false
+	return plan.Where(func(l storage.Level) bool {
+		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s.protection[l].parity)
+	}) != 0
 }
 
 // toFlush lists the parts that this rank hosts and that are not at home.
@@ -348,10 +333,5 @@ func (r *register) forget(id storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cat.Forget(id)
-	delete(r.own, id)
-	delete(r.healed, id)
-	delete(r.replaced, id)
-	delete(r.torn, id)
-	delete(r.tornCopy, id)
-	delete(r.sent, id)
+	delete(r.notes, id)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -18,7 +17,7 @@ import (
 // A version that spilled but refers to one that is on a node alone is not safe at
 // home: what it refers to stays on the node, and it is flushed if it is due.
 func TestSpilledVersionKeepsItsBase(t *testing.T) {
-	s := newRegister(&nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}, 0)
+	s := newRegister(&nodes{list: []manifest.Node{{Ranks: []int{0}}}, of: []int{0}}, 0)
 	part := storage.Part{Rank: 0, Size: 1}
 	id := func(attempt byte, version uint64) storage.ID {
 		return storage.ID{Version: version, Attempt: container.AttemptID{attempt}}
@@ -45,7 +44,7 @@ func TestSpilledVersionKeepsItsBase(t *testing.T) {
 // What is at home makes an older flush superfluous only if all that it refers to is
 // there too.
 func TestResumeOfWhatASpilledVersionFollows(t *testing.T) {
-	s := newRegister(&nodes{list: []node{{Ranks: []comm.Rank{0}}}, of: []int{0}}, 0)
+	s := newRegister(&nodes{list: []manifest.Node{{Ranks: []int{0}}}, of: []int{0}}, 0)
 	part := storage.Part{Rank: 0, Size: 1}
 	due, spilled := storage.ID{Version: 1}, storage.ID{Version: 2}
 	s.cat.Add(storage.ObjectKey{ID: due, Kind: storage.KindPart, Part: part}, 0)
@@ -60,8 +59,11 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	local, err := nodelocal.New(nodelocal.Config{Root: "/nodes/node-1", Name: "cp", Home: "/home/cp"})
 	require.NoError(t, err)
 	place := filepath.Base(local.Dir())
-	n := &nodes{list: []node{{Host: "h", Dir: "/nodes/node-1"}, {Host: "h", Dir: "/nodes/node-2"}}}
-	s := &Absence{nodes: n, register: newRegister(n, 0), place: place}
+	n := &nodes{}
+	for _, dir := range []string{"/nodes/node-1", "/nodes/node-2"} {
+		n.list = append(n.list, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})
+	}
+	s := &Absence{nodes: n, register: newRegister(n, 0)}
 	told := manifest.New("1")
 	for _, dir := range []string{"/nodes/node-1", "/nodes/node-10", "/nodes/node-2"} {
 		told.Nodes = append(told.Nodes, manifest.Node{Host: "h", Dir: osstring.String(filepath.Join(dir, place))})
@@ -101,7 +103,7 @@ func TestInventoryStaysSmall(t *testing.T) {
 			require.True(t, known(storage.ID{Version: base}), "version %d refers to %d", v, base)
 		}
 		require.LessOrEqual(t, len(r.cat.IDs()), 6)
-		require.LessOrEqual(t, max(len(r.sent), len(o.reports)), 6)
+		require.LessOrEqual(t, max(len(r.notes), len(o.reports)), 6)
 	}
 	require.True(t, known(storage.ID{Version: 7}))
 	pending = storage.ID{}

@@ -41,13 +41,13 @@ func (r *removing) CallOff(ctx context.Context, rank int, id storage.ID) error {
 }
 
 func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error) {
-	n := r.nodes.list[node]
-	if n.leader() == r.nodes.me {
+	leader := r.nodes.leader(catalog.Place(node))
+	if leader == r.nodes.me {
 		err = r.local.Remove(ctx, id)
 	} else {
-		err = r.orders.giveFor(ctx, n.leader(), verbRemove, id)
+		err = r.orders.giveFor(ctx, leader, verbRemove, id)
 	}
-	return r.troubles.unlessStuck(node, n, id, err)
+	return r.troubles.unlessStuck(node, id, err)
 }
 
 func (r *removing) Dropped(id storage.ID) {

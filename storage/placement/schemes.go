@@ -88,12 +88,7 @@ func (s *schemes) healing(plan storage.Levels) (by storage.Levels) {
 
 // haveParity reports whether parity protects what is kept at one of some levels.
 func (s *schemes) haveParity(levels storage.Levels) bool {
-	for level := range levels.All() {
-		if s.protection[level].sets != nil {
-			return true
-		}
-	}
-	return false
+	return levels.Where(func(l storage.Level) bool { return s.protection[l].sets != nil }) != 0
 }
 
 func (s *schemes) close(ctx context.Context) (err error) {

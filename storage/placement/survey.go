@@ -1,9 +1,7 @@
 package placement
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,17 +15,14 @@ import (
 )
 
 // holdings is what one node has, and, of rank 0, what the home has.
-type holdings struct {
-	Node, Home catalog.Findings
-	Err        string
-}
+type holdings struct{ Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
 type surveyor struct {
 	name  string // of the checkpoint
 	comm  comm.Comm
 	nodes *nodes
-	local *nodelocal.Store // nil: there are no nodes
+	local *nodelocal.Store
 	home  storage.Driver
 	log   *slog.Logger
 }
@@ -43,45 +38,16 @@ func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	if problem == nil && s.nodes.root() {
 		problem = s.lookAtHome(ctx, &own.Home)
 	}
-	own.Err = text(problem)
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(own); err != nil {
+	all, err := share(ctx, s.comm, "its node", own, problem)
+	if err != nil {
 		return nil, err
-	}
-	all, err := comm.AllgatherBytes(ctx, s.comm, b.Bytes())
-	switch {
-	case err != nil:
-		return nil, err
-	case problem != nil:
-		return nil, problem
 	}
 	cat := catalog.New()
-	for r, data := range all {
-		var h holdings
-		if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h); err != nil {
-			return nil, fmt.Errorf("what rank %d says of its node: %w", r, err)
-		}
-		if h.Err != "" {
-			return nil, &RankError{Rank: comm.Rank(r), Text: h.Err}
-		}
+	for r, h := range all {
 		cat.Merge(h.Home, catalog.Home)
 		cat.Merge(h.Node, s.nodes.at(comm.Rank(r)))
 	}
 	return cat, cat.CheckFacts()
-}
-
-// surveyHome is survey without nodes, on rank 0. No header is needed: nothing is to be
-// anywhere else.
-func (s *surveyor) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	entries, err := s.home.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found catalog.Findings
-	found.List(entries)
-	cat := catalog.New()
-	cat.Merge(found, catalog.Home)
-	return cat, nil
 }
 
 // lookAtNode lists what is on this node. What cannot be listed or read now is not gone:

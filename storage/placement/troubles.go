@@ -13,9 +13,9 @@ import (
 
 // troubles are those that this rank has with the storage of nodes.
 type troubles struct {
-	log  *slog.Logger
-	rank comm.Rank
-	root string // directory of this node
+	log   *slog.Logger
+	nodes *nodes
+	root  string // directory of this node
 
 	refusing    alarm   // this node does not take parts
 	unprotected alarm   // what is to protect parts does not
@@ -40,40 +40,41 @@ func (t *troubles) tell(news bool, message string, args ...any) {
 // spills tells that a part goes to the home, because of a problem with the node.
 func (t *troubles) spills(id storage.ID, problem string, why error) {
 	t.tell(t.refusing.raise(problem), problem+": a part goes to the parallel file system",
-		"version", id.Version, "rank", int(t.rank), "directory", t.root, "error", why)
+		"version", id.Version, "rank", int(t.nodes.me), "directory", t.root, "error", why)
 }
 
 // took notes that the node has taken a part.
 func (t *troubles) took() {
 	if over := t.refusing.ease(); over != "" {
-		t.log.Info("the node takes parts again", "rank", int(t.rank), "directory", t.root, "was", over)
+		t.log.Info("the node takes parts again", "rank", int(t.nodes.me), "directory", t.root, "was", over)
 	}
 }
 
 // weak tells that a part is not protected as it should be, strong that it is.
 func (t *troubles) weak(id storage.ID, level storage.Level, why error) {
 	t.tell(t.unprotected.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
-		"version", id.Version, "rank", int(t.rank), "level", level.String(), "error", why)
+		"version", id.Version, "rank", int(t.nodes.me), "level", level.String(), "error", why)
 }
 
 func (t *troubles) strong(id storage.ID) {
 	if t.unprotected.ease() != "" {
-		t.log.Info("the parts of this rank are protected as planned again", "version", id.Version, "rank", int(t.rank))
+		t.log.Info("the parts of this rank are protected as planned again", "version", id.Version, "rank", int(t.nodes.me))
 	}
 }
 
 // unlessStuck is the error of a deletion on a node, but for a node that can change
 // nothing any more: what it has stays there, which does no harm, until a job finds
 // that it can be deleted.
-func (t *troubles) unlessStuck(number int, n node, id storage.ID, err error) error {
+func (t *troubles) unlessStuck(node int, id storage.ID, err error) error {
 	if !stuck(err) {
 		if err == nil {
-			t.leftover[number].ease()
+			t.leftover[node].ease()
 		}
 		return err
 	}
-	t.tell(t.leftover[number].raise(refusal(err)), "what a node has of an old version is not deleted: it cannot be written to",
-		"version", id.Version, "host", n.Host, "directory", n.Dir, "error", err)
+	n := t.nodes.list[node]
+	t.tell(t.leftover[node].raise(refusal(err)), "what a node has of an old version is not deleted: it cannot be written to",
+		"version", id.Version, "host", n.Host, "directory", n.Root(), "error", err)
 	return nil
 }
 
