@@ -13,6 +13,8 @@ import (
 // *os.LinkError). Two are different: a *ShortWrite lets a Write do a part of its
 // work, and a failing Close does close the file, as it does in an operating
 // system. inject may be called concurrently.
+//
+// Files implement RangeSyncer if those of fsys do.
 func WithErrors(fsys FS, inject func(Op) error) FS {
 	return &failingFS{fsys: fsys, inject: inject}
 }
@@ -47,44 +49,47 @@ func (f *failingFS) do(op Op, carryOut func() error) error {
 	return carryOut()
 }
 
-// get is do for an operation that returns something.
-func get[T any](f *failingFS, op Op, carryOut func() (T, error)) (got T, err error) {
-	if err := f.check(op); err != nil {
-		return got, err
+func (f *failingFS) Open(name string) (File, error) {
+	if err := f.check(Op{Kind: OpOpen, Path: name}); err != nil {
+		return nil, err
 	}
-	return carryOut()
-}
-
-// open gets a file whose operations are made to fail too.
-func (f *failingFS) open(op Op, carryOut func() (File, error)) (File, error) {
-	file, err := get(f, op, carryOut)
+	file, err := f.fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return &failingFile{fsys: f, name: op.Path, file: file}, nil
-}
-
-func (f *failingFS) Open(name string) (File, error) {
-	return f.open(Op{Kind: OpOpen, Path: name}, func() (File, error) { return f.fsys.Open(name) })
+	return f.wrap(name, file), nil
 }
 
 func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
-	return f.open(Op{Kind: OpCreate, Path: name}, func() (File, error) { return f.fsys.Create(name, perm) })
+	if err := f.check(Op{Kind: OpCreate, Path: name}); err != nil {
+		return nil, err
+	}
+	file, err := f.fsys.Create(name, perm)
+	if err != nil {
+		return nil, err
+	}
+	return f.wrap(name, file), nil
 }
 
 // Overwrite implements Overwriter.
 func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	op := Op{Kind: OpOverwrite, Path: name}
-	file, err := get(f, op, func() (OverwriteFile, error) {
-		if overwriter, ok := f.fsys.(Overwriter); ok {
-			return overwriter.Overwrite(name, perm)
-		}
+	if err := f.check(op); err != nil {
+		return nil, err
+	}
+	overwriter, ok := f.fsys.(Overwriter)
+	if !ok {
 		return nil, op.fail(errors.ErrUnsupported)
-	})
+	}
+	file, err := overwriter.Overwrite(name, perm)
 	if err != nil {
 		return nil, err
 	}
-	return &failingOverwrite{&failingFile{fsys: f, name: name, file: file}, file}, nil
+	wrapped := failingOverwrite{f.wrap(name, file), f, name, file}
+	if ranges, ok := wrapped.File.(RangeSyncer); ok {
+		return &failingRangeOverwrite{wrapped, ranges}, nil
+	}
+	return &wrapped, nil
 }
 
 // OverwriteFrom implements Overwriter.
@@ -108,12 +113,27 @@ func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	return locker.OpenLock(name, perm)
 }
 
+// wrap adds only the abilities that the file has.
+func (f *failingFS) wrap(name string, file File) File {
+	failing := &failingFile{fsys: f, name: name, file: file}
+	if ranges, ok := file.(RangeSyncer); ok {
+		return &failingRangeFile{failing, ranges}
+	}
+	return failing
+}
+
 func (f *failingFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	return get(f, Op{Kind: OpReadDir, Path: name}, func() ([]fs.DirEntry, error) { return f.fsys.ReadDir(name) })
+	if err := f.check(Op{Kind: OpReadDir, Path: name}); err != nil {
+		return nil, err
+	}
+	return f.fsys.ReadDir(name)
 }
 
 func (f *failingFS) Stat(name string) (fs.FileInfo, error) {
-	return get(f, Op{Kind: OpStat, Path: name}, func() (fs.FileInfo, error) { return f.fsys.Stat(name) })
+	if err := f.check(Op{Kind: OpStat, Path: name}); err != nil {
+		return nil, err
+	}
+	return f.fsys.Stat(name)
 }
 
 func (f *failingFS) Mkdir(name string, perm fs.FileMode) error {
@@ -158,16 +178,22 @@ func (f *failingFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *failingFile) ReadAt(p []byte, off int64) (int, error) {
-	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
-	return get(f.fsys, op, func() (int, error) { return f.file.ReadAt(p, off) })
+	err := f.fsys.check(Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))})
+	if err != nil {
+		return 0, err
+	}
+	return f.file.ReadAt(p, off)
 }
 
 func (f *failingFile) Sync() error {
-	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, f.file.Sync)
+	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, func() error { return f.file.Sync() })
 }
 
 func (f *failingFile) Stat() (fs.FileInfo, error) {
-	return get(f.fsys, Op{Kind: OpStat, Path: f.name}, f.file.Stat)
+	if err := f.fsys.check(Op{Kind: OpStat, Path: f.name}); err != nil {
+		return nil, err
+	}
+	return f.file.Stat()
 }
 
 func (f *failingFile) Close() error {
@@ -178,18 +204,37 @@ func (f *failingFile) Close() error {
 	return injected
 }
 
-func (f *failingFile) StartSync(off, n int64) error {
-	return f.fsys.do(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}, func() error { return f.file.StartSync(off, n) })
+type failingRangeFile struct {
+	*failingFile
+	ranges RangeSyncer
+}
+
+var _ RangeSyncer = (*failingRangeFile)(nil)
+
+func (f *failingRangeFile) StartSync(off, n int64) error {
+	return f.fsys.do(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}, func() error { return f.ranges.StartSync(off, n) })
 }
 
 // failingOverwrite is a failing file that can be cut.
 type failingOverwrite struct {
-	*failingFile
-	over OverwriteFile // the same
+	File
+
+	fsys *failingFS
+	name string
+	file OverwriteFile
 }
 
-var _ OverwriteFile = (*failingOverwrite)(nil)
+type failingRangeOverwrite struct {
+	failingOverwrite
+	RangeSyncer
+}
+
+var (
+	_ OverwriteFile = (*failingOverwrite)(nil)
+	_ OverwriteFile = (*failingRangeOverwrite)(nil)
+	_ RangeSyncer   = (*failingRangeOverwrite)(nil)
+)
 
 func (f *failingOverwrite) Truncate(size int64) error {
-	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.over.Truncate(size) })
+	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.Truncate(size) })
 }

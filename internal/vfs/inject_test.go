@@ -59,7 +59,7 @@ func TestWithErrorsEveryOperation(t *testing.T) {
 		{vfs.Op{Kind: vfs.OpRead, Path: "/file", Offset: 2, Size: 4}, read},
 		{vfs.Op{Kind: vfs.OpStat, Path: "/file"}, fileStat},
 		{vfs.Op{Kind: vfs.OpSync, Path: "/file"}, f.Sync},
-		{vfs.Op{Kind: vfs.OpStartSync, Path: "/file", Size: 9}, func() error { return f.StartSync(0, 9) }},
+		{vfs.Op{Kind: vfs.OpStartSync, Path: "/file", Size: 9}, func() error { return f.(vfs.RangeSyncer).StartSync(0, 9) }},
 		{vfs.Op{Kind: vfs.OpClose, Path: "/file"}, f.Close},
 	}
 	for _, c := range cases {
@@ -116,6 +116,23 @@ func TestWithErrorsShortWrite(t *testing.T) {
 			require.ErrorIs(t, f.Sync(), errors.Unwrap(&c.short), "not a write: just the error")
 		})
 	}
+}
+
+// plain hides the optional abilities of files.
+type plain struct{ vfs.FS }
+
+type plainFile struct{ vfs.File }
+
+func (p plain) Create(name string, perm fs.FileMode) (vfs.File, error) {
+	f, err := p.FS.Create(name, perm)
+	return plainFile{f}, err
+}
+
+func TestWithErrorsAddsNoAbility(t *testing.T) {
+	f, err := vfs.WithErrors(plain{vfs.NewMem()}, func(vfs.Op) error { return nil }).Create("/file", 0o644)
+	require.NoError(t, err)
+	_, ok := f.(vfs.RangeSyncer)
+	require.False(t, ok)
 }
 
 func TestOpString(t *testing.T) {

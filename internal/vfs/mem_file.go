@@ -19,7 +19,10 @@ type memFile struct {
 	closed   bool
 }
 
-var _ File = (*memFile)(nil)
+var (
+	_ File        = (*memFile)(nil)
+	_ RangeSyncer = (*memFile)(nil)
+)
 
 func (f *memFile) Write(p []byte) (int, error) {
 	return f.report(len(p), func() (off int64, written int, err error) {
@@ -105,7 +108,7 @@ func (f *memFile) Sync() error {
 	})
 }
 
-// StartSync gives no guarantee, so a crash treats the
+// StartSync implements RangeSyncer. It gives no guarantee, so a crash treats the
 // range as before.
 func (f *memFile) StartSync(off, n int64) error {
 	f.mem.mu.Lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // OS returns the file system of the operating system. Stat follows symbolic
-// links, ReadDir tells them apart.
+// links, ReadDir tells them apart. Its files implement RangeSyncer.
 func OS() FS { return osFS{} }
 
 // OSWithMode is OS, but all files that it makes have this mode, whatever was asked
@@ -80,7 +80,10 @@ func cannotSyncDir(err error) bool {
 
 type osFile struct{ *os.File }
 
-var _ File = osFile{}
+var (
+	_ File        = osFile{}
+	_ RangeSyncer = osFile{}
+)
 
 func newOSFile(f *os.File, err error) (File, error) {
 	if err != nil {
@@ -89,7 +92,7 @@ func newOSFile(f *os.File, err error) (File, error) {
 	return osFile{f}, nil
 }
 
-// StartSync implements File.
+// StartSync implements RangeSyncer.
 func (f osFile) StartSync(off, n int64) error {
 	err := checkRange(off, n)
 	if err == nil && n > 0 {

@@ -14,7 +14,7 @@ func TestStartSyncClosed(t *testing.T) {
 	f, err := vfs.OS().Create(filepath.Join(t.TempDir(), "file"), 0o644)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	require.ErrorIs(t, f.StartSync(0, 10), fs.ErrClosed)
+	require.ErrorIs(t, f.(vfs.RangeSyncer).StartSync(0, 10), fs.ErrClosed)
 }
 
 // /proc answers EINVAL to the fsync of a directory.

@@ -41,9 +41,12 @@ type File interface {
 	io.Writer
 	// Sync makes the contents durable, but not the file's name: see FS.SyncDir.
 	Sync() error
-	// StartSync starts to write back a range early, so that a later Sync has less to
-	// wait for. It gives no guarantee.
-	StartSync(off, n int64) error
 	Stat() (fs.FileInfo, error)
 	io.Closer
+}
+
+// RangeSyncer is implemented by files that can start to write back a range
+// early, so that a later Sync has less to wait for. It gives no guarantee.
+type RangeSyncer interface {
+	StartSync(off, n int64) error
 }

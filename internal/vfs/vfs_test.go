@@ -30,7 +30,7 @@ var suite = []struct {
 	{"read only and closed files", testFileState},
 	{"unlinked file stays open", testUnlinked},
 	{"concurrent reads", testConcurrentReads},
-	{"start of a sync", testStartSync},
+	{"range syncer", testRangeSyncer},
 	{"sync dir", testSyncDir},
 	{"long names", testLongNames},
 }
@@ -328,16 +328,18 @@ func testConcurrentReads(t *testing.T, fsys vfs.FS, dir string) {
 	}
 }
 
-func testStartSync(t *testing.T, fsys vfs.FS, dir string) {
+func testRangeSyncer(t *testing.T, fsys vfs.FS, dir string) {
 	f, err := fsys.Create(filepath.Join(dir, "file"), 0o644)
 	require.NoError(t, err)
 	_, err = f.Write(make([]byte, 100_000))
 	require.NoError(t, err)
-	require.NoError(t, f.StartSync(0, 65536))
-	require.NoError(t, f.StartSync(65536, 100_000))
-	require.NoError(t, f.StartSync(0, 0))
-	require.ErrorIs(t, f.StartSync(-1, 10), syscall.EINVAL)
-	require.ErrorIs(t, f.StartSync(0, -1), syscall.EINVAL)
+	ranges, ok := f.(vfs.RangeSyncer)
+	require.True(t, ok)
+	require.NoError(t, ranges.StartSync(0, 65536))
+	require.NoError(t, ranges.StartSync(65536, 100_000))
+	require.NoError(t, ranges.StartSync(0, 0))
+	require.ErrorIs(t, ranges.StartSync(-1, 10), syscall.EINVAL)
+	require.ErrorIs(t, ranges.StartSync(0, -1), syscall.EINVAL)
 	require.NoError(t, f.Close())
 }
 

@@ -23,6 +23,7 @@ type Draft struct {
 	store              *Store
 	file               vfs.File
 	over               vfs.OverwriteFile // the same, if it is a spare
+	ranger             vfs.RangeSyncer
 	dir, hidden, final string
 	renamed            bool
 	written, started   int64
@@ -46,6 +47,7 @@ func (s *Store) Draft(id storage.ID, file, hidden string, gone func(error) error
 	if err != nil {
 		return nil, err
 	}
+	d.ranger, _ = d.file.(vfs.RangeSyncer)
 	return d, nil
 }
 
@@ -85,8 +87,8 @@ func (d *Draft) Write(p []byte) (int, error) {
 func (d *Draft) write(p []byte) (int, error) {
 	n, err := d.file.Write(p)
 	d.written += int64(n)
-	if err == nil && d.store.sync && d.written-d.started >= startSyncEvery {
-		_ = d.file.StartSync(d.started, d.written-d.started) // only a hint
+	if err == nil && d.store.sync && d.ranger != nil && d.written-d.started >= startSyncEvery {
+		_ = d.ranger.StartSync(d.started, d.written-d.started) // only a hint
 		d.started = d.written
 	}
 	return n, err
