@@ -62,10 +62,16 @@ func ForgetDeath(path string) error {
 	return nil
 }
 
-// mark creates a file that is still there after a crash.
+// mark creates a file that is still there after a crash. It has its name at once: another
+// rank may kill this process meanwhile, which would leave a file of another name for ever.
 func mark(path string) error {
-	if err := vfs.MkdirAll(vfs.OS(), filepath.Dir(path), 0o777, false); err != nil {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return vfs.WriteFile(vfs.OS(), path, nil, 0o666, true)
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), vfs.OS().SyncDir(dir))
 }
