@@ -148,6 +148,31 @@ func TestReadErrorBesideSmallValues(t *testing.T) {
 	require.ErrorContains(t, err, `"large"`)
 }
 
+// Verify reads small values together, but names the one that cannot be read.
+func TestVerifyNamesWhatCannotBeRead(t *testing.T) {
+	rng := testseed.Rand(t)
+	data := encodeFile(t, Options{}, spanSection("good", noise.bytes(rng, 1000)), spanSection("bad", noise.bytes(rng, 1000)),
+		spanSection("large", noise.bytes(rng, 2*tailSize)))
+	bad := errors.New("bad block")
+	r := openFile(t, data)
+	at := r.x.chunksOf(&r.x.entries[1])[0].offset + 500
+	r, err := openAny(func(i int) (io.ReaderAt, int64, error) {
+		if i > 0 {
+			return nil, 0, io.EOF
+		}
+		return readerAtFunc(func(p []byte, off int64) (int, error) {
+			if off > 0 && off <= at && at < off+int64(len(p)) { // from 0 on only the header is wanted
+				return 0, bad
+			}
+			return bytes.NewReader(data).ReadAt(p, off)
+		}), int64(len(data)), nil
+	})
+	require.NoError(t, err)
+	err = r.Verify(context.Background())
+	require.ErrorIs(t, err, bad)
+	require.ErrorContains(t, err, `"bad"`)
+}
+
 type readerAtFunc func(p []byte, off int64) (int, error)
 
 func (f readerAtFunc) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }

@@ -99,17 +99,14 @@ func (r *Reader) reopen() (*Reader, error) {
 	}, r.wanted)
 }
 
-// verifyUnit checks chunks in the first source, and one by one in the others if
-// it has to.
+// verifyUnit checks chunks in the first source, and if that fails one by one in all of
+// them, the first included: an error names the chunk that it is of.
 func (r *Reader) verifyUnit(ctx context.Context, unit []extent) error {
 	s, err := r.sources.get(0)
 	if err == nil {
 		err = s.verifyUnit(ctx, unit)
 	}
 	if err == nil || final(ctx, err) {
-		return err
-	}
-	if _, other := r.sources.get(1); other == io.EOF {
 		return err
 	}
 	for _, x := range unit {

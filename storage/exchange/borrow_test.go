@@ -2,10 +2,14 @@ package exchange
 
 import (
 	"bytes"
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -42,4 +46,52 @@ func TestBorrow(t *testing.T) {
 			require.False(r.t, stored)
 		})
 	}
+}
+
+// taking is a handler whose writers use what is borrowed where it arrives.
+type taking struct {
+	shelf
+
+	bytes atomic.Int64
+}
+
+func (h *taking) Create(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error) {
+	w, err := h.shelf.Create(ctx, from, name)
+	return &taker{w, h}, err
+}
+
+type taker struct {
+	storage.PartWriter
+
+	h *taking
+}
+
+var _ Expecter = (*taker)(nil)
+
+func (w *taker) Expect(int) (take func([]byte), got func(), err error) {
+	return func(p []byte) { w.h.bytes.Add(int64(len(p))) }, func() {}, nil
+}
+
+// TestAroundOnlyWhatIsStored: what is used where it arrives gives the goroutines inside of
+// Around nothing to do, whose threads may each time be bound to their processors.
+func TestAroundOnlyWhatIsStored(t *testing.T) {
+	var around atomic.Int64
+	opts := small
+	opts.Around = func(body func()) { around.Add(1); body() }
+	var h taking
+	err := embedded.RunFaulty(t.Context(), 2, func(ctx context.Context, c comm.Comm, _ embedded.Faults) error {
+		s := New(ctx, c, &h, opts)
+		defer s.Close(ctx)
+		if c.Rank() == 1 {
+			return nil
+		}
+		w, err := s.Create(ctx, 1, "part")
+		require.NoError(t, err)
+		require.NoError(t, storage.Borrow(w, make([]byte, 20*opts.Block)))
+		require.NoError(t, storage.GiveBack(w))
+		return w.Commit()
+	})
+	require.NoError(t, err)
+	require.Equal(t, int64(20*opts.Block), h.bytes.Load())
+	require.Equal(t, int64(2), around.Load(), "the beginning and the end")
 }

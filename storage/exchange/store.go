@@ -56,6 +56,7 @@ func (v *visit) store() (result error, reachable bool) {
 			return result, true
 		case err == nil && a.kind == frameEnd:
 			return w.Abort(), true
+		case err == nil && a.kind == frameBody && a.store == nil: // it is where it has been taken to
 		default:
 			if err == nil {
 				v.p.s.Around(func() { err = a.use(w) })
@@ -117,7 +118,7 @@ type arrival struct {
 	lost bool // nothing more comes
 
 	body  func() error // waits for the body; nil: there is none
-	store func() error // when the body has come
+	store func() error // when the body has come; nil: nothing is to be done
 }
 
 func (v *visit) listen(w storage.PartWriter) *intake {
@@ -162,7 +163,6 @@ func (in *intake) expect(a *arrival) error {
 	case in.failed.Load():
 	case direct:
 		take, got, err = w.Expect(b.n)
-		a.store = func() error { return nil } // it is where it has been taken to
 	default:
 		take, a.store, err = in.keep(b.n)
 	}
