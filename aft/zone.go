@@ -56,9 +56,9 @@ func (z *Zone) Step(i int) { z.run.session.Step(int64(i)) }
 // Cleanup has f called when the body of this attempt has ended, before the next
 // attempt or before Run returns; the latest first. A panic of the body skips it.
 func (z *Zone) Cleanup(f func()) {
-	z.cleanup.Add(func(context.Context) error {
+	z.cleanup.Add(func(ctx context.Context) error {
 		f()
-		return nil
+		return z.cleanup.Call(ctx) // what f has added comes before what was there
 	})
 }
 

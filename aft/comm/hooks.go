@@ -12,17 +12,20 @@ import (
 type Hooks struct {
 	mu   sync.Mutex
 	list []*hook
+	last int // number of the latest
 }
 
 type hook struct {
-	f func(context.Context) error
+	number int
+	f      func(context.Context) error
 }
 
 // Add has f called by the next Call. remove takes f back.
 func (h *Hooks) Add(f func(context.Context) error) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := &hook{f}
+	h.last++
+	one := &hook{h.last, f}
 	h.list = append(h.list, one)
 	return func() {
 		h.mu.Lock()
@@ -31,20 +34,29 @@ func (h *Hooks) Add(f func(context.Context) error) (remove func()) {
 	}
 }
 
-// Call calls them, the latest first, and forgets them. One that is called may
-// remove itself or others, which are then not called.
+// Call calls those that there are, the latest first, and forgets them. One that is
+// called may remove itself or others, which are then not called. What is added
+// meanwhile is for the next Call: a hook may add itself again.
 func (h *Hooks) Call(ctx context.Context) error {
+	h.mu.Lock()
+	latest := h.last
+	h.mu.Unlock()
 	var errs []error
-	for {
-		h.mu.Lock()
-		n := len(h.list)
-		if n == 0 {
-			h.mu.Unlock()
-			return errors.Join(errs...)
-		}
-		last := h.list[n-1]
-		h.list = slices.Delete(h.list, n-1, n)
-		h.mu.Unlock()
-		errs = append(errs, last.f(ctx))
+	for one := h.take(latest); one != nil; one = h.take(latest) {
+		errs = append(errs, one.f(ctx))
 	}
+	return errors.Join(errs...)
+}
+
+// take forgets the latest one that is not behind a number; nil: there is none.
+func (h *Hooks) take(latest int) *hook {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, one := range slices.Backward(h.list) {
+		if one.number <= latest {
+			h.list = slices.Delete(h.list, i, i+1)
+			return one
+		}
+	}
+	return nil
 }
