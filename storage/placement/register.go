@@ -60,13 +60,18 @@ func (r *register) tell(change func()) {
 	change()
 }
 
-// note changes the note about a version.
+// note changes the note about a version. One that says nothing is not kept: the version may
+// be deleted already.
 func (r *register) note(id storage.ID, change func(*note)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	about := r.notes[id]
 	change(&about)
-	r.notes[id] = about
+	if about == (note{}) {
+		delete(r.notes, id)
+	} else {
+		r.notes[id] = about
+	}
 }
 
 // ownKey is the part of this rank.

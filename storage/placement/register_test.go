@@ -110,3 +110,17 @@ func TestInventoryStaysSmall(t *testing.T) {
 	write(101, 0)
 	require.False(t, known(storage.ID{Version: 7}))
 }
+
+// Whoever has worked on a version that was deleted meanwhile, and notes that nothing is wrong
+// with it, leaves nothing of it.
+func TestNothingIsNotedOfWhatIsDeleted(t *testing.T) {
+	r := newRegister(&nodes{list: []manifest.Node{{Ranks: []int{0}}}, of: []int{0}}, 0)
+	id := storage.ID{Version: 1}
+	key := storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: storage.Part{Rank: 0, Size: 1}}
+	r.noteTorn(&catalog.Source{Key: key, At: 0})
+	require.True(t, r.notes[id].tornCopy)
+	r.forget(id)
+	r.noteCopied(id)
+	r.noteTorn(&catalog.Source{Key: catalog.PartOf(id, key.Part), At: 1}) // not the file that is here
+	require.Empty(t, r.notes)
+}
