@@ -2,6 +2,7 @@ package cptypes
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -143,19 +144,25 @@ func (v *blocks) Resize(stored Desc) error {
 
 func (v *blocks) ReadFrom(r io.Reader) (int64, error) {
 	src := &watched{r: r}
-	lengths, err := readLengths(src, byteLayout)
+	n, err := readCount(src)
+	if err == nil && n != uint64(len(v.parts)) {
+		err = fmt.Errorf("cptypes: %w: %d parts of %s", ErrCorrupt, n, v.desc.Type)
+	}
 	if err != nil {
 		return src.n, err
 	}
-	if len(lengths) != len(v.parts) {
-		return src.n, fmt.Errorf("cptypes: %w: %d parts of %s", ErrCorrupt, len(lengths), v.desc.Type)
-	}
-	for i, n := range lengths {
+	i := 0
+	err = readRecords(src, n, 8, func(b []byte) error {
 		have, stored := v.parts[i].Describe(), v.parts[i].Describe()
-		if n != v.elems(i) {
+		if n := binary.LittleEndian.Uint64(b); n != uint64(v.elems(i)) {
 			stored.Shape = []int64{int64(n)}
-			return src.n, mismatch(stored, have, "part %d of Blocks must have %d elements, as are stored", i, n)
+			return mismatch(stored, have, "part %d of Blocks must have %d elements, as are stored", i, n)
 		}
+		i++
+		return nil
+	})
+	if err != nil {
+		return src.n, err
 	}
 	for i, p := range v.parts {
 		if _, err := p.ReadFrom(src); err != nil {

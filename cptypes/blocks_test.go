@@ -2,6 +2,8 @@ package cptypes_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -145,5 +147,22 @@ func TestBlocksErrors(t *testing.T) {
 		err := transfer(t, v, to)
 		require.ErrorIs(t, err, cptypes.ErrMismatch, text)
 		require.ErrorContains(t, err, text)
+	}
+}
+
+// A wrong number of parts, or of elements of one, is told as such, however few bytes follow.
+func TestBlocksWithWrongNumbers(t *testing.T) {
+	x, y := []int32{1, 2, 3}, uint8(4)
+	v := of(t, cptypes.Blocks(cptypes.Contiguous(&x, 0, 3), &y))
+	var stored bytes.Buffer
+	_, err := v.WriteTo(&stored)
+	require.NoError(t, err)
+	for at, want := range map[int]error{0: cptypes.ErrCorrupt, 8: cptypes.ErrMismatch, 16: cptypes.ErrMismatch} {
+		for _, n := range []uint64{0, 4, 5, 1 << 20, 1<<56 - 1, 1 << 56, 1 << 63, math.MaxUint64} {
+			bad := bytes.Clone(stored.Bytes())
+			binary.LittleEndian.PutUint64(bad[at:], n)
+			_, err := v.ReadFrom(bytes.NewReader(bad))
+			require.ErrorIs(t, err, want, "%d at %d", n, at)
+		}
 	}
 }

@@ -137,7 +137,7 @@ func (b *planner) elements(p *program, n *node, path string) error {
 		return err
 	}
 	if n.kind == kindArray {
-		p.code = sub.repeat(p.typ.Len())
+		p.code = b.whole(sub).repeat(p.typ.Len())
 	}
 	return nil
 }
@@ -178,13 +178,21 @@ func (b *planner) structure(p *program, n *node, path string) error {
 		if err != nil {
 			return err
 		}
-		for _, o := range sub.code {
+		for _, o := range b.whole(sub).code {
 			o.off += f.off
 			o.path = "." + f.name + o.path
 			p.code = appendOp(p.code, o)
 		}
 	}
 	return nil
+}
+
+// whole stands for a program that may be being filled: what it does so far is not all.
+func (b *planner) whole(p *program) *program {
+	if !slices.Contains(b.open, p) {
+		return p
+	}
+	return &program{typ: p.typ, fixed: p.fixed, recursive: true, code: []op{{kind: opArray, size: 1, sub: p}}, defined: true}
 }
 
 // matchFields finds the program's field for each stored one, by its name or one
