@@ -28,7 +28,7 @@ func TestMemberGoesAfterItsAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newTrial(t, 3, 1)
-			created := make(chan struct{})
+			created, giving := make(chan struct{}), make(chan struct{})
 			x.play(func(m *member) {
 				to := func(rank int) storage.PartWriter {
 					w, err := m.service.Create(m.ctx, comm.Rank(rank), m.scheme.name(id, m.part(m.me)))
@@ -52,11 +52,13 @@ func TestMemberGoesAfterItsAnswer(t *testing.T) {
 					}, patience, 1e6)
 					_, err := m.service.Create(m.ctx, holder, "its answer is there")
 					require.ErrorContains(m.t, err, "no part")
+					<-giving // else its part may be refused
 					goes(m)
 				case giver: // gives its part to the holder alone
 					<-created
 					require.NoError(m.t, to(gone).Abort())
 					w := to(holder)
+					close(giving)
 					h := m.scheme.header(m.me, version{id, m.size()})
 					_, err := w.Write(append(appendHeader(nil, &h), make([]byte, streamTrailer)...))
 					require.NoError(m.t, err)
