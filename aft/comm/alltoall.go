@@ -52,6 +52,7 @@ func Alltoallv[T Datum](ctx context.Context, c Comm, parts [][]T) ([][]T, error)
 // are not sent.
 func swap[T Datum](ctx context.Context, c Comm, tag Tag, give, take func(r int) []T) error {
 	n, me := c.Size(), int(c.Rank())
+	copy(take(me), give(me)) // not later: it may be one part, which the others read
 	recvs, sends := make([]Request, n), make([]Request, n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
@@ -65,6 +66,5 @@ func swap[T Datum](ctx context.Context, c Comm, tag Tag, give, take func(r int) 
 			sends[r] = c.Isend(Rank(r), tag, bytesOf(p))
 		}
 	}
-	copy(take(me), give(me))
 	return waitBoth(ctx, recvs, sends)
 }
