@@ -68,6 +68,9 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	}))
 	require.NoError(t, mine.SetReadDeadline(time.Now().Add(patience)))
 	m, err := control.ReadMessage(mine)
+	for err == nil && m.Kind == control.KindPulse { // on a busy machine one may come before
+		m, err = control.ReadMessage(mine)
+	}
 	require.NoError(t, err)
 	require.Equal(t, control.KindHello, m.Kind)
 	require.Equal(t, control.Proc(7), m.Hello.Proc)
