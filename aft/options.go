@@ -17,7 +17,6 @@ type options struct {
 	logger          *slog.Logger
 	ranks           int
 	inProcess       bool
-	session         comm.Session
 	cancelOnFailure bool
 }
 
@@ -46,10 +45,6 @@ func WithRanks(n int) Option { return func(o *options) { o.ranks, o.inProcess = 
 // WithCancelOnFailure ends the context of the body as soon as this process knows
 // of any failure, not only when recovery has started.
 func WithCancelOnFailure() Option { return func(o *options) { o.cancelOnFailure = true } }
-
-// WithSession uses a session that the caller has, in place of the process's own.
-// It is for engines and tests.
-func WithSession(s comm.Session) Option { return func(o *options) { o.session = s } }
 
 func newOptions(opts []Option) (options, error) {
 	config, err := LoadConfig()

@@ -42,14 +42,14 @@ func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opt
 	switch {
 	case body == nil:
 		return fmt.Errorf("aft: %w: the body is nil", ErrArgument)
-	case o.session != nil:
-		return runZone(ctx, o.session, o, body)
 	case o.inProcess:
 		return runRanks(ctx, o, body)
 	}
-	s, err := engine.Join(ctx, engine.Options{Logger: o.logger})
-	if err != nil {
-		return fmt.Errorf("aft: %w", err)
+	s := comm.SessionOf(ctx)
+	if s == nil {
+		if s, err = engine.Join(ctx, engine.Options{Logger: o.logger}); err != nil {
+			return fmt.Errorf("aft: %w", err)
+		}
 	}
 	return runZone(ctx, s, o, body)
 }

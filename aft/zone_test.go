@@ -21,8 +21,8 @@ var quiet = aft.WithLogger(slog.New(slog.DiscardHandler))
 // zone is a program of one zone.
 func zone(ctx context.Context, body func(ctx context.Context, z *aft.Zone, s *fakeSession) error, opts ...aft.Option) func(*fakeSession) error {
 	return func(s *fakeSession) error {
-		return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error { return body(ctx, z, s) },
-			append([]aft.Option{quiet, aft.WithSession(s)}, opts...)...)
+		return aft.Run(comm.WithSession(ctx, s), func(ctx context.Context, z *aft.Zone) error { return body(ctx, z, s) },
+			append([]aft.Option{quiet}, opts...)...)
 	}
 }
 

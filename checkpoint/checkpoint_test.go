@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 )
 
@@ -119,7 +119,7 @@ func TestRestartOnAnyNumberOfRanks(t *testing.T) {
 		dir := t.TempDir()
 		for k, size := range sizes {
 			until := 20 + 30*k/(len(sizes)-1)
-			err := embedded.Run(t.Context(), size, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), size, func(ctx context.Context, c comm.Comm) error {
 				p := newProgram(t, c, false, WithPath(dir))
 				defer p.cp.Close()
 				if err := p.run(ctx, until, 5); err != nil {

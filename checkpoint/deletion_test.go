@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -209,7 +209,7 @@ func TestFullDiskMakesRoom(t *testing.T) {
 		again.Store(true)
 		return nil
 	})
-	err := embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if c.Rank() == 2 {
 			fsys = late
@@ -239,7 +239,7 @@ func TestFullDiskAndALostRank(t *testing.T) {
 		}
 		return nil
 	})
-	_ = embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if c.Rank() == 1 {
 			fsys = full

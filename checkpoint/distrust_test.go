@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -38,7 +38,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 					o.zeroCopyFrom, o.chunkSize, o.Delta = 1, 4<<10, delta
 				})
 			}
-			err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 				p := start(c)
 				tear := func() error { // changes what is being written
 					last := int(c.Rank()) == ranks-1
@@ -80,7 +80,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 			})
 			require.NoError(t, err, "%d ranks", ranks)
 			require.Equal(t, 1, strings.Count(log.String(), "CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program"))
-			err = embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 				p := newProgram(t, c, true, WithPath(dir), withFS(mem), inMode("off"))
 				defer p.cp.Close()
 				wantV, _ := reference(5)

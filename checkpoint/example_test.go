@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
 )
@@ -76,7 +76,7 @@ func Example_ranks() {
 	defer os.RemoveAll(dir)
 	const n = 12
 	for _, ranks := range []int{4, 3} {
-		err := embedded.Run(context.Background(), ranks, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(context.Background(), ranks, func(ctx context.Context, c comm.Comm) error {
 			lo, hi := int(c.Rank())*n/ranks, (int(c.Rank())+1)*n/ranks
 			x := make([]float64, hi-lo)
 			cp, err := checkpoint.New("vector", c, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -155,7 +155,7 @@ func TestRecoveryTakesAnyExtent(t *testing.T) {
 func TestAnotherGlobalExtentIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks, n int) error {
-		return embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 			lo, hi := int(c.Rank())*n/c.Size(), (int(c.Rank())+1)*n/c.Size()
 			x, all := make([]int64, hi-lo), make([]float64, n)
 			cp, err := New("test", c, WithPath(dir))

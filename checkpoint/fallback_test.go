@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/container"
@@ -186,12 +186,12 @@ func TestFallBackDoesNotMixVersions(t *testing.T) {
 		for name := range mixtures(t) {
 			t.Run(where+"/"+name, func(t *testing.T) {
 				dir := t.TempDir()
-				require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 					m := mixtures(t)[name]
 					return writeBoth(ctx, t, c, dir, m.older, m.newer)
 				}))
 				damage(t, dir, where, 1)
-				require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 					m, array, line, iter := mixtures(t)[name], someArray(), []string(nil), 0
 					cp := m.now.with(&array, &line).checkpoint(t, c, dir)
 					defer cp.Close()
@@ -224,7 +224,7 @@ func TestFallBackToAnOlderVersionOfOtherRanks(t *testing.T) {
 				}
 				return v
 			}
-			require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 				var array []uint64
 				x := make([]int, 1500)
 				for i, v := range []vars{values(c, &array, nil), values(c, &array, &x)} {
@@ -236,7 +236,7 @@ func TestFallBackToAnOlderVersionOfOtherRanks(t *testing.T) {
 				return nil
 			}))
 			damage(t, dir, "array", 1)
-			require.NoError(t, embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 				var array []uint64
 				x := []int{}
 				v := values(c, &array, &x)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -57,7 +57,7 @@ func failNth(t *testing.T, n, ranks, victim int, cause error, failures *int) (mo
 		return cause
 	})
 	var failed atomic.Bool
-	err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if int(c.Rank()) == victim {
 			fsys = faulty

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -41,7 +41,7 @@ func (s staged) killed(t *testing.T, n *testNodes) (at came, log string, err err
 	t.Helper()
 	var out syncBuffer
 	image, taken := t.TempDir(), false // of what it leaves
-	err = embedded.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
 		opts := append(n.options(c.Rank(), s.levels, inMode(s.mode), WithLogger(slog.New(slog.NewTextHandler(&out, nil)))), s.opts...)
 		outer, err := New("outer", c, opts...)
 		require.NoError(t, err)

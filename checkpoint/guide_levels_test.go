@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
 )
@@ -48,7 +48,7 @@ func tellHowSafe(w io.Writer, cp *checkpoint.Checkpoint) {
 // onNodes runs ranks as goroutines, two on each node, which is a directory.
 func onNodes(t *testing.T, dir string, ranks int, body func(ctx context.Context, c comm.Comm, opts ...checkpoint.Option) error) {
 	t.Helper()
-	require.NoError(t, embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 		return body(ctx, c, checkpoint.WithPath(filepath.Join(dir, "pfs")), checkpoint.WithNodePath(guideNode(dir, int(c.Rank())/2)),
 			checkpoint.WithSync("none"), checkpoint.WithLogger(quiet))
 	}))

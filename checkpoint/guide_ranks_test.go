@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
 )
@@ -58,7 +58,7 @@ func average(ctx context.Context, c comm.Comm, dir string, n, steps int) (float6
 }
 
 func fourRanks(ctx context.Context, dir string) error {
-	return embedded.Run(ctx, 4, func(ctx context.Context, c comm.Comm) error {
+	return afttest.Run(ctx, 4, func(ctx context.Context, c comm.Comm) error {
 		mean, err := average(ctx, c, dir, 1000, 30)
 		if err == nil && c.Rank() == 0 {
 			fmt.Printf("mean %.6f\n", mean)
@@ -83,7 +83,7 @@ func Example_fourRanks() {
 func TestGuideRanks(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks, steps int, dir string) (mean float64) {
-		err := embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 			m, err := average(ctx, c, dir, 1000, steps)
 			if c.Rank() == 0 {
 				mean = m
@@ -103,7 +103,7 @@ func TestGuideRanks(t *testing.T) {
 func TestGuideLocalValue(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks int) error {
-		return embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 			x := 0
 			cp, err := checkpoint.New("local", c, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))
 			if err != nil {

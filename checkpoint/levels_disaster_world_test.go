@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -70,7 +70,7 @@ type world struct {
 	pending  []loss  // the first one is armed if armed is set
 	armed    bool
 	left     int // operations up to the first one
-	kill     func(comm.Rank)
+	kill     func(comm.OriginalRank)
 	done     [disasterRanks]int64 // the newest iteration whose version was there, as each rank knows
 	known    [disasterRanks]int64 // the same, of any level
 	safe     int64                // the newest one that all knew of when a node was lost
@@ -119,7 +119,7 @@ func (l *life) operation(op vfs.Op) error {
 			for _, each := range lost {
 				for r := range comm.Rank(disasterRanks) {
 					if nodeOf(r) == each.node {
-						kill(r)
+						kill(comm.OriginalRank(r))
 					}
 				}
 				close(each.killed)
@@ -297,16 +297,16 @@ func (w *world) job(ctx context.Context) error {
 	w.mu.Unlock()
 	// Of a job whose processes are all dead.
 	_ = w.home.Remove("/pfs/prog/" + filestore.LockName)
-	return embedded.RunFaultySessions(ctx, disasterRanks, func(ctx context.Context, s comm.Session, f embedded.Faults) error {
+	return new(afttest.Cluster).Run(ctx, disasterRanks, func(ctx context.Context, r *afttest.Rank) error {
 		w.mu.Lock()
-		w.kill = f.Kill
-		l := w.lives[nodeOf(comm.Rank(s.Place().Original))]
+		w.kill = r.Kill
+		l := w.lives[nodeOf(comm.Rank(r.Session().Place().Original))]
 		w.mu.Unlock()
 		body := func(ctx context.Context, z *aft.Zone) error { return w.program(ctx, z, z.Comm(), l, name) }
 		if !w.inPlace {
-			return w.program(ctx, fresh{}, s.Place().Comm, l, name)
+			return w.program(ctx, fresh{}, r.Comm(), l, name)
 		}
-		return aft.Run(ctx, body, aft.WithSession(s), aft.WithLogger(slog.New(slog.DiscardHandler)), aft.WithRecovery(comm.NonShrinking))
+		return aft.Run(ctx, body, aft.WithLogger(slog.New(slog.DiscardHandler)), aft.WithRecovery(comm.NonShrinking))
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 )
 
@@ -162,7 +162,7 @@ func (n *testNodes) job(t *testing.T, levels string, until int, final func(ctx c
 func (n *testNodes) try(t *testing.T, levels string, until int, final func(ctx context.Context, g *grid) error, opts ...Option) (string, error) {
 	t.Helper()
 	var log syncBuffer
-	err := embedded.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) (err error) {
+	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) (err error) {
 		all := append(n.options(c.Rank(), levels, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), opts...)
 		g, err := newGrid(c, all...)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 )
 
 const (
@@ -57,7 +57,7 @@ func TestLevelsNodeInTwoRacks(t *testing.T) {
 		"=a":                         "CRAFT_RACKS",
 	} {
 		t.Setenv("CRAFT_RACKS", racks)
-		require.NoError(t, embedded.Run(t.Context(), 1, func(_ context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 1, func(_ context.Context, c comm.Comm) error {
 			_, err := New("cp", c, WithPath(t.TempDir()))
 			require.ErrorContains(t, err, want)
 			return nil

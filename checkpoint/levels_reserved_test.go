@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -190,7 +190,7 @@ func TestLevelsGapIsMadeUpFor(t *testing.T) {
 func reserving(t *testing.T, n *testNodes, versions int, home vfs.FS, opts ...Option) string {
 	t.Helper()
 	var log syncBuffer
-	require.NoError(t, embedded.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
 		x := 1.0
 		all := append(n.options(0, "local", WithLogger(slog.New(slog.NewTextHandler(&log, nil))), func(o *options) { o.fs = home }), opts...)
 		cp, err := New("grid", c, all...)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 )
 
@@ -104,7 +104,7 @@ func TestLargeReplicatedValue(t *testing.T) {
 		}
 	}
 	for i, ranks := range []int{3, 3, 5, 1, 2} {
-		require.NoError(t, embedded.Run(t.Context(), ranks, body(i+1)), "%d ranks", ranks)
+		require.NoError(t, afttest.Run(t.Context(), ranks, body(i+1)), "%d ranks", ranks)
 	}
 }
 

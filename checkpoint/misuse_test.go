@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
 )
@@ -23,7 +23,7 @@ import (
 // their errors.
 func writeOn(t *testing.T, setup func(rank int, v *[]float64) (opts []Option, value any)) []error {
 	errs := make([]error, 2)
-	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		v := make([]float64, 3)
 		opts, value := setup(int(c.Rank()), &v)
 		cp, err := New("misuse", c, opts...)
@@ -96,7 +96,7 @@ func TestLinkedVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, from)
 	// Retention removes the link and not what it points to.
-	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		p := newProgram(t, c, true, WithPath(dir), WithKeep(1))
 		defer p.cp.Close()
 		return p.run(ctx, 6, 1)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 )
 
@@ -146,7 +146,7 @@ var errDead = errors.New("dead")
 // each loop was taken up from.
 func nestedRun(t *testing.T, ranks int, levels []loop, stop func(rank comm.Rank) func(string, []int) error, opts ...Option) (taken []int, state []float64, err error) {
 	t.Helper()
-	err = embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 		mine := make([]loop, len(levels))
 		copy(mine, levels)
 		s, err := newNest(c, mine, opts...)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
@@ -282,7 +282,7 @@ func TestNoLongerNested(t *testing.T) {
 func TestUnreachableStagesAreSkipped(t *testing.T) {
 	disk := vfs.NewMem()
 	var skipped int
-	err := embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		s, err := newNest(c, []loop{{n: 7, freq: 3}, {n: 4, freq: 1}}, WithPath("/cp"), withFS(disk))
 		if err != nil {
 			return err

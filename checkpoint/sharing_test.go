@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage/container"
@@ -256,7 +256,7 @@ func TestSharedMemoryOfSeveralRanks(t *testing.T) {
 						a := wrap(x, c)
 						return vars{"x": a, "prev": wrap(prev, c)}
 					}
-					require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+					require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 						x := of(100)
 						prev := of(200)
 						if shared {
@@ -265,7 +265,7 @@ func TestSharedMemoryOfSeveralRanks(t *testing.T) {
 						cp := values(c, &x, &prev).checkpoint(t, c, dir)
 						return errors.Join(cp.Write(ctx), cp.Close())
 					}))
-					require.NoError(t, embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+					require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 						x := of(0)
 						prev, wantX, wantPrev := x, of(100), of(200)
 						if shared {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 )
 
 // As TestLastRunBeganAnew, before the outermost checkpoint has a version: all that is stored is of
@@ -166,7 +166,7 @@ func TestStrictNestedLostAnotherStage(t *testing.T) {
 		n := newTestNodes(t, 0, 1)
 		var log syncBuffer
 		job := func(body func(ctx context.Context, outer, inner *Checkpoint) error) error {
-			return embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			return afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 				opts := n.options(c.Rank(), "local", WithStrict("1"), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				outer, err := New("outer", c, opts...)
 				require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -45,7 +45,7 @@ func (n *testNodes) refused(t *testing.T, levels, policy string, opts ...Option)
 	t.Helper()
 	before := snapshot(t, n.dir)
 	errs := make([]error, len(n.of))
-	require.NoError(t, embedded.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
 		g, err := newGrid(c, n.options(c.Rank(), levels, append(opts, WithStrict(policy))...)...)
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func TestStrictStartReadsOnceMore(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
 			y := []float64{}
 			cp := vars{"x": cptypes.Replicated(&y)}.checkpoint(t, c, dir, withFS(disk), WithStrict(policy))
 			return errors.Join(cp.RestartIfNeeded(ctx, nil), cp.Close())
@@ -358,7 +358,7 @@ func TestStrictIsAboutTheStart(t *testing.T) {
 	n.job(t, "", 3, none)
 	damageHeader(t, n.everywhere(t, 3), false)
 	n.refused(t, "", "1")
-	require.NoError(t, embedded.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
 		g, err := newGrid(repaired{c}, n.options(0, "", WithStrict("1"))...)
 		if err != nil {
 			return err

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
@@ -217,7 +217,7 @@ func (o *treeOutcome) life(t *testing.T, tree *treeNode, disk *vfs.Mem, ranks, d
 	})
 	keep, choice := []int{1, 2, 5}[rng.IntN(3)], rng.Uint64()
 	var first sync.Once
-	err = embedded.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
 		same := rand.New(rand.NewPCG(choice, 7)) // on all ranks
 		mine, steps := tree.clone(), 0
 		initTree(mine)

@@ -35,6 +35,20 @@ type Session interface {
 	Close(ctx context.Context) error
 }
 
+type sessionKey struct{}
+
+// WithSession returns a context that carries a session: for aft.Run it is the one of the
+// process. Ranks that are goroutines have one each.
+func WithSession(ctx context.Context, s Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// SessionOf is the session that ctx carries, or nil.
+func SessionOf(ctx context.Context) Session {
+	s, _ := ctx.Value(sessionKey{}).(Session)
+	return s
+}
+
 // Quitter is a session that can end its process at once, as a failure would.
 type Quitter interface {
 	// Quit does not return, unless the ranks are not processes.

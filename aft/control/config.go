@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -41,6 +42,10 @@ type RootConfig struct {
 	// Repeats: see The ledger in the package's documentation; at most MaxRepeats. 0: 3.
 	Repeats int
 }
+
+// NoLease is a Timing.Lease of jobs in which nobody can be silent: it never ends, and no
+// pulses are sent.
+const NoLease time.Duration = math.MaxInt64
 
 // DefaultRepeats is how many equal failures without progress end a job.
 const DefaultRepeats = 3

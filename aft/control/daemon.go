@@ -273,6 +273,9 @@ func (d *Daemon) Next() time.Time {
 func (d *Daemon) expired(now time.Time) bool {
 	if d.lease.IsZero() {
 		d.lease, d.pulse = now.Add(d.setup.Timing.atStart()), now
+		if d.setup.Timing.Lease == NoLease {
+			d.pulse = d.lease
+		}
 	}
 	if now.Before(d.lease) {
 		return false

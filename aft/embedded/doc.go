@@ -28,7 +28,7 @@
 //
 // What concerns all (who has failed, revoke, agree, shrink, spawn, repair) is
 // decided by the root of the job (package control). An endpoint sends its part
-// upwards and waits for the one outcome. In one process (house) the same root and
+// upwards and waits for the one outcome. In one process (inproc.go) the same root and
 // a daemon are called directly.
 //
 // # Failures

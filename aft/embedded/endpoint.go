@@ -46,6 +46,7 @@ type endpoint struct {
 	closed   error
 	over     chan struct{} // closed with closed
 
+	wakes     sync.Pool         // of channels of capacity 1, empty: for requests
 	hooks     comm.Hooks        // of OnRepair
 	first     chan control.Made // the first communicator
 	repairs   int
@@ -69,6 +70,7 @@ func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
 		over:    make(chan struct{}),
 		first:   make(chan control.Made, 1),
 	}
+	e.wakes.New = func() any { return make(chan struct{}, 1) }
 	e.step.Store(control.NoStep)
 	return e
 }

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -35,9 +34,6 @@ type request struct {
 }
 
 var _ comm.Request = (*request)(nil)
-
-// wakes are channels of capacity 1, empty.
-var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
 // complete ends the request and wakes whoever waits for it.
 func (r *request) complete(status comm.Status, err error) {
@@ -73,7 +69,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 			return r.status, r.err
 		}
 	}
-	r.wake = wakes.Get().(chan struct{})
+	r.wake = r.box.ep.wakes.Get().(chan struct{})
 	if r.state.CompareAndSwap(pending, awaited) {
 		if r.anySource() {
 			r.box.failIfLast(r)
@@ -85,7 +81,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 			<-r.wake
 		}
 	}
-	wakes.Put(r.wake)
+	r.box.ep.wakes.Put(r.wake)
 	return r.status, r.err
 }
 

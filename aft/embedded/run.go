@@ -21,70 +21,72 @@ import (
 // runtime.Goexit (as testing.T's FailNow does), so does Run; in the main goroutine, whose end
 // is not that of the program, Run panics instead.
 func Run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
-	return run(ctx, n, true, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm) })
+	return run(ctx, InprocConfig{Ranks: n}, true, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session.place.Comm) })
 }
 
 // RunSessions is Run for bodies that survive failures, and are told so by their
 // session. Ranks that are started as replacements run the body too. An error of
 // one body does not end the contexts of the others.
 func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
-	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session) })
+	return run(ctx, InprocConfig{Ranks: n}, false, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session) })
 }
 
-// Faults lets the body of a rank make ranks fail.
-type Faults interface {
-	// Die ends this rank at once: it does not return.
-	Die()
-	// Kill ends the process that stands for a rank of the job's first
-	// communicator now, and returns.
-	Kill(r comm.Rank)
-	// Replacement tells whether this rank was started in place of one that
-	// failed.
-	Replacement() bool
+// InprocConfig is a job within this process.
+type InprocConfig struct {
+	Ranks int
+	// Nodes are those that the ranks are on, in blocks; none: one node.
+	Nodes []Node
+	// OnLoss, if not nil, is called when a node was killed, after everything that
+	// runs there has ended, and before the others learn of it.
+	OnLoss func(node int)
 }
 
-// RunFaulty is Run for tests of what happens when ranks fail: a rank that has
-// failed does not return, and the error of its body does not count.
-func RunFaulty(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm, f Faults) error) error {
-	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session.place.Comm, r) })
+// RunInproc is RunSessions for tests of what happens when ranks and nodes fail: a rank
+// that has failed does not return, and the error of its body does not count.
+func RunInproc(ctx context.Context, cfg InprocConfig, body func(ctx context.Context, r *InprocRank) error) error {
+	return run(ctx, cfg, false, body)
 }
 
-// RunFaultySessions is RunFaulty for bodies that survive failures, as those of
-// RunSessions: ranks that are started as replacements run the body too.
-func RunFaultySessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session, f Faults) error) error {
-	return run(ctx, n, false, func(ctx context.Context, r *rank) error { return body(ctx, r.session, r) })
-}
-
-// rank is one rank of a job in this process.
-type rank struct {
-	house   *house
+// InprocRank is one rank of a job in this process.
+type InprocRank struct {
+	cluster *inprocCluster
 	session *session
 }
 
-func (r *rank) Die() {
-	r.house.exit(r.session.ep.self, killed)
+// Session is the rank's part in its job.
+func (r *InprocRank) Session() comm.Session { return r.session }
+
+// Die ends this rank at once: it does not return. It is called by the body's goroutine.
+func (r *InprocRank) Die() {
+	r.cluster.exit(r.session.ep.self, killed)
 	runtime.Goexit()
 }
 
-func (r *rank) Kill(victim comm.Rank) {
-	if p, ok := r.house.present(comm.OriginalRank(victim)); ok {
-		r.house.exit(p, killed)
+// Kill ends the process that stands for a rank of the job's first communicator now,
+// and returns.
+func (r *InprocRank) Kill(victim comm.Rank) {
+	if p, ok := r.cluster.present(comm.OriginalRank(victim)); ok {
+		r.cluster.exit(p, killed)
 	}
 }
 
-func (r *rank) Replacement() bool { return r.session.place.Replacement }
+// KillNode ends a node and all that runs there, and returns. It stays dead.
+func (r *InprocRank) KillNode(node int) { r.cluster.killNode(control.Node(node)) }
+
+// Replacement reports whether this rank was started in place of one that failed.
+func (r *InprocRank) Replacement() bool { return r.session.place.Replacement }
 
 var killed = control.Exit{Code: -1, Signal: 9, Why: "signal: killed"}
 
-func run(ctx context.Context, n int, strict bool, body func(context.Context, *rank) error) error {
-	h, err := newHouse(n)
+func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.Context, *InprocRank) error) error {
+	c, err := newInprocCluster(cfg)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	j := &job{cancel: cancel, strict: strict, house: h, body: body}
-	h.start = func(s control.Start, e *endpoint) {
+	j := &job{cancel: cancel, strict: strict, cluster: c, body: body}
+	c.start = func(s control.Start, e *endpoint) {
 		own, stop := context.WithCancelCause(ctx)
 		e.stop = stop
 		j.ranks.Go(func() {
@@ -92,22 +94,26 @@ func run(ctx context.Context, n int, strict bool, body func(context.Context, *ra
 			j.run(own, e)
 		})
 	}
+	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { j.watch(ctx) })
-	h.begin()
+	watch.Go(func() { c.keepTime(done) })
+	c.begin()
+	c.wait()
 	j.ranks.Wait()
 	cancel(nil)
+	close(done)
 	watch.Wait()
 	return j.result()
 }
 
 // job is what the ranks leave behind.
 type job struct {
-	cancel context.CancelCauseFunc
-	strict bool // an error of one body ends the contexts of the others
-	house  *house
-	body   func(context.Context, *rank) error
-	ranks  sync.WaitGroup
+	cancel  context.CancelCauseFunc
+	strict  bool // an error of one body ends the contexts of the others
+	cluster *inprocCluster
+	body    func(context.Context, *InprocRank) error
+	ranks   sync.WaitGroup
 
 	mu       sync.Mutex
 	first    *RankError
@@ -118,8 +124,8 @@ type job struct {
 // watch ends the job when its root gives it up.
 func (j *job) watch(ctx context.Context) {
 	select {
-	case <-j.house.over:
-		if end := j.house.ended; end.Code != 0 {
+	case <-j.cluster.over:
+		if end := j.cluster.ended; end.Code != 0 {
 			j.cancel(fmt.Errorf("%w: %s", ErrControl, end.Report))
 		}
 	case <-ctx.Done():
@@ -139,13 +145,9 @@ func (j *job) result() error {
 	if j.first != nil {
 		return j.first
 	}
-	select {
-	case <-j.house.over:
-		// 137: ranks were killed and nobody has repaired that, as in RunFaulty.
-		if end := j.house.ended; end.Code != 0 && !j.strict && end.Code != 137 {
-			return fmt.Errorf("%w: %s", ErrControl, end.Report)
-		}
-	default:
+	// 137: ranks were killed and nobody has repaired that, as tests do.
+	if end := j.cluster.ended; end.Code != 0 && !j.strict && end.Code != 137 {
+		return fmt.Errorf("%w: %s", ErrControl, end.Report)
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func (j *job) result() error {
 // its error and not one that follows from its absence.
 func (j *job) run(ctx context.Context, e *endpoint) {
 	at := comm.Rank(e.original)
-	defer func() { j.house.leave(e, at) }()
+	defer func() { j.cluster.leave(e, at) }()
 	returned := false
 	defer func() {
 		if !returned {
@@ -165,7 +167,7 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 	s, err := newSession(context.WithoutCancel(ctx), e, func(context.Context) error { return nil })
 	if err == nil {
 		at = s.place.Comm.Rank()
-		err = j.body(ctx, &rank{house: j.house, session: s})
+		err = j.body(comm.WithSession(ctx, s), &InprocRank{cluster: j.cluster, session: s})
 	}
 	returned = true
 	if err != nil && !e.wasKilled() {

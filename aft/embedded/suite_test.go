@@ -27,8 +27,8 @@ func TestFailures(t *testing.T) {
 	commtest.RunFailures(t, func(t *testing.T, n int, _ string, body commtest.FaultyBody) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		err := embedded.RunFaulty(ctx, n, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
-			return body(ctx, c, f)
+		err := embedded.RunInproc(ctx, embedded.InprocConfig{Ranks: n}, func(ctx context.Context, r *embedded.InprocRank) error {
+			return body(ctx, r.Session().Place().Comm, r)
 		})
 		commtest.Verdict(t, err)
 	})

@@ -25,6 +25,9 @@ type Host struct {
 	Slots int    // ranks that it may have; 0: any number
 }
 
+// Timing says how silence is judged.
+type Timing = control.Timing
+
 // Config describes a job. Program and Ranks are needed.
 type Config struct {
 	// Program is looked up as a shell does it.
@@ -57,7 +60,7 @@ type Config struct {
 	Repeats int
 	// Timing: zero fields get defaults (lease 5s, period a tenth of it, start
 	// 30s, repair CRAFT_REPAIR_TIMEOUT or 15 minutes). Repair < 0: no limit.
-	Timing control.Timing
+	Timing Timing
 
 	// Stdout and Stderr take the output of the ranks (default: those of this
 	// process). TagOutput puts "[rank] " before each line.

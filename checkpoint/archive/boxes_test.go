@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/checkpoint/archive"
 	"github.com/craft-go/craft/cptypes"
@@ -17,7 +17,7 @@ import (
 // A value that says which elements it is gets these or an error, not as many others.
 func TestReadOfAnotherBox(t *testing.T) {
 	base := t.TempDir()
-	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		cp, err := checkpoint.New("c", c, checkpoint.WithPath(base))
 		if err != nil {
 			return err

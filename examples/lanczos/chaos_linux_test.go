@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/internal/killtest"
@@ -75,7 +74,7 @@ const (
 // chaosTiming has a short lease, so that what was stopped is soon found out (with less
 // than 1 s a busy machine lost all nodes at once, because the root stood still), but
 // patience with the start, when a busy machine has not begun to run all of it.
-var chaosTiming = control.Timing{
+var chaosTiming = launch.Timing{
 	Period: 50 * time.Millisecond, Lease: 2 * time.Second, Margin: 200 * time.Millisecond, Start: 15 * time.Second, Repair: 20 * time.Second,
 }
 
@@ -148,7 +147,7 @@ func (c *chaos) start(cfg launch.Config, args []string) <-chan chaosRun {
 
 // undisturbed is what a job comes to that nothing happens to, not even a busy machine.
 func (c *chaos) undisturbed(p *chaosProblem) chaosRun {
-	r := <-c.start(launch.Config{Timing: control.Timing{Lease: time.Minute}}, append(p.args[:len(p.args):len(p.args)], "-cp-path", c.t.TempDir()))
+	r := <-c.start(launch.Config{Timing: launch.Timing{Lease: time.Minute}}, append(p.args[:len(p.args):len(p.args)], "-cp-path", c.t.TempDir()))
 	c.succeeded(&r, p)
 	require.Equal(c.t, chaosRanks, r.Ranks)
 	require.Zero(c.t, r.Recoveries)

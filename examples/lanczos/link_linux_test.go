@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/stretchr/testify/require"
@@ -184,7 +183,7 @@ func TestNetworkNamespacesCutLink(t *testing.T) {
 			cfg := launch.Config{
 				Program: os.Args[0], Args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 1500 -cp-freq 100 -json -cp-path " + dir),
 				Ranks: 4, Hosts: n.hosts, SpareNodes: 1, Agent: n.agent(c.direct),
-				Timing: control.Timing{Lease: 3 * time.Second}, Env: append(killtest.Environ(), "CRAFT_SYNC=none"),
+				Timing: launch.Timing{Lease: 3 * time.Second}, Env: append(killtest.Environ(), "CRAFT_SYNC=none"),
 				Stdout: &stdout, Stderr: &stderr, NoSignals: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			}
 			ended := make(chan linkRun, 1)
@@ -272,7 +271,7 @@ func TestNetworkNamespacesNames(t *testing.T) {
 			_, err := launch.Run(ctx, launch.Config{
 				Program: os.Args[0], Args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 200 -cp-freq 100 -json -cp-path " + t.TempDir()),
 				Ranks: 4, Hosts: []launch.Host{{Name: name + "1", Slots: 2}, {Name: name + "2", Slots: 2}}, Agent: []string{agent},
-				Env: append(killtest.Environ(), "CRAFT_SYNC=none"), Timing: control.Timing{Lease: 3 * time.Second},
+				Env: append(killtest.Environ(), "CRAFT_SYNC=none"), Timing: launch.Timing{Lease: 3 * time.Second},
 				Stdout: &stdout, Stderr: &stderr, NoSignals: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			})
 			require.NoError(t, ctx.Err(), "%v\n%v", &stderr, &log)

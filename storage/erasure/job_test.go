@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -64,7 +64,7 @@ type member struct {
 	*trial
 	ctx     context.Context
 	c       comm.Comm
-	f       embedded.Faults
+	f       *afttest.Rank
 	me      int
 	service *exchange.Service
 	scheme  *Scheme
@@ -88,7 +88,8 @@ func (x *trial) play(body func(m *member)) {
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := embedded.RunFaulty(ctx, x.size(), func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+	err := new(afttest.Cluster).Run(ctx, x.size(), func(ctx context.Context, f *afttest.Rank) error {
+		c := f.Comm()
 		m := &member{trial: x, ctx: ctx, c: c, f: f, me: int(c.Rank()), started: make(chan struct{})}
 		m.service = exchange.New(ctx, c, m, x.exchange)
 		defer func() { _ = m.service.Close(ctx) }()

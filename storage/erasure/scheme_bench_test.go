@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/filestore"
@@ -43,7 +43,7 @@ func onRanks(b *testing.B, nodes []*nodelocal.Store, parity int, body func(me in
 	for r := range nodes {
 		set = append(set, r)
 	}
-	err := embedded.Run(b.Context(), len(nodes), func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(b.Context(), len(nodes), func(ctx context.Context, c comm.Comm) error {
 		m := &member{trial: &trial{}, started: make(chan struct{})}
 		m.service = exchange.New(ctx, c, m, exchange.Options{})
 		defer func() { _ = m.service.Close(ctx) }()

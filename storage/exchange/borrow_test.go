@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -79,7 +79,8 @@ func TestAroundOnlyWhatIsStored(t *testing.T) {
 	opts := small
 	opts.Around = func(body func()) { around.Add(1); body() }
 	var h taking
-	err := embedded.RunFaulty(t.Context(), 2, func(ctx context.Context, c comm.Comm, _ embedded.Faults) error {
+	err := new(afttest.Cluster).Run(t.Context(), 2, func(ctx context.Context, r *afttest.Rank) error {
+		c := r.Comm()
 		s := New(ctx, c, &h, opts)
 		defer s.Close(ctx)
 		if c.Rank() == 1 {

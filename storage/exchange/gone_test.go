@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 )
 
 // acknowledging is a communicator on which something happens just before failures are
@@ -31,7 +31,8 @@ func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	over := make(chan struct{})
-	require.NoError(t, embedded.RunFaulty(ctx, 4, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+	require.NoError(t, new(afttest.Cluster).Run(ctx, 4, func(ctx context.Context, f *afttest.Rank) error {
+		c := f.Comm()
 		if c.Rank() != 0 { // the last one stays
 			select {
 			case <-over:
@@ -41,7 +42,7 @@ func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
 		}
 		defer close(over)
 		dies := func(victim comm.Rank) {
-			f.Kill(victim)
+			f.Kill(comm.OriginalRank(victim))
 			require.Eventually(t, func() bool { return slices.Contains(comm.Failed(c), victim) }, patience, time.Millisecond)
 		}
 		var once sync.Once
@@ -65,11 +66,11 @@ func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
 
 // However a rank goes, those that wait for what it gives are told.
 func TestWhenGone(t *testing.T) {
-	for name, goes := range map[string]func(ctx context.Context, s *Service, f embedded.Faults){
-		"it dies":   func(_ context.Context, _ *Service, f embedded.Faults) { f.Die() },
-		"it leaves": func(context.Context, *Service, embedded.Faults) {},
-		"it closes": func(ctx context.Context, s *Service, _ embedded.Faults) { _ = s.Close(ctx) },
-		"it closes at once": func(ctx context.Context, s *Service, _ embedded.Faults) {
+	for name, goes := range map[string]func(ctx context.Context, s *Service, f *afttest.Rank){
+		"it dies":   func(_ context.Context, _ *Service, f *afttest.Rank) { f.Die() },
+		"it leaves": func(context.Context, *Service, *afttest.Rank) {},
+		"it closes": func(ctx context.Context, s *Service, _ *afttest.Rank) { _ = s.Close(ctx) },
+		"it closes at once": func(ctx context.Context, s *Service, _ *afttest.Rank) {
 			ended, end := context.WithCancel(ctx)
 			end()
 			_ = s.Close(ended)
@@ -79,7 +80,8 @@ func TestWhenGone(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			asked := make(chan struct{})
-			require.NoError(t, embedded.RunFaulty(ctx, 3, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+			require.NoError(t, new(afttest.Cluster).Run(ctx, 3, func(ctx context.Context, f *afttest.Rank) error {
+				c := f.Comm()
 				own, end := context.WithCancel(ctx)
 				defer end()
 				s := New(own, c, &shelf{}, small)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/aft/launch"
 )
 
@@ -47,17 +47,14 @@ func rankOfBenchmark(args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Second)
 	defer cancel()
-	session, err := embedded.Join(ctx, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	if err != nil {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+		took, err := measure(ctx, z.Comm(), moves[args[0]], piece, times)
+		if err == nil && z.Comm().Rank() == 0 {
+			fmt.Println(took.Nanoseconds())
+		}
 		return err
-	}
-	defer session.Close(ctx)
-	c := session.Place().Comm
-	took, err := measure(ctx, c, moves[args[0]], piece, times)
-	if err == nil && c.Rank() == 0 {
-		fmt.Println(took.Nanoseconds())
-	}
-	return err
+	}, aft.WithLogger(log))
 }
 
 // measure does something once, and then as often as is asked for.

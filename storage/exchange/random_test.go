@@ -68,7 +68,7 @@ func trouble(t *testing.T, seed uint64) {
 			if revoke {
 				require.NoError(r.t, comm.Revoke(r.c))
 			} else {
-				r.f.Kill(me)
+				r.f.Kill(comm.OriginalRank(me))
 			}
 		}
 		all.Wait()

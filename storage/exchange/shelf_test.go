@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -141,7 +141,7 @@ type trial struct {
 	t       *testing.T
 	ctx     context.Context
 	c       comm.Comm
-	f       embedded.Faults
+	f       *afttest.Rank
 	s       *Service
 	shelf   *shelf
 	shelves []*shelf // of all ranks
@@ -166,7 +166,8 @@ func playOn(t *testing.T, n int, opts Options, shelves []*shelf, body func(r *tr
 	services := make([]*Service, n)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := embedded.RunFaulty(ctx, n, func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+	err := new(afttest.Cluster).Run(ctx, n, func(ctx context.Context, f *afttest.Rank) error {
+		c := f.Comm()
 		own := shelves[c.Rank()]
 		s := New(ctx, c, own, opts)
 		services[c.Rank()] = s

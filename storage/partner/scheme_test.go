@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -70,7 +70,7 @@ func (a *asking) Write(p []byte) (int, error) {
 type rank struct {
 	ctx     context.Context
 	me      int
-	f       embedded.Faults
+	f       *afttest.Rank
 	service *exchange.Service
 	scheme  *Scheme
 }
@@ -86,7 +86,8 @@ func play(t *testing.T, hosts []*host, body func(r *rank)) {
 	}
 	partners, err := domain.Partners(places)
 	require.NoError(t, err)
-	err = embedded.RunFaulty(ctx, len(hosts), func(ctx context.Context, c comm.Comm, f embedded.Faults) error {
+	err = new(afttest.Cluster).Run(ctx, len(hosts), func(ctx context.Context, f *afttest.Rank) error {
+		c := f.Comm()
 		r := &rank{ctx: ctx, me: int(c.Rank()), f: f}
 		r.service = exchange.New(ctx, c, hosts[r.me], exchange.Options{Block: 4096, Window: 2})
 		defer func() { _ = r.service.Close(ctx) }()

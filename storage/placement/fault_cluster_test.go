@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -99,7 +99,7 @@ type member struct {
 	*faulty
 
 	store *storage.Store
-	ranks embedded.Faults
+	ranks *afttest.Rank
 }
 
 // job runs body on all ranks that live to the end.
@@ -109,7 +109,8 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a hang takes that long
 	defer cancel()
-	err = embedded.RunFaulty(ctx, faultyRanks, func(ctx context.Context, c comm.Comm, ranks embedded.Faults) (err error) {
+	err = new(afttest.Cluster).Run(ctx, faultyRanks, func(ctx context.Context, ranks *afttest.Rank) (err error) {
+		c := ranks.Comm()
 		defer func() {
 			if err != nil {
 				cancel() // nobody waits for this one

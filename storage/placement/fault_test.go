@@ -216,7 +216,7 @@ func TestPartnerDiesDuringTheCopy(t *testing.T) {
 						<-begun // nobody is in the barrier any more
 						for r := range comm.Rank(faultyRanks) {
 							if faultyNode(r) == 2 {
-								m.ranks.Kill(r)
+								m.ranks.Kill(comm.OriginalRank(r))
 							}
 						}
 						close(over)

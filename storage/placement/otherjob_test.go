@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/manifest"
@@ -41,7 +41,7 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pfs", "cp", manifest.Name), []byte(`{"format": 1, "id": "0123456789abcdef"}`), 0o600))
 	const long = 5 * time.Minute
 	jobOf := func(job string, patience time.Duration, nodes [2]int, body func(*placement.Placement, error) error) error {
-		return embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 			s, err := open(ctx, c, job, nodes[c.Rank()], patience)
 			if err := body(s, err); err != nil {
 				return fmt.Errorf("job %s, rank %d: %w", job, c.Rank(), err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -258,7 +258,7 @@ func TestUselessNode(t *testing.T) {
 	require.NoError(t, err)
 	f := newFaulty("local")
 	f.readOnly(1, syscall.EROFS)
-	require.NoError(t, embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
 		node := int(c.Rank())
 		files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: f.home})
 		if err != nil {

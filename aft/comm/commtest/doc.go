@@ -11,7 +11,7 @@
 //
 //	in this process                           in processes of their own
 //	launch(t, n, name, body)                  launch(t, n, name, body)
-//	  embedded.RunFaulty(ctx, n, body)          start n times: test binary, name
+//	  embedded.RunInproc(ctx, cfg, body)        start n times: test binary, name
 //	  commtest.Verdict(t, err)                    body, err := commtest.Body(name)
 //	                                              err = body(ctx, c, faults)
 //	                                              os.Exit(commtest.ExitCode(err))

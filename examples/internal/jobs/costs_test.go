@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
@@ -15,7 +15,7 @@ import (
 
 // TestGather: waiting is counted as of the slowest rank, work is added up.
 func TestGather(t *testing.T) {
-	err := embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
 		mine := checkpoint.Stats{
 			CheckpointTime: time.Duration(c.Rank()) * time.Second,
 			RestartTime:    time.Duration(2-c.Rank()) * time.Second,
