@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
@@ -58,13 +59,13 @@ func average(ctx context.Context, c comm.Comm, dir string, n, steps int) (float6
 }
 
 func fourRanks(ctx context.Context, dir string) error {
-	return afttest.Run(ctx, 4, func(ctx context.Context, c comm.Comm) error {
-		mean, err := average(ctx, c, dir, 1000, 30)
-		if err == nil && c.Rank() == 0 {
+	return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+		mean, err := average(ctx, z.Comm(), dir, 1000, 30)
+		if err == nil && z.Comm().Rank() == 0 {
 			fmt.Printf("mean %.6f\n", mean)
 		}
 		return err
-	})
+	}, aft.WithRanks(4))
 }
 
 func Example_fourRanks() {
