@@ -29,7 +29,7 @@ func computeMain(dir string) error {
 			return nil
 		}
 		// Not a barrier: the first that has passed it may die at once.
-		if _, err := comm.Agree(ctx, z.Comm(), 1); err != nil {
+		if _, err := z.Comm().Agree(ctx, 1); err != nil {
 			return err
 		}
 		if z.Original() == 1 {
@@ -69,7 +69,7 @@ func stubbornMain(dir string, all bool) error {
 			fmt.Println("again")
 			return nil
 		}
-		if _, err := comm.Agree(ctx, z.Comm(), 1); err != nil {
+		if _, err := z.Comm().Agree(ctx, 1); err != nil {
 			return err
 		}
 		switch {

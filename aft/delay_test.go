@@ -50,7 +50,7 @@ func computeUntil(t *testing.T, want time.Duration, opts []aft.Option) {
 			died = time.Now()
 			s.die()
 		}
-		<-z.Comm().(comm.Revoker).Revoked()
+		<-z.Comm().Revoked()
 		require.Equal(t, want, time.Since(died))
 		<-ctx.Done()
 		require.ErrorIs(t, context.Cause(ctx), aft.ErrRecovering)
@@ -73,7 +73,7 @@ func TestBodiesThatRunThroughFailures(t *testing.T) {
 				if z.Original() == 2 {
 					s.die()
 				}
-				<-s.FailureKnown()
+				<-z.Comm().FailureKnown()
 				time.Sleep(time.Duration(z.Original()) * time.Hour)
 				require.NoError(t, ctx.Err())
 				if asks && z.Original() == 1 {

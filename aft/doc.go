@@ -52,7 +52,7 @@
 //
 // At the end of an attempt, before anything is agreed on: the context ends; the
 // functions given to Zone.Cleanup run, the latest first; what was registered with
-// comm.OnRepair is closed. Checkpoints are: an asynchronous copy is published
+// Session.OnRepair is closed. Checkpoints are: an asynchronous copy is published
 // within CRAFT_DRAIN_TIMEOUT. So when a body begins again, nothing of the attempt
 // before is under way on any rank.
 //

@@ -39,7 +39,7 @@ func Example() {
 		for ; step < 10; step++ {
 			z.Step(step)
 			if step == 6 && z.Epoch() == 0 {
-				return comm.Revoke(z.Comm())
+				return z.Comm().Revoke()
 			}
 			mine := 0
 			if step%z.Comm().Size() == int(z.Comm().Rank()) {

@@ -4,9 +4,8 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // fakeComm is a rank's view of a fakeWorld. Messages are copied when they are
@@ -14,48 +13,36 @@ import (
 type fakeComm struct {
 	s     *fakeSession
 	world *fakeWorld
-	rank  comm.Rank
+	rank  int
 }
 
 var (
-	_ comm.Failing    = (*fakeComm)(nil)
-	_ comm.Revoker    = (*fakeComm)(nil)
-	_ comm.Repairable = (*fakeComm)(nil)
-	_ comm.Leased     = (*fakeComm)(nil)
-	_ comm.Named      = (*fakeComm)(nil)
-	_ comm.Recoverer  = (*fakeComm)(nil)
+	_ driver.Failing = (*fakeComm)(nil)
+	_ driver.Revoker = (*fakeComm)(nil)
+	_ driver.Leased  = (*fakeComm)(nil)
 )
 
-func (c *fakeComm) Rank() comm.Rank          { return c.rank }
-func (c *fakeComm) Size() int                { return len(c.world.originals) }
-func (c *fakeComm) JobName() string          { return c.s.job.name }
-func (c *fakeComm) Acknowledge() []comm.Rank { return c.Failed() }
+func (c *fakeComm) Rank() int          { return c.rank }
+func (c *fakeComm) Size() int          { return len(c.world.originals) }
+func (c *fakeComm) Acknowledge() []int { return c.Failed() }
 
-func (c *fakeComm) Recovered() (int, time.Duration) { return c.world.epoch, c.s.rec }
-
-func (c *fakeComm) OnRepair(f func(context.Context) error) (remove func()) {
-	h := &fakeHook{f}
-	c.s.hooks = append(c.s.hooks, h)
-	return func() {
-		c.s.hooks = slices.DeleteFunc(c.s.hooks, func(o *fakeHook) bool { return o == h })
-	}
-}
+func (c *fakeComm) FailureKnown() <-chan struct{} { return c.world.failure }
 
 func (c *fakeComm) Lease() error {
 	c.s.job.mu.Lock()
 	defer c.s.job.mu.Unlock()
 	if c.world.dead[c.rank] {
-		return comm.ErrFenced
+		return driver.ErrFenced
 	}
 	return nil
 }
 
-func (c *fakeComm) Failed() (out []comm.Rank) {
+func (c *fakeComm) Failed() (out []int) {
 	c.s.job.mu.Lock()
 	defer c.s.job.mu.Unlock()
 	for r, dead := range c.world.dead {
 		if dead {
-			out = append(out, comm.Rank(r))
+			out = append(out, r)
 		}
 	}
 	return out
@@ -81,17 +68,14 @@ func (c *fakeComm) isRevoked() bool {
 	}
 }
 
-func (c *fakeComm) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	if err := comm.CheckSend(c, dst, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (c *fakeComm) Isend(dst, tag int, data []byte) driver.Request {
 	c.s.alive()
 	defer c.s.job.mu.Unlock()
 	switch {
 	case c.isRevoked():
-		return comm.FailedRequest(comm.ErrRevoked)
+		return driver.FailedRequest(driver.ErrRevoked)
 	case c.world.dead[dst]:
-		return comm.FailedRequest(&comm.FailedError{Ranks: []comm.Rank{dst}})
+		return driver.FailedRequest(&driver.FailedError{Ranks: []int{dst}})
 	}
 	c.world.boxes[dst] = append(c.world.boxes[dst], fakeMessage{c.rank, tag, slices.Clone(data)})
 	c.s.job.changed.Broadcast()
@@ -100,23 +84,20 @@ func (c *fakeComm) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request 
 
 type fakeSent struct{}
 
-func (fakeSent) Wait(context.Context) (comm.Status, error) { return comm.Status{}, nil }
+func (fakeSent) Wait(context.Context) (driver.Status, error) { return driver.Status{}, nil }
 
-func (c *fakeComm) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	if err := comm.CheckRecv(c, src, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (c *fakeComm) Irecv(src, tag int, buf []byte) driver.Request {
 	return &fakeReceive{c, src, tag, buf}
 }
 
 type fakeReceive struct {
 	c   *fakeComm
-	src comm.Rank
-	tag comm.Tag
+	src int
+	tag int
 	buf []byte
 }
 
-func (r *fakeReceive) Wait(ctx context.Context) (comm.Status, error) {
+func (r *fakeReceive) Wait(ctx context.Context) (driver.Status, error) {
 	c, j := r.c, r.c.s.job
 	defer context.AfterFunc(ctx, func() {
 		j.mu.Lock()
@@ -132,34 +113,34 @@ func (r *fakeReceive) Wait(ctx context.Context) (comm.Status, error) {
 			runtime.Goexit()
 		}
 		if c.isRevoked() {
-			return comm.Status{}, comm.ErrRevoked
+			return driver.Status{}, driver.ErrRevoked
 		}
 		if status, err, ok := r.match(); ok {
 			return status, err
 		}
 		if r.src >= 0 && c.world.dead[r.src] || r.src < 0 && slices.Contains(c.world.dead, true) {
-			return comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{max(r.src, 0)}}
+			return driver.Status{}, &driver.FailedError{Ranks: []int{max(r.src, 0)}}
 		}
 		if ctx.Err() != nil {
-			return comm.Status{}, comm.Withdrawn(ctx)
+			return driver.Status{}, driver.Withdrawn(ctx)
 		}
 		j.changed.Wait()
 	}
 }
 
-func (r *fakeReceive) match() (comm.Status, error, bool) {
+func (r *fakeReceive) match() (driver.Status, error, bool) {
 	box := &r.c.world.boxes[r.c.rank]
 	for i, m := range *box {
-		if (r.src != comm.AnySource && m.source != r.src) || !m.tag.Matches(r.tag) {
+		if (r.src != driver.AnySource && m.source != r.src) || !driver.Matches(m.tag, r.tag) {
 			continue
 		}
 		*box = slices.Delete(*box, i, i+1)
-		status := comm.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
+		status := driver.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
 		if len(m.data) > len(r.buf) {
-			return status, &comm.TruncatedError{Status: status, Buffer: len(r.buf)}, true
+			return status, &driver.TruncatedError{Status: status, Buffer: len(r.buf)}, true
 		}
 		copy(r.buf, m.data)
 		return status, nil, true
 	}
-	return comm.Status{}, nil, false
+	return driver.Status{}, nil, false
 }

@@ -3,7 +3,6 @@ package aft_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // fakeJob is a job whose ranks are goroutines and whose root is a lock: the
@@ -48,20 +48,20 @@ type fakeWorld struct {
 }
 
 type fakeMessage struct {
-	source comm.Rank
-	tag    comm.Tag
+	source int
+	tag    int
 	data   []byte
 }
 
 // fakeOp is a collective operation: who has come with what.
 type fakeOp struct {
 	kind     string
-	verdicts map[comm.Rank]comm.Verdict
-	policies map[comm.Rank]comm.Policy
+	verdicts map[int]driver.Verdict
+	policies map[int]driver.Policy
 	done     bool
 	err      error
-	outcome  comm.Outcome
-	change   comm.Change
+	outcome  driver.Outcome
+	change   driver.Change
 	next     *fakeWorld
 }
 
@@ -97,7 +97,7 @@ func runJobWithin(t *testing.T, limit time.Duration, n int, program func(s *fake
 		f(j)
 	}
 	for r := range n {
-		j.start(j.world, comm.Rank(r), false)
+		j.start(j.world, r, false)
 	}
 	over := make(chan struct{})
 	go func() { j.ranks.Wait(); close(over) }()
@@ -110,8 +110,9 @@ func runJobWithin(t *testing.T, limit time.Duration, n int, program func(s *fake
 	return j
 }
 
-func (j *fakeJob) start(w *fakeWorld, rank comm.Rank, replacement bool) {
+func (j *fakeJob) start(w *fakeWorld, rank int, replacement bool) {
 	s := &fakeSession{job: j, world: w, rank: rank, replacement: replacement, zone: j.zone}
+	s.session = comm.NewSession(s)
 	j.ranks.Go(func() {
 		err := j.program(s)
 		j.mu.Lock()
@@ -151,8 +152,8 @@ func (j *fakeJob) settle(w *fakeWorld) {
 	}
 	alive := 0
 	for r, dead := range w.dead {
-		_, ended := w.op.verdicts[comm.Rank(r)]
-		_, repairs := w.op.policies[comm.Rank(r)]
+		_, ended := w.op.verdicts[r]
+		_, repairs := w.op.policies[r]
 		if !dead && !ended && !repairs {
 			return
 		}
@@ -180,9 +181,9 @@ func (j *fakeJob) decide(w *fakeWorld, op *fakeOp) {
 		return
 	}
 	for r := len(w.originals) - 1; r >= 0; r-- {
-		v := op.verdicts[comm.Rank(r)]
+		v := op.verdicts[r]
 		if v.Err != "" {
-			op.outcome = comm.Outcome{Err: v.Err, ErrRank: comm.Rank(r)}
+			op.outcome = driver.Outcome{Err: v.Err, ErrRank: r}
 		} else if v.Failure && op.outcome.Err == "" {
 			op.outcome.Repair = true
 		}
@@ -197,26 +198,26 @@ func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
 		op.err = j.failRepair
 		return
 	}
-	var policy comm.Policy
+	var policy driver.Policy
 	for _, p := range op.policies {
 		policy = p
 	}
-	c := comm.Change{Epoch: w.epoch + 1}
+	c := driver.Change{Epoch: w.epoch + 1}
 	var originals []comm.OriginalRank
 	for r, o := range w.originals {
 		if w.dead[r] {
-			c.Failed = append(c.Failed, comm.Loss{Original: o, Rank: comm.Rank(r), Reason: "killed by the test"})
+			c.Failed = append(c.Failed, driver.Loss{Original: int(o), Rank: r, Reason: "killed by the test"})
 		}
-		if !w.dead[r] || policy.Recovery == comm.NonShrinking {
+		if !w.dead[r] || policy.Recovery == driver.NonShrinking {
 			originals = append(originals, o)
 		}
 	}
 	for _, o := range w.originals {
-		c.Ranks = append(c.Ranks, comm.Rank(slices.Index(originals, o)))
+		c.Ranks = append(c.Ranks, slices.Index(originals, o))
 	}
 	op.next = newFakeWorld(c.Epoch, originals)
 	j.world = op.next
-	if policy.Recovery == comm.NonShrinking {
+	if policy.Recovery == driver.NonShrinking {
 		for _, l := range c.Failed {
 			c.Replaced = append(c.Replaced, l.Original)
 			j.start(op.next, c.Ranks[l.Rank], true)
@@ -227,25 +228,18 @@ func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
 
 // fakeSession is one rank's part.
 type fakeSession struct {
-	comm.Zones
-
 	job         *fakeJob
 	world       *fakeWorld
-	rank        comm.Rank
+	rank        int
 	replacement bool
 	zone        int
-	hooks       []*fakeHook
-	hookRuns    int
-	rec         time.Duration
-}
-
-type fakeHook struct {
-	f func(context.Context) error
+	comm        *fakeComm // that of world
+	session     *comm.Session
 }
 
 var (
-	_ comm.Session         = (*fakeSession)(nil)
-	_ comm.RecoveryCounter = (*fakeSession)(nil)
+	_ driver.Session = (*fakeSession)(nil)
+	_ driver.Stepper = (*fakeSession)(nil)
 )
 
 // alive takes the lock, and ends the goroutine if the rank was killed.
@@ -269,37 +263,27 @@ func (s *fakeSession) die() {
 	runtime.Goexit()
 }
 
-func (s *fakeSession) Place() comm.Place {
-	return comm.Place{
-		Comm: &fakeComm{s: s, world: s.world, rank: s.rank}, Original: s.original(), Node: int(s.original()) / 2,
+func (s *fakeSession) Place() driver.Place {
+	if s.comm == nil || s.comm.world != s.world {
+		s.comm = &fakeComm{s: s, world: s.world, rank: s.rank}
+	}
+	return driver.Place{
+		Comm: s.comm, Job: s.job.name, Original: int(s.original()), Node: int(s.original()) / 2,
 		Epoch: s.world.epoch, Zone: s.zone, Replacement: s.replacement,
 	}
 }
 
-func (s *fakeSession) FailureKnown() <-chan struct{} { return s.world.failure }
-func (s *fakeSession) Revoke()                       { s.Place().Comm.(comm.Revoker).Revoke() }
-func (s *fakeSession) Close(context.Context) error   { return nil }
-func (s *fakeSession) CountRecovery(d time.Duration) { s.rec += d }
+func (s *fakeSession) Revoke()                     { s.comm.Revoke() }
+func (s *fakeSession) Close(context.Context) error { return nil }
 func (s *fakeSession) Step(step int64) {
 	s.alive()
 	s.job.steps[s.original()] = step
 	s.job.mu.Unlock()
 }
-func (s *fakeSession) Hooks(ctx context.Context) error {
-	var errs []error
-	for len(s.hooks) > 0 {
-		last := s.hooks[len(s.hooks)-1]
-		s.hooks = s.hooks[:len(s.hooks)-1]
-		errs = append(errs, last.f(ctx))
-	}
-	s.hookRuns++
-	return errors.Join(errs...)
-}
-
-func (s *fakeSession) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
+func (s *fakeSession) End(ctx context.Context, v driver.Verdict) (driver.Outcome, error) {
 	op, err := s.take(ctx, "end", func(op *fakeOp) { op.verdicts[s.rank] = v })
 	if err != nil {
-		return comm.Outcome{}, err
+		return driver.Outcome{}, err
 	}
 	s.replacement = false
 	if !op.outcome.Repair {
@@ -308,7 +292,7 @@ func (s *fakeSession) End(ctx context.Context, v comm.Verdict) (comm.Outcome, er
 	return op.outcome, nil
 }
 
-func (s *fakeSession) Repair(ctx context.Context, p comm.Policy) (comm.Change, error) {
+func (s *fakeSession) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
 	op, err := s.take(ctx, "repair", func(op *fakeOp) {
 		op.policies[s.rank] = p
 		if f := s.job.onRepair; f != nil && len(op.policies) == 1 {
@@ -316,9 +300,9 @@ func (s *fakeSession) Repair(ctx context.Context, p comm.Policy) (comm.Change, e
 		}
 	})
 	if err != nil {
-		return comm.Change{}, err
+		return driver.Change{}, err
 	}
-	s.rank = comm.Rank(slices.Index(op.next.originals, s.original()))
+	s.rank = slices.Index(op.next.originals, s.original())
 	s.world = op.next
 	return op.change, nil
 }
@@ -332,7 +316,7 @@ func (s *fakeSession) take(ctx context.Context, kind string, part func(*fakeOp))
 	}
 	w := s.world
 	if w.op == nil {
-		w.op = &fakeOp{kind: kind, verdicts: make(map[comm.Rank]comm.Verdict), policies: make(map[comm.Rank]comm.Policy)}
+		w.op = &fakeOp{kind: kind, verdicts: make(map[int]driver.Verdict), policies: make(map[int]driver.Policy)}
 	}
 	op := w.op
 	if op.kind != kind {

@@ -53,7 +53,7 @@ func (r *run) agree(ctx context.Context, s *stretch, v comm.Verdict) (comm.Outco
 		select {
 		case <-over:
 		case <-s.failure:
-			_ = comm.Revoke(s.place.Comm)
+			_ = s.place.Comm.Revoke()
 		}
 	})
 	return r.session.End(ctx, v)
@@ -68,9 +68,7 @@ func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases)
 	}
 	p.Repair = time.Since(agreed)
 	r.stats.add(change, p)
-	if c, ok := r.session.(comm.RecoveryCounter); ok {
-		c.CountRecovery(time.Since(began))
-	}
+	r.session.CountRecovery(time.Since(began))
 	if r.idle++; len(change.Failed) > 0 {
 		r.idle = 0
 	}

@@ -43,10 +43,10 @@ func messagesMain() error {
 		for i := 0; ; i++ {
 			var all []comm.Request
 			for range window {
-				all = append(all, c.Irecv(peer, 1, buf), c.Isend(peer, 1, data))
+				all = append(all, comm.Irecv(c, peer, 1, buf), comm.Isend(c, peer, 1, data))
 			}
 			if i == z.Epoch()%5 && c.Rank() == 0 {
-				all = append(all, c.Isend(3, 2, nil))
+				all = append(all, comm.Isend[byte](c, 3, 2, nil))
 			}
 			for _, r := range all {
 				if _, err := r.Wait(ctx); err != nil {

@@ -73,7 +73,7 @@ func TestAlone(t *testing.T) {
 		require.Equal(t, 1, z.Comm().Size())
 		switch z.Epoch() - before {
 		case 0:
-			return comm.Revoke(z.Comm())
+			return z.Comm().Revoke()
 		case 1:
 			_, err := z.Repair(ctx)
 			require.NoError(t, err)

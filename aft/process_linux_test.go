@@ -153,12 +153,12 @@ func rankMain(dir, mode string, deaths []string) error {
 // ownRepair is what a program without a zone would do about the loss of rank 1.
 func ownRepair(ctx context.Context, z *aft.Zone) error {
 	ctx = context.WithoutCancel(ctx)
-	_ = comm.Revoke(z.Comm()) // all come
-	survivors, err := comm.Shrink(ctx, z.Comm())
+	_ = z.Comm().Revoke() // all come
+	survivors, err := z.Comm().Shrink(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = comm.Spawn(ctx, survivors, []comm.OriginalRank{1})
+	_, err = survivors.Spawn(ctx, []comm.OriginalRank{1})
 	fmt.Fprintln(os.Stderr, "spawn says:", err)
 	return err
 }

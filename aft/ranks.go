@@ -13,7 +13,7 @@ import (
 // runRanks runs the ranks as goroutines. What they return together is told once.
 func runRanks(ctx context.Context, o options, body func(context.Context, *Zone) error) error {
 	var r results
-	err := engine.RunRanks(ctx, o.ranks, func(ctx context.Context, s comm.Session) error {
+	err := engine.RunRanks(ctx, o.ranks, func(ctx context.Context, s *comm.Session) error {
 		r.add(ctx, s, runZone(ctx, s, o, body))
 		return nil
 	})
@@ -28,7 +28,7 @@ type results struct {
 	lost     error // of one that has
 }
 
-func (r *results) add(ctx context.Context, s comm.Session, err error) {
+func (r *results) add(ctx context.Context, s *comm.Session, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b *BodyError
@@ -37,7 +37,7 @@ func (r *results) add(ctx context.Context, s comm.Session, err error) {
 		r.finished = true
 	case errors.As(err, &b) && b.Err != nil: // the original wins
 		r.err = err
-	case comm.Lease(s.Place().Comm) != nil: // others may have gone on without it
+	case s.Place().Comm.Lease() != nil: // others may have gone on without it
 		if r.lost = err; ctx.Err() != nil {
 			r.lost = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}

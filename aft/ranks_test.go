@@ -93,7 +93,7 @@ func TestRevocationAmongGoroutineRanks(t *testing.T) {
 				require.Equal(t, 3*z.Epoch(), iter)
 				for ; iter < 9; iter++ {
 					if iter == 3*(z.Epoch()+1) && z.Original() == 1 {
-						return comm.Revoke(z.Comm())
+						return z.Comm().Revoke()
 					}
 					if err := cp.Wait(ctx); err != nil {
 						return err
@@ -132,7 +132,7 @@ func TestJobsOfAProcessLockEachOtherOut(t *testing.T) {
 		require.NoError(t, err)
 		err = aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
 			if z.Epoch() == 0 {
-				return comm.Revoke(z.Comm())
+				return z.Comm().Revoke()
 			}
 			_, err := open(ctx, z)
 			return err

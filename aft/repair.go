@@ -13,7 +13,7 @@ import (
 // z.Comm() and z.Context(), which are new ones. It revokes the communicator, so
 // that all survivors come; it is collective over them: those whose bodies end
 // begin a new attempt instead, as replacements do. What was registered with
-// comm.OnRepair is closed (checkpoints, for example); Cleanup functions wait for
+// Session.OnRepair is closed (checkpoints, for example); Cleanup functions wait for
 // the end of the body.
 //
 // Repair does not end because recovery has started, so ctx may be the body's.

@@ -125,7 +125,7 @@ func TestRepairThatFails(t *testing.T) {
 		if z.Original() == 1 {
 			s.die()
 		}
-		require.NoError(t, within(s.FailureKnown()))
+		require.NoError(t, within(z.Comm().FailureKnown()))
 		z.Cleanup(func() { cleaned = true })
 		_, err := z.Repair(ctx)
 		require.ErrorIs(t, err, errFenced)

@@ -13,10 +13,10 @@ import (
 // TestCollectiveWithoutAReturnedBody: what all ranks have to call is called by some whose
 // others have returned. That is no reason to run the bodies again.
 func TestCollectiveWithoutAReturnedBody(t *testing.T) {
-	for says, call := range map[string]func(ctx context.Context, c comm.Comm) error{
-		"split":  func(ctx context.Context, c comm.Comm) error { _, err := comm.Dup(ctx, c); return err },
-		"shrink": func(ctx context.Context, c comm.Comm) error { _, err := comm.Shrink(ctx, c); return err },
-		"agree":  func(ctx context.Context, c comm.Comm) error { _, err := comm.Agree(ctx, c, 1); return err },
+	for says, call := range map[string]func(ctx context.Context, c *comm.Comm) error{
+		"Dup":    func(ctx context.Context, c *comm.Comm) error { _, err := c.Dup(ctx); return err },
+		"Shrink": func(ctx context.Context, c *comm.Comm) error { _, err := c.Shrink(ctx); return err },
+		"Agree":  func(ctx context.Context, c *comm.Comm) error { _, err := c.Agree(ctx, 1); return err },
 	} {
 		t.Run(says, func(t *testing.T) {
 			err := aft.Run(t.Context(), func(ctx context.Context, z *aft.Zone) error {

@@ -61,7 +61,7 @@ const flushLimit = time.Second
 // run is one call of Run on one rank.
 type run struct {
 	ctx     context.Context // of the caller
-	session comm.Session
+	session *comm.Session
 	options options
 	log     *slog.Logger
 	stats   Stats
@@ -70,7 +70,7 @@ type run struct {
 	idle int
 }
 
-func runZone(ctx context.Context, s comm.Session, o options, body func(context.Context, *Zone) error) error {
+func runZone(ctx context.Context, s *comm.Session, o options, body func(context.Context, *Zone) error) error {
 	index, alone := s.EnterZone()
 	if !alone {
 		return fmt.Errorf("aft: %w: Run was called while a zone runs: zones follow one another", ErrArgument)
@@ -83,10 +83,8 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 	if index < place.Zone { // it had ended before this process was started
 		return endedBefore(place, index)
 	}
-	if m, ok := s.(comm.ZoneMarker); ok {
-		m.InZone(true)
-		defer m.InZone(false)
-	}
+	s.InZone(true)
+	defer s.InZone(false)
 	returned := false
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
@@ -103,7 +101,7 @@ func runZone(ctx context.Context, s comm.Session, o options, body func(context.C
 func endedBefore(p comm.Place, index int) error {
 	for _, e := range p.ZoneErrors {
 		if e.First <= index && index <= e.Last {
-			return &BodyError{Rank: e.Rank, Text: e.Err}
+			return &BodyError{Rank: comm.Rank(e.Rank), Text: e.Err}
 		}
 	}
 	return nil
@@ -111,14 +109,12 @@ func endedBefore(p comm.Place, index int) error {
 
 // quitUnless ends the process when its body has ended the goroutine by
 // runtime.Goexit: it would be alive, and the others wait for it for ever.
-func quitUnless(returned *bool, s comm.Session) {
+func quitUnless(returned *bool, s *comm.Session) {
 	if *returned {
 		return
 	}
 	if v := recover(); v != nil {
 		panic(v) // as it was
 	}
-	if q, ok := s.(comm.Quitter); ok {
-		q.Quit("the body of the zone has called runtime.Goexit")
-	}
+	s.Quit("the body of the zone has called runtime.Goexit")
 }

@@ -30,10 +30,8 @@ type stretch struct {
 // the caller's, with the recovery, or with end. A failure that is known starts the
 // recovery after a while: it may be that no operation needs who has failed.
 func (r *run) newStretch() *stretch {
-	s := &stretch{place: r.session.Place(), failure: r.session.FailureKnown()}
-	if c, ok := s.place.Comm.(comm.Revoker); ok {
-		s.revoked = c.Revoked()
-	}
+	s := &stretch{place: r.session.Place()}
+	s.failure, s.revoked = s.place.Comm.FailureKnown(), s.place.Comm.Revoked()
 	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
 	s.watching, s.over = context.WithCancel(context.Background())
 	s.watch.Go(func() { r.follow(s) })

@@ -21,7 +21,7 @@ type Zone struct {
 }
 
 // Comm is the communicator of this attempt; after Repair, the new one.
-func (z *Zone) Comm() comm.Comm { return z.present.Load().place.Comm }
+func (z *Zone) Comm() *comm.Comm { return z.present.Load().place.Comm }
 
 // Context ends when recovery starts, as the context that the body was given
 // does; after Repair it is a new one.

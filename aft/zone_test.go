@@ -21,7 +21,7 @@ var quiet = aft.WithLogger(slog.New(slog.DiscardHandler))
 // zone is a program of one zone.
 func zone(ctx context.Context, body func(ctx context.Context, z *aft.Zone, s *fakeSession) error, opts ...aft.Option) func(*fakeSession) error {
 	return func(s *fakeSession) error {
-		return aft.Run(comm.WithSession(ctx, s), func(ctx context.Context, z *aft.Zone) error { return body(ctx, z, s) },
+		return aft.Run(comm.WithSession(ctx, s.session), func(ctx context.Context, z *aft.Zone) error { return body(ctx, z, s) },
 			append([]aft.Option{quiet}, opts...)...)
 	}
 }
@@ -190,7 +190,7 @@ func TestErrorWhileAFailureIsPending(t *testing.T) {
 				if z.Original() == 1 {
 					s.die()
 				}
-				if err := within(s.FailureKnown()); err != nil {
+				if err := within(z.Comm().FailureKnown()); err != nil {
 					t.Error(err)
 				}
 				return result
@@ -216,7 +216,7 @@ func TestErrorOfABodyAndAFailureElsewhere(t *testing.T) {
 			<-ctx.Done()
 			s.die()
 		}
-		return within(s.FailureKnown())
+		return within(z.Comm().FailureKnown())
 	}))
 	j.allFinish(t, 3)
 	require.Equal(t, 1, j.world.epoch)
@@ -244,7 +244,7 @@ func TestContextOfTheBody(t *testing.T) {
 					return within(looked)
 				}
 				defer close(looked)
-				if err := within(s.FailureKnown()); err != nil {
+				if err := within(z.Comm().FailureKnown()); err != nil {
 					t.Error(err)
 				}
 				if early {
@@ -392,7 +392,7 @@ func TestEndlessRepairs(t *testing.T) {
 	j := runJob(t, 3, zone(t.Context(), func(ctx context.Context, z *aft.Zone, s *fakeSession) error {
 		bodies.Add(1)
 		if z.Original() == 2 {
-			_ = comm.Revoke(z.Comm())
+			_ = z.Comm().Revoke()
 		}
 		return comm.Barrier(ctx, z.Comm())
 	}))

@@ -86,7 +86,7 @@ func TestOrderOfCleaningUp(t *testing.T) {
 			return nil
 		}
 		note := func(what string) func() { return func() { order = append(order, what) } }
-		comm.OnRepair(z.Comm(), func(context.Context) error { note("hook")(); return errOwn })
+		z.Comm().Session().OnRepair(func(context.Context) error { note("hook")(); return errOwn })
 		z.Cleanup(note("first"))
 		z.Cleanup(func() {
 			note("second")()
@@ -97,7 +97,7 @@ func TestOrderOfCleaningUp(t *testing.T) {
 		if z.Epoch() > 0 {
 			return nil
 		}
-		return within(s.FailureKnown())
+		return within(z.Comm().FailureKnown())
 	}))
 	j.allFinish(t, 2)
 	attempt := []string{"body", "second", "added by second", "first", "hook"}

@@ -28,7 +28,7 @@ func TestAdoptWhereNothingIsGoneOnFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			var version [2]storage.ID
-			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 				x := 5
 				cp, err := New("x", c, WithPath(dir))
 				if err != nil {
@@ -41,7 +41,7 @@ func TestAdoptWhereNothingIsGoneOnFrom(t *testing.T) {
 			}))
 			require.NoError(t, c.before(dir+"/x"))
 			var errs [2]error
-			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c2 comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c2 *comm.Comm) error {
 				x, iter := 0, 0
 				cp, err := New("x", c2, WithPath(dir), WithReadOnRestart(c.read))
 				if err != nil {

@@ -56,7 +56,7 @@ func TestAdopt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNodes(t, 0, 1, 2, 3)
 			had := make([][]kept, 4)
-			require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, c2 comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, c2 *comm.Comm) error {
 				g, err := newGrid(c2, n.options(c2.Rank(), c.levels)...)
 				if err != nil {
 					return err
@@ -74,7 +74,7 @@ func TestAdopt(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var notRead []comm.Rank
-			require.NoError(t, afttest.Run(t.Context(), c.ranks, func(ctx context.Context, c2 comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), c.ranks, func(ctx context.Context, c2 *comm.Comm) error {
 				g, err := newGrid(c2, n.options(c2.Rank(), c.levels)...)
 				if err != nil {
 					return err
@@ -148,7 +148,7 @@ func TestAdoptWhereOthersHaveOtherParts(t *testing.T) {
 	dir := t.TempDir()
 	var version storage.ID
 	for _, cuts := range [][]int{{0, 2, 4, 6}, {0, 2, 5, 6}} {
-		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 			lo, hi := cuts[c.Rank()], cuts[c.Rank()+1]
 			first := cuts[2] == 4
 			x, w := make([]float64, hi-lo), []int{}
@@ -206,7 +206,7 @@ func TestAdoptAfterAFailedRestart(t *testing.T) {
 	dir := t.TempDir()
 	var version [2]storage.ID
 	for _, first := range []bool{true, false} {
-		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			var failing atomic.Bool
 			disk := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 				if failing.Load() && op.Kind == vfs.OpRead && op.Size >= 256<<10 && strings.Contains(op.Path, "v-000001-") && c.Rank() == 1 {

@@ -32,7 +32,7 @@ func TestBackgroundErrorsSurface(t *testing.T) {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s, %s, %d ranks", mode, name, ranks), func(t *testing.T) {
 					disk := vfs.NewMem()
-					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 						var armed atomic.Bool
 						captured := make(chan struct{}) // a failure before is known at once
 						fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
@@ -113,7 +113,7 @@ func TestFailingValues(t *testing.T) {
 			for _, ranks := range []int{1, 2} {
 				t.Run(fmt.Sprintf("%s, %s, %d ranks", mode, where, ranks), func(t *testing.T) {
 					dir := t.TempDir()
-					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 						value := &touchy{}
 						big := make([]float64, 10_000)
 						cp, err := New("test", c, WithPath(dir), inMode(mode))
@@ -212,7 +212,7 @@ func failInBackground(t *testing.T, n, ranks, victim int, mode string, failures 
 		}
 		return nil
 	})
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if int(c.Rank()) == victim {
 			fsys = faulty
@@ -263,7 +263,7 @@ func TestFirstVersionCannotBeLookedAt(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			disk := vfs.NewMem()
-			err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 				var failed atomic.Bool
 				fsys := vfs.WithErrors(disk, func(op vfs.Op) error {
 					if c.Rank() == 0 && op.Kind == vfs.OpOpen && strings.Contains(op.Path, "rank-00001-of") && failed.CompareAndSwap(false, true) {

@@ -55,7 +55,7 @@ func TestAllModesStoreTheSame(t *testing.T) {
 				dir := t.TempDir()
 				options := []Option{WithPath(dir), inMode(mode), WithStaging(staging), WithAsyncCheck(true)}
 				for _, until := range []int{5, 9, 12} {
-					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+					err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 						p := newProgram(t, c, true, options...)
 						defer p.cp.Close()
 						if err := p.run(ctx, until, 1); err != nil {
@@ -115,7 +115,7 @@ func TestZeroCopyChangeIsFound(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		mem := vfs.NewMem()
 		disk := newGate(mem)
-		err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			fsys := vfs.FS(mem)
 			if int(c.Rank()) == ranks-1 {
 				fsys = disk // of this rank alone: it is its own write that must wait
@@ -154,7 +154,7 @@ func TestCloseDrains(t *testing.T) {
 	for _, mode := range modes[1:] {
 		for _, ranks := range []int{1, 3} {
 			disk := vfs.NewMem()
-			err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 				p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode(mode))
 				if err := p.run(ctx, 3, 1); err != nil {
 					return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -144,7 +143,7 @@ func (st *starting) takeLock(ctx context.Context) error {
 	err := st.home.CheckBase()
 	if st.root() && err == nil {
 		st.lock, err = st.home.Lock(ctx)
-		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && comm.JobName(st.comm) == "" {
+		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && st.comm.Session().JobName() == "" {
 			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+
 				"for one of all ranks, give checkpoint.New that of the zone (aft.Run, Zone.Comm)", err)
 		}

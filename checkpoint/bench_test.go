@@ -318,7 +318,7 @@ func bytesOf(v []float64) []byte {
 func BenchmarkFourRanks(b *testing.B) {
 	places(b, func(b *testing.B, dir, sync string) {
 		var times []float64
-		err := afttest.Run(b.Context(), 4, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(b.Context(), 4, func(ctx context.Context, c *comm.Comm) error {
 			values := randomValues(64<<20, 1)
 			cp, err := New("four", c, WithPath(dir), WithSync(sync), WithLogger(slog.New(slog.DiscardHandler)))
 			if err != nil {

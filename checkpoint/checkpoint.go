@@ -42,7 +42,7 @@ type Checkpoint struct {
 
 // New makes a checkpoint of the given name for the ranks of c; nil means that
 // the program is one process. It touches no file.
-func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
+func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	fail := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint %q: %w", name, err)
 	}
@@ -79,7 +79,7 @@ func New(name string, c comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if c.Rank() == 0 {
 		o.reportEnvironment(c.Size())
 	}
-	cp.forget = comm.OnRepair(c, cp.onRelease)
+	cp.forget = c.Session().OnRepair(cp.onRelease)
 	return cp, nil
 }
 
@@ -109,8 +109,8 @@ func (cp *Checkpoint) build() (err error) {
 	}
 	o.lock.Logger = o.logger
 	if o.lock.Job == "" {
-		if o.lock.Job = comm.JobName(cp.comm); o.lock.Job != "" { // else there may be several in this process
-			o.lock.Epoch, _ = comm.Recovered(cp.comm)
+		if o.lock.Job = cp.comm.Session().JobName(); o.lock.Job != "" { // else there may be several in this process
+			o.lock.Epoch, _ = cp.comm.Session().Recovered()
 		}
 	}
 	fsys := o.fs // not to be changed: see realDir

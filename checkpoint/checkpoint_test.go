@@ -16,7 +16,7 @@ import (
 // program is a small computation with one value of each distribution.
 type program struct {
 	cp   *Checkpoint
-	c    comm.Comm
+	c    *comm.Comm
 	n    int
 	lo   int
 	hi   int
@@ -27,7 +27,7 @@ type program struct {
 }
 
 // newValues is the program without a checkpoint.
-func newValues(c comm.Comm, n int) *program {
+func newValues(c *comm.Comm, n int) *program {
 	p := &program{c: c, n: n}
 	rank, size := 0, 1
 	if c != nil {
@@ -50,7 +50,7 @@ func (p *program) add(local bool) error {
 	return err
 }
 
-func newProgram(t require.TestingT, c comm.Comm, local bool, opts ...Option) *program {
+func newProgram(t require.TestingT, c *comm.Comm, local bool, opts ...Option) *program {
 	p := newValues(c, 1000)
 	var err error
 	p.cp, err = New("prog", c, append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
@@ -119,7 +119,7 @@ func TestRestartOnAnyNumberOfRanks(t *testing.T) {
 		dir := t.TempDir()
 		for k, size := range sizes {
 			until := 20 + 30*k/(len(sizes)-1)
-			err := afttest.Run(t.Context(), size, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), size, func(ctx context.Context, c *comm.Comm) error {
 				p := newProgram(t, c, false, WithPath(dir))
 				defer p.cp.Close()
 				if err := p.run(ctx, until, 5); err != nil {

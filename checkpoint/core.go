@@ -15,7 +15,7 @@ import (
 // agrees, what it was set to, and where its versions are.
 type core struct {
 	name        string
-	comm        comm.Comm
+	comm        *comm.Comm
 	opt         options
 	log         *slog.Logger
 	fingerprint []byte
@@ -45,7 +45,7 @@ func (c *core) mayWrite() error {
 			return err
 		}
 	}
-	return comm.Lease(c.comm)
+	return c.comm.Lease()
 }
 
 // outOfOrder is the error of a call that must not be made now.

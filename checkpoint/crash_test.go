@@ -61,7 +61,7 @@ func crashEverywhere(t *testing.T, ranks, iters int, mode string, rng *rand.Rand
 			states = append(states, crashed{disk: disk.Crash(keep, rng), after: op.String(), returned: done, keep: keep})
 		}
 	})
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode(mode))
 		defer p.cp.Close()
 		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
@@ -162,7 +162,7 @@ func crashRound(t *testing.T, ranks, iters int, mode string, rng *rand.Rand) out
 func restartAndFinish(t *testing.T, disk vfs.FS, ranks, iters int, where string, opts ...Option) int {
 	wantV, wantSums := reference(iters)
 	var from atomic.Int64
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, append(opts, WithPath("/cp"), withFS(disk))...)
 		defer p.cp.Close()
 		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
@@ -208,7 +208,7 @@ func TestLateWritersOfADeadAttempt(t *testing.T) {
 		})
 		old := make(chan error, 1)
 		go func() {
-			old <- afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			old <- afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 				var fsys vfs.FS = disk
 				if c.Rank() == 1 {
 					fsys = late

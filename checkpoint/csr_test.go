@@ -58,7 +58,7 @@ type csrFields struct {
 // csrJob is a job that writes three versions or, if there are any, compares the last
 // one with what it was.
 func csrJob(t *testing.T, dir, mode string, rows, ranks int, zero, local bool) error {
-	return afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	return afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		cp, err := New("csr", c, WithPath(dir), WithSync("none"), inMode(mode), WithDelta(3))
 		if err != nil {
 			return err

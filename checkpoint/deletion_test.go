@@ -209,7 +209,7 @@ func TestFullDiskMakesRoom(t *testing.T) {
 		again.Store(true)
 		return nil
 	})
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if c.Rank() == 2 {
 			fsys = late
@@ -239,7 +239,7 @@ func TestFullDiskAndALostRank(t *testing.T) {
 		}
 		return nil
 	})
-	_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if c.Rank() == 1 {
 			fsys = full

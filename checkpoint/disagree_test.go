@@ -16,7 +16,7 @@ import (
 
 func TestLocalValueNeedsTheSameRanks(t *testing.T) {
 	dir, _, _ := stored(t)
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, WithPath(dir))
 		defer p.cp.Close()
 		return p.cp.RestartIfNeeded(ctx, &p.iter)
@@ -37,7 +37,7 @@ func TestRanksMustAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			errs := make([]error, 3)
-			require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, cm comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, cm *comm.Comm) error {
 				p := newProgram(t, cm, true, WithPath(dir))
 				defer p.cp.Close()
 				if err := p.run(ctx, 2, 1); err != nil {
@@ -61,7 +61,7 @@ func TestRanksMustAgree(t *testing.T) {
 	t.Run("not all have the replicated value", func(t *testing.T) {
 		dir := t.TempDir()
 		errs := make([]error, 2)
-		_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			cp, err := New("keys", c, WithPath(dir))
 			if err != nil {
 				return err
@@ -86,7 +86,7 @@ func TestRanksMustAgree(t *testing.T) {
 	})
 	t.Run("boxes leave a gap", func(t *testing.T) {
 		dir := t.TempDir()
-		err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			cp, err := New("gap", c, WithPath(dir))
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ func TestOtherBoxesOnTheSameRanks(t *testing.T) {
 	dir := t.TempDir()
 	const n = 1000
 	for round, border := range []int{300, 500, 0, n, 999} {
-		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			lo, hi := 0, border
 			if c.Rank() == 1 {
 				lo, hi = border, n

@@ -29,7 +29,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 			disk := newGate(mem)
 			var log syncBuffer
 			dir := fmt.Sprint("/", ranks, delta) // of its own: what is known of a program is known of a directory
-			start := func(c comm.Comm) *program {
+			start := func(c *comm.Comm) *program {
 				fsys := vfs.FS(mem)
 				if int(c.Rank()) == ranks-1 {
 					fsys = disk // of this rank alone: it is its own write that must wait
@@ -38,7 +38,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 					o.zeroCopyFrom, o.chunkSize, o.Delta = 1, 4<<10, delta
 				})
 			}
-			err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 				p := start(c)
 				tear := func() error { // changes what is being written
 					last := int(c.Rank()) == ranks-1
@@ -80,7 +80,7 @@ func TestZeroCopyByEnvironmentIsChecked(t *testing.T) {
 			})
 			require.NoError(t, err, "%d ranks", ranks)
 			require.Equal(t, 1, strings.Count(log.String(), "CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program"))
-			err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 				p := newProgram(t, c, true, WithPath(dir), withFS(mem), inMode("off"))
 				defer p.cp.Close()
 				wantV, _ := reference(5)

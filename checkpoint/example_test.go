@@ -76,7 +76,7 @@ func Example_ranks() {
 	defer os.RemoveAll(dir)
 	const n = 12
 	for _, ranks := range []int{4, 3} {
-		err := afttest.Run(context.Background(), ranks, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(context.Background(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			lo, hi := int(c.Rank())*n/ranks, (int(c.Rank())+1)*n/ranks
 			x := make([]float64, hi-lo)
 			cp, err := checkpoint.New("vector", c, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -101,7 +100,7 @@ func (r *restoration) checkExtents() error {
 		return err
 	}
 	x.kept = common(x.committed, stored)
-	if repairs, _ := comm.Recovered(reg.comm); repairs > 0 {
+	if repairs, _ := reg.comm.Session().Recovered(); repairs > 0 {
 		return nil
 	}
 	committed := indexExtents(x.committed)

@@ -124,10 +124,10 @@ func TestExtentsThatMayChange(t *testing.T) {
 // At a recovery the survivors' values are as large as they have become.
 func TestRecoveryTakesAnyExtent(t *testing.T) {
 	dir := t.TempDir()
-	job := &member{Comm: comm.Self()}
+	job, c := newMember(0, 0)
 	make1 := func(n int) (*Checkpoint, *[]int) {
 		x := make([]int, n)
-		cp, err := New("test", job, WithPath(dir))
+		cp, err := New("test", c, WithPath(dir))
 		require.NoError(t, err)
 		require.NoError(t, cp.Add("x", &x))
 		require.NoError(t, cp.Commit())
@@ -137,7 +137,8 @@ func TestRecoveryTakesAnyExtent(t *testing.T) {
 	cp, x := make1(5)
 	require.NoError(t, cp.Write(t.Context()))
 	*x = append(*x, 6)
-	job.epoch = 1
+	_, err := job.session.Repair(t.Context(), comm.Policy{})
+	require.NoError(t, err)
 	job.release(t)
 	cp, x = make1(6)
 	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
@@ -145,7 +146,7 @@ func TestRecoveryTakesAnyExtent(t *testing.T) {
 	*x = append(*x, 6) // as long as at the Commit of the recovery
 	require.NoError(t, cp.Write(t.Context()))
 	require.NoError(t, cp.Close())
-	job.epoch = 0 // another job
+	_, c = newMember(0, 0) // another job
 	cp, x = make1(2)
 	require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
 	require.Len(t, *x, 6)
@@ -155,7 +156,7 @@ func TestRecoveryTakesAnyExtent(t *testing.T) {
 func TestAnotherGlobalExtentIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks, n int) error {
-		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			lo, hi := int(c.Rank())*n/c.Size(), (int(c.Rank())+1)*n/c.Size()
 			x, all := make([]int64, hi-lo), make([]float64, n)
 			cp, err := New("test", c, WithPath(dir))

@@ -59,7 +59,7 @@ func (v vars) with(array *[]uint64, line *[]string) vars {
 	return all
 }
 
-func (v vars) checkpoint(t require.TestingT, c comm.Comm, dir string, opts ...Option) *Checkpoint {
+func (v vars) checkpoint(t require.TestingT, c *comm.Comm, dir string, opts ...Option) *Checkpoint {
 	cp, err := New("test", c, append([]Option{WithPath(dir), WithCompression("off"), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	require.NoError(t, err)
 	for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -160,7 +160,7 @@ func ones(n int) []float64 {
 }
 
 // writeBoth writes versions 1 and 2 of one lineage, with other values in each.
-func writeBoth(ctx context.Context, t require.TestingT, c comm.Comm, dir string, versions ...vars) error {
+func writeBoth(ctx context.Context, t require.TestingT, c *comm.Comm, dir string, versions ...vars) error {
 	var lineage container.LineageID
 	for i, v := range versions {
 		array, line := someArray(), []string{"some", aLine}
@@ -186,12 +186,12 @@ func TestFallBackDoesNotMixVersions(t *testing.T) {
 		for name := range mixtures(t) {
 			t.Run(where+"/"+name, func(t *testing.T) {
 				dir := t.TempDir()
-				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 					m := mixtures(t)[name]
 					return writeBoth(ctx, t, c, dir, m.older, m.newer)
 				}))
 				damage(t, dir, where, 1)
-				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+				require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 					m, array, line, iter := mixtures(t)[name], someArray(), []string(nil), 0
 					cp := m.now.with(&array, &line).checkpoint(t, c, dir)
 					defer cp.Close()
@@ -213,7 +213,7 @@ func TestFallBackToAnOlderVersionOfOtherRanks(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
 			dir := t.TempDir()
-			values := func(c comm.Comm, array *[]uint64, x *[]int) vars {
+			values := func(c *comm.Comm, array *[]uint64, x *[]int) vars {
 				lo, hi := 3000*int(c.Rank())/c.Size(), 3000*(int(c.Rank())+1)/c.Size()
 				if *array == nil {
 					*array = someArray()[lo:hi]
@@ -224,7 +224,7 @@ func TestFallBackToAnOlderVersionOfOtherRanks(t *testing.T) {
 				}
 				return v
 			}
-			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 				var array []uint64
 				x := make([]int, 1500)
 				for i, v := range []vars{values(c, &array, nil), values(c, &array, &x)} {
@@ -236,7 +236,7 @@ func TestFallBackToAnOlderVersionOfOtherRanks(t *testing.T) {
 				return nil
 			}))
 			damage(t, dir, "array", 1)
-			require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 				var array []uint64
 				x := []int{}
 				v := values(c, &array, &x)

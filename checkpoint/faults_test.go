@@ -57,7 +57,7 @@ func failNth(t *testing.T, n, ranks, victim int, cause error, failures *int) (mo
 		return cause
 	})
 	var failed atomic.Bool
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		fsys := vfs.FS(disk)
 		if int(c.Rank()) == victim {
 			fsys = faulty

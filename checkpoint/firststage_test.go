@@ -41,7 +41,7 @@ func (s staged) killed(t *testing.T, n *testNodes) (at came, log string, err err
 	t.Helper()
 	var out syncBuffer
 	image, taken := t.TempDir(), false // of what it leaves
-	err = afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
 		opts := append(n.options(c.Rank(), s.levels, inMode(s.mode), WithLogger(slog.New(slog.NewTextHandler(&out, nil)))), s.opts...)
 		outer, err := New("outer", c, opts...)
 		require.NoError(t, err)

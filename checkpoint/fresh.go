@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -21,14 +20,14 @@ var freshLineages sync.Map
 
 // recovers reports, on rank 0, whether only what the job itself has written is read.
 func (l *lineage) recovers() bool {
-	repairs, _ := comm.Recovered(l.comm)
+	repairs, _ := l.comm.Session().Recovered()
 	return repairs > 0 && !l.opt.ReadOnRestart
 }
 
 // newLineage is the lineage of a run that has restored nothing.
 func (l *lineage) newLineage() container.LineageID {
 	var id container.LineageID
-	if !l.opt.ReadOnRestart && (comm.JobName(l.comm) != "" || l.recovers()) {
+	if !l.opt.ReadOnRestart && (l.comm.Session().JobName() != "" || l.recovers()) {
 		id = l.freshLineage()
 	}
 	if id == (container.LineageID{}) {
@@ -67,7 +66,7 @@ func (l *lineage) freshLineage() container.LineageID {
 		return l.parent.attempt.lineage
 	}
 	var id container.LineageID
-	if job := comm.JobName(l.comm); job != "" {
+	if job := l.comm.Session().JobName(); job != "" {
 		sum := sha256.Sum256([]byte(job + "\x00" + l.name))
 		copy(id[:], sum[:])
 	} else if known, ok := freshLineages.Load(l.dir()); ok {

@@ -22,8 +22,8 @@ func TestFreshJobThatHasLostAll(t *testing.T) {
 	n.removeVersion(t, 3)
 	n.removeVersion(t, 4)
 	var log syncBuffer
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
-		g, err := newGrid(repaired{c}, n.options(c.Rank(), "", freshStart, loggedTo(&log))...)
+	require.NoError(t, repaired(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
+		g, err := newGrid(c, n.options(c.Rank(), "", freshStart, loggedTo(&log))...)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func TestFreshJobThatHasLostAll(t *testing.T) {
 // of which no header could be read before: they decide together whether it begins anew.
 func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 	dir, errs := t.TempDir(), make([]error, 2)
-	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		outer, err := New("outer", c, WithPath(dir))
 		require.NoError(t, err)
 		inner, err := New("inner", c, WithPath(dir))

@@ -46,7 +46,7 @@ func history(ctx context.Context, dir string) ([]float64, error) {
 
 func TestGuideArchive(t *testing.T) {
 	base := t.TempDir()
-	require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, c *comm.Comm) error {
 		r := int(c.Rank())
 		field, seed := make([]float64, 5), int64(1000*r)
 		cp, err := checkpoint.New("heat", c, checkpoint.WithPath(base))

@@ -22,7 +22,7 @@ import (
 
 // The listings of docs/storage.md.
 
-func openOnLevels(c comm.Comm, x *[]float64, opts ...checkpoint.Option) (*checkpoint.Checkpoint, error) {
+func openOnLevels(c *comm.Comm, x *[]float64, opts ...checkpoint.Option) (*checkpoint.Checkpoint, error) {
 	opts = append(opts, checkpoint.WithLevels("local:1,partner:5,pfs:50"), checkpoint.WithDelta(10))
 	cp, err := checkpoint.New("solver", c, opts...)
 	if err != nil {
@@ -46,9 +46,9 @@ func tellHowSafe(w io.Writer, cp *checkpoint.Checkpoint) {
 }
 
 // onNodes runs ranks as goroutines, two on each node, which is a directory.
-func onNodes(t *testing.T, dir string, ranks int, body func(ctx context.Context, c comm.Comm, opts ...checkpoint.Option) error) {
+func onNodes(t *testing.T, dir string, ranks int, body func(ctx context.Context, c *comm.Comm, opts ...checkpoint.Option) error) {
 	t.Helper()
-	require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		return body(ctx, c, checkpoint.WithPath(filepath.Join(dir, "pfs")), checkpoint.WithNodePath(guideNode(dir, int(c.Rank())/2)),
 			checkpoint.WithSync("none"), checkpoint.WithLogger(quiet))
 	}))
@@ -60,7 +60,7 @@ func TestGuideLevels(t *testing.T) {
 	const ranks = 4
 	dir := t.TempDir()
 	run := func(from, to int) (stored string) {
-		onNodes(t, dir, ranks, func(ctx context.Context, c comm.Comm, opts ...checkpoint.Option) error {
+		onNodes(t, dir, ranks, func(ctx context.Context, c *comm.Comm, opts ...checkpoint.Option) error {
 			x := []float64{0}
 			cp, err := openOnLevels(c, &x, opts...)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestGuideLevels(t *testing.T) {
 	run(6, 9)
 }
 
-func sweepOverLevels(ctx context.Context, c comm.Comm, points, steps int, opts ...checkpoint.Option) ([]float64, error) {
+func sweepOverLevels(ctx context.Context, c *comm.Comm, points, steps int, opts ...checkpoint.Option) ([]float64, error) {
 	var results []float64          // of the outer loop, the same on all ranks
 	field := make([]float64, 1000) // of the inner loop, each rank has its own
 	outer, err := checkpoint.New("sweep", c, opts...)
@@ -167,7 +167,7 @@ func TestGuideNestedOverLevels(t *testing.T) {
 		return nil
 	}
 	dir := t.TempDir()
-	onNodes(t, dir, ranks, func(ctx context.Context, c comm.Comm, opts ...checkpoint.Option) error {
+	onNodes(t, dir, ranks, func(ctx context.Context, c *comm.Comm, opts ...checkpoint.Option) error {
 		_, err := sweepOverLevels(ctx, c, points, steps, opts...)
 		if !errors.Is(err, stop) {
 			return fmt.Errorf("it did not stop: %w", err)
@@ -186,7 +186,7 @@ func TestGuideNestedOverLevels(t *testing.T) {
 		}
 		return nil
 	}
-	onNodes(t, dir, ranks, func(ctx context.Context, c comm.Comm, opts ...checkpoint.Option) error {
+	onNodes(t, dir, ranks, func(ctx context.Context, c *comm.Comm, opts ...checkpoint.Option) error {
 		results, err := sweepOverLevels(ctx, c, points, steps, opts...)
 		if err == nil && fmt.Sprint(results) != "[30 31 32]" {
 			err = fmt.Errorf("results %v", results)

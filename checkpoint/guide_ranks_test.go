@@ -18,7 +18,7 @@ import (
 
 // 3. Several ranks.
 
-func average(ctx context.Context, c comm.Comm, dir string, n, steps int) (float64, error) {
+func average(ctx context.Context, c *comm.Comm, dir string, n, steps int) (float64, error) {
 	lo, hi := int(c.Rank())*n/c.Size(), (int(c.Rank())+1)*n/c.Size()
 	x := make([]float64, hi-lo) // this rank's part of a vector of n
 	for i := range x {
@@ -84,7 +84,7 @@ func Example_fourRanks() {
 func TestGuideRanks(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks, steps int, dir string) (mean float64) {
-		err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			m, err := average(ctx, c, dir, 1000, steps)
 			if c.Rank() == 0 {
 				mean = m
@@ -104,7 +104,7 @@ func TestGuideRanks(t *testing.T) {
 func TestGuideLocalValue(t *testing.T) {
 	dir := t.TempDir()
 	run := func(ranks int) error {
-		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			x := 0
 			cp, err := checkpoint.New("local", c, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))
 			if err != nil {

@@ -23,7 +23,7 @@ import (
 // two are kept, written by two ranks.
 func stored(t *testing.T) (dir string, newest, older string) {
 	dir = t.TempDir()
-	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, WithPath(dir))
 		defer p.cp.Close()
 		return p.run(ctx, 4, 1)
@@ -39,7 +39,7 @@ func stored(t *testing.T) (dir string, newest, older string) {
 // checking that the values are those of it.
 func restartFrom(t *testing.T, dir string, opts ...Option) (int, error) {
 	from := make([]int, 2)
-	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, append(opts, WithPath(dir))...)
 		defer p.cp.Close()
 		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
@@ -185,7 +185,7 @@ func TestDamageOfOneRankCountsForAll(t *testing.T) {
 func TestErrorsAreTheSameOnAllRanks(t *testing.T) {
 	dir, _, _ := stored(t)
 	errs := make([]error, 2)
-	_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	_ = afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		cp, err := New("prog", c, WithPath(dir))
 		require.NoError(t, err)
 		var x int

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -210,7 +209,13 @@ func closePlacement(c *core, settled bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, c.opt.DrainTimeout))
 	var watching sync.WaitGroup
-	watching.Go(func() { comm.WhenFailed(ctx, c.comm, cancel) })
+	watching.Go(func() {
+		select {
+		case <-c.comm.FailureKnown():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	if settled {
 		watching.Go(func() { whenIdle(ctx, c.place, cancel) })
 	}

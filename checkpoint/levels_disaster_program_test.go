@@ -22,14 +22,14 @@ type disasterProgram struct {
 
 type place interface{ Epoch() int }
 
-func disasterValues(c comm.Comm) *program {
+func disasterValues(c *comm.Comm) *program {
 	p := newValues(c, disasterCells)
 	p.mine = 100 * int(c.Rank())
 	return p
 }
 
 // program is what each rank runs. The life is the one that it was started in.
-func (w *world) program(ctx context.Context, z place, c comm.Comm, l *life, job string) error {
+func (w *world) program(ctx context.Context, z place, c *comm.Comm, l *life, job string) error {
 	p := &disasterProgram{program: disasterValues(c), w: w, z: z}
 	options := append([]Option{
 		WithPath("/pfs"), WithLevels(w.levels), WithNodePath(nodeRoot(l.node)), WithSync("full"), inMode(w.mode),

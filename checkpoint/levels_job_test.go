@@ -68,7 +68,7 @@ func (s *syncBuffer) String() string {
 // not depend on the number of ranks.
 type grid struct {
 	cp     *Checkpoint
-	c      comm.Comm
+	c      *comm.Comm
 	lo, hi int
 	cells  []float64 // partitioned
 	shared []float64 // replicated, spread over the files by chunks
@@ -81,7 +81,7 @@ const (
 	gridShared = 12_000
 )
 
-func newGrid(c comm.Comm, opts ...Option) (*grid, error) {
+func newGrid(c *comm.Comm, opts ...Option) (*grid, error) {
 	rank, size := int(c.Rank()), c.Size()
 	g := &grid{c: c, lo: rank * gridCells / size, hi: (rank + 1) * gridCells / size}
 	g.cells, g.shared = make([]float64, g.hi-g.lo), make([]float64, gridShared)
@@ -162,7 +162,7 @@ func (n *testNodes) job(t *testing.T, levels string, until int, final func(ctx c
 func (n *testNodes) try(t *testing.T, levels string, until int, final func(ctx context.Context, g *grid) error, opts ...Option) (string, error) {
 	t.Helper()
 	var log syncBuffer
-	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) (err error) {
+	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) (err error) {
 		all := append(n.options(c.Rank(), levels, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), opts...)
 		g, err := newGrid(c, all...)
 		if err != nil {

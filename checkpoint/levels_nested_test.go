@@ -18,7 +18,7 @@ import (
 
 // newLeveledNest is the program of the paper's Listing 7: the inner checkpoint at
 // node level, the outer one, with DisableSCR, on the parallel file system.
-func newLeveledNest(c comm.Comm, opts ...Option) (*nest, error) {
+func newLeveledNest(c *comm.Comm, opts ...Option) (*nest, error) {
 	s := &nest{c: c, loops: nestLoops(), taken: []int{-1, -1}}
 	for i := range s.loops {
 		l := &s.loops[i]
@@ -83,7 +83,7 @@ func (n *testNodes) nest(t *testing.T, levels string, until *nestPoint, opts ...
 	t.Helper()
 	var b syncBuffer
 	want := undisturbed(nestLoops())
-	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
 		all := append(n.options(c.Rank(), levels, WithLogger(slog.New(slog.NewTextHandler(&b, nil)))), opts...)
 		s, err := newLeveledNest(c, all...)
 		if err != nil {
@@ -169,7 +169,7 @@ func TestLevelsNestedWithoutNodes(t *testing.T) {
 // and the state of the inner one.
 func (n *testNodes) innerOnly(t *testing.T, levels, mode string, body func(ctx context.Context, outer, inner *Checkpoint, iter int, state []float64) error) {
 	t.Helper()
-	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
 		opts := append(n.options(c.Rank(), levels), inMode(mode), WithDelta(10), func(o *options) { o.chunkSize = 4 << 10 })
 		outer, err := New("outer", c, opts...)
 		if err != nil {

@@ -57,7 +57,7 @@ func TestLevelsNodeInTwoRacks(t *testing.T) {
 		"=a":                         "CRAFT_RACKS",
 	} {
 		t.Setenv("CRAFT_RACKS", racks)
-		require.NoError(t, afttest.Run(t.Context(), 1, func(_ context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 1, func(_ context.Context, c *comm.Comm) error {
 			_, err := New("cp", c, WithPath(t.TempDir()))
 			require.ErrorContains(t, err, want)
 			return nil

@@ -190,7 +190,7 @@ func TestLevelsGapIsMadeUpFor(t *testing.T) {
 func reserving(t *testing.T, n *testNodes, versions int, home vfs.FS, opts ...Option) string {
 	t.Helper()
 	var log syncBuffer
-	require.NoError(t, afttest.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 1, func(ctx context.Context, c *comm.Comm) error {
 		x := 1.0
 		all := append(n.options(0, "local", WithLogger(slog.New(slog.NewTextHandler(&log, nil))), func(o *options) { o.fs = home }), opts...)
 		cp, err := New("grid", c, all...)

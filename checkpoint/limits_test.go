@@ -65,8 +65,8 @@ func TestSpecialValues(t *testing.T) {
 func TestLargeReplicatedValue(t *testing.T) {
 	dir := t.TempDir()
 	const n = 1 << 20
-	body := func(until int) func(ctx context.Context, c comm.Comm) error {
-		return func(ctx context.Context, c comm.Comm) error {
+	body := func(until int) func(ctx context.Context, c *comm.Comm) error {
+		return func(ctx context.Context, c *comm.Comm) error {
 			table := make([]int64, 0)
 			cp, err := New("table", c, WithPath(dir), WithCompression("off"), func(o *options) { o.chunkSize = 64 << 10 })
 			if err != nil {

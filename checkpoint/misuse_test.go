@@ -23,7 +23,7 @@ import (
 // their errors.
 func writeOn(t *testing.T, setup func(rank int, v *[]float64) (opts []Option, value any)) []error {
 	errs := make([]error, 2)
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		v := make([]float64, 3)
 		opts, value := setup(int(c.Rank()), &v)
 		cp, err := New("misuse", c, opts...)
@@ -96,7 +96,7 @@ func TestLinkedVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, from)
 	// Retention removes the link and not what it points to.
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, true, WithPath(dir), WithKeep(1))
 		defer p.cp.Close()
 		return p.run(ctx, 6, 1)
@@ -238,8 +238,8 @@ func TestCloseWhileAnotherGoroutineWrites(t *testing.T) {
 func TestGivenUpWithinACall(t *testing.T) {
 	for _, mode := range modes {
 		dir := t.TempDir()
-		m := &member{Comm: comm.Self()}
-		cp, err := New("x", m, WithPath(dir), inMode(mode))
+		m, c := newMember(0, 0)
+		cp, err := New("x", c, WithPath(dir), inMode(mode))
 		require.NoError(t, err)
 		calls := 0
 		require.NoError(t, cp.Add("x", asks{meddler{}, func() {

@@ -15,7 +15,7 @@ import (
 // with a loop in between if it is three deep. The inner state starts afresh in
 // every stage, and its result goes into the outer one.
 type nest struct {
-	c     comm.Comm
+	c     *comm.Comm
 	loops []loop // outermost first
 	// stop is asked after every step of the innermost loop and after every
 	// UpdateAndWrite; its error ends the program on the spot.
@@ -31,7 +31,7 @@ type loop struct {
 	cp      *Checkpoint
 }
 
-func newNest(c comm.Comm, levels []loop, opts ...Option) (*nest, error) {
+func newNest(c *comm.Comm, levels []loop, opts ...Option) (*nest, error) {
 	s := &nest{c: c, loops: levels, taken: make([]int, len(levels))}
 	for i := range s.loops {
 		l := &s.loops[i]
@@ -146,7 +146,7 @@ var errDead = errors.New("dead")
 // each loop was taken up from.
 func nestedRun(t *testing.T, ranks int, levels []loop, stop func(rank comm.Rank) func(string, []int) error, opts ...Option) (taken []int, state []float64, err error) {
 	t.Helper()
-	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		mine := make([]loop, len(levels))
 		copy(mine, levels)
 		s, err := newNest(c, mine, opts...)

@@ -282,7 +282,7 @@ func TestNoLongerNested(t *testing.T) {
 func TestUnreachableStagesAreSkipped(t *testing.T) {
 	disk := vfs.NewMem()
 	var skipped int
-	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		s, err := newNest(c, []loop{{n: 7, freq: 3}, {n: 4, freq: 1}}, WithPath("/cp"), withFS(disk))
 		if err != nil {
 			return err

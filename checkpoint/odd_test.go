@@ -192,7 +192,7 @@ func TestRankThatLeaves(t *testing.T) {
 		for leaver := range 3 {
 			for at := range 4 {
 				disk := vfs.NewMem()
-				err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+				err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 					p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode(mode))
 					defer p.cp.Close()
 					if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -35,7 +34,7 @@ func (u *upkeep) dueRecord(final bool) *storage.Record {
 func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 	s := u.acc.now()
 	now = now.Add(u.line.attempt.ahead)
-	repairs, recovery := comm.Recovered(u.comm)
+	repairs, recovery := u.comm.Session().Recovered()
 	r := storage.Record{
 		Format: 1, Checkpoint: u.name,
 		Attempt: hex.EncodeToString(u.line.attempt.id[:]), Lineage: hex.EncodeToString(u.line.attempt.lineage[:]),

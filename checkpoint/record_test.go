@@ -93,7 +93,7 @@ func TestMessages(t *testing.T) {
 func TestRecordOfAVersionThatNobodyWaitedFor(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		disk := vfs.NewMem()
-		require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 			p := newProgram(t, c, true, WithPath("/cp"), withFS(disk), inMode("copy"))
 			if err := p.cp.UpdateAndWrite(ctx, 0, 1); err != nil {
 				return err

@@ -12,55 +12,50 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/comm/single"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
-// member is a communicator of a job that survives failures, as far as a
-// checkpoint sees it.
+// member is an engine of a job that survives failures, as far as a checkpoint sees it.
 type member struct {
-	comm.Comm
-	size   int // 0: that of Comm
-	broken atomic.Pointer[comm.FailedError]
-	fenced atomic.Bool
-	epoch  int
-	hooks  []func(context.Context) error
+	driver.Comm
+	driver.Session
+
+	size    int // 0: that of Comm
+	broken  atomic.Pointer[driver.FailedError]
+	fenced  atomic.Bool
+	epoch   int
+	session *comm.Session
 }
 
-var (
-	_ comm.Repairable = (*member)(nil)
-	_ comm.Leased     = (*member)(nil)
-	_ comm.Named      = (*member)(nil)
-	_ comm.Recoverer  = (*member)(nil)
-)
+// newMember is one in an epoch, and its communicator.
+func newMember(epoch, size int) (*member, *comm.Comm) {
+	m := &member{Comm: single.New(), epoch: epoch, size: size}
+	m.session = comm.NewSession(m)
+	m.session.CountRecovery(time.Duration(epoch) * time.Second)
+	return m, m.session.Place().Comm
+}
 
-func (m *member) JobName() string { return "job" }
-func (m *member) Recovered() (int, time.Duration) {
-	return m.epoch, time.Duration(m.epoch) * time.Second
+func (m *member) Place() driver.Place { return driver.Place{Comm: m, Job: "job", Epoch: m.epoch} }
+
+// Repair begins the next epoch.
+func (m *member) Repair(context.Context, driver.Policy) (driver.Change, error) {
+	m.epoch++
+	return driver.Change{}, nil
 }
 
 func (m *member) Lease() error {
 	if m.fenced.Load() {
-		return comm.ErrFenced
+		return driver.ErrFenced
 	}
 	return nil
 }
 
-func (m *member) OnRepair(f func(context.Context) error) func() {
-	m.hooks = append(m.hooks, f)
-	i := len(m.hooks) - 1
-	return func() { m.hooks[i] = nil }
-}
-
 // release is what a repair does first.
-func (m *member) release(t *testing.T) {
-	for _, f := range m.hooks {
-		if f != nil {
-			require.NoError(t, f(t.Context()))
-		}
-	}
-}
+func (m *member) release(t *testing.T) { require.NoError(t, m.session.Hooks(t.Context())) }
 
 func (m *member) Size() int {
 	if m.size > 0 {
@@ -69,16 +64,16 @@ func (m *member) Size() int {
 	return m.Comm.Size()
 }
 
-func (m *member) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
+func (m *member) Isend(dst, tag int, data []byte) driver.Request {
 	if err := m.broken.Load(); err != nil {
-		return comm.FailedRequest(err)
+		return driver.FailedRequest(err)
 	}
 	return m.Comm.Isend(dst, tag, data)
 }
 
-func (m *member) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
+func (m *member) Irecv(src, tag int, buf []byte) driver.Request {
 	if err := m.broken.Load(); err != nil {
-		return comm.FailedRequest(err)
+		return driver.FailedRequest(err)
 	}
 	return m.Comm.Irecv(src, tag, buf)
 }
@@ -89,8 +84,8 @@ func TestCheckpointIsGivenUp(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			dir := t.TempDir()
-			m := &member{Comm: comm.Self(), epoch: 1}
-			p := newProgram(t, m, true, WithPath(dir), inMode(mode))
+			m, c := newMember(1, 0)
+			p := newProgram(t, c, true, WithPath(dir), inMode(mode))
 			require.NoError(t, p.cp.RestartIfNeeded(t.Context(), &p.iter))
 			for ; p.iter < 3; p.iter++ {
 				require.NoError(t, p.advance(t.Context(), 1))
@@ -111,7 +106,8 @@ func TestCheckpointIsGivenUp(t *testing.T) {
 			}
 			require.NoError(t, p.cp.Close())
 
-			again := newProgram(t, &member{Comm: comm.Self(), epoch: 2}, true, WithPath(dir))
+			_, c = newMember(2, 0)
+			again := newProgram(t, c, true, WithPath(dir))
 			require.NoError(t, again.cp.RestartIfNeeded(t.Context(), &again.iter))
 			require.Equal(t, 3, again.iter)
 			require.Equal(t, p.v, again.v)
@@ -125,11 +121,10 @@ func TestCheckpointIsGivenUp(t *testing.T) {
 }
 
 func TestClosedCheckpointIsNotGivenUp(t *testing.T) {
-	m := &member{Comm: comm.Self()}
-	p := newProgram(t, m, true, WithPath(t.TempDir()))
-	require.Len(t, m.hooks, 1)
+	m, c := newMember(0, 0)
+	p := newProgram(t, c, true, WithPath(t.TempDir()))
 	require.NoError(t, p.cp.Close())
-	require.Nil(t, m.hooks[0])
+	m.release(t)
 	require.ErrorContains(t, p.cp.Write(t.Context()), "after Close")
 }
 
@@ -138,7 +133,7 @@ func TestClosedCheckpointIsNotGivenUp(t *testing.T) {
 func TestFencedRankPublishesNothing(t *testing.T) {
 	for _, mode := range modes {
 		for _, late := range []bool{false, true} {
-			m := &member{Comm: comm.Self()}
+			m, c := newMember(0, 0)
 			var armed atomic.Bool
 			disk := vfs.NewMem()
 			watched := vfs.WithErrors(disk, func(op vfs.Op) error {
@@ -147,7 +142,7 @@ func TestFencedRankPublishesNothing(t *testing.T) {
 				}
 				return nil
 			})
-			p := newProgram(t, m, true, WithPath("/cp"), withFS(watched), inMode(mode))
+			p := newProgram(t, c, true, WithPath("/cp"), withFS(watched), inMode(mode))
 			require.NoError(t, p.run(t.Context(), 3, 1))
 			require.NoError(t, p.cp.up.maintenanceDone(t.Context()))
 			before := complete(t, p.cp)
@@ -184,10 +179,10 @@ func complete(t *testing.T, cp *Checkpoint) (out []storage.ID) {
 func TestFailedCommunicatorIsReported(t *testing.T) {
 	dir := t.TempDir()
 	store(t, dir, map[string]any{"x": new(int)})
-	m := &member{Comm: comm.Self(), size: 2}
-	m.broken.Store(&comm.FailedError{Ranks: []comm.Rank{1}})
+	m, c := newMember(0, 2)
+	m.broken.Store(&driver.FailedError{Ranks: []int{1}})
 	x := 0
-	cp, err := New("test", m, WithPath(dir))
+	cp, err := New("test", c, WithPath(dir))
 	require.NoError(t, err)
 	require.NoError(t, cp.Add("x", &x))
 	require.NoError(t, cp.Commit())

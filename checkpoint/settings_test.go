@@ -33,7 +33,7 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
-			err := afttest.Run(t.Context(), 3, func(ctx context.Context, co comm.Comm) error {
+			err := afttest.Run(t.Context(), 3, func(ctx context.Context, co *comm.Comm) error {
 				opts := []Option{WithPath(home), WithLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithDelta(4)}
 				if co.Rank() == 2 {
 					opts = append(opts, c.wrong)
@@ -63,7 +63,7 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 // What means the same, or has no effect, may be written in another way.
 func TestSettingsOfRanksAreTheSame(t *testing.T) {
 	home, nodes := t.TempDir(), []string{t.TempDir(), t.TempDir()}
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, co comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, co *comm.Comm) error {
 		opts := []Option{WithPath(home), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithLevels("partner, pfs:2")}
 		if co.Rank() == 1 {
 			opts = append(opts, WithLevels("PFS:2,partner:1"), WithKeep(1), func(o *options) { o.DeltaFull = 3 })

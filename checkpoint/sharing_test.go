@@ -224,11 +224,11 @@ func TestSharedWithinAValue(t *testing.T) {
 
 // All distributions, on the same and on other numbers of ranks.
 func TestSharedMemoryOfSeveralRanks(t *testing.T) {
-	type value func(x *[]int, c comm.Comm) cptypes.Value
+	type value func(x *[]int, c *comm.Comm) cptypes.Value
 	kinds := map[string]value{
-		"replicated":       func(x *[]int, _ comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
-		"large replicated": func(x *[]int, _ comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
-		"partitioned": func(x *[]int, c comm.Comm) cptypes.Value {
+		"replicated":       func(x *[]int, _ *comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
+		"large replicated": func(x *[]int, _ *comm.Comm) cptypes.Value { return cptypes.Replicated(x) },
+		"partitioned": func(x *[]int, c *comm.Comm) cptypes.Value {
 			lo, hi := 12*int(c.Rank())/c.Size(), 12*(int(c.Rank())+1)/c.Size()
 			if *x != nil {
 				*x = (*x)[lo:hi]
@@ -252,11 +252,11 @@ func TestSharedMemoryOfSeveralRanks(t *testing.T) {
 			for _, shared := range []bool{false, true} {
 				t.Run(fmt.Sprint(kind, "/", ranks, "/", shared), func(t *testing.T) {
 					dir := t.TempDir()
-					values := func(c comm.Comm, x, prev *[]int) vars {
+					values := func(c *comm.Comm, x, prev *[]int) vars {
 						a := wrap(x, c)
 						return vars{"x": a, "prev": wrap(prev, c)}
 					}
-					require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+					require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 						x := of(100)
 						prev := of(200)
 						if shared {
@@ -265,7 +265,7 @@ func TestSharedMemoryOfSeveralRanks(t *testing.T) {
 						cp := values(c, &x, &prev).checkpoint(t, c, dir)
 						return errors.Join(cp.Write(ctx), cp.Close())
 					}))
-					require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+					require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 						x := of(0)
 						prev, wantX, wantPrev := x, of(100), of(200)
 						if shared {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -62,7 +61,7 @@ func (st *starting) strict(ctx context.Context, found survey) error {
 	if st.line.attempt.strict = false; !s.on {
 		return nil
 	}
-	if repairs, _ := comm.Recovered(st.comm); repairs > 0 {
+	if repairs, _ := st.comm.Session().Recovered(); repairs > 0 {
 		return nil
 	}
 	var reasons []reason

@@ -166,7 +166,7 @@ func TestStrictNestedLostAnotherStage(t *testing.T) {
 		n := newTestNodes(t, 0, 1)
 		var log syncBuffer
 		job := func(body func(ctx context.Context, outer, inner *Checkpoint) error) error {
-			return afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+			return afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 				opts := n.options(c.Rank(), "local", WithStrict("1"), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				outer, err := New("outer", c, opts...)
 				require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +44,7 @@ func (n *testNodes) refused(t *testing.T, levels, policy string, opts ...Option)
 	t.Helper()
 	before := snapshot(t, n.dir)
 	errs := make([]error, len(n.of))
-	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
 		g, err := newGrid(c, n.options(c.Rank(), levels, append(opts, WithStrict(policy))...)...)
 		if err != nil {
 			return err
@@ -187,7 +186,7 @@ func TestStrictStartReadsOnceMore(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 			y := []float64{}
 			cp := vars{"x": cptypes.Replicated(&y)}.checkpoint(t, c, dir, withFS(disk), WithStrict(policy))
 			return errors.Join(cp.RestartIfNeeded(ctx, nil), cp.Close())
@@ -347,10 +346,15 @@ func TestLastRecordIsOfAnEarlierRun(t *testing.T) {
 	require.NotContains(t, n.job(t, "", 3, none, WithStrict("1")), "began anew")
 }
 
-// repaired is a job that has been repaired once.
-type repaired struct{ comm.Comm }
-
-func (repaired) Recovered() (int, time.Duration) { return 1, time.Second }
+// repaired runs body in a job that has been repaired once.
+func repaired(ctx context.Context, ranks int, body func(ctx context.Context, c *comm.Comm) error) error {
+	return new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
+		if _, err := r.Session().Repair(ctx, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse}); err != nil {
+			return err
+		}
+		return body(ctx, r.Comm())
+	})
+}
 
 // A recovery inside a job warns, as without strictness.
 func TestStrictIsAboutTheStart(t *testing.T) {
@@ -358,8 +362,8 @@ func TestStrictIsAboutTheStart(t *testing.T) {
 	n.job(t, "", 3, none)
 	damageHeader(t, n.everywhere(t, 3), false)
 	n.refused(t, "", "1")
-	require.NoError(t, afttest.Run(t.Context(), 1, func(ctx context.Context, c comm.Comm) error {
-		g, err := newGrid(repaired{c}, n.options(0, "", WithStrict("1"))...)
+	require.NoError(t, repaired(t.Context(), 1, func(ctx context.Context, c *comm.Comm) error {
+		g, err := newGrid(c, n.options(0, "", WithStrict("1"))...)
 		if err != nil {
 			return err
 		}

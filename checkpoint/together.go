@@ -24,7 +24,7 @@ func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part
 	if wr.comm.Size() == 1 && wr.line.attempt.boxes == "" && text == "" {
 		return mine, nil
 	}
-	_, recovery := comm.Recovered(wr.comm)
+	_, recovery := wr.comm.Session().Recovered()
 	keys, digests := replicas(p)
 	own := []int64{
 		bit(text != wr.line.attempt.boxes), bit(mine.Spilled),

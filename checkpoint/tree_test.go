@@ -44,7 +44,7 @@ func (n *treeNode) clone() *treeNode {
 
 // treeRun is one life of a program.
 type treeRun struct {
-	c     comm.Comm
+	c     *comm.Comm
 	opts  func() []Option
 	step  func() error // its error ends the life
 	fails *atomic.Int64
@@ -217,7 +217,7 @@ func (o *treeOutcome) life(t *testing.T, tree *treeNode, disk *vfs.Mem, ranks, d
 	})
 	keep, choice := []int{1, 2, 5}[rng.IntN(3)], rng.Uint64()
 	var first sync.Once
-	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err = afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		same := rand.New(rand.NewPCG(choice, 7)) // on all ranks
 		mine, steps := tree.clone(), 0
 		initTree(mine)

@@ -23,7 +23,7 @@ func TestAdoptedIsNotVerified(t *testing.T) {
 		adopt []comm.Rank
 		want  catalog.Durability
 	}{{nil, catalog.AtHome}, {[]comm.Rank{1}, catalog.AtHome}, {[]comm.Rank{0, 1}, catalog.AtHome}, {nil, catalog.Verified}} {
-		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c2 comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c2 *comm.Comm) error {
 			x := 5
 			cp, err := New("x", c2, WithPath(dir))
 			if err != nil {

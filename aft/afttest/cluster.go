@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/embedded"
 )
 
@@ -51,7 +52,8 @@ func (c *Cluster) Run(ctx context.Context, ranks int, body func(ctx context.Cont
 		cfg.Nodes = append(cfg.Nodes, embedded.Node{Name: fmt.Sprintf("node%d", i), Slots: c.Slots, Spare: i >= c.regular()})
 	}
 	return embedded.RunInproc(ctx, cfg, func(ctx context.Context, r *embedded.InprocRank) error {
-		return body(ctx, &Rank{job: r, cluster: c, node: r.Session().Place().Node})
+		s := comm.NewSession(r.Session())
+		return body(comm.WithSession(ctx, s), &Rank{job: r, cluster: c, node: s.Place().Node, session: s})
 	})
 }
 
@@ -114,6 +116,6 @@ func (c *Cluster) lose(node int) {
 
 // Run runs a job of n ranks in which nothing fails, each with its communicator. The first
 // error of a body ends the contexts of the others, and is returned.
-func Run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
-	return embedded.Run(ctx, n, body)
+func Run(ctx context.Context, n int, body func(ctx context.Context, c *comm.Comm) error) error {
+	return embedded.Run(ctx, n, func(ctx context.Context, c driver.Comm) error { return body(ctx, comm.New(c)) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/embedded"
 )
 
@@ -13,13 +14,17 @@ type Rank struct {
 	job     *embedded.InprocRank
 	cluster *Cluster
 	node    int
+	session *comm.Session
 }
 
 // Comm is the communicator of all ranks of the job: the present one, after a recovery.
-func (r *Rank) Comm() comm.Comm { return r.Session().Place().Comm }
+func (r *Rank) Comm() *comm.Comm { return r.session.Place().Comm }
+
+// Driver is the engine below Comm, for tests that put something before it (comm.New).
+func (r *Rank) Driver() driver.Comm { return r.job.Session().Place().Comm }
 
 // Session is the rank's part in its job, which its context carries as well.
-func (r *Rank) Session() comm.Session { return r.job.Session() }
+func (r *Rank) Session() *comm.Session { return r.session }
 
 // Node is the number of the node that the rank is on.
 func (r *Rank) Node() int { return r.node }
@@ -34,7 +39,7 @@ func (r *Rank) Replacement() bool { return r.job.Replacement() }
 func (r *Rank) Die() { r.job.Die() }
 
 // Kill ends the process that stands for an original rank now, and returns.
-func (r *Rank) Kill(original comm.OriginalRank) { r.job.Kill(comm.Rank(original)) }
+func (r *Rank) Kill(original comm.OriginalRank) { r.job.Kill(int(original)) }
 
 // KillNode ends a node with all that runs there, as the loss of the machine does, and
 // returns. The ranks of the job are then on the others. A node that the cluster does

@@ -57,7 +57,7 @@ func benchmark(b *testing.B, n, in, out int, call onFloats) {
 		ins[r], outs[r] = make([]float64, in), make([]float64, out)
 	}
 	b.SetBytes(int64(8 * in))
-	err := (&postroom{eager: 64 << 10}).run(b.Context(), n, func(ctx context.Context, c comm.Comm) error {
+	err := (&postroom{eager: 64 << 10}).run(b.Context(), n, func(ctx context.Context, c *comm.Comm) error {
 		for i := range b.N + 1 {
 			if err := comm.Barrier(ctx, c); err != nil {
 				return err

@@ -10,34 +10,28 @@ const allreduceSegment = 1 << 20
 // result has the same bits on all of them. It folds from rank 0 upwards, or as
 // it likes if the order is AnyOrder. The lengths are the same everywhere; in and
 // out may be the same slice.
-func Allreduce[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T], order ...Order) error {
-	const name = "Allreduce"
-	var bad error
+func Allreduce[T Datum](ctx context.Context, c *Comm, in, out []T, op Op[T], order ...Order) error {
+	k := c.begin(ctx, "Allreduce", tagAllreduce)
 	switch {
 	case op == nil:
-		bad = errArgument(name, "op is nil")
+		k.misfit("op is nil")
 	case len(out) != len(in):
-		bad = errArgument(name, "in has %d elements, out %d", len(in), len(out))
+		k.misfit("in has %d elements, out %d", len(in), len(out))
 	}
-	var err error
 	switch {
 	case c.Size() == 1:
-		if bad == nil {
+		if !k.refuses() {
 			copy(out, in)
 		}
+		return k.end(nil)
 	case anyOrder(order):
-		err = allreduceAnyOrder(ctx, c, name, in, out, op, bad != nil)
-	default:
-		err = allreduceRanked(ctx, c, name, in, out, op, bad != nil)
+		return k.end(allreduceAnyOrder(&k, in, out, op))
 	}
-	if bad != nil && (err == nil || isLength(err)) {
-		return bad
-	}
-	return err
+	return k.end(allreduceRanked(&k, in, out, op))
 }
 
 // AllreduceOne combines one value of each rank.
-func AllreduceOne[T Datum](ctx context.Context, c Comm, v T, op Op[T], order ...Order) (T, error) {
+func AllreduceOne[T Datum](ctx context.Context, c *Comm, v T, op Op[T], order ...Order) (T, error) {
 	one := []T{v}
 	err := Allreduce(ctx, c, one, one, op, order...)
 	return one[0], err

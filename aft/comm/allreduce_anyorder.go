@@ -1,7 +1,5 @@
 package comm
 
-import "context"
-
 const (
 	// doublingLimit is the length in bytes up to which an Allreduce in any order
 	// sends all of it in each of its log2 n rounds.
@@ -12,36 +10,33 @@ const (
 )
 
 // allreduceAnyOrder combines along a tree of ranks.
-func allreduceAnyOrder[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
-	n, length := c.Size(), len(in)*sizeOf[T]()
+func allreduceAnyOrder[T Datum](k *call, in, out []T, op Op[T]) error {
+	n, length := k.c.Size(), len(in)*sizeOf[T]()
 	if length <= doublingLimit {
-		return allreduceDoubling(ctx, c, name, in, out, op, refuse)
+		return allreduceDoubling(k, in, out, op)
 	}
-	if err := agreeLengthDoubling(ctx, c, tagAllreduce, name, length, refuse); err != nil {
+	if err := agreeLengthDoubling(k, length); err != nil {
 		return err
 	}
 	reduce := allreduceBlocks[T]
 	if n >= halvingRanks && n&(n-1) == 0 {
 		reduce = allreduceHalving[T]
 	}
-	return wrap(name, inSegments(in, out, func(in, out []T) error {
-		return reduce(ctx, c, in, out, op)
-	}))
+	return inSegments(in, out, func(in, out []T) error { return reduce(k, in, out, op) })
 }
 
 // allreduceDoubling is recursive doubling: log2 n messages of each rank.
-func allreduceDoubling[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
+func allreduceDoubling[T Datum](k *call, in, out []T, op Op[T]) error {
 	work, spare := borrow[T](len(in))
-	v := &partial[T]{me: c.Rank(), acc: out, spare: spare, op: op, refuse: refuse}
-	if !refuse {
+	v := &partial[T]{me: k.c.Rank(), acc: out, spare: spare, op: op, refuse: k.refuses()}
+	if !v.refuse {
 		copy(out, in)
 	}
-	err := doubling(ctx, c, tagAllreduce, v)
+	err := doubling(k, v)
 	switch {
 	case err != nil:
-		err = wrap(name, err)
 	case v.refuse:
-		err = errDiffer(name)
+		err = errDiffer()
 	case v.swapped:
 		copy(out, v.acc)
 	}
@@ -93,23 +88,22 @@ func (p *partial[T]) swap() {
 // combines the other half with the partner's; then the results go the same way
 // back. Each rank sends 2(n-1)/n of the data, the least possible, in 2 log2 n
 // messages. The nearest ranks exchange the longest messages.
-func allreduceHalving[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]) error {
+func allreduceHalving[T Datum](k *call, in, out []T, op Op[T]) error {
 	work, room := borrow[T](len(in) - len(in)/2)
-	parts, err := scatterHalving(ctx, c, in, out, room, op)
+	parts, err := scatterHalving(k, in, out, room, op)
 	work.free()
-	for k := len(parts) - 2; err == nil && k >= 0; k-- {
-		peer := c.Rank() ^ Rank(1<<k)
-		have, rest := parts[k+1], parts[k].without(parts[k+1])
-		_, err = exchange(ctx, c, tagAllreduce,
-			peer, bytesOf(out[have.lo:have.hi]), peer, bytesOf(out[rest.lo:rest.hi]))
+	for i := len(parts) - 2; err == nil && i >= 0; i-- {
+		peer := k.c.Rank() ^ Rank(1<<i)
+		have, rest := parts[i+1], parts[i].without(parts[i+1])
+		_, err = k.exchange(peer, bytesOf(out[have.lo:have.hi]), peer, bytesOf(out[rest.lo:rest.hi]))
 	}
 	return err
 }
 
 // scatterHalving leaves this rank's part of the result in out, and returns the
 // parts it had after each round: all of the data first, that of the result last.
-func scatterHalving[T Datum](ctx context.Context, c Comm, in, out, room []T, op Op[T]) ([]part, error) {
-	n, me := c.Size(), int(c.Rank())
+func scatterHalving[T Datum](k *call, in, out, room []T, op Op[T]) ([]part, error) {
+	n, me := k.c.Size(), int(k.c.Rank())
 	all := part{0, len(in)}
 	parts := []part{all}
 	for bit := 1; bit < n; bit *= 2 {
@@ -122,7 +116,7 @@ func scatterHalving[T Datum](ctx context.Context, c Comm, in, out, room []T, op 
 		give := all.without(keep)
 		theirs := room[:keep.hi-keep.lo]
 		peer := Rank(me ^ bit)
-		_, err := exchange(ctx, c, tagAllreduce, peer, bytesOf(in[give.lo:give.hi]), peer, bytesOf(theirs))
+		_, err := k.exchange(peer, bytesOf(in[give.lo:give.hi]), peer, bytesOf(theirs))
 		if err != nil {
 			return nil, err
 		}

@@ -1,34 +1,29 @@
 package comm
 
-import (
-	"context"
-	"unsafe"
-)
+import "unsafe"
 
 // gatherLimit is the length in bytes of all ranks' data together up to which
 // every rank collects all of it: fewest messages one after the other.
 const gatherLimit = 64 << 10
 
 // allreduceRanked folds in rank order.
-func allreduceRanked[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
+func allreduceRanked[T Datum](k *call, in, out []T, op Op[T]) error {
 	length := len(in) * sizeOf[T]()
-	if c.Size()*length <= gatherLimit {
-		return allreduceGathered(ctx, c, name, in, out, op, refuse)
+	if k.c.Size()*length <= gatherLimit {
+		return allreduceGathered(k, in, out, op)
 	}
-	if err := agreeLength(ctx, c, tagAllreduce, name, length, refuse); err != nil {
+	if err := agreeLength(k, length); err != nil {
 		return err
 	}
-	return wrap(name, inSegments(in, out, func(in, out []T) error {
-		return allreduceBlocks(ctx, c, in, out, op)
-	}))
+	return inSegments(in, out, func(in, out []T) error { return allreduceBlocks(k, in, out, op) })
 }
 
 // allreduceGathered gives every rank all data and folds there.
-func allreduceGathered[T Datum](ctx context.Context, c Comm, name string, in, out []T, op Op[T], refuse bool) error {
-	n, me, m := c.Size(), int(c.Rank()), len(in)
+func allreduceGathered[T Datum](k *call, in, out []T, op Op[T]) error {
+	n, me, m := k.c.Size(), int(k.c.Rank()), len(in)
 	work, all := borrow[T](n * m)
 	copy(all, in)
-	if err := gatherBlocks(ctx, c, tagAllreduce, name, bytesOf(all), refuse); err != nil {
+	if err := gatherBlocks(k, bytesOf(all)); err != nil {
 		work.free()
 		return err
 	}
@@ -48,8 +43,8 @@ func share(length, n, r int) (lo, hi int) {
 // allreduceBlocks reduces one part of the data on each rank and then exchanges
 // the results: 2(n-1)/n of the data are sent by each rank, the least possible,
 // in two steps.
-func allreduceBlocks[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]) error {
-	n, me := c.Size(), int(c.Rank())
+func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
+	n, me := k.c.Size(), int(k.c.Rank())
 	lo, hi := share(len(in), n, me)
 	own, result, m := in[lo:hi], out[lo:hi], hi-lo
 	work, blocks := borrow[T](n * m)
@@ -65,19 +60,19 @@ func allreduceBlocks[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]
 		if r == 0 {
 			buf = acc
 		}
-		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(buf))
+		recvs[r] = k.irecv(Rank(r), bytesOf(buf))
 	}
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		rlo, rhi := share(len(in), n, r)
-		sends[r] = c.Isend(Rank(r), tagAllreduce, bytesOf(in[rlo:rhi]))
+		sends[r] = k.isend(Rank(r), bytesOf(in[rlo:rhi]))
 	}
 	for r := range n {
 		if r == me {
 			join(acc, own, r, op)
 			continue
 		}
-		if _, err := recvs[r].Wait(ctx); err != nil {
+		if _, err := recvs[r].Wait(k.ctx); err != nil {
 			withdraw(recvs[r+1:]...)
 			withdraw(sends...)
 			work.free()
@@ -94,10 +89,10 @@ func allreduceBlocks[T Datum](ctx context.Context, c Comm, in, out []T, op Op[T]
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
 		rlo, rhi := share(len(in), n, r)
-		recvs[r] = c.Irecv(Rank(r), tagAllreduce, bytesOf(out[rlo:rhi]))
-		sends[n+r] = c.Isend(Rank(r), tagAllreduce, bytesOf(result))
+		recvs[r] = k.irecv(Rank(r), bytesOf(out[rlo:rhi]))
+		sends[n+r] = k.isend(Rank(r), bytesOf(result))
 	}
-	return waitBoth(ctx, recvs, sends)
+	return waitBoth(k.ctx, recvs, sends)
 }
 
 // join adds the block of rank r to those of the ranks before it.

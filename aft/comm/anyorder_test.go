@@ -39,12 +39,12 @@ func pairwise(all [][]float64) []float64 {
 	return sum
 }
 
-type onFloats = func(ctx context.Context, c comm.Comm, in, out []float64) error
+type onFloats = func(ctx context.Context, c *comm.Comm, in, out []float64) error
 
 // results is the out of all ranks.
 func results(t *testing.T, in [][]float64, algorithm onFloats) [][]float64 {
 	out := make([][]float64, len(in))
-	err := (&postroom{eager: 64 << 10}).run(t.Context(), len(in), func(ctx context.Context, c comm.Comm) error {
+	err := (&postroom{eager: 64 << 10}).run(t.Context(), len(in), func(ctx context.Context, c *comm.Comm) error {
 		out[c.Rank()] = make([]float64, len(in[0]))
 		return algorithm(ctx, c, in[c.Rank()], out[c.Rank()])
 	})
@@ -110,7 +110,7 @@ func TestDoublingKeepsTheOrderOfTheRanks(t *testing.T) {
 			after(acc, []uint64{uint64(2*r+3)<<32 | uint64(r*r+1)})
 			want = acc[0]
 		}
-		err := (&postroom{}).run(t.Context(), n, func(ctx context.Context, c comm.Comm) error {
+		err := (&postroom{}).run(t.Context(), n, func(ctx context.Context, c *comm.Comm) error {
 			r := uint64(c.Rank())
 			got, err := comm.AllreduceOne(ctx, c, (2*r+3)<<32|(r*r+1), after, comm.AnyOrder)
 			if err == nil && got != want {

@@ -1,16 +1,12 @@
 package comm
 
-import "context"
-
 // assent lets the ranks of a binomial tree agree on going on with long data. It
 // comes with collectives that send short data up the tree: a rank with long data
 // sends its length in the place of the data, if all ranks below it gave the same,
 // and waits for the verdict that comes down from the root. Whoever finds anything
 // else sends a refusal up, refuses those below that wait, and is done.
 type assent struct {
-	ctx    context.Context
-	c      Comm
-	tag    Tag
+	*call
 	tree   branch
 	length int  // in bytes, that this rank gave
 	long   bool // by that length
@@ -27,7 +23,7 @@ func (a *assent) room(buf []byte, length int) []byte {
 	return buf[:length]
 }
 
-// hear takes note of a child's message in a room. It tells whether it is data of
+// hear takes note of a child's message in a room. It reports whether it is data of
 // the given length that can be used.
 func (a *assent) hear(child Rank, st Status, err error, room []byte, length int) bool {
 	if err == nil {
@@ -56,12 +52,12 @@ func (a *assent) report(data []byte) error {
 		message = a.own().notice()
 	}
 	if a.tree.parent >= 0 {
-		if _, err := a.c.Isend(a.tree.parent, a.tag, message).Wait(a.ctx); err != nil {
+		if _, err := a.isend(a.tree.parent, message).Wait(a.ctx); err != nil {
 			return err
 		}
 		if a.long && !a.refuse {
 			verdict := make([]byte, noticeSize)
-			if _, err := a.c.Irecv(a.tree.parent, a.tag, verdict).Wait(a.ctx); err != nil {
+			if _, err := a.irecv(a.tree.parent, verdict).Wait(a.ctx); err != nil {
 				return err
 			}
 			l, ok := parseNotice(verdict)
@@ -74,7 +70,7 @@ func (a *assent) report(data []byte) error {
 	}
 	sends := make([]Request, len(a.below))
 	for i, child := range a.below {
-		sends[i] = a.c.Isend(child, a.tag, verdict.notice())
+		sends[i] = a.isend(child, verdict.notice())
 	}
 	return WaitAll(a.ctx, sends...)
 }

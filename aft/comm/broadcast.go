@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 )
@@ -13,16 +12,16 @@ const bcastSegment = 256 << 10
 // bcast is Bcast of bytes. Up to one segment goes down the binomial tree. More is
 // announced along that tree first, so that all ranks know how much will come: one
 // that expects another length hands the segments on all the same.
-func bcast(ctx context.Context, c Comm, tag Tag, op string, root Rank, data []byte) error {
-	b := broadcast{ctx: ctx, c: c, tag: tag, tree: binomial(c, root)}
+func bcast(k *call, root Rank, data []byte) error {
+	b := broadcast{call: k, tree: binomial(k.c, root)}
 	long := len(data) > bcastSegment
 	announced, announcement := len(data), long
 	var bad error
-	if c.Rank() != root {
+	if k.c.Rank() != root {
 		var err error
 		announced, announcement, bad, err = b.first(data, long)
 		if err != nil {
-			return wrap(op, err)
+			return err
 		}
 	}
 	message := data
@@ -33,15 +32,15 @@ func bcast(ctx context.Context, c Comm, tag Tag, op string, root Rank, data []by
 		message = refusal.notice()
 	}
 	if err := b.pass(message); err != nil {
-		return wrap(op, err)
+		return err
 	}
 	if announcement {
-		b.tree = routeFor(announced, c, root)
+		b.tree = routeFor(announced, k.c, root)
 		if err := b.segments(announced, data); err != nil {
-			return wrap(op, err)
+			return err
 		}
 	}
-	return wrap(op, bad)
+	return bad
 }
 
 // routeFor is the tree in which the last rank has long data first. A rank sends
@@ -49,7 +48,7 @@ func bcast(ctx context.Context, c Comm, tag Tag, op string, root Rank, data []by
 //
 //	s*ceil(log2 n)   down the binomial tree
 //	s+n-2            down the chain, where each rank sends the data only once
-func routeFor(length int, c Comm, root Rank) branch {
+func routeFor(length int, c *Comm, root Rank) branch {
 	segments := (length + bcastSegment - 1) / bcastSegment
 	if n := c.Size(); segments+n-2 < segments*bits.Len(uint(n-1)) {
 		return chain(c, root)
@@ -58,9 +57,7 @@ func routeFor(length int, c Comm, root Rank) branch {
 }
 
 type broadcast struct {
-	ctx  context.Context
-	c    Comm
-	tag  Tag
+	*call
 	tree branch
 }
 
@@ -72,7 +69,7 @@ func (b *broadcast) first(data []byte, long bool) (announced int, announcement b
 	if long || len(data) < noticeSize {
 		buf = make([]byte, noticeSize)
 	}
-	st, err := b.c.Irecv(b.tree.parent, b.tag, buf).Wait(b.ctx)
+	st, err := b.irecv(b.tree.parent, buf).Wait(b.ctx)
 	if err != nil && !isLength(err) {
 		return 0, false, nil, err
 	}
@@ -103,7 +100,7 @@ func (b *broadcast) check(given int, data []byte) error {
 func (b *broadcast) pass(message []byte) error {
 	requests := make([]Request, len(b.tree.children))
 	for i, child := range b.tree.children {
-		requests[i] = b.c.Isend(child, b.tag, message)
+		requests[i] = b.isend(child, message)
 	}
 	return WaitAll(b.ctx, requests...)
 }
@@ -118,13 +115,13 @@ func (b *broadcast) segments(length int, data []byte) error {
 	for off := 0; off < length; off += bcastSegment {
 		piece := data[off:min(off+bcastSegment, length)]
 		if b.tree.parent >= 0 {
-			if _, err := b.c.Irecv(b.tree.parent, b.tag, piece).Wait(b.ctx); err != nil {
+			if _, err := b.irecv(b.tree.parent, piece).Wait(b.ctx); err != nil {
 				withdraw(requests...)
 				return err
 			}
 		}
 		for _, child := range b.tree.children {
-			requests = append(requests, b.c.Isend(child, b.tag, piece))
+			requests = append(requests, b.isend(child, piece))
 		}
 	}
 	return WaitAll(b.ctx, requests...)
@@ -135,7 +132,7 @@ func (b *broadcast) relay(length int) error {
 	buf := make([]byte, min(length, bcastSegment))
 	for off := 0; off < length; off += bcastSegment {
 		piece := buf[:min(bcastSegment, length-off)]
-		if _, err := b.c.Irecv(b.tree.parent, b.tag, piece).Wait(b.ctx); err != nil {
+		if _, err := b.irecv(b.tree.parent, piece).Wait(b.ctx); err != nil {
 			return err
 		}
 		if err := b.pass(piece); err != nil {

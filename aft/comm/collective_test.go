@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/commtest"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // TestCollectives runs the collectives of the suite with messages that wait for
@@ -23,9 +23,9 @@ func TestLargeGroups(t *testing.T) {
 }
 
 func postrooms(eager int) commtest.Launch {
-	return func(t *testing.T, n int, body func(context.Context, comm.Comm) error) {
+	return func(t *testing.T, n int, body func(context.Context, driver.Comm) error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		require.NoError(t, (&postroom{eager: eager}).run(ctx, n, body))
+		require.NoError(t, (&postroom{eager: eager}).runDriver(ctx, n, body))
 	}
 }

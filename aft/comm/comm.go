@@ -1,19 +1,20 @@
 package comm
 
-import "context"
+import (
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/comm/single"
+)
 
 // Rank numbers the members of a communicator from 0.
 type Rank int
 
+// OriginalRank numbers a process in the job's first communicator. It stays with
+// the process, and with the one that replaces it, while its Rank may change in
+// every repair.
+type OriginalRank int
+
 // AnySource matches a message of every sender.
-const AnySource Rank = -1
-
-// Tag tells messages between the same two ranks apart. Tags of programs are
-// not negative; negative ones belong to this package and to the engines.
-type Tag int
-
-// AnyTag matches every tag that is not negative.
-const AnyTag Tag = -1
+const AnySource Rank = driver.AnySource
 
 // Status describes a completed receive.
 type Status struct {
@@ -24,22 +25,54 @@ type Status struct {
 
 // Comm is one rank's view of a group of ranks that exchange messages. Messages
 // from one rank to another with matching tags arrive in the order they were
-// sent. All methods may be called concurrently.
-type Comm interface {
-	Rank() Rank
-	Size() int
-	// Isend starts to send data. The caller must not change data before the
-	// request has completed.
-	Isend(dst Rank, tag Tag, data []byte) Request
-	// Irecv starts to receive a message into buf. A message longer than buf is
-	// an error (ErrTruncated) and is consumed.
-	Irecv(src Rank, tag Tag, buf []byte) Request
+// sent. All functions and methods may be called concurrently, but for those of one
+// collective.
+type Comm struct {
+	driver  driver.Comm
+	rank    Rank
+	size    int
+	name    string
+	session *Session
 }
 
-// Request is a send or receive under way.
-type Request interface {
-	// Wait blocks until the operation has completed or ctx is done; then the
-	// operation is withdrawn. Once Wait has returned, the engine touches the
-	// buffer no more. It is called at most once.
-	Wait(ctx context.Context) (Status, error)
+// New is the communicator of an engine.
+func New(d driver.Comm, opts ...Option) *Comm { return newComm(d, new(Session), opts) }
+
+func newComm(d driver.Comm, s *Session, opts []Option) *Comm {
+	c := &Comm{driver: d, rank: Rank(d.Rank()), size: d.Size(), session: s}
+	for _, set := range opts {
+		set(c)
+	}
+	return c
+}
+
+// Self is a communicator of one process: rank 0 of 1, which can send to itself.
+// Each call returns another one.
+func Self() *Comm { return New(single.New()) }
+
+// Option is a property of one communicator, given where it is made.
+type Option func(*Comm)
+
+// WithName names a communicator in errors, and for observers.
+func WithName(name string) Option { return func(c *Comm) { c.name = name } }
+
+// Rank is that of this process.
+func (c *Comm) Rank() Rank { return c.rank }
+
+// Size is the number of ranks.
+func (c *Comm) Size() int { return c.size }
+
+// Name is that of WithName, or "".
+func (c *Comm) Name() string { return c.name }
+
+// Session is this process's part in the job that c belongs to.
+func (c *Comm) Session() *Session { return c.session }
+
+// isend is Isend for all tags.
+func (c *Comm) isend(dst Rank, tag Tag, data []byte) Request {
+	return Request{driver: c.driver.Isend(int(dst), int(tag), data)}
+}
+
+func (c *Comm) irecv(src Rank, tag Tag, buf []byte) Request {
+	return Request{driver: c.driver.Irecv(int(src), int(tag), buf)}
 }

@@ -13,12 +13,12 @@ import (
 const notice = 32 // bytes of a message that stands for data
 
 // collective calls one with m float64 of each rank, on root 0 if it has one.
-type collective func(ctx context.Context, c comm.Comm, m int) error
+type collective func(ctx context.Context, c *comm.Comm, m int) error
 
 func room(m int) []float64 { return make([]float64, m) }
 
 // roomOnRoot is for the data of all ranks.
-func roomOnRoot(c comm.Comm, m int) []float64 {
+func roomOnRoot(c *comm.Comm, m int) []float64 {
 	if c.Rank() != 0 {
 		return nil
 	}
@@ -26,28 +26,28 @@ func roomOnRoot(c comm.Comm, m int) []float64 {
 }
 
 func allreduceOf(order comm.Order) collective {
-	return func(ctx context.Context, c comm.Comm, m int) error {
+	return func(ctx context.Context, c *comm.Comm, m int) error {
 		return comm.Allreduce(ctx, c, room(m), room(m), comm.Sum, order)
 	}
 }
 
-func reduceOf(ctx context.Context, c comm.Comm, m int) error {
+func reduceOf(ctx context.Context, c *comm.Comm, m int) error {
 	return comm.Reduce(ctx, c, 0, room(m), room(m), comm.Sum)
 }
 
-func bcastOf(ctx context.Context, c comm.Comm, m int) error {
+func bcastOf(ctx context.Context, c *comm.Comm, m int) error {
 	return comm.Bcast(ctx, c, 0, room(m))
 }
 
-func gatherOf(ctx context.Context, c comm.Comm, m int) error {
+func gatherOf(ctx context.Context, c *comm.Comm, m int) error {
 	return comm.Gather(ctx, c, 0, room(m), roomOnRoot(c, m))
 }
 
-func scatterOf(ctx context.Context, c comm.Comm, m int) error {
+func scatterOf(ctx context.Context, c *comm.Comm, m int) error {
 	return comm.Scatter(ctx, c, 0, roomOnRoot(c, m), room(m))
 }
 
-func allgatherOf(ctx context.Context, c comm.Comm, m int) error {
+func allgatherOf(ctx context.Context, c *comm.Comm, m int) error {
 	return comm.Allgather(ctx, c, room(m), room(m*c.Size()))
 }
 
@@ -97,7 +97,7 @@ func TestCost(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(fmt.Sprintf("%s/ranks=%d", tc.name, tc.n), func(t *testing.T) {
 			p := &postroom{eager: 64 << 10}
-			require.NoError(t, p.run(t.Context(), tc.n, func(ctx context.Context, c comm.Comm) error {
+			require.NoError(t, p.run(t.Context(), tc.n, func(ctx context.Context, c *comm.Comm) error {
 				return tc.call(ctx, c, tc.m)
 			}))
 			got := p.counts[tc.rank]
@@ -118,7 +118,7 @@ func TestCost(t *testing.T) {
 func TestAllgatherChoosesTheRing(t *testing.T) {
 	for n, want := range map[int]int{16: 15, 32: 9} { // 9: at the distances 1, 2, 4, 8, 16
 		p := &postroom{eager: 64 << 10}
-		require.NoError(t, p.run(t.Context(), n, func(ctx context.Context, c comm.Comm) error {
+		require.NoError(t, p.run(t.Context(), n, func(ctx context.Context, c *comm.Comm) error {
 			return allgatherOf(ctx, c, 1<<14)
 		}))
 		require.Len(t, p.counts[5].peers, want, "%d ranks", n)
@@ -129,10 +129,10 @@ func TestAllgatherChoosesTheRing(t *testing.T) {
 // connections than those.
 func TestRingHasTwoNeighbours(t *testing.T) {
 	p := &postroom{eager: 64 << 10}
-	require.NoError(t, p.run(t.Context(), 8, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, p.run(t.Context(), 8, func(ctx context.Context, c *comm.Comm) error {
 		return comm.AllgatherRing(ctx, c, room(100), room(800))
 	}))
 	for r, got := range p.counts {
-		require.Equal(t, map[comm.Rank]bool{comm.Rank(r+1) % 8: true, comm.Rank(r+7) % 8: true}, got.peers)
+		require.Equal(t, map[int]bool{(r + 1) % 8: true, (r + 7) % 8: true}, got.peers)
 	}
 }

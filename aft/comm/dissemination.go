@@ -1,7 +1,5 @@
 package comm
 
-import "context"
-
 // Dissemination (Hensgen, Finkel, Manber 1988; Bruck et al. 1997) lets every
 // rank hear from every other one in ceil(log2 n) rounds: in round k, rank r
 // sends all it knows to r-2^k and receives from r+2^k (mod n).
@@ -13,7 +11,7 @@ import "context"
 
 // dissemination calls round with the ranks to exchange with and how many
 // blocks are known before it and sent in it.
-func dissemination(c Comm, round func(dst, src Rank, known, count int) error) error {
+func dissemination(c *Comm, round func(dst, src Rank, known, count int) error) error {
 	n, me := c.Size(), int(c.Rank())
 	for known := 1; known < n; known *= 2 {
 		dst, src := Rank((me-known+n)%n), Rank((me+known)%n)
@@ -26,37 +24,34 @@ func dissemination(c Comm, round func(dst, src Rank, known, count int) error) er
 
 // gatherBlocks collects one block of each rank. all has room for them; block i
 // is that of rank (me+i) mod n, and block 0 is set by the caller. A rank that
-// refuses (its arguments do not fit) takes part with any all.
-func gatherBlocks(ctx context.Context, c Comm, tag Tag, op string, all []byte, refuse bool) error {
-	size := len(all) / c.Size()
-	err := dissemination(c, func(dst, src Rank, known, count int) error {
+// refuses takes part with any all.
+func gatherBlocks(k *call, all []byte) error {
+	size, refuse := len(all)/k.c.Size(), k.refuses()
+	err := dissemination(k.c, func(dst, src Rank, known, count int) error {
 		data := all[:count*size]
 		if refuse {
 			data = refusal.notice()
 		}
 		buf := all[known*size : (known+count)*size]
-		st, err := exchange(ctx, c, tag, dst, data, src, buf)
+		st, err := k.exchange(dst, data, src, buf)
 		if err != nil && !isLength(err) {
 			return err
 		}
 		refuse = refuse || !isData(st, err, buf)
 		return nil
 	})
-	if err != nil {
-		return wrap(op, err)
+	if err == nil && refuse {
+		return errDiffer()
 	}
-	if refuse {
-		return errDiffer(op)
-	}
-	return nil
+	return err
 }
 
 // agreeLength makes sure that all ranks gave the same length, before they start
 // an algorithm that could not cope with different ones.
-func agreeLength(ctx context.Context, c Comm, tag Tag, op string, length int, refuse bool) error {
-	h := newHeard(length, refuse)
-	return h.verdict(op, dissemination(c, func(dst, src Rank, _, _ int) error {
-		st, err := exchange(ctx, c, tag, dst, h.message(), src, h.room())
+func agreeLength(k *call, length int) error {
+	h := newHeard(length, k.refuses())
+	return h.verdict(dissemination(k.c, func(dst, src Rank, _, _ int) error {
+		st, err := k.exchange(dst, h.message(), src, h.room())
 		if err != nil && !isLength(err) {
 			return err
 		}

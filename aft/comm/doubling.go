@@ -1,9 +1,6 @@
 package comm
 
-import (
-	"context"
-	"math/bits"
-)
+import "math/bits"
 
 // Recursive doubling (Thakur, Rabenseifner, Gropp 2005) lets all ranks know what
 // combines the values of all of them in log2 n rounds: in round k, the ranks whose
@@ -25,7 +22,7 @@ type partners struct {
 	peers       []Rank // in the order of the rounds; none if there is a host
 }
 
-func partnersOf(c Comm) partners {
+func partnersOf(c *Comm) partners {
 	n, me := c.Size(), int(c.Rank())
 	full := 1 << (bits.Len(uint(n)) - 1)
 	excess := n - full
@@ -62,35 +59,35 @@ type knowledge interface {
 }
 
 // doubling goes through all rounds.
-func doubling(ctx context.Context, c Comm, tag Tag, k knowledge) error {
-	p := partnersOf(c)
+func doubling(k *call, v knowledge) error {
+	p := partnersOf(k.c)
 	if p.host >= 0 {
-		if _, err := c.Isend(p.host, tag, k.message()).Wait(ctx); err != nil {
+		if _, err := k.isend(p.host, v.message()).Wait(k.ctx); err != nil {
 			return err
 		}
-		st, err := c.Irecv(p.host, tag, k.room()).Wait(ctx)
+		st, err := k.irecv(p.host, v.room()).Wait(k.ctx)
 		if err != nil && !isLength(err) {
 			return err
 		}
-		k.adopt(st, err)
+		v.adopt(st, err)
 		return nil
 	}
 	if p.guest >= 0 {
-		st, err := c.Irecv(p.guest, tag, k.room()).Wait(ctx)
+		st, err := k.irecv(p.guest, v.room()).Wait(k.ctx)
 		if err != nil && !isLength(err) {
 			return err
 		}
-		k.join(p.guest, st, err)
+		v.join(p.guest, st, err)
 	}
 	for _, peer := range p.peers {
-		st, err := exchange(ctx, c, tag, peer, k.message(), peer, k.room())
+		st, err := k.exchange(peer, v.message(), peer, v.room())
 		if err != nil && !isLength(err) {
 			return err
 		}
-		k.join(peer, st, err)
+		v.join(peer, st, err)
 	}
 	if p.guest >= 0 {
-		_, err := c.Isend(p.guest, tag, k.message()).Wait(ctx)
+		_, err := k.isend(p.guest, v.message()).Wait(k.ctx)
 		return err
 	}
 	return nil
@@ -124,21 +121,18 @@ func newHeard(length int, refuse bool) *heardLengths {
 }
 
 // verdict is what has come of the rounds, which have ended with err.
-func (h *heardLengths) verdict(op string, err error) error {
-	switch {
-	case err != nil:
-		return wrap(op, err)
-	case h.known.differ():
-		return errDiffer(op)
+func (h *heardLengths) verdict(err error) error {
+	if err == nil && h.known.differ() {
+		return errDiffer()
 	}
-	return nil
+	return err
 }
 
 func (h *heardLengths) adopt(st Status, err error) { h.join(0, st, err) }
 
 // agreeLengthDoubling is agreeLength for collectives whose short form is
 // recursive doubling: the ranks of both forms must meet in the same rounds.
-func agreeLengthDoubling(ctx context.Context, c Comm, tag Tag, op string, length int, refuse bool) error {
-	h := newHeard(length, refuse)
-	return h.verdict(op, doubling(ctx, c, tag, h))
+func agreeLengthDoubling(k *call, length int) error {
+	h := newHeard(length, k.refuses())
+	return h.verdict(doubling(k, h))
 }

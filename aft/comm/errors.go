@@ -3,23 +3,23 @@ package comm
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 var (
 	// ErrProcFailed is returned when an operation needs a process that is no
 	// longer there. The ranks are in a FailedError.
-	ErrProcFailed = errors.New("process failed")
+	ErrProcFailed = driver.ErrProcFailed
 
 	// ErrRevoked is returned by every operation of a communicator that one of
 	// its ranks has revoked, also by those that were under way.
-	ErrRevoked = errors.New("communicator revoked")
+	ErrRevoked = driver.ErrRevoked
 
 	// ErrTruncated is returned when a message does not fit the buffer or the
 	// element type it is received with, and by a collective whose arguments do
 	// not fit each other or whose ranks gave different lengths.
-	ErrTruncated = errors.New("length mismatch")
+	ErrTruncated = driver.ErrTruncated
 
 	// ErrRank is returned when a rank is not one of the communicator.
 	ErrRank = errors.New("rank out of range")
@@ -29,9 +29,17 @@ var (
 	ErrTag = errors.New("tag out of range")
 
 	// ErrClosed is returned when a rank uses its communicator after its part of
-	// the job has ended, and by a receive from a rank whose body in the zone has
-	// returned.
-	ErrClosed = errors.New("communicator closed")
+	// the job has ended or after Free, and by a receive from a rank whose body in the
+	// zone has returned.
+	ErrClosed = driver.ErrClosed
+
+	// ErrUnsupported is returned when a communicator's engine cannot do what was
+	// asked of it: a single process cannot be replaced, for example.
+	ErrUnsupported = driver.ErrUnsupported
+
+	// ErrFenced is returned to a process that the others may have declared dead
+	// because it was not heard of: it must not publish anything any more.
+	ErrFenced = driver.ErrFenced
 )
 
 // FailedError names the processes that an operation would have needed. It
@@ -39,22 +47,27 @@ var (
 type FailedError struct {
 	// Ranks are in ascending order, in the communicator of the operation.
 	Ranks []Rank
+
+	cause error // the engine's
 }
 
 // Error names the ranks.
 func (e *FailedError) Error() string {
-	var b strings.Builder
-	b.WriteString(ErrProcFailed.Error())
-	before := ": rank "
-	for _, r := range e.Ranks {
-		fmt.Fprintf(&b, "%s%d", before, r)
-		before = ", "
+	if e.cause != nil {
+		return e.cause.Error()
 	}
-	return b.String()
+	d := &driver.FailedError{}
+	for _, r := range e.Ranks {
+		d.Ranks = append(d.Ranks, int(r))
+	}
+	return d.Error()
 }
 
 // Is makes errors.Is(err, ErrProcFailed) true.
 func (e *FailedError) Is(target error) bool { return target == ErrProcFailed }
+
+// Unwrap is the engine's error.
+func (e *FailedError) Unwrap() error { return e.cause }
 
 // TruncatedError says which message did not fit. It matches ErrTruncated.
 type TruncatedError struct {
@@ -64,8 +77,8 @@ type TruncatedError struct {
 
 // Error names sender, tag and both lengths.
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("%v: message of %d bytes from rank %d with tag %d, buffer of %d bytes",
-		ErrTruncated, e.Status.Bytes, e.Status.Source, e.Status.Tag, e.Buffer)
+	st := driver.Status{Source: int(e.Status.Source), Tag: int(e.Status.Tag), Bytes: e.Status.Bytes}
+	return (&driver.TruncatedError{Status: st, Buffer: e.Buffer}).Error()
 }
 
 // Is makes errors.Is(err, ErrTruncated) true.
@@ -74,18 +87,33 @@ func (e *TruncatedError) Is(target error) bool { return target == ErrTruncated }
 // WithdrawnError is returned by Wait when its context ended first. It matches
 // the context's error (context.Canceled, context.DeadlineExceeded) and the cause
 // of the cancellation.
-type WithdrawnError struct {
-	Err   error // of the context
-	Cause error // context.Cause of the context
-}
-
-// Error gives the cause.
-func (e *WithdrawnError) Error() string { return "operation withdrawn: " + e.Cause.Error() }
-
-// Unwrap gives both errors.
-func (e *WithdrawnError) Unwrap() []error { return []error{e.Err, e.Cause} }
+type WithdrawnError = driver.WithdrawnError
 
 // Withdrawn is the error of an operation that was given up because ctx ended.
-func Withdrawn(ctx context.Context) error {
-	return &WithdrawnError{Err: ctx.Err(), Cause: context.Cause(ctx)}
+func Withdrawn(ctx context.Context) error { return driver.Withdrawn(ctx) }
+
+// typed gives the ranks in an error of an engine their type.
+func typed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var failed *driver.FailedError
+	if errors.As(err, &failed) {
+		return &FailedError{Ranks: ranks(failed.Ranks), cause: err}
+	}
+	if t, ok := err.(*driver.TruncatedError); ok {
+		return &TruncatedError{
+			Status: Status{Source: Rank(t.Status.Source), Tag: Tag(t.Status.Tag), Bytes: t.Status.Bytes},
+			Buffer: t.Buffer,
+		}
+	}
+	return err
+}
+
+func ranks(list []int) []Rank {
+	var out []Rank
+	for _, r := range list {
+		out = append(out, Rank(r))
+	}
+	return out
 }

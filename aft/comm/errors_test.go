@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 func TestFailedError(t *testing.T) {
@@ -28,9 +29,9 @@ type request struct {
 	waited    bool
 }
 
-func (r *request) Wait(ctx context.Context) (comm.Status, error) {
+func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	r.waited, r.withdrawn = true, ctx.Err() != nil
-	return comm.Status{}, r.err
+	return driver.Status{}, r.err
 }
 
 func TestWaitAll(t *testing.T) {
@@ -52,10 +53,10 @@ func TestWaitAll(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var observed [3]*request
-			requests := []comm.Request{nil}
+			requests := []comm.Request{{}}
 			for i, err := range tc.errs {
 				observed[i] = &request{err: err}
-				requests = append(requests, observed[i])
+				requests = append(requests, comm.RequestOf(observed[i]))
 			}
 			require.ErrorIs(t, comm.WaitAll(t.Context(), requests...), tc.want)
 			for i, r := range observed {

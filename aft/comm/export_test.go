@@ -1,63 +1,82 @@
 package comm
 
-import "context"
+import (
+	"context"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// RequestOf is the request of an engine.
+func RequestOf(r driver.Request) Request { return Request{driver: r} }
 
 // What tests and benchmarks compare. Each name is that of the algorithm.
 
-func AllreduceGathered(ctx context.Context, c Comm, in, out []float64) error {
-	return allreduceGathered(ctx, c, "Allreduce", in, out, Sum, false)
+func AllreduceGathered(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Allreduce", tagAllreduce)
+	return allreduceGathered(&k, in, out, Sum)
 }
 
-func AllreduceBlocks(ctx context.Context, c Comm, in, out []float64) error {
-	return inSegments(in, out, func(in, out []float64) error { return allreduceBlocks(ctx, c, in, out, Sum) })
+func AllreduceBlocks(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Allreduce", tagAllreduce)
+	return inSegments(in, out, func(in, out []float64) error { return allreduceBlocks(&k, in, out, Sum) })
 }
 
-func AllreduceDoubling(ctx context.Context, c Comm, in, out []float64) error {
-	return allreduceDoubling(ctx, c, "Allreduce", in, out, Sum, false)
+func AllreduceDoubling(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Allreduce", tagAllreduce)
+	return allreduceDoubling(&k, in, out, Sum)
 }
 
-func AllreduceHalving(ctx context.Context, c Comm, in, out []float64) error {
-	return inSegments(in, out, func(in, out []float64) error { return allreduceHalving(ctx, c, in, out, Sum) })
+func AllreduceHalving(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Allreduce", tagAllreduce)
+	return inSegments(in, out, func(in, out []float64) error { return allreduceHalving(&k, in, out, Sum) })
 }
 
-func ReduceTree(ctx context.Context, c Comm, in, out []float64) error {
-	a := &assent{ctx: ctx, c: c, tag: tagReduce, tree: binomial(c, 0), length: len(in) * 8}
+func ReduceTree(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Reduce", tagReduce)
+	a := &assent{call: &k, tree: binomial(c, 0), length: len(in) * 8}
 	return reduceTree(a, in, out, Sum)
 }
 
-func ReduceBlocks(ctx context.Context, c Comm, in, out []float64) error {
+func ReduceBlocks(ctx context.Context, c *Comm, in, out []float64) error {
 	if c.Rank() != 0 {
 		out = nil
 	}
-	return inSegments(in, out, func(in, out []float64) error { return reduceBlocks(ctx, c, 0, in, out, Sum) })
+	k := c.begin(ctx, "Reduce", tagReduce)
+	return inSegments(in, out, func(in, out []float64) error { return reduceBlocks(&k, 0, in, out, Sum) })
 }
 
-func AllgatherSwap(ctx context.Context, c Comm, in, out []float64) error {
+func AllgatherSwap(ctx context.Context, c *Comm, in, out []float64) error {
 	give, take := func(int) []float64 { return in }, func(r int) []float64 { return blockOf(out, r, len(in)) }
-	return swap(ctx, c, tagAllgather, give, take)
+	k := c.begin(ctx, "Allgather", tagAllgather)
+	return swap(&k, give, take)
 }
 
-func AllgatherRing(ctx context.Context, c Comm, in, out []float64) error {
+func AllgatherRing(ctx context.Context, c *Comm, in, out []float64) error {
 	copy(blockOf(out, int(c.Rank()), len(in)), in)
-	return ring(ctx, c, tagAllgather, func(r int) []float64 { return blockOf(out, r, len(in)) })
+	k := c.begin(ctx, "Allgather", tagAllgather)
+	return ring(&k, func(r int) []float64 { return blockOf(out, r, len(in)) })
 }
 
 func blockOf(all []float64, r, m int) []float64 { return all[r*m : (r+1)*m] }
 
-func GatherTree(ctx context.Context, c Comm, in, out []float64) error {
-	return gatherTree(ctx, c, "Gather", 0, bytesOf(in), bytesOf(out), false)
+func GatherTree(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Gather", tagGather)
+	return gatherTree(&k, 0, bytesOf(in), bytesOf(out))
 }
 
-func GatherDirect(ctx context.Context, c Comm, in, out []float64) error {
-	return gatherDirect(ctx, c, "Gather", 0, bytesOf(in), bytesOf(out), false)
+func GatherDirect(ctx context.Context, c *Comm, in, out []float64) error {
+	k := c.begin(ctx, "Gather", tagGather)
+	return gatherDirect(&k, 0, bytesOf(in), bytesOf(out))
 }
 
-func BcastChain(ctx context.Context, c Comm, data, _ []float64) error {
-	b := broadcast{ctx: ctx, c: c, tag: tagBcast, tree: chain(c, 0)}
+func BcastChain(ctx context.Context, c *Comm, data, _ []float64) error {
+	k := c.begin(ctx, "Bcast", tagBcast)
+	b := broadcast{call: &k, tree: chain(c, 0)}
 	return b.segments(len(data)*8, bytesOf(data))
 }
 
-func BcastBinomial(ctx context.Context, c Comm, data, _ []float64) error {
-	b := broadcast{ctx: ctx, c: c, tag: tagBcast, tree: binomial(c, 0)}
+func BcastBinomial(ctx context.Context, c *Comm, data, _ []float64) error {
+	k := c.begin(ctx, "Bcast", tagBcast)
+	b := broadcast{call: &k, tree: binomial(c, 0)}
 	return b.segments(len(data)*8, bytesOf(data))
 }

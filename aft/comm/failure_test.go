@@ -7,104 +7,115 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/comm/single"
 )
 
-// plain hides all that Self can beside Comm.
-type plain struct{ comm.Comm }
+// plain hides all that an engine can beside the least.
+type plain struct{ driver.Comm }
 
 func TestPlainCommunicatorsSupportNothing(t *testing.T) {
-	c, ctx := plain{comm.Self()}, t.Context()
-	require.Empty(t, comm.Failed(c))
-	require.Empty(t, comm.Acknowledge(c))
-	require.ErrorIs(t, comm.Revoke(c), comm.ErrUnsupported)
-	_, err := comm.Agree(ctx, c, 1)
+	c, ctx := comm.New(plain{single.New()}), t.Context()
+	require.Empty(t, c.Failed())
+	require.Empty(t, c.Acknowledge())
+	require.Nil(t, c.FailureKnown())
+	require.ErrorIs(t, c.Revoke(), comm.ErrUnsupported)
+	require.Nil(t, c.Revoked())
+	_, err := c.Agree(ctx, 1)
 	require.ErrorIs(t, err, comm.ErrUnsupported)
 	for name, make := range makers() {
 		made, err := make(ctx, c)
 		require.ErrorIs(t, err, comm.ErrUnsupported, name)
 		require.Nil(t, made, name)
 	}
-	require.NoError(t, comm.Lease(c))
-	comm.OnRepair(c, func(context.Context) error { return nil })()
+	require.NoError(t, c.Lease())
+	c.Free()
+	var got []byte
+	taken := comm.Itake(c, 0, 1, 3, func(piece []byte) { got = append(got, piece...) })
+	require.NoError(t, comm.Send(ctx, c, 0, 1, []byte{1, 2}))
+	_, err = taken.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []byte{1, 2}, got)
 }
 
-func makers() map[string]func(context.Context, comm.Comm) (comm.Comm, error) {
-	return map[string]func(context.Context, comm.Comm) (comm.Comm, error){
-		"Shrink": comm.Shrink,
-		"Dup":    comm.Dup,
-		"Split":  func(ctx context.Context, c comm.Comm) (comm.Comm, error) { return comm.Split(ctx, c, 1, 0) },
-		"Spawn": func(ctx context.Context, c comm.Comm) (comm.Comm, error) {
-			return comm.Spawn(ctx, c, []comm.OriginalRank{0})
+func makers() map[string]func(context.Context, *comm.Comm) (*comm.Comm, error) {
+	return map[string]func(context.Context, *comm.Comm) (*comm.Comm, error){
+		"Shrink": func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) { return c.Shrink(ctx) },
+		"Dup":    func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) { return c.Dup(ctx) },
+		"Split":  func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) { return c.Split(ctx, 1, 0) },
+		"Spawn": func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
+			return c.Spawn(ctx, []comm.OriginalRank{0})
 		},
 	}
 }
 
-// witness answers with what it was asked.
+// witness is an engine that answers with what it was asked.
 type witness struct {
-	comm.Comm
-	comm.Revoker
-	lost    error
-	missing []comm.OriginalRank
+	driver.Comm
+	driver.Revoker
+	missing []int
 	split   [2]int
-	hooks   int
+	freed   bool
 }
 
-func (w *witness) Failed() []comm.Rank      { return []comm.Rank{2, 5} }
-func (w *witness) Acknowledge() []comm.Rank { return []comm.Rank{2} }
-func (w *witness) Lease() error             { return w.lost }
+func (w *witness) Rank() int                     { return 3 }
+func (w *witness) Failed() []int                 { return []int{2, 5} }
+func (w *witness) FailureKnown() <-chan struct{} { return nil }
+func (w *witness) Acknowledge() []int            { return []int{2} }
+func (w *witness) Lease() error                  { return driver.ErrFenced }
+func (w *witness) Free()                         { w.freed = true }
+func (w *witness) Shrink() driver.Making         { return w }
 
-func (w *witness) Shrink(context.Context) (comm.Comm, error) { return w, nil }
-
-func (w *witness) Split(_ context.Context, color, key int) (comm.Comm, error) {
+func (w *witness) Split(color, key int) driver.Making {
 	w.split = [2]int{color, key}
-	return w, nil
+	return w
 }
 
-func (w *witness) Spawn(_ context.Context, missing []comm.OriginalRank) (comm.Comm, error) {
+func (w *witness) Spawn(missing []int) driver.Making {
 	w.missing = missing
-	return w, nil
+	return w
 }
 
-func (w *witness) OnRepair(func(context.Context) error) func() {
-	w.hooks++
-	return func() { w.hooks-- }
+func (w *witness) Wait(context.Context) (driver.Comm, error) {
+	return w, &driver.FailedError{Ranks: []int{4}}
 }
 
-func TestFunctionsAskTheCommunicator(t *testing.T) {
-	w, ctx := &witness{Comm: comm.Self(), lost: comm.ErrFenced}, t.Context()
-	require.Equal(t, []comm.Rank{2, 5}, comm.Failed(w))
-	require.Equal(t, []comm.Rank{2}, comm.Acknowledge(w))
-	require.ErrorIs(t, comm.Lease(w), comm.ErrFenced)
+// The ranks of an engine come with their type, whatever an error is wrapped in.
+func TestMethodsAskTheEngine(t *testing.T) {
+	w, ctx := &witness{Comm: single.New()}, t.Context()
+	c := comm.New(w, comm.WithName("halo"))
+	require.Equal(t, []comm.Rank{2, 5}, c.Failed())
+	require.Equal(t, []comm.Rank{2}, c.Acknowledge())
+	require.ErrorIs(t, c.Lease(), comm.ErrFenced)
 	for name, make := range makers() {
-		made, err := make(ctx, w)
-		require.NoError(t, err, name)
-		require.Same(t, w, made, name)
+		_, err := make(ctx, c)
+		var failed *comm.FailedError
+		require.ErrorAs(t, err, &failed, name)
+		require.Equal(t, []comm.Rank{4}, failed.Ranks)
+		require.ErrorIs(t, err, comm.ErrProcFailed)
+		require.EqualError(t, err, name+` on communicator "halo": process failed: rank 4`)
 	}
-	require.Equal(t, []comm.OriginalRank{0}, w.missing)
-	_, err := comm.Split(ctx, w, 3, -4)
-	require.NoError(t, err)
+	require.Equal(t, []int{0}, w.missing)
+	_, _ = c.Split(ctx, 3, -4)
 	require.Equal(t, [2]int{3, -4}, w.split)
-	_, err = comm.Dup(ctx, w)
-	require.NoError(t, err)
-	require.Equal(t, [2]int{0, 0}, w.split, "Dup: one color, ordered by rank")
-	remove := comm.OnRepair(w, nil)
-	require.Equal(t, 1, w.hooks)
-	remove()
-	require.Zero(t, w.hooks)
+	_, _ = c.Dup(ctx)
+	require.Equal(t, [2]int{0, 3}, w.split, "Dup: one color, ordered by rank")
+	c.Free()
+	require.True(t, w.freed)
 }
 
 func TestSelfRevoked(t *testing.T) {
 	ctx, c := t.Context(), comm.Self()
-	other, err := comm.Dup(ctx, c)
+	other, err := c.Dup(ctx)
 	require.NoError(t, err)
 	recv := comm.Irecv(c, 0, 1, make([]byte, 1))
 	wild := comm.Irecv(c, comm.AnySource, 2, make([]byte, 1))
 	eager := comm.Isend(c, 0, 3, []byte{1})
 	large := comm.Isend(c, 0, 4, make([]byte, 1<<20))
 
-	require.NoError(t, comm.Revoke(c))
-	require.NoError(t, comm.Revoke(c), "again")
-	<-c.(comm.Revoker).Revoked()
+	require.NoError(t, c.Revoke())
+	require.NoError(t, c.Revoke(), "again")
+	<-c.Revoked()
 	for _, r := range []comm.Request{recv, wild, large} {
 		_, err := r.Wait(ctx)
 		require.ErrorIs(t, err, comm.ErrRevoked)
@@ -115,13 +126,13 @@ func TestSelfRevoked(t *testing.T) {
 	require.ErrorIs(t, comm.Send(ctx, c, 0, 1, []byte{1}), comm.ErrRevoked)
 	_, _, err = comm.Recv(ctx, c, 0, 3, make([]byte, 1))
 	require.ErrorIs(t, err, comm.ErrRevoked, "a message of before")
-	_, err = comm.Dup(ctx, c)
+	_, err = c.Dup(ctx)
 	require.ErrorIs(t, err, comm.ErrRevoked)
-	flags, err := comm.Agree(ctx, c, 6)
+	flags, err := c.Agree(ctx, 6)
 	require.NoError(t, err)
 	require.EqualValues(t, 6, flags)
 
-	for _, c := range []comm.Comm{other, shrunk(t, c)} {
+	for _, c := range []*comm.Comm{other, shrunk(t, c)} {
 		require.NoError(t, comm.Send(ctx, c, 0, 1, []byte{7}))
 		var b [1]byte
 		_, _, err = comm.Recv(ctx, c, 0, 1, b[:])
@@ -130,23 +141,23 @@ func TestSelfRevoked(t *testing.T) {
 	}
 }
 
-func shrunk(t *testing.T, c comm.Comm) comm.Comm {
-	s, err := comm.Shrink(t.Context(), c)
+func shrunk(t *testing.T, c *comm.Comm) *comm.Comm {
+	s, err := c.Shrink(t.Context())
 	require.NoError(t, err)
 	return s
 }
 
 func TestSelfAlone(t *testing.T) {
 	ctx, c := t.Context(), comm.Self()
-	require.Empty(t, comm.Failed(c))
-	require.Empty(t, comm.Acknowledge(c))
-	_, err := comm.Spawn(ctx, c, []comm.OriginalRank{0})
+	require.Empty(t, c.Failed())
+	require.Empty(t, c.Acknowledge())
+	_, err := c.Spawn(ctx, []comm.OriginalRank{0})
 	require.ErrorIs(t, err, comm.ErrUnsupported)
-	none, err := comm.Split(ctx, c, -1, 0)
+	none, err := c.Split(ctx, -1, 0)
 	require.NoError(t, err)
 	require.Nil(t, none)
 	require.NoError(t, comm.Send(ctx, c, 0, 1, []byte{1}))
-	dup, err := comm.Dup(ctx, c)
+	dup, err := c.Dup(ctx)
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()

@@ -4,36 +4,29 @@ import "context"
 
 // Gather collects the in of all ranks, of the same length m, in out on root: m
 // elements of each rank, n*m in all. out of the other ranks is not used.
-func Gather[T Datum](ctx context.Context, c Comm, root Rank, in, out []T) error {
-	const op = "Gather"
-	if err := checkRank(c, root); err != nil {
-		return wrap(op, err)
+func Gather[T Datum](ctx context.Context, c *Comm, root Rank, in, out []T) error {
+	k := c.begin(ctx, "Gather", tagGather)
+	if err := c.checkRank(root); err != nil {
+		return k.end(err)
 	}
 	n, m := c.Size(), len(in)
-	var bad error
 	if c.Rank() == root && len(out) != n*m {
-		bad = errArgument(op, "in has %d elements on %d ranks, out %d", m, n, len(out))
+		k.misfit("in has %d elements on %d ranks, out %d", m, n, len(out))
 	}
-	var err error
 	if n > treeRanks {
-		err = gatherTree(ctx, c, op, root, bytesOf(in), bytesOf(out), bad != nil)
-	} else {
-		err = gatherDirect(ctx, c, op, root, bytesOf(in), bytesOf(out), bad != nil)
+		return k.end(gatherTree(&k, root, bytesOf(in), bytesOf(out)))
 	}
-	if bad != nil && (err == nil || isLength(err)) {
-		return bad
-	}
-	return err
+	return k.end(gatherDirect(&k, root, bytesOf(in), bytesOf(out)))
 }
 
 // gatherDirect: all ranks send to root. If root refuses, out does not fit.
-func gatherDirect(ctx context.Context, c Comm, op string, root Rank, in, out []byte, refuse bool) error {
-	if c.Rank() != root {
-		_, err := c.Isend(root, tagGather, in).Wait(ctx)
-		return wrap(op, err)
+func gatherDirect(k *call, root Rank, in, out []byte) error {
+	if k.c.Rank() != root {
+		_, err := k.isend(root, in).Wait(k.ctx)
+		return err
 	}
-	n, m := c.Size(), len(in)
-	if refuse {
+	n, m := k.c.Size(), len(in)
+	if k.refuses() {
 		out = make([]byte, n*m)
 	}
 	recvs := make([]Request, n)
@@ -42,26 +35,26 @@ func gatherDirect(ctx context.Context, c Comm, op string, root Rank, in, out []b
 		if Rank(r) == root {
 			copy(block, in)
 		} else {
-			recvs[r] = c.Irecv(Rank(r), tagGather, block)
+			recvs[r] = k.irecv(Rank(r), block)
 		}
 	}
-	return waitLengths(ctx, op, recvs, m)
+	return waitLengths(k.ctx, root, recvs, m)
 }
 
-// waitLengths waits for receives of messages of exactly the given length.
-func waitLengths(ctx context.Context, op string, recvs []Request, length int) error {
+// waitLengths waits for receives from all but root of messages of exactly the given length.
+func waitLengths(ctx context.Context, root Rank, recvs []Request, length int) error {
 	var first error
 	for r, request := range recvs {
-		if request == nil {
+		if Rank(r) == root {
 			continue
 		}
 		st, err := request.Wait(ctx)
 		if err != nil && !isLength(err) {
 			withdraw(recvs[r+1:]...)
-			return wrap(op, err)
+			return err
 		}
 		if first == nil && (err != nil || st.Bytes != length) {
-			first = errArgument(op, "rank %d gave %d bytes, this rank expects %d", r, st.Bytes, length)
+			first = errArgument("rank %d gave %d bytes, this rank expects %d", r, st.Bytes, length)
 		}
 	}
 	return first
@@ -69,41 +62,50 @@ func waitLengths(ctx context.Context, op string, recvs []Request, length int) er
 
 // Gatherv collects the in of all ranks, of any length, on root: element r of
 // the result is that of rank r. It is nil on the other ranks.
-func Gatherv[T Datum](ctx context.Context, c Comm, root Rank, in []T) ([][]T, error) {
-	const op = "Gatherv"
-	if err := checkRank(c, root); err != nil {
-		return nil, wrap(op, err)
+func Gatherv[T Datum](ctx context.Context, c *Comm, root Rank, in []T) ([][]T, error) {
+	k := c.begin(ctx, "Gatherv", tagGatherv)
+	if err := c.checkRank(root); err != nil {
+		return nil, k.end(err)
 	}
-	n := c.Size()
 	if c.Rank() != root {
-		count := []int64{int64(len(in))}
-		sends := []Request{c.Isend(root, tagGatherv, bytesOf(count)), nil}
-		if len(in) > 0 {
-			sends[1] = c.Isend(root, tagGatherv, bytesOf(in))
-		}
-		return nil, wrap(op, WaitAll(ctx, sends...))
+		return nil, k.end(gathervSend(&k, root, in))
 	}
+	out, err := gathervRecv(&k, in)
+	return out, k.end(err)
+}
+
+func gathervSend[T Datum](k *call, root Rank, in []T) error {
+	count := []int64{int64(len(in))}
+	sends := []Request{k.isend(root, bytesOf(count)), {}}
+	if len(in) > 0 {
+		sends[1] = k.isend(root, bytesOf(in))
+	}
+	return WaitAll(k.ctx, sends...)
+}
+
+func gathervRecv[T Datum](k *call, in []T) ([][]T, error) {
+	n, me := k.c.Size(), int(k.c.Rank())
 	counts := make([]int64, n)
-	counts[root] = int64(len(in))
+	counts[me] = int64(len(in))
 	recvs := make([]Request, n)
 	for r := range n {
-		if Rank(r) != root {
-			recvs[r] = c.Irecv(Rank(r), tagGatherv, bytesOf(counts[r:r+1]))
+		if r != me {
+			recvs[r] = k.irecv(Rank(r), bytesOf(counts[r:r+1]))
 		}
 	}
-	if err := WaitAll(ctx, recvs...); err != nil {
-		return nil, wrap(op, err)
+	if err := WaitAll(k.ctx, recvs...); err != nil {
+		return nil, err
 	}
 	out := carve[T](counts)
-	copy(out[root], in)
+	copy(out[me], in)
 	clear(recvs)
 	for r := range n {
-		if Rank(r) != root && counts[r] > 0 {
-			recvs[r] = c.Irecv(Rank(r), tagGatherv, bytesOf(out[r]))
+		if r != me && counts[r] > 0 {
+			recvs[r] = k.irecv(Rank(r), bytesOf(out[r]))
 		}
 	}
-	if err := WaitAll(ctx, recvs...); err != nil {
-		return nil, wrap(op, err)
+	if err := WaitAll(k.ctx, recvs...); err != nil {
+		return nil, err
 	}
 	return out, nil
 }

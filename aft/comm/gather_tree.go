@@ -1,7 +1,5 @@
 package comm
 
-import "context"
-
 const (
 	// treeRanks is the number of ranks up to which the root of a Gather or
 	// Scatter exchanges a message with each of the others: they are under way at
@@ -14,11 +12,11 @@ const (
 
 // gatherTree is Gather in a large group: the data goes up the binomial tree, or
 // if it is long straight to root, after the tree has agreed on its length.
-func gatherTree(ctx context.Context, c Comm, op string, root Rank, in, out []byte, refuse bool) error {
-	n, me, m := c.Size(), int(c.Rank()), len(in)
+func gatherTree(k *call, root Rank, in, out []byte) error {
+	n, me, m := k.c.Size(), int(k.c.Rank()), len(in)
 	a := &assent{
-		ctx: ctx, c: c, tag: tagGather, tree: binomial(c, root),
-		length: m, long: n*m > treeLimit, refuse: refuse,
+		call: k, tree: binomial(k.c, root),
+		length: m, long: n*m > treeLimit, refuse: k.refuses(),
 	}
 	span := 1 // ranks of this subtree: this one and those that follow
 	if !a.long {
@@ -34,11 +32,11 @@ func gatherTree(ctx context.Context, c Comm, op string, root Rank, in, out []byt
 	work.free()
 	switch {
 	case err != nil:
-		return wrap(op, err)
+		return err
 	case a.refuse:
-		return errDiffer(op)
+		return errDiffer()
 	case a.long:
-		return gatherDirect(ctx, c, op, root, in, out, false)
+		return gatherDirect(k, root, in, out)
 	}
 	return nil
 }
@@ -62,7 +60,7 @@ func gatherUp(a *assent, blocks []byte) error {
 			space = blocks[at(child):]
 		}
 		rooms[i] = a.room(space, size(i))
-		recvs[i] = a.c.Irecv(child, a.tag, rooms[i])
+		recvs[i] = a.irecv(child, rooms[i])
 	}
 	for i, child := range a.tree.children {
 		st, err := recvs[i].Wait(a.ctx)

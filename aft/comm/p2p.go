@@ -7,23 +7,25 @@ import (
 
 // Isend starts to send data to dst. The caller must not change data before the
 // request has completed. A bad rank or tag is reported by Wait.
-func Isend[T Datum](c Comm, dst Rank, tag Tag, data []T) Request {
-	if err := checkUserTag(tag); err != nil {
-		return FailedRequest(err)
+func Isend[T Datum](c *Comm, dst Rank, tag Tag, data []T) Request {
+	if err := c.checkSend(dst, tag); err != nil {
+		return Request{err: err}
 	}
-	return c.Isend(dst, tag, bytesOf(data))
+	b := bytesOf(data)
+	c.observe(dst, tag, len(b), true)
+	return c.isend(dst, tag, b)
 }
 
 // Irecv starts to receive from src, which may be AnySource, a message with tag,
 // which may be AnyTag. Count gives its length in elements when it is complete.
 // A message longer than buf is consumed and reported as ErrTruncated.
-func Irecv[T Datum](c Comm, src Rank, tag Tag, buf []T) Request {
-	if tag != AnyTag {
-		if err := checkUserTag(tag); err != nil {
-			return FailedRequest(err)
-		}
+func Irecv[T Datum](c *Comm, src Rank, tag Tag, buf []T) Request {
+	if err := c.checkRecv(src, tag); err != nil {
+		return Request{err: err}
 	}
-	return c.Irecv(src, tag, bytesOf(buf))
+	b := bytesOf(buf)
+	c.observe(src, tag, len(b), false)
+	return c.irecv(src, tag, b)
 }
 
 // Count is the length of a received message in elements of T, or an error
@@ -41,14 +43,14 @@ func Count[T Datum](st Status) (int, error) {
 // Send sends data to dst and returns when data may be changed. The message may
 // not have been received yet: small ones are buffered, large ones wait for their
 // receiver.
-func Send[T Datum](ctx context.Context, c Comm, dst Rank, tag Tag, data []T) error {
+func Send[T Datum](ctx context.Context, c *Comm, dst Rank, tag Tag, data []T) error {
 	_, err := Isend(c, dst, tag, data).Wait(ctx)
 	return err
 }
 
 // Recv receives a message of n elements, n <= len(buf), from src, which may be
 // AnySource, with tag, which may be AnyTag.
-func Recv[T Datum](ctx context.Context, c Comm, src Rank, tag Tag, buf []T) (n int, st Status, err error) {
+func Recv[T Datum](ctx context.Context, c *Comm, src Rank, tag Tag, buf []T) (n int, st Status, err error) {
 	st, err = Irecv(c, src, tag, buf).Wait(ctx)
 	if err != nil {
 		return 0, st, err
@@ -60,7 +62,7 @@ func Recv[T Datum](ctx context.Context, c Comm, src Rank, tag Tag, buf []T) (n i
 // Sendrecv sends and receives at the same time, so that neighbours can exchange
 // large messages without waiting for each other in turn. It returns the length
 // of the received message in elements.
-func Sendrecv[T Datum](ctx context.Context, c Comm,
+func Sendrecv[T Datum](ctx context.Context, c *Comm,
 	dst Rank, sendTag Tag, data []T,
 	src Rank, recvTag Tag, buf []T,
 ) (n int, st Status, err error) {
@@ -72,13 +74,6 @@ func Sendrecv[T Datum](ctx context.Context, c Comm,
 	}
 	n, err = Count[T](st)
 	return n, st, err
-}
-
-// exchange is Sendrecv for collectives.
-func exchange(ctx context.Context, c Comm, tag Tag, dst Rank, data []byte, src Rank, buf []byte) (Status, error) {
-	in := c.Irecv(src, tag, buf)
-	out := c.Isend(dst, tag, data)
-	return finish(ctx, in, out)
 }
 
 // finish waits for both requests and returns the status of the first.

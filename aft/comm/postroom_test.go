@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // postroom is an engine for the tests of this package: one lock, lists of what
@@ -18,22 +19,24 @@ type postroom struct {
 	recvs  []*letter // not yet met, in the order they were posted
 	eager  int       // length up to which a send completes at once
 	counts []count   // of each rank
+	// bend gives the ranks other communicators; nil: desks.
+	bend func(desk) driver.Comm
 }
 
 // count is what a rank has sent and received.
 type count struct {
 	messages, bytes int
-	received, taken int                // messages and bytes
-	peers           map[comm.Rank]bool // that it has sent to or received from
+	received, taken int          // messages and bytes
+	peers           map[int]bool // that it has sent to or received from
 }
 
 // letter is a send or a receive.
 type letter struct {
 	room     *postroom
-	src, dst comm.Rank
-	tag      comm.Tag
+	src, dst int
+	tag      int
 	data     []byte
-	status   comm.Status
+	status   driver.Status
 	err      error
 	ended    atomic.Bool // sends: data may be changed
 	done     chan struct{}
@@ -42,24 +45,36 @@ type letter struct {
 // desk is one rank's place in the postroom.
 type desk struct {
 	room *postroom
-	rank comm.Rank
+	rank int
 }
 
-var _ comm.Comm = desk{}
+var _ driver.Comm = desk{}
+
+// desk is the place of a rank.
+func (p *postroom) desk(rank int) driver.Comm {
+	if p.bend == nil {
+		return desk{p, rank}
+	}
+	return p.bend(desk{p, rank})
+}
 
 // run runs body on n ranks.
-func (p *postroom) run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
+func (p *postroom) run(ctx context.Context, n int, body func(ctx context.Context, c *comm.Comm) error) error {
+	return p.runDriver(ctx, n, func(ctx context.Context, d driver.Comm) error { return body(ctx, comm.New(d)) })
+}
+
+func (p *postroom) runDriver(ctx context.Context, n int, body func(ctx context.Context, c driver.Comm) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p.counts = make([]count, n)
 	for r := range p.counts {
-		p.counts[r].peers = map[comm.Rank]bool{}
+		p.counts[r].peers = map[int]bool{}
 	}
 	errs := make([]error, n)
 	var ranks sync.WaitGroup
 	for r := range n {
 		ranks.Go(func() {
-			if errs[r] = body(ctx, desk{p, comm.Rank(r)}); errs[r] != nil {
+			if errs[r] = body(ctx, p.desk(r)); errs[r] != nil {
 				cancel(errs[r])
 			}
 		})
@@ -68,13 +83,10 @@ func (p *postroom) run(ctx context.Context, n int, body func(ctx context.Context
 	return errors.Join(errs...)
 }
 
-func (d desk) Rank() comm.Rank { return d.rank }
-func (d desk) Size() int       { return len(d.room.counts) }
+func (d desk) Rank() int { return d.rank }
+func (d desk) Size() int { return len(d.room.counts) }
 
-func (d desk) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	if err := comm.CheckSend(d, dst, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (d desk) Isend(dst, tag int, data []byte) driver.Request {
 	p := d.room
 	send := &letter{room: p, src: d.rank, dst: dst, tag: tag, data: data, done: make(chan struct{})}
 	p.mu.Lock()
@@ -98,10 +110,7 @@ func (d desk) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
 	return send
 }
 
-func (d desk) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	if err := comm.CheckRecv(d, src, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (d desk) Irecv(src, tag int, buf []byte) driver.Request {
 	p := d.room
 	recv := &letter{room: p, src: src, dst: d.rank, tag: tag, data: buf, done: make(chan struct{})}
 	p.mu.Lock()
@@ -116,14 +125,14 @@ func (d desk) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
 }
 
 func fits(send, recv *letter) bool {
-	return send.dst == recv.dst && send.tag.Matches(recv.tag) &&
-		(recv.src == send.src || recv.src == comm.AnySource)
+	return send.dst == recv.dst && driver.Matches(send.tag, recv.tag) &&
+		(recv.src == send.src || recv.src == driver.AnySource)
 }
 
 func deliver(send, recv *letter) {
-	recv.status = comm.Status{Source: send.src, Tag: send.tag, Bytes: len(send.data)}
+	recv.status = driver.Status{Source: send.src, Tag: send.tag, Bytes: len(send.data)}
 	if len(send.data) > len(recv.data) {
-		recv.err = &comm.TruncatedError{Status: recv.status, Buffer: len(recv.data)}
+		recv.err = &driver.TruncatedError{Status: recv.status, Buffer: len(recv.data)}
 	} else {
 		copy(recv.data, send.data)
 	}
@@ -137,7 +146,7 @@ func (l *letter) end() {
 	}
 }
 
-func (l *letter) Wait(ctx context.Context) (comm.Status, error) {
+func (l *letter) Wait(ctx context.Context) (driver.Status, error) {
 	select {
 	case <-l.done:
 		return l.status, l.err
@@ -159,6 +168,6 @@ func (p *postroom) withdraw(ctx context.Context, l *letter) {
 	}
 	is := func(other *letter) bool { return other == l }
 	p.sends, p.recvs = slices.DeleteFunc(p.sends, is), slices.DeleteFunc(p.recvs, is)
-	l.err = comm.Withdrawn(ctx)
+	l.err = driver.Withdrawn(ctx)
 	l.end()
 }

@@ -7,39 +7,40 @@ import "context"
 // On root, in and out may be the same slice. The ranks are combined along the
 // binomial tree of root, whatever the algorithm, so the result is the same bits
 // in every run of the same size.
-func Reduce[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[T]) error {
-	const name = "Reduce"
-	if err := checkRank(c, root); err != nil {
-		return wrap(name, err)
+func Reduce[T Datum](ctx context.Context, c *Comm, root Rank, in, out []T, op Op[T]) error {
+	k := c.begin(ctx, "Reduce", tagReduce)
+	if err := c.checkRank(root); err != nil {
+		return k.end(err)
 	}
-	var bad error
 	switch {
 	case op == nil:
-		bad = errArgument(name, "op is nil")
+		k.misfit("op is nil")
 	case c.Rank() == root && len(out) != len(in):
-		bad = errArgument(name, "in has %d elements, out %d", len(in), len(out))
+		k.misfit("in has %d elements, out %d", len(in), len(out))
 	}
+	return k.end(reduce(&k, root, in, out, op))
+}
+
+func reduce[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 	length := len(in) * sizeOf[T]()
 	a := &assent{
-		ctx: ctx, c: c, tag: tagReduce, tree: binomial(c, root),
-		length: length, long: reduceInBlocks(c.Size(), length), refuse: bad != nil,
+		call: k, tree: binomial(k.c, root),
+		length: length, long: reduceInBlocks(k.c.Size(), length), refuse: k.refuses(),
 	}
 	if err := reduceTree(a, in, out, op); err != nil {
-		return wrap(name, err)
+		return err
 	}
 	switch {
-	case bad != nil:
-		return bad
 	case a.refuse:
-		return errDiffer(name)
+		return errDiffer()
 	case !a.long:
 		return nil
-	case c.Rank() != root:
+	case k.c.Rank() != root:
 		out = nil
 	}
-	return wrap(name, inSegments(in, out, func(in, out []T) error {
-		return reduceBlocks(ctx, c, root, in, out, op)
-	}))
+	return inSegments(in, out, func(in, out []T) error {
+		return reduceBlocks(k, root, in, out, op)
+	})
 }
 
 // reduceTree combines short data on its way up the tree. With long data it only
@@ -58,7 +59,7 @@ func reduceTree[T Datum](a *assent, in, out []T, op Op[T]) error {
 	for i := len(a.tree.children) - 1; i >= 0; i-- {
 		child := a.tree.children[i]
 		room := a.room(bytesOf(buf), a.length)
-		st, err := a.c.Irecv(child, a.tag, room).Wait(a.ctx)
+		st, err := a.irecv(child, room).Wait(a.ctx)
 		if err != nil && !isLength(err) {
 			return err
 		}

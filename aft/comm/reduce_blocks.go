@@ -1,20 +1,18 @@
 package comm
 
-import "context"
-
 // reduceLimit is the length in bytes up to which a Reduce sends all of it up the
 // tree. Above it, having the root receive less pays for agreeing on the length.
 const reduceLimit = 512 << 10
 
-// reduceInBlocks tells whether a Reduce is long. Among fewer than four ranks the
+// reduceInBlocks reports whether a Reduce is long. Among fewer than four ranks the
 // tree is as good.
 func reduceInBlocks(n, length int) bool { return n >= 4 && length > reduceLimit }
 
 // reduceBlocks combines one part of the data on each rank, in the order of the
 // tree, and sends the results to root: root receives 2(n-1)/n of the data, where
 // the tree would give it log2 n times the data. out is nil on the other ranks.
-func reduceBlocks[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, op Op[T]) error {
-	n, me := c.Size(), int(c.Rank())
+func reduceBlocks[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
+	n, me := k.c.Size(), int(k.c.Rank())
 	lo, hi := share(len(in), n, me)
 	m := hi - lo
 	work, blocks := borrow[T](n * m)
@@ -23,33 +21,34 @@ func reduceBlocks[T Datum](ctx context.Context, c Comm, root Rank, in, out []T, 
 		lo, hi := share(len(in), n, r)
 		return in[lo:hi]
 	}
-	err := swap(ctx, c, tagReduce, give, func(r int) []T { return block((r - int(root) + n) % n) })
+	err := swap(k, give, func(r int) []T { return block((r - int(root) + n) % n) })
 	if err == nil {
 		for bit := 1; bit < n; bit *= 2 {
 			for rel := 0; rel+bit < n; rel += 2 * bit {
 				op(block(rel), block(rel+bit))
 			}
 		}
-		err = deliverShares(ctx, c, root, block(0), out)
+		err = deliverShares(k, root, block(0), out)
 	}
 	work.free()
 	return err
 }
 
 // deliverShares sends every rank's result to its place in root's out.
-func deliverShares[T Datum](ctx context.Context, c Comm, root Rank, result, out []T) error {
-	if c.Rank() != root {
-		_, err := c.Isend(root, tagReduce, bytesOf(result)).Wait(ctx)
+func deliverShares[T Datum](k *call, root Rank, result, out []T) error {
+	if k.c.Rank() != root {
+		_, err := k.isend(root, bytesOf(result)).Wait(k.ctx)
 		return err
 	}
-	recvs := make([]Request, c.Size())
-	for r := range c.Size() {
-		lo, hi := share(len(out), c.Size(), r)
+	n := k.c.Size()
+	recvs := make([]Request, n)
+	for r := range n {
+		lo, hi := share(len(out), n, r)
 		if Rank(r) == root {
 			copy(out[lo:hi], result)
 		} else {
-			recvs[r] = c.Irecv(Rank(r), tagReduce, bytesOf(out[lo:hi]))
+			recvs[r] = k.irecv(Rank(r), bytesOf(out[lo:hi]))
 		}
 	}
-	return WaitAll(ctx, recvs...)
+	return WaitAll(k.ctx, recvs...)
 }

@@ -40,7 +40,7 @@ func (l lengths) notice() []byte {
 	return b
 }
 
-// parseNotice tells whether a message is a notice.
+// parseNotice reports whether a message is a notice.
 func parseNotice(message []byte) (lengths, bool) {
 	if len(message) != noticeSize || [16]byte(message[:16]) != noticePrefix {
 		return lengths{}, false
@@ -51,7 +51,7 @@ func parseNotice(message []byte) (lengths, bool) {
 	}, true
 }
 
-// isData tells whether a completed receive into buf took a message of exactly
+// isData reports whether a completed receive into buf took a message of exactly
 // len(buf) bytes of data.
 func isData(st Status, err error, buf []byte) bool {
 	if err != nil || st.Bytes != len(buf) {
@@ -64,19 +64,11 @@ func isData(st Status, err error, buf []byte) bool {
 func isLength(err error) bool { return errors.Is(err, ErrTruncated) }
 
 // errDiffer is for the rank that noticed or was told.
-func errDiffer(op string) error {
-	return fmt.Errorf("%s: %w: the ranks gave different lengths, or one of them arguments that do not fit", op, ErrTruncated)
+func errDiffer() error {
+	return fmt.Errorf("%w: the ranks gave different lengths, or one of them arguments that do not fit", ErrTruncated)
 }
 
 // errArgument is for a rank whose own arguments do not fit each other.
-func errArgument(op, format string, args ...any) error {
-	return fmt.Errorf("%s: %w: %s", op, ErrTruncated, fmt.Sprintf(format, args...))
-}
-
-// wrap names the collective in an error of the engine.
-func wrap(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", op, err)
+func errArgument(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrTruncated, fmt.Sprintf(format, args...))
 }

@@ -3,25 +3,37 @@ package comm
 import (
 	"context"
 	"errors"
+
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// FailedRequest is a request that could not be started: Wait returns err.
-func FailedRequest(err error) Request { return failedRequest{err} }
+// Request is a send or receive under way. The zero Request is none: it has completed.
+type Request struct {
+	driver driver.Request
+	err    error // why it could not be started
+}
 
-type failedRequest struct{ err error }
+// Wait blocks until the operation has completed or ctx is done; then the
+// operation is withdrawn. Once Wait has returned, the buffer is free. It is called at
+// most once.
+func (r Request) Wait(ctx context.Context) (Status, error) {
+	if r.driver == nil {
+		return Status{}, r.err
+	}
+	st, err := r.driver.Wait(ctx)
+	return Status{Source: Rank(st.Source), Tag: Tag(st.Tag), Bytes: st.Bytes}, typed(err)
+}
 
-func (r failedRequest) Wait(context.Context) (Status, error) { return Status{}, r.err }
+// IsZero reports whether there is no request.
+func (r Request) IsZero() bool { return r == Request{} }
 
 // WaitAll waits for all requests and returns the first error, in the order of
 // the requests. A message that does not fit (ErrTruncated) does not keep it from
 // waiting for the others; any other error withdraws those that are not complete.
-// No buffer is in use after it has returned. It leaves nil requests out.
+// No buffer is in use after it has returned.
 func WaitAll(ctx context.Context, requests ...Request) error {
 	var first error
 	for i, r := range requests {
-		if r == nil {
-			continue
-		}
 		_, err := r.Wait(ctx)
 		if err == nil {
 			continue
@@ -46,9 +58,7 @@ var ended = func() context.Context {
 // withdraw gives up what has not completed.
 func withdraw(requests ...Request) {
 	for _, r := range requests {
-		if r != nil {
-			_, _ = r.Wait(ended)
-		}
+		_, _ = r.Wait(ended)
 	}
 }
 

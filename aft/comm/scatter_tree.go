@@ -1,13 +1,11 @@
 package comm
 
-import "context"
-
 // scatterTree is Scatter in a large group: the data goes down the binomial tree,
 // or if it is long from root straight to each rank, after its length has been
-// announced down the tree. If root refuses, in does not fit.
-func scatterTree(ctx context.Context, c Comm, op string, root Rank, in, out []byte, refuse bool) error {
-	n, me, m := c.Size(), int(c.Rank()), len(out)
-	d := &descent{ctx: ctx, c: c, tree: binomial(c, root), m: m, long: n*m > treeLimit}
+// announced down the tree.
+func scatterTree(k *call, root Rank, in, out []byte) error {
+	n, me, m := k.c.Size(), int(k.c.Rank()), len(out)
+	d := &descent{call: k, tree: binomial(k.c, root), m: m, long: n*m > treeLimit}
 	length := noticeSize
 	if !d.long {
 		length = max(d.tree.span*m, noticeSize)
@@ -17,13 +15,13 @@ func scatterTree(ctx context.Context, c Comm, op string, root Rank, in, out []by
 	switch {
 	case d.tree.parent >= 0:
 		err = d.receive(blocks)
-	case refuse:
+	case k.refuses():
 		d.notice = refusal.notice()
 	case d.long:
 		d.notice = lengths{m, m}.notice()
 	default: // root's block first, then those of the ranks that follow
-		k := copy(blocks, in[me*m:])
-		copy(blocks[k:], in[:me*m])
+		rest := blocks[copy(blocks, in[me*m:]):]
+		copy(rest, in[:me*m])
 	}
 	if err == nil {
 		err = d.send(blocks)
@@ -35,23 +33,22 @@ func scatterTree(ctx context.Context, c Comm, op string, root Rank, in, out []by
 	l, announced := parseNotice(d.notice)
 	switch {
 	case err != nil:
-		return wrap(op, err)
-	case d.tree.parent < 0 && d.long && !refuse:
-		return scatterSend(ctx, c, op, in, out, false)
+		return err
+	case d.tree.parent < 0 && d.long && !k.refuses():
+		return scatterSend(k, in, out)
 	case d.tree.parent < 0:
 		return nil
 	case announced && l != refusal:
-		return scatterRecv(ctx, c, op, root, out)
+		return scatterRecv(k, root, out)
 	case announced:
-		return errDiffer(op)
+		return errDiffer()
 	}
 	return nil
 }
 
 // descent is data of m bytes for each rank on its way down a tree.
 type descent struct {
-	ctx    context.Context
-	c      Comm
+	*call
 	tree   branch
 	m      int
 	long   bool
@@ -60,7 +57,7 @@ type descent struct {
 
 // receive takes the blocks of this rank's subtree, or a notice.
 func (d *descent) receive(blocks []byte) error {
-	st, err := d.c.Irecv(d.tree.parent, tagScatter, blocks).Wait(d.ctx)
+	st, err := d.irecv(d.tree.parent, blocks).Wait(d.ctx)
 	if err != nil && !isLength(err) {
 		return err
 	}
@@ -87,7 +84,7 @@ func (d *descent) send(blocks []byte) error {
 			at := (int(child-d.c.Rank()) + n) % n
 			message, end = blocks[at*d.m:end*d.m], at
 		}
-		sends[i] = d.c.Isend(child, tagScatter, message)
+		sends[i] = d.isend(child, message)
 	}
 	return WaitAll(d.ctx, sends...)
 }

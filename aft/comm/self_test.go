@@ -9,16 +9,18 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/commtest"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/comm/single"
 )
 
 func TestSelf(t *testing.T) {
-	commtest.Run(t, func(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error) {
+	commtest.Run(t, func(t *testing.T, n int, body func(ctx context.Context, c driver.Comm) error) {
 		if n != 1 {
 			t.Skip("one process")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		require.NoError(t, body(ctx, comm.Self()))
+		require.NoError(t, body(ctx, single.New()))
 	})
 }
 
@@ -26,7 +28,7 @@ func TestSelf(t *testing.T) {
 type nobody struct{}
 
 func (nobody) Die()              { panic("the only process is to die") }
-func (nobody) Kill(comm.Rank)    { panic("the only process is to be killed") }
+func (nobody) Kill(int)          { panic("the only process is to be killed") }
 func (nobody) Replacement() bool { return false }
 
 func TestSelfFailures(t *testing.T) {
@@ -34,7 +36,7 @@ func TestSelfFailures(t *testing.T) {
 		if n != 1 {
 			t.Skip("one process")
 		}
-		commtest.Verdict(t, body(t.Context(), comm.Self(), nobody{}))
+		commtest.Verdict(t, body(t.Context(), single.New(), nobody{}))
 	})
 }
 
@@ -45,7 +47,7 @@ func TestSelfBuffersWithinItsBudget(t *testing.T) {
 	cancel()
 	buffered := 0
 	for {
-		if _, err := c.Isend(0, 1, data).Wait(ended); err != nil {
+		if _, err := comm.Isend(c, 0, 1, data).Wait(ended); err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 			break
 		}
@@ -56,6 +58,6 @@ func TestSelfBuffersWithinItsBudget(t *testing.T) {
 		_, _, err := comm.Recv(t.Context(), c, 0, 1, data)
 		require.NoError(t, err)
 	}
-	_, err := c.Isend(0, 1, data).Wait(ended)
+	_, err := comm.Isend(c, 0, 1, data).Wait(ended)
 	require.NoError(t, err, "a send after the buffered ones have been received")
 }

@@ -2,160 +2,144 @@ package comm
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// Session is one process's part in a job that survives failures: what the zone
-// (package aft) needs of an engine. Its methods are called by one goroutine; Revoke also
-// by another one, but not during Repair.
-type Session interface {
-	// Place is where this process stands now.
-	Place() Place
-	// FailureKnown is closed when a process of the present communicator is
-	// known to have failed; it belongs to the present Place.
-	FailureKnown() <-chan struct{}
-	// Revoke revokes the communicator of the place and all that were made of it,
-	// at all processes.
-	Revoke()
-	// Step says how far the program is, for the ledger of attempts.
-	Step(step int64)
-	// End is collective: the body has returned, with the given verdict. All
-	// processes that are alive get the same outcome.
-	End(ctx context.Context, v Verdict) (Outcome, error)
-	// Repair is collective over the processes that are alive: it replaces the
-	// communicator of the place by one without failed processes.
-	Repair(ctx context.Context, p Policy) (Change, error)
-	// Hooks calls what was registered with OnRepair, the latest first, and
-	// forgets it.
-	Hooks(ctx context.Context) error
-	// EnterZone and LeaveZone are Zones's, and may be called by any goroutine.
-	EnterZone() (number int, alone bool)
-	LeaveZone()
-	// Close ends this process's part. Messages that were sent are flushed.
-	Close(ctx context.Context) error
+// Session is one rank's part in its job: what lasts from one attempt, and from one
+// zone, to the next. Each process has one; ranks that are goroutines have one each.
+// Those methods that end an attempt are for the zone (package aft) alone.
+type Session struct {
+	engine driver.Session // nil: its communicators belong to no job
+	job    string
+
+	zones    zones
+	hooks    Hooks // of OnRepair
+	observer atomic.Pointer[Observer]
+	step     atomic.Int64
+
+	repairs   atomic.Int64
+	repairing atomic.Int64 // ns
+
+	place Place
+}
+
+// NewSession is the session of an engine.
+func NewSession(engine driver.Session) *Session {
+	s := &Session{engine: engine, job: engine.Place().Job}
+	s.look()
+	return s
+}
+
+// look takes over where the engine says that this process stands.
+func (s *Session) look() {
+	p := s.engine.Place()
+	if s.place.Comm == nil || s.place.Comm.driver != p.Comm {
+		s.place.Comm = newComm(p.Comm, s, nil)
+	}
+	s.place = Place{
+		Comm: s.place.Comm, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Zone: p.Zone,
+		ZoneErrors: p.ZoneErrors, Replacement: p.Replacement,
+	}
+	s.repairs.Store(int64(p.Epoch))
 }
 
 type sessionKey struct{}
 
 // WithSession returns a context that carries a session: for aft.Run it is the one of the
 // process. Ranks that are goroutines have one each.
-func WithSession(ctx context.Context, s Session) context.Context {
+func WithSession(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
 // SessionOf is the session that ctx carries, or nil.
-func SessionOf(ctx context.Context) Session {
-	s, _ := ctx.Value(sessionKey{}).(Session)
+func SessionOf(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
 }
 
-// Quitter is a session that can end its process at once, as a failure would.
-type Quitter interface {
-	// Quit does not return, unless the ranks are not processes.
-	Quit(why string)
+// Place is where this process stands now. It changes in End and Repair.
+func (s *Session) Place() Place { return s.place }
+
+// Step says how far the program is, for the ledger of attempts and for observers.
+func (s *Session) Step(step int64) {
+	s.step.Store(step)
+	if e, ok := s.engine.(driver.Stepper); ok {
+		e.Step(step)
+	}
 }
 
-// ZoneMarker is a session that wants to know when the body of a zone runs, because
-// not everything can be called there.
-type ZoneMarker interface {
-	InZone(running bool)
+// OnRepair has f called before the communicators of the session are given up: before the
+// processes are rolled back or the job's communicator is replaced, and when a zone ends. f
+// ends what still uses them or the data of the attempt. remove takes f back.
+func (s *Session) OnRepair(f func(ctx context.Context) error) (remove func()) {
+	return s.hooks.Add(f)
 }
 
-// Place is where a process stands in the job.
-type Place struct {
-	Comm     Comm
-	Original OriginalRank
-	Node     int
-	Epoch    int // number of repairs before
-	Zone     int // number of zones that have ended before
-	// ZoneErrors are those of them that ended with an error before this process was started.
-	ZoneErrors []ZoneError
-	// Replacement: the process was started in the place of one that failed, and
-	// has not run a body yet.
-	Replacement bool
+// Hooks calls what was registered with OnRepair, the latest first, and forgets it.
+func (s *Session) Hooks(ctx context.Context) error { return s.hooks.Call(ctx) }
+
+// JobName is the name of the job: random, the same for all its processes, and not used by
+// another job; "" if it has none.
+func (s *Session) JobName() string { return s.job }
+
+// Recovered is the number of repairs of the job so far, and how long this process has
+// waited for those it was in (OH_rec).
+func (s *Session) Recovered() (repairs int, total time.Duration) {
+	return int(s.repairs.Load()), time.Duration(s.repairing.Load())
 }
 
-// ZoneError is how zones have ended in which a body had an error.
-type ZoneError struct {
-	First int    `json:"first"` // number of the first zone, and of the last one that ended so
-	Last  int    `json:"last"`
-	Err   string `json:"err"`
-	Rank  Rank   `json:"rank"` // lowest rank that had an error
+// CountRecovery adds to the time that Recovered tells.
+func (s *Session) CountRecovery(d time.Duration) { s.repairing.Add(int64(d)) }
+
+// Revoke revokes the communicator of the place and all that were made of it, at all
+// processes. Any goroutine may call it, but not during Repair.
+func (s *Session) Revoke() { s.engine.Revoke() }
+
+// End is collective: the body has returned, with the given verdict. All processes that
+// are alive get the same outcome.
+func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
+	k := s.place.Comm.begin(ctx, "end of the zone", 0)
+	out, err := s.engine.End(ctx, v)
+	if err == nil {
+		s.look()
+	}
+	return Outcome{Repair: out.Repair, Err: out.Err, ErrRank: Rank(out.ErrRank)}, k.end(typed(err))
 }
 
-// Recovery is what a repair does about processes that have failed.
-type Recovery string
-
-// The recovery policies: fewer ranks, renumbered; or as many as before, each
-// replacement with the rank of the process whose place it takes.
-const (
-	Shrinking    Recovery = "SHRINKING"
-	NonShrinking Recovery = "NON-SHRINKING"
-)
-
-// SpawnPolicy is where replacements may run.
-type SpawnPolicy string
-
-// The spawn policies: on the node where the process failed, or on spare nodes.
-const (
-	Reuse   SpawnPolicy = "REUSE"
-	NoReuse SpawnPolicy = "NO-REUSE"
-)
-
-// Policy is how a zone recovers.
-type Policy struct {
-	Recovery Recovery    `json:"recovery"`
-	Spawn    SpawnPolicy `json:"spawn"`
+// Repair is collective over the processes that are alive: it replaces the communicator of
+// the place by one without failed processes.
+func (s *Session) Repair(ctx context.Context, p Policy) (Change, error) {
+	k := s.place.Comm.begin(ctx, "repair", 0)
+	change, err := s.engine.Repair(ctx, p)
+	if err == nil {
+		s.look()
+	}
+	return changeOf(change), k.end(typed(err))
 }
 
-// Verdict is how one process's body has ended.
-type Verdict struct {
-	// Err is the text of the body's own error; "" if there was none.
-	Err string `json:"err,omitempty"`
-	// Failure: the body ended because of a failed process or a revoked
-	// communicator.
-	Failure bool `json:"failure,omitempty"`
-	// Through: the body has run to its end through whatever has failed. When all
-	// say so there is no repair.
-	Through bool `json:"through,omitempty"`
+// InZone says whether the body of a zone runs.
+func (s *Session) InZone(running bool) {
+	if m, ok := s.engine.(driver.ZoneMarker); ok {
+		m.InZone(running)
+	}
 }
 
-// Outcome is what the processes have agreed on at the end of a body.
-type Outcome struct {
-	// Repair: a process has failed; all go on with Repair.
-	Repair bool `json:"repair,omitempty"`
-	// Err and ErrRank are the error of the lowest rank that had one, when no
-	// process has failed; "": all have finished.
-	Err     string `json:"err,omitempty"`
-	ErrRank Rank   `json:"err_rank,omitempty"`
+// Quit ends this process at once, as a failure would. It does not return, unless the ranks
+// are not processes.
+func (s *Session) Quit(why string) {
+	if q, ok := s.engine.(driver.Quitter); ok {
+		q.Quit(why)
+	}
 }
 
-// Change is what a repair has done.
-type Change struct {
-	Epoch int `json:"epoch"` // number of repairs, this one included
-	// Failed are the processes that were lost since the last repair, in the
-	// order of their original ranks.
-	Failed []Loss `json:"failed"`
-	// Replaced are the original ranks that a new process has taken over.
-	Replaced []OriginalRank `json:"replaced,omitempty"`
-	// Ranks gives for each rank of the old communicator that of the same
-	// original rank in the new one, or -1.
-	Ranks  []Rank       `json:"ranks"`
-	Phases RepairPhases `json:"phases"`
-}
+// Close ends this process's part. Messages that were sent are flushed.
+func (s *Session) Close(ctx context.Context) error { return s.engine.Close(ctx) }
 
-// Loss is a process that has failed.
-type Loss struct {
-	Original OriginalRank `json:"original"`
-	Rank     Rank         `json:"rank"` // in the old communicator
-	Node     int          `json:"node"`
-	Reason   string       `json:"reason"` // such as "signal: killed"
-}
+// EnterZone numbers a zone, from 0; it reports false while another one runs.
+func (s *Session) EnterZone() (number int, alone bool) { return s.zones.enter() }
 
-// RepairPhases are the times of the phases of a repair, as the one who decides
-// about it has measured them (CRAFT paper, breakdown of the recovery).
-type RepairPhases struct {
-	Gather  time.Duration `json:"gather"`  // until all survivors had come
-	Spawn   time.Duration `json:"spawn"`   // until all replacements were started
-	Connect time.Duration `json:"connect"` // until all replacements had reported
-}
+// LeaveZone ends the zone that was entered last.
+func (s *Session) LeaveZone() { s.zones.leave() }

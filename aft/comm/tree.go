@@ -9,7 +9,7 @@ type branch struct {
 
 // binomial is the tree in which rank root+i has the parent whose i lacks the
 // lowest bit; the children with most descendants come first.
-func binomial(c Comm, root Rank) branch {
+func binomial(c *Comm, root Rank) branch {
 	n := c.Size()
 	rel := (int(c.Rank()) - int(root) + n) % n
 	at := func(rel int) Rank { return Rank((rel + int(root)) % n) }
@@ -31,7 +31,7 @@ func binomial(c Comm, root Rank) branch {
 }
 
 // chain is the tree in which every rank but the last has one child, the next one.
-func chain(c Comm, root Rank) branch {
+func chain(c *Comm, root Rank) branch {
 	n := Rank(c.Size())
 	b := branch{parent: -1, span: int((root-c.Rank()+n-1)%n) + 1}
 	if c.Rank() != root {

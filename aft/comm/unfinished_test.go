@@ -10,21 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 var errLost = errors.New("connection lost")
 
 // losing is a rank that can send no more than some messages. Its engine notices.
 type losing struct {
-	comm.Comm
+	driver.Comm
 	left   int
 	notice context.CancelCauseFunc
 }
 
-func (l *losing) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
+func (l *losing) Isend(dst, tag int, data []byte) driver.Request {
 	if l.left--; l.left < 0 {
 		l.notice(errLost)
-		return comm.FailedRequest(errLost)
+		return driver.FailedRequest(errLost)
 	}
 	return l.Comm.Isend(dst, tag, data)
 }
@@ -52,7 +53,7 @@ func TestUnfinished(t *testing.T) {
 					for _, loser := range []int{0, n / 2, n - 1} {
 						lost := true
 						for left := 0; lost && left < 40; left++ {
-							lost = loses(t, n, m, comm.Rank(loser), left, tc.call)
+							lost = loses(t, n, m, loser, left, tc.call)
 						}
 					}
 				})
@@ -61,19 +62,19 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// loses tells whether the collective needed more messages than the loser had.
-func loses(t *testing.T, n, m int, loser comm.Rank, left int, call collective) bool {
+// loses reports whether the collective needed more messages than the loser had.
+func loses(t *testing.T, n, m int, loser, left int, call collective) bool {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &postroom{eager: -1}
-	err := p.run(ctx, n, func(ctx context.Context, c comm.Comm) error {
-		if c.Rank() == loser {
-			c = &losing{c, left, cancel}
+	p := &postroom{eager: -1, bend: func(d desk) driver.Comm {
+		if d.rank == loser {
+			return &losing{d, left, cancel}
 		}
-		return call(ctx, c, m)
-	})
+		return d
+	}}
+	err := p.run(ctx, n, func(ctx context.Context, c *comm.Comm) error { return call(ctx, c, m) })
 	require.Empty(t, p.recvs)
 	require.Empty(t, p.sends)
 	if err != nil {

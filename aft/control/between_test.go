@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // When all are lost and no zone was under way, another zone may follow or not.
@@ -13,7 +13,7 @@ func TestAllRanksFailAfterAZone(t *testing.T) {
 	ended := func() *script {
 		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 		for p := range Proc(2) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: 7})
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: 7})
 		}
 		for p := range Proc(2) {
 			s.kill(p)
@@ -30,7 +30,7 @@ func TestAllRanksFailAfterAZone(t *testing.T) {
 
 	s = ended()
 	for p := Proc(2); p < 4; p++ {
-		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &comm.Verdict{}, Step: NoStep})
+		s.join(p, Join{Op: OpEnd, Comm: s.made(3).New.ID, Verdict: &driver.Verdict{}, Step: NoStep})
 	}
 	s.exit(2, 0)
 	s.exit(3, 0)
@@ -62,7 +62,7 @@ func TestAllRanksFailAfterAZoneWithAnError(t *testing.T) {
 	ended := func() *script {
 		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 		for p := range Proc(2) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no"}})
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "no"}})
 		}
 		for p := range Proc(2) {
 			s.kill(p)
@@ -87,7 +87,7 @@ func TestAllAreKilledAfterAZoneThatRanThrough(t *testing.T) {
 	s := four(t)
 	s.kill(0)
 	for p := Proc(1); p < 4; p++ {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}})
 	}
 	for p := Proc(1); p < 4; p++ {
 		s.kill(p)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
@@ -18,11 +18,12 @@ func samples() []Message {
 	return []Message{
 		{Kind: KindReady, Ready: &Ready{Version: 1, Host: "h", PID: 3}},
 		{Kind: KindHello, Hello: &Hello{Proc: 3, Address: "@x"}},
-		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 2, Seq: 1 << 61, Op: OpEnd, Verdict: &comm.Verdict{Err: "x"}}}},
-		{Kind: KindMade, To: []Proc{1}, Made: &Made{Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 1}}, Change: &comm.Change{Ranks: []comm.Rank{-1, 1}}}},
+		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 2, Seq: 1 << 61, Op: OpEnd, Verdict: &driver.Verdict{Err: "x"}}}},
+		{Kind: KindMade, To: []Proc{1}, Made: &Made{Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 1}}, Change: &driver.Change{Ranks: []int{-1, 1}}}},
 		{Kind: KindMade, To: []Proc{4}, Made: &Made{New: &Group{ID: 2, Procs: []Proc{4, 1}}, Replacement: true, Stops: []int{2, 15}}},
 		{Kind: KindOutput, Output: &Output{Proc: 1, Stream: 2, Data: []byte("line\n")}},
 		{Kind: KindCredit, Credit: 5},
+		{Kind: KindFree, Free: &Free{Proc: 3, Comm: 7}},
 		{Kind: KindSetup, Setup: &Setup{Size: 1, Timing: testTiming}},
 		{Kind: KindSetup, Setup: &Setup{
 			Size: 1, Timing: testTiming, Program: "/p\xff", Dir: "/\xc3\x28", NodePath: "\xfe",

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // ErrConfig is returned for a job that cannot be run as it was asked for.
@@ -38,7 +38,7 @@ type RootConfig struct {
 	Setup Setup
 	// Policy is what the root repairs with when all ranks have failed at once
 	// before any repair. Zero: NON-SHRINKING, NO-REUSE.
-	Policy comm.Policy
+	Policy driver.Policy
 	// Repeats: see The ledger in the package's documentation; at most MaxRepeats. 0: 3.
 	Repeats int
 }
@@ -117,17 +117,17 @@ func (t Timing) validate() error {
 // atStart is the lease of a node until the first world is made.
 func (t Timing) atStart() time.Duration { return max(t.Start, t.Lease) }
 
-func checkPolicy(p comm.Policy) error {
-	if !slices.Contains([]comm.Recovery{"", comm.Shrinking, comm.NonShrinking}, p.Recovery) {
-		return fmt.Errorf("recovery policy %q is unknown; %s and %s are possible", p.Recovery, comm.Shrinking, comm.NonShrinking)
+func checkPolicy(p driver.Policy) error {
+	if !slices.Contains([]driver.Recovery{"", driver.Shrinking, driver.NonShrinking}, p.Recovery) {
+		return fmt.Errorf("recovery policy %q is unknown; %s and %s are possible", p.Recovery, driver.Shrinking, driver.NonShrinking)
 	}
-	if !slices.Contains([]comm.SpawnPolicy{"", comm.Reuse, comm.NoReuse}, p.Spawn) {
-		return fmt.Errorf("spawn policy %q is unknown; %s and %s are possible", p.Spawn, comm.Reuse, comm.NoReuse)
+	if !slices.Contains([]driver.SpawnPolicy{"", driver.Reuse, driver.NoReuse}, p.Spawn) {
+		return fmt.Errorf("spawn policy %q is unknown; %s and %s are possible", p.Spawn, driver.Reuse, driver.NoReuse)
 	}
 	return nil
 }
 
 // complete is the policy with defaults for what is not set.
-func complete(p, defaults comm.Policy) comm.Policy {
-	return comm.Policy{Recovery: cmp.Or(p.Recovery, defaults.Recovery), Spawn: cmp.Or(p.Spawn, defaults.Spawn)}
+func complete(p, defaults driver.Policy) driver.Policy {
+	return driver.Policy{Recovery: cmp.Or(p.Recovery, defaults.Recovery), Spawn: cmp.Or(p.Spawn, defaults.Spawn)}
 }

@@ -169,6 +169,9 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 		}
 	case KindRevoke:
 		d.up(m)
+	case KindFree:
+		d.free(id, m.Free.Comm)
+		d.flush(now)
 	case KindStack:
 		d.up(Message{Kind: KindStack, Stack: &Stack{Proc: id, Text: m.Stack.Text}})
 	case KindSuspect:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // daemonScript plays the root and the ranks of one daemon: of the processes 4 and 5,
@@ -91,7 +91,7 @@ func TestJoinsTravelTogether(t *testing.T) {
 func TestJoinsDoNotWaitLong(t *testing.T) {
 	s := newDaemonScript(t)
 	s.tick(10 * time.Millisecond)
-	s.join(4, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(4, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	s.up()
 	s.tick(90 * time.Millisecond)
 	require.Empty(t, s.up())
@@ -325,12 +325,12 @@ func TestErrorsOfManyRanks(t *testing.T) {
 	for i := range procs {
 		p := Proc(i)
 		procs[i] = p
-		s.root(Message{Kind: KindStart, Start: []Start{{Proc: p, Original: comm.OriginalRank(i)}}})
+		s.root(Message{Kind: KindStart, Start: []Start{{Proc: p, Original: Original(i)}}})
 		s.rank(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version}})
 	}
 	s.root(Message{Kind: KindMade, To: procs, Made: &Made{New: &Group{ID: 1, Procs: procs}}})
 	s.out = nil
-	v := &comm.Verdict{Err: strings.Repeat("\x00", LongestError)}
+	v := &driver.Verdict{Err: strings.Repeat("\x00", LongestError)}
 	for _, p := range procs {
 		s.join(p, Join{Proc: p, Op: OpEnd, Verdict: v})
 	}

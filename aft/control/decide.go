@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // decideAgree: the and of the flags, and the failures that not all have accepted.
@@ -123,20 +123,20 @@ func (r *Root) allThrough(o *operation) bool {
 	})
 }
 
-func (r *Root) outcome(o *operation, takers []*process) comm.Outcome {
+func (r *Root) outcome(o *operation, takers []*process) driver.Outcome {
 	if len(r.failedOf(o.group)) > 0 && !r.allThrough(o) {
-		return comm.Outcome{Repair: true}
+		return driver.Outcome{Repair: true}
 	}
 	failure := false
 	for _, p := range takers {
 		v := o.joins[p.id].Verdict
 		if v != nil && v.Err != "" {
-			return comm.Outcome{Err: v.Err, ErrRank: comm.Rank(o.group.rank(p.id))}
+			return driver.Outcome{Err: v.Err, ErrRank: o.group.rank(p.id)}
 		}
 		failure = failure || v != nil && v.Failure
 	}
 	if len(r.presumedOf(o.group)) > 0 && !r.allThrough(o) {
-		return comm.Outcome{Repair: true} // the bodies of those have not ended
+		return driver.Outcome{Repair: true} // the bodies of those have not ended
 	}
-	return comm.Outcome{Repair: failure} // without a failed process: revoked by hand
+	return driver.Outcome{Repair: failure} // without a failed process: revoked by hand
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // end stops everything.
@@ -93,7 +93,7 @@ func (r *Root) nobody(now time.Time) {
 	switch {
 	case !again:
 		r.endNormally()
-	case r.policy.Recovery == comm.Shrinking:
+	case r.policy.Recovery == driver.Shrinking:
 		r.end(1, "no rank is left to go on with (recovery policy SHRINKING)\n"+strings.Join(r.losses(), "\n"))
 	default:
 		r.reviveAll(now, world)

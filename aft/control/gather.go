@@ -63,6 +63,16 @@ func (d *Daemon) learn(now time.Time, m Message) {
 	}
 }
 
+// free notes that a process of the node has given a communicator back: nobody here waits
+// for it in its operations.
+func (d *Daemon) free(id Proc, of CommID) {
+	left := slices.DeleteFunc(d.groups[of], func(p Proc) bool { return p == id })
+	if d.groups[of] = left; len(left) == 0 {
+		delete(d.groups, of)
+	}
+	d.up(Message{Kind: KindFree, Free: &Free{Proc: id, Comm: of}})
+}
+
 // flush sends on what need not be held any longer.
 func (d *Daemon) flush(now time.Time) {
 	var ready []opKey

@@ -18,6 +18,8 @@ type group struct {
 	// away are processes that have gone on to the end of the zone: they take part
 	// in no other operation of this communicator and of those made of it.
 	away map[Proc]bool
+	// freed are processes that have given it back: they take part in nothing more.
+	freed map[Proc]bool
 	// broken are operations that have ended with Revoked for some, and because of whose
 	// return: so they do for those who come later.
 	broken map[uint64][]Proc
@@ -66,6 +68,27 @@ func (r *Root) failedOf(g *group) []*process {
 	return slices.DeleteFunc(r.members(g), func(p *process) bool { return p.state != failed })
 }
 
+// giveBack notes that p has no use for a communicator any more. Nobody asks for one that all
+// have given back who are there.
+func (r *Root) giveBack(p *process, id CommID) {
+	g := r.comms[id]
+	if g == nil || g.rank(p.id) < 0 || id == r.world {
+		return
+	}
+	if g.freed == nil {
+		g.freed = make(map[Proc]bool)
+	}
+	g.freed[p.id] = true
+	r.forgetUnused(g)
+}
+
+// forgetUnused forgets a communicator that is of no use for anybody.
+func (r *Root) forgetUnused(g *group) {
+	if len(g.freed) > 0 && !slices.ContainsFunc(r.members(g), func(p *process) bool { return p.present() && !g.freed[p.id] }) {
+		delete(r.comms, g.id)
+	}
+}
+
 // missingOf are those that take part no more, whether they have failed or not.
 func (r *Root) missingOf(g *group) []*process {
 	return slices.DeleteFunc(r.members(g), (*process).taking)
@@ -101,3 +124,6 @@ func (r *Root) revoke(now time.Time, m Revoke) {
 		r.broadcast(Message{Kind: KindRevoke, Revoke: &m})
 	}
 }
+
+// Communicators is how many there are that somebody may use.
+func (r *Root) Communicators() int { return len(r.comms) }

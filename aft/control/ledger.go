@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // What belongs to losses that are not the program's own.
@@ -24,12 +22,12 @@ type ledger struct {
 	equal   map[failure][]string
 	// answers are ends of a rank that seemed to be its answer to a signal, while others waited:
 	// whatever it had got on before.
-	answers map[comm.OriginalRank][]string
+	answers map[Original][]string
 }
 
 // failure is what makes deaths equal.
 type failure struct {
-	rank  comm.OriginalRank
+	rank  Original
 	cause string
 }
 
@@ -46,7 +44,7 @@ func (l *ledger) forget() {
 }
 
 // asked begins to count answers: the job was asked to end.
-func (l *ledger) asked() { l.answers = make(map[comm.OriginalRank][]string) }
+func (l *ledger) asked() { l.answers = make(map[Original][]string) }
 
 // enter notes the failure of p in an epoch, which is about to be replaced after
 // delay. It returns a report when nobody must be replaced any more; first: the
@@ -119,14 +117,14 @@ func (l *ledger) report(what, flag string, list []string) string {
 type tally struct {
 	rounds []string // the first death of each
 	epoch  int
-	seen   map[comm.OriginalRank]bool
+	seen   map[Original]bool
 }
 
 // add returns the number of rounds.
-func (t *tally) add(rank comm.OriginalRank, epoch int, text string) int {
+func (t *tally) add(rank Original, epoch int, text string) int {
 	if t.seen == nil || t.seen[rank] || t.epoch != epoch {
 		t.rounds = append(t.rounds, text)
-		t.epoch, t.seen = epoch, make(map[comm.OriginalRank]bool)
+		t.epoch, t.seen = epoch, make(map[Original]bool)
 	}
 	t.seen[rank] = true
 	return len(t.rounds)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // death is one that a table enters into a ledger.
@@ -22,7 +22,7 @@ type death struct {
 
 func (d death) enter(l *ledger, first bool) (time.Duration, string) {
 	l.best.reach(0, d.step)
-	p := &process{original: comm.OriginalRank(d.rank), node: &node{NodeConfig: NodeConfig{Name: "n"}}, cause: d.cause, reason: d.cause}
+	p := &process{original: Original(d.rank), node: &node{NodeConfig: NodeConfig{Name: "n"}}, cause: d.cause, reason: d.cause}
 	p.lost, p.silenced = d.lost, d.silent
 	return l.enter(p, d.epoch, first)
 }
@@ -123,7 +123,7 @@ func TestAReplacementWaits(t *testing.T) {
 	id, victim := CommID(1), Proc(1)
 	for round := range lostLimit {
 		s.of(victim, Message{Kind: KindExit, Exits: []Exit{{Proc: victim, Code: -1, Signal: 9, Fenced: true, Step: 7}}})
-		s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(comm.NonShrinking, comm.Reuse), Step: 7})
+		s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(driver.NonShrinking, driver.Reuse), Step: 7})
 		if round == lostLimit-1 {
 			break
 		}

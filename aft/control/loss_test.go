@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 func TestSilentNode(t *testing.T) {
@@ -116,17 +116,17 @@ func TestLeaving(t *testing.T) {
 	for p := range Proc(3) {
 		s.join(p, Join{Op: OpEnd, Verdict: failing()})
 	}
-	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 2)
+	s.repairAll(1, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 2)
 	require.Equal(t, []Proc{0, 1, 2}, s.made(0).New.Procs, "who has left is not replaced")
 	require.Empty(t, s.made(0).Change.Failed)
-	require.Equal(t, []comm.Rank{0, 1, 2, -1}, s.made(0).Change.Ranks)
+	require.Equal(t, []int{0, 1, 2, -1}, s.made(0).Change.Ranks)
 }
 
 // All exit in a zone that is not the first one: nobody is left to come to its end.
 func TestAllExitInAFurtherZone(t *testing.T) {
 	s := four(t)
 	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	}
 	for p := range Proc(4) {
 		s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
@@ -139,7 +139,7 @@ func TestAllExitInAFurtherZone(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	ended := func(s *script, v comm.Verdict) {
+	ended := func(s *script, v driver.Verdict) {
 		for p := range Proc(4) {
 			s.join(p, Join{Op: OpEnd, Verdict: &v})
 		}
@@ -157,7 +157,7 @@ func TestExitCodes(t *testing.T) {
 			}
 		}, 0, ""},
 		{"after the zone, without Bye", func(s *script) {
-			ended(s, comm.Verdict{})
+			ended(s, driver.Verdict{})
 			for p := range Proc(4) {
 				s.exit(p, 0)
 			}
@@ -169,13 +169,13 @@ func TestExitCodes(t *testing.T) {
 			}
 		}, 2, "rank 2 (process 2 on node n1): exit status 2"},
 		{"the zone's error", func(s *script) {
-			ended(s, comm.Verdict{Err: "bad"})
+			ended(s, driver.Verdict{Err: "bad"})
 			for p := range Proc(4) {
 				s.exit(p, 3)
 			}
 		}, 3, "exit status 3"},
 		{"killed at the end", func(s *script) {
-			ended(s, comm.Verdict{})
+			ended(s, driver.Verdict{})
 			for p := range Proc(3) {
 				s.exit(p, 0)
 			}
@@ -184,7 +184,7 @@ func TestExitCodes(t *testing.T) {
 		{"run through a failure", func(s *script) {
 			s.kill(0)
 			for p := range Proc(3) {
-				s.join(p+1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+				s.join(p+1, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}})
 			}
 			for p := range Proc(3) {
 				s.exit(p+1, 0)
@@ -193,7 +193,7 @@ func TestExitCodes(t *testing.T) {
 		{"a code of their own after a failure that they ran through", func(s *script) {
 			s.kill(0)
 			for p := range Proc(3) {
-				s.join(p+1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+				s.join(p+1, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}})
 			}
 			for p := range Proc(3) {
 				s.exit(p+1, 9)
@@ -232,7 +232,7 @@ func TestExitWithoutByeIsAFailure(t *testing.T) {
 	// Also in a later zone: whoever takes part in something again has not left.
 	s = four(t)
 	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	}
 	s.join(2, Join{Op: OpAgree})
 	s.sent = nil
@@ -270,7 +270,7 @@ func TestExitInALaterZone(t *testing.T) {
 	for others := range 4 { // how many have come to the end of that zone before
 		s := four(t)
 		for p := range Proc(4) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 		}
 		for i, p := range []Proc{0, 1, 3, 2} {
 			if i == others {
@@ -278,11 +278,11 @@ func TestExitInALaterZone(t *testing.T) {
 			}
 			if p != 2 {
 				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
-				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: NoStep})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &driver.Verdict{}, Step: NoStep})
 			}
 		}
-		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
-		s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		require.Equal(t, driver.Outcome{Repair: true}, *s.made(0).Outcome)
+		s.repairAll(2, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 		s.hello(4)
 		require.Equal(t, []Proc{0, 1, 4, 3}, s.made(0).New.Procs)
 		require.Equal(t, "exit status 0 before the end of a zone", s.made(0).Change.Failed[0].Reason)
@@ -294,7 +294,7 @@ func TestExitInALaterZone(t *testing.T) {
 func TestExitBeforeALaterZone(t *testing.T) {
 	s := four(t)
 	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 	}
 	s.exit(2, 0)
 	require.Equal(t, []Message{{Kind: KindFailed, Left: []Proc{2}}}, onceEach(s.messages(KindFailed)))
@@ -314,7 +314,7 @@ func TestExitBetweenZonesAfterASignal(t *testing.T) {
 			s := four(t)
 			s.do(s.r.Signal(s.now, sighup))
 			for p := range Proc(4) {
-				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+				s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 			}
 			begin := func() {
 				for _, p := range []Proc{0, 1, 3} {
@@ -368,19 +368,19 @@ func TestExitInAZoneAfterASignal(t *testing.T) {
 // TestZoneEndsWithoutARank: where a rank has exited in its body, or has not begun with it,
 // the zone has not ended on all ranks, whatever that rank was asked for.
 func TestZoneEndsWithoutARank(t *testing.T) {
-	ends := func(s *script, v comm.Verdict, seq uint64, procs ...Proc) {
+	ends := func(s *script, v driver.Verdict, seq uint64, procs ...Proc) {
 		for _, p := range procs {
 			s.join(p, Join{Op: OpEnd, Seq: seq, Verdict: &v, Step: NoStep})
 		}
 	}
 	for name, c := range map[string]struct {
-		others comm.Verdict
-		want   comm.Outcome
+		others driver.Verdict
+		want   driver.Outcome
 	}{
-		"well":           {comm.Verdict{}, comm.Outcome{Repair: true}},
-		"with an error":  {comm.Verdict{Err: "stopped"}, comm.Outcome{Err: "stopped"}},
-		"with a failure": {comm.Verdict{Failure: true}, comm.Outcome{Repair: true}},
-		"through it":     {comm.Verdict{Through: true}, comm.Outcome{}},
+		"well":           {driver.Verdict{}, driver.Outcome{Repair: true}},
+		"with an error":  {driver.Verdict{Err: "stopped"}, driver.Outcome{Err: "stopped"}},
+		"with a failure": {driver.Verdict{Failure: true}, driver.Outcome{Repair: true}},
+		"through it":     {driver.Verdict{Through: true}, driver.Outcome{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for before := range 4 { // how many have come to the end before
@@ -398,7 +398,7 @@ func TestZoneEndsWithoutARank(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, sighup))
 		s.exit(2, 5)
-		ends(s, comm.Verdict{Through: true}, 0, 0, 1, 3)
+		ends(s, driver.Verdict{Through: true}, 0, 0, 1, 3)
 		for _, p := range []Proc{0, 1, 3} {
 			s.bye(p)
 			s.exit(p, 0)
@@ -408,11 +408,11 @@ func TestZoneEndsWithoutARank(t *testing.T) {
 	t.Run("it has not begun", func(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, sighup))
-		ends(s, comm.Verdict{}, 0, 0, 1, 2, 3)
+		ends(s, driver.Verdict{}, 0, 0, 1, 2, 3)
 		s.exit(2, 0)
-		ends(s, comm.Verdict{}, 1, 0, 1, 3)
-		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome)
-		s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		ends(s, driver.Verdict{}, 1, 0, 1, 3)
+		require.Equal(t, driver.Outcome{Repair: true}, *s.made(0).Outcome)
+		s.repairAll(2, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 		require.Len(t, s.starts, 4)
 		s.wait(StopPatience)
 		s.hello(4)
@@ -431,7 +431,7 @@ func TestExitAfterAZoneWithAnError(t *testing.T) {
 	for others := range 4 { // how many have come to the end of that zone before
 		s := four(t)
 		for p := range Proc(4) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no luck"}, Step: NoStep})
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "no luck"}, Step: NoStep})
 		}
 		for i, p := range []Proc{0, 1, 3, 2} {
 			if i == others {
@@ -439,9 +439,9 @@ func TestExitAfterAZoneWithAnError(t *testing.T) {
 			}
 			if p != 2 {
 				s.of(p, Message{Kind: KindBegin, Begin: &Begin{Proc: p}})
-				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{}, Step: NoStep})
+				s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &driver.Verdict{}, Step: NoStep})
 			}
 		}
-		require.Equal(t, comm.Outcome{Repair: true}, *s.made(0).Outcome, others)
+		require.Equal(t, driver.Outcome{Repair: true}, *s.made(0).Outcome, others)
 	}
 }

@@ -3,13 +3,13 @@ package control
 import (
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 9
+const Version = 10
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -17,6 +17,10 @@ const LongestError = 16 << 10
 // Proc numbers the processes of a job, in the order they were started. A number
 // is never used again: a replacement has a new one.
 type Proc uint32
+
+// Original is a rank of the job's first communicator: what a process stands for. A
+// replacement has that of the process whose place it takes.
+type Original int
 
 // Node numbers the nodes of a job, spare ones included, from 0.
 type Node int
@@ -37,6 +41,7 @@ const (
 	KindBegin   Kind = "begin"   // rank -> root: the process begins with a zone
 	KindJoin    Kind = "join"    // rank -> root, gathered by daemons: takes part in a collective operation
 	KindRevoke  Kind = "revoke"  // rank -> root: revoke a communicator. root -> ranks: it is revoked
+	KindFree    Kind = "free"    // rank -> root: a communicator is of no use for the process any more
 	KindSuspect Kind = "suspect" // rank -> root: the connection to a process has broken
 	KindBye     Kind = "bye"     // rank -> root: the process takes part no more and will exit
 	KindExit    Kind = "exit"    // daemon -> root: processes have ended
@@ -73,6 +78,7 @@ type Message struct {
 	Begin   *Begin   `json:"begin,omitempty"`
 	Joins   []Join   `json:"joins,omitempty"`
 	Revoke  *Revoke  `json:"revoke,omitempty"`
+	Free    *Free    `json:"free,omitempty"`
 	Suspect *Suspect `json:"suspect,omitempty"`
 	Bye     *Bye     `json:"bye,omitempty"`
 	Exits   []Exit   `json:"exits,omitempty"`
@@ -146,15 +152,15 @@ type Join struct {
 	Seq  uint64 `json:"seq"`
 	Op   Op     `json:"op"`
 
-	Flags        uint64              `json:"flags,omitempty"`        // agree
-	Acknowledged []Proc              `json:"acknowledged,omitempty"` // agree
-	Color        int                 `json:"color,omitempty"`        // split
-	Key          int                 `json:"key,omitempty"`          // split
-	Missing      []comm.OriginalRank `json:"missing,omitempty"`      // spawn
-	InZone       bool                `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
-	Policy       *comm.Policy        `json:"policy,omitempty"`       // repair
-	Verdict      *comm.Verdict       `json:"verdict,omitempty"`      // end
-	Step         int64               `json:"step,omitempty"`         // repair, end: how far the program is in this zone; NoStep: unknown
+	Flags        uint64          `json:"flags,omitempty"`        // agree
+	Acknowledged []Proc          `json:"acknowledged,omitempty"` // agree
+	Color        int             `json:"color,omitempty"`        // split
+	Key          int             `json:"key,omitempty"`          // split
+	Missing      []Original      `json:"missing,omitempty"`      // spawn
+	InZone       bool            `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
+	Policy       *driver.Policy  `json:"policy,omitempty"`       // repair
+	Verdict      *driver.Verdict `json:"verdict,omitempty"`      // end
+	Step         int64           `json:"step,omitempty"`         // repair, end: how far the program is in this zone; NoStep: unknown
 }
 
 // Made is the outcome of a collective operation for some of its processes, or
@@ -164,22 +170,22 @@ type Made struct {
 	Seq  uint64 `json:"seq,omitempty"`
 	Op   Op     `json:"op,omitempty"`
 
-	Flags    uint64        `json:"flags,omitempty"`
-	Failed   []Proc        `json:"failed,omitempty"`   // why it failed, or what agree reports
-	Revoked  bool          `json:"revoked,omitempty"`  // it failed because not all will take part any more
-	Returned []Proc        `json:"returned,omitempty"` // with Revoked: only because their bodies have returned
-	Err      string        `json:"err,omitempty"`      // another reason why it failed, at all
-	New      *Group        `json:"new,omitempty"`      // the communicator made
-	Change   *comm.Change  `json:"change,omitempty"`   // repair
-	Outcome  *comm.Outcome `json:"outcome,omitempty"`
+	Flags    uint64          `json:"flags,omitempty"`
+	Failed   []Proc          `json:"failed,omitempty"`   // why it failed, or what agree reports
+	Revoked  bool            `json:"revoked,omitempty"`  // it failed because not all will take part any more
+	Returned []Proc          `json:"returned,omitempty"` // with Revoked: only because their bodies have returned
+	Err      string          `json:"err,omitempty"`      // another reason why it failed, at all
+	New      *Group          `json:"new,omitempty"`      // the communicator made
+	Change   *driver.Change  `json:"change,omitempty"`   // repair
+	Outcome  *driver.Outcome `json:"outcome,omitempty"`
 	// Epoch, Zone and ZoneErrors are those of the job, for processes that have just been
 	// started; Stops are the signals that have asked for the end not long ago, which the
 	// daemon gives them.
-	Epoch       int              `json:"epoch,omitempty"`
-	Zone        int              `json:"zone,omitempty"`
-	ZoneErrors  []comm.ZoneError `json:"zone_errors,omitempty"`
-	Replacement bool             `json:"replacement,omitempty"`
-	Stops       []int            `json:"stops,omitempty"`
+	Epoch       int                `json:"epoch,omitempty"`
+	Zone        int                `json:"zone,omitempty"`
+	ZoneErrors  []driver.ZoneError `json:"zone_errors,omitempty"`
+	Replacement bool               `json:"replacement,omitempty"`
+	Stops       []int              `json:"stops,omitempty"`
 }
 
 // Group is a communicator: its number and its processes in the order of their
@@ -202,6 +208,12 @@ type Suspect struct {
 	Why  string `json:"why"`
 	Cut  bool   `json:"cut,omitempty"` // its host does not answer
 	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
+}
+
+// Free says that a process has given a communicator back.
+type Free struct {
+	Proc Proc   `json:"proc"`
+	Comm CommID `json:"comm"`
 }
 
 // Begin says that a zone runs: until it has ended no exit is the end of the program.
@@ -307,19 +319,19 @@ type Timing struct {
 
 // Start is a process to be started.
 type Start struct {
-	Proc     Proc              `json:"proc"`
-	Original comm.OriginalRank `json:"original"`
-	Epoch    int               `json:"epoch"`
+	Proc     Proc     `json:"proc"`
+	Original Original `json:"original"`
+	Epoch    int      `json:"epoch"`
 }
 
 // Peer says where a process can be reached.
 type Peer struct {
-	Proc     Proc              `json:"proc"`
-	Original comm.OriginalRank `json:"original"`
-	Node     Node              `json:"node"`
-	Host     string            `json:"host"`
-	Address  string            `json:"address"`
-	TCP      string            `json:"tcp,omitempty"`
+	Proc     Proc     `json:"proc"`
+	Original Original `json:"original"`
+	Node     Node     `json:"node"`
+	Host     string   `json:"host"`
+	Address  string   `json:"address"`
+	TCP      string   `json:"tcp,omitempty"`
 }
 
 // Signal is a signal for processes, or for all of the node if there are none.

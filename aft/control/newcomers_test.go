@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // TestNewcomerToTheFirstWorld: one that is started again after a signal, before all have joined,
@@ -45,15 +45,15 @@ func TestReplacementHears(t *testing.T) {
 				s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
 				s.wait(after)
 				if waiting {
-					s.join(3, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+					s.join(3, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 				}
 				s.kill(2)
 				for p := range Proc(4) {
 					if p != 2 && (p != 3 || !waiting) {
-						s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+						s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Failure: true}, Step: NoStep})
 					}
 				}
-				s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+				s.repairAll(1, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 				s.hello(4)
 				require.Empty(t, s.made(0).Stops)
 				if waiting && !told.waiting || !waiting && !told.busy {
@@ -75,12 +75,12 @@ func TestReplacementHears(t *testing.T) {
 }
 
 // endAndRepair: bodies end, and those who have come to that repair.
-func (s *script) endAndRepair(v comm.Verdict, procs ...Proc) {
+func (s *script) endAndRepair(v driver.Verdict, procs ...Proc) {
 	world := s.r.world
 	for _, p := range procs {
 		s.join(p, Join{Op: OpEnd, Comm: world, Verdict: &v, Step: NoStep})
 	}
-	s.repairAll(1, world, policy(comm.NonShrinking, comm.Reuse), procs...)
+	s.repairAll(1, world, policy(driver.NonShrinking, driver.Reuse), procs...)
 }
 
 // TestReplacementOfAnAnswer: who replaces a rank whose end was taken for the answer to a signal
@@ -100,7 +100,7 @@ func TestReplacementOfAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := four(t)
-			repair := func() { s.endAndRepair(comm.Verdict{Failure: c.late}, 0, 1, 3) }
+			repair := func() { s.endAndRepair(driver.Verdict{Failure: c.late}, 0, 1, 3) }
 			s.do(s.r.Signal(s.now, stop))
 			s.wait(time.Second)
 			c.end(s, 2)
@@ -143,11 +143,11 @@ func TestReplacementThatDiesOfWhatOthersIgnore(t *testing.T) {
 	s.do(s.r.Signal(s.now, stop))
 	s.wait(StopPatience / 2)
 	s.kill(2)
-	s.endAndRepair(comm.Verdict{Failure: true}, 0, 1, 3)
+	s.endAndRepair(driver.Verdict{Failure: true}, 0, 1, 3)
 	s.hello(4)
 	require.Equal(t, []int{stop}, s.made(4).Stops)
 	s.signalled(4, stop)
-	s.endAndRepair(comm.Verdict{Failure: true}, 0, 1, 3)
+	s.endAndRepair(driver.Verdict{Failure: true}, 0, 1, 3)
 	s.wait(StopPatience)
 	s.hello(5)
 	require.Empty(t, s.made(5).Stops)
@@ -161,7 +161,7 @@ func TestOtherSignals(t *testing.T) {
 	for p := Proc(2); p < 6; p++ {
 		s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
 		s.signalled(p, int(syscall.SIGUSR1))
-		s.endAndRepair(comm.Verdict{Failure: true}, 0, 1, 3)
+		s.endAndRepair(driver.Verdict{Failure: true}, 0, 1, 3)
 		s.wait(StopPatience)
 		require.Nil(t, s.end)
 		next := max(p+1, 4)
@@ -182,7 +182,7 @@ func TestRankThatEndsEachTime(t *testing.T) {
 				s.outlived(p)
 			}
 			s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: 3, Step: int64(p), Ago: ago}}})
-			s.endAndRepair(comm.Verdict{}, 0, 1, 3)
+			s.endAndRepair(driver.Verdict{}, 0, 1, 3)
 		}
 		fails(2)
 		s.hello(4)
@@ -211,16 +211,16 @@ func TestRequestHeededLate(t *testing.T) {
 		s.do(s.r.Signal(s.now, sighup))
 		s.wait(StopPatience + time.Second)
 		s.kill(2)
-		s.endAndRepair(comm.Verdict{Failure: true}, 0, 1, 3)
+		s.endAndRepair(driver.Verdict{Failure: true}, 0, 1, 3)
 		s.hello(4)
 		require.Empty(t, s.made(4).Stops)
 		world := s.r.world
 		if away {
-			s.join(4, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+			s.join(4, Join{Op: OpEnd, Comm: world, Verdict: &driver.Verdict{Failure: true}, Step: NoStep})
 		}
 		s.sent = nil
-		s.join(0, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{}, Step: NoStep})
-		s.join(1, Join{Op: OpEnd, Comm: world, Verdict: &comm.Verdict{}, Step: NoStep})
+		s.join(0, Join{Op: OpEnd, Comm: world, Verdict: &driver.Verdict{}, Step: NoStep})
+		s.join(1, Join{Op: OpEnd, Comm: world, Verdict: &driver.Verdict{}, Step: NoStep})
 		told := s.messages(KindSignal)
 		if away {
 			require.Empty(t, told)
@@ -236,15 +236,15 @@ func TestZoneEndsAfterARequest(t *testing.T) {
 	s := four(t)
 	s.do(s.r.Signal(s.now, sighup))
 	for p := range Proc(4) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 	}
 	s.wait(2 * StopPatience)
 	s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
 	s.kill(2)
 	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &comm.Verdict{Failure: true}, Step: NoStep})
+		s.join(p, Join{Op: OpEnd, Seq: 1, Verdict: &driver.Verdict{Failure: true}, Step: NoStep})
 	}
-	s.repairAll(2, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.repairAll(2, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 	s.hello(4)
 	require.Empty(t, s.made(4).Stops)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // opKey names a collective operation.
@@ -193,7 +193,7 @@ func (r *Root) brokenOff(o *operation) bool {
 	if _, again := o.group.broken[o.key.seq]; again || o.op.Class() == 1 && o.group.revoked {
 		return true
 	}
-	return slices.ContainsFunc(r.awaited(o), func(p *process) bool { return o.group.isAway(p.id) })
+	return slices.ContainsFunc(r.awaited(o), func(p *process) bool { return o.group.isAway(p.id) || o.group.freed[p.id] })
 }
 
 // returnedOf are those who will never join o because their bodies have returned without an
@@ -217,7 +217,7 @@ func (r *Root) returnedOf(o *operation) []Proc {
 }
 
 // verdictOf is what p waits with at the end of the zone; nil: it does not.
-func (r *Root) verdictOf(p *process) *comm.Verdict {
+func (r *Root) verdictOf(p *process) *driver.Verdict {
 	for _, o := range r.ops {
 		if j, ok := o.joins[p.id]; ok && j.Op == OpEnd {
 			return j.Verdict
@@ -263,7 +263,7 @@ func (r *Root) decideMixed(now time.Time, o *operation) {
 	for _, p := range repairing {
 		next.add(o.joins[p.id])
 	}
-	r.reply(o, ending, Made{Outcome: &comm.Outcome{Repair: true}})
+	r.reply(o, ending, Made{Outcome: &driver.Outcome{Repair: true}})
 }
 
 func (r *Root) differences(o *operation) string {

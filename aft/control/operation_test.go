@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 func four(t *testing.T) *script { return running(t, RootConfig{Size: 4, Nodes: nodesOf(2, 0)}) }
@@ -139,7 +139,7 @@ func TestNobodyWaitsForWhoIsAtTheEnd(t *testing.T) {
 func TestWhoHasReturnedIsNamed(t *testing.T) {
 	s := four(t)
 	s.join(0, Join{Op: OpSplit})
-	s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(1, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	require.Equal(t, Made{Comm: 1, Seq: 1 << 60, Op: OpSplit, Revoked: true, Returned: []Proc{1}}, s.made(0))
 	s.of(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}}) // because of that
 	s.join(2, Join{Op: OpSplit})
@@ -150,10 +150,10 @@ func TestWhoHasReturnedIsNamed(t *testing.T) {
 
 	for name, before := range map[string]func(s *script){
 		"a failure that it knows of": func(s *script) { s.join(1, Join{Op: OpEnd, Verdict: failing()}) },
-		"an error of its own":        func(s *script) { s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "no"}}) },
+		"an error of its own":        func(s *script) { s.join(1, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "no"}}) },
 		"a failure": func(s *script) {
 			s.kill(3)
-			s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+			s.join(1, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}})
 		},
 		"a repair": func(s *script) { s.join(1, Join{Op: OpRepair}) },
 	} {
@@ -170,7 +170,7 @@ func TestWhoHasReturnedIsNamed(t *testing.T) {
 func TestAwayEndsWithTheZone(t *testing.T) {
 	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 	for p := range Proc(2) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	}
 	s.join(0, Join{Op: OpAgree})
 	require.Equal(t, OpEnd, s.made(0).Op, "it waits")
@@ -179,21 +179,21 @@ func TestAwayEndsWithTheZone(t *testing.T) {
 }
 
 func TestOutcomes(t *testing.T) {
-	own := func(text string) *comm.Verdict { return &comm.Verdict{Err: text} }
-	well, through := &comm.Verdict{}, &comm.Verdict{Through: true}
+	own := func(text string) *driver.Verdict { return &driver.Verdict{Err: text} }
+	well, through := &driver.Verdict{}, &driver.Verdict{Through: true}
 	for _, c := range []struct {
 		name     string
 		dead     []Proc
-		verdicts []*comm.Verdict
-		want     comm.Outcome
+		verdicts []*driver.Verdict
+		want     driver.Outcome
 	}{
-		{"all well", nil, []*comm.Verdict{well, well, well, well}, comm.Outcome{}},
-		{"own error", nil, []*comm.Verdict{well, failing(), own("b"), own("c")}, comm.Outcome{Err: "b", ErrRank: 2}},
-		{"revoked by hand", nil, []*comm.Verdict{well, failing(), well, well}, comm.Outcome{Repair: true}},
-		{"run through", []Proc{0}, []*comm.Verdict{nil, through, through, through}, comm.Outcome{}},
-		{"run through by some", []Proc{0}, []*comm.Verdict{nil, through, well, through}, comm.Outcome{Repair: true}},
-		{"asked for by one", []Proc{0}, []*comm.Verdict{nil, through, failing(), through}, comm.Outcome{Repair: true}},
-		{"failure", []Proc{0}, []*comm.Verdict{nil, well, own("b"), well}, comm.Outcome{Repair: true}},
+		{"all well", nil, []*driver.Verdict{well, well, well, well}, driver.Outcome{}},
+		{"own error", nil, []*driver.Verdict{well, failing(), own("b"), own("c")}, driver.Outcome{Err: "b", ErrRank: 2}},
+		{"revoked by hand", nil, []*driver.Verdict{well, failing(), well, well}, driver.Outcome{Repair: true}},
+		{"run through", []Proc{0}, []*driver.Verdict{nil, through, through, through}, driver.Outcome{}},
+		{"run through by some", []Proc{0}, []*driver.Verdict{nil, through, well, through}, driver.Outcome{Repair: true}},
+		{"asked for by one", []Proc{0}, []*driver.Verdict{nil, through, failing(), through}, driver.Outcome{Repair: true}},
+		{"failure", []Proc{0}, []*driver.Verdict{nil, well, own("b"), well}, driver.Outcome{Repair: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := four(t)
@@ -217,13 +217,13 @@ func TestSpawn(t *testing.T) {
 	}
 	small := s.made(0).New.ID
 	for _, c := range []struct {
-		missing [2][]comm.OriginalRank
+		missing [2][]Original
 		says    string
 	}{
-		{[2][]comm.OriginalRank{{1}, {1, 2}}, "rank 1 for [1 2]"},
-		{[2][]comm.OriginalRank{{2}, {2}}, "original rank 2 is still alive"},
-		{[2][]comm.OriginalRank{{4}, {4}}, "allowed are 0 to 3"},
-		{[2][]comm.OriginalRank{{1, 1}, {1, 1}}, "twice"},
+		{[2][]Original{{1}, {1, 2}}, "rank 1 for [1 2]"},
+		{[2][]Original{{2}, {2}}, "original rank 2 is still alive"},
+		{[2][]Original{{4}, {4}}, "allowed are 0 to 3"},
+		{[2][]Original{{1, 1}, {1, 1}}, "twice"},
 	} {
 		seq := s.made(0).Seq & 15
 		if s.made(0).Op == OpSpawn {
@@ -235,7 +235,7 @@ func TestSpawn(t *testing.T) {
 		require.Contains(t, s.made(0).Err, c.says)
 	}
 	for _, p := range []Proc{0, 2, 3} {
-		s.join(p, Join{Comm: small, Seq: 4, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+		s.join(p, Join{Comm: small, Seq: 4, Op: OpSpawn, Missing: []Original{1}})
 	}
 	require.Equal(t, Start{Proc: 4, Original: 1}, s.starts[4])
 	s.hello(4)
@@ -244,9 +244,9 @@ func TestSpawn(t *testing.T) {
 
 	// A member dies meanwhile: it fails, and the new process is of no use.
 	s.kill(4)
-	s.join(0, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
-	s.join(2, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
-	s.join(3, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.join(0, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []Original{1}})
+	s.join(2, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []Original{1}})
+	s.join(3, Join{Comm: small, Seq: 5, Op: OpSpawn, Missing: []Original{1}})
 	s.kill(3)
 	require.Equal(t, []Proc{3}, s.made(0).Failed)
 	require.NotEmpty(t, s.killed(5))
@@ -261,7 +261,7 @@ func TestSpawnedProcessDiesWhileItStarts(t *testing.T) {
 	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 	s.kill(1)
 	s.join(0, Join{Op: OpShrink})
-	s.join(0, Join{Comm: 2, Op: OpSpawn, Missing: []comm.OriginalRank{1}})
+	s.join(0, Join{Comm: 2, Op: OpSpawn, Missing: []Original{1}})
 	s.kill(2)
 	s.hello(3)
 	require.Equal(t, []Proc{0, 3}, s.made(0).New.Procs)
@@ -284,7 +284,7 @@ func TestOperationsInTheBodyOfAZone(t *testing.T) {
 	require.Contains(t, s.notes[0], "Zone.Repair")
 	id := s.made(0).New.ID
 	for p := range Proc(3) {
-		s.join(p, Join{Comm: id, Op: OpSpawn, Missing: []comm.OriginalRank{3}, InZone: true})
+		s.join(p, Join{Comm: id, Op: OpSpawn, Missing: []Original{3}, InZone: true})
 	}
 	require.Contains(t, s.made(2).Err, "Zone.Repair")
 	require.Len(t, s.starts, 4)
@@ -294,8 +294,8 @@ func TestOperationsInTheBodyOfAZone(t *testing.T) {
 // takes long.
 func TestReturnedBodiesAreTold(t *testing.T) {
 	s := four(t)
-	s.join(1, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
-	s.join(2, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(1, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
+	s.join(2, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	s.sent = nil
 	s.tick(50 * time.Millisecond)
 	require.Empty(t, s.sent)
@@ -307,12 +307,12 @@ func TestReturnedBodiesAreTold(t *testing.T) {
 	}
 	s.pulses()
 	s.sent = nil
-	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(0, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	s.tick(100 * time.Millisecond)
 	require.Len(t, s.sent, 1)
 	require.Equal(t, Message{Kind: KindFailed, To: []Proc{3}, Away: []Proc{0, 1, 2}}, s.sent[0].Message)
-	s.join(3, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
-	require.Equal(t, comm.Outcome{}, *s.made(0).Outcome)
+	s.join(3, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
+	require.Equal(t, driver.Outcome{}, *s.made(0).Outcome)
 }
 
 // Communicators that a repair has replaced are forgotten, however many repairs there
@@ -324,7 +324,7 @@ func TestReplacedCommunicatorsAreForgotten(t *testing.T) {
 	}
 	made := s.made(0).New.ID
 	s.kill(1)
-	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 2, 3)
+	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0, 2, 3)
 	require.Len(t, s.r.comms, 1)
 	for _, old := range []CommID{1, made} {
 		s.sent = nil

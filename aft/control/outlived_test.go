@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 func (s *script) outlived(list ...Proc) {
@@ -24,7 +24,7 @@ func (s *script) pass(d time.Duration) {
 }
 
 // endZone ends the zone of four ranks.
-func (s *script) endZone(v comm.Verdict) {
+func (s *script) endZone(v driver.Verdict) {
 	for p := range Proc(4) {
 		s.join(p, Join{Op: OpEnd, Verdict: &v})
 	}
@@ -37,7 +37,7 @@ func suspectOf(p Proc) Message {
 // TestScriptAfterTheProgram: the zone has ended, and what the scripts of the ranks do then is
 // their own business: the job ends with their exit codes.
 func TestScriptAfterTheProgram(t *testing.T) {
-	for name, v := range map[string]comm.Verdict{"well": {}, "with an error": {Err: "no"}} {
+	for name, v := range map[string]driver.Verdict{"well": {}, "with an error": {Err: "no"}} {
 		s := four(t)
 		s.endZone(v)
 		s.of(1, suspectOf(0)) // its news is on its way
@@ -98,7 +98,7 @@ func TestScriptOfAProgramThatFails(t *testing.T) {
 // TestScriptWhileOthersAreInAFurtherZone: they wait for the program of that rank.
 func TestScriptWhileOthersAreInAFurtherZone(t *testing.T) {
 	s := four(t)
-	s.endZone(comm.Verdict{})
+	s.endZone(driver.Verdict{})
 	s.outlived(3)
 	s.pass(time.Minute)
 	require.Empty(t, s.killed(3))

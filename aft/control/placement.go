@@ -3,7 +3,7 @@ package control
 import (
 	"log/slog"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // blocks places the first ranks: neighbours together, as even as the slots allow.
@@ -36,8 +36,8 @@ func blocks(size int, nodes []*node) []*node {
 
 // place is the node for a replacement of a process that ran on was; nil: no node
 // is left.
-func (r *Root) place(was *node, policy comm.SpawnPolicy) *node {
-	if policy == comm.NoReuse {
+func (r *Root) place(was *node, policy driver.SpawnPolicy) *node {
+	if policy == driver.NoReuse {
 		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && r.free(n) }
 		if n := r.emptiest(fresh); n != nil {
 			return n

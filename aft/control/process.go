@@ -3,8 +3,6 @@ package control
 import (
 	"fmt"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 type procState int
@@ -19,7 +17,7 @@ const (
 // process is what the root knows of a process.
 type process struct {
 	id        Proc
-	original  comm.OriginalRank
+	original  Original
 	node      *node
 	state     procState
 	address   string

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/internal/testseed"
 )
 
@@ -141,13 +141,13 @@ func (s *sim) check() {
 		}
 	case s.over: // a process was lost between the end of the zone and its own
 		return
-	case s.cfg.Policy.Recovery == comm.Shrinking:
+	case s.cfg.Policy.Recovery == driver.Shrinking:
 		require.Contains(s.t, s.end.Report, "no rank is left")
 		return
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery == comm.NonShrinking && len(world.procs) != s.cfg.Size {
+	if s.cfg.Policy.Recovery == driver.NonShrinking && len(world.procs) != s.cfg.Size {
 		s.fatal("the last world has %d ranks", len(world.procs))
 	}
 	last := -1
@@ -169,12 +169,12 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 	for i := range nodes + random.IntN(3) {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
 	}
-	cfg.Policy = comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}
+	cfg.Policy = driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}
 	if random.IntN(2) == 0 {
-		cfg.Policy.Recovery = comm.Shrinking
+		cfg.Policy.Recovery = driver.Shrinking
 	}
 	if random.IntN(2) == 0 {
-		cfg.Policy.Spawn = comm.Reuse
+		cfg.Policy.Spawn = driver.Reuse
 	}
 	return cfg
 }

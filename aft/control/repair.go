@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // decideRepair makes a world without failed processes. Whoever fails meanwhile is
@@ -28,13 +28,13 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 		if !r.repairPresumed(now, o.group, policy.Recovery) {
 			return false
 		}
-		if policy.Recovery == comm.Shrinking {
+		if policy.Recovery == driver.Shrinking {
 			r.finishRepair(now, o, nil)
 			return true
 		}
-		o.spawn = &spawning{policy: policy.Spawn, current: make(map[comm.OriginalRank]*process)}
+		o.spawn = &spawning{policy: policy.Spawn, current: make(map[Original]*process)}
 	}
-	if !r.repairPresumed(now, o.group, comm.NonShrinking) {
+	if !r.repairPresumed(now, o.group, driver.NonShrinking) {
 		return r.ended
 	}
 	if !r.start(now, o.spawn, r.lostOf(o.group), r.epoch+1) {
@@ -51,7 +51,7 @@ func (r *Root) reviveAll(now time.Time, world *group) {
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
 		between: !slices.ContainsFunc(r.members(world), func(p *process) bool { return p.settled == unsettled }),
-		spawn:   &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)},
+		spawn:   &spawning{policy: r.policy.Spawn, current: make(map[Original]*process)},
 	}
 	r.ops[o.key] = o
 	r.note(slog.LevelWarn, "all ranks have failed: all are started again")
@@ -59,9 +59,9 @@ func (r *Root) reviveAll(now time.Time, world *group) {
 }
 
 // repairPolicy is the one that all have asked for.
-func (r *Root) repairPolicy(o *operation) (comm.Policy, string) {
+func (r *Root) repairPolicy(o *operation) (driver.Policy, string) {
 	takers := r.takers(o)
-	of := func(p *process) comm.Policy {
+	of := func(p *process) driver.Policy {
 		if own := o.joins[p.id].Policy; own != nil {
 			return complete(*own, r.policy)
 		}
@@ -81,8 +81,8 @@ func (r *Root) repairPolicy(o *operation) (comm.Policy, string) {
 }
 
 // lostOf are the failed processes of g by original rank.
-func (r *Root) lostOf(g *group) map[comm.OriginalRank]*process {
-	out := make(map[comm.OriginalRank]*process)
+func (r *Root) lostOf(g *group) map[Original]*process {
+	out := make(map[Original]*process)
 	for _, p := range r.failedOf(g) {
 		out[p.original] = p
 	}
@@ -123,37 +123,37 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	}
 }
 
-func (r *Root) change(now time.Time, o *operation, g *group, newcomers []*process) *comm.Change {
-	c := &comm.Change{Epoch: r.epoch, Failed: r.losesOf(o), Phases: o.phases(now, newcomers)}
+func (r *Root) change(now time.Time, o *operation, g *group, newcomers []*process) *driver.Change {
+	c := &driver.Change{Epoch: r.epoch, Failed: r.losesOf(o), Phases: o.phases(now, newcomers)}
 	for _, q := range newcomers {
-		c.Replaced = append(c.Replaced, q.original)
+		c.Replaced = append(c.Replaced, int(q.original))
 	}
 	for _, p := range r.members(o.group) {
-		c.Ranks = append(c.Ranks, comm.Rank(slices.IndexFunc(g.procs, func(id Proc) bool {
+		c.Ranks = append(c.Ranks, slices.IndexFunc(g.procs, func(id Proc) bool {
 			return r.procs[id].original == p.original
-		})))
+		}))
 	}
 	return c
 }
 
 // losesOf are the processes that were lost since the last repair, those included
 // that were started for this one.
-func (r *Root) losesOf(o *operation) []comm.Loss {
+func (r *Root) losesOf(o *operation) []driver.Loss {
 	list := r.failedOf(o.group)
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
 	slices.SortStableFunc(list, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
-	out := make([]comm.Loss, 0, len(list))
+	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true
 		rank := slices.IndexFunc(o.group.procs, func(id Proc) bool { return r.procs[id].original == p.original })
-		out = append(out, comm.Loss{Original: p.original, Rank: comm.Rank(rank), Node: int(p.node.id), Reason: p.reason})
+		out = append(out, driver.Loss{Original: int(p.original), Rank: rank, Node: int(p.node.id), Reason: p.reason})
 	}
 	return out
 }
 
-func (o *operation) phases(now time.Time, newcomers []*process) comm.RepairPhases {
+func (o *operation) phases(now time.Time, newcomers []*process) driver.RepairPhases {
 	up := o.gathered
 	for _, q := range newcomers {
 		if q.up.After(up) {
@@ -163,5 +163,5 @@ func (o *operation) phases(now time.Time, newcomers []*process) comm.RepairPhase
 	if len(newcomers) == 0 {
 		now = up
 	}
-	return comm.RepairPhases{Gather: o.gathered.Sub(o.began), Spawn: up.Sub(o.gathered), Connect: now.Sub(up)}
+	return driver.RepairPhases{Gather: o.gathered.Sub(o.began), Spawn: up.Sub(o.gathered), Connect: now.Sub(up)}
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-func (s *script) repairAll(seq uint64, id CommID, p *comm.Policy, procs ...Proc) {
+func (s *script) repairAll(seq uint64, id CommID, p *driver.Policy, procs ...Proc) {
 	for _, q := range procs {
 		s.join(q, Join{Op: OpRepair, Comm: id, Seq: seq, Policy: p, Step: NoStep})
 	}
@@ -19,15 +19,15 @@ func TestShrinkingRepair(t *testing.T) {
 	s := four(t)
 	s.kill(1)
 	s.now = s.now.Add(time.Millisecond)
-	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 2)
+	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0, 2)
 	s.now = s.now.Add(time.Millisecond)
-	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 3)
+	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 3)
 	require.Equal(t, []Proc{0, 2, 3}, s.made(0).New.Procs)
-	require.Equal(t, comm.Change{
+	require.Equal(t, driver.Change{
 		Epoch:  1,
-		Failed: []comm.Loss{{Original: 1, Rank: 1, Node: 0, Reason: "signal 9"}},
-		Ranks:  []comm.Rank{0, -1, 1, 2},
-		Phases: comm.RepairPhases{Gather: time.Millisecond},
+		Failed: []driver.Loss{{Original: 1, Rank: 1, Node: 0, Reason: "signal 9"}},
+		Ranks:  []int{0, -1, 1, 2},
+		Phases: driver.RepairPhases{Gather: time.Millisecond},
 	}, *s.made(3).Change)
 	for _, p := range []Proc{0, 2, 3} {
 		s.bye(p)
@@ -40,7 +40,7 @@ func TestNonShrinkingRepair(t *testing.T) {
 	s := four(t)
 	s.kill(2)
 	s.sent = nil
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 	require.Equal(t, []Kind{KindStart}, s.kinds())
 	require.Equal(t, Start{Proc: 4, Original: 2, Epoch: 1}, s.starts[4])
 	require.Equal(t, Node(1), s.where[4], "REUSE: where it failed")
@@ -55,25 +55,25 @@ func TestNonShrinkingRepair(t *testing.T) {
 	require.Len(t, s.sent[0].Message.Peers, 1, "the others of the new one")
 	group := &Group{ID: 2, Procs: []Proc{0, 1, 4, 3}}
 	require.Equal(t, group, s.made(0).New)
-	require.Equal(t, []comm.OriginalRank{2}, s.made(0).Change.Replaced)
-	require.Equal(t, []comm.Rank{0, 1, 2, 3}, s.made(0).Change.Ranks)
-	require.Equal(t, comm.RepairPhases{Spawn: time.Millisecond, Connect: 2 * time.Millisecond}, s.made(0).Change.Phases)
+	require.Equal(t, []int{2}, s.made(0).Change.Replaced)
+	require.Equal(t, []int{0, 1, 2, 3}, s.made(0).Change.Ranks)
+	require.Equal(t, driver.RepairPhases{Spawn: time.Millisecond, Connect: 2 * time.Millisecond}, s.made(0).Change.Phases)
 	require.Equal(t, Made{New: group, Epoch: 1, Replacement: true}, s.made(4))
 }
 
 func TestFailuresDuringTheRepair(t *testing.T) {
 	s := four(t)
 	s.kill(0)
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 1, 2, 3) // starts 4
-	s.kill(4)                                                         // a replacement: 5
-	s.kill(1)                                                         // a survivor: 6
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 1, 2, 3) // starts 4
+	s.kill(4)                                                             // a replacement: 5
+	s.kill(1)                                                             // a survivor: 6
 	s.hello(6)
 	s.kill(6) // a replacement that was ready: 7
 	s.hello(5)
 	require.Nil(t, s.made(2).New)
 	s.hello(7)
 	require.Equal(t, []Proc{5, 7, 2, 3}, s.made(2).New.Procs)
-	require.Equal(t, []comm.OriginalRank{0, 1}, s.made(2).Change.Replaced)
+	require.Equal(t, []int{0, 1}, s.made(2).Change.Replaced)
 	require.Len(t, s.made(2).Change.Failed, 4)
 	require.Equal(t, 1, s.made(2).Change.Epoch)
 }
@@ -81,7 +81,7 @@ func TestFailuresDuringTheRepair(t *testing.T) {
 func TestDownToOneRank(t *testing.T) {
 	s := four(t)
 	id := CommID(1)
-	p := policy(comm.Shrinking, comm.Reuse)
+	p := policy(driver.Shrinking, driver.Reuse)
 	for dead := range Proc(3) {
 		s.kill(dead)
 		for q := dead + 1; q < 4; q++ {
@@ -100,7 +100,7 @@ func TestAllRanksFailAtOnce(t *testing.T) {
 	for p := range Proc(3) {
 		s.kill(p)
 	}
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 3)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 3)
 	require.Len(t, s.starts, 7)
 	s.kill(3) // the last one that knew of the repair
 	for p := Proc(4); p < 8; p++ {
@@ -121,8 +121,8 @@ func TestAllRanksFailAtOnce(t *testing.T) {
 
 func TestPoliciesMustBeTheSame(t *testing.T) {
 	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
-	s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0)
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 1)
+	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 1)
 	require.Contains(t, s.made(0).Err, "rank 1 for NON-SHRINKING, REUSE")
 	s.repairAll(1, 1, policy("half", ""), 0, 1)
 	require.Contains(t, s.made(0).Err, `"half"`)
@@ -131,8 +131,8 @@ func TestPoliciesMustBeTheSame(t *testing.T) {
 // TestOneEndsWhileOthersRepair: decision "a rank that had finished runs again".
 func TestOneEndsWhileOthersRepair(t *testing.T) {
 	s := four(t)
-	p := policy(comm.Shrinking, comm.Reuse)
-	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	p := policy(driver.Shrinking, driver.Reuse)
+	s.join(0, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	s.kill(3)
 	s.repairAll(0, 1, p, 1, 2)
 	require.True(t, s.made(0).Outcome.Repair)
@@ -159,10 +159,10 @@ func TestWhoCalledAnotherOperationHasDied(t *testing.T) {
 func TestReplacementLearnsTheZone(t *testing.T) {
 	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 	for p := range Proc(2) {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	}
 	s.kill(0)
-	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 1)
+	s.repairAll(1, 1, policy(driver.NonShrinking, driver.Reuse), 1)
 	s.hello(2)
 	require.Equal(t, 1, s.made(2).Zone)
 }
@@ -173,25 +173,25 @@ func TestPlacementOfReplacements(t *testing.T) {
 		s.kill(0)
 		s.kill(1)
 		s.kill(2)
-		s.repairAll(0, 1, policy(comm.NonShrinking, comm.NoReuse), 3)
+		s.repairAll(0, 1, policy(driver.NonShrinking, driver.NoReuse), 3)
 		require.Equal(t, []Node{2, 3, 2}, s.placed()[4:])
 		s.hello(4)
 		s.hello(5)
 		s.hello(6)
 		// Node 2 has had a failure: it is not used again. Then none is left.
 		s.kill(4)
-		s.repairAll(0, 2, policy(comm.NonShrinking, comm.NoReuse), 3, 5, 6)
+		s.repairAll(0, 2, policy(driver.NonShrinking, driver.NoReuse), 3, 5, 6)
 		require.Equal(t, Node(3), s.where[7])
 		s.hello(7)
 		s.kill(7)
-		s.repairAll(0, 3, policy(comm.NonShrinking, comm.NoReuse), 3, 5, 6)
+		s.repairAll(0, 3, policy(driver.NonShrinking, driver.NoReuse), 3, 5, 6)
 		require.Equal(t, Node(3), s.where[8], "REUSE: where it failed")
 		require.Contains(t, s.notes[len(s.notes)-2], "no spare node is left")
 	})
 	t.Run("a lost node", func(t *testing.T) {
 		s := running(t, RootConfig{Size: 6, Nodes: nodesOf(3, 0)})
 		s.do(s.r.Lost(s.now, 1, "exit status 1", true))
-		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 4, 5)
+		s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 4, 5)
 		require.Equal(t, []Node{0, 2}, s.placed()[6:])
 	})
 	t.Run("slots", func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestPlacementOfReplacements(t *testing.T) {
 		nodes[0].Slots, nodes[1].Slots, nodes[2].Slots = 2, 2, 4
 		s := running(t, RootConfig{Size: 6, Nodes: nodes})
 		s.do(s.r.Lost(s.now, 1, "exit status 1", true))
-		s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 4, 5)
+		s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 4, 5)
 		require.Equal(t, []Node{2, 2}, s.placed()[6:])
 	})
 	t.Run("no node", func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestPlacementOfReplacements(t *testing.T) {
 
 func TestWhoDoesNotComeIsFenced(t *testing.T) {
 	s := four(t)
-	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(0, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	for range 200 { // without a failure bodies take as long as they like
 		s.pulses()
 		s.tick(600 * time.Millisecond)
@@ -220,14 +220,14 @@ func TestWhoDoesNotComeIsFenced(t *testing.T) {
 	require.Empty(t, s.killed(1))
 	s = four(t)
 	s.kill(3)
-	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{Through: true}})
+	s.join(0, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}})
 	for range 200 { // nor with one that they run through
 		s.pulses()
 		s.tick(600 * time.Millisecond)
 	}
 	require.Empty(t, s.killed(1))
 	s = four(t)
-	s.join(0, Join{Op: OpEnd, Verdict: &comm.Verdict{}})
+	s.join(0, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
 	heard := s.now
 	s.tick(testTiming.Period) // the others are told that it waits
 	require.Equal(t, heard.Add(1200*time.Millisecond), s.r.Next())
@@ -246,7 +246,7 @@ func TestWhoDoesNotComeIsFenced(t *testing.T) {
 	require.True(t, s.made(0).Outcome.Repair)
 
 	// A replacement that does not start.
-	s.repairAll(1, 1, policy(comm.NonShrinking, comm.Reuse), 0)
+	s.repairAll(1, 1, policy(driver.NonShrinking, driver.Reuse), 0)
 	s.hello(4)
 	s.hello(5)
 	for range 100 {
@@ -284,7 +284,7 @@ func TestLedger(t *testing.T) {
 		id, victim := CommID(1), Proc(1)
 		for round := range 50 {
 			kill(s, victim)
-			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(comm.NonShrinking, comm.Reuse), Step: step(round)})
+			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(driver.NonShrinking, driver.Reuse), Step: step(round)})
 			if s.end != nil {
 				require.Equal(t, 1, s.end.Code)
 				require.Contains(t, s.end.Report, "rank 1 has failed")
@@ -314,13 +314,13 @@ func TestLedgerOfALaterZone(t *testing.T) {
 	repairs := func(step func(round int) int64) int {
 		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
 		for p := range Proc(2) {
-			s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: 1000})
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: 1000})
 		}
 		id, victim := CommID(1), Proc(1)
 		for round := range 20 {
 			// Also what was the last step in the zone before.
 			s.of(victim, Message{Kind: KindExit, Exits: []Exit{{Proc: victim, Code: -1, Signal: 9, Zone: 0, Step: 1000}}})
-			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(comm.NonShrinking, comm.Reuse), Step: step(round)})
+			s.join(0, Join{Op: OpRepair, Comm: id, Policy: policy(driver.NonShrinking, driver.Reuse), Step: step(round)})
 			if s.end != nil {
 				require.NotContains(t, s.end.Report, "step 1000")
 				return round

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // Root decides about a job. Its methods return what is to be done, in this order;
@@ -30,8 +30,8 @@ type Root struct {
 	epoch    int
 	zone     int
 	// zoneErrors are the zones that have ended with an error.
-	zoneErrors []comm.ZoneError
-	policy     comm.Policy
+	zoneErrors []driver.ZoneError
+	policy     driver.Policy
 	ledger     ledger
 
 	forwarded    map[int]forwarding // signals
@@ -64,7 +64,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		comms:     make(map[CommID]*group),
 		ops:       make(map[opKey]*operation),
 		suspected: make(map[accusation]suspicion),
-		policy:    complete(cfg.Policy, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.NoReuse}),
+		policy:    complete(cfg.Policy, driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}),
 		ledger:    newLedger(cfg.Repeats),
 		forwarded: make(map[int]forwarding),
 		inZone:    true,
@@ -130,6 +130,10 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 		}
 	case KindRevoke:
 		r.revoke(now, *m.Revoke)
+	case KindFree:
+		if p := r.procOf(n, m.Free.Proc); p != nil {
+			r.giveBack(p, m.Free.Comm)
+		}
 	case KindSuspect:
 		r.suspect(now, n, *m.Suspect)
 	case KindStack:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // script plays the daemons and the ranks of a job step by step.
@@ -184,8 +184,8 @@ func (s *script) placed() []Node {
 	return out
 }
 
-func failing() *comm.Verdict { return &comm.Verdict{Failure: true} }
+func failing() *driver.Verdict { return &driver.Verdict{Failure: true} }
 
-func policy(r comm.Recovery, p comm.SpawnPolicy) *comm.Policy {
-	return &comm.Policy{Recovery: r, Spawn: p}
+func policy(r driver.Recovery, p driver.SpawnPolicy) *driver.Policy {
+	return &driver.Policy{Recovery: r, Spawn: p}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // forwardedSignal is one of the root for all ranks.
@@ -92,7 +92,7 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 
 // behind is what there is still to get behind an operation of the zone: its body runs again, or the
 // zone has ended, and there may be another one.
-func (m missedSignals) behind(now time.Time, outcome *comm.Outcome) missedSignals {
+func (m missedSignals) behind(now time.Time, outcome *driver.Outcome) missedSignals {
 	if outcome != nil && !outcome.Repair {
 		return missedSignals{numbers: m.numbers}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // simRank is a model of a program with a zone.
@@ -12,7 +12,7 @@ type simRank struct {
 	s        *sim
 	node     *simNode
 	proc     Proc
-	original comm.OriginalRank
+	original Original
 	in, out  simLink
 	dead     bool // its process
 	hung     bool // gets no time
@@ -328,7 +328,7 @@ func (r *simRank) work() {
 		if r.asked && !pending {
 			r.asked = false
 			r.send(Message{Kind: KindRevoke, Revoke: &Revoke{Comm: r.world.ID, Derived: true}})
-			r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: int64(r.count)})
+			r.join(r.world, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "stopped"}, Step: int64(r.count)})
 			return
 		}
 	}
@@ -341,11 +341,11 @@ func (r *simRank) work() {
 			r.repair()
 			return
 		}
-		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{Failure: true}, Step: int64(r.count)})
+		r.join(r.world, Join{Op: OpEnd, Verdict: &driver.Verdict{Failure: true}, Step: int64(r.count)})
 	case r.s.computes && !r.saved:
 		r.blocked = true
 	case r.count >= r.s.target || r.saved:
-		r.join(r.world, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: int64(r.count)})
+		r.join(r.world, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: int64(r.count)})
 	default:
 		r.count++
 		switch (int(r.current.ID) + r.count) % 4 {

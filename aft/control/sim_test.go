@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // sim is a whole job in simulated time: a real Root, real Daemons, and ranks that
@@ -330,7 +330,7 @@ func (s *sim) endsWell(m Made) {
 			s.fatal("a zone ended well without the body of process %d", p)
 		}
 	}
-	if s.cfg.Policy.Recovery == comm.NonShrinking && len(group) != s.cfg.Size {
+	if s.cfg.Policy.Recovery == driver.NonShrinking && len(group) != s.cfg.Size {
 		s.fatal("NON-SHRINKING has shrunk: %v", group)
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // spawning are the processes that an operation has started.
 type spawning struct {
-	policy  comm.SpawnPolicy
-	current map[comm.OriginalRank]*process // by the rank they stand for
-	lost    []*process                     // died before they were needed
+	policy  driver.SpawnPolicy
+	current map[Original]*process // by the rank they stand for
+	lost    []*process            // died before they were needed
 }
 
 // start has a process for each of wanted, by original rank the process that it
 // replaces. It returns whether all have said Hello.
-func (r *Root) start(now time.Time, s *spawning, wanted map[comm.OriginalRank]*process, epoch int) bool {
+func (r *Root) start(now time.Time, s *spawning, wanted map[Original]*process, epoch int) bool {
 	starts := make(map[*node][]Start)
 	complete := true
 	for _, o := range slices.Sorted(maps.Keys(wanted)) {
@@ -89,9 +89,9 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 			r.reply(o, takers, Made{Err: err})
 			return true
 		}
-		o.spawn = &spawning{policy: r.policy.Spawn, current: make(map[comm.OriginalRank]*process)}
+		o.spawn = &spawning{policy: r.policy.Spawn, current: make(map[Original]*process)}
 	}
-	wanted := make(map[comm.OriginalRank]*process)
+	wanted := make(map[Original]*process)
 	for _, rank := range missing {
 		wanted[rank] = r.latest[rank]
 	}
@@ -125,7 +125,7 @@ func (r *Root) checkMissing(o *operation, takers []*process) string {
 				o.group.rank(takers[0].id), first, o.group.rank(p.id), list)
 		}
 	}
-	seen := make(map[comm.OriginalRank]bool)
+	seen := make(map[Original]bool)
 	for _, rank := range first {
 		if rank < 0 || int(rank) >= len(r.latest) {
 			return fmt.Sprintf("spawn: original rank %d, allowed are 0 to %d", rank, r.cfg.Size-1)

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // ready notes a daemon that is there; when all are, the first processes start.
@@ -45,7 +45,7 @@ func (r *Root) launch(now time.Time) {
 	r.launched, r.latest = true, make([]*process, r.cfg.Size)
 	starts := make(map[*node][]Start)
 	for i, n := range where {
-		r.enlist(now, comm.OriginalRank(i), n, 0, starts)
+		r.enlist(now, Original(i), n, 0, starts)
 	}
 	r.sendStarts(starts)
 }
@@ -68,7 +68,7 @@ func (r *Root) differentPrograms() bool {
 }
 
 // enlist makes a new process for an original rank.
-func (r *Root) enlist(now time.Time, o comm.OriginalRank, n *node, epoch int, starts map[*node][]Start) *process {
+func (r *Root) enlist(now time.Time, o Original, n *node, epoch int, starts map[*node][]Start) *process {
 	p := &process{id: Proc(len(r.procs)), original: o, node: n, started: now}
 	r.procs = append(r.procs, p)
 	r.latest[o] = p
@@ -86,7 +86,7 @@ func (r *Root) sendStarts(starts map[*node][]Start) {
 
 // replace starts a process in the place of p, which has failed. It returns nil
 // when that has to wait, or the job has been ended instead.
-func (r *Root) replace(now time.Time, p *process, policy comm.SpawnPolicy, epoch int, starts map[*node][]Start) *process {
+func (r *Root) replace(now time.Time, p *process, policy driver.SpawnPolicy, epoch int, starts map[*node][]Start) *process {
 	if !p.entered && !r.enter(now, p) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // startTiming has some patience with the start.
@@ -121,8 +121,8 @@ func TestRefusedJobs(t *testing.T) {
 		{"negative slots", RootConfig{Size: 1, Nodes: slots(-1)}, "-1 slots"},
 		{"repeats", RootConfig{Size: 1, Nodes: slots(0), Repeats: -1}, "--max-repeats"},
 		{"so many repeats that counting them overflows", RootConfig{Size: 1, Nodes: slots(0), Repeats: math.MaxInt}, "at most 1000000"},
-		{"recovery", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Recovery: "x"}}, "NON-SHRINKING"},
-		{"spawn", RootConfig{Size: 1, Nodes: slots(0), Policy: comm.Policy{Spawn: "x"}}, "NO-REUSE"},
+		{"recovery", RootConfig{Size: 1, Nodes: slots(0), Policy: driver.Policy{Recovery: "x"}}, "NON-SHRINKING"},
+		{"spawn", RootConfig{Size: 1, Nodes: slots(0), Policy: driver.Policy{Spawn: "x"}}, "NO-REUSE"},
 		{"period", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Lease: 1}}, "--heartbeat"},
 		{"lease", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Period: 2, Lease: 3}}, "--lease"},
 		{"margin", RootConfig{Size: 1, Nodes: slots(0), Timing: Timing{Period: 1, Lease: 3, Margin: -1}}, "margin"},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 var sighup = int(syscall.SIGHUP)
@@ -45,7 +45,7 @@ func TestIgnoredSignal(t *testing.T) {
 			s.do(s.r.Signal(s.now, sighup))
 			s.wait(c.at)
 			c.end(s)
-			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 			if c.wait > 0 {
 				s.wait(c.wait - time.Second)
 				require.Len(t, s.starts, 4, "the others may be about to end as well")
@@ -66,7 +66,7 @@ func TestIgnoredSignal(t *testing.T) {
 		s := four(t)
 		s.do(s.r.Signal(s.now, sighup))
 		s.exit(2, 3)
-		s.repairAll(0, 1, policy(comm.Shrinking, comm.Reuse), 0, 1, 3)
+		s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0, 1, 3)
 		require.Equal(t, []Proc{0, 1, 3}, s.made(0).New.Procs)
 		require.Len(t, s.made(0).Change.Failed, 1)
 	})
@@ -78,13 +78,13 @@ func TestObeyedSignal(t *testing.T) {
 		"while the others would repair": func(s *script) []Proc {
 			s.do(s.r.Signal(s.now, sighup))
 			s.exit(2, 75)
-			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 			s.wait(StopPatience / 2)
 			return []Proc{0, 1, 3}
 		},
 		"during a repair": func(s *script) []Proc {
 			s.kill(2)
-			s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+			s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 			s.do(s.r.Signal(s.now, sighup))
 			return []Proc{4, 0, 1, 3}
 		},
@@ -149,7 +149,7 @@ func TestSignalAgainAndAgain(t *testing.T) {
 		s := four(t)
 		if between {
 			for p := range Proc(4) {
-				s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{}, Step: NoStep})
+				s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: NoStep})
 			}
 			s.exit(2, 0)
 		}
@@ -173,7 +173,7 @@ func askedToEnd(t *testing.T) *script {
 	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
 	s.wait(time.Second)
 	s.panics(2)
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 	require.Len(t, s.starts, 5, "at once: the others can save only in a communicator")
 	s.hello(4)
 	require.Len(t, s.made(0).New.Procs, 4)
@@ -187,7 +187,7 @@ func TestReplacementFailsBySignal(t *testing.T) {
 	s := askedToEnd(t)
 	for p := Proc(4); p < 9; p++ {
 		s.panics(p)
-		s.repairAll(0, s.made(0).New.ID, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+		s.repairAll(0, s.made(0).New.ID, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 		require.Contains(t, s.notes, "a replacement waits: the job was asked to end")
 		s.wait(askedDelay - time.Second)
 		require.Len(t, s.starts, int(p)+1)
@@ -212,7 +212,7 @@ func TestReplacementFailsBeforeItHears(t *testing.T) {
 	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
 	s.wait(time.Second)
 	s.kill(2)
-	s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 	s.kill(4)
 	require.Len(t, s.starts, 6)
 }
@@ -245,7 +245,7 @@ func TestReviewOfTheLastZone(t *testing.T) {
 	s.exit(2, 1)
 	require.Equal(t, s.now.Add(StopPatience), s.r.reviewAt)
 	for _, p := range []Proc{0, 1, 3} {
-		s.join(p, Join{Op: OpEnd, Verdict: &comm.Verdict{Err: "stopped"}, Step: NoStep})
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "stopped"}, Step: NoStep})
 	}
 	s.wait(2 * StopPatience)
 	require.Zero(t, s.r.reviewAt)
@@ -263,7 +263,7 @@ func TestSignalWhileAReplacementStarts(t *testing.T) {
 			t.Run(fmt.Sprint(name, joined), func(t *testing.T) {
 				s := four(t)
 				s.kill(2)
-				s.repairAll(0, 1, policy(comm.NonShrinking, comm.Reuse), 0, 1, 3)
+				s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 1, 3)
 				s.do(s.r.Signal(s.now, sighup))
 				if joined {
 					end(s, 0)

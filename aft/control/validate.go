@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // What a message may hold at most.
@@ -42,6 +42,7 @@ var checks = map[Kind]func(Message) error{
 	KindBegin:    func(m Message) error { return field(m.Begin, nil) },
 	KindJoin:     func(m Message) error { return each("joins", m.Joins, 1, Join.check) },
 	KindRevoke:   func(m Message) error { return field(m.Revoke, nil) },
+	KindFree:     func(m Message) error { return field(m.Free, nil) },
 	KindSuspect:  func(m Message) error { return field(m.Suspect, (*Suspect).check) },
 	KindBye:      func(m Message) error { return field(m.Bye, nil) },
 	KindExit:     func(m Message) error { return each("exits", m.Exits, 1, Exit.check) },
@@ -113,14 +114,14 @@ func inRange(what string, value, low, high int) error {
 	return nil
 }
 
-func checkOriginal(o comm.OriginalRank) error {
+func checkOriginal(o Original) error {
 	return inRange("original rank", int(o), 0, MaxProcs-1)
 }
 
 func checkNode(n Node) error { return inRange("node", int(n), 0, MaxProcs-1) }
 
 // CheckOriginals reports whether these can be original ranks.
-func CheckOriginals(list []comm.OriginalRank) error { return each("ranks", list, 0, checkOriginal) }
+func CheckOriginals(list []Original) error { return each("ranks", list, 0, checkOriginal) }
 
 func short(s string) string { return s[:min(len(s), 32)] }
 
@@ -210,7 +211,7 @@ func (g *Group) check() error {
 }
 
 // checkChange: the ranks of c are those of g.
-func (g *Group) checkChange(c *comm.Change) error {
+func (g *Group) checkChange(c *driver.Change) error {
 	for _, r := range c.Ranks {
 		if err := inRange("rank", int(r), -1, len(g.Procs)-1); err != nil {
 			return err

@@ -3,7 +3,7 @@ package control
 import (
 	"strings"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // How much of the errors of zones the root keeps for replacements: all zones, and the texts
@@ -18,7 +18,7 @@ const zoneTextDropped = "a body had an error, whose text is not kept any more"
 
 // addZoneError notes that a zone has ended with an error: whoever takes part later is to go
 // the way that the others have gone because of it.
-func addZoneError(list []comm.ZoneError, zone int, o comm.Outcome) []comm.ZoneError {
+func addZoneError(list []driver.ZoneError, zone int, o driver.Outcome) []driver.ZoneError {
 	text := o.Err
 	if len(text) > maxZoneErrorText {
 		text = strings.ToValidUTF8(text[:maxZoneErrorText], "") + " ..."
@@ -35,5 +35,5 @@ func addZoneError(list []comm.ZoneError, zone int, o comm.Outcome) []comm.ZoneEr
 	if n := len(list) - maxZoneTexts; n >= 0 {
 		list[n].Err = zoneTextDropped
 	}
-	return append(list, comm.ZoneError{First: zone, Last: zone, Err: text, Rank: o.ErrRank})
+	return append(list, driver.ZoneError{First: zone, Last: zone, Err: text, Rank: o.ErrRank})
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -67,7 +67,7 @@ func (e *endpoint) returned(procs []control.Proc) {
 
 // takeBack ends the sends of another process in this one that wait for a receive.
 func (e *endpoint) takeBack(from *mailbox) {
-	b := e.box(from)
+	b, _ := e.box(from)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b == nil || b.dead() {
@@ -76,14 +76,14 @@ func (e *endpoint) takeBack(from *mailbox) {
 	b.matcher.messages[from.owner].all(func(m *message) {
 		if m.send != nil {
 			b.matcher.withdrawMessage(m)
-			m.send.complete(comm.Status{}, errLeft(b.owner))
+			m.send.complete(driver.Status{}, errLeft(b.owner))
 		}
 	})
 }
 
 // lose notes that a process takes part no more.
 func (b *mailbox) lose(p control.Proc, how absence) {
-	rank := comm.Rank(slices.Index(b.procs, p))
+	rank := int(slices.Index(b.procs, p))
 	if rank < 0 || b.lost[rank] == failed || b.lost[rank] == how {
 		return
 	}
@@ -103,20 +103,20 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 	}
 	b.matcher.receives[rank].all(func(r *receive) {
 		b.matcher.withdrawReceive(r)
-		r.request.complete(comm.Status{}, &comm.FailedError{Ranks: []comm.Rank{rank}})
+		r.request.complete(driver.Status{}, &driver.FailedError{Ranks: []int{rank}})
 	})
 	b.endAny(how)
 }
 
 // returned ends the receives that wait for a process whose body has returned.
 func (b *mailbox) returned(p control.Proc) {
-	rank := comm.Rank(slices.Index(b.procs, p))
+	rank := int(slices.Index(b.procs, p))
 	if rank < 0 || b.dead() {
 		return
 	}
 	b.matcher.receives[rank].all(func(r *receive) {
 		b.matcher.withdrawReceive(r)
-		r.request.complete(comm.Status{}, errLeft(rank))
+		r.request.complete(driver.Status{}, errLeft(rank))
 	})
 	b.endAny(left)
 }
@@ -135,7 +135,7 @@ func (b *mailbox) endAny(how absence) {
 		// failIfLast looks.
 		if how == failed || r.request.state.Load() == awaited {
 			b.matcher.withdrawReceive(r)
-			r.request.complete(comm.Status{}, err)
+			r.request.complete(driver.Status{}, err)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func (b *mailbox) nobodyElse() error {
 // deserted: nobody else is left whose body runs. Others than the job's own
 // communicator may belong to something that outlives the bodies.
 func (b *mailbox) deserted() bool {
-	if b.parent != 0 || len(b.ep.away) == 0 {
+	if b.made != nil || len(b.ep.away) == 0 {
 		return false
 	}
 	for r, p := range b.procs {
@@ -165,25 +165,25 @@ func (b *mailbox) deserted() bool {
 	return true
 }
 
-var errDeserted = fmt.Errorf("%w: the bodies of all other ranks have returned", comm.ErrClosed)
+var errDeserted = fmt.Errorf("%w: the bodies of all other ranks have returned", driver.ErrClosed)
 
-func errLeft(rank comm.Rank) error {
-	return fmt.Errorf("%w: the body of rank %d has returned", comm.ErrClosed, rank)
+func errLeft(rank int) error {
+	return fmt.Errorf("%w: the body of rank %d has returned", driver.ErrClosed, rank)
 }
 
 // revokedError is why a collective operation has failed that not all will take part in.
 func (b *mailbox) revokedError(returned []control.Proc) error {
 	for r, p := range b.procs {
 		if slices.Contains(returned, p) {
-			return errLeft(comm.Rank(r))
+			return errLeft(int(r))
 		}
 	}
-	return comm.ErrRevoked
+	return driver.ErrRevoked
 }
 
 // alone: all others are lost.
 func (b *mailbox) alone() bool { return len(b.procs) > 1 && b.present == 1 }
 
 func (b *mailbox) othersLost() error {
-	return &comm.FailedError{Ranks: b.ranks(func(r int) bool { return b.lost[r] != 0 })}
+	return &driver.FailedError{Ranks: b.ranks(func(r int) bool { return b.lost[r] != 0 })}
 }

@@ -3,7 +3,7 @@ package embedded
 import (
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // earlyMessage is one that has come before its communicator is known here.
@@ -18,7 +18,7 @@ var _ receiver = (*endpoint)(nil)
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && v.comm >= e.oldest {
+	if b == nil && e.closed == nil && v.comm > e.newest {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
@@ -47,14 +47,19 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 func (e *endpoint) announce(v envelope, a announced) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && v.comm >= e.oldest {
+	if b == nil && e.closed == nil && v.comm > e.newest {
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
 		e.mu.Unlock()
 		return
 	}
 	if b == nil || b.dead() || !b.knows(v.source) {
+		freed := b == nil && e.isFreed(v.comm)
 		e.mu.Unlock()
-		a.refuse()
+		if freed {
+			e.drop(a)
+		} else {
+			a.refuse()
+		}
 		return
 	}
 	start := b.meet(v, a)
@@ -79,7 +84,7 @@ func (e *endpoint) repost(r *receive) {
 		if m == nil {
 			// It was not there when processes were lost meanwhile.
 			err = b.hopeless(r.source)
-			if err == nil && r.source == comm.AnySource && q.state.Load() == awaited {
+			if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
 				err = b.nobodyElse()
 			}
 		}
@@ -94,7 +99,7 @@ func (e *endpoint) repost(r *receive) {
 		return
 	}
 	e.mu.Unlock()
-	q.complete(comm.Status{}, err)
+	q.complete(driver.Status{}, err)
 }
 
 func (e *endpoint) withdraw(a announced) {

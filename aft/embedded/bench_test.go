@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
 )
 
 // onRanks runs body on n ranks and measures it on rank 0.
-func onRanks(b *testing.B, n int, body func(ctx context.Context, c comm.Comm) error) {
+func onRanks(b *testing.B, n int, body func(ctx context.Context, c *comm.Comm) error) {
 	b.Helper()
 	b.ReportAllocs()
-	err := embedded.Run(b.Context(), n, func(ctx context.Context, c comm.Comm) error {
+	err := runTyped(b.Context(), n, func(ctx context.Context, c *comm.Comm) error {
 		if err := body(ctx, c); err != nil { // first touch of everything
 			return err
 		}
@@ -35,7 +34,7 @@ func onRanks(b *testing.B, n int, body func(ctx context.Context, c comm.Comm) er
 	}
 }
 
-func pingPong(ctx context.Context, c comm.Comm, data []byte) error {
+func pingPong(ctx context.Context, c *comm.Comm, data []byte) error {
 	peer := 1 - c.Rank()
 	if c.Rank() == 0 {
 		if err := comm.Send(ctx, c, peer, 0, data); err != nil {
@@ -58,7 +57,7 @@ func BenchmarkPingPong(b *testing.B) {
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
 			b.SetBytes(2 * int64(size))
 			buffers := [2][]byte{make([]byte, size), make([]byte, size)}
-			onRanks(b, 2, func(ctx context.Context, c comm.Comm) error {
+			onRanks(b, 2, func(ctx context.Context, c *comm.Comm) error {
 				return pingPong(ctx, c, buffers[c.Rank()])
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/message")
@@ -75,7 +74,7 @@ func BenchmarkAllreduce(b *testing.B) {
 					in[r], out[r] = make([]float64, length), make([]float64, length)
 				}
 				b.SetBytes(int64(8 * length))
-				onRanks(b, n, func(ctx context.Context, c comm.Comm) error {
+				onRanks(b, n, func(ctx context.Context, c *comm.Comm) error {
 					return comm.Allreduce(ctx, c, in[c.Rank()], out[c.Rank()], comm.Sum)
 				})
 			})
@@ -100,7 +99,7 @@ func BenchmarkBcast(b *testing.B) {
 				data[r] = make([]byte, size)
 			}
 			b.SetBytes(size)
-			onRanks(b, n, func(ctx context.Context, c comm.Comm) error {
+			onRanks(b, n, func(ctx context.Context, c *comm.Comm) error {
 				return comm.Bcast(ctx, c, 0, data[c.Rank()])
 			})
 		})

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -283,7 +283,7 @@ func (l *inlink) withdraw(send uint64) error {
 // taken again, but that happens to revoked communicators only.
 func (l *inlink) repost(s *instream) {
 	if s.got > 0 {
-		s.fail(func(*request) error { return comm.ErrRevoked })
+		s.fail(func(*request) error { return driver.ErrRevoked })
 	}
 	if r := s.giveBack(); r != nil {
 		l.wire.cfg.Receiver.repost(r)

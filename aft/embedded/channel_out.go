@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -112,7 +112,7 @@ func (l *outlink) unlock() {
 	l.ended = nil
 	l.mu.Unlock()
 	for _, c := range ended {
-		c.request.complete(comm.Status{}, c.err)
+		c.request.complete(driver.Status{}, c.err)
 	}
 }
 
@@ -124,9 +124,9 @@ func (l *outlink) send(e envelope, data []byte, r *request) {
 	case l.state == linkGone:
 		err = r.failedError()
 	case l.state == linkClosed:
-		err = comm.ErrClosed
+		err = driver.ErrClosed
 	case e.comm < l.oldest:
-		err = comm.ErrRevoked
+		err = driver.ErrRevoked
 	case revoked != nil:
 		err = revoked
 	case len(data) <= wireEager && eagerPrice(len(data)) <= l.credit && l.state != linkBroken:
@@ -142,7 +142,7 @@ func (l *outlink) send(e envelope, data []byte, r *request) {
 		return
 	}
 	l.unlock()
-	r.complete(comm.Status{}, err)
+	r.complete(driver.Status{}, err)
 }
 
 // eager writes a short message, or copies what there is no room for.

@@ -3,7 +3,7 @@ package embedded
 import (
 	"sync"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
 
@@ -120,17 +120,17 @@ func (s *instream) finish() {
 	if r == nil {
 		return
 	}
-	status := comm.Status{Source: s.env.source, Tag: s.env.tag, Bytes: s.env.length}
+	status := driver.Status{Source: s.env.source, Tag: s.env.tag, Bytes: s.env.length}
 	var err error
 	if s.truncated {
-		err = &comm.TruncatedError{Status: status, Buffer: r.room()}
+		err = &driver.TruncatedError{Status: status, Buffer: r.room()}
 	}
 	r.request.complete(status, err)
 }
 
 func (s *instream) fail(why func(r *request) error) {
 	if r := s.over(); r != nil {
-		r.request.complete(comm.Status{}, why(r.request))
+		r.request.complete(driver.Status{}, why(r.request))
 	}
 }
 

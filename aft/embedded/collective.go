@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -20,8 +20,8 @@ func (c *communicator) Revoke() {
 // Revoked is closed when the communicator has been revoked.
 func (c *communicator) Revoked() <-chan struct{} { return c.box.isRevoked }
 
-// Agree returns the bitwise and of all flags.
-func (c *communicator) Agree(ctx context.Context, flags uint64) (uint64, error) {
+// Agree starts to agree on the bitwise and of all flags.
+func (c *communicator) Agree(flags uint64) driver.Agreement {
 	j := control.Join{Op: control.OpAgree, Flags: flags}
 	b := c.box
 	b.ep.mu.Lock()
@@ -31,47 +31,72 @@ func (c *communicator) Agree(ctx context.Context, flags uint64) (uint64, error) 
 		}
 	}
 	b.ep.mu.Unlock()
-	m, err := b.ep.join(ctx, b, j)
+	return agreement{b.ep.join(b, j)}
+}
+
+// agreement is one under way.
+type agreement struct{ joined }
+
+func (a agreement) Wait(ctx context.Context) (uint64, error) {
+	m, err := a.wait(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return m.Flags, b.failedError(m.Failed)
+	return m.Flags, a.box.failedError(m.Failed)
 }
 
 // Shrink makes a communicator of the ranks that are alive.
-func (c *communicator) Shrink(ctx context.Context) (comm.Comm, error) {
-	return c.make(ctx, control.Join{Op: control.OpShrink})
+func (c *communicator) Shrink() driver.Making {
+	return c.make(control.Join{Op: control.OpShrink})
 }
 
 // Split makes communicators of the ranks with the same color.
-func (c *communicator) Split(ctx context.Context, color, key int) (comm.Comm, error) {
-	return c.make(ctx, control.Join{Op: control.OpSplit, Color: color, Key: key})
+func (c *communicator) Split(color, key int) driver.Making {
+	return c.make(control.Join{Op: control.OpSplit, Color: color, Key: key})
 }
 
 // Spawn starts processes for original ranks that are missing.
-func (c *communicator) Spawn(ctx context.Context, missing []comm.OriginalRank) (comm.Comm, error) {
-	j := control.Join{Op: control.OpSpawn, Missing: missing}
-	if err := control.CheckOriginals(missing); err != nil {
+func (c *communicator) Spawn(missing []int) driver.Making {
+	j := control.Join{Op: control.OpSpawn}
+	for _, o := range missing {
+		j.Missing = append(j.Missing, control.Original(o))
+	}
+	wrong := control.CheckOriginals(j.Missing)
+	if wrong != nil {
 		// The others must not wait: to ask for a process that is alive is refused
 		// at all ranks.
-		j.Missing = []comm.OriginalRank{c.box.ep.original}
-		_, refused := c.make(ctx, j)
-		return nil, errors.Join(fmt.Errorf("spawn: %w: original ranks %v: %w", ErrControl, missing, err), refused)
+		j.Missing = []control.Original{c.box.ep.original}
+		wrong = fmt.Errorf("%w: original ranks %v: %w", ErrControl, missing, wrong)
 	}
-	return c.make(ctx, j)
+	m := c.make(j)
+	m.wrong = wrong
+	return m
 }
 
-func (c *communicator) make(ctx context.Context, j control.Join) (comm.Comm, error) {
-	b := c.box
-	j.InZone = b.ep.inZone.Load()
-	m, err := b.ep.join(ctx, b, j)
+func (c *communicator) make(j control.Join) making {
+	j.InZone = c.box.ep.inZone.Load()
+	return making{joined: c.box.ep.join(c.box, j)}
+}
+
+// making is a communicator that is being made.
+type making struct {
+	joined
+
+	wrong error // what was asked for is not possible
+}
+
+func (k making) Wait(ctx context.Context) (driver.Comm, error) {
+	m, err := k.wait(ctx)
 	if err == nil {
-		err = b.failedError(m.Failed)
+		err = k.box.failedError(m.Failed)
+	}
+	if k.wrong != nil {
+		return nil, errors.Join(k.wrong, err)
 	}
 	if err != nil || m.New == nil {
 		return nil, err
 	}
-	return &communicator{b.ep.enter(m)}, nil
+	return &communicator{k.box.ep.enter(m)}, nil
 }
 
 // failedError names processes as ranks; nil if there are none.
@@ -80,5 +105,5 @@ func (b *mailbox) failedError(procs []control.Proc) error {
 		return nil
 	}
 	b.ep.lose(procs, failed) // the notice may be later than the outcome
-	return &comm.FailedError{Ranks: b.ranks(func(r int) bool { return slices.Contains(procs, b.procs[r]) })}
+	return &driver.FailedError{Ranks: b.ranks(func(r int) bool { return slices.Contains(procs, b.procs[r]) })}
 }

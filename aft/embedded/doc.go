@@ -37,7 +37,7 @@
 // root, which ends the suspect before it says that it has failed. Until then
 // operations that need it wait, so no two processes see it differently. When the
 // root says that a process has failed, first everything that has arrived from it
-// is delivered, then operations that need it fail with comm.ErrProcFailed, in all
+// is delivered, then operations that need it fail with driver.ErrProcFailed, in all
 // communicators. A receive from any source fails for each failure that has not
 // been acknowledged; nothing is lost by that: it can be posted again.
 //
@@ -59,7 +59,7 @@
 //
 // When a rank has left (its body has returned, or its last zone has ended and its
 // process exits), messages that it sent can still be received. An operation that
-// needs more of it fails with comm.ErrProcFailed: a send to it, a receive from it
+// needs more of it fails with driver.ErrProcFailed: a send to it, a receive from it
 // that no message meets, and, when a rank is the last one left, waiting for a
 // receive from any source.
 package embedded

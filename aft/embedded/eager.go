@@ -3,8 +3,6 @@ package embedded
 import (
 	"math/bits"
 	"sync"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // eagerMin is the capacity of the smallest buffer of an eager message.
@@ -18,7 +16,7 @@ func eagerClass(n int) int {
 }
 
 // newEager is a message with a copy of data, at most eagerLimit bytes.
-func newEager(source comm.Rank, tag comm.Tag, data []byte) *message {
+func newEager(source int, tag int, data []byte) *message {
 	class := eagerClass(len(data))
 	m, ok := eagers[class].Get().(*message)
 	if !ok {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -19,7 +19,7 @@ import (
 // called while it is held.
 type endpoint struct {
 	self     control.Proc
-	original comm.OriginalRank
+	original control.Original
 	node     int
 	job      string
 
@@ -37,6 +37,7 @@ type endpoint struct {
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
 	oldest   control.CommID                    // those before have been replaced
+	newest   control.CommID                    // that this process is one of: the root tells of them in their order
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
@@ -46,11 +47,8 @@ type endpoint struct {
 	closed   error
 	over     chan struct{} // closed with closed
 
-	wakes     sync.Pool         // of channels of capacity 1, empty: for requests
-	hooks     comm.Hooks        // of OnRepair
-	first     chan control.Made // the first communicator
-	repairs   int
-	repairing time.Duration
+	wakes sync.Pool         // of channels of capacity 1, empty: for requests
+	first chan control.Made // the first communicator
 }
 
 type operationKey struct {
@@ -58,7 +56,7 @@ type operationKey struct {
 	seq  uint64
 }
 
-func newEndpoint(self control.Proc, original comm.OriginalRank) *endpoint {
+func newEndpoint(self control.Proc, original control.Original) *endpoint {
 	e := &endpoint{
 		self: self, original: original,
 		boxes:   make(map[control.CommID]*mailbox),
@@ -134,7 +132,13 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		return b
 	}
 	b = newMailbox(e, g)
-	b.parent = parent
+	if parent != 0 {
+		b.made = []control.CommID{parent}
+		if of := e.boxes[parent]; of != nil {
+			b.made = slices.Concat(of.made, b.made)
+		}
+	}
+	e.newest = max(e.newest, g.ID)
 	if g.ID < e.oldest {
 		b.revoke()
 		e.mu.Unlock()
@@ -155,8 +159,8 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 
 // revoke ends everything on a communicator, and on those made of it.
 func (e *endpoint) revoke(id control.CommID, derived bool) {
-	e.endBoxes(comm.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool {
-		return !b.revoked && (b.id == id || derived && b.descends(id))
+	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool {
+		return !b.revoked && (b.id == id || derived && slices.Contains(b.made, id))
 	})
 }
 
@@ -192,17 +196,6 @@ func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant fun
 	}
 }
 
-// descends tells whether b was made of the communicator, directly or not.
-func (b *mailbox) descends(id control.CommID) bool {
-	for b != nil && b.parent != 0 {
-		if b.parent == id {
-			return true
-		}
-		b = b.ep.boxes[b.parent]
-	}
-	return false
-}
-
 // near is the endpoint of p if it is in this process.
 func (e *endpoint) near(p control.Proc) *endpoint {
 	if p == e.self {
@@ -215,23 +208,24 @@ func (e *endpoint) near(p control.Proc) *endpoint {
 }
 
 // box is this process's mailbox of the communicator that other is a mailbox of
-// in the same process.
-func (e *endpoint) box(other *mailbox) *mailbox {
+// in the same process; nil, and whether that was given back.
+func (e *endpoint) box(other *mailbox) (b *mailbox, freed bool) {
 	if e == other.ep {
-		return other
+		return other, false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.boxes[other.id]
+	b = e.boxes[other.id]
+	return b, b == nil && e.isFreed(other.id)
 }
 
 // retire forgets all communicators that were made before the one that takes their
 // place.
 func (e *endpoint) retire(by control.CommID) {
 	e.mu.Lock()
-	e.oldest = by
+	e.oldest, e.newest = by, max(e.newest, by)
 	e.mu.Unlock()
-	e.endBoxes(comm.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by })
+	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by })
 	e.mu.Lock()
 	maps.DeleteFunc(e.boxes, func(id control.CommID, _ *mailbox) bool { return id < by })
 	e.mu.Unlock()
@@ -261,14 +255,24 @@ func (e *endpoint) close(err error) bool {
 	return true
 }
 
-// join takes part in a collective operation that the root decides, and waits for
-// its outcome.
-func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (control.Made, error) {
+// joined is a process's part in a collective operation that the root decides.
+type joined struct {
+	box     *mailbox
+	outcome chan control.Made
+	err     error // why it could not take part
+}
+
+// join takes part in a collective operation.
+func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	wait := make(chan control.Made, 1)
 	e.mu.Lock()
 	if e.closed != nil {
 		defer e.mu.Unlock()
-		return control.Made{}, e.closed
+		return joined{err: e.closed}
+	}
+	if b.freed {
+		defer e.mu.Unlock()
+		return joined{err: driver.ErrClosed}
 	}
 	class := j.Op.Class()
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
@@ -276,17 +280,26 @@ func (e *endpoint) join(ctx context.Context, b *mailbox, j control.Join) (contro
 	e.pending[operationKey{j.Comm, j.Seq}] = wait
 	e.mu.Unlock()
 	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
+	return joined{box: b, outcome: wait}
+}
+
+// wait returns what the root has decided.
+func (j joined) wait(ctx context.Context) (control.Made, error) {
+	if j.err != nil {
+		return control.Made{}, j.err
+	}
+	e := j.box.ep
 	select {
-	case m := <-wait:
+	case m := <-j.outcome:
 		if m.Revoked {
-			return m, fmt.Errorf("%s: %w", j.Op, b.revokedError(m.Returned))
+			return m, j.box.revokedError(m.Returned)
 		}
 		if m.Err != "" {
-			return m, fmt.Errorf("%s: %w: %s", j.Op, ErrControl, m.Err)
+			return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
 		}
 		return m, nil
 	case <-ctx.Done():
-		return control.Made{}, comm.Withdrawn(ctx)
+		return control.Made{}, driver.Withdrawn(ctx)
 	case <-e.over:
 		return control.Made{}, e.closed
 	}

@@ -3,8 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // ErrSize is returned when a job is to have less than one rank.
@@ -30,7 +28,7 @@ var errExit = errors.New("body called runtime.Goexit")
 // RankError is the error of one rank's body. It is what Run returns, and the
 // cause for which the contexts of the other ranks end.
 type RankError struct {
-	Rank comm.Rank
+	Rank int
 	Err  error
 }
 
@@ -42,7 +40,7 @@ func (e *RankError) Unwrap() error { return e.Err }
 
 // PanicError is what Run panics with after a body has panicked.
 type PanicError struct {
-	Rank  comm.Rank
+	Rank  int
 	Value any    // of the body's panic
 	Stack []byte // of the body's goroutine
 }

@@ -18,7 +18,7 @@ const idleWork = 300 * time.Millisecond
 func TestWaitingRanksLeaveTheCores(t *testing.T) { launchProcesses(t, 2, 8, "idle", "") }
 
 // waitIdly is the body of its ranks.
-func waitIdly(ctx context.Context, c comm.Comm) error {
+func waitIdly(ctx context.Context, c *comm.Comm) error {
 	if err := comm.Barrier(ctx, c); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -211,7 +211,7 @@ func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 	e.lease = func() error {
 		select {
 		case <-e.over:
-			return comm.ErrFenced
+			return driver.ErrFenced
 		default:
 			return nil
 		}
@@ -249,7 +249,7 @@ func (c *inprocCluster) exited(e *endpoint, x control.Exit) {
 }
 
 // leave ends a process normally.
-func (c *inprocCluster) leave(e *endpoint, rank comm.Rank) {
+func (c *inprocCluster) leave(e *endpoint, rank int) {
 	if !e.close(errLeft(rank)) {
 		return
 	}
@@ -301,7 +301,7 @@ func (c *inprocCluster) takeDown(id control.Node) bool {
 }
 
 // present is the newest process of an original rank.
-func (c *inprocCluster) present(original comm.OriginalRank) (p control.Proc, ok bool) {
+func (c *inprocCluster) present(original control.Original) (p control.Proc, ok bool) {
 	c.endpoints.RLock()
 	defer c.endpoints.RUnlock()
 	for q, e := range c.procs {

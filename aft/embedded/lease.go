@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/suspend"
 )
@@ -53,7 +53,7 @@ func startLease(t control.Timing, now func() time.Time, slept func() time.Durati
 	}
 }
 
-// check returns comm.ErrFenced when the lease has expired. After a sleep of the host
+// check returns driver.ErrFenced when the lease has expired. After a sleep of the host
 // it waits for an answer of the root.
 func (l *lease) check() error {
 	for {
@@ -85,10 +85,10 @@ func (l *lease) permits() (unsure <-chan struct{}, err error) {
 
 func (l *lease) checkAt(now time.Time) error {
 	if stopped := now.Sub(l.awake); stopped > l.timing.Lease {
-		return fmt.Errorf("%w: it was stopped for %v", comm.ErrFenced, stopped.Round(time.Millisecond))
+		return fmt.Errorf("%w: it was stopped for %v", driver.ErrFenced, stopped.Round(time.Millisecond))
 	}
 	if now.After(l.expires) {
-		return fmt.Errorf("%w: its node has not been heard of for %v", comm.ErrFenced, l.timing.Lease)
+		return fmt.Errorf("%w: its node has not been heard of for %v", driver.ErrFenced, l.timing.Lease)
 	}
 	return nil
 }

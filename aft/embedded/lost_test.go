@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -25,7 +25,7 @@ func TestMessagesBehindALostOne(t *testing.T) {
 			if known {
 				e.ensure(group, 0)
 			}
-			from := func(source comm.Rank) envelope { return envelope{comm: 1, source: source, tag: 7, length: 1} }
+			from := func(source int) envelope { return envelope{comm: 1, source: source, tag: 7, length: 1} }
 			first, second := &offer{ep: e}, &offer{ep: e}
 			e.arrive(from(1), []byte{1}, noCredit{})
 			e.announce(from(1), first)
@@ -39,7 +39,7 @@ func TestMessagesBehindALostOne(t *testing.T) {
 			b := e.ensure(group, 0)
 			e.lose([]control.Proc{1}, failed)
 
-			receive := func(source comm.Rank) (byte, *request) {
+			receive := func(source int) (byte, *request) {
 				buf := make([]byte, 1)
 				r := b.receive(source, 7, buf)
 				q, _ := r.(*request)
@@ -50,7 +50,7 @@ func TestMessagesBehindALostOne(t *testing.T) {
 			require.NoError(t, r.err)
 			require.EqualValues(t, 1, got)
 			_, err := b.receive(1, 7, make([]byte, 1)).Wait(t.Context())
-			require.ErrorIs(t, err, comm.ErrProcFailed)
+			require.ErrorIs(t, err, driver.ErrProcFailed)
 			got, r = receive(2)
 			require.True(t, r.done())
 			require.EqualValues(t, 9, got)

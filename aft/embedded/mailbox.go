@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -18,14 +18,15 @@ const (
 // mailbox is where the messages of one communicator to one process and its
 // receives meet. Its endpoint's lock guards it.
 type mailbox struct {
-	ep     *endpoint
-	id     control.CommID
-	procs  []control.Proc // by rank
-	owner  comm.Rank
-	parent control.CommID // what it was made of; 0: it is one of the job
+	ep    *endpoint
+	id    control.CommID
+	procs []control.Proc // by rank
+	owner int
+	made  []control.CommID // what it was made of, the job's own first; nil: it is one of the job
 
 	matcher    *matcher
 	closed     error
+	freed      bool
 	revoked    bool
 	isRevoked  chan struct{}
 	failure    chan struct{} // closed when a process is known to have failed
@@ -47,13 +48,13 @@ func newMailbox(e *endpoint, g control.Group) *mailbox {
 	}
 	for r, p := range g.Procs {
 		if p == e.self {
-			b.owner = comm.Rank(r)
+			b.owner = int(r)
 		}
 	}
 	return b
 }
 
-func (b *mailbox) knows(r comm.Rank) bool { return r >= 0 && int(r) < len(b.procs) }
+func (b *mailbox) knows(r int) bool { return r >= 0 && int(r) < len(b.procs) }
 
 // dead: nothing can be sent or received any more.
 func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
@@ -62,20 +63,20 @@ func (b *mailbox) deadError() error {
 	if b.closed != nil {
 		return b.closed
 	}
-	return comm.ErrRevoked
+	return driver.ErrRevoked
 }
 
 // send brings a message from another rank of this process to the owner.
-func (b *mailbox) send(source comm.Rank, tag comm.Tag, data []byte) comm.Request {
+func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 	e := b.ep
 	e.mu.Lock()
 	switch {
 	case b.revoked:
 		e.mu.Unlock()
-		return comm.FailedRequest(comm.ErrRevoked)
+		return driver.FailedRequest(driver.ErrRevoked)
 	case b.closed != nil:
 		e.mu.Unlock()
-		return comm.FailedRequest(&comm.FailedError{Ranks: []comm.Rank{b.owner}})
+		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
 	}
 	probe := message{source: source, tag: tag, data: data}
 	if recv := b.matcher.find(&probe); recv != nil {
@@ -98,11 +99,11 @@ func (b *mailbox) send(source comm.Rank, tag comm.Tag, data []byte) comm.Request
 }
 
 // receive posts a receive of the owner.
-func (b *mailbox) receive(source comm.Rank, tag comm.Tag, buf []byte) comm.Request {
+func (b *mailbox) receive(source int, tag int, buf []byte) driver.Request {
 	return b.post(receive{source: source, tag: tag, buf: buf})
 }
 
-func (b *mailbox) post(recv receive) comm.Request {
+func (b *mailbox) post(recv receive) driver.Request {
 	source := recv.source
 	r := &request{box: b, peer: source, recv: recv}
 	r.recv.request = r
@@ -110,13 +111,13 @@ func (b *mailbox) post(recv receive) comm.Request {
 	if b.dead() {
 		err := b.deadError()
 		b.ep.mu.Unlock()
-		return comm.FailedRequest(err)
+		return driver.FailedRequest(err)
 	}
 	m := b.matcher.post(&r.recv)
 	if m == nil {
 		if err := b.hopeless(source); err != nil {
 			b.matcher.withdrawReceive(&r.recv)
-			r.complete(comm.Status{}, err)
+			r.complete(driver.Status{}, err)
 		}
 	}
 	b.ep.mu.Unlock()
@@ -127,11 +128,11 @@ func (b *mailbox) post(recv receive) comm.Request {
 }
 
 // hopeless is why a receive that no message meets cannot be posted, or nil.
-func (b *mailbox) hopeless(source comm.Rank) error {
+func (b *mailbox) hopeless(source int) error {
 	switch {
-	case source == comm.AnySource:
+	case source == driver.AnySource:
 	case b.lost[source] != 0:
-		return &comm.FailedError{Ranks: []comm.Rank{source}}
+		return &driver.FailedError{Ranks: []int{source}}
 	case b.ep.away[b.procs[source]]:
 		return errLeft(source)
 	default:
@@ -143,10 +144,10 @@ func (b *mailbox) hopeless(source comm.Rank) error {
 // unacknowledged is the error of failures that the owner has not accepted, or
 // nil.
 func (b *mailbox) unacknowledged() error {
-	f := &comm.FailedError{}
+	f := &driver.FailedError{}
 	for r, how := range b.lost {
 		if how == failed && !b.accepted[r] {
-			f.Ranks = append(f.Ranks, comm.Rank(r))
+			f.Ranks = append(f.Ranks, int(r))
 		}
 	}
 	if f.Ranks == nil {
@@ -183,7 +184,7 @@ func (b *mailbox) giveBack(m *message) {
 }
 
 // stream has an announced message sent into a receive.
-func (b *mailbox) stream(a announced, source comm.Rank, recv *receive) {
+func (b *mailbox) stream(a announced, source int, recv *receive) {
 	r, in := recv.request, a.into(recv)
 	b.ep.mu.Lock()
 	r.peer, r.in = source, in
@@ -229,7 +230,7 @@ func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
 
 // dropBehind forgets the buffered messages that another process has sent behind
 // one that is lost with it. Announced ones are lost by themselves.
-func (b *mailbox) dropBehind(source comm.Rank, order uint64) {
+func (b *mailbox) dropBehind(source int, order uint64) {
 	if done := b.dropped[source]; done != 0 && done <= order {
 		return // nothing comes any more
 	}
@@ -245,15 +246,15 @@ func (b *mailbox) dropBehind(source comm.Rank, order uint64) {
 // deliver copies a message into the receive that matches it and completes both.
 // Both have left the matcher.
 func deliver(m *message, recv *receive) {
-	status := comm.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
+	status := driver.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
 	var err error
 	if len(m.data) > recv.room() {
-		err = &comm.TruncatedError{Status: status, Buffer: recv.room()}
+		err = &driver.TruncatedError{Status: status, Buffer: recv.room()}
 	} else {
 		recv.put(m.data)
 	}
 	if m.send != nil {
-		m.send.complete(comm.Status{}, nil)
+		m.send.complete(driver.Status{}, nil)
 	}
 	recv.request.complete(status, err)
 }
@@ -273,7 +274,7 @@ func (b *mailbox) withdraw(r *request, err error) {
 		queued = b.matcher.withdrawReceive(&r.recv)
 	}
 	if queued {
-		r.complete(comm.Status{}, err)
+		r.complete(driver.Status{}, err)
 		b.ep.mu.Unlock()
 		return
 	}
@@ -291,7 +292,7 @@ func (b *mailbox) failIfLast(r *request) {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
 	if err := b.nobodyElse(); err != nil && b.matcher.withdrawReceive(&r.recv) {
-		r.complete(comm.Status{}, err)
+		r.complete(driver.Status{}, err)
 	}
 }
 
@@ -299,20 +300,20 @@ func (b *mailbox) failIfLast(r *request) {
 func (b *mailbox) revoke() []announced {
 	b.revoked = true
 	close(b.isRevoked)
-	return b.abandon(comm.ErrRevoked, comm.ErrRevoked)
+	return b.abandon(driver.ErrRevoked, driver.ErrRevoked)
 }
 
 // close ends the owner's part.
 func (b *mailbox) close(err error) []announced {
 	b.closed = err
-	return b.abandon(err, &comm.FailedError{Ranks: []comm.Rank{b.owner}})
+	return b.abandon(err, &driver.FailedError{Ranks: []int{b.owner}})
 }
 
 // abandon completes all receives and all sends that wait here.
 func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 	end := func(r *receive) {
 		b.matcher.withdrawReceive(r)
-		r.request.complete(comm.Status{}, receives)
+		r.request.complete(driver.Status{}, receives)
 	}
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {
@@ -321,7 +322,7 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 			b.matcher.withdrawMessage(m)
 			switch {
 			case m.send != nil:
-				m.send.complete(comm.Status{}, sends)
+				m.send.complete(driver.Status{}, sends)
 			case m.announced != nil:
 				delete(b.ep.waiting, m.announced)
 				refuse = append(refuse, m.announced)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -56,7 +57,8 @@ func TestEagerBufferFits(t *testing.T) {
 func TestCancelMeetsMessage(t *testing.T) {
 	const rounds = 500
 	won := [2]int{}
-	err := Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	err := Run(t.Context(), 2, func(ctx context.Context, d driver.Comm) error {
+		c := comm.New(d)
 		data := make([]int64, 40_000) // long enough to be copied while it is cancelled
 		for i := range int64(rounds) {
 			if c.Rank() == 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/testtime"
 )
@@ -37,10 +37,10 @@ func onTime(t *testing.T, what string, prepare func() (work func())) {
 func TestManySends(t *testing.T) {
 	data := make([]byte, wireEager+1)
 	for what, end := range map[string]func(n *node, sends []*request){
-		"revoking": func(n *node, _ []*request) { n.wire.revoke(1, comm.ErrRevoked) },
+		"revoking": func(n *node, _ []*request) { n.wire.revoke(1, driver.ErrRevoked) },
 		"cancelling": func(n *node, sends []*request) {
 			for _, r := range sends {
-				n.wire.cancel(r, comm.ErrRevoked)
+				n.wire.cancel(r, driver.ErrRevoked)
 			}
 		},
 		"the failure of the receiver": func(n *node, _ []*request) { n.wire.drop(2) },

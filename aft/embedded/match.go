@@ -1,11 +1,11 @@
 package embedded
 
-import "github.com/craft-go/craft/aft/comm"
+import "github.com/craft-go/craft/aft/comm/driver"
 
 // message is one that has been sent and not yet received.
 type message struct {
-	source comm.Rank
-	tag    comm.Tag
+	source int
+	tag    int
 	data   []byte   // eager: the mailbox's copy; otherwise the sender's slice
 	send   *request // completed by whoever copies data; nil: eager
 	// announced: data is with another process, which sends it when asked to.
@@ -16,10 +16,10 @@ type message struct {
 
 // receive is one that has been posted.
 type receive struct {
-	source  comm.Rank // or AnySource
-	tag     comm.Tag  // or AnyTag
+	source  int // or AnySource
+	tag     int // or AnyTag
 	buf     []byte
-	take    func(piece []byte) // in the place of buf: see comm.Taker
+	take    func(piece []byte) // in the place of buf: see driver.Taker
 	limit   int                // bytes that take may be given
 	request *request           // completed by whoever fills buf
 	place   place[receive]
@@ -43,7 +43,7 @@ func (r *receive) put(data []byte) {
 }
 
 func (m *message) matches(r *receive) bool {
-	return (r.source == comm.AnySource || r.source == m.source) && m.tag.Matches(r.tag)
+	return (r.source == driver.AnySource || r.source == m.source) && driver.Matches(m.tag, r.tag)
 }
 
 // matcher pairs the messages to one rank with the receives that it posts, both
@@ -99,7 +99,7 @@ func (x *matcher) post(r *receive) *message {
 func (x *matcher) offer(r *receive) *message {
 	matches := func(m *message) bool { return m.matches(r) }
 	var found *message
-	if r.source != comm.AnySource {
+	if r.source != driver.AnySource {
 		found = x.messages[r.source].first(matches)
 	} else {
 		for i := range x.messages {
@@ -113,7 +113,7 @@ func (x *matcher) offer(r *receive) *message {
 		x.withdrawMessage(found)
 		return found
 	}
-	if r.source == comm.AnySource {
+	if r.source == driver.AnySource {
 		x.any.push(r, &r.place, r.place.order)
 	} else {
 		x.receives[r.source].push(r, &r.place, r.place.order)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // naive is the rule that matcher implements: two lists in the order of arrival.
@@ -57,17 +57,17 @@ func TestMatcherAgainstLists(t *testing.T) {
 		var messages []*message
 		var receives []*receive
 		for range 300 {
-			tag := comm.Tag(random.IntN(5) - 2) // -2: reserved, -1: any
+			tag := int(random.IntN(5) - 2) // -2: reserved, -1: any
 			switch random.IntN(6) {
 			case 0, 1:
-				if tag == comm.AnyTag {
+				if tag == driver.AnyTag {
 					tag = 0
 				}
-				m := &message{source: comm.Rank(random.IntN(ranks)), tag: tag}
+				m := &message{source: int(random.IntN(ranks)), tag: tag}
 				messages = append(messages, m)
 				require.Same(t, want.arrive(m), x.arrive(m))
 			case 2, 3:
-				r := &receive{source: comm.Rank(random.IntN(ranks+1) - 1), tag: tag}
+				r := &receive{source: int(random.IntN(ranks+1) - 1), tag: tag}
 				receives = append(receives, r)
 				require.Same(t, want.post(r), x.post(r))
 			case 4:

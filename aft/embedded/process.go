@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 	"github.com/craft-go/craft/internal/env"
@@ -32,7 +32,7 @@ const startLimit = 30 * time.Second
 // From then on the process lives as long as its daemon does: when the connection
 // to it ends, or the lease expires, the process kills itself, because the others
 // may go on without it.
-func Join(ctx context.Context, log *slog.Logger) (comm.Session, error) {
+func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	if env.TakeRole() != env.RoleRank {
 		return nil, ErrNoJob
 	}
@@ -92,7 +92,7 @@ type process struct {
 	left    bool
 }
 
-func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (comm.Session, error) {
+func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
 	e := newEndpoint(start.Proc, start.Original)
 	e.node, e.job = int(setup.Node), setup.Job
 	p := &process{ep: e, conn: conn, log: logqueue.New(log).With("proc", start.Proc), lease: newLease(setup)}
@@ -250,7 +250,7 @@ func (p *process) close(ctx context.Context) error {
 	}
 	err := p.wire.flush(ctx)
 	p.send(control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: p.ep.self}})
-	p.ep.close(comm.ErrClosed)
+	p.ep.close(driver.ErrClosed)
 	p.wire.close()
 	err = errors.Join(err, p.conn.Close())
 	p.tasks.Wait()

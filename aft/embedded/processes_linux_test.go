@@ -19,6 +19,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/commtest"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/aft/launch"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if os.Getenv(goexitVariable) != "" { // this is the main goroutine
-		_ = embedded.Run(context.Background(), 2, func(context.Context, comm.Comm) error { runtime.Goexit(); return nil })
+		_ = runTyped(context.Background(), 2, func(context.Context, *comm.Comm) error { runtime.Goexit(); return nil })
 		os.Exit(0)
 	}
 	if launch.IsRank() {
@@ -64,11 +65,11 @@ func runRank(kind, name string) int {
 	return commtest.ExitCode(err)
 }
 
-func runBody(ctx context.Context, kind, name string, s comm.Session) error {
+func runBody(ctx context.Context, kind, name string, s driver.Session) error {
 	defer s.Close(ctx)
 	place := s.Place()
 	if kind == "idle" {
-		return waitIdly(ctx, place.Comm)
+		return waitIdly(ctx, comm.New(place.Comm))
 	}
 	if kind == "plain" {
 		seed, err := strconv.ParseUint(name, 10, 64)
@@ -96,9 +97,9 @@ type signals struct {
 
 // exchange notes this process's number where the others find it, in a file of
 // its original rank, which a replacement writes anew.
-func (f *signals) exchange(ctx context.Context, place comm.Place) error {
+func (f *signals) exchange(ctx context.Context, place driver.Place) error {
 	f.dir = os.Getenv("CRAFT_TEST_PIDS")
-	name := f.file(comm.Rank(place.Original))
+	name := f.file(place.Original)
 	if err := os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err
 	}
@@ -109,18 +110,18 @@ func (f *signals) exchange(ctx context.Context, place comm.Place) error {
 		return nil
 	}
 	// Not a barrier: the first that has passed it may die at once.
-	_, err := comm.Agree(ctx, place.Comm, 1)
+	_, err := place.Comm.(driver.Agreer).Agree(1).Wait(ctx)
 	return err
 }
 
-func (f *signals) file(r comm.Rank) string { return fmt.Sprintf("%s/%d", f.dir, r) }
+func (f *signals) file(r int) string { return fmt.Sprintf("%s/%d", f.dir, r) }
 
 func (f *signals) Die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
-func (f *signals) Kill(r comm.Rank) {
+func (f *signals) Kill(r int) {
 	text, err := os.ReadFile(f.file(r))
 	if err != nil {
 		panic(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -76,8 +76,8 @@ func TestUnreachableEndsAllCommunicators(t *testing.T) {
 	b, peer := startNode(t, 2, t.Name(), func(c *wireConfig) { c.Host = "another" })
 	world := &communicator{e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2, 3}}, 0)}
 	lost := world.Isend(1, 1, []byte("lost"))
-	all := []comm.Request{
-		world.Irecv(comm.AnySource, 2, nil), world.Irecv(2, 1, nil),
+	all := []driver.Request{
+		world.Irecv(driver.AnySource, 2, nil), world.Irecv(2, 1, nil),
 		world.Isend(1, 1, make([]byte, 100_000)), world.Isend(2, 1, make([]byte, 100_000)), world.Isend(0, 1, make([]byte, 100_000)),
 	}
 	_, err := lost.Wait(t.Context())
@@ -94,7 +94,7 @@ func TestUnreachableEndsAllCommunicators(t *testing.T) {
 	a.wire.mu.Lock()
 	a.wire.peers[2] = peer
 	a.wire.mu.Unlock()
-	for _, r := range []comm.Request{world.Isend(1, 1, []byte("behind")), world.Irecv(2, 1, nil)} {
+	for _, r := range []driver.Request{world.Isend(1, 1, []byte("behind")), world.Irecv(2, 1, nil)} {
 		_, err = r.Wait(t.Context())
 		require.ErrorIs(t, err, ErrUnreachable)
 	}

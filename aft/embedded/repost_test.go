@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -104,7 +104,7 @@ func TestTakenBackAtItsStart(t *testing.T) {
 // TestReceiveGoesBackToItsPlace: behind those that were posted before it, also
 // when its message was there first, and as often as that happens.
 func TestReceiveGoesBackToItsPlace(t *testing.T) {
-	b, r, o := offered(receive{source: 1, tag: 5}, receive{source: comm.AnySource, tag: comm.AnyTag})
+	b, r, o := offered(receive{source: 1, tag: 5}, receive{source: driver.AnySource, tag: driver.AnyTag})
 	for range 2 {
 		o.takeBack()
 		b.ep.announce(envelope{comm: 1, source: 1, tag: 7, length: 100_000}, o)
@@ -133,17 +133,17 @@ func (credits) consumed(int) {}
 // TestReceiveGoesBackAfterAFailure: one from any source that was not there when
 // a process failed fails when it comes back.
 func TestReceiveGoesBackAfterAFailure(t *testing.T) {
-	b, r, o := offered(receive{source: comm.AnySource, tag: 7})
+	b, r, o := offered(receive{source: driver.AnySource, tag: 7})
 	b.ep.lose([]control.Proc{2}, failed)
 	require.False(t, r[0].done(), "its message may come")
 	o.takeBack()
 	require.True(t, r[0].done())
-	require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{2}}, r[0].err)
+	require.Equal(t, &driver.FailedError{Ranks: []int{2}}, r[0].err)
 }
 
 // TestReceiveGoesBackToTheLastOne: nobody is left to send.
 func TestReceiveGoesBackToTheLastOne(t *testing.T) {
-	b, r, o := offered(receive{source: comm.AnySource, tag: 7})
+	b, r, o := offered(receive{source: driver.AnySource, tag: 7})
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -154,7 +154,7 @@ func TestReceiveGoesBackToTheLastOne(t *testing.T) {
 	require.Eventually(t, func() bool { return r[0].state.Load() == awaited }, wireDeadline, time.Millisecond)
 	b.ep.lose([]control.Proc{1, 2}, left)
 	o.takeBack()
-	require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{1, 2}}, <-ended)
+	require.Equal(t, &driver.FailedError{Ranks: []int{1, 2}}, <-ended)
 }
 
 // TestTakenIsNotReposted: of a message that is taken back in the middle, which a revocation
@@ -166,5 +166,5 @@ func TestTakenIsNotReposted(t *testing.T) {
 	l := &inlink{streams: map[uint64]*instream{3: {id: 3, want: 8, got: 4, receive: &r.recv}}}
 	require.NoError(t, l.giveBack(3))
 	_, err := r.Wait(t.Context())
-	require.ErrorIs(t, err, comm.ErrRevoked)
+	require.ErrorIs(t, err, driver.ErrRevoked)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // The states of a request. The last step is made by whoever took it out of the
@@ -19,11 +19,11 @@ const (
 type request struct {
 	state  atomic.Int32
 	wake   chan struct{}
-	status comm.Status
+	status driver.Status
 	err    error
 
 	box  *mailbox  // of a receive and of a send in this process: where it is queued; of others: the sender's
-	peer comm.Rank // whom it needs; of a receive from any source, once it is known
+	peer int       // whom it needs; of a receive from any source, once it is known
 	recv receive   // of a receive
 	sent *message  // of a send in this process
 	out  *outgoing // of a send to another process
@@ -33,10 +33,10 @@ type request struct {
 	giveUp error
 }
 
-var _ comm.Request = (*request)(nil)
+var _ driver.Request = (*request)(nil)
 
 // complete ends the request and wakes whoever waits for it.
-func (r *request) complete(status comm.Status, err error) {
+func (r *request) complete(status driver.Status, err error) {
 	r.status, r.err = status, err
 	if r.state.Swap(completed) == awaited {
 		r.wake <- struct{}{}
@@ -48,7 +48,7 @@ func (r *request) done() bool { return r.state.Load() == completed }
 
 // failedError is the error of an operation whose peer has failed.
 func (r *request) failedError() error {
-	return &comm.FailedError{Ranks: []comm.Rank{r.peer}}
+	return &driver.FailedError{Ranks: []int{r.peer}}
 }
 
 // spinner is a transport that gets on faster when whoever waits helps.
@@ -60,7 +60,7 @@ type spinner interface {
 
 // Wait blocks until the request has completed. If ctx ends first, the request
 // is withdrawn, or, if its data is just being copied, completed.
-func (r *request) Wait(ctx context.Context) (comm.Status, error) {
+func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	if r.done() {
 		return r.status, r.err
 	}
@@ -77,7 +77,7 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 		select {
 		case <-r.wake:
 		case <-ctx.Done():
-			r.box.withdraw(r, comm.Withdrawn(ctx))
+			r.box.withdraw(r, driver.Withdrawn(ctx))
 			<-r.wake
 		}
 	}
@@ -86,10 +86,10 @@ func (r *request) Wait(ctx context.Context) (comm.Status, error) {
 }
 
 func (r *request) anySource() bool {
-	return r.sent == nil && r.out == nil && r.recv.source == comm.AnySource
+	return r.sent == nil && r.out == nil && r.recv.source == driver.AnySource
 }
 
 // sentRequest is a send that was complete when it was started.
 type sentRequest struct{}
 
-func (sentRequest) Wait(context.Context) (comm.Status, error) { return comm.Status{}, nil }
+func (sentRequest) Wait(context.Context) (driver.Status, error) { return driver.Status{}, nil }

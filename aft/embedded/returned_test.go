@@ -7,23 +7,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
 // TestBodiesReturnOneAfterTheOther: whoever waits for one hears of each, not only of
 // those who had returned when the others were told first.
 func TestBodiesReturnOneAfterTheOther(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 4, func(ctx context.Context, s comm.Session) error {
+	require.NoError(t, RunSessions(t.Context(), 4, func(ctx context.Context, s driver.Session) error {
 		c := s.Place().Comm
 		if c.Rank() > 0 { // waits for the one before, which returns when it has waited
-			var got [1]int
-			_, _, err := comm.Recv(ctx, c, c.Rank()-1, 1, got[:])
+			_, err := c.Irecv(c.Rank()-1, 1, make([]byte, 8)).Wait(ctx)
 			if want := errLeft(c.Rank() - 1); err == nil || err.Error() != want.Error() {
 				return fmt.Errorf("%w instead of: %w", err, want)
 			}
 		}
-		_, err := s.End(ctx, comm.Verdict{})
+		_, err := s.End(ctx, driver.Verdict{})
 		return err
 	}))
 }
@@ -31,10 +30,10 @@ func TestBodiesReturnOneAfterTheOther(t *testing.T) {
 // TestSendsToAReturnedBody: what would wait for its receive ends; what is buffered does
 // not wait.
 func TestSendsToAReturnedBody(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s comm.Session) error {
+	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s driver.Session) error {
 		c := s.Place().Comm
 		large := make([]byte, eagerLimit+1)
-		for range 2 * int(c.Rank()) { // the second one after it is known
+		for range 2 * c.Rank() { // the second one after it is known
 			if _, err := c.Isend(0, 1, large).Wait(ctx); err == nil || err.Error() != errLeft(0).Error() {
 				return fmt.Errorf("%w instead of: %w", err, errLeft(0))
 			}
@@ -42,7 +41,7 @@ func TestSendsToAReturnedBody(t *testing.T) {
 				return err
 			}
 		}
-		_, err := s.End(ctx, comm.Verdict{})
+		_, err := s.End(ctx, driver.Verdict{})
 		return err
 	}))
 }
@@ -55,14 +54,14 @@ type takesBack struct {
 
 func (w *takesBack) deliver(control.Proc)                                  {}
 func (w *takesBack) send(_ control.Proc, _ envelope, _ []byte, r *request) { r.out = &outgoing{} }
-func (w *takesBack) cancel(r *request, err error)                          { r.complete(comm.Status{}, err) }
+func (w *takesBack) cancel(r *request, err error)                          { r.complete(driver.Status{}, err) }
 func (w *takesBack) takeBack(control.Proc)                                 { w.again() }
 
 // TestSendAgainToAReturnedBody: the next one ends as well, however soon it comes.
 func TestSendAgainToAReturnedBody(t *testing.T) {
 	e := newEndpoint(1, 0)
 	c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2}}, 0)}
-	var r comm.Request
+	var r driver.Request
 	e.wire = &takesBack{again: func() { r = c.Isend(1, 1, make([]byte, 1<<20)) }}
 	e.handle(control.Message{Kind: control.KindFailed, Away: []control.Proc{2}})
 	require.True(t, r.(*request).done(), "nobody will ever end it")
@@ -78,7 +77,7 @@ func TestNobodyElseIsLeft(t *testing.T) {
 	for _, order := range [][]control.Message{{gone, away}, {away, gone}} {
 		e := newEndpoint(1, 0)
 		c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2, 3}}, 0)}
-		r := c.Irecv(comm.AnySource, 1, make([]byte, 1)).(*request)
+		r := c.Irecv(driver.AnySource, 1, make([]byte, 1)).(*request)
 		r.wake = make(chan struct{}, 1)
 		r.state.Store(awaited)
 		for _, m := range order {
@@ -94,12 +93,12 @@ func TestNobodyElseIsLeft(t *testing.T) {
 func TestLeftAndFailedAfterAll(t *testing.T) {
 	e := newEndpoint(1, 0)
 	c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2, 3}}, 0)}
-	r := c.Irecv(comm.AnySource, 1, make([]byte, 1)).(*request)
+	r := c.Irecv(driver.AnySource, 1, make([]byte, 1)).(*request)
 	e.handle(control.Message{Kind: control.KindFailed, Left: []control.Proc{3}})
 	require.False(t, r.done())
 	e.handle(control.Message{Kind: control.KindFailed, Failed: []control.Proc{3}})
 	require.True(t, r.done())
-	require.ErrorIs(t, r.err, comm.ErrProcFailed)
+	require.ErrorIs(t, r.err, driver.ErrProcFailed)
 	require.Equal(t, 2, c.box.present)
 	<-c.box.failure
 }

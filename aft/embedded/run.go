@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -20,14 +20,14 @@ import (
 // body panics, Run panics with a *PanicError after all have ended; when one calls
 // runtime.Goexit (as testing.T's FailNow does), so does Run; in the main goroutine, whose end
 // is not that of the program, Run panics instead.
-func Run(ctx context.Context, n int, body func(ctx context.Context, c comm.Comm) error) error {
+func Run(ctx context.Context, n int, body func(ctx context.Context, c driver.Comm) error) error {
 	return run(ctx, InprocConfig{Ranks: n}, true, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session.place.Comm) })
 }
 
 // RunSessions is Run for bodies that survive failures, and are told so by their
 // session. Ranks that are started as replacements run the body too. An error of
 // one body does not end the contexts of the others.
-func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
+func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s driver.Session) error) error {
 	return run(ctx, InprocConfig{Ranks: n}, false, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session) })
 }
 
@@ -54,7 +54,7 @@ type InprocRank struct {
 }
 
 // Session is the rank's part in its job.
-func (r *InprocRank) Session() comm.Session { return r.session }
+func (r *InprocRank) Session() driver.Session { return r.session }
 
 // Die ends this rank at once: it does not return. It is called by the body's goroutine.
 func (r *InprocRank) Die() {
@@ -64,8 +64,8 @@ func (r *InprocRank) Die() {
 
 // Kill ends the process that stands for a rank of the job's first communicator now,
 // and returns.
-func (r *InprocRank) Kill(victim comm.Rank) {
-	if p, ok := r.cluster.present(comm.OriginalRank(victim)); ok {
+func (r *InprocRank) Kill(victim int) {
+	if p, ok := r.cluster.present(control.Original(victim)); ok {
 		r.cluster.exit(p, killed)
 	}
 }
@@ -155,7 +155,7 @@ func (j *job) result() error {
 // run is one rank. Its end is told to the contexts first, so that the cause is
 // its error and not one that follows from its absence.
 func (j *job) run(ctx context.Context, e *endpoint) {
-	at := comm.Rank(e.original)
+	at := int(e.original)
 	defer func() { j.cluster.leave(e, at) }()
 	returned := false
 	defer func() {
@@ -167,7 +167,7 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 	s, err := newSession(context.WithoutCancel(ctx), e, func(context.Context) error { return nil })
 	if err == nil {
 		at = s.place.Comm.Rank()
-		err = j.body(comm.WithSession(ctx, s), &InprocRank{cluster: j.cluster, session: s})
+		err = j.body(ctx, &InprocRank{cluster: j.cluster, session: s})
 	}
 	returned = true
 	if err != nil && !e.wasKilled() {
@@ -176,7 +176,7 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 }
 
 // broken is a body that has not returned: it panicked, called Goexit, or died.
-func (j *job) broken(at comm.Rank, e *endpoint, value any) {
+func (j *job) broken(at int, e *endpoint, value any) {
 	if value == nil { // panic(nil) is not nil since Go 1.21
 		if e.wasKilled() {
 			return
@@ -204,7 +204,7 @@ func (e *endpoint) wasKilled() bool {
 	return errors.Is(e.closed, ErrKilled)
 }
 
-func (j *job) fail(at comm.Rank, err error) {
+func (j *job) fail(at int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.first == nil {

@@ -19,7 +19,7 @@ var errBody = errors.New("no convergence")
 
 func TestRunNeedsARank(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		err := embedded.Run(t.Context(), n, nil)
+		err := runTyped(t.Context(), n, nil)
 		require.ErrorIs(t, err, embedded.ErrSize)
 		require.ErrorContains(t, err, fmt.Sprint(n))
 	}
@@ -27,7 +27,7 @@ func TestRunNeedsARank(t *testing.T) {
 
 func TestRunGivesRanks(t *testing.T) {
 	var seen [5]atomic.Int32
-	run(t, 5, func(_ context.Context, c comm.Comm) error {
+	runOn(t, 5, func(_ context.Context, c *comm.Comm) error {
 		seen[c.Rank()].Add(1)
 		if c.Size() != 5 {
 			return fmt.Errorf("size %d", c.Size())
@@ -41,7 +41,7 @@ func TestRunGivesRanks(t *testing.T) {
 
 func TestErrorOfABodyStopsTheOthers(t *testing.T) {
 	var others atomic.Int32
-	err := embedded.Run(t.Context(), 4, func(ctx context.Context, c comm.Comm) error {
+	err := runTyped(t.Context(), 4, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 2 {
 			return errBody
 		}
@@ -61,7 +61,7 @@ func TestErrorOfABodyStopsTheOthers(t *testing.T) {
 }
 
 func TestErrorOfABodyEndsCollectives(t *testing.T) {
-	err := embedded.Run(t.Context(), 4, func(ctx context.Context, c comm.Comm) error {
+	err := runTyped(t.Context(), 4, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 1 {
 			return errBody
 		}
@@ -81,7 +81,7 @@ func TestPanicComesBackWithItsStack(t *testing.T) {
 		require.True(t, strings.Contains(p.Error(), errBody.Error()))
 		require.EqualValues(t, 2, left.Load(), "the others ended before")
 	}()
-	_ = embedded.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	_ = runTyped(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 1 {
 			explode()
 		}
@@ -99,7 +99,7 @@ func TestGoexitOfABody(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = embedded.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		_ = runTyped(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == 0 {
 				runtime.Goexit()
 			}
@@ -113,7 +113,7 @@ func TestGoexitOfABody(t *testing.T) {
 
 func TestContextEndsTheJob(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := embedded.Run(ctx, 3, func(ctx context.Context, c comm.Comm) error {
+	err := runTyped(ctx, 3, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 0 {
 			cancel()
 		}
@@ -125,7 +125,7 @@ func TestContextEndsTheJob(t *testing.T) {
 
 // TestRankThatHasReturned: rank 1 sends one message to each and returns.
 func TestRankThatHasReturned(t *testing.T) {
-	run(t, 3, func(ctx context.Context, c comm.Comm) error {
+	runOn(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		switch c.Rank() {
 		case 1:
 			if err := comm.Send(ctx, c, 0, 7, []int{42}); err != nil {
@@ -161,7 +161,7 @@ func TestRankThatHasReturned(t *testing.T) {
 }
 
 func TestLastRankCanStillSendToItself(t *testing.T) {
-	run(t, 2, func(ctx context.Context, c comm.Comm) error {
+	runOn(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 1 {
 			return nil
 		}
@@ -180,7 +180,7 @@ func TestLastRankCanStillSendToItself(t *testing.T) {
 }
 
 func TestSendThatNobodyReceived(t *testing.T) {
-	run(t, 2, func(ctx context.Context, c comm.Comm) error {
+	runOn(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 1 {
 			return comm.Barrier(ctx, c)
 		}
@@ -203,8 +203,8 @@ func failedRanks(err error, want ...comm.Rank) error {
 }
 
 func TestUseAfterTheBody(t *testing.T) {
-	var kept comm.Comm
-	run(t, 1, func(_ context.Context, c comm.Comm) error {
+	var kept *comm.Comm
+	runOn(t, 1, func(_ context.Context, c *comm.Comm) error {
 		kept = c
 		return nil
 	})

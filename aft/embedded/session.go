@@ -3,18 +3,15 @@ package embedded
 import (
 	"context"
 	"strings"
-	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
 // session is one process's part in its job.
 type session struct {
-	comm.Zones
-
 	ep    *endpoint
-	place comm.Place
+	place driver.Place
 	box   *mailbox
 	leave func(ctx context.Context) error
 	flush func(ctx context.Context) error // nil: nothing is on its way
@@ -22,10 +19,10 @@ type session struct {
 }
 
 var (
-	_ comm.Session         = (*session)(nil)
-	_ comm.RecoveryCounter = (*session)(nil)
-	_ comm.Quitter         = (*session)(nil)
-	_ comm.ZoneMarker      = (*session)(nil)
+	_ driver.Session    = (*session)(nil)
+	_ driver.Stepper    = (*session)(nil)
+	_ driver.Quitter    = (*session)(nil)
+	_ driver.ZoneMarker = (*session)(nil)
 )
 
 // newSession waits for the process's first communicator.
@@ -34,16 +31,14 @@ func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context
 	case m := <-e.first:
 		s := &session{ep: e, leave: leave}
 		s.move(e.enter(m))
-		s.place.Original, s.place.Node = e.original, e.node
+		s.place.Original, s.place.Node = int(e.original), e.node
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
 		s.place.ZoneErrors = m.ZoneErrors
+		s.place.Job = e.job
 		e.zone.Store(int64(m.Zone))
-		e.mu.Lock()
-		e.repairs = m.Epoch
-		e.mu.Unlock()
 		return s, nil
 	case <-ctx.Done():
-		return nil, comm.Withdrawn(ctx)
+		return nil, driver.Withdrawn(ctx)
 	case <-e.over:
 		return nil, e.closed
 	}
@@ -55,10 +50,7 @@ func (s *session) move(b *mailbox) {
 }
 
 // Place is where this process stands now.
-func (s *session) Place() comm.Place { return s.place }
-
-// FailureKnown is closed when a process of the present communicator has failed.
-func (s *session) FailureKnown() <-chan struct{} { return s.box.failure }
+func (s *session) Place() driver.Place { return s.place }
 
 // Revoke revokes the communicator and all that were made of it.
 func (s *session) Revoke() {
@@ -78,18 +70,18 @@ func (s *session) InZone(running bool) {
 }
 
 // End agrees with the others on how the body has ended.
-func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error) {
+func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, error) {
 	if s.flush != nil {
 		if err := s.flush(ctx); err != nil {
-			return comm.Outcome{}, err
+			return driver.Outcome{}, err
 		}
 	}
 	if len(v.Err) > control.LongestError {
 		v.Err = strings.ToValidUTF8(v.Err[:control.LongestError], "") + " ..."
 	}
-	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()})
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()}).wait(ctx)
 	if err != nil {
-		return comm.Outcome{}, err
+		return driver.Outcome{}, err
 	}
 	s.place.Replacement = false
 	if !m.Outcome.Repair {
@@ -101,29 +93,16 @@ func (s *session) End(ctx context.Context, v comm.Verdict) (comm.Outcome, error)
 }
 
 // Repair replaces the communicator.
-func (s *session) Repair(ctx context.Context, p comm.Policy) (comm.Change, error) {
+func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
 	s.Revoke()
-	m, err := s.ep.join(ctx, s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()})
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()}).wait(ctx)
 	if err != nil {
-		return comm.Change{}, err
+		return driver.Change{}, err
 	}
 	s.move(s.ep.enter(m))
 	s.ep.retire(m.New.ID)
 	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
-	s.ep.mu.Lock()
-	s.ep.repairs = m.Change.Epoch
-	s.ep.mu.Unlock()
 	return *m.Change, nil
-}
-
-// Hooks calls what was registered with OnRepair.
-func (s *session) Hooks(ctx context.Context) error { return s.ep.hooks.Call(ctx) }
-
-// CountRecovery adds to what Recovered tells.
-func (s *session) CountRecovery(d time.Duration) {
-	s.ep.mu.Lock()
-	defer s.ep.mu.Unlock()
-	s.ep.repairing += d
 }
 
 // Quit ends this process. Of a rank that is a goroutine the caller's end is enough.
@@ -135,15 +114,3 @@ func (s *session) Quit(why string) {
 
 // Close ends this process's part.
 func (s *session) Close(ctx context.Context) error { return s.leave(ctx) }
-
-// JobName is the random name of the job; "" for one within a process.
-func (c *communicator) JobName() string { return c.box.ep.job }
-
-// Recovered is how often the job was repaired, and how long this process has
-// waited for those repairs that it was in.
-func (c *communicator) Recovered() (repairs int, total time.Duration) {
-	e := c.box.ep
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.repairs, e.repairing
-}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -218,7 +218,7 @@ func TestPublishingWaitsForTheAnswer(t *testing.T) {
 
 		slept += time.Hour
 		asked = time.Now()
-		require.ErrorIs(t, l.check(), comm.ErrFenced, "nobody answers")
+		require.ErrorIs(t, l.check(), driver.ErrFenced, "nobody answers")
 		require.Less(t, time.Since(asked), 2*sleepTiming.Lease)
 	})
 }

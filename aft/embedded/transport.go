@@ -1,15 +1,14 @@
 package embedded
 
 import (
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
 
 // envelope is what a message is told by.
 type envelope struct {
 	comm   control.CommID
-	source comm.Rank // in comm
-	tag    comm.Tag
+	source int // in comm
+	tag    int
 	length int // of the data, in bytes
 }
 
@@ -32,8 +31,10 @@ type transport interface {
 	// not asked for their data, with an error.
 	takeBack(p control.Proc)
 	// revoke completes all sends and inbound streams of a communicator with an
-	// error, comm.ErrRevoked or this process's own.
+	// error, driver.ErrRevoked or this process's own.
 	revoke(c control.CommID, why error)
+	// free is revoke for a communicator on which this process sends nothing more.
+	free(c control.CommID, why error)
 	// retire is told that all communicators before this one have been revoked.
 	retire(by control.CommID)
 }

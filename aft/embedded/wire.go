@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/aft/embedded/pipe"
 )
@@ -328,6 +328,19 @@ func (w *wire) revoke(c control.CommID, why error) {
 	}
 }
 
+// free: see transport.
+func (w *wire) free(c control.CommID, why error) {
+	w.revoke(c, why)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.revoked, c)
+	for _, l := range *w.outs.Load() {
+		l.mu.Lock()
+		delete(l.revoked, c)
+		l.mu.Unlock()
+	}
+}
+
 // retire: see transport.
 func (w *wire) retire(by control.CommID) {
 	w.mu.Lock()
@@ -350,13 +363,13 @@ func (w *wire) flush(ctx context.Context) error {
 		select {
 		case <-l.empty():
 		case <-ctx.Done():
-			return comm.Withdrawn(ctx)
+			return driver.Withdrawn(ctx)
 		}
 		for !l.delivered() {
 			select {
 			case <-time.After(time.Millisecond):
 			case <-ctx.Done():
-				return comm.Withdrawn(ctx)
+				return driver.Withdrawn(ctx)
 			}
 		}
 	}
@@ -384,7 +397,7 @@ func (w *wire) close() {
 	if !closed {
 		w.stop()
 		w.listen.Close()
-		ended := func(*request) error { return comm.ErrClosed }
+		ended := func(*request) error { return driver.ErrClosed }
 		for _, l := range *w.outs.Load() {
 			l.end(linkClosed, ended)
 		}

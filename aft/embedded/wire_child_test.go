@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -128,14 +128,14 @@ func TestProcessIsKilled(t *testing.T) {
 					}
 					st, err := n.wait(r)
 					if err != nil {
-						require.ErrorIs(t, err, comm.ErrProcFailed)
+						require.ErrorIs(t, err, driver.ErrProcFailed)
 						break
 					}
 					require.Equal(t, i, binary.LittleEndian.Uint64(buf))
 					require.Equal(t, i, binary.LittleEndian.Uint64(buf[st.Bytes-8:]))
 				}
 				_, err := n.wait(n.isend(2, 1, nil))
-				require.ErrorIs(t, err, comm.ErrProcFailed)
+				require.ErrorIs(t, err, driver.ErrProcFailed)
 			})
 		}
 	}

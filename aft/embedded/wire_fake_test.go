@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -101,7 +101,7 @@ func (n *node) deliver(k *kept, p *posted) {
 		in.start()
 		return
 	}
-	status := comm.Status{Source: k.e.source, Tag: k.e.tag, Bytes: len(k.data)}
+	status := driver.Status{Source: k.e.source, Tag: k.e.tag, Bytes: len(k.data)}
 	copy(p.buf, k.data)
 	if !n.unread.Load() {
 		k.from.consumed(eagerPrice(len(k.data)))
@@ -152,18 +152,18 @@ func (n *node) take(p *posted) *kept {
 }
 
 // The rank of a process in communicator 1 is its number.
-func (n *node) isend(to control.Proc, tag comm.Tag, data []byte) *request {
+func (n *node) isend(to control.Proc, tag int, data []byte) *request {
 	return n.isendOn(1, to, tag, data)
 }
 
-func (n *node) isendOn(c control.CommID, to control.Proc, tag comm.Tag, data []byte) *request {
+func (n *node) isendOn(c control.CommID, to control.Proc, tag int, data []byte) *request {
 	r := newTestRequest(to)
-	n.wire.send(to, envelope{comm: c, source: comm.Rank(n.self), tag: tag, length: len(data)}, data, r)
+	n.wire.send(to, envelope{comm: c, source: int(n.self), tag: tag, length: len(data)}, data, r)
 	return r
 }
 
-func (n *node) irecv(from control.Proc, tag comm.Tag, buf []byte) *request {
-	p := &posted{receive: receive{source: comm.Rank(from), tag: tag, buf: buf}, from: from}
+func (n *node) irecv(from control.Proc, tag int, buf []byte) *request {
+	p := &posted{receive: receive{source: int(from), tag: tag, buf: buf}, from: from}
 	p.request = newTestRequest(from)
 	keepPosted(p)
 	n.mu.Lock()
@@ -198,7 +198,7 @@ func (n *node) cancelReceive(r *request, err error) {
 		in := n.started[r]
 		n.mu.Unlock()
 		if i >= 0 {
-			r.complete(comm.Status{}, err)
+			r.complete(driver.Status{}, err)
 			return
 		}
 		if completedRequest(r) || (in != nil && in.cancel(err)) {
@@ -208,7 +208,7 @@ func (n *node) cancelReceive(r *request, err error) {
 }
 
 // wait spins and then sleeps, as an endpoint does.
-func (n *node) wait(r *request) (comm.Status, error) {
+func (n *node) wait(r *request) (driver.Status, error) {
 	n.t.Helper()
 	if !n.wire.spin(context.Background(), r) {
 		sleepOn(n.t, r)
@@ -217,7 +217,7 @@ func (n *node) wait(r *request) (comm.Status, error) {
 }
 
 // mustWait is wait for what must succeed.
-func (n *node) mustWait(r *request) comm.Status {
+func (n *node) mustWait(r *request) driver.Status {
 	n.t.Helper()
 	st, err := n.wait(r)
 	require.NoError(n.t, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -45,9 +44,9 @@ const (
 // and the receiver's part of a message, from 1, in this direction.
 type frame struct {
 	kind       frameKind
-	source     comm.Rank
+	source     int
 	comm       control.CommID
-	tag        comm.Tag
+	tag        int
 	length     int
 	send, recv uint64
 }
@@ -75,9 +74,9 @@ func decodeFrame(b []byte) (f frame, err error) {
 	}
 	f = frame{
 		kind:   frameKind(kind),
-		source: comm.Rank(source),
+		source: int(source),
 		comm:   control.CommID(binary.LittleEndian.Uint64(b[8:])),
-		tag:    comm.Tag(binary.LittleEndian.Uint64(b[16:])),
+		tag:    int(binary.LittleEndian.Uint64(b[16:])),
 		length: int(length),
 		send:   binary.LittleEndian.Uint64(b[32:]),
 		recv:   binary.LittleEndian.Uint64(b[40:]),

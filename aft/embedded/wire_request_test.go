@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -22,7 +22,7 @@ func postedOf(r *receive) *posted {
 	return p.(*posted)
 }
 
-func newTestRequest(peer control.Proc) *request { return &request{peer: comm.Rank(peer)} }
+func newTestRequest(peer control.Proc) *request { return &request{peer: int(peer)} }
 
 func completedRequest(r *request) bool { return r.state.Load() == completed }
 
@@ -42,4 +42,4 @@ func sleepOn(t testing.TB, r *request) {
 	}
 }
 
-func resultOf(r *request) (comm.Status, error) { return r.status, r.err }
+func resultOf(r *request) (driver.Status, error) { return r.status, r.err }

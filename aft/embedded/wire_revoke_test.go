@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 func TestRevoke(t *testing.T) {
@@ -19,15 +19,15 @@ func TestRevoke(t *testing.T) {
 		data := pattern(64<<20, 1)
 		streaming := a.isend(2, 3, data)
 		recv := b.irecv(1, 3, make([]byte, len(data)))
-		a.wire.revoke(1, comm.ErrRevoked)
+		a.wire.revoke(1, driver.ErrRevoked)
 		clear(data)
 		for _, r := range []*request{queued, streaming, a.isend(2, 1, nil), a.isend(2, 1, make([]byte, 100_000))} {
 			_, err := a.wait(r)
 			if r != streaming || err != nil {
-				require.ErrorIs(t, err, comm.ErrRevoked)
+				require.ErrorIs(t, err, driver.ErrRevoked)
 			}
 		}
-		b.cancelReceive(recv, comm.ErrRevoked)
+		b.cancelReceive(recv, driver.ErrRevoked)
 		buf := make([]byte, 100_000)
 		b.mustWait(b.irecv(1, 9, buf))
 		a.mustWait(kept)
@@ -46,11 +46,11 @@ func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
 		in.mu.Lock() // the test reads in its own steps
 		send := a.isend(2, 1, data)
 		stepUntilSomeHasCome(t, in)
-		b.wire.revoke(1, comm.ErrRevoked)
+		b.wire.revoke(1, driver.ErrRevoked)
 		require.True(t, completedRequest(recv))
 		in.turn()
 		_, err := b.wait(recv)
-		require.ErrorIs(t, err, comm.ErrRevoked)
+		require.ErrorIs(t, err, driver.ErrRevoked)
 		a.mustWait(send)
 	})
 }
@@ -78,13 +78,13 @@ func TestRevokeDuringTheLastPiece(t *testing.T) {
 		_, err := in.step()
 		require.NoError(t, err)
 	}
-	a.wire.revoke(1, comm.ErrRevoked)
-	b.wire.revoke(1, comm.ErrRevoked)
+	a.wire.revoke(1, driver.ErrRevoked)
+	b.wire.revoke(1, driver.ErrRevoked)
 	in.turn()
 	_, err := b.wait(recv)
-	require.ErrorIs(t, err, comm.ErrRevoked)
+	require.ErrorIs(t, err, driver.ErrRevoked)
 	_, err = a.wait(send)
-	require.ErrorIs(t, err, comm.ErrRevoked)
+	require.ErrorIs(t, err, driver.ErrRevoked)
 	const other = 2
 	a.mustWait(a.isendOn(other, 2, 9, nil))
 	b.mustWait(b.irecv(1, 9, nil)) // what follows arrives

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/testseed"
 )
@@ -25,7 +25,7 @@ func TestMessages(t *testing.T) {
 	onWireBodies(t, func(t *testing.T, a, b *node) {
 		for _, early := range []bool{false, true} {
 			for i, length := range lengths {
-				tag := comm.Tag(i)
+				tag := int(i)
 				for _, pair := range [][2]*node{{a, b}, {b, a}} {
 					from, to := pair[0], pair[1]
 					data, buf := pattern(length, uint64(i)), make([]byte, length+3)
@@ -39,7 +39,7 @@ func TestMessages(t *testing.T) {
 					}
 					st := to.mustWait(recv)
 					from.mustWait(send)
-					require.Equal(t, comm.Status{Source: comm.Rank(from.self), Tag: tag, Bytes: length}, st)
+					require.Equal(t, driver.Status{Source: int(from.self), Tag: tag, Bytes: length}, st)
 					require.True(t, bytes.Equal(data, buf[:length]), "length %d", length)
 				}
 			}
@@ -105,7 +105,7 @@ func TestManyWaiters(t *testing.T) {
 	onWireBodies(t, func(t *testing.T, a, b *node) {
 		var all sync.WaitGroup
 		for g := range 4 {
-			tag := comm.Tag(g)
+			tag := int(g)
 			rounds := func(me, other *node, first bool) {
 				buf := make([]byte, 100_000)
 				for i := range 200 {
@@ -170,9 +170,9 @@ func TestTruncated(t *testing.T) {
 		send := a.isend(2, 1, make([]byte, 100_000))
 		buf := make([]byte, 99_999)
 		_, err := b.wait(b.irecv(1, 1, buf))
-		var truncated *comm.TruncatedError
+		var truncated *driver.TruncatedError
 		require.ErrorAs(t, err, &truncated)
-		require.Equal(t, comm.TruncatedError{Status: comm.Status{Source: 1, Tag: 1, Bytes: 100_000}, Buffer: 99_999}, *truncated)
+		require.Equal(t, driver.TruncatedError{Status: driver.Status{Source: 1, Tag: 1, Bytes: 100_000}, Buffer: 99_999}, *truncated)
 		a.mustWait(send)
 		next := b.irecv(1, 2, buf)
 		a.mustWait(a.isend(2, 2, []byte("next")))
@@ -192,7 +192,7 @@ func TestDrop(t *testing.T) {
 		a.wire.drop(2)
 		for _, r := range append(sends, a.isend(2, 1, nil), a.isend(2, 1, make([]byte, 100_000))) {
 			_, err := a.wait(r)
-			require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{2}}, err)
+			require.Equal(t, &driver.FailedError{Ranks: []int{2}}, err)
 		}
 		_, m := a.waiting()
 		require.Equal(t, 1, m, "the message that was only announced is gone")
@@ -202,7 +202,7 @@ func TestDrop(t *testing.T) {
 		require.False(t, completedRequest(announcedOnly), "it waits for its own root's word")
 		b.wire.drop(1)
 		_, err := b.wait(announcedOnly)
-		require.ErrorIs(t, err, comm.ErrProcFailed)
+		require.ErrorIs(t, err, driver.ErrProcFailed)
 	})
 }
 
@@ -251,7 +251,7 @@ func TestReceiveThatMeetsADrop(t *testing.T) {
 		r := newTestRequest(2)
 		m.into(&receive{source: 2, tag: 2, buf: make([]byte, 100_000), request: r}).start()
 		_, err := a.wait(r)
-		require.Equal(t, &comm.FailedError{Ranks: []comm.Rank{2}}, err)
+		require.Equal(t, &driver.FailedError{Ranks: []int{2}}, err)
 	})
 }
 
@@ -287,7 +287,7 @@ func TestDropWhileReceiving(t *testing.T) {
 		a.wire.drop(2)
 		_, err := a.wait(recv)
 		if err != nil { // else it was faster
-			require.ErrorIs(t, err, comm.ErrProcFailed)
+			require.ErrorIs(t, err, driver.ErrProcFailed)
 		}
 	})
 }
@@ -322,7 +322,7 @@ func TestFlushAndClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	onWireBodies(t, func(t *testing.T, a, b *node) {
 		for i := range 100 {
-			a.mustWait(a.isend(2, comm.Tag(i), pattern(5000, uint64(i))))
+			a.mustWait(a.isend(2, int(i), pattern(5000, uint64(i))))
 		}
 		require.NoError(t, a.wire.flush(t.Context()))
 		a.wire.close()
@@ -330,11 +330,11 @@ func TestFlushAndClose(t *testing.T) {
 		b.wire.drop(1)
 		buf := make([]byte, 5000)
 		for i := range 100 {
-			b.mustWait(b.irecv(1, comm.Tag(i), buf))
+			b.mustWait(b.irecv(1, int(i), buf))
 			require.Equal(t, pattern(5000, uint64(i)), buf)
 		}
 		_, err := a.wait(a.isend(2, 1, nil))
-		require.ErrorIs(t, err, comm.ErrClosed)
+		require.ErrorIs(t, err, driver.ErrClosed)
 		require.Empty(t, b.suspects)
 		b.wire.close()
 	})
@@ -355,7 +355,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 			if i == 2 && err == nil {
 				continue // the one that is being received was faster
 			}
-			require.ErrorIs(t, err, comm.ErrClosed)
+			require.ErrorIs(t, err, driver.ErrClosed)
 		}
 		b.wire.close()
 		b.cancelReceive(recv, errGivenUp)

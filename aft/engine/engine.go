@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/comm/single"
 	"github.com/craft-go/craft/aft/embedded"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/step"
@@ -19,13 +21,13 @@ type Options struct {
 // session is that of this process.
 var session struct {
 	mu     sync.Mutex
-	joined comm.Session
+	joined *comm.Session
 }
 
 // Join returns the session of this process. The first call joins the job, later
 // ones return the same session; a call that failed may be made again. One of several
 // tasks of a launcher that is not ours gets an error: see internal/step.
-func Join(ctx context.Context, o Options) (comm.Session, error) {
+func Join(ctx context.Context, o Options) (*comm.Session, error) {
 	session.mu.Lock()
 	defer session.mu.Unlock()
 	if session.joined != nil {
@@ -34,20 +36,32 @@ func Join(ctx context.Context, o Options) (comm.Session, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	var err error
-	if env.CurrentRole() == env.RoleRank {
-		session.joined, err = embedded.Join(ctx, o.Logger)
-	} else if err = step.Refuse(false); err == nil {
-		session.joined = newSingle()
+	engine, err := join(ctx, o.Logger)
+	if err != nil {
+		return nil, err
 	}
-	return session.joined, err
+	session.joined = comm.NewSession(engine)
+	return session.joined, nil
+}
+
+func join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
+	if env.CurrentRole() == env.RoleRank {
+		return embedded.Join(ctx, log)
+	}
+	if err := step.Refuse(false); err != nil {
+		return nil, err
+	}
+	return single.NewSession(), nil
 }
 
 // RunRanks runs n ranks as goroutines of this process, each with a session of
 // its own.
-func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s comm.Session) error) error {
+func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s *comm.Session) error) error {
 	if err := step.Refuse(false); err != nil {
 		return err
 	}
-	return embedded.RunSessions(ctx, n, body)
+	return embedded.RunSessions(ctx, n, func(ctx context.Context, engine driver.Session) error {
+		s := comm.NewSession(engine)
+		return body(comm.WithSession(ctx, s), s)
+	})
 }

@@ -1,13 +1,9 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 func TestOneSessionPerProcess(t *testing.T) {
@@ -18,53 +14,4 @@ func TestOneSessionPerProcess(t *testing.T) {
 	require.Same(t, first, again)
 	require.Equal(t, 1, first.Place().Comm.Size())
 	require.False(t, first.Place().Replacement)
-}
-
-func TestSingle(t *testing.T) {
-	s := newSingle()
-	c := s.Place().Comm
-	for _, v := range []comm.Verdict{{}, {Err: "own"}, {Failure: true}} {
-		zone := s.Place().Zone
-		out, err := s.End(t.Context(), v)
-		require.NoError(t, err)
-		require.Equal(t, comm.Outcome{Err: v.Err, Repair: v.Failure}, out)
-		require.Equal(t, zone+1, s.Place().Zone+map[bool]int{true: 1}[v.Failure], "a zone that is repaired has not ended")
-	}
-	s.Revoke()
-	change, err := s.Repair(t.Context(), comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse})
-	require.NoError(t, err)
-	require.Equal(t, comm.Change{Epoch: 1, Ranks: []comm.Rank{0}}, change)
-	require.NotSame(t, c, s.Place().Comm)
-	require.NoError(t, comm.Barrier(t.Context(), s.Place().Comm))
-	s.CountRecovery(7)
-	repairs, total := comm.Recovered(s.Place().Comm)
-	require.Equal(t, 1, repairs)
-	require.EqualValues(t, 7, total)
-	require.NoError(t, s.Close(t.Context()))
-}
-
-// The latest first; whoever is called may take others back; each once.
-func TestHooks(t *testing.T) {
-	s := newSingle()
-	c := s.Place().Comm
-	var order []string
-	note := func(what string, err error) func(context.Context) error {
-		return func(context.Context) error { order = append(order, what); return err }
-	}
-	errFirst, errThird := errors.New("first"), errors.New("third")
-	comm.OnRepair(c, note("first", errFirst))
-	removeSecond := comm.OnRepair(c, note("second", nil))
-	var removeThird func()
-	removeThird = comm.OnRepair(c, func(ctx context.Context) error {
-		removeSecond()
-		removeThird()
-		return note("third", errThird)(ctx)
-	})
-	comm.OnRepair(c, note("fourth", nil))
-	err := s.Hooks(t.Context())
-	require.ErrorIs(t, err, errFirst)
-	require.ErrorIs(t, err, errThird)
-	require.Equal(t, []string{"fourth", "third", "first"}, order)
-	require.NoError(t, s.Hooks(t.Context()))
-	require.Len(t, order, 3)
 }

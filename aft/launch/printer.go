@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -34,7 +33,7 @@ type printer struct {
 // printed is a piece of output; taken is called when it has been written.
 type printed struct {
 	proc     control.Proc
-	original comm.OriginalRank
+	original control.Original
 	data     []byte
 	taken    func(int)
 }

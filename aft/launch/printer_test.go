@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 )
 
@@ -25,7 +24,7 @@ func TestPrinter(t *testing.T) {
 		p := newPrinter(&out, "", tags, nil)
 		for _, piece := range pieces {
 			p.add(printed{
-				proc: piece.proc, original: 10 + comm.OriginalRank(piece.proc), data: []byte(piece.text),
+				proc: piece.proc, original: 10 + control.Original(piece.proc), data: []byte(piece.text),
 				taken: func(n int) { taken += n },
 			})
 		}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/control"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
@@ -28,7 +27,7 @@ type root struct {
 	machine   *control.Root
 	timer     *time.Timer
 	due       time.Time // when timer was to fire
-	originals map[control.Proc]comm.OriginalRank
+	originals map[control.Proc]control.Original
 	end       *control.End
 	ended     chan struct{} // closed when end is set
 	cutOff    []*time.Timer // after the end: for nodes that are not heard of
@@ -44,7 +43,7 @@ func newRoot(p *plan) (*root, error) {
 	}
 	r := &root{
 		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
-		originals: make(map[control.Proc]comm.OriginalRank), ended: make(chan struct{}), abandoned: make(chan struct{}),
+		originals: make(map[control.Proc]control.Original), ended: make(chan struct{}), abandoned: make(chan struct{}),
 	}
 	for id := range p.nodes {
 		n, err := newNode(p, control.Node(id))

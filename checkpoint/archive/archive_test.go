@@ -51,7 +51,7 @@ func element(version, i int) float64 { return float64(version)*1e6 + float64(i) 
 // run writes versions of iterations 0, 10, ...; then is called by rank 0 before the end.
 func (j job) run(t *testing.T, levels string, versions int, then func(cp *checkpoint.Checkpoint)) {
 	t.Helper()
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		r := int(c.Rank())
 		opts := []checkpoint.Option{checkpoint.WithPath(j.base), checkpoint.WithKeep(10), checkpoint.WithSync("none"), checkpoint.WithLogger(slog.New(slog.DiscardHandler)), checkpoint.WithFingerprint("problem 7")}
 		if levels != "" {
@@ -369,7 +369,7 @@ func Example() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	err := afttest.Run(ctx, 3, func(ctx context.Context, c comm.Comm) error { // a job of three ranks
+	err := afttest.Run(ctx, 3, func(ctx context.Context, c *comm.Comm) error { // a job of three ranks
 		lo, hi := 2*int(c.Rank()), 2*int(c.Rank())+2
 		v := []float64{float64(lo), float64(lo + 1)}
 		cp, err := checkpoint.New("solver", c, checkpoint.WithPath(dir), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))

@@ -17,7 +17,7 @@ import (
 // A value that says which elements it is gets these or an error, not as many others.
 func TestReadOfAnotherBox(t *testing.T) {
 	base := t.TempDir()
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		cp, err := checkpoint.New("c", c, checkpoint.WithPath(base))
 		if err != nil {
 			return err

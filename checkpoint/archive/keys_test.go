@@ -21,7 +21,7 @@ import (
 // may hold is called unknown.
 func TestKeysOfAllRanks(t *testing.T) {
 	base := t.TempDir()
-	require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		x, own := 1.5, []float64{float64(c.Rank()), 7}
 		cp, err := checkpoint.New("c", c, checkpoint.WithPath(base))
 		if err != nil {

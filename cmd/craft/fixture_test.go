@@ -25,7 +25,7 @@ const arrayLength = 1000
 
 // write runs a job of some ranks that writes versions of iterations 0, 10, ...
 func write(t *testing.T, base, name string, ranks, versions int) {
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		lo, hi := int(c.Rank())*arrayLength/ranks, (int(c.Rank())+1)*arrayLength/ranks
 		v := make([]float64, hi-lo)
 		for i := range v {

@@ -45,7 +45,7 @@ func (l levelled) node(i int) string { return filepath.Join(l.nodes, fmt.Sprintf
 // has the checkpoint open, by rank 0.
 func (l levelled) run(t *testing.T, levels string, versions int, then func(), opts ...checkpoint.Option) {
 	const ranks = 8
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		v := make([]float64, 100_000) // constant: deltas refer to it
 		mine := int64(c.Rank())
 		all := append([]checkpoint.Option{

@@ -62,7 +62,7 @@ func (i *interrupt) requested() bool { return i.first.Load() != 0 }
 
 // agree is how the program ends after iteration iter. It is collective: not all
 // ranks need to have got the signal.
-func (i *interrupt) agree(ctx context.Context, c comm.Comm, iter int, fresh bool) (*interruptedError, error) {
+func (i *interrupt) agree(ctx context.Context, c *comm.Comm, iter int, fresh bool) (*interruptedError, error) {
 	first, err := comm.AllreduceOne(ctx, c, i.first.Load(), comm.Max)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type fingerprint struct {
 }
 
 // matrix gives every rank access to its rows. It is collective.
-func (c config) matrix(ctx context.Context, group comm.Comm) (krylov.Matrix, fingerprint, error) {
+func (c config) matrix(ctx context.Context, group *comm.Comm) (krylov.Matrix, fingerprint, error) {
 	if c.file == "" {
 		l := c.lattice
 		return l, fingerprint{

@@ -57,7 +57,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 }
 
 // checkpoint registers everything that a restart needs.
-func (w *worker) checkpoint(c comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
+func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
 	options := []checkpoint.Option{
 		checkpoint.WithPath(w.CPPath),
 		checkpoint.WithAsync(string(w.Async)),
@@ -172,7 +172,7 @@ func broken(ctx context.Context, err error) bool {
 
 // stop writes a checkpoint now, whatever the frequency, and waits until it is
 // safe. The attempt has then ended as it should.
-func (w *worker) stop(ctx context.Context, c comm.Comm, cp *checkpoint.Checkpoint, iter int) error {
+func (w *worker) stop(ctx context.Context, c *comm.Comm, cp *checkpoint.Checkpoint, iter int) error {
 	end, err := w.interrupt.agree(ctx, c, iter, w.Fresh)
 	if err != nil {
 		return err

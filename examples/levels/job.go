@@ -18,7 +18,7 @@ type job struct {
 	watch  *watch
 	log    *slog.Logger
 
-	c     comm.Comm
+	c     *comm.Comm
 	data  *data
 	nodes nodes
 }

@@ -19,7 +19,7 @@ type nodes struct {
 }
 
 // findNodes makes the directory of this node, whose base is the same on all.
-func findNodes(ctx context.Context, c comm.Comm, base string) (nodes, error) {
+func findNodes(ctx context.Context, c *comm.Comm, base string) (nodes, error) {
 	dir := os.Getenv("CRAFT_NODE_PATH")
 	if dir == "" {
 		dir = filepath.Join(base, fmt.Sprintf("node-%d", c.Rank()))

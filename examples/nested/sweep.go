@@ -22,7 +22,7 @@ type job struct {
 	*sweeper
 	*worker
 	zone *aft.Zone
-	comm comm.Comm // of the zone
+	comm *comm.Comm // of the zone
 
 	sweep   *checkpoint.Checkpoint // outer: the results
 	results []point

@@ -63,20 +63,20 @@ func (m *measurement) recovery(ctx context.Context, z *aft.Zone) error {
 }
 
 // operations measures what survivors do, without failures.
-func (m *measurement) operations(ctx context.Context, c comm.Comm) error {
-	work, err := comm.Dup(ctx, c)
+func (m *measurement) operations(ctx context.Context, c *comm.Comm) error {
+	work, err := c.Dup(ctx)
 	if err != nil {
 		return err
 	}
 	for range m.rounds {
 		if err := m.timed(ctx, c, "live agree", func() error {
-			_, err := comm.Agree(ctx, work, 1)
+			_, err := work.Agree(ctx, 1)
 			return err
 		}); err != nil {
 			return err
 		}
 		if err := m.timed(ctx, c, "live shrink", func() error {
-			_, err := comm.Shrink(ctx, work)
+			_, err := work.Shrink(ctx)
 			return err
 		}); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (m *measurement) operations(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func (m *measurement) timed(ctx context.Context, c comm.Comm, what string, f func() error) error {
+func (m *measurement) timed(ctx context.Context, c *comm.Comm, what string, f func() error) error {
 	if err := comm.Barrier(ctx, c); err != nil {
 		return err
 	}
@@ -101,14 +101,14 @@ func (m *measurement) timed(ctx context.Context, c comm.Comm, what string, f fun
 }
 
 // revokes: rank 0 revokes, until it knows that all others were interrupted.
-func (m *measurement) revokes(ctx context.Context, c comm.Comm) error {
-	doomed, err := comm.Dup(ctx, c)
+func (m *measurement) revokes(ctx context.Context, c *comm.Comm) error {
+	doomed, err := c.Dup(ctx)
 	if err != nil {
 		return err
 	}
 	return m.timed(ctx, c, "live revoke, interrupted and heard of", func() error {
 		if c.Rank() == 0 {
-			if err := comm.Revoke(doomed); err != nil {
+			if err := doomed.Revoke(); err != nil {
 				return err
 			}
 		} else {
@@ -121,19 +121,19 @@ func (m *measurement) revokes(ctx context.Context, c comm.Comm) error {
 	})
 }
 
-func (m *measurement) pids(ctx context.Context, c comm.Comm) ([]int, error) {
+func (m *measurement) pids(ctx context.Context, c *comm.Comm) ([]int, error) {
 	pids := make([]int, c.Size())
 	if err := comm.Allgather(ctx, c, []int{os.Getpid()}, pids); err != nil {
 		return nil, err
 	}
 	// Not a barrier: the first that has passed it kills, and others would fail in it.
-	_, err := comm.Agree(ctx, c, 1)
+	_, err := c.Agree(ctx, 1)
 	return pids, err
 }
 
 // fail kills the last rank. What follows is left to the zone, or, every other
 // time, the survivors shrink first, to see how long that takes by itself.
-func (m *measurement) fail(ctx context.Context, c comm.Comm, shrink bool) error {
+func (m *measurement) fail(ctx context.Context, c *comm.Comm, shrink bool) error {
 	pids, err := m.pids(ctx, c)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (m *measurement) fail(ctx context.Context, c comm.Comm, shrink bool) error 
 	if !shrink || !errors.Is(err, comm.ErrProcFailed) {
 		return err
 	}
-	fewer, err := comm.Shrink(ctx, c)
+	fewer, err := c.Shrink(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (m *measurement) fail(ctx context.Context, c comm.Comm, shrink bool) error 
 	m.result.add("kill to error at a survivor", detected)
 	m.result.add("kill to working shrunken communicator", time.Since(began))
 	// The first that returns ends what the others are still in.
-	if _, err := comm.Agree(ctx, fewer, 1); err != nil {
+	if _, err := fewer.Agree(ctx, 1); err != nil {
 		return err
 	}
 	return comm.ErrProcFailed
@@ -173,7 +173,7 @@ func (m *measurement) fail(ctx context.Context, c comm.Comm, shrink bool) error 
 var sizes = []int{8, 1 << 10, 64 << 10, 1 << 20, 4 << 20}
 
 // messages measures ping-pong between ranks 0 and 1.
-func (m *measurement) messages(ctx context.Context, c comm.Comm) error {
+func (m *measurement) messages(ctx context.Context, c *comm.Comm) error {
 	if c.Size() < 2 {
 		return errors.New("messages need two ranks")
 	}
@@ -198,7 +198,7 @@ func (m *measurement) messages(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func pingPong(ctx context.Context, c comm.Comm, data []byte) error {
+func pingPong(ctx context.Context, c *comm.Comm, data []byte) error {
 	switch c.Rank() {
 	case 0:
 		if err := comm.Send(ctx, c, 1, 0, data); err != nil {

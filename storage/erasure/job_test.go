@@ -63,7 +63,7 @@ func (x *trial) part(rank int) storage.Part { return storage.Part{Rank: rank, Si
 type member struct {
 	*trial
 	ctx     context.Context
-	c       comm.Comm
+	c       *comm.Comm
 	f       *afttest.Rank
 	me      int
 	service *exchange.Service

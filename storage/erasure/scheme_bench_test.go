@@ -43,7 +43,7 @@ func onRanks(b *testing.B, nodes []*nodelocal.Store, parity int, body func(me in
 	for r := range nodes {
 		set = append(set, r)
 	}
-	err := afttest.Run(b.Context(), len(nodes), func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(b.Context(), len(nodes), func(ctx context.Context, c *comm.Comm) error {
 		m := &member{trial: &trial{}, started: make(chan struct{})}
 		m.service = exchange.New(ctx, c, m, exchange.Options{})
 		defer func() { _ = m.service.Close(ctx) }()

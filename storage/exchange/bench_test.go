@@ -71,7 +71,7 @@ func BenchmarkRanks(b *testing.B) {
 	eachMove(b, func(b *testing.B, _ string, m move, piece int) {
 		b.SetBytes(benchSize)
 		buf := make([]byte, piece)
-		err := afttest.Run(b.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		err := afttest.Run(b.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			s := New(ctx, c, vacuum{benchSize}, Options{})
 			defer func() { _ = s.Close(ctx) }()
 			for c.Rank() == 0 && b.Loop() {

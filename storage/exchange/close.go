@@ -46,7 +46,7 @@ func (s *Service) close(ctx context.Context) error {
 // sayBye tells all others that this rank wants nothing more, and waits until they
 // have said so or are gone.
 func (s *Service) sayBye(ctx context.Context) error {
-	byes := make(map[comm.Rank]comm.Request) // nil: somebody else waits for it
+	byes := make(map[comm.Rank]comm.Request) // none: somebody else waits for it
 	sends := make(map[comm.Rank]comm.Request)
 	for r, p := range s.peers {
 		if !p.awaited {
@@ -59,7 +59,7 @@ func (s *Service) sayBye(ctx context.Context) error {
 		stop := context.AfterFunc(p.ctx, cancel)
 		// Whatever the error is: that rank wants nothing more.
 		_, _ = sends[r].Wait(wait)
-		if byes[r] != nil {
+		if !byes[r].IsZero() {
 			_, _ = byes[r].Wait(wait)
 		} else {
 			select {

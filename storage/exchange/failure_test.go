@@ -305,7 +305,7 @@ func TestRevoke(t *testing.T) {
 			return
 		case 2:
 			r.hear(0)
-			require.NoError(r.t, comm.Revoke(r.c))
+			require.NoError(r.t, r.c.Revoke())
 			return
 		}
 		w, err := r.s.Create(r.ctx, 1, "another part")

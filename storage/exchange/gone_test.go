@@ -11,17 +11,18 @@ import (
 
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // acknowledging is a communicator on which something happens just before failures are
 // acknowledged.
 type acknowledging struct {
-	comm.Comm
-	comm.Failing
+	driver.Comm
+	driver.Failing
 	before func()
 }
 
-func (a *acknowledging) Acknowledge() []comm.Rank {
+func (a *acknowledging) Acknowledge() []int {
 	a.before()
 	return a.Failing.Acknowledge()
 }
@@ -43,10 +44,10 @@ func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
 		defer close(over)
 		dies := func(victim comm.Rank) {
 			f.Kill(comm.OriginalRank(victim))
-			require.Eventually(t, func() bool { return slices.Contains(comm.Failed(c), victim) }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return slices.Contains(c.Failed(), victim) }, patience, time.Millisecond)
 		}
 		var once sync.Once
-		s := New(ctx, &acknowledging{c, c.(comm.Failing), func() { once.Do(func() { dies(2) }) }}, &shelf{}, small)
+		s := New(ctx, comm.New(&acknowledging{f.Driver(), f.Driver().(driver.Failing), func() { once.Do(func() { dies(2) }) }}), &shelf{}, small)
 		gone := make(chan error, 1)
 		stop := s.WhenGone(2, func(why error) { gone <- why })
 		dies(1)

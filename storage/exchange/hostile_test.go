@@ -16,23 +16,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // bent is a communicator that changes messages of this rank on their way.
 type bent struct {
-	comm.Comm
-	bend func(dst comm.Rank, tag comm.Tag, data []byte) []byte
+	driver.Comm
+	bend func(tag comm.Tag, data []byte) []byte
 }
 
-func (b bent) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	return b.Comm.Isend(dst, tag, b.bend(dst, tag, data))
+func (b bent) Isend(dst, tag int, data []byte) driver.Request {
+	return b.Comm.Isend(dst, tag, b.bend(comm.Tag(tag), data))
+}
+
+// dup is another communicator of the ranks of a trial, whose messages are bent.
+func (r *trial) dup(bend func(tag comm.Tag, data []byte) []byte) *comm.Comm {
+	d, err := r.f.Driver().(driver.Maker).Split(0, int(r.c.Rank())).Wait(r.ctx)
+	require.NoError(r.t, err)
+	return comm.New(bent{d, bend})
 }
 
 // flipOnce flips a bit of one message of at least so many bytes.
-func flipOnce(least int) func(comm.Rank, comm.Tag, []byte) []byte {
+func flipOnce(least int) func(comm.Tag, []byte) []byte {
 	var left atomic.Int32
 	left.Store(3)
-	return func(_ comm.Rank, tag comm.Tag, data []byte) []byte {
+	return func(tag comm.Tag, data []byte) []byte {
 		if tag < tagStreams || len(data) < least || left.Add(-1) != 0 {
 			return data
 		}
@@ -49,9 +57,7 @@ func TestDamageOnTheWay(t *testing.T) {
 	there.put("lent", data)
 	playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
 		// In place of the service that play has made, which is idle.
-		c, err := comm.Dup(r.ctx, r.c)
-		require.NoError(r.t, err)
-		s := New(r.ctx, bent{c, flipOnce(inlineSize)}, r.shelf, large)
+		s := New(r.ctx, r.dup(flipOnce(inlineSize)), r.shelf, large)
 		defer func() {
 			require.NoError(r.t, s.Close(r.ctx))
 			require.Zero(r.t, s.buffers.out)
@@ -81,11 +87,9 @@ func TestDamagedAnswers(t *testing.T) {
 	play(t, 2, small, func(r *trial) {
 		for victim := range int32(3) {
 			for _, handler := range []*shelf{r.shelf, full} {
-				c, err := comm.Dup(r.ctx, r.c)
-				require.NoError(r.t, err)
 				var left atomic.Int32 // two streams may answer at once
 				left.Store(victim)
-				s := New(r.ctx, bent{c, func(_ comm.Rank, tag comm.Tag, data []byte) []byte {
+				c := r.dup(func(tag comm.Tag, data []byte) []byte {
 					if r.c.Rank() == 0 || tag < tagStreams {
 						return data
 					}
@@ -94,7 +98,8 @@ func TestDamagedAnswers(t *testing.T) {
 						data[len(data)-1] ^= 1
 					}
 					return data
-				}}, handler, small)
+				})
+				s := New(r.ctx, c, handler, small)
 				if r.c.Rank() == 1 {
 					other = s
 				}
@@ -146,7 +151,7 @@ func TestSenselessRequests(t *testing.T) {
 		var requests []comm.Request
 		for i := range answers {
 			answers[i] = make([]byte, noteSize)
-			requests = append(requests, r.c.Irecv(1, back(uint32(first+i)), answers[i]))
+			requests = append(requests, comm.Irecv(r.c, 1, back(uint32(first+i)), answers[i]))
 		}
 		for i := range answers {
 			say(tagRequest, request{kind: askCreate, id: uint32(first + i), block: minBlock, name: "x"}.encode())
@@ -244,7 +249,7 @@ func TestOptions(t *testing.T) {
 // TestDifferentBlocks: the smaller one counts.
 func TestDifferentBlocks(t *testing.T) {
 	play(t, 2, small, func(r *trial) {
-		c, err := comm.Dup(r.ctx, r.c)
+		c, err := r.c.Dup(r.ctx)
 		require.NoError(r.t, err)
 		opts := Options{Block: minBlock << (4 * r.c.Rank())}
 		s := New(r.ctx, c, r.shelf, opts)

@@ -48,11 +48,11 @@ func (p *peer) lost(err error) error {
 }
 
 func (p *peer) send(tag comm.Tag, message []byte) comm.Request {
-	return p.s.c.Isend(p.rank, tag, message)
+	return comm.Isend(p.s.c, p.rank, tag, message)
 }
 
 func (p *peer) receive(tag comm.Tag, buf []byte) comm.Request {
-	return p.s.c.Irecv(p.rank, tag, buf)
+	return comm.Irecv(p.s.c, p.rank, tag, buf)
 }
 
 // enter takes one of the places for streams to this rank, and a number.

@@ -58,7 +58,7 @@ func rankOfBenchmark(args []string) error {
 }
 
 // measure does something once, and then as often as is asked for.
-func measure(ctx context.Context, c comm.Comm, m move, piece, times int) (time.Duration, error) {
+func measure(ctx context.Context, c *comm.Comm, m move, piece, times int) (time.Duration, error) {
 	s := New(ctx, c, vacuum{benchSize}, Options{})
 	defer func() { _ = s.Close(ctx) }()
 	if c.Rank() != 0 {

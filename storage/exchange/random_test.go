@@ -66,7 +66,7 @@ func trouble(t *testing.T, seed uint64) {
 		if int(me) == victim || revoke && me == 0 {
 			time.Sleep(delay) // at any moment of what goes on
 			if revoke {
-				require.NoError(r.t, comm.Revoke(r.c))
+				require.NoError(r.t, r.c.Revoke())
 			} else {
 				r.f.Kill(comm.OriginalRank(me))
 			}

@@ -36,7 +36,7 @@ func (s *Service) serve() {
 // takeRequests returns why there can be no more.
 func (s *Service) takeRequests(ctx context.Context, buf []byte) error {
 	for {
-		st, err := s.c.Irecv(comm.AnySource, tagRequest, buf).Wait(ctx)
+		st, err := comm.Irecv(s.c, comm.AnySource, tagRequest, buf).Wait(ctx)
 		switch {
 		case err == nil:
 			s.take(st.Source, buf[:st.Bytes])
@@ -122,7 +122,7 @@ func (s *Service) lose(err error) error {
 		return err
 	}
 	// Others may have failed since: they are acknowledged, too, and no receive says so again.
-	failed := append(comm.Acknowledge(s.c), failure.Ranks...)
+	failed := append(s.c.Acknowledge(), failure.Ranks...)
 	news := false
 	for _, r := range failed {
 		if p := s.peers[r]; p != nil && !p.failed {
@@ -143,14 +143,10 @@ func (s *Service) lose(err error) error {
 
 // remainAlone waits for the end of a service that has nobody else to serve.
 func (s *Service) remainAlone() error {
-	var revoked <-chan struct{}
-	if r, ok := s.c.(comm.Revoker); ok {
-		revoked = r.Revoked()
-	}
 	select {
 	case <-s.ctx.Done():
 		return context.Cause(s.ctx)
-	case <-revoked:
+	case <-s.c.Revoked():
 		return comm.ErrRevoked
 	}
 }

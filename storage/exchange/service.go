@@ -22,7 +22,7 @@ type Handler interface {
 
 // Service brings parts from rank to rank. All methods may be called concurrently.
 type Service struct {
-	c       comm.Comm
+	c       *comm.Comm
 	me      comm.Rank
 	handler Handler
 	opts    Options
@@ -43,10 +43,10 @@ type Service struct {
 	closeErr error
 }
 
-// New starts a service on c, which nobody else may use: see comm.Dup. All ranks
+// New starts a service on c, which nobody else may use: see comm.Comm.Dup. All ranks
 // of c start one. It ends with Close, with ctx, or when c is revoked; Close must
 // be called in any case.
-func New(ctx context.Context, c comm.Comm, h Handler, opts Options) *Service {
+func New(ctx context.Context, c *comm.Comm, h Handler, opts Options) *Service {
 	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)

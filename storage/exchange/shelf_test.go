@@ -140,7 +140,7 @@ func (r *shelfReader) Close() error {
 type trial struct {
 	t       *testing.T
 	ctx     context.Context
-	c       comm.Comm
+	c       *comm.Comm
 	f       *afttest.Rank
 	s       *Service
 	shelf   *shelf

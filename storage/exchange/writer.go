@@ -164,12 +164,12 @@ func (w *writer) land(n int) error {
 	for i := n - 1; i >= 0; i-- {
 		f := &w.flying[i]
 		_, err := f.frame.Wait(w.p.ctx)
-		f.frame = nil
-		if f.body != nil {
+		f.frame = comm.Request{}
+		if !f.body.IsZero() {
 			if _, failed := f.body.Wait(w.ctx); err == nil {
 				err = failed
 			}
-			f.body = nil
+			f.body = comm.Request{}
 			w.p.s.buffers.put(f.buf)
 		}
 		if err != nil {
@@ -190,13 +190,13 @@ func (w *writer) landAll() error { return w.land(len(w.flying)) }
 func (w *writer) withdraw() {
 	for _, f := range slices.Backward(w.flying) {
 		switch {
-		case f.frame == nil:
+		case f.frame.IsZero():
 		case w.settled: // nobody takes it any more
 			_, _ = f.frame.Wait(ended)
 		default:
 			w.p.s.calling.Go(func() { _, _ = f.frame.Wait(w.p.ctx) })
 		}
-		if f.body != nil {
+		if !f.body.IsZero() {
 			_, _ = f.body.Wait(ended)
 			w.p.s.buffers.put(f.buf)
 		}

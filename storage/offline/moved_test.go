@@ -67,7 +67,7 @@ func (j job) run(t *testing.T, level string, heals int) {
 	log := slog.New(healed{tell: make(chan struct{}, ranks)})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	err := afttest.Run(ctx, ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(ctx, ranks, func(ctx context.Context, c *comm.Comm) error {
 		rank := int(c.Rank())
 		cp, err := checkpoint.New("c", c, checkpoint.WithPath(j.base), checkpoint.WithSync("none"), checkpoint.WithLogger(log),
 			checkpoint.WithLevels(level+":1"), checkpoint.WithNodePath(j.node(j.on(rank))))

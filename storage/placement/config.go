@@ -16,8 +16,8 @@ import (
 // Config says what a Placement is made of. All ranks give the same but for what
 // describes their node.
 type Config struct {
-	Comm   comm.Comm // of the job; the placement makes one of its own from it
-	Name   string    // of the checkpoint
+	Comm   *comm.Comm // of the job; the placement makes one of its own from it
+	Name   string     // of the checkpoint
 	Home   storage.Driver
 	Dir    string         // of the checkpoint at home: names the place on the nodes
 	Policy storage.Policy // no level below the home: there are no nodes

@@ -139,7 +139,13 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
-			go comm.WhenFailed(ctx, c, cancel)
+			go func() {
+				select {
+				case <-c.FailureKnown():
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
 			_ = s.Close(ctx)
 		}()
 		m := &member{Placement: s, faulty: f, ranks: ranks}

@@ -17,7 +17,7 @@ import (
 
 // gatherer brings parts to the nodes of the ranks that host them.
 type gatherer struct {
-	comm     comm.Comm
+	comm     *comm.Comm
 	local    *nodelocal.Store
 	finder   *finder
 	register *register

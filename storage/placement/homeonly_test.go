@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
@@ -18,12 +19,12 @@ import (
 // silent is a communicator on which nothing may be sent.
 type silent struct{ rank, size int }
 
-func (s silent) Rank() comm.Rank { return comm.Rank(s.rank) }
-func (s silent) Size() int       { return s.size }
-func (silent) Isend(comm.Rank, comm.Tag, []byte) comm.Request {
+func (s silent) Rank() int { return s.rank }
+func (s silent) Size() int { return s.size }
+func (silent) Isend(int, int, []byte) driver.Request {
 	panic("a message is sent")
 }
-func (silent) Irecv(comm.Rank, comm.Tag, []byte) comm.Request {
+func (silent) Irecv(int, int, []byte) driver.Request {
 	panic("a message is waited for")
 }
 
@@ -35,7 +36,7 @@ func TestHomeOnly(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	var ranks [2]*placement.Placement
 	for r := range ranks {
-		ranks[r], err = placement.Open(t.Context(), placement.Config{Comm: silent{r, len(ranks)}, Name: "cp", Home: home, Dir: home.Dir()})
+		ranks[r], err = placement.Open(t.Context(), placement.Config{Comm: comm.New(silent{r, len(ranks)}), Name: "cp", Home: home, Dir: home.Dir()})
 		require.NoError(t, err)
 		require.NoError(t, ranks[r].Survey(t.Context()))
 		require.NoError(t, ranks[r].Sweep(t.Context()))

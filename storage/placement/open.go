@@ -66,7 +66,7 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.nodes.root() {
 		p.absence.noteUnused(reports, p.Log)
 	}
-	dup, err := comm.Dup(ctx, p.Comm) // only the exchange uses it
+	dup, err := p.Comm.Dup(ctx) // only the exchange uses it
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func unusable(rank comm.Rank, host, dir string, err error) error {
 }
 
 // serve begins to do things for the other ranks, and makes all that works in the background.
-func (p *Placement) serve(ctx context.Context, dup comm.Comm) error {
+func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	ctx, p.end.cancel = context.WithCancel(ctx)
 	work, idle := context.WithCancel(ctx)
 	p.end.idle = idle

@@ -27,7 +27,7 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 	dir := t.TempDir()
 	policy, err := storage.ParsePolicy("local")
 	require.NoError(t, err)
-	open := func(ctx context.Context, c comm.Comm, job string, node int, patience time.Duration) (*placement.Placement, error) {
+	open := func(ctx context.Context, c *comm.Comm, job string, node int, patience time.Duration) (*placement.Placement, error) {
 		files, err := filestore.New(filestore.Config{Path: filepath.Join(dir, "pfs"), Name: "cp", Sync: filestore.SyncNone})
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pfs", "cp", manifest.Name), []byte(`{"format": 1, "id": "0123456789abcdef"}`), 0o600))
 	const long = 5 * time.Minute
 	jobOf := func(job string, patience time.Duration, nodes [2]int, body func(*placement.Placement, error) error) error {
-		return afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+		return afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 			s, err := open(ctx, c, job, nodes[c.Rank()], patience)
 			if err := body(s, err); err != nil {
 				return fmt.Errorf("job %s, rank %d: %w", job, c.Rank(), err)

@@ -71,7 +71,7 @@ func (c *cluster) job(t *testing.T, policy string, body func(ctx context.Context
 	require.NoError(t, err)
 	all, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	err = afttest.Run(all, len(c.nodes), func(ctx context.Context, cm comm.Comm) (err error) {
+	err = afttest.Run(all, len(c.nodes), func(ctx context.Context, cm *comm.Comm) (err error) {
 		defer func() {
 			if err != nil {
 				cancel(err) // nobody waits for this one

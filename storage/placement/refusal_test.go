@@ -258,7 +258,7 @@ func TestUselessNode(t *testing.T) {
 	require.NoError(t, err)
 	f := newFaulty("local")
 	f.readOnly(1, syscall.EROFS)
-	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c comm.Comm) error {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		node := int(c.Rank())
 		files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: f.home})
 		if err != nil {

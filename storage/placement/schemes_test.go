@@ -72,7 +72,7 @@ func TestLevelThatPromisesTooMuch(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		level := storage.Level{Name: "mirror", Tier: storage.TierNode, Redundancy: c.redundancy, Survives: c.survives}
-		require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, cm comm.Comm) error {
+		require.NoError(t, afttest.Run(t.Context(), 4, func(ctx context.Context, cm *comm.Comm) error {
 			files, err := filestore.New(filestore.Config{Path: dir, Name: "cp", Sync: filestore.SyncNone})
 			if err != nil {
 				return err

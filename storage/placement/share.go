@@ -13,7 +13,7 @@ import (
 
 // share tells all ranks what each has to say about something. The problem of one of them is
 // an error on all.
-func share[T any](ctx context.Context, c comm.Comm, about string, own T, problem error) ([]T, error) {
+func share[T any](ctx context.Context, c *comm.Comm, about string, own T, problem error) ([]T, error) {
 	type said struct {
 		What   T
 		Err    string

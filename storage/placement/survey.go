@@ -20,7 +20,7 @@ type holdings struct{ Node, Home catalog.Findings }
 // surveyor finds out what is where.
 type surveyor struct {
 	name  string // of the checkpoint
-	comm  comm.Comm
+	comm  *comm.Comm
 	nodes *nodes
 	local *nodelocal.Store
 	home  storage.Driver

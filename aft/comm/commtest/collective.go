@@ -35,7 +35,7 @@ func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
 			for _, n := range sizes {
 				if n >= tr.min {
 					t.Run(fmt.Sprintf("%s/%s/ranks=%d", group, tr.name, n), func(t *testing.T) {
-						launch(t, n, together(tr.call))
+						launch(t, n, onDriver(together(tr.call)))
 					})
 				}
 			}
@@ -45,7 +45,7 @@ func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
 
 // elements are numbers of float64: none, one, the length of a collective's own
 // control messages (4), and some on both sides of every change of algorithm.
-func elements(c comm.Comm) []int {
+func elements(c *comm.Comm) []int {
 	n := []int{0, 1, 3, 4, 5, 100, 1000}
 	switch {
 	case c.Size() <= 3:
@@ -77,7 +77,7 @@ func whole(r comm.Rank, length int) []float64 {
 }
 
 // forLengths runs try with each number of elements and some roots.
-func forLengths(c comm.Comm, try func(length int, root comm.Rank) error) error {
+func forLengths(c *comm.Comm, try func(length int, root comm.Rank) error) error {
 	for _, length := range elements(c) {
 		for _, root := range roots(c) {
 			if err := try(length, root); err != nil {
@@ -88,14 +88,14 @@ func forLengths(c comm.Comm, try func(length int, root comm.Rank) error) error {
 	return nil
 }
 
-func roots(c comm.Comm) []comm.Rank {
+func roots(c *comm.Comm) []comm.Rank {
 	last := comm.Rank(c.Size() - 1)
 	return slices.Compact([]comm.Rank{0, last / 2, last})
 }
 
 // barrier: rank r must not pass barrier i before all have entered it, so what
 // they sent before is there afterwards.
-func barrier(ctx context.Context, c comm.Comm) error {
+func barrier(ctx context.Context, c *comm.Comm) error {
 	late := comm.Rank(0)
 	for i := range 2 * c.Size() {
 		var v [1]int
@@ -115,7 +115,7 @@ func barrier(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func bcast(ctx context.Context, c comm.Comm) error {
+func bcast(ctx context.Context, c *comm.Comm) error {
 	try := func(length int, root comm.Rank) error {
 		data := sample(c.Rank(), length)
 		err := comm.Bcast(ctx, c, root, data)
@@ -126,7 +126,7 @@ func bcast(ctx context.Context, c comm.Comm) error {
 	return first(forLengths(c, try), try(77_777, 0), try(222_222, last))
 }
 
-func bcastBytes(ctx context.Context, c comm.Comm) error {
+func bcastBytes(ctx context.Context, c *comm.Comm) error {
 	for _, length := range []int{0, 1, 32, 1015, 1016, 1017, 300 << 10} {
 		for _, root := range roots(c) {
 			var data []byte
@@ -143,7 +143,7 @@ func bcastBytes(ctx context.Context, c comm.Comm) error {
 }
 
 // fold is the sum from rank 0 upwards.
-func fold(c comm.Comm, data func(comm.Rank, int) []float64, length int) []float64 {
+func fold(c *comm.Comm, data func(comm.Rank, int) []float64, length int) []float64 {
 	acc := data(0, length)
 	for r := 1; r < c.Size(); r++ {
 		for i, v := range data(comm.Rank(r), length) {
@@ -153,7 +153,7 @@ func fold(c comm.Comm, data func(comm.Rank, int) []float64, length int) []float6
 	return acc
 }
 
-func reduce(ctx context.Context, c comm.Comm) error {
+func reduce(ctx context.Context, c *comm.Comm) error {
 	try := func(length int, root comm.Rank) error {
 		in := whole(c.Rank(), length)
 		if c.Rank() != root {
@@ -169,7 +169,7 @@ func reduce(ctx context.Context, c comm.Comm) error {
 	return first(forLengths(c, try), try(70_001, 0), try(140_001, last))
 }
 
-func allreduce(ctx context.Context, c comm.Comm) error {
+func allreduce(ctx context.Context, c *comm.Comm) error {
 	for _, length := range elements(c) {
 		in, out := sample(c.Rank(), length), make([]float64, length)
 		want := fold(c, sample, length)
@@ -188,7 +188,7 @@ func allreduce(ctx context.Context, c comm.Comm) error {
 
 // allreduceAnyOrder: what is exact has the same value in any order, and what is
 // rounded the same bits on all ranks.
-func allreduceAnyOrder(ctx context.Context, c comm.Comm) error {
+func allreduceAnyOrder(ctx context.Context, c *comm.Comm) error {
 	for _, length := range elements(c) {
 		in, out := whole(c.Rank(), length), make([]float64, length)
 		exact := fold(c, whole, length)
@@ -212,7 +212,7 @@ func allreduceAnyOrder(ctx context.Context, c comm.Comm) error {
 }
 
 // ops checks each operation against its definition on bytes-sized values.
-func ops(ctx context.Context, c comm.Comm) error {
+func ops(ctx context.Context, c *comm.Comm) error {
 	n := c.Size()
 	var sum, prod, lo, hi, and, or, xor = 0, 1, 1000, -1000, -1, 0, 0
 	for r := range n {
@@ -252,7 +252,7 @@ func ops(ctx context.Context, c comm.Comm) error {
 func opValue(r int) int { return (r*7+3)%11 - 5 + (r % 2 * 12) }
 
 // joined is the data of all ranks one after the other.
-func joined(c comm.Comm, length int) []float64 {
+func joined(c *comm.Comm, length int) []float64 {
 	var all []float64
 	for r := range comm.Rank(c.Size()) {
 		all = append(all, sample(r, length)...)
@@ -260,7 +260,7 @@ func joined(c comm.Comm, length int) []float64 {
 	return all
 }
 
-func gather(ctx context.Context, c comm.Comm) error {
+func gather(ctx context.Context, c *comm.Comm) error {
 	return forLengths(c, func(length int, root comm.Rank) error {
 		in := sample(c.Rank(), length)
 		if c.Rank() != root {
@@ -279,7 +279,7 @@ func uneven(r comm.Rank, length int) int {
 	return length + int(r)
 }
 
-func equalParts(c comm.Comm, got [][]float64, length int) error {
+func equalParts(c *comm.Comm, got [][]float64, length int) error {
 	if err := equal("number of parts", len(got), c.Size()); err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func equalParts(c comm.Comm, got [][]float64, length int) error {
 	return nil
 }
 
-func gatherv(ctx context.Context, c comm.Comm) error {
+func gatherv(ctx context.Context, c *comm.Comm) error {
 	return forLengths(c, func(length int, root comm.Rank) error {
 		got, err := comm.Gatherv(ctx, c, root, sample(c.Rank(), uneven(c.Rank(), length)))
 		if err != nil {
@@ -305,7 +305,7 @@ func gatherv(ctx context.Context, c comm.Comm) error {
 	})
 }
 
-func allgather(ctx context.Context, c comm.Comm) error {
+func allgather(ctx context.Context, c *comm.Comm) error {
 	for _, length := range elements(c) {
 		out := make([]float64, length*c.Size())
 		in := out[int(c.Rank())*length:][:length]
@@ -318,7 +318,7 @@ func allgather(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func allgatherv(ctx context.Context, c comm.Comm) error {
+func allgatherv(ctx context.Context, c *comm.Comm) error {
 	for _, length := range elements(c) {
 		got, err := comm.Allgatherv(ctx, c, sample(c.Rank(), uneven(c.Rank(), length)))
 		if err := first(err, equalParts(c, got, length)); err != nil {
@@ -332,7 +332,7 @@ func allgatherv(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func scatter(ctx context.Context, c comm.Comm) error {
+func scatter(ctx context.Context, c *comm.Comm) error {
 	return forLengths(c, func(length int, root comm.Rank) error {
 		var in []float64
 		if c.Rank() == root {
@@ -343,7 +343,7 @@ func scatter(ctx context.Context, c comm.Comm) error {
 	})
 }
 
-func scatterv(ctx context.Context, c comm.Comm) error {
+func scatterv(ctx context.Context, c *comm.Comm) error {
 	return forLengths(c, func(length int, root comm.Rank) error {
 		var parts [][]float64
 		if c.Rank() == root {
@@ -357,7 +357,7 @@ func scatterv(ctx context.Context, c comm.Comm) error {
 }
 
 // alltoallv: rank s sends s*n+d elements or none to rank d.
-func alltoallv(ctx context.Context, c comm.Comm) error {
+func alltoallv(ctx context.Context, c *comm.Comm) error {
 	n := comm.Rank(c.Size())
 	for _, scale := range []int{0, 1, 200} {
 		length := func(s, d comm.Rank) int { return scale * uneven(s*n+d, 3) }

@@ -1,5 +1,5 @@
 // Package commtest is what every engine passes: Run, the suite without failures
-// (what a comm.Comm and the collectives on top of it must do, for groups of 1 to
+// (what a driver.Comm and the collectives of package comm on top of it must do, for groups of 1 to
 // 16 ranks), and RunFailures, the suite of failures.
 //
 // # Failures
@@ -16,7 +16,7 @@
 //	                                              err = body(ctx, c, faults)
 //	                                              os.Exit(commtest.ExitCode(err))
 //
-// What is asked of an engine, beyond the words of package comm:
+// What is asked of an engine, beyond the words of package driver:
 //
 //   - A failure is known in time: whoever waits for a dead rank gets a FailedError
 //     that names it, and from then on Failed lists it.

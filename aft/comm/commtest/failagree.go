@@ -50,10 +50,10 @@ func counts(flags uint64, n, round int, dead []comm.Rank) error {
 
 func agreeAlive(ctx context.Context, p *player) error {
 	for round := range 50 {
-		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
+		flags, err := p.c.Agree(ctx, ballot(p.c.Rank(), round))
 		check(err, counts(flags, p.c.Size(), round, nil))
 	}
-	return equal("failed ranks acknowledged", len(comm.Acknowledge(p.c)), 0)
+	return equal("failed ranks acknowledged", len(p.c.Acknowledge()), 0)
 }
 
 // agreeDead: reported to all until all have acknowledged; the flags are valid
@@ -64,12 +64,12 @@ func agreeDead(ctx context.Context, p *player) error {
 	check(await(ctx, p.c, victims...))
 	for round := range 10 {
 		if round == 3 {
-			check(equalSlices("Acknowledge", comm.Acknowledge(p.c), victims))
+			check(equalSlices("Acknowledge", p.c.Acknowledge(), victims))
 		}
 		if round == 6 {
-			check(comm.Revoke(p.c))
+			check(p.c.Revoke())
 		}
-		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
+		flags, err := p.c.Agree(ctx, ballot(p.c.Rank(), round))
 		if round < 3 {
 			err = failed("agree, not acknowledged", err, victims...)
 		}
@@ -87,11 +87,11 @@ func agreePartly(ctx context.Context, p *player) error {
 	}
 	check(await(ctx, p.c, victim))
 	if p.c.Rank() != unaware {
-		comm.Acknowledge(p.c)
+		p.c.Acknowledge()
 	}
-	_, err := comm.Agree(ctx, p.c, 0)
+	_, err := p.c.Agree(ctx, 0)
 	check(failed("agree, one rank has not acknowledged", err, victim))
-	comm.Acknowledge(p.c)
+	p.c.Acknowledge()
 	return agreesOn(ctx, p.c, 9)
 }
 
@@ -104,7 +104,7 @@ func agreeDying(ctx context.Context, p *player) error {
 	var answers strings.Builder
 	reported := false
 	for round := range 50 {
-		flags, err := comm.Agree(ctx, p.c, ballot(p.c.Rank(), round))
+		flags, err := p.c.Agree(ctx, ballot(p.c.Rank(), round))
 		check(counts(flags, n, round, victims))
 		var detail *comm.FailedError
 		switch {
@@ -120,7 +120,7 @@ func agreeDying(ctx context.Context, p *player) error {
 		}
 		reported = reported || err != nil
 		if acknowledges && p.own.IntN(2) == 0 {
-			comm.Acknowledge(p.c)
+			p.c.Acknowledge()
 		}
 	}
 	if p.isOneOf(victims) {
@@ -136,7 +136,7 @@ func agreeSlow(ctx context.Context, p *player) error {
 		if slow := comm.Rank(p.same.IntN(n)); p.c.Rank() == slow {
 			time.Sleep(soon(p.own))
 		}
-		flags, err := comm.Agree(ctx, p.c, ^(uint64(1) << p.c.Rank()))
+		flags, err := p.c.Agree(ctx, ^(uint64(1) << p.c.Rank()))
 		if err := first(err, equal("flags", flags, ^uint64(0)<<n)); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}

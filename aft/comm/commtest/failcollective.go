@@ -25,7 +25,7 @@ func failCollectiveTrials() []faultTrial {
 
 // cascade repeats a collective until a rank has failed, revokes, shrinks, and
 // goes on with one rank less, down to one.
-func (p *player) cascade(ctx context.Context, call func(context.Context, comm.Comm) error, meanwhile bool) error {
+func (p *player) cascade(ctx context.Context, call func(context.Context, *comm.Comm) error, meanwhile bool) error {
 	c := p.c
 	for c.Size() > 1 {
 		victim, known := comm.Rank(p.same.IntN(c.Size())), p.same.IntN(2) == 0
@@ -42,7 +42,7 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, comm.Co
 			check(await(ctx, c, victim), meet(ctx, c))
 		}
 		check(untilFailure(ctx, c, call))
-		check(comm.Revoke(c))
+		check(c.Revoke())
 		next := must(settle(ctx, c))
 		if err := first(equal("size after a failure", next.Size(), c.Size()-1), works(ctx, next), meet(ctx, next)); err != nil {
 			return fmt.Errorf("rank %d of %d died: %w", victim, c.Size(), err)
@@ -53,7 +53,7 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, comm.Co
 }
 
 // untilFailure calls until there is an error, which must be that of a failure.
-func untilFailure(ctx context.Context, c comm.Comm, call func(context.Context, comm.Comm) error) error {
+func untilFailure(ctx context.Context, c *comm.Comm, call func(context.Context, *comm.Comm) error) error {
 	call = fused(call)
 	for ctx.Err() == nil {
 		if err := call(ctx, c); err != nil {

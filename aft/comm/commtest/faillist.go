@@ -2,6 +2,8 @@ package commtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -13,9 +15,14 @@ var failListTrials = []faultTrial{
 }
 
 func listAlive(_ context.Context, p *player) error {
+	select {
+	case <-p.c.FailureKnown():
+		return errors.New("FailureKnown is closed, and nobody has failed")
+	default:
+	}
 	return first(
-		equal("length of Failed", len(comm.Failed(p.c)), 0),
-		equal("length of Acknowledge", len(comm.Acknowledge(p.c)), 0))
+		equal("length of Failed", len(p.c.Failed()), 0),
+		equal("length of Acknowledge", len(p.c.Acknowledge()), 0))
 }
 
 // listGrows: what was acknowledged stays in both lists.
@@ -25,32 +32,43 @@ func listGrows(ctx context.Context, p *player) error {
 		p.f.Die()
 	}
 	check(await(ctx, p.c, victims[1]))
+	check(told(ctx, p.c))
 	check(
-		equalSlices("Failed", comm.Failed(p.c), victims[1:]),
-		equalSlices("Acknowledge", comm.Acknowledge(p.c), victims[1:]))
+		equalSlices("Failed", p.c.Failed(), victims[1:]),
+		equalSlices("Acknowledge", p.c.Acknowledge(), victims[1:]))
 	if p.c.Rank() == victims[0] {
 		p.dieHeard(ctx, victims[1])
 	}
 	return first(
 		tell(ctx, p.c, victims[0]),
 		await(ctx, p.c, victims[0]),
-		equalSlices("Failed", comm.Failed(p.c), victims),
-		equalSlices("Acknowledge", comm.Acknowledge(p.c), victims),
-		equalSlices("Failed", comm.Failed(p.c), victims))
+		equalSlices("Failed", p.c.Failed(), victims),
+		equalSlices("Acknowledge", p.c.Acknowledge(), victims),
+		equalSlices("Failed", p.c.Failed(), victims))
+}
+
+// told waits until FailureKnown is closed.
+func told(ctx context.Context, c *comm.Comm) error {
+	select {
+	case <-c.FailureKnown():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("FailureKnown is not closed: %w", context.Cause(ctx))
+	}
 }
 
 // listEach: each communicator has its own numbers, and is acknowledged alone.
 func listEach(ctx context.Context, p *player) error {
-	reversed := must(comm.Split(ctx, p.c, 0, -int(p.c.Rank())))
+	reversed := must(p.c.Split(ctx, 0, -int(p.c.Rank())))
 	victim := p.one(p.f.Die)
 	mirrored := comm.Rank(p.c.Size()-1) - victim
 	check(
 		await(ctx, p.c, victim), await(ctx, reversed, mirrored),
-		equalSlices("Failed", comm.Failed(p.c), []comm.Rank{victim}),
-		equalSlices("Failed in the reversed order", comm.Failed(reversed), []comm.Rank{mirrored}),
-		equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{victim}))
+		equalSlices("Failed", p.c.Failed(), []comm.Rank{victim}),
+		equalSlices("Failed in the reversed order", reversed.Failed(), []comm.Rank{mirrored}),
+		equalSlices("Acknowledge", p.c.Acknowledge(), []comm.Rank{victim}))
 	_, err := anyByte(ctx, reversed, never)
 	check(failed("receive from any source, acknowledged elsewhere", err, mirrored))
-	_, err = comm.Agree(ctx, reversed, 1)
+	_, err = reversed.Agree(ctx, 1)
 	return first(failed("agree, acknowledged elsewhere", err, mirrored), agreesOn(ctx, p.c, 1))
 }

@@ -54,7 +54,7 @@ func receiveAfter(ctx context.Context, p *player) error {
 	for range 2 {
 		check(await(ctx, p.c, victim))
 	}
-	return equalSlices("Failed", comm.Failed(p.c), []comm.Rank{victim})
+	return equalSlices("Failed", p.c.Failed(), []comm.Rank{victim})
 }
 
 // sendBefore: a large message that is never received.
@@ -251,5 +251,5 @@ func allOthersDie(ctx context.Context, p *player) error {
 		_, err := recvs[i].Wait(ctx)
 		check(failed("receive", err, v))
 	}
-	return equalSlices("Failed", comm.Failed(p.c), victims)
+	return equalSlices("Failed", p.c.Failed(), victims)
 }

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // player is one process in a trial with failures.
 type player struct {
-	c comm.Comm // the first one of the process
+	c *comm.Comm // the first one of the process
 	f Faults
 	// end is the communicator that the ranks take leave on.
-	end comm.Comm
+	end *comm.Comm
 	// same gives all ranks of the job the same numbers, if all ask it for the
 	// same; own gives each its own.
 	same, own *rand.Rand
@@ -31,7 +32,8 @@ type player struct {
 // body runs the trial on one process, and keeps it until all are done, so that
 // nobody who still tries something sees a rank that has left.
 func (tr faultTrial) body(seed uint64) FaultyBody {
-	return func(ctx context.Context, c comm.Comm, f Faults) error {
+	return func(ctx context.Context, d driver.Comm, f Faults) error {
+		c := comm.New(d)
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errBlocked)
 		defer cancel()
 		p := &player{
@@ -60,14 +62,14 @@ const (
 )
 
 // tell and hear pass on that something has been done.
-func tell(ctx context.Context, c comm.Comm, to comm.Rank) error {
+func tell(ctx context.Context, c *comm.Comm, to comm.Rank) error {
 	if err := comm.Send(ctx, c, to, word, []byte{1}); err != nil {
 		return fmt.Errorf("telling rank %d: %w", to, err)
 	}
 	return nil
 }
 
-func hear(ctx context.Context, c comm.Comm, from comm.Rank) error {
+func hear(ctx context.Context, c *comm.Comm, from comm.Rank) error {
 	if _, _, err := comm.Recv(ctx, c, from, word, make([]byte, 1)); err != nil {
 		return fmt.Errorf("hearing from rank %d: %w", from, err)
 	}
@@ -84,13 +86,13 @@ func (p *player) dieHeard(ctx context.Context, dead ...comm.Rank) {
 }
 
 // await waits until this process knows that the ranks have failed.
-func await(ctx context.Context, c comm.Comm, victims ...comm.Rank) error {
+func await(ctx context.Context, c *comm.Comm, victims ...comm.Rank) error {
 	for _, v := range victims {
 		_, _, err := comm.Recv(ctx, c, v, never, make([]byte, 1))
 		if err := failed("receive from a dead rank", err, v); err != nil {
 			return err
 		}
-		if known := comm.Failed(c); !slices.Contains(known, v) {
+		if known := c.Failed(); !slices.Contains(known, v) {
 			return fmt.Errorf("a receive has failed because of rank %d, but Failed is %v", v, known)
 		}
 	}
@@ -98,8 +100,8 @@ func await(ctx context.Context, c comm.Comm, victims ...comm.Rank) error {
 }
 
 // meet waits until all that are alive have come to the same place.
-func meet(ctx context.Context, c comm.Comm) error {
-	if _, err := comm.Agree(ctx, c, 0); err != nil && !errors.Is(err, comm.ErrProcFailed) {
+func meet(ctx context.Context, c *comm.Comm) error {
+	if _, err := c.Agree(ctx, 0); err != nil && !errors.Is(err, comm.ErrProcFailed) {
 		return fmt.Errorf("agree: %w", err)
 	}
 	return nil
@@ -162,7 +164,7 @@ func (p *player) after(delay time.Duration, f func()) {
 // dieSoon has this process killed at a random moment. It goes on until then.
 func (p *player) dieSoon() {
 	p.after(soon(p.own), func() {
-		p.f.Kill(p.c.Rank())
+		p.f.Kill(int(p.c.Rank()))
 		close(p.struck)
 	})
 }
@@ -198,13 +200,13 @@ func (p *player) killed(ctx context.Context) error {
 
 // settle makes a communicator of the living of c, all of whom are alive at the
 // end: no failure that has happened before can disturb it.
-func settle(ctx context.Context, c comm.Comm) (comm.Comm, error) {
+func settle(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
 	for {
-		s, err := comm.Shrink(ctx, c)
+		s, err := c.Shrink(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("shrink: %w", err)
 		}
-		_, err = comm.Agree(ctx, s, 1)
+		_, err = s.Agree(ctx, 1)
 		if err == nil {
 			return s, nil
 		}
@@ -216,7 +218,7 @@ func settle(ctx context.Context, c comm.Comm) (comm.Comm, error) {
 
 // alike is an error unless all living ranks of c have the same answer. No process
 // may fail meanwhile; one that was killed before does no harm.
-func alike(ctx context.Context, c comm.Comm, what string, answer any) error {
+func alike(ctx context.Context, c *comm.Comm, what string, answer any) error {
 	s, err := settle(ctx, c)
 	if err != nil {
 		return err
@@ -235,14 +237,14 @@ func alike(ctx context.Context, c comm.Comm, what string, answer any) error {
 }
 
 // members are the ranks in the first communicators of the processes of s.
-func (p *player) members(ctx context.Context, s comm.Comm) ([]comm.Rank, error) {
+func (p *player) members(ctx context.Context, s *comm.Comm) ([]comm.Rank, error) {
 	all := make([]comm.Rank, s.Size())
 	err := comm.Allgather(ctx, s, []comm.Rank{p.c.Rank()}, all)
 	return all, err
 }
 
 // isMadeOf is an error unless s works and has these processes in this order.
-func (p *player) isMadeOf(ctx context.Context, s comm.Comm, want []comm.Rank) error {
+func (p *player) isMadeOf(ctx context.Context, s *comm.Comm, want []comm.Rank) error {
 	if s == nil {
 		return errors.New("got no communicator")
 	}
@@ -253,13 +255,13 @@ func (p *player) isMadeOf(ctx context.Context, s comm.Comm, want []comm.Rank) er
 	return first(err,
 		equalSlices("members", got, want),
 		equal("own place", want[s.Rank()], p.c.Rank()),
-		equal("number of failed ranks", len(comm.Failed(s)), 0),
+		equal("number of failed ranks", len(s.Failed()), 0),
 		works(ctx, s), meet(ctx, s))
 }
 
 // works is an error unless messages and collectives get through. Some ranks may
 // still be in it when others are done.
-func works(ctx context.Context, c comm.Comm) error {
+func works(ctx context.Context, c *comm.Comm) error {
 	if c == nil {
 		return errors.New("got no communicator")
 	}
@@ -288,7 +290,7 @@ func pick(random *rand.Rand, n, count int) []comm.Rank {
 }
 
 // others are the ranks of c that are not among these.
-func others(c comm.Comm, without ...comm.Rank) []comm.Rank {
+func others(c *comm.Comm, without ...comm.Rank) []comm.Rank {
 	var ranks []comm.Rank
 	for r := range comm.Rank(c.Size()) {
 		if !slices.Contains(without, r) {

@@ -12,22 +12,22 @@ import (
 
 // interruptions are operations that cannot end while rank 0 takes no part.
 var interruptions = []trial{
-	{"receive", 2, func(ctx context.Context, c comm.Comm) error {
+	{"receive", 2, func(ctx context.Context, c *comm.Comm) error {
 		_, _, err := comm.Recv(ctx, c, 0, never, make([]byte, 1))
 		return err
 	}},
-	{"large send", 2, func(ctx context.Context, c comm.Comm) error {
+	{"large send", 2, func(ctx context.Context, c *comm.Comm) error {
 		return comm.Send(ctx, c, 0, never, make([]byte, large))
 	}},
-	{"receive from any source", 2, func(ctx context.Context, c comm.Comm) error {
+	{"receive from any source", 2, func(ctx context.Context, c *comm.Comm) error {
 		_, err := anyByte(ctx, c, never)
 		return err
 	}},
-	{"exchange", 2, func(ctx context.Context, c comm.Comm) error {
+	{"exchange", 2, func(ctx context.Context, c *comm.Comm) error {
 		_, _, err := comm.Sendrecv(ctx, c, 0, never, make([]byte, large), 0, never, make([]byte, large))
 		return err
 	}},
-	{"messages without end", 2, func(ctx context.Context, c comm.Comm) error {
+	{"messages without end", 2, func(ctx context.Context, c *comm.Comm) error {
 		for ctx.Err() == nil {
 			if err := comm.Send(ctx, c, 0, never, make([]byte, eager)); err != nil {
 				return err
@@ -35,12 +35,12 @@ var interruptions = []trial{
 		}
 		return context.Cause(ctx)
 	}},
-	{"dup", 2, func(ctx context.Context, c comm.Comm) error {
-		_, err := comm.Dup(ctx, c)
+	{"dup", 2, func(ctx context.Context, c *comm.Comm) error {
+		_, err := c.Dup(ctx)
 		return err
 	}},
-	{"split", 2, func(ctx context.Context, c comm.Comm) error {
-		_, err := comm.Split(ctx, c, int(c.Rank())%2, 0)
+	{"split", 2, func(ctx context.Context, c *comm.Comm) error {
+		_, err := c.Split(ctx, int(c.Rank())%2, 0)
 		return err
 	}},
 }
@@ -67,11 +67,11 @@ func failRevokeTrials() []faultTrial {
 }
 
 // interrupt revokes while all but rank 0 are in an operation (or just before).
-func (p *player) interrupt(ctx context.Context, call func(context.Context, comm.Comm) error) error {
-	c := must(comm.Dup(ctx, p.c))
+func (p *player) interrupt(ctx context.Context, call func(context.Context, *comm.Comm) error) error {
+	c := must(p.c.Dup(ctx))
 	if c.Rank() == 0 {
 		time.Sleep(soon(p.own)) // any moment will do
-		check(comm.Revoke(c))
+		check(c.Revoke())
 	}
 	var err error
 	for err == nil && ctx.Err() == nil {
@@ -81,18 +81,14 @@ func (p *player) interrupt(ctx context.Context, call func(context.Context, comm.
 		wants(comm.ErrRevoked, "operation under way", err),
 		p.allRevoked(ctx, c),
 		works(ctx, p.c))
-	s, err := comm.Shrink(ctx, c)
+	s, err := c.Shrink(ctx)
 	return first(err, p.isMadeOf(ctx, s, others(c)))
 }
 
 // allRevoked: nothing can be done on c any more.
-func (p *player) allRevoked(ctx context.Context, c comm.Comm) error {
-	revoker, ok := c.(comm.Revoker)
-	if !ok {
-		return fmt.Errorf("%T is not a comm.Revoker", c)
-	}
+func (p *player) allRevoked(ctx context.Context, c *comm.Comm) error {
 	select {
-	case <-revoker.Revoked():
+	case <-c.Revoked():
 	case <-ctx.Done():
 		return fmt.Errorf("Revoked is not closed: %w", context.Cause(ctx))
 	}
@@ -101,8 +97,8 @@ func (p *player) allRevoked(ctx context.Context, c comm.Comm) error {
 		_, _, err := comm.Recv(ctx, c, src, tag, v)
 		return err
 	}
-	_, dupErr := comm.Dup(ctx, c)
-	_, splitErr := comm.Split(ctx, c, -1, 0)
+	_, dupErr := c.Dup(ctx)
+	_, splitErr := c.Split(ctx, -1, 0)
 	errs := []error{
 		wants(comm.ErrRevoked, "send", comm.Send(ctx, c, right(c), 1, v)),
 		wants(comm.ErrRevoked, "large send", comm.Send(ctx, c, right(c), 1, make([]byte, large))),
@@ -120,12 +116,12 @@ func (p *player) allRevoked(ctx context.Context, c comm.Comm) error {
 
 // revokeAfter: also messages that had arrived are gone.
 func revokeAfter(ctx context.Context, p *player) error {
-	c := must(comm.Dup(ctx, p.c))
+	c := must(p.c.Dup(ctx))
 	check(comm.Send(ctx, c, right(c), 1, []byte{1}))
 	// Nobody revokes before all have sent.
 	check(works(ctx, p.c))
 	if c.Rank() == 0 {
-		check(comm.Revoke(c), comm.Revoke(c))
+		check(c.Revoke(), c.Revoke())
 		check(p.allRevoked(ctx, c)) // at once
 	}
 	return first(p.allRevoked(ctx, c), agreesOn(ctx, c, 5))
@@ -134,18 +130,18 @@ func revokeAfter(ctx context.Context, p *player) error {
 // revokeOthers: those made of a revoked communicator live on, and the one that a
 // revoked one was made of.
 func revokeOthers(ctx context.Context, p *player) error {
-	middle := must(comm.Dup(ctx, p.c))
-	derived := must(comm.Split(ctx, middle, 0, 0))
+	middle := must(p.c.Dup(ctx))
+	derived := must(middle.Split(ctx, 0, 0))
 	if p.c.Rank() == 0 {
-		check(comm.Revoke(middle))
+		check(middle.Revoke())
 	}
 	return first(p.allRevoked(ctx, middle), works(ctx, derived), works(ctx, p.c))
 }
 
 func revokeTogether(ctx context.Context, p *player) error {
 	for range 5 {
-		c := must(comm.Dup(ctx, p.c))
-		check(comm.Revoke(c), p.allRevoked(ctx, c))
+		c := must(p.c.Dup(ctx))
+		check(c.Revoke(), p.allRevoked(ctx, c))
 	}
 	return works(ctx, p.c)
 }
@@ -156,7 +152,7 @@ func revokerDies(ctx context.Context, p *player) error {
 	victim := comm.Rank(p.same.IntN(p.c.Size()))
 	if p.c.Rank() == victim {
 		time.Sleep(soon(p.own))
-		check(comm.Revoke(p.c))
+		check(p.c.Revoke())
 		p.f.Die()
 	}
 	from := left(p.c)
@@ -173,16 +169,16 @@ func revokerDies(ctx context.Context, p *player) error {
 func revokeGoesOn(ctx context.Context, p *player) error {
 	if p.c.Rank() == 0 {
 		time.Sleep(soon(p.own))
-		check(comm.Revoke(p.c))
+		check(p.c.Revoke())
 	}
 	check(agreesOn(ctx, p.c, 6))
-	s, err := comm.Shrink(ctx, p.c)
+	s, err := p.c.Shrink(ctx)
 	return first(err, p.isMadeOf(ctx, s, others(p.c)))
 }
 
 // agreesOn is an error unless all agree without failures.
-func agreesOn(ctx context.Context, c comm.Comm, flags uint64) error {
-	got, err := comm.Agree(ctx, c, flags)
+func agreesOn(ctx context.Context, c *comm.Comm, flags uint64) error {
+	got, err := c.Agree(ctx, flags)
 	if err != nil {
 		return fmt.Errorf("agree: %w", err)
 	}
@@ -195,7 +191,7 @@ func revokeWhileDying(ctx context.Context, p *player) error {
 	victims := p.some(p.dieSoon)
 	revoker := comm.Rank(p.same.IntN(n)) // may be a victim
 	if p.c.Rank() == revoker {
-		p.after(soon(p.own), func() { _ = comm.Revoke(p.c) })
+		p.after(soon(p.own), func() { _ = p.c.Revoke() })
 	}
 	err := errors.New("none")
 	for ctx.Err() == nil {
@@ -204,7 +200,7 @@ func revokeWhileDying(ctx context.Context, p *player) error {
 		}
 	}
 	check(gone("barrier", err))
-	check(comm.Revoke(p.c))
+	check(p.c.Revoke())
 	if p.isOneOf(victims) {
 		return p.killed(ctx)
 	}
@@ -213,9 +209,9 @@ func revokeWhileDying(ctx context.Context, p *player) error {
 }
 
 // onlyOnesLeft shrinks until none of the victims, who die soon, is there.
-func (p *player) onlyOnesLeft(ctx context.Context, c comm.Comm, victims []comm.Rank) error {
+func (p *player) onlyOnesLeft(ctx context.Context, c *comm.Comm, victims []comm.Rank) error {
 	for ctx.Err() == nil {
-		s := must(comm.Shrink(ctx, c))
+		s := must(c.Shrink(ctx))
 		if s.Size() == c.Size()-len(victims) {
 			return p.isMadeOf(ctx, s, others(p.c, victims...))
 		}

@@ -19,7 +19,7 @@ var failShrinkTrials = []faultTrial{
 func shrinkAlive(ctx context.Context, p *player) error {
 	c := p.c
 	for range 5 {
-		s, err := comm.Shrink(ctx, c)
+		s, err := c.Shrink(ctx)
 		check(err, p.isMadeOf(ctx, s, others(p.c)))
 		c = s
 	}
@@ -36,18 +36,18 @@ func shrinkDead(ctx context.Context, p *player) error {
 	}
 	check(await(ctx, p.c, victims...), meet(ctx, p.c))
 	if revoke {
-		check(comm.Revoke(p.c))
+		check(p.c.Revoke())
 	}
-	s, err := comm.Shrink(ctx, p.c)
+	s, err := p.c.Shrink(ctx)
 	return first(err,
 		p.isMadeOf(ctx, s, others(p.c, victims...)),
-		equalSlices("Failed of the old one", comm.Failed(p.c), victims))
+		equalSlices("Failed of the old one", p.c.Failed(), victims))
 }
 
 // shrinkUnaware: ranks shrink without having been told of the failure.
 func shrinkUnaware(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
-	s, err := comm.Shrink(ctx, p.c)
+	s, err := p.c.Shrink(ctx)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
 }
 
@@ -58,7 +58,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 	var answers []int
 	before := n
 	for range 15 {
-		s := must(comm.Shrink(ctx, p.c))
+		s := must(p.c.Shrink(ctx))
 		if s.Size() > before {
 			return fmt.Errorf("%d ranks, after %d", s.Size(), before)
 		}
@@ -69,7 +69,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 		return p.killed(ctx)
 	}
 	check(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers))
-	s, err := comm.Shrink(ctx, p.c)
+	s, err := p.c.Shrink(ctx)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victims...)))
 }
 
@@ -83,7 +83,7 @@ func shrinkDown(ctx context.Context, p *player) error {
 		if p.c.Rank() == victim {
 			p.f.Die()
 		}
-		s, err := comm.Shrink(ctx, c)
+		s, err := c.Shrink(ctx)
 		check(err, p.isMadeOf(ctx, s, others(p.c, dead...)))
 		c = s
 	}
@@ -93,12 +93,12 @@ func shrinkDown(ctx context.Context, p *player) error {
 // shrinkTwo: the messages of the two results are apart.
 func shrinkTwo(ctx context.Context, p *player) error {
 	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	dup := must(comm.Dup(ctx, p.c))
+	dup := must(p.c.Dup(ctx))
 	if p.c.Rank() == victim {
 		p.f.Die()
 	}
-	one := must(comm.Shrink(ctx, p.c))
-	two := must(comm.Shrink(ctx, dup))
+	one := must(p.c.Shrink(ctx))
+	two := must(dup.Shrink(ctx))
 	return first(
 		p.isMadeOf(ctx, two, others(p.c, victim)),
 		p.isMadeOf(ctx, one, others(p.c, victim)),
@@ -107,7 +107,7 @@ func shrinkTwo(ctx context.Context, p *player) error {
 
 // areApart is an error if a message of one communicator can be received on the
 // other. Both have the same members.
-func areApart(ctx context.Context, one, two comm.Comm) error {
+func areApart(ctx context.Context, one, two *comm.Comm) error {
 	var first1, first2 [1]byte
 	recv1 := comm.Irecv(one, comm.AnySource, comm.AnyTag, first1[:])
 	recv2 := comm.Irecv(two, comm.AnySource, comm.AnyTag, first2[:])

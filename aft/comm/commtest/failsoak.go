@@ -17,14 +17,14 @@ import (
 // waits for it in the operation.
 func runSoak(ctx context.Context, p *player) error {
 	immortal := comm.Rank(p.same.IntN(p.c.Size()))
-	c := must(comm.Dup(ctx, p.c))
+	c := must(p.c.Dup(ctx))
 	for epoch := 0; c.Size() > 1; epoch++ {
 		p.doom(c, immortal)
 		steps, err := p.epoch(ctx, c)
 		if err != nil {
 			return fmt.Errorf("epoch %d, %d ranks, step %d: %w", epoch, c.Size(), steps, err)
 		}
-		next, err := comm.Shrink(ctx, c)
+		next, err := c.Shrink(ctx)
 		if err != nil {
 			return fmt.Errorf("epoch %d, %d ranks: shrink: %w", epoch, c.Size(), err)
 		}
@@ -35,7 +35,7 @@ func runSoak(ctx context.Context, p *player) error {
 
 // doom orders deaths: about one rank of c by itself, and sometimes one by the
 // immortal's hand.
-func (p *player) doom(c comm.Comm, immortal comm.Rank) {
+func (p *player) doom(c *comm.Comm, immortal comm.Rank) {
 	victim, murder := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(3) == 0
 	switch {
 	case p.c.Rank() != immortal:
@@ -44,12 +44,12 @@ func (p *player) doom(c comm.Comm, immortal comm.Rank) {
 			p.dieSoon()
 		}
 	case murder && victim != immortal:
-		p.after(soon(p.own), func() { p.f.Kill(victim) })
+		p.after(soon(p.own), func() { p.f.Kill(int(victim)) })
 	}
 }
 
 // epoch goes on until the ranks agree that one has failed.
-func (p *player) epoch(ctx context.Context, c comm.Comm) (steps int, err error) {
+func (p *player) epoch(ctx context.Context, c *comm.Comm) (steps int, err error) {
 	limit := 1 + p.same.IntN(60)
 	seed := p.same.Uint64()
 	for ; steps < limit; steps++ {
@@ -60,17 +60,17 @@ func (p *player) epoch(ctx context.Context, c comm.Comm) (steps int, err error) 
 			if err := gone(op.name, err); err != nil {
 				return steps, err
 			}
-			if err := comm.Revoke(c); err != nil {
+			if err := c.Revoke(); err != nil {
 				return steps, err
 			}
 			well = 0
 		}
-		flags, err := comm.Agree(ctx, c, well)
+		flags, err := c.Agree(ctx, well)
 		if err != nil && !errors.Is(err, comm.ErrProcFailed) {
 			return steps, fmt.Errorf("agree: %w", err)
 		}
 		if err != nil || flags == 0 {
-			return steps, comm.Revoke(c)
+			return steps, c.Revoke()
 		}
 	}
 	return steps, nil // and shrink all the same
@@ -86,27 +86,27 @@ var soakOps = []trial{
 	{"all to all", 1, fused(alltoallv)},
 	{"any source", 2, anySource},
 	{"barrier", 1, fused(barrier)},
-	{"dup", 1, func(ctx context.Context, c comm.Comm) error {
-		dup, err := comm.Dup(ctx, c)
+	{"dup", 1, func(ctx context.Context, c *comm.Comm) error {
+		dup, err := c.Dup(ctx)
 		if err != nil {
 			return err
 		}
 		if err = works(ctx, dup); err != nil {
-			return first(comm.Revoke(dup), err)
+			return first(dup.Revoke(), err)
 		}
 		return nil
 	}},
-	{"shrink of a duplicate", 1, func(ctx context.Context, c comm.Comm) error {
-		dup, err := comm.Dup(ctx, c)
+	{"shrink of a duplicate", 1, func(ctx context.Context, c *comm.Comm) error {
+		dup, err := c.Dup(ctx)
 		if err != nil {
 			return err
 		}
-		s, err := comm.Shrink(ctx, dup)
+		s, err := dup.Shrink(ctx)
 		if err != nil {
 			return err
 		}
 		if err = works(ctx, s); err != nil {
-			return first(comm.Revoke(s), err)
+			return first(s.Revoke(), err)
 		}
 		return nil
 	}},

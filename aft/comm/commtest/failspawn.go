@@ -37,7 +37,7 @@ func missing(n int, members []comm.Rank) []comm.OriginalRank {
 }
 
 // rebuild replaces all of the n ranks that are missing in c.
-func (p *player) rebuild(ctx context.Context, c comm.Comm, n int) (comm.Comm, error) {
+func (p *player) rebuild(ctx context.Context, c *comm.Comm, n int) (*comm.Comm, error) {
 	s, err := settle(ctx, c)
 	if err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func (p *player) rebuild(ctx context.Context, c comm.Comm, n int) (comm.Comm, er
 	if err != nil {
 		return nil, err
 	}
-	made, err := comm.Spawn(ctx, s, missing(n, members))
+	made, err := s.Spawn(ctx, missing(n, members))
 	return made, unsupported(err)
 }
 
 // join checks a communicator of the old size, in which everybody has the old
 // rank, and takes leave on it. round is how often it was rebuilt, 0 for those who
 // do not know.
-func (p *player) join(ctx context.Context, c comm.Comm, round int) (int, error) {
+func (p *player) join(ctx context.Context, c *comm.Comm, round int) (int, error) {
 	p.end = c
 	if err := p.isMadeOf(ctx, c, others(c)); err != nil {
 		return 0, fmt.Errorf("communicator with replacements: %w", err)
@@ -112,7 +112,7 @@ func spawnBad(ctx context.Context, p *player) error {
 	}
 	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
 	check(await(ctx, p.c, victim))
-	_, err := comm.Spawn(ctx, p.c, absent)
+	_, err := p.c.Spawn(ctx, absent)
 	if err := unsupported(err); errors.Is(err, ErrSkip) {
 		return err
 	}
@@ -120,15 +120,15 @@ func spawnBad(ctx context.Context, p *player) error {
 	s := must(settle(ctx, p.c))
 	alive := comm.OriginalRank((victim + 1) % comm.Rank(n))
 	for _, bad := range [][]comm.OriginalRank{{alive}, {absent[0], alive}, {absent[0], absent[0]}, {-1}, {comm.OriginalRank(n)}} {
-		if made, err := comm.Spawn(ctx, s, bad); err == nil || made != nil {
+		if made, err := s.Spawn(ctx, bad); err == nil || made != nil {
 			return fmt.Errorf("spawn for original ranks %v, %d is missing: want an error", bad, victim)
 		}
 	}
 	if err := first(works(ctx, s), meet(ctx, s)); err != nil {
 		return fmt.Errorf("after refused spawns: %w", err)
 	}
-	check(comm.Revoke(s))
-	_, err = comm.Spawn(ctx, s, absent)
+	check(s.Revoke())
+	_, err = s.Spawn(ctx, absent)
 	return wants(comm.ErrRevoked, "spawn on a revoked communicator", err)
 }
 
@@ -149,7 +149,7 @@ func spawnDying(ctx context.Context, p *player) error {
 	if p.c.Rank() == secondDead {
 		p.dieSoon()
 	}
-	made, err := comm.Spawn(ctx, s, []comm.OriginalRank{comm.OriginalRank(firstDead)})
+	made, err := s.Spawn(ctx, []comm.OriginalRank{comm.OriginalRank(firstDead)})
 	if err := unsupported(err); errors.Is(err, ErrSkip) {
 		return err
 	}
@@ -164,7 +164,7 @@ func spawnDying(ctx context.Context, p *player) error {
 }
 
 // lastOnes is the end of all that are alive.
-func (p *player) lastOnes(ctx context.Context, c comm.Comm) error {
+func (p *player) lastOnes(ctx context.Context, c *comm.Comm) error {
 	p.end = c
 	s, err := settle(ctx, c)
 	return first(err, works(ctx, s))

@@ -18,7 +18,7 @@ var failSplitTrials = []faultTrial{
 }
 
 func dupAlive(ctx context.Context, p *player) error {
-	dup, err := comm.Dup(ctx, p.c)
+	dup, err := p.c.Dup(ctx)
 	check(err, p.isMadeOf(ctx, dup, others(p.c)))
 	return first(areApart(ctx, p.c, dup), areApart(ctx, dup, p.c))
 }
@@ -31,7 +31,7 @@ func splitColors(ctx context.Context, p *player) error {
 		}
 		return int(r % 2)
 	}
-	part := must(comm.Split(ctx, p.c, color(p.c.Rank()), 0))
+	part := must(p.c.Split(ctx, color(p.c.Rank()), 0))
 	if color(p.c.Rank()) < 0 {
 		if part != nil {
 			return fmt.Errorf("color %d: got a communicator", color(p.c.Rank()))
@@ -49,25 +49,25 @@ func splitColors(ctx context.Context, p *player) error {
 
 // splitKeys: reversed, then by equal keys.
 func splitKeys(ctx context.Context, p *player) error {
-	reversed := must(comm.Split(ctx, p.c, 7, -int(p.c.Rank())))
+	reversed := must(p.c.Split(ctx, 7, -int(p.c.Rank())))
 	var want []comm.Rank
 	for r := comm.Rank(p.c.Size()) - 1; r >= 0; r-- {
 		want = append(want, r)
 	}
 	check(p.isMadeOf(ctx, reversed, want))
-	again, err := comm.Split(ctx, reversed, 0, 0)
+	again, err := reversed.Split(ctx, 0, 0)
 	return first(err, p.isMadeOf(ctx, again, want))
 }
 
 // splitMany: random trees of communicators, with messages in all of them.
 func splitMany(ctx context.Context, p *player) error {
-	all := []comm.Comm{p.c}
+	all := []*comm.Comm{p.c}
 	for i := range 12 {
 		parent := all[len(all)-1]
 		if i%4 == 0 {
 			parent = p.c
 		}
-		part := must(comm.Split(ctx, parent, p.own.IntN(2), p.own.IntN(3)))
+		part := must(parent.Split(ctx, p.own.IntN(2), p.own.IntN(3)))
 		all = append(all, part)
 	}
 	for _, c := range all {
@@ -84,15 +84,15 @@ func splitDead(ctx context.Context, p *player) error {
 	}
 	if known {
 		check(await(ctx, p.c, victim))
-		comm.Acknowledge(p.c) // makes no difference
+		p.c.Acknowledge() // makes no difference
 	}
 	for range 2 {
-		_, err := comm.Dup(ctx, p.c)
+		_, err := p.c.Dup(ctx)
 		check(failed("dup", err, victim))
-		_, err = comm.Split(ctx, p.c, -1, 0)
+		_, err = p.c.Split(ctx, -1, 0)
 		check(failed("split", err, victim))
 	}
-	s, err := comm.Shrink(ctx, p.c)
+	s, err := p.c.Shrink(ctx)
 	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
 }
 
@@ -102,7 +102,7 @@ func splitDying(ctx context.Context, p *player) error {
 	made := 0
 	var failure *comm.FailedError
 	for ctx.Err() == nil {
-		_, err := comm.Dup(ctx, p.c)
+		_, err := p.c.Dup(ctx)
 		if errors.As(err, &failure) {
 			break
 		}

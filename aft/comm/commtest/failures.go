@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/internal/testseed"
 )
 
@@ -21,14 +21,14 @@ type Faults interface {
 	// Kill makes a process fail, which may be this one, and returns at once. r
 	// is a rank of the job's first communicator; its present process is meant.
 	// Any goroutine may call it, also for a process that is dead already.
-	Kill(r comm.Rank)
-	// Replacement tells whether this process was made by comm.Spawn.
+	Kill(r int)
+	// Replacement reports whether this process was made by Comm.Spawn.
 	Replacement() bool
 }
 
 // FaultyBody is what a rank of the failure suite runs, with the first
 // communicator of its process. Replacements run it anew.
-type FaultyBody func(ctx context.Context, c comm.Comm, f Faults) error
+type FaultyBody func(ctx context.Context, c driver.Comm, f Faults) error
 
 // FaultyLaunch runs a body on n ranks and waits for all of them, replacements
 // included. It fails t with the errors of the bodies, but for those of processes

@@ -17,7 +17,7 @@ var failWildcardTrials = []faultTrial{
 }
 
 // anyByte receives a byte from anybody.
-func anyByte(ctx context.Context, c comm.Comm, tag comm.Tag) (comm.Status, error) {
+func anyByte(ctx context.Context, c *comm.Comm, tag comm.Tag) (comm.Status, error) {
 	_, st, err := comm.Recv(ctx, c, comm.AnySource, tag, make([]byte, 1))
 	return st, err
 }
@@ -45,20 +45,20 @@ func wildcardAfter(ctx context.Context, p *player) error {
 		_, err := anyByte(ctx, p.c, tag)
 		check(failed("receive from any source, not acknowledged", err, victim))
 	}
-	check(equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{victim}))
+	check(equalSlices("Acknowledge", p.c.Acknowledge(), []comm.Rank{victim}))
 	living := others(p.c, victim)
 	if len(living) == 1 {
 		_, err := anyByte(ctx, p.c, 1)
 		return failed("receive from any source, all others are dead", err, victim)
 	}
 	// All have seen their failures before the first sends.
-	must(comm.Agree(ctx, p.c, 1))
+	must(p.c.Agree(ctx, 1))
 	return starToFirst(ctx, p.c, living)
 }
 
 // starToFirst has the first of the ranks receive a message of each other one,
 // from any source.
-func starToFirst(ctx context.Context, c comm.Comm, living []comm.Rank) error {
+func starToFirst(ctx context.Context, c *comm.Comm, living []comm.Rank) error {
 	if c.Rank() != living[0] {
 		return comm.Send(ctx, c, living[0], 5, []byte{1})
 	}
@@ -83,12 +83,12 @@ func wildcardAgain(ctx context.Context, p *player) error {
 		p.dieHeard(ctx, one)
 	}
 	check(await(ctx, p.c, one))
-	check(equalSlices("Acknowledge", comm.Acknowledge(p.c), []comm.Rank{one}))
+	check(equalSlices("Acknowledge", p.c.Acknowledge(), []comm.Rank{one}))
 	recv := comm.Irecv(p.c, comm.AnySource, 1, make([]byte, 1))
 	check(tell(ctx, p.c, two))
 	_, err := recv.Wait(ctx)
 	check(failed("receive from any source at another failure", err, two))
-	return equal("failures acknowledged", len(comm.Acknowledge(p.c)), 2)
+	return equal("failures acknowledged", len(p.c.Acknowledge()), 2)
 }
 
 // wildcardArrived: a message that is there is taken, whoever has died.
@@ -142,7 +142,7 @@ func wildcardRandom(ctx context.Context, p *player) error {
 				return wrong
 			}
 			before := acknowledged
-			acknowledged = len(comm.Acknowledge(p.c))
+			acknowledged = len(p.c.Acknowledge())
 			if acknowledged <= before {
 				return fmt.Errorf("receive from any source: all failures were acknowledged: %w", err)
 			}

@@ -2,47 +2,39 @@ package commtest
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
 
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// fuse is a communicator whose operations fail after the first one that has been
-// hit by a failure: a program does not go on with its next collective either, but
-// many trials only look at their errors at the end.
-type fuse struct {
-	comm.Comm
-	blown atomic.Pointer[error]
-}
+var errBlown = errors.New("an operation before has failed")
 
-// fused runs a body on a fuse.
-func fused(body func(context.Context, comm.Comm) error) func(context.Context, comm.Comm) error {
-	return func(ctx context.Context, c comm.Comm) error { return body(ctx, &fuse{Comm: c}) }
-}
-
-func (f *fuse) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	if err := f.blown.Load(); err != nil {
-		return comm.FailedRequest(*err)
+// fused runs a body whose context ends with the first collective of it that has been hit
+// by a failure: a program does not go on with its next collective either, but many trials
+// only look at their errors at the end.
+func fused(body func(context.Context, *comm.Comm) error) func(context.Context, *comm.Comm) error {
+	return func(ctx context.Context, c *comm.Comm) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		first := make(chan error, 1)
+		blow := func(err error) {
+			if err != nil && gone("", err) == nil {
+				select {
+				case first <- err:
+				default:
+				}
+				cancel(errBlown)
+			}
+		}
+		defer c.Session().Observe(&comm.Observer{
+			Collective: func(comm.Collective) func(error) { return blow },
+		})()
+		err := body(ctx, c)
+		select {
+		case cause := <-first:
+			return cause
+		default:
+			return err
+		}
 	}
-	return fuseRequest{f, f.Comm.Isend(dst, tag, data)}
-}
-
-func (f *fuse) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	if err := f.blown.Load(); err != nil {
-		return comm.FailedRequest(*err)
-	}
-	return fuseRequest{f, f.Comm.Irecv(src, tag, buf)}
-}
-
-type fuseRequest struct {
-	fuse *fuse
-	comm.Request
-}
-
-func (r fuseRequest) Wait(ctx context.Context) (comm.Status, error) {
-	st, err := r.Request.Wait(ctx)
-	if err != nil && gone("", err) == nil {
-		r.fuse.blown.CompareAndSwap(nil, &err)
-	}
-	return st, err
 }

@@ -13,28 +13,28 @@ import (
 // ErrTruncated, at least one rank (all of them, where told) must get one, and the
 // collective must work afterwards.
 var lengthTrials = []trial{
-	{"bcast", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+	{"bcast", 2, disagree(false, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Bcast(ctx, c, 0, make([]float64, length))
 	})},
-	{"bcast of the last", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+	{"bcast of the last", 2, disagree(false, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Bcast(ctx, c, comm.Rank(c.Size()-1), make([]float64, length))
 	})},
-	{"reduce", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+	{"reduce", 2, disagree(false, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Reduce(ctx, c, 0, make([]float64, length), make([]float64, length), comm.Sum)
 	})},
-	{"allreduce", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+	{"allreduce", 2, disagree(true, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum)
 	})},
-	{"allreduce in any order", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+	{"allreduce in any order", 2, disagree(true, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Allreduce(ctx, c, make([]float64, length), make([]float64, length), comm.Sum, comm.AnyOrder)
 	})},
-	{"gather", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+	{"gather", 2, disagree(false, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Gather(ctx, c, 0, make([]float64, length), onRoot(c, length))
 	})},
-	{"allgather", 2, disagree(true, func(ctx context.Context, c comm.Comm, length int) error {
+	{"allgather", 2, disagree(true, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Allgather(ctx, c, make([]float64, length), make([]float64, length*c.Size()))
 	})},
-	{"scatter", 2, disagree(false, func(ctx context.Context, c comm.Comm, length int) error {
+	{"scatter", 2, disagree(false, func(ctx context.Context, c *comm.Comm, length int) error {
 		return comm.Scatter(ctx, c, 0, onRoot(c, length), make([]float64, length))
 	})},
 	{"wrong number of parts", 2, partLengths},
@@ -54,8 +54,8 @@ var mismatches = []mismatch{
 
 // disagree is the body that runs call with one odd rank (several, in turn) and
 // checks the verdict.
-func disagree(everybody bool, call func(ctx context.Context, c comm.Comm, length int) error) func(context.Context, comm.Comm) error {
-	return func(ctx context.Context, c comm.Comm) error {
+func disagree(everybody bool, call func(ctx context.Context, c *comm.Comm, length int) error) func(context.Context, *comm.Comm) error {
+	return func(ctx context.Context, c *comm.Comm) error {
 		for _, m := range mismatches {
 			for _, odd := range []comm.Rank{0, comm.Rank(c.Size() - 1)} {
 				length := m.most
@@ -76,7 +76,7 @@ func disagree(everybody bool, call func(ctx context.Context, c comm.Comm, length
 }
 
 // verdict checks the errors of all ranks.
-func verdict(ctx context.Context, c comm.Comm, everybody bool, err error) error {
+func verdict(ctx context.Context, c *comm.Comm, everybody bool, err error) error {
 	if err != nil && !errors.Is(err, comm.ErrTruncated) {
 		return fmt.Errorf("want ErrTruncated: %w", err)
 	}
@@ -100,7 +100,7 @@ func verdict(ctx context.Context, c comm.Comm, everybody bool, err error) error 
 }
 
 // flags sends one flag to every rank by another collective than those on trial.
-func flags(c comm.Comm, flag bool) [][]bool {
+func flags(c *comm.Comm, flag bool) [][]bool {
 	parts := make([][]bool, c.Size())
 	for i := range parts {
 		parts[i] = []bool{flag}
@@ -109,7 +109,7 @@ func flags(c comm.Comm, flag bool) [][]bool {
 }
 
 // onRoot is room for all ranks' data on rank 0, and nil elsewhere.
-func onRoot(c comm.Comm, length int) []float64 {
+func onRoot(c *comm.Comm, length int) []float64 {
 	if c.Rank() != 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func onRoot(c comm.Comm, length int) []float64 {
 }
 
 // partLengths gives one part too few.
-func partLengths(ctx context.Context, c comm.Comm) error {
+func partLengths(ctx context.Context, c *comm.Comm) error {
 	short := make([][]int, c.Size()-1)
 	_, err := comm.Scatterv(ctx, c, 0, short)
 	if err := verdict(ctx, c, true, err); err != nil {
@@ -138,7 +138,7 @@ func partLengths(ctx context.Context, c comm.Comm) error {
 }
 
 // ownArguments: in and out do not fit on rank 0, or the operation is missing.
-func ownArguments(ctx context.Context, c comm.Comm) error {
+func ownArguments(ctx context.Context, c *comm.Comm) error {
 	for _, length := range []int{2, 40_000} {
 		out := length
 		op := comm.Op[float64](nil)

@@ -6,23 +6,23 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 var (
-	_ comm.Failing = (*view)(nil)
-	_ comm.Revoker = (*view)(nil)
-	_ comm.Agreer  = (*view)(nil)
-	_ comm.Maker   = (*view)(nil)
+	_ driver.Failing = (*view)(nil)
+	_ driver.Revoker = (*view)(nil)
+	_ driver.Agreer  = (*view)(nil)
+	_ driver.Maker   = (*view)(nil)
 )
 
-func (v *view) Failed() []comm.Rank {
+func (v *view) Failed() []int {
 	v.g.m.mu.Lock()
 	defer v.g.m.mu.Unlock()
 	return v.failed()
 }
 
-func (v *view) Acknowledge() []comm.Rank {
+func (v *view) Acknowledge() []int {
 	v.g.m.mu.Lock()
 	defer v.g.m.mu.Unlock()
 	failed := v.failed()
@@ -38,6 +38,8 @@ func (v *view) Acknowledge() []comm.Rank {
 	}
 	return failed
 }
+
+func (v *view) FailureKnown() <-chan struct{} { return v.failure }
 
 func (v *view) Revoked() <-chan struct{} { return v.end }
 
@@ -84,10 +86,10 @@ type opKey struct{ class, seq int }
 type part struct {
 	kind    string
 	flags   uint64
-	acked   map[comm.Rank]bool
+	acked   map[int]bool
 	color   int
 	key     int
-	missing []comm.OriginalRank
+	missing []int
 }
 
 type answer struct {
@@ -106,43 +108,61 @@ type op struct {
 	dead    []*proc // known to whoever gets the answer
 }
 
+// started is a process's part in an operation.
+type started struct {
+	v     *view
+	o     *op
+	class int
+	kind  string
+	err   error // why it could not take part
+}
+
 // take takes part in the next operation of v.
-func (v *view) take(ctx context.Context, class int, p part) (answer, error) {
+func (v *view) take(class int, p part) started {
 	m := v.g.m
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := started{v: v, class: class, kind: p.kind}
 	if v.me.dead || class == 1 && v.isRevoked {
-		defer m.mu.Unlock()
-		return answer{}, v.problem(comm.AnySource)
+		s.err = v.problem(driver.AnySource)
+		return s
 	}
 	key := opKey{class, v.seq[class]}
 	v.seq[class]++
-	o := v.g.ops[key]
-	if o == nil {
-		o = &op{g: v.g, key: key, parts: make(map[*proc]part), done: make(chan struct{})}
-		v.g.ops[key] = o
+	s.o = v.g.ops[key]
+	if s.o == nil {
+		s.o = &op{g: v.g, key: key, parts: make(map[*proc]part), done: make(chan struct{})}
+		v.g.ops[key] = s.o
 	}
-	o.parts[v.me] = p
-	o.decide()
-	m.mu.Unlock()
+	s.o.parts[v.me] = p
+	s.o.decide()
+	return s
+}
+
+func (s started) wait(ctx context.Context) (answer, error) {
+	if s.o == nil {
+		return answer{}, s.err
+	}
+	v, m := s.v, s.v.g.m
 	interrupt := v.end
-	if class == 0 && m.fault != "revoke interrupts all" || m.fault == "revoke does not interrupt" {
+	if s.class == 0 && m.fault != "revoke interrupts all" || m.fault == "revoke does not interrupt" {
 		interrupt = nil
 	}
 	select {
-	case <-o.done:
+	case <-s.o.done:
 	case <-interrupt:
-		return answer{}, comm.ErrRevoked
+		return answer{}, driver.ErrRevoked
 	case <-v.me.killed:
 		return answer{}, errKilled
 	case <-ctx.Done():
-		return answer{}, comm.Withdrawn(ctx)
+		return answer{}, driver.Withdrawn(ctx)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range o.dead {
+	for _, d := range s.o.dead {
 		v.me.learn(d)
 	}
-	a := o.answers[v.me]
+	a := s.o.answers[v.me]
 	return a, a.err
 }
 
@@ -201,17 +221,17 @@ func (o *op) shrunk(living []*proc) []*proc {
 }
 
 func (o *op) failedError() error {
-	err := &comm.FailedError{}
+	err := &driver.FailedError{}
 	for r, p := range o.g.members {
 		if slices.Contains(o.dead, p) {
-			err.Ranks = append(err.Ranks, comm.Rank(r))
+			err.Ranks = append(err.Ranks, r)
 		}
 	}
 	return err
 }
 
 func (o *op) agree(living []*proc) {
-	flags, failed := ^uint64(0), &comm.FailedError{}
+	flags, failed := ^uint64(0), &driver.FailedError{}
 	for _, p := range o.g.members {
 		part, came := o.parts[p]
 		if came {
@@ -223,8 +243,8 @@ func (o *op) agree(living []*proc) {
 			continue
 		}
 		for _, q := range living {
-			if !o.parts[q].acked[comm.Rank(r)] && !slices.Contains(failed.Ranks, comm.Rank(r)) {
-				failed.Ranks = append(failed.Ranks, comm.Rank(r))
+			if !o.parts[q].acked[r] && !slices.Contains(failed.Ranks, r) {
+				failed.Ranks = append(failed.Ranks, r)
 			}
 		}
 	}
@@ -268,21 +288,21 @@ func (o *op) split(living []*proc) {
 	}
 }
 
-func (o *op) spawn(living []*proc, missing []comm.OriginalRank) {
+func (o *op) spawn(living []*proc, missing []int) {
 	m := o.g.m
 	if len(o.dead) > 0 {
 		o.answerAll(living, answer{err: o.failedError()})
 		return
 	}
 	for i, r := range missing {
-		if r < 0 || int(r) >= m.n || slices.Contains(missing[:i], r) || !m.present[comm.Rank(r)].dead {
+		if r < 0 || r >= m.n || slices.Contains(missing[:i], r) || !m.present[r].dead {
 			o.answerAll(living, answer{err: fmt.Errorf("original rank %d is not missing", r)})
 			return
 		}
 	}
 	members, fresh := slices.Clone(living), []*proc(nil)
 	for _, r := range missing {
-		fresh = append(fresh, m.addProc(comm.Rank(r), true))
+		fresh = append(fresh, m.addProc(r, true))
 	}
 	members = append(members, fresh...)
 	if m.fault != "spawn appends" {
@@ -295,25 +315,34 @@ func (o *op) spawn(living []*proc, missing []comm.OriginalRank) {
 	o.answerAll(living, answer{made: g})
 }
 
-func (v *view) Agree(ctx context.Context, flags uint64) (uint64, error) {
+func (v *view) Agree(flags uint64) driver.Agreement {
 	v.g.m.mu.Lock()
-	acked := make(map[comm.Rank]bool)
+	acked := make(map[int]bool)
 	for r := range v.acked {
 		acked[r] = true
 	}
 	v.g.m.mu.Unlock()
-	a, err := v.take(ctx, 0, part{kind: "agree", flags: flags, acked: acked})
+	return modelAgreement{v.take(0, part{kind: "agree", flags: flags, acked: acked})}
+}
+
+type modelAgreement struct{ started }
+
+func (s modelAgreement) Wait(ctx context.Context) (uint64, error) {
+	a, err := s.wait(ctx)
 	return a.flags, err
 }
 
-func (v *view) make(ctx context.Context, class int, p part) (comm.Comm, error) {
-	a, err := v.take(ctx, class, p)
+type modelMaking struct{ started }
+
+func (s modelMaking) Wait(ctx context.Context) (driver.Comm, error) {
+	a, err := s.wait(ctx)
 	if err != nil || a.made == nil {
 		return nil, err
 	}
+	v := s.v
 	v.g.m.mu.Lock()
 	defer v.g.m.mu.Unlock()
-	if v.g.m.fault == "dup is the same" && p.kind == "split" {
+	if v.g.m.fault == "dup is the same" && s.kind == "split" {
 		return v, nil
 	}
 	made := a.made.view(v.me)
@@ -323,17 +352,17 @@ func (v *view) make(ctx context.Context, class int, p part) (comm.Comm, error) {
 	return made, nil
 }
 
-func (v *view) Shrink(ctx context.Context) (comm.Comm, error) {
-	return v.make(ctx, 0, part{kind: "shrink"})
+func (v *view) Shrink() driver.Making {
+	return modelMaking{v.take(0, part{kind: "shrink"})}
 }
 
-func (v *view) Split(ctx context.Context, color, key int) (comm.Comm, error) {
-	return v.make(ctx, 1, part{kind: "split", color: color, key: key})
+func (v *view) Split(color, key int) driver.Making {
+	return modelMaking{v.take(1, part{kind: "split", color: color, key: key})}
 }
 
-func (v *view) Spawn(ctx context.Context, missing []comm.OriginalRank) (comm.Comm, error) {
+func (v *view) Spawn(missing []int) driver.Making {
 	if v.g.m.fault == "no spawn" {
-		return nil, comm.ErrUnsupported
+		return modelMaking{started{err: driver.ErrUnsupported}}
 	}
-	return v.make(ctx, 1, part{kind: "spawn", missing: missing})
+	return modelMaking{v.take(1, part{kind: "spawn", missing: missing})}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // model is an engine that is simple rather than fast: everything is under one
@@ -25,13 +25,13 @@ type model struct {
 	cancel  context.CancelFunc
 	body    FaultyBody
 	n       int
-	present map[comm.Rank]*proc // by original rank
+	present map[int]*proc // by original rank
 	first   error
 }
 
 type proc struct {
 	m           *model
-	original    comm.Rank
+	original    int
 	dead, left  bool
 	killed      chan struct{}
 	known       map[*proc]bool // to have failed
@@ -49,9 +49,10 @@ type group struct {
 type view struct {
 	g           *group
 	me          *proc
-	rank        comm.Rank
-	acked       map[comm.Rank]bool
+	rank        int
+	acked       map[int]bool
 	end         chan struct{} // closed when revoked
+	failure     chan struct{} // closed when a failure is known
 	isRevoked   bool
 	seq         [2]int
 	messages    []*letterOut
@@ -60,21 +61,21 @@ type view struct {
 }
 
 type letterOut struct {
-	source comm.Rank
-	tag    comm.Tag
+	source int
+	tag    int
 	data   []byte
 	send   *modelRequest // nil: complete
 }
 
 type modelRequest struct {
 	v      *view
-	peer   comm.Rank
-	tag    comm.Tag
+	peer   int
+	tag    int
 	buf    []byte
 	send   bool
 	over   bool
 	done   chan struct{}
-	status comm.Status
+	status driver.Status
 	err    error
 }
 
@@ -84,12 +85,12 @@ var errKilled = errors.New("this process was killed")
 
 // runModel runs body on n ranks and returns the first error of a living one.
 func runModel(ctx context.Context, fault string, n int, body FaultyBody) error {
-	m := &model{fault: fault, body: body, n: n, present: make(map[comm.Rank]*proc)}
+	m := &model{fault: fault, body: body, n: n, present: make(map[int]*proc)}
 	m.ctx, m.cancel = context.WithCancel(ctx)
 	defer m.cancel()
 	m.mu.Lock()
 	for r := range n {
-		m.addProc(comm.Rank(r), false)
+		m.addProc(r, false)
 	}
 	g := m.addGroup(m.procs)
 	for _, p := range m.procs {
@@ -101,7 +102,7 @@ func runModel(ctx context.Context, fault string, n int, body FaultyBody) error {
 	return m.first
 }
 
-func (m *model) addProc(original comm.Rank, replacement bool) *proc {
+func (m *model) addProc(original int, replacement bool) *proc {
 	p := &proc{
 		m: m, original: original, replacement: replacement,
 		known: make(map[*proc]bool), killed: make(chan struct{}),
@@ -116,8 +117,9 @@ func (m *model) addGroup(members []*proc) *group {
 	m.groups = append(m.groups, g)
 	for r, p := range g.members {
 		p.views = append(p.views, &view{
-			g: g, me: p, rank: comm.Rank(r), acked: make(map[comm.Rank]bool), end: make(chan struct{}),
+			g: g, me: p, rank: r, acked: make(map[int]bool), end: make(chan struct{}), failure: make(chan struct{}),
 		})
+		p.views[len(p.views)-1].tell()
 	}
 	return g
 }
@@ -164,7 +166,7 @@ func (p *proc) Die() {
 
 func (p *proc) Replacement() bool { return p.replacement }
 
-func (p *proc) Kill(r comm.Rank) {
+func (p *proc) Kill(r int) {
 	m := p.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,34 +217,46 @@ func (p *proc) learn(dead *proc) {
 	}
 	p.known[dead] = true
 	for _, v := range p.views {
+		v.tell()
 		v.checkPending()
 	}
 }
 
+// tell closes failure when it is time.
+func (v *view) tell() {
+	select {
+	case <-v.failure:
+	default:
+		if len(v.failed()) > 0 && v.g.m.fault != "failures are not told" {
+			close(v.failure)
+		}
+	}
+}
+
 // failed are the known failed ones of a group.
-func (v *view) failed() []comm.Rank {
-	var ranks []comm.Rank
+func (v *view) failed() []int {
+	var ranks []int
 	for r, p := range v.g.members {
 		if v.me.known[p] {
-			ranks = append(ranks, comm.Rank(r))
+			ranks = append(ranks, r)
 		}
 	}
 	return ranks
 }
 
 // problem is why an operation with peer cannot go on, or nil.
-func (v *view) problem(peer comm.Rank) error {
+func (v *view) problem(peer int) error {
 	switch {
 	case v.me.dead:
 		return errKilled
 	case v.isRevoked && v.g.m.fault != "a revoked one can be used":
-		return comm.ErrRevoked
-	case peer != comm.AnySource:
+		return driver.ErrRevoked
+	case peer != driver.AnySource:
 		if v.me.known[v.g.members[peer]] && v.g.m.fault != "send or receive waits for the dead" {
-			return &comm.FailedError{Ranks: []comm.Rank{peer}}
+			return &driver.FailedError{Ranks: []int{peer}}
 		}
 		if failed := v.failed(); v.g.m.fault == "scope is not local" && len(failed) > 0 {
-			return &comm.FailedError{Ranks: failed}
+			return &driver.FailedError{Ranks: failed}
 		}
 		return nil
 	}
@@ -257,7 +271,7 @@ func (v *view) problem(peer comm.Rank) error {
 		news = len(failed) > 0
 	}
 	if news || len(failed) > 0 && len(failed) == len(v.g.members)-1 {
-		return &comm.FailedError{Ranks: failed}
+		return &driver.FailedError{Ranks: failed}
 	}
 	return nil
 }
@@ -266,7 +280,7 @@ func (v *view) problem(peer comm.Rank) error {
 func (v *view) checkPending() {
 	for _, r := range slices.Concat(v.receives, v.rendezvouss) {
 		if err := v.problem(r.peer); err != nil {
-			r.finish(comm.Status{}, err)
+			r.finish(driver.Status{}, err)
 		}
 	}
 	v.messages = slices.DeleteFunc(v.messages, func(l *letterOut) bool {
@@ -276,12 +290,12 @@ func (v *view) checkPending() {
 
 func (v *view) failAll(err error) {
 	for _, r := range slices.Concat(v.receives, v.rendezvouss) {
-		r.finish(comm.Status{}, err)
+		r.finish(driver.Status{}, err)
 	}
 }
 
 // finish completes r and takes it out of all lists.
-func (r *modelRequest) finish(st comm.Status, err error) {
+func (r *modelRequest) finish(st driver.Status, err error) {
 	if r.over {
 		return
 	}
@@ -296,7 +310,7 @@ func (r *modelRequest) finish(st comm.Status, err error) {
 	}
 }
 
-func (r *modelRequest) Wait(ctx context.Context) (comm.Status, error) {
+func (r *modelRequest) Wait(ctx context.Context) (driver.Status, error) {
 	select {
 	case <-r.done:
 		return r.status, r.err
@@ -306,25 +320,22 @@ func (r *modelRequest) Wait(ctx context.Context) (comm.Status, error) {
 	case <-r.done:
 	case <-ctx.Done():
 		r.v.g.m.mu.Lock()
-		r.finish(comm.Status{}, comm.Withdrawn(ctx))
+		r.finish(driver.Status{}, driver.Withdrawn(ctx))
 		r.v.g.m.mu.Unlock()
 	}
 	return r.status, r.err
 }
 
-func (v *view) Rank() comm.Rank { return v.rank }
-func (v *view) Size() int       { return len(v.g.members) }
+func (v *view) Rank() int { return v.rank }
+func (v *view) Size() int { return len(v.g.members) }
 
-func (v *view) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
-	if err := comm.CheckSend(v, dst, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (v *view) Isend(dst int, tag int, data []byte) driver.Request {
 	m := v.g.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &modelRequest{v: v, peer: dst, tag: tag, send: true, done: make(chan struct{})}
 	if err := v.problem(dst); err != nil {
-		r.finish(comm.Status{}, err)
+		r.finish(driver.Status{}, err)
 		return r
 	}
 	to := v.g.view(v.g.members[dst])
@@ -338,7 +349,7 @@ func (v *view) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
 	to.messages = append(to.messages, l)
 	if len(data) <= modelEager && len(to.messages) < 1000 {
 		l.data, l.send = slices.Clone(data), nil
-		r.finish(comm.Status{}, nil)
+		r.finish(driver.Status{}, nil)
 	} else {
 		v.rendezvouss = append(v.rendezvouss, r)
 	}
@@ -346,35 +357,32 @@ func (v *view) Isend(dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
 }
 
 func (l *letterOut) fits(r *modelRequest) bool {
-	return (r.peer == comm.AnySource || r.peer == l.source) && l.tag.Matches(r.tag)
+	return (r.peer == driver.AnySource || r.peer == l.source) && driver.Matches(l.tag, r.tag)
 }
 
 func (l *letterOut) deliver(recv *modelRequest) {
-	st := comm.Status{Source: l.source, Tag: l.tag, Bytes: len(l.data)}
+	st := driver.Status{Source: l.source, Tag: l.tag, Bytes: len(l.data)}
 	var err error
 	if len(l.data) > len(recv.buf) {
-		err = &comm.TruncatedError{Status: st, Buffer: len(recv.buf)}
+		err = &driver.TruncatedError{Status: st, Buffer: len(recv.buf)}
 	} else {
 		copy(recv.buf, l.data)
 	}
 	if l.send != nil {
-		l.send.finish(comm.Status{}, nil)
+		l.send.finish(driver.Status{}, nil)
 	}
 	recv.finish(st, err)
 }
 
-func (v *view) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
-	if err := comm.CheckRecv(v, src, tag); err != nil {
-		return comm.FailedRequest(err)
-	}
+func (v *view) Irecv(src int, tag int, buf []byte) driver.Request {
 	m := v.g.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &modelRequest{v: v, peer: src, tag: tag, buf: buf, done: make(chan struct{})}
 	err := v.problem(src)
 	lost := m.fault == "what has arrived is lost" && err != nil
-	if errors.Is(err, comm.ErrRevoked) || err == errKilled || lost {
-		r.finish(comm.Status{}, err)
+	if errors.Is(err, driver.ErrRevoked) || err == errKilled || lost {
+		r.finish(driver.Status{}, err)
 		return r
 	}
 	for i, l := range v.messages {
@@ -385,7 +393,7 @@ func (v *view) Irecv(src comm.Rank, tag comm.Tag, buf []byte) comm.Request {
 		}
 	}
 	if err != nil {
-		r.finish(comm.Status{}, err)
+		r.finish(driver.Status{}, err)
 		return r
 	}
 	v.receives = append(v.receives, r)

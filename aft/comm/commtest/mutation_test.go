@@ -32,6 +32,7 @@ func TestTheSuiteFindsFaults(t *testing.T) {
 		"split ignores keys":                 "split/by key",
 		"dup is the same":                    "split/dup",
 		"one list for all communicators":     "list/of each communicator",
+		"failures are not told":              "list/grows",
 		"spawn appends":                      "spawn/one",
 	} {
 		t.Run(fault, func(t *testing.T) {

@@ -32,7 +32,7 @@ func stopped(ctx context.Context) context.Context {
 	return ctx
 }
 
-func cancelledReceive(ctx context.Context, c comm.Comm) error {
+func cancelledReceive(ctx context.Context, c *comm.Comm) error {
 	for _, length := range []int{8, 100 << 10} {
 		lost := make([]byte, length)
 		_, err := comm.Irecv(c, left(c), 1, lost).Wait(stopped(ctx))
@@ -51,7 +51,7 @@ func cancelledReceive(ctx context.Context, c comm.Comm) error {
 
 // cancelledSend withdraws a message that is too long to be buffered. Its data
 // can be changed afterwards, and the receiver never sees it.
-func cancelledSend(ctx context.Context, c comm.Comm) error {
+func cancelledSend(ctx context.Context, c *comm.Comm) error {
 	const length = 1 << 20
 	data := pattern(c.Rank(), 1, length)
 	_, err := comm.Isend(c, right(c), 1, data).Wait(stopped(ctx))
@@ -64,7 +64,7 @@ func cancelledSend(ctx context.Context, c comm.Comm) error {
 	return first(err, equalSlices("later message", buf, data))
 }
 
-func completedFirst(ctx context.Context, c comm.Comm) error {
+func completedFirst(ctx context.Context, c *comm.Comm) error {
 	buf := make([]byte, 3)
 	recv := comm.Irecv(c, left(c), 1, buf)
 	send := comm.Isend(c, right(c), 1, []byte{1, 2, 3})
@@ -83,7 +83,7 @@ func completedFirst(ctx context.Context, c comm.Comm) error {
 	return first(err, equal("length", st.Bytes, 3), equalSlices("data", buf, []byte{1, 2, 3}))
 }
 
-func cancelCause(ctx context.Context, c comm.Comm) error {
+func cancelCause(ctx context.Context, c *comm.Comm) error {
 	_, _, err := comm.Recv(stopped(ctx), c, left(c), 1, make([]byte, 1))
 	var detail *comm.WithdrawnError
 	if !errors.As(err, &detail) {
@@ -92,7 +92,7 @@ func cancelCause(ctx context.Context, c comm.Comm) error {
 	return first(wants(errStop, "cause", err), wants(context.Canceled, "cause", err))
 }
 
-func manyOutstanding(ctx context.Context, c comm.Comm) error {
+func manyOutstanding(ctx context.Context, c *comm.Comm) error {
 	const messages = 500
 	random := rand.New(rand.NewPCG(1, uint64(c.Rank())))
 	values := make([]int64, messages)
@@ -113,7 +113,7 @@ func manyOutstanding(ctx context.Context, c comm.Comm) error {
 
 // backPressure sends far more than an engine may buffer before anything is
 // received, in messages that are short enough to be buffered one by one.
-func backPressure(ctx context.Context, c comm.Comm) error {
+func backPressure(ctx context.Context, c *comm.Comm) error {
 	const messages, length = 600, 32 << 10
 	if c.Size() > 4 && c.Rank() > 1 {
 		return nil // memory: one pair is enough in a large group
@@ -142,7 +142,7 @@ func backPressure(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-func concurrentUsers(ctx context.Context, c comm.Comm) error {
+func concurrentUsers(ctx context.Context, c *comm.Comm) error {
 	users, ctx := errgroup.WithContext(ctx)
 	for user := range comm.Tag(4) {
 		users.Go(func() error {
@@ -162,7 +162,7 @@ func concurrentUsers(ctx context.Context, c comm.Comm) error {
 	return users.Wait()
 }
 
-func concurrentKinds(ctx context.Context, c comm.Comm) error {
+func concurrentKinds(ctx context.Context, c *comm.Comm) error {
 	kinds, ctx := errgroup.WithContext(ctx)
 	const rounds = 10
 	kinds.Go(func() error {

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // Launch runs body on n ranks, waits for all of them, and fails t with the
 // errors that the bodies return. It may skip t if the engine cannot run n ranks.
-type Launch func(t *testing.T, n int, body func(ctx context.Context, c comm.Comm) error)
+type Launch func(t *testing.T, n int, body func(ctx context.Context, c driver.Comm) error)
 
 // sizes have powers of two, their neighbours, and odd ones.
 var sizes = []int{1, 2, 3, 4, 5, 7, 8, 16}
@@ -22,11 +23,11 @@ var sizes = []int{1, 2, 3, 4, 5, 7, 8, 16}
 type trial struct {
 	name string
 	min  int // fewest ranks that it needs
-	body func(ctx context.Context, c comm.Comm) error
+	body func(ctx context.Context, c *comm.Comm) error
 }
 
 // call runs the body on one rank.
-func (tr trial) call(ctx context.Context, c comm.Comm) error {
+func (tr trial) call(ctx context.Context, c *comm.Comm) error {
 	return ends(func() error { return tr.body(ctx, c) })
 }
 
@@ -48,7 +49,8 @@ func groups() []trialGroup {
 // RunHere is the suite as the body of one rank: all trials one after the other on
 // one communicator. It is for engines whose ranks are processes, which take too
 // long to start for each trial.
-func RunHere(ctx context.Context, c comm.Comm, seed uint64) error {
+func RunHere(ctx context.Context, d driver.Comm, seed uint64) error {
+	c := comm.New(d)
 	for _, g := range groups() {
 		for _, tr := range g.trials {
 			if c.Size() < tr.min {
@@ -59,7 +61,7 @@ func RunHere(ctx context.Context, c comm.Comm, seed uint64) error {
 			}
 		}
 	}
-	if err := together(func(ctx context.Context, c comm.Comm) error {
+	if err := together(func(ctx context.Context, c *comm.Comm) error {
 		return traffic(ctx, c, letters(seed, c.Size()))
 	})(ctx, c); err != nil {
 		return fmt.Errorf("traffic, rank %d of %d: %w", c.Rank(), c.Size(), err)
@@ -74,7 +76,7 @@ func Run(t *testing.T, launch Launch) {
 			t.Run(g.name+"/"+tr.name, func(t *testing.T) {
 				for _, n := range sizes {
 					if n >= tr.min {
-						t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { launch(t, n, together(tr.call)) })
+						t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { launch(t, n, onDriver(together(tr.call))) })
 					}
 				}
 			})
@@ -83,10 +85,15 @@ func Run(t *testing.T, launch Launch) {
 	t.Run("traffic", func(t *testing.T) { runTraffic(t, launch) })
 }
 
+// onDriver runs a body on what an engine gives.
+func onDriver(body func(context.Context, *comm.Comm) error) func(context.Context, driver.Comm) error {
+	return func(ctx context.Context, d driver.Comm) error { return body(ctx, comm.New(d)) }
+}
+
 // together keeps the ranks that are done until all are, so that nobody who still
 // tries something sees a rank that has left.
-func together(body func(context.Context, comm.Comm) error) func(context.Context, comm.Comm) error {
-	return func(ctx context.Context, c comm.Comm) error {
+func together(body func(context.Context, *comm.Comm) error) func(context.Context, *comm.Comm) error {
+	return func(ctx context.Context, c *comm.Comm) error {
 		if err := body(ctx, c); err != nil {
 			return err
 		}
@@ -177,9 +184,9 @@ func pattern(source comm.Rank, tag comm.Tag, length int) []byte {
 }
 
 // right and left are the neighbours in a ring.
-func right(c comm.Comm) comm.Rank { return (c.Rank() + 1) % comm.Rank(c.Size()) }
+func right(c *comm.Comm) comm.Rank { return (c.Rank() + 1) % comm.Rank(c.Size()) }
 
-func left(c comm.Comm) comm.Rank {
+func left(c *comm.Comm) comm.Rank {
 	n := comm.Rank(c.Size())
 	return (c.Rank() + n - 1) % n
 }

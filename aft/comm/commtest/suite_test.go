@@ -4,17 +4,16 @@ import (
 	"context"
 	"testing"
 
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/stretchr/testify/require"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 func TestSuiteOnModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it tests the model")
 	}
-	Run(t, func(t *testing.T, n int, body func(context.Context, comm.Comm) error) {
-		require.NoError(t, runModel(t.Context(), "", n, func(ctx context.Context, c comm.Comm, _ Faults) error {
+	Run(t, func(t *testing.T, n int, body func(context.Context, driver.Comm) error) {
+		require.NoError(t, runModel(t.Context(), "", n, func(ctx context.Context, c driver.Comm, _ Faults) error {
 			return body(ctx, c)
 		}))
 	})

@@ -24,9 +24,9 @@ func runTraffic(t *testing.T, launch Launch) {
 	seed := testseed.Seed(t)
 	for _, n := range sizes {
 		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
-			launch(t, n, func(ctx context.Context, c comm.Comm) error {
+			launch(t, n, onDriver(func(ctx context.Context, c *comm.Comm) error {
 				return traffic(ctx, c, letters(seed, n))
-			})
+			}))
 		})
 	}
 }
@@ -52,7 +52,7 @@ func letters(seed uint64, n int) []letter {
 }
 
 // traffic sends and receives the letters of one rank.
-func traffic(ctx context.Context, c comm.Comm, all []letter) error {
+func traffic(ctx context.Context, c *comm.Comm, all []letter) error {
 	random := rand.New(rand.NewPCG(uint64(len(all)), uint64(c.Rank())))
 	type arrival struct {
 		letter

@@ -10,7 +10,7 @@ import (
 
 // Cores is the number of processors for each rank of this machine, at least 1.
 // It is collective.
-func Cores(ctx context.Context, c comm.Comm) (int, error) {
+func Cores(ctx context.Context, c *comm.Comm) (int, error) {
 	name, _ := os.Hostname() // if it has none: as if all ranks were on one machine
 	all, err := comm.AllgatherBytes(ctx, c, []byte(name))
 	if err != nil {

@@ -52,7 +52,7 @@ func Sum(all ...checkpoint.Stats) (sum checkpoint.Stats) {
 // Gather adds up the checkpoints of all ranks, those of earlier attempts
 // included. It is collective; every rank gets the whole report but for Percent.
 // What processes that were lost had spent is lost with them.
-func Gather(ctx context.Context, c comm.Comm, async Mode, times Times, mine checkpoint.Stats) (Report, error) {
+func Gather(ctx context.Context, c *comm.Comm, async Mode, times Times, mine checkpoint.Stats) (Report, error) {
 	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return Report{}, err

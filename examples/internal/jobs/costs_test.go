@@ -15,7 +15,7 @@ import (
 
 // TestGather: waiting is counted as of the slowest rank, work is added up.
 func TestGather(t *testing.T) {
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		mine := checkpoint.Stats{
 			CheckpointTime: time.Duration(c.Rank()) * time.Second,
 			RestartTime:    time.Duration(2-c.Rank()) * time.Second,

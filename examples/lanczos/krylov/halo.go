@@ -11,7 +11,7 @@ const haloTag comm.Tag = 7
 
 // halo exchanges the elements of a vector that this rank needs from others.
 type halo struct {
-	comm   comm.Comm
+	comm   *comm.Comm
 	values []float64 // received, in ascending order of their global index
 	from   []parcel  // parts of values
 	to     []parcel
@@ -27,7 +27,7 @@ type parcel struct {
 
 // newHalo tells each owner which of its elements this rank needs: columns, in
 // ascending order, none of them its own. It is collective.
-func newHalo(ctx context.Context, c comm.Comm, part Partition, columns []int64) (*halo, error) {
+func newHalo(ctx context.Context, c *comm.Comm, part Partition, columns []int64) (*halo, error) {
 	h := &halo{comm: c, values: make([]float64, len(columns))}
 	wishes := make([][]int64, c.Size())
 	for begin := 0; begin < len(columns); {

@@ -72,7 +72,7 @@ func distinct(t *testing.T, m krylov.Matrix) []float64 {
 func solve(t *testing.T, m krylov.Matrix, ranks, members, steps int) (*krylov.Lanczos, []tridiag.Ritz) {
 	var state *krylov.Lanczos
 	var values []tridiag.Ritz
-	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(members)
 		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, m)
@@ -227,7 +227,7 @@ func TestInvariantSubspaceEndsTheProcess(t *testing.T) {
 func TestDone(t *testing.T) {
 	m := graphene.Lattice{NX: 16, NY: 12, Disorder: 0.3, Seed: 2}
 	want := distinct(t, m)[:4]
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(1)
 		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, m)
@@ -267,7 +267,7 @@ func TestDone(t *testing.T) {
 }
 
 func TestOneRankAsksAllStop(t *testing.T) {
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c comm.Comm) error {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(1)
 		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, graphene.Lattice{NX: 4, NY: 4})

@@ -12,7 +12,7 @@ import (
 
 // Operator is this rank's part of a matrix, ready to be multiplied.
 type Operator struct {
-	comm   comm.Comm
+	comm   *comm.Comm
 	team   *sparse.Team
 	lo, hi int64
 	rows   int64
@@ -34,7 +34,7 @@ const (
 // NewOperator assembles this rank's rows of m and agrees with the other ranks
 // on what to exchange. It is collective. The team does the work of this rank;
 // it remains the caller's.
-func NewOperator(ctx context.Context, c comm.Comm, team *sparse.Team, m Matrix) (*Operator, error) {
+func NewOperator(ctx context.Context, c *comm.Comm, team *sparse.Team, m Matrix) (*Operator, error) {
 	part := Partition{Rows: m.Rows(), Ranks: c.Size()}
 	o := &Operator{comm: c, team: team, rows: m.Rows()}
 	o.lo, o.hi = part.Range(c.Rank())

@@ -26,7 +26,7 @@ func (p *Part) Row(row int64, put func(column int64, value float64)) { p.local.R
 // Scatter gives every rank the rows begins[r] <= i < begins[r+1] of the matrix
 // that rank 0 has; begins is a function of the number of rows. m is not used on
 // the other ranks. Scatter is collective.
-func Scatter(ctx context.Context, c comm.Comm, m *Matrix, ranges func(rows int64, r comm.Rank) (lo, hi int64)) (*Part, error) {
+func Scatter(ctx context.Context, c *comm.Comm, m *Matrix, ranges func(rows int64, r comm.Rank) (lo, hi int64)) (*Part, error) {
 	size := make([]int64, 2)
 	if c.Rank() == 0 {
 		size[0], size[1] = m.Rows(), m.Entries()

@@ -1,9 +1,11 @@
-package comm
+package single
 
 import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 const (
@@ -13,48 +15,43 @@ const (
 	selfBudget = 4 << 20
 )
 
-// Self is a communicator of one process: rank 0 of 1, which can send to itself.
-// Each call returns another one. Of the optional abilities it has those that make
-// sense alone: it never sees a failure, and cannot Spawn.
-func Self() Comm { return newSelf() }
+// New is a communicator of one process: rank 0 of 1, which can send to itself.
+func New() driver.Comm { return newComm() }
 
-func newSelf() *self { return &self{end: make(chan struct{})} }
+func newComm() *self { return &self{end: make(chan struct{})} }
 
 type self struct {
 	end      chan struct{} // closed when revoked
 	mu       sync.Mutex
-	revoked  bool
+	over     error          // why nothing is possible any more
 	sends    []*selfRequest // not yet received, in the order they were sent
 	recvs    []*selfRequest // not yet met, in the order they were posted
 	buffered int
 }
 
-var _ Comm = (*self)(nil)
+var _ driver.Comm = (*self)(nil)
 
 type selfRequest struct {
 	owner  *self
-	tag    Tag
+	tag    int
 	data   []byte // of a send: what to send; of a receive: where to
 	eager  bool   // data is a copy, the request has completed
 	done   chan struct{}
-	status Status
+	status driver.Status
 	err    error
 }
 
-func (s *self) Rank() Rank { return 0 }
-func (s *self) Size() int  { return 1 }
+func (s *self) Rank() int { return 0 }
+func (s *self) Size() int { return 1 }
 
-func (s *self) Isend(dst Rank, tag Tag, data []byte) Request {
-	if err := CheckSend(s, dst, tag); err != nil {
-		return FailedRequest(err)
-	}
+func (s *self) Isend(_, tag int, data []byte) driver.Request {
 	send := &selfRequest{owner: s, tag: tag, data: data, done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revoked {
-		return FailedRequest(ErrRevoked)
+	if s.over != nil {
+		return driver.FailedRequest(s.over)
 	}
-	i := slices.IndexFunc(s.recvs, func(r *selfRequest) bool { return tag.Matches(r.tag) })
+	i := slices.IndexFunc(s.recvs, func(r *selfRequest) bool { return driver.Matches(tag, r.tag) })
 	if i >= 0 {
 		recv := s.recvs[i]
 		s.recvs = slices.Delete(s.recvs, i, i+1)
@@ -71,17 +68,14 @@ func (s *self) Isend(dst Rank, tag Tag, data []byte) Request {
 	return send
 }
 
-func (s *self) Irecv(src Rank, tag Tag, buf []byte) Request {
-	if err := CheckRecv(s, src, tag); err != nil {
-		return FailedRequest(err)
-	}
+func (s *self) Irecv(_, tag int, buf []byte) driver.Request {
 	recv := &selfRequest{owner: s, tag: tag, data: buf, done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revoked {
-		return FailedRequest(ErrRevoked)
+	if s.over != nil {
+		return driver.FailedRequest(s.over)
 	}
-	i := slices.IndexFunc(s.sends, func(r *selfRequest) bool { return r.tag.Matches(tag) })
+	i := slices.IndexFunc(s.sends, func(r *selfRequest) bool { return driver.Matches(r.tag, tag) })
 	if i < 0 {
 		s.recvs = append(s.recvs, recv)
 		return recv
@@ -99,16 +93,16 @@ func (s *self) Irecv(src Rank, tag Tag, buf []byte) Request {
 
 // deliver completes the receive.
 func deliver(send, recv *selfRequest) {
-	recv.status = Status{Source: 0, Tag: send.tag, Bytes: len(send.data)}
+	recv.status = driver.Status{Source: 0, Tag: send.tag, Bytes: len(send.data)}
 	if len(send.data) > len(recv.data) {
-		recv.err = &TruncatedError{Status: recv.status, Buffer: len(recv.data)}
+		recv.err = &driver.TruncatedError{Status: recv.status, Buffer: len(recv.data)}
 	} else {
 		copy(recv.data, send.data)
 	}
 	close(recv.done)
 }
 
-func (r *selfRequest) Wait(ctx context.Context) (Status, error) {
+func (r *selfRequest) Wait(ctx context.Context) (driver.Status, error) {
 	select {
 	case <-r.done:
 		return r.status, r.err
@@ -129,7 +123,7 @@ func (s *self) withdraw(ctx context.Context, r *selfRequest) {
 	for _, queue := range []*[]*selfRequest{&s.sends, &s.recvs} {
 		if i := slices.Index(*queue, r); i >= 0 && !r.eager {
 			*queue = slices.Delete(*queue, i, i+1)
-			r.err = Withdrawn(ctx)
+			r.err = driver.Withdrawn(ctx)
 			close(r.done)
 		}
 	}

@@ -1,0 +1,68 @@
+package driver
+
+import "context"
+
+const (
+	// AnySource matches a message of every sender.
+	AnySource = -1
+	// AnyTag matches every tag that is not negative.
+	AnyTag = -1
+	// EngineTag is the highest tag that engines may use for themselves.
+	EngineTag = -1000
+)
+
+// Status describes a completed receive.
+type Status struct {
+	Source int
+	Tag    int
+	Bytes  int // length of the message
+}
+
+// Comm is one rank's view of a group of ranks that exchange messages. All methods may be
+// called concurrently.
+type Comm interface {
+	Rank() int
+	Size() int
+	// Isend starts to send data, which does not change before the request has
+	// completed. Errors are for Wait.
+	Isend(dst, tag int, data []byte) Request
+	// Irecv starts to receive a message into buf. A message longer than buf is an
+	// error (TruncatedError) and is consumed.
+	Irecv(src, tag int, buf []byte) Request
+}
+
+// Request is a send or receive under way.
+type Request interface {
+	// Wait blocks until the operation has completed or ctx is done; then the
+	// operation is withdrawn. Once Wait has returned, the engine touches the
+	// buffer no more. It is called at most once.
+	Wait(ctx context.Context) (Status, error)
+}
+
+// Taker is a communicator that hands messages over where they have arrived.
+type Taker interface {
+	// Itake is Irecv without a buffer, for a message of up to n bytes: take is given
+	// the message in one or more pieces, in their order. It is called by the engine, which goes
+	// on when it has returned, so it must not wait; it may read a piece only until
+	// then. After Wait has returned it is called no more. If Wait returns an error,
+	// take may have been given a part of the message.
+	Itake(src, tag, n int, take func(piece []byte)) Request
+}
+
+// Freer is a communicator that can be given back. Free is local: the other ranks may
+// still use theirs among each other. What arrives for it later is dropped.
+type Freer interface {
+	Free()
+}
+
+// Matches reports whether a receive for want takes a message with this tag.
+func Matches(tag, want int) bool {
+	return tag == want || want == AnyTag && tag >= 0
+}
+
+// FailedRequest is a request that could not be started: Wait returns err.
+func FailedRequest(err error) Request { return failedRequest{err} }
+
+type failedRequest struct{ err error }
+
+func (r failedRequest) Wait(context.Context) (Status, error) { return Status{}, r.err }

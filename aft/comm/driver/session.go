@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Session is one process's part in a job that survives failures: what the zone
+// (package aft) needs of an engine. Its methods are called by one goroutine; Revoke also
+// by another one, but not during Repair.
+type Session interface {
+	// Place is where this process stands now.
+	Place() Place
+	// Revoke revokes the communicator of the place and all that were made of it,
+	// at all processes.
+	Revoke()
+	// End is collective: the body has returned, with the given verdict. All
+	// processes that are alive get the same outcome.
+	End(ctx context.Context, v Verdict) (Outcome, error)
+	// Repair is collective over the processes that are alive: it replaces the
+	// communicator of the place by one without failed processes.
+	Repair(ctx context.Context, p Policy) (Change, error)
+	// Close ends this process's part. Messages that were sent are flushed.
+	Close(ctx context.Context) error
+}
+
+// Quitter is a session that can end its process at once, as a failure would.
+type Quitter interface {
+	// Quit does not return, unless the ranks are not processes.
+	Quit(why string)
+}
+
+// ZoneMarker is a session that wants to know when the body of a zone runs, because
+// not everything can be called there.
+type ZoneMarker interface {
+	InZone(running bool)
+}
+
+// Stepper is a session that wants to know how far the program is, for the ledger of
+// attempts. Any goroutine may call it.
+type Stepper interface {
+	Step(step int64)
+}
+
+// Place is where a process stands in the job.
+type Place struct {
+	Comm Comm
+	// Job is random, the same for all its processes, and not used by another job; "": the
+	// job has no name.
+	Job      string
+	Original int // rank in the job's first communicator, of the process or of the one it replaces
+	Node     int
+	Epoch    int // number of repairs before
+	Zone     int // number of zones that have ended before
+	// ZoneErrors are those of them that ended with an error before this process was started.
+	ZoneErrors []ZoneError
+	// Replacement: the process was started in the place of one that failed, and
+	// has not run a body yet.
+	Replacement bool
+}
+
+// ZoneError is how zones have ended in which a body had an error.
+type ZoneError struct {
+	First int    `json:"first"` // number of the first zone, and of the last one that ended so
+	Last  int    `json:"last"`
+	Err   string `json:"err"`
+	Rank  int    `json:"rank"` // lowest rank that had an error
+}
+
+// Recovery is what a repair does about processes that have failed.
+type Recovery string
+
+// The recovery policies: fewer ranks, renumbered; or as many as before, each
+// replacement with the rank of the process whose place it takes.
+const (
+	Shrinking    Recovery = "SHRINKING"
+	NonShrinking Recovery = "NON-SHRINKING"
+)
+
+// SpawnPolicy is where replacements may run.
+type SpawnPolicy string
+
+// The spawn policies: on the node where the process failed, or on spare nodes.
+const (
+	Reuse   SpawnPolicy = "REUSE"
+	NoReuse SpawnPolicy = "NO-REUSE"
+)
+
+// Policy is how a zone recovers.
+type Policy struct {
+	Recovery Recovery    `json:"recovery"`
+	Spawn    SpawnPolicy `json:"spawn"`
+}
+
+// Verdict is how one process's body has ended.
+type Verdict struct {
+	// Err is the text of the body's own error; "" if there was none.
+	Err string `json:"err,omitempty"`
+	// Failure: the body ended because of a failed process or a revoked
+	// communicator.
+	Failure bool `json:"failure,omitempty"`
+	// Through: the body has run to its end through whatever has failed. When all
+	// say so there is no repair.
+	Through bool `json:"through,omitempty"`
+}
+
+// Outcome is what the processes have agreed on at the end of a body.
+type Outcome struct {
+	// Repair: a process has failed; all go on with Repair.
+	Repair bool `json:"repair,omitempty"`
+	// Err and ErrRank are the error of the lowest rank that had one, when no
+	// process has failed; "": all have finished.
+	Err     string `json:"err,omitempty"`
+	ErrRank int    `json:"err_rank,omitempty"`
+}
+
+// Change is what a repair has done.
+type Change struct {
+	Epoch int `json:"epoch"` // number of repairs, this one included
+	// Failed are the processes that were lost since the last repair, in the
+	// order of their original ranks.
+	Failed []Loss `json:"failed"`
+	// Replaced are the original ranks that a new process has taken over.
+	Replaced []int `json:"replaced,omitempty"`
+	// Ranks gives for each rank of the old communicator that of the same
+	// original rank in the new one, or -1.
+	Ranks  []int        `json:"ranks"`
+	Phases RepairPhases `json:"phases"`
+}
+
+// Loss is a process that has failed.
+type Loss struct {
+	Original int    `json:"original"`
+	Rank     int    `json:"rank"` // in the old communicator
+	Node     int    `json:"node"`
+	Reason   string `json:"reason"` // such as "signal: killed"
+}
+
+// RepairPhases are the times of the phases of a repair, as the one who decides
+// about it has measured them (CRAFT paper, breakdown of the recovery).
+type RepairPhases struct {
+	Gather  time.Duration `json:"gather"`  // until all survivors had come
+	Spawn   time.Duration `json:"spawn"`   // until all replacements were started
+	Connect time.Duration `json:"connect"` // until all replacements had reported
+}

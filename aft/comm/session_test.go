@@ -1,0 +1,63 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/single"
+)
+
+func TestSessionOfOneProcess(t *testing.T) {
+	s := comm.NewSession(single.NewSession())
+	c := s.Place().Comm
+	require.Same(t, s, c.Session())
+	for _, v := range []comm.Verdict{{}, {Err: "own"}, {Failure: true}} {
+		zone := s.Place().Zone
+		out, err := s.End(t.Context(), v)
+		require.NoError(t, err)
+		require.Equal(t, comm.Outcome{Err: v.Err, Repair: v.Failure}, out)
+		require.Equal(t, zone+1, s.Place().Zone+map[bool]int{true: 1}[v.Failure], "a zone that is repaired has not ended")
+	}
+	s.Revoke()
+	change, err := s.Repair(t.Context(), comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse})
+	require.NoError(t, err)
+	require.Equal(t, comm.Change{Epoch: 1, Ranks: []comm.Rank{0}}, change)
+	require.NotSame(t, c, s.Place().Comm)
+	require.NoError(t, comm.Barrier(t.Context(), s.Place().Comm))
+	s.CountRecovery(7)
+	repairs, total := s.Recovered()
+	require.Equal(t, 1, repairs)
+	require.EqualValues(t, 7, total)
+	require.NoError(t, s.Close(t.Context()))
+	require.Nil(t, comm.SessionOf(t.Context()))
+	require.Same(t, s, comm.SessionOf(comm.WithSession(t.Context(), s)))
+}
+
+// The latest first; whoever is called may take others back; each once.
+func TestHooks(t *testing.T) {
+	s := comm.NewSession(single.NewSession())
+	var order []string
+	note := func(what string, err error) func(context.Context) error {
+		return func(context.Context) error { order = append(order, what); return err }
+	}
+	errFirst, errThird := errors.New("first"), errors.New("third")
+	s.OnRepair(note("first", errFirst))
+	removeSecond := s.OnRepair(note("second", nil))
+	var removeThird func()
+	removeThird = s.OnRepair(func(ctx context.Context) error {
+		removeSecond()
+		removeThird()
+		return note("third", errThird)(ctx)
+	})
+	s.OnRepair(note("fourth", nil))
+	err := s.Hooks(t.Context())
+	require.ErrorIs(t, err, errFirst)
+	require.ErrorIs(t, err, errThird)
+	require.Equal(t, []string{"fourth", "third", "first"}, order)
+	require.NoError(t, s.Hooks(t.Context()))
+	require.Len(t, order, 3)
+}

@@ -1,0 +1,77 @@
+package single
+
+import (
+	"context"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+var (
+	_ driver.Failing = (*self)(nil)
+	_ driver.Revoker = (*self)(nil)
+	_ driver.Agreer  = (*self)(nil)
+	_ driver.Maker   = (*self)(nil)
+	_ driver.Freer   = (*self)(nil)
+)
+
+// Failed is nil: who could see that this process has failed?
+func (s *self) Failed() []int                 { return nil }
+func (s *self) FailureKnown() <-chan struct{} { return nil }
+func (s *self) Acknowledge() []int            { return nil }
+
+func (s *self) Revoke() { s.stop(driver.ErrRevoked) }
+
+// Free gives up what is under way.
+func (s *self) Free() { s.stop(driver.ErrClosed) }
+
+// stop ends everything with why.
+func (s *self) stop(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
+		return
+	}
+	s.over = why
+	if why == driver.ErrRevoked {
+		close(s.end)
+	}
+	for _, r := range append(s.sends, s.recvs...) {
+		if !r.eager { // an eager send has completed, its message is lost
+			r.err = why
+			close(r.done)
+		}
+	}
+	s.sends, s.recvs, s.buffered = nil, nil, 0
+}
+
+func (s *self) Revoked() <-chan struct{} { return s.end }
+
+func (s *self) Agree(flags uint64) driver.Agreement { return agreed(flags) }
+
+type agreed uint64
+
+func (a agreed) Wait(context.Context) (uint64, error) { return uint64(a), nil }
+
+func (s *self) Shrink() driver.Making { return made{comm: newComm()} }
+
+func (s *self) Split(color, _ int) driver.Making {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over != nil:
+		return made{err: s.over}
+	case color < 0:
+		return made{}
+	}
+	return made{comm: newComm()}
+}
+
+// Spawn is not supported: a single process has no launcher.
+func (s *self) Spawn([]int) driver.Making { return made{err: driver.ErrUnsupported} }
+
+type made struct {
+	comm driver.Comm
+	err  error
+}
+
+func (m made) Wait(context.Context) (driver.Comm, error) { return m.comm, m.err }
