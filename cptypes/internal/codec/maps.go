@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"encoding/binary"
 	"reflect"
 	"unsafe"
 
@@ -30,90 +29,26 @@ func (o *op) writeMap(e *encoder, q unsafe.Pointer) error {
 	if o.fast != nil {
 		return o.fast.write(e, o, q)
 	}
-	w := entriesWriter{
-		keys:  encoder{seen: e.seen, depth: e.depth},
-		elems: encoder{seen: e.seen, depth: e.depth},
-		ends:  make([]entryEnds, 1, m.Len()+1),
-	}
+	keys, elems := e.parts(m.Len()), e.parts(m.Len())
 	key, elem := reflect.New(o.typ.Key()), reflect.New(o.typ.Elem())
 	for it := m.MapRange(); it.Next(); {
 		key.Elem().SetIterKey(it)
 		elem.Elem().SetIterValue(it)
-		if err := w.keys.run(o.key.code, key.UnsafePointer()); err != nil {
+		if err := keys.run(o.key.code, key.UnsafePointer()); err != nil {
 			return within("[key]", err)
 		}
-		if err := w.elems.run(o.sub.code, elem.UnsafePointer()); err != nil {
+		if err := elems.run(o.sub.code, elem.UnsafePointer()); err != nil {
 			return within("[]", err)
 		}
-		w.ends = append(w.ends, entryEnds{w.keys.n, w.elems.n})
+		keys.end()
+		elems.end()
 	}
-	return w.write(e)
-}
-
-// entriesWriter holds encoded entries until they are sorted.
-type entriesWriter struct {
-	keys, elems encoder
-	ends        []entryEnds // entry i ends at ends[i+1]
-}
-
-type entryEnds struct{ key, elem int }
-
-func (w *entriesWriter) key(i uint64) []byte { return w.keys.buf[w.ends[i].key:w.ends[i+1].key] }
-
-func (w *entriesWriter) elem(i uint64) []byte { return w.elems.buf[w.ends[i].elem:w.ends[i+1].elem] }
-
-func (w *entriesWriter) write(e *encoder) error {
-	items := make([]sortItem, len(w.ends)-1)
-	order := byteOrder{
-		window: func(i uint64, from int) uint64 { return window(w.key(i), from) },
-		common: func(a, b uint64) int { return commonPrefix(w.key(a), w.key(b)) },
-		compare: func(a, b uint64) int {
-			if c := bytes.Compare(w.key(a), w.key(b)); c != 0 {
-				return c
-			}
-			return bytes.Compare(w.elem(a), w.elem(b)) // NaNs may be several keys
-		},
+	// NaNs may be several keys.
+	items := keys.sorted(func(a, b uint64) int { return bytes.Compare(elems.at(a), elems.at(b)) })
+	if err := keys.write(e, items); err != nil {
+		return err
 	}
-	for i := range items {
-		items[i].entry = uint64(i)
-		order.longest = max(order.longest, len(w.key(uint64(i))))
-	}
-	order.sort(items, 0)
-	for _, it := range items {
-		if err := e.bytes(w.key(it.entry)); err != nil {
-			return err
-		}
-	}
-	for _, it := range items {
-		if err := e.bytes(w.elem(it.entry)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// commonPrefix looks at whole windows only.
-func commonPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for i+windowSize <= n && binary.NativeEndian.Uint64(a[i:]) == binary.NativeEndian.Uint64(b[i:]) {
-		i += windowSize
-	}
-	return i
-}
-
-func window(b []byte, from int) uint64 {
-	if len(b) >= from+windowSize {
-		return binary.BigEndian.Uint64(b[from:])
-	}
-	var w uint64
-	for i := from; i < from+windowSize; i++ {
-		w <<= 8
-		if i < len(b) {
-			w |= uint64(b[i])
-		}
-	}
-	return w
+	return elems.write(e, items)
 }
 
 // readMap reads into the map variable at q the n entries that follow. A map that is

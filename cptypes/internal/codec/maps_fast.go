@@ -1,10 +1,8 @@
 package codec
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"reflect"
-	"strings"
 	"unsafe"
 
 	"github.com/craft-go/craft/cptypes/internal/element"
@@ -159,12 +157,7 @@ func (f *fastMapOf[K, V]) writeIntegers(e *encoder, o *op, m map[K]V) error {
 	if err := f.writeKeys(e, items); err != nil {
 		return err
 	}
-	for _, it := range items {
-		if err := f.writeElem(e, o, &elems[it.entry]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.writeElems(e, o, items, elems)
 }
 
 func (f *fastMapOf[K, V]) writeKeys(e *encoder, items []sortItem) error {
@@ -180,20 +173,23 @@ func (f *fastMapOf[K, V]) writeKeys(e *encoder, items []sortItem) error {
 
 // writeTexts is for keys that are strings.
 func (f *fastMapOf[K, V]) writeTexts(e *encoder, o *op, m map[K]V) error {
-	items := make([]sortItem, 0, len(m))
-	texts := make([]string, 0, len(m))
+	keys := e.parts(len(m))
 	elems := make([]V, 0, len(m))
 	for k, v := range m {
-		items = append(items, sortItem{entry: uint64(len(elems))})
-		texts = append(texts, *(*string)(unsafe.Pointer(&k)))
-		elems = append(elems, v)
-	}
-	sortTexts(items, texts)
-	for _, it := range items {
-		if err := e.text(texts[it.entry]); err != nil {
+		if err := keys.text(*(*string)(unsafe.Pointer(&k))); err != nil {
 			return err
 		}
+		keys.end()
+		elems = append(elems, v)
 	}
+	items := keys.sorted(nil)
+	if err := keys.write(e, items); err != nil {
+		return err
+	}
+	return f.writeElems(e, o, items, elems)
+}
+
+func (f *fastMapOf[K, V]) writeElems(e *encoder, o *op, items []sortItem, elems []V) error {
 	for _, it := range items {
 		if err := f.writeElem(e, o, &elems[it.entry]); err != nil {
 			return err
@@ -226,55 +222,6 @@ func wordKey[K fastKey](w uint64, k *K) {
 		return
 	}
 	*(*uint64)(unsafe.Pointer(k)) = bits.ReverseBytes64(w)
-}
-
-// sortTexts sorts by the encoded strings: length as a uvarint, then bytes.
-func sortTexts(items []sortItem, texts []string) {
-	order := byteOrder{
-		window:  func(i uint64, from int) uint64 { return textWindow(texts[i], from) },
-		common:  func(a, b uint64) int { return commonTexts(texts[a], texts[b]) },
-		compare: func(a, b uint64) int { return compareTexts(texts[a], texts[b]) },
-	}
-	for _, s := range texts {
-		order.longest = max(order.longest, len(s)+binary.MaxVarintLen64)
-	}
-	order.sort(items, 0)
-}
-
-func textWindow(s string, from int) uint64 {
-	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	if len(s) < 0x80 { // one byte of length
-		if from > 0 {
-			return window(b, from-1)
-		}
-		return uint64(len(s))<<56 | window(b, 0)>>8
-	}
-	var head [binary.MaxVarintLen64 + windowSize]byte
-	n := binary.PutUvarint(head[:], uint64(len(s)))
-	if from >= n {
-		return window(b, from-n)
-	}
-	copy(head[n:], s)
-	return binary.BigEndian.Uint64(head[from:])
-}
-
-// commonTexts looks at strings of one length only.
-func commonTexts(a, b string) int {
-	if len(a) != len(b) {
-		return 0
-	}
-	// The length in front is as many bytes more, which do not matter.
-	return commonPrefix(unsafe.Slice(unsafe.StringData(a), len(a)), unsafe.Slice(unsafe.StringData(b), len(b)))
-}
-
-func compareTexts(a, b string) int {
-	if len(a) == len(b) {
-		return strings.Compare(a, b)
-	}
-	var x, y [binary.MaxVarintLen64]byte
-	binary.PutUvarint(x[:], uint64(len(a)))
-	binary.PutUvarint(y[:], uint64(len(b)))
-	return strings.Compare(string(x[:]), string(y[:]))
 }
 
 // read fills the map, which is empty; a fresh one is made here, when the keys are

@@ -17,53 +17,6 @@ const (
 	windowSize = 8   // bytes of a key in a word
 )
 
-// byteOrder sorts entries by the bytes of their encoded keys, a window of 8
-// bytes at a time: reading the keys in random order is what takes the time.
-type byteOrder struct {
-	spare   []sortItem
-	window  func(entry uint64, from int) uint64 // bytes [from, from+8) of the key; zeros behind its end
-	common  func(a, b uint64) int               // length of a prefix that the keys have in common
-	compare func(a, b uint64) int               // of whole keys
-	longest int                                 // bytes of the longest key
-}
-
-// sort sorts items whose keys are equal in front of byte from.
-func (s *byteOrder) sort(items []sortItem, from int) {
-	if len(items) >= fewItems {
-		from = s.skip(items, from)
-	}
-	for i := range items {
-		items[i].word = s.window(items[i].entry, from)
-	}
-	s.spare = sortWords(items, s.spare)
-	from += windowSize
-	for begin := 0; begin < len(items); {
-		end := begin + 1
-		for end < len(items) && items[end].word == items[begin].word {
-			end++
-		}
-		switch equal := items[begin:end]; {
-		case len(equal) == 1:
-		case len(equal) < fewItems || from >= s.longest:
-			slices.SortFunc(equal, func(a, b sortItem) int { return s.compare(a.entry, b.entry) })
-		default:
-			s.sort(equal, from)
-		}
-		begin = end
-	}
-}
-
-// skip returns the length of a prefix that all keys have in common, at least from.
-func (s *byteOrder) skip(items []sortItem, from int) int {
-	first, n := items[0].entry, s.longest
-	for _, it := range items[1:] {
-		if n = min(n, s.common(first, it.entry)); n <= from {
-			return from
-		}
-	}
-	return n
-}
-
 // sortWords sorts by word alone. Bytes that are the same in all words cost
 // nothing. It returns spare, which it may have enlarged, for the next call.
 func sortWords(items, spare []sortItem) []sortItem {
