@@ -37,7 +37,7 @@ func (o *Overlaps) Across(mine, others []Value, write bool) (pairs [][2]int, all
 // OneVariable reports whether one of two values is the variable of the other, or in it.
 func OneVariable(a, b Value) bool {
 	x, y := variableOf(a), variableOf(b)
-	return x.from < y.to && y.from < x.to
+	return x.From < y.To && y.From < x.To
 }
 
 func variableOf(v Value) region {

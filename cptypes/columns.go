@@ -171,7 +171,7 @@ func (p *columnPicks[T]) describe() Desc {
 		}
 	}
 	return Desc{
-		Elem:  elemLayout[T]().elem,
+		Elem:  elemLayout[T]().Elem,
 		Shape: []int64{int64(rows), int64(c.count)},
 		Type:  p.typeName() + c.suffix(),
 	}

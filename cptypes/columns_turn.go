@@ -59,7 +59,7 @@ func (v *turning[T]) Update() error {
 }
 
 func (v *turning[T]) Describe() Desc {
-	return Desc{Elem: container.Opaque, Type: "columns in turn of " + v.elem.String()}
+	return Desc{Elem: container.Opaque, Type: "columns in turn of " + v.Elem.String()}
 }
 
 func (v *turning[T]) Size() int64 {
@@ -67,7 +67,7 @@ func (v *turning[T]) Size() int64 {
 	if err != nil {
 		rows, _ = v.known()
 	}
-	return turnHeader + int64(max(rows, 0))*int64(v.n)*int64(v.stored)
+	return turnHeader + int64(max(rows, 0))*int64(v.n)*int64(v.Stored)
 }
 
 // runs are the columns first to first+n-1, cut where column 0 follows the last.

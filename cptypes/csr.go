@@ -5,6 +5,7 @@ import (
 	"io"
 	"unsafe"
 
+	"github.com/craft-go/craft/cptypes/internal/element"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -107,14 +108,14 @@ func (m *CSR[T, I]) Describe() Desc {
 	return Desc{
 		Elem:  container.Opaque,
 		Shape: []int64{int64(m.Rows), int64(m.Cols)},
-		Type:  fmt.Sprintf("csr(%s,%s)", elemLayout[T]().elem, elemLayout[I]().elem),
+		Type:  fmt.Sprintf("csr(%s,%s)", elemLayout[T]().Elem, elemLayout[I]().Elem),
 	}
 }
 
 // Size is the number of bytes that WriteTo writes.
 func (m *CSR[T, I]) Size() int64 {
-	index := int64(elemLayout[I]().stored)
-	return csrHeader + (int64(m.Rows)+1)*index + int64(len(m.Val))*(index+int64(elemLayout[T]().stored))
+	index := int64(elemLayout[I]().Stored)
+	return csrHeader + (int64(m.Rows)+1)*index + int64(len(m.Val))*(index+int64(elemLayout[T]().Stored))
 }
 
 // WriteTo stores the matrix as it is: Update has checked it.
@@ -221,7 +222,7 @@ func corrupt(err error) error {
 }
 
 func writeSlice[T Elem](w io.Writer, x []T) error {
-	_, err := elemLayout[T]().write(w, unsafe.Pointer(unsafe.SliceData(x)), len(x))
+	_, err := elemLayout[T]().Write(w, unsafe.Pointer(unsafe.SliceData(x)), len(x))
 	return err
 }
 
@@ -229,12 +230,12 @@ func writeSlice[T Elem](w io.Writer, x []T) error {
 func readSlice[T Elem](r io.Reader, old []T, n int) (x []T, err error) {
 	l := elemLayout[T]()
 	if n <= len(old) {
-		_, err = l.read(r, unsafe.Pointer(unsafe.SliceData(old)), n)
+		_, err = l.Read(r, unsafe.Pointer(unsafe.SliceData(old)), n)
 		return old[:n], err
 	}
-	for done, next := range growing(n, l.mem) {
+	for done, next := range element.Growing(n, l.Mem) {
 		x = append(make([]T, 0, next), x...)[:next]
-		if _, err := l.read(r, l.at(unsafe.Pointer(unsafe.SliceData(x)), done), next-done); err != nil {
+		if _, err := l.Read(r, l.At(unsafe.Pointer(unsafe.SliceData(x)), done), next-done); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"unsafe"
+
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 // dense is a slice that holds an array of given shape in row-major order (the
@@ -26,12 +28,12 @@ var (
 
 // newDense takes a non-nil *[]T with T an Elem and a shape with a volume.
 func newDense(data reflect.Value, shape []int64, what string) *dense {
-	l := layouts[data.Type().Elem().Elem().Kind()]
+	l, _ := element.Of(data.Type().Elem().Elem().Kind())
 	n, _ := volume(shape)
 	return &dense{
 		slice:  sliceRaw{slice: makeSlice(data, l, nil, 1)},
 		volume: int(n),
-		desc:   Desc{Elem: l.elem, Shape: shape, Type: data.Type().Elem().String()},
+		desc:   Desc{Elem: l.Elem, Shape: shape, Type: data.Type().Elem().String()},
 		what:   what,
 	}
 }
@@ -46,7 +48,7 @@ func (v *dense) Update() error {
 
 func (v *dense) Describe() Desc { return v.desc }
 
-func (v *dense) Size() int64 { return int64(v.volume) * int64(v.slice.stored) }
+func (v *dense) Size() int64 { return int64(v.volume) * int64(v.slice.Stored) }
 
 func (v *dense) WriteTo(w io.Writer) (int64, error) {
 	if err := v.Update(); err != nil {
@@ -103,7 +105,7 @@ func checkShape(shape []int64, l layout, what string) error {
 	n, ok := volume(shape)
 	if !ok || !fits(n, l) {
 		return fmt.Errorf("cptypes: %w: %s: the extents %v are negative, or too large to address %s elements",
-			ErrBox, what, shape, l.elem)
+			ErrBox, what, shape, l.Elem)
 	}
 	return nil
 }

@@ -2,10 +2,10 @@ package cptypes
 
 import (
 	"fmt"
-	"math/bits"
 	"reflect"
 	"strings"
 
+	"github.com/craft-go/craft/cptypes/internal/element"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -16,30 +16,8 @@ type Elem interface {
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// wordBytes is the size of Go's int, uint and uintptr on this machine. They
-// are stored in 8 bytes everywhere.
-const wordBytes = bits.UintSize / 8
-
-// layouts says how the kinds that are stored as elements lie in memory and in
-// the file.
-var layouts = map[reflect.Kind]layout{
-	reflect.Bool:       {elem: container.Bool, mem: 1, stored: 1, word: 1},
-	reflect.Int8:       {elem: container.Int8, mem: 1, stored: 1, word: 1},
-	reflect.Int16:      {elem: container.Int16, mem: 2, stored: 2, word: 2},
-	reflect.Int32:      {elem: container.Int32, mem: 4, stored: 4, word: 4},
-	reflect.Int64:      {elem: container.Int64, mem: 8, stored: 8, word: 8},
-	reflect.Int:        {elem: container.Int64, mem: wordBytes, stored: 8, word: wordBytes, signed: true},
-	reflect.Uint8:      {elem: container.Uint8, mem: 1, stored: 1, word: 1},
-	reflect.Uint16:     {elem: container.Uint16, mem: 2, stored: 2, word: 2},
-	reflect.Uint32:     {elem: container.Uint32, mem: 4, stored: 4, word: 4},
-	reflect.Uint64:     {elem: container.Uint64, mem: 8, stored: 8, word: 8},
-	reflect.Uint:       {elem: container.Uint64, mem: wordBytes, stored: 8, word: wordBytes},
-	reflect.Uintptr:    {elem: container.Uint64, mem: wordBytes, stored: 8, word: wordBytes},
-	reflect.Float32:    {elem: container.Float32, mem: 4, stored: 4, word: 4},
-	reflect.Float64:    {elem: container.Float64, mem: 8, stored: 8, word: 8},
-	reflect.Complex64:  {elem: container.Complex64, mem: 8, stored: 8, word: 4},
-	reflect.Complex128: {elem: container.Complex128, mem: 16, stored: 16, word: 8},
-}
+// layout says how one element lies in memory and in the file.
+type layout = element.Layout
 
 // layoutOf looks through arrays of arrays: it returns the layout of the
 // innermost elements, the extents of the arrays, and the product of them.
@@ -50,7 +28,7 @@ func layoutOf(t reflect.Type) (l layout, shape []int64, per int, ok bool) {
 		per *= t.Len()
 		t = t.Elem()
 	}
-	l, ok = layouts[t.Kind()]
+	l, ok = element.Of(t.Kind())
 	return l, shape, per, ok
 }
 

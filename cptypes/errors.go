@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/craft-go/craft/cptypes/internal/codec"
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 // The sentinels of this package. Messages say more; act on these.
@@ -12,7 +15,7 @@ var (
 	ErrNil = errors.New("nil value")
 
 	// ErrUnsupported is returned when Of knows no way to store a type.
-	ErrUnsupported = errors.New("unsupported type")
+	ErrUnsupported = element.ErrUnsupported
 
 	// ErrRegistered is returned when Register is called for a type that has an
 	// adapter already, or that needs none.
@@ -28,7 +31,7 @@ var (
 
 	// ErrCorrupt is returned when stored bytes are not what any value of the
 	// type would have written.
-	ErrCorrupt = errors.New("invalid stored bytes")
+	ErrCorrupt = element.ErrCorrupt
 
 	// ErrBox is returned when the numbers given for a box, a matrix or a global
 	// shape make no sense: negative, reversed or outside of the array.
@@ -36,11 +39,11 @@ var (
 
 	// ErrShared is returned when a pointer or a map is reached twice in a struct
 	// or map that is written: it would be read back as two.
-	ErrShared = errors.New("reached twice")
+	ErrShared = codec.ErrShared
 
 	// ErrDepth is returned when pointers, slices and maps are nested too deeply
 	// to be written.
-	ErrDepth = errors.New("nested too deeply")
+	ErrDepth = codec.ErrDepth
 
 	// ErrCSR is returned when the slices of a CSR matrix contradict each other.
 	ErrCSR = errors.New("invalid CSR matrix")
@@ -68,14 +71,6 @@ func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
 func mismatch(stored, have Desc, format string, args ...any) error {
 	return &MismatchError{Stored: stored, Have: have, Reason: fmt.Sprintf(format, args...)}
-}
-
-// short is the error of a reader that held fewer bytes than the value needs.
-func short(err error, got, want int64) error {
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("cptypes: read %d of %d bytes: %w", got, want, err)
 }
 
 // invalid stands for a constructor that was called with wrong arguments: it

@@ -2,7 +2,6 @@ package cptypes
 
 import (
 	"slices"
-	"unsafe"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -63,21 +62,7 @@ func (v *rows) extents() []Extent {
 func (v *gonumValue[M, T]) extents() []Extent { return nil }
 func (m *CSR[T, I]) extents() []Extent        { return nil }
 
-func (v *structured) extents() []Extent { return v.codec.root.extents(nil, v.p, "") }
-
-// extents are those of a variable of the program's type at p.
-func (c *program) extents(out []Extent, p unsafe.Pointer, path string) []Extent {
-	for i := range c.code {
-		o := &c.code[i]
-		q := unsafe.Add(p, o.off)
-		switch o.kind {
-		case opSlice:
-			out = appendLen(out, path+o.path, (*sliceHeader)(q).len)
-		case opPointer:
-			if to := *(*unsafe.Pointer)(q); to != nil && !o.sub.recursive {
-				out = o.sub.extents(out, to, path+o.path)
-			}
-		}
-	}
+func (v *structured) extents() (out []Extent) {
+	v.codec.Lengths(v.p, func(path string, n int) { out = appendLen(out, path, n) })
 	return out
 }

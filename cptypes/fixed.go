@@ -32,27 +32,27 @@ var (
 // newFixed takes a pointer to a scalar or an array with elements of layout l.
 func newFixed(ptr reflect.Value, l layout, shape []int64, n int) Value {
 	f := fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
-		Elem:  l.elem,
+		Elem:  l.Elem,
 		Shape: shape,
 		Type:  ptr.Type().Elem().String(),
 	}}
-	if !l.anyBits() {
+	if !l.AnyBits() {
 		return &f
 	}
 	raw := &fixedRaw{fixed: f}
 	if n > 0 {
-		raw.spans = [][]byte{l.bytes(f.p, n)}
+		raw.spans = [][]byte{l.Bytes(f.p, n)}
 	}
 	return raw
 }
 
 func (v *fixed) Describe() Desc { return v.desc }
 
-func (v *fixed) Size() int64 { return int64(v.n) * int64(v.stored) }
+func (v *fixed) Size() int64 { return int64(v.n) * int64(v.Stored) }
 
-func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.write(w, v.p, v.n) }
+func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.p, v.n) }
 
-func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.read(r, v.p, v.n) }
+func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.Read(r, v.p, v.n) }
 
 func (v *fixed) Resize(stored Desc) error {
 	if err := sameKind(stored, v.desc); err != nil {
@@ -65,7 +65,7 @@ func (v *fixed) Resize(stored Desc) error {
 }
 
 func (v *fixedRaw) Spans() ([][]byte, bool) {
-	if !v.raw() {
+	if !v.Raw() {
 		return nil, false
 	}
 	return v.spans, true

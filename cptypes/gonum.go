@@ -66,12 +66,12 @@ func (v *gonumValue[M, T]) Update() error {
 
 func (v *gonumValue[M, T]) Describe() Desc {
 	name, shape := v.describe(v.get())
-	return Desc{Elem: v.elem, Shape: shape, Type: name}
+	return Desc{Elem: v.Elem, Shape: shape, Type: name}
 }
 
 func (v *gonumValue[M, T]) Size() int64 {
 	n, _ := volume(v.Describe().Shape)
-	return n * int64(v.stored)
+	return n * int64(v.Stored)
 }
 
 // find returns nil for an empty matrix.
@@ -101,7 +101,7 @@ func (v *gonumValue[M, T]) ReadFrom(r io.Reader) (int64, error) {
 }
 
 func (v *gonumValue[M, T]) Spans() ([][]byte, bool) {
-	if v.Update() != nil || !v.raw() {
+	if v.Update() != nil || !v.Raw() {
 		return nil, false
 	}
 	if p := v.find(); p != nil {

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"iter"
+
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 // Values that consist of parts of different length ([]string, ragged rows) are
@@ -16,9 +17,8 @@ import (
 //
 // in little-endian order.
 
-// trusted is how many bytes are allocated on the word of a stored length;
-// beyond it, memory grows with the bytes that are really there.
-const trusted = 1 << 20
+// recordBytes is how much of lengths, and of other records, is moved at a time.
+const recordBytes = 64 << 10
 
 func lengthsBytes(parts int) int64 { return 8 * (1 + int64(parts)) }
 
@@ -35,7 +35,7 @@ func readLengths(r io.Reader, l layout) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	lengths := make([]int, 0, min(parts, trusted/8))
+	lengths := make([]int, 0, min(parts, element.Trusted/8))
 	err = readRecords(r, parts, 8, func(b []byte) error {
 		x := int64(binary.LittleEndian.Uint64(b))
 		if x < 0 || !fits(x, l) {
@@ -49,10 +49,10 @@ func readLengths(r io.Reader, l layout) ([]int, error) {
 
 // writeRecords writes their number as a uint64, and then n records of some bytes each.
 func writeRecords(w io.Writer, n, size int, put func(b []byte, i int)) error {
-	buf := make([]byte, 8, min(8+int64(n)*int64(size), convertBytes))
+	buf := make([]byte, 8, min(8+int64(n)*int64(size), recordBytes))
 	binary.LittleEndian.PutUint64(buf, uint64(n))
 	for i := range n {
-		if len(buf)+size > convertBytes {
+		if len(buf)+size > recordBytes {
 			if _, err := w.Write(buf); err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func writeRecords(w io.Writer, n, size int, put func(b []byte, i int)) error {
 func readCount(r io.Reader) (uint64, error) {
 	head := make([]byte, 8)
 	if k, err := io.ReadFull(r, head); err != nil {
-		return 0, short(err, int64(k), 8)
+		return 0, element.Short(err, int64(k), 8)
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n >= 1<<56 {
@@ -80,12 +80,12 @@ func readCount(r io.Reader) (uint64, error) {
 // readRecords passes each of n records to take, which looks at its beginning only.
 func readRecords(r io.Reader, n uint64, size int, take func(b []byte) error) error {
 	bytes := int64(n) * int64(size)
-	buf := make([]byte, min(bytes, convertBytes))
+	buf := make([]byte, min(bytes, recordBytes))
 	for done := int64(0); done < bytes; {
 		b := buf[:min(bytes-done, int64(len(buf)))]
 		k, err := io.ReadFull(r, b)
 		if done += int64(k); err != nil {
-			return short(err, 8+done, 8+bytes)
+			return element.Short(err, 8+done, 8+bytes)
 		}
 		for ; len(b) > 0; b = b[size:] {
 			if err := take(b); err != nil {
@@ -94,21 +94,6 @@ func readRecords(r io.Reader, n uint64, size int, take func(b []byte) error) err
 		}
 	}
 	return nil
-}
-
-// growing are the lengths that a list of n elements, which nothing vouches for, is given
-// in turn, the first done of them being read by then: memory grows with what the reader
-// really holds.
-func growing(n, size int) iter.Seq2[int, int] {
-	first := n
-	if size > 0 {
-		first = min(n, max(1, trusted/size))
-	}
-	return func(yield func(done, next int) bool) {
-		for done, next := 0, first; yield(done, next) && next < n; {
-			done, next = next, min(n, 4*next)
-		}
-	}
 }
 
 // counted counts what gets through to w.

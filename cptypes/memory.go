@@ -5,11 +5,17 @@ import (
 	"reflect"
 	"slices"
 	"unsafe"
+
+	"github.com/craft-go/craft/cptypes/internal/codec"
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 // Values may lie in the same memory: two slices of one array, rows of one template, two
 // pointers to one variable. What is read into one is then read over another. Overlaps
 // finds such values, and Separate gives one of them memory of its own.
+
+// region is memory from one address to another one.
+type region = codec.Region
 
 // spot is memory that reading a value writes to where it is.
 type spot struct {
@@ -40,9 +46,9 @@ func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
 	if n == 0 || p == nil {
 		return
 	}
-	r := region{uintptr(p), uintptr(p) + uintptr(n)}
-	if k := len(s.list) - 1; k >= 0 && s.list[k].to == r.from && s.list[k].owner == s.owner && s.list[k].base == base && !s.list[k].chosen {
-		s.list[k].to = r.to
+	r := region{From: uintptr(p), To: uintptr(p) + uintptr(n)}
+	if k := len(s.list) - 1; k >= 0 && s.list[k].To == r.From && s.list[k].owner == s.owner && s.list[k].base == base && !s.list[k].chosen {
+		s.list[k].To = r.To
 		return
 	}
 	s.list = append(s.list, spot{region: r, base: base, owner: s.owner})
@@ -94,7 +100,7 @@ func (s *spots) of(v Value) {
 // anywhere yet: its Spans need not stand that.
 func blank(p any) bool {
 	v := reflect.ValueOf(p)
-	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().IsZero() && hasPointers(v.Type().Elem())
+	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().IsZero() && element.HasPointers(v.Type().Elem())
 }
 
 // identity stands for a variable of whose memory nothing is known but its address.
@@ -115,12 +121,12 @@ func (s *spots) variable(p unsafe.Pointer, size uintptr) {
 // variableOfChosen is variable for one of which not all elements are a value's.
 func (s *spots) variableOfChosen(p unsafe.Pointer, size uintptr) {
 	if s.deep || s.variables {
-		s.list = append(s.list, spot{region: region{uintptr(p), uintptr(p) + size}, owner: s.owner, chosen: s.variables})
+		s.list = append(s.list, spot{region: region{From: uintptr(p), To: uintptr(p) + size}, owner: s.owner, chosen: s.variables})
 	}
 }
 
 func (s *spots) sort() {
-	less := func(a, b spot) int { return cmp.Compare(a.from, b.from) }
+	less := func(a, b spot) int { return cmp.Compare(a.From, b.From) }
 	if !slices.IsSortedFunc(s.list, less) {
 		slices.SortFunc(s.list, less)
 	}
@@ -130,7 +136,7 @@ func (s *spots) sort() {
 func (s *spots) near() []spot {
 	s.sort()
 	for i := 1; i < len(s.list); i++ { // they may overlap with each other
-		s.list[i].to = max(s.list[i].to, s.list[i-1].to)
+		s.list[i].To = max(s.list[i].To, s.list[i-1].To)
 	}
 	return s.list
 }
@@ -182,24 +188,24 @@ func (o *Overlaps) each(f func(pair [2]int, in region)) {
 	var end uintptr // no spot so far reaches behind it
 	for _, s := range o.list {
 		before := end
-		if end = max(end, s.to); before <= s.from {
+		if end = max(end, s.To); before <= s.From {
 			open = append(open[:0], s)
 			continue
 		}
-		open = slices.DeleteFunc(open, func(q spot) bool { return q.to <= s.from })
+		open = slices.DeleteFunc(open, func(q spot) bool { return q.To <= s.From })
 		mine := -1
 		for k, q := range open {
 			if q.owner == s.owner && q.chosen == s.chosen {
 				mine = k
 			}
 			if !(q.chosen && s.chosen) {
-				f([2]int{min(q.owner, s.owner), max(q.owner, s.owner)}, region{s.from, min(q.to, s.to)})
+				f([2]int{min(q.owner, s.owner), max(q.owner, s.owner)}, region{From: s.From, To: min(q.To, s.To)})
 			}
 		}
 		if mine < 0 {
 			open = append(open, s)
 		} else {
-			open[mine].to = max(open[mine].to, s.to)
+			open[mine].To = max(open[mine].To, s.To)
 		}
 	}
 }
@@ -211,8 +217,8 @@ type shared struct {
 }
 
 func (s shared) with(r region) shared {
-	if from := max(r.from, s.to); from < r.to {
-		return shared{s.bytes + int(r.to-from), r.to}
+	if from := max(r.From, s.to); from < r.To {
+		return shared{s.bytes + int(r.To-from), r.To}
 	}
 	return s
 }
@@ -222,10 +228,10 @@ func (s shared) with(r region) shared {
 func (o *Overlaps) Common(pairs [][2]int) []int {
 	saved, end := make(map[int]int), make(map[int]uintptr) // of each owner
 	for _, s := range o.list {
-		if to := min(s.to, end[s.owner]); s.from < to {
-			saved[s.owner] += int(to - s.from)
+		if to := min(s.To, end[s.owner]); s.From < to {
+			saved[s.owner] += int(to - s.From)
 		}
-		end[s.owner] = max(end[s.owner], s.to)
+		end[s.owner] = max(end[s.owner], s.To)
 	}
 	both := make(map[[2]int]shared)
 	o.each(func(pair [2]int, in region) { both[pair] = both[pair].with(in) })
@@ -260,16 +266,16 @@ func SeparateParts(v Value) {
 // hits reports whether any of the sorted others, of which each ends behind those before
 // it, overlaps with r.
 func hits(others []spot, r region) bool {
-	i, _ := slices.BinarySearchFunc(others, r.to, func(o spot, to uintptr) int { return cmp.Compare(o.from, to) })
-	return i > 0 && r.from < others[i-1].to
+	i, _ := slices.BinarySearchFunc(others, r.To, func(o spot, to uintptr) int { return cmp.Compare(o.From, to) })
+	return i > 0 && r.From < others[i-1].To
 }
 
-func (v *fixed) spots(s *spots) { s.add(v.p, v.n*v.mem) }
+func (v *fixed) spots(s *spots) { s.add(v.p, v.n*v.Mem) }
 func (v *fixed) own([]spot)     {}
 
 func (v *slice) spots(s *spots) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
-	s.add(v.memory(), v.elems()*v.mem)
+	s.add(v.memory(), v.elems()*v.Mem)
 }
 
 func (v *slice) own([]spot) {
@@ -288,7 +294,7 @@ func (v *rows) spots(s *spots) {
 	}
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		s.add(row.UnsafePointer(), row.Len()*v.mem)
+		s.add(row.UnsafePointer(), row.Len()*v.Mem)
 	}
 }
 

@@ -3,6 +3,8 @@ package cptypes
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 const supported = "a pointer to a number, bool, string or time, or to a struct, a map, a slice or an array of such things; " +
@@ -90,7 +92,7 @@ func builtinSlice(rv reflect.Value, entry reflect.Type) (Value, error) {
 	case reflect.String:
 		return newTexts(rv), nil
 	case reflect.Slice:
-		if l, ok := layouts[entry.Elem().Kind()]; ok {
+		if l, ok := element.Of(entry.Elem().Kind()); ok {
 			return newRows(rv, l), nil
 		}
 	}

@@ -109,12 +109,12 @@ func (v *part) ReadBox(stored Desc, src io.ReaderAt) error {
 	}
 	l := v.slice.layout
 	runs := newRuns(overlap, stored.Box, v.desc.Box)
-	if size, step := runs.length*int64(l.stored), runs.step()*int64(l.stored); size < smallRun && step < readAhead/4 {
+	if size, step := runs.length*int64(l.Stored), runs.step()*int64(l.Stored); size < smallRun && step < readAhead/4 {
 		n, _ := volume(stored.Box.Shape())
-		src = newAheadReader(src, n*int64(l.stored))
+		src = newAheadReader(src, n*int64(l.Stored))
 	}
 	for runs.next() {
-		err := l.readAt(src, runs.from*int64(l.stored), l.at(v.memory(), int(runs.to)), int(runs.length))
+		err := l.ReadAt(src, runs.from*int64(l.Stored), l.At(v.memory(), int(runs.to)), int(runs.length))
 		if err != nil {
 			return fmt.Errorf("cptypes: elements %s of the stored box %s: %w", boxString(overlap), boxString(stored.Box), err)
 		}

@@ -50,7 +50,7 @@ func (v *picked[T]) Describe() Desc { return v.describe() }
 
 func (v *picked[T]) Size() int64 {
 	n, _ := volume(v.describe().Shape)
-	return n * int64(v.stored)
+	return n * int64(v.Stored)
 }
 
 func (v *picked[T]) WriteTo(w io.Writer) (int64, error) {
@@ -142,6 +142,6 @@ func (p *picks[T]) room(stored Desc) error {
 
 // newPicks is for constructors, which have checked that the numbers make sense.
 func newPicks[T Elem](s sliceVar[T], shape []int64, in func(data []T) places[T]) Value {
-	desc := Desc{Elem: elemLayout[T]().elem, Dist: container.Local, Shape: shape, Type: sliceType[T]()}
+	desc := Desc{Elem: elemLayout[T]().Elem, Dist: container.Local, Shape: shape, Type: sliceType[T]()}
 	return newPicked[T](&picks[T]{s, desc, in})
 }

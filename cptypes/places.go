@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
+
+	"github.com/craft-go/craft/cptypes/internal/element"
 )
 
 // places are elements in memory, in the order in which they are stored. They
@@ -54,7 +56,10 @@ func packBuffer[T Elem](p places[T]) (buf []T, done func()) {
 	return unsafe.Slice((*T)(unsafe.Pointer(words)), n), func() { packBuffers.Put(words) }
 }
 
-func elemLayout[T Elem]() layout { return layouts[reflect.TypeFor[T]().Kind()] }
+func elemLayout[T Elem]() layout {
+	l, _ := element.Of(reflect.TypeFor[T]().Kind())
+	return l
+}
 
 // direct says that p consists of few long runs.
 func direct[T Elem](p places[T]) bool {
@@ -63,11 +68,11 @@ func direct[T Elem](p places[T]) bool {
 }
 
 func pack[T Elem](w io.Writer, l layout, p places[T]) (int64, error) {
-	return pass(p, false, func(at unsafe.Pointer, n int) (int64, error) { return l.write(w, at, n) })
+	return pass(p, false, func(at unsafe.Pointer, n int) (int64, error) { return l.Write(w, at, n) })
 }
 
 func unpack[T Elem](r io.Reader, l layout, p places[T]) (int64, error) {
-	return pass(p, true, func(at unsafe.Pointer, n int) (int64, error) { return l.read(r, at, n) })
+	return pass(p, true, func(at unsafe.Pointer, n int) (int64, error) { return l.Read(r, at, n) })
 }
 
 // pass lets each be done to all elements in order, n of them at a time: where they are, or
@@ -106,7 +111,7 @@ func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (
 
 // spansOf is the memory of p if it consists of few long runs.
 func spansOf[T Elem](l layout, p places[T]) ([][]byte, bool) {
-	if !l.raw() {
+	if !l.Raw() {
 		return nil, false
 	}
 	if p.elems() == 0 {
@@ -117,7 +122,7 @@ func spansOf[T Elem](l layout, p places[T]) ([][]byte, bool) {
 	}
 	var spans [][]byte
 	_ = p.eachRun(func(run []T) error {
-		spans = append(spans, l.bytes(unsafe.Pointer(unsafe.SliceData(run)), len(run)))
+		spans = append(spans, l.Bytes(unsafe.Pointer(unsafe.SliceData(run)), len(run)))
 		return nil
 	})
 	return spans, true

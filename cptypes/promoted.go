@@ -7,6 +7,8 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+
+	"github.com/craft-go/craft/cptypes/internal/codec"
 )
 
 // A struct also has the methods of what is embedded in it. Those of a concrete type
@@ -241,10 +243,10 @@ func updaterOf(ptr reflect.Value) Updater {
 	f, _ := giver(t, "Update")
 	for _, i := range f.Index {
 		field := pointedTo(t).Field(i)
-		if t = field.Type; field.Tag.Get(tagKey) == "-" {
+		if t = field.Type; field.Tag.Get(codec.TagKey) == "-" {
 			break
 		}
-		if blob, _ := blobOf(pointedTo(t)); blob != nil {
+		if custom, _ := customOf(pointedTo(t)); custom != nil {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/craft-go/craft/cptypes/internal/element"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -32,7 +33,7 @@ var (
 // newRows takes a pointer to a slice of slices with elements of layout l.
 func newRows(ptr reflect.Value, l layout) Value {
 	v := rows{layout: l, v: ptr.Elem(), name: ptr.Type().Elem().String()}
-	if !l.anyBits() {
+	if !l.AnyBits() {
 		return &v
 	}
 	return &rowsRaw{v}
@@ -61,11 +62,11 @@ func (v *rows) shape() (shape []int64, ok bool) {
 	return []int64{int64(v.v.Len()), int64(c)}, true
 }
 
-func (v *rows) raggedType() string { return "[][]" + v.elem.String() + " (ragged)" }
+func (v *rows) raggedType() string { return "[][]" + v.Elem.String() + " (ragged)" }
 
 func (v *rows) Describe() Desc {
 	if shape, ok := v.shape(); ok {
-		return Desc{Elem: v.elem, Shape: shape, Type: v.name}
+		return Desc{Elem: v.Elem, Shape: shape, Type: v.name}
 	}
 	return Desc{Elem: container.Opaque, Type: v.raggedType()}
 }
@@ -75,7 +76,7 @@ func (v *rows) Size() int64 {
 	for i := range v.v.Len() {
 		n += int64(v.v.Index(i).Len())
 	}
-	n *= int64(v.stored)
+	n *= int64(v.Stored)
 	if _, ok := v.shape(); !ok {
 		n += lengthsBytes(v.v.Len())
 	}
@@ -91,7 +92,7 @@ func (v *rows) WriteTo(w io.Writer) (int64, error) {
 	}
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		if _, err := v.write(out, row.UnsafePointer(), row.Len()); err != nil {
+		if _, err := v.Write(out, row.UnsafePointer(), row.Len()); err != nil {
 			return out.n, err
 		}
 	}
@@ -107,7 +108,7 @@ func (v *rows) Resize(stored Desc) error {
 	ragged := stored.Elem == have.Elem && stored.Type == have.Type
 	if !ragged {
 		c, _ := v.columns()
-		have = Desc{Elem: v.elem, Shape: []int64{int64(v.v.Len()), int64(c)}, Type: v.name}
+		have = Desc{Elem: v.Elem, Shape: []int64{int64(v.v.Len()), int64(c)}, Type: v.name}
 	}
 	if err := sameKind(stored, have); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (v *rows) ReadFrom(r io.Reader) (int64, error) {
 	}
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		if _, err := v.read(src, row.UnsafePointer(), row.Len()); err != nil {
+		if _, err := v.Read(src, row.UnsafePointer(), row.Len()); err != nil {
 			return src.n, err
 		}
 	}
@@ -181,10 +182,12 @@ func (v *rows) readRagged(r io.Reader) error {
 	}
 	all := reflect.MakeSlice(v.v.Type(), len(lengths), len(lengths))
 	for i, length := range lengths {
-		row := (*sliceHeader)(all.Index(i).Addr().UnsafePointer())
-		for done, next := range growing(length, v.mem) {
-			*row = enlarge(v.v.Type().Elem(), *row, next)
-			if _, err := v.read(r, v.at(row.data, done), next-done); err != nil {
+		row := all.Index(i)
+		for done, next := range element.Growing(length, v.Mem) {
+			longer := reflect.MakeSlice(row.Type(), next, next)
+			reflect.Copy(longer, row)
+			row.Set(longer)
+			if _, err := v.Read(r, v.At(row.UnsafePointer(), done), next-done); err != nil {
 				return err
 			}
 		}
@@ -196,13 +199,13 @@ func (v *rows) readRagged(r io.Reader) error {
 
 // Spans are the rows, unless they are ragged.
 func (v *rowsRaw) Spans() ([][]byte, bool) {
-	if _, ok := v.shape(); !ok || !v.raw() {
+	if _, ok := v.shape(); !ok || !v.Raw() {
 		return nil, false
 	}
 	spans := make([][]byte, 0, v.v.Len())
 	for i := range v.v.Len() {
 		row := v.v.Index(i)
-		spans = append(spans, unsafe.Slice((*byte)(row.UnsafePointer()), row.Len()*v.mem))
+		spans = append(spans, unsafe.Slice((*byte)(row.UnsafePointer()), row.Len()*v.Mem))
 	}
 	return spans, true
 }

@@ -32,7 +32,7 @@ var (
 // newSlice takes a pointer to a slice whose entries have layout l.
 func newSlice(ptr reflect.Value, l layout, inner []int64, per int) Value {
 	s := makeSlice(ptr, l, inner, per)
-	if !l.anyBits() {
+	if !l.AnyBits() {
 		return &s
 	}
 	return &sliceRaw{slice: s}
@@ -40,7 +40,7 @@ func newSlice(ptr reflect.Value, l layout, inner []int64, per int) Value {
 
 func makeSlice(ptr reflect.Value, l layout, inner []int64, per int) slice {
 	return slice{layout: l, v: ptr.Elem(), per: per, inner: inner, desc: Desc{
-		Elem: l.elem,
+		Elem: l.Elem,
 		Type: ptr.Type().Elem().String(),
 	}}
 }
@@ -57,12 +57,12 @@ func (v *slice) Describe() Desc {
 	return v.desc
 }
 
-func (v *slice) Size() int64 { return int64(v.elems()) * int64(v.stored) }
+func (v *slice) Size() int64 { return int64(v.elems()) * int64(v.Stored) }
 
-func (v *slice) WriteTo(w io.Writer) (int64, error) { return v.write(w, v.memory(), v.elems()) }
+func (v *slice) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.memory(), v.elems()) }
 
 // ReadFrom fills the slice as long as it is: see Resize.
-func (v *slice) ReadFrom(r io.Reader) (int64, error) { return v.read(r, v.memory(), v.elems()) }
+func (v *slice) ReadFrom(r io.Reader) (int64, error) { return v.Read(r, v.memory(), v.elems()) }
 
 // Resize gives the slice the stored length, in the same memory if it shrinks and
 // in new memory if it grows: what is behind its length may belong to another
@@ -92,10 +92,10 @@ func (v *slice) setLen(n int) {
 }
 
 func (v *sliceRaw) Spans() ([][]byte, bool) {
-	if !v.raw() {
+	if !v.Raw() {
 		return nil, false
 	}
-	n := v.elems() * v.mem
+	n := v.elems() * v.Mem
 	if n == 0 {
 		return nil, true
 	}
@@ -129,5 +129,5 @@ func volume(shape []int64) (int64, bool) {
 
 // fits says that n elements can be addressed in memory and in a file.
 func fits(n int64, l layout) bool {
-	return n <= math.MaxInt64/int64(l.stored) && n <= int64(math.MaxInt/l.mem)
+	return n <= math.MaxInt64/int64(l.Stored) && n <= int64(math.MaxInt/l.Mem)
 }

@@ -4,8 +4,10 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"unsafe"
 
+	"github.com/craft-go/craft/cptypes/internal/codec"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -13,7 +15,7 @@ import (
 // in it than the other types of this package store. It is stored with a
 // description of itself.
 type structured struct {
-	codec  *codec
+	codec  *codec.Codec
 	p      unsafe.Pointer // keeps the variable alive
 	desc   Desc
 	stored Desc     // what Resize was told, for messages
@@ -45,14 +47,34 @@ func clipped(t reflect.Type) string {
 	return name
 }
 
-// newStructured takes a pointer to a variable of a type that no other Value
-// takes.
-func newStructured(ptr reflect.Value) (Value, error) {
-	c, err := codecOf(ptr.Type().Elem())
+var codecs sync.Map // reflect.Type to *codec.Codec
+
+// codecOf makes the codec of a type once.
+func codecOf(t reflect.Type) (*codec.Codec, error) {
+	if c, ok := codecs.Load(t); ok {
+		return c.(*codec.Codec), nil
+	}
+	name := t.Name()
+	if name == "" {
+		name = "(" + clipped(t) + ")" // it begins the path of every field
+	}
+	made, err := codec.New(t, name, customOf)
 	if err != nil {
 		return nil, err
 	}
-	desc := Desc{Elem: container.Opaque, Type: clipped(c.typ) + describedSuffix}
+	c, _ := codecs.LoadOrStore(t, made)
+	return c.(*codec.Codec), nil
+}
+
+// newStructured takes a pointer to a variable of a type that no other Value
+// takes.
+func newStructured(ptr reflect.Value) (Value, error) {
+	t := ptr.Type().Elem()
+	c, err := codecOf(t)
+	if err != nil {
+		return nil, err
+	}
+	desc := Desc{Elem: container.Opaque, Type: clipped(t) + describedSuffix}
 	v := structured{codec: c, p: ptr.UnsafePointer(), desc: desc, stored: desc}
 	if u := updaterOf(ptr); u != nil {
 		return &structuredUpdater{v, u}, nil
@@ -76,15 +98,15 @@ func (v *structured) Resize(stored Desc) error {
 	return nil
 }
 
-func (v *structured) WriteTo(w io.Writer) (int64, error) { return v.codec.write(w, v.p) }
+func (v *structured) WriteTo(w io.Writer) (int64, error) { return v.codec.Write(w, v.p) }
 
 // ReadFrom reads all that r holds. Fields that are not stored keep what they
 // hold, except in the elements of slices and maps, which are new.
 func (v *structured) ReadFrom(r io.Reader) (int64, error) {
-	n, err := v.codec.read(r, v.p, v.avoid)
+	n, err := v.codec.Read(r, v.p, v.avoid)
 	v.avoid = nil
-	if u, ok := err.(*unfit); ok {
-		err = mismatch(v.stored, v.desc, "%s", u.reason)
+	if u, ok := err.(*codec.UnfitError); ok {
+		err = mismatch(v.stored, v.desc, "%s", u.Reason)
 	}
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/craft-go/craft/cptypes/internal/element"
 	"github.com/craft-go/craft/storage/container"
 )
 
@@ -63,7 +64,7 @@ func (v *text) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // byteLayout is that of the bytes of strings.
-var byteLayout = layouts[reflect.Uint8]
+var byteLayout = elemLayout[uint8]()
 
 func writeString(w io.Writer, s string) (int64, error) {
 	if s == "" {
@@ -76,11 +77,11 @@ func writeString(w io.Writer, s string) (int64, error) {
 
 func readString(r io.Reader, n int) (string, error) {
 	var b []byte
-	for done, next := range growing(n, 1) {
+	for done, next := range element.Growing(n, 1) {
 		b = append(make([]byte, 0, next), b...)[:next]
 		k, err := io.ReadFull(r, b[done:])
 		if err != nil {
-			return "", short(err, int64(done+k), int64(n))
+			return "", element.Short(err, int64(done+k), int64(n))
 		}
 	}
 	return unsafe.String(unsafe.SliceData(b), n), nil

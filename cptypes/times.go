@@ -3,13 +3,13 @@ package cptypes
 import (
 	"fmt"
 	"io"
-	"math"
 	"time"
 
+	"github.com/craft-go/craft/cptypes/internal/element"
 	"github.com/craft-go/craft/storage/container"
 )
 
-// moment is a time.Time: see putTime for how it is stored. Unlike
+// moment is a time.Time: see element.PutTime for how it is stored. Unlike
 // Time.MarshalBinary it takes offsets of any number of seconds.
 type moment struct{ t *time.Time }
 
@@ -23,20 +23,11 @@ var (
 	_ Updater  = (*moments)(nil)
 )
 
-// checkZone refuses the offsets that putTime has no room for: no zone on earth
-// is 68 years away from another.
-func checkZone(t time.Time) error {
-	if _, offset := t.Zone(); int64(offset) <= math.MinInt32 || int64(offset) > math.MaxInt32 {
-		return fmt.Errorf("cptypes: %w: a time whose zone is %d seconds east of UTC: allowed are 32 bits; use In or UTC", ErrUnsupported, offset)
-	}
-	return nil
-}
-
-func (v *moment) Update() error { return checkZone(*v.t) }
+func (v *moment) Update() error { return element.CheckZone(*v.t) }
 
 func (v *moment) Describe() Desc { return Desc{Elem: container.Opaque, Type: "time.Time"} }
 
-func (v *moment) Size() int64 { return timeBytes }
+func (v *moment) Size() int64 { return element.TimeBytes }
 
 func (v *moment) Resize(stored Desc) error { return sameKind(stored, v.Describe()) }
 
@@ -44,28 +35,28 @@ func (v *moment) WriteTo(w io.Writer) (int64, error) {
 	if err := v.Update(); err != nil {
 		return 0, err
 	}
-	b := make([]byte, timeBytes)
-	putTime(b, *v.t)
+	b := make([]byte, element.TimeBytes)
+	element.PutTime(b, *v.t)
 	n, err := w.Write(b)
 	return int64(n), err
 }
 
 func (v *moment) ReadFrom(r io.Reader) (int64, error) {
-	b := make([]byte, timeBytes)
+	b := make([]byte, element.TimeBytes)
 	n, err := io.ReadFull(r, b)
 	if err != nil {
-		return int64(n), short(err, int64(n), timeBytes)
+		return int64(n), element.Short(err, int64(n), element.TimeBytes)
 	}
-	t, err := new(zones).time(b)
+	t, err := new(element.Zones).Time(b)
 	if err == nil {
 		*v.t = t
 	}
-	return timeBytes, err
+	return element.TimeBytes, err
 }
 
 func (v *moments) Update() error {
 	for i, t := range *v.t {
-		if err := checkZone(t); err != nil {
+		if err := element.CheckZone(t); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}
@@ -74,7 +65,7 @@ func (v *moments) Update() error {
 
 func (v *moments) Describe() Desc { return Desc{Elem: container.Opaque, Type: "[]time.Time"} }
 
-func (v *moments) Size() int64 { return 8 + timeBytes*int64(len(*v.t)) }
+func (v *moments) Size() int64 { return 8 + element.TimeBytes*int64(len(*v.t)) }
 
 func (v *moments) Resize(stored Desc) error { return sameKind(stored, v.Describe()) }
 
@@ -83,7 +74,7 @@ func (v *moments) WriteTo(w io.Writer) (int64, error) {
 		return 0, err
 	}
 	out := &counted{w: w}
-	err := writeRecords(out, len(*v.t), timeBytes, func(b []byte, i int) { putTime(b, (*v.t)[i]) })
+	err := writeRecords(out, len(*v.t), element.TimeBytes, func(b []byte, i int) { element.PutTime(b, (*v.t)[i]) })
 	return out.n, err
 }
 
@@ -93,10 +84,10 @@ func (v *moments) ReadFrom(r io.Reader) (int64, error) {
 	if err != nil {
 		return src.n, err
 	}
-	var zone zones
-	all := make([]time.Time, 0, min(n, trusted/timeBytes))
-	err = readRecords(src, n, timeBytes, func(b []byte) error {
-		t, err := zone.time(b)
+	var zone element.Zones
+	all := make([]time.Time, 0, min(n, element.Trusted/element.TimeBytes))
+	err = readRecords(src, n, element.TimeBytes, func(b []byte) error {
+		t, err := zone.Time(b)
 		all = append(all, t)
 		return err
 	})

@@ -112,7 +112,7 @@ func overlapping(lens, starts []int) (a, b int, ok bool) {
 // addressable is first + n*step + length, none of them negative; not ok if so
 // many elements cannot be addressed.
 func addressable(l layout, first, n, step, length int) (extent int, ok bool) {
-	limit := int(min(int64(math.MaxInt/l.mem), math.MaxInt64/int64(l.stored)))
+	limit := int(min(int64(math.MaxInt/l.Mem), math.MaxInt64/int64(l.Stored)))
 	if n > 0 && step > (limit-1)/n {
 		return 0, false
 	}

@@ -45,7 +45,9 @@ var allowed = []rule{
 	{"storage/manifest", []string{"storage", "storage/container"}},
 	{"storage/catalog", []string{"storage", "storage/container", "storage/erasure/striping"}},
 
-	{"cptypes", []string{"storage/container"}},
+	{"cptypes/internal/element", []string{"storage/container"}},
+	{"cptypes/internal/codec", []string{"cptypes/internal/element", "storage/container"}},
+	{"cptypes", []string{"cptypes/internal/codec", "cptypes/internal/element", "storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
 
 	{"async", nil},
