@@ -3,6 +3,8 @@ module github.com/craft-go/craft
 go 1.26.0
 
 require (
+	github.com/dustin/go-humanize v1.1.0
+	github.com/jedib0t/go-pretty/v6 v6.9.1
 	github.com/kelseyhightower/envconfig v1.4.0
 	github.com/klauspost/reedsolomon v1.14.2
 	github.com/pierrec/lz4/v4 v4.1.33
@@ -13,6 +15,12 @@ require (
 	golang.org/x/sys v0.49.0
 	golang.org/x/time v0.16.0
 	gonum.org/v1/gonum v0.17.0
+)
+
+require (
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	golang.org/x/text v0.23.0 // indirect
 )
 
 require (
