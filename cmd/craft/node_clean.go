@@ -123,8 +123,8 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 		if n.Used == nil {
 			return false, "it is not known when it was last used (--older-than)"
 		}
-		if since := p.now().Sub(*n.Used); since < c.olderThan {
-			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(max(0, since)), c.olderThan)
+		if p.now().Sub(*n.Used) < c.olderThan {
+			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(*n.Used, p.now()), c.olderThan)
 		}
 	}
 	return true, n.Reason
