@@ -152,7 +152,7 @@ func (t *target) bytesToRead() int64 {
 }
 
 // targets lists what is to be verified, oldest versions first.
-func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
+func (p *program) targets(ctx context.Context, where *location, w verifying) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
 		problems = append(problems, c.Unread...)
