@@ -14,7 +14,7 @@ func TestMaximaGoRound(t *testing.T) {
 		{},
 		{boxes: true},
 		{outcome: placement.Outcome{Spilled: true}},
-		{outcome: placement.Outcome{Levels: storage.Levels(4)}, slowest: slowest{1, 2, 3, 4}},
+		{outcome: placement.Outcome{Levels: storage.LevelsOf(storage.XOR)}, slowest: slowest{1, 2, 3, 4}},
 	} {
 		require.Equal(t, m, decodeMaxima(m.encode()))
 	}
