@@ -38,8 +38,8 @@ type attempt struct {
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
-	// samePlace: the ranks have found out that they write to one place.
-	samePlace bool
+	// sameDirectory: the ranks have found out that they write to one directory.
+	sameDirectory bool
 }
 
 // starting begins an attempt: it looks at what is stored, restores it, and agrees with the
@@ -78,7 +78,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	if err := openPlacement(ctx, st.core, st.up); err != nil {
 		return nil, err
 	}
-	st.line.attempt.samePlace = st.place.OnNodes() // whatever comes home from there is looked for
+	st.line.attempt.sameDirectory = st.placement.OnNodes() // whatever comes home from there is looked for
 	found, err := st.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			return nil, err
 		}
 	}
-	if err := st.place.Sweep(ctx); err != nil {
+	if err := st.placement.Sweep(ctx); err != nil {
 		return nil, err
 	}
 	if st.root() && len(found.Candidates)+len(found.abandoned) > 0 { // of which parts may be brought to other nodes
@@ -118,8 +118,8 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	err = st.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		st.place.SkipNumbers(found.Highest, found.Used)
-		st.mendLevels(restored)
+		st.placement.SkipNumbers(found.Highest, found.Used)
+		st.repairLevels(restored)
 	}
 	return restored, err
 }
@@ -129,7 +129,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 func (st *starting) abandon() {
 	st.giveBack()
 	closePlacement(st.core, true)
-	st.place, st.store.Driver, st.store.Possible = nil, st.home, nil
+	st.placement, st.store.Driver, st.store.Possible = nil, st.home, nil
 	if st.lock == nil {
 		return
 	}
@@ -235,19 +235,19 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
-		if known[v.ID] = v.Complete(); !known[v.ID] && st.place.OnNodes() {
-			st.line.stored.WaitFor(st.place.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
+		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() {
+			st.line.stored.WaitFor(st.placement.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
 		}
 	}
 	keep := func(e storage.Entry) bool {
 		return e.Complete() && known[e.ID] || st.line.stored.WaitsFor(e.ID) || e.ID.Version > newest && found.told.TellsOf(e.ID)
 	}
-	if err := st.place.Prepare(ctx, keep); err != nil {
+	if err := st.placement.Prepare(ctx, keep); err != nil {
 		return err
 	}
 	for _, v := range found.versions {
 		if v.Complete() {
-			kept := st.place.Kept(v.ID)
+			kept := st.placement.Kept(v.ID)
 			kept.Oldest = max(kept.Oldest, v.header.Oldest)
 			st.line.stored.Add(kept, v.header)
 		}
@@ -259,7 +259,7 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 // is older than what is used nobody needs anything.
 func (st *starting) tellIncomplete(v sighting, newest uint64) {
 	switch {
-	case len(v.Away) > 0 && !st.place.OnNodes(): // see away
+	case len(v.Away) > 0 && !st.placement.OnNodes(): // see away
 	case v.status == catalog.Interrupted:
 		st.log.Info("incomplete version of an interrupted write is not used", "version", v.ID.Version)
 	case v.elsewhere:
@@ -267,9 +267,9 @@ func (st *starting) tellIncomplete(v sighting, newest uint64) {
 	case v.ID.Version < newest:
 		st.log.Info("incomplete version is not used, a newer one is complete", "version", v.ID.Version)
 	case v.status == catalog.Lost:
-		st.log.Warn("a version cannot be restored", "version", v.ID.Version, "lost", st.place.Absence().Missing(v.ID))
+		st.log.Warn("a version cannot be restored", "version", v.ID.Version, "lost", st.placement.Absence().Missing(v.ID))
 	default:
-		st.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", v.ID.Version, "missing", st.place.Absence().Missing(v.ID))
+		st.log.Warn("a version cannot be restored: it has lost parts, or its write was interrupted", "version", v.ID.Version, "missing", st.placement.Absence().Missing(v.ID))
 	}
 }
 

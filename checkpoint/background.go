@@ -302,7 +302,7 @@ func (wr *writing) wait(ctx context.Context) error {
 	defer wr.acc.stats.time(&wr.acc.stats.CheckpointTime)()
 	failed, err := wr.join(ctx)
 	if wr.up.maintenance.any() && wr.mayWrite() == nil { // who is told that it is stored expects to be told if it is gone
-		wr.up.doNotes(context.WithoutCancel(ctx))
+		wr.up.writeMetadata(context.WithoutCancel(ctx))
 	}
 	wr.up.startMaintenance()
 	if err = errors.Join(failed, err); err != nil {
@@ -341,7 +341,7 @@ func (wr *writing) drain() error {
 	wr.acc.stats.VersionsWritten++
 	wr.acc.stats.BytesWritten += f.done.FileBytes
 	wr.acc.stats.Phases.add(f.phases)
-	if !wr.place.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil {
+	if !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil {
 		wr.up.published(ctx, f.header, 0)
 	}
 	return nil

@@ -221,8 +221,8 @@ func (cp *Checkpoint) close() error {
 	err := cp.out.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())
-		cp.up.maintenance.tell(notes{record: cp.up.dueRecord(true)})
-		cp.up.noteNewest()
+		cp.up.maintenance.tell(metadata{record: cp.up.dueRecord(true)})
+		cp.up.announceNewest()
 		cp.up.doMaintenance(context.Background())
 		cp.up.dropSpares()
 	}

@@ -20,10 +20,10 @@ type core struct {
 	log         *slog.Logger
 	fingerprint []byte
 
-	home  *filestore.Store     // the directory on the parallel file system
-	place *placement.Placement // where versions go; nil before an attempt
-	store *storage.Store       // over place, or home before an attempt
-	lock  storage.Lock         // of the attempt, on rank 0
+	home      *filestore.Store     // the directory on the parallel file system
+	placement *placement.Placement // where versions go; nil before an attempt
+	store     *storage.Store       // over placement, or home before an attempt
+	lock      storage.Lock         // of the attempt, on rank 0
 
 	threads  *async.Threads // of what goes on beside the program; nil: nothing does
 	writer   *async.Writer  // nil: synchronous

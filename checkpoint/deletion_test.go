@@ -94,9 +94,9 @@ func TestOldVersionsOnALowerLayer(t *testing.T) {
 		require.NotContains(t, n.job(t, levels, 7, none, onOverlay), "not deleted")
 		require.NotContains(t, n.job(t, levels, 9, flushedFirst, onOverlay), "not deleted")
 		for _, version := range []int{1, 2, 3} {
-			require.Empty(t, n.everywhere(t, version))
+			require.Empty(t, n.allFiles(t, version))
 		}
-		require.NotEmpty(t, n.everywhere(t, 8))
+		require.NotEmpty(t, n.allFiles(t, 8))
 	})
 }
 

@@ -61,7 +61,7 @@ func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 
 // possible are the levels that a version can reach below the parallel file system.
 func (c *core) possible(h container.Header) storage.Levels {
-	return c.place.Possible(storage.Planned(h).BelowHome())
+	return c.placement.Possible(storage.Planned(h).BelowHome())
 }
 
 // stored notes the levels that the last version has reached.

@@ -91,7 +91,7 @@ func (l *looker) overtaken(t catalog.Told, complete, candidates []catalog.Candid
 		return ""
 	}
 	first, by := candidates[0], ""
-	if l.place.Kept(first.ID).Home { // else LATEST.json need not know of it
+	if l.placement.Kept(first.ID).Home { // else LATEST.json need not know of it
 		by = filestore.LatestName
 	}
 	for _, r := range slices.Backward(t.Runs) {
@@ -118,10 +118,10 @@ func (l *looker) overtaken(t catalog.Told, complete, candidates []catalog.Candid
 
 // unknownToHome counts the complete versions, newest first, that the home does not know
 // of: see catalog.UnknownToHome.
-func (l *looker) unknownToHome(complete []catalog.Candidate, t catalog.Told, noted manifest.State) int {
-	return catalog.UnknownToHome(complete, t, noted.Reserved,
-		func(id storage.ID) bool { return !l.place.Kept(id).Home },
-		func(id storage.ID) bool { return l.unannounced(id, t, noted) })
+func (l *looker) unknownToHome(complete []catalog.Candidate, t catalog.Told, state manifest.State) int {
+	return catalog.UnknownToHome(complete, t, state.Reserved,
+		func(id storage.ID) bool { return !l.placement.Kept(id).Home },
+		func(id storage.ID) bool { return l.unannounced(id, t, state) })
 }
 
 // A checkpoint's directory may be copied, or an old backup of it put back. All copies have
@@ -131,16 +131,16 @@ func (l *looker) unknownToHome(complete []catalog.Candidate, t catalog.Told, not
 
 // unannounced reports whether only nodes have a complete version, and nothing in the
 // checkpoint's directory tells of the run that has written it.
-func (l *looker) unannounced(id storage.ID, t catalog.Told, noted manifest.State) bool {
-	return !l.place.Kept(id).Home && !noted.Announced(id) && !t.TellsOfAttempt(id.Attempt)
+func (l *looker) unannounced(id storage.ID, t catalog.Told, state manifest.State) bool {
+	return !l.placement.Kept(id).Home && !state.Announced(id) && !t.TellsOfAttempt(id.Attempt)
 }
 
 // describeUnannounced describes the versions that are unannounced, but for those that
 // branch names; "" if there are none.
-func (l *looker) describeUnannounced(complete []catalog.Candidate, t catalog.Told, noted manifest.State, branch string) string {
+func (l *looker) describeUnannounced(complete []catalog.Candidate, t catalog.Told, state manifest.State, branch string) string {
 	var ids []storage.ID
 	for _, id := range idsOf(complete) {
-		if l.unannounced(id, t, noted) && !strings.Contains(branch, id.String()) {
+		if l.unannounced(id, t, state) && !strings.Contains(branch, id.String()) {
 			ids = append(ids, id)
 		}
 	}
@@ -148,7 +148,7 @@ func (l *looker) describeUnannounced(complete []catalog.Candidate, t catalog.Tol
 		return ""
 	}
 	text := fmt.Sprintf("%s on %s: nothing in %s tells of the runs that have written them, so that it is an older or another copy of the directory that they used, or could not be written to then",
-		named(ids), l.place.Absence().Where(ids...), l.dir())
+		named(ids), l.placement.Absence().Where(ids...), l.dir())
 	if last, by := t.Newest(0); last != nil && !slices.Contains(idsOf(complete), last.ID) {
 		text += fmt.Sprintf("; %v, the newest of which anything there tells (%s), is gone", last.ID, strings.Join(by, ", "))
 	}

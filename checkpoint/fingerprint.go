@@ -53,7 +53,7 @@ func allEncoded(v reflect.Value, at string) error {
 		return nil
 	}
 	if encodesItself(v) {
-		return borrowed(v, at)
+		return promoted(v, at)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -153,9 +153,9 @@ func nameInJSON(f reflect.StructField) string {
 	return name
 }
 
-// borrowed returns an error if a struct of several fields is encoded by a method that it
+// promoted returns an error if a struct of several fields is encoded by a method that it
 // has from one that is embedded in it: nothing would be left of the others.
-func borrowed(v reflect.Value, at string) error {
+func promoted(v reflect.Value, at string) error {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}

@@ -87,7 +87,7 @@ func (c LevelConfig) rack(host, dir string) string {
 // directories do not last.
 func warnOfNodes(c *core) {
 	of, _ := c.opt.racks()
-	for _, node := range c.place.Nodes() {
+	for _, node := range c.placement.Nodes() {
 		delete(of, node.Host)
 		delete(of, filepath.Base(node.Root()))
 	}
@@ -131,7 +131,7 @@ func openPlacement(ctx context.Context, c *core, up *upkeep) error {
 	if err != nil {
 		return err
 	}
-	c.place, c.store.Driver, c.store.Possible = s, s, s.Possible
+	c.placement, c.store.Driver, c.store.Possible = s, s, s.Possible
 	if c.leveled() && c.root() {
 		warnOfNodes(c)
 	}
@@ -204,7 +204,7 @@ func whenIdle(ctx context.Context, p *placement.Placement, leave func()) {
 // settled: they have nothing more to store here. The closed placement stays where it is:
 // a background writer that hangs may still come to use it.
 func closePlacement(c *core, settled bool) {
-	if c.place == nil || !c.place.OnNodes() {
+	if c.placement == nil || !c.placement.OnNodes() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, c.opt.DrainTimeout))
@@ -217,9 +217,9 @@ func closePlacement(c *core, settled bool) {
 		}
 	})
 	if settled {
-		watching.Go(func() { whenIdle(ctx, c.place, cancel) })
+		watching.Go(func() { whenIdle(ctx, c.placement, cancel) })
 	}
-	if err := c.place.Close(ctx); err != nil {
+	if err := c.placement.Close(ctx); err != nil {
 		c.log.Debug("the levels were closed before those of other ranks", "error", err)
 	}
 	cancel()
@@ -229,7 +229,7 @@ func closePlacement(c *core, settled bool) {
 // skipPart tells the ranks that protect this one's part that none will come.
 func (c *core) skipPart(h container.Header) {
 	id, part := storage.Identity(h)
-	if err := c.place.Skip(context.Background(), id, part); err != nil {
+	if err := c.placement.Skip(context.Background(), id, part); err != nil {
 		c.log.Debug("others may wait for a part that does not come", "version", h.Version, "error", err)
 	}
 }

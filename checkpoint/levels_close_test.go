@@ -62,7 +62,7 @@ func TestLevelsCloseWhileTheWriterHangs(t *testing.T) {
 		<-writing.Done()
 		require.Error(t, writing.Err())
 		require.Equal(t, levels, p.cp.store.Driver)
-		require.NotNil(t, p.cp.place)
+		require.NotNil(t, p.cp.placement)
 	})
 	require.Empty(t, glob(t, filepath.Join(n.dir, "pfs", "prog", "v-*")), "it has stored something at home")
 }

@@ -114,7 +114,7 @@ func TestDeltaHealsInOtherSets(t *testing.T) {
 		n.job(t, levels, 6, none, WithDelta(100), WithKeep(4))
 		n.lose(t, 2)
 		n.of = []int{0, 1, 0, 3}
-		log := n.job(t, levels, 6, func(_ context.Context, g *grid) error { g.cp.place.Healed(); return nil }, WithDelta(100), WithKeep(4))
+		log := n.job(t, levels, 6, func(_ context.Context, g *grid) error { g.cp.placement.Healed(); return nil }, WithDelta(100), WithKeep(4))
 		require.Contains(t, log, "iteration=5")
 		require.NotContains(t, log, "redundancy is not back")
 		require.NotContains(t, log, "bytes of a part are wrong")

@@ -252,7 +252,7 @@ func TestFirstVersionIsNoted(t *testing.T) {
 		w := newWorld("local", mode, false)
 		w.end = 1
 		w.final = func(p *disasterProgram) error {
-			if p.c.Rank() == 0 && p.cp.place.Manifest().State().Newest == nil {
+			if p.c.Rank() == 0 && p.cp.placement.Manifest().State().Newest == nil {
 				return fmt.Errorf("mode %s: nobody knows of version 1", mode)
 			}
 			return nil

@@ -236,6 +236,6 @@ func none(context.Context, *grid) error { return nil }
 
 // healed waits until the redundancy is back on all ranks.
 func healed(ctx context.Context, g *grid) error {
-	g.cp.place.Healed()
+	g.cp.placement.Healed()
 	return comm.Barrier(ctx, g.c)
 }

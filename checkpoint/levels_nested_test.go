@@ -91,7 +91,7 @@ func (n *testNodes) nest(t *testing.T, levels string, until *nestPoint, opts ...
 		}
 		s.stop = func(what string, at []int) error {
 			if until != nil && until.is(what, at) {
-				if inner := s.loops[1].cp.place; inner != nil {
+				if inner := s.loops[1].cp.placement; inner != nil {
 					inner.Healed() // a second loss before that could be too much
 				}
 				return errDies

@@ -23,7 +23,7 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-func (n *testNodes) notePath() string {
+func (n *testNodes) manifestPath() string {
 	return filepath.Join(n.dir, "pfs", "grid", manifest.Name)
 }
 
@@ -34,7 +34,7 @@ func (n *testNodes) killed(t *testing.T, levels string, until int, final func(co
 	n.job(t, levels, until, func(ctx context.Context, g *grid) error {
 		err := final(ctx, g)
 		if g.c.Rank() == 0 && err == nil {
-			noted, err = n.notes()
+			noted, err = n.metadata()
 		}
 		return err
 	}, opts...)
@@ -44,7 +44,7 @@ func (n *testNodes) killed(t *testing.T, levels string, until int, final func(co
 }
 
 // notes are the files beside the versions, without LATEST.json.
-func (n *testNodes) notes() (map[string][]byte, error) {
+func (n *testNodes) metadata() (map[string][]byte, error) {
 	noted := make(map[string][]byte)
 	for _, pattern := range []string{manifest.Name, filestore.RecordPrefix + "*"} {
 		files, err := filepath.Glob(filepath.Join(n.dir, "pfs", "grid", pattern))
@@ -217,10 +217,10 @@ func reserving(t *testing.T, n *testNodes, versions int, home vfs.FS, opts ...Op
 }
 
 // seldom is how often something is done that is done once in a while.
-func seldom(began time.Time) int { return int(time.Since(began) / noteEvery) }
+func seldom(began time.Time) int { return int(time.Since(began) / manifestEvery) }
 
-func (n *testNodes) noted(t *testing.T) manifest.Manifest {
-	data, err := os.ReadFile(n.notePath())
+func (n *testNodes) manifest(t *testing.T) manifest.Manifest {
+	data, err := os.ReadFile(n.manifestPath())
 	require.NoError(t, err)
 	note, err := manifest.Parse(data)
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func (n *testNodes) noted(t *testing.T) manifest.Manifest {
 func (n *testNodes) write(t *testing.T, note manifest.Manifest) {
 	data, err := json.Marshal(note)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(n.notePath(), data, 0o600))
+	require.NoError(t, os.WriteFile(n.manifestPath(), data, 0o600))
 }
 
 // A number is noted before it is used, with few notes, and an orderly end gives back
@@ -250,7 +250,7 @@ func TestNumbersAreReserved(t *testing.T) {
 		node := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 			if op.Kind == vfs.OpRename && strings.HasSuffix(op.NewPath, "rank-00000-of-00001.craft") {
 				id, ok := storage.ParseID(filepath.Base(filepath.Dir(op.NewPath)))
-				reserved, _ := storage.ParseID(n.noted(t).Reserved)
+				reserved, _ := storage.ParseID(n.manifest(t).Reserved)
 				if !ok || reserved.Attempt != id.Attempt || reserved.Version < id.Version {
 					return fmt.Errorf("version %v is used and %v is reserved", id, reserved)
 				}
@@ -263,7 +263,7 @@ func TestNumbersAreReserved(t *testing.T) {
 		// The identity, the first number and the first version, 100, 200, twice at
 		// the end.
 		require.LessOrEqual(t, notes, 7+seldom(began))
-		require.Contains(t, n.noted(t).Reserved, fmt.Sprintf("v-%06d-", versions))
+		require.Contains(t, n.manifest(t).Reserved, fmt.Sprintf("v-%06d-", versions))
 	}
 }
 
@@ -295,9 +295,9 @@ func TestLevelsPerhapsNewer(t *testing.T) {
 	n.killed(t, "partner", 3, none)
 	require.NotContains(t, n.job(t, "", 0, none), perhaps, "it has written nothing")
 	n.job(t, "partner", 4, flushedFirst)
-	before := n.noted(t)
+	before := n.manifest(t)
 	n.killed(t, "partner", 6, none)
-	note := n.noted(t)
+	note := n.manifest(t)
 	note.Newest = before.Newest // it was killed before it noted its first version
 	n.write(t, note)
 	log := n.job(t, "", 0, none)
@@ -325,7 +325,7 @@ func TestLevelsPerhapsNewer(t *testing.T) {
 func TestReservedNotUnderstood(t *testing.T) {
 	n := newTestNodes(t, 0, 1)
 	n.job(t, "local", 2, none)
-	note := n.noted(t)
+	note := n.manifest(t)
 	note.Reserved = "12"
 	n.write(t, note)
 	_, err := n.try(t, "local", 3, none)
@@ -337,17 +337,17 @@ func TestLevelsReserveIsNonsense(t *testing.T) {
 	for _, number := range []string{"18446744073709551615", "18446744073709551614"} {
 		n := newTestNodes(t, eightOnFour...)
 		n.job(t, "partner", 3, none)
-		data, err := os.ReadFile(n.notePath())
+		data, err := os.ReadFile(n.manifestPath())
 		require.NoError(t, err)
 		var m map[string]any
 		require.NoError(t, json.Unmarshal(data, &m))
 		m["reserved"] = "v-" + number + "-0123456789abcdef"
 		nonsense, err := json.Marshal(m)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(n.notePath(), nonsense, 0o600))
+		require.NoError(t, os.WriteFile(n.manifestPath(), nonsense, 0o600))
 		_, err = n.try(t, "partner", 4, none)
 		require.ErrorContains(t, err, manifest.Name, number)
-		require.NoError(t, os.WriteFile(n.notePath(), data, 0o600))
+		require.NoError(t, os.WriteFile(n.manifestPath(), data, 0o600))
 		require.Contains(t, n.job(t, "partner", 5, none), "iteration=2 ")
 	}
 }

@@ -339,8 +339,8 @@ func TestLevelsInterruptedOrLost(t *testing.T) {
 		n := newTestNodes(t, 0, 0, 1, 1)
 		n.job(t, "local", 3, flushedFirst)
 		n.killed(t, "local", 5, none)
-		require.Contains(t, n.noted(t).Newest.Directory, "v-000004")
-		n.forgetNotes(t, filestore.RecordPrefix+"*")
+		require.Contains(t, n.manifest(t).Newest.Directory, "v-000004")
+		n.removeMetadata(t, filestore.RecordPrefix+"*")
 		return n
 	}
 	without := func(t *testing.T, n *testNodes, version int, names ...string) {

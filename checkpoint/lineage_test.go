@@ -28,12 +28,12 @@ func worlds(t *testing.T, f func(t *testing.T, n *testNodes, levels string)) {
 }
 
 // everywhere are all files of a version, at home and on the nodes.
-func (n *testNodes) everywhere(t *testing.T, version int) []string {
+func (n *testNodes) allFiles(t *testing.T, version int) []string {
 	return append(n.files(t, version, ""), n.flushed(t, version, "")...)
 }
 
-// forgetNotes removes files beside the versions, by patterns of their names.
-func (n *testNodes) forgetNotes(t *testing.T, names ...string) {
+// removeMetadata removes files beside the versions, by patterns of their names.
+func (n *testNodes) removeMetadata(t *testing.T, names ...string) {
 	for _, name := range names {
 		for _, file := range glob(t, filepath.Join(n.dir, "pfs", "grid", name)) {
 			require.NoError(t, os.Remove(file))
@@ -64,11 +64,11 @@ func TestAbandonedComputationStaysAbandoned(t *testing.T) {
 		worlds(t, func(t *testing.T, n *testNodes, levels string) {
 			n.job(t, levels, 3, none)
 			n.job(t, levels, 1, none, freshStart)
-			damageHeader(t, n.everywhere(t, 4), empty)
+			damageHeader(t, n.allFiles(t, 4), empty)
 			_, err := n.try(t, levels, 5, none)
 			require.ErrorIs(t, err, ErrNoUsableVersion)
 			require.ErrorIs(t, err, storage.ErrDamaged)
-			require.NotEmpty(t, n.everywhere(t, 3), "the older computation")
+			require.NotEmpty(t, n.allFiles(t, 3), "the older computation")
 		})
 	}
 }
@@ -78,10 +78,10 @@ func TestComputationOfADamagedVersionIsNotKnown(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
 		n.job(t, levels, 3, none)
 		n.job(t, levels, 1, none, freshStart, func(o *options) { o.Record = false })
-		damageHeader(t, n.everywhere(t, 4), true)
-		n.forgetNotes(t, filestore.LatestName)
+		damageHeader(t, n.allFiles(t, 4), true)
+		n.removeMetadata(t, filestore.LatestName)
 		if levels != "" {
-			note := n.noted(t)
+			note := n.manifest(t)
 			note.Newest = nil
 			n.write(t, note)
 		}
@@ -106,8 +106,8 @@ func TestComputationOfADamagedVersionIsKnown(t *testing.T) {
 	} {
 		worlds(t, func(t *testing.T, n *testNodes, levels string) {
 			n.job(t, levels, 3, none)
-			damageHeader(t, n.everywhere(t, 3), true)
-			n.forgetNotes(t, notes...)
+			damageHeader(t, n.allFiles(t, 3), true)
+			n.removeMetadata(t, notes...)
 			require.Contains(t, n.job(t, levels, 4, none), "version=2 iteration=1", name)
 		})
 	}
@@ -133,12 +133,12 @@ func TestNewestVersionIsGone(t *testing.T) {
 		worlds(t, func(t *testing.T, n *testNodes, levels string) {
 			n.job(t, levels, 3, none)
 			n.removeVersion(t, 3)
-			n.forgetNotes(t, notes...)
+			n.removeMetadata(t, notes...)
 			log := n.job(t, levels, 3, none)
 			require.Contains(t, log, "the newest version is not used", name)
 			require.Contains(t, log, "v-000003-")
 			require.Contains(t, log, "version=2 iteration=1")
-			require.NotEmpty(t, n.everywhere(t, 4), name)
+			require.NotEmpty(t, n.allFiles(t, 4), name)
 		})
 	}
 }
@@ -153,7 +153,7 @@ func TestOnlyVersionIsGone(t *testing.T) {
 		require.ErrorContains(t, err, "v-000001-")
 		require.ErrorContains(t, err, "CRAFT_READ_CP_ON_RESTART=0")
 		n.job(t, levels, 1, none, freshStart)
-		require.NotEmpty(t, n.everywhere(t, 2), "the number is used again")
+		require.NotEmpty(t, n.allFiles(t, 2), "the number is used again")
 	})
 }
 
@@ -184,7 +184,7 @@ func TestBranchThatWasWrittenLast(t *testing.T) {
 			}
 		}
 		require.Contains(t, n.job(t, levels, 4, none, WithKeep(3)), "version=3 iteration=2")
-		require.NotEmpty(t, n.everywhere(t, 6), "it goes on behind what was away")
+		require.NotEmpty(t, n.allFiles(t, 6), "it goes on behind what was away")
 		for _, b := range back {
 			b()
 		}
@@ -217,7 +217,7 @@ func TestBranchIsDamaged(t *testing.T) {
 				require.NoError(t, os.CopyFS(filepath.Join(n.dir, rel), os.DirFS(dir)))
 			}
 		}
-		damageHeader(t, n.everywhere(t, 6), true)
+		damageHeader(t, n.allFiles(t, 6), true)
 		require.Contains(t, n.job(t, levels, 3, none, WithKeep(3)), "version=3 iteration=2")
 	})
 }
@@ -259,8 +259,8 @@ func TestComputationOfAKilledRunIsKnown(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
 		n.job(t, levels, 3, none)
 		n.killed(t, levels, 4, none)
-		damageHeader(t, n.everywhere(t, 4), true)
-		n.forgetNotes(t, filestore.LatestName)
+		damageHeader(t, n.allFiles(t, 4), true)
+		n.removeMetadata(t, filestore.LatestName)
 		require.Contains(t, n.job(t, levels, 4, none), "version=3 iteration=2")
 	})
 }
@@ -270,7 +270,7 @@ func TestComputationOfAKilledRunIsKnown(t *testing.T) {
 func TestFreshStartAndADamagedHeader(t *testing.T) {
 	n := newTestNodes(t, 0)
 	n.job(t, "", 3, none, WithFingerprint("one"))
-	damageHeader(t, n.everywhere(t, 3), false)
+	damageHeader(t, n.allFiles(t, 3), false)
 	_, err := n.try(t, "", 1, none, freshStart, WithFingerprint("another"))
 	require.ErrorIs(t, err, ErrFingerprint)
 }

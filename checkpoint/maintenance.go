@@ -11,8 +11,8 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-// maintenance is what rank 0 has to do after a version is complete: notes that tell of it,
-// and deletions. In the asynchronous modes that is done in the background, and notes are
+// maintenance is what rank 0 has to do after a version is complete: metadata that tells of it,
+// and deletions. In the asynchronous modes that is done in the background, and metadata is
 // written there, or by the call that waits for the version. Whoever does it takes what is due
 // first, so that more can be added meanwhile.
 type maintenance struct {
@@ -21,9 +21,9 @@ type maintenance struct {
 	gone   atomic.Int64 // versions that were removed since the last write began
 
 	mu  sync.Mutex
-	due notes
-	// noting is held by whoever writes notes, so that they are not written over by older ones.
-	noting sync.Mutex
+	due metadata
+	// storing is held by whoever writes metadata, so that none is written over by what is older.
+	storing sync.Mutex
 }
 
 // queue are versions for which something is to be done.
@@ -52,15 +52,15 @@ func (q *queue) any() bool {
 	return len(q.list) > 0
 }
 
-// notes are what tells of versions beside them.
-type notes struct {
+// metadata is what tells of versions beside them.
+type metadata struct {
 	latest *container.Header
 	nodes  manifest.Announcement // of what the nodes have
 	record *storage.Record
 }
 
-// tell adds notes, of which the newer ones count.
-func (c *maintenance) tell(n notes) {
+// tell adds metadata, of which the newer counts.
+func (c *maintenance) tell(n metadata) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if newer(n.latest, c.due.latest) {
@@ -79,18 +79,18 @@ func (c *maintenance) tell(n notes) {
 
 func newer(a, b *container.Header) bool { return a != nil && (b == nil || a.Version > b.Version) }
 
-func (c *maintenance) takeNotes() notes {
+func (c *maintenance) takeMetadata() metadata {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.due
-	c.due = notes{}
+	c.due = metadata{}
 	return n
 }
 
 func (c *maintenance) any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.due != notes{} || c.remove.any() || c.drop.any()
+	return c.due != metadata{} || c.remove.any() || c.drop.any()
 }
 
 // doMaintenance does what is due, and returns how many versions are gone now. It does nothing
@@ -109,23 +109,23 @@ func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 	if ctx.Err() != nil {
 		return 0
 	}
-	u.doNotes(ctx)
+	u.writeMetadata(ctx)
 	removed = u.each(ctx, &u.maintenance.remove, u.store.Remove)
-	u.each(ctx, &u.maintenance.drop, u.place.Drop)
+	u.each(ctx, &u.maintenance.drop, u.placement.Drop)
 	u.maintenance.gone.Add(int64(removed))
 	return removed
 }
 
-// doNotes writes the notes that are due.
-func (u *upkeep) doNotes(ctx context.Context) {
-	u.maintenance.noting.Lock()
-	defer u.maintenance.noting.Unlock()
-	n := u.maintenance.takeNotes()
+// writeMetadata writes what is due.
+func (u *upkeep) writeMetadata(ctx context.Context) {
+	u.maintenance.storing.Lock()
+	defer u.maintenance.storing.Unlock()
+	n := u.maintenance.takeMetadata()
 	if n.latest != nil {
 		u.announce(ctx, *n.latest)
 	}
 	if n.nodes != (manifest.Announcement{}) {
-		u.noteNodes(ctx, n.nodes)
+		u.announceNodes(ctx, n.nodes)
 	}
 	if n.record != nil {
 		u.writeRecord(ctx, *n.record)
@@ -145,7 +145,7 @@ func (u *upkeep) each(ctx context.Context, due *queue, remove func(context.Conte
 	return done
 }
 
-// announce leaves the note for people; without it everything works as well.
+// announce leaves a file for people; without it everything works as well.
 func (u *upkeep) announce(ctx context.Context, h container.Header) {
 	id, _ := storage.Identity(h)
 	latest := storage.Latest{

@@ -47,8 +47,8 @@ func (u *upkeep) nameNested(ctx context.Context, nested *upkeep, in catalog.Stag
 // tellRecord writes the record of the run now.
 func (u *upkeep) tellRecord(ctx context.Context) {
 	if r := u.dueRecord(false); r != nil && !u.closed && u.mayWrite() == nil {
-		u.maintenance.tell(notes{record: r})
-		u.doNotes(context.WithoutCancel(ctx))
+		u.maintenance.tell(metadata{record: r})
+		u.writeMetadata(context.WithoutCancel(ctx))
 	}
 }
 

@@ -70,13 +70,13 @@ func (u *upkeep) recordBetween(ctx context.Context) {
 	}
 	defer u.acc.stats.time(&u.acc.stats.CheckpointTime)()
 	began := time.Now()
-	u.maintenance.tell(notes{record: u.dueRecord(false)})
+	u.maintenance.tell(metadata{record: u.dueRecord(false)})
 	if u.writer != nil {
 		u.startMaintenance()
 		return
 	}
 	if u.mayWrite() == nil {
-		u.doNotes(context.WithoutCancel(ctx))
+		u.writeMetadata(context.WithoutCancel(ctx))
 	}
 	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }

@@ -82,7 +82,7 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 	h := r.home.Header()
 	if !r.anyAdopted { // else nobody has seen all of it
 		small := c.Ranks > st.comm.Size() // which takes small replicated values out of as many parts as it has ranks
-		st.line.stored.ReadBack(c.ID, !small && st.place.Kept(c.ID).Reached == 0)
+		st.line.stored.ReadBack(c.ID, !small && st.placement.Kept(c.ID).Reached == 0)
 	}
 	st.reg.taken = r.mem.stored
 	return &h, fine, nil
@@ -291,5 +291,5 @@ func (r *restoration) replicaDigest() int64 {
 // gather lets each rank bring its share of the parts that are not as such
 // anywhere to where they can be read.
 func (r *restoration) gather(ctx context.Context) error {
-	return r.reg.place.Gather(ctx, r.from.ID)
+	return r.reg.placement.Gather(ctx, r.from.ID)
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/craft-go/craft/storage/manifest"
 )
 
-// noteEvery is how often the note about the nodes is written anew while versions
-// are.
-const noteEvery = 10 * time.Second
+// manifestEvery is how often the manifest is written anew while versions are.
+const manifestEvery = 10 * time.Second
 
-// noteOnNodes notes on rank 0 that there is a new version on the nodes.
-func (u *upkeep) noteOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
-	note := manifest.Announcement{Newest: &h, Levels: reached}
+// announceOnNodes says on rank 0 that there is a new version on the nodes.
+func (u *upkeep) announceOnNodes(ctx context.Context, h container.Header, reached storage.Levels) {
+	a := manifest.Announcement{Newest: &h, Levels: reached}
 	switch {
-	case u.place.Manifest().State().Newest == nil:
+	case u.placement.Manifest().State().Newest == nil:
 		// At once: a restart that finds nothing must know that there was something.
-		u.lastNote = time.Now()
-		u.noteNodes(ctx, note)
-	case time.Since(u.lastNote) >= noteEvery:
-		u.lastNote = time.Now()
-		u.maintenance.tell(notes{nodes: note})
+		u.lastManifest = time.Now()
+		u.announceNodes(ctx, a)
+	case time.Since(u.lastManifest) >= manifestEvery:
+		u.lastManifest = time.Now()
+		u.maintenance.tell(metadata{nodes: a})
 	}
 	u.arrived()
 }
@@ -36,18 +35,18 @@ func (u *upkeep) arrived() {
 	for _, id := range u.flushed.take() {
 		if v := u.line.stored.CameHome(id); v != nil && v.Header.Version > 0 {
 			h := v.Header
-			u.maintenance.tell(notes{latest: &h})
+			u.maintenance.tell(metadata{latest: &h})
 		}
 	}
 }
 
-// mendLevels brings back what the last run, or a loss, has left undone.
-func (st *starting) mendLevels(restored *container.Header) {
+// repairLevels brings back what the last run, or a loss, has left undone.
+func (st *starting) repairLevels(restored *container.Header) {
 	if restored != nil {
 		id, _ := storage.Identity(*restored)
-		st.place.Heal(id)
+		st.placement.Heal(id)
 	}
-	st.place.Resume()
+	st.placement.Resume()
 }
 
 // Flush makes sure that the newest version is on the parallel file system: it is
@@ -60,13 +59,13 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 			return err
 		}
 		id := cp.Version()
-		if id.IsZero() || !cp.place.OnNodes() {
+		if id.IsZero() || !cp.placement.OnNodes() {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
 		err := cp.up.maintenanceDone(ctx)
 		if err == nil {
-			err = disagreed(cp.place.Flush(ctx, id))
+			err = disagreed(cp.placement.Flush(ctx, id))
 		}
 		if _, err := cp.agree(ctx, err); err != nil {
 			return fmt.Errorf("flush checkpoint %q: version %d: %w", cp.name, id.Version, err)
@@ -116,7 +115,7 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 		}
 		kept := is.Kept
 		if planned := storage.Planned(is.Header).BelowHome(); kept.Reached != 0 && !kept.Reached.Include(planned) {
-			kept.Reached = cp.place.Reached(is.ID) // it may have healed
+			kept.Reached = cp.placement.Reached(is.ID) // it may have healed
 		}
 		v := StoredVersion{
 			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: kept.Reached, Flushed: is.Home, Pending: is.Pending,

@@ -98,7 +98,7 @@ func (st *starting) reasons(found survey) (out []reason) {
 		if v.Complete() || v.ID.Version < newestOf(found.Candidates) || v.elsewhere {
 			continue
 		}
-		text := fmt.Sprintf("version %d: %s", v.ID.Version, st.place.Absence().Missing(v.ID))
+		text := fmt.Sprintf("version %d: %s", v.ID.Version, st.placement.Absence().Missing(v.ID))
 		switch v.status {
 		case catalog.Lost:
 			add(absent, text)
@@ -107,7 +107,7 @@ func (st *starting) reasons(found survey) (out []reason) {
 		}
 	}
 	add(unseen, found.unseen)
-	add(unseen, st.place.Absence().Unused())
+	add(unseen, st.placement.Absence().Unused())
 	add(branches, found.branch)
 	add(branches, found.Unannounced)
 	add(setAside, found.leftDamaged)

@@ -105,7 +105,7 @@ func TestStrictDamaged(t *testing.T) {
 	for name, at := range map[string]int{"header": 40, "chunk": 5000} {
 		worlds(t, func(t *testing.T, n *testNodes, levels string) {
 			n.job(t, levels, 3, none)
-			for _, file := range n.everywhere(t, 3) {
+			for _, file := range n.allFiles(t, 3) {
 				data, err := os.ReadFile(file)
 				require.NoError(t, err)
 				data[at] ^= 1
@@ -127,7 +127,7 @@ func TestStrictDamagedBefore(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
 		const accepted = "allow-damaged"
 		n.job(t, levels, 5, none, WithKeep(3))
-		damageHeader(t, n.everywhere(t, 5), false)
+		damageHeader(t, n.allFiles(t, 5), false)
 		n.job(t, levels, 5, none, WithKeep(3), WithStrict(accepted))
 		n.job(t, levels, 5, none, WithKeep(3), WithStrict(accepted)) // by the record of the run before the last
 		err := n.refused(t, levels, "allow-branch")
@@ -136,10 +136,10 @@ func TestStrictDamagedBefore(t *testing.T) {
 		require.NotContains(t, err.Error(), "branch: ")
 		require.Contains(t, n.job(t, levels, 6, none, WithKeep(3), WithStrict(accepted)), "v-000005-")
 		for _, version := range []int{4, 6, 7} {
-			require.NotEmpty(t, n.everywhere(t, version), "three good ones stay")
+			require.NotEmpty(t, n.allFiles(t, version), "three good ones stay")
 		}
 		require.NotContains(t, n.job(t, levels, 9, none, WithKeep(3), WithStrict(accepted)), "other branch")
-		require.Empty(t, n.everywhere(t, 5))
+		require.Empty(t, n.allFiles(t, 5))
 		n.job(t, levels, 9, none, WithStrict("1"))
 	})
 }
@@ -148,7 +148,7 @@ func TestStrictDamagedBefore(t *testing.T) {
 func TestDamagedBeforeAndMended(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
 		n.job(t, levels, 5, none)
-		files := n.everywhere(t, 5)
+		files := n.allFiles(t, 5)
 		before := snapshot(t, n.dir)
 		damageHeader(t, files, false)
 		require.Contains(t, n.job(t, levels, 0, none), "version=4 ")
@@ -231,7 +231,7 @@ func TestStrictReasons(t *testing.T) {
 		require.NoError(t, os.CopyFS(filepath.Join(n.dir, "pfs", "grid", filepath.Base(dir)), os.DirFS(dir)))
 	}
 	n.removeVersion(t, 7)
-	damageHeader(t, n.everywhere(t, 6), false)
+	damageHeader(t, n.allFiles(t, 6), false)
 	err := n.refused(t, "", "allow-unclear")
 	for _, text := range []string{"absent: ", "v-000007-", "branch: ", "v-000004-", "damaged: ", "v-000006-", "CRAFT_STRICT=allow-unclear,allow-absent,allow-branch,allow-damaged"} {
 		require.ErrorContains(t, err, text)
@@ -277,14 +277,14 @@ func (n *testNodes) killedWriting(t *testing.T, levels string, until int) {
 	}
 	var newest *manifest.Version
 	if levels != "" {
-		newest = n.noted(t).Newest
+		newest = n.manifest(t).Newest
 	}
 	n.job(t, levels, until, none, func(o *options) { o.Record = false })
 	if before != nil {
 		require.NoError(t, os.WriteFile(latest, before, 0o600))
 	}
 	if levels != "" {
-		note := n.noted(t)
+		note := n.manifest(t)
 		note.Newest = newest
 		n.write(t, note)
 	}
@@ -308,7 +308,7 @@ func TestStrictUnseen(t *testing.T) {
 
 	n = newTestNodes(t, 0, 1)
 	n.job(t, "local,pfs", 3, none)
-	require.NoError(t, os.WriteFile(n.notePath(), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(n.manifestPath(), []byte("{"), 0o600))
 	require.ErrorContains(t, n.refused(t, "", "1"), "unseen: ")
 }
 
@@ -360,7 +360,7 @@ func repaired(ctx context.Context, ranks int, body func(ctx context.Context, c *
 func TestStrictIsAboutTheStart(t *testing.T) {
 	n := newTestNodes(t, 0)
 	n.job(t, "", 3, none)
-	damageHeader(t, n.everywhere(t, 3), false)
+	damageHeader(t, n.allFiles(t, 3), false)
 	n.refused(t, "", "1")
 	require.NoError(t, repaired(t.Context(), 1, func(ctx context.Context, c *comm.Comm) error {
 		g, err := newGrid(c, n.options(0, "", WithStrict("1"))...)

@@ -70,7 +70,7 @@ type sighting struct {
 func (st *starting) survey(ctx context.Context) (survey, error) {
 	var s survey
 	var err error
-	if err = st.place.Survey(ctx); err != nil && st.place.OnNodes() {
+	if err = st.placement.Survey(ctx); err != nil && st.placement.OnNodes() {
 		return s, err // on all ranks
 	}
 	if err == nil && st.root() {
@@ -98,8 +98,8 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	noted := l.place.Manifest().State()
-	told, err := l.told(ctx, noted)
+	state := l.placement.Manifest().State()
+	told, err := l.told(ctx, state)
 	if err != nil {
 		return survey{}, err
 	}
@@ -109,7 +109,7 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if err := l.away(entries, newestOf(complete)); err != nil {
 		return survey{}, err
 	}
-	unknown := l.unknownToHome(complete, told, noted)
+	unknown := l.unknownToHome(complete, told, state)
 	var own *container.LineageID
 	if s.Own = l.line.recovers(); s.Own {
 		l := l.line.freshLineage()
@@ -132,23 +132,23 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 		s.branch = l.overtaken(told, complete, s.Candidates)
 	}
 	if !s.Own {
-		s.Unannounced = l.describeUnannounced(complete, told, noted, s.branch)
+		s.Unannounced = l.describeUnannounced(complete, told, state, s.branch)
 	}
 	s.told = told
 	l.findLosses(&s)
 	if s.anew != nil {
 		told.Claims = l.abandonOthers(ctx, &s, complete)
 	}
-	s.Lost = cmp.Or(l.missing(told, noted, newestOf(complete[unknown:])), l.parentAway(s.versions))
+	s.Lost = cmp.Or(l.missing(told, state, newestOf(complete[unknown:])), l.parentAway(s.versions))
 	if s.Lost == "" && len(s.Candidates)+len(s.abandoned) == 0 && !s.Own {
 		s.Lost = l.nestedAway()
 	}
-	s.Used, s.unseen = s.Highest, l.place.Absence().Doubt()
-	if !l.hasSeen(noted) {
-		if s.Used = max(s.Used, noted.Reserved.Version); s.Used > lastNumber {
+	s.Used, s.unseen = s.Highest, l.placement.Absence().Doubt()
+	if !l.hasSeen(state) {
+		if s.Used = max(s.Used, state.Reserved.Version); s.Used > lastNumber {
 			return survey{}, fmt.Errorf("%s: %s is damaged: it reserves numbers of versions that no program reaches, up to %d; put an earlier one back, or correct \"reserved\" in it", l.dir(), manifest.Name, s.Used)
 		}
-		s.unseen = l.unseen(noted, entries)
+		s.unseen = l.unseen(state, entries)
 	}
 	s.resumed = l.resumed(s)
 	_, _ = rand.Read(l.line.attempt.id[:]) // never fails
@@ -194,7 +194,7 @@ func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Can
 func (l *looker) findLosses(s *survey) {
 	for i := range s.versions {
 		if v := &s.versions[i]; !v.Complete() {
-			v.status = l.place.Absence().LossStatus(v.ID, s.told.TellsOf(v.ID))
+			v.status = l.placement.Absence().LossStatus(v.ID, s.told.TellsOf(v.ID))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // told collects what the files beside the versions say.
-func (l *looker) told(ctx context.Context, noted manifest.State) (t catalog.Told, err error) {
+func (l *looker) told(ctx context.Context, state manifest.State) (t catalog.Told, err error) {
 	latest, err := l.home.Announced(ctx)
 	if err != nil {
 		return t, err
@@ -28,7 +28,7 @@ func (l *looker) told(ctx context.Context, noted manifest.State) (t catalog.Told
 		return t, err
 	}
 	t.Records(runs, l.line.parent != nil, recordOf) // which may have been of another stage
-	if n := noted.Newest; n != nil {
+	if n := state.Newest; n != nil {
 		t.Use(n.ID.Version, manifest.Name)
 		if l.ofThisStage(n.Ancestors) {
 			t.Claims = append(t.Claims, catalog.Claim{ID: n.ID, Lineage: &n.Lineage, By: manifest.Name})
@@ -48,19 +48,19 @@ func (l *looker) ofThisStage(noted []storage.NotedAncestor) bool {
 
 // missing describes the newest version that is told of and that is not among the
 // complete ones, of which newest has the highest number; "" if there is none.
-func (l *looker) missing(t catalog.Told, noted manifest.State, newest uint64) string {
+func (l *looker) missing(t catalog.Told, state manifest.State, newest uint64) string {
 	gone, files := t.Newest(newest)
 	by := strings.Join(files, ", ")
 	if gone == nil {
 		return ""
 	}
-	if n := noted.Newest; n != nil && n.ID == gone.ID {
-		if text := l.place.Absence().Lost(); text != "" {
+	if n := state.Newest; n != nil && n.ID == gone.ID {
+		if text := l.placement.Absence().Lost(); text != "" {
 			return text
 		}
 	}
 	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", l.home.Path(gone.ID), by)
-	if absent := l.place.Absence().Absent(gone.ID); absent != "" {
+	if absent := l.placement.Absence().Absent(gone.ID); absent != "" {
 		text += "; " + absent
 	}
 	text += "; if it was removed on purpose, delete what tells of it too"

@@ -15,10 +15,10 @@ import (
 func TestRestoredVersionIsGone(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
 		n.job(t, levels, 3, none)
-		n.forgetNotes(t, filestore.LatestName, filestore.RecordPrefix+"*") // that run was killed before it wrote them
+		n.removeMetadata(t, filestore.LatestName, filestore.RecordPrefix+"*") // that run was killed before it wrote them
 		n.job(t, levels, 0, none)
 		n.removeVersion(t, 3)
-		n.forgetNotes(t, filestore.LatestName)
+		n.removeMetadata(t, filestore.LatestName)
 		_, err := n.try(t, levels, 0, none, WithStrict("1"))
 		require.ErrorIs(t, err, ErrStrict)
 		require.ErrorContains(t, err, "absent: ")

@@ -106,7 +106,7 @@ func TestFreshStartInACopyOfTheHome(t *testing.T) {
 				n.job(t, "partner", 6, none, records(on), freshStart)
 				n.job(t, "partner", 9, none, records(on))
 			})
-			require.Empty(t, n.everywhere(t, 3))
+			require.Empty(t, n.allFiles(t, 3))
 			err := n.refused(t, "partner", "1", records(on))
 			require.ErrorContains(t, err, "absent: ")
 			require.ErrorContains(t, err, "v-000003-")
@@ -210,7 +210,7 @@ func TestRunsOfTheHomeAreKnown(t *testing.T) {
 		},
 		"numbers are not noted": func(t *testing.T, n *testNodes, opts ...Option) string {
 			n.job(t, "partner", 3, none, opts...)
-			note := n.noted(t)
+			note := n.manifest(t)
 			note.ReservedFrom = 0 // by a program of before
 			n.write(t, note)
 			return n.job(t, "partner", 5, none, append(opts, strict)...)

@@ -11,17 +11,17 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// upkeep is what is to be done around the versions of a checkpoint, mostly by rank 0: notes
-// and records that tell of them, and the deletion of those that need not be kept.
+// upkeep is what is to be done around the versions of a checkpoint, mostly by rank 0: metadata
+// that tells of them, and the deletion of those that need not be kept.
 type upkeep struct {
 	*core
 	line *lineage
 	acc  *accounts
 
-	maintenance maintenance
-	flushed     queue         // versions that have come to the parallel file system
-	maintaining *async.Ticket // it is being done by itself
-	lastNote    time.Time
+	maintenance  maintenance
+	flushed      queue         // versions that have come to the parallel file system
+	maintaining  *async.Ticket // it is being done by itself
+	lastManifest time.Time
 	// notReserved is when a number could not be reserved; used by what begins and writes.
 	notReserved time.Time
 
@@ -38,20 +38,20 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
-	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.place.OnNodes()}
+	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.placement.OnNodes()}
 	kept.Pending = !kept.Home && h.Flush
 	u.line.stored.Add(kept, h)
 	if reached.Include(u.possible(h)) {
 		u.maintenance.remove.add(u.line.stored.Overtake()...)
 	}
 	if kept.Home {
-		u.maintenance.tell(notes{latest: &h})
+		u.maintenance.tell(metadata{latest: &h})
 	} else {
-		u.noteOnNodes(context.WithoutCancel(ctx), h, reached)
+		u.announceOnNodes(context.WithoutCancel(ctx), h, reached)
 	}
 	u.recordNested(ctx, h)
 	u.prune()
-	u.maintenance.tell(notes{record: u.dueRecord(false)})
+	u.maintenance.tell(metadata{record: u.dueRecord(false)})
 	if u.writer == nil {
 		u.doMaintenance(context.WithoutCancel(ctx))
 	}
@@ -60,14 +60,14 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 
 // prune decides which versions need not be kept any more.
 func (u *upkeep) prune() {
-	levels := u.place.Levels() // that the nodes are to have
+	levels := u.placement.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
 	if u.line.parent == nil {
 		prunable = u.line.stored.Prune(u.opt.Keep, levels)
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
 		// that are absent (placement.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.place.OnNodes()}
+		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.placement.OnNodes()}
 		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
 	}
 	u.maintenance.remove.add(prunable.Everywhere...)

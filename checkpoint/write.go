@@ -162,7 +162,7 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
 	}
 	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
-	storage.SetPlanned(&h, wr.place.Plan(h.Version))
+	storage.SetPlanned(&h, wr.placement.Plan(h.Version))
 	wr.line.noteSettled(&h)
 	wr.nextDelta(&h)
 	return h
@@ -210,19 +210,19 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 // complete and whether they mean the same by it. If not, nothing of it stays.
 func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, error) {
 	h := f.header
-	outcome := wr.place.Outcome(f.id(), f.err == nil)
+	outcome := wr.placement.Outcome(f.id(), f.err == nil)
 	_, err := wr.agree(ctx, f.err)
 	if err == nil {
-		outcome, err = wr.checkTogether(ctx, h, f.done, outcome)
+		outcome, err = wr.checkConsistency(ctx, h, f.done, outcome)
 	}
-	if err == nil && !wr.line.attempt.samePlace {
-		err = wr.checkPlace(ctx, f)
+	if err == nil && !wr.line.attempt.sameDirectory {
+		err = wr.checkDirectory(ctx, f)
 	}
 	if err == nil {
-		wr.place.Settled(h, outcome)
+		wr.placement.Settled(h, outcome)
 		return outcome, nil
 	}
-	wr.place.Settled(h, placement.Outcome{})
+	wr.placement.Settled(h, placement.Outcome{})
 	if wr.root() && (f.err != nil || reported(err)) {
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)

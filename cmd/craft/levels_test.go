@@ -183,7 +183,7 @@ func TestLostNodes(t *testing.T) {
 			}
 			require.True(t, decode[verification](t, exitFine, "verify", l.base).OK)
 			shown := decode[shownVersion](t, exitFine, "show", l.dir, "--values")
-			require.Len(t, shown.Places, 4-len(lost))
+			require.Len(t, shown.Locations, 4-len(lost))
 
 			l.lose(t, 0, 1, 3)
 			v = l.list(t).Versions[1]

@@ -100,7 +100,7 @@ second table has the nodes.`,
 	})
 }
 
-func (p *program) ls(ctx context.Context, where *place) (seen overview, err error) {
+func (p *program) ls(ctx context.Context, where *location) (seen overview, err error) {
 	l := listing{Path: osstring.String(where.path), Checkpoints: []listedCheckpoint{}}
 	for _, c := range where.checkpoints {
 		listed, bad, err := p.list(ctx, where, c)
@@ -119,7 +119,7 @@ func (p *program) ls(ctx context.Context, where *place) (seen overview, err erro
 }
 
 // list describes one checkpoint; bad are the versions that cannot be described.
-func (p *program) list(ctx context.Context, where *place, c *offline.Checkpoint) (out listedCheckpoint, bad []error, err error) {
+func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoint) (out listedCheckpoint, bad []error, err error) {
 	out = listedCheckpoint{Name: c.Name, Path: osstring.String(c.Files.Dir()), Versions: []listedVersion{}}
 	if out.Lock, err = p.readLock(c.Files.Dir()); err != nil {
 		bad = append(bad, err)

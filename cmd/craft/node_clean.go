@@ -83,7 +83,7 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen 
 	result := nodeCleaning{Path: osstring.String(root), DryRun: c.dryRun, Places: make([]cleanedPlace, len(list))}
 	var prunable []*cleanedPlace
 	for i, n := range list {
-		remove, why := p.wasted(n, c)
+		remove, why := p.prunable(n, c)
 		result.Places[i] = cleanedPlace{n, "kept", why}
 		if remove {
 			result.Places[i].Action = "would remove"
@@ -98,7 +98,7 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen 
 			if ctx.Err() != nil {
 				return seen, ctx.Err()
 			}
-			n.Action, n.Why = p.removeIfWaste(ctx, n.nodedPlace, c)
+			n.Action, n.Why = p.removeIfPrunable(ctx, n.nodedPlace, c)
 		}
 	}
 	failed := slices.ContainsFunc(result.Places, func(n cleanedPlace) bool { return n.Action == "failed" })
@@ -106,8 +106,8 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen 
 	return overview{document: result, empty: len(list) == 0, print: print, failed: failed}, nil
 }
 
-// wasted decides whether a place may go, and says why or why not.
-func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
+// prunable decides whether a place may go, and says why or why not.
+func (p *program) prunable(n nodedPlace, c cleaning) (remove bool, why string) {
 	switch n.State {
 	case homeGone, homeRemoved:
 	case homeUnseen, homeReplaced:
@@ -123,8 +123,8 @@ func (p *program) wasted(n nodedPlace, c cleaning) (remove bool, why string) {
 		if n.Used == nil {
 			return false, "it is not known when it was last used (--older-than)"
 		}
-		if since := p.now().Sub(*n.Used); since < c.olderThan {
-			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(max(0, since)), c.olderThan)
+		if p.now().Sub(*n.Used) < c.olderThan {
+			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(*n.Used, p.now()), c.olderThan)
 		}
 	}
 	return true, n.Reason
@@ -163,9 +163,9 @@ func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c clean
 	}
 }
 
-// removeIfWaste deletes what was found to be prunable, if it still is: a job may have begun
+// removeIfPrunable deletes what was found to be prunable, if it still is: a job may have begun
 // meanwhile.
-func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
+func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning) (action, why string) {
 	owner, err := nodelocal.ReadOwner(p.fs, string(n.Dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "kept", "it is gone already"
@@ -176,7 +176,7 @@ func (p *program) removeIfWaste(ctx context.Context, n nodedPlace, c cleaning) (
 	if n.State != homeRemoved {
 		now := nodelocal.Place{Dir: string(n.Dir), Owner: owner}
 		now.Err = now.Count(ctx, p.fs)
-		if remove, why := p.wasted(p.describePlace(now), c); !remove {
+		if remove, why := p.prunable(p.describePlace(now), c); !remove {
 			return "kept", why
 		}
 	}

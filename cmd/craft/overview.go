@@ -20,7 +20,7 @@ type overview struct {
 }
 
 // overview completes a command that gives one, without an argument of where programs write.
-func (p *program) overview(what string, look func(context.Context, *place) (overview, error), cmd *cobra.Command) *cobra.Command {
+func (p *program) overview(what string, look func(context.Context, *location) (overview, error), cmd *cobra.Command) *cobra.Command {
 	cmd.Args = directories(0)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := defaultBase()

@@ -3,78 +3,62 @@ package main
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	pretty "github.com/jedib0t/go-pretty/v6/progress"
 )
 
 const progressEvery = 200 * time.Millisecond
 
 // progress is the line that shows on a terminal how far a verification is.
 type progress struct {
-	p     *program
-	total int64
-	start time.Time
-	stop  chan struct{}
+	line  pretty.Tracker
+	shown pretty.Progress
 	ended sync.WaitGroup
 
-	mu   sync.Mutex
-	done int64 // bytes of the versions before the current one
-	at   target
-	base int64 // bytes that the current checkpoint had read when it was entered
+	before int64 // bytes of the versions before the current one
+	size   int64 // of the current one
+	read   atomic.Int64
 }
 
 // startProgress starts the line; without a terminal there is none.
 func (p *program) startProgress(targets []target) *progress {
-	b := &progress{p: p, start: p.now(), stop: make(chan struct{})}
+	b := &progress{line: pretty.Tracker{AutoStopDisabled: true, RemoveOnCompletion: true, Units: pretty.Units{Formatter: roundedBytes}}}
 	for _, t := range targets {
-		if t.read {
-			b.total += t.v.Bytes
-		}
+		b.line.Total += t.bytesToRead()
 	}
-	if p.progress && b.total > 0 {
-		b.ended.Go(b.loop)
+	if !p.progress || b.line.Total == 0 {
+		return b
 	}
+	style := b.shown.Style()
+	style.Visibility = pretty.StyleVisibility{Percentage: true, Value: true, Time: true, ETA: true, Speed: true}
+	style.Options.PercentFormat, style.Options.Separator = "%3.0f %%", fmt.Sprintf(" of %s: ", roundedBytes(b.line.Total))
+	style.Options.ETAString, style.Options.TimeInProgressPrecision = "left", time.Second
+	b.shown.SetOutputWriter(p.stderr)
+	b.shown.SetUpdateFrequency(progressEvery)
+	b.shown.SetAutoStop(true) // where the end comes before the start
+	b.shown.AppendTracker(&b.line)
+	b.ended.Go(b.shown.Render)
 	return b
 }
 
 // enter says which version is next.
 func (b *progress) enter(t target) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.at.c != nil && b.at.read {
-		b.done += b.at.v.Bytes
+	b.before += b.size
+	b.size = t.bytesToRead()
+	b.read.Store(0)
+	b.line.UpdateMessage(fmt.Sprintf("%s version %d", printable(t.c.Name), t.v.ID.Version))
+	b.line.SetValue(b.before)
+	t.c.OnRead = func(bytes int) {
+		// Headers and indexes are read more than once.
+		b.line.SetValue(b.before + min(b.read.Add(int64(bytes)), b.size))
 	}
-	b.at, b.base = t, t.c.Read.Load()
 }
 
 // end waits until the line is gone.
 func (b *progress) end() {
-	close(b.stop)
+	b.line.MarkAsDone()
+	b.shown.Stop()
 	b.ended.Wait()
-}
-
-func (b *progress) loop() {
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.stop:
-			fmt.Fprint(b.p.stderr, "\r\x1b[K")
-			return
-		case <-tick.C:
-			fmt.Fprint(b.p.stderr, "\r", b.line(), "\x1b[K")
-		}
-	}
-}
-
-func (b *progress) line() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.at.c == nil {
-		return ""
-	}
-	// Headers and indexes are read more than once.
-	done := b.done + min(b.at.c.Read.Load()-b.base, b.at.v.Bytes)
-	rate := float64(done) / max(b.p.now().Sub(b.start).Seconds(), 1e-3)
-	return fmt.Sprintf("%3d %%  %s of %s  %s/s  %s version %d", 100*done/b.total,
-		roundedBytes(done), roundedBytes(b.total), roundedBytes(int64(rate)), printable(b.at.c.Name), b.at.v.ID.Version)
 }

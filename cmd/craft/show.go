@@ -187,7 +187,7 @@ func noParts(v *offline.Version, rank int) error {
 }
 
 // choose finds the version to show.
-func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *place, wanted string) (*offline.Version, error) {
+func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *location, wanted string) (*offline.Version, error) {
 	list, err := c.Versions(ctx)
 	if err != nil {
 		return nil, err

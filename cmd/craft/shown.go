@@ -36,8 +36,8 @@ type shownVersion struct {
 	Flush       bool                    `json:"flush"` // to the parallel file system
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool `json:"elsewhere"`
-	// Places are where it is, the parallel file system first.
-	Places []shownPlace `json:"places"`
+	// Locations are where it is, the parallel file system first.
+	Locations []shownLocation `json:"places"`
 	// Bases are the versions that hold chunks of this one.
 	Bases    []shownBase `json:"bases"`
 	Referred int64       `json:"referred_bytes"`
@@ -87,7 +87,7 @@ func describeParts(v *offline.Version, parts []readPart) *shownVersion {
 		Checkpoint: h.Name, Path: osstring.String(v.Path), Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: documentTime(h.Created), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
-		Places: []shownPlace{}, Bases: []shownBase{}, state: v.State(), onDisk: true,
+		Locations: []shownLocation{}, Bases: []shownBase{}, state: v.State(), onDisk: true,
 	}
 	if json.Valid(h.Fingerprint) {
 		d.Fingerprint = h.Fingerprint

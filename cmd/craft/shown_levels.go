@@ -12,9 +12,9 @@ import (
 	"github.com/craft-go/craft/storage/offline"
 )
 
-// shownPlace is a place that has something of a version.
-type shownPlace struct {
-	Place  string          `json:"place"`            // "pfs" or "node"
+// shownLocation has something of a version.
+type shownLocation struct {
+	Kind   string          `json:"place"`            // "pfs" or "node"
 	Host   string          `json:"host,omitempty"`   // of a node
 	Path   osstring.String `json:"path"`             // of the version there
 	Parts  []int           `json:"parts"`            // of which ranks
@@ -33,7 +33,7 @@ type shownBase struct {
 func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint, v *offline.Version, parts []readPart) error {
 	d.Level, d.Reached = v.Planned(), v.Reached
 	d.Flush, d.Elsewhere, d.onDisk = parts[0].reader.Header().Flush, v.Elsewhere, c.Manifest == nil
-	d.describePlaces(c, v)
+	d.describeLocations(c, v)
 	all := make(map[uint64]bool)
 	for _, p := range parts {
 		d.Referred += addReferences(all, p.reader)
@@ -55,13 +55,13 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 	return nil
 }
 
-func (d *shownVersion) describePlaces(c *offline.Checkpoint, v *offline.Version) {
+func (d *shownVersion) describeLocations(c *offline.Checkpoint, v *offline.Version) {
 	for _, h := range c.Files.At.Holdings(v.Entry) {
-		place := "node"
+		kind := "node"
 		if h.Dir == c.Files.At.Store.Path(v.ID) {
-			place = "pfs"
+			kind = "pfs"
 		}
-		d.Places = append(d.Places, shownPlace{place, h.Host, osstring.String(h.Dir), append([]int{}, h.Parts...), h.Copies, h.Parity})
+		d.Locations = append(d.Locations, shownLocation{kind, h.Host, osstring.String(h.Dir), append([]int{}, h.Parts...), h.Copies, h.Parity})
 	}
 }
 
@@ -74,10 +74,10 @@ func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
 		if d.Level != nil {
 			line("level", levelText(d.Level, d.Reached, d.Flush, ", to be copied to the parallel file system"))
 		}
-		for _, place := range d.Places[:min(mostNodes, len(d.Places))] {
-			line("stored", place.String())
+		for _, at := range d.Locations[:min(mostNodes, len(d.Locations))] {
+			line("stored", at.String())
 		}
-		if more := len(d.Places) - mostNodes; more > 0 {
+		if more := len(d.Locations) - mostNodes; more > 0 {
 			line("stored", fmt.Sprintf("on %d more nodes (--json shows all)", more))
 		}
 	}
@@ -99,7 +99,7 @@ func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
 }
 
 // String is such as "host n1: parts 0-1; copies 2-3 (/dev/shm/...)".
-func (s shownPlace) String() string {
+func (s shownLocation) String() string {
 	var has []string
 	add := func(what string, ranks []int) {
 		if len(ranks) > 0 {
@@ -110,7 +110,7 @@ func (s shownPlace) String() string {
 	add("copies", s.Copies)
 	add("parity", s.Parity)
 	where := "parallel file system"
-	if s.Place == "node" {
+	if s.Kind == "node" {
 		where = "host " + s.Host
 	}
 	return fmt.Sprintf("%s: %s (%s)", where, strings.Join(has, "; "), s.Path)

@@ -1,10 +1,13 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"io"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	pretty "github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // column of a table.
@@ -20,107 +23,66 @@ type column struct {
 // always has all its columns and is never cut, so that programs can read it.
 type table struct {
 	columns []column
-	rows    [][]string
+	rows    []pretty.Row
 }
 
 func (t *table) add(cells ...string) {
+	row := make(pretty.Row, len(cells))
 	for i, c := range cells {
-		if cells[i] = printable(c); c == "" {
-			cells[i] = "-"
-		}
+		row[i] = cmp.Or(printable(c), "-")
 	}
-	t.rows = append(t.rows, cells)
+	t.rows = append(t.rows, row)
 }
 
 // write prints the table for a terminal of that width; 0: there is none.
 func (t *table) write(w io.Writer, width int) error {
-	widths := t.widths()
-	shown := make([]bool, len(t.columns))
-	for i := range shown {
-		shown[i] = width == 0 || !t.empty(i)
-	}
-	if width > 0 {
-		t.narrow(widths, shown, width)
-	}
-	titles := make([]string, len(t.columns))
+	titles := make(pretty.Row, len(t.columns))
+	configs := make([]pretty.ColumnConfig, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.title
-	}
-	for _, row := range append([][]string{titles}, t.rows...) {
-		line := t.line(row, widths, shown)
-		if width > 0 {
-			line = cut(line, width)
+		align := text.AlignLeft
+		if c.right {
+			align = text.AlignRight
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		configs[i] = pretty.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align, Hidden: width > 0 && t.empty(i)}
 	}
-	return nil
-}
-
-func (t *table) widths() []int {
-	widths := make([]int, len(t.columns))
-	for i, c := range t.columns {
-		widths[i] = utf8.RuneCountInString(c.title)
-		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+	writer := pretty.NewWriter()
+	writer.SetStyle(pretty.Style{Box: pretty.BoxStyle{PaddingRight: "  "}})
+	writer.SuppressTrailingSpaces()
+	writer.AppendHeader(titles)
+	writer.AppendRows(t.rows)
+	writer.SetColumnConfigs(configs)
+	shown := writer.Render()
+	if width > 0 {
+		for _, i := range t.droppable() {
+			if text.LongestLineLen(shown) <= width {
+				break
+			}
+			configs[i].Hidden = true
+			shown = writer.Render()
 		}
+		lines := strings.Split(shown, "\n")
+		for i := range lines {
+			lines[i] = text.Snip(lines[i], width, "…")
+		}
+		shown = strings.Join(lines, "\n")
 	}
-	return widths
+	_, err := io.WriteString(w, shown+"\n")
+	return err
 }
 
 // empty columns, which say the same as none, are left out on a terminal.
 func (t *table) empty(i int) bool {
-	for _, row := range t.rows {
-		if row[i] != "-" {
-			return false
-		}
-	}
-	return t.columns[i].drop > 0
+	return t.columns[i].drop > 0 && !slices.ContainsFunc(t.rows, func(row pretty.Row) bool { return row[i] != "-" })
 }
 
-// narrow leaves out columns until the rest fits.
-func (t *table) narrow(widths []int, shown []bool, width int) {
-	for {
-		total, next := -2, -1
-		for i, c := range t.columns {
-			if !shown[i] {
-				continue
-			}
-			total += widths[i] + 2
-			if c.drop > 0 && (next < 0 || c.drop < t.columns[next].drop) {
-				next = i
-			}
-		}
-		if total <= width || next < 0 {
-			return
-		}
-		shown[next] = false
-	}
-}
-
-func (t *table) line(row []string, widths []int, shown []bool) string {
-	var b strings.Builder
-	for i, cell := range row {
-		if !shown[i] {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("  ")
-		}
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-		if t.columns[i].right {
-			b.WriteString(pad + cell)
-		} else {
-			b.WriteString(cell + pad)
+// droppable lists columns in the order in which they are left out.
+func (t *table) droppable() (list []int) {
+	for i, c := range t.columns {
+		if c.drop > 0 {
+			list = append(list, i)
 		}
 	}
-	return strings.TrimRight(b.String(), " ")
-}
-
-func cut(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	return string([]rune(line)[:max(width-1, 0)]) + "…"
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(t.columns[a].drop, t.columns[b].drop) })
+	return list
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -21,16 +24,7 @@ func (p *program) size(n int64) string {
 	return roundedBytes(n)
 }
 
-func roundedBytes(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x, unit := float64(n)/1024, 0
-	for x >= 1023.95 && unit < 5 {
-		x, unit = x/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", x, "KMGTPE"[unit])
-}
+func roundedBytes(n int64) string { return humanize.IBytes(uint64(n)) }
 
 // moment prints a time, if it is known: exact in a pipe, its age for people.
 func (p *program) moment(t *time.Time) string {
@@ -40,22 +34,18 @@ func (p *program) moment(t *time.Time) string {
 	case p.width == 0:
 		return t.UTC().Format(time.RFC3339)
 	}
-	return age(p.now().Sub(*t))
+	return age(*t, p.now())
 }
 
-func age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "in the future"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd ago", d/(24*time.Hour))
+// ages are as short as the columns of a table.
+var ages = []humanize.RelTimeMagnitude{
+	{D: time.Minute, Format: "%ds %s", DivBy: time.Second},
+	{D: time.Hour, Format: "%dm %s", DivBy: time.Minute},
+	{D: 2 * humanize.Day, Format: "%dh %s", DivBy: time.Hour},
+	{D: math.MaxInt64, Format: "%dd %s", DivBy: humanize.Day},
 }
+
+func age(t, now time.Time) string { return humanize.CustomRelTime(t, now, "ago", "from now", ages) }
 
 // documentTime is a time in a JSON document. It is nil for one that is not known, or that
 // such a document cannot hold, like that of a file which a broken clock has stamped.

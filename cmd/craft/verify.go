@@ -144,8 +144,15 @@ type target struct {
 	part  int // the only rank to read, -1: all
 }
 
+func (t *target) bytesToRead() int64 {
+	if !t.read {
+		return 0
+	}
+	return t.v.Bytes
+}
+
 // targets lists what is to be verified, oldest versions first.
-func (p *program) targets(ctx context.Context, where *place, w verifying) (list []target, problems []error, err error) {
+func (p *program) targets(ctx context.Context, where *location, w verifying) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
 		problems = append(problems, c.Unread...)

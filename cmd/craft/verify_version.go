@@ -71,7 +71,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 		}
 	}
 	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
-		out.Findings = append(out.Findings, together(parts)...)
+		out.Findings = append(out.Findings, inconsistencies(parts)...)
 	}
 	out.Findings = append(out.Findings, t.missing()...)
 	out.Findings = append(out.Findings, t.away()...)
@@ -232,9 +232,9 @@ func worst(findings []finding, none string) string {
 	return none
 }
 
-// together checks that the files of a complete version, in the order of ranks,
-// belong together.
-func together(parts []checkedPart) []finding {
+// inconsistencies are found where the files of a complete version, in the order of ranks,
+// do not belong together.
+func inconsistencies(parts []checkedPart) []finding {
 	var out []finding
 	first := parts[0].reader.Header()
 	for _, p := range parts[1:] {

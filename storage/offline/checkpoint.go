@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -23,7 +22,9 @@ type Checkpoint struct {
 	Name  string // that its files must carry
 	Files checkpointStore
 	fs    vfs.FS
-	Read  atomic.Int64 // bytes read of parts
+	// OnRead, if it is not nil, is told how many bytes were read of a part, by several
+	// goroutines at once.
+	OnRead func(bytes int)
 	// What lies beside the versions; nil: there is none, or unread says why it is not
 	// known.
 	Manifest *manifest.Manifest // nil: no version was on nodes, or ManifestUnread
@@ -56,7 +57,7 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 		return nil, err
 	}
 	c.Files.At = &Store{Store: files, fs: fsys}
-	c.Files.Store, err = storage.NewStore(&watchedDriver{Driver: c.Files.At, read: &c.Read}, container.Options{})
+	c.Files.Store, err = storage.NewStore(&watchedDriver{c.Files.At, c}, container.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +85,11 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// watchedDriver counts the bytes that are read and stops reading with the
-// context of Open.
+// watchedDriver tells of what is read and stops reading with the context of Open.
 type watchedDriver struct {
 	storage.Driver
 
-	read *atomic.Int64
+	of *Checkpoint
 }
 
 func (d *watchedDriver) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
@@ -97,14 +97,14 @@ func (d *watchedDriver) Open(ctx context.Context, id storage.ID, part storage.Pa
 	if err != nil {
 		return nil, err
 	}
-	return &watchedReader{PartReader: r, stopped: ctx.Err, read: d.read}, nil
+	return &watchedReader{PartReader: r, stopped: ctx.Err, onRead: d.of.OnRead}, nil
 }
 
 type watchedReader struct {
 	storage.PartReader
 
 	stopped func() error
-	read    *atomic.Int64
+	onRead  func(int)
 }
 
 func (r *watchedReader) ReadAt(p []byte, off int64) (int, error) {
@@ -112,7 +112,9 @@ func (r *watchedReader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n, err := r.PartReader.ReadAt(p, off)
-	r.read.Add(int64(n))
+	if r.onRead != nil {
+		r.onRead(n)
+	}
 	return n, err
 }
 

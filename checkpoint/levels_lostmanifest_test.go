@@ -21,8 +21,8 @@ func TestLevelsNoteIsGone(t *testing.T) {
 	n := newTestNodes(t, 0, 0, 1, 1)
 	log := n.job(t, "partner", 5, none)
 	require.NotContains(t, log, unused, "there was nothing before")
-	note := n.noted(t)
-	require.NoError(t, os.Remove(n.notePath()))
+	note := n.manifest(t)
+	require.NoError(t, os.Remove(n.manifestPath()))
 	records := glob(t, filepath.Join(n.dir, "pfs", "grid", filestore.RecordPrefix+"*"))
 	for _, told := range []bool{true, false} { // by the record that there was something
 		if !told {
@@ -37,7 +37,7 @@ func TestLevelsNoteIsGone(t *testing.T) {
 	}
 	require.NotContains(t, n.job(t, "partner", 0, none), unused, "it is said whenever a job begins")
 
-	require.NoError(t, os.WriteFile(n.notePath(), fmt.Appendf(nil, `{"format": 1, "id": %q}`, note.ID), 0o600))
+	require.NoError(t, os.WriteFile(n.manifestPath(), fmt.Appendf(nil, `{"format": 1, "id": %q}`, note.ID), 0o600))
 	log = n.job(t, "partner", 6, none)
 	require.NotContains(t, log, unused)
 	require.Contains(t, log, "iteration=4")
@@ -48,7 +48,7 @@ func TestLevelsNoteIsGone(t *testing.T) {
 func TestStrictWithoutTheNote(t *testing.T) {
 	for name, happen := range map[string]func(t *testing.T, n *testNodes){
 		"the note": func(t *testing.T, n *testNodes) {
-			n.forgetNotes(t, manifest.Name, filestore.RecordPrefix+"*")
+			n.removeMetadata(t, manifest.Name, filestore.RecordPrefix+"*")
 		},
 		"the directory": func(t *testing.T, n *testNodes) {
 			home := filepath.Join(n.dir, "pfs", "grid")
@@ -82,11 +82,11 @@ func TestLevelsNoteIsElsewhere(t *testing.T) {
 	n := newTestNodes(t, 0, 0, 1, 1)
 	n.job(t, "partner", 5, none)
 	target := filepath.Join(n.dir, "target")
-	require.NoError(t, os.Rename(n.notePath(), target+".away"))
-	require.NoError(t, os.Symlink(target, n.notePath()))
+	require.NoError(t, os.Rename(n.manifestPath(), target+".away"))
+	require.NoError(t, os.Symlink(target, n.manifestPath()))
 	for _, levels := range []string{"partner", ""} {
 		_, err := n.try(t, levels, 6, none)
-		require.ErrorContains(t, err, n.notePath()+" is a link to something that is not there")
+		require.ErrorContains(t, err, n.manifestPath()+" is a link to something that is not there")
 	}
 	require.NoError(t, os.Rename(target+".away", target))
 	require.Contains(t, n.job(t, "partner", 6, none), "iteration=4")

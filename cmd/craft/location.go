@@ -16,8 +16,8 @@ import (
 	"github.com/craft-go/craft/storage/offline"
 )
 
-// place is what the DIR of a command line turned out to be.
-type place struct {
+// location is what the DIR of a command line turned out to be.
+type location struct {
 	path string // as given
 	// base: DIR holds checkpoints. Otherwise it is a checkpoint, or something
 	// in it, and checkpoints has one element; none if DIR is a loose file.
@@ -38,7 +38,7 @@ func defaultBase() string {
 }
 
 // find looks at what path is.
-func (p *program) find(ctx context.Context, path string) (*place, error) {
+func (p *program) find(ctx context.Context, path string) (*location, error) {
 	info, err := p.fs.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist%s: %w", path, p.hint(path), errNoCheckpoint)
@@ -54,20 +54,20 @@ func (p *program) find(ctx context.Context, path string) (*place, error) {
 		return p.findFile(ctx, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		return p.in(ctx, offline.Parent(path, abs), place{path: path, version: &id})
+		return p.in(ctx, offline.Parent(path, abs), location{path: path, version: &id})
 	}
 	names, err := p.fs.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	if isCheckpoint(names) {
-		return p.in(ctx, path, place{path: path})
+		return p.in(ctx, path, location{path: path})
 	}
 	return p.findBelow(ctx, path, names)
 }
 
-// in opens the one checkpoint that a place is in.
-func (p *program) in(ctx context.Context, dir string, found place) (*place, error) {
+// in opens the one checkpoint that a location is in.
+func (p *program) in(ctx context.Context, dir string, found location) (*location, error) {
 	c, err := offline.Open(ctx, p.fs, dir)
 	found.checkpoints = []*offline.Checkpoint{c}
 	return &found, err
@@ -85,14 +85,14 @@ func (p *program) hint(path string) string {
 	return fmt.Sprintf(", but %s does", there)
 }
 
-func (p *program) findFile(ctx context.Context, path, abs string) (*place, error) {
+func (p *program) findFile(ctx context.Context, path, abs string) (*location, error) {
 	part, okPart := storage.ParsePart(filepath.Base(abs))
 	id, okID := storage.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
-		return &place{path: path, loose: true}, nil
+		return &location{path: path, loose: true}, nil
 	}
 	versionDir := offline.Parent(path, abs)
-	return p.in(ctx, offline.Parent(versionDir, filepath.Dir(abs)), place{path: path, version: &id, part: &part})
+	return p.in(ctx, offline.Parent(versionDir, filepath.Dir(abs)), location{path: path, version: &id, part: &part})
 }
 
 // isCheckpoint recognises the directory of a checkpoint: it has versions, or what
@@ -103,8 +103,8 @@ func isCheckpoint(names []fs.DirEntry) bool {
 
 // findBelow takes path as a base directory. What it holds beside checkpoints is
 // none of our business.
-func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntry) (*place, error) {
-	found := &place{path: path, base: true}
+func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntry) (*location, error) {
+	found := &location{path: path, base: true}
 	for _, n := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (p *program) isDir(n fs.DirEntry, path string) (bool, error) {
 }
 
 // rank is that of the file that DIR is; -1: it is none.
-func (f *place) rank() int {
+func (f *location) rank() int {
 	if f.part == nil {
 		return -1
 	}
@@ -154,7 +154,7 @@ func (f *place) rank() int {
 }
 
 // single returns the one checkpoint that the command is about.
-func (f *place) single(command string) (*offline.Checkpoint, error) {
+func (f *location) single(command string) (*offline.Checkpoint, error) {
 	if !f.base {
 		return f.checkpoints[0], nil
 	}
@@ -172,7 +172,7 @@ func (f *place) single(command string) (*offline.Checkpoint, error) {
 }
 
 // nothing says what was looked for in vain, or what could not be looked at.
-func (f *place) nothing() error {
+func (f *location) nothing() error {
 	if len(f.problems) > 0 {
 		return errors.Join(f.problems...)
 	}

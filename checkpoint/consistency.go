@@ -17,54 +17,73 @@ import (
 	"github.com/craft-go/craft/storage/placement"
 )
 
-// checkTogether finds ranks that have written different things under one
+// checkConsistency finds ranks that have written different things under one
 // version: out of step, unequal replicated values, boxes that do not fit.
-func (wr *writing) checkTogether(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
+func (wr *writing) checkConsistency(ctx context.Context, h container.Header, p part, mine placement.Outcome) (placement.Outcome, error) {
 	boxes, text := boxesOf(p.sections)
 	if wr.comm.Size() == 1 && wr.line.attempt.boxes == "" && text == "" {
 		return mine, nil
 	}
 	_, recovery := wr.comm.Session().Recovered()
+	st := &wr.acc.stats
+	own := maxima{text != wr.line.attempt.boxes, mine, slowest{st.CheckpointTime, st.RestartTime, recovery, st.RedoTime}}
 	keys, digests := replicas(p)
-	own := []int64{
-		bit(text != wr.line.attempt.boxes), bit(mine.Spilled),
-		int64(wr.acc.stats.CheckpointTime), int64(wr.acc.stats.RestartTime), int64(recovery), int64(wr.acc.stats.RedoTime),
-	}
-	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)},
-		append(own, mine.Levels.Missing()...)...)
+	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)}, own.encode()...)
 	if err != nil {
 		return mine, err
 	}
-	all := placement.Outcome{Spilled: most[1] != 0, Levels: storage.FromMissing(most[6:])}
-	wr.acc.slowest = slowest{time.Duration(most[2]), time.Duration(most[3]), time.Duration(most[4]), time.Duration(most[5])}
+	all := decodeMaxima(most)
+	wr.acc.slowest = all.slowest
+	version, iteration, values, header := differ[0], differ[1], differ[2], differ[3]
 	switch {
-	case differ[0] || differ[1]:
+	case version || iteration:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))
-	case differ[3]:
+	case header:
 		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(wr.fingerprint), h.Ancestors)
-	case differ[2]:
+	case values:
 		return mine, wr.findUnequal(ctx, keys, digests)
-	case most[0] != 0:
+	case all.boxes:
 		err := wr.checkCover(ctx, boxes)
 		if err == nil {
 			wr.line.attempt.boxes = text
 		}
 		_, err = wr.agree(ctx, err)
-		return all, err
+		return all.outcome, err
 	}
-	return all, nil
+	return all.outcome, nil
 }
 
-// checkPlace makes sure, once, that rank 0 finds the parts of all ranks where it
+// maxima are the largest of all ranks.
+type maxima struct {
+	boxes   bool // they are not those that were checked
+	outcome placement.Outcome
+	slowest slowest
+}
+
+func (m maxima) encode() []int64 {
+	s := m.slowest
+	return append([]int64{bit(m.boxes), bit(m.outcome.Spilled), int64(s.checkpoint), int64(s.restart), int64(s.recovery), int64(s.redo)},
+		m.outcome.Levels.Missing()...)
+}
+
+func decodeMaxima(m []int64) maxima {
+	return maxima{
+		boxes:   m[0] != 0,
+		outcome: placement.Outcome{Spilled: m[1] != 0, Levels: storage.FromMissing(m[6:])},
+		slowest: slowest{time.Duration(m[2]), time.Duration(m[3]), time.Duration(m[4]), time.Duration(m[5])},
+	}
+}
+
+// checkDirectory makes sure, once, that rank 0 finds the parts of all ranks where it
 // writes its own: that no rank has another directory, or a disk of its own under
 // the same path. What rank 0 finds is an error of its part.
-func (wr *writing) checkPlace(ctx context.Context, f *flight) error {
+func (wr *writing) checkDirectory(ctx context.Context, f *flight) error {
 	if wr.root() {
 		f.err = wr.allParts(ctx, f.header)
 	}
 	_, err := wr.agree(ctx, f.err)
-	wr.line.attempt.samePlace = err == nil
+	wr.line.attempt.sameDirectory = err == nil
 	return err
 }
 
