@@ -94,10 +94,10 @@ func TestExtentsThatMayChange(t *testing.T) {
 		require.NoError(t, cp.Write(t.Context()))
 		require.NoError(t, cp.Close())
 	}
-	cp, x, err := restart(5)
+	cp, _, err := restart(5)
 	require.NoError(t, err)
 	write(cp)
-	cp, x, err = restart(6, Resizable())
+	cp, x, err := restart(6, Resizable())
 	require.NoError(t, err)
 	require.Len(t, *x, 5)
 	write(cp) // without a statement
