@@ -183,6 +183,7 @@ func TestAnotherGlobalExtentIsRefused(t *testing.T) {
 
 // More values than a header has room for: those that fit are there.
 func TestManyExtents(t *testing.T) {
+	ofData(t)
 	dir := t.TempDir()
 	values := func(n int) map[string]any {
 		out := make(map[string]any)

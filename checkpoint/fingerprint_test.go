@@ -96,6 +96,7 @@ func TestFingerprintOfWhatIsNotEncoded(t *testing.T) {
 
 // TestFingerprintThatIsTooLong is refused before the program has computed anything.
 func TestFingerprintThatIsTooLong(t *testing.T) {
+	ofData(t)
 	_, err := New("test", nil, WithPath(t.TempDir()), WithFingerprint(strings.Repeat("x", container.MaxFingerprint)))
 	require.ErrorIs(t, err, ErrArgument)
 	require.ErrorContains(t, err, "allowed: up to 1048576")
