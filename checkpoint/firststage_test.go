@@ -128,7 +128,7 @@ func TestFirstStageIsGoneOnWith(t *testing.T) {
 	for _, of := range [][]int{{0}, {0, 1}} {
 		for _, levels := range []string{"", "local", "partner:2,local:1"} {
 			for _, mode := range modes {
-				for _, versions := range sample(t, []int{0, 1, 2}, 1) {
+				for _, versions := range sample(t, []int{0, 1, 2}, 2) {
 					if levels != "" && len(of) == 1 && levels != "local" {
 						continue
 					}
