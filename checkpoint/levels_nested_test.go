@@ -139,6 +139,7 @@ func TestLevelsNested(t *testing.T) {
 
 // Losses at one moment after the other of one program.
 func TestLevelsNestedAgainAndAgain(t *testing.T) {
+	ofData(t)
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			n := newTestNodes(t, 0, 0, 1, 1, 2, 2)

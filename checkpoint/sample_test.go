@@ -35,8 +35,8 @@ func choose[T any](rng *rand.Rand, cases []T, oneOf int) []T {
 	return some
 }
 
-// ofData skips a test in which nothing runs at the same time, where the race detector has
-// nothing to find.
+// ofData skips, with -race -short, a test of what is in files and values: either nothing runs
+// at the same time in it, or only what does in the tests of many others.
 func ofData(t *testing.T) {
 	t.Helper()
 	if raceEnabled && testing.Short() {
