@@ -15,6 +15,7 @@ import (
 // fail or are less safe than planned: of those that stay at the level one needs no byte
 // of what the newest needs.
 func TestEachLevelKeepsTwoChains(t *testing.T) {
+	ofData(t)
 	rng := testseed.Rand(t)
 	for range 200 {
 		policy := storage.Policy{{Level: storage.Local, Every: 1}}

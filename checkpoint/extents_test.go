@@ -94,10 +94,10 @@ func TestExtentsThatMayChange(t *testing.T) {
 		require.NoError(t, cp.Write(t.Context()))
 		require.NoError(t, cp.Close())
 	}
-	cp, x, err := restart(5)
+	cp, _, err := restart(5)
 	require.NoError(t, err)
 	write(cp)
-	cp, x, err = restart(6, Resizable())
+	cp, x, err := restart(6, Resizable())
 	require.NoError(t, err)
 	require.Len(t, *x, 5)
 	write(cp) // without a statement
@@ -184,6 +184,7 @@ func TestAnotherGlobalExtentIsRefused(t *testing.T) {
 
 // More values than a header has room for: those that fit are there.
 func TestManyExtents(t *testing.T) {
+	ofData(t)
 	dir := t.TempDir()
 	values := func(n int) map[string]any {
 		out := make(map[string]any)

@@ -175,11 +175,7 @@ func TestSharedMemoryOfNestedLoops(t *testing.T) {
 		func(v *body, i int) int { return v.At[i] },
 		func(v *body, i, x int) { v.At[i] = x },
 	})...)
-	oneOf := 12
-	if raceEnabled && testing.Short() {
-		oneOf = 36 // one process each, with one writer: what is shared is no matter of goroutines
-	}
-	for _, p := range sample(t, programs, oneOf) {
+	for _, p := range sample(t, programs, 24) {
 		t.Run(p.name, p.run)
 	}
 }

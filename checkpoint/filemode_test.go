@@ -31,6 +31,7 @@ func modesBelow(t *testing.T, root string, file, dir fs.FileMode) (n int) {
 // Files are private, and those of the checkpoint's directory have another mode if
 // that is wanted, whatever the umask says; those of nodes are private all the same.
 func TestFileMode(t *testing.T) {
+	ofData(t)
 	for value, want := range map[string]struct{ file, dir fs.FileMode }{
 		"": {0o600, 0o700}, "0600": {0o600, 0o700}, "0640": {0o640, 0o750}, "0660": {0o660, 0o770}, "0644": {0o644, 0o755}, "0664": {0o664, 0o775},
 	} {

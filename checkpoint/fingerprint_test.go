@@ -50,6 +50,7 @@ func TestFingerprintOfWhatIsNotEncoded(t *testing.T) {
 		N int
 	}
 	type oddTag struct {
+		//lint:ignore SA5008 it is what such a tag does that is tested
 		N int `json:"a\\b"`
 		B int `json:"N"`
 	}
@@ -60,7 +61,7 @@ func TestFingerprintOfWhatIsNotEncoded(t *testing.T) {
 	}{
 		"unexported":            {hidden{4}, "fingerprint.nx"},
 		"pointer":               {&hidden{4}, "fingerprint.nx"},
-		"embedded":              {embeds{}, "fingerprint.hidden.nx"},
+		"embedded":              {embeds{hidden: hidden{4}}, "fingerprint.hidden.nx"},
 		"in a map":              {map[string]any{"grid": []hidden{{1}}}, "fingerprint[grid][0].nx"},
 		"one name twice":        {twice{}, `"N"`},
 		"nil":                   {none, "nil"},
@@ -95,6 +96,7 @@ func TestFingerprintOfWhatIsNotEncoded(t *testing.T) {
 
 // TestFingerprintThatIsTooLong is refused before the program has computed anything.
 func TestFingerprintThatIsTooLong(t *testing.T) {
+	ofData(t)
 	_, err := New("test", nil, WithPath(t.TempDir()), WithFingerprint(strings.Repeat("x", container.MaxFingerprint)))
 	require.ErrorIs(t, err, ErrArgument)
 	require.ErrorContains(t, err, "allowed: up to 1048576")

@@ -126,18 +126,18 @@ func passes(t *testing.T, number int, until time.Time, ways []walked, walk func(
 
 func TestLossOfEveryNodeAtEveryStage(t *testing.T) {
 	var y tally
-	for _, v := range sample(t, ofNodes(), 1) {
+	for _, v := range sample(t, ofNodes(), 3) {
 		y.node(t, v, 0)
 	}
-	y.report(t, 30/underRace())
+	y.report(t, 10/underRace())
 }
 
 func TestLossOfEveryPairAtEveryStage(t *testing.T) {
 	var y tally
-	for _, v := range sample(t, ofPairs(), 1) {
+	for _, v := range sample(t, ofPairs(), 3) {
 		y.pair(t, v, 0)
 	}
-	y.report(t, 30/underRace())
+	y.report(t, 10/underRace())
 }
 
 // What has been lost is made anew: when that has been told, another node may be
@@ -151,7 +151,7 @@ func TestSecondLossAfterHealing(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range sample(t, pairs, 1) {
+	for _, v := range sample(t, pairs, 3) {
 		w := newWorld(v.levels, v.mode, false)
 		w.end = 4
 		_, err := w.run(t)
@@ -202,8 +202,8 @@ func TestLossBeyondTheLevels(t *testing.T) {
 	t.Logf("survived %d, older version %d, none %d", survived.rounds, older.rounds, none.rounds)
 	all.report(t, 40/underRace())
 	require.NotZero(t, survived.rounds)
-	require.NotZero(t, none.rounds)
-	if len(chosen) == len(cases) { // they are rare
+	if len(chosen) == len(cases) { // of few there may be none
+		require.NotZero(t, none.rounds)
 		require.NotZero(t, older.rounds)
 	}
 }

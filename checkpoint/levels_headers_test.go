@@ -18,6 +18,7 @@ import (
 // The headers of one rank are damaged in an older version that nobody needs, and a node
 // cannot be listed, or a file of that version cannot be read: other ranks have its header.
 func TestLevelsHeaderOfAnOlderVersion(t *testing.T) {
+	ofData(t)
 	for _, levels := range []string{"partner:1", "xor:1", "rs:1"} {
 		n := &testNodes{dir: "/", of: []int{0, 1, 2, 3}}
 		disk := vfs.NewMem()
@@ -54,6 +55,7 @@ func TestLevelsHeaderOfAnOlderVersion(t *testing.T) {
 // No single file of a version is needed to restore the newest one, where its bytes are
 // elsewhere too: it is restored though a file can never be opened, or never be read.
 func TestLevelsOneFileThatCannotBeRead(t *testing.T) {
+	ofData(t)
 	for _, levels := range []string{"partner:1", "xor:1", "rs:1", "partner:1,pfs:1", "xor:1,pfs:2"} {
 		t.Run(levels, func(t *testing.T) {
 			n := &testNodes{dir: "/", of: []int{0, 1, 2, 3}}

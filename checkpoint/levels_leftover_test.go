@@ -181,6 +181,7 @@ func TestLevelsRenamedVersion(t *testing.T) {
 // A place that is not ours, or of which nobody can tell, is an error that says
 // which one and why; it is neither used nor deleted.
 func TestLevelsForeignPlace(t *testing.T) {
+	ofData(t)
 	owner := func(change func(o *nodelocal.Owner)) func(t *testing.T, place string) {
 		return func(t *testing.T, place string) {
 			path := filepath.Join(place, nodelocal.OwnerName)

@@ -24,6 +24,7 @@ func swapped(t *testing.T, a, b string) {
 // A good file at the place of another one is like a damaged one: the copy, parity
 // or the flushed file is used, by a strict start too, and the right file is put there again.
 func TestLevelsMisplacedFiles(t *testing.T) {
+	ofData(t)
 	for name, misplace := range map[string]harm{
 		"two ranks": func(t *testing.T, n *testNodes) {
 			swapped(t, one(t, n.files(t, 5, "rank-00002")), one(t, n.files(t, 5, "rank-00003")))

@@ -75,6 +75,7 @@ func versionFiles(t *testing.T, disk vfs.FS, dir string) map[string]bool {
 // Files of the newest version cannot be opened for a while, and with the nodes that are lost
 // nothing gives their bytes back: the restart is an error that says so, and nothing is gone.
 func TestLevelsThatCannotBeRead(t *testing.T) {
+	ofData(t)
 	for _, c := range []struct {
 		levels, file string
 		lost         []int
@@ -131,7 +132,7 @@ func TestLevelsThatCannotBeRead(t *testing.T) {
 // that the level allows the newest version is restored all the same, or the restart is an
 // error that another one gets over, and nothing is set aside or deleted.
 func TestLevelsPassingFaults(t *testing.T) {
-	for _, levels := range []string{"partner:1", "partner:1,pfs:2", "xor:1", "xor:1,pfs:2", "rs:1", "rs:1,pfs:2"} {
+	for _, levels := range sample(t, []string{"partner:1", "partner:1,pfs:2", "xor:1", "xor:1,pfs:2", "rs:1", "rs:1,pfs:2"}, 1) {
 		t.Run(levels, func(t *testing.T) {
 			n := &testNodes{dir: "/", of: []int{0, 1, 2, 3}}
 			stored := vfs.NewMem()

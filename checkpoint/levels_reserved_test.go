@@ -92,6 +92,7 @@ func TestLevelsOldLineageComesBack(t *testing.T) {
 // The same for a computation that goes on from an older version: what the nodes have
 // that were absent is the older branch when they come back.
 func TestLevelsOldBranchComesBack(t *testing.T) {
+	ofData(t)
 	for _, levels := range []string{"", "partner"} { // of the run without the nodes
 		for _, again := range []bool{false, true} { // and it dies before it has written anything
 			t.Run(fmt.Sprintf("%q %t", levels, again), func(t *testing.T) {
@@ -127,6 +128,7 @@ func flushedLongAgo(t *testing.T, levels string) *testNodes {
 // A node of the old branch has lost what it had, and has got parts of an older version
 // of it by healing. That does not count as having seen how far it came.
 func TestLevelsOldBranchHealed(t *testing.T) {
+	ofData(t)
 	const levels = "partner,pfs:1000"
 	end := map[string]func(n *testNodes, until int){
 		"killed": func(n *testNodes, until int) { n.killed(t, levels, until, healed) },
@@ -236,6 +238,7 @@ func (n *testNodes) write(t *testing.T, note manifest.Manifest) {
 // A number is noted before it is used, with few notes, and an orderly end gives back
 // what was not used.
 func TestNumbersAreReserved(t *testing.T) {
+	ofData(t)
 	for _, mode := range modes {
 		n := newTestNodes(t, 0)
 		notes, began := 0, time.Now()

@@ -110,6 +110,7 @@ func TestLevelsOtherNodes(t *testing.T) {
 // Its versions are newer than those on the nodes, which a later run with levels
 // does not go back to.
 func TestLevelsSwitchedOff(t *testing.T) {
+	ofData(t)
 	off := map[string][]Option{
 		"no levels":     {WithLevels("")},
 		"CRAFT_USE_SCR": {func(o *options) { o.UseSCR = false }},

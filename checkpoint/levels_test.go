@@ -52,7 +52,7 @@ func TestFlushBeforeTheEnd(t *testing.T) {
 func TestDeltaOverLevels(t *testing.T) {
 	for _, mode := range modes {
 		// In each mode the goroutines of all levels are the same.
-		for _, levels := range sample(t, []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"}, 1) {
+		for _, levels := range sample(t, []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"}, 2) {
 			t.Run(mode+levels, func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
 				for until := 3; until < 30; until += 4 {

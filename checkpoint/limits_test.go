@@ -133,6 +133,7 @@ func TestHugeValue(t *testing.T) {
 	huge[0] = 1
 	before = peakMemory(t)
 	require.NoError(t, open(t, dir, values).RestartIfNeeded(t.Context(), nil))
+	require.Less(t, peakMemory(t)-before, int64(64<<20), "memory of a restart beside the data")
 	require.Len(t, huge, n)
 	for i := range huge {
 		if huge[i] != float64(i)*1.000001 {

@@ -226,6 +226,7 @@ func TestBranchIsDamaged(t *testing.T) {
 // has gone on. When they come back their versions have higher numbers, which that run
 // could not know, and are older all the same.
 func TestOldBackupOfTheHome(t *testing.T) {
+	ofData(t)
 	for _, fresh := range []bool{false, true} { // the run that goes on begins anew
 		for _, levels := range []string{"", "partner,pfs:1000"} { // of the run without the nodes
 			for _, again := range []bool{false, true} { // a run after that dies before it has written anything

@@ -10,7 +10,7 @@ import (
 )
 
 // sample is what one run of the tests takes of a large table: one of so many
-// cases, chosen at random, half of that under the race detector, and a quarter
+// cases, chosen at random, half of that under the race detector, and an eighth
 // there with -short. If CRAFT_TEST_SECONDS is set it is all of them.
 func sample[T any](t *testing.T, cases []T, oneOf int) []T {
 	t.Helper()
@@ -35,13 +35,22 @@ func choose[T any](rng *rand.Rand, cases []T, oneOf int) []T {
 	return some
 }
 
+// ofData skips, with -race -short, a test of what is in files and values: either nothing runs
+// at the same time in it, or only what does in the tests of many others.
+func ofData(t *testing.T) {
+	t.Helper()
+	if raceEnabled && testing.Short() {
+		t.Skip("a matter of data: not with -race -short")
+	}
+}
+
 // underRace is how many times less is tried under the race detector.
 func underRace() int {
 	switch {
 	case !raceEnabled:
 		return 1
 	case testing.Short():
-		return 4
+		return 8
 	}
 	return 2
 }

@@ -43,6 +43,7 @@ func records(on bool) Option { return func(o *options) { o.Record = on } }
 // What a run has left on the nodes with another copy of the checkpoint's directory, or
 // before a backup of it was put back, is not gone on with unless somebody has been told.
 func TestCopyOfTheHome(t *testing.T) {
+	ofData(t)
 	for _, levels := range []string{"local,pfs:1000", "partner"} {
 		for _, on := range []bool{true, false} {
 			for _, killed := range []bool{false, true} { // what has run before the copy was made
@@ -148,6 +149,7 @@ func TestFreshStartInACopyAndAnOlderVersion(t *testing.T) {
 
 // A home that only its own runs use says no such thing, however they end.
 func TestRunsOfTheHomeAreKnown(t *testing.T) {
+	ofData(t)
 	strict := WithStrict("1")
 	for name, run := range map[string]func(t *testing.T, n *testNodes, opts ...Option) (log string){
 		"one after the other": func(t *testing.T, n *testNodes, opts ...Option) (log string) {

@@ -111,6 +111,7 @@ func (g gridPlaces[T]) gatherRows(dst []T, row, rows int) {
 	case g.colStep == 1 && g.cols <= shortRun:
 		for i := range rows {
 			from := src[i*g.rowStep:][:g.cols]
+			//lint:ignore S1001 see shortRun
 			for j, x := range from {
 				dst[j] = x
 			}

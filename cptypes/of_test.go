@@ -186,7 +186,7 @@ func TestRegisterErrors(t *testing.T) {
 
 // Concurrent registration: exactly one wins, and everybody can use it.
 func TestRegisterConcurrently(t *testing.T) {
-	type local struct{ x int }
+	type local struct{ X int }
 	cptypes.UnregisterAfter[local](t)
 	var wg sync.WaitGroup
 	errs := make([]error, 8)

@@ -20,7 +20,6 @@ var startTiming = Timing{Period: testTiming.Period, Lease: testTiming.Lease, Mar
 // first world is made, and no longer.
 func TestPatienceAtTheStart(t *testing.T) {
 	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
-	began := s.now
 	s.tick(2900 * time.Millisecond)
 	require.Empty(t, s.fenced)
 	s.sent = nil
@@ -31,7 +30,7 @@ func TestPatienceAtTheStart(t *testing.T) {
 
 	// A world makes the lease short, once the node says that it knows.
 	s = running(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
-	began = s.now
+	began := s.now
 	s.sent = nil
 	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Left: 2900 * time.Millisecond}})
 	require.Equal(t, time.Second, s.sent[0].Message.Pulse.Left)

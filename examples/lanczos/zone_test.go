@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/stretchr/testify/require"
@@ -45,9 +47,22 @@ func TestProcesses(t *testing.T) {
 	require.Equal(t, want.Digest, again.Digest)
 }
 
+// someModes are all modes; with -short one of them, and none in two cases of three.
+func someModes(rng *rand.Rand) []jobs.Mode {
+	if !testing.Short() {
+		return killtest.Modes
+	}
+	if rng.IntN(3) > 0 {
+		return nil
+	}
+	i := rng.IntN(len(killtest.Modes))
+	return killtest.Modes[i : i+1]
+}
+
 // TestRanksAreReplaced is non-shrinking recovery: to the same digits.
 func TestRanksAreReplaced(t *testing.T) {
 	want := newProgram(t).result(small("-ranks", "4")...)
+	rng := testseed.Rand(t)
 	for _, c := range []struct {
 		name       string
 		flags      string
@@ -66,10 +81,7 @@ func TestRanksAreReplaced(t *testing.T) {
 		{"a node and a rank", "-nodes 2 -spare-nodes 1 -kill-node 1@59 -kill 0@137 -spawn REUSE", 2},
 		{"by the flag that kills the program", "-die-at 137", 1},
 	} {
-		for i, mode := range killtest.Modes {
-			if i > 0 && testing.Short() {
-				break
-			}
+		for _, mode := range someModes(rng) {
 			t.Run(c.name+", "+string(mode), func(t *testing.T) {
 				p := newProgram(t)
 				args := on(append(strings.Fields(c.flags), "-async", string(mode))...)
@@ -103,6 +115,7 @@ func TestRanksAreReplaced(t *testing.T) {
 // TestTheJobShrinks: the others share the rows of those that were lost.
 func TestTheJobShrinks(t *testing.T) {
 	want := newProgram(t).result(small("-ranks", "4")...)
+	rng := testseed.Rand(t)
 	for flags, ranks := range map[string]int{
 		"-kill 2@137":                          3,
 		"-kill 0@137":                          3,
@@ -111,10 +124,7 @@ func TestTheJobShrinks(t *testing.T) {
 		"-nodes 2 -kill-node 0@137":            2,
 		"-nodes 2 -kill-node 1@59 -kill 0@137": 1,
 	} {
-		for i, mode := range killtest.Modes {
-			if i > 0 && testing.Short() {
-				break
-			}
+		for _, mode := range someModes(rng) {
 			t.Run(flags+", "+string(mode), func(t *testing.T) {
 				got := newProgram(t).result(on(append(strings.Fields(flags), "-recovery", "SHRINKING", "-async", string(mode))...)...)
 				relative(t, want.Eigenvalues, got.Eigenvalues)

@@ -5,7 +5,6 @@
 package testtime
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -49,6 +48,6 @@ func Within(t testing.TB, limit time.Duration, do func()) {
 	}
 	t.Logf("it took %v, at most %v is allowed; once more", first, limit)
 	if second := took(); second > limit {
-		t.Fatal(fmt.Sprintf("it took %v, then %v; at most %v is allowed", first, second, limit))
+		t.Fatalf("it took %v, then %v; at most %v is allowed", first, second, limit)
 	}
 }

@@ -17,7 +17,7 @@ type fake struct {
 
 func (*fake) Helper()             {}
 func (*fake) Logf(string, ...any) {}
-func (f *fake) Fatal(...any) {
+func (f *fake) Fatalf(string, ...any) {
 	f.failed = true
 	runtime.Goexit()
 }

@@ -14,9 +14,6 @@ const magic = "\x8bCRAFT\r\n\x1a\n\x00\x00"
 
 const (
 	formatMajor = 1 // a reader of another major version cannot read the file
-	// The minor version counts additions. A file has the least one that its
-	// contents need.
-	formatMinor = 2
 
 	// The preamble is the part of the header that no later version changes.
 	preambleSize = 28
@@ -70,7 +67,8 @@ func nameProblem(s string) string {
 	return ""
 }
 
-// minor is the minor version of the format that can hold the header.
+// minor is the minor version of the format, which counts additions: the least one that
+// can hold the header.
 func (h *Header) minor() uint16 {
 	switch {
 	case len(h.Fields) > 0:

@@ -187,7 +187,7 @@ func beat(t *testing.T, s *Store) {
 		for err == nil {
 			select {
 			case <-stop:
-				err = f.Close()
+				f.Close()
 				return
 			case <-tick.C:
 				_, err = f.Write([]byte("."))
@@ -404,7 +404,7 @@ func TestOneTakesOver(t *testing.T) {
 				holders.Add(1)
 				last = held
 			}
-			defer held.Unlock()
+			t.Cleanup(func() { held.Unlock() })
 		}
 		require.LessOrEqual(t, holders.Load(), int32(1))
 		require.NotNil(t, last, "somebody must have got it")

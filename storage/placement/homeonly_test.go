@@ -73,7 +73,7 @@ func TestHomeOnly(t *testing.T) {
 		p.Heal(entries[1].ID)
 		p.Resume()
 		require.NoError(t, p.Flush(t.Context(), entries[1].ID))
-		require.Equal(t, goroutines, runtime.NumGoroutine())
+		require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "a test before may still be ending")
 		require.NoError(t, p.Close(t.Context()))
 	}
 	left, err := filepath.Glob(filepath.Join(home.Dir(), "*"))

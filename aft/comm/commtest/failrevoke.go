@@ -90,7 +90,7 @@ func (p *player) allRevoked(ctx context.Context, c *comm.Comm) error {
 	select {
 	case <-c.Revoked():
 	case <-ctx.Done():
-		return fmt.Errorf("Revoked is not closed: %w", context.Cause(ctx))
+		return fmt.Errorf("channel of Revoked is not closed: %w", context.Cause(ctx))
 	}
 	v := make([]byte, 1)
 	recv := func(src comm.Rank, tag comm.Tag) error {

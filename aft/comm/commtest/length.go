@@ -121,7 +121,7 @@ func partLengths(ctx context.Context, c *comm.Comm) error {
 	short := make([][]int, c.Size()-1)
 	_, err := comm.Scatterv(ctx, c, 0, short)
 	if err := verdict(ctx, c, true, err); err != nil {
-		return fmt.Errorf("Scatterv: %w", err)
+		return fmt.Errorf("comm.Scatterv: %w", err)
 	}
 	parts := make([][]int, c.Size())
 	for i := range parts {
@@ -132,7 +132,7 @@ func partLengths(ctx context.Context, c *comm.Comm) error {
 	}
 	_, err = comm.Alltoallv(ctx, c, parts)
 	if err := verdict(ctx, c, true, err); err != nil {
-		return fmt.Errorf("Alltoallv: %w", err)
+		return fmt.Errorf("comm.Alltoallv: %w", err)
 	}
 	return nil
 }

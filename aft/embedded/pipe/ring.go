@@ -1,9 +1,6 @@
 package pipe
 
-import (
-	"sync/atomic"
-	"unsafe"
-)
+import "sync/atomic"
 
 // board is the first page of the shared memory. The indices count all bytes that
 // ever went through; each is written by one side, and lies on cache lines of its
@@ -28,8 +25,7 @@ type ring struct {
 	size uint64
 	own  uint64 // this side's index
 	seen uint64 // the other side's, as last read
-	base unsafe.Pointer
-	all  uintptr // bytes mapped from base
+	mapping
 }
 
 // step is how many bytes are copied before they are published or given back, so

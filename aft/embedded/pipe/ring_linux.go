@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mapping is where the shared memory of a ring is mapped.
+type mapping struct {
+	base   unsafe.Pointer
+	length uintptr
+}
+
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // newRing makes shared memory; the file is to be passed on and closed.
@@ -72,18 +78,17 @@ func mapRing(fd, size int) (*ring, error) {
 		return nil, err
 	}
 	return &ring{
-		board: (*board)(base),
-		data:  unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size),
-		size:  uint64(size),
-		base:  base,
-		all:   all,
+		board:   (*board)(base),
+		data:    unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size),
+		size:    uint64(size),
+		mapping: mapping{base, all},
 	}, nil
 }
 
 // unmap gives the memory back; the ring must not be used any more.
 func (r *ring) unmap() {
 	if r.base != nil {
-		_ = unix.MunmapPtr(r.base, r.all)
+		_ = unix.MunmapPtr(r.base, r.length)
 		*r = ring{}
 	}
 }
