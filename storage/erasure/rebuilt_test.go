@@ -141,6 +141,9 @@ func TestRebuildPartOfBadFiles(t *testing.T) {
 	foreign.header.Identity = appendIdentity(nil, version{idOf(6), p.size}, p.ranks)
 	foreign.files = nil
 	foreign.encode(t)
+	wide := newProtected(t, rng, Layout{5, 2, 65}, []int64{700, 900, 64, 0, 800})
+	wide.parts, wide.after, wide.files = p.parts, p.after, nil
+	wide.encode(t)
 	const lost = 0
 	for name, bad := range map[string]func(kind storage.Kind, member int, data []byte) []byte{
 		"unreadable": func(storage.Kind, int, []byte) []byte { return nil },
@@ -149,6 +152,12 @@ func TestRebuildPartOfBadFiles(t *testing.T) {
 		"other parts": func(kind storage.Kind, member int, data []byte) []byte {
 			if kind == storage.KindParity {
 				return other.files[member]
+			}
+			return append(data, 0)
+		},
+		"other layout": func(kind storage.Kind, member int, data []byte) []byte {
+			if kind == storage.KindParity {
+				return wide.files[member]
 			}
 			return append(data, 0)
 		},
@@ -248,18 +257,18 @@ func TestRecoverable(t *testing.T) {
 		s := newSet(t, rand.New(rand.NewPCG(1, 2)), l, sizes)
 		for bits := range 1 << (2 * l.Members) {
 			part, parity := make([]bool, l.Members), make([]bool, l.Members)
-			sources := make([]Source, l.Members)
+			sources := make([]source, l.Members)
 			var lost []int
 			left := false
 			for i := range l.Members {
 				part[i], parity[i] = bits>>(2*i)&1 == 1, bits>>(2*i+1)&1 == 1
 				if part[i] {
-					sources[i].Part = bytes.NewReader(s.parts[i])
+					sources[i].part = bytes.NewReader(s.parts[i])
 				} else {
 					lost = append(lost, i)
 				}
 				if parity[i] {
-					sources[i].Parity, left = s.open(t, i), true
+					sources[i].parity, left = s.open(t, i), true
 				}
 			}
 			if len(lost) == 0 || !left {
@@ -267,7 +276,7 @@ func TestRecoverable(t *testing.T) {
 			}
 			var err error
 			for _, member := range lost {
-				err = errors.Join(err, s.code.Rebuild(t.Context(), sources, member, io.Discard))
+				err = errors.Join(err, s.rebuild(t.Context(), sources, member, io.Discard))
 			}
 			require.Equal(t, striping.Recoverable(l.Parity, part, parity), err == nil, "%+v: parts %v, parity %v: %v", l, part, parity, err)
 		}

@@ -45,7 +45,7 @@ func findSurvivors(ctx context.Context, id storage.ID, lost storage.Part, open O
 				if more, err = f.ask(ctx, rank); err != nil {
 					return nil, errors.Join(err, f.best.close())
 				}
-				if f.best != nil && f.best.lacks() <= 0 {
+				if f.best != nil && f.best.rebuild.lacks() <= 0 {
 					return f.best, nil
 				}
 			}
@@ -96,15 +96,12 @@ func (f *search) ask(ctx context.Context, rank int) (more bool, err error) {
 	_, ranks, _, _ := SetOf(p.header)
 	f.tried = append(f.tried, p)
 	s := f.survivors
-	s.ranks, s.member, s.files = ranks, slices.Index(ranks, f.lost.Rank), []io.Closer{file}
-	if s.code, err = NewCode(p.header.Layout); err == nil {
-		err = s.openAll(ctx, p)
-	}
-	if err != nil {
+	s.ranks, s.files = ranks, []io.Closer{file}
+	if err = s.openAll(ctx, p); err != nil {
 		return false, errors.Join(err, s.close())
 	}
 	worse := &s
-	if f.best == nil || s.lacks() < f.best.lacks() {
+	if f.best == nil || s.rebuild.lacks() < f.best.rebuild.lacks() {
 		worse, f.best = f.best, &s
 	}
 	f.reasons = append(f.reasons, worse.close())

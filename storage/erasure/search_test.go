@@ -81,19 +81,19 @@ func (c closing) Close() error {
 // suffices reports whether one of the sets alone gives a part back.
 func (h *healing) suffices(t *testing.T, rank int, lost []int) bool {
 	for i, s := range h.sets {
-		sources := make([]Source, len(s.parts))
+		sources := make([]source, len(s.parts))
 		left := false
 		for member, r := range h.ranks[i] {
 			if slices.Contains(lost, r) {
 				continue
 			}
-			sources[member].Part = bytes.NewReader(s.parts[member])
+			sources[member].part = bytes.NewReader(s.parts[member])
 			if bytes.Equal(h.files[r], s.files[member]) {
-				sources[member].Parity, left = s.open(t, member), true
+				sources[member].parity, left = s.open(t, member), true
 			}
 		}
 		member := slices.Index(h.ranks[i], rank)
-		if member >= 0 && left && s.code.Rebuild(t.Context(), sources, member, io.Discard) == nil {
+		if member >= 0 && left && s.rebuild(t.Context(), sources, member, io.Discard) == nil {
 			return true
 		}
 	}

@@ -2,7 +2,9 @@ package erasure
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -172,21 +174,27 @@ func (s *set) open(t testing.TB, member int) *ParityReader {
 }
 
 // sources are what is left when members are lost.
-func (s *set) sources(t testing.TB, lost ...int) []Source {
-	out := make([]Source, len(s.parts))
+func (s *set) sources(t testing.TB, lost ...int) []source {
+	out := make([]source, len(s.parts))
 	for i := range out {
 		if !slices.Contains(lost, i) {
-			out[i] = Source{Part: bytes.NewReader(s.parts[i]), Parity: s.open(t, i)}
+			out[i] = source{part: bytes.NewReader(s.parts[i]), parity: s.open(t, i)}
 		}
 	}
 	return out
 }
 
+// rebuild writes the part of a member, made from what is left.
+func (s *set) rebuild(ctx context.Context, sources []source, member int, w io.Writer) error {
+	first := slices.IndexFunc(sources, func(s source) bool { return s.parity != nil })
+	return newRebuild(s.code, sources[first].parity, sources, member).writeTo(ctx, w)
+}
+
 // requireRebuilt loses members and requires that all of their parts come back.
-func (s *set) requireRebuilt(t testing.TB, sources []Source, members ...int) {
+func (s *set) requireRebuilt(t testing.TB, sources []source, members ...int) {
 	for _, m := range members {
 		var part bytes.Buffer
-		require.NoError(t, s.code.Rebuild(t.Context(), sources, m, &part), "member %d of lost %v", m, members)
+		require.NoError(t, s.rebuild(t.Context(), sources, m, &part), "member %d of lost %v", m, members)
 		require.True(t, bytes.Equal(s.parts[m], part.Bytes()), "part of member %d of lost %v differs", m, members)
 	}
 }

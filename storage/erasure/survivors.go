@@ -1,16 +1,17 @@
 package erasure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/erasure/striping"
 )
 
 // Open gives the parts (storage.KindPart, wherever their bytes are) and parity
@@ -28,11 +29,9 @@ type survivors struct {
 	id      storage.ID
 	lost    storage.Part
 	ranks   []int
-	member  int // that has lost it
-	code    *Code
-	sources []Source
 	files   []io.Closer
 	reasons []error // why files are no sources; those of members by member
+	rebuild *rebuild
 }
 
 // openParity opens the first parity file of a rank that is of this version and wanted: where
@@ -88,9 +87,14 @@ func (s *survivors) check(h Header, rank int) error {
 // openAll opens the parts and parity files of all members but the lost one,
 // whose own parity never covers its part.
 func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
+	code, err := NewCode(first.header.Layout)
+	if err != nil {
+		return err
+	}
 	n := len(s.ranks)
-	s.sources, s.reasons = make([]Source, n), make([]error, n)
-	s.sources[first.header.Member].Parity = first
+	sources, lost := make([]source, n), slices.Index(s.ranks, s.lost.Rank)
+	sources[first.header.Member].parity = first
+	s.reasons = make([]error, n)
 	var mu sync.Mutex
 	keep := func(f io.Closer) {
 		mu.Lock()
@@ -100,16 +104,16 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
 	for member := range s.ranks {
-		if member == s.member {
+		if member == lost {
 			continue
 		}
 		g.Go(func() error {
 			part, partErr := s.openPart(ctx, member, first)
 			if partErr == nil {
-				s.sources[member].Part = part
+				sources[member].part = part
 				keep(part)
 			}
-			if s.sources[member].Parity != nil {
+			if sources[member].parity != nil {
 				s.reasons[member] = partErr
 				return nil
 			}
@@ -120,7 +124,7 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 				return nil
 			})
 			if err == nil {
-				s.sources[member].Parity = p
+				sources[member].parity = p
 				keep(file)
 			}
 			s.reasons[member] = storage.JoinPlaces(partErr, err)
@@ -131,6 +135,7 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	s.rebuild = newRebuild(code, first, sources, lost)
 	return nil
 }
 
@@ -147,24 +152,8 @@ func (s *survivors) openPart(ctx context.Context, member int, first *ParityReade
 	return part, nil
 }
 
-// lacks returns how many members more are lost than parity brings back, in those
-// stripes of the lost part that lack most.
-func (s *survivors) lacks() int {
-	part, parity := make([]bool, len(s.sources)), make([]bool, len(s.sources))
-	for member, source := range s.sources {
-		part[member], parity[member] = source.Part != nil, source.Parity != nil
-	}
-	l, worst := s.code.layout, 0
-	for residue := range int64(l.Members) {
-		if _, gives := l.Column(residue, s.member); gives {
-			worst = max(worst, striping.Missing(residue, l.Parity, part, parity))
-		}
-	}
-	return worst - l.Parity
-}
-
 func sameParts(a, b *ParityReader) bool {
-	return sameSet(a.header, b.header) && a.parts.equal(b.parts)
+	return a.header.Layout == b.header.Layout && bytes.Equal(a.header.Identity, b.header.Identity) && a.parts.equal(b.parts)
 }
 
 // explain adds to an error why files that would have helped were not there.
