@@ -49,19 +49,38 @@ const (
 // writeTo writes the whole part, of which several blocks are rebuilt at once. After an
 // error what has been written is worthless. Data is trusted while it is read; wrong bytes
 // show at the end, as *PartError, in the checksum of what was rebuilt.
+//
+// Each source is read by one goroutine, from its beginning to its end: that is what disks,
+// and readers that fetch ahead, do best.
 func (r *rebuild) writeTo(ctx context.Context, w io.Writer) error {
 	inner, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
 	jobs := make([]*job, min(max(aheadBytes/(len(r.sources)*r.plan.Block), fewestJobs), mostJobs))
+	var reading, solving sync.WaitGroup
+	queues := make([]chan func(), len(r.sources))
+	for member := range queues {
+		queues[member] = make(chan func(), len(jobs)) // a job has one read of each member
+		reading.Go(func() {
+			for read := range queues[member] {
+				read()
+			}
+		})
+	}
+	defer reading.Wait()
+	defer func() {
+		cancel()
+		solving.Wait()
+		for _, queue := range queues {
+			close(queue)
+		}
+	}()
 	begin := func(block int64) {
 		if j := jobs[block%int64(len(jobs))]; block < r.blocks() {
-			all.Go(func() { j.done <- j.solve(inner, block) })
+			j.begin(inner, block)
+			solving.Go(func() { j.done <- j.solve(inner) })
 		}
 	}
 	for i := range jobs {
-		jobs[i] = r.newJob()
+		jobs[i] = r.newJob(func(member int, read func()) { queues[member] <- read })
 		begin(int64(i))
 	}
 	digest := uint32(0)
@@ -89,49 +108,93 @@ func (r *rebuild) writeTo(ctx context.Context, w io.Writer) error {
 // job rebuilds blocks, one after the other, in memory of its own.
 type job struct {
 	r       *rebuild
+	queue   func(member int, read func()) // has it run, not in the caller's goroutine
 	stripe  int64
 	memory  [][]byte // by member, a block and its checksum; made when needed
 	blocks  [][]byte // by member; nil: not read
 	errs    []error  // by member: why its block could not be read
 	missing []int
 	inputs  []int
+	reading sync.WaitGroup
+	err     error      // why the inputs do not suffice
 	done    chan error // has the result, in writeTo
 }
 
-func (r *rebuild) newJob() *job {
+func (r *rebuild) newJob(queue func(member int, read func())) *job {
 	s := len(r.sources)
-	return &job{r: r, memory: make([][]byte, s), blocks: make([][]byte, s), errs: make([]error, s), done: make(chan error, 1)}
+	return &job{
+		r: r, queue: queue, memory: make([][]byte, s), blocks: make([][]byte, s), errs: make([]error, s),
+		done: make(chan error, 1),
+	}
 }
 
 // block is what was rebuilt last.
 func (j *job) block() []byte { return j.blocks[j.r.lost] }
 
-// solve rebuilds a block of the lost part. Inputs that cannot be read are replaced by
-// others, as long as there are enough.
-func (j *job) solve(ctx context.Context, block int64) error {
-	r := j.r
-	j.stripe = r.plan.Stripe(r.lost, block)
+// begin takes a block of the lost part, and has what is needed for it read.
+func (j *job) begin(ctx context.Context, block int64) {
+	j.stripe = j.r.plan.Stripe(j.r.lost, block)
 	clear(j.blocks)
 	clear(j.errs)
-	j.missing = r.appendMissing(j.missing[:0], j.stripe)
-	j.blocks[r.lost] = j.room(r.lost)
+	j.missing = j.r.appendMissing(j.missing[:0], j.stripe)
+	j.blocks[j.r.lost] = j.room(j.r.lost)
+	j.read(ctx)
+}
+
+// solve rebuilds the block. Inputs that could not be read are replaced by others, as long
+// as there are enough.
+func (j *job) solve(ctx context.Context) error {
 	for {
-		if ctx.Err() != nil {
+		j.reading.Wait()
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case j.err != nil:
+			return j.err
+		case !j.dropUnread():
+			return j.r.code.Reconstruct(j.stripe, j.blocks, j.missing)
 		}
-		var err error
-		j.inputs, err = r.code.AppendInputs(j.inputs[:0], j.stripe, j.missing)
-		var loss *LossError
-		if errors.As(err, &loss) {
-			loss.Err = storage.JoinPlaces(j.errs...)
+		j.read(ctx)
+	}
+}
+
+// dropUnread takes inputs that could not be read for missing, and reports whether there
+// are any.
+func (j *job) dropUnread() bool {
+	before := len(j.missing)
+	for _, member := range j.inputs {
+		if j.errs[member] != nil {
+			j.blocks[member] = nil
+			j.missing = append(j.missing, member)
 		}
-		if err != nil {
-			return err
+	}
+	slices.Sort(j.missing)
+	return len(j.missing) > before
+}
+
+// read has the inputs read that have not been yet.
+func (j *job) read(ctx context.Context) {
+	j.inputs, j.err = j.r.code.AppendInputs(j.inputs[:0], j.stripe, j.missing)
+	var loss *LossError
+	if errors.As(j.err, &loss) {
+		loss.Err = storage.JoinPlaces(j.errs...)
+	}
+	if j.err != nil {
+		return
+	}
+	for _, member := range j.inputs {
+		if j.blocks[member] != nil {
+			continue
 		}
-		if j.read() {
-			return r.code.Reconstruct(j.stripe, j.blocks, j.missing)
-		}
-		slices.Sort(j.missing)
+		b := j.room(member)
+		j.blocks[member] = b
+		j.reading.Add(1)
+		j.queue(member, func() {
+			defer j.reading.Done()
+			if ctx.Err() == nil {
+				j.errs[member] = j.readBlock(member, b)
+			}
+		})
 	}
 }
 
@@ -141,27 +204,6 @@ func (j *job) room(member int) []byte {
 		j.memory[member] = make([]byte, j.r.plan.Block+crcSize)
 	}
 	return j.memory[member][:j.r.blockLen(j.stripe, member)]
-}
-
-// read reads the inputs that have not been read yet, all at once: they may come from
-// different nodes. It reports whether it has all; the others are missing.
-func (j *job) read() bool {
-	var all sync.WaitGroup
-	for _, member := range j.inputs {
-		if j.blocks[member] == nil {
-			j.blocks[member] = j.room(member)
-			all.Go(func() { j.errs[member] = j.readBlock(member, j.blocks[member]) })
-		}
-	}
-	all.Wait()
-	before := len(j.missing)
-	for _, member := range j.inputs {
-		if j.errs[member] != nil {
-			j.blocks[member] = nil
-			j.missing = append(j.missing, member)
-		}
-	}
-	return len(j.missing) == before
 }
 
 func (j *job) readBlock(member int, b []byte) error {

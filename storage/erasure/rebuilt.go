@@ -41,10 +41,13 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	}
 	p := &rebuiltPart{ctx: ctx, s: s}
 	for i := range p.kept {
-		p.kept[i].job, p.kept[i].block = s.rebuild.newJob(), -1
+		p.kept[i].job, p.kept[i].block = s.rebuild.newJob(atOnce), -1
 	}
 	return p, nil
 }
+
+// atOnce has all inputs of a block read at once: they may come from different nodes.
+func atOnce(_ int, read func()) { go read() }
 
 // rebuiltPart is a part that does not exist.
 type rebuiltPart struct {
@@ -105,7 +108,8 @@ func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
 	defer k.mu.Unlock()
 	if k.block != block {
 		k.block = -1
-		if err := k.job.solve(p.ctx, block); err != nil {
+		k.job.begin(p.ctx, block)
+		if err := k.job.solve(p.ctx); err != nil {
 			return 0, err
 		}
 		k.block = block
