@@ -1,6 +1,8 @@
 package comm
 
 import (
+	"sync/atomic"
+
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/comm/single"
 )
@@ -33,6 +35,7 @@ type Comm struct {
 	size    int
 	name    string
 	session *Session
+	sparse  atomic.Uint32 // calls of SparseAlltoallv
 }
 
 // New is the communicator of an engine.

@@ -113,6 +113,21 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestSparseCost: what a rank sends depends on what it has to send, and hardly on how many
+// ranks there are.
+func TestSparseCost(t *testing.T) {
+	for n, rounds := range map[int]int{4: 2, 32: 5} {
+		p := &postroom{eager: 64 << 10}
+		require.NoError(t, p.run(t.Context(), n, func(ctx context.Context, c *comm.Comm) error {
+			next := (c.Rank() + 1) % comm.Rank(n)
+			_, err := comm.SparseAlltoallv(ctx, c, map[comm.Rank][]float64{next: room(100)})
+			return err
+		}))
+		require.Equal(t, 1+1+rounds, p.counts[2].messages, "its part, the answer to another, the barrier")
+		require.Equal(t, 8+8*100, p.counts[2].bytes)
+	}
+}
+
 // TestAllgatherChoosesTheRing in large groups: it sends as much as the other
 // algorithm, but to the neighbours, beside those that it agrees with.
 func TestAllgatherChoosesTheRing(t *testing.T) {

@@ -64,6 +64,7 @@
 //	Gatherv, Scatterv                         counts, direct             2(n-1)    all but its own
 //	Allgatherv                                counts, as Allgather       n-1       m (n-1)
 //	Alltoallv                                 counts, all at once        2(n-1)    all but its own
+//	SparseAlltoallv, d parts                  answered, then barrier     2d+log    its parts
 //
 // Blocks: each rank combines one n-th of the data and gives the result to the
 // others (or to root), in two rounds. Long reductions go through a segment of

@@ -25,6 +25,8 @@ var collectiveTrials = []trial{
 	{"scatter", 1, scatter},
 	{"scatterv", 1, scatterv},
 	{"alltoallv", 1, alltoallv},
+	{"sparse alltoallv", 1, sparse},
+	{"sparse alltoallv, refused", 1, sparseRefused},
 }
 
 // RunCollectives runs the part of the suite that is about collectives on groups
