@@ -2,6 +2,7 @@ package aft
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -55,10 +56,10 @@ func LoadConfig() (Config, error) {
 // Validate reports the first setting that is not allowed, by the name of its
 // environment variable.
 func (c Config) Validate() error {
-	if c.Recovery != comm.Shrinking && c.Recovery != comm.NonShrinking {
+	if !slices.Contains(comm.Recoveries(), c.Recovery) {
 		return env.Invalid("CRAFT_COMM_RECOVERY_POLICY", string(c.Recovery))
 	}
-	if c.Spawn != comm.Reuse && c.Spawn != comm.NoReuse {
+	if !slices.Contains(comm.SpawnPolicies(), c.Spawn) {
 		return env.Invalid("CRAFT_COMM_SPAWN_POLICY", string(c.Spawn))
 	}
 	if c.RecoveryDelay < Delay(Never) {

@@ -39,6 +39,12 @@ const (
 	NonShrinking = driver.NonShrinking
 )
 
+// Recoveries are the names of all recovery policies.
+func Recoveries() []Recovery { return driver.RecoveryNames() }
+
+// SpawnPolicies are all of them.
+func SpawnPolicies() []SpawnPolicy { return driver.SpawnPolicies() }
+
 // The spawn policies: on the node where the process failed, or on spare nodes.
 const (
 	Reuse   = driver.Reuse

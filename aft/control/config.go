@@ -118,11 +118,11 @@ func (t Timing) validate() error {
 func (t Timing) atStart() time.Duration { return max(t.Start, t.Lease) }
 
 func checkPolicy(p driver.Policy) error {
-	if !slices.Contains([]driver.Recovery{"", driver.Shrinking, driver.NonShrinking}, p.Recovery) {
-		return fmt.Errorf("recovery policy %q is unknown; %s and %s are possible", p.Recovery, driver.Shrinking, driver.NonShrinking)
+	if p.Recovery != "" && !slices.Contains(driver.RecoveryNames(), p.Recovery) {
+		return fmt.Errorf("recovery policy %q is unknown; possible are %v", p.Recovery, driver.RecoveryNames())
 	}
-	if !slices.Contains([]driver.SpawnPolicy{"", driver.Reuse, driver.NoReuse}, p.Spawn) {
-		return fmt.Errorf("spawn policy %q is unknown; %s and %s are possible", p.Spawn, driver.Reuse, driver.NoReuse)
+	if p.Spawn != "" && !slices.Contains(driver.SpawnPolicies(), p.Spawn) {
+		return fmt.Errorf("spawn policy %q is unknown; possible are %v", p.Spawn, driver.SpawnPolicies())
 	}
 	return nil
 }

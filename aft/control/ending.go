@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // end stops everything.
@@ -93,8 +91,8 @@ func (r *Root) nobody(now time.Time) {
 	switch {
 	case !again:
 		r.endNormally()
-	case r.policy.Recovery == driver.Shrinking:
-		r.end(1, "no rank is left to go on with (recovery policy SHRINKING)\n"+strings.Join(r.losses(), "\n"))
+	case len(r.replacedOf(world, r.failedOf(world))) == 0:
+		r.end(1, fmt.Sprintf("no rank is left to go on with (recovery policy %s)\n%s", r.policy.Recovery, strings.Join(r.losses(), "\n")))
 	default:
 		r.reviveAll(now, world)
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // presume notes that p has ended as it may, as it seems: because no further zone follows, or
@@ -82,11 +80,13 @@ func (r *Root) failAfterAll(p *process) {
 }
 
 // repairPresumed looks at those who have left, as it seems, when the others want to
-// repair. With as many ranks as before that is decided when patience ends, because the others
+// repair. Of those who would be replaced that is decided when patience ends, because the others
 // may be about to end too. It returns whether all has been decided.
-func (r *Root) repairPresumed(now time.Time, g *group, recovery driver.Recovery) bool {
-	for _, p := range r.presumedOf(g) {
-		if recovery == driver.NonShrinking && now.Before(p.patience) {
+func (r *Root) repairPresumed(now time.Time, g *group) bool {
+	presumed := r.presumedOf(g)
+	replaced := r.replacedOf(g, presumed)
+	for _, p := range presumed {
+		if replaced[p.original] != nil && now.Before(p.patience) {
 			r.postpone(p.patience)
 			r.tellPostponed(now, p)
 			return false

@@ -25,19 +25,23 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if !r.repairPresumed(now, o.group, policy.Recovery) {
+		if !r.repairPresumed(now, o.group) {
 			return false
 		}
-		if policy.Recovery == driver.Shrinking {
+		if len(r.replacedOf(o.group, r.failedOf(o.group))) == 0 {
 			r.finishRepair(now, o, nil)
 			return true
 		}
 		o.spawn = &spawning{policy: policy.Spawn, current: make(map[Original]*process)}
 	}
-	if !r.repairPresumed(now, o.group, driver.NonShrinking) {
+	if !r.repairPresumed(now, o.group) {
 		return r.ended
 	}
-	if !r.start(now, o.spawn, r.lostOf(o.group), r.epoch+1) {
+	wanted := r.replacedOf(o.group, r.failedOf(o.group))
+	for original := range o.spawn.current { // a policy may have changed its mind: what was begun is ended
+		wanted[original] = r.latest[original]
+	}
+	if !r.start(now, o.spawn, wanted, r.epoch+1) {
 		return r.ended
 	}
 	r.finishRepair(now, o, o.spawn.newcomers())
@@ -80,11 +84,26 @@ func (r *Root) repairPolicy(o *operation) (driver.Policy, string) {
 	return first, ""
 }
 
-// lostOf are the failed processes of g by original rank.
-func (r *Root) lostOf(g *group) map[Original]*process {
+// replacedOf are those of some processes of g, should they be lost, that the present policy has
+// replaced, by original rank.
+func (r *Root) replacedOf(g *group, lost []*process) map[Original]*process {
+	of := make(map[Original]*process)
+	d := driver.Damage{Size: len(g.procs)}
+	for _, p := range lost {
+		of[p.original] = p
+		d.Lost = append(d.Lost, int(p.original))
+	}
+	slices.Sort(d.Lost)
+	for _, n := range r.nodes {
+		if n.Spare && n.usable() && r.load(n) == 0 {
+			d.Spares++
+		}
+	}
 	out := make(map[Original]*process)
-	for _, p := range r.failedOf(g) {
-		out[p.original] = p
+	for _, o := range driver.RecoveryOf(r.policy.Recovery).Replaced(d) {
+		if p := of[Original(o)]; p != nil {
+			out[p.original] = p
+		}
 	}
 	return out
 }

@@ -268,14 +268,14 @@ func (p *plan) rootConfig() control.RootConfig {
 // setPolicy finds out what the ranks are expected to recover with.
 func (p *plan) setPolicy() error {
 	p.expected = p.Policy
-	if err := fromEnvironment(&p.expected.Recovery, env.RecoveryPolicy, comm.Shrinking, comm.NonShrinking); err != nil {
+	if err := fromEnvironment(&p.expected.Recovery, env.RecoveryPolicy, comm.Recoveries()); err != nil {
 		return err
 	}
-	return fromEnvironment(&p.expected.Spawn, env.SpawnPolicy, comm.Reuse, comm.NoReuse)
+	return fromEnvironment(&p.expected.Spawn, env.SpawnPolicy, comm.SpawnPolicies())
 }
 
 // fromEnvironment sets what was not given to what a variable says, if it says anything.
-func fromEnvironment[T ~string](policy *T, name string, allowed ...T) error {
+func fromEnvironment[T ~string](policy *T, name string, allowed []T) error {
 	if *policy != "" {
 		return nil
 	}

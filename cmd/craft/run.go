@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +84,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.hostfile, "hostfile", "", "file with a host in each line: a, a:2, or \"a slots=2\"")
 	flags.StringVar(&f.agent, "launch-agent", "", "command that runs a command line on a host; {host} stands for it, else it is appended (default \""+strings.Join(launch.DefaultAgent, " ")+"\")")
 	flags.IntVar(&f.SpareNodes, "spare-nodes", 0, "nodes that are kept for replacements: so many virtual ones more, or the last of the hosts")
-	flags.StringVar(&f.recovery, "recovery", "", "SHRINKING or NON-SHRINKING: sets CRAFT_COMM_RECOVERY_POLICY for the ranks")
+	flags.StringVar(&f.recovery, "recovery", "", oneOf(comm.Recoveries())+": sets CRAFT_COMM_RECOVERY_POLICY for the ranks")
 	flags.StringVar(&f.spawn, "spawn", "", "REUSE or NO-REUSE: sets CRAFT_COMM_SPAWN_POLICY for the ranks")
 	flags.DurationVar(&f.Timing.Period, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
 	flags.DurationVar(&f.Timing.Lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
@@ -122,15 +123,11 @@ func (f *runFlags) complete(given func(string) bool) (err error) {
 }
 
 func (f *runFlags) check(given func(string) bool) error {
-	switch f.Policy.Recovery {
-	case "", comm.Shrinking, comm.NonShrinking:
-	default:
-		return fmt.Errorf("--recovery %q: allowed are %s and %s", f.recovery, comm.Shrinking, comm.NonShrinking)
+	if f.recovery != "" && !slices.Contains(comm.Recoveries(), f.Policy.Recovery) {
+		return fmt.Errorf("--recovery %q: allowed are %s", f.recovery, oneOf(comm.Recoveries()))
 	}
-	switch f.Policy.Spawn {
-	case "", comm.Reuse, comm.NoReuse:
-	default:
-		return fmt.Errorf("--spawn %q: allowed are %s and %s", f.spawn, comm.Reuse, comm.NoReuse)
+	if f.spawn != "" && !slices.Contains(comm.SpawnPolicies(), f.Policy.Spawn) {
+		return fmt.Errorf("--spawn %q: allowed are %s", f.spawn, oneOf(comm.SpawnPolicies()))
 	}
 	for _, flag := range []struct {
 		name  string
@@ -230,3 +227,12 @@ func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) e
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// oneOf lists names for people.
+func oneOf[T ~string](names []T) string {
+	var list []string
+	for _, n := range names {
+		list = append(list, string(n))
+	}
+	return strings.Join(list, " or ")
+}

@@ -67,16 +67,6 @@ type ZoneError struct {
 	Rank  int    `json:"rank"` // lowest rank that had an error
 }
 
-// Recovery is what a repair does about processes that have failed.
-type Recovery string
-
-// The recovery policies: fewer ranks, renumbered; or as many as before, each
-// replacement with the rank of the process whose place it takes.
-const (
-	Shrinking    Recovery = "SHRINKING"
-	NonShrinking Recovery = "NON-SHRINKING"
-)
-
 // SpawnPolicy is where replacements may run.
 type SpawnPolicy string
 
@@ -85,6 +75,9 @@ const (
 	Reuse   SpawnPolicy = "REUSE"
 	NoReuse SpawnPolicy = "NO-REUSE"
 )
+
+// SpawnPolicies are all of them.
+func SpawnPolicies() []SpawnPolicy { return []SpawnPolicy{Reuse, NoReuse} }
 
 // Policy is how a zone recovers.
 type Policy struct {

@@ -27,14 +27,14 @@ func (c *Flags) registerRanks(f *flag.FlagSet) {
 	f.IntVar(&c.Nodes, "nodes", 1, "with -np: divide the ranks into `k` virtual nodes, each of which can fail as a whole")
 	f.IntVar(&c.Spare, "spare-nodes", 0, "with -np: keep `k` virtual nodes more for replacements")
 	f.Func("recovery", "when a process has failed: SHRINKING `policy`, go on with fewer; NON-SHRINKING, replace it\n(default $CRAFT_COMM_RECOVERY_POLICY, or else NON-SHRINKING)", func(text string) error {
-		return oneOf(&c.recovery, text, comm.Shrinking, comm.NonShrinking)
+		return oneOf(&c.recovery, text, comm.Recoveries())
 	})
 	f.Func("spawn", "REUSE `policy`: replace a process on its node if that is alive; NO-REUSE: on spare nodes if there are any\n(default $CRAFT_COMM_SPAWN_POLICY, or else NO-REUSE)", func(text string) error {
-		return oneOf(&c.spawn, text, comm.Reuse, comm.NoReuse)
+		return oneOf(&c.spawn, text, comm.SpawnPolicies())
 	})
 }
 
-func oneOf[T ~string](to *T, text string, allowed ...T) error {
+func oneOf[T ~string](to *T, text string, allowed []T) error {
 	names := make([]string, len(allowed))
 	for i, a := range allowed {
 		if T(text) == a {

@@ -1,0 +1,51 @@
+package driver
+
+import "slices"
+
+// Recovery names what a repair does about processes that have failed.
+type Recovery string
+
+// RecoveryPolicy is one of them. It is pure: whoever decides about a repair asks it, and
+// it knows nothing but what it is told.
+type RecoveryPolicy struct {
+	Name Recovery
+	// Replaced are those of the lost processes that a new one replaces, with their ranks.
+	// The ranks of the others are gone, and the ranks behind them are renumbered.
+	Replaced func(d Damage) []int
+}
+
+// Damage is what a repair has to deal with.
+type Damage struct {
+	Lost   []int // by original rank, ascending
+	Size   int   // ranks of the communicator, the lost ones included
+	Spares int   // nodes that can be used and have no rank
+}
+
+// The recovery policies: fewer ranks, renumbered; or as many as before, each
+// replacement with the rank of the process whose place it takes.
+const (
+	Shrinking    Recovery = "SHRINKING"
+	NonShrinking Recovery = "NON-SHRINKING"
+)
+
+// Recoveries are all policies. A new one is added here, and its name to the values of
+// CRAFT_COMM_RECOVERY_POLICY in internal/env.
+var Recoveries = []RecoveryPolicy{
+	{Shrinking, func(Damage) []int { return nil }},
+	{NonShrinking, func(d Damage) []int { return d.Lost }},
+}
+
+// RecoveryNames are the names of all policies.
+func RecoveryNames() []Recovery {
+	var names []Recovery
+	for _, p := range Recoveries {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// RecoveryOf is the policy of a name, which is one of them.
+func RecoveryOf(name Recovery) RecoveryPolicy {
+	i := slices.IndexFunc(Recoveries, func(p RecoveryPolicy) bool { return p.Name == name })
+	return Recoveries[i]
+}

@@ -1,0 +1,40 @@
+package control
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// sparesOnly replaces as many as there are spare nodes, the lowest first.
+var sparesOnly = driver.RecoveryPolicy{
+	Name:     "SPARES-ONLY",
+	Replaced: func(d driver.Damage) []int { return d.Lost[:min(d.Spares, len(d.Lost))] },
+}
+
+// TestAnotherPolicy: one that replaces some of those that are lost, and not the others.
+func TestAnotherPolicy(t *testing.T) {
+	before := driver.Recoveries
+	driver.Recoveries = append(slices.Clone(before), sparesOnly)
+	defer func() { driver.Recoveries = before }()
+
+	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(3, 1)})
+	s.kill(1)
+	s.kill(2)
+	s.repairAll(0, 1, policy(sparesOnly.Name, driver.NoReuse), 0, 3)
+	require.Equal(t, Start{Proc: 4, Original: 1, Epoch: 1}, s.starts[4])
+	require.Equal(t, Node(2), s.where[4])
+	require.Len(t, s.starts, 5)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 3}, s.made(0).New.Procs)
+	require.Equal(t, []int{1}, s.made(0).Change.Replaced)
+	require.Equal(t, []int{0, 1, -1, 2}, s.made(0).Change.Ranks)
+	require.Len(t, s.made(0).Change.Failed, 2)
+
+	s.kill(3) // and no spare node is left
+	s.repairAll(0, 2, policy(sparesOnly.Name, driver.NoReuse), 0, 4)
+	require.Equal(t, []Proc{0, 4}, s.made(0).New.Procs)
+}
