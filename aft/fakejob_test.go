@@ -97,7 +97,7 @@ func runJobWithin(t *testing.T, limit time.Duration, n int, program func(s *fake
 		f(j)
 	}
 	for r := range n {
-		j.start(j.world, r, false)
+		j.start(j.world, r, nil)
 	}
 	over := make(chan struct{})
 	go func() { j.ranks.Wait(); close(over) }()
@@ -110,8 +110,8 @@ func runJobWithin(t *testing.T, limit time.Duration, n int, program func(s *fake
 	return j
 }
 
-func (j *fakeJob) start(w *fakeWorld, rank int, replacement bool) {
-	s := &fakeSession{job: j, world: w, rank: rank, replacement: replacement, zone: j.zone}
+func (j *fakeJob) start(w *fakeWorld, rank int, change *driver.Change) {
+	s := &fakeSession{job: j, world: w, rank: rank, change: change, zone: j.zone}
 	s.session = comm.NewSession(s)
 	j.ranks.Go(func() {
 		err := j.program(s)
@@ -220,7 +220,7 @@ func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
 	if policy.Recovery == driver.NonShrinking {
 		for _, l := range c.Failed {
 			c.Replaced = append(c.Replaced, l.Original)
-			j.start(op.next, c.Ranks[l.Rank], true)
+			j.start(op.next, c.Ranks[l.Rank], &c)
 		}
 	}
 	op.change = c
@@ -228,13 +228,13 @@ func (j *fakeJob) replace(w *fakeWorld, op *fakeOp) {
 
 // fakeSession is one rank's part.
 type fakeSession struct {
-	job         *fakeJob
-	world       *fakeWorld
-	rank        int
-	replacement bool
-	zone        int
-	comm        *fakeComm // that of world
-	session     *comm.Session
+	job     *fakeJob
+	world   *fakeWorld
+	rank    int
+	change  *driver.Change // that it was started for; nil: it is no replacement
+	zone    int
+	comm    *fakeComm // that of world
+	session *comm.Session
 }
 
 var (
@@ -269,7 +269,7 @@ func (s *fakeSession) Place() driver.Place {
 	}
 	return driver.Place{
 		Comm: s.comm, Job: s.job.name, Original: int(s.original()), Node: int(s.original()) / 2,
-		Epoch: s.world.epoch, Zone: s.zone, Replacement: s.replacement,
+		Epoch: s.world.epoch, Zone: s.zone, Replacement: s.change != nil, Change: s.change,
 	}
 }
 
@@ -285,7 +285,7 @@ func (s *fakeSession) End(ctx context.Context, v driver.Verdict) (driver.Outcome
 	if err != nil {
 		return driver.Outcome{}, err
 	}
-	s.replacement = false
+	s.change = nil
 	if !op.outcome.Repair {
 		s.zone++
 	}

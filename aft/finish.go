@@ -73,7 +73,6 @@ func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases)
 		r.idle = 0
 	}
 	next := r.newStretch()
-	next.change, next.changed = change, true
 	r.report(s, next, p)
 	return next, nil
 }

@@ -34,7 +34,7 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 		return comm.Change{}, err
 	}
 	z.present.Store(next)
-	return next.change, nil
+	return *next.place.Change, nil
 }
 
 // beyond is ctx without the end that recovery puts to the body's context.

@@ -12,14 +12,14 @@ import (
 // those who debug.
 func (r *run) report(old, next *stretch, p Phases) {
 	level := slog.LevelDebug
-	if old.place.Comm.Rank() == firstSurvivor(next.change) {
+	if old.place.Comm.Rank() == firstSurvivor(*next.place.Change) {
 		level = slog.LevelWarn
 	}
-	r.log.Log(r.ctx, level, "recovered", "epoch", next.change.Epoch, "policy", string(r.options.Recovery),
-		"ranks", next.place.Comm.Size(), "failed", len(next.change.Failed), "losses", losses(next.change.Failed), "replaced", len(next.change.Replaced),
+	r.log.Log(r.ctx, level, "recovered", "epoch", next.place.Change.Epoch, "policy", string(r.options.Recovery),
+		"ranks", next.place.Comm.Size(), "failed", len(next.place.Change.Failed), "losses", losses(next.place.Change.Failed), "replaced", len(next.place.Change.Replaced),
 		"rec", (p.CleanUp + p.Agree + p.Repair).Seconds(),
 		"clean_up", p.CleanUp.Seconds(), "agree", p.Agree.Seconds(), "repair", p.Repair.Seconds(),
-		"gather", next.change.Phases.Gather.Seconds(), "spawn", next.change.Phases.Spawn.Seconds(), "connect", next.change.Phases.Connect.Seconds())
+		"gather", next.place.Change.Phases.Gather.Seconds(), "spawn", next.place.Change.Phases.Spawn.Seconds(), "connect", next.place.Change.Phases.Connect.Seconds())
 }
 
 // losses are who has failed, and why. A launcher has told of each when it happened.

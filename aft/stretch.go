@@ -13,8 +13,6 @@ import (
 // from a repair, to the next repair or the end.
 type stretch struct {
 	place   comm.Place
-	change  comm.Change
-	changed bool
 	failure <-chan struct{}
 	revoked <-chan struct{}
 

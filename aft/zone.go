@@ -41,11 +41,14 @@ func (z *Zone) Epoch() int { return z.present.Load().place.Epoch }
 // failed, and that this is its first attempt.
 func (z *Zone) Replacement() bool { return z.present.Load().place.Replacement }
 
-// Change is the repair from which the present communicator comes. It is not
-// known, false, before the first one and to replacements.
+// Change is the repair from which the present communicator comes, the same to
+// survivors and replacements; false before the first one of the zone.
 func (z *Zone) Change() (comm.Change, bool) {
-	s := z.present.Load()
-	return s.change, s.changed
+	c := z.present.Load().place.Change
+	if c == nil {
+		return comm.Change{}, false
+	}
+	return *c, true
 }
 
 // Step says how far the program is in this zone: any number that grows with its

@@ -137,7 +137,7 @@ func afterRepair(ctx context.Context, z *aft.Zone, recovery comm.Recovery) error
 	switch {
 	case z.Comm().Size() != want:
 		return fmt.Errorf("%d ranks", z.Comm().Size())
-	case z.Replacement() != (z.Original() == 2) || changed == z.Replacement():
+	case z.Replacement() != (z.Original() == 2) || !changed:
 		return fmt.Errorf("replacement %v, original %d, changed %v", z.Replacement(), z.Original(), changed)
 	case changed && (fmt.Sprint(change.Ranks) != fmt.Sprint(ranks) || len(change.Failed) != 1 || change.Failed[0].Original != 2):
 		return fmt.Errorf("change %+v", change)
@@ -145,7 +145,7 @@ func afterRepair(ctx context.Context, z *aft.Zone, recovery comm.Recovery) error
 		return fmt.Errorf("original %d is rank %d", z.Original(), z.Comm().Rank())
 	}
 	s := z.Stats()
-	if s.Recoveries != 1 || changed && (s.Recovery <= 0 || len(s.Failures) != 1 || s.Phases.Agree <= 0) {
+	if s.Recoveries != 1 || !z.Replacement() && (s.Recovery <= 0 || len(s.Failures) != 1 || s.Phases.Agree <= 0) {
 		return fmt.Errorf("stats %+v", s)
 	}
 	return comm.Barrier(ctx, z.Comm())

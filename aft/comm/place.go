@@ -14,6 +14,9 @@ type Place struct {
 	// Replacement: the process was started in the place of one that failed, and
 	// has not run a body yet.
 	Replacement bool
+	// Change is the repair that Comm comes from; nil: before the first one of a zone, and in a process
+	// that was started by Spawn.
+	Change *Change
 }
 
 // What a zone and an engine tell each other, without ranks in it.
@@ -83,8 +86,8 @@ type Loss struct {
 	Reason   string // such as "signal: killed"
 }
 
-func changeOf(d driver.Change) Change {
-	c := Change{Epoch: d.Epoch, Ranks: ranks(d.Ranks), Phases: d.Phases}
+func changeOf(d driver.Change) *Change {
+	c := &Change{Epoch: d.Epoch, Ranks: ranks(d.Ranks), Phases: d.Phases}
 	for _, l := range d.Failed {
 		c.Failed = append(c.Failed, Loss{OriginalRank(l.Original), Rank(l.Rank), l.Node, l.Reason})
 	}

@@ -23,12 +23,16 @@ type Session struct {
 	repairs   atomic.Int64
 	repairing atomic.Int64 // ns
 
-	place Place
+	place  Place
+	change *Change // in this zone
 }
 
 // NewSession is the session of an engine.
 func NewSession(engine driver.Session) *Session {
 	s := &Session{engine: engine, job: engine.Place().Job}
+	if c := engine.Place().Change; c != nil {
+		s.change = changeOf(*c)
+	}
 	s.look()
 	return s
 }
@@ -41,7 +45,7 @@ func (s *Session) look() {
 	}
 	s.place = Place{
 		Comm: s.place.Comm, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Zone: p.Zone,
-		ZoneErrors: p.ZoneErrors, Replacement: p.Replacement,
+		ZoneErrors: p.ZoneErrors, Replacement: p.Replacement, Change: s.change,
 	}
 	s.repairs.Store(int64(p.Epoch))
 }
@@ -104,6 +108,9 @@ func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
 	k := s.place.Comm.begin(ctx, "end of the zone", 0)
 	out, err := s.engine.End(ctx, v)
 	if err == nil {
+		if !out.Repair {
+			s.change = nil
+		}
 		s.look()
 	}
 	return Outcome{Repair: out.Repair, Err: out.Err, ErrRank: Rank(out.ErrRank)}, k.end(typed(err))
@@ -114,10 +121,12 @@ func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
 func (s *Session) Repair(ctx context.Context, p Policy) (Change, error) {
 	k := s.place.Comm.begin(ctx, "repair", 0)
 	change, err := s.engine.Repair(ctx, p)
-	if err == nil {
-		s.look()
+	if err = k.end(typed(err)); err != nil {
+		return Change{}, err
 	}
-	return changeOf(change), k.end(typed(err))
+	s.change = changeOf(change)
+	s.look()
+	return *s.change, nil
 }
 
 // InZone says whether the body of a zone runs.

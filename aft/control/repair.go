@@ -138,7 +138,7 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	r.introduce(newcomers)
 	r.reply(o, r.takers(o), Made{New: g.record(), Change: change})
 	if len(newcomers) > 0 {
-		r.welcome(now, newcomers, g)
+		r.welcome(now, newcomers, g, change)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestNonShrinkingRepair(t *testing.T) {
 	require.Equal(t, []int{2}, s.made(0).Change.Replaced)
 	require.Equal(t, []int{0, 1, 2, 3}, s.made(0).Change.Ranks)
 	require.Equal(t, driver.RepairPhases{Spawn: time.Millisecond, Connect: 2 * time.Millisecond}, s.made(0).Change.Phases)
-	require.Equal(t, Made{New: group, Epoch: 1, Replacement: true}, s.made(4))
+	require.Equal(t, Made{New: group, Change: s.made(0).Change, Epoch: 1, Replacement: true}, s.made(4))
 }
 
 func TestFailuresDuringTheRepair(t *testing.T) {

@@ -104,14 +104,14 @@ func (r *Root) decideSpawn(now time.Time, o *operation) (done bool) {
 	g := r.newGroup(all, o.group)
 	r.introduce(newcomers)
 	r.reply(o, takers, Made{New: g.record()})
-	r.welcome(now, newcomers, g)
+	r.welcome(now, newcomers, g, nil)
 	return true
 }
 
 // welcome gives new processes their first communicator.
-func (r *Root) welcome(now time.Time, newcomers []*process, g *group) {
+func (r *Root) welcome(now time.Time, newcomers []*process, g *group, change *driver.Change) {
 	r.sendTo(newcomers, Message{Kind: KindMade, Made: &Made{
-		New: g.record(), Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true,
+		New: g.record(), Change: change, Epoch: r.epoch, Zone: r.zone, ZoneErrors: slices.Clone(r.zoneErrors), Replacement: true,
 		Stops: r.ask(now, newcomers),
 	}})
 }

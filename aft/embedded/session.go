@@ -33,7 +33,7 @@ func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context
 		s.move(e.enter(m))
 		s.place.Original, s.place.Node = int(e.original), e.node
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
-		s.place.ZoneErrors = m.ZoneErrors
+		s.place.ZoneErrors, s.place.Change = m.ZoneErrors, m.Change
 		s.place.Job = e.job
 		e.zone.Store(int64(m.Zone))
 		return s, nil

@@ -55,8 +55,10 @@ type Place struct {
 	// ZoneErrors are those of them that ended with an error before this process was started.
 	ZoneErrors []ZoneError
 	// Replacement: the process was started in the place of one that failed, and
-	// has not run a body yet.
+	// has not run a body yet. Change is then the repair that it was started for; nil: it
+	// was started by Spawn.
 	Replacement bool
+	Change      *Change
 }
 
 // ZoneError is how zones have ended in which a body had an error.
