@@ -72,6 +72,9 @@ func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases)
 	if r.idle++; len(change.Failed) > 0 {
 		r.idle = 0
 	}
+	if err := r.session.Rebind(); err != nil {
+		r.log.Warn("something that was kept through the recovery is given up", "error", err)
+	}
 	next := r.newStretch()
 	r.report(s, next, p)
 	return next, nil

@@ -34,6 +34,7 @@ type Comm struct {
 	rank    Rank
 	size    int
 	name    string
+	lasting bool
 	session *Session
 	sparse  atomic.Uint32 // calls of SparseAlltoallv
 }
@@ -58,6 +59,13 @@ type Option func(*Comm)
 
 // WithName names a communicator in errors, and for observers.
 func WithName(name string) Option { return func(c *Comm) { c.name = name } }
+
+// Lasting has a communicator outlive the one that it is made of: revoking that does not reach
+// it, a recovery keeps it, and it does not matter to it whether the bodies of a zone have
+// returned. Among those that are alive it works all through a recovery; it does not take in
+// replacements, which are met on the repaired communicator. All ranks give it or none. Spawn
+// has no use for it.
+func Lasting() Option { return func(c *Comm) { c.lasting = true } }
 
 // Rank is that of this process.
 func (c *Comm) Rank() Rank { return c.rank }

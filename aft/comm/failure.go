@@ -76,14 +76,14 @@ func (c *Comm) Shrink(ctx context.Context, opts ...Option) (*Comm, error) {
 
 // Dup makes a communicator of the same ranks whose messages are apart. See Split.
 func (c *Comm) Dup(ctx context.Context, opts ...Option) (*Comm, error) {
-	return c.make(ctx, "Dup", func(m driver.Maker) driver.Making { return m.Split(0, int(c.rank)) }, opts)
+	return c.make(ctx, "Dup", func(m driver.Maker, o driver.Options) driver.Making { return m.Split(0, int(c.rank), o) }, opts)
 }
 
 // Split makes a communicator of the ranks that give the same color, ordered by key and
 // then by rank; nil for a rank whose color is negative. If a process of c has failed it
 // fails at all ranks with a FailedError.
 func (c *Comm) Split(ctx context.Context, color, key int, opts ...Option) (*Comm, error) {
-	return c.make(ctx, "Split", func(m driver.Maker) driver.Making { return m.Split(color, key) }, opts)
+	return c.make(ctx, "Split", func(m driver.Maker, o driver.Options) driver.Making { return m.Split(color, key, o) }, opts)
 }
 
 // Spawn starts a process for each of the original ranks and makes a communicator of them
@@ -94,17 +94,21 @@ func (c *Comm) Spawn(ctx context.Context, missing []OriginalRank, opts ...Option
 	for i, o := range missing {
 		list[i] = int(o)
 	}
-	return c.make(ctx, "Spawn", func(m driver.Maker) driver.Making { return m.Spawn(list) }, opts)
+	return c.make(ctx, "Spawn", func(m driver.Maker, _ driver.Options) driver.Making { return m.Spawn(list) }, opts)
 }
 
 // make starts to make a communicator and waits for it.
-func (c *Comm) make(ctx context.Context, op string, start func(driver.Maker) driver.Making, opts []Option) (*Comm, error) {
+func (c *Comm) make(ctx context.Context, op string, start func(driver.Maker, driver.Options) driver.Making, opts []Option) (*Comm, error) {
 	k := c.begin(ctx, op, 0)
 	m, ok := c.driver.(driver.Maker)
 	if !ok {
 		return nil, k.end(ErrUnsupported)
 	}
-	made, err := start(m).Wait(ctx)
+	var wanted Comm
+	for _, set := range opts {
+		set(&wanted)
+	}
+	made, err := start(m, driver.Options{Lasting: wanted.lasting}).Wait(ctx)
 	if err = k.end(typed(err)); err != nil || made == nil {
 		return nil, err
 	}

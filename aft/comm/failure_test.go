@@ -58,15 +58,15 @@ type witness struct {
 	freed   bool
 }
 
-func (w *witness) Rank() int                     { return 3 }
-func (w *witness) Failed() []int                 { return []int{2, 5} }
-func (w *witness) FailureKnown() <-chan struct{} { return nil }
-func (w *witness) Acknowledge() []int            { return []int{2} }
-func (w *witness) Lease() error                  { return driver.ErrFenced }
-func (w *witness) Free()                         { w.freed = true }
-func (w *witness) Shrink() driver.Making         { return w }
+func (w *witness) Rank() int                           { return 3 }
+func (w *witness) Failed() []int                       { return []int{2, 5} }
+func (w *witness) FailureKnown() <-chan struct{}       { return nil }
+func (w *witness) Acknowledge() []int                  { return []int{2} }
+func (w *witness) Lease() error                        { return driver.ErrFenced }
+func (w *witness) Free()                               { w.freed = true }
+func (w *witness) Shrink(driver.Options) driver.Making { return w }
 
-func (w *witness) Split(color, key int) driver.Making {
+func (w *witness) Split(color, key int, _ driver.Options) driver.Making {
 	w.split = [2]int{color, key}
 	return w
 }

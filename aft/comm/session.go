@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ type Session struct {
 
 	zones    zones
 	hooks    Hooks // of OnRepair
+	keepers  keepers
 	observer atomic.Pointer[Observer]
 	step     atomic.Int64
 
@@ -145,7 +147,9 @@ func (s *Session) Quit(why string) {
 }
 
 // Close ends this process's part. Messages that were sent are flushed.
-func (s *Session) Close(ctx context.Context) error { return s.engine.Close(ctx) }
+func (s *Session) Close(ctx context.Context) error {
+	return errors.Join(s.Release(), s.engine.Close(ctx))
+}
 
 // EnterZone numbers a zone, from 0; it reports false while another one runs.
 func (s *Session) EnterZone() (number int, alone bool) { return s.zones.enter() }

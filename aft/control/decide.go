@@ -26,7 +26,7 @@ func (r *Root) decideAgree(o *operation) {
 	for _, q := range r.failedOf(o.group) {
 		if accepted[q.id] < len(takers) {
 			news = append(news, q.id)
-		} else {
+		} else if !o.group.lasting {
 			q.handled = true
 		}
 	}
@@ -38,18 +38,23 @@ func (r *Root) decideShrink(o *operation) {
 	takers := r.takers(o)
 	lost := r.failedOf(o.group)
 	for _, q := range lost {
-		q.handled = true
+		q.handled = q.handled || !o.group.lasting // it says nothing of the job's own one
 	}
-	if len(lost) > 0 && o.inZone(takers) && !r.warnedShrink {
+	if len(lost) > 0 && !o.group.lasting && o.inZone(takers) && !r.warnedShrink {
 		r.warnedShrink = true
 		r.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
 	}
-	r.reply(o, takers, Made{New: r.newGroup(r.staying(o), o.group).record()})
+	r.reply(o, takers, Made{New: r.derive(r.staying(o), o.group, o.lasting(takers)).record()})
 }
 
 // inZone: one of those who take part has called o in the body of a zone.
 func (o *operation) inZone(takers []*process) bool {
 	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].InZone })
+}
+
+// lasting: what is made is to outlive what it is made of.
+func (o *operation) lasting(takers []*process) bool {
+	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].Lasting })
 }
 
 // staying are the takers that also take part in what comes next.
@@ -78,7 +83,7 @@ func (r *Root) decideSplit(o *operation) {
 		slices.SortStableFunc(list, func(a, b *process) int {
 			return cmp.Compare(o.joins[a.id].Key, o.joins[b.id].Key)
 		})
-		r.reply(o, list, Made{New: r.newGroup(list, o.group).record()})
+		r.reply(o, list, Made{New: r.derive(list, o.group, o.lasting(list)).record()})
 	}
 }
 

@@ -11,6 +11,7 @@ type group struct {
 	procs   []Proc // by rank
 	parent  *group // that it was made of by split, shrink or spawn; nil: a world
 	revoked bool
+	lasting bool // see driver.Options; what is made of one is so too
 	// recovery: since when its processes are to come to a repair, as a zone that
 	// knows of a failure has said; zero: nobody has. named: as of an operation.
 	recovery time.Time
@@ -32,7 +33,16 @@ func (r *Root) newGroup(members []*process, parent *group) *group {
 	return g
 }
 
-func (g *group) record() *Group { return &Group{ID: g.id, Procs: g.procs} }
+// derive is newGroup for what is made of another communicator.
+func (r *Root) derive(members []*process, of *group, lasting bool) *group {
+	g := r.newGroup(members, of)
+	if g.lasting = lasting || of.lasting; !of.lasting && lasting {
+		g.parent = nil
+	}
+	return g
+}
+
+func (g *group) record() *Group { return &Group{ID: g.id, Procs: g.procs, Lasting: g.lasting} }
 
 func (g *group) rank(p Proc) int { return slices.Index(g.procs, p) }
 

@@ -156,6 +156,7 @@ type Join struct {
 	Acknowledged []Proc          `json:"acknowledged,omitempty"` // agree
 	Color        int             `json:"color,omitempty"`        // split
 	Key          int             `json:"key,omitempty"`          // split
+	Lasting      bool            `json:"lasting,omitempty"`      // shrink, split
 	Missing      []Original      `json:"missing,omitempty"`      // spawn
 	InZone       bool            `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
 	Policy       *driver.Policy  `json:"policy,omitempty"`       // repair
@@ -191,8 +192,9 @@ type Made struct {
 // Group is a communicator: its number and its processes in the order of their
 // ranks.
 type Group struct {
-	ID    CommID `json:"id"`
-	Procs []Proc `json:"procs"`
+	ID      CommID `json:"id"`
+	Procs   []Proc `json:"procs"`
+	Lasting bool   `json:"lasting,omitempty"` // see driver.Options
 }
 
 // Revoke names a communicator; with Derived, all that were made of it too.

@@ -125,7 +125,7 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	r.epoch++
 	g := r.newGroup(members, nil)
 	r.world = g.id
-	maps.DeleteFunc(r.comms, func(id CommID, _ *group) bool { return id < g.id }) // nobody can use them any more
+	maps.DeleteFunc(r.comms, func(id CommID, old *group) bool { return id < g.id && !old.lasting }) // nobody can use them any more
 	change := r.change(now, o, g, newcomers)
 	r.note(slog.LevelInfo, "repaired", "epoch", r.epoch, "ranks", len(members), "failed", len(change.Failed),
 		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)

@@ -70,7 +70,7 @@ func (e *endpoint) takeBack(from *mailbox) {
 	b, _ := e.box(from)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b == nil || b.dead() {
+	if b == nil || b.dead() || b.last {
 		return
 	}
 	b.matcher.messages[from.owner].all(func(m *message) {
@@ -80,6 +80,9 @@ func (e *endpoint) takeBack(from *mailbox) {
 		}
 	})
 }
+
+// isAway: the body of a rank has returned, which matters here.
+func (b *mailbox) isAway(r int) bool { return !b.last && b.ep.away[b.procs[r]] }
 
 // lose notes that a process takes part no more.
 func (b *mailbox) lose(p control.Proc, how absence) {
@@ -111,7 +114,7 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 // returned ends the receives that wait for a process whose body has returned.
 func (b *mailbox) returned(p control.Proc) {
 	rank := int(slices.Index(b.procs, p))
-	if rank < 0 || b.dead() {
+	if rank < 0 || b.dead() || b.last {
 		return
 	}
 	b.matcher.receives[rank].all(func(r *receive) {
@@ -154,7 +157,7 @@ func (b *mailbox) nobodyElse() error {
 // deserted: nobody else is left whose body runs. Others than the job's own
 // communicator may belong to something that outlives the bodies.
 func (b *mailbox) deserted() bool {
-	if b.made != nil || len(b.ep.away) == 0 {
+	if !b.world || len(b.ep.away) == 0 {
 		return false
 	}
 	for r, p := range b.procs {

@@ -55,9 +55,7 @@ type outlink struct {
 	mu      sync.Mutex
 	state   linkState
 	pipe    *pipe.Writer
-	revoked map[control.CommID]error
-	oldest  control.CommID // all before are revoked
-	failed  error          // why it cannot be reached; nil: it can, or it has left
+	failed  error // why it cannot be reached; nil: it can, or it has left
 	stopRun context.CancelFunc
 	credit  int // eager bytes that may still be sent
 
@@ -95,12 +93,11 @@ type completion struct {
 
 func newOutlink(w *wire, to control.Proc, state linkState) *outlink {
 	return &outlink{
-		wire:    w,
-		to:      to,
-		state:   state,
-		credit:  wireWindow,
-		revoked: make(map[control.CommID]error),
-		sends:   make(map[uint64]*outgoing),
+		wire:   w,
+		to:     to,
+		state:  state,
+		credit: wireWindow,
+		sends:  make(map[uint64]*outgoing),
 	}
 }
 
@@ -120,15 +117,11 @@ func (l *outlink) unlock() {
 func (l *outlink) send(e envelope, data []byte, r *request) {
 	var err error
 	l.mu.Lock()
-	switch revoked := l.revoked[e.comm]; {
+	switch {
 	case l.state == linkGone:
 		err = r.failedError()
 	case l.state == linkClosed:
 		err = driver.ErrClosed
-	case e.comm < l.oldest:
-		err = driver.ErrRevoked
-	case revoked != nil:
-		err = revoked
 	case len(data) <= wireEager && eagerPrice(len(data)) <= l.credit && l.state != linkBroken:
 		l.credit -= eagerPrice(len(data))
 		l.eager(e, data)

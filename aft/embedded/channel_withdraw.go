@@ -78,7 +78,6 @@ func (l *outlink) tidy() {
 func (l *outlink) revoke(c control.CommID, why error) {
 	l.mu.Lock()
 	defer l.unlock()
-	l.revoked[c] = why
 	for _, o := range l.sends {
 		if o.env.comm == c && o.request != nil {
 			l.withdraw(o, why)

@@ -46,13 +46,13 @@ func (a agreement) Wait(ctx context.Context) (uint64, error) {
 }
 
 // Shrink makes a communicator of the ranks that are alive.
-func (c *communicator) Shrink() driver.Making {
-	return c.make(control.Join{Op: control.OpShrink})
+func (c *communicator) Shrink(o driver.Options) driver.Making {
+	return c.make(control.Join{Op: control.OpShrink, Lasting: o.Lasting})
 }
 
 // Split makes communicators of the ranks with the same color.
-func (c *communicator) Split(color, key int) driver.Making {
-	return c.make(control.Join{Op: control.OpSplit, Color: color, Key: key})
+func (c *communicator) Split(color, key int, o driver.Options) driver.Making {
+	return c.make(control.Join{Op: control.OpSplit, Color: color, Key: key, Lasting: o.Lasting})
 }
 
 // Spawn starts processes for original ranks that are missing.

@@ -30,7 +30,7 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 		to, freed := e.box(b)
 		switch {
 		case to != nil:
-			return b.orTakeBack(dst, to.send(b.owner, tag, data))
+			return b.started(dst, to.send(b.owner, tag, data))
 		case freed:
 			return sentRequest{}
 		}
@@ -38,20 +38,27 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
-	return b.orTakeBack(dst, r)
+	return b.started(dst, r)
 }
 
-// orTakeBack ends a send that waits for a rank whose body has returned.
-func (b *mailbox) orTakeBack(dst int, send driver.Request) driver.Request {
+// started looks again, when a send that waits has begun, whether it may: the communicator was
+// ended meanwhile, with what it had begun before, or the receiver's body has returned.
+func (b *mailbox) started(dst int, send driver.Request) driver.Request {
 	r, waits := send.(*request)
 	if !waits || r.done() {
 		return send
 	}
 	b.ep.mu.Lock()
-	away := b.ep.away[b.procs[dst]]
+	var err error
+	switch {
+	case b.dead():
+		err = b.deadError()
+	case b.isAway(dst):
+		err = errLeft(dst)
+	}
 	b.ep.mu.Unlock()
-	if away {
-		r.box.withdraw(r, errLeft(dst))
+	if err != nil {
+		r.box.withdraw(r, err)
 	}
 	return send
 }

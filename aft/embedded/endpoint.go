@@ -132,14 +132,17 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		return b
 	}
 	b = newMailbox(e, g)
-	if parent != 0 {
+	b.world, b.last = parent == 0, g.Lasting
+	of := e.boxes[parent]
+	switch {
+	case b.world || b.last && (of == nil || !of.last):
+	case of == nil:
 		b.made = []control.CommID{parent}
-		if of := e.boxes[parent]; of != nil {
-			b.made = slices.Concat(of.made, b.made)
-		}
+	default:
+		b.made = append(slices.Clip(of.made), parent)
 	}
 	e.newest = max(e.newest, g.ID)
-	if g.ID < e.oldest {
+	if g.ID < e.oldest && !g.Lasting {
 		b.revoke()
 		e.mu.Unlock()
 		return b
@@ -216,7 +219,7 @@ func (e *endpoint) box(other *mailbox) (b *mailbox, freed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b = e.boxes[other.id]
-	return b, b == nil && e.isFreed(other.id)
+	return b, b == nil && e.isFreed(other.id) && (other.last || other.id >= e.oldest)
 }
 
 // retire forgets all communicators that were made before the one that takes their
@@ -225,13 +228,10 @@ func (e *endpoint) retire(by control.CommID) {
 	e.mu.Lock()
 	e.oldest, e.newest = by, max(e.newest, by)
 	e.mu.Unlock()
-	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by })
+	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
 	e.mu.Lock()
-	maps.DeleteFunc(e.boxes, func(id control.CommID, _ *mailbox) bool { return id < by })
+	maps.DeleteFunc(e.boxes, func(id control.CommID, b *mailbox) bool { return id < by && !b.last })
 	e.mu.Unlock()
-	if e.wire != nil {
-		e.wire.retire(by)
-	}
 }
 
 // close ends the endpoint: every operation ends with err. It tells whether the

@@ -11,7 +11,7 @@ func (c *communicator) Free() { c.box.ep.free(c.box) }
 // free forgets a communicator. What was sent to it, and what still will be, is dropped: the
 // senders do not wait.
 func (e *endpoint) free(b *mailbox) {
-	if b.made == nil {
+	if b.world {
 		return
 	}
 	e.mu.Lock()
@@ -28,7 +28,7 @@ func (e *endpoint) free(b *mailbox) {
 	}
 	e.mu.Unlock()
 	if e.wire != nil {
-		e.wire.free(b.id, driver.ErrClosed)
+		e.wire.revoke(b.id, driver.ErrClosed)
 	}
 	for _, a := range left {
 		e.drop(a)
@@ -37,10 +37,9 @@ func (e *endpoint) free(b *mailbox) {
 }
 
 // isFreed reports whether a communicator without a mailbox is one that this process has
-// given back. The lock is held.
-func (e *endpoint) isFreed(id control.CommID) bool {
-	return e.closed == nil && id >= e.oldest && id <= e.newest
-}
+// given back, or a repair has: then nobody waits for its messages any more either. The
+// lock is held.
+func (e *endpoint) isFreed(id control.CommID) bool { return e.closed == nil && id <= e.newest }
 
 // drop has an announced message sent, and none of it.
 func (e *endpoint) drop(a announced) {

@@ -22,7 +22,9 @@ type mailbox struct {
 	id    control.CommID
 	procs []control.Proc // by rank
 	owner int
-	made  []control.CommID // what it was made of, the job's own first; nil: it is one of the job
+	world bool             // it is one of the job's own
+	last  bool             // it outlives those: see driver.Options
+	made  []control.CommID // what it was made of, the job's own first, and is revoked with
 
 	matcher    *matcher
 	closed     error
@@ -133,7 +135,7 @@ func (b *mailbox) hopeless(source int) error {
 	case source == driver.AnySource:
 	case b.lost[source] != 0:
 		return &driver.FailedError{Ranks: []int{source}}
-	case b.ep.away[b.procs[source]]:
+	case b.isAway(source):
 		return errLeft(source)
 	default:
 		return nil

@@ -20,7 +20,7 @@ func TestCommunicatorsThatWereReplaced(t *testing.T) {
 		var old []driver.Comm
 		for range 5 {
 			c := s.Place().Comm
-			d, err := c.(driver.Maker).Split(0, 0).Wait(ctx)
+			d, err := c.(driver.Maker).Split(0, 0, driver.Options{}).Wait(ctx)
 			if err != nil {
 				return err
 			}
@@ -62,18 +62,27 @@ type refund struct{ bytes int }
 
 func (r *refund) consumed(n int) { r.bytes += n }
 
-// TestWireForgetsWhatWasReplaced: what is sent there is refused all the same.
-func TestWireForgetsWhatWasReplaced(t *testing.T) {
-	a, _ := startNode(t, 1, t.Name(), nil)
-	a.isend(2, 1, make([]byte, wireEager+1)) // makes the link
-	for c := range control.CommID(100) {
-		a.wire.revoke(c, driver.ErrRevoked)
-	}
-	a.wire.retire(100)
-	require.Empty(t, a.wire.revoked)
-	require.Empty(t, a.wire.known(2).revoked)
-	_, err := resultOf(a.isend(2, 1, make([]byte, wireEager+1)))
-	require.ErrorIs(t, err, driver.ErrRevoked)
-	_, err = resultOf(a.isend(3, 1, make([]byte, wireEager+1))) // a new link
+// revokes has its communicator revoked while a message is being sent.
+type revokes struct {
+	takesBack
+
+	e *endpoint
+}
+
+func (w *revokes) revoke(control.CommID, error) {} // there is nothing that had begun before
+
+func (w *revokes) send(_ control.Proc, v envelope, _ []byte, r *request) {
+	w.e.revoke(v.comm, false)
+	r.out = &outgoing{}
+}
+
+// TestSendThatMeetsARevoke ends, though the transport has nothing of it when it is revoked.
+func TestSendThatMeetsARevoke(t *testing.T) {
+	e := newEndpoint(1, 0)
+	e.wire = &revokes{e: e}
+	c := &communicator{box: e.ensure(control.Group{ID: 1, Procs: []control.Proc{1, 2}}, 0)}
+	r := c.Isend(1, 1, make([]byte, 1<<20))
+	require.True(t, r.(*request).done(), "nobody will ever end it")
+	_, err := r.Wait(t.Context())
 	require.ErrorIs(t, err, driver.ErrRevoked)
 }

@@ -49,8 +49,9 @@ func RunInproc(ctx context.Context, cfg InprocConfig, body func(ctx context.Cont
 
 // InprocRank is one rank of a job in this process.
 type InprocRank struct {
-	cluster *inprocCluster
-	session *session
+	cluster     *inprocCluster
+	session     *session
+	replacement bool
 }
 
 // Session is the rank's part in its job.
@@ -74,7 +75,7 @@ func (r *InprocRank) Kill(victim int) {
 func (r *InprocRank) KillNode(node int) { r.cluster.killNode(control.Node(node)) }
 
 // Replacement reports whether this rank was started in place of one that failed.
-func (r *InprocRank) Replacement() bool { return r.session.place.Replacement }
+func (r *InprocRank) Replacement() bool { return r.replacement }
 
 var killed = control.Exit{Code: -1, Signal: 9, Why: "signal: killed"}
 
@@ -167,7 +168,7 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 	s, err := newSession(context.WithoutCancel(ctx), e, func(context.Context) error { return nil })
 	if err == nil {
 		at = s.place.Comm.Rank()
-		err = j.body(ctx, &InprocRank{cluster: j.cluster, session: s})
+		err = j.body(ctx, &InprocRank{cluster: j.cluster, session: s, replacement: s.place.Replacement})
 	}
 	returned = true
 	if err != nil && !e.wasKilled() {

@@ -30,13 +30,10 @@ type transport interface {
 	// takeBack completes the sends to a process whose body has returned, and which has
 	// not asked for their data, with an error.
 	takeBack(p control.Proc)
-	// revoke completes all sends and inbound streams of a communicator with an
-	// error, driver.ErrRevoked or this process's own.
+	// revoke completes all sends and inbound streams of a communicator that have begun
+	// with an error: driver.ErrRevoked, or this process's own. The communicator begins
+	// nothing more, see mailbox.started.
 	revoke(c control.CommID, why error)
-	// free is revoke for a communicator on which this process sends nothing more.
-	free(c control.CommID, why error)
-	// retire is told that all communicators before this one have been revoked.
-	retire(by control.CommID)
 }
 
 // receiver is what a transport brings messages to: the process's endpoint. Its

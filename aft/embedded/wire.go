@@ -71,8 +71,6 @@ type wire struct {
 	host      string
 	peers     map[control.Proc]control.Peer
 	gone      map[control.Proc]bool
-	revoked   map[control.CommID]error
-	oldest    control.CommID // all before are revoked
 	suspected map[control.Proc]bool
 }
 
@@ -95,7 +93,6 @@ func newWire(cfg wireConfig) (*wire, error) {
 		host:      cfg.Host,
 		peers:     make(map[control.Proc]control.Peer),
 		gone:      make(map[control.Proc]bool),
-		revoked:   make(map[control.CommID]error),
 		suspected: make(map[control.Proc]bool),
 	}
 	w.outs.Store(&map[control.Proc]*outlink{})
@@ -186,8 +183,6 @@ func (w *wire) out(p control.Proc) *outlink {
 		state = linkGone
 	}
 	l := newOutlink(w, p, state)
-	l.oldest = w.oldest
-	maps.Copy(l.revoked, w.revoked)
 	outs := maps.Clone(*w.outs.Load())
 	outs[p] = l
 	w.outs.Store(&outs)
@@ -315,44 +310,11 @@ func (w *wire) takeBack(p control.Proc) {
 
 // revoke: see transport.
 func (w *wire) revoke(c control.CommID, why error) {
-	w.mu.Lock()
-	if w.revoked[c] == nil {
-		w.revoked[c] = why
-	}
-	w.mu.Unlock()
 	for _, l := range *w.outs.Load() {
 		l.revoke(c, why)
 	}
 	for _, l := range *w.ins.Load() {
 		l.revoke(c, why)
-	}
-}
-
-// free: see transport.
-func (w *wire) free(c control.CommID, why error) {
-	w.revoke(c, why)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.revoked, c)
-	for _, l := range *w.outs.Load() {
-		l.mu.Lock()
-		delete(l.revoked, c)
-		l.mu.Unlock()
-	}
-}
-
-// retire: see transport.
-func (w *wire) retire(by control.CommID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := func(c control.CommID, _ error) bool { return c < by }
-	w.oldest = by
-	maps.DeleteFunc(w.revoked, before)
-	for _, l := range *w.outs.Load() {
-		l.mu.Lock()
-		l.oldest = by
-		maps.DeleteFunc(l.revoked, before)
-		l.mu.Unlock()
 	}
 }
 

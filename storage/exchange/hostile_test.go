@@ -31,7 +31,7 @@ func (b bent) Isend(dst, tag int, data []byte) driver.Request {
 
 // dup is another communicator of the ranks of a trial, whose messages are bent.
 func (r *trial) dup(bend func(tag comm.Tag, data []byte) []byte) *comm.Comm {
-	d, err := r.f.Driver().(driver.Maker).Split(0, int(r.c.Rank())).Wait(r.ctx)
+	d, err := r.f.Driver().(driver.Maker).Split(0, int(r.c.Rank()), driver.Options{}).Wait(r.ctx)
 	require.NoError(r.t, err)
 	return comm.New(bent{d, bend})
 }

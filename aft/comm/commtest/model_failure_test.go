@@ -352,11 +352,11 @@ func (s modelMaking) Wait(ctx context.Context) (driver.Comm, error) {
 	return made, nil
 }
 
-func (v *view) Shrink() driver.Making {
+func (v *view) Shrink(driver.Options) driver.Making {
 	return modelMaking{v.take(0, part{kind: "shrink"})}
 }
 
-func (v *view) Split(color, key int) driver.Making {
+func (v *view) Split(color, key int, _ driver.Options) driver.Making {
 	return modelMaking{v.take(1, part{kind: "split", color: color, key: key})}
 }
 

@@ -37,15 +37,24 @@ type Agreement interface {
 	Wait(ctx context.Context) (flags uint64, err error)
 }
 
+// Options are properties of a communicator that is made, the same at all ranks.
+type Options struct {
+	// Lasting: it is not given up with what it was made of. A Revoke of that does not reach
+	// it, a repair of the job keeps it (without the processes that have failed: it is as local
+	// as any communicator), and it does not matter to it whether the bodies of a zone have
+	// returned.
+	Lasting bool
+}
+
 // Maker is a communicator that others can be made of. Each is started by the method, in
 // the same order at all ranks, and waited for.
 type Maker interface {
 	// Shrink makes one of the processes that are alive, in the same order.
-	Shrink() Making
+	Shrink(o Options) Making
 	// Split makes one of the ranks that give the same color, ordered by key and
 	// then by rank; nil for a rank whose color is negative. If a process of the
 	// communicator has failed it fails at all ranks with a FailedError.
-	Split(color, key int) Making
+	Split(color, key int, o Options) Making
 	// Spawn starts a process for each of the original ranks and makes a
 	// communicator of them and the present ones (none of which may have failed),
 	// ordered by original rank. In the new processes it is the first one. In the body

@@ -52,9 +52,9 @@ type agreed uint64
 
 func (a agreed) Wait(context.Context) (uint64, error) { return uint64(a), nil }
 
-func (s *self) Shrink() driver.Making { return made{comm: newComm()} }
+func (s *self) Shrink(driver.Options) driver.Making { return made{comm: newComm()} }
 
-func (s *self) Split(color, _ int) driver.Making {
+func (s *self) Split(color, _ int, _ driver.Options) driver.Making {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -1,0 +1,128 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Keeper is something that a rank keeps from one attempt of a zone to the next: memory that
+// would be lost with what a body makes, which is closed at each recovery. It has a
+// communicator of its own, if it needs one, made with Lasting: that works among those that
+// are alive all through a recovery.
+type Keeper interface {
+	// Rebind tells what a recovery has changed, when c has been repaired and before the body
+	// runs again, once for each recovery. It is local: the others may be ahead, or fail, so it
+	// must not communicate. Survivors and replacements meet at the first collective call of
+	// the next attempt, where a replacement makes its own. After an error it is closed and
+	// forgotten, and made anew when somebody asks for it.
+	Rebind(c *Comm, change Change) error
+	// Close ends it.
+	Close() error
+}
+
+// keepers are those of a session, in the order in which they were made.
+type keepers struct {
+	mu   sync.Mutex
+	list []kept
+}
+
+type kept struct {
+	key  any
+	what Keeper
+}
+
+// Keep returns what the session keeps under a key, and has make make it if there is nothing. Keys
+// are like those of a context: of a type of the package that uses them.
+func Keep[T Keeper](s *Session, key any, make func() (T, error)) (T, error) {
+	if there := s.keepers.find(key); there != nil {
+		return keptAs[T](key, there)
+	}
+	what, err := make()
+	if err != nil {
+		return what, err
+	}
+	there := s.keepers.add(key, what)
+	if there != Keeper(what) { // somebody was faster
+		return keptAs[T](key, there, what)
+	}
+	return what, nil
+}
+
+// keptAs gives what is kept its type. What was made in vain is closed.
+func keptAs[T Keeper](key any, there Keeper, inVain ...T) (T, error) {
+	var none T
+	for _, v := range inVain {
+		if err := v.Close(); err != nil {
+			return none, err
+		}
+	}
+	what, ok := there.(T)
+	if !ok {
+		return none, fmt.Errorf("comm: what the session keeps under %v is a %T, not a %T", key, there, none)
+	}
+	return what, nil
+}
+
+func (k *keepers) find(key any) Keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.at(key)
+}
+
+func (k *keepers) at(key any) Keeper {
+	for _, one := range k.list {
+		if one.key == key {
+			return one.what
+		}
+	}
+	return nil
+}
+
+// add keeps what, unless there is something, and returns what there is.
+func (k *keepers) add(key any, what Keeper) Keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if there := k.at(key); there != nil {
+		return there
+	}
+	k.list = append(k.list, kept{key, what})
+	return what
+}
+
+// all are those that there are; drop forgets one of them.
+func (k *keepers) all() []kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.list)
+}
+
+func (k *keepers) drop(one kept) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list = slices.DeleteFunc(k.list, func(other kept) bool { return other == one })
+}
+
+// Rebind tells all that is kept, in the order in which it was made, of the recovery that there was
+// last, and returns the errors of what was dropped. It is for the zone alone.
+func (s *Session) Rebind() error {
+	var errs []error
+	for _, k := range s.keepers.all() {
+		if err := k.what.Rebind(s.place.Comm, *s.place.Change); err != nil {
+			s.keepers.drop(k)
+			errs = append(errs, fmt.Errorf("%v: %w", k.key, errors.Join(err, k.what.Close())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Release closes all that is kept, the latest first: the rank's part in the job has ended.
+func (s *Session) Release() error {
+	var errs []error
+	for _, k := range slices.Backward(s.keepers.all()) {
+		s.keepers.drop(k)
+		errs = append(errs, k.what.Close())
+	}
+	return errors.Join(errs...)
+}
