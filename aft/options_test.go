@@ -36,6 +36,8 @@ func TestBadSettings(t *testing.T) {
 		})
 	}
 	require.ErrorIs(t, aft.Run(t.Context(), nil), aft.ErrArgument)
+	ctx := comm.WithSession(t.Context(), comm.Self().Session())
+	require.ErrorIs(t, aft.Run(ctx, func(context.Context, *aft.Zone) error { return nil }), aft.ErrArgument)
 }
 
 // A zone says once which variables nothing reads, whoever asks first.

@@ -51,6 +51,9 @@ func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opt
 			return fmt.Errorf("aft: %w", err)
 		}
 	}
+	if s.Place().Comm == nil {
+		return fmt.Errorf("aft: %w: the session that the context carries belongs to no job", ErrArgument)
+	}
 	return runZone(ctx, s, o, body)
 }
 

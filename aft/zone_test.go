@@ -333,7 +333,7 @@ func TestErrorOfARepair(t *testing.T) {
 	}), func(j *fakeJob) { j.failRepair = errLedger })
 	j.allEndWith(t, 2, func(r comm.OriginalRank, err error) {
 		require.ErrorIs(t, err, errLedger)
-		require.ErrorContains(t, err, "recovery of rank")
+		require.EqualError(t, err, fmt.Sprintf("aft: recovery of rank %d: %v", r, errLedger))
 	})
 }
 

@@ -25,7 +25,7 @@ type Session struct {
 	repairs   atomic.Int64
 	repairing atomic.Int64 // ns
 
-	place  Place
+	place  atomic.Pointer[Place]
 	change *Change // in this zone
 }
 
@@ -41,14 +41,14 @@ func NewSession(engine driver.Session) *Session {
 
 // look takes over where the engine says that this process stands.
 func (s *Session) look() {
-	p := s.engine.Place()
-	if s.place.Comm == nil || s.place.Comm.driver != p.Comm {
-		s.place.Comm = newComm(p.Comm, s, nil)
+	p, c := s.engine.Place(), s.Place().Comm
+	if c == nil || c.driver != p.Comm {
+		c = newComm(p.Comm, s, nil)
 	}
-	s.place = Place{
-		Comm: s.place.Comm, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Zone: p.Zone,
+	s.place.Store(&Place{
+		Comm: c, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Zone: p.Zone,
 		ZoneErrors: p.ZoneErrors, Replacement: p.Replacement, Change: s.change,
-	}
+	})
 	s.repairs.Store(int64(p.Epoch))
 }
 
@@ -66,8 +66,14 @@ func SessionOf(ctx context.Context) *Session {
 	return s
 }
 
-// Place is where this process stands now. It changes in End and Repair.
-func (s *Session) Place() Place { return s.place }
+// Place is where this process stands now. It changes in End and Repair; any goroutine may
+// call it. The zero Place: the session belongs to no job.
+func (s *Session) Place() Place {
+	if p := s.place.Load(); p != nil {
+		return *p
+	}
+	return Place{}
+}
 
 // Step says how far the program is, for the ledger of attempts and for observers.
 func (s *Session) Step(step int64) {
@@ -107,23 +113,26 @@ func (s *Session) Revoke() { s.engine.Revoke() }
 // End is collective: the body has returned, with the given verdict. All processes that
 // are alive get the same outcome.
 func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
-	k := s.place.Comm.begin(ctx, "end of the zone", 0)
+	k := s.Place().Comm.begin(ctx, "end of the zone", 0)
 	out, err := s.engine.End(ctx, v)
+	err = typed(err)
+	_ = k.end(err) // the zone names it
 	if err == nil {
 		if !out.Repair {
 			s.change = nil
 		}
 		s.look()
 	}
-	return Outcome{Repair: out.Repair, Err: out.Err, ErrRank: Rank(out.ErrRank)}, k.end(typed(err))
+	return Outcome{Repair: out.Repair, Err: out.Err, ErrRank: Rank(out.ErrRank)}, err
 }
 
 // Repair is collective over the processes that are alive: it replaces the communicator of
 // the place by one without failed processes.
 func (s *Session) Repair(ctx context.Context, p Policy) (Change, error) {
-	k := s.place.Comm.begin(ctx, "repair", 0)
+	k := s.Place().Comm.begin(ctx, "repair", 0)
 	change, err := s.engine.Repair(ctx, p)
-	if err = k.end(typed(err)); err != nil {
+	err = typed(err)
+	if _ = k.end(err); err != nil {
 		return Change{}, err
 	}
 	s.change = changeOf(change)

@@ -3,6 +3,8 @@ package comm_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +37,23 @@ func TestSessionOfOneProcess(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 	require.Nil(t, comm.SessionOf(t.Context()))
 	require.Same(t, s, comm.SessionOf(comm.WithSession(t.Context(), s)))
+}
+
+// TestPlaceWhileItChanges is for the race detector: programs have the session, too.
+func TestPlaceWhileItChanges(t *testing.T) {
+	s := comm.NewSession(single.NewSession())
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for s.Place().Epoch < 10 {
+			runtime.Gosched()
+		}
+	})
+	for range 10 {
+		_, err := s.Repair(t.Context(), comm.Policy{})
+		require.NoError(t, err)
+	}
+	looking.Wait()
+	require.Zero(t, comm.Self().Session().Place(), "it belongs to no job")
 }
 
 // The latest first; whoever is called may take others back; each once.

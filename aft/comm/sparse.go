@@ -42,6 +42,7 @@ type sparse[T Datum] struct {
 	*call
 	parts map[Rank][]T
 	taken map[Rank][]T
+	unfit error // of a part that is not a whole number of elements
 }
 
 // at is one of the tags of this call.
@@ -85,7 +86,7 @@ func (s *sparse[T]) deliver(ctx context.Context) error {
 			continue
 		}
 		data := bytesOf(part)
-		head := binary.LittleEndian.AppendUint64(nil, uint64(len(part)))
+		head := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
 		requests = append(requests, s.c.irecv(r, s.at(tagSparseTaken), nil))
 		if len(data) <= sparseInline {
 			requests = append(requests, s.c.isend(r, s.at(tagSparseHead), append(head, data...)))
@@ -96,11 +97,28 @@ func (s *sparse[T]) deliver(ctx context.Context) error {
 	if err := WaitAll(ctx, requests...); err != nil {
 		return err
 	}
-	return dissemination(s.c, func(dst, src Rank, _, _ int) error {
-		in := s.c.irecv(src, s.at(tagSparseBarrier), nil)
-		_, err := finish(ctx, in, s.c.isend(dst, s.at(tagSparseBarrier), nil))
+	return s.barrier(ctx)
+}
+
+// barrier goes on when all ranks have delivered. Its messages are empty, unless a rank has
+// refused, which has sent less than it was to: then all know.
+func (s *sparse[T]) barrier(ctx context.Context) error {
+	message, buf := []byte{}, make([]byte, 1)
+	if s.refuses() {
+		message = make([]byte, 1)
+	}
+	err := dissemination(s.c, func(dst, src Rank, _, _ int) error {
+		in := s.c.irecv(src, s.at(tagSparseBarrier), buf)
+		st, err := finish(ctx, in, s.c.isend(dst, s.at(tagSparseBarrier), message))
+		if st.Bytes > 0 {
+			message = make([]byte, 1)
+		}
 		return err
 	})
+	if err == nil && len(message) > 0 {
+		return errDiffer()
+	}
+	return err
 }
 
 // take takes what comes until ctx ends because all ranks have delivered.
@@ -108,30 +126,34 @@ func (s *sparse[T]) take(ctx context.Context) error {
 	head := make([]byte, 8+sparseInline)
 	for {
 		st, err := s.c.irecv(AnySource, s.at(tagSparseHead), head).Wait(ctx)
-		switch {
-		case err == nil:
+		if err == nil {
 			err = s.receive(ctx, st.Source, head[:st.Bytes])
-		case context.Cause(ctx) == errDelivered:
-			return nil
 		}
-		if err != nil {
+		switch {
+		case context.Cause(ctx) == errDelivered:
+			return s.unfit
+		case err != nil:
 			return err
 		}
 	}
 }
 
-// receive takes one part.
+// receive takes one part. One that does not fit is answered, too: its sender waits.
 func (s *sparse[T]) receive(ctx context.Context, source Rank, head []byte) error {
 	if len(head) < 8 {
 		return errDiffer()
 	}
-	part := make([]T, binary.LittleEndian.Uint64(head))
-	if data := bytesOf(part); len(data) <= sparseInline {
+	length, size := int(binary.LittleEndian.Uint64(head)), sizeOf[T]()
+	part := make([]T, (length+size-1)/size)
+	data := bytesOf(part)[:length]
+	if length <= sparseInline {
 		copy(data, head[8:])
 	} else if _, err := s.c.irecv(source, s.at(tagSparseData), data).Wait(ctx); err != nil {
 		return err
 	}
-	s.taken[source] = part
+	if s.taken[source] = part; length%size != 0 {
+		s.unfit = errArgument("rank %d gave %d bytes, the elements of this rank have %d", source, length, size)
+	}
 	_, err := s.c.isend(source, s.at(tagSparseTaken), nil).Wait(ctx)
 	return err
 }

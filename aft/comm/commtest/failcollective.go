@@ -54,7 +54,6 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, *comm.C
 
 // untilFailure calls until there is an error, which must be that of a failure.
 func untilFailure(ctx context.Context, c *comm.Comm, call func(context.Context, *comm.Comm) error) error {
-	call = fused(call)
 	for ctx.Err() == nil {
 		if err := call(ctx, c); err != nil {
 			return gone("collective with a dead rank", err)

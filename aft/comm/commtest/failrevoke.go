@@ -46,7 +46,6 @@ var interruptions = []trial{
 }
 
 func failRevokeTrials() []faultTrial {
-	interruptions := slices.Clone(interruptions)
 	trials := []faultTrial{
 		{"revoke/all that comes after", fromOne, revokeAfter},
 		{"revoke/other communicators", fromOne, revokeOthers},
@@ -55,10 +54,7 @@ func failRevokeTrials() []faultTrial {
 		{"revoke/agreement and shrink go on", fromTwo, revokeGoesOn},
 		{"revoke/while ranks die", fromTwo, revokeWhileDying},
 	}
-	for _, tr := range collectiveTrials {
-		interruptions = append(interruptions, trial{tr.name, tr.min, fused(tr.call)})
-	}
-	for _, tr := range interruptions {
+	for _, tr := range slices.Concat(interruptions, collectiveTrials) {
 		trials = append(trials, faultTrial{"revoke/interrupts/" + tr.name, []int{2, 4, 8}, func(ctx context.Context, p *player) error {
 			return p.interrupt(ctx, tr.call)
 		}})

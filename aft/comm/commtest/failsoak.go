@@ -80,12 +80,12 @@ func (p *player) epoch(ctx context.Context, c *comm.Comm) (steps int, err error)
 var soakOps = []trial{
 	{"works", 1, works},
 	{"messages", 2, ring},
-	{"allreduce", 1, fused(allreduce)},
-	{"broadcast", 1, fused(bcast)},
-	{"gather", 1, fused(gatherv)},
-	{"all to all", 1, fused(alltoallv)},
+	{"allreduce", 1, allreduce},
+	{"broadcast", 1, bcast},
+	{"gather", 1, gatherv},
+	{"all to all", 1, alltoallv},
 	{"any source", 2, anySource},
-	{"barrier", 1, fused(barrier)},
+	{"barrier", 1, barrier},
 	{"dup", 1, func(ctx context.Context, c *comm.Comm) error {
 		dup, err := c.Dup(ctx)
 		if err != nil {
