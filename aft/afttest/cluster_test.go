@@ -153,6 +153,43 @@ func TestRankThatDies(t *testing.T) {
 	}))
 }
 
+// TestLossThatNobodyRepairs is no error of the job: a test may be about just that.
+func TestLossThatNobodyRepairs(t *testing.T) {
+	for name, kill := range map[string]func(r *afttest.Rank){
+		"rank": func(r *afttest.Rank) { r.Kill(1) },
+		"node": func(r *afttest.Rank) { r.KillNode(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, (&afttest.Cluster{Nodes: 2}).Run(t.Context(), 2, func(ctx context.Context, r *afttest.Rank) error {
+				if r.Comm().Rank() == 1 {
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}
+				kill(r)
+				if _, _, err := comm.Recv(ctx, r.Comm(), 1, 5, make([]byte, 1)); !errors.Is(err, comm.ErrProcFailed) {
+					return errors.New("nobody has failed")
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// TestOnLossThatPanics, as one that ends the test does: the node is dead all the same, and Run returns.
+func TestOnLossThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := &afttest.Cluster{Nodes: 2, OnLoss: func(int) { panic("no") }}
+		require.Panics(t, func() {
+			_ = cluster.Run(t.Context(), 2, func(ctx context.Context, r *afttest.Rank) error {
+				if r.Comm().Rank() == 0 {
+					r.KillNode(1)
+				}
+				return comm.Barrier(ctx, r.Comm())
+			})
+		})
+	})
+}
+
 func TestMistakes(t *testing.T) {
 	nothing := func(context.Context, *afttest.Rank) error { return nil }
 	require.ErrorIs(t, (&afttest.Cluster{Nodes: -1}).Run(t.Context(), 1, nothing), afttest.ErrCluster)

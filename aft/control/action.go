@@ -31,6 +31,7 @@ type Note struct {
 type End struct {
 	Code   int    // exit code for the launcher
 	Report string // why, for the user; "" when all is well
+	GaveUp bool   // the root has ended the job; otherwise its processes have all ended
 }
 
 // DaemonAction is something that a daemon's machine wants done: exactly one field

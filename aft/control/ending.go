@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// end stops everything.
-func (r *Root) end(code int, report string) {
+// end gives the job up.
+func (r *Root) end(code int, report string) { r.stop(End{Code: code, Report: report, GaveUp: true}) }
+
+// stop stops everything.
+func (r *Root) stop(e End) {
 	if r.ended {
 		return
 	}
@@ -17,7 +20,7 @@ func (r *Root) end(code int, report string) {
 			r.send(n, Message{Kind: KindStop})
 		}
 	}
-	r.out = append(r.out, Action{End: &End{Code: code, Report: report}})
+	r.out = append(r.out, Action{End: &e})
 	r.ended = true
 }
 
@@ -27,7 +30,7 @@ func (r *Root) endNormally() {
 	for _, p := range r.latest {
 		code = max(code, p.counts())
 	}
-	r.end(code, strings.Join(r.losses(), "\n"))
+	r.stop(End{Code: code, Report: strings.Join(r.losses(), "\n")})
 }
 
 // counts is the process's part in the job's exit code.

@@ -207,7 +207,7 @@ func TestFailedStarts(t *testing.T) {
 	t.Run("unreachable", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
 		s.do(s.r.Lost(s.now, 1, "no route to host", false))
-		require.Equal(t, End{1, "node n1 could not be started: no route to host"}, *s.end)
+		require.Equal(t, End{Code: 1, Report: "node n1 could not be started: no route to host", GaveUp: true}, *s.end)
 	})
 	t.Run("lost while others start", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
@@ -232,7 +232,7 @@ func TestFailedStarts(t *testing.T) {
 		s = newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
 		require.Equal(t, s.now.Add(3*time.Second), s.r.Next())
 		s.tick(3 * time.Second)
-		require.Equal(t, End{1, "node n0 has not reported within 3s"}, *s.end)
+		require.Equal(t, End{Code: 1, Report: "node n0 has not reported within 3s", GaveUp: true}, *s.end)
 	})
 	t.Run("silent spare", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(3, 2), Timing: startTiming})
@@ -253,12 +253,12 @@ func TestFailedStarts(t *testing.T) {
 	t.Run("silent spare and node", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 1), Timing: startTiming})
 		s.tick(startTiming.Start)
-		require.Equal(t, End{1, "node n0 has not reported within 3s"}, *s.end)
+		require.Equal(t, End{Code: 1, Report: "node n0 has not reported within 3s", GaveUp: true}, *s.end)
 	})
 	t.Run("daemon error", func(t *testing.T) {
 		s := newScript(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
 		s.handle(0, Message{Kind: KindError, Error: &Error{Text: "no program x"}})
-		require.Equal(t, End{1, "node n0: no program x"}, *s.end)
+		require.Equal(t, End{Code: 1, Report: "node n0: no program x", GaveUp: true}, *s.end)
 	})
 	t.Run("cannot be started", func(t *testing.T) {
 		s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/embedded"
 )
 
 // onRanks runs body on n ranks and measures it on rank 0.
@@ -102,6 +106,22 @@ func BenchmarkBcast(b *testing.B) {
 			onRanks(b, n, func(ctx context.Context, c *comm.Comm) error {
 				return comm.Bcast(ctx, c, 0, data[c.Rank()])
 			})
+		})
+	}
+}
+
+// BenchmarkRepair is a repair after a revocation: what it costs to keep many ranks.
+func BenchmarkRepair(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("ranks=%d", n), func(b *testing.B) {
+			require.NoError(b, embedded.RunSessions(b.Context(), n, func(ctx context.Context, s driver.Session) error {
+				for range b.N {
+					if _, err := s.Repair(ctx, driver.Policy{}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
 		})
 	}
 }

@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,16 +16,18 @@ import (
 // nothing but names: the same root and daemons as of a real job, called directly. Events
 // are handled one at a time, by whoever finds nobody at it.
 type inprocCluster struct {
-	start  func(s control.Start, e *endpoint) // starts a body
+	ctx    context.Context                        // of all bodies
+	start  func(ctx context.Context, e *endpoint) // starts a body
 	onLoss func(node int)
 
-	events inbox[func(now time.Time)]
-	root   *control.Root
-	nodes  []*inprocNode
-	timer  *time.Timer // when the machines want to be asked; set in events only
-	due    time.Time
-	ended  *control.End
-	over   chan struct{} // closed with ended
+	events  inbox[func(now time.Time)]
+	changed chan struct{} // something was handled: the timer may be wrong
+	root    *control.Root
+	nodes   []*inprocNode
+	timer   *time.Timer // when the machines want to be asked; set in events only
+	due     time.Time
+	ended   *control.End
+	over    chan struct{} // closed with ended
 
 	endpoints sync.RWMutex
 	procs     map[control.Proc]*endpoint
@@ -57,7 +61,10 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 	if len(cfg.Nodes) == 0 {
 		cfg.Nodes = []Node{{Name: "node0"}}
 	}
-	c := &inprocCluster{onLoss: cfg.OnLoss, procs: make(map[control.Proc]*endpoint), over: make(chan struct{})}
+	c := &inprocCluster{
+		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*endpoint),
+		changed: make(chan struct{}, 1), over: make(chan struct{}),
+	}
 	var nodes []control.NodeConfig
 	for i, n := range cfg.Nodes {
 		nodes = append(nodes, control.NodeConfig{Name: n.Name, Host: "localhost", Slots: n.Slots, Spare: n.Spare, Local: true})
@@ -76,11 +83,16 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 // post has an event handled, and returns when nobody is at it any more or
 // somebody else is.
 func (c *inprocCluster) post(event func(now time.Time)) {
+	c.handle(event)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *inprocCluster) handle(event func(now time.Time)) {
 	if c.events.put(event) {
-		c.events.run(func(next func(time.Time)) {
-			next(time.Now())
-			c.arm()
-		})
+		c.events.run(func(next func(time.Time)) { next(time.Now()) })
 	}
 }
 
@@ -91,7 +103,7 @@ const farthest = 365 * 24 * time.Hour
 func (c *inprocCluster) arm() {
 	next := c.root.Next()
 	for _, n := range c.nodes {
-		if n.daemon == nil {
+		if n.daemon == nil || n.down.Load() {
 			continue
 		}
 		if t := n.daemon.Next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -108,16 +120,20 @@ func (c *inprocCluster) arm() {
 	c.due = next
 }
 
-// keepTime asks the machines when they want to be asked, until the job is done.
+// keepTime asks the machines when they want to be asked, until the job is done: once for
+// all that happens at about the same time, since each time it looks at all ranks.
 func (c *inprocCluster) keepTime(done <-chan struct{}) {
 	for {
 		select {
+		case <-c.changed:
+			runtime.Gosched() // more may happen
+			c.handle(func(time.Time) { c.arm() })
 		case <-c.timer.C:
 			c.post(func(now time.Time) {
 				c.due = time.Time{}
 				c.rootActions(c.root.Tick(now))
 				for _, n := range c.nodes {
-					if n.daemon != nil {
+					if n.daemon != nil && !n.down.Load() {
 						c.daemonActions(n, n.daemon.Tick(now))
 					}
 				}
@@ -216,14 +232,17 @@ func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 			return nil
 		}
 	}
+	own, stop := context.WithCancelCause(c.ctx)
+	e.stop = stop // before others find it, who may kill it at once
 	c.endpoints.Lock()
 	if n.down.Load() {
 		c.endpoints.Unlock()
+		stop(ErrKilled)
 		return
 	}
 	c.procs[s.Proc] = e
 	c.endpoints.Unlock()
-	c.start(s, e)
+	c.start(own, e)
 	c.fromRank(e, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
 }
 
@@ -260,8 +279,12 @@ func (c *inprocCluster) leave(e *endpoint, rank int) {
 // killNode ends a node with all that runs there, as the loss of its machine does: the root
 // learns of it by the connection to its daemon.
 func (c *inprocCluster) killNode(id control.Node) {
-	if c.takeDown(id) {
-		c.lost(id, "the node was killed", false)
+	if !c.takeDown(id) {
+		return
+	}
+	defer c.lost(id, "the node was killed", false)
+	if c.onLoss != nil {
+		c.onLoss(int(id))
 	}
 }
 
@@ -293,9 +316,6 @@ func (c *inprocCluster) takeDown(id control.Node) bool {
 		if e.close(ErrKilled) {
 			e.stop(ErrKilled)
 		}
-	}
-	if c.onLoss != nil {
-		c.onLoss(int(id))
 	}
 	return true
 }

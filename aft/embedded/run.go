@@ -37,7 +37,7 @@ type InprocConfig struct {
 	// Nodes are those that the ranks are on, in blocks; none: one node.
 	Nodes []Node
 	// OnLoss, if not nil, is called when a node was killed, after everything that
-	// runs there has ended, and before the others learn of it.
+	// runs there has ended, and before the others learn of it. They do, too, if it panics.
 	OnLoss func(node int)
 }
 
@@ -87,12 +87,11 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	j := &job{cancel: cancel, strict: strict, cluster: c, body: body}
-	c.start = func(s control.Start, e *endpoint) {
-		own, stop := context.WithCancelCause(ctx)
-		e.stop = stop
+	c.ctx = ctx
+	c.start = func(ctx context.Context, e *endpoint) {
 		j.ranks.Go(func() {
-			defer stop(nil)
-			j.run(own, e)
+			defer e.stop(nil)
+			j.run(ctx, e)
 		})
 	}
 	done := make(chan struct{})
@@ -146,8 +145,8 @@ func (j *job) result() error {
 	if j.first != nil {
 		return j.first
 	}
-	// 137: ranks were killed and nobody has repaired that, as tests do.
-	if end := j.cluster.ended; end.Code != 0 && !j.strict && end.Code != 137 {
+	// If it has not given up, ranks were killed and nobody has repaired that, as tests do.
+	if end := j.cluster.ended; end.GaveUp && !j.strict {
 		return fmt.Errorf("%w: %s", ErrControl, end.Report)
 	}
 	return nil

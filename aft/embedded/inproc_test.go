@@ -1,0 +1,32 @@
+package embedded
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestKilledWhileItStarts: a process that others find can be killed, as long as nothing of it
+// runs.
+func TestKilledWhileItStarts(t *testing.T) {
+	for name, kill := range map[string]func(c *inprocCluster, e *endpoint){
+		"rank": func(c *inprocCluster, e *endpoint) { c.exit(e.self, killed) },
+		"node": func(c *inprocCluster, _ *endpoint) { c.killNode(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := newInprocCluster(InprocConfig{Ranks: 1, Nodes: []Node{{Name: "node0"}}})
+			require.NoError(t, err)
+			c.ctx = t.Context()
+			var body context.Context
+			c.start = func(ctx context.Context, e *endpoint) {
+				body = ctx
+				kill(c, e)
+			}
+			c.begin()
+			c.wait()
+			require.ErrorIs(t, context.Cause(body), ErrKilled)
+			require.NotZero(t, c.ended.Code)
+		})
+	}
+}
