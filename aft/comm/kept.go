@@ -108,8 +108,9 @@ func (k *keepers) drop(one kept) {
 // last, and returns the errors of what was dropped. It is for the zone alone.
 func (s *Session) Rebind() error {
 	var errs []error
+	place := s.Place()
 	for _, k := range s.keepers.all() {
-		if err := k.what.Rebind(s.place.Comm, *s.place.Change); err != nil {
+		if err := k.what.Rebind(place.Comm, *place.Change); err != nil {
 			s.keepers.drop(k)
 			errs = append(errs, fmt.Errorf("%v: %w", k.key, errors.Join(err, k.what.Close())))
 		}
