@@ -17,8 +17,8 @@ const (
 )
 
 // attempt runs the body once and ends the attempt together with the other ranks.
-// The next stretch is nil when the zone has ended.
-func (r *run) attempt(s *stretch, body func(context.Context, *Zone) error) (next *stretch, err error) {
+// The next scope is nil when the zone has ended.
+func (r *run) attempt(s *epochScope, body func(context.Context, *Zone) error) (next *epochScope, err error) {
 	z := &Zone{run: r}
 	z.present.Store(s)
 	defer func() { z.present.Load().end(nil) }() // also when the body panics
@@ -34,7 +34,7 @@ func (r *run) attempt(s *stretch, body func(context.Context, *Zone) error) (next
 }
 
 // enterBody runs the body unless it is known that it cannot get anywhere.
-func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) error) error {
+func (r *run) enterBody(z *Zone, s *epochScope, body func(context.Context, *Zone) error) error {
 	switch {
 	case s.pending() && !r.options.through():
 		return nil
@@ -46,7 +46,7 @@ func (r *run) enterBody(z *Zone, s *stretch, body func(context.Context, *Zone) e
 
 // judge decides what the end of a body means. While a failure is pending it
 // means nothing by itself, unless bodies may run through failures.
-func (r *run) judge(s *stretch, own error) comm.Verdict {
+func (r *run) judge(s *epochScope, own error) comm.Verdict {
 	var v comm.Verdict
 	switch {
 	case own == nil && r.options.through():

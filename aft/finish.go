@@ -9,9 +9,9 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// finish ends a stretch on all ranks together and, if that is what they agree
-// on, repairs. The next stretch is nil when the zone has ended.
-func (r *run) finish(ctx context.Context, s *stretch, v comm.Verdict, own error, clean func()) (next *stretch, err error) {
+// finish ends an epoch scope on all ranks together and, if that is what they agree
+// on, repairs. The next scope is nil when the zone has ended.
+func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own error, clean func()) (next *epochScope, err error) {
 	began := time.Now()
 	var cause error
 	if v.Failure {
@@ -41,7 +41,7 @@ func (r *run) finish(ctx context.Context, s *stretch, v comm.Verdict, own error,
 
 // agree is the collective end of the bodies. When a failure gets known meanwhile,
 // those whose bodies still run are told: the outcome can only be a repair.
-func (r *run) agree(ctx context.Context, s *stretch, v comm.Verdict) (comm.Outcome, error) {
+func (r *run) agree(ctx context.Context, s *epochScope, v comm.Verdict) (comm.Outcome, error) {
 	if v.Through {
 		return r.session.End(ctx, v)
 	}
@@ -60,7 +60,7 @@ func (r *run) agree(ctx context.Context, s *stretch, v comm.Verdict) (comm.Outco
 }
 
 // repair replaces the communicator.
-func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases) (*stretch, error) {
+func (r *run) repair(ctx context.Context, s *epochScope, began time.Time, p Phases) (*epochScope, error) {
 	agreed := time.Now()
 	change, err := r.session.Repair(ctx, r.options.policy())
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *run) repair(ctx context.Context, s *stretch, began time.Time, p Phases)
 	if err := r.session.Rebind(); err != nil {
 		r.log.Warn("something that was kept through the recovery is given up", "error", err)
 	}
-	next := r.newStretch()
+	next := r.newEpochScope()
 	r.report(s, next, p)
 	return next, nil
 }
@@ -87,7 +87,7 @@ func (r *run) hooks() {
 	}
 }
 
-func (r *run) bodyError(s *stretch, v comm.Verdict, out comm.Outcome, own error) error {
+func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own error) error {
 	e := &BodyError{Rank: out.ErrRank, Text: out.Err}
 	if out.ErrRank == s.place.Comm.Rank() {
 		e.Err = own

@@ -10,7 +10,7 @@ import (
 
 // report tells of a recovery: the lowest surviving rank at large, the others for
 // those who debug.
-func (r *run) report(old, next *stretch, p Phases) {
+func (r *run) report(old, next *epochScope, p Phases) {
 	level := slog.LevelDebug
 	if old.place.Comm.Rank() == firstSurvivor(*next.place.Change) {
 		level = slog.LevelWarn

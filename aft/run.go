@@ -91,7 +91,7 @@ func runZone(ctx context.Context, s *comm.Session, o options, body func(context.
 	returned := false
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
-	next := r.newStretch()
+	next := r.newEpochScope()
 	var err error
 	for next != nil && err == nil {
 		next, err = r.attempt(next, body)

@@ -12,7 +12,7 @@ import (
 // concurrently, but Repair, which the body's own goroutine calls.
 type Zone struct {
 	run     *run
-	present atomic.Pointer[stretch]
+	present atomic.Pointer[epochScope]
 
 	cleanup comm.Hooks
 

@@ -87,7 +87,7 @@ func TestComputationOfADamagedVersionIsNotKnown(t *testing.T) {
 		}
 		_, err := n.try(t, levels, 5, none)
 		require.ErrorIs(t, err, ErrNoUsableVersion)
-		require.ErrorContains(t, err, "nothing tells whether it continues the computation of version 3")
+		require.ErrorContains(t, err, "nothing reports whether it continues the computation of version 3")
 		// What the message says helps.
 		for _, v := range glob(t, filepath.Join(n.dir, "*", "grid*", "v-000004-*")) {
 			require.NoError(t, os.RemoveAll(v))

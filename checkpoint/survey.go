@@ -321,7 +321,7 @@ func (st *starting) belongsTogether(found survey, i int, causes []error) error {
 	if c.Lineage == nil || first.ID.Version <= found.Certain || st.line.parent != nil && st.line.stageIsNamed() {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is damaged, and nothing tells whether it continues the computation of version %d or began a new one; to go on from version %d remove it, to start from zero set CRAFT_READ_CP_ON_RESTART=0: %w",
+	return fmt.Errorf("%w: %s is damaged, and nothing reports whether it continues the computation of version %d or began a new one; to go on from version %d remove it, to start from zero set CRAFT_READ_CP_ON_RESTART=0: %w",
 		ErrNoUsableVersion, st.home.Path(first.ID), c.ID.Version, c.ID.Version, errors.Join(causes...))
 }
 

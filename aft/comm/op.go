@@ -71,14 +71,14 @@ func BitXor[T Integer](acc, in []T) {
 	}
 }
 
-// LogicalAnd tells whether all are true.
+// LogicalAnd reports whether all are true.
 func LogicalAnd[T ~bool](acc, in []T) {
 	for i, v := range in {
 		acc[i] = acc[i] && v
 	}
 }
 
-// LogicalOr tells whether any is true.
+// LogicalOr reports whether any is true.
 func LogicalOr[T ~bool](acc, in []T) {
 	for i, v := range in {
 		acc[i] = acc[i] || v

@@ -17,5 +17,5 @@ const (
 	AnyOrder
 )
 
-// anyOrder tells whether the caller has asked for it.
+// anyOrder reports whether the caller has asked for it.
 func anyOrder(orders []Order) bool { return slices.Contains(orders, AnyOrder) }

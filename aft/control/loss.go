@@ -30,7 +30,7 @@ func (r *Root) exits(now time.Time, n *node, list []Exit) {
 			gone = append(gone, p)
 		}
 	}
-	r.mourn(gone)
+	r.announceFailed(gone)
 }
 
 // exit tells how p has ended: see the package's documentation.
@@ -78,8 +78,8 @@ func (r *Root) mayExit(p *process, code int) bool {
 	return p.settled == settledWell && code == 0
 }
 
-// mourn tells all daemons of processes that have ended, before anything else.
-func (r *Root) mourn(gone []*process) {
+// announceFailed tells all daemons of processes that have ended, before anything else.
+func (r *Root) announceFailed(gone []*process) {
 	var m Message
 	for _, p := range gone {
 		r.acquit(p)
@@ -161,5 +161,5 @@ func (r *Root) declareLost(n *node, why string) {
 		}
 		gone = append(gone, p)
 	}
-	r.mourn(gone)
+	r.announceFailed(gone)
 }

@@ -70,7 +70,7 @@ func (r *Root) review(now time.Time) (gone []*process) {
 // zoneBegun is called when a process is in a zone, as it seems a new one.
 func (r *Root) zoneBegun(now time.Time) {
 	r.inZone = true
-	r.mourn(r.review(now))
+	r.announceFailed(r.review(now))
 }
 
 func (r *Root) failAfterAll(p *process) {
@@ -102,7 +102,7 @@ func (r *Root) failPresumed(g *group) {
 	for _, p := range presumed {
 		r.failAfterAll(p)
 	}
-	r.mourn(presumed)
+	r.announceFailed(presumed)
 }
 
 // tellPostponed says what everybody waits for.

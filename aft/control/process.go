@@ -71,7 +71,7 @@ func (p *process) present() bool { return p.state == starting || p.state == aliv
 // gone: what took part in the job has ended, though the process may go on.
 func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
 
-// taking tells whether p takes part in collective operations.
+// taking reports whether p takes part in collective operations.
 func (p *process) taking() bool { return p.state == alive && !p.bye }
 
 func (p *process) fail(reason, cause string, code int) {

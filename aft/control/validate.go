@@ -16,7 +16,7 @@ const (
 	maxCredit = 1 << 30
 )
 
-// Validate tells whether m is a message that its receiver can rely on: of a known
+// Validate reports whether m is a message that its receiver can rely on: of a known
 // kind, with the field of this kind, and nothing beyond the bounds. The error is
 // an ErrMessage.
 func (m Message) Validate() error {

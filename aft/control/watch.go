@@ -31,7 +31,7 @@ func (r *Root) Tick(now time.Time) []Action {
 		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
 	}
 	if !r.reviewAt.IsZero() && !now.Before(r.reviewAt) {
-		r.mourn(r.review(now))
+		r.announceFailed(r.review(now))
 	}
 	r.settle(now)
 	return r.take()

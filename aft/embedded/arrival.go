@@ -83,7 +83,7 @@ func (e *endpoint) repost(r *receive) {
 		m := b.matcher.repost(r)
 		if m == nil {
 			// It was not there when processes were lost meanwhile.
-			err = b.hopeless(r.source)
+			err = b.recvError(r.source)
 			if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
 				err = b.nobodyElse()
 			}

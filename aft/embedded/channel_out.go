@@ -150,7 +150,7 @@ func (l *outlink) eager(e envelope, data []byte) {
 	l.current.body = slices.Clone(l.current.body)
 }
 
-// busy tells whether something is to be written before a new message.
+// busy reports whether something is to be written before a new message.
 func (l *outlink) busy() bool {
 	return l.current.busy() || len(l.control) > 0 || len(l.queue) > 0
 }
@@ -160,7 +160,7 @@ func (l *outlink) begin(f frame, body []byte, of *outgoing) {
 	c.head, c.body, c.of = f.encode(&c.buf), body, of
 }
 
-// write goes on with the current frame, and tells whether it has been written.
+// write goes on with the current frame, and reports whether it has been written.
 func (l *outlink) write() bool {
 	c := &l.current
 	n, err := l.pipe.TryWrite(c.head, c.body)

@@ -234,7 +234,7 @@ func (e *endpoint) retire(by control.CommID) {
 	e.mu.Unlock()
 }
 
-// close ends the endpoint: every operation ends with err. It tells whether the
+// close ends the endpoint: every operation ends with err. It reports whether the
 // endpoint was open.
 func (e *endpoint) close(err error) bool {
 	e.mu.Lock()

@@ -117,7 +117,7 @@ func (b *mailbox) post(recv receive) driver.Request {
 	}
 	m := b.matcher.post(&r.recv)
 	if m == nil {
-		if err := b.hopeless(source); err != nil {
+		if err := b.recvError(source); err != nil {
 			b.matcher.withdrawReceive(&r.recv)
 			r.complete(driver.Status{}, err)
 		}
@@ -129,8 +129,8 @@ func (b *mailbox) post(recv receive) driver.Request {
 	return r
 }
 
-// hopeless is why a receive that no message meets cannot be posted, or nil.
-func (b *mailbox) hopeless(source int) error {
+// recvError is why a receive that no message meets cannot be posted, or nil.
+func (b *mailbox) recvError(source int) error {
 	switch {
 	case source == driver.AnySource:
 	case b.lost[source] != 0:

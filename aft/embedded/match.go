@@ -131,8 +131,8 @@ func (x *matcher) repost(r *receive) *message {
 	return m
 }
 
-// withdrawReceive takes r out, and tells whether it was still in.
+// withdrawReceive takes r out, and reports whether it was still in.
 func (x *matcher) withdrawReceive(r *receive) bool { return r.place.leave() }
 
-// withdrawMessage takes m out, and tells whether it was still in.
+// withdrawMessage takes m out, and reports whether it was still in.
 func (x *matcher) withdrawMessage(m *message) bool { return m.place.leave() }

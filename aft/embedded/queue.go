@@ -24,7 +24,7 @@ func (q *queue[T]) push(item *T, p *place[T], order uint64) {
 	q.tail = p
 }
 
-// leave takes the item out, and tells whether it was in.
+// leave takes the item out, and reports whether it was in.
 func (p *place[T]) leave() bool {
 	q := p.in
 	if q == nil {

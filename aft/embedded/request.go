@@ -43,7 +43,7 @@ func (r *request) complete(status driver.Status, err error) {
 	}
 }
 
-// done tells whether the request has completed.
+// done reports whether the request has completed.
 func (r *request) done() bool { return r.state.Load() == completed }
 
 // failedError is the error of an operation whose peer has failed.

@@ -338,7 +338,7 @@ func (w *wire) flush(ctx context.Context) error {
 	return nil
 }
 
-// delivered tells whether the other host has all that was written.
+// delivered reports whether the other host has all that was written.
 func (l *outlink) delivered() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

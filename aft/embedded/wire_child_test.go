@@ -158,7 +158,7 @@ func waitOrAbandon(n *node, r *request, dropped bool) bool {
 	return true
 }
 
-// goneFrom tells whether drop has ended.
+// goneFrom reports whether drop has ended.
 func (n *node) goneFrom(p control.Proc) bool {
 	l := n.wire.known(p)
 	if l == nil {

@@ -87,7 +87,7 @@ func decodeFrame(b []byte) (f frame, err error) {
 	return f, nil
 }
 
-// valid tells whether the frame has what its kind needs, and nothing else.
+// valid reports whether the frame has what its kind needs, and nothing else.
 func (f *frame) valid() bool {
 	want := frame{kind: f.kind}
 	ok := false

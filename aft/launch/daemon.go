@@ -23,9 +23,9 @@ const (
 	exitUsage  = 2
 )
 
-// farewell bounds the sending of a daemon's last messages to a root that does
+// closeTimeout bounds the sending of a daemon's last messages to a root that does
 // not take them.
-const farewell = 5 * time.Second
+const closeTimeout = 5 * time.Second
 
 // killLimit is how long a daemon that ends waits for processes that it has
 // killed. The system may keep one for as long as a file system does not answer;
@@ -58,7 +58,7 @@ type daemon struct {
 // input and output.
 func runDaemon() int {
 	log := logqueue.New(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	defer log.Flush(farewell)
+	defer log.Flush(closeTimeout)
 	in, out, err := takeStdio()
 	if err != nil {
 		log.Error("the connection to the root", "error", err)
@@ -74,14 +74,14 @@ func runDaemon() int {
 	dir, remove, err := d.prepare()
 	if err != nil {
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: err.Error()}})
-		d.root.close(time.Now().Add(farewell))
+		d.root.close(time.Now().Add(closeTimeout))
 		return exitFailed
 	}
 	d.environ = rankEnviron(os.Environ(), &d.setup, dir)
 	d.setup.NodePath = osstring.String(dir)
 	code := d.run(in, messages)
 	remove()
-	d.root.close(time.Now().Add(farewell))
+	d.root.close(time.Now().Add(closeTimeout))
 	return code
 }
 

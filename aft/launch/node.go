@@ -134,7 +134,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 	n.out.finish()
 	n.errs.finish()
 	reading.Wait()
-	return n.obituary(), certain
+	return n.exitReason(), certain
 }
 
 func (n *node) markDead() {
@@ -171,8 +171,8 @@ func (n *node) readDiagnostics(diagnostic func(string)) {
 	}
 }
 
-// obituary says how the process has ended.
-func (n *node) obituary() string {
+// exitReason says how the process has ended.
+func (n *node) exitReason() string {
 	who, first := "its daemon", "does the program print before launch.Daemon or launch.Self?"
 	if n.agent != nil {
 		who = fmt.Sprintf("its launch agent (%s)", strings.Join(n.agent, " "))

@@ -42,7 +42,7 @@ type nodePlan struct {
 // localhost is always this machine.
 const localhost = "localhost"
 
-// isHere tells whether a host is this machine: its daemon needs no agent.
+// isHere reports whether a host is this machine: its daemon needs no agent.
 func (p *plan) isHere(host string) bool {
 	short := func(name string) string { return name[:(strings.Index(name+".", "."))] }
 	return host == localhost || host == p.hostname || host == short(p.hostname) || short(host) == p.hostname

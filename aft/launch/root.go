@@ -275,7 +275,7 @@ func (r *root) finish() error {
 	case <-r.abandoned:
 		select {
 		case <-ended:
-		case <-time.After(farewell):
+		case <-time.After(closeTimeout):
 			return ErrAbandoned
 		}
 	}

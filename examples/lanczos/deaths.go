@@ -29,7 +29,7 @@ func (k kill) marker(dir string) string {
 	return filepath.Join(dir, fmt.Sprintf("lanczos-killed-%s-%d-at-%d", k.what, k.number, k.at))
 }
 
-// meant tells whether it is this rank that has to act.
+// meant reports whether it is this rank that has to act.
 func (k kill) meant(z *aft.Zone) bool {
 	if k.what == "node" {
 		return z.Node() == k.number // whoever of its ranks is first

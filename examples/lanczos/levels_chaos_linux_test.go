@@ -237,7 +237,7 @@ func (c *levelsChaos) lose(n int, between bool) int {
 	return len(victims)
 }
 
-// announced tells whether the checkpoint's directory says that there is a version.
+// announced reports whether the checkpoint's directory says that there is a version.
 func (c *levelsChaos) announced() bool {
 	text, _ := os.ReadFile(filepath.Join(c.home, "lanczos", "NODES.json")) // not there: no
 	return bytes.Contains(text, []byte(`"newest"`))

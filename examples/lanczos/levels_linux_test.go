@@ -103,7 +103,7 @@ func TestStorageOfANodeVanishes(t *testing.T) {
 	}
 }
 
-// wentOn tells whether that many parts of a version are on the parallel file system,
+// wentOn reports whether that many parts of a version are on the parallel file system,
 // and one of a newer version: then the older one is complete.
 func (p *program) wentOn(parts int) bool {
 	version, there := "", 0

@@ -164,7 +164,7 @@ func (w *worker) tolerate(ctx context.Context, iter int, err error) error {
 	return nil
 }
 
-// broken tells whether an error means that the attempt cannot go on: a process
+// broken reports whether an error means that the attempt cannot go on: a process
 // has failed, or this one counts as failed.
 func broken(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced)

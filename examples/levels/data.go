@@ -45,7 +45,7 @@ func (d *data) bytes(n int64) []byte {
 }
 
 // scramble is what a process that starts anew has: nothing of it. The function
-// that it returns tells whether all is as it was.
+// that it returns reports whether all is as it was.
 func (d *data) scramble() (restored func() bool) {
 	want := slices.Clone(d.words)
 	clear(d.words)

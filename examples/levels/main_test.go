@@ -136,7 +136,7 @@ func roomFor(t *testing.T, base string, needed uint64) string {
 	return dir
 }
 
-// within tells whether a figure is within three times its marks.
+// within reports whether a figure is within three times its marks.
 func within(t *testing.T, place, what string, f figure) bool {
 	m := marks[what]
 	bound := m.memory

@@ -44,7 +44,7 @@ func (j *job) enoughNodes() error {
 	return nil
 }
 
-// isLost tells whether this rank's node is one of those that a round loses.
+// isLost reports whether this rank's node is one of those that a round loses.
 func (j *job) isLost(count, round int) bool {
 	var lost []int
 	for i := range count {

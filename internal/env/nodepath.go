@@ -21,7 +21,7 @@ func DefaultNodePath() string {
 // makes for a node, and removes with the job, for who has named none.
 const TemporaryNode = "craft-????????????????_????????-node-*"
 
-// IsTemporaryNode tells whether a node's directory ends with the job.
+// IsTemporaryNode reports whether a node's directory ends with the job.
 func IsTemporaryNode(dir string) bool {
 	match, _ := filepath.Match(TemporaryNode, filepath.Base(dir)) // an error is one of the pattern
 	return match

@@ -118,7 +118,7 @@ func partOf(name string, n int) []byte {
 	return bytes.Repeat([]byte(name), n/len(name)+1)[:n]
 }
 
-// disturbed writes a part, reads it back, or gives up somewhere. It tells whether
+// disturbed writes a part, reads it back, or gives up somewhere. It reports whether
 // the part was promised to be stored.
 func (r *trial) disturbed(dice *rand.Rand, to comm.Rank, name string, opts Options) bool {
 	ctx, cancel := context.WithCancelCause(r.ctx)

@@ -17,7 +17,7 @@ type alarm struct {
 	well int      // how often it has gone well since
 }
 
-// raise notes a problem, and tells whether that is news.
+// raise notes a problem, and reports whether that is news.
 func (a *alarm) raise(problem string) (news bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

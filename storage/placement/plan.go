@@ -39,7 +39,7 @@ func (p *planner) owes(levels storage.Levels) {
 	p.owed = levels
 }
 
-// weaken notes why this rank's part of a version is not at a level, and tells whether it is
+// weaken notes why this rank's part of a version is not at a level, and reports whether it is
 // the first one.
 func (p *planner) weaken(id storage.ID, level storage.Level, why error) (first bool) {
 	p.mu.Lock()

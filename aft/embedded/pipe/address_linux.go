@@ -20,7 +20,7 @@ func listenLocal(cfg Config) (l *net.UnixListener, remove func(), err error) {
 	return l, func() {}, err
 }
 
-// sameUser tells whether the process at the other end belongs to this user.
+// sameUser reports whether the process at the other end belongs to this user.
 func sameUser(c *net.UnixConn) error {
 	var cred *unix.Ucred
 	err := control(c, func(fd int) (err error) {

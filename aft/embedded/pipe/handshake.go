@@ -85,7 +85,7 @@ func (c Config) challenge(hello []byte) []byte {
 	return append(b, c.proof("listen", hello, b)...)
 }
 
-// checkProof tells whether the other side knows the secret, by its proof for its role.
+// checkProof reports whether the other side knows the secret, by its proof for its role.
 func (c Config) checkProof(proof []byte, role string, parts ...[]byte) error {
 	if !hmac.Equal(proof, c.proof(role, parts...)) {
 		return fmt.Errorf("%w: its proof is wrong", ErrRefused)

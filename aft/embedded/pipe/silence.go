@@ -26,7 +26,7 @@ func (c Config) watch(conn net.Conn) error {
 	return control(tcp, func(fd int) error { return limitSilence(fd, c.Silence) })
 }
 
-// IsSilence tells whether an error of Dial, a Writer or a Reader says that the other
+// IsSilence reports whether an error of Dial, a Writer or a Reader says that the other
 // host does not answer, which tells nothing of its processes.
 func IsSilence(err error) bool {
 	if errors.Is(err, unix.ETIMEDOUT) || noRoute(err) {
@@ -37,7 +37,7 @@ func IsSilence(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !errors.As(err, &name)
 }
 
-// noRoute tells whether the system knows no way to a host at the moment.
+// noRoute reports whether the system knows no way to a host at the moment.
 func noRoute(err error) bool {
 	for _, e := range []error{unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN} {
 		if errors.Is(err, e) {

@@ -117,7 +117,7 @@ func control(c syscall.Conn, f func(fd int) error) error {
 	return cmp.Or(err, failed)
 }
 
-// ready tells whether the socket can be read or written, as events says, or has
+// ready reports whether the socket can be read or written, as events says, or has
 // an error, without waiting.
 func ready(fd uintptr, events int16) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: events}}

@@ -33,7 +33,7 @@ func NewDeath(path string, fresh bool) (*Death, error) {
 	return d, nil
 }
 
-// Happened tells whether it happened before.
+// Happened reports whether it happened before.
 func (d *Death) Happened() bool { return d.happened }
 
 // Die kills this process with SIGKILL, unless that happened before.

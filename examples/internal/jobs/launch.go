@@ -72,7 +72,7 @@ func (c *Flags) checkRanks(set map[string]bool) error {
 	return nil
 }
 
-// AreProcesses tells whether each rank is a process.
+// AreProcesses reports whether each rank is a process.
 func (c *Flags) AreProcesses() bool { return c.Processes > 0 || launch.IsRank() }
 
 // WrongUsage says what is wrong with the arguments and returns the exit code. That

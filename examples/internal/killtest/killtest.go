@@ -51,7 +51,7 @@ func New(t *testing.T, kills int) *Killer {
 	}
 }
 
-// Next tells whether there is to be another job.
+// Next reports whether there is to be another job.
 func (k *Killer) Next() bool {
 	if k.Kills >= k.minimum && time.Now().After(k.until) {
 		return false

@@ -42,7 +42,7 @@ func (l Lattice) Validate() error {
 	return nil
 }
 
-// Clean tells whether the spectrum is known.
+// Clean reports whether the spectrum is known.
 func (l Lattice) Clean() bool { return l.Disorder == 0 }
 
 // Rows is the number of sites.

@@ -101,7 +101,7 @@ func (l *Lanczos) scales() (scale, back float64) {
 // next vector would be made of nothing but rounding errors.
 const roundingShare = 64 * 0x1p-52
 
-// Invariant tells whether the vectors so far span an invariant subspace. Then
+// Invariant reports whether the vectors so far span an invariant subspace. Then
 // every eigenvalue that the start vector has a share in has been found, and the
 // process ends.
 func (l *Lanczos) Invariant() bool {

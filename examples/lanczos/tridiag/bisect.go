@@ -37,7 +37,7 @@ func Lowest(diag, off []float64) float64 {
 	}
 }
 
-// anyBelow tells whether the matrix minus x has a negative pivot, and so an
+// anyBelow reports whether the matrix minus x has a negative pivot, and so an
 // eigenvalue below x (Sylvester).
 func anyBelow(diag, off []float64, x float64) bool {
 	pivot := diag[0] - x

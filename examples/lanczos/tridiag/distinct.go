@@ -56,7 +56,7 @@ func Distinct(pairs []Pair, coupling float64, rows int64) []Ritz {
 	return found
 }
 
-// Converged tells whether the k lowest of the values, or all if there are
+// Converged reports whether the k lowest of the values, or all if there are
 // fewer, have residuals of at most tolerance relative to the largest value.
 func Converged(values []Ritz, k int, tolerance float64) bool {
 	if len(values) < k {

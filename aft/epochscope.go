@@ -9,9 +9,9 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// stretch is the time of one communicator: from the beginning of an attempt, or
+// epochScope is the time of one communicator: from the beginning of an attempt, or
 // from a repair, to the next repair or the end.
-type stretch struct {
+type epochScope struct {
 	place   comm.Place
 	failure <-chan struct{}
 	revoked <-chan struct{}
@@ -24,11 +24,11 @@ type stretch struct {
 	watch    sync.WaitGroup
 }
 
-// newStretch begins one at the session's present place. Its context ends with
+// newEpochScope begins one at the session's present place. Its context ends with
 // the caller's, with the recovery, or with end. A failure that is known starts the
 // recovery after a while: it may be that no operation needs who has failed.
-func (r *run) newStretch() *stretch {
-	s := &stretch{place: r.session.Place()}
+func (r *run) newEpochScope() *epochScope {
+	s := &epochScope{place: r.session.Place()}
 	s.failure, s.revoked = s.place.Comm.FailureKnown(), s.place.Comm.Revoked()
 	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
 	s.watching, s.over = context.WithCancel(context.Background())
@@ -36,8 +36,8 @@ func (r *run) newStretch() *stretch {
 	return s
 }
 
-// follow sees what happens to the communicator until the stretch ends.
-func (r *run) follow(s *stretch) {
+// follow sees what happens to the communicator until the scope ends.
+func (r *run) follow(s *epochScope) {
 	failure, overdue := s.failure, (<-chan time.Time)(nil)
 	for {
 		select {
@@ -63,10 +63,10 @@ func (r *run) follow(s *stretch) {
 }
 
 // pending tells that recovery has to follow, as far as this process knows.
-func (s *stretch) pending() bool { return closed(s.revoked) || closed(s.failure) }
+func (s *epochScope) pending() bool { return closed(s.revoked) || closed(s.failure) }
 
 // end ends the context, with a cause if it has not ended yet.
-func (s *stretch) end(cause error) {
+func (s *epochScope) end(cause error) {
 	s.cancel(cause)
 	s.over()
 	s.watch.Wait()
