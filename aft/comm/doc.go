@@ -1,6 +1,7 @@
 // Package comm is what a program and the layers above see of communication: a
 // group of ranks (Comm), messages between two of them, and collectives that all
-// ranks of the group take part in. It imports no engine; engines import it.
+// ranks of the group take part in. Engines implement package driver
+// and import nothing of this one.
 //
 // # Terms
 //
@@ -14,7 +15,7 @@
 //	Send Recv Isend Irecv Sendrecv      typed, between two ranks
 //	Barrier Bcast Reduce Allreduce ...  typed, all ranks, reserved tags
 //	--------------------------------    below: bytes
-//	Comm, Request                       two methods that an engine implements
+//	driver.Comm, driver.Request         what an engine implements
 //
 // The typed functions send the memory of a slice as it is, without a copy: all
 // ranks must have the same byte order and the same size of int.
@@ -81,5 +82,5 @@
 //
 // The algorithms are chosen for tens to a few hundred ranks. An engine with
 // collectives of its own is to be asked at the top of each exported collective,
-// through an optional interface of Comm; no engine has them yet.
+// through an optional interface of driver.Comm; no engine has them yet.
 package comm

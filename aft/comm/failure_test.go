@@ -141,6 +141,22 @@ func TestSelfRevoked(t *testing.T) {
 	}
 }
 
+// What was given back is of no use any more, but the job's own one stays.
+func TestSelfFreed(t *testing.T) {
+	ctx, c := t.Context(), comm.Self()
+	c.Free()
+	require.ErrorIs(t, comm.Send(ctx, c, 0, 1, []byte{1}), comm.ErrClosed)
+	_, err := c.Agree(ctx, 1)
+	require.ErrorIs(t, err, comm.ErrClosed)
+	for _, name := range []string{"Shrink", "Dup", "Split"} {
+		_, err := makers()[name](ctx, c)
+		require.ErrorIs(t, err, comm.ErrClosed, name)
+	}
+	own := comm.NewSession(single.NewSession()).Place().Comm
+	own.Free()
+	require.NoError(t, comm.Send(ctx, own, 0, 1, []byte{1}))
+}
+
 func shrunk(t *testing.T, c *comm.Comm) *comm.Comm {
 	s, err := c.Shrink(t.Context())
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ func newComm() *self { return &self{end: make(chan struct{})} }
 
 type self struct {
 	end      chan struct{} // closed when revoked
+	ofJob    bool          // of the place of a session
 	mu       sync.Mutex
 	over     error          // why nothing is possible any more
 	sends    []*selfRequest // not yet received, in the order they were sent

@@ -21,8 +21,12 @@ func (s *self) Acknowledge() []int            { return nil }
 
 func (s *self) Revoke() { s.stop(driver.ErrRevoked) }
 
-// Free gives up what is under way.
-func (s *self) Free() { s.stop(driver.ErrClosed) }
+// Free gives up what is under way. The job's own communicator stays.
+func (s *self) Free() {
+	if !s.ofJob {
+		s.stop(driver.ErrClosed)
+	}
+}
 
 // stop ends everything with why.
 func (s *self) stop(why error) {
@@ -46,22 +50,43 @@ func (s *self) stop(why error) {
 
 func (s *self) Revoked() <-chan struct{} { return s.end }
 
-func (s *self) Agree(flags uint64) driver.Agreement { return agreed(flags) }
-
-type agreed uint64
-
-func (a agreed) Wait(context.Context) (uint64, error) { return uint64(a), nil }
-
-func (s *self) Shrink(driver.Options) driver.Making { return made{comm: newComm()} }
-
-func (s *self) Split(color, _ int, _ driver.Options) driver.Making {
+// ended is why nothing is possible any more; nil: it is.
+func (s *self) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.over != nil:
-		return made{err: s.over}
-	case color < 0:
+	return s.over
+}
+
+// freed is ended for what works on a revoked communicator.
+func (s *self) freed() error {
+	if err := s.ended(); err != driver.ErrRevoked {
+		return err
+	}
+	return nil
+}
+
+func (s *self) Agree(flags uint64) driver.Agreement { return agreed{flags, s.freed()} }
+
+type agreed struct {
+	flags uint64
+	err   error
+}
+
+func (a agreed) Wait(context.Context) (uint64, error) { return a.flags, a.err }
+
+func (s *self) Shrink(driver.Options) driver.Making { return s.make(s.freed()) }
+
+func (s *self) Split(color, _ int, _ driver.Options) driver.Making {
+	err := s.ended()
+	if err == nil && color < 0 {
 		return made{}
+	}
+	return s.make(err)
+}
+
+func (s *self) make(err error) driver.Making {
+	if err != nil {
+		return made{err: err}
 	}
 	return made{comm: newComm()}
 }

@@ -21,7 +21,11 @@ func NewSession() driver.Session {
 }
 
 // renew gives the place a communicator that was not revoked.
-func (s *session) renew() { s.place.Comm = New() }
+func (s *session) renew() {
+	c := newComm()
+	c.ofJob = true
+	s.place.Comm = c
+}
 
 func (s *session) Place() driver.Place { return s.place }
 func (s *session) Revoke()             { s.place.Comm.(driver.Revoker).Revoke() }
