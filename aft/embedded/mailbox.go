@@ -22,11 +22,12 @@ type mailbox struct {
 	id    control.CommID
 	procs []control.Proc // by rank
 	owner int
-	made  []control.CommID // what it was made of, the job's own first; nil: it is one of the job
+	made  []control.CommID // what it is revoked with, the job's own first; nil: it is one of the job
 
 	matcher    *matcher
 	closed     error
 	freed      bool
+	spawned    bool // others have it as the job's own
 	revoked    bool
 	isRevoked  chan struct{}
 	failure    chan struct{} // closed when a process is known to have failed
