@@ -27,6 +27,9 @@ type group struct {
 }
 
 func (r *Root) newGroup(members []*process, parent *group) *group {
+	for parent != nil && parent.parent != nil && r.comms[parent.parent.id] == nil {
+		parent.parent = parent.parent.parent // that one is of no use: else a chain grows for ever
+	}
 	r.lastComm++
 	g := &group{id: r.lastComm, procs: ids(members), parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
 	r.comms[g.id] = g

@@ -40,7 +40,7 @@ type operation struct {
 // join notes one process's part; settle decides.
 func (r *Root) join(now time.Time, n *node, j Join) {
 	p, g := r.procOf(n, j.Proc), r.comms[j.Comm]
-	if p != nil && p.state == alive && j.Comm < r.world && g == nil { // it has been replaced
+	if p != nil && p.state == alive && j.Comm <= r.lastComm && g == nil { // it has been replaced, or freed meanwhile
 		r.sendTo([]*process{p}, Message{Kind: KindMade, Made: &Made{Comm: j.Comm, Seq: j.Seq, Op: j.Op, Epoch: r.epoch, Zone: r.zone, Revoked: true}})
 		return
 	}

@@ -333,3 +333,22 @@ func TestReplacedCommunicatorsAreForgotten(t *testing.T) {
 		require.Equal(t, Made{Comm: old, Seq: 1<<60 + 1, Op: OpSplit, Epoch: 1, Revoked: true}, s.made(2))
 	}
 }
+
+// TestChainOfCommunicators: each is made of the last one, which is freed then.
+func TestChainOfCommunicators(t *testing.T) {
+	s := running(t, RootConfig{Size: 1, Nodes: nodesOf(1, 0)})
+	last := CommID(1)
+	for range 10 {
+		s.join(0, Join{Comm: last, Op: OpSplit})
+		if last != 1 {
+			s.of(0, Message{Kind: KindFree, Free: &Free{Proc: 0, Comm: last}})
+		}
+		last = s.made(0).New.ID
+	}
+	depth := 0
+	for g := s.r.comms[last]; g != nil; g = g.parent {
+		depth++
+	}
+	require.LessOrEqual(t, depth, 3)
+	require.True(t, s.r.comms[last].isMadeOf(s.r.comms[1]))
+}

@@ -38,6 +38,7 @@ type endpoint struct {
 	boxes    map[control.CommID]*mailbox
 	oldest   control.CommID                    // those before have been replaced
 	newest   control.CommID                    // that this process is one of: the root tells of them in their order
+	own      control.CommID                    // the job's, or what this process was spawned for
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
@@ -119,7 +120,13 @@ func (e *endpoint) enter(m control.Made) *mailbox {
 	if m.Op == control.OpRepair {
 		return e.ensure(*m.New, 0) // it takes the place of the old one
 	}
-	return e.ensure(*m.New, m.Comm)
+	b := e.ensure(*m.New, m.Comm)
+	if m.Op == control.OpSpawn {
+		e.mu.Lock()
+		b.spawned = true
+		e.mu.Unlock()
+	}
+	return b
 }
 
 // ensure is the mailbox of a communicator that this process is one of. parent is
@@ -132,14 +139,12 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		return b
 	}
 	b = newMailbox(e, g)
-	b.world, b.last = parent == 0, g.Lasting
-	of := e.boxes[parent]
+	b.last = g.Lasting
 	switch {
-	case b.world || b.last && (of == nil || !of.last):
-	case of == nil:
-		b.made = []control.CommID{parent}
-	default:
-		b.made = append(slices.Clip(of.made), parent)
+	case parent == 0 || e.own == 0:
+		e.own, b.world = g.ID, true
+	case !b.last:
+		b.made = e.lineage(parent)
 	}
 	e.newest = max(e.newest, g.ID)
 	if g.ID < e.oldest && !g.Lasting {
@@ -158,6 +163,20 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		start()
 	}
 	return b
+}
+
+// lineage is what a communicator that is made of parent is revoked with. Only a session
+// revokes what others are made of, and has the job's own communicator or one that was
+// made by a spawn. The lock is held.
+func (e *endpoint) lineage(parent control.CommID) []control.CommID {
+	of := e.boxes[parent]
+	switch {
+	case of == nil: // freed meanwhile
+		return []control.CommID{e.own, parent}
+	case of.made == nil || of.spawned:
+		return append(slices.Clone(of.made), parent)
+	}
+	return of.made
 }
 
 // revoke ends everything on a communicator, and on those made of it.

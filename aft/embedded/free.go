@@ -39,7 +39,7 @@ func (e *endpoint) free(b *mailbox) {
 // isFreed reports whether a communicator without a mailbox is one that this process has
 // given back, or a repair has: then nobody waits for its messages any more either. The
 // lock is held.
-func (e *endpoint) isFreed(id control.CommID) bool { return e.closed == nil && id <= e.newest }
+func (e *endpoint) isFreed(id control.CommID) bool { return id <= e.newest }
 
 // drop has an announced message sent, and none of it.
 func (e *endpoint) drop(a announced) {

@@ -162,3 +162,70 @@ func TestWireDropsForFreedCommunicators(t *testing.T) {
 	e.arrive(v, []byte{1}, credit)
 	require.Len(t, e.early, 1)
 }
+
+// TestFreeWhileAnOperationIsUnderWay: it may come to the root after all have freed the
+// communicator, which nobody knows there any more. Who waits hears of it.
+func TestFreeWhileAnOperationIsUnderWay(t *testing.T) {
+	require.NoError(t, Run(t.Context(), 2, func(ctx context.Context, world driver.Comm) error {
+		d, err := world.(driver.Maker).Split(0, 0, driver.Options{}).Wait(ctx)
+		if err != nil {
+			return err
+		}
+		var under driver.Agreement
+		if d.Rank() == 0 {
+			under = d.(driver.Agreer).Agree(1)
+		}
+		d.(driver.Freer).Free()
+		if under == nil {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		if _, err := under.Wait(ctx); !errors.Is(err, comm.ErrRevoked) {
+			return fmt.Errorf("agreement on what all have freed: %v", err)
+		}
+		return nil
+	}))
+}
+
+// TestSendToWhoHasFreedAndDied: the communicator was not revoked.
+func TestSendToWhoHasFreedAndDied(t *testing.T) {
+	var procs [2]*endpoint
+	for p := range procs {
+		e := newEndpoint(control.Proc(p), control.Original(p))
+		e.up = func(control.Message) {}
+		e.peer = func(p control.Proc) *endpoint { return procs[p] }
+		procs[p] = e
+	}
+	var boxes [2]*mailbox
+	for p, e := range procs {
+		e.ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)
+		boxes[p] = e.ensure(control.Group{ID: 2, Procs: []control.Proc{0, 1}}, 1)
+	}
+	procs[1].free(boxes[1])
+	procs[1].close(ErrKilled)
+	_, err := (&communicator{boxes[0]}).Isend(1, 7, []byte{1}).Wait(t.Context())
+	require.NoError(t, err, "dropped: nobody has said yet that it is dead")
+}
+
+// TestOneCommunicatorAfterTheOther, each made of the last one, which is freed then.
+func TestOneCommunicatorAfterTheOther(t *testing.T) {
+	const many = 3000
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 1}, func(ctx context.Context, r *InprocRank) error {
+		c := comm.New(r.session.place.Comm)
+		for range many {
+			next, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			c.Free()
+			c = next
+		}
+		for _, b := range r.session.ep.boxes {
+			if len(b.made) > 2 {
+				return fmt.Errorf("a communicator knows %d others", len(b.made))
+			}
+		}
+		return nil
+	}))
+}

@@ -24,11 +24,12 @@ type mailbox struct {
 	owner int
 	world bool             // it is one of the job's own
 	last  bool             // it outlives those: see driver.Options
-	made  []control.CommID // what it was made of, the job's own first, and is revoked with
+	made  []control.CommID // what it is revoked with, the job's own first
 
 	matcher    *matcher
 	closed     error
 	freed      bool
+	spawned    bool // others have it as the job's own
 	revoked    bool
 	isRevoked  chan struct{}
 	failure    chan struct{} // closed when a process is known to have failed
