@@ -95,8 +95,12 @@ func (r *Root) nobody(now time.Time) {
 	case !again:
 		r.endNormally()
 	case len(r.replacedOf(world, r.failedOf(world))) == 0:
-		r.end(1, fmt.Sprintf("no rank is left to go on with (recovery policy %s)\n%s", r.policy.Recovery, strings.Join(r.losses(), "\n")))
+		r.endWithoutRanks()
 	default:
 		r.reviveAll(now, world)
 	}
+}
+
+func (r *Root) endWithoutRanks() {
+	r.end(1, fmt.Sprintf("no rank is left to go on with (recovery policy %s)\n%s", r.policy.Recovery, strings.Join(r.losses(), "\n")))
 }

@@ -38,3 +38,27 @@ func TestAnotherPolicy(t *testing.T) {
 	s.repairAll(0, 2, policy(sparesOnly.Name, driver.NoReuse), 0, 4)
 	require.Equal(t, []Proc{0, 4}, s.made(0).New.Procs)
 }
+
+// TestPolicyThatChangesItsMind: all have failed, and by the time that they could be replaced
+// the policy does not want that any more: there is no world without ranks.
+func TestPolicyThatChangesItsMind(t *testing.T) {
+	before := driver.Recoveries
+	driver.Recoveries = append(slices.Clone(before), sparesOnly)
+	defer func() { driver.Recoveries = before }()
+
+	s := running(t, RootConfig{Size: 1, Nodes: nodesOf(6, 5), Policy: *policy(sparesOnly.Name, driver.NoReuse)})
+	lose := func(n Node) { s.do(s.r.Lost(s.now, n, "off", true)) }
+	lose(0)
+	s.hello(1)
+	lose(1)
+	s.hello(2)
+	lose(2)
+	s.hello(3)
+	lose(3) // what replaces that has to wait
+	require.Len(t, s.starts, 4)
+	lose(4)
+	lose(5)
+	require.NotNil(t, s.end)
+	require.Contains(t, s.end.Report, "no rank is left")
+	require.Equal(t, 1, s.end.Code)
+}

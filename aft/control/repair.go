@@ -41,6 +41,10 @@ func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
 	for original := range o.spawn.current { // a policy may have changed its mind: what was begun is ended
 		wanted[original] = r.latest[original]
 	}
+	if len(wanted) == 0 && len(r.takers(o)) == 0 {
+		r.endWithoutRanks()
+		return true
+	}
 	if !r.start(now, o.spawn, wanted, r.epoch+1) {
 		return r.ended
 	}
