@@ -30,7 +30,8 @@ type Cluster struct {
 	// Dir is where the nodes have their directories; "": they have none.
 	Dir string
 	// OnLoss, if not nil, is called when a node was killed: when its ranks are dead and its
-	// directory is gone, and before any other rank learns of it.
+	// directory is gone, and before any other rank is told of it. Until then there is no
+	// recovery; a message to one of its ranks fails at once.
 	OnLoss func(node int)
 
 	mu    sync.Mutex

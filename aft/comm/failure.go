@@ -116,7 +116,9 @@ func (c *Comm) make(ctx context.Context, op string, start func(driver.Maker, dri
 }
 
 // Free gives c back: it is of no use any more. It is local; what others still send on c is
-// dropped. A program that makes communicators again and again frees them.
+// dropped. What this rank has under way on c should have completed: else it may end with
+// ErrClosed, and whoever receives it waits. A program that makes communicators again and
+// again frees them.
 func (c *Comm) Free() {
 	if f, ok := c.driver.(driver.Freer); ok {
 		f.Free()

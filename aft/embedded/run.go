@@ -37,7 +37,8 @@ type InprocConfig struct {
 	// Nodes are those that the ranks are on, in blocks; none: one node.
 	Nodes []Node
 	// OnLoss, if not nil, is called when a node was killed, after everything that
-	// runs there has ended, and before the others learn of it. They do, too, if it panics.
+	// runs there has ended, and before the others are told of it, which they are, too, if it
+	// panics. A message to a rank of that node fails at once.
 	OnLoss func(node int)
 }
 
