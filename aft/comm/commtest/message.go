@@ -20,7 +20,6 @@ var messageTrials = []trial{
 	{"taken where it has arrived", 1, taken},
 	{"part of an element", 1, partOfElement},
 	{"bad arguments", 1, badArguments},
-	{"freed communicators", 1, freed},
 }
 
 // messageLengths are none, one, some, around 64 KiB (where engines change from
