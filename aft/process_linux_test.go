@@ -65,6 +65,8 @@ func rankMain(dir, mode string, deaths []string) error {
 		return messagesMain()
 	case "behind":
 		return behindMain()
+	case "kept":
+		return keptMain()
 	case "farewell":
 		return farewellMain()
 	case "other-way":

@@ -280,7 +280,7 @@ func (l *inlink) withdraw(send uint64) error {
 }
 
 // repost gives a receive back, unless it is complete. What has been taken cannot be
-// taken again, but that happens to revoked communicators only.
+// taken again, but that happens only where the sender's communicator was revoked or given back.
 func (l *inlink) repost(s *instream) {
 	if s.got > 0 {
 		s.fail(func(*request) error { return driver.ErrRevoked })
