@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/engine"
+	"github.com/craft-go/craft/aft/internal/engine"
 )
 
 // runRanks runs the ranks as goroutines. What they return together is told once.

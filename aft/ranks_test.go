@@ -11,7 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft/internal/embedded"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/storage"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/engine"
+	"github.com/craft-go/craft/aft/internal/engine"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/driver"
-	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft/internal/embedded"
 )
 
 // ErrCluster is returned by Run for a cluster that cannot be.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/driver"
-	"github.com/craft-go/craft/aft/embedded"
+	"github.com/craft-go/craft/aft/internal/embedded"
 )
 
 // Rank is one rank of a job, and what makes others fail. Its methods may be called

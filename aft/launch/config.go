@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // The defaults of a Config.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/internal/suspend"

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/testsignal"
 )

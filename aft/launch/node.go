@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 )
 

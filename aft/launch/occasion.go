@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // occasion is a signal, or several that ask for the end, that comes to a script, and what that has

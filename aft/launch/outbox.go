@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // outbox sends messages over a connection. put never blocks: what the connection

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
 )

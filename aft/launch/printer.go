@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // printer writes the output of ranks to one stream. Those who add to it do not

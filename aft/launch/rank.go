@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
 )

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
 )

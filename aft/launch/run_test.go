@@ -22,7 +22,7 @@ import (
 	"github.com/craft-go/craft/internal/testtime"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // saveProgram prints for ever. When it is asked to end it saves, which takes some time and

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // A rank may be a script that starts the program. Its daemon has started the script, and waits

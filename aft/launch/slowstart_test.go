@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
 )

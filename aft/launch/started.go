@@ -4,7 +4,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/craft-go/craft/aft/control"
+	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // process is what the system tells of one that a rank has started.

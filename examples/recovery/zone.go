@@ -10,7 +10,6 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/engine"
 	"github.com/craft-go/craft/examples/internal/measured"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
@@ -26,13 +25,14 @@ const (
 // compareZone runs Lanczos with and without a zone, in turn, and prints by how
 // much the zone is slower, with the 95 % interval of the median of the pairs.
 func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
-	s, err := engine.Join(ctx, engine.Options{})
+	var c *comm.Comm // the job's own, also between zones
+	err := aft.Run(ctx, func(_ context.Context, z *aft.Zone) error { c = z.Comm(); return nil })
 	if err != nil {
 		return err
 	}
 	var without, ratios []float64
 	for range rounds + 1 { // the first pair warms up
-		bare, err := timeLanczos(ctx, s.Place().Comm, func(int) {})
+		bare, err := timeLanczos(ctx, c, func(int) {})
 		if err != nil {
 			return err
 		}
@@ -47,12 +47,12 @@ func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
 		without = append(without, bare.Seconds())
 		ratios = append(ratios, 100*(time.Since(began).Seconds()/bare.Seconds()-1))
 	}
-	if s.Place().Comm.Rank() != 0 {
+	if c.Rank() != 0 {
 		return nil
 	}
 	cost := measured.IntervalOf(ratios[1:])
 	fmt.Fprintf(stdout, "%d ranks, %d pairs of %d iterations of %d rows (at most %.3f s): the zone costs %+.2f %% [%+.2f, %+.2f]\n",
-		s.Place().Comm.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), cost.Median, cost.Low, cost.High)
+		c.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), cost.Median, cost.Low, cost.High)
 	return nil
 }
 

@@ -15,7 +15,7 @@ const (
 	mostFields  = 20 // of a struct that is no configuration
 )
 
-var bounded = []string{"checkpoint", "storage", "storage/catalog", "storage/flush", "storage/heal", "storage/manifest", "storage/offline", "storage/placement", "storage/remove"}
+var bounded = []string{"checkpoint", "storage", "storage/catalog", "storage/internal/flush", "storage/internal/heal", "storage/manifest", "storage/offline", "storage/placement", "storage/internal/remove"}
 
 // unbounded are structs of what is read or configured: their fields are those of a file or of
 // variables.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 var (

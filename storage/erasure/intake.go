@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // A part goes to a holder as one stream:

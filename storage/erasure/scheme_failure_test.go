@@ -17,7 +17,7 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // awaitAllGiven waits until all other members have given their parts to this one, so

@@ -5,7 +5,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // Scheme makes the copies of one rank's parts. Its methods may be called

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // A problem is told of until it is over for good, a new one at once, and none of

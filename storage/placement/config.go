@@ -8,8 +8,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 

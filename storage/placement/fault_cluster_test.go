@@ -20,8 +20,8 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/exchange"
 	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/placement"
 )
 

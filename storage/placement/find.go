@@ -12,7 +12,7 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/flush"
+	"github.com/craft-go/craft/storage/internal/flush"
 )
 
 // flushing is the placement of the flusher.

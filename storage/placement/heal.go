@@ -7,7 +7,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/heal"
+	"github.com/craft-go/craft/storage/internal/heal"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/internal/domain"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )

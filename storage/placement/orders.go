@@ -8,7 +8,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the

@@ -10,12 +10,12 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/exchange"
-	"github.com/craft-go/craft/storage/flush"
-	"github.com/craft-go/craft/storage/heal"
+	"github.com/craft-go/craft/storage/internal/exchange"
+	"github.com/craft-go/craft/storage/internal/flush"
+	"github.com/craft-go/craft/storage/internal/heal"
+	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
-	"github.com/craft-go/craft/storage/remove"
 )
 
 // Placement is where the versions of one checkpoint go: over the nodes of a job and its

@@ -6,7 +6,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/internal/domain"
 )
 
 // protection says which ranks hold what protects the versions of a level. All ranks

@@ -8,7 +8,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/domain"
+	"github.com/craft-go/craft/storage/internal/domain"
 	"github.com/craft-go/craft/storage/manifest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/heal"
+	"github.com/craft-go/craft/storage/internal/heal"
 )
 
 // register is what this rank knows of the versions: it owns the catalog, and has the one lock

@@ -7,8 +7,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/nodelocal"
-	"github.com/craft-go/craft/storage/remove"
 )
 
 // removing is the placement of the remover.

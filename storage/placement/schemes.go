@@ -10,9 +10,9 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/domain"
 	"github.com/craft-go/craft/storage/erasure"
-	"github.com/craft-go/craft/storage/exchange"
+	"github.com/craft-go/craft/storage/internal/domain"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/partner"
 )

@@ -1,0 +1,77 @@
+package embedded_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// contender is one of the programs that a script has started.
+type contender struct {
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// contend starts a program that joins over a connection; ended gets it when it has ended.
+func contend(t *testing.T, connection *os.File, ended chan<- *contender) *contender {
+	c := &contender{cmd: exec.Command(os.Args[0], "plain", "1")}
+	c.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleRank)
+	c.cmd.ExtraFiles, c.cmd.Stderr = []*os.File{connection}, &c.stderr
+	require.NoError(t, c.cmd.Start())
+	gone := make(chan struct{})
+	go func() {
+		_ = c.cmd.Wait() // one of them is killed
+		ended <- c
+		close(gone)
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-gone
+	})
+	return c
+}
+
+// TestTwoProgramsAtOnce: the second one is told before anything is read, and the first one
+// gets its messages; when it has ended, the connection is free.
+func TestTwoProgramsAtOnce(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, syscall.SetNonblock(pair[0], true)) // so that reading has a deadline
+	mine, theirs := os.NewFile(uintptr(pair[0]), "rank"), os.NewFile(uintptr(pair[1]), "daemon")
+	defer mine.Close()
+	ended := make(chan *contender, 3)
+	first, second := contend(t, theirs, ended), contend(t, theirs, ended)
+	refused := <-ended
+	require.Contains(t, refused.stderr.String(), "another program of this rank has joined the job before this one")
+	if refused == first {
+		first = second
+	}
+	require.NoError(t, first.cmd.Process.Kill())
+	require.Same(t, first, <-ended)
+
+	contend(t, theirs, ended)
+	require.NoError(t, theirs.Close()) // its end is to be seen
+	require.NoError(t, control.WriteMessage(mine, control.Message{
+		Kind: control.KindSetup, Start: []control.Start{{Proc: 7}},
+		Setup: &control.Setup{
+			Version: control.Version, Job: t.Name(), Secret: make([]byte, 32), Size: 1, Hosts: 1,
+			Timing: control.Timing{Period: time.Second, Lease: patience},
+		},
+	}))
+	require.NoError(t, mine.SetReadDeadline(time.Now().Add(patience)))
+	m, err := control.ReadMessage(mine)
+	for err == nil && m.Kind == control.KindPulse { // on a busy machine one may come before
+		m, err = control.ReadMessage(mine)
+	}
+	require.NoError(t, err)
+	require.Equal(t, control.KindHello, m.Kind)
+	require.Equal(t, control.Proc(7), m.Hello.Proc)
+}

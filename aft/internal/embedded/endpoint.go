@@ -1,0 +1,325 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+// endpoint is one process of a job as its own code sees it: its mailboxes, what
+// it knows about the others, and the collective operations it waits for.
+//
+// mu is the innermost lock: nothing of the transport or of the control plane is
+// called while it is held.
+type endpoint struct {
+	self     control.Proc
+	original control.Original
+	node     int
+	job      string
+
+	up   func(control.Message) // towards the root; never blocks for long
+	wire transport             // to other processes; nil: all are in this one
+	peer func(control.Proc) *endpoint
+
+	inZone atomic.Bool // the body of a zone runs
+
+	zone  atomic.Int64 // of step; read before it
+	step  atomic.Int64 // control.NoStep: none in this zone
+	lease func() error // nil: cannot be lost
+	stop  func(error)  // ends the body's context; of a rank in this process
+
+	mu       sync.Mutex
+	boxes    map[control.CommID]*mailbox
+	oldest   control.CommID                    // those before have been replaced
+	newest   control.CommID                    // that this process is one of: the root tells of them in their order
+	own      control.CommID                    // the job's, or what this process was spawned for
+	early    map[control.CommID][]earlyMessage // of communicators not known yet
+	waiting  map[announced]*message            // in a matcher
+	absent   map[control.Proc]absence
+	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
+	pending  map[operationKey]chan control.Made
+	buffered int // bytes of eager messages
+	closed   error
+	over     chan struct{} // closed with closed
+
+	wakes sync.Pool         // of channels of capacity 1, empty: for requests
+	first chan control.Made // the first communicator
+}
+
+type operationKey struct {
+	comm control.CommID
+	seq  uint64
+}
+
+func newEndpoint(self control.Proc, original control.Original) *endpoint {
+	e := &endpoint{
+		self: self, original: original,
+		boxes:   make(map[control.CommID]*mailbox),
+		early:   make(map[control.CommID][]earlyMessage),
+		waiting: make(map[announced]*message),
+		absent:  make(map[control.Proc]absence),
+		away:    make(map[control.Proc]bool),
+		pending: make(map[operationKey]chan control.Made),
+		over:    make(chan struct{}),
+		first:   make(chan control.Made, 1),
+	}
+	e.wakes.New = func() any { return make(chan struct{}, 1) }
+	e.step.Store(control.NoStep)
+	return e
+}
+
+// handle takes a message from the root. Messages come one at a time, in their
+// order.
+func (e *endpoint) handle(m control.Message) {
+	switch m.Kind {
+	case control.KindMade:
+		e.made(*m.Made)
+	case control.KindFailed:
+		e.lose(m.Failed, failed)
+		e.lose(m.Left, left)
+		e.returned(m.Away)
+	case control.KindRevoke:
+		e.revoke(m.Revoke.Comm, m.Revoke.Derived)
+	}
+}
+
+// made ends a collective operation, or gives a new process its first
+// communicator.
+func (e *endpoint) made(m control.Made) {
+	if m.New != nil {
+		e.enter(m)
+	}
+	if m.Op == "" {
+		select {
+		case e.first <- m:
+		default: // it has one already
+		}
+		return
+	}
+	e.mu.Lock()
+	if m.Op.Class() == 2 {
+		clear(e.away)
+	}
+	key := operationKey{m.Comm, m.Seq}
+	wait := e.pending[key]
+	delete(e.pending, key)
+	e.mu.Unlock()
+	if wait != nil {
+		wait <- m
+	}
+}
+
+// enter makes the mailbox of the communicator that an operation has made.
+func (e *endpoint) enter(m control.Made) *mailbox {
+	if m.Op == control.OpRepair {
+		return e.ensure(*m.New, 0) // it takes the place of the old one
+	}
+	b := e.ensure(*m.New, m.Comm)
+	if m.Op == control.OpSpawn {
+		e.mu.Lock()
+		b.spawned = true
+		e.mu.Unlock()
+	}
+	return b
+}
+
+// ensure is the mailbox of a communicator that this process is one of. parent is
+// what it was made of, or 0.
+func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
+	e.mu.Lock()
+	b := e.boxes[g.ID]
+	if b != nil {
+		e.mu.Unlock()
+		return b
+	}
+	b = newMailbox(e, g)
+	b.last = g.Lasting
+	switch {
+	case parent == 0 || e.own == 0:
+		e.own, b.world = g.ID, true
+	case !b.last:
+		b.made = e.lineage(parent)
+	}
+	e.newest = max(e.newest, g.ID)
+	if g.ID < e.oldest && !g.Lasting {
+		b.revoke()
+		e.mu.Unlock()
+		return b
+	}
+	for p, how := range e.absent {
+		b.lose(p, how)
+	}
+	e.boxes[g.ID] = b
+	starts := b.takeEarly(e.early[g.ID])
+	delete(e.early, g.ID)
+	e.mu.Unlock()
+	for _, start := range starts {
+		start()
+	}
+	return b
+}
+
+// lineage is what a communicator that is made of parent is revoked with. Only a session
+// revokes what others are made of, and has the job's own communicator or one that was
+// made by a spawn. The lock is held.
+func (e *endpoint) lineage(parent control.CommID) []control.CommID {
+	of := e.boxes[parent]
+	switch {
+	case of == nil: // freed meanwhile
+		return []control.CommID{e.own, parent}
+	case of.made == nil || of.spawned:
+		return append(slices.Clone(of.made), parent)
+	}
+	return of.made
+}
+
+// revoke ends everything on a communicator, and on those made of it.
+func (e *endpoint) revoke(id control.CommID, derived bool) {
+	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool {
+		return !b.revoked && (b.id == id || derived && slices.Contains(b.made, id))
+	})
+}
+
+// abandon ends everything on all communicators with an error of this process, which
+// messages have been lost by. Collective operations that the root decides go on.
+func (e *endpoint) abandon(why error) {
+	end := func(b *mailbox) []announced {
+		b.closed = why
+		return b.abandon(why, why)
+	}
+	e.endBoxes(why, end, func(b *mailbox) bool { return !b.dead() })
+}
+
+// endBoxes ends the communicators that are meant; end and meant are called under the lock.
+func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant func(*mailbox) bool) {
+	var ids []control.CommID
+	var refuse []announced
+	e.mu.Lock()
+	for _, b := range e.boxes {
+		if meant(b) {
+			ids = append(ids, b.id)
+			refuse = append(refuse, end(b)...)
+		}
+	}
+	e.mu.Unlock()
+	for _, id := range ids {
+		if e.wire != nil {
+			e.wire.revoke(id, why)
+		}
+	}
+	for _, m := range refuse {
+		m.refuse()
+	}
+}
+
+// near is the endpoint of p if it is in this process.
+func (e *endpoint) near(p control.Proc) *endpoint {
+	if p == e.self {
+		return e
+	}
+	if e.peer == nil {
+		return nil
+	}
+	return e.peer(p)
+}
+
+// box is this process's mailbox of the communicator that other is a mailbox of
+// in the same process; nil, and whether that was given back.
+func (e *endpoint) box(other *mailbox) (b *mailbox, freed bool) {
+	if e == other.ep {
+		return other, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b = e.boxes[other.id]
+	return b, b == nil && e.isFreed(other.id) && (other.last || other.id >= e.oldest)
+}
+
+// retire forgets all communicators that were made before the one that takes their
+// place.
+func (e *endpoint) retire(by control.CommID) {
+	e.mu.Lock()
+	e.oldest, e.newest = by, max(e.newest, by)
+	e.mu.Unlock()
+	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
+	e.mu.Lock()
+	maps.DeleteFunc(e.boxes, func(id control.CommID, b *mailbox) bool { return id < by && !b.last })
+	e.mu.Unlock()
+}
+
+// close ends the endpoint: every operation ends with err. It reports whether the
+// endpoint was open.
+func (e *endpoint) close(err error) bool {
+	e.mu.Lock()
+	if e.closed != nil {
+		e.mu.Unlock()
+		return false
+	}
+	e.closed = err
+	close(e.over)
+	var refuse []announced
+	for _, b := range e.boxes {
+		refuse = append(refuse, b.close(err)...)
+	}
+	e.mu.Unlock()
+	for _, m := range refuse {
+		m.refuse()
+	}
+	return true
+}
+
+// joined is a process's part in a collective operation that the root decides.
+type joined struct {
+	box     *mailbox
+	outcome chan control.Made
+	err     error // why it could not take part
+}
+
+// join takes part in a collective operation.
+func (e *endpoint) join(b *mailbox, j control.Join) joined {
+	wait := make(chan control.Made, 1)
+	e.mu.Lock()
+	if e.closed != nil {
+		defer e.mu.Unlock()
+		return joined{err: e.closed}
+	}
+	if b.freed {
+		defer e.mu.Unlock()
+		return joined{err: driver.ErrClosed}
+	}
+	class := j.Op.Class()
+	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
+	b.operations[class]++
+	e.pending[operationKey{j.Comm, j.Seq}] = wait
+	e.mu.Unlock()
+	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
+	return joined{box: b, outcome: wait}
+}
+
+// wait returns what the root has decided.
+func (j joined) wait(ctx context.Context) (control.Made, error) {
+	if j.err != nil {
+		return control.Made{}, j.err
+	}
+	e := j.box.ep
+	select {
+	case m := <-j.outcome:
+		if m.Revoked {
+			return m, j.box.revokedError(m.Returned)
+		}
+		if m.Err != "" {
+			return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
+		}
+		return m, nil
+	case <-ctx.Done():
+		return control.Made{}, driver.Withdrawn(ctx)
+	case <-e.over:
+		return control.Made{}, e.closed
+	}
+}

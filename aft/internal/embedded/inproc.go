@@ -1,0 +1,339 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+// inprocCluster is a job whose processes are goroutines of this one, on nodes that are
+// nothing but names: the same root and daemons as of a real job, called directly. Events
+// are handled one at a time, by whoever finds nobody at it.
+type inprocCluster struct {
+	ctx    context.Context                        // of all bodies
+	start  func(ctx context.Context, e *endpoint) // starts a body
+	onLoss func(node int)
+
+	events  inbox[func(now time.Time)]
+	changed chan struct{} // something was handled: the timer may be wrong
+	root    *control.Root
+	nodes   []*inprocNode
+	timer   *time.Timer // when the machines want to be asked; set in events only
+	due     time.Time
+	ended   *control.End
+	over    chan struct{} // closed with ended
+
+	endpoints sync.RWMutex
+	procs     map[control.Proc]*endpoint
+}
+
+// inprocNode is a node of such a job.
+type inprocNode struct {
+	id     control.Node
+	daemon *control.Daemon
+	down   atomic.Bool // it was killed
+}
+
+// inprocTiming is that of a job in one process: nobody can be silent there, and who computes
+// for days is not lost. The period is how long the first ones wait for the others before
+// these are told that they do.
+var inprocTiming = control.Timing{Period: 250 * time.Millisecond, Lease: control.NoLease}
+
+// Node is a node of a job in one process.
+type Node struct {
+	Name string
+	// Slots is how many ranks it takes; 0: any number.
+	Slots int
+	// Spare nodes get no rank at the start: they wait for replacements.
+	Spare bool
+}
+
+func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
+	if cfg.Ranks < 1 {
+		return nil, fmt.Errorf("%w, not %d", ErrSize, cfg.Ranks)
+	}
+	if len(cfg.Nodes) == 0 {
+		cfg.Nodes = []Node{{Name: "node0"}}
+	}
+	c := &inprocCluster{
+		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*endpoint),
+		changed: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	var nodes []control.NodeConfig
+	for i, n := range cfg.Nodes {
+		nodes = append(nodes, control.NodeConfig{Name: n.Name, Host: "localhost", Slots: n.Slots, Spare: n.Spare, Local: true})
+		c.nodes = append(c.nodes, &inprocNode{id: control.Node(i)})
+	}
+	var err error
+	c.root, err = control.NewRoot(control.RootConfig{Size: cfg.Ranks, Timing: inprocTiming, Nodes: nodes})
+	if err != nil {
+		return nil, err
+	}
+	c.timer = time.NewTimer(time.Hour)
+	c.timer.Stop()
+	return c, nil
+}
+
+// post has an event handled, and returns when nobody is at it any more or
+// somebody else is.
+func (c *inprocCluster) post(event func(now time.Time)) {
+	c.handle(event)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *inprocCluster) handle(event func(now time.Time)) {
+	if c.events.put(event) {
+		c.events.run(func(next func(time.Time)) { next(time.Now()) })
+	}
+}
+
+// farthest is how far ahead the machines are asked: what is later is a lease that never ends.
+const farthest = 365 * 24 * time.Hour
+
+// arm sets the timer to when one of the machines wants to be asked.
+func (c *inprocCluster) arm() {
+	next := c.root.Next()
+	for _, n := range c.nodes {
+		if n.daemon == nil || n.down.Load() {
+			continue
+		}
+		if t := n.daemon.Next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	switch {
+	case next.Equal(c.due):
+	case next.IsZero() || time.Until(next) > farthest:
+		c.timer.Stop()
+	default:
+		c.timer.Reset(time.Until(next))
+	}
+	c.due = next
+}
+
+// keepTime asks the machines when they want to be asked, until the job is done: once for
+// all that happens at about the same time, since each time it looks at all ranks.
+func (c *inprocCluster) keepTime(done <-chan struct{}) {
+	for {
+		select {
+		case <-c.changed:
+			runtime.Gosched() // more may happen
+			c.handle(func(time.Time) { c.arm() })
+		case <-c.timer.C:
+			c.post(func(now time.Time) {
+				c.due = time.Time{}
+				c.rootActions(c.root.Tick(now))
+				for _, n := range c.nodes {
+					if n.daemon != nil && !n.down.Load() {
+						c.daemonActions(n, n.daemon.Tick(now))
+					}
+				}
+			})
+		case <-done:
+			return
+		}
+	}
+}
+
+// begin starts the processes.
+func (c *inprocCluster) begin() {
+	c.post(func(now time.Time) { c.rootActions(c.root.Begin(now)) })
+}
+
+// wait returns when the job has ended and nothing is started any more.
+func (c *inprocCluster) wait() {
+	<-c.over
+	handled := make(chan struct{})
+	c.post(func(time.Time) { close(handled) })
+	<-handled
+}
+
+func (c *inprocCluster) rootActions(actions []control.Action) {
+	for _, a := range actions {
+		switch {
+		case a.Send != nil:
+			c.send(a.Send.Node, a.Send.Message)
+		case a.Fence != nil:
+			c.fence(*a.Fence)
+		case a.End != nil && c.ended == nil:
+			c.ended = a.End
+			close(c.over)
+		}
+	}
+}
+
+// send brings a message of the root to a daemon.
+func (c *inprocCluster) send(to control.Node, m control.Message) {
+	n := c.nodes[to]
+	if m.Kind == control.KindSetup {
+		n.daemon = control.NewDaemon(*m.Setup)
+		c.toRoot(to, control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}})
+	}
+	if m.Made != nil && m.Made.New != nil {
+		for _, p := range m.Made.New.Procs { // before the first of them can send to another
+			if e := c.endpoint(p); e != nil {
+				e.enter(*m.Made)
+			}
+		}
+	}
+	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.FromRoot(now, m) })
+}
+
+func (c *inprocCluster) toRoot(from control.Node, m control.Message) {
+	c.post(func(now time.Time) { c.rootActions(c.root.Handle(now, from, m)) })
+}
+
+// toDaemon has an event of a node handled, unless the node is down.
+func (c *inprocCluster) toDaemon(n *inprocNode, event func(now time.Time) []control.DaemonAction) {
+	c.post(func(now time.Time) {
+		if !n.down.Load() {
+			c.daemonActions(n, event(now))
+		}
+	})
+}
+
+func (c *inprocCluster) daemonActions(n *inprocNode, actions []control.DaemonAction) {
+	for _, a := range actions {
+		switch {
+		case a.ToRoot != nil:
+			c.toRoot(n.id, *a.ToRoot)
+		case a.ToRank != nil:
+			if e := c.endpoint(a.ToRank.Proc); e != nil {
+				e.handle(a.ToRank.Message)
+			}
+		case a.Start != nil:
+			c.open(n, *a.Start)
+		case a.Kill != nil && a.Kill.Signal == 9:
+			c.exit(a.Kill.Proc, control.Exit{Code: -1, Signal: 9, Why: a.Kill.Why})
+		}
+	}
+}
+
+// open starts a process.
+func (c *inprocCluster) open(n *inprocNode, s control.Start) {
+	e := newEndpoint(s.Proc, s.Original)
+	e.node = int(n.id)
+	e.peer = c.endpoint
+	e.up = func(m control.Message) { c.fromRank(e, m) }
+	e.lease = func() error {
+		select {
+		case <-e.over:
+			return driver.ErrFenced
+		default:
+			return nil
+		}
+	}
+	own, stop := context.WithCancelCause(c.ctx)
+	e.stop = stop // before others find it, who may kill it at once
+	c.endpoints.Lock()
+	if n.down.Load() {
+		c.endpoints.Unlock()
+		stop(ErrKilled)
+		return
+	}
+	c.procs[s.Proc] = e
+	c.endpoints.Unlock()
+	c.start(own, e)
+	c.fromRank(e, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
+}
+
+func (c *inprocCluster) fromRank(e *endpoint, m control.Message) {
+	n := c.nodes[e.node]
+	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.FromRank(now, e.self, m) })
+}
+
+// exit ends a process, once.
+func (c *inprocCluster) exit(p control.Proc, x control.Exit) {
+	e := c.endpoint(p)
+	if e == nil || !e.close(ErrKilled) {
+		return
+	}
+	e.stop(ErrKilled)
+	c.exited(e, x)
+}
+
+func (c *inprocCluster) exited(e *endpoint, x control.Exit) {
+	n := c.nodes[e.node]
+	x.Proc, x.Zone, x.Step = e.self, int(e.zone.Load()), e.step.Load()
+	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.Exited(now, x) })
+}
+
+// leave ends a process normally.
+func (c *inprocCluster) leave(e *endpoint, rank int) {
+	if !e.close(errLeft(rank)) {
+		return
+	}
+	c.fromRank(e, control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: e.self}})
+	c.exited(e, control.Exit{Code: 0})
+}
+
+// killNode ends a node with all that runs there, as the loss of its machine does: the root
+// learns of it by the connection to its daemon.
+func (c *inprocCluster) killNode(id control.Node) {
+	if !c.takeDown(id) {
+		return
+	}
+	defer c.lost(id, "the node was killed", false)
+	if c.onLoss != nil {
+		c.onLoss(int(id))
+	}
+}
+
+// fence ends a node that the root has given up.
+func (c *inprocCluster) fence(id control.Node) {
+	c.takeDown(id)
+	c.lost(id, "the node was fenced", true)
+}
+
+func (c *inprocCluster) lost(id control.Node, why string, certain bool) {
+	c.post(func(now time.Time) { c.rootActions(c.root.Lost(now, id, why, certain)) })
+}
+
+// takeDown ends what runs on a node. It reports whether the node was up.
+func (c *inprocCluster) takeDown(id control.Node) bool {
+	c.endpoints.Lock()
+	was := c.nodes[id].down.Swap(true)
+	var there []*endpoint
+	for _, e := range c.procs {
+		if e.node == int(id) {
+			there = append(there, e)
+		}
+	}
+	c.endpoints.Unlock()
+	if was {
+		return false
+	}
+	for _, e := range there {
+		if e.close(ErrKilled) {
+			e.stop(ErrKilled)
+		}
+	}
+	return true
+}
+
+// present is the newest process of an original rank.
+func (c *inprocCluster) present(original control.Original) (p control.Proc, ok bool) {
+	c.endpoints.RLock()
+	defer c.endpoints.RUnlock()
+	for q, e := range c.procs {
+		if e.original == original && (!ok || q > p) {
+			p, ok = q, true
+		}
+	}
+	return p, ok
+}
+
+func (c *inprocCluster) endpoint(p control.Proc) *endpoint {
+	c.endpoints.RLock()
+	defer c.endpoints.RUnlock()
+	return c.procs[p]
+}

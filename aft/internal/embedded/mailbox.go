@@ -1,0 +1,346 @@
+package embedded
+
+import (
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+const (
+	// eagerLimit is the length in bytes up to which a message is buffered.
+	eagerLimit = 64 << 10
+	// eagerBudget is what one process buffers of the messages of others in the
+	// same process, in bytes. Each message counts with at least eagerCost, so
+	// that empty ones are bounded too.
+	eagerBudget = 8 << 20
+	eagerCost   = 256
+)
+
+// mailbox is where the messages of one communicator to one process and its
+// receives meet. Its endpoint's lock guards it.
+type mailbox struct {
+	ep    *endpoint
+	id    control.CommID
+	procs []control.Proc // by rank
+	owner int
+	world bool             // it is one of the job's own
+	last  bool             // it outlives those: see driver.Options
+	made  []control.CommID // what it is revoked with, the job's own first
+
+	matcher    *matcher
+	closed     error
+	freed      bool
+	spawned    bool // others have it as the job's own
+	revoked    bool
+	isRevoked  chan struct{}
+	failure    chan struct{} // closed when a process is known to have failed
+	lost       []absence     // by rank
+	dropped    []uint64      // by rank: what it has sent behind this is forgotten; 0: nothing is
+	accepted   []bool        // by rank: its failure has been acknowledged
+	present    int           // ranks that are not lost, the owner included
+	operations [3]uint64     // collective ones that the root decides, by class
+}
+
+func newMailbox(e *endpoint, g control.Group) *mailbox {
+	n := len(g.Procs)
+	b := &mailbox{
+		ep: e, id: g.ID, procs: g.Procs,
+		matcher:   newMatcher(n),
+		isRevoked: make(chan struct{}), failure: make(chan struct{}),
+		lost: make([]absence, n), dropped: make([]uint64, n), accepted: make([]bool, n), present: n,
+		closed: e.closed,
+	}
+	for r, p := range g.Procs {
+		if p == e.self {
+			b.owner = int(r)
+		}
+	}
+	return b
+}
+
+func (b *mailbox) knows(r int) bool { return r >= 0 && int(r) < len(b.procs) }
+
+// dead: nothing can be sent or received any more.
+func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
+
+func (b *mailbox) deadError() error {
+	if b.closed != nil {
+		return b.closed
+	}
+	return driver.ErrRevoked
+}
+
+// send brings a message from another rank of this process to the owner.
+func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
+	e := b.ep
+	e.mu.Lock()
+	switch {
+	case b.revoked:
+		e.mu.Unlock()
+		return driver.FailedRequest(driver.ErrRevoked)
+	case b.closed != nil:
+		e.mu.Unlock()
+		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
+	}
+	probe := message{source: source, tag: tag, data: data}
+	if recv := b.matcher.find(&probe); recv != nil {
+		b.matcher.withdrawReceive(recv)
+		e.mu.Unlock()
+		deliver(&probe, recv)
+		return sentRequest{}
+	}
+	if cost := eagerPrice(len(data)); len(data) <= eagerLimit && e.buffered+cost <= eagerBudget {
+		e.buffered += cost
+		b.matcher.queueMessage(newEager(source, tag, data))
+		e.mu.Unlock()
+		return sentRequest{}
+	}
+	defer e.mu.Unlock()
+	r := &request{box: b, peer: b.owner}
+	r.sent = &message{source: source, tag: tag, data: data, send: r}
+	b.matcher.queueMessage(r.sent)
+	return r
+}
+
+// receive posts a receive of the owner.
+func (b *mailbox) receive(source int, tag int, buf []byte) driver.Request {
+	return b.post(receive{source: source, tag: tag, buf: buf})
+}
+
+func (b *mailbox) post(recv receive) driver.Request {
+	source := recv.source
+	r := &request{box: b, peer: source, recv: recv}
+	r.recv.request = r
+	b.ep.mu.Lock()
+	if b.dead() {
+		err := b.deadError()
+		b.ep.mu.Unlock()
+		return driver.FailedRequest(err)
+	}
+	m := b.matcher.post(&r.recv)
+	if m == nil {
+		if err := b.recvError(source); err != nil {
+			b.matcher.withdrawReceive(&r.recv)
+			r.complete(driver.Status{}, err)
+		}
+	}
+	b.ep.mu.Unlock()
+	if m != nil {
+		b.hand(m, &r.recv)
+	}
+	return r
+}
+
+// recvError is why a receive that no message meets cannot be posted, or nil.
+func (b *mailbox) recvError(source int) error {
+	switch {
+	case source == driver.AnySource:
+	case b.lost[source] != 0:
+		return &driver.FailedError{Ranks: []int{source}}
+	case b.isAway(source):
+		return errLeft(source)
+	default:
+		return nil
+	}
+	return b.unacknowledged()
+}
+
+// unacknowledged is the error of failures that the owner has not accepted, or
+// nil.
+func (b *mailbox) unacknowledged() error {
+	f := &driver.FailedError{}
+	for r, how := range b.lost {
+		if how == failed && !b.accepted[r] {
+			f.Ranks = append(f.Ranks, int(r))
+		}
+	}
+	if f.Ranks == nil {
+		return nil
+	}
+	return f
+}
+
+// hand brings together a message and a receive that have left the matcher.
+func (b *mailbox) hand(m *message, recv *receive) {
+	if m.announced != nil {
+		b.ep.mu.Lock()
+		delete(b.ep.waiting, m.announced)
+		b.ep.mu.Unlock()
+		b.stream(m.announced, m.source, recv)
+		return
+	}
+	deliver(m, recv)
+	if m.send == nil {
+		b.giveBack(m)
+		m.recycle()
+	}
+}
+
+// giveBack frees the room of an eager message.
+func (b *mailbox) giveBack(m *message) {
+	if m.from != nil {
+		m.from.consumed(eagerPrice(len(m.data)))
+		return
+	}
+	b.ep.mu.Lock()
+	b.ep.buffered -= eagerPrice(len(m.data))
+	b.ep.mu.Unlock()
+}
+
+// stream has an announced message sent into a receive.
+func (b *mailbox) stream(a announced, source int, recv *receive) {
+	r, in := recv.request, a.into(recv)
+	b.ep.mu.Lock()
+	r.peer, r.in = source, in
+	err := r.giveUp
+	b.ep.mu.Unlock()
+	if err != nil {
+		in.cancel(err)
+	}
+	in.start()
+}
+
+// meet queues an announced message; if a receive takes it, it returns what is to
+// be called without locks.
+func (b *mailbox) meet(v envelope, a announced) (start func()) {
+	m := &message{source: v.source, tag: v.tag, announced: a}
+	recv := b.matcher.arrive(m)
+	if recv == nil {
+		b.ep.waiting[a] = m
+		return nil
+	}
+	return func() { b.stream(a, v.source, recv) }
+}
+
+// takeEarly delivers what came before the communicator was known.
+func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
+	for _, m := range early {
+		switch {
+		case !b.knows(m.source):
+			if m.announced == nil {
+				m.announced = eagerAbandoned{m.message}
+			}
+			starts = append(starts, m.announced.refuse)
+		case m.announced != nil:
+			if start := b.meet(m.envelope, m.announced); start != nil {
+				starts = append(starts, start)
+			}
+		default:
+			b.matcher.queueMessage(m.message) // nobody can have posted a receive yet
+		}
+	}
+	return starts
+}
+
+// dropBehind forgets the buffered messages that another process has sent behind
+// one that is lost with it. Announced ones are lost by themselves.
+func (b *mailbox) dropBehind(source int, order uint64) {
+	if done := b.dropped[source]; done != 0 && done <= order {
+		return // nothing comes any more
+	}
+	b.dropped[source] = order
+	b.matcher.messages[source].all(func(m *message) {
+		if m.place.order > order && m.announced == nil {
+			b.matcher.withdrawMessage(m)
+			m.recycle()
+		}
+	})
+}
+
+// deliver copies a message into the receive that matches it and completes both.
+// Both have left the matcher.
+func deliver(m *message, recv *receive) {
+	status := driver.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
+	var err error
+	if len(m.data) > recv.room() {
+		err = &driver.TruncatedError{Status: status, Buffer: recv.room()}
+	} else {
+		recv.put(m.data)
+	}
+	if m.send != nil {
+		m.send.complete(driver.Status{}, nil)
+	}
+	recv.request.complete(status, err)
+}
+
+// withdraw completes r with err, unless it has been matched: then whoever
+// matched it completes it.
+func (b *mailbox) withdraw(r *request, err error) {
+	if r.out != nil {
+		b.ep.wire.cancel(r, err)
+		return
+	}
+	b.ep.mu.Lock()
+	var queued bool
+	if r.sent != nil {
+		queued = b.matcher.withdrawMessage(r.sent)
+	} else {
+		queued = b.matcher.withdrawReceive(&r.recv)
+	}
+	if queued {
+		r.complete(driver.Status{}, err)
+		b.ep.mu.Unlock()
+		return
+	}
+	r.giveUp = err
+	in := r.in
+	b.ep.mu.Unlock()
+	if in != nil { // else stream looks at giveUp
+		in.cancel(err) // if it is just put back, repost looks at giveUp
+	}
+}
+
+// failIfLast completes r, a receive from any source that is being waited for,
+// if nobody else is left to send.
+func (b *mailbox) failIfLast(r *request) {
+	b.ep.mu.Lock()
+	defer b.ep.mu.Unlock()
+	if err := b.nobodyElse(); err != nil && b.matcher.withdrawReceive(&r.recv) {
+		r.complete(driver.Status{}, err)
+	}
+}
+
+// revoke ends everything; what is returned is to be refused.
+func (b *mailbox) revoke() []announced {
+	b.revoked = true
+	close(b.isRevoked)
+	return b.abandon(driver.ErrRevoked, driver.ErrRevoked)
+}
+
+// close ends the owner's part.
+func (b *mailbox) close(err error) []announced {
+	b.closed = err
+	return b.abandon(err, &driver.FailedError{Ranks: []int{b.owner}})
+}
+
+// abandon completes all receives and all sends that wait here.
+func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
+	end := func(r *receive) {
+		b.matcher.withdrawReceive(r)
+		r.request.complete(driver.Status{}, receives)
+	}
+	b.matcher.any.all(end)
+	for i := range b.matcher.receives {
+		b.matcher.receives[i].all(end)
+		b.matcher.messages[i].all(func(m *message) {
+			b.matcher.withdrawMessage(m)
+			switch {
+			case m.send != nil:
+				m.send.complete(driver.Status{}, sends)
+			case m.announced != nil:
+				delete(b.ep.waiting, m.announced)
+				refuse = append(refuse, m.announced)
+			case m.from != nil:
+				refuse = append(refuse, eagerAbandoned{m})
+			default:
+				b.ep.buffered -= eagerPrice(len(m.data))
+			}
+		})
+	}
+	return refuse
+}
+
+// eagerAbandoned gives a buffered message's credit back outside the lock.
+type eagerAbandoned struct{ m *message }
+
+func (a eagerAbandoned) into(*receive) inbound { return nil }
+func (a eagerAbandoned) refuse()               { a.m.from.consumed(eagerPrice(len(a.m.data))) }

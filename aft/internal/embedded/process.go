@@ -1,0 +1,258 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/pipe"
+	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/logqueue"
+)
+
+// ErrNoJob is returned by Join when no launcher has started this process as a
+// rank.
+var ErrNoJob = errors.New("this process was not started as a rank of a job")
+
+// startLimit is how long a rank waits for the first message of its daemon.
+const startLimit = 30 * time.Second
+
+// Join makes this process a rank of the job whose launcher has started it. It
+// returns when all ranks have joined. It can be called once.
+//
+// From then on the process lives as long as its daemon does: when the connection
+// to it ends, or the lease expires, the process kills itself, because the others
+// may go on without it.
+func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
+	if env.TakeRole() != env.RoleRank {
+		return nil, ErrNoJob
+	}
+	conn, err := controlConnection()
+	if err != nil {
+		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[4]s out of their environment",
+			ErrNoJob, env.ControlFD, err, env.Role, env.RoleRank)
+	}
+	if !claim(conn) {
+		return nil, errors.Join(errSecond, conn.Close())
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
+		return nil, err
+	}
+	m, err := control.ReadMessage(conn)
+	switch {
+	case err == nil && m.Setup == nil, err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // what the other one has left
+		return nil, errSecond
+	case err != nil:
+		return nil, fmt.Errorf("%w: no word from the daemon: %w", ErrControl, err)
+	case len(m.Start) != 1:
+		return nil, fmt.Errorf("%w: the daemon began with %q", ErrControl, m.Kind)
+	case m.Setup.Version != control.Version:
+		return nil, fmt.Errorf("%w: the launcher speaks version %d of the protocol, this program %d: build both from the same release",
+			ErrControl, m.Setup.Version, control.Version)
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return newProcess(ctx, conn, *m.Setup, m.Start[0], log)
+}
+
+func controlConnection() (net.Conn, error) {
+	syscall.CloseOnExec(env.ControlFD)
+	f := os.NewFile(env.ControlFD, "control")
+	if f == nil {
+		return nil, os.ErrInvalid
+	}
+	defer f.Close()
+	return net.FileConn(f)
+}
+
+// process is this process as a rank.
+type process struct {
+	ep    *endpoint
+	wire  *wire
+	conn  net.Conn
+	lease *lease
+	log   *slog.Logger // nothing waits for its output
+
+	reading sync.Mutex
+	over    bool                   // nothing more can be read; under reading
+	decided inbox[control.Message] // by the root
+	writing sync.Mutex
+	tasks   sync.WaitGroup
+	mu      sync.Mutex
+	left    bool
+}
+
+func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
+	e := newEndpoint(start.Proc, start.Original)
+	e.node, e.job = int(setup.Node), setup.Job
+	p := &process{ep: e, conn: conn, log: logqueue.New(log).With("proc", start.Proc), lease: newLease(setup)}
+	var err error
+	// The root comes first: it may have heard nothing of that host either.
+	silence := setup.Timing.Lease + 2*setup.Timing.Margin
+	cfg := wireConfig{
+		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
+		Receiver: e, Suspect: p.suspect, Unreachable: e.abandon, Log: p.log,
+		Silence: silence, Patience: max(minPatience, 2*silence),
+		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+	}
+	if setup.Hosts > 1 {
+		cfg.Listen = net.JoinHostPort(setup.Address, "0")
+	}
+	p.wire, err = newWire(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e.wire, e.up, e.lease = p.wire, p.send, p.lease.check
+	p.listen()
+	p.tasks.Go(func() { p.lease.keep(p.pulse, e.over, p.fenced) })
+	address, tcp := p.wire.addresses()
+	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
+		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
+	}})
+	s, err := newSession(ctx, e, p.close)
+	if err != nil {
+		return nil, errors.Join(err, p.close(ctx))
+	}
+	s.flush, s.quit = p.wire.flush, p.end
+	return s, nil
+}
+
+// listen takes what the daemon says. The lease waits for nothing: two goroutines take
+// turns, and while one does what the root has decided the other one reads.
+func (p *process) listen() {
+	for range 2 {
+		p.tasks.Go(func() {
+			for p.read() {
+				p.decided.run(p.execute)
+			}
+		})
+	}
+}
+
+// read returns true when there is something to be done, and false in the end.
+func (p *process) read() bool {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	for !p.over {
+		m, err := control.ReadMessage(p.conn)
+		switch {
+		case err != nil:
+			p.over = true
+			p.decided.close()
+			p.lost(err)
+		case m.Kind == control.KindPulse:
+			p.lease.renew(*m.Pulse)
+		case p.decided.put(m):
+			return true
+		}
+	}
+	return false
+}
+
+func (p *process) execute(m control.Message) {
+	switch m.Kind {
+	case control.KindStack:
+		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: bodyStack()}})
+	case control.KindPeers:
+		p.wire.addPeers(m.Peers)
+	default:
+		p.ep.handle(m)
+	}
+}
+
+// send tells the daemon something. A daemon that does not read is one that this
+// process will not survive.
+func (p *process) send(m control.Message) {
+	p.writing.Lock()
+	err := control.WriteMessage(p.conn, m)
+	p.writing.Unlock()
+	switch {
+	case err == nil || p.hasLeft():
+	case errors.Is(err, control.ErrMessage): // everybody would wait for it
+		p.fenced(err.Error())
+	default:
+		p.log.Debug("not sent to the daemon", "kind", m.Kind, "error", err)
+	}
+}
+
+func (p *process) pulse(seq uint64) {
+	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: int(p.ep.zone.Load()), Step: p.ep.step.Load()}})
+}
+
+func (p *process) suspect(proc control.Proc, why error) {
+	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{
+		Proc: proc, Why: why.Error(), Cut: pipe.IsSilence(why),
+	}})
+}
+
+// lost: the daemon is no longer there.
+func (p *process) lost(err error) {
+	if p.hasLeft() {
+		return
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it has ended")
+	}
+	p.fenced(fmt.Sprintf("connection to the daemon lost: %v", err))
+}
+
+// lastMessage is how long a process that ends itself waits for its daemon to hear of it.
+const lastMessage = 10 * time.Millisecond
+
+// fenced ends this process, because another one may take its place. The daemon is told
+// before, if it listens: the program has done nothing wrong.
+func (p *process) fenced(why string) {
+	if p.hasLeft() {
+		return
+	}
+	_ = p.conn.SetWriteDeadline(time.Now().Add(lastMessage)) // it may be closed
+	p.suspect(p.ep.self, errors.New(why))
+	p.end(why)
+}
+
+// end ends this process and what it has started, at once.
+func (p *process) end(why string) {
+	if p.hasLeft() {
+		return
+	}
+	lastWords(p.ep.self, why)
+	pid := os.Getpid()
+	if group, err := syscall.Getpgid(pid); err == nil && group == pid {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+func (p *process) hasLeft() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
+
+// close says good-bye and waits for this process's goroutines.
+func (p *process) close(ctx context.Context) error {
+	p.mu.Lock()
+	again := p.left
+	p.left = true
+	p.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := p.wire.flush(ctx)
+	p.send(control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: p.ep.self}})
+	p.ep.close(driver.ErrClosed)
+	p.wire.close()
+	err = errors.Join(err, p.conn.Close())
+	p.tasks.Wait()
+	return err
+}

@@ -1,0 +1,116 @@
+package embedded
+
+import (
+	"context"
+	"strings"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+// session is one process's part in its job.
+type session struct {
+	ep    *endpoint
+	place driver.Place
+	box   *mailbox
+	leave func(ctx context.Context) error
+	flush func(ctx context.Context) error // nil: nothing is on its way
+	quit  func(why string)                // nil: others are in this process
+}
+
+var (
+	_ driver.Session    = (*session)(nil)
+	_ driver.Stepper    = (*session)(nil)
+	_ driver.Quitter    = (*session)(nil)
+	_ driver.ZoneMarker = (*session)(nil)
+)
+
+// newSession waits for the process's first communicator.
+func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context) error) (*session, error) {
+	select {
+	case m := <-e.first:
+		s := &session{ep: e, leave: leave}
+		s.move(e.enter(m))
+		s.place.Original, s.place.Node = int(e.original), e.node
+		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
+		s.place.ZoneErrors, s.place.Change = m.ZoneErrors, m.Change
+		s.place.Job = e.job
+		e.zone.Store(int64(m.Zone))
+		return s, nil
+	case <-ctx.Done():
+		return nil, driver.Withdrawn(ctx)
+	case <-e.over:
+		return nil, e.closed
+	}
+}
+
+func (s *session) move(b *mailbox) {
+	s.box = b
+	s.place.Comm = &communicator{b}
+}
+
+// Place is where this process stands now.
+func (s *session) Place() driver.Place { return s.place }
+
+// Revoke revokes the communicator and all that were made of it.
+func (s *session) Revoke() {
+	s.ep.revoke(s.box.id, true)
+	s.ep.up(control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: s.box.id, Derived: true}})
+}
+
+// Step says how far the program is.
+func (s *session) Step(step int64) { s.ep.step.Store(step) }
+
+// InZone says whether the body of a zone runs.
+func (s *session) InZone(running bool) {
+	s.ep.inZone.Store(running)
+	if running {
+		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self}})
+	}
+}
+
+// End agrees with the others on how the body has ended.
+func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, error) {
+	if s.flush != nil {
+		if err := s.flush(ctx); err != nil {
+			return driver.Outcome{}, err
+		}
+	}
+	if len(v.Err) > control.LongestError {
+		v.Err = strings.ToValidUTF8(v.Err[:control.LongestError], "") + " ..."
+	}
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()}).wait(ctx)
+	if err != nil {
+		return driver.Outcome{}, err
+	}
+	s.place.Replacement = false
+	if !m.Outcome.Repair {
+		s.place.Zone++
+		s.ep.step.Store(control.NoStep)
+		s.ep.zone.Store(int64(s.place.Zone))
+	}
+	return *m.Outcome, nil
+}
+
+// Repair replaces the communicator.
+func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
+	s.Revoke()
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()}).wait(ctx)
+	if err != nil {
+		return driver.Change{}, err
+	}
+	s.move(s.ep.enter(m))
+	s.ep.retire(m.New.ID)
+	s.place.Epoch, s.place.Replacement = m.Change.Epoch, false
+	return *m.Change, nil
+}
+
+// Quit ends this process. Of a rank that is a goroutine the caller's end is enough.
+func (s *session) Quit(why string) {
+	if s.quit != nil {
+		s.quit(why)
+	}
+}
+
+// Close ends this process's part.
+func (s *session) Close(ctx context.Context) error { return s.leave(ctx) }

@@ -1,0 +1,371 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/pipe"
+)
+
+// wireConfig is what a wire needs to know.
+type wireConfig struct {
+	Self   control.Proc
+	Job    string // name of the job
+	Secret []byte // of the job, 32 bytes
+	Host   string // of this process, as in control.Peer; "": as in its own peer record
+	// Listen is the TCP address for processes of other hosts, such as
+	// "10.0.0.1:0"; "": there are none.
+	Listen   string
+	Receiver receiver
+	// Suspect is told, once for each process, that the connection to it has broken,
+	// or that its host does not answer. What is under way to and from it waits for
+	// drop. It is called without locks, and must not call close.
+	Suspect func(p control.Proc, why error)
+	// Unreachable is told that a process which is alive cannot be connected to:
+	// messages for it are lost. Called as Suspect is.
+	Unreachable func(why error)
+	Log         *slog.Logger // nil: discarded
+	// Silence is how long another host may not answer; 0: as the system has it.
+	Silence time.Duration
+	// Patience is how long a connection may not come about for other reasons, with a
+	// process that nobody has declared failed, if not minPatience: see reach.go.
+	Patience time.Duration
+	// Spin is how long a wait looks for messages itself before it sleeps: see
+	// spinBudget.
+	Spin time.Duration
+	// Ring is the size in bytes of the memory shared between two processes of a
+	// host; 0: the default, negative: none.
+	Ring int
+}
+
+// wire is the transport between processes. For each process that this one talks
+// to there are up to two links, one for each direction, each with a pipe of its
+// own: out is made by this process when it first has something to say, in by the
+// other.
+//
+// Locks are taken in this order: inlink.mu, the receiver's, outlink.mu or
+// wire.mu; the short ones (inlink.parts, instream.mu) last. A request is
+// completed without any but inlink.mu.
+type wire struct {
+	cfg    wireConfig
+	listen *pipe.Listener
+	work   sync.WaitGroup // of all goroutines
+	ctx    context.Context
+	stop   context.CancelFunc
+
+	outs     atomic.Pointer[map[control.Proc]*outlink] // replaced, never changed
+	ins      atomic.Pointer[[]*inlink]                 // replaced, never changed
+	spinning atomic.Int32                              // how many spin
+
+	mu        sync.Mutex // of what follows, and of replacing what is above
+	closed    bool
+	host      string
+	peers     map[control.Proc]control.Peer
+	gone      map[control.Proc]bool
+	suspected map[control.Proc]bool
+}
+
+var _ transport = (*wire)(nil)
+
+// newWire listens for other processes.
+func newWire(cfg wireConfig) (*wire, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Suspect == nil {
+		cfg.Suspect = func(control.Proc, error) {}
+	}
+	if cfg.Unreachable == nil {
+		cfg.Unreachable = func(error) {}
+	}
+	cfg.Patience = cmp.Or(cfg.Patience, minPatience)
+	w := &wire{
+		cfg:       cfg,
+		host:      cfg.Host,
+		peers:     make(map[control.Proc]control.Peer),
+		gone:      make(map[control.Proc]bool),
+		suspected: make(map[control.Proc]bool),
+	}
+	w.outs.Store(&map[control.Proc]*outlink{})
+	w.ins.Store(&[]*inlink{})
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	var err error
+	w.listen, err = pipe.Listen(w.pipes(), cfg.Listen)
+	if err != nil {
+		w.stop()
+		return nil, err
+	}
+	w.work.Go(func() { w.listen.Serve(w.accept) })
+	return w, nil
+}
+
+func (w *wire) pipes() pipe.Config {
+	return pipe.Config{
+		Job: w.cfg.Job, Secret: w.cfg.Secret, Self: uint32(w.cfg.Self), Ring: w.cfg.Ring, Log: w.cfg.Log,
+		Silence: w.cfg.Silence,
+	}
+}
+
+// addresses are where others reach this process: on its host, and from others
+// ("" without Listen).
+func (w *wire) addresses() (local, tcp string) { return w.listen.Addresses() }
+
+// accept begins to read what another process sends. A process has one connection.
+func (w *wire) accept(r *pipe.Reader) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := newInlink(w, r)
+	ins := slices.Clone(*w.ins.Load())
+	i := slices.IndexFunc(ins, func(x *inlink) bool { return x.from == l.from })
+	switch {
+	case i >= 0 && ins[i].begun.Load():
+		r.Abort()
+		return
+	case w.gone[l.from] || w.closed:
+		r.Close()
+		return
+	case i >= 0: // its dialler has given up the handshake, and did not know that it had it
+		unused := ins[i]
+		ins = slices.Delete(ins, i, i+1)
+		w.work.Go(func() { unused.end(false, (*request).failedError) })
+	}
+	ins = append([]*inlink{l}, ins...)
+	w.ins.Store(&ins)
+	w.work.Go(l.run)
+}
+
+// addPeers makes processes known. A send to one that is not known waits.
+func (w *wire) addPeers(peers []control.Peer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range peers {
+		if p.Proc == w.cfg.Self && w.host == "" {
+			w.host = p.Host
+		}
+		if _, known := w.peers[p.Proc]; !known {
+			w.peers[p.Proc] = p
+		}
+	}
+	for _, p := range peers {
+		if l := w.known(p.Proc); l != nil {
+			w.connect(l)
+		}
+	}
+}
+
+// known is the link to a process that this one has talked to, or nil.
+func (w *wire) known(p control.Proc) *outlink { return (*w.outs.Load())[p] }
+
+// out is the link to a process.
+func (w *wire) out(p control.Proc) *outlink {
+	if l := w.known(p); l != nil {
+		return l
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.known(p); l != nil {
+		return l
+	}
+	state := linkUnknown
+	switch {
+	case w.closed:
+		state = linkClosed
+	case w.gone[p]:
+		state = linkGone
+	}
+	l := newOutlink(w, p, state)
+	outs := maps.Clone(*w.outs.Load())
+	outs[p] = l
+	w.outs.Store(&outs)
+	w.connect(l)
+	return l
+}
+
+// connect dials a process if it is known where it is and that was not done
+// before. w.mu is held.
+func (w *wire) connect(l *outlink) {
+	peer, known := w.peers[l.to]
+	if !known || w.closed {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != linkUnknown {
+		return
+	}
+	l.state = linkDialing
+	addresses := []pipe.Address{{Network: "unix", Address: peer.Address}}
+	if peer.TCP != "" && peer.Host != w.host {
+		addresses = pipe.Reachable(peer.Host, peer.TCP)
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	l.stopRun = stop
+	w.work.Go(func() {
+		defer stop()
+		l.run(ctx, addresses)
+	})
+}
+
+// run connects to the process and stays until the pipe ends.
+func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
+	p, err := l.reach(ctx, addresses)
+	l.mu.Lock()
+	switch {
+	case l.state != linkDialing:
+		l.mu.Unlock()
+		if err == nil {
+			p.Close()
+		}
+		return
+	case errors.Is(err, ErrUnreachable):
+		l.mu.Unlock()
+		l.wire.forget(l, err)
+		return
+	case err == nil:
+		l.pipe, l.state = p, linkOpen
+		l.unlock()
+		err = p.Run(l.space)
+		l.mu.Lock()
+	}
+	l.fail(err)
+	failed := l.failed
+	l.unlock()
+	if failed != nil {
+		l.wire.suspect(l.to, failed)
+	}
+}
+
+// suspect reports a process, once.
+func (w *wire) suspect(p control.Proc, why error) {
+	w.mu.Lock()
+	quiet := w.suspected[p] || w.gone[p] || w.closed
+	w.suspected[p] = true
+	w.mu.Unlock()
+	if quiet {
+		return
+	}
+	w.cfg.Log.Debug("process cannot be reached", "proc", p, "err", why)
+	w.cfg.Suspect(p, why)
+}
+
+// send: see transport.
+func (w *wire) send(to control.Proc, e envelope, data []byte, r *request) {
+	w.out(to).send(e, data, r)
+}
+
+// cancel: see transport.
+func (w *wire) cancel(r *request, err error) {
+	if o := r.out; o != nil {
+		o.link.cancel(o, err)
+	}
+}
+
+// drop: see transport.
+func (w *wire) drop(p control.Proc) {
+	w.mu.Lock()
+	w.gone[p] = true
+	w.mu.Unlock()
+	for _, l := range *w.ins.Load() {
+		if l.from == p {
+			l.end(true, (*request).failedError)
+			w.forgetIn(l)
+		}
+	}
+	if l := w.known(p); l != nil {
+		l.end(linkGone, (*request).failedError)
+	}
+}
+
+func (w *wire) forgetIn(l *inlink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ins := slices.DeleteFunc(slices.Clone(*w.ins.Load()), func(x *inlink) bool { return x == l })
+	w.ins.Store(&ins)
+}
+
+// deliver: see transport.
+func (w *wire) deliver(p control.Proc) {
+	for _, l := range *w.ins.Load() {
+		if l.from == p {
+			_ = l.attend() // never fails
+		}
+	}
+}
+
+// takeBack: see transport.
+func (w *wire) takeBack(p control.Proc) {
+	if l := w.known(p); l != nil {
+		l.takeBack()
+	}
+}
+
+// revoke: see transport.
+func (w *wire) revoke(c control.CommID, why error) {
+	for _, l := range *w.outs.Load() {
+		l.revoke(c, why)
+	}
+	for _, l := range *w.ins.Load() {
+		l.revoke(c, why)
+	}
+}
+
+// flush waits until all that was sent is where its receiver can read it even if
+// this process ends. Messages that were announced are not waited for.
+func (w *wire) flush(ctx context.Context) error {
+	for _, l := range *w.outs.Load() {
+		select {
+		case <-l.empty():
+		case <-ctx.Done():
+			return driver.Withdrawn(ctx)
+		}
+		for !l.delivered() {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				return driver.Withdrawn(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// delivered reports whether the other host has all that was written.
+func (l *outlink) delivered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != linkOpen {
+		return true
+	}
+	n, err := l.pipe.Unsent()
+	return n == 0 || err != nil
+}
+
+// close ends the wire. What has not been flushed is lost, and what is under way
+// ends with ErrClosed. No goroutine is left.
+func (w *wire) close() {
+	w.mu.Lock()
+	closed := w.closed
+	w.closed = true
+	w.mu.Unlock()
+	if !closed {
+		w.stop()
+		w.listen.Close()
+		ended := func(*request) error { return driver.ErrClosed }
+		for _, l := range *w.outs.Load() {
+			l.end(linkClosed, ended)
+		}
+		for _, l := range *w.ins.Load() {
+			l.end(false, ended)
+		}
+	}
+	w.work.Wait()
+}
