@@ -1,8 +1,7 @@
-package main
+package levels
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,17 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, main) }
+func TestMain(m *testing.M) { testprogram.Main(m, program) }
 
 // measure runs the program below a directory and returns its figures by name.
-func measure(t *testing.T, dir string, args ...string) map[string]figure {
+func measure(t testing.TB, dir string, args ...string) map[string]figure {
 	t.Helper()
 	var r result
-	killtest.NewProgram(t).JSON(&r, append([]string{
+	testprogram.New(t).JSON(&r, append([]string{
 		"-path", filepath.Join(dir, "pfs"), "-node-path", filepath.Join(dir, "nodes"),
 	}, args...)...)
 	figures := make(map[string]figure)
@@ -77,7 +76,7 @@ func TestLevels(t *testing.T) {
 // TestTooFewNodes: what cannot be measured is said before anything is.
 func TestTooFewNodes(t *testing.T) {
 	dir := t.TempDir()
-	p := killtest.NewProgram(t).Start("-np", "2", "-nodes", "2", "-path", dir, "-node-path", dir).End(1)
+	p := testprogram.New(t).Start("-np", "2", "-nodes", "2", "-path", dir, "-node-path", dir).End(1)
 	require.Contains(t, p.Stderr.String(), "level rs is measured after the loss of 2 nodes, and there are 2")
 	require.Empty(t, left(t, dir))
 }
@@ -160,7 +159,7 @@ func within(t *testing.T, place, what string, f figure) bool {
 
 func TestFlags(t *testing.T) {
 	good := []string{"-path", "a", "-node-path", "b"}
-	c, err := parseFlags(append(good, "-size", "3M", "-uneven", "25%", "-delta", "1%,0.5%", "-levels", "xor"), &bytes.Buffer{})
+	c, err := parseFlags(append(good, "-size", "3M", "-uneven", "25%", "-delta", "1%,0.5%", "-levels", "xor"))
 	require.NoError(t, err)
 	require.Equal(t, int64(3<<20), c.size)
 	require.Equal(t, 0.25, c.uneven)
@@ -171,7 +170,7 @@ func TestFlags(t *testing.T) {
 		append(good, "-levels", "local,tape"), append(good, "-delta", "101%"), append(good, "-delta", "1%,x"), append(good, "-uneven", "1%,2%"),
 		append(good, "-rounds", "0"), append(good, "-what", "all of it"), append(good, "-async", "maybe"),
 	} {
-		_, err := parseFlags(wrong, &bytes.Buffer{})
+		_, err := parseFlags(wrong)
 		require.Error(t, err, wrong)
 	}
 }
@@ -194,17 +193,3 @@ func TestTouch(t *testing.T) {
 }
 
 func asBytes(words []uint64) []byte { return (&data{words: words}).bytes(int64(8 * len(words))) }
-
-func TestResultAsTable(t *testing.T) {
-	r := &result{}
-	r.add("local", 2e6)
-	r.add("plain, bytes of local", 1e6)
-	r.sizes.Add("local", 3<<20)
-	var out bytes.Buffer
-	require.NoError(t, r.write(&out, false))
-	require.Contains(t, out.String(), "local  2.0  2.0 to 2.0")
-	require.Contains(t, out.String(), "200")
-	raw, err := json.Marshal(r)
-	require.NoError(t, err)
-	require.Contains(t, string(raw), `"percent_of_plain":{"median":200,`)
-}

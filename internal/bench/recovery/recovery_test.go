@@ -1,4 +1,4 @@
-package main
+package recovery
 
 import (
 	"encoding/json"
@@ -9,27 +9,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, main) }
+func TestMain(m *testing.M) { testprogram.Main(m, program) }
 
 func start(t *testing.T, args ...string) string {
 	t.Helper()
-	return killtest.NewProgram(t).Start(args...).End(0).Stdout.String()
+	return testprogram.New(t).Start(args...).End(0).Stdout.String()
 }
 
 // TestRecovery: each round kills two processes, and all of it is reported.
 func TestRecovery(t *testing.T) {
 	var r result
-	out := start(t, "-np", "4", "-nodes", "2", "-rounds", "3", "-json")
+	out := start(t, "-np", "4", "-nodes", "2", "-rounds", "3")
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 	require.Equal(t, 4, r.Ranks)
 	rounds := make(map[string]int)
 	for _, f := range r.Figures {
 		rounds[f.What] = f.Rounds
-		require.Positive(t, f.Max, f.What)
+		require.Positive(t, f.High, f.What)
 	}
 	for _, what := range []string{
 		"live agree", "live shrink", "live revoke, interrupted and heard of",
@@ -41,7 +41,7 @@ func TestRecovery(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	var r result
-	out := start(t, "-np", "2", "-what", "messages", "-rounds", "1", "-json")
+	out := start(t, "-np", "2", "-what", "messages", "-rounds", "1")
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 	require.Len(t, r.Figures, len(sizes))
 	for _, f := range r.Figures {
@@ -67,8 +67,8 @@ func missed(t *testing.T) (what []string) {
 	}
 	figures := make(map[string]figure)
 	for _, args := range [][]string{
-		{"-np", "8", "-nodes", "4", "-json"},
-		{"-np", "2", "-what", "messages", "-rounds", "5", "-json"},
+		{"-np", "8", "-nodes", "4"},
+		{"-np", "2", "-what", "messages", "-rounds", "5"},
 	} {
 		var r result
 		out := start(t, args...)
@@ -96,5 +96,5 @@ func TestZone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("computes for seconds")
 	}
-	require.Contains(t, start(t, "-np", "2", "-what", "zone", "-rounds", "1"), "the zone costs")
+	require.Contains(t, start(t, "-np", "2", "-what", "zone", "-rounds", "1"), `"unit":"%"`)
 }

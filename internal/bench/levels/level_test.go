@@ -1,4 +1,4 @@
-package main
+package levels
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func (j *job) open(what, level string, d *data, more ...checkpoint.Option) (*che
 	}
 	opts := append([]checkpoint.Option{
 		checkpoint.WithPath(j.home()), checkpoint.WithNodePath(j.nodes.of(what)), checkpoint.WithLevels(policy),
-		checkpoint.WithKeep(1), checkpoint.WithSync(j.sync), checkpoint.WithAsync(string(j.async)), checkpoint.WithLogger(j.log),
+		checkpoint.WithKeep(1), checkpoint.WithSync(j.sync), checkpoint.WithAsync(j.async), checkpoint.WithLogger(j.log),
 	}, more...)
 	cp, err := checkpoint.New(strings.ReplaceAll(what, " ", "-"), j.c, opts...)
 	if err != nil {

@@ -1,11 +1,14 @@
-// Levels measures what the storage levels cost on the machine that it runs on:
+// Package levels measures what the storage levels cost on the machine that it runs on:
 // writing a version at each level, restarting after nodes were lost, bringing the
 // redundancy back, and versions of which little has changed.
 //
-//	go build -o levels ./examples/levels
-//	./levels -np 4 -nodes 4 -path /dev/shm/l/pfs -node-path /dev/shm/l/nodes
-//	./levels -np 8 -nodes 4 -size 32MiB -uneven 50% -path DIR -node-path DIR
-//	./levels -np 4 -nodes 4 -async copy -levels local,partner -path DIR -node-path DIR
+//	go test ./internal/bench/levels -run ^$ -bench . -benchtime 1x -path /dev/shm/l/pfs -node-path /dev/shm/l/nodes
+//	go test ... -np 8 -size 32MiB -uneven 50% -path DIR -node-path DIR
+//	go test ... -async copy -levels local,partner -path DIR -node-path DIR
+//
+// The test binary (go test -c) has the same flags. It is also the program that a job of
+// processes runs; on a cluster, under craft run, with TEST_AS_PROGRAM=1 and -np 0, its rank 0 prints
+// JSON.
 //
 // The values are random, so that they cannot be compressed; every restart
 // is checked against what was written.
@@ -13,8 +16,9 @@
 // # What is measured
 //
 // Everything is measured in turn, once in each round, from a barrier until the
-// slowest rank has ended. The table has medians, the 95 % interval of the median,
-// and ratios within a round, with the 95 % interval of theirs.
+// slowest rank has ended. Of each thing there is the median in ms, the ends of its 95 %
+// interval (low-ms, high-ms), and the median of ratios within a round: %local to the level local,
+// %plain to the plain write of as many bytes.
 //
 //   - "plain": each rank writes the bytes that the level keeps (for partner twice
 //     its values, for parity m of k more) in pieces of 4 MiB to a new file in its
@@ -33,4 +37,4 @@
 //
 // The directories are made, and what the program has written is deleted at the
 // end. They need room for about three versions at each level.
-package main
+package levels

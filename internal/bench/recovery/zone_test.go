@@ -1,19 +1,16 @@
-package main
+package recovery
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/examples/internal/measured"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/sparse"
+	"github.com/craft-go/craft/internal/bench/measured"
 )
 
 // iterations of one run of Lanczos on a matrix of 2*lattice*lattice rows.
@@ -22,16 +19,15 @@ const (
 	lattice    = 200
 )
 
-// compareZone runs Lanczos with and without a zone, in turn, and prints by how
-// much the zone is slower, with the 95 % interval of the median of the pairs.
-func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
+// compareZone runs Lanczos with and without a zone, in turn: by how much the zone is slower.
+func (m *measurement) compareZone(ctx context.Context) error {
 	var c *comm.Comm // the job's own, also between zones
 	err := aft.Run(ctx, func(_ context.Context, z *aft.Zone) error { c = z.Comm(); return nil })
 	if err != nil {
 		return err
 	}
-	var without, ratios []float64
-	for range rounds + 1 { // the first pair warms up
+	var ratios []float64
+	for range m.rounds + 1 { // the first pair warms up
 		bare, err := timeLanczos(ctx, c, func(int) {})
 		if err != nil {
 			return err
@@ -44,15 +40,10 @@ func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		without = append(without, bare.Seconds())
 		ratios = append(ratios, 100*(time.Since(began).Seconds()/bare.Seconds()-1))
 	}
-	if c.Rank() != 0 {
-		return nil
-	}
-	cost := measured.IntervalOf(ratios[1:])
-	fmt.Fprintf(stdout, "%d ranks, %d pairs of %d iterations of %d rows (at most %.3f s): the zone costs %+.2f %% [%+.2f, %+.2f]\n",
-		c.Size(), rounds, iterations, 2*lattice*lattice, slices.Max(without[1:]), cost.Median, cost.Low, cost.High)
+	m.print, m.result.Ranks = c.Rank() == 0, c.Size()
+	m.result.Figures = []figure{{What: "zone", Interval: measured.IntervalOf(ratios[1:]), Unit: "%", Rounds: m.rounds}}
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package levels
 
 import (
 	"context"
@@ -10,28 +10,22 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
-func main() {
-	if code, ok := launch.Daemon(); ok {
-		os.Exit(code)
-	}
-	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil {
+// program is a rank, or starts all of them; rank 0 prints the figures as a line of JSON.
+func program() {
+	code, err := run(os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "levels:", err)
 	}
 	os.Exit(code)
 }
 
 // run also returns the exit code.
-func run(args []string, stdout, stderr io.Writer) (code int, err error) {
-	c, err := parseFlags(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return jobs.ExitDone, nil
-	}
+func run(args []string, stdout io.Writer) (code int, err error) {
+	c, err := parseFlags(args)
 	if err != nil {
-		return jobs.ExitUsage, err
+		return 2, err
 	}
 	ctx := context.Background()
 	code, started, err := launch.Self(ctx, c.np, func(l *launch.Config) {
@@ -42,16 +36,16 @@ func run(args []string, stdout, stderr io.Writer) (code int, err error) {
 	}
 	stop, err := profile(c.profile)
 	if err != nil {
-		return jobs.ExitFailed, err
+		return 1, err
 	}
 	defer stop()
 	j := newJob(c)
 	err = aft.Run(ctx, j.body, aft.WithLogger(j.log))
 	if err == nil && j.print {
-		err = j.result.write(stdout, c.json)
+		err = j.result.write(stdout)
 	}
 	if err != nil {
-		return jobs.ExitFailed, err
+		return 1, err
 	}
-	return jobs.ExitDone, nil
+	return 0, nil
 }

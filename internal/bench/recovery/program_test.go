@@ -1,4 +1,4 @@
-package main
+package recovery
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // config is what the command line says.
@@ -20,30 +19,20 @@ type config struct {
 	np, nodes, spare int
 	rounds           int
 	what             string
-	json             bool
 }
 
-func main() {
-	if code, ok := launch.Daemon(); ok {
-		os.Exit(code)
-	}
-	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "recovery:", err)
-	}
-	os.Exit(code)
-}
-
-func parseFlags(args []string, out io.Writer) (config, error) {
-	var c config
-	f := flag.NewFlagSet("recovery", flag.ContinueOnError)
-	f.SetOutput(out)
-	f.IntVar(&c.np, "np", 0, "start this many ranks (otherwise craft run does)")
+// register adds the flags to those of the benchmark, and to those of the program that it starts.
+func (c *config) register(f *flag.FlagSet) {
+	f.IntVar(&c.np, "np", 2, "start this many ranks; 0: craft run has")
 	f.IntVar(&c.nodes, "nodes", 1, "with -np: number of virtual nodes")
 	f.IntVar(&c.spare, "spare-nodes", 0, "with -np: virtual nodes for replacements, in addition")
 	f.IntVar(&c.rounds, "rounds", 15, "how often each thing is measured")
-	f.StringVar(&c.what, "what", "recovery", "recovery; messages (of the first two ranks); zone: what a zone costs without\nfailures; or nothing: start and end")
-	f.BoolVar(&c.json, "json", false, "print one line of JSON")
+	f.StringVar(&c.what, "what", "recovery", "what the program does: recovery, messages, zone or nothing")
+}
+
+func parseFlags(args []string) (c config, err error) {
+	f := flag.NewFlagSet("recovery", flag.ContinueOnError)
+	c.register(f)
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
@@ -58,14 +47,20 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	return c, nil
 }
 
-// run also returns the exit code.
-func run(args []string, stdout, stderr io.Writer) (code int, err error) {
-	c, err := parseFlags(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return jobs.ExitDone, nil
+// program is a rank, or starts all of them; rank 0 prints the figures as a line of JSON.
+func program() {
+	code, err := run(os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "recovery:", err)
 	}
+	os.Exit(code)
+}
+
+// run also returns the exit code.
+func run(args []string, stdout io.Writer) (code int, err error) {
+	c, err := parseFlags(args)
 	if err != nil {
-		return jobs.ExitUsage, err
+		return 2, err
 	}
 	ctx := context.Background()
 	code, started, err := launch.Self(ctx, c.np, func(l *launch.Config) {
@@ -77,15 +72,15 @@ func run(args []string, stdout, stderr io.Writer) (code int, err error) {
 	}
 	m := &measurement{config: c, result: &result{bytes: make(map[string]int)}}
 	if c.what == "zone" {
-		err = compareZone(ctx, c.rounds, stdout)
+		err = m.compareZone(ctx)
 	} else {
 		err = aft.Run(ctx, m.body, aft.WithLogger(slog.New(slog.DiscardHandler)))
 	}
 	if err == nil && m.print {
-		err = m.result.write(stdout, c.json)
+		err = m.result.write(stdout)
 	}
 	if err != nil {
-		return jobs.ExitFailed, err
+		return 1, err
 	}
-	return jobs.ExitDone, nil
+	return 0, nil
 }

@@ -1,14 +1,12 @@
-package main
+package levels
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/measured"
+	"github.com/craft-go/craft/internal/bench/measured"
 )
 
 // figure is what was measured of one thing.
@@ -39,7 +37,7 @@ type result struct {
 
 func (r *result) describe(j *job) {
 	r.Ranks, r.Nodes, r.Size = j.c.Size(), j.nodes.count, j.size
-	r.Async, r.Sync = string(j.async), j.sync
+	r.Async, r.Sync = j.async, j.sync
 }
 
 func (r *result) add(what string, d time.Duration) {
@@ -75,27 +73,7 @@ func (r *result) summarize() {
 	}
 }
 
-func (r *result) write(w io.Writer, asJSON bool) error {
+func (r *result) write(w io.Writer) error {
 	r.summarize()
-	if asJSON {
-		return json.NewEncoder(w).Encode(r)
-	}
-	fmt.Fprintf(w, "%d ranks on %d nodes, %.1f MiB each, async %s, sync %s\n", r.Ranks, r.Nodes, float64(r.Size)/(1<<20), r.Async, r.Sync)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "what\tms\t95 %\t% of local\t95 %\t% of plain\t95 %\tMiB\t")
-	for _, f := range r.Figures {
-		size := ""
-		if f.Bytes > 0 {
-			size = fmt.Sprintf("%.1f", float64(f.Bytes)/(1<<20))
-		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f to %.1f\t%s%s%s\t\n", f.What, f.Millis.Median, f.Millis.Low, f.Millis.High, ratio(f.ToLocal), ratio(f.ToPlain), size)
-	}
-	return t.Flush()
-}
-
-func ratio(p *measured.Interval) string {
-	if p == nil {
-		return "\t\t"
-	}
-	return fmt.Sprintf("%.0f\t%.0f to %.0f\t", p.Median, p.Low, p.High)
+	return json.NewEncoder(w).Encode(r)
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/measured"
+	"github.com/craft-go/craft/internal/bench/measured"
 )
 
 // notHere is the exit code of a command that cannot measure on this machine.

@@ -2,7 +2,7 @@
 // round by round: figures of different machines or days cannot be compared, and a machine has
 // its moods.
 //
-//	go run ./examples/compare -rounds 15 examples/compare/storage.plan
+//	go run ./internal/bench/compare -rounds 15 internal/bench/compare/storage.plan
 //
 // A plan has a line for each measurement, with tabs between its fields: a name, a regular
 // expression whose group is the time in milliseconds in what the command prints, and the command,

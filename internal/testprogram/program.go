@@ -1,8 +1,11 @@
-package killtest
+// Package testprogram starts programs as processes, for tests and benchmarks of what they do.
+// The program is the test binary itself: its TestMain calls Main.
+package testprogram
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,7 +22,7 @@ import (
 )
 
 // asProgram in the environment makes a test binary run as the program.
-const asProgram = "EXAMPLE_AS_PROGRAM"
+const asProgram = "TEST_AS_PROGRAM"
 
 // Main runs the tests, or in their stead a daemon of a job, or the program.
 func Main(m *testing.M, program func()) {
@@ -37,8 +40,8 @@ func Main(m *testing.M, program func()) {
 // it would wait for a second before it exits.
 func Environ() []string { return []string{asProgram + "=1", "GORACE=atexit_sleep_ms=10"} }
 
-// environ is the environment without variables of CRAFT, with the program's own.
-func environ(more ...string) []string {
+// Environment is that of the test without variables of CRAFT, with the program's own.
+func Environment(more ...string) []string {
 	env := Environ()
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "CRAFT_") {
@@ -48,24 +51,34 @@ func environ(more ...string) []string {
 	return append(env, more...)
 }
 
+// Given are the flags on the command line that are not package testing's: the program's own.
+func Given() (args []string) {
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	return args
+}
+
 // Program is the program in a working directory of its own.
 type Program struct {
-	T   *testing.T
+	T   testing.TB
 	Dir string
 	Env []string // beside that of the test, without variables of CRAFT
 
 	runs []*Started
 }
 
-// NewProgram makes the directory.
-func NewProgram(t *testing.T) *Program { return &Program{T: t, Dir: t.TempDir()} }
+// New makes the directory.
+func New(t testing.TB) *Program { return &Program{T: t, Dir: t.TempDir()} }
 
 // Started is a run of it, ended or not.
 type Started struct {
 	Cmd            *exec.Cmd
 	Stdout, Stderr Output
 
-	t *testing.T
+	t testing.TB
 }
 
 // Output may be read while the program runs.
@@ -96,14 +109,14 @@ func (p *Program) Start(args ...string) *Started {
 // Command is a run that has not been started.
 func (p *Program) Command(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
-	s.Cmd.Dir, s.Cmd.Env = p.Dir, environ(append([]string{string(p.mark())}, p.Env...)...)
+	s.Cmd.Dir, s.Cmd.Env = p.Dir, Environment(append([]string{string(p.mark())}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
 	p.runs = append(p.runs, s)
 	return s
 }
 
 // mark is in the environment of all processes of its jobs.
-func (p *Program) mark() testprocess.Marked { return testprocess.Marked("EXAMPLE_DIR=" + p.Dir) }
+func (p *Program) mark() testprocess.Marked { return testprocess.Marked("TEST_PROGRAM_DIR=" + p.Dir) }
 
 // Gone waits until no process of its jobs is there any more, after the first one of
 // a job was killed.
@@ -128,11 +141,11 @@ func (s *Started) End(want int) *Started {
 	return s
 }
 
-// JSON runs it with -json and wants success and one line of JSON, with no other
-// fields than those of result.
+// JSON runs it and wants success and one line of JSON, with no other fields than those of
+// result.
 func (p *Program) JSON(result any, args ...string) {
 	p.T.Helper()
-	s := p.Start(append(args, "-json")...).End(0)
+	s := p.Start(args...).End(0)
 	require.Equal(p.T, 1, strings.Count(s.Stdout.String(), "\n"))
 	d := json.NewDecoder(strings.NewReader(s.Stdout.String()))
 	d.DisallowUnknownFields()
