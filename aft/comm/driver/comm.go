@@ -24,8 +24,8 @@ type Comm interface {
 	Rank() int
 	Size() int
 	// Isend starts to send data, which does not change before the request has
-	// completed: a short message, while there is room to buffer it, does so without its
-	// receiver, a long one (1 MiB) waits for it. Errors are for Wait.
+	// completed: a short message (1000 bytes), while there is room to buffer it, does so
+	// without its receiver, a long one (1 MiB) waits for it. Errors are for Wait.
 	Isend(dst, tag int, data []byte) Request
 	// Irecv starts to receive a message into buf. A message longer than buf is
 	// consumed: Wait returns its status and a TruncatedError.
