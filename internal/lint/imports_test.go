@@ -109,7 +109,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		for _, file := range files {
 			for _, imported := range importsOf(t, file) {
 				if problem := forbidden(dir, strings.HasSuffix(file, "_test.go"), imported); problem != "" {
-					t.Errorf("%s: %s (internal/lint)", file, problem)
+					t.Errorf("%s: %s (internal/lint/imports_test.go)", file, problem)
 				}
 			}
 		}
