@@ -56,7 +56,7 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, *comm.C
 func untilFailure(ctx context.Context, c *comm.Comm, call func(context.Context, *comm.Comm) error) error {
 	for ctx.Err() == nil {
 		if err := call(ctx, c); err != nil {
-			return gone("collective with a dead rank", err)
+			return gone("operation after a failure", err)
 		}
 	}
 	return context.Cause(ctx)

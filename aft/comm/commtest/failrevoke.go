@@ -2,7 +2,6 @@ package commtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -145,12 +144,11 @@ func revokeTogether(ctx context.Context, p *player) error {
 // revokerDies directly after it has revoked: the others, who wait for each
 // other, get to know all the same.
 func revokerDies(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
+	victim := p.one(func() {
 		time.Sleep(soon(p.own))
 		check(p.c.Revoke())
 		p.f.Die()
-	}
+	})
 	from := left(p.c)
 	if from == victim {
 		from = (from + comm.Rank(p.c.Size()) - 1) % comm.Rank(p.c.Size())
@@ -183,20 +181,9 @@ func agreesOn(ctx context.Context, c *comm.Comm, flags uint64) error {
 
 // revokeWhileDying: one rank revokes and others die, all at random moments.
 func revokeWhileDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
 	victims := p.some(p.dieSoon)
-	revoker := comm.Rank(p.same.IntN(n)) // may be a victim
-	if p.c.Rank() == revoker {
-		p.after(soon(p.own), func() { _ = p.c.Revoke() })
-	}
-	err := errors.New("none")
-	for ctx.Err() == nil {
-		if err = comm.Barrier(ctx, p.c); err != nil {
-			break
-		}
-	}
-	check(gone("barrier", err))
-	check(p.c.Revoke())
+	p.one(func() { p.after(soon(p.own), func() { _ = p.c.Revoke() }) }) // may be a victim
+	check(untilFailure(ctx, p.c, comm.Barrier), p.c.Revoke())
 	if p.isOneOf(victims) {
 		return p.killed(ctx)
 	}

@@ -16,7 +16,7 @@ import (
 // agree whether it was well: whoever sees a failure revokes first, so that nobody
 // waits for it in the operation.
 func runSoak(ctx context.Context, p *player) error {
-	immortal := comm.Rank(p.same.IntN(p.c.Size()))
+	immortal := p.choose()
 	c := must(p.c.Dup(ctx))
 	for epoch := 0; c.Size() > 1; epoch++ {
 		p.doom(c, immortal)
@@ -24,11 +24,7 @@ func runSoak(ctx context.Context, p *player) error {
 		if err != nil {
 			return fmt.Errorf("epoch %d, %d ranks, step %d: %w", epoch, c.Size(), steps, err)
 		}
-		next, err := c.Shrink(ctx)
-		if err != nil {
-			return fmt.Errorf("epoch %d, %d ranks: shrink: %w", epoch, c.Size(), err)
-		}
-		c = next
+		c = must(c.Shrink(ctx))
 	}
 	return first(equal("the last one", p.c.Rank(), immortal), await(ctx, p.c, others(p.c, immortal)...))
 }
@@ -36,7 +32,7 @@ func runSoak(ctx context.Context, p *player) error {
 // doom orders deaths: about one rank of c by itself, and sometimes one by the
 // immortal's hand.
 func (p *player) doom(c *comm.Comm, immortal comm.Rank) {
-	victim, murder := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(3) == 0
+	victim, murder := p.choose(), p.same.IntN(3) == 0
 	switch {
 	case p.c.Rank() != immortal:
 		if p.own.IntN(c.Size()-1) == 0 && !p.doomed {
@@ -87,27 +83,17 @@ var soakOps = []trial{
 	{"any source", 2, anySource},
 	{"barrier", 1, barrier},
 	{"dup", 1, func(ctx context.Context, c *comm.Comm) error {
-		dup, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		if err = works(ctx, dup); err != nil {
-			return first(dup.Revoke(), err)
-		}
-		return nil
+		return worksOrIsRevoked(ctx, must(c.Dup(ctx)))
 	}},
 	{"shrink of a duplicate", 1, func(ctx context.Context, c *comm.Comm) error {
-		dup, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := dup.Shrink(ctx)
-		if err != nil {
-			return err
-		}
-		if err = works(ctx, s); err != nil {
-			return first(s.Revoke(), err)
-		}
-		return nil
+		return worksOrIsRevoked(ctx, must(must(c.Dup(ctx)).Shrink(ctx)))
 	}},
+}
+
+func worksOrIsRevoked(ctx context.Context, c *comm.Comm) error {
+	err := works(ctx, c)
+	if err != nil {
+		return first(c.Revoke(), err)
+	}
+	return nil
 }

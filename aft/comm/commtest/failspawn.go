@@ -38,14 +38,8 @@ func missing(n int, members []comm.Rank) []comm.OriginalRank {
 
 // rebuild replaces all of the n ranks that are missing in c.
 func (p *player) rebuild(ctx context.Context, c *comm.Comm, n int) (*comm.Comm, error) {
-	s, err := settle(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	members, err := p.members(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+	s := must(settle(ctx, c))
+	members := must(p.members(ctx, s))
 	made, err := s.Spawn(ctx, missing(n, members))
 	return made, unsupported(err)
 }
@@ -80,7 +74,7 @@ func (p *player) spawnRounds(ctx context.Context, rounds int, victims func(round
 }
 
 func spawnOne(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	victim := p.choose()
 	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return []comm.Rank{victim} })
 }
 
@@ -95,7 +89,7 @@ func spawnAgain(ctx context.Context, p *player) error {
 }
 
 func spawnMost(ctx context.Context, p *player) error {
-	survivor := comm.Rank(p.same.IntN(p.c.Size()))
+	survivor := p.choose()
 	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return others(p.c, survivor) })
 }
 
@@ -106,10 +100,7 @@ func spawnBad(ctx context.Context, p *player) error {
 		return errors.New("a replacement was started")
 	}
 	n := p.c.Size()
-	victim := comm.Rank(p.same.IntN(n))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
 	check(await(ctx, p.c, victim))
 	_, err := p.c.Spawn(ctx, absent)
@@ -135,17 +126,14 @@ func spawnBad(ctx context.Context, p *player) error {
 // spawnDying: while ranks are replaced, a survivor dies; all the others get the
 // same answer, and can start over.
 func spawnDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
-	order := p.same.Perm(n)
-	firstDead, secondDead := comm.Rank(order[0]), comm.Rank(order[1])
-	c := p.c
 	if p.f.Replacement() {
-		return p.lastOnes(ctx, c)
+		return p.lastOnes(ctx, p.c)
 	}
+	firstDead, secondDead := p.two()
 	if p.c.Rank() == firstDead {
 		p.f.Die()
 	}
-	s := must(settle(ctx, c))
+	s := must(settle(ctx, p.c))
 	if p.c.Rank() == secondDead {
 		p.dieSoon()
 	}
@@ -160,7 +148,7 @@ func spawnDying(ctx context.Context, p *player) error {
 		return p.lastOnes(ctx, made)
 	}
 	check(failed("spawn", err))
-	return p.lastOnes(ctx, must(p.rebuild(ctx, s, n)))
+	return p.lastOnes(ctx, must(p.rebuild(ctx, s, p.c.Size())))
 }
 
 // lastOnes is the end of all that are alive.

@@ -78,11 +78,8 @@ func splitMany(ctx context.Context, p *player) error {
 
 // splitDead: nothing is made of a communicator with a dead rank, for anybody.
 func splitDead(ctx context.Context, p *player) error {
-	victim, known := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(2) == 0
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
-	if known {
+	victim := p.one(p.f.Die)
+	if known := p.same.IntN(2) == 0; known {
 		check(await(ctx, p.c, victim))
 		p.c.Acknowledge() // makes no difference
 	}
