@@ -22,7 +22,6 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	team := sparse.NewTeam(cores)
-	defer team.Close()
 	if c.Rank() == 0 && w.screen.terminal {
 		w.screen.show("setting up the matrix")
 	}

@@ -51,7 +51,6 @@ func (j *job) solve(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	j.team = sparse.NewTeam(cores)
-	defer j.team.Close()
 	if err := j.history.Share(ctx, j.zone, &j.restartedFrom, &j.innerRestartedFrom); err != nil {
 		return result{}, err
 	}

@@ -58,7 +58,6 @@ func compareZone(ctx context.Context, rounds int, stdout io.Writer) error {
 
 func timeLanczos(ctx context.Context, c *comm.Comm, step func(int)) (time.Duration, error) {
 	team := sparse.NewTeam(1)
-	defer team.Close()
 	if err := comm.Barrier(ctx, c); err != nil {
 		return 0, err
 	}

@@ -45,7 +45,6 @@ func (d diagonal) Row(row int64, put func(int64, float64)) {
 
 func TestMatricesThatCannotBeUsed(t *testing.T) {
 	team := sparse.NewTeam(1)
-	defer team.Close()
 	for name, c := range map[string]struct {
 		m  krylov.Matrix
 		is error
@@ -73,7 +72,6 @@ func TestMatricesThatCannotBeUsed(t *testing.T) {
 // and the passes over the vectors.
 func BenchmarkStep(b *testing.B) {
 	team := sparse.NewTeam(0)
-	defer team.Close()
 	op, err := krylov.NewOperator(b.Context(), comm.Self(), team, graphene.Lattice{NX: 1000, NY: 500})
 	require.NoError(b, err)
 	l, err := krylov.NewLanczos(b.Context(), op, 1)
