@@ -47,7 +47,7 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	f.StringVar(&c.path, "path", "", "`directory` that stands for the parallel file system")
 	f.StringVar(&c.nodePath, "node-path", "", "`directory` in which each virtual node has one of its own")
 	f.StringVar(&c.sync, "sync", "full", "as CRAFT_SYNC: full or none")
-	f.Var(&c.async, "async", jobs.ModeUsage)
+	jobs.AsyncFlag(f, &c.async)
 	f.BoolVar(&c.json, "json", false, "print one line of JSON")
 	f.StringVar(&c.profile, "cpuprofile", "", "write a processor profile of each rank to files that begin with this")
 	size := f.String("size", "64MiB", "values of each rank")

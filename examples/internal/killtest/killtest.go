@@ -26,9 +26,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Modes are the asynchronous modes that a program may be started in.
-var Modes = []jobs.Mode{jobs.Off, jobs.Copy, jobs.ZeroCopy}
-
 // Killer counts what it does.
 type Killer struct {
 	Rand  *rand.Rand
@@ -63,7 +60,7 @@ func (k *Killer) Next() bool {
 // Summary is what the log of every random suite says at the end.
 func (k *Killer) Summary() string {
 	var modes []string
-	for _, m := range Modes {
+	for _, m := range jobs.Modes {
 		modes = append(modes, fmt.Sprintf("%d in mode %s", k.byMode[m], m))
 	}
 	return fmt.Sprintf("%d kills in %d jobs, %s", k.Kills, k.Jobs, strings.Join(modes, ", "))
@@ -71,7 +68,7 @@ func (k *Killer) Summary() string {
 
 // RequireAllModes fails the test if there was no kill in one of the modes.
 func (k *Killer) RequireAllModes() {
-	for _, m := range Modes {
+	for _, m := range jobs.Modes {
 		require.NotZero(k.t, k.byMode[m], "no kill came in mode %s", m)
 	}
 }
@@ -92,7 +89,7 @@ func (k *Killer) Undisturbed(args []string) Run {
 // RandomMode starts the program in a random mode and kills it at a random moment
 // before the given time, unless it is faster; then it must succeed.
 func (k *Killer) RandomMode(args []string, before time.Duration) Run {
-	mode := Modes[k.Rand.IntN(len(Modes))]
+	mode := jobs.Modes[k.Rand.IntN(len(jobs.Modes))]
 	r := k.run(append(args[:len(args):len(args)], "-async", string(mode)), time.Duration(k.Rand.Int64N(int64(before))))
 	if r.Killed {
 		k.Kills++
