@@ -46,15 +46,15 @@ func (d diagonal) Row(row int64, put func(int64, float64)) {
 func TestMatricesThatCannotBeUsed(t *testing.T) {
 	team := sparse.NewTeam(1)
 	for name, c := range map[string]struct {
-		m  krylov.Matrix
-		is error
+		m    krylov.Matrix
+		says string
 	}{
-		"large":  {diagonal{value: 1e200}, krylov.ErrScale},
-		"small":  {diagonal{value: 1e-200}, krylov.ErrScale},
-		"column": {diagonal{value: 1, shift: 1}, krylov.ErrColumn},
+		"large":  {diagonal{value: 1e200}, "too large or too small"},
+		"small":  {diagonal{value: 1e-200}, "too large or too small"},
+		"column": {diagonal{value: 1, shift: 1}, "column out of range"},
 	} {
 		_, err := krylov.NewOperator(t.Context(), comm.Self(), team, c.m)
-		require.ErrorIs(t, err, c.is, name)
+		require.ErrorContains(t, err, c.says, name)
 	}
 	for _, value := range []float64{0, 1e-120, 1e120} {
 		op, err := krylov.NewOperator(t.Context(), comm.Self(), team, diagonal{value: value})
