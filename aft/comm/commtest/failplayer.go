@@ -210,18 +210,12 @@ func (p *player) killed(ctx context.Context) error {
 
 // settle makes a communicator of the living of c, all of whom are alive at the
 // end: no failure that has happened before can disturb it.
-func settle(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
+func settle(ctx context.Context, c *comm.Comm) *comm.Comm {
 	for {
-		s, err := c.Shrink(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("shrink: %w", err)
-		}
-		_, err = s.Agree(ctx, 1)
-		if err == nil {
-			return s, nil
-		}
-		if !errors.Is(err, comm.ErrProcFailed) {
-			return nil, fmt.Errorf("agree after shrink: %w", err)
+		s := must(c.Shrink(ctx))
+		if _, err := s.Agree(ctx, 1); !errors.Is(err, comm.ErrProcFailed) {
+			check(err)
+			return s
 		}
 	}
 }
@@ -229,7 +223,7 @@ func settle(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
 // alike is an error unless all living ranks of c have the same answer. No process
 // may fail meanwhile; one that was killed before does no harm.
 func alike(ctx context.Context, c *comm.Comm, what string, answer any) error {
-	s := must(settle(ctx, c))
+	s := settle(ctx, c)
 	mine := fmt.Sprint(answer)
 	for r, theirs := range must(comm.AllgatherBytes(ctx, s, []byte(mine))) {
 		if string(theirs) != mine {

@@ -76,8 +76,7 @@ func (p *player) interrupt(ctx context.Context, call func(context.Context, *comm
 		wants(comm.ErrRevoked, "operation under way", err),
 		p.allRevoked(ctx, c),
 		works(ctx, p.c))
-	s, err := c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(c)))
+	return p.isMadeOf(ctx, must(c.Shrink(ctx)), others(c))
 }
 
 // allRevoked: nothing can be done on c any more.
@@ -155,8 +154,7 @@ func revokerDies(ctx context.Context, p *player) error {
 	}
 	_, _, err := comm.Recv(ctx, p.c, from, never, make([]byte, 1))
 	check(wants(comm.ErrRevoked, "receive from a living rank", err), p.allRevoked(ctx, p.c))
-	s, err := settle(ctx, p.c)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, settle(ctx, p.c), others(p.c, victim))
 }
 
 // revokeGoesOn: agreement and shrink are not interrupted.
@@ -166,8 +164,7 @@ func revokeGoesOn(ctx context.Context, p *player) error {
 		check(p.c.Revoke())
 	}
 	check(agreesOn(ctx, p.c, 6))
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c))
 }
 
 // agreesOn is an error unless all agree without failures.

@@ -19,8 +19,8 @@ var failShrinkTrials = []faultTrial{
 func shrinkAlive(ctx context.Context, p *player) error {
 	c := p.c
 	for range 5 {
-		s, err := c.Shrink(ctx)
-		check(err, p.isMadeOf(ctx, s, others(p.c)))
+		s := must(c.Shrink(ctx))
+		check(p.isMadeOf(ctx, s, others(p.c)))
 		c = s
 	}
 	return works(ctx, p.c)
@@ -43,8 +43,7 @@ func shrinkDead(ctx context.Context, p *player) error {
 // shrinkUnaware: ranks shrink without having been told of the failure.
 func shrinkUnaware(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victim))
 }
 
 // shrinkDying: again and again, while any number of ranks die.
@@ -64,8 +63,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 		return p.killed(ctx)
 	}
 	check(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers))
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victims...)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victims...))
 }
 
 func shrinkDown(ctx context.Context, p *player) error {
@@ -78,8 +76,8 @@ func shrinkDown(ctx context.Context, p *player) error {
 		if p.c.Rank() == victim {
 			p.f.Die()
 		}
-		s, err := c.Shrink(ctx)
-		check(err, p.isMadeOf(ctx, s, others(p.c, dead...)))
+		s := must(c.Shrink(ctx))
+		check(p.isMadeOf(ctx, s, others(p.c, dead...)))
 		c = s
 	}
 	return nil

@@ -18,12 +18,9 @@ import (
 func runSoak(ctx context.Context, p *player) error {
 	immortal := p.choose()
 	c := must(p.c.Dup(ctx))
-	for epoch := 0; c.Size() > 1; epoch++ {
+	for c.Size() > 1 {
 		p.doom(c, immortal)
-		steps, err := p.epoch(ctx, c)
-		if err != nil {
-			return fmt.Errorf("epoch %d, %d ranks, step %d: %w", epoch, c.Size(), steps, err)
-		}
+		check(p.epoch(ctx, c))
 		c = must(c.Shrink(ctx))
 	}
 	return first(equal("the last one", p.c.Rank(), immortal), await(ctx, p.c, others(p.c, immortal)...))
@@ -45,31 +42,26 @@ func (p *player) doom(c *comm.Comm, immortal comm.Rank) {
 }
 
 // epoch goes on until the ranks agree that one has failed.
-func (p *player) epoch(ctx context.Context, c *comm.Comm) (steps int, err error) {
+func (p *player) epoch(ctx context.Context, c *comm.Comm) error {
 	limit := 1 + p.same.IntN(60)
 	seed := p.same.Uint64()
-	for ; steps < limit; steps++ {
-		random := rand.New(rand.NewPCG(seed, uint64(steps)))
+	for step := range limit {
+		random := rand.New(rand.NewPCG(seed, uint64(step)))
 		op := soakOps[random.IntN(len(soakOps))]
 		well := uint64(1)
 		if err := op.call(ctx, c); err != nil {
-			if err := gone(op.name, err); err != nil {
-				return steps, err
-			}
-			if err := c.Revoke(); err != nil {
-				return steps, err
-			}
+			check(gone(op.name, err), c.Revoke())
 			well = 0
 		}
 		flags, err := c.Agree(ctx, well)
 		if err != nil && !errors.Is(err, comm.ErrProcFailed) {
-			return steps, fmt.Errorf("agree: %w", err)
+			return fmt.Errorf("agree at step %d, %d ranks: %w", step, c.Size(), err)
 		}
 		if err != nil || flags == 0 {
-			return steps, c.Revoke()
+			return c.Revoke()
 		}
 	}
-	return steps, nil // and shrink all the same
+	return nil // and shrink all the same
 }
 
 // soakOps check what they get.

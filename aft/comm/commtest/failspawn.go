@@ -17,12 +17,11 @@ var failSpawnTrials = []faultTrial{
 	{"spawn/survivor dies meanwhile", fromThree, spawnDying},
 }
 
-// unsupported turns ErrUnsupported into ErrSkip.
-func unsupported(err error) error {
+// skipUnsupported ends the trial with ErrSkip at ErrUnsupported.
+func skipUnsupported(err error) {
 	if errors.Is(err, comm.ErrUnsupported) {
-		return fmt.Errorf("%w: the engine does not support Spawn", ErrSkip)
+		check(fmt.Errorf("%w: the engine does not support Spawn", ErrSkip))
 	}
-	return err
 }
 
 // missing are the original ranks that members do not have.
@@ -38,10 +37,11 @@ func missing(n int, members []comm.Rank) []comm.OriginalRank {
 
 // rebuild replaces all of the n ranks that are missing in c.
 func (p *player) rebuild(ctx context.Context, c *comm.Comm, n int) (*comm.Comm, error) {
-	s := must(settle(ctx, c))
+	s := settle(ctx, c)
 	members := must(p.members(ctx, s))
 	made, err := s.Spawn(ctx, missing(n, members))
-	return made, unsupported(err)
+	skipUnsupported(err)
+	return made, err
 }
 
 // join checks a communicator of the old size, in which everybody has the old
@@ -104,21 +104,16 @@ func spawnBad(ctx context.Context, p *player) error {
 	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
 	check(await(ctx, p.c, victim))
 	_, err := p.c.Spawn(ctx, absent)
-	if err := unsupported(err); errors.Is(err, ErrSkip) {
-		return err
-	}
+	skipUnsupported(err)
 	check(failed("spawn with a dead member", err, victim))
-	s := must(settle(ctx, p.c))
+	s := settle(ctx, p.c)
 	alive := comm.OriginalRank((victim + 1) % comm.Rank(n))
 	for _, bad := range [][]comm.OriginalRank{{alive}, {absent[0], alive}, {absent[0], absent[0]}, {-1}, {comm.OriginalRank(n)}} {
 		if made, err := s.Spawn(ctx, bad); err == nil || made != nil {
 			return fmt.Errorf("spawn for original ranks %v, %d is missing: want an error", bad, victim)
 		}
 	}
-	if err := first(works(ctx, s), meet(ctx, s)); err != nil {
-		return fmt.Errorf("after refused spawns: %w", err)
-	}
-	check(s.Revoke())
+	check(works(ctx, s), meet(ctx, s), s.Revoke())
 	_, err = s.Spawn(ctx, absent)
 	return wants(comm.ErrRevoked, "spawn on a revoked communicator", err)
 }
@@ -133,14 +128,12 @@ func spawnDying(ctx context.Context, p *player) error {
 	if p.c.Rank() == firstDead {
 		p.f.Die()
 	}
-	s := must(settle(ctx, p.c))
+	s := settle(ctx, p.c)
 	if p.c.Rank() == secondDead {
 		p.dieSoon()
 	}
 	made, err := s.Spawn(ctx, []comm.OriginalRank{comm.OriginalRank(firstDead)})
-	if err := unsupported(err); errors.Is(err, ErrSkip) {
-		return err
-	}
+	skipUnsupported(err)
 	switch {
 	case p.c.Rank() == secondDead:
 		return p.killed(ctx)
@@ -154,6 +147,5 @@ func spawnDying(ctx context.Context, p *player) error {
 // lastOnes is the end of all that are alive.
 func (p *player) lastOnes(ctx context.Context, c *comm.Comm) error {
 	p.end = c
-	s, err := settle(ctx, c)
-	return first(err, works(ctx, s))
+	return works(ctx, settle(ctx, c))
 }

@@ -18,8 +18,8 @@ var failSplitTrials = []faultTrial{
 }
 
 func dupAlive(ctx context.Context, p *player) error {
-	dup, err := p.c.Dup(ctx)
-	check(err, p.isMadeOf(ctx, dup, others(p.c)))
+	dup := must(p.c.Dup(ctx))
+	check(p.isMadeOf(ctx, dup, others(p.c)))
 	return first(areApart(ctx, p.c, dup), areApart(ctx, dup, p.c))
 }
 
@@ -89,8 +89,7 @@ func splitDead(ctx context.Context, p *player) error {
 		_, err = p.c.Split(ctx, -1, 0)
 		check(failed("split", err, victim))
 	}
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victim))
 }
 
 // splitDying: made by all or by none.
