@@ -11,13 +11,10 @@
 package killtest
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,19 +96,15 @@ func (k *Killer) RandomMode(args []string, before time.Duration) Run {
 }
 
 func (k *Killer) run(args []string, after time.Duration) Run {
-	ctx, cancel := context.WithTimeout(k.t.Context(), after)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...) // kills with SIGKILL
-	cmd.Env = environ()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	r := Run{Stdout: stdout.String(), Stderr: stderr.String()}
+	var killed atomic.Bool
+	s := NewProgram(k.t).Start(args...)
+	kill := time.AfterFunc(after, func() { killed.Store(s.Cmd.Process.Kill() == nil) })
+	defer kill.Stop()
+	err := s.Cmd.Wait()
+	r := Run{Stdout: s.Stdout.String(), Stderr: s.Stderr.String(), Killed: err != nil && killed.Load()}
 	require.NotContains(k.t, r.Stderr, "damaged", "%v", args)
-	if ctx.Err() != nil && err != nil {
-		r.Killed = true
-		return r
+	if !r.Killed {
+		require.NoError(k.t, err, "%v\n%s", args, r.Stderr)
 	}
-	require.NoError(k.t, err, "%v\n%s", args, r.Stderr)
 	return r
 }
