@@ -98,7 +98,10 @@ func (k *Killer) RandomMode(args []string, before time.Duration) Run {
 func (k *Killer) run(args []string, after time.Duration) Run {
 	var killed atomic.Bool
 	s := NewProgram(k.t).Start(args...)
-	kill := time.AfterFunc(after, func() { killed.Store(s.Cmd.Process.Kill() == nil) })
+	kill := time.AfterFunc(after, func() {
+		killed.Store(true)
+		_ = s.Cmd.Process.Kill() // it may have ended
+	})
 	defer kill.Stop()
 	err := s.Cmd.Wait()
 	r := Run{Stdout: s.Stdout.String(), Stderr: s.Stderr.String(), Killed: err != nil && killed.Load()}
