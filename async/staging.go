@@ -71,8 +71,9 @@ func (s *Staging) Begin(want int64) error {
 		want = min(want, s.limit)
 	}
 	if int64(len(s.mem)) < want {
-		// Room to grow, which costs nothing until it is used.
-		size := want + want/8
+		// Room to grow, and a whole piece for a value that writes itself. It costs
+		// nothing until it is used.
+		size := want + max(want/8, int64(s.piece))
 		if s.limit != 0 {
 			size = min(size, s.limit)
 		}
@@ -105,13 +106,6 @@ func (s *Staging) Free() error {
 
 // Allocated is the number of bytes of memory that are held.
 func (s *Staging) Allocated() int64 { return int64(len(s.mem)) }
-
-// Copied is how many bytes have been copied in since Begin.
-func (s *Staging) Copied() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.total
-}
 
 // Copy copies a value. It waits for room if the ring is full.
 func (s *Staging) Copy(ctx context.Context, spans [][]byte) error {
@@ -179,15 +173,12 @@ func (w *stagingWriter) Write(p []byte) (int, error) {
 	}
 	written := 0
 	for written < len(p) && w.err == nil {
-		if w.dst != nil && w.n == len(w.dst) {
-			if err := w.grow(len(p) - written); err != nil {
-				w.err = err
-				break
+		if w.n == len(w.dst) { // full, or the first one
+			if w.dst != nil {
+				w.s.commit(w.dst, false)
 			}
-		} else if w.dst == nil {
-			if w.dst, w.err = w.s.reserve(w.ctx, min(w.s.piece, max(len(p), 512))); w.err != nil {
-				break
-			}
+			w.n = 0
+			w.dst, w.err = w.s.reserve(w.ctx, w.s.piece)
 		}
 		k := copy(w.dst[w.n:], p[written:])
 		w.n += k
@@ -196,26 +187,8 @@ func (w *stagingWriter) Write(p []byte) (int, error) {
 	return written, w.err
 }
 
-// grow makes room behind a full piece: more of it, or the next one.
-func (w *stagingWriter) grow(more int) error {
-	if w.n == w.s.piece {
-		w.s.commit(w.dst, false)
-		w.n = 0
-		var err error
-		w.dst, err = w.s.reserve(w.ctx, w.s.piece)
-		return err
-	}
-	dst, err := w.s.reserve(w.ctx, min(w.s.piece, max(2*w.n, w.n+more)))
-	if err != nil {
-		return err
-	}
-	copy(dst, w.dst[:w.n]) // dst may be the same memory, further on or not
-	w.dst = dst
-	return nil
-}
-
-// reserve waits for n contiguous bytes of the ring. They may be reserved again,
-// with another n, until they are committed.
+// reserve waits for n contiguous bytes of the ring, of which commit gives back those that
+// were not needed.
 func (s *Staging) reserve(ctx context.Context, n int) ([]byte, error) {
 	for {
 		s.mu.Lock()

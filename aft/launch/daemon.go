@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/logqueue"
@@ -39,10 +42,13 @@ type daemon struct {
 	environ []string // of the ranks
 	log     logqueue.Logger
 	root    *outbox
-	credit  *credit
 	starter *starter
 	parent  int            // process number
 	watched sync.WaitGroup // one for each rank
+
+	credit     *semaphore.Weighted // the output that is on the way to the root takes of it
+	wanted     context.Context     // output is taken as long as it has not ended
+	dropOutput context.CancelFunc
 
 	mu      sync.Mutex
 	machine *control.Daemon
@@ -111,11 +117,16 @@ func takeStdio() (in, out *os.File, err error) {
 	return files[0], files[1], nil
 }
 
+// window is how many bytes of output a daemon may have on the way to the root.
+const window = 256 << 10
+
 func newDaemon(setup control.Setup, root *outbox, log logqueue.Logger) *daemon {
-	return &daemon{
-		setup: setup, log: log, root: root, credit: newCredit(), starter: newStarter(), parent: os.Getppid(),
+	d := &daemon{
+		setup: setup, log: log, root: root, credit: semaphore.NewWeighted(window), starter: newStarter(), parent: os.Getppid(),
 		ranks: make(map[control.Proc]*rank), got: make(map[syscall.Signal]time.Time), ended: make(chan struct{}),
 	}
+	d.wanted, d.dropOutput = context.WithCancel(context.Background())
+	return d
 }
 
 // prepare looks at what the ranks will need, and reports to the root.
@@ -155,11 +166,11 @@ func (d *daemon) run(in *os.File, messages io.Reader) int {
 
 	d.mu.Lock()
 	d.machine = control.NewDaemon(d.setup)
-	d.timer = time.AfterFunc(time.Hour, d.tick)
+	d.timer = time.AfterFunc(time.Hour, func() { d.do((*control.Daemon).Tick) })
 	d.arm()
 	d.mu.Unlock()
 	var reading sync.WaitGroup
-	reading.Go(func() { d.obey(messages) })
+	reading.Go(func() { d.takeCommands(messages) })
 	for ended := false; !ended; {
 		select {
 		case s := <-signals:
@@ -193,21 +204,19 @@ func (d *daemon) signalled(s syscall.Signal) {
 	})
 }
 
-// obey handles the root's messages until there are no more.
-func (d *daemon) obey(messages io.Reader) {
+// takeCommands handles the root's messages until there are no more.
+func (d *daemon) takeCommands(messages io.Reader) {
 	err := receive(messages, func(m control.Message) {
 		d.mu.Lock()
 		d.heard = time.Now()
 		d.mu.Unlock()
 		if m.Kind == control.KindCredit {
-			d.credit.give(m.Credit)
+			d.credit.Release(int64(m.Credit)) // the length of an Output that this daemon has sent
 			return
 		}
-		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
-			return machine.FromRoot(now, m)
-		})
+		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction { return machine.FromRoot(now, m) })
 	})
-	d.credit.close()
+	d.dropOutput()
 	d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
 		return machine.LostRoot(now, fmt.Sprintf("the connection to the root has ended: %v", err))
 	})
@@ -233,10 +242,6 @@ func (d *daemon) arm() {
 	} else {
 		d.timer.Stop()
 	}
-}
-
-func (d *daemon) tick() {
-	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Tick(now) })
 }
 
 func (d *daemon) perform(actions []control.DaemonAction) {
@@ -312,7 +317,7 @@ func (d *daemon) finish() {
 	d.mu.Unlock()
 	if d.end.Why != "" { // the root is lost, or thinks that this node is
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: d.end.Why, Ends: true}})
-		d.credit.close()
+		d.dropOutput()
 	}
 	done := make(chan struct{})
 	go func() { d.watched.Wait(); close(done) }() // ends before the process does, or with it
@@ -342,7 +347,7 @@ func (d *daemon) keepInTouch(done <-chan struct{}) {
 		silence := time.Since(d.heard)
 		d.mu.Unlock()
 		if silence > d.setup.Timing.Lease+d.setup.Timing.Period {
-			d.credit.close()
+			d.dropOutput()
 		}
 	}
 }

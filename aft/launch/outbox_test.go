@@ -64,22 +64,3 @@ func TestClosingDoesNotWaitForOneWhoDoesNotRead(t *testing.T) {
 	o.close(time.Now())
 	require.NoError(t, o.put(outputOf(0, 1)), "a closed one drops it")
 }
-
-func TestCredit(t *testing.T) {
-	c := newCredit()
-	require.True(t, c.take(window))
-	took := make(chan bool)
-	go func() { took <- c.take(10) }()
-	select {
-	case <-took:
-		t.Fatal("there was no room")
-	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not happen
-	}
-	c.give(window)
-	require.True(t, <-took)
-	c.give(1000) // more than was taken: a wrong number of the other side
-	require.True(t, c.take(window))
-	go func() { took <- c.take(1) }()
-	c.close()
-	require.False(t, <-took)
-}

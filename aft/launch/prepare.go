@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -80,10 +81,7 @@ func (p *plan) setDefaults() (err error) {
 	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
 		return err
 	}
-	if p.NodePath == "" {
-		p.NodePath = lastingNodePath()
-	}
-	if p.NodePath != "" {
+	if p.NodePath = cmp.Or(p.NodePath, lastingNodePath()); p.NodePath != "" {
 		if p.NodePath, err = filepath.Abs(p.NodePath); err != nil {
 			return err
 		}
@@ -94,10 +92,14 @@ func (p *plan) setDefaults() (err error) {
 	if p.hostname, err = os.Hostname(); err != nil {
 		return err
 	}
-	var name [8]byte
-	_, _ = rand.Read(name[:]) // never fails
-	p.job = hex.EncodeToString(name[:])
+	p.job = hex.EncodeToString(randomBytes(8))
 	return nil
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
 }
 
 // What a lease and the time between two signs of life may be: shorter ones would
@@ -116,40 +118,20 @@ func (p *plan) setTiming() error {
 	if t.Period != 0 && (t.Period < minPeriod || t.Period > maxLease/3) {
 		return fmt.Errorf("--heartbeat %v: it must be between %v and %v", t.Period, minPeriod, maxLease/3)
 	}
-	if t.Lease == 0 {
-		t.Lease = max(DefaultLease, 3*t.Period)
+	t.Lease = cmp.Or(t.Lease, max(DefaultLease, 3*t.Period))
+	t.Period = cmp.Or(t.Period, t.Lease/10)
+	t.Margin = cmp.Or(t.Margin, max(t.Period, t.Lease/10))
+	t.Start = cmp.Or(max(t.Start, 0), DefaultStart)
+	if text, set := os.LookupEnv(env.RepairTimeout); set && t.Repair == 0 {
+		limit, err := time.ParseDuration(text)
+		if err != nil || limit < 0 {
+			return env.Invalid(env.RepairTimeout, text)
+		}
+		t.Repair = limit // 0: none
+		return nil
 	}
-	if t.Period == 0 {
-		t.Period = t.Lease / 10
-	}
-	if t.Margin == 0 {
-		t.Margin = max(t.Period, t.Lease/10)
-	}
-	if t.Start <= 0 {
-		t.Start = DefaultStart
-	}
-	switch {
-	case t.Repair < 0:
-		t.Repair = 0
-	case t.Repair == 0:
-		var err error
-		t.Repair, err = repairTimeout()
-		return err
-	}
+	t.Repair = max(cmp.Or(t.Repair, DefaultRepair), 0) // less than 0: no limit
 	return nil
-}
-
-// repairTimeout is what the environment says.
-func repairTimeout() (time.Duration, error) {
-	text, ok := os.LookupEnv(env.RepairTimeout)
-	if !ok {
-		return DefaultRepair, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, env.Invalid(env.RepairTimeout, text)
-	}
-	return d, nil
 }
 
 func (p *plan) setNodes() error {
@@ -250,12 +232,10 @@ func (p *plan) findProgram() error {
 
 // rootConfig is the job for the state machine.
 func (p *plan) rootConfig() control.RootConfig {
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails
 	cfg := control.RootConfig{
 		Size: p.Ranks, Timing: p.Timing, Policy: p.expected, Repeats: p.Repeats,
 		Setup: control.Setup{
-			Job: p.job, Secret: secret[:], Program: osstring.String(p.Program), Args: osstring.From(p.Args),
+			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
 			Dir: osstring.String(p.Dir), Env: osstring.From(p.environ()),
 		},
 	}

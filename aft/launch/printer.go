@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
@@ -71,20 +72,16 @@ func (p *printer) run() {
 			p.lost(err)
 		}
 		p.mu.Lock()
-		if p.err == nil {
-			p.err = err
-		}
+		p.err = cmp.Or(p.err, err)
 	}
 }
 
 // write writes pieces in their order. An error does not hold up the ranks: what
 // cannot be written is dropped.
-func (p *printer) write(batch []printed) error {
-	var first error
+func (p *printer) write(batch []printed) (first error) {
 	for _, piece := range batch {
-		if _, err := p.w.Write(p.format(piece)); err != nil && first == nil {
-			first = err
-		}
+		_, err := p.w.Write(p.format(piece))
+		first = cmp.Or(first, err)
 		piece.taken(len(piece.data))
 	}
 	return first

@@ -159,7 +159,10 @@ func (d *daemon) watch(r *rank) {
 	for i, s := range r.streams {
 		output.Go(func() { d.forward(r, i+1, s) })
 	}
-	if by, ok := awaitExit(r.cmd.Process.Pid, func(stopped bool) { d.stopped(r.proc, stopped) }); ok {
+	stopped := func(is bool) {
+		d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Stopped(now, r.proc, is) })
+	}
+	if by, ok := awaitExit(r.cmd.Process.Pid, stopped); ok {
 		r.ended = time.Now()
 		d.outlast(r, by)
 		d.mu.Lock()
@@ -188,10 +191,6 @@ func (d *daemon) watch(r *rank) {
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Exited(now, exitOf(r)) })
 	output.Wait()
-}
-
-func (d *daemon) stopped(p control.Proc, stopped bool) {
-	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Stopped(now, p, stopped) })
 }
 
 // awaitFor waits for a group, at most so long.
@@ -229,7 +228,7 @@ func (d *daemon) forward(r *rank, stream int, from *drainable) {
 		if line := panicLine(data); stream == 2 && line != "" {
 			r.panic.Store(&line)
 		}
-		if d.credit.take(len(data)) {
+		if d.credit.Acquire(d.wanted, int64(len(data))) == nil {
 			d.send(control.Message{Kind: control.KindOutput, Output: &control.Output{Proc: r.proc, Stream: stream, Data: data}})
 		}
 	}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func newRoot(p *plan) (*root, error) {
 // run runs the job to its end.
 func (r *root) run(ctx context.Context) control.End {
 	r.mu.Lock()
-	r.timer = time.AfterFunc(time.Hour, r.tick)
+	r.timer = time.AfterFunc(time.Hour, func() { r.do((*control.Root).Tick) })
 	r.perform(r.machine.Begin(time.Now()))
 	r.arm()
 	r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *root) outputLost() func(error) {
 			r.mu.Lock()
 			r.unread = true
 			r.mu.Unlock()
-			r.do(func(m *control.Root, now time.Time) []control.Action { return m.Unread(now) })
+			r.do((*control.Root).Unread)
 		}
 	}
 }
@@ -183,10 +184,6 @@ func (r *root) noteStop() {
 		r.log.Warn("the launcher was held up: the job was suspended, or the machine is overloaded; what is not heard of for the lease (--lease) is lost",
 			"late", time.Since(r.due).Round(time.Millisecond), "lease", t.Lease)
 	}
-}
-
-func (r *root) tick() {
-	r.do(func(m *control.Root, now time.Time) []control.Action { return m.Tick(now) })
 }
 
 func (r *root) perform(actions []control.Action) {
@@ -284,10 +281,7 @@ func (r *root) finish() error {
 	}
 	done := make(chan error, 1)
 	go func() { // ends with the printers; after an abandoned job with the process
-		err := r.streams[0].close()
-		if second := r.streams[1].close(); err == nil {
-			err = second
-		}
+		err := cmp.Or(r.streams[0].close(), r.streams[1].close())
 		r.log.Flush(0)
 		r.release()
 		done <- err

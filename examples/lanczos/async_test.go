@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/jobs"
-	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,7 +24,7 @@ func large(more ...string) []string {
 func TestModes(t *testing.T) {
 	for _, ranks := range []string{"1", "2"} {
 		want := newProgram(t).result(large("-ranks", ranks, "-cp-freq", "0")...)
-		for _, mode := range killtest.Modes {
+		for _, mode := range jobs.Modes {
 			t.Run(string(mode)+" on "+ranks, func(t *testing.T) {
 				args := large("-ranks", ranks, "-cp-freq", "20", "-async", string(mode))
 				whole := newProgram(t).result(args...)
@@ -91,7 +90,7 @@ func TestEnvironmentChoosesTheMode(t *testing.T) {
 // TestFailedWritesDoNotStopIt: the directory is lost while it runs. It goes on,
 // says so, and does not claim that the state it ends with is safe.
 func TestFailedWritesDoNotStopIt(t *testing.T) {
-	for _, mode := range killtest.Modes {
+	for _, mode := range jobs.Modes {
 		p := newProgram(t)
 		s := p.Start(strings.Fields("-nx 20 -ny 20 -disorder 1 -iters 100000000 -cp-freq 100 -cp-path cp -ranks 2 -async " + string(mode))...)
 		dir := filepath.Join(p.Dir, "cp", "lanczos")

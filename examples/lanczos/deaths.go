@@ -90,7 +90,7 @@ func (c config) newDeaths(z *aft.Zone) (mine []death, err error) {
 	return mine, nil
 }
 
-// deadly tells, on all ranks alike, whether somebody may die after an iteration.
+// deadly reports, on all ranks alike, whether somebody may die after an iteration.
 func (c config) deadly(iter int) bool {
 	return slices.ContainsFunc(c.kills, func(k kill) bool { return k.at == iter })
 }

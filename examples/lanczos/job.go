@@ -50,10 +50,7 @@ func newJob(cfg config, screen *screen, log *slog.Logger) *job {
 
 // attempt is the body of the zone: it is called again when ranks were lost.
 func (j *job) attempt(ctx context.Context, z *aft.Zone) error {
-	w := j.workers[0]
-	if len(j.workers) > 1 {
-		w = j.workers[z.Original()]
-	}
+	w := j.workers[int(z.Original())%len(j.workers)]
 	w.rank, w.result, w.stopped = z.Comm().Rank(), result{}, nil
 	return w.solve(ctx, z)
 }

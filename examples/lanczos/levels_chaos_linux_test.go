@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
@@ -84,7 +84,7 @@ func (c *levelsChaos) round() {
 	if c.pfs = c.rand.IntN(3) == 0; c.pfs {
 		policy += fmt.Sprintf(",pfs:%d", 1+c.rand.IntN(4))
 	}
-	mode := killtest.Modes[c.rand.IntN(len(killtest.Modes))]
+	mode := jobs.Modes[c.rand.IntN(len(jobs.Modes))]
 	c.args = append(c.problem.args[:len(c.problem.args):len(c.problem.args)],
 		"-np", strconv.Itoa(chaosRanks), "-nodes", strconv.Itoa(chaosNodes), "-spare-nodes", strconv.Itoa(c.rand.IntN(3)),
 		"-cp-path", c.home, "-node-path", c.base, "-levels", policy, "-async", string(mode),

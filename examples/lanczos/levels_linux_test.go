@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -62,7 +62,7 @@ func TestLevelsSurviveTheLossOfNodes(t *testing.T) {
 
 // TestSignalBringsTheVersionHome: the next start may get other nodes.
 func TestSignalBringsTheVersionHome(t *testing.T) {
-	for i, mode := range killtest.Modes {
+	for i, mode := range jobs.Modes {
 		p := newProgram(t)
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
 		endless := leveled([]string{"local", "partner", "xor"}[i], "-iters", "100000000", "-async", string(mode))
@@ -87,7 +87,7 @@ func TestStorageOfANodeVanishes(t *testing.T) {
 	for i, levels := range []string{"local", "partner", "xor"} {
 		t.Run(levels, func(t *testing.T) {
 			p := newProgram(t)
-			endless := leveled(levels, "-iters", "100000000", "-async", string(killtest.Modes[i]))
+			endless := leveled(levels, "-iters", "100000000", "-async", string(jobs.Modes[i]))
 			s := p.Start(endless...)
 			p.Eventually(func() bool { return len(p.found("nodes/node-1/*/v-*/rank-*")) > 2 }) // of two versions
 			// At once: what is deleted file by file can be made again in between.

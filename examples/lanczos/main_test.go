@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
@@ -122,7 +122,7 @@ func TestDigestDoesNotDependOnCores(t *testing.T) {
 }
 
 func TestSignalSavesAndEnds(t *testing.T) {
-	for i, mode := range killtest.Modes {
+	for i, mode := range jobs.Modes {
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
 		p := newProgram(t)
 		endless := strings.Fields("-nx 20 -ny 20 -disorder 1 -iters 100000000 -cp-freq 90000000 -cp-path cp -ranks 2 -async " + string(mode))

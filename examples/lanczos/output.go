@@ -7,6 +7,8 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
@@ -24,7 +26,7 @@ func (r result) print(w io.Writer, c config) error {
 	}
 	if r.VersionsWritten > 0 {
 		fmt.Fprintf(&b, "\n%s in %s, %.1f MB; waited for: %.2f s",
-			count(r.VersionsWritten, "checkpoint", "checkpoints"), c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
+			english.Plural(r.VersionsWritten, "checkpoint", ""), c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
 		if c.Async != jobs.Off {
 			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.Async, r.WriterCPU)
 		}
@@ -50,7 +52,7 @@ func (r result) headline(w io.Writer, c config) {
 	default:
 		fmt.Fprintf(w, "graphene of %d x %d unit cells with disorder %g, ", c.lattice.NX, c.lattice.NY, c.lattice.Disorder)
 	}
-	fmt.Fprintf(w, "%d rows\n%d iterations on %s in %.2f s", r.Rows, r.Iterations, count(r.Ranks, "rank", "ranks"), r.Seconds)
+	fmt.Fprintf(w, "%d rows\n%d iterations on %s in %.2f s", r.Rows, r.Iterations, english.Plural(r.Ranks, "rank", ""), r.Seconds)
 	switch {
 	case r.RestartedFrom >= r.Iterations:
 		fmt.Fprint(w, ", all of them from the checkpoint")
@@ -58,7 +60,7 @@ func (r result) headline(w io.Writer, c config) {
 		fmt.Fprintf(w, ", of which this run did those from %d", r.RestartedFrom)
 	}
 	if r.Recoveries > 0 {
-		fmt.Fprintf(w, ", with %s (%.3f s)", count(r.Recoveries, "recovery", "recoveries"), r.Overheads.Recovery)
+		fmt.Fprintf(w, ", with %s (%.3f s)", english.Plural(r.Recoveries, "recovery", ""), r.Overheads.Recovery)
 	}
 	fmt.Fprintf(w, "\n\n")
 }
@@ -85,11 +87,4 @@ func (r result) table(w io.Writer, c config) {
 		fmt.Fprintln(t)
 	}
 	t.Flush()
-}
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

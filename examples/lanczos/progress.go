@@ -20,22 +20,19 @@ type screen struct {
 	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
-	width    func() int // in characters, at this moment
 	status   bool
 }
 
-const eraseLine = "\r\x1b[K"
+// What a terminal understands: it erases its last line, and cuts one off that is too long.
+const (
+	eraseLine = "\r\x1b[K"
+	cutOff    = "\x1b[?7l"
+	wrap      = "\x1b[?7h"
+)
 
 func newScreen(f *os.File) *screen {
-	return &screen{w: f, terminal: term.IsTerminal(int(f.Fd())), width: func() int {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-		return usualWidth
-	}}
+	return &screen{w: f, terminal: term.IsTerminal(int(f.Fd()))}
 }
-
-const usualWidth = 80
 
 // Write writes ordinary output.
 func (s *screen) Write(p []byte) (int, error) {
@@ -52,32 +49,16 @@ func (s *screen) erase() {
 	}
 }
 
-// show replaces the status by as many of the fields as one line has room for;
-// none takes it away.
-func (s *screen) show(fields ...string) {
+// show replaces the status; an empty one takes it away.
+func (s *screen) show(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
-	if len(fields) > 0 {
+	if status != "" {
 		s.status = true
-		fmt.Fprint(s.w, fit(fields, s.width()-1)) // the last column may wrap
+		fmt.Fprint(s.w, cutOff+status+wrap)
 	}
 }
-
-// fit joins the first fields that together have at most width characters, of
-// which there is at least a part of the first.
-func fit(fields []string, width int) string {
-	line := fields[0]
-	for _, f := range fields[1:] {
-		if len(line)+len(gap)+len(f) > width {
-			break
-		}
-		line += gap + f
-	}
-	return line[:min(len(line), max(width, 0))]
-}
-
-const gap = "   "
 
 // progress keeps the status line, on rank 0 and on terminals only.
 type progress struct {
@@ -113,7 +94,7 @@ func (p *progress) show(iter int, l *krylov.Lanczos, cp *checkpoint.Checkpoint) 
 		return
 	}
 	if iter == p.total-1 {
-		p.screen.show()
+		p.screen.show("")
 		return
 	}
 	now := time.Now()
@@ -124,14 +105,10 @@ func (p *progress) show(iter int, l *krylov.Lanczos, cp *checkpoint.Checkpoint) 
 	elapsed := now.Sub(p.began)
 	rate := float64(iter+1-p.first) / elapsed.Seconds()
 	left := time.Duration(float64(p.total-1-iter) / rate * float64(time.Second))
-	fields := []string{
-		fmt.Sprintf("iteration %d of %d", iter+1, p.total),
-		fmt.Sprintf("%v left", left.Round(time.Second)),
-		fmt.Sprintf("minimum %.9f", tridiag.Lowest(l.Alpha, l.Beta)),
-		fmt.Sprintf("%.0f iterations/s", rate),
-	}
+	status := fmt.Sprintf("iteration %d of %d   %v left   minimum %.9f   %.0f iterations/s",
+		iter+1, p.total, left.Round(time.Second), tridiag.Lowest(l.Alpha, l.Beta), rate)
 	if w := cp.Progress(); w.Writing {
-		fields = append(fields, fmt.Sprintf("writing a checkpoint: %.1f of %.1f MB", float64(w.Bytes)/1e6, float64(w.Expected)/1e6))
+		status += fmt.Sprintf("   writing a checkpoint: %.1f of %.1f MB", float64(w.Bytes)/1e6, float64(w.Expected)/1e6)
 	}
-	p.screen.show(fields...)
+	p.screen.show(status)
 }

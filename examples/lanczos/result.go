@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/craft-go/craft/aft"
@@ -64,11 +65,7 @@ func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, 
 	if err != nil {
 		return result{}, err
 	}
-	tolerance := w.tolerance
-	if tolerance == 0 {
-		tolerance = convergedAt
-	}
-	r.Converged = tridiag.Converged(spectrum, w.eigs, tolerance) || steps == len(l.Alpha) && l.Invariant()
+	r.Converged = tridiag.Converged(spectrum, w.eigs, cmp.Or(w.tolerance, convergedAt)) || steps == len(l.Alpha) && l.Invariant()
 	for _, e := range spectrum[:min(w.eigs, len(spectrum))] {
 		r.Eigenvalues = append(r.Eigenvalues, e.Value)
 		r.Residuals = append(r.Residuals, e.Residual)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -22,7 +22,6 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	team := sparse.NewTeam(cores)
-	defer team.Close()
 	if c.Rank() == 0 && w.screen.terminal {
 		w.screen.show("setting up the matrix")
 	}
@@ -58,16 +57,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 
 // checkpoint registers everything that a restart needs.
 func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
-	options := []checkpoint.Option{
-		checkpoint.WithPath(w.CPPath),
-		checkpoint.WithAsync(string(w.Async)),
-		checkpoint.WithFingerprint(problem),
-		checkpoint.WithLogger(w.log),
-	}
-	options = append(options, w.LevelOptions()...)
-	if w.Fresh {
-		options = append(options, checkpoint.WithReadOnRestart(false))
-	}
+	options := append(w.CheckpointOptions(), checkpoint.WithFingerprint(problem), checkpoint.WithLogger(w.log))
 	cp, err := checkpoint.New("lanczos", c, options...)
 	if err != nil {
 		return nil, err
@@ -143,31 +133,16 @@ func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.
 	if w.Async == jobs.ZeroCopy && iter%w.cpFrequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
-		// that writes. That is why those of the version before are free now.
-		l.Release()
+		// that writes.
 		l.Hold()
 	}
 	return w.tolerate(ctx, iter, err)
 }
 
-// tolerate lets the computation go on after a version could not be written: the
-// one before is intact, and the next one may succeed. The failure of a process is
-// not tolerated: the zone has to know.
+// tolerate lets the computation go on without a version. A *checkpoint.AsyncError is
+// of an earlier iteration, which its text names.
 func (w *worker) tolerate(ctx context.Context, iter int, err error) error {
-	if err == nil || broken(ctx, err) {
-		return err
-	}
-	if w.rank == 0 {
-		// A *checkpoint.AsyncError is of an earlier iteration, which its text names.
-		w.log.Warn("no checkpoint; the computation goes on", "at_iteration", iter, "error", err)
-	}
-	return nil
-}
-
-// broken reports whether an error means that the attempt cannot go on: a process
-// has failed, or this one counts as failed.
-func broken(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced)
+	return jobs.Tolerate(ctx, w.log.With("at_iteration", iter), w.rank, err)
 }
 
 // stop writes a checkpoint now, whatever the frequency, and waits until it is
@@ -192,12 +167,9 @@ func (w *worker) stop(ctx context.Context, c *comm.Comm, cp *checkpoint.Checkpoi
 	if end.saved && end.err == nil {
 		// The nodes may be given to others, and the next job run on other ones.
 		end.onNodes = cp.Flush(ctx)
-		if end.onNodes != nil && broken(ctx, end.onNodes) {
-			return end.onNodes
-		}
 	}
-	if end.err != nil && broken(ctx, end.err) {
-		return end.err // the next attempt stops too
+	if err := cmp.Or(end.err, end.onNodes); err != nil && jobs.Broken(ctx, err) {
+		return err // the next attempt stops too
 	}
 	w.stopped = end
 	return nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/jobs"
-	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
@@ -50,13 +49,13 @@ func TestProcesses(t *testing.T) {
 // someModes are all modes; with -short one of them, and none in two cases of three.
 func someModes(rng *rand.Rand) []jobs.Mode {
 	if !testing.Short() {
-		return killtest.Modes
+		return jobs.Modes
 	}
 	if rng.IntN(3) > 0 {
 		return nil
 	}
-	i := rng.IntN(len(killtest.Modes))
-	return killtest.Modes[i : i+1]
+	i := rng.IntN(len(jobs.Modes))
+	return jobs.Modes[i : i+1]
 }
 
 // TestRanksAreReplaced is non-shrinking recovery: to the same digits.

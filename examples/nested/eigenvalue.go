@@ -58,9 +58,7 @@ func (j *job) save(ctx context.Context, iter int) error {
 	err := j.inner.UpdateAndWrite(ctx, iter, j.innerFrequency)
 	if j.Async == jobs.ZeroCopy && iter%j.innerFrequency == 0 {
 		// The version is being written straight from the two vectors, which must
-		// not change before the next call that writes has waited for it. That is
-		// why those of the version before are free now.
-		j.process.Release()
+		// not change before the next call that writes has waited for it.
 		j.process.Hold()
 	}
 	return j.tolerate(ctx, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/jobs"
-	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
@@ -62,7 +61,7 @@ func TestTableI(t *testing.T) {
 		{"stored again", 3, place{4, 15}, 4, 11},
 		{"never stored after the first", 10, place{4, 39}, 1, 31},
 	} {
-		for _, mode := range killtest.Modes {
+		for _, mode := range jobs.Modes {
 			t.Run(fmt.Sprint(c.name, ", ", c.frequency, ", ", mode), func(t *testing.T) {
 				args := small("-outer-freq", fmt.Sprint(c.frequency), "-async", string(mode), "-die-at", fmt.Sprintf("%d:%d", c.die.outer, c.die.inner))
 				p := newProgram(t)
@@ -173,7 +172,7 @@ func TestAnotherProblem(t *testing.T) {
 // TestFailedWritesDoNotStopIt: the directories are lost while it runs.
 func TestFailedWritesDoNotStopIt(t *testing.T) {
 	want := newProgram(t).result(small("-points", "40")...)
-	for _, mode := range killtest.Modes {
+	for _, mode := range jobs.Modes {
 		p := newProgram(t)
 		s := p.Start(small("-points", "40", "-async", string(mode))...)
 		p.Eventually(func() bool {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -51,7 +50,6 @@ func (j *job) solve(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	j.team = sparse.NewTeam(cores)
-	defer j.team.Close()
 	if err := j.history.Share(ctx, j.zone, &j.restartedFrom, &j.innerRestartedFrom); err != nil {
 		return result{}, err
 	}
@@ -148,17 +146,9 @@ func (j *job) wait(ctx context.Context) error {
 	return j.tolerate(ctx, j.sweep.Wait(ctx))
 }
 
-// tolerate lets the computation go on after a version could not be written: the
-// one before is intact, and the next one may succeed. The failure of a process is not
-// tolerated: the zone has to know.
+// tolerate lets the computation go on without a version.
 func (j *job) tolerate(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) || errors.Is(err, comm.ErrFenced) {
-		return err
-	}
-	if j.rank == 0 {
-		j.log.Warn("no checkpoint; the computation goes on", "error", err)
-	}
-	return nil
+	return jobs.Tolerate(ctx, j.log, j.rank, err)
 }
 
 // fingerprint is what must not change between the runs of one job.
@@ -174,11 +164,6 @@ type fingerprint struct {
 
 // options are those of both checkpoints.
 func (j *job) options() []checkpoint.Option {
-	return append(j.LevelOptions(),
-		checkpoint.WithPath(j.CPPath),
-		checkpoint.WithAsync(string(j.Async)),
-		checkpoint.WithFingerprint(fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}),
-		checkpoint.WithLogger(j.log),
-		checkpoint.WithReadOnRestart(!j.Fresh),
-	)
+	problem := fingerprint{j.nx, j.ny, j.from, j.to, j.points, j.iterations, j.seed}
+	return append(j.CheckpointOptions(), checkpoint.WithFingerprint(problem), checkpoint.WithLogger(j.log))
 }

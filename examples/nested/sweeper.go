@@ -43,10 +43,7 @@ func newSweeper(cfg config, stderr io.Writer, log *slog.Logger) *sweeper {
 
 // attempt is the body of the zone: it is called again when ranks were lost.
 func (s *sweeper) attempt(ctx context.Context, z *aft.Zone) (err error) {
-	w := s.workers[0]
-	if len(s.workers) > 1 {
-		w = s.workers[z.Original()]
-	}
+	w := s.workers[int(z.Original())%len(s.workers)]
 	w.rank = z.Comm().Rank()
 	j := &job{sweeper: s, worker: w, zone: z, comm: z.Comm()}
 	w.result, err = j.solve(ctx)

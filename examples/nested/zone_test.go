@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -12,7 +12,7 @@ import (
 // the job goes on from both checkpoints, in the same run.
 func TestRecovers(t *testing.T) {
 	want := newProgram(t).result(small("-ranks", "3")...)
-	for i, mode := range killtest.Modes {
+	for i, mode := range jobs.Modes {
 		if i > 0 && testing.Short() {
 			break
 		}

@@ -101,7 +101,7 @@ func cleanPath(path string) string {
 	return clean
 }
 
-// SameStep tells that both are tasks of one step.
+// SameStep reports whether both are tasks of one step.
 func (t Task) SameStep(o Task) bool {
 	return t.Launcher == o.Launcher && t.Step == o.Step && t.Size == o.Size
 }

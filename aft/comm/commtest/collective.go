@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -29,22 +28,6 @@ var collectiveTrials = []trial{
 	{"alltoallv", 1, alltoallv},
 	{"sparse alltoallv", 1, sparse},
 	{"sparse alltoallv, refused", 1, sparseRefused},
-}
-
-// RunCollectives runs the part of the suite that is about collectives on groups
-// of the given sizes.
-func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
-	for group, trials := range map[string][]trial{"collective": collectiveTrials, "length": lengthTrials} {
-		for _, tr := range trials {
-			for _, n := range sizes {
-				if n >= tr.min {
-					t.Run(fmt.Sprintf("%s/%s/ranks=%d", group, tr.name, n), func(t *testing.T) {
-						launch(t, n, onDriver(together(tr.call)))
-					})
-				}
-			}
-		}
-	}
 }
 
 // elements are numbers of float64: none, one, the length of a collective's own
@@ -80,16 +63,16 @@ func whole(r comm.Rank, length int) []float64 {
 	return v
 }
 
-// forLengths runs try with each number of elements and some roots.
-func forLengths(c *comm.Comm, try func(length int, root comm.Rank) error) error {
-	for _, length := range elements(c) {
+// forRoots tries each number of elements with some roots.
+func forRoots(c *comm.Comm, try func(length int, root comm.Rank) error) error {
+	return forLengths(elements(c), "elements", func(length int) error {
 		for _, root := range roots(c) {
 			if err := try(length, root); err != nil {
-				return fmt.Errorf("%d elements, root %d: %w", length, root, err)
+				return fmt.Errorf("root %d: %w", root, err)
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func roots(c *comm.Comm) []comm.Rank {
@@ -110,9 +93,7 @@ func barrier(ctx context.Context, c *comm.Comm) error {
 			}
 		}
 		check(comm.Barrier(ctx, c))
-		if _, err := recv.Wait(ctx); err != nil {
-			return err
-		}
+		must(recv.Wait(ctx))
 		check(equal("round", v[0], i))
 		late = (late + 1) % comm.Rank(c.Size())
 	}
@@ -125,27 +106,24 @@ func bcast(ctx context.Context, c *comm.Comm) error {
 		err := comm.Bcast(ctx, c, root, data)
 		return first(err, equalSlices("data", data, sample(root, length)))
 	}
+	check(forRoots(c, try))
 	// In segments, also in large groups, and in enough of them for a chain.
-	last := comm.Rank(c.Size() - 1)
-	check(forLengths(c, try))
 	check(try(77_777, 0))
-	return try(222_222, last)
+	return try(222_222, comm.Rank(c.Size()-1))
 }
 
 func bcastBytes(ctx context.Context, c *comm.Comm) error {
-	for _, length := range []int{0, 1, 32, 1015, 1016, 1017, 300 << 10} {
+	return forLengths([]int{0, 1, 32, 1015, 1016, 1017, 300 << 10}, "bytes", func(length int) error {
 		for _, root := range roots(c) {
 			var data []byte
 			if c.Rank() == root {
 				data = pattern(root, 0, length)
 			}
 			got, err := comm.BcastBytes(ctx, c, root, data)
-			if err := first(err, equalSlices("data", got, pattern(root, 0, length))); err != nil {
-				return fmt.Errorf("%d bytes: %w", length, err)
-			}
+			check(err, equalSlices("data", got, pattern(root, 0, length)))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // fold is the sum from rank 0 upwards.
@@ -170,56 +148,39 @@ func reduce(ctx context.Context, c *comm.Comm) error {
 		err := comm.Reduce(ctx, c, root, in, in, comm.Sum)
 		return first(err, equalSlices("out", in, fold(c, whole, length)))
 	}
+	check(forRoots(c, try))
 	// In blocks, also in large groups.
-	last := comm.Rank(c.Size() - 1)
-	check(forLengths(c, try))
 	check(try(70_001, 0))
-	return try(140_001, last)
+	return try(140_001, comm.Rank(c.Size()-1))
 }
 
 func allreduce(ctx context.Context, c *comm.Comm) error {
-	for _, length := range elements(c) {
+	return forLengths(elements(c), "elements", func(length int) error {
 		in, out := sample(c.Rank(), length), make([]float64, length)
 		want := fold(c, sample, length)
-		err := first(
+		check(
 			comm.Allreduce(ctx, c, in, out, comm.Sum),
 			equalSlices("in", in, sample(c.Rank(), length)),
 			equalSlices("out", out, want))
-		if err == nil {
-			err = first(comm.Allreduce(ctx, c, in, in, comm.Sum), equalSlices("in place", in, want))
-		}
-		if err != nil {
-			return fmt.Errorf("%d elements: %w", length, err)
-		}
-	}
-	return nil
+		return first(comm.Allreduce(ctx, c, in, in, comm.Sum), equalSlices("in place", in, want))
+	})
 }
 
 // allreduceAnyOrder: what is exact has the same value in any order, and what is
 // rounded the same bits on all ranks.
 func allreduceAnyOrder(ctx context.Context, c *comm.Comm) error {
-	for _, length := range elements(c) {
+	return forLengths(elements(c), "elements", func(length int) error {
 		in, out := whole(c.Rank(), length), make([]float64, length)
 		exact := fold(c, whole, length)
-		err := first(
+		check(
 			comm.Allreduce(ctx, c, in, out, comm.Sum, comm.AnyOrder),
 			equalSlices("in", in, whole(c.Rank(), length)),
 			equalSlices("out", out, exact))
-		if err == nil {
-			err = first(comm.Allreduce(ctx, c, in, in, comm.Sum, comm.AnyOrder), equalSlices("in place", in, exact))
-		}
-		if err == nil {
-			err = comm.Allreduce(ctx, c, sample(c.Rank(), length), out, comm.Sum, comm.AnyOrder)
-		}
+		check(comm.Allreduce(ctx, c, in, in, comm.Sum, comm.AnyOrder), equalSlices("in place", in, exact))
+		check(comm.Allreduce(ctx, c, sample(c.Rank(), length), out, comm.Sum, comm.AnyOrder))
 		of0 := slices.Clone(out)
-		if err == nil {
-			err = first(comm.Bcast(ctx, c, 0, of0), equalSlices("rounded, with rank 0", out, of0))
-		}
-		if err != nil {
-			return fmt.Errorf("%d elements: %w", length, err)
-		}
-	}
-	return nil
+		return first(comm.Bcast(ctx, c, 0, of0), equalSlices("rounded, with rank 0", out, of0))
+	})
 }
 
 // ops checks each operation against its definition on bytes-sized values.
@@ -272,7 +233,7 @@ func joined(c *comm.Comm, length int) []float64 {
 }
 
 func gather(ctx context.Context, c *comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
+	return forRoots(c, func(length int, root comm.Rank) error {
 		in := sample(c.Rank(), length)
 		if c.Rank() != root {
 			return comm.Gather(ctx, c, root, in, nil)
@@ -291,24 +252,17 @@ func uneven(r comm.Rank, length int) int {
 }
 
 func equalParts(c *comm.Comm, got [][]float64, length int) error {
-	if err := equal("number of parts", len(got), c.Size()); err != nil {
-		return err
-	}
+	err := equal("number of parts", len(got), c.Size())
 	for r, part := range got {
 		want := sample(comm.Rank(r), uneven(comm.Rank(r), length))
-		if err := equalSlices(fmt.Sprintf("part %d", r), part, want); err != nil {
-			return err
-		}
+		err = first(err, equalSlices(fmt.Sprintf("part %d", r), part, want))
 	}
-	return nil
+	return err
 }
 
 func gatherv(ctx context.Context, c *comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
-		got, err := comm.Gatherv(ctx, c, root, sample(c.Rank(), uneven(c.Rank(), length)))
-		if err != nil {
-			return err
-		}
+	return forRoots(c, func(length int, root comm.Rank) error {
+		got := must(comm.Gatherv(ctx, c, root, sample(c.Rank(), uneven(c.Rank(), length))))
 		if c.Rank() != root {
 			return equal("parts on other ranks", len(got), 0)
 		}
@@ -317,25 +271,19 @@ func gatherv(ctx context.Context, c *comm.Comm) error {
 }
 
 func allgather(ctx context.Context, c *comm.Comm) error {
-	for _, length := range elements(c) {
+	return forLengths(elements(c), "elements", func(length int) error {
 		out := make([]float64, length*c.Size())
 		in := out[int(c.Rank())*length:][:length]
 		copy(in, sample(c.Rank(), length))
-		err := first(comm.Allgather(ctx, c, in, out), equalSlices("out", out, joined(c, length)))
-		if err != nil {
-			return fmt.Errorf("%d elements: %w", length, err)
-		}
-	}
-	return nil
+		return first(comm.Allgather(ctx, c, in, out), equalSlices("out", out, joined(c, length)))
+	})
 }
 
 func allgatherv(ctx context.Context, c *comm.Comm) error {
-	for _, length := range elements(c) {
-		got, err := comm.Allgatherv(ctx, c, sample(c.Rank(), uneven(c.Rank(), length)))
-		if err := first(err, equalParts(c, got, length)); err != nil {
-			return fmt.Errorf("%d elements: %w", length, err)
-		}
-	}
+	check(forLengths(elements(c), "elements", func(length int) error {
+		got := must(comm.Allgatherv(ctx, c, sample(c.Rank(), uneven(c.Rank(), length))))
+		return equalParts(c, got, length)
+	}))
 	blobs := must(comm.AllgatherBytes(ctx, c, pattern(c.Rank(), 0, 50*int(c.Rank()))))
 	for r, blob := range blobs {
 		check(equalSlices("bytes", blob, pattern(comm.Rank(r), 0, 50*r)))
@@ -344,7 +292,7 @@ func allgatherv(ctx context.Context, c *comm.Comm) error {
 }
 
 func scatter(ctx context.Context, c *comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
+	return forRoots(c, func(length int, root comm.Rank) error {
 		var in []float64
 		if c.Rank() == root {
 			in = joined(c, length)
@@ -355,7 +303,7 @@ func scatter(ctx context.Context, c *comm.Comm) error {
 }
 
 func scatterv(ctx context.Context, c *comm.Comm) error {
-	return forLengths(c, func(length int, root comm.Rank) error {
+	return forRoots(c, func(length int, root comm.Rank) error {
 		var parts [][]float64
 		if c.Rank() == root {
 			for r := range comm.Rank(c.Size()) {

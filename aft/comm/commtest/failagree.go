@@ -80,8 +80,7 @@ func agreeDead(ctx context.Context, p *player) error {
 
 // agreePartly: one rank alone has not acknowledged.
 func agreePartly(ctx context.Context, p *player) error {
-	order := p.same.Perm(p.c.Size())
-	victim, unaware := comm.Rank(order[0]), comm.Rank(order[1])
+	victim, unaware := p.two()
 	if p.c.Rank() == victim {
 		p.f.Die()
 	}
@@ -131,15 +130,10 @@ func agreeDying(ctx context.Context, p *player) error {
 
 // agreeSlow: nobody has an answer before the last one has come.
 func agreeSlow(ctx context.Context, p *player) error {
-	n := p.c.Size()
-	for round := range 5 {
-		if slow := comm.Rank(p.same.IntN(n)); p.c.Rank() == slow {
-			time.Sleep(soon(p.own))
-		}
+	for range 5 {
+		p.one(func() { time.Sleep(soon(p.own)) })
 		flags, err := p.c.Agree(ctx, ^(uint64(1) << p.c.Rank()))
-		if err := first(err, equal("flags", flags, ^uint64(0)<<n)); err != nil {
-			return fmt.Errorf("round %d: %w", round, err)
-		}
+		check(err, equal("flags", flags, ^uint64(0)<<p.c.Size()))
 	}
 	return nil
 }

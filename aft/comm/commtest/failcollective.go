@@ -43,7 +43,7 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, *comm.C
 		}
 		check(untilFailure(ctx, c, call))
 		check(c.Revoke())
-		next := must(settle(ctx, c))
+		next := settle(ctx, c)
 		if err := first(equal("size after a failure", next.Size(), c.Size()-1), works(ctx, next), meet(ctx, next)); err != nil {
 			return fmt.Errorf("rank %d of %d died: %w", victim, c.Size(), err)
 		}
@@ -56,7 +56,7 @@ func (p *player) cascade(ctx context.Context, call func(context.Context, *comm.C
 func untilFailure(ctx context.Context, c *comm.Comm, call func(context.Context, *comm.Comm) error) error {
 	for ctx.Err() == nil {
 		if err := call(ctx, c); err != nil {
-			return gone("collective with a dead rank", err)
+			return gone("operation after a failure", err)
 		}
 	}
 	return context.Cause(ctx)

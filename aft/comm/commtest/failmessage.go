@@ -3,6 +3,7 @@ package commtest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -80,8 +81,7 @@ func sendAfter(ctx context.Context, p *player) error {
 
 // sendFlood: the receiver of a stream dies at some moment.
 func sendFlood(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	receives := p.same.IntN(2) == 0
+	victim, receives := p.choose(), p.same.IntN(2) == 0
 	buf := make([]byte, eager)
 	if p.c.Rank() == victim {
 		p.dieSoon()
@@ -102,14 +102,13 @@ func sendFlood(ctx context.Context, p *player) error {
 
 // largeReceiverDies: only two of the ranks take part, the others watch.
 func largeReceiverDies(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	victim := p.choose()
 	sender := (victim + 1) % comm.Rank(p.c.Size())
 	switch p.c.Rank() {
 	case victim:
 		p.dieSoon()
-		if _, _, err := comm.Recv(ctx, p.c, sender, 1, make([]byte, large)); err != nil {
-			return err
-		}
+		_, _, err := comm.Recv(ctx, p.c, sender, 1, make([]byte, large))
+		check(err)
 		return p.killed(ctx)
 	case sender:
 		data := pattern(sender, 1, large)
@@ -122,7 +121,7 @@ func largeReceiverDies(ctx context.Context, p *player) error {
 }
 
 func largeSenderDies(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	victim := p.choose()
 	receiver := (victim + 1) % comm.Rank(p.c.Size())
 	switch p.c.Rank() {
 	case victim:
@@ -144,26 +143,22 @@ func largeSenderDies(ctx context.Context, p *player) error {
 
 // hadArrived: messages that reached the others before their sender's death.
 func hadArrived(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		for _, r := range others(p.c, victim) {
+	victim := p.one(func() {
+		for _, r := range others(p.c, p.c.Rank()) {
 			for tag := range comm.Tag(3) {
-				check(comm.Send(ctx, p.c, r, tag, pattern(victim, tag, eager)))
+				check(comm.Send(ctx, p.c, r, tag, pattern(p.c.Rank(), tag, eager)))
 			}
 			check(tell(ctx, p.c, r))
 		}
 		p.dieHeard(ctx)
-	}
+	})
 	// The word comes after the others; so those have arrived.
 	check(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim))
 	for i, source := range []comm.Rank{victim, comm.AnySource, victim} {
 		tag := comm.Tag(2 - i)
 		buf := make([]byte, eager)
 		_, st, err := comm.Recv(ctx, p.c, source, tag, buf)
-		if err != nil {
-			return fmt.Errorf("message that had arrived before its sender died: %w", err)
-		}
-		check(equal("source", st.Source, victim), equalSlices("data", buf, pattern(victim, tag, eager)))
+		check(err, equal("source", st.Source, victim), equalSlices("data", buf, pattern(victim, tag, eager)))
 	}
 	return await(ctx, p.c, victim)
 }
@@ -171,14 +166,13 @@ func hadArrived(ctx context.Context, p *player) error {
 // hadBeenAnnounced: the data of a large message is still with its sender when
 // that dies. It is received as a whole or not at all.
 func hadBeenAnnounced(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		for _, r := range others(p.c, victim) {
-			comm.Isend(p.c, r, 1, pattern(victim, 1, large))
+	victim := p.one(func() {
+		for _, r := range others(p.c, p.c.Rank()) {
+			comm.Isend(p.c, r, 1, pattern(p.c.Rank(), 1, large))
 			check(tell(ctx, p.c, r))
 		}
 		p.dieHeard(ctx)
-	}
+	})
 	check(hear(ctx, p.c, victim), tell(ctx, p.c, victim), await(ctx, p.c, victim))
 	buf := make([]byte, large)
 	if _, _, err := comm.Recv(ctx, p.c, victim, 1, buf); err != nil {
@@ -189,12 +183,8 @@ func hadBeenAnnounced(ctx context.Context, p *player) error {
 
 // sendrecvDead: one side of an exchange is dead, or both are.
 func sendrecvDead(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	victim := p.one(func() { p.dieIdle(ctx) })
 	length := []int{eager, large}[p.same.IntN(2)]
-	if p.c.Rank() == victim {
-		p.dieSoon()
-		return p.killed(ctx)
-	}
 	data, buf := make([]byte, length), make([]byte, length)
 	_, _, err := comm.Sendrecv(ctx, p.c, victim, 1, data, victim, 1, buf)
 	check(failed("exchange with a dead rank", err, victim))
@@ -209,16 +199,9 @@ func sendrecvDead(ctx context.Context, p *player) error {
 
 // survivorsUndisturbed exchange messages in a ring around one that dies.
 func survivorsUndisturbed(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		p.dieSoon()
-		return p.killed(ctx)
-	}
+	victim := p.one(func() { p.dieIdle(ctx) })
 	living := others(p.c, victim)
-	me := 0
-	for living[me] != p.c.Rank() {
-		me++
-	}
+	me := slices.Index(living, p.c.Rank())
 	next, before := living[(me+1)%len(living)], living[(me+len(living)-1)%len(living)]
 	for i := range 100 {
 		length := eager
@@ -228,19 +211,16 @@ func survivorsUndisturbed(ctx context.Context, p *player) error {
 		tag := comm.Tag(i)
 		buf := make([]byte, length)
 		_, _, err := comm.Sendrecv(ctx, p.c, next, tag, pattern(p.c.Rank(), tag, length), before, tag, buf)
-		if err := first(err, equalSlices("data", buf, pattern(before, tag, length))); err != nil {
-			return fmt.Errorf("message %d between ranks that are alive, %d is dead: %w", i, victim, err)
-		}
+		check(err, equalSlices("data", buf, pattern(before, tag, length)))
 	}
 	return await(ctx, p.c, victim)
 }
 
 // allOthersDie: each receive ends when its own sender has died.
 func allOthersDie(ctx context.Context, p *player) error {
-	survivor := comm.Rank(p.same.IntN(p.c.Size()))
+	survivor := p.choose()
 	if p.c.Rank() != survivor {
-		p.dieSoon()
-		return p.killed(ctx)
+		p.dieIdle(ctx)
 	}
 	victims := others(p.c, survivor)
 	recvs := make([]comm.Request, len(victims))

@@ -1,6 +1,7 @@
 package commtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,12 +129,7 @@ func failed(what string, err error, ranks ...comm.Rank) error {
 var errNone = errors.New("none")
 
 // orNone lets nil be formatted with %w.
-func orNone(err error) error {
-	if err == nil {
-		return errNone
-	}
-	return err
-}
+func orNone(err error) error { return cmp.Or(err, errNone) }
 
 // gone is an error unless err says that a process failed or the communicator was
 // revoked.
@@ -169,23 +165,37 @@ func (p *player) dieSoon() {
 	})
 }
 
-// one has a rank that all know end itself.
-func (p *player) one(end func()) comm.Rank {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
-		end()
+// dieIdle waits for a random moment, and ends this process then.
+func (p *player) dieIdle(ctx context.Context) {
+	p.dieSoon()
+	check(p.killed(ctx))
+}
+
+// choose is a rank that all choose, and two are two different ones.
+func (p *player) choose() comm.Rank { return comm.Rank(p.same.IntN(p.c.Size())) }
+
+func (p *player) two() (one, other comm.Rank) {
+	order := p.same.Perm(p.c.Size())
+	return comm.Rank(order[0]), comm.Rank(order[1])
+}
+
+// one has a rank that all know do something, as end itself.
+func (p *player) one(do func()) comm.Rank {
+	chosen := p.choose()
+	if p.c.Rank() == chosen {
+		do()
 	}
-	return victim
+	return chosen
 }
 
 // some is one for any number of ranks, but not all of them.
-func (p *player) some(end func()) []comm.Rank {
+func (p *player) some(do func()) []comm.Rank {
 	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
-	if p.isOneOf(victims) {
-		end()
+	chosen := pick(p.same, n, 1+p.same.IntN(n-1))
+	if p.isOneOf(chosen) {
+		do()
 	}
-	return victims
+	return chosen
 }
 
 // killed waits for the end that dieSoon has ordered.
@@ -200,18 +210,12 @@ func (p *player) killed(ctx context.Context) error {
 
 // settle makes a communicator of the living of c, all of whom are alive at the
 // end: no failure that has happened before can disturb it.
-func settle(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
+func settle(ctx context.Context, c *comm.Comm) *comm.Comm {
 	for {
-		s, err := c.Shrink(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("shrink: %w", err)
-		}
-		_, err = s.Agree(ctx, 1)
-		if err == nil {
-			return s, nil
-		}
-		if !errors.Is(err, comm.ErrProcFailed) {
-			return nil, fmt.Errorf("agree after shrink: %w", err)
+		s := must(c.Shrink(ctx))
+		if _, err := s.Agree(ctx, 1); !errors.Is(err, comm.ErrProcFailed) {
+			check(err)
+			return s
 		}
 	}
 }
@@ -219,16 +223,9 @@ func settle(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
 // alike is an error unless all living ranks of c have the same answer. No process
 // may fail meanwhile; one that was killed before does no harm.
 func alike(ctx context.Context, c *comm.Comm, what string, answer any) error {
-	s, err := settle(ctx, c)
-	if err != nil {
-		return err
-	}
+	s := settle(ctx, c)
 	mine := fmt.Sprint(answer)
-	all, err := comm.AllgatherBytes(ctx, s, []byte(mine))
-	if err != nil {
-		return fmt.Errorf("comparing %s: %w", what, err)
-	}
-	for r, theirs := range all {
+	for r, theirs := range must(comm.AllgatherBytes(ctx, s, []byte(mine))) {
 		if string(theirs) != mine {
 			return fmt.Errorf("%s: got %s, but survivor %d of %d got %s", what, mine, r, s.Size(), theirs)
 		}

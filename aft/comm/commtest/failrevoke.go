@@ -2,7 +2,6 @@ package commtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -77,8 +76,7 @@ func (p *player) interrupt(ctx context.Context, call func(context.Context, *comm
 		wants(comm.ErrRevoked, "operation under way", err),
 		p.allRevoked(ctx, c),
 		works(ctx, p.c))
-	s, err := c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(c)))
+	return p.isMadeOf(ctx, must(c.Shrink(ctx)), others(c))
 }
 
 // allRevoked: nothing can be done on c any more.
@@ -145,20 +143,18 @@ func revokeTogether(ctx context.Context, p *player) error {
 // revokerDies directly after it has revoked: the others, who wait for each
 // other, get to know all the same.
 func revokerDies(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
-	if p.c.Rank() == victim {
+	victim := p.one(func() {
 		time.Sleep(soon(p.own))
 		check(p.c.Revoke())
 		p.f.Die()
-	}
+	})
 	from := left(p.c)
 	if from == victim {
 		from = (from + comm.Rank(p.c.Size()) - 1) % comm.Rank(p.c.Size())
 	}
 	_, _, err := comm.Recv(ctx, p.c, from, never, make([]byte, 1))
 	check(wants(comm.ErrRevoked, "receive from a living rank", err), p.allRevoked(ctx, p.c))
-	s, err := settle(ctx, p.c)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, settle(ctx, p.c), others(p.c, victim))
 }
 
 // revokeGoesOn: agreement and shrink are not interrupted.
@@ -168,8 +164,7 @@ func revokeGoesOn(ctx context.Context, p *player) error {
 		check(p.c.Revoke())
 	}
 	check(agreesOn(ctx, p.c, 6))
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c))
 }
 
 // agreesOn is an error unless all agree without failures.
@@ -183,20 +178,9 @@ func agreesOn(ctx context.Context, c *comm.Comm, flags uint64) error {
 
 // revokeWhileDying: one rank revokes and others die, all at random moments.
 func revokeWhileDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
 	victims := p.some(p.dieSoon)
-	revoker := comm.Rank(p.same.IntN(n)) // may be a victim
-	if p.c.Rank() == revoker {
-		p.after(soon(p.own), func() { _ = p.c.Revoke() })
-	}
-	err := errors.New("none")
-	for ctx.Err() == nil {
-		if err = comm.Barrier(ctx, p.c); err != nil {
-			break
-		}
-	}
-	check(gone("barrier", err))
-	check(p.c.Revoke())
+	p.one(func() { p.after(soon(p.own), func() { _ = p.c.Revoke() }) }) // may be a victim
+	check(untilFailure(ctx, p.c, comm.Barrier), p.c.Revoke())
 	if p.isOneOf(victims) {
 		return p.killed(ctx)
 	}

@@ -19,8 +19,8 @@ var failShrinkTrials = []faultTrial{
 func shrinkAlive(ctx context.Context, p *player) error {
 	c := p.c
 	for range 5 {
-		s, err := c.Shrink(ctx)
-		check(err, p.isMadeOf(ctx, s, others(p.c)))
+		s := must(c.Shrink(ctx))
+		check(p.isMadeOf(ctx, s, others(p.c)))
 		c = s
 	}
 	return works(ctx, p.c)
@@ -28,12 +28,8 @@ func shrinkAlive(ctx context.Context, p *player) error {
 
 // shrinkDead: half of the times revoked before.
 func shrinkDead(ctx context.Context, p *player) error {
-	n := p.c.Size()
-	victims := pick(p.same, n, 1+p.same.IntN(n-1))
+	victims := p.some(p.f.Die)
 	revoke := p.same.IntN(2) == 0
-	if p.isOneOf(victims) {
-		p.f.Die()
-	}
 	check(await(ctx, p.c, victims...), meet(ctx, p.c))
 	if revoke {
 		check(p.c.Revoke())
@@ -47,16 +43,14 @@ func shrinkDead(ctx context.Context, p *player) error {
 // shrinkUnaware: ranks shrink without having been told of the failure.
 func shrinkUnaware(ctx context.Context, p *player) error {
 	victim := p.one(p.f.Die)
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victim))
 }
 
 // shrinkDying: again and again, while any number of ranks die.
 func shrinkDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
 	victims := p.some(p.dieSoon)
 	var answers []int
-	before := n
+	before := p.c.Size()
 	for range 15 {
 		s := must(p.c.Shrink(ctx))
 		if s.Size() > before {
@@ -69,8 +63,7 @@ func shrinkDying(ctx context.Context, p *player) error {
 		return p.killed(ctx)
 	}
 	check(await(ctx, p.c, victims...), alike(ctx, p.c, "sizes", answers))
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victims...)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victims...))
 }
 
 func shrinkDown(ctx context.Context, p *player) error {
@@ -83,8 +76,8 @@ func shrinkDown(ctx context.Context, p *player) error {
 		if p.c.Rank() == victim {
 			p.f.Die()
 		}
-		s, err := c.Shrink(ctx)
-		check(err, p.isMadeOf(ctx, s, others(p.c, dead...)))
+		s := must(c.Shrink(ctx))
+		check(p.isMadeOf(ctx, s, others(p.c, dead...)))
 		c = s
 	}
 	return nil
@@ -92,11 +85,8 @@ func shrinkDown(ctx context.Context, p *player) error {
 
 // shrinkTwo: the messages of the two results are apart.
 func shrinkTwo(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
 	dup := must(p.c.Dup(ctx))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	one := must(p.c.Shrink(ctx))
 	two := must(dup.Shrink(ctx))
 	return first(
@@ -111,17 +101,9 @@ func areApart(ctx context.Context, one, two *comm.Comm) error {
 	var first1, first2 [1]byte
 	recv1 := comm.Irecv(one, comm.AnySource, comm.AnyTag, first1[:])
 	recv2 := comm.Irecv(two, comm.AnySource, comm.AnyTag, first2[:])
-	if err := comm.Send(ctx, two, right(two), 1, []byte{2}); err != nil {
-		return err
-	}
-	if _, err := recv2.Wait(ctx); err != nil {
-		return err
-	}
-	if err := comm.Send(ctx, one, right(one), 1, []byte{1}); err != nil {
-		return err
-	}
-	if _, err := recv1.Wait(ctx); err != nil {
-		return err
-	}
+	check(comm.Send(ctx, two, right(two), 1, []byte{2}))
+	must(recv2.Wait(ctx))
+	check(comm.Send(ctx, one, right(one), 1, []byte{1}))
+	must(recv1.Wait(ctx))
 	return first(equal("message of the first", first1[0], 1), equal("message of the second", first2[0], 2))
 }

@@ -16,19 +16,12 @@ import (
 // agree whether it was well: whoever sees a failure revokes first, so that nobody
 // waits for it in the operation.
 func runSoak(ctx context.Context, p *player) error {
-	immortal := comm.Rank(p.same.IntN(p.c.Size()))
+	immortal := p.choose()
 	c := must(p.c.Dup(ctx))
-	for epoch := 0; c.Size() > 1; epoch++ {
+	for c.Size() > 1 {
 		p.doom(c, immortal)
-		steps, err := p.epoch(ctx, c)
-		if err != nil {
-			return fmt.Errorf("epoch %d, %d ranks, step %d: %w", epoch, c.Size(), steps, err)
-		}
-		next, err := c.Shrink(ctx)
-		if err != nil {
-			return fmt.Errorf("epoch %d, %d ranks: shrink: %w", epoch, c.Size(), err)
-		}
-		c = next
+		check(p.epoch(ctx, c))
+		c = must(c.Shrink(ctx))
 	}
 	return first(equal("the last one", p.c.Rank(), immortal), await(ctx, p.c, others(p.c, immortal)...))
 }
@@ -36,7 +29,7 @@ func runSoak(ctx context.Context, p *player) error {
 // doom orders deaths: about one rank of c by itself, and sometimes one by the
 // immortal's hand.
 func (p *player) doom(c *comm.Comm, immortal comm.Rank) {
-	victim, murder := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(3) == 0
+	victim, murder := p.choose(), p.same.IntN(3) == 0
 	switch {
 	case p.c.Rank() != immortal:
 		if p.own.IntN(c.Size()-1) == 0 && !p.doomed {
@@ -49,31 +42,26 @@ func (p *player) doom(c *comm.Comm, immortal comm.Rank) {
 }
 
 // epoch goes on until the ranks agree that one has failed.
-func (p *player) epoch(ctx context.Context, c *comm.Comm) (steps int, err error) {
+func (p *player) epoch(ctx context.Context, c *comm.Comm) error {
 	limit := 1 + p.same.IntN(60)
 	seed := p.same.Uint64()
-	for ; steps < limit; steps++ {
-		random := rand.New(rand.NewPCG(seed, uint64(steps)))
+	for step := range limit {
+		random := rand.New(rand.NewPCG(seed, uint64(step)))
 		op := soakOps[random.IntN(len(soakOps))]
 		well := uint64(1)
 		if err := op.call(ctx, c); err != nil {
-			if err := gone(op.name, err); err != nil {
-				return steps, err
-			}
-			if err := c.Revoke(); err != nil {
-				return steps, err
-			}
+			check(gone(op.name, err), c.Revoke())
 			well = 0
 		}
 		flags, err := c.Agree(ctx, well)
 		if err != nil && !errors.Is(err, comm.ErrProcFailed) {
-			return steps, fmt.Errorf("agree: %w", err)
+			return fmt.Errorf("agree at step %d, %d ranks: %w", step, c.Size(), err)
 		}
 		if err != nil || flags == 0 {
-			return steps, c.Revoke()
+			return c.Revoke()
 		}
 	}
-	return steps, nil // and shrink all the same
+	return nil // and shrink all the same
 }
 
 // soakOps check what they get.
@@ -87,27 +75,17 @@ var soakOps = []trial{
 	{"any source", 2, anySource},
 	{"barrier", 1, barrier},
 	{"dup", 1, func(ctx context.Context, c *comm.Comm) error {
-		dup, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		if err = works(ctx, dup); err != nil {
-			return first(dup.Revoke(), err)
-		}
-		return nil
+		return worksOrIsRevoked(ctx, must(c.Dup(ctx)))
 	}},
 	{"shrink of a duplicate", 1, func(ctx context.Context, c *comm.Comm) error {
-		dup, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := dup.Shrink(ctx)
-		if err != nil {
-			return err
-		}
-		if err = works(ctx, s); err != nil {
-			return first(s.Revoke(), err)
-		}
-		return nil
+		return worksOrIsRevoked(ctx, must(must(c.Dup(ctx)).Shrink(ctx)))
 	}},
+}
+
+func worksOrIsRevoked(ctx context.Context, c *comm.Comm) error {
+	err := works(ctx, c)
+	if err != nil {
+		return first(c.Revoke(), err)
+	}
+	return nil
 }

@@ -17,12 +17,11 @@ var failSpawnTrials = []faultTrial{
 	{"spawn/survivor dies meanwhile", fromThree, spawnDying},
 }
 
-// unsupported turns ErrUnsupported into ErrSkip.
-func unsupported(err error) error {
+// skipUnsupported ends the trial with ErrSkip at ErrUnsupported.
+func skipUnsupported(err error) {
 	if errors.Is(err, comm.ErrUnsupported) {
-		return fmt.Errorf("%w: the engine does not support Spawn", ErrSkip)
+		check(fmt.Errorf("%w: the engine does not support Spawn", ErrSkip))
 	}
-	return err
 }
 
 // missing are the original ranks that members do not have.
@@ -38,16 +37,11 @@ func missing(n int, members []comm.Rank) []comm.OriginalRank {
 
 // rebuild replaces all of the n ranks that are missing in c.
 func (p *player) rebuild(ctx context.Context, c *comm.Comm, n int) (*comm.Comm, error) {
-	s, err := settle(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	members, err := p.members(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+	s := settle(ctx, c)
+	members := must(p.members(ctx, s))
 	made, err := s.Spawn(ctx, missing(n, members))
-	return made, unsupported(err)
+	skipUnsupported(err)
+	return made, err
 }
 
 // join checks a communicator of the old size, in which everybody has the old
@@ -80,7 +74,7 @@ func (p *player) spawnRounds(ctx context.Context, rounds int, victims func(round
 }
 
 func spawnOne(ctx context.Context, p *player) error {
-	victim := comm.Rank(p.same.IntN(p.c.Size()))
+	victim := p.choose()
 	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return []comm.Rank{victim} })
 }
 
@@ -95,7 +89,7 @@ func spawnAgain(ctx context.Context, p *player) error {
 }
 
 func spawnMost(ctx context.Context, p *player) error {
-	survivor := comm.Rank(p.same.IntN(p.c.Size()))
+	survivor := p.choose()
 	return p.spawnRounds(ctx, 1, func(int) []comm.Rank { return others(p.c, survivor) })
 }
 
@@ -106,28 +100,20 @@ func spawnBad(ctx context.Context, p *player) error {
 		return errors.New("a replacement was started")
 	}
 	n := p.c.Size()
-	victim := comm.Rank(p.same.IntN(n))
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
+	victim := p.one(p.f.Die)
 	absent := []comm.OriginalRank{comm.OriginalRank(victim)}
 	check(await(ctx, p.c, victim))
 	_, err := p.c.Spawn(ctx, absent)
-	if err := unsupported(err); errors.Is(err, ErrSkip) {
-		return err
-	}
+	skipUnsupported(err)
 	check(failed("spawn with a dead member", err, victim))
-	s := must(settle(ctx, p.c))
+	s := settle(ctx, p.c)
 	alive := comm.OriginalRank((victim + 1) % comm.Rank(n))
 	for _, bad := range [][]comm.OriginalRank{{alive}, {absent[0], alive}, {absent[0], absent[0]}, {-1}, {comm.OriginalRank(n)}} {
 		if made, err := s.Spawn(ctx, bad); err == nil || made != nil {
 			return fmt.Errorf("spawn for original ranks %v, %d is missing: want an error", bad, victim)
 		}
 	}
-	if err := first(works(ctx, s), meet(ctx, s)); err != nil {
-		return fmt.Errorf("after refused spawns: %w", err)
-	}
-	check(s.Revoke())
+	check(works(ctx, s), meet(ctx, s), s.Revoke())
 	_, err = s.Spawn(ctx, absent)
 	return wants(comm.ErrRevoked, "spawn on a revoked communicator", err)
 }
@@ -135,24 +121,19 @@ func spawnBad(ctx context.Context, p *player) error {
 // spawnDying: while ranks are replaced, a survivor dies; all the others get the
 // same answer, and can start over.
 func spawnDying(ctx context.Context, p *player) error {
-	n := p.c.Size()
-	order := p.same.Perm(n)
-	firstDead, secondDead := comm.Rank(order[0]), comm.Rank(order[1])
-	c := p.c
 	if p.f.Replacement() {
-		return p.lastOnes(ctx, c)
+		return p.lastOnes(ctx, p.c)
 	}
+	firstDead, secondDead := p.two()
 	if p.c.Rank() == firstDead {
 		p.f.Die()
 	}
-	s := must(settle(ctx, c))
+	s := settle(ctx, p.c)
 	if p.c.Rank() == secondDead {
 		p.dieSoon()
 	}
 	made, err := s.Spawn(ctx, []comm.OriginalRank{comm.OriginalRank(firstDead)})
-	if err := unsupported(err); errors.Is(err, ErrSkip) {
-		return err
-	}
+	skipUnsupported(err)
 	switch {
 	case p.c.Rank() == secondDead:
 		return p.killed(ctx)
@@ -160,12 +141,11 @@ func spawnDying(ctx context.Context, p *player) error {
 		return p.lastOnes(ctx, made)
 	}
 	check(failed("spawn", err))
-	return p.lastOnes(ctx, must(p.rebuild(ctx, s, n)))
+	return p.lastOnes(ctx, must(p.rebuild(ctx, s, p.c.Size())))
 }
 
 // lastOnes is the end of all that are alive.
 func (p *player) lastOnes(ctx context.Context, c *comm.Comm) error {
 	p.end = c
-	s, err := settle(ctx, c)
-	return first(err, works(ctx, s))
+	return works(ctx, settle(ctx, c))
 }

@@ -18,8 +18,8 @@ var failSplitTrials = []faultTrial{
 }
 
 func dupAlive(ctx context.Context, p *player) error {
-	dup, err := p.c.Dup(ctx)
-	check(err, p.isMadeOf(ctx, dup, others(p.c)))
+	dup := must(p.c.Dup(ctx))
+	check(p.isMadeOf(ctx, dup, others(p.c)))
 	return first(areApart(ctx, p.c, dup), areApart(ctx, dup, p.c))
 }
 
@@ -78,11 +78,8 @@ func splitMany(ctx context.Context, p *player) error {
 
 // splitDead: nothing is made of a communicator with a dead rank, for anybody.
 func splitDead(ctx context.Context, p *player) error {
-	victim, known := comm.Rank(p.same.IntN(p.c.Size())), p.same.IntN(2) == 0
-	if p.c.Rank() == victim {
-		p.f.Die()
-	}
-	if known {
+	victim := p.one(p.f.Die)
+	if known := p.same.IntN(2) == 0; known {
 		check(await(ctx, p.c, victim))
 		p.c.Acknowledge() // makes no difference
 	}
@@ -92,8 +89,7 @@ func splitDead(ctx context.Context, p *player) error {
 		_, err = p.c.Split(ctx, -1, 0)
 		check(failed("split", err, victim))
 	}
-	s, err := p.c.Shrink(ctx)
-	return first(err, p.isMadeOf(ctx, s, others(p.c, victim)))
+	return p.isMadeOf(ctx, must(p.c.Shrink(ctx)), others(p.c, victim))
 }
 
 // splitDying: made by all or by none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,14 +61,9 @@ type faultTrial struct {
 
 // faultTrials are all of them.
 func faultTrials() []faultTrial {
-	var all []faultTrial
-	for _, group := range [][]faultTrial{
+	return slices.Concat(
 		failMessageTrials, failWildcardTrials, failCollectiveTrials(), failRevokeTrials(),
-		failAgreeTrials, failShrinkTrials, failSplitTrials, failListTrials, failSpawnTrials,
-	} {
-		all = append(all, group...)
-	}
-	return all
+		failAgreeTrials, failShrinkTrials, failSplitTrials, failListTrials, failSpawnTrials)
 }
 
 // soak is run again and again, each time with another seed.
@@ -110,15 +106,6 @@ func runRounds(t *testing.T, launch FaultyLaunch, seed uint64, limit time.Durati
 			return
 		}
 	}
-}
-
-// Trials are the names of the bodies, each with a seed.
-func Trials(seed uint64) []string {
-	var names []string
-	for _, tr := range append(faultTrials(), soak) {
-		names = append(names, seeded(tr.name, seed))
-	}
-	return names
 }
 
 // Body is the body of that name, as a FaultyLaunch has got it.

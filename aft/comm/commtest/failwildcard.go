@@ -64,18 +64,13 @@ func starToFirst(ctx context.Context, c *comm.Comm, living []comm.Rank) error {
 	}
 	seen := make(map[comm.Rank]bool)
 	for range living[1:] {
-		st, err := anyByte(ctx, c, 5)
-		if err != nil {
-			return fmt.Errorf("receive from any source, acknowledged: %w", err)
-		}
-		seen[st.Source] = true
+		seen[must(anyByte(ctx, c, 5)).Source] = true
 	}
 	return equal("number of senders", len(seen), len(living)-1)
 }
 
 func wildcardAgain(ctx context.Context, p *player) error {
-	victims := p.same.Perm(p.c.Size())[:2]
-	one, two := comm.Rank(victims[0]), comm.Rank(victims[1])
+	one, two := p.two()
 	if p.c.Rank() == one {
 		p.f.Die()
 	}
@@ -93,8 +88,7 @@ func wildcardAgain(ctx context.Context, p *player) error {
 
 // wildcardArrived: a message that is there is taken, whoever has died.
 func wildcardArrived(ctx context.Context, p *player) error {
-	order := p.same.Perm(p.c.Size())
-	victim, sender := comm.Rank(order[0]), comm.Rank(order[1])
+	victim, sender := p.two()
 	switch p.c.Rank() {
 	case victim:
 		p.f.Die()
@@ -106,16 +100,13 @@ func wildcardArrived(ctx context.Context, p *player) error {
 	}
 	check(hear(ctx, p.c, sender), await(ctx, p.c, victim))
 	st, err := anyByte(ctx, p.c, 1)
-	if err != nil {
-		return fmt.Errorf("message of a living rank that had arrived: %w", err)
-	}
-	return equal("source", st.Source, sender)
+	return first(err, equal("source", st.Source, sender))
 }
 
 // wildcardRandom is a manager that goes on with the workers that are left (the
 // ULFM paper's first use case).
 func wildcardRandom(ctx context.Context, p *player) error {
-	manager, n := comm.Rank(p.same.IntN(p.c.Size())), p.c.Size()
+	manager, n := p.choose(), p.c.Size()
 	count := 1 + p.same.IntN(n-2)
 	var victims []comm.Rank
 	for _, i := range pick(p.same, n-1, count) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -80,13 +81,9 @@ func verdict(ctx context.Context, c *comm.Comm, everybody bool, err error) error
 	if err != nil && !errors.Is(err, comm.ErrTruncated) {
 		return fmt.Errorf("want ErrTruncated: %w", err)
 	}
-	failed, agreeErr := comm.Alltoallv(ctx, c, flags(c, err != nil))
-	if agreeErr != nil {
-		return agreeErr
-	}
 	count := 0
-	for _, f := range failed {
-		if f[0] {
+	for _, failed := range must(comm.Alltoallv(ctx, c, flags(c, err != nil))) {
+		if failed[0] {
 			count++
 		}
 	}
@@ -101,11 +98,7 @@ func verdict(ctx context.Context, c *comm.Comm, everybody bool, err error) error
 
 // flags sends one flag to every rank by another collective than those on trial.
 func flags(c *comm.Comm, flag bool) [][]bool {
-	parts := make([][]bool, c.Size())
-	for i := range parts {
-		parts[i] = []bool{flag}
-	}
-	return parts
+	return slices.Repeat([][]bool{{flag}}, c.Size())
 }
 
 // onRoot is room for all ranks' data on rank 0, and nil elsewhere.
@@ -120,26 +113,18 @@ func onRoot(c *comm.Comm, length int) []float64 {
 func partLengths(ctx context.Context, c *comm.Comm) error {
 	short := make([][]int, c.Size()-1)
 	_, err := comm.Scatterv(ctx, c, 0, short)
-	if err := verdict(ctx, c, true, err); err != nil {
-		return fmt.Errorf("comm.Scatterv: %w", err)
-	}
-	parts := make([][]int, c.Size())
-	for i := range parts {
-		parts[i] = make([]int, 20_000) // longer than what engines buffer
-	}
+	check(verdict(ctx, c, true, err))
+	parts := slices.Repeat([][]int{make([]int, 20_000)}, c.Size()) // longer than what engines buffer
 	if c.Rank() == 1 {
 		parts = short
 	}
 	_, err = comm.Alltoallv(ctx, c, parts)
-	if err := verdict(ctx, c, true, err); err != nil {
-		return fmt.Errorf("comm.Alltoallv: %w", err)
-	}
-	return nil
+	return verdict(ctx, c, true, err)
 }
 
 // ownArguments: in and out do not fit on rank 0, or the operation is missing.
 func ownArguments(ctx context.Context, c *comm.Comm) error {
-	for _, length := range []int{2, 40_000} {
+	return forLengths([]int{2, 40_000}, "elements", func(length int) error {
 		out := length
 		op := comm.Op[float64](nil)
 		if c.Rank() == 0 {
@@ -148,7 +133,7 @@ func ownArguments(ctx context.Context, c *comm.Comm) error {
 			op = comm.Sum[float64]
 		}
 		in := make([]float64, length)
-		err := first(
+		check(
 			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, make([]float64, out), comm.Sum)),
 			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, in, op)),
 			verdict(ctx, c, true, comm.Allreduce(ctx, c, in, make([]float64, out), comm.Sum, comm.AnyOrder)),
@@ -157,10 +142,6 @@ func ownArguments(ctx context.Context, c *comm.Comm) error {
 			verdict(ctx, c, true, comm.Allgather(ctx, c, in, make([]float64, out*c.Size()))),
 			verdict(ctx, c, false, comm.Gather(ctx, c, 0, in, make([]float64, out*c.Size()))),
 			verdict(ctx, c, c.Size() > 1, comm.Scatter(ctx, c, 0, make([]float64, out*c.Size()), in)))
-		if err != nil {
-			return fmt.Errorf("%d elements: %w", length, err)
-		}
-		check(comm.Allreduce(ctx, c, in, in, comm.Sum))
-	}
-	return nil
+		return comm.Allreduce(ctx, c, in, in, comm.Sum)
+	})
 }

@@ -3,7 +3,6 @@ package commtest
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,8 +60,8 @@ func runTrial(t *testing.T, fault, name string, limit time.Duration) error {
 
 func TestBodies(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, name := range Trials(7) {
-		require.True(t, strings.HasSuffix(name, "@7"), name)
+	for _, tr := range append(faultTrials(), soak) {
+		name := seeded(tr.name, 7)
 		require.False(t, seen[name], "two trials of the name %s", name)
 		seen[name] = true
 		_, err := Body(name)

@@ -70,12 +70,9 @@ func completedFirst(ctx context.Context, c *comm.Comm) error {
 	send := comm.Isend(c, right(c), 1, []byte{1, 2, 3})
 	// Messages of one sender arrive in their order: when the later one is here, the
 	// first is. (A barrier does not tell: its messages come from other ranks.)
-	if _, _, err := comm.Sendrecv(ctx, c, right(c), 2, []byte{4}, left(c), 2, make([]byte, 1)); err != nil {
-		return err
-	}
-	if _, err := send.Wait(ctx); err != nil {
-		return err
-	}
+	_, _, err := comm.Sendrecv(ctx, c, right(c), 2, []byte{4}, left(c), 2, make([]byte, 1))
+	check(err)
+	must(send.Wait(ctx))
 	st, err := recv.Wait(stopped(ctx))
 	if errors.Is(err, errStop) {
 		return fmt.Errorf("a receive whose message had arrived was cancelled: %w", err)
@@ -131,13 +128,11 @@ func backPressure(ctx context.Context, c *comm.Comm) error {
 		return nil
 	}
 	buf := make([]byte, length)
-	if _, _, err := comm.Recv(ctx, c, 0, 2, buf); err != nil {
-		return err
-	}
+	_, _, err := comm.Recv(ctx, c, 0, 2, buf)
+	check(err)
 	for range messages {
-		if n, _, err := comm.Recv(ctx, c, 0, 1, buf); err != nil || n != length {
-			return fmt.Errorf("received %d bytes, error %w", n, err)
-		}
+		n, _, err := comm.Recv(ctx, c, 0, 1, buf)
+		check(err, equal("length", n, length))
 	}
 	return nil
 }
@@ -164,37 +159,27 @@ func concurrentUsers(ctx context.Context, c *comm.Comm) error {
 
 func concurrentKinds(ctx context.Context, c *comm.Comm) error {
 	kinds, ctx := errgroup.WithContext(ctx)
-	const rounds = 10
-	kinds.Go(func() error {
-		for range rounds {
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	kinds.Go(func() error {
-		for i := range rounds {
+	for _, round := range []func(i int) error{
+		func(int) error { return comm.Barrier(ctx, c) },
+		func(i int) error {
 			sum, err := comm.AllreduceOne(ctx, c, i, comm.Sum)
-			if err := first(err, equal("sum", sum, i*c.Size())); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	kinds.Go(func() error {
-		for i := range rounds {
+			return first(err, equal("sum", sum, i*c.Size()))
+		},
+		func(i int) error {
 			all, err := comm.Allgatherv(ctx, c, slices.Repeat([]int{i}, int(c.Rank())))
-			if err != nil {
-				return err
-			}
 			for r, part := range all {
-				if err := equalSlices("part", part, slices.Repeat([]int{i}, r)); err != nil {
-					return err
-				}
+				err = first(err, equalSlices("part", part, slices.Repeat([]int{i}, r)))
 			}
-		}
-		return nil
-	})
+			return err
+		},
+	} {
+		kinds.Go(func() error {
+			var err error
+			for i := 0; i < 10 && err == nil; i++ {
+				err = round(i)
+			}
+			return err
+		})
+	}
 	return kinds.Wait()
 }

@@ -1,7 +1,7 @@
 package commtest
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // Launch runs body on n ranks, waits for all of them, and fails t with the
@@ -33,19 +34,37 @@ func (tr trial) call(ctx context.Context, c *comm.Comm) error {
 	return ends(func() error { return tr.body(ctx, c) })
 }
 
-// trialGroup is the trials of one kind.
-type trialGroup struct {
-	name   string
-	trials []trial
+// together is call, and keeps the ranks that are done until all are, so that nobody who
+// still tries something sees a rank that has left. Its errors name the rank.
+func (tr trial) together(ctx context.Context, c *comm.Comm) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errBlocked)
+	defer cancel()
+	err := tr.call(ctx, c)
+	if err == nil {
+		err = comm.Barrier(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("rank %d of %d: %w", c.Rank(), c.Size(), err)
+	}
+	return nil
 }
 
-func groups() []trialGroup {
-	return []trialGroup{
-		{"message", messageTrials},
-		{"request", requestTrials},
-		{"collective", collectiveTrials},
-		{"length", lengthTrials},
+// of are the trials of one kind, which is in their names.
+func of(kind string, trials []trial) []trial {
+	trials = slices.Clone(trials)
+	for i := range trials {
+		trials[i].name = kind + "/" + trials[i].name
 	}
+	return trials
+}
+
+// trials are all of them; the seed is for the random one.
+func trials(seed uint64) []trial {
+	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), collectives()), trafficTrial(seed))
+}
+
+func collectives() []trial {
+	return slices.Concat(of("collective", collectiveTrials), of("length", lengthTrials))
 }
 
 // RunHere is the suite as the body of one rank: all trials one after the other on
@@ -53,61 +72,37 @@ func groups() []trialGroup {
 // long to start for each trial.
 func RunHere(ctx context.Context, d driver.Comm, seed uint64) error {
 	c := comm.New(d)
-	for _, g := range groups() {
-		for _, tr := range g.trials {
-			if c.Size() < tr.min {
-				continue
-			}
-			if err := together(tr.call)(ctx, c); err != nil {
-				return fmt.Errorf("%s/%s, %w", g.name, tr.name, err)
-			}
+	for _, tr := range trials(seed) {
+		if c.Size() < tr.min {
+			continue
 		}
-	}
-	if err := together(func(ctx context.Context, c *comm.Comm) error {
-		return traffic(ctx, c, letters(seed, c.Size()))
-	})(ctx, c); err != nil {
-		return fmt.Errorf("traffic, %w", err)
+		if err := tr.together(ctx, c); err != nil {
+			return fmt.Errorf("%s, %w", tr.name, err)
+		}
 	}
 	return nil
 }
 
 // Run runs the suite on an engine.
-func Run(t *testing.T, launch Launch) {
-	for _, g := range groups() {
-		for _, tr := range g.trials {
-			t.Run(g.name+"/"+tr.name, func(t *testing.T) {
-				for _, n := range sizes {
-					if n >= tr.min && !t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
-						launch(t, n, onDriver(together(tr.call)))
-					}) {
-						break // larger groups would say the same
-					}
+func Run(t *testing.T, launch Launch) { run(t, launch, trials(testseed.Seed(t)), sizes) }
+
+// RunCollectives runs the part of the suite that is about collectives on groups
+// of the given sizes.
+func RunCollectives(t *testing.T, launch Launch, sizes ...int) {
+	run(t, launch, collectives(), sizes)
+}
+
+func run(t *testing.T, launch Launch, trials []trial, sizes []int) {
+	for _, tr := range trials {
+		t.Run(tr.name, func(t *testing.T) {
+			for _, n := range sizes {
+				if n >= tr.min && !t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
+					launch(t, n, func(ctx context.Context, d driver.Comm) error { return tr.together(ctx, comm.New(d)) })
+				}) {
+					break // larger groups would say the same
 				}
-			})
-		}
-	}
-	t.Run("traffic", func(t *testing.T) { runTraffic(t, launch) })
-}
-
-// onDriver runs a body on what an engine gives.
-func onDriver(body func(context.Context, *comm.Comm) error) func(context.Context, driver.Comm) error {
-	return func(ctx context.Context, d driver.Comm) error { return body(ctx, comm.New(d)) }
-}
-
-// together keeps the ranks that are done until all are, so that nobody who still
-// tries something sees a rank that has left. Its errors name the rank.
-func together(body func(context.Context, *comm.Comm) error) func(context.Context, *comm.Comm) error {
-	return func(ctx context.Context, c *comm.Comm) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, errBlocked)
-		defer cancel()
-		err := body(ctx, c)
-		if err == nil {
-			err = comm.Barrier(ctx, c)
-		}
-		if err != nil {
-			return fmt.Errorf("rank %d of %d: %w", c.Rank(), c.Size(), err)
-		}
-		return nil
+			}
+		})
 	}
 }
 
@@ -121,35 +116,19 @@ func equal[T comparable](what string, got, want T) error {
 
 // equalSlices is an error that says where the slices differ, or nil.
 func equalSlices[T comparable](what string, got, want []T) error {
-	if same(got, want) {
-		return nil
-	}
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: got %d elements, want %d", what, len(got), len(want))
 	}
-	i := 0
-	for got[i] == want[i] {
-		i++
-	}
-	return fmt.Errorf("%s: element %d of %d: got %v, want %v", what, i, len(got), got[i], want[i])
-}
-
-func same[T comparable](got, want []T) bool {
-	if a, ok := any(got).([]byte); ok {
-		return bytes.Equal(a, any(want).([]byte))
-	}
-	return slices.Equal(got, want)
-}
-
-// first is the first error, or nil.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
+	for i, g := range got {
+		if g != want[i] {
+			return fmt.Errorf("%s: element %d of %d: got %v, want %v", what, i, len(got), g, want[i])
 		}
 	}
 	return nil
 }
+
+// first is the first error, or nil.
+func first(errs ...error) error { return cmp.Or(errs...) }
 
 // check ends a trial with the first of the errors, if there is one. It is for the goroutine
 // of the body, and where nobody wants to say more about the error.
@@ -191,6 +170,16 @@ func pattern(source comm.Rank, tag comm.Tag, length int) []byte {
 		binary.LittleEndian.PutUint64(b[i:], x^x>>32)
 	}
 	return b[:length]
+}
+
+// forLengths tries each of the lengths, which are in some unit.
+func forLengths(lengths []int, unit string, try func(length int) error) error {
+	for _, length := range lengths {
+		if err := ends(func() error { return try(length) }); err != nil {
+			return fmt.Errorf("%d %s: %w", length, unit, err)
+		}
+	}
+	return nil
 }
 
 // right and left are the neighbours in a ring.

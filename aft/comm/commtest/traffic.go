@@ -2,12 +2,9 @@ package commtest
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/internal/testseed"
 )
 
 // letter is one message of the random test.
@@ -17,18 +14,13 @@ type letter struct {
 	length       int
 }
 
-// runTraffic sends random messages between random ranks: the tags collide, the
+// trafficTrial sends random messages between random ranks: the tags collide, the
 // lengths are on both sides of what engines buffer, and every rank posts, waits
 // and lingers in an order of its own.
-func runTraffic(t *testing.T, launch Launch) {
-	seed := testseed.Seed(t)
-	for _, n := range sizes {
-		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
-			launch(t, n, onDriver(together(func(ctx context.Context, c *comm.Comm) error {
-				return traffic(ctx, c, letters(seed, n))
-			})))
-		})
-	}
+func trafficTrial(seed uint64) trial {
+	return trial{"traffic", 1, func(ctx context.Context, c *comm.Comm) error {
+		return traffic(ctx, c, letters(seed, c.Size()))
+	}}
 }
 
 // letters are the same on all ranks.
@@ -74,12 +66,9 @@ func traffic(ctx context.Context, c *comm.Comm, all []letter) error {
 	random.Shuffle(len(arrivals), func(i, k int) { arrivals[i], arrivals[k] = arrivals[k], arrivals[i] })
 	for _, a := range arrivals {
 		st, err := a.recv.Wait(ctx)
-		err = first(err,
+		check(err,
 			equal("status", st, comm.Status{Source: a.source, Tag: a.tag, Bytes: a.length}),
 			equalSlices("data", a.buf[:a.length], pattern(a.source, comm.Tag(a.index), a.length)))
-		if err != nil {
-			return fmt.Errorf("message %d: %w", a.index, err)
-		}
 	}
 	return comm.WaitAll(ctx, sends...)
 }

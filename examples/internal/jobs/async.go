@@ -1,13 +1,13 @@
 package jobs
 
 import (
-	"errors"
+	"flag"
+	"fmt"
 
 	"github.com/craft-go/craft/checkpoint"
 )
 
-// Mode says who writes checkpoints, as checkpoint.WithAsync takes it. It is a
-// flag.Value.
+// Mode says who writes checkpoints, as checkpoint.WithAsync takes it.
 type Mode string
 
 const (
@@ -16,10 +16,17 @@ const (
 	ZeroCopy Mode = "zero-copy" // a background writer, from the program's own memory
 )
 
-// ModeUsage explains the flag -async.
-const ModeUsage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
+// Modes are all of them.
+var Modes = []Mode{Off, Copy, ZeroCopy}
+
+const modeUsage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
 	"background from a copy; zero-copy, in the background from the vectors themselves. Without the\n" +
-	"flag $CRAFT_WRITE_ASYNC and $CRAFT_WRITE_ASYNC_ZERO_COPY decide"
+	"flag $CRAFT_WRITE_ASYNC and $CRAFT_WRITE_ASYNC_ZERO_COPY decide (default %s)"
+
+// AsyncFlag adds the flag -async, which sets a mode.
+func AsyncFlag(f *flag.FlagSet, mode *Mode) {
+	f.Func("async", fmt.Sprintf(modeUsage, *mode), func(text string) error { return oneOf(mode, text, Modes) })
+}
 
 // modeOfEnvironment is the mode that the environment asks for.
 func modeOfEnvironment() Mode {
@@ -33,17 +40,4 @@ func modeOfEnvironment() Mode {
 		return Copy
 	}
 	return Off
-}
-
-// String is the value of the flag.
-func (m *Mode) String() string { return string(*m) }
-
-// Set accepts one of the modes.
-func (m *Mode) Set(text string) error {
-	switch Mode(text) {
-	case Off, Copy, ZeroCopy:
-		*m = Mode(text)
-		return nil
-	}
-	return errors.New("it must be off, copy or zero-copy")
 }

@@ -43,7 +43,7 @@ func (c *Flags) Register(f *flag.FlagSet) {
 	c.registerRanks(f)
 	c.registerLevels(f)
 	c.Async = modeOfEnvironment()
-	f.Var(&c.Async, "async", ModeUsage)
+	AsyncFlag(f, &c.Async)
 	f.BoolVar(&c.JSON, "json", false, "print the result as one line of JSON")
 }
 

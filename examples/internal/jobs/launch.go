@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/craft-go/craft/aft"
@@ -35,15 +35,11 @@ func (c *Flags) registerRanks(f *flag.FlagSet) {
 }
 
 func oneOf[T ~string](to *T, text string, allowed []T) error {
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		if T(text) == a {
-			*to = a
-			return nil
-		}
-		names[i] = string(a)
+	if !slices.Contains(allowed, T(text)) {
+		return fmt.Errorf("it must be one of %v", allowed)
 	}
-	return errors.New("it must be " + strings.Join(names, " or "))
+	*to = T(text)
+	return nil
 }
 
 func (c *Flags) checkRanks(set map[string]bool) error {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -44,26 +45,23 @@ func (c *Flags) checkLevels(set map[string]bool) error {
 }
 
 // base is the directory below which each of the nodes that this process starts
-// has its own. "": there are no levels, and nobody needs them.
+// has its own. "": there are no levels, and nobody needs them. Else it is not a temporary
+// one, as the launcher makes it: the next start is to find what this one has left.
 func (c *Flags) base() string {
-	switch {
-	case c.nodePath != "":
-		return c.nodePath
-	case c.Policy == "":
+	if c.nodePath == "" && c.Policy == "" {
 		return ""
-	case os.Getenv("CRAFT_NODE_PATH") != "":
-		return os.Getenv("CRAFT_NODE_PATH")
 	}
-	// Not a temporary one, as the launcher makes it: the next start is to find
-	// what this one has left.
-	return env.DefaultNodePath()
+	return cmp.Or(c.nodePath, os.Getenv(env.NodePath), env.DefaultNodePath())
 }
 
-// LevelOptions are those of each checkpoint that say where its versions are.
-func (c *Flags) LevelOptions() []checkpoint.Option {
-	options := []checkpoint.Option{checkpoint.WithLevels(c.Policy)}
+// CheckpointOptions are those of each checkpoint that the flags ask for.
+func (c *Flags) CheckpointOptions() []checkpoint.Option {
+	options := []checkpoint.Option{checkpoint.WithPath(c.CPPath), checkpoint.WithAsync(string(c.Async)), checkpoint.WithLevels(c.Policy)}
 	if c.nodePath != "" && !launch.IsRank() { // the launcher tells a rank
 		options = append(options, checkpoint.WithNodePath(c.nodePath))
+	}
+	if c.Fresh {
+		options = append(options, checkpoint.WithReadOnRestart(false))
 	}
 	return options
 }

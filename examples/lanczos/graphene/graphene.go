@@ -8,9 +8,11 @@
 package graphene
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/craft-go/craft/examples/lanczos/random"
 )
@@ -63,46 +65,23 @@ func (l Lattice) Row(row int64, put func(column int64, value float64)) {
 	cell, site := row/2, row%2
 	x, y := cell%l.NX, cell/l.NX
 	step := 2*site - 1 // A has neighbours below, B above
-	columns := [4]int64{
-		2*cell + 1 - site,
-		2*(y*l.NX+wrap(x+step, l.NX)) + 1 - site,
-		2*(wrap(y+step, l.NY)*l.NX+x) + 1 - site,
-		row,
+	type entry struct {
+		column int64
+		value  float64
 	}
-	values := [4]float64{-1, -1, -1, l.potential(row)}
-	n := 3
+	entries := append(make([]entry, 0, 4),
+		entry{2*cell + 1 - site, -1},
+		entry{2*(y*l.NX+(x+step+l.NX)%l.NX) + 1 - site, -1},
+		entry{2*((y+step+l.NY)%l.NY*l.NX+x) + 1 - site, -1})
 	if !l.Clean() {
-		n = 4
+		entries = append(entries, entry{row, l.Disorder * (random.Uniform(l.Seed, row) - 0.5)})
 	}
-	for i := 1; i < n; i++ {
-		for j := i; j > 0 && columns[j] < columns[j-1]; j-- {
-			columns[j], columns[j-1] = columns[j-1], columns[j]
-			values[j], values[j-1] = values[j-1], values[j]
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.column, b.column) })
+	for i, e := range entries {
+		if i+1 < len(entries) && entries[i+1].column == e.column {
+			entries[i+1].value += e.value
+		} else {
+			put(e.column, e.value)
 		}
 	}
-	for i := 0; i < n; {
-		column, sum := columns[i], 0.0
-		for ; i < n && columns[i] == column; i++ {
-			sum += values[i]
-		}
-		put(column, sum)
-	}
-}
-
-func (l Lattice) potential(row int64) float64 {
-	if l.Clean() {
-		return 0
-	}
-	return l.Disorder * (random.Uniform(l.Seed, row) - 0.5)
-}
-
-// wrap closes a direction of n cells for the neighbours of a cell.
-func wrap(i, n int64) int64 {
-	switch {
-	case i < 0:
-		return i + n
-	case i >= n:
-		return i - n
-	}
-	return i
 }

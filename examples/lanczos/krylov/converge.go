@@ -35,7 +35,7 @@ func (l *Lanczos) Spectrum(steps int) ([]tridiag.Ritz, error) {
 	return tridiag.Distinct(pairs, l.Beta[steps-1], l.op.rows), nil
 }
 
-// Done tells, on all ranks alike, whether there is nothing left to do: the
+// Done reports, on all ranks alike, whether there is nothing left to do: the
 // subspace is invariant, or the count lowest distinct eigenvalues have
 // residuals of at most tolerance relative to the largest one. To be sure that no
 // eigenvalue is still on its way to a place among them, the same must hold, with

@@ -11,21 +11,12 @@ type hold struct {
 }
 
 // Hold promises that the memory which Previous and Current have now stays as it
-// is until Release: the next two steps put their vectors elsewhere, for which
+// is until the next Hold: the next two steps put their vectors elsewhere, for which
 // there are two more vectors from the first time on. The numbers are the same.
-// A second Hold without a Release between them holds nothing more.
 func (l *Lanczos) Hold() {
-	if l.hold.held == 0 && len(l.hold.parked) == 0 {
-		l.hold.held = 2
-	}
-}
-
-// Release ends what Hold began: the memory may be used again.
-func (l *Lanczos) Release() {
 	h := &l.hold
-	h.held = 0
-	h.spare = append(h.spare, h.parked...)
-	h.parked = nil
+	h.spare, h.parked = append(h.spare, h.parked...), nil
+	h.held = 2
 }
 
 // target is the memory for the vector of the next step: that of Previous, which

@@ -76,7 +76,7 @@ func (l *Lanczos) Step(ctx context.Context, ask bool) (stop bool, err error) {
 	}
 	beta := math.Sqrt(sums[0])
 	if math.IsNaN(alpha+beta) || math.IsInf(alpha+beta, 0) {
-		return false, fmt.Errorf("%w: alpha = %v, beta = %v in iteration %d", ErrOverflow, alpha, beta, len(l.Alpha))
+		return false, fmt.Errorf("krylov: number out of range: alpha = %v, beta = %v in iteration %d", alpha, beta, len(l.Alpha))
 	}
 	l.Alpha, l.Beta = append(l.Alpha, alpha), append(l.Beta, beta)
 	l.Previous, l.Current = v, w

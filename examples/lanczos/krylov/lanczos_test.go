@@ -74,7 +74,6 @@ func solve(t *testing.T, m krylov.Matrix, ranks, members, steps int) (*krylov.La
 	var values []tridiag.Ritz
 	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(members)
-		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, m)
 		if err != nil {
 			return err
@@ -229,7 +228,6 @@ func TestDone(t *testing.T) {
 	want := distinct(t, m)[:4]
 	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(1)
-		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, m)
 		if err != nil {
 			return err
@@ -269,7 +267,6 @@ func TestDone(t *testing.T) {
 func TestOneRankAsksAllStop(t *testing.T) {
 	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 		team := sparse.NewTeam(1)
-		defer team.Close()
 		op, err := krylov.NewOperator(ctx, c, team, graphene.Lattice{NX: 4, NY: 4})
 		if err != nil {
 			return err
@@ -300,7 +297,6 @@ func TestHold(t *testing.T) {
 	want, _ := solve(t, m, 1, 1, steps)
 	for _, every := range []int{1, 2, 3, 7} {
 		team := sparse.NewTeam(2)
-		defer team.Close()
 		op, err := krylov.NewOperator(t.Context(), comm.Self(), team, m)
 		require.NoError(t, err)
 		l, err := krylov.NewLanczos(t.Context(), op, 1)
@@ -313,7 +309,6 @@ func TestHold(t *testing.T) {
 			memory[&l.Previous[0]], memory[&l.Current[0]] = true, true
 			require.Equal(t, kept, held, "every %d, step %d", every, step)
 			if step%every == 0 {
-				l.Release()
 				l.Hold()
 				held = [2][]float64{l.Previous, l.Current}
 				kept = [2][]float64{slices.Clone(l.Previous), slices.Clone(l.Current)}
@@ -324,32 +319,4 @@ func TestHold(t *testing.T) {
 		require.Equal(t, want.Current, l.Current)
 		require.LessOrEqual(t, len(memory), 4)
 	}
-}
-
-// TestHoldTwice: what is held stays held, and nothing else is.
-func TestHoldTwice(t *testing.T) {
-	team := sparse.NewTeam(1)
-	defer team.Close()
-	op, err := krylov.NewOperator(t.Context(), comm.Self(), team, graphene.Lattice{NX: 5, NY: 5})
-	require.NoError(t, err)
-	l, err := krylov.NewLanczos(t.Context(), op, 1)
-	require.NoError(t, err)
-	first := &l.Current[0]
-	l.Hold()
-	for range 5 {
-		_, err := l.Step(t.Context(), false)
-		require.NoError(t, err)
-		l.Hold()
-		require.NotSame(t, first, &l.Current[0])
-	}
-	l.Release()
-	seen := false
-	for range 4 {
-		l.Hold()
-		_, err := l.Step(t.Context(), false)
-		require.NoError(t, err)
-		l.Release()
-		seen = seen || first == &l.Current[0]
-	}
-	require.True(t, seen, "released memory is used again")
 }

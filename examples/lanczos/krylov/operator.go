@@ -49,8 +49,8 @@ func NewOperator(ctx context.Context, c *comm.Comm, team *sparse.Team, m Matrix)
 		return nil, err
 	}
 	if o.norm != 0 && !(o.norm >= smallestNorm && o.norm <= largestNorm) {
-		return nil, fmt.Errorf("%w: the largest sum of absolute values in a row is %g, allowed are 0 and %g to %g; scale the matrix",
-			ErrScale, o.norm, smallestNorm, largestNorm)
+		return nil, fmt.Errorf("krylov: entries of the matrix are too large or too small: the largest sum of absolute values in a row is %g, allowed are 0 and %g to %g; scale the matrix",
+			o.norm, smallestNorm, largestNorm)
 	}
 	return o, nil
 }
@@ -92,7 +92,7 @@ func (o *Operator) assemble(m Matrix) ([]int64, error) {
 			case column >= 0 && column < o.rows:
 				links = append(links, link{int32(row - o.lo), column, value})
 			default:
-				wrong = fmt.Errorf("%w: row %d has column %d of %d", ErrColumn, row, column, o.rows)
+				wrong = fmt.Errorf("krylov: column out of range: row %d has column %d of %d", row, column, o.rows)
 			}
 		})
 		if wrong != nil {

@@ -45,17 +45,16 @@ func (d diagonal) Row(row int64, put func(int64, float64)) {
 
 func TestMatricesThatCannotBeUsed(t *testing.T) {
 	team := sparse.NewTeam(1)
-	defer team.Close()
 	for name, c := range map[string]struct {
-		m  krylov.Matrix
-		is error
+		m    krylov.Matrix
+		says string
 	}{
-		"large":  {diagonal{value: 1e200}, krylov.ErrScale},
-		"small":  {diagonal{value: 1e-200}, krylov.ErrScale},
-		"column": {diagonal{value: 1, shift: 1}, krylov.ErrColumn},
+		"large":  {diagonal{value: 1e200}, "too large or too small"},
+		"small":  {diagonal{value: 1e-200}, "too large or too small"},
+		"column": {diagonal{value: 1, shift: 1}, "column out of range"},
 	} {
 		_, err := krylov.NewOperator(t.Context(), comm.Self(), team, c.m)
-		require.ErrorIs(t, err, c.is, name)
+		require.ErrorContains(t, err, c.says, name)
 	}
 	for _, value := range []float64{0, 1e-120, 1e120} {
 		op, err := krylov.NewOperator(t.Context(), comm.Self(), team, diagonal{value: value})
@@ -73,7 +72,6 @@ func TestMatricesThatCannotBeUsed(t *testing.T) {
 // and the passes over the vectors.
 func BenchmarkStep(b *testing.B) {
 	team := sparse.NewTeam(0)
-	defer team.Close()
 	op, err := krylov.NewOperator(b.Context(), comm.Self(), team, graphene.Lattice{NX: 1000, NY: 500})
 	require.NoError(b, err)
 	l, err := krylov.NewLanczos(b.Context(), op, 1)

@@ -3,6 +3,7 @@ package matrixmarket
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -40,11 +41,7 @@ func Read(r io.Reader) (*Matrix, error) {
 	}
 	s := scanner{lines: bufio.NewScanner(r)}
 	s.lines.Buffer(make([]byte, 64<<10), maxLine)
-	m, err := s.matrix()
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return s.matrix()
 }
 
 // scanner reads a matrix line by line.
@@ -55,7 +52,8 @@ type scanner struct {
 	n     int64 // rows and columns
 	count int64 // entries that the file claims
 
-	list entries
+	list         []entry
+	lower, upper bool // there are some below and above the diagonal
 }
 
 // at says that err is in the current line.
@@ -113,14 +111,15 @@ func (s *scanner) matrix() (*Matrix, error) {
 			return nil, s.at(err)
 		}
 	}
-	if read := int64(len(s.list.values)); read != s.count {
+	read := int64(len(s.list))
+	if read != s.count {
 		return nil, s.at(fmt.Errorf("%w: the file ends after %d of %d entries", ErrSyntax, read, s.count))
 	}
-	if s.n > int64(len(s.list.values))+maxEmptyRows {
+	if s.n > read+maxEmptyRows {
 		return nil, fmt.Errorf("%w: %d rows with %d entries; more than %d empty rows are refused",
-			ErrTooLarge, s.n, len(s.list.values), maxEmptyRows)
+			ErrTooLarge, s.n, read, maxEmptyRows)
 	}
-	return s.list.assemble(int(s.n), s.head.symmetry == "symmetric")
+	return assemble(s.list, int(s.n), s.head.symmetry == "symmetric")
 }
 
 // sizes reads the line with rows, columns and number of entries.
@@ -165,29 +164,25 @@ func (s *scanner) entry(words [][]byte) error {
 	if len(words) != want {
 		return fmt.Errorf("%w: %d words in place of the %d of an entry (%s)", ErrSyntax, len(words), want, s.head.field)
 	}
-	if int64(len(s.list.values)) == s.count {
+	if int64(len(s.list)) == s.count {
 		return fmt.Errorf("%w: more than the %d entries that the header claims", ErrSyntax, s.count)
 	}
 	row, err := s.index("row", words[0])
-	if err != nil {
-		return err
-	}
-	column, err := s.index("column", words[1])
-	if err != nil {
-		return err
-	}
-	value := 1.0
+	column, columnErr := s.index("column", words[1])
+	value, valueErr := 1.0, error(nil)
 	if want == 3 {
-		if value, err = s.value(words[2]); err != nil {
-			return err
-		}
+		value, valueErr = s.value(words[2])
 	}
-	if s.head.symmetry == "symmetric" {
-		if err := s.list.sameTriangle(row, column); err != nil {
-			return err
-		}
+	if err := cmp.Or(err, columnErr, valueErr); err != nil {
+		return err
 	}
-	s.list.add(row, column, value, s.line)
+	s.lower = s.lower || row > column
+	s.upper = s.upper || row < column
+	if s.lower && s.upper && s.head.symmetry == "symmetric" { // each would stand for both
+		return fmt.Errorf("%w: entry (%d, %d) is on the other side of the diagonal than those before; a symmetric file stores one triangle",
+			ErrSyntax, row+1, column+1)
+	}
+	s.list = append(s.list, entry{row, column, value, s.line})
 	return nil
 }
 

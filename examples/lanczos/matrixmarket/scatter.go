@@ -23,9 +23,8 @@ func (p *Part) Entries() int64 { return p.entries }
 // Row is [Matrix.Row] for the rows of this rank.
 func (p *Part) Row(row int64, put func(column int64, value float64)) { p.local.Row(row-p.lo, put) }
 
-// Scatter gives every rank the rows begins[r] <= i < begins[r+1] of the matrix
-// that rank 0 has; begins is a function of the number of rows. m is not used on
-// the other ranks. Scatter is collective.
+// Scatter gives every rank its range of the rows of the matrix that rank 0 has.
+// m is not used on the other ranks. Scatter is collective.
 func Scatter(ctx context.Context, c *comm.Comm, m *Matrix, ranges func(rows int64, r comm.Rank) (lo, hi int64)) (*Part, error) {
 	size := make([]int64, 2)
 	if c.Rank() == 0 {

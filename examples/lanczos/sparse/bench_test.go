@@ -46,7 +46,6 @@ const triadLength = 8 << 20 // three vectors of 64 MiB
 
 func BenchmarkTriad(b *testing.B) {
 	team := sparse.NewTeam(0)
-	defer team.Close()
 	x, y, z := filled(triadLength), filled(triadLength), filled(triadLength)
 	b.SetBytes(sparse.TriadTraffic(triadLength))
 	for b.Loop() {
@@ -58,7 +57,6 @@ func BenchmarkTriad(b *testing.B) {
 // a busy machine slows both. Its metrics are the best of each and their ratio.
 func BenchmarkSpMV(b *testing.B) {
 	team := sparse.NewTeam(0)
-	defer team.Close()
 	p, q, r := filled(triadLength), filled(triadLength), filled(triadLength)
 	for _, c := range []struct {
 		name     string

@@ -7,8 +7,7 @@
 //     RowPtr[i+1] of Cols and Vals. Indices are 32 bits wide: the product is
 //     bound by memory bandwidth, and narrow indices are bytes that need not
 //     move.
-//   - [Team]: the goroutines, one per core, that share the work. They live as
-//     long as the team.
+//   - [Team]: as many goroutines as there are cores, which share the work.
 //   - block: [BlockRows] consecutive rows. Blocks are what the members of a team
 //     take, one after the other, from a shared counter.
 //

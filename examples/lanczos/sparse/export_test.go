@@ -16,7 +16,7 @@ func (m *CSR) Traffic() int64 {
 }
 
 // Members is the number of goroutines that share the work.
-func (t *Team) Members() int { return len(t.start) + 1 }
+func (t *Team) Members() int { return t.members }
 
 // Triad computes a[i] = b[i] + s*c[i], the kernel of the STREAM benchmark that
 // measures the bandwidth of a machine's memory. All slices have one length.

@@ -36,7 +36,6 @@ func TestMulAgainstDense(t *testing.T) {
 		require.Equal(t, members, team.Members())
 		y := make([]float64, rows)
 		m.Mul(team, y, x)
-		team.Close()
 		require.InDeltaSlice(t, want, y, 1e-12)
 	}
 }
@@ -45,7 +44,6 @@ func TestSumDoesNotDependOnMembers(t *testing.T) {
 	const rows = 40*sparse.BlockRows + 5
 	sum := func(members int) float64 {
 		team := sparse.NewTeam(members)
-		defer team.Close()
 		return team.Sum(rows, func(lo, hi int) float64 {
 			s := 0.0
 			for i := lo; i < hi; i++ {
@@ -62,7 +60,6 @@ func TestSumDoesNotDependOnMembers(t *testing.T) {
 // TestSumAddsInTheOrderOfTheBlocks lets the first block be the last to finish.
 func TestSumAddsInTheOrderOfTheBlocks(t *testing.T) {
 	team := sparse.NewTeam(2)
-	defer team.Close()
 	others := make(chan struct{})
 	values := []float64{1, 1e16, -1e16} // 0 in this order, 1 with the first one last
 	sum := team.Sum(len(values)*sparse.BlockRows, func(lo, _ int) float64 {
@@ -80,7 +77,6 @@ func TestSumAddsInTheOrderOfTheBlocks(t *testing.T) {
 
 func TestDoCoversEveryRowOnce(t *testing.T) {
 	team := sparse.NewTeam(3)
-	defer team.Close()
 	for _, rows := range []int{0, 1, sparse.BlockRows - 1, sparse.BlockRows, sparse.BlockRows + 1, 9 * sparse.BlockRows} {
 		seen := make([]int, rows)
 		team.Do(rows, func(block, lo, hi int) {
@@ -97,7 +93,6 @@ func TestDoCoversEveryRowOnce(t *testing.T) {
 
 func TestTriad(t *testing.T) {
 	team := sparse.NewTeam(2)
-	defer team.Close()
 	a := make([]float64, 10_000)
 	sparse.Triad(team, a, filled(len(a)), filled(len(a)), 2)
 	require.Equal(t, 3.0, a[0])

@@ -49,7 +49,6 @@ func (m *measurement) compareZone(ctx context.Context) error {
 
 func timeLanczos(ctx context.Context, c *comm.Comm, step func(int)) (time.Duration, error) {
 	team := sparse.NewTeam(1)
-	defer team.Close()
 	if err := comm.Barrier(ctx, c); err != nil {
 		return 0, err
 	}
