@@ -118,23 +118,6 @@ func TestWithErrorsShortWrite(t *testing.T) {
 	}
 }
 
-// plain hides the optional abilities of files.
-type plain struct{ vfs.FS }
-
-type plainFile struct{ vfs.File }
-
-func (p plain) Create(name string, perm fs.FileMode) (vfs.File, error) {
-	f, err := p.FS.Create(name, perm)
-	return plainFile{f}, err
-}
-
-func TestWithErrorsAddsNoAbility(t *testing.T) {
-	f, err := vfs.WithErrors(plain{vfs.NewMem()}, func(vfs.Op) error { return nil }).Create("/file", 0o644)
-	require.NoError(t, err)
-	_, ok := f.(vfs.RangeSyncer)
-	require.False(t, ok)
-}
-
 func TestOpString(t *testing.T) {
 	cases := map[string]vfs.Op{
 		"rename /a -> /b":            {Kind: vfs.OpRename, Path: "/a", NewPath: "/b"},
