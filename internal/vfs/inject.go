@@ -136,10 +136,7 @@ type failingFile struct {
 	written atomic.Int64
 }
 
-var (
-	_ OverwriteFile = (*failingFile)(nil)
-	_ RangeSyncer   = (*failingFile)(nil)
-)
+var _ OverwriteFile = (*failingFile)(nil)
 
 func (f *failingFile) Write(p []byte) (n int, err error) {
 	defer func() { f.written.Add(int64(n)) }()
@@ -182,16 +179,6 @@ func (f *failingFile) Close() error {
 		return err
 	}
 	return injected
-}
-
-// StartSync implements RangeSyncer; of a file that cannot do it nothing is asked.
-func (f *failingFile) StartSync(off, n int64) error {
-	return f.fsys.do(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}, func() error {
-		if file, ok := f.file.(RangeSyncer); ok {
-			return file.StartSync(off, n)
-		}
-		return nil
-	})
 }
 
 // Truncate implements OverwriteFile, for what Overwrite has opened.
