@@ -242,7 +242,7 @@ func (r *encoding) submit(j *job) error {
 		r.pipe.send(j)
 		return nil
 	}
-	if !j.isBatch() {
+	if j.single {
 		j.run(r.packer, r.opts.Compression)
 	}
 	return r.emit(j)
@@ -288,7 +288,7 @@ func (r *encoding) write(j *job) error {
 			r.delta.add(&rec, j.hashes[i])
 		}
 	}
-	if j.isBatch() {
+	if !j.single {
 		return r.out.put(j.batch)
 	}
 	for p := range j.stored.pieces() {
@@ -301,18 +301,16 @@ func (r *encoding) write(j *job) error {
 
 // count enters a chunk of a job into the statistics.
 func (r *encoding) count(j *job, rec *chunkRecord) {
-	raw := int64(rec.stored)
-	if j.single {
-		raw = int64(j.raw.n)
-	}
-	switch rec.kind {
-	case kindElsewhere, kindReference:
+	if !rec.here() {
 		return
-	case kindLZ4:
-		r.stats.Compressed++
 	}
 	r.stats.Chunks++
-	r.stats.RawBytes += raw
+	if rec.kind == kindLZ4 {
+		r.stats.Compressed++
+		r.stats.RawBytes += int64(j.raw.n)
+	} else {
+		r.stats.RawBytes += int64(rec.stored)
+	}
 }
 
 // finish writes footer and trailer.
