@@ -68,7 +68,7 @@ func (e *Encoder) prepare() {
 	if e.jobs != nil {
 		return
 	}
-	e.packer = new(compressor)
+	e.packers = []*compressor{new(compressor)}
 	// With small chunks a worker has several waiting for it, so that goroutines
 	// need not be woken for each.
 	ahead := max(2, aheadSize/e.opts.ChunkSize)
@@ -181,7 +181,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	return r.submit(j)
 }
 
-// isSmall says whether a chunk of n bytes goes into a batch.
+// isSmall reports whether a chunk of n bytes goes into a batch.
 func (r *encoding) isSmall(n int) bool { return n < min(smallChunk, r.opts.ChunkSize) }
 
 // reserve gives a chunk the buffers that it may need. Only this goroutine takes
@@ -243,7 +243,7 @@ func (r *encoding) submit(j *job) error {
 		return nil
 	}
 	if j.single {
-		j.run(r.packer, r.opts.Compression)
+		j.run(r.packers[0], r.opts.Compression)
 	}
 	return r.emit(j)
 }
