@@ -128,7 +128,7 @@ func (a *Archive) look(ctx context.Context) (f files, list []offline.Version, er
 }
 
 func (f files) failed(err error) error {
-	return fmt.Errorf("archive %s: %w", f.Files.Dir(), err)
+	return fmt.Errorf("archive %s: %w", f.Store.Dir(), err)
 }
 
 func (f files) describe(is offline.Version) Version {
@@ -146,7 +146,7 @@ func (f files) describe(is offline.Version) Version {
 	if is.Reached != nil {
 		v.Reached = *is.Reached
 	}
-	for _, h := range f.Files.At.Holdings(is.Entry) {
+	for _, h := range f.Store.Holdings(is.Entry) {
 		v.Places = append(v.Places, Place(h))
 	}
 	return v
@@ -169,7 +169,7 @@ func (f files) state(v offline.Version) (State, string) {
 // elsewhere names the nodes that cannot be read from here.
 func (f files) elsewhere() string {
 	var names []string
-	for _, n := range f.Files.At.Nodes {
+	for _, n := range f.Store.Nodes {
 		if n.State == offline.NodeElsewhere {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Host, n.Dir))
 		}

@@ -164,7 +164,7 @@ func (f *location) single(command string) (*offline.Checkpoint, error) {
 	}
 	calls := make([]string, 0, 5)
 	for _, c := range f.checkpoints[:min(4, len(f.checkpoints))] {
-		calls = append(calls, "craft "+command+" "+c.Files.Dir())
+		calls = append(calls, "craft "+command+" "+c.Store.Dir())
 	}
 	if more := len(f.checkpoints) - len(calls); more > 0 {
 		calls = append(calls, fmt.Sprintf("(and %d more)", more))

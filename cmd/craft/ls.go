@@ -120,13 +120,13 @@ func (p *program) ls(ctx context.Context, where *location) (seen overview, err e
 
 // list describes one checkpoint; bad are the versions that cannot be described.
 func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoint) (out listedCheckpoint, bad []error, err error) {
-	out = listedCheckpoint{Name: c.Name, Path: osstring.String(c.Files.Dir()), Versions: []listedVersion{}}
-	if out.Lock, err = readLock(p.fs, c.Files.Dir()); err != nil {
+	out = listedCheckpoint{Name: c.Name, Path: osstring.String(c.Store.Dir()), Versions: []listedVersion{}}
+	if out.Lock, err = readLock(p.fs, c.Store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
 	bad = append(bad, c.Unread...)
 	if c.Manifest != nil {
-		out.Levels, out.Nodes = c.Manifest.Policy, c.Files.At.Nodes
+		out.Levels, out.Nodes = c.Manifest.Policy, c.Store.Nodes
 	}
 	versions, err := c.Versions(ctx)
 	if err != nil {

@@ -58,7 +58,7 @@ func addReferences(all map[uint64]bool, r *container.Reader) (bytes int64) {
 // otherNodes says where a version is that cannot be read from here.
 func otherNodes(c *offline.Checkpoint, v *offline.Version) error {
 	var at []string
-	for _, d := range c.Files.At.Nodes {
+	for _, d := range c.Store.Nodes {
 		if d.State == offline.NodeElsewhere {
 			at = append(at, fmt.Sprintf("%s (%s)", d.Host, d.Dir))
 		}

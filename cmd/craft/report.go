@@ -40,7 +40,7 @@ processor) in the time of the run; and rank 0's phases. A run without an end goe
 func (p *program) report(_ context.Context, where *location) (seen overview, err error) {
 	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}}
 	for _, c := range where.checkpoints {
-		records, err := filestore.Records(p.fs, c.Files.Dir())
+		records, err := filestore.Records(p.fs, c.Store.Dir())
 		if err != nil {
 			seen.problems = append(seen.problems, err)
 		}

@@ -203,7 +203,7 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *loca
 		if gone := c.Gone(list); gone != nil {
 			return nil, fmt.Errorf("%w: %w", errNoVersion, gone)
 		}
-		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.Files.Dir())
+		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.Store.Dir())
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]
@@ -226,7 +226,7 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *loca
 		}
 		return last, nil
 	}
-	return numbered(list, wanted, c.Files.Dir())
+	return numbered(list, wanted, c.Store.Dir())
 }
 
 func numbered(list []offline.Version, wanted, dir string) (*offline.Version, error) {
@@ -264,7 +264,7 @@ func readParts(ctx context.Context, c *offline.Checkpoint, v *offline.Version, s
 			continue
 		}
 		err := snapshot.With(ctx, part.Rank, func(f *storage.File) error {
-			at, _ := c.Files.At.Locate(ctx, v.ID, part) // it was opened
+			at, _ := c.Store.Locate(ctx, v.ID, part) // it was opened
 			one := readPart{path: at.Path, reader: f.Reader, bytes: at.Size}
 			if s.values {
 				bad = append(bad, first.read(one, s.limit)...)

@@ -56,9 +56,9 @@ func (d *shownVersion) describeLevels(ctx context.Context, c *offline.Checkpoint
 }
 
 func (d *shownVersion) describeLocations(c *offline.Checkpoint, v *offline.Version) {
-	for _, h := range c.Files.At.Holdings(v.Entry) {
+	for _, h := range c.Store.Holdings(v.Entry) {
 		kind := "node"
-		if h.Dir == c.Files.At.Store.Path(v.ID) {
+		if h.Dir == c.Store.Store.Path(v.ID) {
 			kind = "pfs"
 		}
 		d.Locations = append(d.Locations, shownLocation{kind, h.Host, osstring.String(h.Dir), append([]int{}, h.Parts...), h.Copies, h.Parity})

@@ -127,7 +127,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	}
 	seen := overview{document: result, empty: len(result.Versions) == 0, problems: problems, failed: !result.OK}
 	for _, c := range where.checkpoints {
-		seen.notes = append(seen.notes, remarks(c.Name, c.Files.At.Nodes)...)
+		seen.notes = append(seen.notes, remarks(c.Name, c.Store.Nodes)...)
 	}
 	return p.present(seen)
 }

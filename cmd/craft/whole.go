@@ -16,7 +16,7 @@ import (
 func wholeOnNode(ctx context.Context, c *offline.Checkpoint, id storage.ID, bad checkedPart) string {
 	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 		key := storage.ObjectKey{ID: id, Kind: kind, Part: bad.part}
-		for _, d := range c.Files.At.Nodes {
+		for _, d := range c.Store.Nodes {
 			path := filepath.Join(string(d.Dir), key.Name())
 			if _, there := d.Sizes[key]; !there || path == bad.path {
 				continue

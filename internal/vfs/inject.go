@@ -13,8 +13,6 @@ import (
 // *os.LinkError). Two are different: a *ShortWrite lets a Write do a part of its
 // work, and a failing Close does close the file, as it does in an operating
 // system. inject may be called concurrently.
-//
-// Files implement RangeSyncer if those of fsys do.
 func WithErrors(fsys FS, inject func(Op) error) FS {
 	return &failingFS{fsys: fsys, inject: inject}
 }
@@ -49,47 +47,35 @@ func (f *failingFS) do(op Op, carryOut func() error) error {
 	return carryOut()
 }
 
-func (f *failingFS) Open(name string) (File, error) {
-	if err := f.check(Op{Kind: OpOpen, Path: name}); err != nil {
+// open carries out an operation that opens a file, whose own operations can fail too.
+func (f *failingFS) open(op Op, carryOut func() (File, error)) (OverwriteFile, error) {
+	if err := f.check(op); err != nil {
 		return nil, err
 	}
-	file, err := f.fsys.Open(name)
+	file, err := carryOut()
 	if err != nil {
 		return nil, err
 	}
-	return f.wrap(name, file), nil
+	return &failingFile{fsys: f, name: op.Path, file: file}, nil
+}
+
+func (f *failingFS) Open(name string) (File, error) {
+	return f.open(Op{Kind: OpOpen, Path: name}, func() (File, error) { return f.fsys.Open(name) })
 }
 
 func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
-	if err := f.check(Op{Kind: OpCreate, Path: name}); err != nil {
-		return nil, err
-	}
-	file, err := f.fsys.Create(name, perm)
-	if err != nil {
-		return nil, err
-	}
-	return f.wrap(name, file), nil
+	return f.open(Op{Kind: OpCreate, Path: name}, func() (File, error) { return f.fsys.Create(name, perm) })
 }
 
 // Overwrite implements Overwriter.
 func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	op := Op{Kind: OpOverwrite, Path: name}
-	if err := f.check(op); err != nil {
-		return nil, err
-	}
-	overwriter, ok := f.fsys.(Overwriter)
-	if !ok {
+	return f.open(op, func() (File, error) {
+		if overwriter, ok := f.fsys.(Overwriter); ok {
+			return overwriter.Overwrite(name, perm)
+		}
 		return nil, op.fail(errors.ErrUnsupported)
-	}
-	file, err := overwriter.Overwrite(name, perm)
-	if err != nil {
-		return nil, err
-	}
-	wrapped := failingOverwrite{f.wrap(name, file), f, name, file}
-	if ranges, ok := wrapped.File.(RangeSyncer); ok {
-		return &failingRangeOverwrite{wrapped, ranges}, nil
-	}
-	return &wrapped, nil
+	})
 }
 
 // OverwriteFrom implements Overwriter.
@@ -111,15 +97,6 @@ func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 		return nil, err
 	}
 	return locker.OpenLock(name, perm)
-}
-
-// wrap adds only the abilities that the file has.
-func (f *failingFS) wrap(name string, file File) File {
-	failing := &failingFile{fsys: f, name: name, file: file}
-	if ranges, ok := file.(RangeSyncer); ok {
-		return &failingRangeFile{failing, ranges}
-	}
-	return failing
 }
 
 func (f *failingFS) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -159,7 +136,7 @@ type failingFile struct {
 	written atomic.Int64
 }
 
-var _ File = (*failingFile)(nil)
+var _ OverwriteFile = (*failingFile)(nil)
 
 func (f *failingFile) Write(p []byte) (n int, err error) {
 	defer func() { f.written.Add(int64(n)) }()
@@ -204,37 +181,7 @@ func (f *failingFile) Close() error {
 	return injected
 }
 
-type failingRangeFile struct {
-	*failingFile
-	ranges RangeSyncer
-}
-
-var _ RangeSyncer = (*failingRangeFile)(nil)
-
-func (f *failingRangeFile) StartSync(off, n int64) error {
-	return f.fsys.do(Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}, func() error { return f.ranges.StartSync(off, n) })
-}
-
-// failingOverwrite is a failing file that can be cut.
-type failingOverwrite struct {
-	File
-
-	fsys *failingFS
-	name string
-	file OverwriteFile
-}
-
-type failingRangeOverwrite struct {
-	failingOverwrite
-	RangeSyncer
-}
-
-var (
-	_ OverwriteFile = (*failingOverwrite)(nil)
-	_ OverwriteFile = (*failingRangeOverwrite)(nil)
-	_ RangeSyncer   = (*failingRangeOverwrite)(nil)
-)
-
-func (f *failingOverwrite) Truncate(size int64) error {
-	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.Truncate(size) })
+// Truncate implements OverwriteFile, for what Overwrite has opened.
+func (f *failingFile) Truncate(size int64) error {
+	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.(OverwriteFile).Truncate(size) })
 }

@@ -59,7 +59,6 @@ func TestWithErrorsEveryOperation(t *testing.T) {
 		{vfs.Op{Kind: vfs.OpRead, Path: "/file", Offset: 2, Size: 4}, read},
 		{vfs.Op{Kind: vfs.OpStat, Path: "/file"}, fileStat},
 		{vfs.Op{Kind: vfs.OpSync, Path: "/file"}, f.Sync},
-		{vfs.Op{Kind: vfs.OpStartSync, Path: "/file", Size: 9}, func() error { return f.(vfs.RangeSyncer).StartSync(0, 9) }},
 		{vfs.Op{Kind: vfs.OpClose, Path: "/file"}, f.Close},
 	}
 	for _, c := range cases {
@@ -118,28 +117,10 @@ func TestWithErrorsShortWrite(t *testing.T) {
 	}
 }
 
-// plain hides the optional abilities of files.
-type plain struct{ vfs.FS }
-
-type plainFile struct{ vfs.File }
-
-func (p plain) Create(name string, perm fs.FileMode) (vfs.File, error) {
-	f, err := p.FS.Create(name, perm)
-	return plainFile{f}, err
-}
-
-func TestWithErrorsAddsNoAbility(t *testing.T) {
-	f, err := vfs.WithErrors(plain{vfs.NewMem()}, func(vfs.Op) error { return nil }).Create("/file", 0o644)
-	require.NoError(t, err)
-	_, ok := f.(vfs.RangeSyncer)
-	require.False(t, ok)
-}
-
 func TestOpString(t *testing.T) {
 	cases := map[string]vfs.Op{
 		"rename /a -> /b":            {Kind: vfs.OpRename, Path: "/a", NewPath: "/b"},
 		"write /a: 10 bytes at 4096": {Kind: vfs.OpWrite, Path: "/a", Offset: 4096, Size: 10},
-		"startsync /a: 1 bytes at 0": {Kind: vfs.OpStartSync, Path: "/a", Size: 1},
 		"syncdir /a":                 {Kind: vfs.OpSyncDir, Path: "/a"},
 		"overwrite /a":               {Kind: vfs.OpOverwrite, Path: "/a"},
 		"truncate /a: to 3 bytes":    {Kind: vfs.OpTruncate, Path: "/a", Size: 3},

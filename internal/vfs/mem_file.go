@@ -19,10 +19,7 @@ type memFile struct {
 	closed   bool
 }
 
-var (
-	_ File        = (*memFile)(nil)
-	_ RangeSyncer = (*memFile)(nil)
-)
+var _ File = (*memFile)(nil)
 
 func (f *memFile) Write(p []byte) (int, error) {
 	return f.report(len(p), func() (off int64, written int, err error) {
@@ -71,28 +68,19 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
-	data, err := f.contents()
-	if err == nil && off < 0 {
-		err = errors.New("negative offset")
+	switch {
+	case f.closed:
+		return 0, op.fail(fs.ErrClosed)
+	case f.node.isDir():
+		return 0, op.fail(syscall.EISDIR)
+	case off < 0:
+		return 0, op.fail(errors.New("negative offset"))
 	}
-	if err != nil {
-		return 0, op.fail(err)
-	}
-	n := copy(p, data[min(off, int64(len(data))):])
+	n := copy(p, f.node.data[min(off, int64(len(f.node.data))):])
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-func (f *memFile) contents() ([]byte, error) {
-	if f.closed {
-		return nil, fs.ErrClosed
-	}
-	if f.node.isDir() {
-		return nil, syscall.EISDIR
-	}
-	return f.node.data, nil
 }
 
 func (f *memFile) Sync() error {
@@ -106,21 +94,6 @@ func (f *memFile) Sync() error {
 		f.node.durable, f.node.old = len(f.node.data), nil
 		return nil
 	})
-}
-
-// StartSync implements RangeSyncer. It gives no guarantee, so a crash treats the
-// range as before.
-func (f *memFile) StartSync(off, n int64) error {
-	f.mem.mu.Lock()
-	defer f.mem.mu.Unlock()
-	err := checkRange(off, n)
-	if f.closed {
-		err = fs.ErrClosed
-	}
-	if err != nil {
-		return Op{Kind: OpStartSync, Path: f.name, Offset: off, Size: n}.fail(err)
-	}
-	return nil
 }
 
 func (f *memFile) Stat() (fs.FileInfo, error) {

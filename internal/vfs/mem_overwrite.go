@@ -19,7 +19,6 @@ type memOverwrite struct {
 var (
 	_ Overwriter    = (*Mem)(nil)
 	_ OverwriteFile = (*memOverwrite)(nil)
-	_ RangeSyncer   = (*memOverwrite)(nil)
 )
 
 // Overwrite implements Overwriter.

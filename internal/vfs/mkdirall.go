@@ -30,23 +30,14 @@ func MkdirAll(fsys FS, path string, perm fs.FileMode, sync bool) error {
 	if err := MkdirAll(fsys, parent, perm, sync); err != nil {
 		return err
 	}
-	if err := mkdirRaced(fsys, path, perm); err != nil {
+	err = fsys.Mkdir(path, perm)
+	if errors.Is(err, fs.ErrExist) {
+		if made, statErr := fsys.Stat(path); statErr == nil && made.IsDir() {
+			err = nil // somebody else was faster
+		}
+	}
+	if err != nil || !sync {
 		return err
 	}
-	if sync {
-		return fsys.SyncDir(parent)
-	}
-	return nil
-}
-
-// mkdirRaced is Mkdir that is content with a directory somebody else made.
-func mkdirRaced(fsys FS, path string, perm fs.FileMode) error {
-	err := fsys.Mkdir(path, perm)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if info, statErr := fsys.Stat(path); statErr != nil || !info.IsDir() {
-		return err
-	}
-	return nil
+	return fsys.SyncDir(parent)
 }

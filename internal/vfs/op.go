@@ -22,7 +22,6 @@ const (
 	OpWrite     OpKind = "write"
 	OpRead      OpKind = "read"
 	OpSync      OpKind = "sync"
-	OpStartSync OpKind = "startsync"
 	OpClose     OpKind = "close"
 	OpOverwrite OpKind = "overwrite"
 	OpTruncate  OpKind = "truncate"
@@ -48,8 +47,8 @@ type Op struct {
 	Path string
 	// NewPath is the new name of OpRename.
 	NewPath string
-	// Offset and Size are the range in bytes of OpWrite, OpRead and
-	// OpStartSync; Size is the new size of OpTruncate.
+	// Offset and Size are the range in bytes of OpWrite and OpRead; Size is the
+	// new size of OpTruncate.
 	Offset, Size int64
 }
 
@@ -57,7 +56,7 @@ func (op Op) String() string {
 	switch op.Kind {
 	case OpRename:
 		return fmt.Sprintf("%v %s -> %s", op.Kind, op.Path, op.NewPath)
-	case OpWrite, OpRead, OpStartSync:
+	case OpWrite, OpRead:
 		return fmt.Sprintf("%v %s: %d bytes at %d", op.Kind, op.Path, op.Size, op.Offset)
 	case OpTruncate:
 		return fmt.Sprintf("%v %s: to %d bytes", op.Kind, op.Path, op.Size)

@@ -8,7 +8,7 @@ import (
 )
 
 // OS returns the file system of the operating system. Stat follows symbolic
-// links, ReadDir tells them apart. Its files implement RangeSyncer.
+// links, ReadDir tells them apart.
 func OS() FS { return osFS{} }
 
 // OSWithMode is OS, but all files that it makes have this mode, whatever was asked
@@ -80,33 +80,11 @@ func cannotSyncDir(err error) bool {
 
 type osFile struct{ *os.File }
 
-var (
-	_ File        = osFile{}
-	_ RangeSyncer = osFile{}
-)
+var _ File = osFile{}
 
 func newOSFile(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
 	return osFile{f}, nil
-}
-
-// StartSync implements RangeSyncer.
-func (f osFile) StartSync(off, n int64) error {
-	err := checkRange(off, n)
-	if err == nil && n > 0 {
-		err = startSync(f.File, off, n)
-	}
-	if err != nil {
-		return Op{Kind: OpStartSync, Path: f.Name(), Offset: off, Size: n}.fail(err)
-	}
-	return nil
-}
-
-func checkRange(off, n int64) error {
-	if off < 0 || n < 0 {
-		return syscall.EINVAL
-	}
-	return nil
 }

@@ -1,32 +1,17 @@
 package vfs
 
-import (
-	"errors"
-	"io/fs"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
+var _ RangeSyncer = osFile{}
 
-// startSync queues the dirty pages of the range for writing and does not wait
-// for them. The file system may not offer it, and nothing is lost then.
-func startSync(f *os.File, off, n int64) error {
+// StartSync implements RangeSyncer: it queues the dirty pages of the range for writing
+// and does not wait for them.
+func (f osFile) StartSync(off, n int64) {
 	conn, err := f.SyscallConn()
 	if err != nil {
-		return err
+		return
 	}
-	var sync error
-	err = conn.Control(func(fd uintptr) {
-		sync = unix.SyncFileRange(int(fd), off, n, unix.SYNC_FILE_RANGE_WRITE)
+	_ = conn.Control(func(fd uintptr) {
+		_ = unix.SyncFileRange(int(fd), off, n, unix.SYNC_FILE_RANGE_WRITE) // Sync reports what is wrong
 	})
-	switch {
-	case err != nil:
-		// Control fails for this reason only, with an error of its own.
-		return fs.ErrClosed
-	case errors.Is(sync, unix.ENOSYS), errors.Is(sync, unix.EINVAL),
-		errors.Is(sync, unix.EOPNOTSUPP), errors.Is(sync, unix.ESPIPE), errors.Is(sync, unix.EINTR):
-		return nil
-	default:
-		return sync
-	}
 }

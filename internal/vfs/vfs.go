@@ -46,7 +46,7 @@ type File interface {
 }
 
 // RangeSyncer is implemented by files that can start to write back a range
-// early, so that a later Sync has less to wait for. It gives no guarantee.
+// early, so that a later Sync has less to wait for: only a hint.
 type RangeSyncer interface {
-	StartSync(off, n int64) error
+	StartSync(off, n int64)
 }

@@ -30,7 +30,6 @@ var suite = []struct {
 	{"read only and closed files", testFileState},
 	{"unlinked file stays open", testUnlinked},
 	{"concurrent reads", testConcurrentReads},
-	{"range syncer", testRangeSyncer},
 	{"sync dir", testSyncDir},
 	{"long names", testLongNames},
 }
@@ -326,21 +325,6 @@ func testConcurrentReads(t *testing.T, fsys vfs.FS, dir string) {
 	for range 4 {
 		require.NoError(t, <-results)
 	}
-}
-
-func testRangeSyncer(t *testing.T, fsys vfs.FS, dir string) {
-	f, err := fsys.Create(filepath.Join(dir, "file"), 0o644)
-	require.NoError(t, err)
-	_, err = f.Write(make([]byte, 100_000))
-	require.NoError(t, err)
-	ranges, ok := f.(vfs.RangeSyncer)
-	require.True(t, ok)
-	require.NoError(t, ranges.StartSync(0, 65536))
-	require.NoError(t, ranges.StartSync(65536, 100_000))
-	require.NoError(t, ranges.StartSync(0, 0))
-	require.ErrorIs(t, ranges.StartSync(-1, 10), syscall.EINVAL)
-	require.ErrorIs(t, ranges.StartSync(0, -1), syscall.EINVAL)
-	require.NoError(t, f.Close())
 }
 
 func testSyncDir(t *testing.T, fsys vfs.FS, dir string) {

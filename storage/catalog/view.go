@@ -34,14 +34,7 @@ func (v *View) counts(p Place) bool {
 	return (p == Home || !v.homeOnly) && (len(v.lost) == 0 || !slices.Contains(v.lost, p))
 }
 
-func anywhere(v *View, at []Place) bool {
-	for _, p := range at {
-		if v.counts(p) {
-			return true
-		}
-	}
-	return false
-}
+func anywhere(v *View, at []Place) bool { return slices.ContainsFunc(at, v.counts) }
 
 // AtHome reports whether the parallel file system has a part.
 func (v View) AtHome(id storage.ID, part storage.Part) bool {

@@ -41,7 +41,7 @@ type chunkRecord struct {
 	rawCRC uint32    // of the raw bytes
 }
 
-// here says whether the file itself has the bytes.
+// here reports whether the file itself has the bytes.
 func (r *chunkRecord) here() bool { return r.kind == kindRaw || r.kind == kindLZ4 }
 
 // kindWord is the kind as it is stored: since 1.1 with what a reference says

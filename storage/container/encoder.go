@@ -55,11 +55,10 @@ type Encoder struct {
 
 	out     output
 	x       index
-	meta    []byte   // header, later footer and trailer
-	keys    []string // of the last version, as far as each is there once
-	small   []byte   // start of a streamed value
-	packer  *compressor
-	packers []*compressor // of the workers
+	meta    []byte        // header, later footer and trailer
+	keys    []string      // of the last version, as far as each is there once
+	small   []byte        // start of a streamed value
+	packers []*compressor // of the workers; the first one's also of the calling goroutine, before there are any
 	jobs    []*job
 	bufs    []*buffer
 }

@@ -68,7 +68,7 @@ func (e *Encoder) prepare() {
 	if e.jobs != nil {
 		return
 	}
-	e.packer = new(compressor)
+	e.packers = []*compressor{new(compressor)}
 	// With small chunks a worker has several waiting for it, so that goroutines
 	// need not be woken for each.
 	ahead := max(2, aheadSize/e.opts.ChunkSize)
@@ -181,7 +181,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	return r.submit(j)
 }
 
-// isSmall says whether a chunk of n bytes goes into a batch.
+// isSmall reports whether a chunk of n bytes goes into a batch.
 func (r *encoding) isSmall(n int) bool { return n < min(smallChunk, r.opts.ChunkSize) }
 
 // reserve gives a chunk the buffers that it may need. Only this goroutine takes
@@ -242,8 +242,8 @@ func (r *encoding) submit(j *job) error {
 		r.pipe.send(j)
 		return nil
 	}
-	if !j.isBatch() {
-		j.run(r.packer, r.opts.Compression)
+	if j.single {
+		j.run(r.packers[0], r.opts.Compression)
 	}
 	return r.emit(j)
 }
@@ -288,7 +288,7 @@ func (r *encoding) write(j *job) error {
 			r.delta.add(&rec, j.hashes[i])
 		}
 	}
-	if j.isBatch() {
+	if !j.single {
 		return r.out.put(j.batch)
 	}
 	for p := range j.stored.pieces() {
@@ -301,18 +301,16 @@ func (r *encoding) write(j *job) error {
 
 // count enters a chunk of a job into the statistics.
 func (r *encoding) count(j *job, rec *chunkRecord) {
-	raw := int64(rec.stored)
-	if j.single {
-		raw = int64(j.raw.n)
-	}
-	switch rec.kind {
-	case kindElsewhere, kindReference:
+	if !rec.here() {
 		return
-	case kindLZ4:
-		r.stats.Compressed++
 	}
 	r.stats.Chunks++
-	r.stats.RawBytes += raw
+	if rec.kind == kindLZ4 {
+		r.stats.Compressed++
+		r.stats.RawBytes += int64(j.raw.n)
+	} else {
+		r.stats.RawBytes += int64(rec.stored)
+	}
 }
 
 // finish writes footer and trailer.

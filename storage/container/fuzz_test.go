@@ -183,7 +183,7 @@ func FuzzRoundTrip(f *testing.F) {
 func another(want *Reader, data []byte) bool {
 	r := &Reader{header: want.header, headerCRC: want.headerCRC, headerEnd: want.headerEnd}
 	r.sources.open = sourcesOf(data)
-	r.sources.first = r.sources.ask(0)
+	r.sources.first = r.sources.openSource(0)
 	src, _ := r.sources.get(0)
 	if _, encoded, err := src.readHeader(); err == nil && headerChecksum(encoded) != want.headerCRC {
 		return true

@@ -7,7 +7,7 @@ import "github.com/zeebo/xxh3"
 // one chunk or a batch of small ones that needs no worker.
 type job struct {
 	section int  // index of the (first) section
-	single  bool // one chunk, no batch
+	single  bool // one chunk, no batch; does not change while a worker runs the job
 	store   bool
 	raw     memory
 	hash    bool      // the chunk, or the next of a batch, gets a hash
@@ -43,9 +43,6 @@ func (j *job) reset() {
 	}
 	*j = job{batch: j.batch[:0], records: j.records[:0], hashes: j.hashes[:0], done: j.done}
 }
-
-// isBatch may be called while a worker runs the job.
-func (j *job) isBatch() bool { return !j.single }
 
 // addSmall appends a small chunk to a batch.
 func (j *job) addSmall(m memory, store bool) {

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -23,25 +22,31 @@ func Join(parts []*SectionReader) (*SectionReader, error) {
 			return nil, &DisagreeError{Key: info.Key, Parts: [2]int{0, i + 1}, What: what}
 		}
 	}
-	j := joint{missing: len(first.chunks), chunks: slices.Clone(first.chunks), home: make([]uint32, len(first.chunks))}
-	for i := range j.chunks {
-		j.chunks[i].kind = kindElsewhere
-	}
+	chunks, home := slices.Clone(first.chunks), make([]uint32, len(first.chunks))
+	var files []*Reader
+	base := make([]uint32, len(parts)) // where the files of a part begin
 	for i, p := range parts {
-		if err := j.add(p); err != nil {
-			return nil, &DisagreeError{Key: info.Key, Parts: [2]int{0, i}, What: err.Error()}
-		}
+		base[i] = uint32(len(files))
+		files = append(files, p.files...)
 	}
-	if j.missing > 0 {
-		c := slices.IndexFunc(j.chunks, func(r chunkRecord) bool { return r.kind == kindElsewhere })
+	var missing []int
+	for c := range chunks {
+		i := slices.IndexFunc(parts, func(p *SectionReader) bool { return p.chunks[c].kind != kindElsewhere })
+		if i < 0 {
+			missing = append(missing, c)
+			continue
+		}
+		chunks[c], home[c] = parts[i].chunks[c], base[i]+parts[i].fileOf(c)
+	}
+	if len(missing) > 0 {
 		return nil, fmt.Errorf("container: section %q: chunk %d (and %d more) is in none of the %d parts: %w",
-			info.Key, c, j.missing-1, len(parts), ErrElsewhere)
+			info.Key, missing[0], len(missing)-1, len(parts), ErrElsewhere)
 	}
 	info.Stored, info.Refers, info.Split = 0, 0, false
-	for i := range j.chunks {
-		info.count(&j.chunks[i])
+	for c := range chunks {
+		info.count(&chunks[c])
 	}
-	return newSectionReader(info, j.chunks, j.files, j.home), nil
+	return newSectionReader(info, chunks, files, home), nil
 }
 
 // differ says in what two sections are not parts of one value; "" if they are.
@@ -59,34 +64,10 @@ func differ(a, b *SectionReader) string {
 	case x.Digest != y.Digest:
 		return fmt.Sprintf("digest %#x and %#x: the value was not the same", x.Digest, y.Digest)
 	}
-	return ""
-}
-
-// joint collects the chunks of several parts.
-type joint struct {
-	chunks  []chunkRecord
-	files   []*Reader
-	home    []uint32 // per chunk, index of its file
-	missing int
-}
-
-func (j *joint) add(p *SectionReader) error {
-	base := uint32(len(j.files))
-	j.files = append(j.files, p.files...)
-	for c := range p.chunks {
-		rec := &p.chunks[c]
-		if rec.rawCRC != j.chunks[c].rawCRC {
-			return errors.New("checksum of chunk " + fmt.Sprint(c))
+	for c := range a.chunks {
+		if a.chunks[c].rawCRC != b.chunks[c].rawCRC {
+			return fmt.Sprintf("checksum of chunk %d", c)
 		}
-		if rec.kind == kindElsewhere || j.chunks[c].kind != kindElsewhere {
-			continue
-		}
-		j.chunks[c] = *rec
-		j.home[c] = base
-		if p.home != nil {
-			j.home[c] += p.home[c]
-		}
-		j.missing--
 	}
-	return nil
+	return ""
 }

@@ -2,7 +2,7 @@ package container
 
 import "iter"
 
-// memory is a stretch of a value's memory: n bytes from offset skip of the
+// memory is a part of a value's memory: n bytes from offset skip of the
 // first span on.
 type memory struct {
 	spans [][]byte

@@ -48,7 +48,7 @@ func (r *encoding) start() {
 	}
 	p.group.Go(inside(r.opts.Around, func() error {
 		for j := range p.ordered {
-			if !j.isBatch() {
+			if j.single {
 				<-j.done
 			}
 			if err := r.emit(j); err != nil {
@@ -60,7 +60,7 @@ func (r *encoding) start() {
 }
 
 func (p *pipeline) send(j *job) {
-	if !j.isBatch() {
+	if j.single {
 		p.work <- j
 	}
 	p.ordered <- j

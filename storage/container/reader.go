@@ -62,7 +62,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
 	f := &Reader{wanted: wanted}
 	f.sources.open = open
-	f.sources.first = f.sources.ask(0)
+	f.sources.first = f.sources.openSource(0)
 	if err := f.readIndex(); err != nil {
 		return nil, err
 	}

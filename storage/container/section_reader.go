@@ -14,7 +14,7 @@ type SectionReader struct {
 	geom   geometry
 	chunks []chunkRecord
 	files  []*Reader
-	// home says in which of files a chunk is; nil: all are in files[0].
+	// home has for each chunk the index of its file; nil: all are in files[0].
 	home []uint32
 	kept *kept
 }
@@ -108,7 +108,7 @@ func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) e
 	buf := k.buf
 	if k.chunk != c || buf == nil {
 		buf = allKept.room(k, s.geom.rawLen(c))
-		if err := s.readChunk(ctx, c, whole(buf)); err != nil {
+		if err := s.readChunks(ctx, c, 1, [][]byte{buf}); err != nil {
 			return err
 		}
 		k.chunk = c
@@ -117,19 +117,20 @@ func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) e
 	return nil
 }
 
-// whole is the memory of one slice.
-func whole(p []byte) memory { return memory{[][]byte{p}, 0, len(p)} }
-
 func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error {
 	rec := &s.chunks[c]
 	if rec.kind == kindElsewhere {
 		return fmt.Errorf("container: section %q, chunk %d: %w", s.info.Key, c, ErrElsewhere)
 	}
-	file := 0
-	if s.home != nil {
-		file = int(s.home[c])
+	return s.files[s.fileOf(c)].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
+}
+
+// fileOf is the index of the file that a chunk is in.
+func (s *SectionReader) fileOf(c int) uint32 {
+	if s.home == nil {
+		return 0
 	}
-	return s.files[file].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
+	return s.home[c]
 }
 
 // ReadSpans reads the whole section into spans, whose lengths add up to its
@@ -205,7 +206,7 @@ func (q *sequential) Read(p []byte) (int, error) {
 			q.buf = make([]byte, n)
 		}
 		q.buf = q.buf[:n]
-		if q.err = q.s.readChunk(q.ctx, q.next, whole(q.buf)); q.err != nil {
+		if q.err = q.s.readChunks(q.ctx, q.next, 1, [][]byte{q.buf}); q.err != nil {
 			return 0, q.err
 		}
 		q.next++

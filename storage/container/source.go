@@ -48,7 +48,7 @@ func (s *sources) get(i int) (*source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.others) < i && !s.ended {
-		s.others = append(s.others, s.ask(len(s.others)+1))
+		s.others = append(s.others, s.openSource(len(s.others)+1))
 	}
 	if i > len(s.others) {
 		return nil, io.EOF
@@ -57,7 +57,7 @@ func (s *sources) get(i int) (*source, error) {
 	return o.s, o.err
 }
 
-func (s *sources) ask(i int) opened {
+func (s *sources) openSource(i int) opened {
 	r, size, err := s.open(i)
 	s.ended = err == io.EOF
 	if err == nil && r == nil {

@@ -39,7 +39,7 @@ func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) err
 		return &DamageError{Reason: "the file has changed since it was opened"}
 	}
 	list, _ := r.extents()
-	units := together(list)
+	units := readUnits(list)
 	return parallel(ctx, around, len(units), func(ctx context.Context, i int) error {
 		return r.verifyUnit(ctx, units[i])
 	})
@@ -66,9 +66,9 @@ func (r *Reader) extents() (stored, references []extent) {
 	return stored, references
 }
 
-// together groups neighbours that are read at once: up to pieceSize, or one
+// readUnits groups neighbours that are read at once: up to pieceSize, or one
 // that is larger.
-func together(list []extent) [][]extent {
+func readUnits(list []extent) [][]extent {
 	var units [][]extent
 	start, size := 0, 0
 	for i := range list {

@@ -88,7 +88,7 @@ func (d *Draft) write(p []byte) (int, error) {
 	n, err := d.file.Write(p)
 	d.written += int64(n)
 	if err == nil && d.store.sync && d.ranger != nil && d.written-d.started >= startSyncEvery {
-		_ = d.ranger.StartSync(d.started, d.written-d.started) // only a hint
+		d.ranger.StartSync(d.started, d.written-d.started)
 		d.started = d.written
 	}
 	return n, err

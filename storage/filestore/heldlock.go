@@ -22,9 +22,9 @@ type lock struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
-	checking sync.Mutex // by writes and flushes
-	giving   sync.Once
-	given    atomic.Bool
+	checking  sync.Mutex // by writes and flushes
+	unlocking sync.Once
+	unlocked  atomic.Bool
 
 	mu   sync.Mutex
 	file vfs.File
@@ -98,7 +98,7 @@ func (l *lock) sign() error {
 func (l *lock) Check() error {
 	l.checking.Lock()
 	defer l.checking.Unlock()
-	if l.given.Load() {
+	if l.unlocked.Load() {
 		return l.lost("it was given back when the checkpoint was closed")
 	}
 	data, err := vfs.ReadFile(l.store.fs, l.store.lockPath(), lockLimit)
@@ -169,16 +169,16 @@ func (l *lock) retake() error {
 
 // Unlock implements storage.Lock.
 func (l *lock) Unlock() (err error) {
-	l.giving.Do(func() { err = l.giveBack() })
+	l.unlocking.Do(func() { err = l.unlock() })
 	return err
 }
 
-func (l *lock) giveBack() error {
+func (l *lock) unlock() error {
 	close(l.stop)
 	l.stopped.Wait()
 	defer liveLocks.Delete(liveLock{vfs.Identity(l.store.fs), l.owner.Token})
 	lost := l.Check()
-	l.given.Store(true)
+	l.unlocked.Store(true)
 	err := l.file.Close()
 	if lost != nil { // not ours any more
 		l.store.lock.Logger.Warn("the lock was lost before it was given back", "path", l.store.lockPath(), "error", lost)

@@ -20,7 +20,8 @@ import (
 // Checkpoint is one checkpoint.
 type Checkpoint struct {
 	Name  string // that its files must carry
-	Files checkpointStore
+	Store *Store
+	Files *storage.Store // reads what Store has
 	fs    vfs.FS
 	// OnRead, if it is not nil, is told how many bytes were read of a part, by several
 	// goroutines at once.
@@ -35,15 +36,6 @@ type Checkpoint struct {
 	ManifestUnread bool
 }
 
-// checkpointStore is a Store that says where it is.
-type checkpointStore struct {
-	*storage.Store
-
-	At *Store
-}
-
-func (s checkpointStore) Dir() string { return s.At.Dir() }
-
 // Open looks at a checkpoint's directory, and at those of its nodes that are on this
 // machine. What it cannot read of them is in Unread.
 func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
@@ -56,8 +48,8 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Files.At = &Store{Store: files, fs: fsys}
-	c.Files.Store, err = storage.NewStore(&watchedDriver{c.Files.At, c}, container.Options{})
+	c.Store = &Store{Store: files, fs: fsys}
+	c.Files, err = storage.NewStore(&watchedDriver{c.Store, c}, container.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +66,7 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	if err := c.lookAtNodes(ctx); err != nil {
 		return nil, err
 	}
-	for _, n := range c.Files.At.Nodes {
+	for _, n := range c.Store.Nodes {
 		if n.Unlisted {
 			c.Unread = append(c.Unread, fmt.Errorf("what is in %s cannot be listed as a whole: %s", n.Dir, n.Reason))
 		}
@@ -126,12 +118,12 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 		return nil, err
 	}
 	list = c.addNoted(list)
-	elsewhere := AnyNode(c.Files.At.Nodes, NodeElsewhere)
-	readable := !elsewhere && !AnyNode(c.Files.At.Nodes, NodeUnusable)
+	elsewhere := c.Store.anyNode(NodeElsewhere)
+	readable := !elsewhere && !c.Store.anyNode(NodeUnusable)
 	for i := range list {
 		list[i].Elsewhere = elsewhere && !list[i].Complete() && list[i].mayBeOnNodes()
 		if planned := list[i].Planned(); planned != nil && planned.BelowHome() != 0 && list[i].OnNodes > 0 && readable {
-			reached := c.Files.At.reached(list[i].Entry, *planned)
+			reached := c.Store.reached(list[i].Entry, *planned)
 			list[i].Reached = &reached
 		}
 	}
@@ -225,11 +217,9 @@ func (c *Checkpoint) addNoted(list []Version) []Version {
 	}
 	n := c.Manifest.Newest
 	id, _ := storage.ParseID(n.Directory) // checked when it was read
-	for i := range list {
-		if list[i].ID == id {
-			list[i].Noted = n
-			return list
-		}
+	if i := slices.IndexFunc(list, func(v Version) bool { return v.ID == id }); i >= 0 {
+		list[i].Noted = n
+		return list
 	}
 	if len(list) > 0 && list[len(list)-1].ID.Version >= id.Version {
 		return list
@@ -240,7 +230,7 @@ func (c *Checkpoint) addNoted(list []Version) []Version {
 // inspect reads sizes and a header; false if the version has vanished.
 func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 	for _, part := range v.Parts {
-		at, err := c.Files.At.Locate(ctx, v.ID, part)
+		at, err := c.Store.Locate(ctx, v.ID, part)
 		if err != nil {
 			v.Err = errors.Join(v.Err, err)
 			continue
@@ -249,7 +239,7 @@ func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 		if at.home {
 			v.Home++
 		}
-		if _, ok := c.Files.At.onNode(v.ID, part); ok {
+		if _, ok := c.Store.onNode(v.ID, part); ok {
 			v.OnNodes++
 		} else if at.rebuilt {
 			v.Rebuilt++
@@ -279,7 +269,7 @@ func (c *Checkpoint) header(ctx context.Context, id storage.ID, part storage.Par
 	if !errors.Is(err, storage.ErrDamaged) {
 		return h, err
 	}
-	target, linkErr := filepath.EvalSymlinks(c.Files.Dir())
+	target, linkErr := filepath.EvalSymlinks(c.Store.Dir())
 	if linkErr != nil || filepath.Base(target) == c.Name {
 		return h, err
 	}
@@ -293,7 +283,7 @@ func (c *Checkpoint) header(ctx context.Context, id storage.ID, part storage.Par
 
 // Exists reports whether a version has not been deleted since it was listed.
 func (c *Checkpoint) Exists(id storage.ID) bool {
-	return slices.ContainsFunc(c.Files.At.paths(id), func(dir string) bool {
+	return slices.ContainsFunc(c.Store.paths(id), func(dir string) bool {
 		_, err := c.fs.Stat(dir)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
@@ -301,7 +291,7 @@ func (c *Checkpoint) Exists(id storage.ID) bool {
 
 // PartPath is where a part is read from, or should be.
 func (c *Checkpoint) PartPath(ctx context.Context, id storage.ID, part storage.Part) string {
-	at, _ := c.Files.At.Locate(ctx, id, part) // the path is known in any case
+	at, _ := c.Store.Locate(ctx, id, part) // the path is known in any case
 	return at.Path
 }
 

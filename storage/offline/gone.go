@@ -28,7 +28,7 @@ func (c *Checkpoint) announcedNewest() (id storage.ID, by string) {
 			id, by = latest, filestore.LatestName
 		}
 	}
-	if c.ManifestUnread || AnyNode(c.Files.At.Nodes, NodeElsewhere) || AnyNode(c.Files.At.Nodes, NodeUnusable) {
+	if c.ManifestUnread || c.Store.anyNode(NodeElsewhere) || c.Store.anyNode(NodeUnusable) {
 		return id, by
 	}
 	for _, r := range c.Runs {

@@ -106,7 +106,7 @@ func (j job) parts(t *testing.T) (all [][]byte) {
 	require.Len(t, list, 1)
 	require.True(t, list[0].Complete(), list[0].State())
 	for rank := range ranks {
-		r, err := c.Files.At.Open(t.Context(), list[0].ID, storage.Part{Rank: rank, Size: ranks})
+		r, err := c.Store.Open(t.Context(), list[0].ID, storage.Part{Rank: rank, Size: ranks})
 		require.NoError(t, err)
 		data, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 		require.NoError(t, err)

@@ -54,14 +54,14 @@ func (c *Checkpoint) lookAtNodes(ctx context.Context) error {
 			found[n.Dir] = c.findDir(string(n.Dir))
 		}
 	}
-	c.Files.At.Nodes = nil
+	c.Store.Nodes = nil
 	for _, n := range c.Manifest.Nodes {
 		d := &Node{Host: n.Host, Dir: n.Dir, Rack: n.Rack, Ranks: n.Ranks}
 		d.judge(found[n.Dir])
 		if err := d.look(ctx); err != nil {
 			return err
 		}
-		c.Files.At.Nodes = append(c.Files.At.Nodes, d)
+		c.Store.Nodes = append(c.Store.Nodes, d)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (c *Checkpoint) takeUnsigned(f *foundDir, dir string) {
 	if _, err := c.fs.Stat(dir); err != nil {
 		return
 	}
-	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Files.Dir(), ID: c.Manifest.ID, FS: c.fs})
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Store.Dir(), ID: c.Manifest.ID, FS: c.fs})
 	if err != nil || s.Dir() != dir {
 		return
 	}
@@ -154,6 +154,6 @@ func (d *Node) findings(ctx context.Context) catalog.Findings {
 	return erasure.Findings(ctx, d.Host, d.List, d.Store.OpenObject, func(storage.ObjectKey, error) {})
 }
 
-func AnyNode(nodes []*Node, state string) bool {
-	return slices.ContainsFunc(nodes, func(d *Node) bool { return d.State == state })
+func (e *Store) anyNode(state string) bool {
+	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return d.State == state })
 }

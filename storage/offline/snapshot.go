@@ -11,7 +11,7 @@ import (
 // a restart with levels; the places are asked in the order of Files.
 func (c *Checkpoint) Snapshot(v *Version) *storage.Snapshot {
 	return &storage.Snapshot{Ranks: v.Size(), Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
-		store, err := storage.NewStore(anywhere{c.Files.At}, container.Options{})
+		store, err := storage.NewStore(anywhere{c.Store}, container.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -106,7 +106,7 @@ func (e *Store) places(ctx context.Context, id storage.ID, part storage.Part) []
 }
 
 func (e *Store) nowhere() (storage.PartReader, error) {
-	if AnyNode(e.Nodes, NodeElsewhere) {
+	if e.anyNode(NodeElsewhere) {
 		return nil, fmt.Errorf("%w on the parallel file system and on the nodes that can be read from here: %w", storage.ErrNotFound, ErrElsewhere)
 	}
 	return nil, storage.ErrNotFound

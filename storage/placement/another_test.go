@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,6 @@ import (
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
-	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // opened is a driver of one part.
@@ -52,7 +52,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 	}{
 		"none":                       {nil, nil, storage.ErrDamaged, nil, nil},
 		"missing":                    {[]catalog.Source{missing}, nil, storage.ErrDamaged, nil, nil},
-		"all missing":                {[]catalog.Source{missing, home}, storage.ErrNotFound, storage.ErrDamaged, nil, nil},
+		"all missing":                {[]catalog.Source{missing, home}, fs.ErrNotExist, storage.ErrDamaged, nil, nil},
 		"not now":                    {[]catalog.Source{home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
 		"missing, not now":           {[]catalog.Source{missing, home}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
 		"not now, missing":           {[]catalog.Source{home, missing}, syscall.ETIMEDOUT, syscall.ETIMEDOUT, nil, nil},
@@ -71,7 +71,13 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 			mem := vfs.NewMem()
 			local, err := nodelocal.New(nodelocal.Config{Root: "/node", Name: "cp", Home: "/pfs/cp", FS: mem})
 			require.NoError(t, err)
-			files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: vfs.NewMem()})
+			pfs := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+				if op.Kind == vfs.OpOpen {
+					return c.home
+				}
+				return nil
+			})
+			files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: pfs})
 			require.NoError(t, err)
 			for _, d := range []storage.Driver{local, files} {
 				require.NoError(t, d.(storage.Preparer).Prepare(t.Context(), nil))
@@ -87,13 +93,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 			require.NoError(t, err)
 			n := &nodes{list: []manifest.Node{{}}, of: []int{0}}
 			s := &finder{
-				home: storagetest.Failing(files, func(op storagetest.Op) error {
-					if op.Kind == storagetest.OpOpen {
-						return c.home
-					}
-					return nil
-				}),
-				log: slog.New(slog.DiscardHandler), nodes: n, local: local, register: newRegister(n, 0),
+				home: files, log: slog.New(slog.DiscardHandler), nodes: n, local: local, register: newRegister(n, 0),
 			}
 			s.register.cat.Merge(catalog.Findings{Away: c.away}, 0)
 			for _, at := range []int{9, len(data) / 2} { // in the header, and in the value

@@ -32,12 +32,12 @@ const (
 
 // faulty is a cluster whose storage is in memory and fails when it is told to.
 type faulty struct {
-	policy string
-	home   *vfs.Mem
-	wrap   func(storage.Driver) storage.Driver // gives the driver of home; nil: as it is
-	nodes  []*vfs.Mem
-	placed func(comm.Rank) int // the node of a rank; nil: faultyNode
-	log    logBuffer
+	policy    string
+	home      *vfs.Mem
+	homeFails func(vfs.Op) error // is asked before each operation there; nil: all is well
+	nodes     []*vfs.Mem
+	placed    func(comm.Rank) int // the node of a rank; nil: faultyNode
+	log       logBuffer
 
 	mu   sync.Mutex
 	hook func(node int, op vfs.Op) error // nil: all is well
@@ -116,20 +116,20 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 				cancel() // nobody waits for this one
 			}
 		}()
-		files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: f.home})
+		var pfs vfs.FS = f.home
+		if f.homeFails != nil {
+			pfs = vfs.WithErrors(pfs, f.homeFails)
+		}
+		files, err := filestore.New(filestore.Config{Path: "/pfs", Name: "cp", FS: pfs})
 		if err != nil {
 			return err
-		}
-		var home storage.Driver = files
-		if f.wrap != nil {
-			home = f.wrap(home)
 		}
 		node := faultyNode(c.Rank())
 		if f.placed != nil {
 			node = f.placed(c.Rank())
 		}
 		s, err := placement.Open(ctx, placement.Config{
-			Comm: c, Name: "cp", Home: home, Dir: files.Dir(), Policy: policy, Root: fmt.Sprintf("/node%d", node), FS: f.at(node),
+			Comm: c, Name: "cp", Home: files, Dir: files.Dir(), Policy: policy, Root: fmt.Sprintf("/node%d", node), FS: f.at(node),
 			Log:      slog.New(slog.NewTextHandler(&f.log, nil)),
 			Exchange: exchange.Options{Block: 4 << 10, Window: 2}, // a partner that stops is noticed in the middle of a part
 		})

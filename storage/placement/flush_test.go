@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/placement"
-	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // TestFlushThatIsWaitedFor goes before what has piled up, and knows no limit: with
@@ -40,19 +40,46 @@ func TestFlushThatIsWaitedFor(t *testing.T) {
 	}
 }
 
+// gate stops operations of a file system that does not answer, until the test opens it.
+type gate struct {
+	reached, opened chan struct{}
+	once            sync.Once
+}
+
+func newGate() *gate { return &gate{reached: make(chan struct{}), opened: make(chan struct{})} }
+
+func (g *gate) pass() {
+	g.once.Do(func() { close(g.reached) })
+	<-g.opened
+}
+
+// await returns as soon as an operation waits.
+func (g *gate) await(ctx context.Context) error {
+	select {
+	case <-g.reached:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // A version that is deleted while a rank is copying it leaves nothing on the
 // parallel file system, wherever that rank is; and one that waits is not copied at
 // all. The deletion does not wait for a file system that does not answer.
 func TestFlushOfADeletedVersion(t *testing.T) {
-	for _, at := range []storagetest.OpKind{storagetest.OpCreate, storagetest.OpWrite, storagetest.OpCommit} {
-		t.Run(at.String(), func(t *testing.T) {
+	for _, at := range []vfs.OpKind{vfs.OpCreate, vfs.OpWrite, vfs.OpRename} {
+		t.Run(string(at), func(t *testing.T) {
 			c := newCluster(t, 0, 1)
 			var log logBuffer
 			c.log = slog.New(slog.NewTextHandler(&log, nil))
-			gate := storagetest.Gate{Deaf: true}
-			gate.Shut(func(op storagetest.Op) bool { return op.Kind == at && op.ID == idOf(1) && op.Part.Rank == 1 })
-			c.wrap = func(d storage.Driver) storage.Driver { return storagetest.Slow(d, &gate) }
-			c.job(t, "local,pfs:1", func(ctx context.Context, s *placement.Placement) error { return deleteWhileFlushed(ctx, s, &gate) })
+			waits := newGate()
+			c.homeFails = func(op vfs.Op) error {
+				if op.Kind == at && isPart(op, 1) && filepath.Base(filepath.Dir(op.Path)) == idOf(1).String() {
+					waits.pass()
+				}
+				return nil
+			}
+			c.job(t, "local,pfs:1", func(ctx context.Context, s *placement.Placement) error { return deleteWhileFlushed(ctx, s, waits) })
 			require.NotContains(t, log.String(), "is not on the parallel file system yet")
 			versions, err := filepath.Glob(filepath.Join(c.dir, "pfs", "cp", "*v-*"))
 			require.NoError(t, err)
@@ -61,14 +88,13 @@ func TestFlushOfADeletedVersion(t *testing.T) {
 	}
 }
 
-func deleteWhileFlushed(ctx context.Context, s *placement.Placement, gate *storagetest.Gate) error {
+func deleteWhileFlushed(ctx context.Context, s *placement.Placement, flush *gate) error {
 	if err := errors.Join(write(ctx, s, 1), write(ctx, s, 2), write(ctx, s, 3)); err != nil {
 		return err
 	}
 	if s.Comm.Rank() == 0 {
-		_, err := gate.Await(ctx, 1)
-		err = errors.Join(err, s.Remove(ctx, idOf(1)), s.Remove(ctx, idOf(2)))
-		gate.Open()
+		err := errors.Join(flush.await(ctx), s.Remove(ctx, idOf(1)), s.Remove(ctx, idOf(2)))
+		close(flush.opened)
 		if err != nil {
 			return err
 		}

@@ -4,23 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/placement"
-	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // atHome runs a job that restores a version after all nodes are lost.
 func (c *cluster) atHome(t *testing.T, version uint64) {
 	t.Helper()
-	c.wrap = nil
+	c.homeFails = nil
 	c.lose(t, c.nodes...)
 	c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error { return check(ctx, s, version, len(c.nodes)) })
 }
@@ -36,18 +39,16 @@ func fails(what string, err, want error) error {
 // A flush that fails at any operation leaves nothing half written, the version
 // stays on the nodes, and the next flush brings it home.
 func TestFlushThatFails(t *testing.T) {
-	for _, kind := range []storagetest.OpKind{storagetest.OpCreate, storagetest.OpWrite, storagetest.OpCommit} {
-		t.Run(kind.String(), func(t *testing.T) {
+	for _, kind := range []vfs.OpKind{vfs.OpCreate, vfs.OpWrite, vfs.OpClose, vfs.OpRename} {
+		t.Run(string(kind), func(t *testing.T) {
 			c := newCluster(t, 0, 0, 1, 1)
 			var broken atomic.Bool
 			broken.Store(true)
-			c.wrap = func(d storage.Driver) storage.Driver {
-				return storagetest.Failing(d, func(op storagetest.Op) error {
-					if op.Kind == kind && op.Part.Rank == 2 && broken.Load() {
-						return syscall.EIO
-					}
-					return nil
-				})
+			c.homeFails = func(op vfs.Op) error {
+				if op.Kind == kind && isPart(op, 2) && broken.Load() {
+					return syscall.EIO
+				}
+				return nil
 			}
 			c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error {
 				if err := write(ctx, s, 1); err != nil {
@@ -81,11 +82,13 @@ func TestFlushThatFails(t *testing.T) {
 // room again, the version is still on the nodes.
 func TestFullHome(t *testing.T) {
 	c := newCluster(t, 0, 0, 1, 1)
-	var once sync.Once
-	var full *storagetest.FullDriver
-	c.wrap = func(d storage.Driver) storage.Driver { // one for all ranks
-		once.Do(func() { full = storagetest.Full(d, 1000) })
-		return full
+	var full atomic.Bool
+	full.Store(true)
+	c.homeFails = func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && isPart(op, anyRank) && full.Load() {
+			return &vfs.ShortWrite{N: 250, Err: syscall.ENOSPC}
+		}
+		return nil
 	}
 	c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error {
 		if err := write(ctx, s, 1); err != nil {
@@ -94,13 +97,14 @@ func TestFullHome(t *testing.T) {
 		if err := errors.Join(fails("flush", s.Flush(ctx, idOf(1)), syscall.ENOSPC), comm.Barrier(ctx, s.Comm)); err != nil {
 			return err
 		}
-		if used := full.Used(); s.Comm.Rank() == 0 && used != 0 {
-			return fmt.Errorf("%d bytes are left of what did not fit", used)
+		left, err := filepath.Glob(filepath.Join(c.dir, "pfs", "cp", "*v-*"))
+		if err != nil || len(left) > 0 {
+			return fmt.Errorf("left of what did not fit: %v, %w", left, err)
 		}
 		if err := comm.Barrier(ctx, s.Comm); err != nil {
 			return err
 		}
-		full.SetCapacity(-1)
+		full.Store(false)
 		return s.Flush(ctx, idOf(1))
 	})
 	c.atHome(t, 1)
@@ -111,7 +115,12 @@ func TestFullHome(t *testing.T) {
 func TestNodeAndHomeAreFull(t *testing.T) {
 	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.RS} {
 		f := newFaulty(level.String())
-		f.wrap = func(d storage.Driver) storage.Driver { return storagetest.Full(d, 0) }
+		f.homeFails = func(op vfs.Op) error {
+			if op.Kind == vfs.OpWrite && isPart(op, anyRank) {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
 		f.job(t, func(ctx context.Context, m *member) error {
 			if o, err := m.write(ctx, 1); err != nil || o.Levels != at(level) {
 				return fmt.Errorf("version 1: %v, %w", o, err)
@@ -150,31 +159,23 @@ func TestNodeAndHomeAreFull(t *testing.T) {
 // What is wrong on the parallel file system, and nowhere else, is found; what the
 // nodes have is not read from there.
 func TestDamageAtHome(t *testing.T) {
-	second := func(part storage.Part) bool { return part.Rank == 2 }
-	for name, damage := range map[string]func(storage.Driver) storage.Driver{
-		"a bit": func(d storage.Driver) storage.Driver {
-			return storagetest.Flipping(d, func(_ storage.ID, part storage.Part, size int64) []int64 {
-				if second(part) {
-					return []int64{size * 4}
-				}
-				return nil
-			})
+	damaged := storage.Part{Rank: 2, Size: 4}
+	for name, damage := range map[string]func([]byte) []byte{
+		"a bit": func(data []byte) []byte {
+			data[len(data)/2] ^= 1
+			return data
 		},
-		"the end": func(d storage.Driver) storage.Driver {
-			return storagetest.Truncating(d, func(_ storage.ID, part storage.Part, size int64) int64 {
-				if second(part) {
-					return size - 1
-				}
-				return size
-			})
-		},
+		"the end": func(data []byte) []byte { return data[:len(data)-1] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 0, 0, 1, 1)
 			c.job(t, "partner,pfs", func(ctx context.Context, s *placement.Placement) error {
 				return errors.Join(write(ctx, s, 1), s.Flush(ctx, idOf(1)))
 			})
-			c.wrap = damage
+			path := filepath.Join(c.dir, "pfs", "cp", idOf(1).String(), damaged.String())
+			good, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, damage(slices.Clone(good)), 0o600))
 			c.lose(t, 1)
 			c.job(t, "partner,pfs", func(ctx context.Context, s *placement.Placement) error { return check(ctx, s, 1, 4) })
 			c.lose(t, 0, 1)
@@ -182,7 +183,7 @@ func TestDamageAtHome(t *testing.T) {
 				store, err := storage.NewStore(s, container.Options{})
 				for rank := 0; rank < 4 && err == nil; rank++ {
 					part, want := storage.Part{Rank: rank, Size: 4}, error(nil)
-					if second(part) {
+					if part == damaged {
 						want = storage.ErrDamaged
 					}
 					_, err = store.Verify(ctx, "cp", idOf(1), part)
@@ -190,6 +191,7 @@ func TestDamageAtHome(t *testing.T) {
 				}
 				return err
 			})
+			require.NoError(t, os.WriteFile(path, good, 0o600))
 			c.atHome(t, 1)
 		})
 	}
@@ -199,13 +201,12 @@ func TestDamageAtHome(t *testing.T) {
 // nodes still have it, and the next job brings it home.
 func TestHomeIsLostDuringAFlush(t *testing.T) {
 	c := newCluster(t, 0, 0, 1, 1)
-	var gate storagetest.Gate
-	gate.Shut(func(op storagetest.Op) bool { return op.Kind == storagetest.OpWrite && op.Part.Rank == 2 })
-	var once sync.Once
-	var lost *storagetest.LostDriver
-	c.wrap = func(d storage.Driver) storage.Driver { // one for all ranks
-		once.Do(func() { lost = storagetest.Lost(d) })
-		return storagetest.Slow(lost, &gate)
+	waits := newGate()
+	c.homeFails = func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && isPart(op, 2) {
+			waits.pass()
+		}
+		return nil
 	}
 	c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error {
 		if err := write(ctx, s, 1); err != nil {
@@ -220,14 +221,13 @@ func TestHomeIsLostDuringAFlush(t *testing.T) {
 			return err
 		}
 		if s.Comm.Rank() == 2 {
-			_, err := gate.Await(ctx, 1)
-			err = errors.Join(err, lost.Lose(ctx))
-			gate.Open()
+			err := errors.Join(waits.await(ctx), os.RemoveAll(filepath.Join(c.dir, "pfs", "cp", idOf(1).String())))
+			close(waits.opened)
 			return err
 		}
 		return nil
 	})
-	c.wrap = nil
+	c.homeFails = nil
 	c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error {
 		return errors.Join(check(ctx, s, 1, 4), s.Flush(ctx, idOf(1)))
 	})

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/placement"
-	"github.com/craft-go/craft/storage/storagetest"
 )
 
 // A parallel file system may show a file to another machine a little later than it was
@@ -22,18 +22,16 @@ func TestFileIsSeenLate(t *testing.T) {
 			c := newCluster(t, 0, 0, 1, 1)
 			var mu sync.Mutex
 			looked, shown := 0, false
-			c.wrap = func(d storage.Driver) storage.Driver {
-				return storagetest.Failing(d, func(op storagetest.Op) error {
-					mu.Lock()
-					defer mu.Unlock()
-					if op.Kind != storagetest.OpOpen || op.Part.Rank != 2 || shown {
-						return nil
-					}
-					if looked++; looked <= misses {
-						return storage.ErrNotFound
-					}
+			c.homeFails = func(op vfs.Op) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op.Kind != vfs.OpOpen || !isPart(op, 2) || shown {
 					return nil
-				})
+				}
+				if looked++; looked <= misses {
+					return fs.ErrNotExist
+				}
+				return nil
 			}
 			c.late = 20 * time.Millisecond
 			c.job(t, "local,pfs", func(ctx context.Context, s *placement.Placement) error {

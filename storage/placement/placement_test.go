@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
@@ -36,8 +38,8 @@ type cluster struct {
 	flushLimit int64
 	late       time.Duration
 	homeReads  atomic.Int64 // parts opened on the parallel file system
-	// wrap changes the driver of it; nil: it does not.
-	wrap func(storage.Driver) storage.Driver
+	// homeFails is asked before each operation there; nil: all is well.
+	homeFails func(vfs.Op) error
 }
 
 func newCluster(t *testing.T, nodes ...int) *cluster {
@@ -49,6 +51,15 @@ type testWriter struct{ t *testing.T }
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Log(string(p))
 	return len(p), nil
+}
+
+const anyRank = -1
+
+// isPart reports whether an operation is on the part of a rank, published or not.
+func isPart(op vfs.Op, rank int) bool {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(op.Path), "."), ".tmp")
+	part, ok := storage.ParsePart(name)
+	return ok && (rank == anyRank || part.Rank == rank)
 }
 
 func (c *cluster) node(n int) string { return filepath.Join(c.dir, fmt.Sprintf("node%d", n)) }
@@ -77,21 +88,21 @@ func (c *cluster) job(t *testing.T, policy string, body func(ctx context.Context
 				cancel(err) // nobody waits for this one
 			}
 		}()
-		files, err := filestore.New(filestore.Config{Path: filepath.Join(c.dir, "pfs"), Name: "cp", Sync: filestore.SyncNone})
-		if err != nil {
-			return err
-		}
-		pfs := storagetest.Failing(files, func(op storagetest.Op) error {
-			if op.Kind == storagetest.OpOpen {
+		pfs := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpOpen && isPart(op, anyRank) {
 				c.homeReads.Add(1)
+			}
+			if c.homeFails != nil {
+				return c.homeFails(op)
 			}
 			return nil
 		})
-		if c.wrap != nil {
-			pfs = c.wrap(pfs)
+		files, err := filestore.New(filestore.Config{Path: filepath.Join(c.dir, "pfs"), Name: "cp", Sync: filestore.SyncNone, FS: pfs})
+		if err != nil {
+			return err
 		}
 		s, err := placement.Open(ctx, placement.Config{
-			Comm: cm, Name: "cp", Home: pfs, Dir: files.Dir(), Policy: p, Root: c.node(c.nodes[cm.Rank()]),
+			Comm: cm, Name: "cp", Home: files, Dir: files.Dir(), Policy: p, Root: c.node(c.nodes[cm.Rank()]),
 			Sync: filestore.SyncNone, Log: c.log, FlushLimit: c.flushLimit, Late: c.late,
 		})
 		if err != nil {

@@ -8,12 +8,5 @@
 //		})
 //	}
 //
-// It also has drivers with faults, for tests of what is above a driver. Each
-// wraps another driver and can all that this one can:
-//
-//	Failing              any operation fails
-//	Slow                 any operation waits at a Gate until the test opens it
-//	Lost                 the place vanishes with all that it holds
-//	Full                 there is no more space
-//	Truncating, Flipping what is read is damaged
+// Faults are made below a driver, with the file systems of internal/vfs.
 package storagetest
