@@ -22,7 +22,6 @@ type finder struct {
 	home     storage.Driver
 	local    *nodelocal.Store
 	service  *exchange.Service
-	pools    []*streamPool // by node
 	nodes    *nodes
 	register *register
 	log      *slog.Logger
@@ -54,9 +53,7 @@ func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node cat
 	if node == d.nodes.here() {
 		return d.local.OpenObject(ctx, key)
 	}
-	return openRemote(ctx, d.pools[node], func() (storage.PartReader, error) {
-		return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
-	})
+	return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
 }
 
 // members opens what the rebuilding of a part needs: parity, and parts that are

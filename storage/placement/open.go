@@ -133,9 +133,6 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 
 	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
 	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
-	for range p.nodes.list {
-		p.finder.pools = append(p.finder.pools, newStreamPool())
-	}
 	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
 	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, mayWrite: p.MayWrite, flushed: p.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})

@@ -370,8 +370,8 @@ func (p *Placement) forget(id storage.ID) {
 	p.healer.Forget(id)
 }
 
-// Serving reports whether this rank is doing something for another one just now.
-func (p *Placement) Serving() bool { return p.service.Serving() > 0 }
+// Serving reports whether this rank is doing something for another one, or was asked to since the last call.
+func (p *Placement) Serving() bool { return p.service.Serving() }
 
 // Close ends what goes on in the background and what this rank does for the
 // others, once they close theirs too or ctx ends. A flush that is cut off is
