@@ -81,15 +81,15 @@ func TestDamagedParityBlock(t *testing.T) {
 				require.Equal(t, other == stripe, errors.Is(err, ErrDamaged), "stripe %d damaged, %d read", stripe, other)
 			}
 		}
-		// One parity is damaged (both, but the second is mended): any one lost
+		// One parity is damaged (both, but the second is repaired): any one lost
 		// member is still rebuilt.
 		second := l.Holder(stripe, 1)
-		mended := newSetLike(t, s)
-		s.files[second] = mended.files[second]
+		repaired := newSetLike(t, s)
+		s.files[second] = repaired.files[second]
 		for member := range l.Members {
 			s.requireRebuilt(t, s.sources(t, member), member)
 		}
-		s.files = mended.files
+		s.files = repaired.files
 	}
 }
 

@@ -23,7 +23,7 @@ type lock struct {
 	stopped sync.WaitGroup
 
 	checking sync.Mutex // by writes and flushes
-	giving   sync.Once
+	released sync.Once
 	given    atomic.Bool
 
 	mu   sync.Mutex
@@ -169,7 +169,7 @@ func (l *lock) retake() error {
 
 // Unlock implements storage.Lock.
 func (l *lock) Unlock() (err error) {
-	l.giving.Do(func() { err = l.giveBack() })
+	l.released.Do(func() { err = l.giveBack() })
 	return err
 }
 
