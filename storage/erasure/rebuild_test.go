@@ -45,6 +45,14 @@ func TestOnlyThePartIsLost(t *testing.T) {
 	s.requireRebuilt(t, sources, 1, 2)
 }
 
+// An empty part is not needed.
+func TestAnEmptyPartIsNotMissed(t *testing.T) {
+	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 0})
+	sources := s.sources(t, 0)
+	sources[3].part = nil
+	s.requireRebuilt(t, sources, 0)
+}
+
 // More than m members: a typed error that says which, and where.
 func TestTooManyLost(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
