@@ -16,7 +16,7 @@ import (
 const (
 	verbObject  = "object"  // storage.ObjectKey: write or read it
 	verbRemove  = "remove"  // version: delete all of it on this node
-	verbCancel  = "calloff" // version: do not heal it, nor copy it to the home
+	verbCancel  = "cancel"  // version: do not heal it, nor copy it to the home
 	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
 	verbFlushed = "flushed" // version: the sender has flushed its parts (to rank 0)
 	verbHealed  = "healed"  // version: the sender has healed its part (to rank 0)
