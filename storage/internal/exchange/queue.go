@@ -14,14 +14,13 @@ func (q *queue) add(g *sync.WaitGroup, job func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.jobs = append(q.jobs, job); len(q.jobs) == 1 {
-		g.Go(q.run)
+		g.Go(func() { q.run(job) })
 	}
 }
 
-func (q *queue) run() {
-	for job := q.jobs[0]; job != nil; {
+func (q *queue) run(job func()) {
+	for ; job != nil; job = q.next() {
 		job()
-		job = q.next()
 	}
 }
 
