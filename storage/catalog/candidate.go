@@ -159,18 +159,18 @@ func ofAnotherLineage(c, from Candidate) bool {
 }
 
 // StillDamaged are the stored versions that the last run has named as damaged. One that
-// a version comes from which is not named has been mended since, by hand.
+// a version comes from which is not named has been repaired since, by hand.
 func StillDamaged(named []storage.ID, stored []storage.Entry, candidates []Candidate) (ids []storage.ID) {
-	mended, newer := make(map[storage.ID]bool), false
+	repaired, newer := make(map[storage.ID]bool), false
 	for _, c := range candidates {
 		if c.Other {
 			continue
 		}
-		mended[c.ID] = newer
+		repaired[c.ID] = newer
 		newer = newer || !slices.Contains(named, c.ID)
 	}
 	for _, e := range stored {
-		if e.Complete() && slices.Contains(named, e.ID) && !mended[e.ID] {
+		if e.Complete() && slices.Contains(named, e.ID) && !repaired[e.ID] {
 			ids = append(ids, e.ID)
 		}
 	}

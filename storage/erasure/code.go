@@ -109,10 +109,10 @@ func (c *Code) factor(stripe int64, giver, holder int) (byte, error) {
 	return c.rows[row][column], nil
 }
 
-func (c *Code) borrow() *scratch { return c.scratch.Get().(*scratch) }
+func (c *Code) acquire() *scratch { return c.scratch.Get().(*scratch) }
 
-// giveBack forgets the caller's memory.
-func (c *Code) giveBack(s *scratch) {
+// release forgets the caller's memory.
+func (c *Code) release(s *scratch) {
 	clear(s.view)
 	clear(s.inputs[:cap(s.inputs)])
 	s.inputs, s.lost = s.inputs[:0], s.lost[:0]

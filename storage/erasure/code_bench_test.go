@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkCode compares the parity of a stripe, made block by block as intakes do
+// BenchmarkCode compares the parity of a stripe, made block by block as receivers do
 // when the blocks of the members arrive, with the library's own Encode of the same
 // stripe, on one core:
 //

@@ -60,7 +60,7 @@ func TestParityIsTheLibrarys(t *testing.T) {
 	})
 }
 
-// addBlock adds what a member gives to a holder's parity, as intakes do.
+// addBlock adds what a member gives to a holder's parity, as receivers do.
 func addBlock(c *Code, stripe int64, giver int, block []byte, holder int, parity []byte) error {
 	factor, err := c.factor(stripe, giver, holder)
 	if err == nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // collector makes one member's parity file of one version out of what the others
-// give. Each of them has an intake, which adds its blocks to the stripes in the
+// give. Each of them has a receiver, which adds its blocks to the stripes in the
 // window; run writes the stripes that are complete.
 //
-//	intake of member 0   ..............>|
-//	intake of member 2   ......>|                  the slowest: all before are complete
-//	intake of member 3   ................>| waits
+//	receiver of member 0   ..............>|
+//	receiver of member 2   ......>|                  the slowest: all before are complete
+//	receiver of member 3   ................>| waits
 //	                     ^ base                    ^ base + window
 //	                     written up to here
 //
@@ -133,7 +133,7 @@ func (c *collector) ownGiven() bool {
 	return c.ownKnown
 }
 
-// lost says that a member gives nothing more. If it had begun to, its intake knows what has
+// lost says that a member gives nothing more. If it had begun to, its receiver knows what has
 // become of it.
 func (c *collector) lost(member int, err error) {
 	c.mu.Lock()
@@ -210,7 +210,7 @@ func (c *collector) run() {
 		c.err = &HolderError{ID: c.version.id, Rank: c.s.ranks[c.s.me], Err: err}
 	}
 	err = c.err
-	clear(c.ring) // an intake may still be adding to what was not written
+	clear(c.ring) // a receiver may still be adding to what was not written
 	c.wake()
 	c.mu.Unlock()
 	c.s.forget(c, err)

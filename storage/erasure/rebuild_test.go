@@ -45,6 +45,14 @@ func TestOnlyThePartIsLost(t *testing.T) {
 	s.requireRebuilt(t, sources, 1, 2)
 }
 
+// An empty part is not needed.
+func TestAnEmptyPartIsNotMissed(t *testing.T) {
+	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 0})
+	sources := s.sources(t, 0)
+	sources[3].part = nil
+	s.requireRebuilt(t, sources, 0)
+}
+
 // More than m members: a typed error that says which, and where.
 func TestTooManyLost(t *testing.T) {
 	s := newSet(t, testseed.Rand(t), Layout{4, 1, 64}, []int64{640, 640, 640, 640})
@@ -81,15 +89,15 @@ func TestDamagedParityBlock(t *testing.T) {
 				require.Equal(t, other == stripe, errors.Is(err, ErrDamaged), "stripe %d damaged, %d read", stripe, other)
 			}
 		}
-		// One parity is damaged (both, but the second is mended): any one lost
+		// One parity is damaged (both, but the second is repaired): any one lost
 		// member is still rebuilt.
 		second := l.Holder(stripe, 1)
-		mended := newSetLike(t, s)
-		s.files[second] = mended.files[second]
+		repaired := newSetLike(t, s)
+		s.files[second] = repaired.files[second]
 		for member := range l.Members {
 			s.requireRebuilt(t, s.sources(t, member), member)
 		}
-		s.files = mended.files
+		s.files = repaired.files
 	}
 }
 

@@ -31,8 +31,8 @@ func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
 	if err := c.check(stripe, missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	s := c.borrow()
-	defer c.giveBack(s)
+	s := c.acquire()
+	defer c.release(s)
 	d, err := c.decoderOf(s, stripe, missing)
 	if err != nil {
 		return err

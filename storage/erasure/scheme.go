@@ -132,7 +132,7 @@ func (s *Scheme) Handle(ctx context.Context, from comm.Rank, name string) (stora
 	if err := c.admit(member); err != nil {
 		return nil, err
 	}
-	return newIntake(ctx, c, member), nil
+	return newParityReceiver(ctx, c, member), nil
 }
 
 // collector returns what makes this rank's parity of a version. The error is what

@@ -48,7 +48,7 @@ func TestMemberGoesAfterItsAnswer(t *testing.T) {
 					require.Eventually(m.t, func() bool {
 						m.scheme.mu.Lock()
 						defer m.scheme.mu.Unlock()
-						return m.scheme.ended.find(version{id, m.size()}) != nil && m.service.Serving() == 0
+						return m.scheme.ended.find(version{id, m.size()}) != nil && !m.service.Serving()
 					}, patience, 1e6)
 					_, err := m.service.Create(m.ctx, holder, "its answer is there")
 					require.ErrorContains(m.t, err, "no part")

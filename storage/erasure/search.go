@@ -42,7 +42,7 @@ func findSurvivors(ctx context.Context, id storage.ID, lost storage.Part, open O
 			f.asked[rank] = true
 			for more := true; more; { // a rank may have parity of several sets, on several nodes
 				var err error
-				if more, err = f.ask(ctx, rank); err != nil {
+				if more, err = f.look(ctx, rank); err != nil {
 					return nil, errors.Join(err, f.best.close())
 				}
 				if f.best != nil && f.best.rebuild.lacks() <= 0 {
@@ -80,9 +80,9 @@ func (f *search) untried(p *ParityReader) error {
 	return nil
 }
 
-// ask looks at the parity of a rank. If it is of a set with the lost part that was not tried
+// look looks at the parity of a rank. If it is of a set with the lost part that was not tried
 // yet, which it reports, the better one of that and the best so far is kept.
-func (f *search) ask(ctx context.Context, rank int) (more bool, err error) {
+func (f *search) look(ctx context.Context, rank int) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

@@ -26,17 +26,17 @@ var (
 	ErrNoSpace = errors.New("storage of the node is full")
 )
 
-// PlaceError says why a directory is not used and how to mend that. Nothing in
+// PlaceError says why a directory is not used and how to repair that. Nothing in
 // it was used or changed.
 type PlaceError struct {
 	Dir    string
 	Err    error  // ErrNotPrivate, ErrForeign, ErrCopied or storage.ErrLocked
 	Reason string // what was found
-	Mend   string // what the user can do
+	Remedy string // what the user can do
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("directory %s on this node is %v: %s; %s", e.Dir, e.Err, e.Reason, e.Mend)
+	return fmt.Sprintf("directory %s on this node is %v: %s; %s", e.Dir, e.Err, e.Reason, e.Remedy)
 }
 
 func (e *PlaceError) Unwrap() error { return e.Err }

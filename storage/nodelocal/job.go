@@ -40,8 +40,8 @@ func (j Job) String() string {
 	return fmt.Sprintf("the job of process %d on host %s since %s", j.Process.PID, j.Process.Host, j.Since.Format(time.DateTime))
 }
 
-func usedError(dir string, by Job, mend string) error {
-	return &PlaceError{Dir: dir, Err: storage.ErrLocked, Reason: fmt.Sprintf("%v has it open", by), Mend: mend}
+func usedError(dir string, by Job, remedy string) error {
+	return &PlaceError{Dir: dir, Err: storage.ErrLocked, Reason: fmt.Sprintf("%v has it open", by), Remedy: remedy}
 }
 
 // occupy keeps other jobs out of the place, where the file system can do that: an error

@@ -86,7 +86,7 @@ func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return o, &PlaceError{
 			Dir: dir, Err: ErrForeign, Reason: fmt.Sprintf("%s cannot be understood (%v)", OwnerName, err),
-			Mend: "if you know that the directory is of this checkpoint, delete " + OwnerName + ", else the directory",
+			Remedy: "if you know that the directory is of this checkpoint, delete " + OwnerName + ", else the directory",
 		}
 	}
 	return o, nil
@@ -116,8 +116,8 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	refuse := func(why error, reason, mend string) (bool, error) {
-		return true, &PlaceError{Dir: s.dir, Err: why, Reason: reason, Mend: mend}
+	refuse := func(why error, reason, remedy string) (bool, error) {
+		return true, &PlaceError{Dir: s.dir, Err: why, Reason: reason, Remedy: remedy}
 	}
 	switch {
 	case o.Format != ownerFormat:

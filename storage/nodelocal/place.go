@@ -180,8 +180,8 @@ func (s *Store) missing(err error) error {
 
 const elsewhere = "let CRAFT_NODE_PATH name another directory"
 
-func (s *Store) notPrivate(mend, reason string, args ...any) error {
-	return &PlaceError{Dir: s.dir, Err: ErrNotPrivate, Reason: fmt.Sprintf(reason, args...), Mend: mend}
+func (s *Store) notPrivate(remedy, reason string, args ...any) error {
+	return &PlaceError{Dir: s.dir, Err: ErrNotPrivate, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}
 }
 
 // checkRoot returns an error if somebody else could put another directory for

@@ -110,7 +110,7 @@ func TestPlaceIsOpenToOthers(t *testing.T) {
 	refused(t, s, ErrNotPrivate, "chmod 700 "+s.Dir())
 	refused(t, newStore(t, c), ErrNotPrivate, "chmod 700 "+s.Dir())
 	require.NoError(t, os.Chmod(s.Dir(), 0o700))
-	require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)), "mended")
+	require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)), "repaired")
 }
 
 func TestRootWithoutStickyBit(t *testing.T) {
@@ -223,7 +223,7 @@ func TestPlaceCopiedToAnotherRoot(t *testing.T) {
 	require.NoError(t, os.Chmod(to.Dir(), 0o700))
 	refused(t, to, ErrCopied, from.Dir(), OwnerName)
 	require.NoError(t, os.Remove(filepath.Join(to.Dir(), OwnerName)))
-	require.Equal(t, "old", get(t, to, someKey(1, storage.KindPart, 0)), "mended")
+	require.Equal(t, "old", get(t, to, someKey(1, storage.KindPart, 0)), "repaired")
 }
 
 func TestRootByAnotherPath(t *testing.T) {

@@ -26,7 +26,7 @@ type Place struct {
 	Newest   storage.ID // of the versions; zero: none
 	Job      *Job       // that uses it now; nil: none
 	// Err says why the place cannot be used or read; a *PlaceError also how to
-	// mend that. What else is known of it is filled in.
+	// repair that. What else is known of it is filled in.
 	Err error
 }
 
@@ -121,7 +121,7 @@ func (p *Place) Count(ctx context.Context, fsys vfs.FS) error {
 // the operating system's files.
 func (p Place) Store(fsys vfs.FS) (*Store, error) {
 	if p.Removed() {
-		return nil, &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: "it was being removed", Mend: "remove it again"}
+		return nil, &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: "it was being removed", Remedy: "remove it again"}
 	}
 	return p.store(fsys)
 }
@@ -129,7 +129,7 @@ func (p Place) Store(fsys vfs.FS) (*Store, error) {
 // store is Store, also of a place that was being removed.
 func (p Place) store(fsys vfs.FS) (*Store, error) {
 	foreign := func(reason string) error {
-		return &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: reason, Mend: "give it back its name, or delete it"}
+		return &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: reason, Remedy: "give it back its name, or delete it"}
 	}
 	o := p.Owner
 	if o.Format != ownerFormat {
@@ -193,7 +193,7 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	var err error
 	if p.Owner, err = ReadOwner(fsys, dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = &PlaceError{Dir: dir, Err: ErrForeign, Reason: "there is no " + OwnerName + " in it", Mend: "look whose it is, and delete it by hand"}
+			err = &PlaceError{Dir: dir, Err: ErrForeign, Reason: "there is no " + OwnerName + " in it", Remedy: "look whose it is, and delete it by hand"}
 		}
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	case !o.onSameNode(*s.Self):
 		return nil, &PlaceError{
 			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
-			Mend: "remove it there, or delete it by hand if it was copied here",
+			Remedy: "remove it there, or delete it by hand if it was copied here",
 		}
 	}
 	return s, nil

@@ -67,7 +67,7 @@ func (a *Absence) LossStatus(id storage.ID, told bool) catalog.LossStatus {
 		return catalog.Interrupted
 	}
 	past := a.past()
-	return ask(a.register, func(v catalog.View) catalog.LossStatus { return v.LossStatus(id, past) })
+	return query(a.register, func(v catalog.View) catalog.LossStatus { return v.LossStatus(id, past) })
 }
 
 // past is what the manifest says of the job before: its newest version, and where its ranks
@@ -104,7 +104,7 @@ func (a *Absence) Lost() string {
 		return fmt.Sprintf("version %v is only on the nodes (%s), and this run does not look there: run with %s to use it",
 			n.ID, state.Where, withNodes(state))
 	}
-	if n == nil || ask(a.register, func(v catalog.View) bool { return v.Overtaken(n.ID) }) {
+	if n == nil || query(a.register, func(v catalog.View) bool { return v.Overtaken(n.ID) }) {
 		return ""
 	}
 	return fmt.Sprintf("version %v, which was kept at level %v, cannot be had any more: %s", n.ID, n.Levels, a.whatIsMissing(n.ID))
@@ -112,7 +112,7 @@ func (a *Absence) Lost() string {
 
 // Where names the nodes of this job that have anything of some versions.
 func (a *Absence) Where(ids ...storage.ID) string {
-	has := ask(a.register, func(v catalog.View) (has []catalog.Place) {
+	has := query(a.register, func(v catalog.View) (has []catalog.Place) {
 		for _, id := range ids {
 			has = append(has, v.NodesWith(id, storage.KindPart, storage.KindCopy, storage.KindParity)...)
 		}
@@ -163,7 +163,7 @@ func (a *Absence) whatIsMissing(id storage.ID) string {
 		}
 	}
 	text := "its parts are on none of the nodes of this job"
-	if ranks := ask(a.register, func(v catalog.View) string { return v.MissingText(id) }); ranks != "" {
+	if ranks := query(a.register, func(v catalog.View) string { return v.MissingText(id) }); ranks != "" {
 		text = "the parts of ranks " + ranks + " are nowhere"
 	}
 	if len(gone) > 0 {
@@ -219,7 +219,7 @@ func virtualNodes(dir string) int {
 
 // Missing describes what an incomplete version lacks, for messages.
 func (a *Absence) Missing(id storage.ID) string {
-	return ask(a.register, func(v catalog.View) string { return a.missing(v, id) })
+	return query(a.register, func(v catalog.View) string { return a.missing(v, id) })
 }
 
 func (a *Absence) missing(v catalog.View, id storage.ID) string {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// calm is how many times in a row something must go well until the trouble counts
+// recoverAfter is how many times in a row something must go well until the trouble counts
 // as over: where there is hardly any room every few versions find some.
-const calm = 10
+const recoverAfter = 10
 
 // alarm tells of each lasting problem once, and when it is over: what fails may show
 // as one problem now and as another one then.
@@ -36,7 +36,7 @@ func (a *alarm) ease() (over string) {
 	if len(a.told) == 0 {
 		return ""
 	}
-	if a.well++; a.well < calm {
+	if a.well++; a.well < recoverAfter {
 		return ""
 	}
 	over, a.told = a.told[len(a.told)-1], nil

@@ -22,11 +22,11 @@ func TestAlarm(t *testing.T) {
 	require.True(t, a.raise("gone"))
 	require.False(t, a.raise("full"))
 	require.False(t, a.raise("gone"))
-	for range calm - 1 {
+	for range recoverAfter - 1 {
 		require.Empty(t, a.ease())
 	}
 	require.False(t, a.raise("full"))
-	for range calm - 1 {
+	for range recoverAfter - 1 {
 		require.Empty(t, a.ease())
 	}
 	require.Equal(t, "full", a.ease())

@@ -118,7 +118,7 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 					require.ErrorIs(t, err, c.want)
 				}
 				require.Equal(t, c.want == storage.ErrDamaged, errors.Is(err, storage.ErrDamaged), "%v", err)
-				require.True(t, s.register.notes[key.ID].torn, "the file here is to be mended")
+				require.True(t, s.register.notes[key.ID].torn, "the file here is to be repaired")
 			}
 		})
 	}

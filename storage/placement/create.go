@@ -21,7 +21,7 @@ type creator struct {
 	plan     *planner
 	schemes  *schemes
 	register *register
-	orders   *orders
+	commands *commands
 	troubles *troubles
 	around   func(func())
 }
@@ -161,7 +161,7 @@ func (w *writer) Commit() error {
 // checkPlace returns an error if the part has gone where nobody finds it. If rank 0
 // cannot be asked it is taken for stored.
 func (w *writer) checkPlace() error {
-	err := w.orders.seenAtHome(w.ctx, w.id, w.part)
+	err := w.commands.seenAtHome(w.ctx, w.id, w.part)
 	var astray *PlaceError
 	if err == nil || errors.As(err, &astray) {
 		return err

@@ -15,7 +15,7 @@
 //   - surveyor, finder, creator, gatherer: find out what is where, open the bytes of parts,
 //     write parts, and bring them to the nodes where they belong.
 //   - flushing, healing, removing: what the workers ask for (packages flush, heal, remove).
-//   - orders and handler: what ranks ask of one another.
+//   - commands and handler: what ranks ask of one another.
 //   - Absence: what is missing, why, and what to do about it, for people.
 //   - troubles: that a node does not take parts, told once.
 //

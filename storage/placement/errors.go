@@ -11,8 +11,8 @@ var (
 	// ErrConfig is matched by errors about what the levels are made of.
 	ErrConfig = errors.New("levels cannot be built")
 
-	// ErrOrder is returned for a request of another rank that makes no sense.
-	ErrOrder = errors.New("unknown request")
+	// ErrCommand is returned for a request of another rank that makes no sense.
+	ErrCommand = errors.New("unknown request")
 )
 
 // RankError is an error of another rank.

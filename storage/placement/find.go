@@ -22,7 +22,6 @@ type finder struct {
 	home     storage.Driver
 	local    *nodelocal.Store
 	service  *exchange.Service
-	pools    []*streamPool // by node
 	nodes    *nodes
 	register *register
 	log      *slog.Logger
@@ -54,15 +53,13 @@ func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node cat
 	if node == d.nodes.here() {
 		return d.local.OpenObject(ctx, key)
 	}
-	return openRemote(ctx, d.pools[node], func() (storage.PartReader, error) {
-		return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
-	})
+	return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
 }
 
 // members opens what the rebuilding of a part needs: parity, and parts that are
 // somewhere; on the parallel file system only if the nodes do not suffice.
 func (d *finder) members(id storage.ID, part storage.Part) erasure.Open {
-	alone := ask(d.register, func(v catalog.View) bool { return v.OnNodes().Rebuildable(id, part) })
+	alone := query(d.register, func(v catalog.View) bool { return v.OnNodes().Rebuildable(id, part) })
 	return func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if key.Kind == storage.KindPart {
 			all := d.register.sources(key.ID, key.Part)
@@ -75,7 +72,7 @@ func (d *finder) members(id storage.ID, part storage.Part) erasure.Open {
 // openParity opens parity in the places that have any under its name: it may be of several sets.
 func (d *finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 	var places []func() (storage.PartReader, error)
-	for _, n := range ask(d.register, func(v catalog.View) []catalog.Place { return slices.Clone(v.Nodes(key)) }) {
+	for _, n := range query(d.register, func(v catalog.View) []catalog.Place { return slices.Clone(v.Nodes(key)) }) {
 		places = append(places, func() (storage.PartReader, error) { return d.openObject(ctx, key, n) })
 	}
 	return storage.OpenPlaces(ctx, append(places, d.nowhere(key)))

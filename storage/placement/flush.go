@@ -14,7 +14,7 @@ type flushing struct {
 	home     storage.Driver
 	finder   *finder
 	register *register
-	orders   *orders
+	commands *commands
 	mayWrite func() error
 	flushed  func(storage.ID) // Config.Flushed
 }
@@ -38,7 +38,7 @@ func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part)
 
 // Flushed tells rank 0.
 func (f *flushing) Flushed(ctx context.Context, id storage.ID) error {
-	return f.orders.report(ctx, verbFlushed, id)
+	return f.commands.report(ctx, verbFlushed, id)
 }
 
 // allFlushed is called on rank 0 when all ranks have flushed their parts.
@@ -72,7 +72,7 @@ func (w flushed) Commit() error {
 	if err := w.PartWriter.Commit(); err != nil {
 		return err
 	}
-	if err := w.by.orders.seenAtHome(w.ctx, w.id, w.part); err != nil {
+	if err := w.by.commands.seenAtHome(w.ctx, w.id, w.part); err != nil {
 		return err
 	}
 	w.by.register.cameHome(w.id, w.part)

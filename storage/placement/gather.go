@@ -28,7 +28,7 @@ type gatherer struct {
 // home only what parity on the nodes does not give. A part for which its node has no room is
 // rebuilt whenever it is read.
 func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
-	all := ask(g.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
+	all := query(g.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
 	for _, one := range all {
 		problem, err := g.gatherOne(ctx, one)
 		switch {
@@ -60,7 +60,7 @@ func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err e
 			continue
 		}
 		not = append(not, i)
-		if ctx.Err() == nil && (refused || ask(g.register, func(v catalog.View) bool { return v.AtHome(id, m.part) })) {
+		if ctx.Err() == nil && (refused || query(g.register, func(v catalog.View) bool { return v.AtHome(id, m.part) })) {
 			g.log.Warn("a part cannot be rebuilt on its node, it is read from elsewhere", "version", id.Version, "part", m.part.String(), "directory", g.local.Dir(), "error", problem)
 			problem = nil
 		}

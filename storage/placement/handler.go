@@ -14,13 +14,13 @@ import (
 
 // handler is what this rank does for the others.
 type handler struct {
-	home    storage.Driver
-	local   *nodelocal.Store
-	orders  *orders
-	remover *remove.Remover
-	callOff func(storage.ID)
-	schemes *schemes      // when ready
-	ready   chan struct{} // closed when the schemes are there
+	home     storage.Driver
+	local    *nodelocal.Store
+	commands *commands
+	remover  *remove.Remover
+	cancel   func(storage.ID)
+	schemes  *schemes      // when ready
+	ready    chan struct{} // closed when the schemes are there
 }
 
 var _ exchange.Handler = (*handler)(nil)
@@ -32,17 +32,17 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 		key, err := storage.ParseObjectKey(rest)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+			return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 		case verb == verbObject:
 			return h.local.CreateObject(ctx, key)
 		}
-		return order(func() error { return h.atHome(ctx, key) }), nil
-	case verbRemove, verbCallOff, verbKept, verbFlushed, verbHealed:
+		return command(func() error { return h.atHome(ctx, key) }), nil
+	case verbRemove, verbCancel, verbKept, verbFlushed, verbHealed:
 		id, ok := storage.ParseID(rest)
 		if !ok {
-			return nil, fmt.Errorf("%w: %q", ErrOrder, name)
+			return nil, fmt.Errorf("%w: %q", ErrCommand, name)
 		}
-		return order(func() error { return h.execute(ctx, verb, id) }), nil
+		return command(func() error { return h.execute(ctx, verb, id) }), nil
 	}
 	select {
 	case <-h.ready:
@@ -54,17 +54,17 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 			return k.Handle(ctx, from, name)
 		}
 	}
-	return nil, fmt.Errorf("%w: %q", ErrOrder, name)
+	return nil, fmt.Errorf("%w: %q", ErrCommand, name)
 }
 
 func (h *handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.PartReader, error) {
 	rest, ok := strings.CutPrefix(name, verbObject+"/")
 	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrOrder, name)
+		return nil, fmt.Errorf("%w: %q", ErrCommand, name)
 	}
 	key, err := storage.ParseObjectKey(rest)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
 	return h.local.OpenObject(ctx, key)
 }
@@ -73,14 +73,14 @@ func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error
 	switch verb {
 	case verbRemove:
 		return recognisable(h.local.Remove(ctx, id))
-	case verbCallOff:
-		h.callOff(id)
+	case verbCancel:
+		h.cancel(id)
 	case verbKept:
 		if h.remover.Deleted(id) {
 			return storage.ErrNotFound
 		}
 	default:
-		h.orders.reported(report{verb, id})
+		h.commands.reported(report{verb, id})
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type healing struct {
 	finder   *finder
 	register *register
 	schemes  *schemes
-	orders   *orders
+	commands *commands
 	deleted  func(storage.ID) bool // on rank 0
 	work     context.Context
 }
@@ -73,20 +73,20 @@ func (h *healing) Skip(id storage.ID, level storage.Level) error {
 
 // Healed tells rank 0.
 func (h *healing) Healed(ctx context.Context, id storage.ID) error {
-	return h.orders.report(ctx, verbHealed, id)
+	return h.commands.report(ctx, verbHealed, id)
 }
 
 // Deleted asks rank 0: others may have been told before this rank, and have given up.
 func (h *healing) Deleted(id storage.ID) bool {
-	if h.orders.nodes.root() {
+	if h.commands.nodes.root() {
 		return h.deleted(id)
 	}
-	return errors.Is(h.orders.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)
+	return errors.Is(h.commands.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)
 }
 
 // allHealed is called on rank 0 when all ranks have healed a version.
 func (h *healing) allHealed(id storage.ID) {
-	plan := ask(h.register, func(v catalog.View) storage.Levels { return v.Plan(id).BelowHome() })
+	plan := query(h.register, func(v catalog.View) storage.Levels { return v.Plan(id).BelowHome() })
 	levels := plan.And(h.schemes.allPossible(h.schemes.healing(plan)))
 	h.register.note(id, func(about *note) { about.healed = levels })
 }

@@ -70,7 +70,7 @@ func TestHealingMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A version that is deleted while it is being healed, or damaged and being mended,
+// A version that is deleted while it is being healed, or damaged and being repaired,
 // is no loss: nobody is alarmed, and nothing of it comes back.
 func TestDeletedWhileHealing(t *testing.T) {
 	is := func(kind vfs.OpKind, prefix string) func(op vfs.Op) bool {

@@ -117,32 +117,29 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	ctx, p.end.cancel = context.WithCancel(ctx)
 	work, idle := context.WithCancel(ctx)
 	p.end.idle = idle
-	callOff := func(id storage.ID) {
-		p.flusher.CallOff(id)
-		p.healer.CallOff(id)
+	cancel := func(id storage.ID) {
+		p.flusher.Cancel(id)
+		p.healer.Cancel(id)
 	}
-	p.orders = &orders{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.Late, reports: make(map[report]int)}
+	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.Late, reports: make(map[report]int)}
 	troubles := &troubles{log: p.Log, nodes: p.nodes, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
-		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
+		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, schemes: p.schemes, ready: make(chan struct{})}
+	served := &handler{home: p.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{})}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
-	p.orders.service = p.service
+	p.commands.service = p.service
 
 	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
 	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
-	for range p.nodes.list {
-		p.finder.pools = append(p.finder.pools, newStreamPool())
-	}
 	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
-	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, orders: p.orders, mayWrite: p.MayWrite, flushed: p.Flushed}
+	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.MayWrite, flushed: p.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
 	p.flusher.Start(work)
-	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, orders: p.orders, deleted: p.remover.Deleted, work: work}
+	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.Log.With("rank", int(p.nodes.me))})
-	p.orders.all = func(r report) {
+	p.commands.all = func(r report) {
 		if r.verb == verbFlushed {
 			flushing.allFlushed(r.id)
 		} else {
@@ -150,7 +147,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		}
 	}
 	p.creator = &creator{
-		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, orders: p.orders, troubles: troubles, around: p.service.Around,
+		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
 		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
@@ -162,7 +159,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 
 // unwanted is an error if this rank was healing a version that is deleted.
 func (p *Placement) unwanted(id storage.ID) error {
-	if p.remover.Deleted(id) || p.healer.CalledOff(id) { // rank 0 has forgotten the rest
+	if p.remover.Deleted(id) || p.healer.Canceled(id) { // rank 0 has forgotten the rest
 		return storage.ErrCalledOff
 	}
 	return nil

@@ -28,7 +28,7 @@ const looks = 11
 // seenAtHome makes sure that rank 0 finds a part that this rank has written to the home:
 // a *PlaceError if it does not. A file system that keeps in mind what it has seen may
 // show it to another machine a little later.
-func (o *orders) seenAtHome(ctx context.Context, id storage.ID, part storage.Part) error {
+func (o *commands) seenAtHome(ctx context.Context, id storage.ID, part storage.Part) error {
 	if o.nodes.root() {
 		return nil
 	}

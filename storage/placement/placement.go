@@ -33,7 +33,7 @@ type Placement struct {
 	// Without nodes these are nil, but for schemes, of which there are none then.
 	local    *nodelocal.Store
 	service  *exchange.Service
-	orders   *orders
+	commands *commands
 	schemes  *schemes
 	surveyor *surveyor
 	finder   *finder
@@ -104,7 +104,7 @@ func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
 // List implements storage.Driver, with what the last Survey has found: a part is
 // there if it can be had from anywhere.
 func (p *Placement) List(context.Context) ([]storage.Entry, error) {
-	return ask(p.register, func(v catalog.View) (out []storage.Entry) {
+	return query(p.register, func(v catalog.View) (out []storage.Entry) {
 		for _, id := range v.IDs() {
 			out = append(out, v.Entry(id))
 		}
@@ -114,7 +114,7 @@ func (p *Placement) List(context.Context) ([]storage.Entry, error) {
 
 // Path implements storage.Driver: where the home has a version, or this node.
 func (p *Placement) Path(id storage.ID) string {
-	if id.IsZero() || !p.OnNodes() || ask(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
+	if id.IsZero() || !p.OnNodes() || query(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
 		return p.Home.Path(id)
 	}
 	return p.local.Path(id)
@@ -278,7 +278,7 @@ func (p *Placement) Flush(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return nil
 	}
-	all := ask(p.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
+	all := query(p.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
 	for _, one := range all {
 		p.register.noteSent(one)
 	}
@@ -358,7 +358,7 @@ func (p *Placement) Drop(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return nil
 	}
-	p.remover.CallOff(ctx, id)
+	p.remover.Cancel(ctx, id)
 	return p.remover.Drop(ctx, id)
 }
 
@@ -366,12 +366,12 @@ func (p *Placement) Drop(ctx context.Context, id storage.ID) error {
 func (p *Placement) forget(id storage.ID) {
 	p.register.forget(id)
 	p.flusher.Forget(id)
-	p.orders.forget(id)
+	p.commands.forget(id)
 	p.healer.Forget(id)
 }
 
-// Serving reports whether this rank is doing something for another one just now.
-func (p *Placement) Serving() bool { return p.service.Serving() > 0 }
+// Serving reports whether this rank is doing something for another one, or was asked to since the last call.
+func (p *Placement) Serving() bool { return p.service.Serving() }
 
 // Close ends what goes on in the background and what this rank does for the
 // others, once they close theirs too or ctx ends. A flush that is cut off is

@@ -43,7 +43,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.XOR} {
 		for _, why := range []error{
 			syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.ENOSPC, syscall.ESTALE,
-			&nodelocal.PlaceError{Dir: "/node1", Err: nodelocal.ErrForeign, Reason: "it is signed by somebody else", Mend: "use another one"},
+			&nodelocal.PlaceError{Dir: "/node1", Err: nodelocal.ErrForeign, Reason: "it is signed by somebody else", Remedy: "use another one"},
 		} {
 			if leftOut(seed, fmt.Sprint(level, why)) {
 				continue

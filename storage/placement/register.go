@@ -46,8 +46,8 @@ func newRegister(n *nodes, parity int) *register {
 	return &register{nodes: n, parity: parity, cat: catalog.New(), notes: make(map[storage.ID]note)}
 }
 
-// ask answers a question out of the catalog.
-func ask[T any](r *register, question func(v catalog.View) T) T {
+// query answers a question out of the catalog.
+func query[T any](r *register, question func(v catalog.View) T) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return question(r.cat.View)
@@ -94,7 +94,7 @@ func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
 // away says what of a version the home or a node cannot show now: its bytes may be there
 // later, whatever the parts are called.
 func (r *register) away(id storage.ID) error {
-	away := ask(r, func(v catalog.View) []string { return v.Away(id) })
+	away := query(r, func(v catalog.View) []string { return v.Away(id) })
 	if len(away) > 0 {
 		return errors.New(strings.Join(away, "; "))
 	}
@@ -312,7 +312,7 @@ func (r *register) unfinished() (left storage.ID) {
 }
 
 // outdated are, on ranks that do not decide about retention, the versions that nobody will
-// ask them about any more once a new one is written: a job may write very many. Those that
+// query them about any more once a new one is written: a job may write very many. Those that
 // are pending stay.
 func (r *register) outdated(newest storage.ID, oldest uint64, pending func(storage.ID) bool) (old []storage.ID) {
 	r.mu.Lock()

@@ -78,7 +78,7 @@ func TestMissingNodesAreNamed(t *testing.T) {
 // what is yet to be flushed it does not forget.
 func TestInventoryStaysSmall(t *testing.T) {
 	r := newRegister(&nodes{me: 1}, 0)
-	o := orders{reports: make(map[report]int)}
+	o := commands{reports: make(map[report]int)}
 	known := func(id storage.ID) bool { _, ok := r.cat.Facts(id); return ok }
 	pending := storage.ID{Version: 7}
 	isPending := func(id storage.ID) bool { return id == pending }

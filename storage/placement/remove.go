@@ -16,24 +16,24 @@ type removing struct {
 	local    *nodelocal.Store
 	nodes    *nodes
 	register *register
-	orders   *orders
+	commands *commands
 	troubles *troubles
-	callOff  func(storage.ID)
+	cancel   func(storage.ID)
 }
 
 var _ remove.Placement = (*removing)(nil)
 
 // MayFlush reports whether the home is to get something of a version that it does not have.
 func (r *removing) MayFlush(id storage.ID) bool {
-	return r.register.mayBeAtHome(id) && !ask(r.register, func(v catalog.View) bool { return v.HomeAlone().Whole(id) })
+	return r.register.mayBeAtHome(id) && !query(r.register, func(v catalog.View) bool { return v.HomeAlone().Whole(id) })
 }
 
-func (r *removing) CallOff(ctx context.Context, rank int, id storage.ID) error {
+func (r *removing) Cancel(ctx context.Context, rank int, id storage.ID) error {
 	if rank == int(r.nodes.me) {
-		r.callOff(id)
+		r.cancel(id)
 		return nil
 	}
-	err := r.orders.giveFor(ctx, comm.Rank(rank), verbCallOff, id)
+	err := r.commands.giveFor(ctx, comm.Rank(rank), verbCancel, id)
 	if errors.Is(err, comm.ErrProcFailed) {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error
 	if leader == r.nodes.me {
 		err = r.local.Remove(ctx, id)
 	} else {
-		err = r.orders.giveFor(ctx, leader, verbRemove, id)
+		err = r.commands.giveFor(ctx, leader, verbRemove, id)
 	}
 	return r.troubles.unlessStuck(node, id, err)
 }

@@ -34,7 +34,7 @@ func TestBorrow(t *testing.T) {
 				data[i*opts.Block]++
 			}
 			require.NoError(r.t, w.Commit())
-			got, _ := r.shelves[1].get("kept")
+			got, _ := r.memories[1].get("kept")
 			require.True(r.t, bytes.Equal(want, got))
 
 			w, err = r.s.Create(r.ctx, 1, "dropped")
@@ -42,7 +42,7 @@ func TestBorrow(t *testing.T) {
 			require.NoError(r.t, storage.Borrow(w, data))
 			require.NoError(r.t, w.Abort())
 			clear(data)
-			_, stored := r.shelves[1].get("dropped")
+			_, stored := r.memories[1].get("dropped")
 			require.False(r.t, stored)
 		})
 	}
@@ -50,13 +50,13 @@ func TestBorrow(t *testing.T) {
 
 // taking is a handler whose writers use what is borrowed where it arrives.
 type taking struct {
-	shelf
+	memory
 
 	bytes atomic.Int64
 }
 
 func (h *taking) Create(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error) {
-	w, err := h.shelf.Create(ctx, from, name)
+	w, err := h.memory.Create(ctx, from, name)
 	return &taker{w, h}, err
 }
 

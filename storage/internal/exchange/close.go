@@ -21,21 +21,21 @@ func (s *Service) Close(ctx context.Context) error {
 
 func (s *Service) close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closing = true
-	var open []*call
+	s.endOwn(ErrClosed)
+	var open []*writer
 	for _, p := range s.peers {
 		open = slices.AppendSeq(open, maps.Values(p.opened))
 	}
 	s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { s.cancel(ErrClosed) })
 	defer stop()
-	for _, c := range open {
-		c.abandon(ErrClosed)
+	for _, w := range open {
+		w.abandon(ErrClosed)
 	}
 	s.calling.Wait() // for the answers of the other ranks
 	err := s.sayBye(ctx)
 	s.mu.Lock()
-	s.farewell = err == nil
+	s.allSaid = err == nil
 	s.mu.Unlock()
 	s.cancel(ErrClosed)
 	s.serving.Wait()
@@ -46,29 +46,14 @@ func (s *Service) close(ctx context.Context) error {
 // sayBye tells all others that this rank wants nothing more, and waits until they
 // have said so or are gone.
 func (s *Service) sayBye(ctx context.Context) error {
-	byes := make(map[comm.Rank]comm.Request) // none: somebody else waits for it
-	sends := make(map[comm.Rank]comm.Request)
-	for r, p := range s.peers {
-		if !p.awaited {
-			byes[r] = p.receive(tagBye, nil)
-		}
-		sends[r] = p.send(tagBye, nil)
+	sends := make(map[*peer]comm.Request)
+	for _, p := range s.peers {
+		p.expectBye()
+		sends[p] = p.send(tagBye, nil)
 	}
-	for r, p := range s.peers {
-		wait, cancel := context.WithCancel(ctx)
-		stop := context.AfterFunc(p.ctx, cancel)
-		// Whatever the error is: that rank wants nothing more.
-		_, _ = sends[r].Wait(wait)
-		if !byes[r].IsZero() {
-			_, _ = byes[r].Wait(wait)
-		} else {
-			select {
-			case <-p.done.Done():
-			case <-ctx.Done():
-			}
-		}
-		stop()
-		cancel()
+	for p, send := range sends {
+		_, _ = send.Wait(p.ctx) // whatever the error is: that rank wants nothing more
+		<-p.done.Done()
 	}
 	if ctx.Err() != nil {
 		return comm.Withdrawn(ctx)

@@ -38,15 +38,15 @@ func TestContextEnds(t *testing.T) {
 				}
 				return nil
 			}
-			there := &shelf{
+			there := &memory{
 				create: func(ctx context.Context, _ string) error { return waits(ctx, at == "create") },
-				open:   func(ctx context.Context, _ string) error { return waits(ctx, at == "open") },
+				open:   func(context.Context, string) error { return stuck(at == "open") },
 				write:  func(string, int) error { return stuck(at == "write") },
 				commit: func(string) error { return stuck(at == "commit") },
 				read:   func(string, int64) error { return stuck(at == "read") },
 			}
 			there.put("lent", make([]byte, 10*large.Block))
-			playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
+			playOn(t, 2, large, []*memory{nil, there}, func(r *trial) {
 				if r.c.Rank() == 1 {
 					return
 				}
@@ -71,7 +71,7 @@ func TestContextEnds(t *testing.T) {
 				}
 				require.ErrorIs(r.t, err, context.Canceled)
 				require.ErrorIs(r.t, err, errEnough)
-				if at == "create" || at == "open" {
+				if at == "create" {
 					<-freed
 				}
 			})
@@ -86,7 +86,7 @@ func TestContextEnds(t *testing.T) {
 func TestCommitThatIsNotWantedAnyMore(t *testing.T) {
 	reached := make(chan struct{})
 	var handler context.Context
-	there := &shelf{
+	there := &memory{
 		create: func(ctx context.Context, _ string) error { handler = ctx; return nil },
 		write: func(string, int) error {
 			close(reached)
@@ -94,7 +94,7 @@ func TestCommitThatIsNotWantedAnyMore(t *testing.T) {
 			return nil
 		},
 	}
-	playOn(t, 2, small, []*shelf{nil, there}, func(r *trial) {
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -112,7 +112,7 @@ func TestCommitThatIsNotWantedAnyMore(t *testing.T) {
 // TestSlowHandlerStallsNobody: while one request hangs, others are served.
 func TestSlowHandlerStallsNobody(t *testing.T) {
 	over := make(chan struct{})
-	there := &shelf{
+	there := &memory{
 		create: func(_ context.Context, name string) error {
 			if name == "slow" {
 				<-over
@@ -120,7 +120,7 @@ func TestSlowHandlerStallsNobody(t *testing.T) {
 			return nil
 		},
 	}
-	playOn(t, 3, large, []*shelf{nil, there, nil}, func(r *trial) {
+	playOn(t, 3, large, []*memory{nil, there, nil}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -169,9 +169,9 @@ func TestPlacesAreBounded(t *testing.T) {
 
 // TestCloseEndsOwnStreams also where the user has forgotten them.
 func TestCloseEndsOwnStreams(t *testing.T) {
-	there := &shelf{}
+	there := &memory{}
 	there.put("lent", make([]byte, 10*large.Block))
-	playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
+	playOn(t, 2, large, []*memory{nil, there}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -204,7 +204,7 @@ func TestCloseWaitsForTheOthers(t *testing.T) {
 		if r.c.Rank() == 1 {
 			r.tell(0)
 			require.NoError(r.t, r.s.Close(r.ctx))
-			_, stored := r.shelf.get("part")
+			_, stored := r.memory.get("part")
 			require.True(r.t, stored)
 			return
 		}
@@ -223,9 +223,9 @@ func TestEarlyEnd(t *testing.T) {
 		"context": func(r *trial) { r.s.cancel(errEnough) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			there := &shelf{}
+			there := &memory{}
 			there.put("lent", make([]byte, 100*large.Block))
-			playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
+			playOn(t, 2, large, []*memory{nil, there}, func(r *trial) {
 				if r.c.Rank() == 1 {
 					r.hear(0)
 					end(r)

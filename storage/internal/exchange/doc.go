@@ -6,26 +6,27 @@
 // # Terms
 //
 // A Service is one rank's end on a communicator that nobody else uses. Its Handler
-// is what the rank does for the others. A stream is one part on its way: the rank
-// that opens it calls Create or Open, the other one serves it. A block is how much
-// travels at once; a frame is a message of a stream: a payload and a trailer with
-// its number and its checksum. A body is a message of bytes of a part alone, which a
-// frame has announced: it is sent from where the bytes are, and one that an Expecter
-// gets is used where it arrives. The window is how many blocks are under way.
+// is what the rank does for the others. A stream is one part on its way to another rank,
+// which serves it. A question is about a part of another rank: what it is like, or what is
+// in a range of it; each has one answer, and none follows from another. A block is how much
+// travels at once; a frame is a message of a stream, or an answer: a payload and a trailer
+// with its number and its checksum. A body is a message of bytes of a part alone, which a
+// frame has announced: it is sent from where the bytes are, and one that an Expecter gets
+// is used where it arrives. The window is how many blocks are under way.
 //
-//	   Create, Open                                Handler
-//	        |                                         ^
-//	     call  ----- request, cancel (tag 0) ---->  serve   one goroutine per rank
-//	        |                                         | starts
-//	writer, reader --- frames, bodies ----------->  visit   a goroutine for each
-//	      ^                                           |     stream, one more that
-//	    run  <-------- frames ------------------------+     receives or sends
+//	Create      Open, ReadAt                           Handler
+//	   |             |                                    ^
+//	   +-------------+--- request, cancel (tag 0) --> serve     one goroutine per rank
+//	   |             |                                    | starts
+//	writer ----------|--- frames, bodies -----------> visit     a goroutine for each stream,
+//	   ^             |                                    |      one more that receives
+//	  run <----------|--- frames -------------------------+
+//	              fetch <--- answer ------------------ answer    one for each question
 //
-// A stream has three tags of its own, by its number at the rank that has opened it. Of a
-// writer, the frames are data or announcements of bodies, ..., commit or end; back come
-// the agreement, perhaps a notice of a failure, and the last word. Of a reader, they are
-// ranges and the end; back come the agreement, one block or error for each range, and the last
-// word. request.go and frame.go have the bytes.
+// A stream has three tags of its own, by its number at the rank that has opened it. The
+// frames of a writer are data or announcements of bodies, ..., commit or end; back come
+// the agreement, perhaps a notice of a failure, and the last word. A question is a request,
+// and has a tag for its answer. request.go and frame.go have the bytes.
 //
 // # Invariants
 //
@@ -43,13 +44,17 @@
 //   - Only the receiver's window of blocks is received before the handler has
 //     taken them. A send of more waits, and so does Write.
 //   - The serving goroutine waits neither for a handler nor for a rank: what is
-//     slow holds up its own stream alone, and a stream of one rank takes no place
-//     from the streams of others.
-//   - What a peer says is checked before it is used, and bounded: names, blocks,
-//     ranges, streams at a time. Memory for others is at most Streams * Window *
-//     Block of each rank, and up to three times as much for the streams of this
-//     one: its readers keep blocks.
-//   - Every goroutine is waited for in Close, every buffer is back then.
+//     slow holds up its own part alone, and what one rank wants takes no place from
+//     the others.
+//   - Who answers keeps nothing between two questions. A part is open as long as there are
+//     some about it: so an open reader costs the other rank nothing, and there may be any
+//     number.
+//   - What a peer says is checked before it is used, and bounded: names, blocks, ranges,
+//     streams and questions at a time. Memory for another rank is at most Streams * Window *
+//     Block for its streams, and as much for answers on their way to it; for the streams and
+//     questions of this rank as much, and 3 * Window * Block for what its readers keep.
+//   - Every goroutine is waited for in Close, every buffer is back then, or with the Close
+//     of its reader.
 //
 // # Failures
 //

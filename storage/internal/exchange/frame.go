@@ -14,23 +14,22 @@ const (
 	// From the rank that has opened a stream.
 	frameData   byte = 1 + iota // payload: bytes of the part, in their order
 	frameCommit                 // payload: the last bytes; keep the part
-	frameEnd                    // throw the part away; close the reader
-	frameRead                   // payload: a range
+	frameEnd                    // throw the part away
 
 	// To it.
 	frameAccept // payload: what the stream is like
-	frameBlock  // payload: the bytes of a range
-	frameFail   // payload: an error; of a range, or of a writer before its end
-	frameFinal  // payload: an error, or nothing; the last one
+	frameBlock  // payload: the answer to a question
+	frameFail   // payload: an error, before the end of a stream
+	frameFinal  // payload: an error, or nothing; the last one, or in place of an answer
 
 	// From the rank that has opened a stream.
 	frameBody // payload: the next bytes of the part come in a message of their own
 )
 
-// A frame is a message of a stream: a payload, which comes first so that it is
-// aligned in its buffer, and a trailer.
+// A frame is a message of a stream, or the answer to a question: a payload, which comes
+// first so that it is aligned in its buffer, and a trailer.
 //
-//	0  4  stream
+//	0  4  stream, or number of the question
 //	4  4  number of the frame in its direction, from 0
 //	8  1  kind
 //	9  3  zero
@@ -158,31 +157,6 @@ func parseAccept(b []byte, most int) (accept, error) {
 		return accept{}, fmt.Errorf("%w: answer with blocks of %d bytes, size %d", ErrTransfer, a.block, a.size)
 	}
 	return a, nil
-}
-
-// extent is the payload of frameRead.
-type extent struct {
-	off int64
-	n   int
-}
-
-const extentSize = 12
-
-func (x extent) encode() []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(x.off))
-	return binary.LittleEndian.AppendUint32(b, uint32(x.n))
-}
-
-// parseExtent checks that the range is inside a part of that size.
-func parseExtent(b []byte, block int, size int64) (extent, error) {
-	if len(b) != extentSize {
-		return extent{}, fmt.Errorf("%w: range of %d bytes", ErrRequest, len(b))
-	}
-	x := extent{int64(binary.LittleEndian.Uint64(b)), int(binary.LittleEndian.Uint32(b[8:]))}
-	if x.off < 0 || x.n < 1 || x.n > block || x.off > size || int64(x.n) > size-x.off {
-		return extent{}, fmt.Errorf("%w: %d bytes at %d of a part of %d, in blocks of %d", ErrRequest, x.n, x.off, size, block)
-	}
-	return x, nil
 }
 
 // maxText is how much of the text of an error is sent; a note is a frame that

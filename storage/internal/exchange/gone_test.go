@@ -47,7 +47,7 @@ func TestFailureThatIsAcknowledgedWithAnother(t *testing.T) {
 			require.Eventually(t, func() bool { return slices.Contains(c.Failed(), victim) }, patience, time.Millisecond)
 		}
 		var once sync.Once
-		s := New(ctx, comm.New(&acknowledging{f.Driver(), f.Driver().(driver.Failing), func() { once.Do(func() { dies(2) }) }}), &shelf{}, small)
+		s := New(ctx, comm.New(&acknowledging{f.Driver(), f.Driver().(driver.Failing), func() { once.Do(func() { dies(2) }) }}), &memory{}, small)
 		gone := make(chan error, 1)
 		stop := s.WhenGone(2, func(why error) { gone <- why })
 		dies(1)
@@ -85,7 +85,7 @@ func TestWhenGone(t *testing.T) {
 				c := f.Comm()
 				own, end := context.WithCancel(ctx)
 				defer end()
-				s := New(own, c, &shelf{}, small)
+				s := New(own, c, &memory{}, small)
 				if c.Rank() == 1 {
 					<-asked
 					goes(ctx, s, f)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
-	"io"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -36,10 +35,10 @@ func (r *trial) dup(bend func(tag comm.Tag, data []byte) []byte) *comm.Comm {
 	return comm.New(bent{d, bend})
 }
 
-// flipOnce flips a bit of one message of at least so many bytes.
-func flipOnce(least int) func(comm.Tag, []byte) []byte {
+// flipOnce flips a bit of the n-th message of at least so many bytes.
+func flipOnce(n int32, least int) func(comm.Tag, []byte) []byte {
 	var left atomic.Int32
-	left.Store(3)
+	left.Store(n)
 	return func(tag comm.Tag, data []byte) []byte {
 		if tag < tagStreams || len(data) < least || left.Add(-1) != 0 {
 			return data
@@ -52,12 +51,13 @@ func flipOnce(least int) func(comm.Tag, []byte) []byte {
 
 // TestDamageOnTheWay is found in both directions, and nothing is stored.
 func TestDamageOnTheWay(t *testing.T) {
-	there := &shelf{}
+	there := &memory{}
 	data := random(1, 20*large.Block)
 	there.put("lent", data)
-	playOn(t, 2, large, []*shelf{nil, there}, func(r *trial) {
+	playOn(t, 2, large, []*memory{nil, there}, func(r *trial) {
 		// In place of the service that play has made, which is idle.
-		s := New(r.ctx, r.dup(flipOnce(inlineSize)), r.shelf, large)
+		n := []int32{3, 1}[r.c.Rank()] // what is fetched ahead would be asked for once more
+		s := New(r.ctx, r.dup(flipOnce(n, inlineSize)), r.memory, large)
 		defer func() {
 			require.NoError(r.t, s.Close(r.ctx))
 			require.Zero(r.t, s.buffers.out)
@@ -70,8 +70,12 @@ func TestDamageOnTheWay(t *testing.T) {
 		require.NoError(r.t, r.store(1, "again", data, 1000))
 		read, err := r.s.Open(r.ctx, 1, "lent")
 		require.NoError(r.t, err)
-		_, err = io.ReadAll(io.NewSectionReader(read, 0, read.Size()))
+		got := make([]byte, len(data))
+		_, err = read.ReadAt(got, 0)
 		require.ErrorIs(r.t, err, ErrTransfer)
+		_, err = read.ReadAt(got, 0) // each question has its own answer
+		require.NoError(r.t, err)
+		require.Equal(r.t, data, got)
 		require.NoError(r.t, read.Close())
 		r.s, s = s, r.s
 	})
@@ -82,11 +86,11 @@ func TestDamageOnTheWay(t *testing.T) {
 // TestDamagedAnswers: whichever answer of the other rank is damaged, the stream
 // ends, its user is told, and the next one is as good as new.
 func TestDamagedAnswers(t *testing.T) {
-	full := &shelf{write: func(string, int) error { return syscall.ENOSPC }}
+	full := &memory{write: func(string, int) error { return syscall.ENOSPC }}
 	var other *Service // of rank 1
 	play(t, 2, small, func(r *trial) {
 		for victim := range int32(3) {
-			for _, handler := range []*shelf{r.shelf, full} {
+			for _, handler := range []*memory{r.memory, full} {
 				var left atomic.Int32 // two streams may answer at once
 				left.Store(victim)
 				c := r.dup(func(tag comm.Tag, data []byte) []byte {
@@ -140,9 +144,11 @@ func TestSenselessRequests(t *testing.T) {
 		say(tagRequest, nil)
 		say(tagRequest, []byte("CXR1 and nothing more"))
 		say(tagRequest, make([]byte, 3*maxRequest)) // truncated
-		say(tagRequest, request{kind: askCreate, id: 1, block: 1, name: "x"}.encode())
-		say(tagRequest, request{kind: askCreate, id: 1, block: minBlock, name: strings.Repeat("x", MaxName+1)}.encode())
-		say(tagRequest, request{kind: askCancel, id: 77}.encode())
+		say(tagRequest, request{kind: requestCreate, id: 1, n: 1, name: "x"}.encode())
+		say(tagRequest, request{kind: requestCreate, id: 1, n: minBlock, name: strings.Repeat("x", MaxName+1)}.encode())
+		say(tagRequest, request{kind: requestRead, id: 1, n: 1, off: -1, name: "x"}.encode())
+		say(tagRequest, request{kind: requestRead, id: 1, name: "x"}.encode())
+		say(tagRequest, request{kind: requestCancel, id: 77}.encode())
 		require.NoError(r.t, r.store(1, "part", make([]byte, 100), 10))
 
 		// More streams than allowed, and one of them twice.
@@ -151,12 +157,12 @@ func TestSenselessRequests(t *testing.T) {
 		var requests []comm.Request
 		for i := range answers {
 			answers[i] = make([]byte, noteSize)
-			requests = append(requests, comm.Irecv(r.c, 1, back(uint32(first+i)), answers[i]))
+			requests = append(requests, comm.Irecv(r.c, 1, replyTag(uint32(first+i)), answers[i]))
 		}
 		for i := range answers {
-			say(tagRequest, request{kind: askCreate, id: uint32(first + i), block: minBlock, name: "x"}.encode())
+			say(tagRequest, request{kind: requestCreate, id: uint32(first + i), n: minBlock, name: "x"}.encode())
 			if i == 0 {
-				say(tagRequest, request{kind: askCreate, id: first, block: minBlock, name: "x"}.encode())
+				say(tagRequest, request{kind: requestCreate, id: first, n: minBlock, name: "x"}.encode())
 			}
 		}
 		for i, request := range requests {
@@ -174,24 +180,24 @@ func TestSenselessRequests(t *testing.T) {
 		// Frames that make no sense end each of the streams, with nothing stored.
 		for i, nonsense := range [][]byte{
 			make([]byte, 3*minBlock), nil,
-			sealed([]byte("x"), frameRead, first+2, 0), sealed([]byte("x"), frameData, first+3, 7),
+			sealed([]byte("x"), frameBlock, first+2, 0), sealed([]byte("x"), frameData, first+3, 7),
 		} {
 			id := uint32(first + i)
-			say(forth(id), nonsense)
-			n, _, err := comm.Recv(r.ctx, r.c, 1, back(id), answers[i])
+			say(frameTag(id), nonsense)
+			n, _, err := comm.Recv(r.ctx, r.c, 1, replyTag(id), answers[i])
 			require.NoError(r.t, err)
 			f, err := parseFrame(answers[i][:n], id, 1)
 			require.NoError(r.t, err)
 			require.Equal(r.t, frameFail, f.kind)
 			require.ErrorIs(r.t, parseError(f.payload), ErrTransfer)
-			say(forth(id), sealed(nil, frameEnd, id, 1))
-			n, _, err = comm.Recv(r.ctx, r.c, 1, back(id), answers[i])
+			say(frameTag(id), sealed(nil, frameEnd, id, 1))
+			n, _, err = comm.Recv(r.ctx, r.c, 1, replyTag(id), answers[i])
 			require.NoError(r.t, err)
 			f, err = parseFrame(answers[i][:n], id, 2)
 			require.NoError(r.t, err)
 			require.Equal(r.t, frameFinal, f.kind)
 		}
-		_, stored := r.shelves[1].get("x")
+		_, stored := r.memories[1].get("x")
 		require.False(r.t, stored)
 		require.NoError(r.t, r.store(1, "part", make([]byte, 100), 10))
 	})
@@ -199,9 +205,9 @@ func TestSenselessRequests(t *testing.T) {
 
 // TestSenselessRanges of a part that is lent.
 func TestSenselessRanges(t *testing.T) {
-	there := &shelf{}
+	there := &memory{}
 	there.put("lent", make([]byte, 1000))
-	playOn(t, 2, small, []*shelf{nil, there}, func(r *trial) {
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -209,13 +215,14 @@ func TestSenselessRanges(t *testing.T) {
 		require.NoError(r.t, err)
 		defer read.Close()
 		open := read.(*reader)
-		for _, x := range []extent{{-1, 1}, {0, 0}, {0, 1001}, {1000, 1}, {999, 2}, {1 << 62, 1}} {
-			open.mu.Lock()
-			open.places <- struct{}{}
-			f := open.ask(x.off, x.n)
-			open.mu.Unlock()
-			<-f.done
-			require.ErrorIs(r.t, f.err, ErrRequest, "%v", x)
+		for _, x := range []struct {
+			off int64
+			n   int
+		}{{0, 1001}, {1000, 1}, {999, 2}, {1 << 62, 1}, {0, minBlock + 1}} {
+			f, err := open.ask(request{kind: requestRead, off: x.off, n: x.n}, false)
+			require.NoError(r.t, err)
+			require.ErrorIs(r.t, open.await(f), ErrRequest, "%v", x)
+			open.release(f, x.n)
 		}
 		_, err = read.ReadAt(make([]byte, 1000), 0)
 		require.NoError(r.t, err)
@@ -252,7 +259,7 @@ func TestDifferentBlocks(t *testing.T) {
 		c, err := r.c.Dup(r.ctx)
 		require.NoError(r.t, err)
 		opts := Options{Block: minBlock << (4 * r.c.Rank())}
-		s := New(r.ctx, c, r.shelf, opts)
+		s := New(r.ctx, c, r.memory, opts)
 		r.s, s = s, r.s
 		data := random(3, 10*minBlock<<4+1)
 		to := 1 - r.c.Rank()
@@ -269,8 +276,8 @@ func TestDifferentBlocks(t *testing.T) {
 
 // TestWireFormat: these bytes mean the same in all versions.
 func TestWireFormat(t *testing.T) {
-	require.Equal(t, "43585231"+"02"+"00"+"0200"+"07000000"+"00001000"+"6162"+"ebd70f84",
-		hex.EncodeToString(request{kind: askOpen, id: 7, block: 1 << 20, name: "ab"}.encode()))
+	require.Equal(t, "43585232"+"02"+"00"+"0200"+"07000000"+"00001000"+"0000000000000000"+"6162"+"095bb4e3",
+		hex.EncodeToString(request{kind: requestOpen, id: 7, n: 1 << 20, name: "ab"}.encode()))
 	require.Equal(t, "6162"+"07000000"+"09000000"+"01000000"+"2dd86ceb",
 		hex.EncodeToString(sealed([]byte("ab"), frameData, 7, 9)))
 	require.EqualValues(t, 1<<4|1<<6, codesOf(errors.Join(syscall.ENOSPC, syscall.EIO)))
@@ -278,9 +285,10 @@ func TestWireFormat(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	good := request{kind: askCreate, id: 3, block: minBlock, name: "part"}.encode()
+	good := request{kind: requestCreate, id: 3, n: minBlock, name: "part"}.encode()
 	f.Add(good[:len(good)-4])
-	f.Add(request{kind: askCancel, id: 1 << 31}.encode())
+	f.Add(request{kind: requestCancel, id: 1 << 31}.encode())
+	f.Add(request{kind: requestRead, id: 4, n: 1, off: 1 << 62, name: "part"}.encode())
 	f.Add([]byte{})
 	f.Add(make([]byte, 2*maxRequest))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -292,6 +300,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			require.Equal(t, b, r.encode(), "only what encode makes is accepted")
 			require.LessOrEqual(t, len(r.name), MaxName)
+			require.True(t, r.off >= 0 && r.n >= 0)
 		}
 	})
 }
@@ -308,9 +317,6 @@ func FuzzFrame(f *testing.F) {
 		}
 		if a, err := parseAccept(b, 1<<20); err == nil {
 			require.Equal(t, b, a.encode())
-		}
-		if x, err := parseExtent(b, 1<<20, 1<<40); err == nil {
-			require.True(t, x.off >= 0 && x.n > 0 && x.off+int64(x.n) <= 1<<40)
 		}
 		if err := parseError(b); err != nil {
 			require.NotEmpty(t, err.Error())

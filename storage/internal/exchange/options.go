@@ -9,11 +9,11 @@ type Options struct {
 	// Block is how many bytes travel at once: 512 KiB if 0, 4 KiB to 64 MiB. It
 	// should stay in the cache of a core from the copy to the checksum.
 	Block int
-	// Window is how many blocks of a stream may be under way: 8 if 0, at most 64.
+	// Window is how many blocks of a part may be under way: 8 if 0, at most 64.
 	Window int
 	// Streams is how many streams this rank may have open to one other rank, and
 	// how many of one other rank it serves, at the same time: 8 if 0, at most
-	// 1024. More wait at the rank that wants them.
+	// 1024. More wait at the rank that wants them. Questions: Window times as many.
 	Streams int
 	// Around, if not nil, runs the body of what this rank does for others in
 	// goroutines of the service: it checks and stores what comes, and reads what goes.

@@ -19,22 +19,35 @@ type peer struct {
 	// has asked for that (WhenGone).
 	done   context.Context
 	bye    context.CancelCauseFunc
-	slots  chan struct{} // one for each stream that this rank has opened
-	failed bool          // only for the serving goroutine
+	failed bool // only for the serving goroutine
 
-	// The service's lock guards these. The key is slotOf the stream's number.
-	awaited   bool // there is an awaitBye
-	opened    map[uint32]*call
+	slots   chan struct{} // one for each stream that this rank has opened
+	numbers chan uint32   // that its questions can have
+	sending chan struct{} // one for each answer to the rank that is on its way
+	cache   cache
+
+	// The service's lock guards these. The key of streams is slotOf the number.
+	awaited   bool // expectBye was called
+	opened    map[uint32]*writer
 	served    map[uint32]context.CancelCauseFunc // ends the handler's context
+	lent      map[string]*lentPart               // by name
+	asking    int                                // questions that are not answered
 	rejecting int
 }
 
 func newPeer(s *Service, rank comm.Rank) *peer {
 	p := &peer{
 		s: s, rank: rank,
-		slots:  make(chan struct{}, s.opts.Streams),
-		opened: make(map[uint32]*call),
-		served: make(map[uint32]context.CancelCauseFunc),
+		slots:   make(chan struct{}, s.opts.Streams),
+		numbers: make(chan uint32, s.opts.Streams*s.opts.Window),
+		sending: make(chan struct{}, s.opts.Streams*s.opts.Window),
+		opened:  make(map[uint32]*writer),
+		served:  make(map[uint32]context.CancelCauseFunc),
+		lent:    make(map[string]*lentPart),
+	}
+	p.cache.room = 3 * s.opts.Window
+	for id := range cap(p.numbers) {
+		p.numbers <- uint32(id)
 	}
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
 	p.done, p.bye = context.WithCancelCause(p.ctx)
@@ -56,41 +69,74 @@ func (p *peer) receive(tag comm.Tag, buf []byte) comm.Request {
 }
 
 // enter takes one of the places for streams to this rank, and a number.
-func (p *peer) enter(ctx context.Context, c *call) error {
+func (p *peer) enter(w *writer) error {
 	select {
 	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return comm.Withdrawn(ctx)
+	case <-w.user.Done():
+		return comm.Withdrawn(w.user)
 	case <-p.ctx.Done():
 		return context.Cause(p.ctx)
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	if p.s.closing {
+	if p.s.own.Err() != nil {
 		<-p.slots
-		return ErrClosed
+		return context.Cause(p.s.own)
 	}
 	for taken := true; taken; {
 		p.s.lastID++
 		_, taken = p.opened[slotOf(p.s.lastID)]
 	}
-	c.id = p.s.lastID
-	p.opened[slotOf(c.id)] = c
+	w.id = p.s.lastID
+	p.opened[slotOf(w.id)] = w
 	return nil
 }
 
-func (p *peer) leave(c *call) {
+func (p *peer) leave(w *writer) {
 	p.s.mu.Lock()
-	delete(p.opened, slotOf(c.id))
+	delete(p.opened, slotOf(w.id))
 	p.s.mu.Unlock()
 	<-p.slots
 }
 
-// awaitBye waits until the rank wants nothing more, or is gone: a receive from it is told of that,
-// however it went.
-func (p *peer) awaitBye(bye comm.Request) {
-	if _, err := bye.Wait(p.s.ctx); err != nil {
-		p.cancel(err)
+// number takes a number for a question; if there is none it waits until ctx ends. Close
+// waits until answered.
+func (p *peer) number(ctx context.Context) (id uint32, err error) {
+	select {
+	case id = <-p.numbers:
+	default:
+		select {
+		case id = <-p.numbers:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 	}
-	p.bye(ErrClosed)
+	if err := p.s.hold(); err != nil {
+		p.numbers <- id
+		return 0, err
+	}
+	return id, nil
+}
+
+func (p *peer) answered(id uint32) {
+	p.numbers <- id
+	p.s.calling.Done()
+}
+
+// expectBye has done end when the rank wants nothing more, or is gone: a receive from it is
+// told of that, however it went.
+func (p *peer) expectBye() {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if p.awaited {
+		return
+	}
+	p.awaited = true
+	bye := p.receive(tagBye, nil)
+	p.s.serving.Go(func() {
+		if _, err := bye.Wait(p.s.ctx); err != nil {
+			p.cancel(err)
+		}
+		p.bye(ErrClosed)
+	})
 }

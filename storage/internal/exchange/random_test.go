@@ -40,13 +40,13 @@ func trouble(t *testing.T, seed uint64) {
 		revoke = true
 	}
 	delay := time.Duration(dice.IntN(20)) * time.Millisecond
-	shelves := make([]*shelf, n)
-	for i := range shelves {
-		shelves[i] = failingShelf(seed + uint64(i))
+	memories := make([]*memory, n)
+	for i := range memories {
+		memories[i] = failingMemory(seed + uint64(i))
 	}
 	var mu sync.Mutex
 	promised := make(map[string]comm.Rank)
-	playOn(t, n, opts, shelves, func(r *trial) {
+	playOn(t, n, opts, memories, func(r *trial) {
 		me := r.c.Rank()
 		var all sync.WaitGroup
 		for k := range 6 {
@@ -74,10 +74,10 @@ func trouble(t *testing.T, seed uint64) {
 		all.Wait()
 	})
 	for name, to := range promised {
-		_, there := shelves[to].get(name)
+		_, there := memories[to].get(name)
 		require.True(t, there, "seed %d: %q was stored at rank %d", seed, name, to)
 	}
-	for _, s := range shelves {
+	for _, s := range memories {
 		for name, data := range s.parts {
 			require.True(t, bytes.Equal(partOf(name, len(data)), data), "seed %d: %q", seed, name)
 			require.Equal(t, lengthOf(name, opts), len(data), "seed %d: %q is not whole", seed, name)
@@ -85,8 +85,8 @@ func trouble(t *testing.T, seed uint64) {
 	}
 }
 
-// failingShelf has errors now and then.
-func failingShelf(seed uint64) *shelf {
+// failingMemory has errors now and then.
+func failingMemory(seed uint64) *memory {
 	var mu sync.Mutex
 	dice := rand.New(rand.NewPCG(seed, 99))
 	now := func(every int) error {
@@ -97,7 +97,7 @@ func failingShelf(seed uint64) *shelf {
 		}
 		return nil
 	}
-	return &shelf{
+	return &memory{
 		create: func(context.Context, string) error { return now(10) },
 		open:   func(context.Context, string) error { return now(10) },
 		write:  func(string, int) error { return now(60) },

@@ -2,27 +2,35 @@ package exchange
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 )
 
-// reader reads a part of another rank. It asks for ranges of at most a block,
-// some at once; the answers come in the order of the questions.
+// reader reads a part of another rank. It asks for ranges of at most a block, some at
+// once; each question has an answer of its own, and none follows from another one.
 //
 //	here                                    there
-//	ReadAt: ask for a block      ------>    read it
-//	        and for the next     ------>    read it
-//	listen: check, wake ReadAt   <------    send it
+//	ReadAt: ask for a block      ------>    open, read
+//	        and for the next     ------>    read
+//	fetch: check, wake ReadAt    <------    send it; close, if nothing else is asked for
 type reader struct {
-	*call
-	places  chan struct{}       // one for each range under way
-	asked   chan *fetch         // in the order of their questions; closed with ended
-	caches  map[int64]*fetch    // whole blocks, by number
-	order   []*fetch            // of caches, oldest first
+	p     *peer
+	cache *cache // of p
+	name  string
+	like  accept // what the part is like
+
+	// ctx ends when the user's does, with Close, and with the service; the cause says why.
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	unwatch func() bool
+
+	asked queue // answers that are awaited
+
+	// The cache's lock guards these.
 	ends    [rememberEnds]int64 // where the latest reads have ended
 	lastEnd int
 }
@@ -31,179 +39,136 @@ type reader struct {
 // some goroutines that each read a stretch of the part.
 const rememberEnds = 16
 
-// fetch is a range that has been asked for. The call's lock guards all but what
-// is written before done is closed.
-type fetch struct {
-	off     int64
-	n       int
-	seq     uint32
-	buf     []byte
-	in, out comm.Request
-
-	done chan struct{} // closed with err; then buf[:n] are the bytes
-	err  error
-
-	users  int  // ReadAt calls that need it
-	used   int  // bytes that they have taken
-	cached bool // in caches
-}
-
 var _ storage.PartReader = (*reader)(nil)
 
 func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, error) {
-	window := p.s.opts.Window
-	r := &reader{
-		call:   newCall(ctx, p, name),
-		places: make(chan struct{}, window), asked: make(chan *fetch, window),
-		caches: make(map[int64]*fetch),
-	}
+	r := &reader{p: p, cache: &p.cache, name: name}
 	for i := range r.ends {
 		r.ends[i] = -1
 	}
-	return r, r.dial(askOpen, r)
+	r.ctx, r.cancel = context.WithCancelCause(p.s.own)
+	r.unwatch = context.AfterFunc(ctx, func() { r.cancel(comm.Withdrawn(ctx)) })
+	if err := r.look(); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
-func (r *reader) Size() int64 { return r.accept.size }
-
-// listen takes the ranges, and after the end the last word.
-func (r *reader) listen() error {
-	var broken error
-	for f := range r.asked {
-		err := r.complete(f, broken)
-		if broken == nil && err != nil {
-			broken = err
-			r.cancel(err)
-			r.quit() // closes asked
-		}
+// look asks what the part is like.
+func (r *reader) look() error {
+	f, err := r.ask(request{kind: requestOpen, n: r.p.s.opts.Block}, false)
+	if err != nil {
+		return err
 	}
-	if broken != nil {
-		return broken
+	defer r.release(f, 0)
+	if err = r.await(f); err == nil {
+		r.like, err = parseAccept(f.payload, r.p.s.opts.Block)
 	}
-	return r.last(r.next())
-}
-
-// complete takes the answer to one question. What it returns ends the stream; what
-// has ended it before is broken.
-func (r *reader) complete(f *fetch, broken error) error {
-	answer, err := r.await(f, broken)
-	r.received++
-	switch {
-	case err != nil:
-		f.err = err
-	case answer.kind == frameFail && len(answer.payload) > 0:
-		f.err = parseError(answer.payload) // of this range alone
-	case answer.kind != frameBlock || len(answer.payload) != f.n:
-		err = fmt.Errorf("%w: answer of kind %d with %d bytes, expected were %d", ErrTransfer, answer.kind, len(answer.payload), f.n)
-		f.err = err
-	}
-	<-r.places
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	close(f.done)
-	if f.err != nil {
-		r.forget(f)
-	}
-	r.recycle(f)
 	return err
 }
 
-// await waits for the answer; if the stream is broken, only until no buffer is in
-// use.
-func (r *reader) await(f *fetch, broken error) (frame, error) {
-	wait := r.p.ctx
-	if broken != nil {
-		wait = ended
+// await waits for what a call needs.
+func (r *reader) await(f *fetch) error {
+	select {
+	case <-f.done:
+		return f.err
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
 	}
-	_, err := f.out.Wait(wait)
-	st, inErr := f.in.Wait(wait)
-	switch {
-	case broken != nil:
-		return frame{}, broken
-	case err != nil:
-		return frame{}, r.p.lost(err)
-	case inErr != nil:
-		return frame{}, r.p.lost(inErr)
-	}
-	return parseFrame(f.buf[:st.Bytes], r.id, f.seq+1) // the first answer was the agreement
 }
 
-// discard asks for nothing more and hangs up.
-func (r *reader) discard() {
-	if !r.ended {
-		close(r.asked)
-	}
-	for len(r.order) > 0 {
-		r.forget(r.order[0])
-	}
-	r.hangUp()
-}
+func (r *reader) Size() int64 { return r.like.size }
 
-// Close gives everything back. The other rank closes its part later.
+// Close gives everything back. What is under way is not waited for.
 func (r *reader) Close() error {
 	r.cancel(fs.ErrClosed)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.discard()
+	r.unwatch()
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	for _, f := range slices.Clone(r.cache.kept) {
+		if f.r == r {
+			r.cache.forget(f)
+		}
+	}
 	return nil
 }
 
 func (r *reader) ReadAt(p []byte, off int64) (int, error) {
 	switch {
 	case off < 0:
-		return 0, r.fail("read", fs.ErrInvalid)
+		return 0, r.fail(fs.ErrInvalid)
 	case r.ctx.Err() != nil:
-		return 0, r.fail("read", context.Cause(r.ctx))
+		return 0, r.fail(context.Cause(r.ctx))
 	case len(p) == 0:
 		return 0, nil
-	case off >= r.accept.size:
+	case off >= r.like.size:
 		return 0, io.EOF
 	}
-	n := int(min(int64(len(p)), r.accept.size-off))
-	done, err := r.readRange(p[:n], off)
-	if err == nil && n < len(p) {
+	n := int(min(int64(len(p)), r.like.size-off))
+	end := off + int64(n)
+	sequential := r.follows(off, end)
+	for done := 0; done < n; {
+		k, err := r.readBlock(p[done:n], off+int64(done), sequential)
+		if err != nil {
+			return done, r.fail(err)
+		}
+		done += k
+	}
+	if n < len(p) {
 		return n, io.EOF
 	}
-	return done, r.fail("read", err)
+	return n, nil
 }
 
-// readRange reads what is inside the part.
-func (r *reader) readRange(p []byte, off int64) (int, error) {
-	pos, end := off, off+int64(len(p))
-	sequential := r.follows(off, end)
-	var pieces []piece
-	defer func() { r.release(pieces) }()
-	done := 0
-	for done < len(p) {
-		for pos < end && len(pieces) < r.p.s.opts.Window {
-			s, err := r.piece(pos, end, sequential, len(pieces) == 0)
-			if err != nil {
-				return done, err
-			}
-			if s.fetch == nil {
-				break // all places are taken, by others too
-			}
-			pieces = append(pieces, s)
-			pos += int64(s.n)
-		}
-		if pos == end && sequential {
-			r.readAhead(end)
-		}
-		s := pieces[0]
-		select {
-		case <-s.fetch.done:
-		case <-r.ctx.Done():
-			return done, context.Cause(r.ctx)
-		}
-		if s.fetch.err != nil {
-			return done, s.fetch.err
-		}
-		copy(p[done:done+s.n], s.fetch.buf[s.at:])
-		done += s.n
-		r.release(pieces[:1])
-		pieces = pieces[1:]
+func (r *reader) fail(err error) error {
+	return &Error{Op: "read", Rank: r.p.rank, Name: r.name, Err: err}
+}
+
+// follows notes a read and reports whether it begins where an earlier one has ended, or
+// soon after that: who rebuilds leaves out blocks. Reads of some goroutines may be
+// interleaved.
+func (r *reader) follows(off, end int64) bool {
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	near := func(end int64) bool { return end >= 0 && end <= off && off-end <= int64(r.like.block) }
+	if i := slices.IndexFunc(r.ends[:], near); i >= 0 {
+		r.ends[i] = end
+		return true
 	}
+	r.ends[r.lastEnd] = end
+	r.lastEnd = (r.lastEnd + 1) % rememberEnds
+	return false
+}
+
+// readBlock reads what one block has of p, which is inside the part, and asks for what is
+// needed after that.
+//
+// A whole block is asked for if what follows will be wanted too, or most of it is
+// wanted now; else only what is wanted.
+func (r *reader) readBlock(p []byte, off int64, sequential bool) (int, error) {
+	size, end := int64(r.like.block), off+int64(len(p))
+	number, last := off/size, (end-size/2)/size
 	if sequential {
-		r.readAhead(end) // what has arrived has made places free
+		last = (r.like.size - 1) / size
 	}
-	return done, nil
+	q := r.block(number)
+	n := int(min(end, q.off+int64(q.n)) - off)
+	f := r.find(q.off)
+	if f == nil {
+		whole := sequential || int64(n) >= size/2
+		if !whole {
+			q.off, q.n = off, n
+		}
+		var err error
+		if f, err = r.ask(q, whole); err != nil {
+			return 0, err
+		}
+	}
+	defer r.release(f, n)
+	r.readAhead(number+1, min(last, number+int64(r.p.s.opts.Window)))
+	if err := r.await(f); err != nil {
+		return 0, err
+	}
+	return copy(p[:n], f.payload[off-f.q.off:]), nil
 }

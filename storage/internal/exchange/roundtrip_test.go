@@ -32,7 +32,7 @@ func TestRoundTrip(t *testing.T) {
 						data := random(uint64(i), n)
 						part := fmt.Sprint("part ", n)
 						require.NoError(r.t, r.store(to, part, data, []int{1 << 20, 1000, opts.Block}[i%3]))
-						got, ok := r.shelves[to].get(part)
+						got, ok := r.memories[to].get(part)
 						require.True(r.t, ok, part)
 						require.True(r.t, bytes.Equal(data, got), part)
 						read, err := r.s.Open(r.ctx, to, part)
@@ -118,16 +118,16 @@ func (p pieces) Read(b []byte) (int, error) {
 func TestReadAheadFetchesOnce(t *testing.T) {
 	opts := small
 	data := random(1, 20*opts.Block)
-	lender := &shelf{}
-	lender.put("part", data)
+	there := &memory{}
+	there.put("part", data)
 	asked := make(map[int64]int)
-	lender.read = func(_ string, off int64) error {
-		lender.mu.Lock()
-		defer lender.mu.Unlock()
+	there.read = func(_ string, off int64) error {
+		there.mu.Lock()
+		defer there.mu.Unlock()
 		asked[off]++
 		return nil
 	}
-	playOn(t, 2, opts, []*shelf{nil, lender}, func(r *trial) {
+	playOn(t, 2, opts, []*memory{nil, there}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -152,18 +152,18 @@ func TestReadAheadFetchesOnce(t *testing.T) {
 
 func (r *trial) awaitAsked(asked map[int64]int, want int) {
 	require.Eventually(r.t, func() bool {
-		r.shelves[1].mu.Lock()
-		defer r.shelves[1].mu.Unlock()
+		r.memories[1].mu.Lock()
+		defer r.memories[1].mu.Unlock()
 		return len(asked) >= want
 	}, patience, 1e6)
 }
 
 // TestKeptBlocksAreBounded: blocks of which only a part is ever read.
 func TestKeptBlocksAreBounded(t *testing.T) {
-	lender := &shelf{}
+	there := &memory{}
 	data := random(1, 100*small.Block)
-	lender.put("part", data)
-	playOn(t, 2, small, []*shelf{nil, lender}, func(r *trial) {
+	there.put("part", data)
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
 		if r.c.Rank() == 1 {
 			return
 		}
@@ -221,7 +221,7 @@ func TestAllPairs(t *testing.T) {
 }
 
 func TestAlone(t *testing.T) {
-	own := &shelf{}
+	own := &memory{}
 	s := New(t.Context(), comm.Self(), own, Options{})
 	w, err := s.Create(t.Context(), 0, "part")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func (s *Service) serve() {
 	alive := s.ctx.Err() != nil // it has been ended, the communicator has not
 	s.cancel(err)
 	s.mu.Lock()
-	goodbye := s.farewell
+	goodbye := s.allSaid
 	s.mu.Unlock()
 	switch {
 	case goodbye:
@@ -62,55 +62,53 @@ func (s *Service) take(from comm.Rank, message []byte) {
 		s.opts.Log.Warn("request makes no sense", "rank", from, "error", err)
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch r.kind {
-	case askCancel:
-		s.mu.Lock()
+	case requestCancel:
 		if cancel := p.served[slotOf(r.id)]; cancel != nil {
 			cancel(context.Canceled)
 		}
-		s.mu.Unlock()
-	case askGone:
+	case requestGone:
 		p.cancel(ErrClosed)
+	case requestCreate:
+		p.host(r)
 	default:
-		s.host(p, r)
+		p.lend(r)
 	}
 }
 
-// host gives a request to a goroutine of its own.
-func (s *Service) host(p *peer, r request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, twice := p.served[slotOf(r.id)]; twice {
+// host gives a stream to a goroutine of its own. The service's lock is held.
+func (p *peer) host(r request) {
+	s := p.s
+	s.asked = true
+	_, twice := p.served[slotOf(r.id)]
+	switch {
+	case twice:
 		s.opts.Log.Warn("stream is asked for twice", "rank", p.rank, "stream", r.id)
-		return
+	case len(p.served) >= s.opts.Streams:
+		p.reject(r.id, replyTag(r.id))
+	default:
+		v := &visit{p: p, request: r, block: min(r.n, s.opts.Block)}
+		v.ctx, v.cancel = context.WithCancelCause(p.ctx)
+		p.served[slotOf(r.id)] = v.cancel
+		s.serving.Go(v.run)
 	}
-	if len(p.served) >= s.opts.Streams {
-		s.reject(p, r)
-		return
-	}
-	ctx, cancel := context.WithCancelCause(p.ctx)
-	p.served[slotOf(r.id)] = cancel
-	v := &visit{
-		p: p, ctx: ctx, cancel: cancel, request: r,
-		block: min(r.block, s.opts.Block),
-	}
-	s.serving.Go(v.run)
 }
 
 // reject says that it is too much, in a goroutine because even that can take
 // time. A rank that does not stop at that is not even answered.
-func (s *Service) reject(p *peer, r request) {
-	if p.rejecting >= s.opts.Streams {
-		s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "stream", r.id)
+func (p *peer) reject(id uint32, tag comm.Tag) {
+	if p.rejecting >= p.s.opts.Streams {
+		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "number", id)
 		return
 	}
 	p.rejecting++
-	s.serving.Go(func() {
-		v := &visit{p: p, request: r}
-		v.answer(frameFinal, encodeError(ErrBusy))
-		s.mu.Lock()
+	p.s.serving.Go(func() {
+		_, _ = p.send(tag, sealed(encodeError(ErrBusy), frameFinal, id, 0)).Wait(p.ctx)
+		p.s.mu.Lock()
 		p.rejecting--
-		s.mu.Unlock()
+		p.s.mu.Unlock()
 	})
 }
 
@@ -159,7 +157,7 @@ const goneWait = time.Second
 func (s *Service) tellGone() {
 	ctx, stop := context.WithTimeout(context.Background(), goneWait)
 	defer stop()
-	gone := request{kind: askGone}.encode()
+	gone := request{kind: requestGone}.encode()
 	var sends []comm.Request
 	for _, p := range s.peers {
 		sends = append(sends, p.send(tagRequest, gone))

@@ -11,12 +11,12 @@ import (
 
 // Handler is what a rank does for the others. Its methods are called
 // concurrently, and should return soon after ctx has ended: it ends when the
-// other rank gives up or dies, or the service does. What it returns is used by
-// one goroutine. A name is whatever the other rank has said: check it.
+// other rank gives up a stream or dies, or the service does. A writer that it returns is used
+// by one goroutine. A name is whatever the other rank has said: check it.
 type Handler interface {
 	// Create stores a part for rank from.
 	Create(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error)
-	// Open reads a part for rank from.
+	// Open reads a part for rank from: anew whenever there are questions about it.
 	Open(ctx context.Context, from comm.Rank, name string) (storage.PartReader, error)
 }
 
@@ -26,7 +26,7 @@ type Service struct {
 	me      comm.Rank
 	handler Handler
 	opts    Options
-	buffers pool                // of a block and its trailer
+	buffers bufferPool          // of a block and its trailer
 	peers   map[comm.Rank]*peer // all others
 
 	ctx    context.Context // ends with the service, for the reason that all get
@@ -35,9 +35,12 @@ type Service struct {
 	serving sync.WaitGroup // the serving goroutine and those it starts
 	calling sync.WaitGroup // those of streams of this rank, and calls that open one
 
+	own    context.Context // of what this rank asks for: ends with ctx, and with Close
+	endOwn context.CancelCauseFunc
+
 	mu       sync.Mutex
-	closing  bool
-	farewell bool // all others want nothing more
+	allSaid  bool // all others want nothing more
+	asked    bool // a question has come since Serving was called
 	lastID   uint32
 	closed   sync.Once
 	closeErr error
@@ -48,8 +51,9 @@ type Service struct {
 // be called in any case.
 func New(ctx context.Context, c *comm.Comm, h Handler, opts Options) *Service {
 	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
-	s.buffers = pool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
+	s.buffers = bufferPool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.own, s.endOwn = context.WithCancelCause(s.ctx)
 	for r := range comm.Rank(c.Size()) {
 		if r != s.me {
 			s.peers[r] = newPeer(s, r)
@@ -71,13 +75,10 @@ func (s *Service) WhenGone(rank comm.Rank, f func(why error)) (stop func()) {
 	if p == nil {
 		return func() {}
 	}
-	s.mu.Lock()
-	if !s.closing && !p.awaited {
-		p.awaited = true
-		bye := p.receive(tagBye, nil)
-		s.serving.Go(func() { p.awaitBye(bye) })
+	if s.hold() == nil {
+		p.expectBye()
+		s.calling.Done()
 	}
-	s.mu.Unlock()
 	return whenDone(p.done, func() { f(context.Cause(p.done)) })
 }
 
@@ -105,9 +106,10 @@ func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storag
 	return open(ctx, s, "create", to, name, s.handler.Create, createAt)
 }
 
-// Open opens a part that rank to has. ReadAt may be called concurrently; where
+// Open looks for a part that rank to has. ReadAt may be called concurrently; where
 // reads follow each other, what comes next is fetched before it is asked for. ctx
-// is for the whole life of the reader.
+// is for the whole life of the reader. The other rank keeps nothing for it: a part that
+// has gone meanwhile is an error of the next read.
 func (s *Service) Open(ctx context.Context, to comm.Rank, name string) (storage.PartReader, error) {
 	return open(ctx, s, "open", to, name, s.handler.Open, openAt)
 }
@@ -135,14 +137,17 @@ func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name 
 // Around runs body as the Options say, for what else is done in the background.
 func (s *Service) Around(body func()) { s.opts.Around(body) }
 
-// Serving is the number of streams of other ranks that are open here.
-func (s *Service) Serving() (n int) {
+// Serving reports whether streams of other ranks are open here, or they have asked for
+// something since the last call.
+func (s *Service) Serving() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	serving := s.asked
+	s.asked = false
 	for _, p := range s.peers {
-		n += len(p.served)
+		serving = serving || len(p.served) > 0 || len(p.lent) > 0
 	}
-	return n
+	return serving
 }
 
 // begin checks what a stream is to be opened with, and keeps Close from going on
@@ -155,14 +160,17 @@ func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, 
 		return nil, fmt.Errorf("%w: name of %d bytes, allowed are 1 to %d", ErrRequest, len(name), MaxName)
 	case ctx.Err() != nil:
 		return nil, comm.Withdrawn(ctx)
-	case s.ctx.Err() != nil:
-		return nil, context.Cause(s.ctx)
 	}
+	return s.peers[to], s.hold()
+}
+
+// hold keeps Close from going on until calling.Done.
+func (s *Service) hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
-		return nil, ErrClosed
+	if s.own.Err() != nil {
+		return context.Cause(s.own)
 	}
 	s.calling.Add(1)
-	return s.peers[to], nil
+	return nil
 }

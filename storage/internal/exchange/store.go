@@ -100,8 +100,8 @@ func (v *visit) publish(w storage.PartWriter, rest []byte) error {
 	return w.Commit()
 }
 
-// intake receives the frames of a writer while what came before is being stored.
-type intake struct {
+// frameReceiver receives the frames of a writer while what came before is being stored.
+type frameReceiver struct {
 	v       *visit
 	w       storage.PartWriter
 	full    chan []byte     // buffers of bodies that w takes later, oldest first
@@ -121,15 +121,15 @@ type arrival struct {
 	store func() error // when the body has come; nil: nothing is to be done
 }
 
-func (v *visit) listen(w storage.PartWriter) *intake {
+func (v *visit) listen(w storage.PartWriter) *frameReceiver {
 	window := v.p.s.opts.Window
-	in := &intake{v: v, w: w, full: make(chan []byte, window), arrived: make(chan arrival, window)}
+	in := &frameReceiver{v: v, w: w, full: make(chan []byte, window), arrived: make(chan arrival, window)}
 	in.ctx, in.cancel = context.WithCancel(v.p.ctx)
 	v.p.s.serving.Go(in.run)
 	return in
 }
 
-func (in *intake) run() {
+func (in *frameReceiver) run() {
 	defer close(in.arrived)
 	buf := make([]byte, inlineSize+trailerSize)
 	for {
@@ -152,7 +152,7 @@ func (in *intake) run() {
 }
 
 // expect receives a body.
-func (in *intake) expect(a *arrival) error {
+func (in *frameReceiver) expect(a *arrival) error {
 	b, err := parseBody(a.payload, in.v.block)
 	if err != nil {
 		return err
@@ -164,10 +164,10 @@ func (in *intake) expect(a *arrival) error {
 	case direct:
 		take, got, err = w.Expect(b.n)
 	default:
-		take, a.store, err = in.keep(b.n)
+		take, a.store, err = in.buffer(b.n)
 	}
 	left, sum := b.n, &summer{whole: b.n}
-	request := comm.Itake(in.v.p.s.c, in.v.p.rank, bulk(in.v.request.id), b.n, func(piece []byte) {
+	request := comm.Itake(in.v.p.s.c, in.v.p.rank, bodyTag(in.v.request.id), b.n, func(piece []byte) {
 		sum.add(piece)
 		if take != nil {
 			take(piece)
@@ -191,9 +191,9 @@ func (in *intake) expect(a *arrival) error {
 	return err
 }
 
-// keep returns what takes the next n bytes, and what gives them to the handler then. Up to
+// buffer returns what takes the next n bytes, and what gives them to the handler then. Up to
 // Window buffers are kept.
-func (in *intake) keep(n int) (take func([]byte), store func() error, err error) {
+func (in *frameReceiver) buffer(n int) (take func([]byte), store func() error, err error) {
 	pool := &in.v.p.s.buffers
 	buf := pool.get()
 	select {
@@ -212,7 +212,7 @@ func (in *intake) keep(n int) (take func([]byte), store func() error, err error)
 }
 
 // stop withdraws what is expected.
-func (in *intake) stop() {
+func (in *frameReceiver) stop() {
 	in.cancel()
 	for a := range in.arrived {
 		_ = a.complete()

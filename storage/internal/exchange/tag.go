@@ -4,7 +4,7 @@ import "github.com/craft-go/craft/aft/comm"
 
 // The tags of the service's own communicator. A stream has three of its own, so
 // that its messages meet nobody else's receives: they are numbered by the rank
-// that has opened it.
+// that has opened it. A question has one, for its answer.
 const (
 	tagRequest comm.Tag = 0
 	tagBye     comm.Tag = 1
@@ -17,11 +17,14 @@ const streamTags = 1 << 20
 
 func slotOf(id uint32) uint32 { return id % streamTags }
 
-// forth is the tag of messages from the rank that has opened the stream.
-func forth(id uint32) comm.Tag { return tagStreams + 3*comm.Tag(slotOf(id)) }
+// frameTag is the tag of frames from the rank that has opened the stream.
+func frameTag(id uint32) comm.Tag { return tagStreams + 3*comm.Tag(slotOf(id)) }
 
-// back is the tag of messages to it.
-func back(id uint32) comm.Tag { return forth(id) + 1 }
+// replyTag is the tag of messages to it.
+func replyTag(id uint32) comm.Tag { return frameTag(id) + 1 }
 
-// bulk is the tag of bodies from the rank that has opened the stream.
-func bulk(id uint32) comm.Tag { return forth(id) + 2 }
+// bodyTag is the tag of bodies from the rank that has opened the stream.
+func bodyTag(id uint32) comm.Tag { return frameTag(id) + 2 }
+
+// answerTag is the tag of the answer to a question.
+func answerTag(id uint32) comm.Tag { return tagStreams + 3*streamTags + comm.Tag(slotOf(id)) }

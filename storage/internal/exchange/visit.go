@@ -20,11 +20,7 @@ type visit struct {
 }
 
 func (v *visit) run() {
-	act := v.store
-	if v.request.kind == askOpen {
-		act = v.lend
-	}
-	result, reachable := act()
+	result, reachable := v.store()
 	v.cancel(nil)
 	// First give the place back: with the last word the other rank has it again.
 	v.p.s.mu.Lock()
@@ -40,13 +36,13 @@ func (v *visit) run() {
 func (v *visit) answer(kind byte, payload []byte) error {
 	message := sealed(payload, kind, v.request.id, v.sent)
 	v.sent++
-	_, err := v.p.send(back(v.request.id), message).Wait(v.p.ctx)
+	_, err := v.p.send(replyTag(v.request.id), message).Wait(v.p.ctx)
 	return err
 }
 
 // next waits for a frame of the other rank. If that is lost nothing more comes.
 func (v *visit) next(ctx context.Context, buf []byte) (f frame, lost bool, err error) {
-	st, err := v.p.receive(forth(v.request.id), buf).Wait(ctx)
+	st, err := v.p.receive(frameTag(v.request.id), buf).Wait(ctx)
 	switch {
 	case err == nil:
 		f, err = parseFrame(buf[:st.Bytes], v.request.id, v.received)

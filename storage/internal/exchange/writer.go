@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -22,13 +23,36 @@ import (
 //
 // After a notice the other rank throws away all that comes until frameEnd, which
 // is always sent then. Without one, frameCommit is the end as well.
+//
+// A goroutine (run) takes the other rank's answers until the last one, also when the
+// user has gone away, so that nothing stays behind in a mailbox and the number can be
+// used again.
 type writer struct {
-	*call
-	// The call's lock guards these.
-	buf       []byte   // being filled; nil: none
-	flying    []flight // oldest first
-	noticed   bool     // the other rank waits for frameEnd; ctx has ended before
-	committed bool     // frameCommit is with the other rank
+	p    *peer
+	name string
+	id   uint32
+
+	// ctx ends when the user's does, when the other rank cannot be reached, or
+	// when it has failed to do its part; the cause says why.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	user   context.Context
+
+	note     []byte // answers are received here
+	received uint32 // number of answers
+	accept   accept
+	answered chan struct{} // closed with accept, or when ctx says why there is none
+	over     chan struct{} // closed with result
+	result   error         // the other rank's last word
+
+	mu        sync.Mutex // of what follows
+	sent      uint32     // number of frames
+	ended     bool       // the last frame has been sent
+	settled   bool       // run needs no end of the user any more
+	buf       []byte     // being filled; nil: none
+	flying    []flight   // oldest first
+	noticed   bool       // the other rank waits for frameEnd; ctx has ended before
+	committed bool       // frameCommit is with the other rank
 }
 
 // flight is a piece that is being sent: a frame, and perhaps a body behind it.
@@ -40,17 +64,15 @@ type flight struct {
 
 var _ storage.Borrower = (*writer)(nil)
 
-func createAt(ctx context.Context, p *peer, name string) (storage.PartWriter, error) {
-	w := &writer{call: newCall(ctx, p, name)}
-	return w, w.dial(askCreate, w)
-}
-
 // listen takes what the other rank says until its last word.
 func (w *writer) listen() error {
 	for {
 		f, err := w.next()
-		if err == nil && f.kind != frameFail {
-			return w.last(f, nil)
+		switch {
+		case err == nil && f.kind == frameFinal:
+			return parseError(f.payload)
+		case err == nil && f.kind != frameFail:
+			return fmt.Errorf("%w: last answer of kind %d", ErrTransfer, f.kind)
 		}
 		w.concede(cmp.Or(err, parseError(f.payload), fmt.Errorf("%w: notice of no error", ErrTransfer)))
 		if err != nil {
@@ -149,10 +171,10 @@ func (w *writer) transmit(kind byte, payload []byte, f flight) error {
 			return err
 		}
 	}
-	f.frame = w.p.send(forth(w.id), sealed(payload, kind, w.id, w.sent))
+	f.frame = w.p.send(frameTag(w.id), sealed(payload, kind, w.id, w.sent))
 	w.sent++
 	if f.bytes != nil {
-		f.body = w.p.send(bulk(w.id), f.bytes)
+		f.body = w.p.send(bodyTag(w.id), f.bytes)
 	}
 	w.flying = append(w.flying, f)
 	return nil
@@ -243,7 +265,7 @@ func (w *writer) commit() error {
 		err = w.landAll()
 	}
 	if err == nil {
-		_, err = w.p.send(forth(w.id), sealed(w.buf, frameCommit, w.id, w.sent)).Wait(w.ctx)
+		_, err = w.p.send(frameTag(w.id), sealed(w.buf, frameCommit, w.id, w.sent)).Wait(w.ctx)
 		w.sent++
 	}
 	if err != nil {
@@ -256,7 +278,8 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// discard withdraws what is under way and ends the stream.
+// discard withdraws what is under way and ends the stream. It may be called more than
+// once, and when the stream has ended in order. The lock is held.
 func (w *writer) discard() {
 	w.withdraw()
 	w.p.s.buffers.put(w.buf)

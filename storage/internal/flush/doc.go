@@ -3,6 +3,6 @@
 // somebody waits for. Where the parts are, and what is told to whom, is the business of a
 // Placement.
 //
-// A version that is deleted is called off: the copy that is being made ends before its next
+// A version that is deleted is canceled: the copy that is being made ends before its next
 // piece and is thrown away, and nobody waits for that, since the file system may not answer.
 package flush

@@ -204,10 +204,10 @@ func (f *Flusher) flushFirst(ctx context.Context) bool {
 	return true
 }
 
-// CallOff takes a version out of the queue. The copy that is being made ends before
-// its next piece, and is thrown away; who calls off does not wait for that: the
+// Cancel takes a version out of the queue. The copy that is being made ends before
+// its next piece, and is thrown away; who cancels does not wait for that: the
 // file system may not answer.
-func (f *Flusher) CallOff(id storage.ID) {
+func (f *Flusher) Cancel(id storage.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch one := f.copies[id]; {

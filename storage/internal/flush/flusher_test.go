@@ -117,17 +117,17 @@ func TestWhatIsWaitedForGoesFirst(t *testing.T) {
 	})
 }
 
-// A version that is called off ends, is thrown away, and does not hold up the others; one
+// A version that is canceled ends, is thrown away, and does not hold up the others; one
 // that waits is not begun.
-func TestCallOff(t *testing.T) {
+func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlacement(64 << 10)
 		f := p.start(t, t.Context(), 4<<10)
 		one, two := f.Add(idOf(1)), f.Add(idOf(2))
 		f.Add(idOf(3))
 		time.Sleep(2 * time.Second)
-		f.CallOff(idOf(2)) // while the first one holds it up: it begins as soon as that has ended
-		f.CallOff(idOf(1))
+		f.Cancel(idOf(2)) // while the first one holds it up: it begins as soon as that has ended
+		f.Cancel(idOf(1))
 		<-one
 		<-two
 		require.ErrorIs(t, f.copies[idOf(1)].err, storage.ErrCalledOff)
@@ -169,8 +169,8 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A version is called off while all are given up: it ends once.
-func TestCallOffWhileAllAreGivenUp(t *testing.T) {
+// A version is canceled while all are given up: it ends once.
+func TestCancelWhileAllAreGivenUp(t *testing.T) {
 	for range 20 {
 		f := New(nil, Options{})
 		const n = 1000
@@ -181,13 +181,13 @@ func TestCallOffWhileAllAreGivenUp(t *testing.T) {
 		var givenUp sync.WaitGroup
 		givenUp.Go(func() { f.giveUp(context.Canceled) })
 		<-first
-		f.CallOff(idOf(n))
+		f.Cancel(idOf(n))
 		givenUp.Wait()
 		require.ErrorIs(t, f.copies[idOf(n)].err, context.Canceled)
 	}
 }
 
-// Versions are added, waited for, called off and added again by several at once, and some
+// Versions are added, waited for, canceled and added again by several at once, and some
 // cannot be stored: every wait ends, and what ends well is at home.
 func TestManyAtOnce(t *testing.T) {
 	rng := testseed.Rand(t)
@@ -206,7 +206,7 @@ func TestManyAtOnce(t *testing.T) {
 			all.Go(func() {
 				switch what {
 				case 0:
-					f.CallOff(id)
+					f.Cancel(id)
 				case 1:
 					<-f.Add(id)
 				default:

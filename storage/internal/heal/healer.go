@@ -83,7 +83,7 @@ func (h *Healer) Heal(work []Work) {
 		h.Around(func() {
 			for i, w := range work {
 				if w.Torn {
-					h.mend(contexts[i], w)
+					h.repair(contexts[i], w)
 				} else {
 					h.heal(contexts[i], w)
 				}
@@ -106,8 +106,8 @@ func (h *Healer) keptFor(id storage.ID) context.Context {
 // Wait waits until all is done that Heal was asked for.
 func (h *Healer) Wait() { h.running.Wait() }
 
-// CallOff ends what is done for a version that is deleted.
-func (h *Healer) CallOff(id storage.ID) {
+// Cancel ends what is done for a version that is deleted.
+func (h *Healer) Cancel(id storage.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k, known := h.keeps[id]; known {
@@ -115,8 +115,8 @@ func (h *Healer) CallOff(id storage.ID) {
 	}
 }
 
-// CalledOff reports whether a version was called off that this rank was to heal.
-func (h *Healer) CalledOff(id storage.ID) bool {
+// Canceled reports whether a version was canceled that this rank was to heal.
+func (h *Healer) Canceled(id storage.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k, known := h.keeps[id]
@@ -125,14 +125,14 @@ func (h *Healer) CalledOff(id storage.ID) bool {
 
 // Forget calls a version off and drops what is known of it.
 func (h *Healer) Forget(id storage.ID) {
-	h.CallOff(id)
+	h.Cancel(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.keeps, id)
 }
 
-// mend writes this rank's file of a version anew, and those copies of it that are damaged.
-func (h *Healer) mend(ctx context.Context, w Work) {
+// repair writes this rank's file of a version anew, and those copies of it that are damaged.
+func (h *Healer) repair(ctx context.Context, w Work) {
 	err := h.placement.Bring(ctx, w.ID)
 	for level := range w.Left.All() {
 		if err == nil {

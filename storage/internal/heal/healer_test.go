@@ -107,14 +107,14 @@ func TestDeletedWhileItHeals(t *testing.T) {
 		h, log := healer(t, n)
 		h.Heal([]Work{{ID: id(1), Plan: storage.LevelsOf(storage.XOR), By: storage.LevelsOf(storage.XOR), Left: storage.LevelsOf(storage.XOR)}})
 		<-began
-		require.False(t, h.CalledOff(id(1)))
+		require.False(t, h.Canceled(id(1)))
 		if forgotten {
 			h.Forget(id(1))
 		} else {
-			h.CallOff(id(1))
+			h.Cancel(id(1))
 		}
 		h.Wait()
-		require.Equal(t, !forgotten, h.CalledOff(id(1)))
+		require.Equal(t, !forgotten, h.Canceled(id(1)))
 		require.Equal(t, []string{"bring 1", "skip 1 xor"}, n.asked)
 		require.Empty(t, log.String())
 	}
@@ -134,8 +134,8 @@ func TestOneAfterTheOther(t *testing.T) {
 	h.Heal([]Work{{ID: id(3), Torn: true}, {ID: id(1), Plan: xor, By: xor, Left: xor}, {ID: id(2), Plan: xor, By: xor, Left: xor}})
 	h.Wait()
 	require.Equal(t, []string{"bring 3", "bring 1", "protect 1 xor", "healed 1", "bring 2", "protect 2 xor", "healed 2"}, n.asked)
-	h.CallOff(id(1)) // which is over
-	require.True(t, slices.Contains(n.asked, "healed 1") && h.CalledOff(id(1)))
+	h.Cancel(id(1)) // which is over
+	require.True(t, slices.Contains(n.asked, "healed 1") && h.Canceled(id(1)))
 	h.Forget(id(1))
 	require.Empty(t, h.keeps[id(1)])
 	require.Len(t, h.keeps, 2)

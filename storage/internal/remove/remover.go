@@ -15,9 +15,9 @@ import (
 type Placement interface {
 	// MayFlush reports whether a rank may be copying the version to the home.
 	MayFlush(id storage.ID) bool
-	// CallOff tells a rank not to heal the version any more, and not to copy it to the
+	// Cancel tells a rank not to heal the version any more, and not to copy it to the
 	// home. Of a dead one it is no error: it writes nothing.
-	CallOff(ctx context.Context, rank int, id storage.ID) error
+	Cancel(ctx context.Context, rank int, id storage.ID) error
 	// Drop deletes what a node has of the version.
 	Drop(ctx context.Context, node int, id storage.ID) error
 	// Dropped is told that the nodes have nothing of the version any more.
@@ -74,7 +74,7 @@ func (r *Remover) Deleted(id storage.ID) bool {
 const atOnce = 64
 
 // Drop deletes what the nodes have of a version, on all of them at once. What somebody may
-// be working on is called off before.
+// be working on is canceled before.
 func (r *Remover) Drop(ctx context.Context, id storage.ID) error {
 	err := each(r.Nodes, func(node int) error { return r.placement.Drop(ctx, node, id) })
 	if err == nil {
@@ -83,8 +83,8 @@ func (r *Remover) Drop(ctx context.Context, id storage.ID) error {
 	return err
 }
 
-// CallOff withdraws a version from all ranks.
-func (r *Remover) CallOff(ctx context.Context, id storage.ID) {
+// Cancel withdraws a version from all ranks.
+func (r *Remover) Cancel(ctx context.Context, id storage.ID) {
 	r.mu.Lock()
 	state, known := r.heals[id]
 	heals := known && state != told
@@ -95,7 +95,7 @@ func (r *Remover) CallOff(ctx context.Context, id storage.ID) {
 	if !heals && !r.placement.MayFlush(id) {
 		return
 	}
-	if err := each(r.Ranks, func(rank int) error { return r.placement.CallOff(ctx, rank, id) }); err != nil {
+	if err := each(r.Ranks, func(rank int) error { return r.placement.Cancel(ctx, rank, id) }); err != nil {
 		// If the deletion fails as well, the next attempt asks again.
 		r.Log.Debug("a rank may still copy a version that is deleted", "version", id.Version, "error", err)
 		return

@@ -26,7 +26,7 @@ type job struct {
 
 func (j *job) MayFlush(storage.ID) bool { return j.flushes }
 
-func (j *job) CallOff(_ context.Context, rank int, _ storage.ID) error {
+func (j *job) Cancel(_ context.Context, rank int, _ storage.ID) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.called = append(j.called, rank)
@@ -70,28 +70,28 @@ func TestDrop(t *testing.T) {
 }
 
 // Ranks are asked only if one of them may be at work, and until all of them have heard.
-func TestCallOff(t *testing.T) {
+func TestCancel(t *testing.T) {
 	j := &job{}
 	r := remover(j)
-	r.CallOff(t.Context(), id)
+	r.Cancel(t.Context(), id)
 	require.Empty(t, j.called, "nobody works on it")
 	require.False(t, r.Deleted(id))
 
 	r.Healing(id)
 	require.False(t, r.Deleted(id))
 	j.deaf = errors.New("does not answer")
-	r.CallOff(t.Context(), id)
+	r.Cancel(t.Context(), id)
 	require.True(t, r.Deleted(id), "whether they have heard or not")
 	require.Len(t, j.called, 4)
 	j.deaf = nil
-	r.CallOff(t.Context(), id)
+	r.Cancel(t.Context(), id)
 	require.Len(t, j.called, 8, "not all had heard")
-	r.CallOff(t.Context(), id)
+	r.Cancel(t.Context(), id)
 	require.Len(t, j.called, 8, "all have")
 
 	other := storage.ID{Version: 2}
 	j.flushes = true
-	r.CallOff(t.Context(), other)
+	r.Cancel(t.Context(), other)
 	require.Len(t, j.called, 12)
 	require.False(t, r.Deleted(other), "that is asked of what is healed")
 }

@@ -11,7 +11,7 @@ import (
 func TestComeOutOfOrder(t *testing.T) {
 	c := &collector{givers: make([]giver, 2), changed: make(chan struct{})}
 	first, second, third := &expected{next: 3}, &expected{next: 5}, &expected{next: 9}
-	in := &intake{c: c, member: 1, pending: []*expected{first, second, third}}
+	in := &parityReceiver{c: c, member: 1, pending: []*expected{first, second, third}}
 	in.come(second)
 	require.Zero(t, c.givers[1].next)
 	in.come(first)

@@ -12,11 +12,11 @@ import (
 )
 
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
-// name of its level, everything else is an object of this node, or an order.
+// name of its level, everything else is an object of this node, or a command.
 const (
 	verbObject  = "object"  // storage.ObjectKey: write or read it
 	verbRemove  = "remove"  // version: delete all of it on this node
-	verbCallOff = "calloff" // version: do not heal it, nor copy it to the home
+	verbCancel  = "cancel"  // version: do not heal it, nor copy it to the home
 	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
 	verbFlushed = "flushed" // version: the sender has flushed its parts (to rank 0)
 	verbHealed  = "healed"  // version: the sender has healed its part (to rank 0)
@@ -25,17 +25,17 @@ const (
 
 func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
 
-// order is a request without data: its Commit does what is asked.
-type order func() error
+// command is a request without data: its Commit does what is asked.
+type command func() error
 
-func (o order) Write([]byte) (int, error) {
-	return 0, fmt.Errorf("%w: it takes no data", ErrOrder)
+func (c command) Write([]byte) (int, error) {
+	return 0, fmt.Errorf("%w: it takes no data", ErrCommand)
 }
-func (o order) Commit() error { return o() }
-func (o order) Abort() error  { return nil }
+func (c command) Commit() error { return c() }
+func (c command) Abort() error  { return nil }
 
-// orders go to other ranks, and reports to rank 0.
-type orders struct {
+// commands go to other ranks, and reports to rank 0.
+type commands struct {
 	service *exchange.Service
 	nodes   *nodes
 	homeDir string        // where rank 0 looks for what others have written to the home
@@ -52,8 +52,8 @@ type report struct {
 	id   storage.ID
 }
 
-// give gives an order to another rank and waits until it is done.
-func (o *orders) give(ctx context.Context, to comm.Rank, name string) error {
+// give gives a command to another rank and waits until it is done.
+func (o *commands) give(ctx context.Context, to comm.Rank, name string) error {
 	w, err := o.service.Create(ctx, to, name)
 	if err != nil {
 		return err
@@ -62,12 +62,12 @@ func (o *orders) give(ctx context.Context, to comm.Rank, name string) error {
 }
 
 // giveFor is give for what is about a version.
-func (o *orders) giveFor(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
+func (o *commands) giveFor(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
 	return o.give(ctx, to, verb+"/"+id.String())
 }
 
 // report tells rank 0 that this rank has done something with a version.
-func (o *orders) report(ctx context.Context, verb string, id storage.ID) error {
+func (o *commands) report(ctx context.Context, verb string, id storage.ID) error {
 	if o.nodes.root() {
 		o.reported(report{verb, id})
 		return nil
@@ -76,7 +76,7 @@ func (o *orders) report(ctx context.Context, verb string, id storage.ID) error {
 }
 
 // reported is called on rank 0 for each rank.
-func (o *orders) reported(r report) {
+func (o *commands) reported(r report) {
 	o.mu.Lock()
 	o.reports[r]++
 	all := o.reports[r] == o.nodes.ranks()
@@ -90,7 +90,7 @@ func (o *orders) reported(r report) {
 }
 
 // forget drops what was reported of a version.
-func (o *orders) forget(id storage.ID) {
+func (o *commands) forget(id storage.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, verb := range []string{verbFlushed, verbHealed} {

@@ -13,8 +13,8 @@ import (
 	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
-// giving sends a part to the members that hold parity of it, block by block.
-type giving struct {
+// paritySender sends a part to the members that hold parity of it, block by block.
+type paritySender struct {
 	ctx     context.Context // the user's
 	s       *Scheme
 	c       *collector // of the version, for the parity that is held here
@@ -28,7 +28,7 @@ type giving struct {
 	err    error
 }
 
-var _ storage.Borrower = (*giving)(nil)
+var _ storage.Borrower = (*paritySender)(nil)
 
 // Create starts to protect a part of this rank, which gets the same bytes. Commit
 // returns nil when all parity of the part is published. A *HolderError says at
@@ -48,7 +48,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 			return nil, err // the first one goes on
 		}
 	}
-	var w *giving
+	var w *paritySender
 	if err == nil {
 		w, err = s.give(ctx, c, id, part)
 	}
@@ -60,8 +60,8 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 }
 
 // give opens the streams to all other members at once.
-func (s *Scheme) give(ctx context.Context, c *collector, id storage.ID, part storage.Part) (*giving, error) {
-	w := &giving{ctx: ctx, s: s, c: c, streams: make([]storage.PartWriter, len(s.ranks)), stripe: s.layout.Stripe(s.me, 0)}
+func (s *Scheme) give(ctx context.Context, c *collector, id storage.ID, part storage.Part) (*paritySender, error) {
+	w := &paritySender{ctx: ctx, s: s, c: c, streams: make([]storage.PartWriter, len(s.ranks)), stripe: s.layout.Stripe(s.me, 0)}
 	h := s.header(s.me, c.version)
 	header := appendHeader(nil, &h)
 	err := w.each(func(member int) error {
@@ -82,7 +82,7 @@ func (s *Scheme) give(ctx context.Context, c *collector, id storage.ID, part sto
 }
 
 // each does something for all other members at once.
-func (w *giving) each(do func(member int) error) error {
+func (w *paritySender) each(do func(member int) error) error {
 	errs := make([]error, len(w.streams))
 	var all sync.WaitGroup
 	for member := range w.streams {
@@ -96,7 +96,7 @@ func (w *giving) each(do func(member int) error) error {
 
 // explain says at which rank something has failed. One that has closed its scheme gives nothing
 // either.
-func (w *giving) explain(member int, err error) error {
+func (w *paritySender) explain(member int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (w *giving) explain(member int, err error) error {
 	return &HolderError{ID: id, Rank: w.s.ranks[member], Err: cause}
 }
 
-func (w *giving) Write(p []byte) (int, error) {
+func (w *paritySender) Write(p []byte) (int, error) {
 	err := w.Borrow(p)
 	if back := w.GiveBack(); err == nil {
 		err = back
@@ -121,7 +121,7 @@ func (w *giving) Write(p []byte) (int, error) {
 }
 
 // Borrow implements storage.Borrower.
-func (w *giving) Borrow(p []byte) error {
+func (w *paritySender) Borrow(p []byte) error {
 	l := w.s.layout
 	for len(p) > 0 && w.err == nil {
 		piece := p[:min(len(p), l.Block-w.off)]
@@ -144,7 +144,7 @@ func (w *giving) Borrow(p []byte) error {
 }
 
 // GiveBack implements storage.Borrower.
-func (w *giving) GiveBack() error {
+func (w *paritySender) GiveBack() error {
 	for member, stream := range w.streams {
 		if stream == nil {
 			continue
@@ -158,7 +158,7 @@ func (w *giving) GiveBack() error {
 
 // Commit ends all streams at once: each holder answers when it has the parts of
 // all members, so one after the other would wait for itself.
-func (w *giving) Commit() error {
+func (w *paritySender) Commit() error {
 	if w.err == nil && w.ctx.Err() != nil {
 		w.err = &VersionError{ID: w.c.version.id, Err: comm.Withdrawn(w.ctx)}
 	}
@@ -181,7 +181,7 @@ func (w *giving) Commit() error {
 }
 
 // reason is why the version is given up here.
-func (w *giving) reason() error {
+func (w *paritySender) reason() error {
 	var other *GiverError
 	if errors.As(w.err, &other) {
 		return other
@@ -194,7 +194,7 @@ func (w *giving) reason() error {
 }
 
 // Abort ends the version for all members.
-func (w *giving) Abort() error {
+func (w *paritySender) Abort() error {
 	if errors.Is(w.err, fs.ErrClosed) {
 		return nil
 	}

@@ -25,8 +25,8 @@ var (
 	large = Options{Block: 128 << 10, Window: 2, Streams: 4}
 )
 
-// shelf is a handler that keeps parts in memory. The hooks may be nil.
-type shelf struct {
+// memory is a handler that keeps parts in memory. The hooks may be nil.
+type memory struct {
 	create func(ctx context.Context, name string) error
 	open   func(ctx context.Context, name string) error
 	write  func(name string, total int) error
@@ -38,17 +38,17 @@ type shelf struct {
 	busy  int // writers and readers that have not been ended
 }
 
-func (s *shelf) Create(ctx context.Context, _ comm.Rank, name string) (storage.PartWriter, error) {
+func (s *memory) Create(ctx context.Context, _ comm.Rank, name string) (storage.PartWriter, error) {
 	if s.create != nil {
 		if err := s.create(ctx, name); err != nil {
 			return nil, err
 		}
 	}
 	s.count(1)
-	return &shelfWriter{s: s, name: name}, nil
+	return &memoryWriter{s: s, name: name}, nil
 }
 
-func (s *shelf) Open(ctx context.Context, _ comm.Rank, name string) (storage.PartReader, error) {
+func (s *memory) Open(ctx context.Context, _ comm.Rank, name string) (storage.PartReader, error) {
 	if s.open != nil {
 		if err := s.open(ctx, name); err != nil {
 			return nil, err
@@ -59,23 +59,30 @@ func (s *shelf) Open(ctx context.Context, _ comm.Rank, name string) (storage.Par
 		return nil, storage.ErrNotFound
 	}
 	s.count(1)
-	return &shelfReader{s: s, name: name, Reader: bytes.NewReader(data)}, nil
+	return &memoryReader{s: s, name: name, Reader: bytes.NewReader(data)}, nil
 }
 
-func (s *shelf) count(n int) {
+func (s *memory) count(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy += n
 }
 
-func (s *shelf) get(name string) ([]byte, bool) {
+// used returns how many writers and readers have not been ended.
+func (s *memory) used() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy
+}
+
+func (s *memory) get(name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, ok := s.parts[name]
 	return data, ok
 }
 
-func (s *shelf) put(name string, data []byte) {
+func (s *memory) put(name string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.parts == nil {
@@ -84,13 +91,13 @@ func (s *shelf) put(name string, data []byte) {
 	s.parts[name] = data
 }
 
-type shelfWriter struct {
-	s    *shelf
+type memoryWriter struct {
+	s    *memory
 	name string
 	data []byte
 }
 
-func (w *shelfWriter) Write(p []byte) (int, error) {
+func (w *memoryWriter) Write(p []byte) (int, error) {
 	if w.s.write != nil {
 		if err := w.s.write(w.name, len(w.data)+len(p)); err != nil {
 			return 0, err
@@ -100,7 +107,7 @@ func (w *shelfWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *shelfWriter) Commit() error {
+func (w *memoryWriter) Commit() error {
 	defer w.s.count(-1)
 	if w.s.commit != nil {
 		if err := w.s.commit(w.name); err != nil {
@@ -111,18 +118,18 @@ func (w *shelfWriter) Commit() error {
 	return nil
 }
 
-func (w *shelfWriter) Abort() error {
+func (w *memoryWriter) Abort() error {
 	w.s.count(-1)
 	return nil
 }
 
-type shelfReader struct {
-	s    *shelf
+type memoryReader struct {
+	s    *memory
 	name string
 	*bytes.Reader
 }
 
-func (r *shelfReader) ReadAt(p []byte, off int64) (int, error) {
+func (r *memoryReader) ReadAt(p []byte, off int64) (int, error) {
 	if r.s.read != nil {
 		if err := r.s.read(r.name, off); err != nil {
 			return 0, err
@@ -131,36 +138,36 @@ func (r *shelfReader) ReadAt(p []byte, off int64) (int, error) {
 	return r.Reader.ReadAt(p, off)
 }
 
-func (r *shelfReader) Close() error {
+func (r *memoryReader) Close() error {
 	r.s.count(-1)
 	return nil
 }
 
 // trial is one rank of a test.
 type trial struct {
-	t       *testing.T
-	ctx     context.Context
-	c       *comm.Comm
-	f       *afttest.Rank
-	s       *Service
-	shelf   *shelf
-	shelves []*shelf // of all ranks
+	t        *testing.T
+	ctx      context.Context
+	c        *comm.Comm
+	f        *afttest.Rank
+	s        *Service
+	memory   *memory
+	memories []*memory // of all ranks
 }
 
-// play runs body on n ranks, each with a service over its shelf, and then checks
+// play runs body on n ranks, each with a service over its memory, and then checks
 // that nothing is held any more: writers and readers of the handlers, buffers,
 // streams, goroutines. body may end its rank with f.Die.
 func play(t *testing.T, n int, opts Options, body func(r *trial)) {
 	t.Helper()
-	playOn(t, n, opts, make([]*shelf, n), body)
+	playOn(t, n, opts, make([]*memory, n), body)
 }
 
-func playOn(t *testing.T, n int, opts Options, shelves []*shelf, body func(r *trial)) {
+func playOn(t *testing.T, n int, opts Options, memories []*memory, body func(r *trial)) {
 	t.Helper()
 	before := runtime.NumGoroutine()
-	for i := range shelves {
-		if shelves[i] == nil {
-			shelves[i] = &shelf{}
+	for i := range memories {
+		if memories[i] == nil {
+			memories[i] = &memory{}
 		}
 	}
 	services := make([]*Service, n)
@@ -168,22 +175,26 @@ func playOn(t *testing.T, n int, opts Options, shelves []*shelf, body func(r *tr
 	defer cancel()
 	err := new(afttest.Cluster).Run(ctx, n, func(ctx context.Context, f *afttest.Rank) error {
 		c := f.Comm()
-		own := shelves[c.Rank()]
+		own := memories[c.Rank()]
 		s := New(ctx, c, own, opts)
 		services[c.Rank()] = s
 		defer func() { _ = s.Close(ctx) }()
-		body(&trial{t, ctx, c, f, s, own, shelves})
+		body(&trial{t, ctx, c, f, s, own, memories})
 		return nil
 	})
 	require.NoError(t, err)
 	require.NoError(t, ctx.Err(), "something has hung")
 	for r, s := range services {
 		require.Zero(t, s.buffers.out, "buffers of rank %d", r)
-		require.Zero(t, shelves[r].busy, "writers and readers at rank %d", r)
+		require.Zero(t, memories[r].busy, "writers and readers at rank %d", r)
 		for _, p := range s.peers {
 			require.Empty(t, p.opened, "streams of rank %d to rank %d", r, p.rank)
 			require.Empty(t, p.served, "streams of rank %d for rank %d", r, p.rank)
 			require.Empty(t, p.slots)
+			require.Len(t, p.numbers, cap(p.numbers))
+			require.Empty(t, p.lent)
+			require.Zero(t, p.asking)
+			require.Empty(t, p.cache.kept)
 		}
 	}
 	cancel()

@@ -19,8 +19,8 @@ import (
 // not.
 const streamTrailer = 12
 
-// intake takes in what one member gives.
-type intake struct {
+// receiver takes in what one member gives.
+type parityReceiver struct {
 	ctx    context.Context
 	c      *collector
 	member int
@@ -43,18 +43,18 @@ type expected struct {
 	come bool
 }
 
-var _ exchange.Expecter = (*intake)(nil)
+var _ exchange.Expecter = (*parityReceiver)(nil)
 
-func newIntake(ctx context.Context, c *collector, member int) *intake {
+func newParityReceiver(ctx context.Context, c *collector, member int) *parityReceiver {
 	h := c.s.header(member, c.version)
-	in := &intake{ctx: ctx, c: c, member: member, header: appendHeader(nil, &h), n: -1}
+	in := &parityReceiver{ctx: ctx, c: c, member: member, header: appendHeader(nil, &h), n: -1}
 	in.step()
 	c.advance(member, in.n)
 	return in
 }
 
 // step goes on to the next stripe of the holder that the member gives data to.
-func (in *intake) step() {
+func (in *parityReceiver) step() {
 	l, me := in.c.s.layout, in.c.s.me
 	for in.n++; ; in.n++ {
 		if _, gives := l.Column(l.ParityStripe(me, in.n), in.member); gives {
@@ -64,7 +64,7 @@ func (in *intake) step() {
 }
 
 // Write takes header and trailer.
-func (in *intake) Write(p []byte) (int, error) {
+func (in *parityReceiver) Write(p []byte) (int, error) {
 	k := min(len(in.header), len(p))
 	if !bytes.Equal(in.header[:k], p[:k]) {
 		return 0, in.blame(mismatch("its set, layout or version is another one"))
@@ -78,7 +78,7 @@ func (in *intake) Write(p []byte) (int, error) {
 
 // Expect implements exchange.Expecter: what comes is added to the stripe that it is of.
 // It waits while the member is too far ahead of the others.
-func (in *intake) Expect(n int) (take func([]byte), got func(), err error) {
+func (in *parityReceiver) Expect(n int) (take func([]byte), got func(), err error) {
 	c := in.c
 	at, end := in.off, in.off+n
 	if end > c.s.layout.Block {
@@ -112,7 +112,7 @@ func (in *intake) Expect(n int) (take func([]byte), got func(), err error) {
 }
 
 // come says that something has come whole. The member is where all before it has.
-func (in *intake) come(e *expected) {
+func (in *parityReceiver) come(e *expected) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	e.come = true
@@ -124,7 +124,7 @@ func (in *intake) come(e *expected) {
 
 // Commit waits until the holder's parity is published. If the member goes away
 // meanwhile, its part has been given all the same.
-func (in *intake) Commit() error {
+func (in *parityReceiver) Commit() error {
 	c := in.c
 	if len(in.header) > 0 || len(in.trailer) < streamTrailer {
 		return in.blame(mismatch("it ends before it says what it was"))
@@ -145,7 +145,7 @@ func (in *intake) Commit() error {
 }
 
 // Abort ends the whole version: it cannot be protected without this part.
-func (in *intake) Abort() error {
+func (in *parityReceiver) Abort() error {
 	reason := ErrGivenUp
 	if in.ctx.Err() != nil {
 		reason = context.Cause(in.ctx)
@@ -154,7 +154,7 @@ func (in *intake) Abort() error {
 	return nil
 }
 
-func (in *intake) blame(reason error) error {
+func (in *parityReceiver) blame(reason error) error {
 	in.c.fail(&GiverError{ID: in.c.version.id, Rank: in.c.s.ranks[in.member], Err: reason})
 	in.c.mu.Lock()
 	defer in.c.mu.Unlock()

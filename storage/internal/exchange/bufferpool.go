@@ -2,9 +2,9 @@ package exchange
 
 import "sync"
 
-// pool keeps buffers of one block and its trailer for later streams, because the
+// bufferPool keeps buffers of one block and its trailer for later streams, because the
 // first touch of fresh memory costs far more than its use.
-type pool struct {
+type bufferPool struct {
 	size, keep int
 
 	mu   sync.Mutex
@@ -12,7 +12,7 @@ type pool struct {
 	out  int // in use
 }
 
-func (p *pool) get() []byte {
+func (p *bufferPool) get() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out++
@@ -25,7 +25,7 @@ func (p *pool) get() []byte {
 }
 
 // put takes a buffer back that nobody uses any more; nil is nothing.
-func (p *pool) put(b []byte) {
+func (p *bufferPool) put(b []byte) {
 	if b == nil {
 		return
 	}
@@ -38,7 +38,7 @@ func (p *pool) put(b []byte) {
 }
 
 // empty forgets what is kept.
-func (p *pool) empty() {
+func (p *bufferPool) empty() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free, p.keep = nil, 0

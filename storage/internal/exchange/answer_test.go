@@ -1,0 +1,88 @@
+package exchange
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// TestReadersHoldNothing: far more parts are read from at once than streams are allowed, and
+// the other rank has none open when nobody asks.
+func TestReadersHoldNothing(t *testing.T) {
+	there := &memory{}
+	for i := range 40 {
+		there.put(fmt.Sprint(i), random(uint64(i), 5*small.Block+i))
+	}
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		if r.c.Rank() == 1 {
+			return
+		}
+		var all sync.WaitGroup
+		for i := range 40 {
+			read, err := r.s.Open(r.ctx, 1, fmt.Sprint(i))
+			require.NoError(r.t, err)
+			defer read.Close()
+			all.Go(func() {
+				got := make([]byte, read.Size())
+				want, _ := there.get(fmt.Sprint(i))
+				if _, err := read.ReadAt(got, 0); err != nil || !bytes.Equal(want, got) {
+					r.t.Errorf("part %d differs, error %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		require.Eventually(r.t, func() bool { return there.used() == 0 }, patience, time.Millisecond)
+	})
+}
+
+// TestServingIsToldOnce: a question that is over counts once more.
+func TestServingIsToldOnce(t *testing.T) {
+	play(t, 2, small, func(r *trial) {
+		if r.c.Rank() == 0 {
+			_, err := r.s.Open(r.ctx, 1, "what is not there")
+			require.Error(r.t, err)
+			r.tell(1)
+			return
+		}
+		r.hear(0)
+		require.True(r.t, r.s.Serving())
+		require.False(r.t, r.s.Serving())
+	})
+}
+
+// TestTooManyQuestions: who asks on without an answer is refused, and what is kept for it is
+// bounded.
+func TestTooManyQuestions(t *testing.T) {
+	over := make(chan struct{})
+	there := &memory{read: func(string, int64) error { <-over; return nil }}
+	there.put("lent", make([]byte, 10))
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		if r.c.Rank() == 1 {
+			r.hear(0)
+			r.s.buffers.mu.Lock()
+			defer r.s.buffers.mu.Unlock()
+			require.LessOrEqual(r.t, r.s.buffers.out, small.Streams*small.Window)
+			return
+		}
+		defer close(over)
+		allowed := uint32(small.Streams * small.Window)
+		answer := make([]byte, noteSize)
+		refused := comm.Irecv(r.c, 1, answerTag(allowed), answer)
+		for id := range allowed + 1 {
+			q := request{kind: requestRead, id: id, n: 10, name: "lent"}
+			require.NoError(r.t, comm.Send(r.ctx, r.c, 1, tagRequest, q.encode()))
+		}
+		st, err := refused.Wait(r.ctx)
+		require.NoError(r.t, err)
+		f, err := parseFrame(answer[:st.Bytes], allowed, 0)
+		require.NoError(r.t, err)
+		require.ErrorIs(r.t, parseError(f.payload), ErrBusy)
+		r.tell(1)
+	})
+}

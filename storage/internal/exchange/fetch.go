@@ -1,0 +1,179 @@
+package exchange
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// fetch is a range of a part that has been asked for.
+type fetch struct {
+	r       *reader
+	q       request
+	buf     []byte
+	in, out comm.Request
+
+	done    chan struct{} // closed with payload, or err
+	payload []byte        // in buf
+	err     error
+
+	// The cache's lock guards these.
+	users int // of buf: calls, the cache, and who waits for the answer
+	used  int // bytes that calls have taken
+}
+
+// cache is what the readers of one rank's parts keep: whole blocks that have not been
+// read whole.
+type cache struct {
+	room int // more blocks are kept only if they are needed at once
+
+	mu   sync.Mutex
+	kept []*fetch // oldest first
+}
+
+// makeRoom forgets the oldest blocks that nobody is using until there is room for
+// one more, which it reports.
+func (c *cache) makeRoom() bool {
+	for len(c.kept) >= c.room {
+		i := slices.IndexFunc(c.kept, func(f *fetch) bool { return f.users == 1 })
+		if i < 0 {
+			return false
+		}
+		c.forget(c.kept[i])
+	}
+	return true
+}
+
+// forget takes a block out of those that are kept, if it is.
+func (c *cache) forget(f *fetch) {
+	if i := slices.Index(c.kept, f); i >= 0 {
+		c.kept = slices.Delete(c.kept, i, i+1)
+		f.drop()
+	}
+}
+
+// drop gives the buffer back when nobody needs it any more.
+func (f *fetch) drop() {
+	if f.users--; f.users == 0 {
+		f.r.p.s.buffers.put(f.buf)
+	}
+}
+
+// find returns the block at off if it is kept, for one call.
+func (r *reader) find(off int64) *fetch {
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	f := r.kept(off)
+	if f != nil {
+		f.users++
+	}
+	return f
+}
+
+func (r *reader) kept(off int64) *fetch {
+	i := slices.IndexFunc(r.cache.kept, func(f *fetch) bool { return f.r == r && f.q.off == off })
+	if i < 0 {
+		return nil
+	}
+	return r.cache.kept[i]
+}
+
+// ask sends a question, for one call. Where too many are not answered it waits.
+func (r *reader) ask(q request, keep bool) (*fetch, error) {
+	id, err := r.p.number(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	return r.send(id, q, keep), nil
+}
+
+// readAhead asks for blocks that will be needed, as far as numbers and memory go.
+func (r *reader) readAhead(first, last int64) {
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	for number := first; number <= last; number++ {
+		q := r.block(number)
+		if r.kept(q.off) != nil {
+			continue
+		}
+		if !r.cache.makeRoom() {
+			return
+		}
+		id, err := r.p.number(ended)
+		if err != nil {
+			return
+		}
+		r.send(id, q, true).drop()
+	}
+}
+
+// block is the question for a whole block.
+func (r *reader) block(number int64) request {
+	off := number * int64(r.like.block)
+	return request{kind: requestRead, off: off, n: int(min(int64(r.like.block), r.like.size-off))}
+}
+
+// send sends a question. The caller has taken its number, and the lock.
+func (r *reader) send(id uint32, q request, keep bool) *fetch {
+	q.id, q.name = id, r.name
+	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
+	if keep {
+		r.cache.makeRoom()
+		r.cache.kept = append(r.cache.kept, f)
+		f.users++
+	}
+	f.in = r.p.receive(answerTag(id), f.buf)
+	f.out = r.p.send(tagRequest, q.encode())
+	r.asked.add(&r.p.s.calling, f.listen)
+	return f
+}
+
+// listen takes the answer, also when nobody wants it any more, so that it does not stay
+// behind in a mailbox.
+func (f *fetch) listen() {
+	p, c := f.r.p, f.r.cache
+	st, err := f.in.Wait(p.ctx)
+	_, _ = f.out.Wait(ended) // where there is an answer the question has gone
+	if err != nil {
+		f.err = p.lost(err)
+	} else {
+		f.payload, f.err = f.check(f.buf[:st.Bytes])
+	}
+	close(f.done)
+	p.answered(f.q.id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.err != nil {
+		c.forget(f)
+	}
+	f.drop()
+}
+
+// check takes the message that has come in answer to a question.
+func (f *fetch) check(message []byte) ([]byte, error) {
+	answer, err := parseFrame(message, f.q.id, 0)
+	n := len(answer.payload)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.kind == frameFinal && n > 0:
+		return nil, parseError(answer.payload)
+	case answer.kind != frameBlock || f.q.kind == requestRead && n != f.q.n:
+		return nil, fmt.Errorf("%w: answer of kind %d with %d bytes, expected were %d", ErrTransfer, answer.kind, n, f.q.n)
+	}
+	return answer.payload, nil
+}
+
+// release gives back what a call has taken n bytes of.
+func (r *reader) release(f *fetch, n int) {
+	r.cache.mu.Lock()
+	defer r.cache.mu.Unlock()
+	if f.used += n; f.used >= f.q.n {
+		r.cache.forget(f)
+	}
+	f.drop()
+}
