@@ -10,7 +10,7 @@ import (
 )
 
 // absence is how a process takes part no more.
-type absence int
+type absence uint8
 
 const (
 	failed absence = 1 + iota

@@ -36,6 +36,9 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 		}
 		return driver.FailedRequest(driver.ErrRevoked) // it has been replaced there
 	}
+	if b.ep.wire == nil {
+		return driver.FailedRequest(&driver.FailedError{Ranks: []int{dst}}) // the root is about to say so
+	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
 	return b.started(dst, r)

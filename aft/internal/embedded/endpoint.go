@@ -20,19 +20,16 @@ import (
 type endpoint struct {
 	self     control.Proc
 	original control.Original
-	node     int
-	job      string
 
-	up   func(control.Message) // towards the root; never blocks for long
-	wire transport             // to other processes; nil: all are in this one
-	peer func(control.Proc) *endpoint
+	up   func(control.Message)        // towards the root; never blocks for long
+	wire transport                    // to other processes; nil: all are in this one
+	peer func(control.Proc) *endpoint // of those in this one; nil: it has ended
 
 	inZone atomic.Bool // the body of a zone runs
 
 	zone  atomic.Int64 // of step; read before it
 	step  atomic.Int64 // control.NoStep: none in this zone
 	lease func() error // nil: cannot be lost
-	stop  func(error)  // ends the body's context; of a rank in this process
 
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
@@ -152,8 +149,10 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		e.mu.Unlock()
 		return b
 	}
-	for p, how := range e.absent {
-		b.lose(p, how)
+	for _, p := range g.Procs {
+		if how := e.absent[p]; how != 0 {
+			b.lose(p, how)
+		}
 	}
 	e.boxes[g.ID] = b
 	starts := b.takeEarly(e.early[g.ID])
@@ -218,7 +217,7 @@ func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant fun
 	}
 }
 
-// near is the endpoint of p if it is in this process.
+// near is the endpoint of p if it is in this process and has not ended.
 func (e *endpoint) near(p control.Proc) *endpoint {
 	if p == e.self {
 		return e

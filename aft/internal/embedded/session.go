@@ -13,7 +13,7 @@ type session struct {
 	ep    *endpoint
 	place driver.Place
 	box   *mailbox
-	leave func(ctx context.Context) error
+	leave func(ctx context.Context) error // nil: whoever runs the body sees to that
 	flush func(ctx context.Context) error // nil: nothing is on its way
 	quit  func(why string)                // nil: others are in this process
 }
@@ -25,22 +25,21 @@ var (
 	_ driver.ZoneMarker = (*session)(nil)
 )
 
-// newSession waits for the process's first communicator.
-func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context) error) (*session, error) {
+// begin waits for the process's first communicator.
+func (s *session) begin(ctx context.Context) error {
+	e := s.ep
 	select {
 	case m := <-e.first:
-		s := &session{ep: e, leave: leave}
 		s.move(e.enter(m))
-		s.place.Original, s.place.Node = int(e.original), e.node
+		s.place.Original = int(e.original)
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
 		s.place.ZoneErrors, s.place.Change = m.ZoneErrors, m.Change
-		s.place.Job = e.job
 		e.zone.Store(int64(m.Zone))
-		return s, nil
+		return nil
 	case <-ctx.Done():
-		return nil, driver.Withdrawn(ctx)
+		return driver.Withdrawn(ctx)
 	case <-e.over:
-		return nil, e.closed
+		return e.closed
 	}
 }
 
@@ -113,4 +112,9 @@ func (s *session) Quit(why string) {
 }
 
 // Close ends this process's part.
-func (s *session) Close(ctx context.Context) error { return s.leave(ctx) }
+func (s *session) Close(ctx context.Context) error {
+	if s.leave == nil {
+		return nil
+	}
+	return s.leave(ctx)
+}

@@ -151,7 +151,7 @@ func (w *wire) addPeers(peers []control.Peer) {
 		if p.Proc == w.cfg.Self && w.host == "" {
 			w.host = p.Host
 		}
-		if _, known := w.peers[p.Proc]; !known {
+		if _, known := w.peers[p.Proc]; !known && !w.gone[p.Proc] {
 			w.peers[p.Proc] = p
 		}
 	}
@@ -175,19 +175,29 @@ func (w *wire) out(p control.Proc) *outlink {
 	if l := w.known(p); l != nil {
 		return l
 	}
-	state := linkUnknown
 	switch {
 	case w.closed:
-		state = linkClosed
+		return newOutlink(w, p, linkClosed)
 	case w.gone[p]:
-		state = linkGone
+		return newOutlink(w, p, linkGone)
 	}
-	l := newOutlink(w, p, state)
+	l := newOutlink(w, p, linkUnknown)
 	outs := maps.Clone(*w.outs.Load())
 	outs[p] = l
 	w.outs.Store(&outs)
 	w.connect(l)
 	return l
+}
+
+// forgetOut: there is nothing to say to l's process any more, or it is tried anew.
+func (w *wire) forgetOut(l *outlink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known(l.to) == l {
+		outs := maps.Clone(*w.outs.Load())
+		delete(outs, l.to)
+		w.outs.Store(&outs)
+	}
 }
 
 // connect dials a process if it is known where it is and that was not done
@@ -248,7 +258,9 @@ func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
 func (w *wire) suspect(p control.Proc, why error) {
 	w.mu.Lock()
 	quiet := w.suspected[p] || w.gone[p] || w.closed
-	w.suspected[p] = true
+	if !quiet {
+		w.suspected[p] = true
+	}
 	w.mu.Unlock()
 	if quiet {
 		return
@@ -272,7 +284,9 @@ func (w *wire) cancel(r *request, err error) {
 // drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
-	w.gone[p] = true
+	w.gone[p] = true // all that is kept of it
+	delete(w.peers, p)
+	delete(w.suspected, p)
 	w.mu.Unlock()
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
@@ -282,6 +296,7 @@ func (w *wire) drop(p control.Proc) {
 	}
 	if l := w.known(p); l != nil {
 		l.end(linkGone, (*request).failedError)
+		w.forgetOut(l)
 	}
 }
 
