@@ -170,7 +170,7 @@ func (c *inprocCluster) rootActions(actions []control.Action) {
 		case a.Send != nil:
 			c.send(a.Send.Node, a.Send.Message)
 		case a.Fence != nil:
-			c.fence(*a.Fence)
+			c.killNode(*a.Fence)
 		case a.End != nil && c.ended == nil:
 			c.ended = a.End
 			close(c.over)
@@ -292,26 +292,15 @@ func (c *inprocCluster) leave(p *inprocProc, rank int) {
 	c.exited(p, control.Exit{Code: 0})
 }
 
-// killNode ends a node with all that runs there, as the loss of its machine does: the root
-// learns of it by the connection to its daemon.
+// killNode ends a node with all that runs there, as the loss of its machine does.
 func (c *inprocCluster) killNode(id control.Node) {
 	if !c.takeDown(id) {
 		return
 	}
-	defer c.lost(id, "the node was killed", false)
+	defer c.post(func(now time.Time) { c.rootActions(c.root.Lost(now, id, "the node was killed", true)) })
 	if c.onLoss != nil {
 		c.onLoss(int(id))
 	}
-}
-
-// fence ends a node that the root has given up.
-func (c *inprocCluster) fence(id control.Node) {
-	c.takeDown(id)
-	c.lost(id, "the node was fenced", true)
-}
-
-func (c *inprocCluster) lost(id control.Node, why string, certain bool) {
-	c.post(func(now time.Time) { c.rootActions(c.root.Lost(now, id, why, certain)) })
 }
 
 // takeDown ends what runs on a node. It reports whether the node was up.
