@@ -39,9 +39,9 @@ type endpoint struct {
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
-	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
-	pending  map[operationKey]chan control.Made
-	buffered int // bytes of eager messages
+	away     map[control.Proc]bool              // their bodies have returned: they send nothing more in this zone
+	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
+	buffered int                                // bytes of eager messages
 	closed   error
 	over     chan struct{} // closed with closed
 
@@ -104,12 +104,26 @@ func (e *endpoint) made(m control.Made) {
 		clear(e.away)
 	}
 	key := operationKey{m.Comm, m.Seq}
-	wait := e.pending[key]
+	wait, ours := e.pending[key]
 	delete(e.pending, key)
-	e.mu.Unlock()
 	if wait != nil {
-		wait <- m
+		wait <- m // it has room
 	}
+	e.mu.Unlock()
+	if ours && wait == nil && m.New != nil {
+		e.free(e.ensure(*m.New, m.Comm)) // nobody here will ever use it
+	}
+}
+
+// forgo gives up waiting for an operation; false: it has been decided.
+func (e *endpoint) forgo(key operationKey) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, undecided := e.pending[key]
+	if undecided {
+		e.pending[key] = nil
+	}
+	return undecided
 }
 
 // enter makes the mailbox of the communicator that an operation has made.
@@ -276,6 +290,7 @@ func (e *endpoint) close(err error) bool {
 // joined is a process's part in a collective operation that the root decides.
 type joined struct {
 	box     *mailbox
+	key     operationKey
 	outcome chan control.Made
 	err     error // why it could not take part
 }
@@ -295,10 +310,11 @@ func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	class := j.Op.Class()
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
 	b.operations[class]++
-	e.pending[operationKey{j.Comm, j.Seq}] = wait
+	key := operationKey{j.Comm, j.Seq}
+	e.pending[key] = wait
 	e.mu.Unlock()
 	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
-	return joined{box: b, outcome: wait}
+	return joined{box: b, key: key, outcome: wait}
 }
 
 // wait returns what the root has decided.
@@ -307,18 +323,22 @@ func (j joined) wait(ctx context.Context) (control.Made, error) {
 		return control.Made{}, j.err
 	}
 	e := j.box.ep
+	var m control.Made
 	select {
-	case m := <-j.outcome:
-		if m.Revoked {
-			return m, j.box.revokedError(m.Returned)
-		}
-		if m.Err != "" {
-			return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
-		}
-		return m, nil
+	case m = <-j.outcome:
 	case <-ctx.Done():
-		return control.Made{}, driver.Withdrawn(ctx)
+		if e.forgo(j.key) {
+			return m, driver.Withdrawn(ctx)
+		}
+		m = <-j.outcome
 	case <-e.over:
-		return control.Made{}, e.closed
+		return m, e.closed
 	}
+	switch {
+	case m.Revoked:
+		return m, j.box.revokedError(m.Returned)
+	case m.Err != "":
+		return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
+	}
+	return m, nil
 }
