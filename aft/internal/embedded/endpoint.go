@@ -25,17 +25,12 @@ type endpoint struct {
 	wire transport                    // to other processes; nil: all are in this one
 	peer func(control.Proc) *endpoint // of those in this one; nil: it has ended
 
-	inZone atomic.Bool // the body of a zone runs
-
-	zone  atomic.Int64 // of step; read before it
-	step  atomic.Int64 // control.NoStep: none in this zone
-	lease func() error // nil: cannot be lost
+	lease    func() error // nil: cannot be lost
+	progress progress
 
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
-	oldest   control.CommID                    // those before have been replaced
-	newest   control.CommID                    // that this process is one of: the root tells of them in their order
-	own      control.CommID                    // the job's, or what this process was spawned for
+	known    horizon
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
@@ -54,6 +49,36 @@ type operationKey struct {
 	seq  uint64
 }
 
+// progress is how far the program is. Any goroutine may ask.
+type progress struct {
+	inZone atomic.Bool  // the body of a zone runs
+	zone   atomic.Int64 // of step; read before it
+	step   atomic.Int64 // control.NoStep: none in this zone
+}
+
+// enter begins a zone.
+func (p *progress) enter(zone int) {
+	p.step.Store(control.NoStep)
+	p.zone.Store(int64(zone))
+}
+
+func (p *progress) now() (zone int, step int64) {
+	zone = int(p.zone.Load())
+	return zone, p.step.Load()
+}
+
+// horizon is which communicators this process knows of. The root numbers them, and tells a
+// process of those that it is one of in their order.
+type horizon struct {
+	own    control.CommID // the job's, or what this process was spawned for
+	oldest control.CommID // those before have been replaced
+	newest control.CommID
+}
+
+// isAhead: the root has not told of it yet. Another one without a mailbox has been given
+// back, by this process or by a repair: nobody waits for its messages any more.
+func (h *horizon) isAhead(id control.CommID) bool { return id > h.newest }
+
 func newEndpoint(self control.Proc, original control.Original) *endpoint {
 	e := &endpoint{
 		self: self, original: original,
@@ -67,7 +92,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 		first:   make(chan control.Made, 1),
 	}
 	e.wakes.New = func() any { return make(chan struct{}, 1) }
-	e.step.Store(control.NoStep)
+	e.progress.enter(0)
 	return e
 }
 
@@ -152,13 +177,13 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 	b = newMailbox(e, g)
 	b.last = g.Lasting
 	switch {
-	case parent == 0 || e.own == 0:
-		e.own, b.world = g.ID, true
+	case parent == 0 || e.known.own == 0:
+		e.known.own, b.world = g.ID, true
 	case !b.last:
 		b.made = e.lineage(parent)
 	}
-	e.newest = max(e.newest, g.ID)
-	if g.ID < e.oldest && !g.Lasting {
+	e.known.newest = max(e.known.newest, g.ID)
+	if g.ID < e.known.oldest && !g.Lasting {
 		b.revoke()
 		e.mu.Unlock()
 		return b
@@ -185,7 +210,7 @@ func (e *endpoint) lineage(parent control.CommID) []control.CommID {
 	of := e.boxes[parent]
 	switch {
 	case of == nil: // freed meanwhile
-		return []control.CommID{e.own, parent}
+		return []control.CommID{e.known.own, parent}
 	case of.made == nil || of.spawned:
 		return append(slices.Clone(of.made), parent)
 	}
@@ -251,14 +276,14 @@ func (e *endpoint) box(other *mailbox) (b *mailbox, freed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b = e.boxes[other.id]
-	return b, b == nil && e.isFreed(other.id) && (other.last || other.id >= e.oldest)
+	return b, b == nil && !e.known.isAhead(other.id) && (other.last || other.id >= e.known.oldest)
 }
 
 // retire forgets all communicators that were made before the one that takes their
 // place.
 func (e *endpoint) retire(by control.CommID) {
 	e.mu.Lock()
-	e.oldest, e.newest = by, max(e.newest, by)
+	e.known.oldest, e.known.newest = by, max(e.known.newest, by)
 	e.mu.Unlock()
 	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
 	e.mu.Lock()

@@ -279,7 +279,8 @@ func (c *inprocCluster) exit(id control.Proc, x control.Exit) {
 }
 
 func (c *inprocCluster) exited(p *inprocProc, x control.Exit) {
-	x.Proc, x.Zone, x.Step = p.ep.self, int(p.ep.zone.Load()), p.ep.step.Load()
+	x.Proc = p.ep.self
+	x.Zone, x.Step = p.ep.progress.now()
 	c.toDaemon(p.node, func(now time.Time) []control.DaemonAction { return p.node.daemon.Exited(now, x) })
 }
 

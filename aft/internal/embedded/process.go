@@ -185,7 +185,8 @@ func (p *process) send(m control.Message) {
 }
 
 func (p *process) pulse(seq uint64) {
-	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: int(p.ep.zone.Load()), Step: p.ep.step.Load()}})
+	zone, step := p.ep.progress.now()
+	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: zone, Step: step}})
 }
 
 func (p *process) suspect(proc control.Proc, why error) {

@@ -34,7 +34,7 @@ func (s *session) begin(ctx context.Context) error {
 		s.place.Original = int(e.original)
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
 		s.place.ZoneErrors, s.place.Change = m.ZoneErrors, m.Change
-		e.zone.Store(int64(m.Zone))
+		e.progress.enter(m.Zone)
 		return nil
 	case <-ctx.Done():
 		return driver.Withdrawn(ctx)
@@ -58,11 +58,11 @@ func (s *session) Revoke() {
 }
 
 // Step says how far the program is.
-func (s *session) Step(step int64) { s.ep.step.Store(step) }
+func (s *session) Step(step int64) { s.ep.progress.step.Store(step) }
 
 // InZone says whether the body of a zone runs.
 func (s *session) InZone(running bool) {
-	s.ep.inZone.Store(running)
+	s.ep.progress.inZone.Store(running)
 	if running {
 		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self}})
 	}
@@ -78,15 +78,14 @@ func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, er
 	if len(v.Err) > control.LongestError {
 		v.Err = strings.ToValidUTF8(v.Err[:control.LongestError], "") + " ..."
 	}
-	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()}).wait(ctx)
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.progress.step.Load()}).wait(ctx)
 	if err != nil {
 		return driver.Outcome{}, err
 	}
 	s.place.Replacement = false
 	if !m.Outcome.Repair {
 		s.place.Zone++
-		s.ep.step.Store(control.NoStep)
-		s.ep.zone.Store(int64(s.place.Zone))
+		s.ep.progress.enter(s.place.Zone)
 	}
 	return *m.Outcome, nil
 }
@@ -94,7 +93,7 @@ func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, er
 // Repair replaces the communicator.
 func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
 	s.Revoke()
-	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()}).wait(ctx)
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.progress.step.Load()}).wait(ctx)
 	if err != nil {
 		return driver.Change{}, err
 	}
