@@ -17,8 +17,9 @@ type Session struct {
 	engine driver.Session // nil: its communicators belong to no job
 	job    string
 
-	zones    zones
-	hooks    Hooks // of OnRepair
+	running  atomic.Bool // a zone does
+	begun    int         // zones; of whoever has set running
+	hooks    Hooks       // of OnRepair
 	keepers  keepers
 	observer atomic.Pointer[Observer]
 	step     atomic.Int64 // in this zone
@@ -179,7 +180,13 @@ func (s *Session) Close(ctx context.Context) error {
 }
 
 // EnterZone numbers a zone, from 0; it reports false while another one runs.
-func (s *Session) EnterZone() (number int, alone bool) { return s.zones.enter() }
+func (s *Session) EnterZone() (number int, alone bool) {
+	if !s.running.CompareAndSwap(false, true) {
+		return 0, false
+	}
+	s.begun++
+	return s.begun - 1, true
+}
 
 // LeaveZone ends the zone that was entered last.
-func (s *Session) LeaveZone() { s.zones.leave() }
+func (s *Session) LeaveZone() { s.running.Store(false) }

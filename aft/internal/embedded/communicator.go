@@ -1,8 +1,6 @@
 package embedded
 
-import (
-	"github.com/craft-go/craft/aft/comm/driver"
-)
+import "github.com/craft-go/craft/aft/comm/driver"
 
 // communicator is what a program has of a mailbox.
 type communicator struct{ box *mailbox }
@@ -110,7 +108,7 @@ func (b *mailbox) ranks(is func(r int) bool) []int {
 	var out []int
 	for r := range b.procs {
 		if is(r) {
-			out = append(out, int(r))
+			out = append(out, r)
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -33,11 +32,11 @@ type wireConfig struct {
 	// Unreachable is told that a process which is alive cannot be connected to:
 	// messages for it are lost. Called as Suspect is.
 	Unreachable func(why error)
-	Log         *slog.Logger // nil: discarded
+	Log         *slog.Logger
 	// Silence is how long another host may not answer; 0: as the system has it.
 	Silence time.Duration
 	// Patience is how long a connection may not come about for other reasons, with a
-	// process that nobody has declared failed, if not minPatience: see reach.go.
+	// process that nobody has declared failed: see reach.go.
 	Patience time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
@@ -78,16 +77,6 @@ var _ transport = (*wire)(nil)
 
 // newWire listens for other processes.
 func newWire(cfg wireConfig) (*wire, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Suspect == nil {
-		cfg.Suspect = func(control.Proc, error) {}
-	}
-	if cfg.Unreachable == nil {
-		cfg.Unreachable = func(error) {}
-	}
-	cfg.Patience = cmp.Or(cfg.Patience, minPatience)
 	w := &wire{
 		cfg:       cfg,
 		host:      cfg.Host,
