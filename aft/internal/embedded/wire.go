@@ -20,7 +20,7 @@ type wireConfig struct {
 	Self   control.Proc
 	Job    string // name of the job
 	Secret []byte // of the job, 32 bytes
-	Host   string // of this process, as in control.Peer; "": as in its own peer record
+	Host   string // of this process, as in control.Peer
 	// Listen is the TCP address for processes of other hosts, such as
 	// "10.0.0.1:0"; "": there are none.
 	Listen   string
@@ -67,7 +67,6 @@ type wire struct {
 
 	mu        sync.Mutex // of what follows, and of replacing what is above
 	closed    bool
-	host      string
 	peers     map[control.Proc]control.Peer
 	gone      map[control.Proc]bool
 	suspected map[control.Proc]bool
@@ -79,7 +78,6 @@ var _ transport = (*wire)(nil)
 func newWire(cfg wireConfig) (*wire, error) {
 	w := &wire{
 		cfg:       cfg,
-		host:      cfg.Host,
 		peers:     make(map[control.Proc]control.Peer),
 		gone:      make(map[control.Proc]bool),
 		suspected: make(map[control.Proc]bool),
@@ -137,14 +135,9 @@ func (w *wire) addPeers(peers []control.Peer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range peers {
-		if p.Proc == w.cfg.Self && w.host == "" {
-			w.host = p.Host
-		}
 		if _, known := w.peers[p.Proc]; !known && !w.gone[p.Proc] {
 			w.peers[p.Proc] = p
 		}
-	}
-	for _, p := range peers {
 		if l := w.known(p.Proc); l != nil {
 			w.connect(l)
 		}
@@ -203,7 +196,7 @@ func (w *wire) connect(l *outlink) {
 	}
 	l.state = linkDialing
 	addresses := []pipe.Address{{Network: "unix", Address: peer.Address}}
-	if peer.TCP != "" && peer.Host != w.host {
+	if peer.TCP != "" && peer.Host != w.cfg.Host {
 		addresses = pipe.Reachable(peer.Host, peer.TCP)
 	}
 	ctx, stop := context.WithCancel(w.ctx)
