@@ -61,6 +61,9 @@ func TestAKilledNode(t *testing.T) {
 				var failed []comm.OriginalRank
 				for _, l := range change.Failed {
 					failed = append(failed, l.Original)
+					if l.Reason != "node lost: the node was killed" {
+						return errors.New(l.Reason)
+					}
 				}
 				if !slices.Equal(failed, []comm.OriginalRank{2, 3}) {
 					return errors.New("the ranks of node 1 have failed, and nobody else")

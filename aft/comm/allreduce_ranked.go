@@ -40,6 +40,14 @@ func share(length, n, r int) (lo, hi int) {
 	return length * r / n, length * (r + 1) / n
 }
 
+// shares is the part of s that each rank reduces.
+func shares[T Datum](s []T, n int) func(r int) []T {
+	return func(r int) []T {
+		lo, hi := share(len(s), n, r)
+		return s[lo:hi]
+	}
+}
+
 // allreduceBlocks reduces one part of the data on each rank and then exchanges
 // the results: 2(n-1)/n of the data are sent by each rank, the least possible,
 // in two steps.
@@ -53,20 +61,14 @@ func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 	if me > 0 && unsafe.SliceData(in) == unsafe.SliceData(out) {
 		acc = block(0) // own must last until its turn
 	}
-	recvs, sends := make([]Request, n), make([]Request, 2*n)
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		buf := block(r)
+	room := func(r int) []T {
 		if r == 0 {
-			buf = acc
+			return acc
 		}
-		recvs[r] = k.irecv(Rank(r), bytesOf(buf))
+		return block(r)
 	}
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		rlo, rhi := share(len(in), n, r)
-		sends[r] = k.isend(Rank(r), bytesOf(in[rlo:rhi]))
-	}
+	recvs := others(k, room, k.irecv)
+	sends := others(k, shares(in, n), k.isend)
 	for r := range n {
 		if r == me {
 			join(acc, own, r, op)
@@ -86,12 +88,8 @@ func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 	work.free()
 	// in may be out: the part of each other rank is overwritten only by that
 	// rank's result, so after that rank has received it.
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		rlo, rhi := share(len(in), n, r)
-		recvs[r] = k.irecv(Rank(r), bytesOf(out[rlo:rhi]))
-		sends[n+r] = k.isend(Rank(r), bytesOf(result))
-	}
+	recvs = others(k, shares(out, n), k.irecv)
+	sends = append(sends, others(k, func(int) []T { return result }, k.isend)...)
 	return waitBoth(k.ctx, recvs, sends)
 }
 

@@ -28,10 +28,7 @@ func alltoallv[T Datum](k *call, parts [][]T) ([][]T, error) {
 			give[r] = int64(len(parts[r]))
 		}
 	}
-	one := func(counts []int64) func(int) []int64 {
-		return func(r int) []int64 { return counts[r : r+1] }
-	}
-	if err := swap(k, one(give), one(take)); err != nil || k.refuses() {
+	if err := swap(k, elements(give), elements(take)); err != nil || k.refuses() {
 		return nil, err
 	}
 	// A rank that refused neither sends nor receives, so nothing is sent to it.
@@ -54,20 +51,27 @@ func alltoallv[T Datum](k *call, parts [][]T) ([][]T, error) {
 // swap sends give(r) to each rank r and receives take(r) from it. Empty parts
 // are not sent.
 func swap[T Datum](k *call, give, take func(r int) []T) error {
-	n, me := k.c.Size(), int(k.c.Rank())
+	me := int(k.c.Rank())
 	copy(take(me), give(me)) // not later: it may be one part, which the others read
-	recvs, sends := make([]Request, n), make([]Request, n)
+	recvs := others(k, take, k.irecv)
+	return waitBoth(k.ctx, recvs, others(k, give, k.isend))
+}
+
+// others starts to send or receive the part of each other rank, beginning with the next
+// one, that is not empty. Its request is at that rank's place.
+func others[T Datum](k *call, part func(r int) []T, start func(Rank, []byte) Request) []Request {
+	n, me := k.c.Size(), int(k.c.Rank())
+	requests := make([]Request, n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
-		if p := take(r); len(p) > 0 {
-			recvs[r] = k.irecv(Rank(r), bytesOf(p))
+		if p := part(r); len(p) > 0 {
+			requests[r] = start(Rank(r), bytesOf(p))
 		}
 	}
-	for i := 1; i < n; i++ {
-		r := (me + i) % n
-		if p := give(r); len(p) > 0 {
-			sends[r] = k.isend(Rank(r), bytesOf(p))
-		}
-	}
-	return waitBoth(k.ctx, recvs, sends)
+	return requests
+}
+
+// elements has each rank's part be one element.
+func elements[T Datum](s []T) func(r int) []T {
+	return func(r int) []T { return s[r : r+1] }
 }

@@ -84,27 +84,15 @@ func gathervSend[T Datum](k *call, root Rank, in []T) error {
 }
 
 func gathervRecv[T Datum](k *call, in []T) ([][]T, error) {
-	n, me := k.c.Size(), int(k.c.Rank())
-	counts := make([]int64, n)
+	me := k.c.Rank()
+	counts := make([]int64, k.c.Size())
 	counts[me] = int64(len(in))
-	recvs := make([]Request, n)
-	for r := range n {
-		if r != me {
-			recvs[r] = k.irecv(Rank(r), bytesOf(counts[r:r+1]))
-		}
-	}
-	if err := WaitAll(k.ctx, recvs...); err != nil {
+	if err := WaitAll(k.ctx, others(k, elements(counts), k.irecv)...); err != nil {
 		return nil, err
 	}
 	out := carve[T](counts)
 	copy(out[me], in)
-	clear(recvs)
-	for r := range n {
-		if r != me && counts[r] > 0 {
-			recvs[r] = k.irecv(Rank(r), bytesOf(out[r]))
-		}
-	}
-	if err := WaitAll(k.ctx, recvs...); err != nil {
+	if err := WaitAll(k.ctx, others(k, func(r int) []T { return out[r] }, k.irecv)...); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -36,26 +36,17 @@ type kept struct {
 // Keep returns what the session keeps under a key, and has make make it if there is nothing. Keys
 // are like those of a context: of a type of the package that uses them.
 func Keep[T Keeper](s *Session, key any, make func() (T, error)) (T, error) {
-	if there := s.keepers.find(key); there != nil {
-		return keptAs[T](key, there)
-	}
-	what, err := make()
-	if err != nil {
-		return what, err
-	}
-	there := s.keepers.add(key, what)
-	if there != Keeper(what) { // somebody was faster
-		return keptAs[T](key, there, what)
-	}
-	return what, nil
-}
-
-// keptAs gives what is kept its type. What was made in vain is closed.
-func keptAs[T Keeper](key any, there Keeper, inVain ...T) (T, error) {
 	var none T
-	for _, v := range inVain {
-		if err := v.Close(); err != nil {
+	there := s.keepers.find(key)
+	if there == nil {
+		made, err := make()
+		if err != nil {
 			return none, err
+		}
+		if there = s.keepers.add(key, made); there != Keeper(made) { // somebody was faster
+			if err := made.Close(); err != nil {
+				return none, err
+			}
 		}
 	}
 	what, ok := there.(T)

@@ -15,11 +15,11 @@ type Observer struct {
 // Message is one between two ranks.
 type Message struct {
 	Comm  *Comm
-	Peer  Rank // destination, or source: may be AnySource
-	Tag   Tag  // of a receive it may be AnyTag
-	Bytes int  // of the data, or of the buffer
-	Sent  bool // not received
-	Step  int64
+	Peer  Rank  // destination, or source: may be AnySource
+	Tag   Tag   // of a receive it may be AnyTag
+	Bytes int   // of the data, or of the buffer
+	Sent  bool  // not received
+	Step  int64 // that the program has reached in this zone, as it has said (Session.Step)
 }
 
 // Collective is one rank's part in a collective or a recovery step.

@@ -17,11 +17,7 @@ func reduceBlocks[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 	m := hi - lo
 	work, blocks := borrow[T](n * m)
 	block := func(rel int) []T { return blocks[rel*m : (rel+1)*m] }
-	give := func(r int) []T {
-		lo, hi := share(len(in), n, r)
-		return in[lo:hi]
-	}
-	err := swap(k, give, func(r int) []T { return block((r - int(root) + n) % n) })
+	err := swap(k, shares(in, n), func(r int) []T { return block((r - int(root) + n) % n) })
 	if err == nil {
 		for bit := 1; bit < n; bit *= 2 {
 			for rel := 0; rel+bit < n; rel += 2 * bit {
@@ -36,19 +32,14 @@ func reduceBlocks[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 
 // deliverShares sends every rank's result to its place in root's out.
 func deliverShares[T Datum](k *call, root Rank, result, out []T) error {
-	if k.c.Rank() != root {
+	switch {
+	case k.c.Rank() != root && len(result) == 0: // the segment has fewer elements than there are ranks
+		return nil
+	case k.c.Rank() != root:
 		_, err := k.isend(root, bytesOf(result)).Wait(k.ctx)
 		return err
 	}
-	n := k.c.Size()
-	recvs := make([]Request, n)
-	for r := range n {
-		lo, hi := share(len(out), n, r)
-		if Rank(r) == root {
-			copy(out[lo:hi], result)
-		} else {
-			recvs[r] = k.irecv(Rank(r), bytesOf(out[lo:hi]))
-		}
-	}
-	return WaitAll(k.ctx, recvs...)
+	part := shares(out, k.c.Size())
+	copy(part(int(root)), result)
+	return WaitAll(k.ctx, others(k, part, k.irecv)...)
 }

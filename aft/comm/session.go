@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,11 +17,12 @@ type Session struct {
 	engine driver.Session // nil: its communicators belong to no job
 	job    string
 
-	zones    zones
-	hooks    Hooks // of OnRepair
+	running  atomic.Bool // a zone does
+	begun    int         // zones; of whoever has set running
+	hooks    Hooks       // of OnRepair
 	keepers  keepers
 	observer atomic.Pointer[Observer]
-	step     atomic.Int64
+	step     atomic.Int64 // in this zone
 
 	repairs   atomic.Int64
 	repairing atomic.Int64 // ns
@@ -106,13 +108,23 @@ func (s *Session) Recovered() (repairs int, total time.Duration) {
 // CountRecovery adds to the time that Recovered tells.
 func (s *Session) CountRecovery(d time.Duration) { s.repairing.Add(int64(d)) }
 
+// errNoJob is returned for what a session without a job has nobody to agree on with.
+var errNoJob = fmt.Errorf("%w: its session belongs to no job", ErrUnsupported)
+
 // Revoke revokes the communicator of the place and all that were made of it, at all
-// processes. Any goroutine may call it, but not during Repair.
-func (s *Session) Revoke() { s.engine.Revoke() }
+// processes. Any goroutine may call it, but not during Repair. Without a job there is none.
+func (s *Session) Revoke() {
+	if s.engine != nil {
+		s.engine.Revoke()
+	}
+}
 
 // End is collective: the body has returned, with the given verdict. All processes that
 // are alive get the same outcome.
 func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
+	if s.engine == nil {
+		return Outcome{}, errNoJob
+	}
 	k := s.Place().Comm.begin(ctx, "end of the zone", 0)
 	out, err := s.engine.End(ctx, v)
 	err = typed(err)
@@ -120,6 +132,7 @@ func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
 	if err == nil {
 		if !out.Repair {
 			s.change = nil
+			s.step.Store(0)
 		}
 		s.look()
 	}
@@ -129,6 +142,9 @@ func (s *Session) End(ctx context.Context, v Verdict) (Outcome, error) {
 // Repair is collective over the processes that are alive: it replaces the communicator of
 // the place by one without failed processes.
 func (s *Session) Repair(ctx context.Context, p Policy) (Change, error) {
+	if s.engine == nil {
+		return Change{}, errNoJob
+	}
 	k := s.Place().Comm.begin(ctx, "repair", 0)
 	change, err := s.engine.Repair(ctx, p)
 	err = typed(err)
@@ -157,11 +173,20 @@ func (s *Session) Quit(why string) {
 
 // Close ends this process's part. Messages that were sent are flushed.
 func (s *Session) Close(ctx context.Context) error {
+	if s.engine == nil {
+		return s.Release()
+	}
 	return errors.Join(s.Release(), s.engine.Close(ctx))
 }
 
 // EnterZone numbers a zone, from 0; it reports false while another one runs.
-func (s *Session) EnterZone() (number int, alone bool) { return s.zones.enter() }
+func (s *Session) EnterZone() (number int, alone bool) {
+	if !s.running.CompareAndSwap(false, true) {
+		return 0, false
+	}
+	s.begun++
+	return s.begun - 1, true
+}
 
 // LeaveZone ends the zone that was entered last.
-func (s *Session) LeaveZone() { s.zones.leave() }
+func (s *Session) LeaveZone() { s.running.Store(false) }

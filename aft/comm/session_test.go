@@ -39,6 +39,50 @@ func TestSessionOfOneProcess(t *testing.T) {
 	require.Same(t, s, comm.SessionOf(comm.WithSession(t.Context(), s)))
 }
 
+// TestSessionOfNoJob: it has nothing to end, and says so where something was to be agreed on.
+func TestSessionOfNoJob(t *testing.T) {
+	s := comm.Self().Session()
+	s.Revoke()
+	s.Step(1)
+	s.InZone(true)
+	s.Quit("nobody is there")
+	_, err := s.End(t.Context(), comm.Verdict{})
+	require.ErrorIs(t, err, comm.ErrUnsupported)
+	_, err = s.Repair(t.Context(), comm.Policy{})
+	require.ErrorIs(t, err, comm.ErrUnsupported)
+	require.ErrorContains(t, err, "belongs to no job")
+	require.NoError(t, s.Rebind())
+	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestStepOfTheNextZone: observers are not told how far the zone before was.
+func TestStepOfTheNextZone(t *testing.T) {
+	s := comm.NewSession(single.NewSession())
+	var steps []int64
+	s.Observe(&comm.Observer{Collective: func(c comm.Collective) func(error) { steps = append(steps, c.Step); return nil }})
+	s.Step(7)
+	for range 2 {
+		_, err := s.End(t.Context(), comm.Verdict{})
+		require.NoError(t, err)
+	}
+	s.Step(8)
+	_, err := s.End(t.Context(), comm.Verdict{Failure: true})
+	require.NoError(t, err)
+	_, err = s.Repair(t.Context(), comm.Policy{})
+	require.NoError(t, err)
+	require.Equal(t, []int64{7, 0, 8, 8}, steps)
+}
+
+// TestRevokeWhileABodyEnds is for the race detector: any goroutine may revoke.
+func TestRevokeWhileABodyEnds(t *testing.T) {
+	s := comm.NewSession(single.NewSession())
+	var other sync.WaitGroup
+	other.Go(s.Revoke)
+	_, err := s.End(t.Context(), comm.Verdict{Err: "own"})
+	require.NoError(t, err)
+	other.Wait()
+}
+
 // TestPlaceWhileItChanges is for the race detector: programs have the session, too.
 func TestPlaceWhileItChanges(t *testing.T) {
 	s := comm.NewSession(single.NewSession())

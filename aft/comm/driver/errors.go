@@ -7,31 +7,14 @@ import (
 	"strings"
 )
 
+// The errors of operations, which programs get as those of package comm.
 var (
-	// ErrProcFailed is returned when an operation needs a process that is no
-	// longer there. The ranks are in a FailedError.
-	ErrProcFailed = errors.New("process failed")
-
-	// ErrRevoked is returned by every operation of a communicator that one of
-	// its ranks has revoked, also by those that were under way.
-	ErrRevoked = errors.New("communicator revoked")
-
-	// ErrTruncated is returned when a message does not fit the buffer. Its status is in a
-	// TruncatedError.
-	ErrTruncated = errors.New("length mismatch")
-
-	// ErrClosed is returned when a rank uses its communicator after its part of
-	// the job has ended, or after Free, and by a receive from a rank whose body in the
-	// zone has returned.
-	ErrClosed = errors.New("communicator closed")
-
-	// ErrUnsupported is returned when an engine cannot do what was asked of it: a single
-	// process cannot be replaced, for example.
-	ErrUnsupported = errors.New("not supported by this communicator")
-
-	// ErrFenced is returned to a process that the others may have declared dead
-	// because it was not heard of: it must not publish anything any more.
-	ErrFenced = errors.New("this process has lost its lease")
+	ErrProcFailed  = errors.New("process failed")                     // a process is no longer there: see FailedError
+	ErrRevoked     = errors.New("communicator revoked")               // by one of its ranks
+	ErrTruncated   = errors.New("length mismatch")                    // a message does not fit the buffer: see TruncatedError
+	ErrClosed      = errors.New("communicator closed")                // by Free, by the end of this rank's part, or by the return of the other one's body
+	ErrUnsupported = errors.New("not supported by this communicator") // a single process cannot be replaced, for example
+	ErrFenced      = errors.New("this process has lost its lease")    // others may have declared it dead, because it was not heard of
 )
 
 // FailedError names the processes that an operation would have needed. It matches

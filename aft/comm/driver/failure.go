@@ -2,23 +2,18 @@ package driver
 
 import "context"
 
+// What the methods below do is said at those of comm.Comm with their names.
+
 // Failing is a communicator that knows which of its processes have failed.
 type Failing interface {
-	// Failed are the ranks known to have failed, ascending.
 	Failed() []int
-	// FailureKnown is closed when a process is known to have failed.
 	FailureKnown() <-chan struct{}
-	// Acknowledge accepts all failures known so far: receives from AnySource are
-	// possible again, and an agreement does not report them. It returns their ranks.
 	Acknowledge() []int
 }
 
 // Revoker is a communicator that can be made unusable for all.
 type Revoker interface {
-	// Revoke makes every operation on the communicator end with ErrRevoked, at
-	// all ranks, also those under way, also if this process dies at once.
 	Revoke()
-	// Revoked is closed when the communicator has been revoked.
 	Revoked() <-chan struct{}
 }
 
@@ -49,16 +44,8 @@ type Options struct {
 // Maker is a communicator that others can be made of. Each is started by the method, in
 // the same order at all ranks, and waited for.
 type Maker interface {
-	// Shrink makes one of the processes that are alive, in the same order.
 	Shrink(o Options) Making
-	// Split makes one of the ranks that give the same color, ordered by key and
-	// then by rank; nil for a rank whose color is negative. If a process of the
-	// communicator has failed it fails at all ranks with a FailedError.
 	Split(color, key int, o Options) Making
-	// Spawn starts a process for each of the original ranks and makes a
-	// communicator of them and the present ones (none of which may have failed),
-	// ordered by original rank. In the new processes it is the first one. In the body
-	// of a zone it is an error.
 	Spawn(missing []int) Making
 }
 
@@ -71,6 +58,5 @@ type Making interface {
 // Leased is a communicator of a process that others declare dead after a time of
 // silence. A process that has lost its lease must not publish anything.
 type Leased interface {
-	// Lease returns ErrFenced when this process may have been declared dead.
 	Lease() error
 }

@@ -42,23 +42,18 @@ type Stepper interface {
 	Step(step int64)
 }
 
-// Place is where a process stands in the job.
+// Place is where a process stands in the job: see comm.Place.
 type Place struct {
-	Comm Comm
-	// Job is random, the same for all its processes, and not used by another job; "": the
-	// job has no name.
-	Job      string
-	Original int // rank in the job's first communicator, of the process or of the one it replaces
-	Node     int
-	Epoch    int // number of repairs before
-	Zone     int // number of zones that have ended before
-	// ZoneErrors are those of them that ended with an error before this process was started.
-	ZoneErrors []ZoneError
-	// Replacement: the process was started in the place of one that failed, and
-	// has not run a body yet. Change is then the repair that it was started for; nil: it
-	// was started by Spawn.
+	Comm        Comm
+	Job         string // see comm.Session.JobName
+	Original    int
+	Node        int
+	Epoch       int
+	Zone        int
+	ZoneErrors  []ZoneError
 	Replacement bool
-	Change      *Change
+	// Change is the repair that a replacement was started for; nil: it was started by Spawn.
+	Change *Change
 }
 
 // ZoneError is how zones have ended in which a body had an error.
@@ -99,36 +94,28 @@ type Verdict struct {
 	Through bool `json:"through,omitempty"`
 }
 
-// Outcome is what the processes have agreed on at the end of a body.
+// Outcome is what the processes have agreed on at the end of a body: see comm.Outcome.
 type Outcome struct {
-	// Repair: a process has failed; all go on with Repair.
-	Repair bool `json:"repair,omitempty"`
-	// Err and ErrRank are the error of the lowest rank that had one, when no
-	// process has failed; "": all have finished.
+	Repair  bool   `json:"repair,omitempty"`
 	Err     string `json:"err,omitempty"`
 	ErrRank int    `json:"err_rank,omitempty"`
 }
 
-// Change is what a repair has done.
+// Change is what a repair has done: see comm.Change.
 type Change struct {
-	Epoch int `json:"epoch"` // number of repairs, this one included
-	// Failed are the processes that were lost since the last repair, in the
-	// order of their original ranks.
-	Failed []Loss `json:"failed"`
-	// Replaced are the original ranks that a new process has taken over.
-	Replaced []int `json:"replaced,omitempty"`
-	// Ranks gives for each rank of the old communicator that of the same
-	// original rank in the new one, or -1.
-	Ranks  []int        `json:"ranks"`
-	Phases RepairPhases `json:"phases"`
+	Epoch    int          `json:"epoch"`
+	Failed   []Loss       `json:"failed"`
+	Replaced []int        `json:"replaced,omitempty"`
+	Ranks    []int        `json:"ranks"`
+	Phases   RepairPhases `json:"phases"`
 }
 
-// Loss is a process that has failed.
+// Loss is a process that has failed: see comm.Loss.
 type Loss struct {
 	Original int    `json:"original"`
-	Rank     int    `json:"rank"` // in the old communicator
+	Rank     int    `json:"rank"`
 	Node     int    `json:"node"`
-	Reason   string `json:"reason"` // such as "signal: killed"
+	Reason   string `json:"reason"`
 }
 
 // RepairPhases are the times of the phases of a repair, as the one who decides

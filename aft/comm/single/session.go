@@ -2,12 +2,16 @@ package single
 
 import (
 	"context"
+	"sync"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // session is that of a process that is a job of its own.
-type session struct{ place driver.Place }
+type session struct {
+	mu    sync.Mutex // of place.Comm: any goroutine may revoke it
+	place driver.Place
+}
 
 var _ driver.Session = (*session)(nil)
 
@@ -24,11 +28,18 @@ func NewSession() driver.Session {
 func (s *session) renew() {
 	c := newComm()
 	c.ofJob = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.place.Comm = c
 }
 
 func (s *session) Place() driver.Place { return s.place }
-func (s *session) Revoke()             { s.place.Comm.(driver.Revoker).Revoke() }
+
+func (s *session) Revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.place.Comm.(driver.Revoker).Revoke()
+}
 
 func (s *session) End(_ context.Context, v driver.Verdict) (driver.Outcome, error) {
 	switch {

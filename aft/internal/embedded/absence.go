@@ -10,7 +10,7 @@ import (
 )
 
 // absence is how a process takes part no more.
-type absence int
+type absence uint8
 
 const (
 	failed absence = 1 + iota
@@ -75,8 +75,7 @@ func (e *endpoint) takeBack(from *mailbox) {
 	}
 	b.matcher.messages[from.owner].all(func(m *message) {
 		if m.send != nil {
-			b.matcher.withdrawMessage(m)
-			m.send.complete(driver.Status{}, errLeft(b.owner))
+			b.endSend(m, errLeft(b.owner))
 		}
 	})
 }
@@ -86,7 +85,7 @@ func (b *mailbox) isAway(r int) bool { return !b.last && b.ep.away[b.procs[r]] }
 
 // lose notes that a process takes part no more.
 func (b *mailbox) lose(p control.Proc, how absence) {
-	rank := int(slices.Index(b.procs, p))
+	rank := slices.Index(b.procs, p)
 	if rank < 0 || b.lost[rank] == failed || b.lost[rank] == how {
 		return
 	}
@@ -104,23 +103,17 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 	if b.revoked {
 		return // nothing waits here any more
 	}
-	b.matcher.receives[rank].all(func(r *receive) {
-		b.matcher.withdrawReceive(r)
-		r.request.complete(driver.Status{}, &driver.FailedError{Ranks: []int{rank}})
-	})
+	b.matcher.receives[rank].all(func(r *receive) { b.endReceive(r, &driver.FailedError{Ranks: []int{rank}}) })
 	b.endAny(how)
 }
 
 // returned ends the receives that wait for a process whose body has returned.
 func (b *mailbox) returned(p control.Proc) {
-	rank := int(slices.Index(b.procs, p))
+	rank := slices.Index(b.procs, p)
 	if rank < 0 || b.dead() || b.last {
 		return
 	}
-	b.matcher.receives[rank].all(func(r *receive) {
-		b.matcher.withdrawReceive(r)
-		r.request.complete(driver.Status{}, errLeft(rank))
-	})
+	b.matcher.receives[rank].all(func(r *receive) { b.endReceive(r, errLeft(rank)) })
 	b.endAny(left)
 }
 
@@ -137,10 +130,18 @@ func (b *mailbox) endAny(how absence) {
 		// One that is not awaited yet may still be met by the owner itself; else
 		// failIfLast looks.
 		if how == failed || r.request.state.Load() == awaited {
-			b.matcher.withdrawReceive(r)
-			r.request.complete(driver.Status{}, err)
+			b.endReceive(r, err)
 		}
 	})
+}
+
+// endReceive completes a receive that waits, and reports whether it did.
+func (b *mailbox) endReceive(r *receive, err error) bool {
+	if !b.matcher.withdrawReceive(r) {
+		return false
+	}
+	r.request.complete(driver.Status{}, err)
+	return true
 }
 
 // nobodyElse is why no other rank can send anything, or nil.
@@ -178,7 +179,7 @@ func errLeft(rank int) error {
 func (b *mailbox) revokedError(returned []control.Proc) error {
 	for r, p := range b.procs {
 		if slices.Contains(returned, p) {
-			return errLeft(int(r))
+			return errLeft(r)
 		}
 	}
 	return driver.ErrRevoked

@@ -18,7 +18,7 @@ var _ receiver = (*endpoint)(nil)
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && v.comm > e.newest {
+	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
@@ -47,13 +47,13 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 func (e *endpoint) announce(v envelope, a announced) {
 	e.mu.Lock()
 	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && v.comm > e.newest {
+	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
 		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
 		e.mu.Unlock()
 		return
 	}
 	if b == nil || b.dead() || !b.knows(v.source) {
-		freed := b == nil && e.isFreed(v.comm)
+		freed := b == nil && !e.known.isAhead(v.comm)
 		e.mu.Unlock()
 		if freed {
 			e.drop(a)

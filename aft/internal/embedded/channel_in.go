@@ -283,9 +283,9 @@ func (l *inlink) withdraw(send uint64) error {
 // taken again, but that happens only where the sender's communicator was revoked or given back.
 func (l *inlink) repost(s *instream) {
 	if s.got > 0 {
-		s.fail(func(*request) error { return driver.ErrRevoked })
+		s.cancel(driver.ErrRevoked)
 	}
-	if r := s.giveBack(); r != nil {
+	if r := s.over(); r != nil {
 		l.wire.cfg.Receiver.repost(r)
 	}
 }

@@ -385,8 +385,7 @@ func (l *outlink) space() {
 // that it is blocked and not armed.
 func (l *outlink) rest() {
 	if l.blocked.Load() && !l.armed.Load() {
-		l.mu.Lock()
-		l.unlock()
+		l.space()
 	}
 }
 

@@ -70,7 +70,6 @@ type instream struct {
 
 	mu      sync.Mutex
 	receive *receive // nil: it is over, and data that comes is dropped
-	back    bool     // it is over because the receive was given back
 }
 
 var _ inbound = (*instream)(nil)
@@ -105,7 +104,8 @@ func (s *instream) read(p *pipe.Reader, n int) (int, error) {
 	return n, err
 }
 
-// over takes the receive out: whoever gets it completes it.
+// over takes the receive out, unless that was done: whoever gets it completes it or gives
+// it back.
 func (s *instream) over() *receive {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,20 +134,5 @@ func (s *instream) fail(why func(r *request) error) {
 	}
 }
 
-// giveBack ends the stream without completing its receive, which is returned
-// unless it was complete.
-func (s *instream) giveBack() *receive {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.receive
-	s.receive, s.back = nil, s.back || r != nil
-	return r
-}
-
 // cancel: see inbound.
-func (s *instream) cancel(err error) bool {
-	s.fail(func(*request) error { return err })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.back
-}
+func (s *instream) cancel(err error) { s.fail(func(*request) error { return err }) }

@@ -74,7 +74,7 @@ func (c *communicator) Spawn(missing []int) driver.Making {
 }
 
 func (c *communicator) make(j control.Join) making {
-	j.InZone = c.box.ep.inZone.Load()
+	j.InZone = c.box.ep.progress.inZone.Load()
 	return making{joined: c.box.ep.join(c.box, j)}
 }
 

@@ -1,8 +1,6 @@
 package embedded
 
-import (
-	"github.com/craft-go/craft/aft/comm/driver"
-)
+import "github.com/craft-go/craft/aft/comm/driver"
 
 // communicator is what a program has of a mailbox.
 type communicator struct{ box *mailbox }
@@ -35,6 +33,9 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 			return sentRequest{}
 		}
 		return driver.FailedRequest(driver.ErrRevoked) // it has been replaced there
+	}
+	if b.ep.wire == nil {
+		return driver.FailedRequest(&driver.FailedError{Ranks: []int{dst}}) // the root is about to say so
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
@@ -107,7 +108,7 @@ func (b *mailbox) ranks(is func(r int) bool) []int {
 	var out []int
 	for r := range b.procs {
 		if is(r) {
-			out = append(out, int(r))
+			out = append(out, r)
 		}
 	}
 	return out

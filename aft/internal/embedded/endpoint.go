@@ -20,31 +20,23 @@ import (
 type endpoint struct {
 	self     control.Proc
 	original control.Original
-	node     int
-	job      string
 
-	up   func(control.Message) // towards the root; never blocks for long
-	wire transport             // to other processes; nil: all are in this one
-	peer func(control.Proc) *endpoint
+	up   func(control.Message)        // towards the root; never blocks for long
+	wire transport                    // to other processes; nil: all are in this one
+	peer func(control.Proc) *endpoint // of those in this one; nil: it has ended
 
-	inZone atomic.Bool // the body of a zone runs
-
-	zone  atomic.Int64 // of step; read before it
-	step  atomic.Int64 // control.NoStep: none in this zone
-	lease func() error // nil: cannot be lost
-	stop  func(error)  // ends the body's context; of a rank in this process
+	lease    func() error // nil: cannot be lost
+	progress progress
 
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
-	oldest   control.CommID                    // those before have been replaced
-	newest   control.CommID                    // that this process is one of: the root tells of them in their order
-	own      control.CommID                    // the job's, or what this process was spawned for
+	known    horizon
 	early    map[control.CommID][]earlyMessage // of communicators not known yet
 	waiting  map[announced]*message            // in a matcher
 	absent   map[control.Proc]absence
-	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
-	pending  map[operationKey]chan control.Made
-	buffered int // bytes of eager messages
+	away     map[control.Proc]bool              // their bodies have returned: they send nothing more in this zone
+	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
+	buffered int                                // bytes of eager messages
 	closed   error
 	over     chan struct{} // closed with closed
 
@@ -56,6 +48,36 @@ type operationKey struct {
 	comm control.CommID
 	seq  uint64
 }
+
+// progress is how far the program is. Any goroutine may ask.
+type progress struct {
+	inZone atomic.Bool  // the body of a zone runs
+	zone   atomic.Int64 // of step; read before it
+	step   atomic.Int64 // control.NoStep: none in this zone
+}
+
+// enter begins a zone.
+func (p *progress) enter(zone int) {
+	p.step.Store(control.NoStep)
+	p.zone.Store(int64(zone))
+}
+
+func (p *progress) now() (zone int, step int64) {
+	zone = int(p.zone.Load())
+	return zone, p.step.Load()
+}
+
+// horizon is which communicators this process knows of. The root numbers them, and tells a
+// process of those that it is one of in their order.
+type horizon struct {
+	own    control.CommID // the job's, or what this process was spawned for
+	oldest control.CommID // those before have been replaced
+	newest control.CommID
+}
+
+// isAhead: the root has not told of it yet. Another one without a mailbox has been given
+// back, by this process or by a repair: nobody waits for its messages any more.
+func (h *horizon) isAhead(id control.CommID) bool { return id > h.newest }
 
 func newEndpoint(self control.Proc, original control.Original) *endpoint {
 	e := &endpoint{
@@ -70,7 +92,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 		first:   make(chan control.Made, 1),
 	}
 	e.wakes.New = func() any { return make(chan struct{}, 1) }
-	e.step.Store(control.NoStep)
+	e.progress.enter(0)
 	return e
 }
 
@@ -107,12 +129,26 @@ func (e *endpoint) made(m control.Made) {
 		clear(e.away)
 	}
 	key := operationKey{m.Comm, m.Seq}
-	wait := e.pending[key]
+	wait, ours := e.pending[key]
 	delete(e.pending, key)
-	e.mu.Unlock()
 	if wait != nil {
-		wait <- m
+		wait <- m // it has room
 	}
+	e.mu.Unlock()
+	if ours && wait == nil && m.New != nil {
+		e.free(e.ensure(*m.New, m.Comm)) // nobody here will ever use it
+	}
+}
+
+// forgo gives up waiting for an operation; false: it has been decided.
+func (e *endpoint) forgo(key operationKey) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, undecided := e.pending[key]
+	if undecided {
+		e.pending[key] = nil
+	}
+	return undecided
 }
 
 // enter makes the mailbox of the communicator that an operation has made.
@@ -141,19 +177,21 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 	b = newMailbox(e, g)
 	b.last = g.Lasting
 	switch {
-	case parent == 0 || e.own == 0:
-		e.own, b.world = g.ID, true
+	case parent == 0 || e.known.own == 0:
+		e.known.own, b.world = g.ID, true
 	case !b.last:
 		b.made = e.lineage(parent)
 	}
-	e.newest = max(e.newest, g.ID)
-	if g.ID < e.oldest && !g.Lasting {
+	e.known.newest = max(e.known.newest, g.ID)
+	if g.ID < e.known.oldest && !g.Lasting {
 		b.revoke()
 		e.mu.Unlock()
 		return b
 	}
-	for p, how := range e.absent {
-		b.lose(p, how)
+	for _, p := range g.Procs {
+		if how := e.absent[p]; how != 0 {
+			b.lose(p, how)
+		}
 	}
 	e.boxes[g.ID] = b
 	starts := b.takeEarly(e.early[g.ID])
@@ -172,7 +210,7 @@ func (e *endpoint) lineage(parent control.CommID) []control.CommID {
 	of := e.boxes[parent]
 	switch {
 	case of == nil: // freed meanwhile
-		return []control.CommID{e.own, parent}
+		return []control.CommID{e.known.own, parent}
 	case of.made == nil || of.spawned:
 		return append(slices.Clone(of.made), parent)
 	}
@@ -218,7 +256,7 @@ func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant fun
 	}
 }
 
-// near is the endpoint of p if it is in this process.
+// near is the endpoint of p if it is in this process and has not ended.
 func (e *endpoint) near(p control.Proc) *endpoint {
 	if p == e.self {
 		return e
@@ -238,14 +276,14 @@ func (e *endpoint) box(other *mailbox) (b *mailbox, freed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b = e.boxes[other.id]
-	return b, b == nil && e.isFreed(other.id) && (other.last || other.id >= e.oldest)
+	return b, b == nil && !e.known.isAhead(other.id) && (other.last || other.id >= e.known.oldest)
 }
 
 // retire forgets all communicators that were made before the one that takes their
 // place.
 func (e *endpoint) retire(by control.CommID) {
 	e.mu.Lock()
-	e.oldest, e.newest = by, max(e.newest, by)
+	e.known.oldest, e.known.newest = by, max(e.known.newest, by)
 	e.mu.Unlock()
 	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
 	e.mu.Lock()
@@ -277,6 +315,7 @@ func (e *endpoint) close(err error) bool {
 // joined is a process's part in a collective operation that the root decides.
 type joined struct {
 	box     *mailbox
+	key     operationKey
 	outcome chan control.Made
 	err     error // why it could not take part
 }
@@ -296,10 +335,11 @@ func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	class := j.Op.Class()
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
 	b.operations[class]++
-	e.pending[operationKey{j.Comm, j.Seq}] = wait
+	key := operationKey{j.Comm, j.Seq}
+	e.pending[key] = wait
 	e.mu.Unlock()
 	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
-	return joined{box: b, outcome: wait}
+	return joined{box: b, key: key, outcome: wait}
 }
 
 // wait returns what the root has decided.
@@ -308,18 +348,22 @@ func (j joined) wait(ctx context.Context) (control.Made, error) {
 		return control.Made{}, j.err
 	}
 	e := j.box.ep
+	var m control.Made
 	select {
-	case m := <-j.outcome:
-		if m.Revoked {
-			return m, j.box.revokedError(m.Returned)
-		}
-		if m.Err != "" {
-			return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
-		}
-		return m, nil
+	case m = <-j.outcome:
 	case <-ctx.Done():
-		return control.Made{}, driver.Withdrawn(ctx)
+		if e.forgo(j.key) {
+			return m, driver.Withdrawn(ctx)
+		}
+		m = <-j.outcome
 	case <-e.over:
-		return control.Made{}, e.closed
+		return m, e.closed
 	}
+	switch {
+	case m.Revoked:
+		return m, j.box.revokedError(m.Returned)
+	case m.Err != "":
+		return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
+	}
+	return m, nil
 }

@@ -36,11 +36,6 @@ func (e *endpoint) free(b *mailbox) {
 	e.up(control.Message{Kind: control.KindFree, Free: &control.Free{Proc: e.self, Comm: b.id}})
 }
 
-// isFreed reports whether a communicator without a mailbox is one that this process has
-// given back, or a repair has: then nobody waits for its messages any more either. The
-// lock is held.
-func (e *endpoint) isFreed(id control.CommID) bool { return id <= e.newest }
-
 // drop has an announced message sent, and none of it.
 func (e *endpoint) drop(a announced) {
 	if _, buffered := a.(eagerAbandoned); buffered {

@@ -53,7 +53,7 @@ func TestFreedCommunicatorsLeaveNothing(t *testing.T) {
 		}
 		return comm.Barrier(ctx, c)
 	}))
-	require.Less(t, after-before, 1<<20, "bytes that 10,000 communicators have left")
+	require.Less(t, after-before, 64<<10, "bytes that 10,000 communicators have left")
 }
 
 func heap() int {
@@ -227,4 +227,57 @@ func TestOneCommunicatorAfterTheOther(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// TestNobodyWaitsForWhatIsMade: the context of one rank had ended before. The communicator
+// is made for the others, and leaves nothing here.
+func TestNobodyWaitsForWhatIsMade(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	soon, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	require.NoError(t, RunInproc(soon, InprocConfig{Ranks: 2}, func(ctx context.Context, r *InprocRank) error {
+		c := comm.New(r.session.place.Comm)
+		wait := ctx
+		if c.Rank() == 0 {
+			wait = ended
+		}
+		if c.Rank() == 1 {
+			if err := comm.Barrier(ctx, c); err != nil { // the other one has given up
+				return err
+			}
+		}
+		d, err := c.Dup(wait)
+		if c.Rank() == 0 {
+			if !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("Dup with a context that has ended: %v", err)
+			}
+			return errors.Join(comm.Barrier(ctx, c), r.forgets(ctx, c))
+		}
+		if err != nil {
+			return err
+		}
+		d.Free()
+		return r.forgets(ctx, c)
+	}))
+}
+
+// forgets waits until neither this rank nor the root has another communicator than c.
+func (r *InprocRank) forgets(ctx context.Context, c *comm.Comm) error {
+	e := r.session.ep
+	for {
+		counts := make(chan int, 1)
+		r.cluster.post(func(time.Time) { counts <- r.cluster.root.Communicators() })
+		n := <-counts
+		e.mu.Lock()
+		n = max(n, len(e.boxes))
+		e.mu.Unlock()
+		switch {
+		case n == 1:
+			return comm.Barrier(ctx, c)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%d communicators are kept", n)
+		}
+		runtime.Gosched()
+	}
 }

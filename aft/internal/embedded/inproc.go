@@ -16,8 +16,8 @@ import (
 // nothing but names: the same root and daemons as of a real job, called directly. Events
 // are handled one at a time, by whoever finds nobody at it.
 type inprocCluster struct {
-	ctx    context.Context                        // of all bodies
-	start  func(ctx context.Context, e *endpoint) // starts a body
+	ctx    context.Context                          // of all bodies
+	start  func(ctx context.Context, p *inprocProc) // starts a body
 	onLoss func(node int)
 
 	events  inbox[func(now time.Time)]
@@ -29,8 +29,15 @@ type inprocCluster struct {
 	ended   *control.End
 	over    chan struct{} // closed with ended
 
-	endpoints sync.RWMutex
-	procs     map[control.Proc]*endpoint
+	mu    sync.RWMutex
+	procs map[control.Proc]*inprocProc // those that run
+}
+
+// inprocProc is a process of such a job.
+type inprocProc struct {
+	ep   *endpoint
+	node *inprocNode
+	stop context.CancelCauseFunc // ends the body's context
 }
 
 // inprocNode is a node of such a job.
@@ -62,7 +69,7 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 		cfg.Nodes = []Node{{Name: "node0"}}
 	}
 	c := &inprocCluster{
-		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*endpoint),
+		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*inprocProc),
 		changed: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	var nodes []control.NodeConfig
@@ -163,7 +170,7 @@ func (c *inprocCluster) rootActions(actions []control.Action) {
 		case a.Send != nil:
 			c.send(a.Send.Node, a.Send.Message)
 		case a.Fence != nil:
-			c.fence(*a.Fence)
+			c.killNode(*a.Fence)
 		case a.End != nil && c.ended == nil:
 			c.ended = a.End
 			close(c.over)
@@ -221,9 +228,10 @@ func (c *inprocCluster) daemonActions(n *inprocNode, actions []control.DaemonAct
 // open starts a process.
 func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 	e := newEndpoint(s.Proc, s.Original)
-	e.node = int(n.id)
+	own, stop := context.WithCancelCause(c.ctx)
+	p := &inprocProc{ep: e, node: n, stop: stop}
 	e.peer = c.endpoint
-	e.up = func(m control.Message) { c.fromRank(e, m) }
+	e.up = func(m control.Message) { c.fromRank(p, m) }
 	e.lease = func() error {
 		select {
 		case <-e.over:
@@ -232,108 +240,111 @@ func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 			return nil
 		}
 	}
-	own, stop := context.WithCancelCause(c.ctx)
-	e.stop = stop // before others find it, who may kill it at once
-	c.endpoints.Lock()
+	c.mu.Lock()
 	if n.down.Load() {
-		c.endpoints.Unlock()
+		c.mu.Unlock()
 		stop(ErrKilled)
 		return
 	}
-	c.procs[s.Proc] = e
-	c.endpoints.Unlock()
-	c.start(own, e)
-	c.fromRank(e, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
+	c.procs[s.Proc] = p
+	c.mu.Unlock()
+	c.start(own, p)
+	c.fromRank(p, control.Message{Kind: control.KindHello, Hello: &control.Hello{Proc: s.Proc, Version: control.Version}})
 }
 
-func (c *inprocCluster) fromRank(e *endpoint, m control.Message) {
-	n := c.nodes[e.node]
-	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.FromRank(now, e.self, m) })
+func (c *inprocCluster) fromRank(p *inprocProc, m control.Message) {
+	c.toDaemon(p.node, func(now time.Time) []control.DaemonAction { return p.node.daemon.FromRank(now, p.ep.self, m) })
 }
 
-// exit ends a process, once.
-func (c *inprocCluster) exit(p control.Proc, x control.Exit) {
-	e := c.endpoint(p)
-	if e == nil || !e.close(ErrKilled) {
+// end ends the endpoint of a process, which nobody finds from then on. It reports whether
+// that was not so before.
+func (c *inprocCluster) end(p *inprocProc, why error) bool {
+	if !p.ep.close(why) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.procs, p.ep.self)
+	return true
+}
+
+// exit ends a process.
+func (c *inprocCluster) exit(id control.Proc, x control.Exit) {
+	p := c.proc(id)
+	if p == nil || !c.end(p, ErrKilled) {
 		return
 	}
-	e.stop(ErrKilled)
-	c.exited(e, x)
+	p.stop(ErrKilled)
+	c.exited(p, x)
 }
 
-func (c *inprocCluster) exited(e *endpoint, x control.Exit) {
-	n := c.nodes[e.node]
-	x.Proc, x.Zone, x.Step = e.self, int(e.zone.Load()), e.step.Load()
-	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.Exited(now, x) })
+func (c *inprocCluster) exited(p *inprocProc, x control.Exit) {
+	x.Proc = p.ep.self
+	x.Zone, x.Step = p.ep.progress.now()
+	c.toDaemon(p.node, func(now time.Time) []control.DaemonAction { return p.node.daemon.Exited(now, x) })
 }
 
 // leave ends a process normally.
-func (c *inprocCluster) leave(e *endpoint, rank int) {
-	if !e.close(errLeft(rank)) {
+func (c *inprocCluster) leave(p *inprocProc, rank int) {
+	if !c.end(p, errLeft(rank)) {
 		return
 	}
-	c.fromRank(e, control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: e.self}})
-	c.exited(e, control.Exit{Code: 0})
+	c.fromRank(p, control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: p.ep.self}})
+	c.exited(p, control.Exit{Code: 0})
 }
 
-// killNode ends a node with all that runs there, as the loss of its machine does: the root
-// learns of it by the connection to its daemon.
+// killNode ends a node with all that runs there, as the loss of its machine does.
 func (c *inprocCluster) killNode(id control.Node) {
 	if !c.takeDown(id) {
 		return
 	}
-	defer c.lost(id, "the node was killed", false)
+	defer c.post(func(now time.Time) { c.rootActions(c.root.Lost(now, id, "the node was killed", true)) })
 	if c.onLoss != nil {
 		c.onLoss(int(id))
 	}
 }
 
-// fence ends a node that the root has given up.
-func (c *inprocCluster) fence(id control.Node) {
-	c.takeDown(id)
-	c.lost(id, "the node was fenced", true)
-}
-
-func (c *inprocCluster) lost(id control.Node, why string, certain bool) {
-	c.post(func(now time.Time) { c.rootActions(c.root.Lost(now, id, why, certain)) })
-}
-
 // takeDown ends what runs on a node. It reports whether the node was up.
 func (c *inprocCluster) takeDown(id control.Node) bool {
-	c.endpoints.Lock()
+	c.mu.Lock()
 	was := c.nodes[id].down.Swap(true)
-	var there []*endpoint
-	for _, e := range c.procs {
-		if e.node == int(id) {
-			there = append(there, e)
+	var there []*inprocProc
+	for _, p := range c.procs {
+		if p.node.id == id {
+			there = append(there, p)
 		}
 	}
-	c.endpoints.Unlock()
-	if was {
-		return false
-	}
-	for _, e := range there {
-		if e.close(ErrKilled) {
-			e.stop(ErrKilled)
+	c.mu.Unlock()
+	for _, p := range there {
+		if c.end(p, ErrKilled) {
+			p.stop(ErrKilled)
 		}
 	}
-	return true
+	return !was
 }
 
-// present is the newest process of an original rank.
-func (c *inprocCluster) present(original control.Original) (p control.Proc, ok bool) {
-	c.endpoints.RLock()
-	defer c.endpoints.RUnlock()
-	for q, e := range c.procs {
-		if e.original == original && (!ok || q > p) {
-			p, ok = q, true
+// present is the process of an original rank that runs.
+func (c *inprocCluster) present(original control.Original) (id control.Proc, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for id, p := range c.procs {
+		if p.ep.original == original {
+			return id, true
 		}
 	}
-	return p, ok
+	return 0, false
 }
 
-func (c *inprocCluster) endpoint(p control.Proc) *endpoint {
-	c.endpoints.RLock()
-	defer c.endpoints.RUnlock()
-	return c.procs[p]
+// proc is a process that runs, or nil.
+func (c *inprocCluster) proc(id control.Proc) *inprocProc {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.procs[id]
+}
+
+func (c *inprocCluster) endpoint(id control.Proc) *endpoint {
+	if p := c.proc(id); p != nil {
+		return p.ep
+	}
+	return nil
 }

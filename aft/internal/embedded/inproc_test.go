@@ -10,18 +10,18 @@ import (
 // TestKilledWhileItStarts: a process that others find can be killed, as long as nothing of it
 // runs.
 func TestKilledWhileItStarts(t *testing.T) {
-	for name, kill := range map[string]func(c *inprocCluster, e *endpoint){
-		"rank": func(c *inprocCluster, e *endpoint) { c.exit(e.self, killed) },
-		"node": func(c *inprocCluster, _ *endpoint) { c.killNode(0) },
+	for name, kill := range map[string]func(c *inprocCluster, p *inprocProc){
+		"rank": func(c *inprocCluster, p *inprocProc) { c.exit(p.ep.self, killed) },
+		"node": func(c *inprocCluster, _ *inprocProc) { c.killNode(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := newInprocCluster(InprocConfig{Ranks: 1, Nodes: []Node{{Name: "node0"}}})
 			require.NoError(t, err)
 			c.ctx = t.Context()
 			var body context.Context
-			c.start = func(ctx context.Context, e *endpoint) {
+			c.start = func(ctx context.Context, p *inprocProc) {
 				body = ctx
-				kill(c, e)
+				kill(c, p)
 			}
 			c.begin()
 			c.wait()

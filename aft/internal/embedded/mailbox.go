@@ -51,13 +51,13 @@ func newMailbox(e *endpoint, g control.Group) *mailbox {
 	}
 	for r, p := range g.Procs {
 		if p == e.self {
-			b.owner = int(r)
+			b.owner = r
 		}
 	}
 	return b
 }
 
-func (b *mailbox) knows(r int) bool { return r >= 0 && int(r) < len(b.procs) }
+func (b *mailbox) knows(r int) bool { return r >= 0 && r < len(b.procs) }
 
 // dead: nothing can be sent or received any more.
 func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
@@ -119,8 +119,7 @@ func (b *mailbox) post(recv receive) driver.Request {
 	m := b.matcher.post(&r.recv)
 	if m == nil {
 		if err := b.recvError(source); err != nil {
-			b.matcher.withdrawReceive(&r.recv)
-			r.complete(driver.Status{}, err)
+			b.endReceive(&r.recv, err)
 		}
 	}
 	b.ep.mu.Unlock()
@@ -147,16 +146,14 @@ func (b *mailbox) recvError(source int) error {
 // unacknowledged is the error of failures that the owner has not accepted, or
 // nil.
 func (b *mailbox) unacknowledged() error {
-	f := &driver.FailedError{}
-	for r, how := range b.lost {
-		if how == failed && !b.accepted[r] {
-			f.Ranks = append(f.Ranks, int(r))
-		}
-	}
-	if f.Ranks == nil {
+	return failedError(b.ranks(func(r int) bool { return b.lost[r] == failed && !b.accepted[r] }))
+}
+
+func failedError(ranks []int) error {
+	if ranks == nil {
 		return nil
 	}
-	return f
+	return &driver.FailedError{Ranks: ranks}
 }
 
 // hand brings together a message and a receive that have left the matcher.
@@ -270,14 +267,7 @@ func (b *mailbox) withdraw(r *request, err error) {
 		return
 	}
 	b.ep.mu.Lock()
-	var queued bool
-	if r.sent != nil {
-		queued = b.matcher.withdrawMessage(r.sent)
-	} else {
-		queued = b.matcher.withdrawReceive(&r.recv)
-	}
-	if queued {
-		r.complete(driver.Status{}, err)
+	if r.sent == nil && b.endReceive(&r.recv, err) || r.sent != nil && b.endSend(r.sent, err) {
 		b.ep.mu.Unlock()
 		return
 	}
@@ -294,9 +284,18 @@ func (b *mailbox) withdraw(r *request, err error) {
 func (b *mailbox) failIfLast(r *request) {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	if err := b.nobodyElse(); err != nil && b.matcher.withdrawReceive(&r.recv) {
-		r.complete(driver.Status{}, err)
+	if err := b.nobodyElse(); err != nil {
+		b.endReceive(&r.recv, err)
 	}
+}
+
+// endSend completes a send of this process that waits, and reports whether it did.
+func (b *mailbox) endSend(m *message, err error) bool {
+	if !b.matcher.withdrawMessage(m) {
+		return false
+	}
+	m.send.complete(driver.Status{}, err)
+	return true
 }
 
 // revoke ends everything; what is returned is to be refused.
@@ -314,10 +313,7 @@ func (b *mailbox) close(err error) []announced {
 
 // abandon completes all receives and all sends that wait here.
 func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
-	end := func(r *receive) {
-		b.matcher.withdrawReceive(r)
-		r.request.complete(driver.Status{}, receives)
-	}
+	end := func(r *receive) { b.endReceive(r, receives) }
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {
 		b.matcher.receives[i].all(end)

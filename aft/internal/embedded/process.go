@@ -94,7 +94,6 @@ type process struct {
 
 func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
 	e := newEndpoint(start.Proc, start.Original)
-	e.node, e.job = int(setup.Node), setup.Job
 	p := &process{ep: e, conn: conn, log: logqueue.New(log).With("proc", start.Proc), lease: newLease(setup)}
 	var err error
 	// The root comes first: it may have heard nothing of that host either.
@@ -119,11 +118,11 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
 		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
 	}})
-	s, err := newSession(ctx, e, p.close)
-	if err != nil {
+	s := &session{ep: e, leave: p.close, flush: p.wire.flush, quit: p.end}
+	s.place.Node, s.place.Job = int(setup.Node), setup.Job
+	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}
-	s.flush, s.quit = p.wire.flush, p.end
 	return s, nil
 }
 
@@ -186,7 +185,8 @@ func (p *process) send(m control.Message) {
 }
 
 func (p *process) pulse(seq uint64) {
-	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: int(p.ep.zone.Load()), Step: p.ep.step.Load()}})
+	zone, step := p.ep.progress.now()
+	p.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Zone: zone, Step: step}})
 }
 
 func (p *process) suspect(proc control.Proc, why error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/pipe"
@@ -48,12 +47,6 @@ func (l *outlink) reach(ctx context.Context, addresses []pipe.Address) (*pipe.Wr
 // is tried anew when there is something to say to it on another one.
 func (w *wire) forget(l *outlink, why error) {
 	w.cfg.Unreachable(why)
-	w.mu.Lock()
-	outs := maps.Clone(*w.outs.Load())
-	if outs[l.to] == l {
-		delete(outs, l.to)
-		w.outs.Store(&outs)
-	}
-	w.mu.Unlock()
+	w.forgetOut(l)
 	l.end(linkGone, func(*request) error { return why })
 }

@@ -39,10 +39,9 @@ func (o *offer) start() {
 }
 
 // cancel: the message is taken back just before the receive is given up.
-func (o *offer) cancel(error) bool {
+func (o *offer) cancel(error) {
 	o.cancels++
 	o.takeBack()
-	return o.cancels > 2 // true is wrong, but ends a test that would not end
 }
 
 func (o *offer) takeBack() {

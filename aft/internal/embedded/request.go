@@ -51,23 +51,14 @@ func (r *request) failedError() error {
 	return &driver.FailedError{Ranks: []int{r.peer}}
 }
 
-// spinner is a transport that gets on faster when whoever waits helps.
-type spinner interface {
-	// spin works until r is done, ctx has ended or it is better to sleep, and reports
-	// whether r is done.
-	spin(ctx context.Context, r *request) bool
-}
-
 // Wait blocks until the request has completed. If ctx ends first, the request
 // is withdrawn, or, if its data is just being copied, completed.
 func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	if r.done() {
 		return r.status, r.err
 	}
-	if s, ok := r.box.ep.wire.(spinner); ok && ctx.Err() == nil {
-		if s.spin(ctx, r) {
-			return r.status, r.err
-		}
+	if w := r.box.ep.wire; w != nil && ctx.Err() == nil && w.spin(ctx, r) {
+		return r.status, r.err
 	}
 	r.wake = r.box.ep.wakes.Get().(chan struct{})
 	if r.state.CompareAndSwap(pending, awaited) {

@@ -89,10 +89,10 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	defer cancel(nil)
 	j := &job{cancel: cancel, strict: strict, cluster: c, body: body}
 	c.ctx = ctx
-	c.start = func(ctx context.Context, e *endpoint) {
+	c.start = func(ctx context.Context, p *inprocProc) {
 		j.ranks.Go(func() {
-			defer e.stop(nil)
-			j.run(ctx, e)
+			defer p.stop(nil)
+			j.run(ctx, p)
 		})
 	}
 	done := make(chan struct{})
@@ -155,9 +155,10 @@ func (j *job) result() error {
 
 // run is one rank. Its end is told to the contexts first, so that the cause is
 // its error and not one that follows from its absence.
-func (j *job) run(ctx context.Context, e *endpoint) {
+func (j *job) run(ctx context.Context, p *inprocProc) {
+	e := p.ep
 	at := int(e.original)
-	defer func() { j.cluster.leave(e, at) }()
+	defer func() { j.cluster.leave(p, at) }()
 	returned := false
 	defer func() {
 		if !returned {
@@ -165,7 +166,9 @@ func (j *job) run(ctx context.Context, e *endpoint) {
 		}
 	}()
 	// Each body runs, also when another one has already ended the job.
-	s, err := newSession(context.WithoutCancel(ctx), e, func(context.Context) error { return nil })
+	s := &session{ep: e}
+	s.place.Node = int(p.node.id)
+	err := s.begin(context.WithoutCancel(ctx))
 	if err == nil {
 		at = s.place.Comm.Rank()
 		err = j.body(ctx, &InprocRank{cluster: j.cluster, session: s, replacement: s.place.Replacement})

@@ -13,7 +13,7 @@ type session struct {
 	ep    *endpoint
 	place driver.Place
 	box   *mailbox
-	leave func(ctx context.Context) error
+	leave func(ctx context.Context) error // nil: whoever runs the body sees to that
 	flush func(ctx context.Context) error // nil: nothing is on its way
 	quit  func(why string)                // nil: others are in this process
 }
@@ -25,22 +25,21 @@ var (
 	_ driver.ZoneMarker = (*session)(nil)
 )
 
-// newSession waits for the process's first communicator.
-func newSession(ctx context.Context, e *endpoint, leave func(ctx context.Context) error) (*session, error) {
+// begin waits for the process's first communicator.
+func (s *session) begin(ctx context.Context) error {
+	e := s.ep
 	select {
 	case m := <-e.first:
-		s := &session{ep: e, leave: leave}
 		s.move(e.enter(m))
-		s.place.Original, s.place.Node = int(e.original), e.node
+		s.place.Original = int(e.original)
 		s.place.Epoch, s.place.Zone, s.place.Replacement = m.Epoch, m.Zone, m.Replacement
 		s.place.ZoneErrors, s.place.Change = m.ZoneErrors, m.Change
-		s.place.Job = e.job
-		e.zone.Store(int64(m.Zone))
-		return s, nil
+		e.progress.enter(m.Zone)
+		return nil
 	case <-ctx.Done():
-		return nil, driver.Withdrawn(ctx)
+		return driver.Withdrawn(ctx)
 	case <-e.over:
-		return nil, e.closed
+		return e.closed
 	}
 }
 
@@ -59,11 +58,11 @@ func (s *session) Revoke() {
 }
 
 // Step says how far the program is.
-func (s *session) Step(step int64) { s.ep.step.Store(step) }
+func (s *session) Step(step int64) { s.ep.progress.step.Store(step) }
 
 // InZone says whether the body of a zone runs.
 func (s *session) InZone(running bool) {
-	s.ep.inZone.Store(running)
+	s.ep.progress.inZone.Store(running)
 	if running {
 		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self}})
 	}
@@ -79,15 +78,14 @@ func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, er
 	if len(v.Err) > control.LongestError {
 		v.Err = strings.ToValidUTF8(v.Err[:control.LongestError], "") + " ..."
 	}
-	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.step.Load()}).wait(ctx)
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpEnd, Verdict: &v, Step: s.ep.progress.step.Load()}).wait(ctx)
 	if err != nil {
 		return driver.Outcome{}, err
 	}
 	s.place.Replacement = false
 	if !m.Outcome.Repair {
 		s.place.Zone++
-		s.ep.step.Store(control.NoStep)
-		s.ep.zone.Store(int64(s.place.Zone))
+		s.ep.progress.enter(s.place.Zone)
 	}
 	return *m.Outcome, nil
 }
@@ -95,7 +93,7 @@ func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, er
 // Repair replaces the communicator.
 func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
 	s.Revoke()
-	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.step.Load()}).wait(ctx)
+	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.progress.step.Load()}).wait(ctx)
 	if err != nil {
 		return driver.Change{}, err
 	}
@@ -113,4 +111,9 @@ func (s *session) Quit(why string) {
 }
 
 // Close ends this process's part.
-func (s *session) Close(ctx context.Context) error { return s.leave(ctx) }
+func (s *session) Close(ctx context.Context) error {
+	if s.leave == nil {
+		return nil
+	}
+	return s.leave(ctx)
+}

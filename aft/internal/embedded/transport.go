@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"context"
+
 	"github.com/craft-go/craft/aft/internal/control"
 )
 
@@ -21,6 +23,9 @@ type transport interface {
 	// cancel gives up a send that r is for: r is completed, with err unless it
 	// was complete before, and its data is not touched after cancel has returned.
 	cancel(r *request, err error)
+	// spin helps until r is done, ctx has ended or it is better to sleep, and reports
+	// whether r is done.
+	spin(ctx context.Context, r *request) bool
 	// drop forgets a process that takes part no more. What has arrived from it is
 	// delivered first; then what is under way to and from it is completed with a
 	// FailedError (request.failedError).
@@ -82,8 +87,8 @@ type inbound interface {
 	// receive has been given up by then.
 	start()
 	// cancel completes the receive with err unless it is complete. After it has
-	// returned the buffer is not touched; data that still arrives is dropped.
-	// It returns false when the sender had withdrawn the message first: then the
-	// receive goes back through repost, and ends there. It is called without locks.
-	cancel(err error) bool
+	// returned the buffer is not touched; data that still arrives is dropped. If the
+	// sender has withdrawn the message the receive goes back through repost, and ends
+	// there. It is called without locks.
+	cancel(err error)
 }

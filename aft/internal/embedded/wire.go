@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,7 +20,7 @@ type wireConfig struct {
 	Self   control.Proc
 	Job    string // name of the job
 	Secret []byte // of the job, 32 bytes
-	Host   string // of this process, as in control.Peer; "": as in its own peer record
+	Host   string // of this process, as in control.Peer
 	// Listen is the TCP address for processes of other hosts, such as
 	// "10.0.0.1:0"; "": there are none.
 	Listen   string
@@ -33,11 +32,11 @@ type wireConfig struct {
 	// Unreachable is told that a process which is alive cannot be connected to:
 	// messages for it are lost. Called as Suspect is.
 	Unreachable func(why error)
-	Log         *slog.Logger // nil: discarded
+	Log         *slog.Logger
 	// Silence is how long another host may not answer; 0: as the system has it.
 	Silence time.Duration
 	// Patience is how long a connection may not come about for other reasons, with a
-	// process that nobody has declared failed, if not minPatience: see reach.go.
+	// process that nobody has declared failed: see reach.go.
 	Patience time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
@@ -68,7 +67,6 @@ type wire struct {
 
 	mu        sync.Mutex // of what follows, and of replacing what is above
 	closed    bool
-	host      string
 	peers     map[control.Proc]control.Peer
 	gone      map[control.Proc]bool
 	suspected map[control.Proc]bool
@@ -78,19 +76,8 @@ var _ transport = (*wire)(nil)
 
 // newWire listens for other processes.
 func newWire(cfg wireConfig) (*wire, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Suspect == nil {
-		cfg.Suspect = func(control.Proc, error) {}
-	}
-	if cfg.Unreachable == nil {
-		cfg.Unreachable = func(error) {}
-	}
-	cfg.Patience = cmp.Or(cfg.Patience, minPatience)
 	w := &wire{
 		cfg:       cfg,
-		host:      cfg.Host,
 		peers:     make(map[control.Proc]control.Peer),
 		gone:      make(map[control.Proc]bool),
 		suspected: make(map[control.Proc]bool),
@@ -148,14 +135,9 @@ func (w *wire) addPeers(peers []control.Peer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range peers {
-		if p.Proc == w.cfg.Self && w.host == "" {
-			w.host = p.Host
-		}
-		if _, known := w.peers[p.Proc]; !known {
+		if _, known := w.peers[p.Proc]; !known && !w.gone[p.Proc] {
 			w.peers[p.Proc] = p
 		}
-	}
-	for _, p := range peers {
 		if l := w.known(p.Proc); l != nil {
 			w.connect(l)
 		}
@@ -175,19 +157,29 @@ func (w *wire) out(p control.Proc) *outlink {
 	if l := w.known(p); l != nil {
 		return l
 	}
-	state := linkUnknown
 	switch {
 	case w.closed:
-		state = linkClosed
+		return newOutlink(w, p, linkClosed)
 	case w.gone[p]:
-		state = linkGone
+		return newOutlink(w, p, linkGone)
 	}
-	l := newOutlink(w, p, state)
+	l := newOutlink(w, p, linkUnknown)
 	outs := maps.Clone(*w.outs.Load())
 	outs[p] = l
 	w.outs.Store(&outs)
 	w.connect(l)
 	return l
+}
+
+// forgetOut: there is nothing to say to l's process any more, or it is tried anew.
+func (w *wire) forgetOut(l *outlink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known(l.to) == l {
+		outs := maps.Clone(*w.outs.Load())
+		delete(outs, l.to)
+		w.outs.Store(&outs)
+	}
 }
 
 // connect dials a process if it is known where it is and that was not done
@@ -204,7 +196,7 @@ func (w *wire) connect(l *outlink) {
 	}
 	l.state = linkDialing
 	addresses := []pipe.Address{{Network: "unix", Address: peer.Address}}
-	if peer.TCP != "" && peer.Host != w.host {
+	if peer.TCP != "" && peer.Host != w.cfg.Host {
 		addresses = pipe.Reachable(peer.Host, peer.TCP)
 	}
 	ctx, stop := context.WithCancel(w.ctx)
@@ -248,7 +240,9 @@ func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
 func (w *wire) suspect(p control.Proc, why error) {
 	w.mu.Lock()
 	quiet := w.suspected[p] || w.gone[p] || w.closed
-	w.suspected[p] = true
+	if !quiet {
+		w.suspected[p] = true
+	}
 	w.mu.Unlock()
 	if quiet {
 		return
@@ -272,7 +266,9 @@ func (w *wire) cancel(r *request, err error) {
 // drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
-	w.gone[p] = true
+	w.gone[p] = true // all that is kept of it
+	delete(w.peers, p)
+	delete(w.suspected, p)
 	w.mu.Unlock()
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
@@ -282,6 +278,7 @@ func (w *wire) drop(p control.Proc) {
 	}
 	if l := w.known(p); l != nil {
 		l.end(linkGone, (*request).failedError)
+		w.forgetOut(l)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -57,7 +58,8 @@ func TestWireChild(t *testing.T) {
 	n := &node{t: t, self: 2, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	n.wire, err = newWire(wireConfig{
 		Self: 2, Job: job, Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Receiver: n, Ring: ring, Spin: spin,
-		Suspect: func(control.Proc, error) { os.Exit(0) }, // the test has ended
+		Suspect:     func(control.Proc, error) { os.Exit(0) }, // the test has ended
+		Unreachable: func(error) {}, Log: slog.New(slog.DiscardHandler), Patience: minPatience,
 	})
 	require.NoError(t, err)
 	local, _ := n.wire.addresses()

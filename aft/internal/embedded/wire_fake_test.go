@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -201,9 +203,13 @@ func (n *node) cancelReceive(r *request, err error) {
 			r.complete(driver.Status{}, err)
 			return
 		}
-		if completedRequest(r) || (in != nil && in.cancel(err)) {
+		if completedRequest(r) {
 			return
 		}
+		if in != nil {
+			in.cancel(err)
+		}
+		runtime.Gosched()
 	}
 }
 
@@ -243,7 +249,8 @@ func startNode(t testing.TB, self control.Proc, job string, change func(c *wireC
 	n := &node{t: t, self: self, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	cfg := wireConfig{
 		Self: self, Job: testJob(job), Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Listen: "127.0.0.1:0",
-		Receiver: n, Suspect: func(p control.Proc, why error) { n.suspects <- p },
+		Receiver: n, Suspect: func(p control.Proc, why error) { n.suspects <- p }, Unreachable: func(error) {},
+		Log: slog.New(slog.DiscardHandler), Patience: minPatience,
 	}
 	if change != nil {
 		change(&cfg)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -234,10 +235,42 @@ func TestDroppedProcessesAreForgotten(t *testing.T) {
 	onWireBodies(t, func(t *testing.T, a, b *node) {
 		b.mustWait(b.isend(1, 1, nil))
 		a.mustWait(a.irecv(2, 1, nil))
+		a.mustWait(a.isend(2, 1, nil))
 		require.Len(t, *a.wire.ins.Load(), 1)
+		a.wire.suspect(2, errFrame)
 		a.wire.drop(2)
+		_, peer := startNode(t, 2, "another", nil)
+		a.wire.addPeers([]control.Peer{peer}) // who tells of it was behind
+		a.wire.suspect(2, errFrame)
+		_, err := a.wait(a.isend(2, 1, nil))
+		require.ErrorIs(t, err, driver.ErrProcFailed)
 		require.Empty(t, *a.wire.ins.Load())
+		require.Empty(t, *a.wire.outs.Load())
+		require.Empty(t, a.wire.suspected)
+		require.NotContains(t, a.wire.peers, control.Proc(2))
 	})
+}
+
+// TestMemoryOfFailures: what a process keeps of each that has failed.
+func TestMemoryOfFailures(t *testing.T) {
+	const many = 2000
+	e := newEndpoint(0, 0)
+	a, _ := startNode(t, 0, t.Name(), func(c *wireConfig) { c.Receiver = e })
+	e.wire = a.wire
+	fail := func(p control.Proc) {
+		if p%2 == 0 { // it is known where that is, and something is to be said to the others
+			a.wire.addPeers([]control.Peer{{Proc: p, Host: "host", Address: fmt.Sprintf("@nobody-%d", p), TCP: "10.0.0.1:1 :1"}})
+		} else {
+			a.isend(p, 1, []byte("x"))
+		}
+		e.lose([]control.Proc{p}, failed)
+	}
+	fail(1)
+	before := heap()
+	for p := range control.Proc(many) {
+		fail(2 + p)
+	}
+	require.Less(t, (heap()-before)/many, 200, "bytes for each")
 }
 
 // TestReceiveThatMeetsADrop: the endpoint had found the message, and asks for its
