@@ -43,6 +43,7 @@ func groups() []trialGroup {
 		{"request", requestTrials},
 		{"collective", collectiveTrials},
 		{"length", lengthTrials},
+		{"nodes", []trial{{"alike", 1, nodesAlike}}},
 	}
 }
 
@@ -83,6 +84,22 @@ func Run(t *testing.T, launch Launch) {
 		}
 	}
 	t.Run("traffic", func(t *testing.T) { runTraffic(t, launch) })
+}
+
+// nodesAlike: all ranks say the same of where each is, if they say anything.
+func nodesAlike(ctx context.Context, c *comm.Comm) error {
+	nodes := c.Nodes()
+	if nodes != nil {
+		check(equal("number of nodes", len(nodes), c.Size()))
+	}
+	for r, of := range must(comm.AllgatherBytes(ctx, c, fmt.Append(nil, nodes))) {
+		check(equal(fmt.Sprintf("nodes as rank %d says", r), string(of), fmt.Sprint(nodes)))
+	}
+	was := slices.Clone(nodes)
+	for r := range nodes { // it is the caller's
+		nodes[r] = -2
+	}
+	return equalSlices("nodes afterwards", c.Nodes(), was)
 }
 
 // onDriver runs a body on what an engine gives.

@@ -26,6 +26,7 @@ type endpoint struct {
 	up   func(control.Message) // towards the root; never blocks for long
 	wire transport             // to other processes; nil: all are in this one
 	peer func(control.Proc) *endpoint
+	at   func(control.Proc) int // the node of a process, -1 if it is forgotten; nil: nobody has named nodes
 
 	inZone atomic.Bool // the body of a zone runs
 
@@ -132,6 +133,7 @@ func (e *endpoint) enter(m control.Made) *mailbox {
 // ensure is the mailbox of a communicator that this process is one of. parent is
 // what it was made of, or 0.
 func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
+	nodes := e.nodes(g.Procs)
 	e.mu.Lock()
 	b := e.boxes[g.ID]
 	if b != nil {
@@ -139,7 +141,7 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		return b
 	}
 	b = newMailbox(e, g)
-	b.last = g.Lasting
+	b.last, b.nodes = g.Lasting, nodes
 	switch {
 	case parent == 0 || e.own == 0:
 		e.own, b.world = g.ID, true
@@ -163,6 +165,18 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		start()
 	}
 	return b
+}
+
+// nodes are those of some processes, as long as they are known: of who dies nobody knows it for ever.
+func (e *endpoint) nodes(procs []control.Proc) []int {
+	if e.at == nil {
+		return nil
+	}
+	out := make([]int, len(procs))
+	for r, p := range procs {
+		out[r] = e.at(p)
+	}
+	return out
 }
 
 // lineage is what a communicator that is made of parent is revoked with. Only a session

@@ -19,6 +19,7 @@ type inprocCluster struct {
 	ctx    context.Context                        // of all bodies
 	start  func(ctx context.Context, e *endpoint) // starts a body
 	onLoss func(node int)
+	named  bool // somebody has named the nodes
 
 	events  inbox[func(now time.Time)]
 	changed chan struct{} // something was handled: the timer may be wrong
@@ -58,11 +59,12 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 	if cfg.Ranks < 1 {
 		return nil, fmt.Errorf("%w, not %d", ErrSize, cfg.Ranks)
 	}
-	if len(cfg.Nodes) == 0 {
+	named := len(cfg.Nodes) > 0
+	if !named {
 		cfg.Nodes = []Node{{Name: "node0"}}
 	}
 	c := &inprocCluster{
-		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*endpoint),
+		onLoss: cfg.OnLoss, named: named, procs: make(map[control.Proc]*endpoint),
 		changed: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	var nodes []control.NodeConfig
@@ -223,6 +225,9 @@ func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 	e := newEndpoint(s.Proc, s.Original)
 	e.node = int(n.id)
 	e.peer = c.endpoint
+	if c.named {
+		e.at = c.nodeOf
+	}
 	e.up = func(m control.Message) { c.fromRank(e, m) }
 	e.lease = func() error {
 		select {
@@ -330,6 +335,13 @@ func (c *inprocCluster) present(original control.Original) (p control.Proc, ok b
 		}
 	}
 	return p, ok
+}
+
+func (c *inprocCluster) nodeOf(p control.Proc) int {
+	if e := c.endpoint(p); e != nil {
+		return e.node
+	}
+	return -1
 }
 
 func (c *inprocCluster) endpoint(p control.Proc) *endpoint {
