@@ -41,6 +41,12 @@ func TestNodesThatNobodyHasNamed(t *testing.T) {
 		require.Nil(t, c.Nodes())
 		return nil
 	}))
+	for _, cluster := range []*afttest.Cluster{{}, {Nodes: 1}, {Spares: 1}, {Slots: 2}} {
+		require.NoError(t, cluster.Run(t.Context(), 2, func(_ context.Context, r *afttest.Rank) error {
+			require.Equal(t, cluster.Nodes+cluster.Spares+cluster.Slots > 0, r.Comm().Nodes() != nil)
+			return nil
+		}))
+	}
 	require.Equal(t, []int{0}, comm.Self().Nodes())
 }
 
