@@ -152,7 +152,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		&removing{local: p.local, nodes: p.nodes, register: p.register, orders: p.orders, troubles: troubles, callOff: callOff},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, schemes: p.schemes, ready: make(chan struct{})}
+	served := &handler{home: p.Home, local: p.local, orders: p.orders, remover: p.remover, callOff: callOff, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
 	p.orders.service = p.service
 
