@@ -3,7 +3,6 @@ package comm_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,8 +23,6 @@ func TestLargeGroups(t *testing.T) {
 
 func postrooms(eager int) commtest.Launch {
 	return func(t *testing.T, n int, body func(context.Context, driver.Comm) error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		require.NoError(t, (&postroom{eager: eager}).runDriver(ctx, n, body))
+		require.NoError(t, (&postroom{eager: eager}).runDriver(t.Context(), n, body))
 	}
 }

@@ -3,7 +3,6 @@ package comm_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,9 +17,7 @@ func TestSelf(t *testing.T) {
 		if n != 1 {
 			t.Skip("one process")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		require.NoError(t, body(ctx, single.New()))
+		require.NoError(t, body(t.Context(), single.New()))
 	})
 }
 

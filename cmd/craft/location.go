@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/manifest"
@@ -38,10 +39,10 @@ func defaultBase() string {
 }
 
 // find looks at what path is.
-func (p *program) find(ctx context.Context, path string) (*location, error) {
-	info, err := p.fs.Stat(path)
+func find(ctx context.Context, fsys vfs.FS, path string) (*location, error) {
+	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist%s: %w", path, p.hint(path), errNoCheckpoint)
+		return nil, fmt.Errorf("%s does not exist%s: %w", path, hint(fsys, path), errNoCheckpoint)
 	}
 	if err != nil {
 		return nil, err
@@ -51,48 +52,48 @@ func (p *program) find(ctx context.Context, path string) (*location, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return p.findFile(ctx, path, abs)
+		return findFile(ctx, fsys, path, abs)
 	}
 	if id, ok := storage.ParseID(filepath.Base(abs)); ok {
-		return p.in(ctx, offline.Parent(path, abs), location{path: path, version: &id})
+		return openAt(ctx, fsys, offline.Parent(path, abs), location{path: path, version: &id})
 	}
-	names, err := p.fs.ReadDir(path)
+	names, err := fsys.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	if isCheckpoint(names) {
-		return p.in(ctx, path, location{path: path})
+		return openAt(ctx, fsys, path, location{path: path})
 	}
-	return p.findBelow(ctx, path, names)
+	return findBelow(ctx, fsys, path, names)
 }
 
-// in opens the one checkpoint that a location is in.
-func (p *program) in(ctx context.Context, dir string, found location) (*location, error) {
-	c, err := offline.Open(ctx, p.fs, dir)
+// openAt opens the one checkpoint that a location is in.
+func openAt(ctx context.Context, fsys vfs.FS, dir string, found location) (*location, error) {
+	c, err := offline.Open(ctx, fsys, dir)
 	found.checkpoints = []*offline.Checkpoint{c}
 	return &found, err
 }
 
 // hint points to a checkpoint of that name in the default base directory.
-func (p *program) hint(path string) string {
+func hint(fsys vfs.FS, path string) string {
 	there := filepath.Join(defaultBase(), path)
 	if filepath.IsAbs(path) || there == filepath.Clean(path) {
 		return ""
 	}
-	if _, err := p.fs.Stat(there); err != nil {
+	if _, err := fsys.Stat(there); err != nil {
 		return ""
 	}
 	return fmt.Sprintf(", but %s does", there)
 }
 
-func (p *program) findFile(ctx context.Context, path, abs string) (*location, error) {
+func findFile(ctx context.Context, fsys vfs.FS, path, abs string) (*location, error) {
 	part, okPart := storage.ParsePart(filepath.Base(abs))
 	id, okID := storage.ParseID(filepath.Base(filepath.Dir(abs)))
 	if !okPart || !okID {
 		return &location{path: path, loose: true}, nil
 	}
 	versionDir := offline.Parent(path, abs)
-	return p.in(ctx, offline.Parent(versionDir, filepath.Dir(abs)), location{path: path, version: &id, part: &part})
+	return openAt(ctx, fsys, offline.Parent(versionDir, filepath.Dir(abs)), location{path: path, version: &id, part: &part})
 }
 
 // isCheckpoint recognises the directory of a checkpoint: it has versions, or what
@@ -103,7 +104,7 @@ func isCheckpoint(names []fs.DirEntry) bool {
 
 // findBelow takes path as a base directory. What it holds beside checkpoints is
 // none of our business.
-func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntry) (*location, error) {
+func findBelow(ctx context.Context, fsys vfs.FS, path string, names []fs.DirEntry) (*location, error) {
 	found := &location{path: path, base: true}
 	for _, n := range names {
 		if err := ctx.Err(); err != nil {
@@ -113,10 +114,10 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 		if storage.CheckName("checkpoint name", n.Name()) != nil {
 			continue
 		}
-		isDir, err := p.isDir(n, dir)
+		isDir, err := isDir(fsys, n, dir)
 		var below []fs.DirEntry
 		if isDir {
-			below, err = p.fs.ReadDir(dir)
+			below, err = fsys.ReadDir(dir)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -128,7 +129,7 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 		if !isCheckpoint(below) {
 			continue
 		}
-		c, err := offline.Open(ctx, p.fs, dir)
+		c, err := offline.Open(ctx, fsys, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -137,11 +138,11 @@ func (p *program) findBelow(ctx context.Context, path string, names []fs.DirEntr
 	return found, nil
 }
 
-func (p *program) isDir(n fs.DirEntry, path string) (bool, error) {
+func isDir(fsys vfs.FS, n fs.DirEntry, path string) (bool, error) {
 	if n.Type()&fs.ModeSymlink == 0 {
 		return n.IsDir(), nil
 	}
-	info, err := p.fs.Stat(path)
+	info, err := fsys.Stat(path)
 	return err == nil && info.IsDir(), err
 }
 

@@ -26,15 +26,15 @@ type lockInfo struct {
 }
 
 // readLock returns nil if there is no lock.
-func (p *program) readLock(dir string) (*lockInfo, error) {
-	info, err := p.fs.Stat(filepath.Join(dir, filestore.LockName))
+func readLock(fsys vfs.FS, dir string) (*lockInfo, error) {
+	info, err := fsys.Stat(filepath.Join(dir, filestore.LockName))
 	var owner filestore.Owner
 	var state filestore.ProcessState
 	if err == nil {
-		owner, state, err = filestore.ReadOwner(p.fs, dir)
+		owner, state, err = filestore.ReadOwner(fsys, dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, vfs.Dangling(p.fs, filepath.Join(dir, filestore.LockName))
+		return nil, vfs.Dangling(fsys, filepath.Join(dir, filestore.LockName))
 	}
 	if err != nil {
 		return nil, err

@@ -114,14 +114,14 @@ func (p *program) ls(ctx context.Context, where *location) (seen overview, err e
 		}
 		l.Checkpoints = append(l.Checkpoints, listed)
 	}
-	seen.document, seen.empty, seen.print = l, len(l.Checkpoints) == 0, func() error { return p.printListing(l) }
+	seen.document, seen.empty = l, len(l.Checkpoints) == 0
 	return seen, nil
 }
 
 // list describes one checkpoint; bad are the versions that cannot be described.
 func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoint) (out listedCheckpoint, bad []error, err error) {
 	out = listedCheckpoint{Name: c.Name, Path: osstring.String(c.Files.Dir()), Versions: []listedVersion{}}
-	if out.Lock, err = p.readLock(c.Files.Dir()); err != nil {
+	if out.Lock, err = readLock(p.fs, c.Files.Dir()); err != nil {
 		bad = append(bad, err)
 	}
 	bad = append(bad, c.Unread...)
@@ -180,9 +180,9 @@ func describeVersion(v offline.Version) listedVersion {
 	return l
 }
 
-func (p *program) printListing(l listing) error {
+func (l listing) print(s *screen) error {
 	when := "CREATED"
-	if p.width > 0 {
+	if s.width > 0 {
 		when = "AGE"
 	}
 	t := table{columns: []column{
@@ -193,7 +193,7 @@ func (p *program) printListing(l listing) error {
 	}}
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
-			p.say("%s holds no versions", c.Path)
+			s.say("%s holds no versions", c.Path)
 		}
 		for _, v := range c.Versions {
 			lineage := short(v.Lineage)
@@ -204,19 +204,19 @@ func (p *program) printListing(l listing) error {
 				lineage += "*"
 			}
 			level, where := levelText(v.Level, v.Reached, v.Flush, "+pfs"), v.where
-			if p.width > 0 && len(c.Nodes) == 0 {
+			if s.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, p.size(v.Bytes), p.moment(v.Created), lineage, c.Lock.String(), level, where, p.basesText(v.Bases, v.Referred), orDash(v.Durability))
+				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, s.basesText(v.Bases, v.Referred), orDash(v.Durability))
 		}
 	}
 	if len(t.rows) > 0 {
-		if err := t.write(p.stdout, p.width); err != nil {
+		if err := t.write(s.out, s.width); err != nil {
 			return err
 		}
 	}
-	return p.printNodes(l, len(t.rows) > 0)
+	return l.printNodes(s, len(t.rows) > 0)
 }
 
 // levelText is such as "xor", or "xor (now local)" where the nodes have less than was planned,
@@ -239,11 +239,11 @@ func levelText(planned, reached *storage.Levels, flush bool, note string) string
 }
 
 // basesText is such as "3,4 (120 KiB)".
-func (p *program) basesText(bases []uint64, referred int64) string {
+func (s *screen) basesText(bases []uint64, referred int64) string {
 	if len(bases) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", ranges(bases), p.size(referred))
+	return fmt.Sprintf("%s (%s)", ranges(bases), s.size(referred))
 }
 
 // mostNodes is how many nodes of a checkpoint are shown: large machines have
@@ -251,29 +251,29 @@ func (p *program) basesText(bases []uint64, referred int64) string {
 const mostNodes = 32
 
 // printNodes says on which nodes versions are.
-func (p *program) printNodes(l listing, below bool) error {
+func (l listing) printNodes(s *screen, below bool) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "HOST"}, {title: "RANKS", drop: 2}, {title: "STATE"}, {title: "OBJECTS", right: true, drop: 1},
 		{title: "SIZE", right: true}, {title: "RACK", drop: 1}, {title: "DIRECTORY"},
 	}}
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
-			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), p.size(n.Bytes), n.Rack, string(n.Dir))
+			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), s.size(n.Bytes), n.Rack, string(n.Dir))
 		}
 		for _, remark := range remarks(c.Name, c.Nodes) {
-			p.say("%s", remark)
+			s.say("%s", remark)
 		}
 		if more := len(c.Nodes) - mostNodes; more > 0 {
-			p.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
+			s.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}
 	}
 	switch {
 	case len(t.rows) == 0:
 		return nil
 	case below:
-		return p.printBelow(t, p.width)
+		return s.printBelow(t, s.width)
 	}
-	return t.write(p.stdout, p.width)
+	return t.write(s.out, s.width)
 }
 
 // remarks say what is odd about the directories of nodes that are on this machine; of those

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -48,7 +49,7 @@ func (p *program) placesCommand(root func() string, printed string, look func(ct
 		if err != nil {
 			return err
 		}
-		seen.nothing = p.noPlaces(root())
+		seen.nothing = noPlaces(p.fs, root())
 		return p.present(seen)
 	}
 	p.jsonFlag(cmd, printed)
@@ -87,8 +88,8 @@ func (p *program) nodePlaces(ctx context.Context, root string) ([]nodelocal.Plac
 }
 
 // noPlaces says that there is nothing, and where.
-func (p *program) noPlaces(root string) string {
-	if _, err := p.fs.Stat(root); err != nil {
+func noPlaces(fsys vfs.FS, root string) string {
+	if _, err := fsys.Stat(root); err != nil {
 		return fmt.Sprintf("no checkpoint has a place on this node: %v", err)
 	}
 	return fmt.Sprintf("no checkpoint of this user has a place in %s on this node", root)

@@ -102,8 +102,7 @@ func (p *program) nodeClean(ctx context.Context, root string, c cleaning) (seen 
 		}
 	}
 	failed := slices.ContainsFunc(result.Places, func(n cleanedPlace) bool { return n.Action == "failed" })
-	print := func() error { return p.printCleaning(result) }
-	return overview{document: result, empty: len(list) == 0, print: print, failed: failed}, nil
+	return overview{document: result, empty: len(list) == 0, failed: failed}, nil
 }
 
 // prunable decides whether a place may go, and says why or why not.
@@ -176,7 +175,7 @@ func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning
 	if n.State != homeRemoved {
 		now := nodelocal.Place{Dir: string(n.Dir), Owner: owner}
 		now.Err = now.Count(ctx, p.fs)
-		if remove, why := p.prunable(p.describePlace(now), c); !remove {
+		if remove, why := p.prunable(describePlace(p.fs, now), c); !remove {
 			return "kept", why
 		}
 	}
@@ -191,10 +190,10 @@ func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning
 	return "removed", n.Reason
 }
 
-func (p *program) printCleaning(r nodeCleaning) error {
+func (r nodeCleaning) print(s *screen) error {
 	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
 	for _, n := range r.Places {
-		t.add(n.Action, n.Checkpoint, p.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
+		t.add(n.Action, n.Checkpoint, s.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
 	}
-	return t.write(p.stdout, 0) // never cut: this is what the user has to know
+	return t.write(s.out, 0) // never cut: this is what the user has to know
 }

@@ -27,48 +27,48 @@ const (
 
 // homeState says what became of the checkpoint of a place, and why that is
 // believed.
-func (p *program) homeState(place nodelocal.Place) (state, reason string) {
+func homeState(fsys vfs.FS, place nodelocal.Place) (state, reason string) {
 	if place.Removed() && errors.Is(place.Err, nodelocal.ErrForeign) {
 		return homeRemoved, "its removal was interrupted"
 	}
 	if place.Err != nil {
 		return homeUnusable, place.Err.Error()
 	}
-	if state, reason = p.stateAtHome(place.Owner); state != homeInUse && place.Job != nil {
+	if state, reason = stateAtHome(fsys, place.Owner); state != homeInUse && place.Job != nil {
 		return homeInUse, fmt.Sprintf("%v has it open", place.Job)
 	}
 	return state, reason
 }
 
-func (p *program) stateAtHome(o nodelocal.Owner) (state, reason string) {
+func stateAtHome(fsys vfs.FS, o nodelocal.Owner) (state, reason string) {
 	home := string(o.Home)
-	info, err := p.fs.Stat(home)
+	info, err := fsys.Stat(home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p.missingHome(home)
+		return missingHome(fsys, home)
 	case err != nil:
 		return homeUnknown, err.Error()
 	case !info.IsDir():
 		return homeUnknown, home + " is not a directory"
 	}
-	if state, reason = p.lockState(home); state != "" {
+	if state, reason = lockState(fsys, home); state != "" {
 		return state, reason
 	}
-	return p.identityState(o)
+	return identityState(fsys, o)
 }
 
 // missingHome tells a deleted checkpoint from a file system that is not mounted:
 // then the directory above is missing too, or has nothing in it, or the home is a link
 // into it.
-func (p *program) missingHome(home string) (state, reason string) {
-	if err := vfs.Dangling(p.fs, home); err != nil {
+func missingHome(fsys vfs.FS, home string) (state, reason string) {
+	if err := vfs.Dangling(fsys, home); err != nil {
 		return homeUnseen, err.Error()
 	}
 	base := filepath.Dir(home)
-	if _, err := p.fs.Stat(base); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fsys.Stat(base); errors.Is(err, fs.ErrNotExist) {
 		return homeUnseen, fmt.Sprintf("%s does not exist either: perhaps its file system is not mounted here", base)
 	}
-	if state, reason = p.emptyState(base); state != "" {
+	if state, reason = emptyState(fsys, base); state != "" {
 		return state, reason
 	}
 	return homeGone, home + " does not exist any more"
@@ -76,8 +76,8 @@ func (p *program) missingHome(home string) (state, reason string) {
 
 // emptyState is "" of a directory that has something in it. One that has nothing may be the
 // place where a file system is not mounted.
-func (p *program) emptyState(dir string) (state, reason string) {
-	switch entries, err := p.fs.ReadDir(dir); {
+func emptyState(fsys vfs.FS, dir string) (state, reason string) {
+	switch entries, err := fsys.ReadDir(dir); {
 	case err != nil:
 		return homeUnknown, err.Error()
 	case len(entries) == 0:
@@ -88,8 +88,8 @@ func (p *program) emptyState(dir string) (state, reason string) {
 
 // lockState is "" if no job has the home open. A lock whose process may live is
 // believed.
-func (p *program) lockState(home string) (state, reason string) {
-	l, err := p.readLock(home)
+func lockState(fsys vfs.FS, home string) (state, reason string) {
+	l, err := readLock(fsys, home)
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
@@ -101,15 +101,15 @@ func (p *program) lockState(home string) (state, reason string) {
 	return homeInUse, fmt.Sprintf("%s is locked by %s", home, l.owner)
 }
 
-func (p *program) identityState(o nodelocal.Owner) (state, reason string) {
-	m, err := offline.ReadManifest(p.fs, string(o.Home))
+func identityState(fsys vfs.FS, o nodelocal.Owner) (state, reason string) {
+	m, err := offline.ReadManifest(fsys, string(o.Home))
 	switch {
 	case err != nil:
 		return homeUnknown, err.Error()
 	case o.ID == "":
 		return homeCurrent, ""
 	case m == nil: // it does not say which checkpoint it is, or has lost what does
-		if state, reason = p.emptyState(string(o.Home)); state != "" {
+		if state, reason = emptyState(fsys, string(o.Home)); state != "" {
 			return state, reason
 		}
 		return homeUnseen, fmt.Sprintf("there is no %s in %s, which would say whether this belongs to it", manifest.Name, o.Home)

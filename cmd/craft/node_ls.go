@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -60,8 +61,7 @@ checkpoint's directory on the parallel file system (HOME):
 
 func (p *program) nodeLs(ctx context.Context, root string) (overview, error) {
 	list, err := p.describePlaces(ctx, root)
-	print := func() error { return p.printPlaces(list) }
-	return overview{document: nodeListing{osstring.String(root), list}, empty: len(list) == 0, print: print}, err
+	return overview{document: nodeListing{osstring.String(root), list}, empty: len(list) == 0}, err
 }
 
 func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace, error) {
@@ -71,12 +71,12 @@ func (p *program) describePlaces(ctx context.Context, root string) ([]nodedPlace
 	}
 	list := []nodedPlace{}
 	for _, place := range places {
-		list = append(list, p.describePlace(place))
+		list = append(list, describePlace(p.fs, place))
 	}
 	return list, ctx.Err()
 }
 
-func (p *program) describePlace(place nodelocal.Place) nodedPlace {
+func describePlace(fsys vfs.FS, place nodelocal.Place) nodedPlace {
 	o := place.Owner
 	n := nodedPlace{
 		Dir: osstring.String(place.Dir), Checkpoint: o.Name, Home: o.Home, Store: o.ID, Host: o.Host, Created: documentTime(o.Created),
@@ -85,20 +85,20 @@ func (p *program) describePlace(place nodelocal.Place) nodedPlace {
 	if !place.Newest.IsZero() {
 		n.Newest = &place.Newest.Version
 	}
-	n.Used = p.lastUsed(place.Dir)
-	n.State, n.Reason = p.homeState(place)
+	n.Used = lastUsed(fsys, place.Dir)
+	n.State, n.Reason = homeState(fsys, place)
 	return n
 }
 
 // lastUsed is when anything was written to or deleted from a place; nil if that
 // is not known.
-func (p *program) lastUsed(dir string) *time.Time {
-	info, err := p.fs.Stat(dir)
+func lastUsed(fsys vfs.FS, dir string) *time.Time {
+	info, err := fsys.Stat(dir)
 	if err != nil {
 		return nil
 	}
 	last := info.ModTime()
-	entries, err := p.fs.ReadDir(dir)
+	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -110,24 +110,24 @@ func (p *program) lastUsed(dir string) *time.Time {
 	return documentTime(last)
 }
 
-func (p *program) printPlaces(list []nodedPlace) error {
+func (l nodeListing) print(s *screen) error {
 	used := "USED"
-	if p.width > 0 {
+	if s.width > 0 {
 		used = "LAST USED"
 	}
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "HOME"}, {title: "VERSIONS", right: true}, {title: "NEWEST", right: true},
 		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
 	}}
-	for _, n := range list {
-		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), p.size(n.Bytes), p.size(n.Spare), p.moment(n.Used), string(n.Dir), string(n.Home))
+	for _, n := range l.Places {
+		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), s.size(n.Bytes), s.size(n.Spare), s.moment(n.Used), string(n.Dir), string(n.Home))
 	}
-	if err := t.write(p.stdout, p.width); err != nil {
+	if err := t.write(s.out, s.width); err != nil {
 		return err
 	}
-	for _, n := range list {
+	for _, n := range l.Places {
 		if n.Reason != "" {
-			p.say("%s: %s: %s", n.Dir, n.State, n.Reason)
+			s.say("%s: %s: %s", n.Dir, n.State, n.Reason)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
@@ -57,25 +58,24 @@ func (p *program) nodeVerify(ctx context.Context, root string) (seen overview, e
 	}
 	result := nodeVerification{Path: osstring.String(root), OK: true, Places: []verifiedPlace{}}
 	for _, place := range places {
-		v, err := p.verifyPlace(ctx, place)
+		v, err := verifyPlace(ctx, p.fs, place)
 		if err != nil {
 			return seen, err
 		}
 		result.OK = result.OK && v.Verdict == verdictOK
 		result.Places = append(result.Places, v)
 	}
-	print := func() error { return p.printPlaceVerification(result) }
-	return overview{document: result, empty: len(places) == 0, print: print, failed: !result.OK}, nil
+	return overview{document: result, empty: len(places) == 0, failed: !result.OK}, nil
 }
 
 // verifyPlace reads all objects of a place. The error is that of the context.
-func (p *program) verifyPlace(ctx context.Context, place nodelocal.Place) (verifiedPlace, error) {
+func verifyPlace(ctx context.Context, fsys vfs.FS, place nodelocal.Place) (verifiedPlace, error) {
 	out := verifiedPlace{Dir: osstring.String(place.Dir), Checkpoint: place.Owner.Name, Verdict: verdictOK, Findings: []finding{}}
 	var objects []nodelocal.Object
 	var store *nodelocal.Store
 	err := place.Err
 	if err == nil {
-		store, err = place.Store(p.fs)
+		store, err = place.Store(fsys)
 	}
 	if err == nil {
 		objects, err = store.Inventory(ctx)
@@ -156,18 +156,18 @@ func readParity(ctx context.Context, store *nodelocal.Store, o nodelocal.Object)
 	return parity.Verify(ctx)
 }
 
-func (p *program) printPlaceVerification(r nodeVerification) error {
+func (r nodeVerification) print(s *screen) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "PARTS", right: true}, {title: "COPIES", right: true}, {title: "PARITY", right: true},
 		{title: "SIZE", right: true}, {title: "VERDICT"}, {title: "DIRECTORY"},
 	}}
 	var found []finding
 	for _, v := range r.Places {
-		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), p.size(v.Bytes), v.Verdict, string(v.Dir))
+		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), s.size(v.Bytes), v.Verdict, string(v.Dir))
 		found = append(found, v.Findings...)
 	}
-	if err := t.write(p.stdout, p.width); err != nil {
+	if err := t.write(s.out, s.width); err != nil {
 		return err
 	}
-	return p.printFindings(found)
+	return s.printFindings(found)
 }

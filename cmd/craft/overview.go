@@ -8,13 +8,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// document is what a command has found: JSON for programs, and printed for people.
+type document interface {
+	print(s *screen) error
+}
+
 // overview is what a command has to say about what is in a directory.
 type overview struct {
-	document any
+	document document
 	empty    bool
-	nothing  string       // what to say to people if it is empty
-	print    func() error // for people, if it is not
-	notes    []string     // that are no problems
+	nothing  string   // what to say to people if it is empty
+	notes    []string // that are no problems
 	problems []error
 	failed   bool // as the document says
 }
@@ -27,7 +31,7 @@ func (p *program) overview(what string, look func(context.Context, *location) (o
 		if len(args) > 0 {
 			dir = args[0]
 		}
-		where, err := p.find(cmd.Context(), dir)
+		where, err := find(cmd.Context(), p.fs, dir)
 		if err != nil {
 			return err
 		}
@@ -59,7 +63,7 @@ func (p *program) present(seen overview) (err error) {
 		e.SetEscapeHTML(false)
 		err = e.Encode(seen.document)
 	case !seen.empty:
-		err = seen.print()
+		err = seen.document.print(&screen{p.stdout, p.width, p.now, p.say})
 	case seen.nothing != "" && len(seen.problems) == 0:
 		p.say("%s", seen.nothing)
 	}

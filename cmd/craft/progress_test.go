@@ -56,9 +56,9 @@ func TestProgressCountsWhatIsRead(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, "c", 2, 3)
 	p := &program{fs: vfs.OS()}
-	where, err := p.find(t.Context(), base)
+	where, err := find(t.Context(), p.fs, base)
 	require.NoError(t, err)
-	targets, _, err := p.targets(t.Context(), where, verifying{})
+	targets, _, err := verifying{}.chosen(t.Context(), where)
 	require.NoError(t, err)
 	b := p.startProgress(targets)
 	read := int64(0)

@@ -46,11 +46,11 @@ func (p *program) report(_ context.Context, where *location) (seen overview, err
 		}
 		r.Runs = append(r.Runs, records...)
 	}
-	seen.document, seen.empty, seen.print = r, len(r.Runs) == 0, func() error { return p.printReport(r) }
+	seen.document, seen.empty = r, len(r.Runs) == 0
 	return seen, nil
 }
 
-func (p *program) printReport(r reported) error {
+func (r reported) print(s *screen) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
 		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
@@ -67,13 +67,13 @@ func (p *program) printReport(r reported) error {
 		if wall > 0 {
 			share = fmt.Sprintf("%.2f%%", 100*(run.Overheads.Checkpoint+run.WriterCPU)/wall.Seconds())
 		}
-		t.add(run.Checkpoint, p.moment(&run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
+		t.add(run.Checkpoint, s.moment(&run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
 			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
 			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart),
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
-	return t.write(p.stdout, p.width)
+	return t.write(s.out, s.width)
 }
 
 func duration(seconds float64) string {

@@ -120,7 +120,7 @@ var errReplaced = errors.New("a newer version has taken its place")
 // showFound shows what is found now. If another version may be shown as well, one of which
 // files vanish is errReplaced.
 func (p *program) showFound(ctx context.Context, dir string, s showing, another bool) error {
-	where, err := p.find(ctx, dir)
+	where, err := find(ctx, p.fs, dir)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,8 @@ func (p *program) presentVersion(d *shownVersion, s showing, bad []error) error 
 	if s.rank >= 0 {
 		d.Rank = &s.rank
 	}
-	return p.present(overview{document: d, print: func() error { return p.printShown(d, s) }, problems: bad})
+	d.ranks, d.values = s.ranks, s.values
+	return p.present(overview{document: d, problems: bad})
 }
 
 func noParts(v *offline.Version, rank int) error {

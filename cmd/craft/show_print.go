@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-func (p *program) printShown(d *shownVersion, s showing) error {
-	p.printHeader(d)
+func (d *shownVersion) print(s *screen) error {
+	d.printHeader(s)
 	t := table{columns: []column{
 		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
 		{title: "RATIO", right: true, drop: 3}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
@@ -25,43 +25,35 @@ func (p *program) printShown(d *shownVersion, s showing) error {
 		if k.Ratio != nil {
 			ratio = strconv.FormatFloat(*k.Ratio, 'f', 2, 64)
 		}
-		cells := []string{k.Key, k.Description, p.size(k.RawBytes), p.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), orDash(k.Digest)}
+		cells := []string{k.Key, k.Description, s.size(k.RawBytes), s.size(k.StoredBytes), ratio, strconv.Itoa(k.Chunks), orDash(k.Digest)}
 		if refers {
-			cells = append(cells, p.size(k.Referred))
+			cells = append(cells, s.size(k.Referred))
 		}
 		t.add(cells...)
 	}
-	if err := p.printBelow(t, p.width); err != nil {
+	if err := s.printBelow(t, s.width); err != nil {
 		return err
 	}
-	if s.ranks {
-		if err := p.printRanks(d); err != nil {
+	if d.ranks {
+		if err := d.printRanks(s); err != nil {
 			return err
 		}
 	}
-	if s.values {
-		return p.printValues(d)
+	if d.values {
+		return d.printValues(s)
 	}
 	return nil
 }
 
-// printBelow prints a table after something else.
-func (p *program) printBelow(t table, width int) error {
-	if _, err := fmt.Fprintln(p.stdout); err != nil {
-		return err
-	}
-	return t.write(p.stdout, width)
-}
-
-func (p *program) printHeader(d *shownVersion) {
+func (d *shownVersion) printHeader(s *screen) {
 	line := func(name, value string) {
-		fmt.Fprintf(p.stdout, "%-12s %s\n", name, printable(value))
+		fmt.Fprintf(s.out, "%-12s %s\n", name, printable(value))
 	}
 	created := "-"
 	if d.Created != nil {
 		created = d.Created.Format(time.RFC3339)
-		if p.width > 0 {
-			created += " (" + p.moment(d.Created) + ")"
+		if s.width > 0 {
+			created += " (" + s.moment(d.Created) + ")"
 		}
 	}
 	line("checkpoint", d.Checkpoint)
@@ -79,8 +71,8 @@ func (p *program) printHeader(d *shownVersion) {
 	default:
 		line("ranks", fmt.Sprintf("%d (%s)", d.Ranks, d.state))
 	}
-	line("size", p.size(d.Bytes))
-	d.printLevels(p, line)
+	line("size", s.size(d.Bytes))
+	d.printLevels(s, line)
 	for _, a := range d.Ancestors {
 		line("within", fmt.Sprintf("version %d of %s, %d calls later", a.Version, a.Name, a.Calls))
 	}
@@ -119,20 +111,20 @@ func fingerprintLines(data json.RawMessage) []string {
 	return lines
 }
 
-func (p *program) printRanks(d *shownVersion) error {
+func (d *shownVersion) printRanks(s *screen) error {
 	t := table{columns: []column{
 		{title: "KEY"}, {title: "RANK", right: true}, {title: "DESCRIPTION"}, {title: "RAW", right: true},
 		{title: "STORED", right: true}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
 	}}
 	for _, k := range d.Keys {
 		for _, r := range k.ByRank {
-			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, p.size(r.RawBytes), p.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
+			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, s.size(r.RawBytes), s.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
 		}
 	}
-	return p.printBelow(t, p.width)
+	return s.printBelow(t, s.width)
 }
 
-func (p *program) printValues(d *shownVersion) error {
+func (d *shownVersion) printValues(s *screen) error {
 	t := table{columns: []column{{title: "KEY"}, {title: "RANK", right: true}, {title: "VALUES"}}}
 	for _, k := range d.Keys {
 		values := strings.Join(k.Values, " ")
@@ -141,5 +133,5 @@ func (p *program) printValues(d *shownVersion) error {
 		}
 		t.add(k.Key, strconv.Itoa(*k.ValuesRank), values)
 	}
-	return p.printBelow(t, p.width)
+	return s.printBelow(t, s.width)
 }

@@ -42,8 +42,9 @@ type shownVersion struct {
 	Bases    []shownBase `json:"bases"`
 	Referred int64       `json:"referred_bytes"`
 
-	state  string
-	onDisk bool // nothing but the parallel file system has to do with it
+	state         string
+	ranks, values bool // are to be printed, too
+	onDisk        bool // nothing but the parallel file system has to do with it
 }
 
 // shownKey is one key on all ranks that are shown together.

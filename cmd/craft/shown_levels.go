@@ -66,7 +66,7 @@ func (d *shownVersion) describeLocations(c *offline.Checkpoint, v *offline.Versi
 }
 
 // printLevels prints what describeLevels found.
-func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
+func (d *shownVersion) printLevels(s *screen, line func(name, value string)) {
 	if d.Durability != nil {
 		line("durability", d.Durability.String())
 	}
@@ -95,7 +95,7 @@ func (d *shownVersion) printLevels(p *program, line func(name, value string)) {
 		}
 		bases = append(bases, text)
 	}
-	line("refers to", fmt.Sprintf("%s in versions %s", p.size(d.Referred), strings.Join(bases, ", ")))
+	line("refers to", fmt.Sprintf("%s in versions %s", s.size(d.Referred), strings.Join(bases, ", ")))
 }
 
 // String is such as "host n1: parts 0-1; copies 2-3 (/dev/shm/...)".

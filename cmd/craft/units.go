@@ -16,26 +16,7 @@ import (
 // shortID is how many hexadecimal digits of an identity tables show.
 const shortID = 8
 
-// size prints a number of bytes: exact in a pipe, rounded for people.
-func (p *program) size(n int64) string {
-	if p.width == 0 {
-		return strconv.FormatInt(n, 10)
-	}
-	return roundedBytes(n)
-}
-
 func roundedBytes(n int64) string { return humanize.IBytes(uint64(n)) }
-
-// moment prints a time, if it is known: exact in a pipe, its age for people.
-func (p *program) moment(t *time.Time) string {
-	switch {
-	case t == nil:
-		return "-"
-	case p.width == 0:
-		return t.UTC().Format(time.RFC3339)
-	}
-	return age(*t, p.now())
-}
 
 // ages are as short as the columns of a table.
 var ages = []humanize.RelTimeMagnitude{

@@ -34,7 +34,7 @@ other's versions.`,
 }
 
 func (p *program) unlock(ctx context.Context, dir string, force bool) error {
-	l, err := p.readLock(dir)
+	l, err := readLock(p.fs, dir)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (p *program) unlock(ctx context.Context, dir string, force bool) error {
 
 // notLocked is fine for a checkpoint, and a mistake for anything else.
 func (p *program) notLocked(ctx context.Context, dir string) error {
-	where, err := p.find(ctx, dir)
+	where, err := find(ctx, p.fs, dir)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ changed are read with these. craft node verify reads all that is on a node.`,
 }
 
 func (p *program) verify(ctx context.Context, dir string, w verifying) error {
-	where, err := p.find(ctx, dir)
+	where, err := find(ctx, p.fs, dir)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	if where.version != nil && w.latest {
 		return &usageError{fmt.Errorf("--latest: %s is of version %d, which is verified whether it is the newest or not", dir, where.version.Version)}
 	}
-	targets, problems, err := p.targets(ctx, where, w)
+	targets, problems, err := w.chosen(ctx, where)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,6 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 		problems = append(problems, nothingRead(dir, targets))
 	}
 	seen := overview{document: result, empty: len(result.Versions) == 0, problems: problems, failed: !result.OK}
-	seen.print = func() error { return p.printVerification(result) }
 	for _, c := range where.checkpoints {
 		seen.notes = append(seen.notes, remarks(c.Name, c.Files.At.Nodes)...)
 	}
@@ -151,8 +150,8 @@ func (t *target) bytesToRead() int64 {
 	return t.v.Bytes
 }
 
-// targets lists what is to be verified, oldest versions first.
-func (p *program) targets(ctx context.Context, where *location, w verifying) (list []target, problems []error, err error) {
+// chosen lists what is to be verified, oldest versions first.
+func (w verifying) chosen(ctx context.Context, where *location) (list []target, problems []error, err error) {
 	problems = where.problems
 	for _, c := range where.checkpoints {
 		problems = append(problems, c.Unread...)
@@ -227,7 +226,7 @@ func nothingRead(dir string, targets []target) error {
 	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)
 }
 
-func (p *program) printVerification(r verification) error {
+func (r verification) print(s *screen) error {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
 		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
@@ -241,17 +240,17 @@ func (p *program) printVerification(r verification) error {
 		if v.Parts != v.Ranks && v.Ranks > 0 {
 			parts = fmt.Sprintf("%d of %d", v.Parts, v.Ranks)
 		}
-		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, p.size(v.Bytes), v.Verdict)
+		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, s.size(v.Bytes), v.Verdict)
 		found = append(found, v.Findings...)
 	}
-	if err := t.write(p.stdout, p.width); err != nil {
+	if err := t.write(s.out, s.width); err != nil {
 		return err
 	}
-	return p.printFindings(found)
+	return s.printFindings(found)
 }
 
 // printFindings prints what is wrong below something else.
-func (p *program) printFindings(found []finding) error {
+func (s *screen) printFindings(found []finding) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -261,5 +260,5 @@ func (p *program) printFindings(found []finding) error {
 	for _, f := range found {
 		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
-	return p.printBelow(t, 0) // never cut: this is what the user came for
+	return s.printBelow(t, 0) // never cut: this is what the user came for
 }

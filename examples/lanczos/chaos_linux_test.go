@@ -18,8 +18,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/examples/internal/jobs"
-	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -126,10 +126,10 @@ func newChaos(t *testing.T) *chaos {
 
 // start starts a job; the channel gets its end.
 func (c *chaos) start(cfg launch.Config, args []string) <-chan chaosRun {
-	var stdout, stderr killtest.Output
+	var stdout, stderr testprogram.Output
 	cfg.Program, cfg.Args = os.Args[0], append(args, "-json")
 	cfg.Ranks, cfg.Nodes, cfg.Repeats = chaosRanks, chaosNodes, 1000
-	cfg.Env = append(killtest.Environ(), "CRAFT_SYNC=none") // the machine stays up
+	cfg.Env = append(testprogram.Environ(), "CRAFT_SYNC=none") // the machine stays up
 	cfg.Stdout, cfg.Stderr, cfg.NoSignals = &stdout, &stderr, true
 	ended := make(chan chaosRun, 1)
 	go func() {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -109,13 +110,13 @@ func (c *levelsChaos) round() {
 
 // running is one start of the program.
 type running struct {
-	*killtest.Started
+	*testprogram.Started
 	ended chan error
 	began time.Time
 }
 
 func (c *levelsChaos) start() *running {
-	p := &killtest.Program{T: c.t, Dir: c.temp, Env: c.env}
+	p := &testprogram.Program{T: c.t, Dir: c.temp, Env: c.env}
 	r := &running{Started: p.Start(c.args...), ended: make(chan error, 1), began: time.Now()}
 	go func() { r.ended <- r.Cmd.Wait() }()
 	return r

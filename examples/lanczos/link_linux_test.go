@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 )
 
@@ -179,11 +179,11 @@ func TestNetworkNamespacesCutLink(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n.t = t
 			dir := t.TempDir()
-			var stdout, stderr, log killtest.Output
+			var stdout, stderr, log testprogram.Output
 			cfg := launch.Config{
 				Program: os.Args[0], Args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 1500 -cp-freq 100 -json -cp-path " + dir),
 				Ranks: 4, Hosts: n.hosts, SpareNodes: 1, Agent: n.agent(c.direct),
-				Timing: launch.Timing{Lease: 3 * time.Second}, Env: append(killtest.Environ(), "CRAFT_SYNC=none"),
+				Timing: launch.Timing{Lease: 3 * time.Second}, Env: append(testprogram.Environ(), "CRAFT_SYNC=none"),
 				Stdout: &stdout, Stderr: &stderr, NoSignals: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			}
 			ended := make(chan linkRun, 1)
@@ -265,13 +265,13 @@ func TestNetworkNamespacesNames(t *testing.T) {
 			if says != "" && testing.Short() {
 				t.Skip("takes some 10 seconds")
 			}
-			var stdout, stderr, log killtest.Output
+			var stdout, stderr, log testprogram.Output
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			_, err := launch.Run(ctx, launch.Config{
 				Program: os.Args[0], Args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 200 -cp-freq 100 -json -cp-path " + t.TempDir()),
 				Ranks: 4, Hosts: []launch.Host{{Name: name + "1", Slots: 2}, {Name: name + "2", Slots: 2}}, Agent: []string{agent},
-				Env: append(killtest.Environ(), "CRAFT_SYNC=none"), Timing: launch.Timing{Lease: 3 * time.Second},
+				Env: append(testprogram.Environ(), "CRAFT_SYNC=none"), Timing: launch.Timing{Lease: 3 * time.Second},
 				Stdout: &stdout, Stderr: &stderr, NoSignals: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			})
 			require.NoError(t, ctx.Err(), "%v\n%v", &stderr, &log)

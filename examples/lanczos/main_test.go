@@ -10,22 +10,23 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, main) }
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // program is the program in a working directory of its own.
-type program struct{ *killtest.Program }
+type program struct{ *testprogram.Program }
 
-func newProgram(t *testing.T) *program { return &program{killtest.NewProgram(t)} }
+func newProgram(t *testing.T) *program { return &program{testprogram.New(t)} }
 
 // result runs it with -json and wants success and one line of JSON.
 func (p *program) result(args ...string) (r result) {
 	p.T.Helper()
-	p.JSON(&r, args...)
+	p.JSON(&r, append(args, "-json")...)
 	return r
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/killtest"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,7 +46,7 @@ func TestStrangersConnect(t *testing.T) {
 	agent := filepath.Join(dir, "agent.sh")
 	require.NoError(t, os.WriteFile(agent, []byte("#!/bin/sh\nulimit -n 100; shift; exec \"$@\"\n"), 0o700))
 	host := func(i int) string { return fmt.Sprintf("127.99.%d.%d", os.Getpid()%250, i) }
-	var stdout, stderr, log killtest.Output
+	var stdout, stderr, log testprogram.Output
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var attack sync.WaitGroup
@@ -56,7 +56,7 @@ func TestStrangersConnect(t *testing.T) {
 	_, err := launch.Run(ctx, launch.Config{
 		Program: os.Args[0], Args: strings.Fields("-nx 24 -ny 20 -disorder 0.5 -eigs 3 -iters 1500 -cp-freq 100 -json -cp-path " + dir),
 		Ranks: 3, Hosts: []launch.Host{{Name: host(1)}, {Name: host(2)}}, Agent: []string{agent},
-		Env:    append(killtest.Environ(), "CRAFT_SYNC=none"),
+		Env:    append(testprogram.Environ(), "CRAFT_SYNC=none"),
 		Stdout: &stdout, Stderr: &stderr, NoSignals: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	close(over)

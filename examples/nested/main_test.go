@@ -11,20 +11,21 @@ import (
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, main) }
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
-type program struct{ *killtest.Program }
+type program struct{ *testprogram.Program }
 
-func newProgram(t *testing.T) *program { return &program{killtest.NewProgram(t)} }
+func newProgram(t *testing.T) *program { return &program{testprogram.New(t)} }
 
 // result runs it with -json and wants success and one line of JSON.
 func (p *program) result(args ...string) (r result) {
 	p.T.Helper()
-	p.JSON(&r, args...)
+	p.JSON(&r, append(args, "-json")...)
 	return r
 }
 

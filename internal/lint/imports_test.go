@@ -83,13 +83,16 @@ var allowed = []rule{
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
+	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
+	{"internal/bench/measured", nil},
+	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},
 }
 
 var (
 	everywhere = []string{"internal/env", "internal/step", "internal/vfs", "internal/logqueue", "internal/osstring", "internal/suspend"}
-	forTests   = []string{"internal/testprocess", "internal/testseed", "internal/testsignal", "internal/testtime"}
+	forTests   = []string{"internal/testprogram", "internal/testprocess", "internal/testseed", "internal/testsignal", "internal/testtime"}
 	suites     = []string{"aft/comm/commtest", "cptypes/cptypestest", "storage/storagetest", "examples/internal/killtest"}
 )
 
@@ -106,7 +109,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		for _, file := range files {
 			for _, imported := range importsOf(t, file) {
 				if problem := forbidden(dir, strings.HasSuffix(file, "_test.go"), imported); problem != "" {
-					t.Errorf("%s: %s (internal/lint)", file, problem)
+					t.Errorf("%s: %s (internal/lint/imports_test.go)", file, problem)
 				}
 			}
 		}

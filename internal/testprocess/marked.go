@@ -51,7 +51,7 @@ func (p Process) Variable(name string) string {
 }
 
 // Processes are those that run: zombies have ended.
-func (m Marked) Processes(t *testing.T) (all []Process) {
+func (m Marked) Processes(t testing.TB) (all []Process) {
 	t.Helper()
 	name, value, _ := strings.Cut(string(m), "=")
 	dirs, err := filepath.Glob("/proc/[0-9]*")

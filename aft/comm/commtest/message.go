@@ -213,15 +213,18 @@ func truncated(ctx context.Context, c *comm.Comm) error {
 		_, st, err := comm.Recv(ctx, c, left(c), 1, buf)
 		var detail *comm.TruncatedError
 		if !errors.Is(err, comm.ErrTruncated) || !errors.As(err, &detail) {
-			return fmt.Errorf("message longer than the buffer: got error %v", err)
+			return fmt.Errorf("message longer than the buffer: got error %v, want a TruncatedError", err)
 		}
 		check(
 			equal("detail", *detail, comm.TruncatedError{
 				Status: comm.Status{Source: left(c), Tag: 1, Bytes: length}, Buffer: 10,
 			}),
-			equal("status", st, detail.Status))
+			equal("status beside the error", st, detail.Status))
 		n, _, err := comm.Recv(ctx, c, left(c), 1, buf)
-		check(err, equal("next message", n, 1), equal("next message", buf[0], 7), comm.WaitAll(ctx, sends...))
+		if err := first(err, equal("length", n, 1), equal("data", buf[0], 7)); err != nil {
+			return fmt.Errorf("next message: %w", err)
+		}
+		check(comm.WaitAll(ctx, sends...))
 	}
 	return nil
 }

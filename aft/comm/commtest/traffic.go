@@ -24,9 +24,9 @@ func runTraffic(t *testing.T, launch Launch) {
 	seed := testseed.Seed(t)
 	for _, n := range sizes {
 		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
-			launch(t, n, onDriver(func(ctx context.Context, c *comm.Comm) error {
+			launch(t, n, onDriver(together(func(ctx context.Context, c *comm.Comm) error {
 				return traffic(ctx, c, letters(seed, n))
-			}))
+			})))
 		})
 	}
 }

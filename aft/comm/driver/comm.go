@@ -19,23 +19,25 @@ type Status struct {
 }
 
 // Comm is one rank's view of a group of ranks that exchange messages. All methods may be
-// called concurrently.
+// called concurrently, and none waits for another rank.
 type Comm interface {
 	Rank() int
 	Size() int
 	// Isend starts to send data, which does not change before the request has
-	// completed. Errors are for Wait.
+	// completed: a short message (1000 bytes), while there is room to buffer it, does so
+	// without its receiver, a long one (1 MiB) waits for it. Errors are for Wait.
 	Isend(dst, tag int, data []byte) Request
-	// Irecv starts to receive a message into buf. A message longer than buf is an
-	// error (TruncatedError) and is consumed.
+	// Irecv starts to receive a message into buf. A message longer than buf is
+	// consumed: Wait returns its status and a TruncatedError.
 	Irecv(src, tag int, buf []byte) Request
 }
 
 // Request is a send or receive under way.
 type Request interface {
-	// Wait blocks until the operation has completed or ctx is done; then the
-	// operation is withdrawn. Once Wait has returned, the engine touches the
-	// buffer no more. It is called at most once.
+	// Wait blocks until the operation has completed or ctx is done; then what has
+	// not completed is withdrawn: it sends or takes no message, and the error is
+	// Withdrawn(ctx). Once Wait has returned, the engine touches the buffer no more.
+	// It is called at most once.
 	Wait(ctx context.Context) (Status, error)
 }
 

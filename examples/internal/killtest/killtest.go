@@ -1,9 +1,5 @@
-// Package killtest starts the programs of the examples as processes, for tests
-// of what they do when they are killed. The program is the test binary itself:
-// its TestMain calls Main.
-//
-// A Killer starts it again and again and kills it with SIGKILL at random moments.
-// The environment says how long:
+// Package killtest starts the programs of the examples again and again and kills them
+// with SIGKILL at random moments. The environment says how long:
 //
 //	CRAFT_TEST_KILLS    how many kills there are at least
 //	CRAFT_TEST_SECONDS  how long it goes on at least (0)
@@ -22,6 +18,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -105,7 +102,7 @@ func (k *Killer) run(args []string, after time.Duration) Run {
 	ctx, cancel := context.WithTimeout(k.t.Context(), after)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...) // kills with SIGKILL
-	cmd.Env = environ()
+	cmd.Env = testprogram.Environment()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

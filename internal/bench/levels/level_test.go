@@ -1,0 +1,55 @@
+package levels
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/craft-go/craft/checkpoint"
+)
+
+// factor is how many bytes a level keeps for each byte of the values.
+func (j *job) factor(level string) float64 {
+	set := min(j.setSize, j.nodes.count)
+	parity := func(m int) float64 { return 1 + float64(m)/float64(max(set-m, 1)) }
+	switch level {
+	case "partner":
+		return 2
+	case "xor":
+		return parity(1)
+	case "rs":
+		return parity(j.parity)
+	}
+	return 1
+}
+
+// loses is how many nodes may be lost at a level.
+func (c *config) loses(level string) int {
+	switch level {
+	case "partner", "xor":
+		return 1
+	case "rs":
+		return c.parity
+	}
+	return 0
+}
+
+// open makes a checkpoint of which all versions are at one level. Each thing that
+// is measured has directories of its own.
+func (j *job) open(what, level string, d *data, more ...checkpoint.Option) (*checkpoint.Checkpoint, error) {
+	policy := level
+	if level == "pfs" {
+		policy = "" // as without levels
+	}
+	opts := append([]checkpoint.Option{
+		checkpoint.WithPath(j.home()), checkpoint.WithNodePath(j.nodes.of(what)), checkpoint.WithLevels(policy),
+		checkpoint.WithKeep(1), checkpoint.WithSync(j.sync), checkpoint.WithAsync(j.async), checkpoint.WithLogger(j.log),
+	}, more...)
+	cp, err := checkpoint.New(strings.ReplaceAll(what, " ", "-"), j.c, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := cp.Add("values", &d.words); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return cp, cp.Commit()
+}

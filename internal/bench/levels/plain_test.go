@@ -1,0 +1,82 @@
+package levels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// piece is how much a plain write passes to the system at once.
+const piece = 4 << 20
+
+// plain is what a program without a library does: a new file, synced.
+func (j *job) plain(ctx context.Context, bytes []byte) (time.Duration, error) {
+	name := filepath.Join(j.nodes.dir, fmt.Sprintf("plain-%d", j.c.Rank()))
+	if err := os.MkdirAll(j.nodes.dir, 0o700); err != nil {
+		return 0, err
+	}
+	took, err := j.timed(ctx, func() error { return j.writeFile(name, bytes) })
+	return took, errors.Join(err, os.Remove(name))
+}
+
+func (j *job) writeFile(name string, bytes []byte) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	for len(bytes) > 0 && err == nil {
+		n := min(len(bytes), piece)
+		_, err = f.Write(bytes[:n])
+		bytes = bytes[n:]
+	}
+	return j.finish(f, err)
+}
+
+func (j *job) finish(f *os.File, err error) error {
+	if err == nil && j.sync == "full" {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// copied measures how long reading and writing as many bytes takes as the ranks
+// of the lost nodes have.
+func (j *job) copied(ctx context.Context, lost bool, bytes []byte) (time.Duration, error) {
+	if err := os.MkdirAll(j.nodes.dir, 0o700); err != nil {
+		return 0, err
+	}
+	from := filepath.Join(j.nodes.dir, fmt.Sprintf("from-%d", j.c.Rank()))
+	to := filepath.Join(j.nodes.dir, fmt.Sprintf("to-%d", j.c.Rank()))
+	if lost {
+		if err := j.writeFile(from, bytes); err != nil {
+			return 0, err
+		}
+		defer os.Remove(from)
+		defer os.Remove(to)
+	}
+	return j.timed(ctx, func() error {
+		if !lost {
+			return nil
+		}
+		return j.copyFile(from, to)
+	})
+}
+
+func (j *job) copyFile(from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	// A buffer, because the system itself could copy, or share, whole files.
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, piece))
+	return j.finish(w, err)
+}

@@ -1,0 +1,79 @@
+package levels
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/internal/bench/measured"
+)
+
+// figure is what was measured of one thing.
+type figure struct {
+	What   string            `json:"what"`
+	Millis measured.Interval `json:"ms"`
+	Rounds int               `json:"rounds"`
+	// ToLocal and ToPlain are times within a round in percent of those of the
+	// level local and of the plain write of as many bytes, or of files copied.
+	ToLocal *measured.Interval `json:"percent_of_local,omitempty"`
+	ToPlain *measured.Interval `json:"percent_of_plain,omitempty"`
+	// Bytes is what rank 0 has written to its own file, the median.
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// result collects the times of everything.
+type result struct {
+	Ranks   int      `json:"ranks"`
+	Nodes   int      `json:"nodes"`
+	Size    int64    `json:"bytes_per_rank"` // on average
+	Async   string   `json:"async"`
+	Sync    string   `json:"sync"`
+	Figures []figure `json:"figures"`
+
+	times measured.Things // ms
+	sizes measured.Things
+}
+
+func (r *result) describe(j *job) {
+	r.Ranks, r.Nodes, r.Size = j.c.Size(), j.nodes.count, j.size
+	r.Async, r.Sync = j.async, j.sync
+}
+
+func (r *result) add(what string, d time.Duration) {
+	r.times.Add(what, float64(d)/float64(time.Millisecond))
+}
+
+// percent compares two things round by round.
+func (r *result) percent(what, with string) *measured.Interval {
+	mine, others := r.times.Of[what], r.times.Of[with]
+	if len(mine) != len(others) || what == with {
+		return nil
+	}
+	var ratios []float64
+	for i := range mine {
+		ratios = append(ratios, 100*mine[i]/others[i])
+	}
+	p := measured.IntervalOf(ratios)
+	return &p
+}
+
+func (r *result) summarize() {
+	for _, what := range r.times.Order {
+		times := r.times.Of[what]
+		f := figure{What: what, Millis: measured.IntervalOf(times), Rounds: len(times), Bytes: int64(measured.IntervalOf(r.sizes.Of[what]).Median)}
+		if !strings.Contains(what, ",") {
+			f.ToLocal = r.percent(what, "local")
+			f.ToPlain = r.percent(what, "plain, bytes of "+what)
+		}
+		if strings.HasPrefix(what, "rebuild of files") {
+			f.ToPlain = r.percent(what, "copy of a node's files")
+		}
+		r.Figures = append(r.Figures, f)
+	}
+}
+
+func (r *result) write(w io.Writer) error {
+	r.summarize()
+	return json.NewEncoder(w).Encode(r)
+}

@@ -1,0 +1,41 @@
+package recovery
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/craft-go/craft/internal/testprogram"
+)
+
+var given config
+
+func init() { given.register(flag.CommandLine) }
+
+func BenchmarkRecovery(b *testing.B) { report(b, "recovery") }
+func BenchmarkMessages(b *testing.B) { report(b, "messages") }
+func BenchmarkZone(b *testing.B)     { report(b, "zone") }
+
+// report starts the program, and reports what it has measured.
+func report(b *testing.B, what string) {
+	var r result
+	testprogram.New(b).JSON(&r, append(testprogram.Given(), "-what", what)...)
+	for _, f := range r.Figures {
+		b.Run(f.What, func(b *testing.B) {
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(f.Median, f.Unit)
+			b.ReportMetric(f.Low, "low-"+f.Unit)
+			b.ReportMetric(f.High, "high-"+f.Unit)
+			if f.Rate > 0 {
+				b.ReportMetric(f.Rate, "GB/s")
+			}
+		})
+	}
+}
+
+// BenchmarkEmptyJob starts ranks, which have nothing to do, and waits for their end.
+func BenchmarkEmptyJob(b *testing.B) {
+	p := testprogram.New(b)
+	for b.Loop() {
+		p.Start(append(testprogram.Given(), "-what", "nothing")...).End(0)
+	}
+}
