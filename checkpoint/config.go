@@ -236,7 +236,8 @@ func WithDelta(full int) Option { return func(o *options) { o.Delta, o.DeltaFull
 // "local:1,partner:5,pfs:50", for example; "": all on the parallel file system.
 func WithLevels(policy string) Option { return func(o *options) { o.Levels = policy } }
 
-// WithNodePath sets the directory of this node, as CRAFT_NODE_PATH does.
+// WithNodePath sets the directory of this node, as CRAFT_NODE_PATH does: one for all ranks of
+// a node, which no other node has.
 func WithNodePath(dir string) Option { return func(o *options) { o.NodePath = dir } }
 
 // WithFingerprint describes the problem that the checkpoint belongs to by

@@ -178,27 +178,7 @@ const closeTimeout = 10 * time.Second
 // the others: they may be waiting in a collective call for this rank, which has
 // left the program's loop with an error of its own. Not so while a version may be
 // on its way, which others protect here.
-const (
-	idleTimeout = 2 * time.Second
-	idleSteps   = 40
-)
-
-// whenIdle calls leave when none of the others has wanted anything for a while.
-func whenIdle(ctx context.Context, p *placement.Placement, leave func()) {
-	tick := time.NewTicker(idleTimeout / idleSteps)
-	defer tick.Stop()
-	for still := 0; still < idleSteps; still++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if p.Serving() {
-			still = 0
-		}
-	}
-	leave()
-}
+const idleTimeout = 2 * time.Second
 
 // closePlacement ends the levels. The others are waited for as long as all is well;
 // settled: they have nothing more to store here. The closed placement stays where it is:
@@ -208,6 +188,9 @@ func closePlacement(c *core, settled bool) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(closeTimeout, c.opt.DrainTimeout))
+	if settled {
+		defer c.placement.WhenIdle(idleTimeout, cancel)()
+	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
@@ -216,9 +199,6 @@ func closePlacement(c *core, settled bool) {
 		case <-ctx.Done():
 		}
 	})
-	if settled {
-		watching.Go(func() { whenIdle(ctx, c.placement, cancel) })
-	}
 	if err := c.placement.Close(ctx); err != nil {
 		c.log.Debug("the levels were closed before those of other ranks", "error", err)
 	}

@@ -34,7 +34,7 @@ var errLost = errors.New("the node is lost")
 
 // loss is the end of a node: its processes die and its storage is gone.
 type loss struct {
-	node int
+	node int // that on which the job began; of one that was lost the node in its place
 	// after is the number of operations on the node's files, from when the loss
 	// is armed; 0: together with the loss before.
 	after int
@@ -59,18 +59,20 @@ type world struct {
 	final  func(p *disasterProgram) error
 	onArm  func()
 
-	home *vfs.Mem
-	log  syncBuffer
+	cluster *afttest.Cluster
+	home    *vfs.Mem
+	log     syncBuffer
 
 	// fault lets operations on the files of nodes fail; nil: none.
 	fault func(node int, op vfs.Op) error
 
 	mu       sync.Mutex
-	lives    []*life // of each node the present one
-	pending  []loss  // the first one is armed if armed is set
+	lives    []*life       // by the cluster's node: the present one
+	stands   map[int]*life // by the node on which the job began
+	pending  []loss        // the first one is armed if armed is set
 	armed    bool
 	left     int // operations up to the first one
-	kill     func(comm.OriginalRank)
+	kill     func(node int)
 	done     [disasterRanks]int64 // the newest iteration whose version was there, as each rank knows
 	known    [disasterRanks]int64 // the same, of any level
 	safe     int64                // the newest one that all knew of when a node was lost
@@ -93,8 +95,9 @@ type life struct {
 }
 
 func newWorld(levels, mode string, inPlace bool, losses ...loss) *world {
-	w := &world{levels: levels, mode: mode, inPlace: inPlace, armAt: 3, end: disasterEnd, home: vfs.NewMem(), pending: losses, safe: -1, flushed: -1, restart: -1, iters: make(map[uint64]int64)}
-	for n := range disasterNodes {
+	w := &world{levels: levels, mode: mode, inPlace: inPlace, armAt: 3, end: disasterEnd, home: vfs.NewMem(), pending: losses, safe: -1, flushed: -1, restart: -1, iters: make(map[uint64]int64), stands: make(map[int]*life)}
+	w.cluster = &afttest.Cluster{Nodes: disasterNodes, Spares: len(losses), OnLoss: w.gone}
+	for n := range disasterNodes + len(losses) {
 		w.lives = append(w.lives, w.newLife(n))
 	}
 	for r := range w.done {
@@ -112,17 +115,12 @@ func (w *world) newLife(node int) *life {
 func (l *life) operation(op vfs.Op) error {
 	w := l.w
 	w.mu.Lock()
-	if !l.lost && w.armed && w.pending[0].node == l.node {
+	if !l.lost && w.armed && w.stands[w.pending[0].node] == l {
 		if w.left--; w.left == 0 {
 			lost, kill := w.lose(op), w.kill
 			w.mu.Unlock()
-			for _, each := range lost {
-				for r := range comm.Rank(disasterRanks) {
-					if nodeOf(r) == each.node {
-						kill(comm.OriginalRank(r))
-					}
-				}
-				close(each.killed)
+			for _, node := range lost {
+				kill(node)
 			}
 			return errLost
 		}
@@ -132,6 +130,14 @@ func (l *life) operation(op vfs.Op) error {
 		return err
 	}
 	return w.fault(l.node, op)
+}
+
+// gone gives a node whose processes are dead to another machine.
+func (w *world) gone(node int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.lives[node].killed)
+	w.lives[node] = w.newLife(node)
 }
 
 // breaks lets operations fail from now on.
@@ -154,17 +160,18 @@ func (l *life) check() error {
 }
 
 // lose takes the next losses that happen together. The lock is held.
-func (w *world) lose(op vfs.Op) []*life {
-	var lost []*life
+func (w *world) lose(op vfs.Op) (lost []int) {
 	w.restart = math.MaxInt64 // until it is known
 	w.safe, w.flushed = max(w.safe, slices.Min(w.done[:])), max(w.flushed, w.newestAtHome())
 	for first := true; len(w.pending) > 0 && (first || w.pending[0].after == 0); first = false {
-		n := w.pending[0].node
+		l := w.stands[w.pending[0].node]
 		w.pending = w.pending[1:]
-		w.lives[n].lost = true
-		lost = append(lost, w.lives[n])
-		w.lives[n] = w.newLife(n)
-		w.ends = append(w.ends, fmt.Sprintf("node %d before %v", n, op))
+		if l.lost { // two have their place on one
+			continue
+		}
+		l.lost = true
+		lost = append(lost, l.node)
+		w.ends = append(w.ends, fmt.Sprintf("node %d before %v", l.node, op))
 	}
 	if w.armed = len(w.pending) > 0 && !w.pending[0].later; w.armed {
 		w.left = w.pending[0].after
@@ -238,8 +245,6 @@ func (w *world) drop(nodes ...int) {
 	}
 }
 
-func nodeOf(r comm.Rank) int { return int(r) * disasterNodes / disasterRanks }
-
 func nodeRoot(n int) string { return fmt.Sprintf("/node%d", n) }
 
 // begun notes that a version is being written.
@@ -297,10 +302,11 @@ func (w *world) job(ctx context.Context) error {
 	w.mu.Unlock()
 	// Of a job whose processes are all dead.
 	_ = w.home.Remove("/pfs/prog/" + filestore.LockName)
-	return new(afttest.Cluster).Run(ctx, disasterRanks, func(ctx context.Context, r *afttest.Rank) error {
+	return w.cluster.Run(ctx, disasterRanks, func(ctx context.Context, r *afttest.Rank) error {
 		w.mu.Lock()
-		w.kill = r.Kill
-		l := w.lives[nodeOf(comm.Rank(r.Session().Place().Original))]
+		w.kill = r.KillNode
+		l := w.lives[r.Node()]
+		w.stands[int(r.Session().Place().Original)*disasterNodes/disasterRanks] = l
 		w.mu.Unlock()
 		body := func(ctx context.Context, z *aft.Zone) error { return w.program(ctx, z, z.Comm(), l, name) }
 		if !w.inPlace {

@@ -19,8 +19,8 @@ var ErrCluster = errors.New("afttest: no such cluster")
 // Cluster is nodes that jobs run on, one job at a time. It outlives them as machines do.
 // The zero Cluster is one node without a directory.
 type Cluster struct {
-	// Nodes is how many there are at first; 0: one. Ranks are placed on them in
-	// blocks.
+	// Nodes is how many there are at first. Ranks are placed on them in blocks. 0: one, which
+	// no communicator tells of (comm.Comm.Nodes), unless there are Spares or Slots.
 	Nodes int
 	// Spares are further ones, behind the others in number, that get no rank at the
 	// start.
@@ -49,6 +49,9 @@ func (c *Cluster) Run(ctx context.Context, ranks int, body func(ctx context.Cont
 	for i := range c.size() {
 		if err := c.makeDir(i); err != nil {
 			return err
+		}
+		if c.Nodes == 0 && c.Spares == 0 && c.Slots == 0 {
+			break
 		}
 		cfg.Nodes = append(cfg.Nodes, embedded.Node{Name: fmt.Sprintf("node%d", i), Slots: c.Slots, Spare: i >= c.regular()})
 	}

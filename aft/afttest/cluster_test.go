@@ -29,9 +29,25 @@ func TestRanksAreOnNodesInBlocks(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		nodes[r.Comm().Rank()] = r.Node()
+		require.Equal(t, []int{0, 0, 0, 1, 1, 2, 2}, r.Comm().Nodes())
 		return nil
 	}))
 	require.Equal(t, map[comm.Rank]int{0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 6: 2}, nodes)
+}
+
+// Of ranks on nodes that nobody has named it is not said who shares one.
+func TestNodesThatNobodyHasNamed(t *testing.T) {
+	require.NoError(t, afttest.Run(t.Context(), 2, func(_ context.Context, c *comm.Comm) error {
+		require.Nil(t, c.Nodes())
+		return nil
+	}))
+	for _, cluster := range []*afttest.Cluster{{}, {Nodes: 1}, {Spares: 1}, {Slots: 2}} {
+		require.NoError(t, cluster.Run(t.Context(), 2, func(_ context.Context, r *afttest.Rank) error {
+			require.Equal(t, cluster.Nodes+cluster.Spares+cluster.Slots > 0, r.Comm().Nodes() != nil)
+			return nil
+		}))
+	}
+	require.Equal(t, []int{0}, comm.Self().Nodes())
 }
 
 // TestAKilledNode: its ranks fail, nobody else; its directory is gone; what takes their place is
@@ -69,6 +85,7 @@ func TestAKilledNode(t *testing.T) {
 					return errors.New("the ranks of node 1 have failed, and nobody else")
 				}
 			}
+			require.Equal(t, []int{0, 0, 2, 2}, z.Comm().Nodes())
 			mu.Lock()
 			defer mu.Unlock()
 			homes[z.Original()] = append(homes[z.Original()], r.NodeDir())

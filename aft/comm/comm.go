@@ -76,6 +76,16 @@ func (c *Comm) Size() int { return c.size }
 // Name is that of WithName, or "".
 func (c *Comm) Name() string { return c.name }
 
+// Nodes is the node of each rank, in the numbers of Place.Node: ranks of one number are on one
+// machine, or on one of those that a launcher or a test has made of it, and are lost together.
+// nil: the engine does not say, so ranks that are goroutines (aft.WithRanks) can stand for any.
+func (c *Comm) Nodes() []int {
+	if l, ok := c.driver.(driver.Located); ok {
+		return l.Nodes()
+	}
+	return nil
+}
+
 // Session is this process's part in the job that c belongs to.
 func (c *Comm) Session() *Session { return c.session }
 

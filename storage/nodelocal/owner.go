@@ -51,9 +51,9 @@ func userName() string {
 	return uid // not every container knows its users
 }
 
-// onSameNode reports whether two identities are of one node. The same running
+// SameNode reports whether two identities are of one node. The same running
 // kernel is; otherwise one may be of before a reboot, or of another node.
-func (i Identity) onSameNode(other Identity) bool {
+func (i Identity) SameNode(other Identity) bool {
 	if i.Boot != "" && i.Boot == other.Boot {
 		return true // perhaps in containers with host names of their own
 	}
@@ -132,7 +132,7 @@ func (s *Store) checkOwner() (signed bool, err error) {
 	case o.UID != s.Self.UID:
 		return refuse(ErrNotPrivate, fmt.Sprintf("it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID),
 			"run as that user, let CRAFT_NODE_PATH name another directory, or delete it")
-	case !o.onSameNode(*s.Self):
+	case !o.SameNode(*s.Self):
 		return refuse(ErrCopied, fmt.Sprintf("it was made on host %s at %s, this is host %s", o.Host, o.Created.Format(time.DateTime), s.Self.Host),
 			"delete it if it was copied here; if several nodes see the same directory, let CRAFT_NODE_PATH name one that each node has for itself")
 	case string(o.Dir) != s.dir && !s.sameDir(string(o.Dir)):

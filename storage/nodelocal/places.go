@@ -210,7 +210,7 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	switch o := p.Owner; {
 	case o.UID != s.Self.UID:
 		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID)
-	case !o.onSameNode(*s.Self):
+	case !o.SameNode(*s.Self):
 		return nil, &PlaceError{
 			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
 			Remedy: "remove it there, or delete it by hand if it was copied here",

@@ -16,6 +16,7 @@
 //     write parts, and bring them to the nodes where they belong.
 //   - flushing, healing, removing: what the workers ask for (packages flush, heal, remove).
 //   - commands and handler: what ranks ask of one another.
+//   - idleness: whether the other ranks still want something of this one, which is to leave.
 //   - Absence: what is missing, why, and what to do about it, for people.
 //   - troubles: that a node does not take parts, told once.
 //
@@ -23,8 +24,9 @@
 //
 //   - home: the driver of the parallel file system; what it holds is what a
 //     checkpoint without levels would hold.
-//   - node: what shares one directory (CRAFT_NODE_PATH) on one machine; nodes
-//     are numbered by their lowest rank, which is the node's leader.
+//   - node: what is lost together, as the communicator says (comm.Comm.Nodes), and has one
+//     directory (CRAFT_NODE_PATH); if it does not say, what shares one directory on one machine.
+//     Nodes are numbered by their lowest rank, which is the node's leader.
 //   - scheme: how a version is protected on the nodes: not at all (local), by a
 //     copy (partner), by parity (xor, rs).
 //   - catalog: what is where (package catalog).

@@ -36,7 +36,7 @@ type faulty struct {
 	home      *vfs.Mem
 	homeFails func(vfs.Op) error // is asked before each operation there; nil: all is well
 	nodes     []*vfs.Mem
-	placed    func(comm.Rank) int // the node of a rank; nil: faultyNode
+	placed    func(comm.Rank) int // the node of a rank
 	log       logBuffer
 
 	mu   sync.Mutex
@@ -63,7 +63,7 @@ func (l *logBuffer) String() string {
 }
 
 func newFaulty(policy string) *faulty {
-	f := &faulty{policy: policy, home: vfs.NewMem()}
+	f := &faulty{policy: policy, home: vfs.NewMem(), placed: faultyNode}
 	for range faultyNodes {
 		f.nodes = append(f.nodes, vfs.NewMem())
 	}
@@ -109,13 +109,17 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a hang takes that long
 	defer cancel()
-	err = new(afttest.Cluster).Run(ctx, faultyRanks, func(ctx context.Context, ranks *afttest.Rank) (err error) {
-		c := ranks.Comm()
+	cluster := &afttest.Cluster{Nodes: faultyNodes, OnLoss: f.lose}
+	err = cluster.Run(ctx, faultyRanks, func(ctx context.Context, ranks *afttest.Rank) (err error) {
 		defer func() {
 			if err != nil {
 				cancel() // nobody waits for this one
 			}
 		}()
+		c, err := ranks.Comm().Split(ctx, 0, f.seat(ranks))
+		if err != nil {
+			return err
+		}
 		var pfs vfs.FS = f.home
 		if f.homeFails != nil {
 			pfs = vfs.WithErrors(pfs, f.homeFails)
@@ -124,10 +128,7 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 		if err != nil {
 			return err
 		}
-		node := faultyNode(c.Rank())
-		if f.placed != nil {
-			node = f.placed(c.Rank())
-		}
+		node := ranks.Node()
 		s, err := placement.Open(ctx, placement.Config{
 			Comm: c, Name: "cp", Home: files, Dir: files.Dir(), Policy: policy, Root: fmt.Sprintf("/node%d", node), FS: f.at(node),
 			Log:      slog.New(slog.NewTextHandler(&f.log, nil)),
@@ -159,6 +160,21 @@ func (f *faulty) job(t *testing.T, body func(ctx context.Context, m *member) err
 	})
 	require.NoError(t, err, "%s", f.log.String())
 	require.NoError(t, ctx.Err(), "the job hangs\n%s", f.log.String())
+}
+
+// seat is the rank that is to be on a node: the ranks of the cluster are there in blocks.
+func (f *faulty) seat(at *afttest.Rank) int {
+	before := int(at.Session().Place().Original) % (faultyRanks / faultyNodes) // of the same node
+	for r := range comm.Rank(faultyRanks) {
+		if f.placed(r) != at.Node() {
+			continue
+		}
+		if before == 0 {
+			return int(r)
+		}
+		before--
+	}
+	panic("a node has too few ranks")
 }
 
 func (m *member) rank() int { return int(m.Comm.Rank()) }

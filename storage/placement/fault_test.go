@@ -196,7 +196,7 @@ func slowPartner(ctx context.Context, m *member, level storage.Level, patient bo
 	return nil
 }
 
-// Partners die in the middle of the copy: the parts of the others are whole.
+// A node is lost in the middle of the copy: the parts of the others are whole.
 func TestPartnerDiesDuringTheCopy(t *testing.T) {
 	for _, level := range storagetest.Protecting() {
 		f := newFaulty(level.String())
@@ -214,11 +214,7 @@ func TestPartnerDiesDuringTheCopy(t *testing.T) {
 					}
 					once.Do(func() {
 						<-begun // nobody is in the barrier any more
-						for r := range comm.Rank(faultyRanks) {
-							if faultyNode(r) == 2 {
-								m.ranks.Kill(comm.OriginalRank(r))
-							}
-						}
+						m.ranks.KillNode(2)
 						close(over)
 					})
 					<-over
@@ -244,7 +240,6 @@ func TestPartnerDiesDuringTheCopy(t *testing.T) {
 		require.Equal(t, int64(6), stored.Load())
 		require.Contains(t, f.log.String(), "not protected as planned")
 		require.Contains(t, f.log.String(), "process failed")
-		f.lose(2)
 		f.restores(t, 1)
 	}
 }

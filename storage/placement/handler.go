@@ -21,11 +21,13 @@ type handler struct {
 	cancel   func(storage.ID)
 	schemes  *schemes      // when ready
 	ready    chan struct{} // closed when the schemes are there
+	idle     *idleness
 }
 
 var _ exchange.Handler = (*handler)(nil)
 
 func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (storage.PartWriter, error) {
+	h.idle.until(ctx) // which ends with the stream
 	verb, rest, _ := strings.Cut(name, "/")
 	switch verb {
 	case verbObject, verbAtHome:
@@ -66,7 +68,13 @@ func (h *handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.P
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
-	return h.local.OpenObject(ctx, key)
+	h.idle.begin()
+	r, err := h.local.OpenObject(ctx, key)
+	if err != nil {
+		h.idle.end()
+		return nil, err
+	}
+	return &lent{r, h.idle}, nil
 }
 
 func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error {

@@ -1,10 +1,12 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -54,11 +56,8 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 			p.local.Leave()
 		}
 	}()
-	reports, err := share(ctx, p.Comm, "its node", own, problem)
+	reports, err := p.shareNodes(ctx, own, problem)
 	if err != nil {
-		return err
-	}
-	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), reports); err != nil {
 		return err
 	}
 	p.manifest.Begin(manifestJob(&p.Config, p.nodes))
@@ -74,6 +73,32 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 		return errors.Join(err, p.close(ctx))
 	}
 	return nil
+}
+
+// shareNodes tells all ranks of all nodes, and numbers them. That a place was made on another
+// machine is told like the rest: if that is one of the job's there is more to say about it.
+func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem error) (all []nodeReport, err error) {
+	var copied error
+	if errors.Is(problem, nodelocal.ErrCopied) {
+		copied, problem, own.Copied = problem, nil, problem.Error()
+	}
+	if err := comm.Barrier(ctx, p.Comm); err != nil { // two may sign a directory at the same time
+		return nil, err
+	}
+	if p.local != nil {
+		owner, _ := nodelocal.ReadOwner(p.FS, p.local.Dir()) // without room there is none
+		own.Signer = owner.Identity
+	}
+	if all, err = share(ctx, p.Comm, "its node", own, problem); err != nil {
+		return nil, err
+	}
+	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), p.Comm.Nodes(), all); err != nil || copied != nil {
+		return nil, cmp.Or(err, copied)
+	}
+	if r := slices.IndexFunc(all, func(r nodeReport) bool { return r.Copied != "" }); r >= 0 {
+		return nil, &RankError{Rank: comm.Rank(r), Text: all[r].Copied}
+	}
+	return all, nil
 }
 
 // openNode makes this rank's place on its node. A node without room is no
@@ -98,7 +123,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	report = describeNode(&p.Config, p.local)
 	report.Earlier = osstring.From(earlier)
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
-		return nodeReport{}, unusable(p.Comm.Rank(), report.Host, p.local.Dir(), err)
+		return report, unusable(p.Comm.Rank(), report.Self.Host, p.local.Dir(), err)
 	}
 	return report, nil
 }
@@ -127,7 +152,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
 	)
-	served := &handler{home: p.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{})}
+	served := &handler{home: p.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.Exchange)
 	p.commands.service = p.service
 

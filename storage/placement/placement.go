@@ -42,6 +42,7 @@ type Placement struct {
 	healer   *heal.Healer
 	flusher  *flush.Flusher
 	remover  *remove.Remover
+	idle     idleness
 	end      ending
 }
 
@@ -369,9 +370,6 @@ func (p *Placement) forget(id storage.ID) {
 	p.commands.forget(id)
 	p.healer.Forget(id)
 }
-
-// Serving reports whether this rank is doing something for another one, or was asked to since the last call.
-func (p *Placement) Serving() bool { return p.service.Serving() }
 
 // Close ends what goes on in the background and what this rank does for the
 // others, once they close theirs too or ctx ends. A flush that is cut off is

@@ -253,7 +253,19 @@ func (p *player) isMadeOf(ctx context.Context, s *comm.Comm, want []comm.Rank) e
 		equalSlices("members", got, want),
 		equal("own place", want[s.Rank()], p.c.Rank()),
 		equal("number of failed ranks", len(s.Failed()), 0),
+		equalSlices("nodes", s.Nodes(), nodesOf(p.c, want)),
 		works(ctx, s), meet(ctx, s))
+}
+
+// nodesOf are the nodes of some ranks.
+func nodesOf(c *comm.Comm, ranks []comm.Rank) (nodes []int) {
+	of := c.Nodes()
+	for _, r := range ranks {
+		if of != nil {
+			nodes = append(nodes, of[r])
+		}
+	}
+	return nodes
 }
 
 // works is an error unless messages and collectives get through. Some ranks may

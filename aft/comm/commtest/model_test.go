@@ -329,6 +329,18 @@ func (r *modelRequest) Wait(ctx context.Context) (driver.Status, error) {
 func (v *view) Rank() int { return v.rank }
 func (v *view) Size() int { return len(v.g.members) }
 
+// Nodes: two ranks share one.
+func (v *view) Nodes() (nodes []int) {
+	for r, p := range v.g.members {
+		if v.g.m.fault == "nodes are those of the first communicator" {
+			nodes = append(nodes, r/2)
+		} else {
+			nodes = append(nodes, p.original/2)
+		}
+	}
+	return nodes
+}
+
 func (v *view) Isend(dst int, tag int, data []byte) driver.Request {
 	m := v.g.m
 	m.mu.Lock()

@@ -60,7 +60,8 @@ func of(kind string, trials []trial) []trial {
 
 // trials are all of them; the seed is for the random one.
 func trials(seed uint64) []trial {
-	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), collectives()), trafficTrial(seed))
+	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), collectives()),
+		trial{"nodes/alike", 1, nodesAlike}, trafficTrial(seed))
 }
 
 func collectives() []trial {
@@ -188,4 +189,20 @@ func right(c *comm.Comm) comm.Rank { return (c.Rank() + 1) % comm.Rank(c.Size())
 func left(c *comm.Comm) comm.Rank {
 	n := comm.Rank(c.Size())
 	return (c.Rank() + n - 1) % n
+}
+
+// nodesAlike: all ranks say the same of where each is, if they say anything.
+func nodesAlike(ctx context.Context, c *comm.Comm) error {
+	nodes := c.Nodes()
+	if nodes != nil {
+		check(equal("number of nodes", len(nodes), c.Size()))
+	}
+	for r, of := range must(comm.AllgatherBytes(ctx, c, fmt.Append(nil, nodes))) {
+		check(equal(fmt.Sprintf("nodes as rank %d says", r), string(of), fmt.Sprint(nodes)))
+	}
+	was := slices.Clone(nodes)
+	for r := range nodes { // it is the caller's
+		nodes[r] = -2
+	}
+	return equalSlices("nodes afterwards", c.Nodes(), was)
 }

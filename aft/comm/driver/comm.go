@@ -57,6 +57,14 @@ type Freer interface {
 	Free()
 }
 
+// Located is a communicator that knows which of its ranks share a node.
+type Located interface {
+	// Nodes is the node of each rank, in the numbers of Place.Node: what is lost with one
+	// machine has one number. It is what it was when the communicator was made; -1: the process
+	// was dead by then. nil: the engine does not say, as where a program is to play nodes itself.
+	Nodes() []int
+}
+
 // Matches reports whether a receive for want takes a message with this tag.
 func Matches(tag, want int) bool {
 	return tag == want || want == AnyTag && tag >= 0

@@ -7,6 +7,7 @@
 //	Taker                               messages that are used where they arrive
 //	Failing, Revoker, Agreer, Maker     what survives failures (the base operations of ULFM)
 //	Freer                               gives its resources back
+//	Located                             which ranks share a node
 //	Session                             a process's part in a job that is repaired (package aft)
 //
 // # What package comm has checked before

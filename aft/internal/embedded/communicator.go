@@ -1,6 +1,10 @@
 package embedded
 
-import "github.com/craft-go/craft/aft/comm/driver"
+import (
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
 
 // communicator is what a program has of a mailbox.
 type communicator struct{ box *mailbox }
@@ -14,10 +18,14 @@ var (
 	_ driver.Maker   = (*communicator)(nil)
 	_ driver.Leased  = (*communicator)(nil)
 	_ driver.Freer   = (*communicator)(nil)
+	_ driver.Located = (*communicator)(nil)
 )
 
 func (c *communicator) Rank() int { return c.box.owner }
 func (c *communicator) Size() int { return len(c.box.procs) }
+
+// Nodes are those of the ranks, if somebody has named the job's nodes.
+func (c *communicator) Nodes() []int { return slices.Clone(c.box.nodes) }
 
 func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 	b, to := c.box, c.box.procs[dst]

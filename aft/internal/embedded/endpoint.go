@@ -21,10 +21,7 @@ type endpoint struct {
 	self     control.Proc
 	original control.Original
 
-	up   func(control.Message)        // towards the root; never blocks for long
-	wire transport                    // to other processes; nil: all are in this one
-	peer func(control.Proc) *endpoint // of those in this one; nil: it has ended
-
+	routes
 	lease    func() error // nil: cannot be lost
 	progress progress
 
@@ -42,6 +39,14 @@ type endpoint struct {
 
 	wakes sync.Pool         // of channels of capacity 1, empty: for requests
 	first chan control.Made // the first communicator
+}
+
+// routes lead to others.
+type routes struct {
+	up   func(control.Message)        // towards the root; never blocks for long
+	wire transport                    // to other processes; nil: all are in this one
+	peer func(control.Proc) *endpoint // of those in this one; nil: it has ended
+	at   func(control.Proc) int       // the node of a process, -1 if it is forgotten; nil: nobody has named nodes
 }
 
 type operationKey struct {
@@ -168,6 +173,7 @@ func (e *endpoint) enter(m control.Made) *mailbox {
 // ensure is the mailbox of a communicator that this process is one of. parent is
 // what it was made of, or 0.
 func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
+	nodes := e.nodes(g.Procs)
 	e.mu.Lock()
 	b := e.boxes[g.ID]
 	if b != nil {
@@ -175,7 +181,7 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		return b
 	}
 	b = newMailbox(e, g)
-	b.last = g.Lasting
+	b.last, b.nodes = g.Lasting, nodes
 	switch {
 	case parent == 0 || e.known.own == 0:
 		e.known.own, b.world = g.ID, true
@@ -201,6 +207,18 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		start()
 	}
 	return b
+}
+
+// nodes are those of some processes, as long as they are known: of who dies nobody knows it for ever.
+func (e *endpoint) nodes(procs []control.Proc) []int {
+	if e.at == nil {
+		return nil
+	}
+	out := make([]int, len(procs))
+	for r, p := range procs {
+		out[r] = e.at(p)
+	}
+	return out
 }
 
 // lineage is what a communicator that is made of parent is revoked with. Only a session

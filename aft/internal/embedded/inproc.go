@@ -19,6 +19,7 @@ type inprocCluster struct {
 	ctx    context.Context                          // of all bodies
 	start  func(ctx context.Context, p *inprocProc) // starts a body
 	onLoss func(node int)
+	named  bool // somebody has named the nodes
 
 	events  inbox[func(now time.Time)]
 	changed chan struct{} // something was handled: the timer may be wrong
@@ -65,11 +66,12 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 	if cfg.Ranks < 1 {
 		return nil, fmt.Errorf("%w, not %d", ErrSize, cfg.Ranks)
 	}
-	if len(cfg.Nodes) == 0 {
+	named := len(cfg.Nodes) > 0
+	if !named {
 		cfg.Nodes = []Node{{Name: "node0"}}
 	}
 	c := &inprocCluster{
-		onLoss: cfg.OnLoss, procs: make(map[control.Proc]*inprocProc),
+		onLoss: cfg.OnLoss, named: named, procs: make(map[control.Proc]*inprocProc),
 		changed: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	var nodes []control.NodeConfig
@@ -232,6 +234,9 @@ func (c *inprocCluster) open(n *inprocNode, s control.Start) {
 	p := &inprocProc{ep: e, node: n, stop: stop}
 	e.peer = c.endpoint
 	e.up = func(m control.Message) { c.fromRank(p, m) }
+	if c.named {
+		e.at = c.nodeOf
+	}
 	e.lease = func() error {
 		select {
 		case <-e.over:
@@ -347,4 +352,11 @@ func (c *inprocCluster) endpoint(id control.Proc) *endpoint {
 		return p.ep
 	}
 	return nil
+}
+
+func (c *inprocCluster) nodeOf(id control.Proc) int {
+	if p := c.proc(id); p != nil {
+		return int(p.node.id)
+	}
+	return -1
 }

@@ -22,6 +22,7 @@ type mailbox struct {
 	id    control.CommID
 	procs []control.Proc // by rank
 	owner int
+	nodes []int            // by rank; nil: not known
 	world bool             // it is one of the job's own
 	last  bool             // it outlives those: see driver.Options
 	made  []control.CommID // what it is revoked with, the job's own first

@@ -111,7 +111,7 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	if err != nil {
 		return nil, err
 	}
-	e.wire, e.up, e.lease = p.wire, p.send, p.lease.check
+	e.wire, e.up, e.lease, e.at = p.wire, p.send, p.lease.check, p.wire.nodeOf
 	p.listen()
 	p.tasks.Go(func() { p.lease.keep(p.pulse, e.over, p.fenced) })
 	address, tcp := p.wire.addresses()

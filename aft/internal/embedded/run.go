@@ -34,7 +34,8 @@ func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s dr
 // InprocConfig is a job within this process.
 type InprocConfig struct {
 	Ranks int
-	// Nodes are those that the ranks are on, in blocks; none: one node.
+	// Nodes are those that the ranks are on, in blocks; none: one node, which no communicator
+	// tells of.
 	Nodes []Node
 	// OnLoss, if not nil, is called when a node was killed, after everything that
 	// runs there has ended, and before the others are told of it, which they are, too, if it

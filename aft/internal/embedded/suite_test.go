@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 	commtest.RunFailures(t, func(t *testing.T, n int, _ string, body commtest.FaultyBody) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		err := embedded.RunInproc(ctx, embedded.InprocConfig{Ranks: n}, func(ctx context.Context, r *embedded.InprocRank) error {
+		err := embedded.RunInproc(ctx, embedded.InprocConfig{Ranks: n, Nodes: []embedded.Node{{Name: "a"}, {Name: "b"}}}, func(ctx context.Context, r *embedded.InprocRank) error {
 			return body(ctx, r.Session().Place().Comm, r)
 		})
 		commtest.Verdict(t, err)

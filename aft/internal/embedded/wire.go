@@ -144,6 +144,16 @@ func (w *wire) addPeers(peers []control.Peer) {
 	}
 }
 
+// nodeOf is the node of a process; -1: it is not known.
+func (w *wire) nodeOf(p control.Proc) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if peer, known := w.peers[p]; known {
+		return int(peer.Node)
+	}
+	return -1
+}
+
 // known is the link to a process that this one has talked to, or nil.
 func (w *wire) known(p control.Proc) *outlink { return (*w.outs.Load())[p] }
 

@@ -34,7 +34,7 @@ func (j *job) body(ctx context.Context, z *aft.Zone) error {
 	j.print = j.c.Rank() == 0
 	j.data = newData(j.ownSize(), uint64(j.c.Rank())+1)
 	var err error
-	if j.nodes, err = findNodes(ctx, j.c, j.nodePath); err != nil {
+	if j.nodes, err = findNodes(j.c, j.nodePath); err != nil {
 		return err
 	}
 	if err := j.enoughNodes(); err != nil {

@@ -1,9 +1,9 @@
 package levels
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,36 +11,20 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// nodes says which ranks share a directory.
+// nodes are those of the job.
 type nodes struct {
 	dir   string // of this one
 	mine  int
 	count int
 }
 
-// findNodes makes the directory of this node, whose base is the same on all.
-func findNodes(ctx context.Context, c *comm.Comm, base string) (nodes, error) {
-	dir := os.Getenv("CRAFT_NODE_PATH")
-	if dir == "" {
-		dir = filepath.Join(base, fmt.Sprintf("node-%d", c.Rank()))
-	}
+// findNodes makes the directory of this node. Who has started this program alone has given its base.
+func findNodes(c *comm.Comm, base string) (nodes, error) {
+	dir := cmp.Or(os.Getenv("CRAFT_NODE_PATH"), filepath.Join(base, "node-0"))
 	n := nodes{dir: filepath.Join(dir, "levels")}
-	host, _ := os.Hostname()
-	all, err := comm.AllgatherBytes(ctx, c, []byte(host+"\x00"+n.dir))
-	if err != nil {
-		return n, err
-	}
-	var different []string
-	for rank, name := range all {
-		at := slices.Index(different, string(name))
-		if at < 0 {
-			at, different = len(different), append(different, string(name))
-		}
-		if comm.Rank(rank) == c.Rank() {
-			n.mine = at
-		}
-	}
-	n.count = len(different)
+	all := c.Nodes()
+	different := slices.Compact(slices.Sorted(slices.Values(all)))
+	n.mine, n.count = slices.Index(different, all[c.Rank()]), len(different)
 	return n, os.MkdirAll(n.dir, 0o700)
 }
 

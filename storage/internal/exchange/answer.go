@@ -18,7 +18,6 @@ type lentPart struct {
 
 // lend has a question answered. The service's lock is held.
 func (p *peer) lend(q request) {
-	p.s.asked = true
 	if p.asking >= cap(p.sending) {
 		p.reject(q.id, answerTag(q.id))
 		return

@@ -41,21 +41,6 @@ func TestReadersHoldNothing(t *testing.T) {
 	})
 }
 
-// TestServingIsToldOnce: a question that is over counts once more.
-func TestServingIsToldOnce(t *testing.T) {
-	play(t, 2, small, func(r *trial) {
-		if r.c.Rank() == 0 {
-			_, err := r.s.Open(r.ctx, 1, "what is not there")
-			require.Error(r.t, err)
-			r.tell(1)
-			return
-		}
-		r.hear(0)
-		require.True(r.t, r.s.Serving())
-		require.False(r.t, r.s.Serving())
-	})
-}
-
 // TestTooManyQuestions: who asks on without an answer is refused, and what is kept for it is
 // bounded.
 func TestTooManyQuestions(t *testing.T) {

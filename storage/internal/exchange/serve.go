@@ -81,7 +81,6 @@ func (s *Service) take(from comm.Rank, message []byte) {
 // host gives a stream to a goroutine of its own. The service's lock is held.
 func (p *peer) host(r request) {
 	s := p.s
-	s.asked = true
 	_, twice := p.served[slotOf(r.id)]
 	switch {
 	case twice:

@@ -40,7 +40,6 @@ type Service struct {
 
 	mu       sync.Mutex
 	allSaid  bool // all others want nothing more
-	asked    bool // a question has come since Serving was called
 	lastID   uint32
 	closed   sync.Once
 	closeErr error
@@ -137,17 +136,16 @@ func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name 
 // Around runs body as the Options say, for what else is done in the background.
 func (s *Service) Around(body func()) { s.opts.Around(body) }
 
-// Serving reports whether streams of other ranks are open here, or they have asked for
-// something since the last call.
+// Serving reports whether streams of other ranks are open here, or answers are on their way.
 func (s *Service) Serving() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	serving := s.asked
-	s.asked = false
 	for _, p := range s.peers {
-		serving = serving || len(p.served) > 0 || len(p.lent) > 0
+		if len(p.served) > 0 || len(p.lent) > 0 {
+			return true
+		}
 	}
-	return serving
+	return false
 }
 
 // begin checks what a stream is to be opened with, and keeps Close from going on
