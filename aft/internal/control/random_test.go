@@ -64,7 +64,7 @@ func randomRound(t *testing.T, seed uint64) (repairs int) {
 	}
 	s.run(5 * time.Minute)
 	s.check()
-	return s.root.epoch
+	return s.root.rendezvous.epoch
 }
 
 // chaos makes one thing fail.
@@ -105,7 +105,7 @@ func (s *sim) chaosNode() {
 			running = append(running, n)
 		}
 	}
-	if len(running) < 2 || !s.root.launched {
+	if len(running) < 2 || !s.root.deploy.launched {
 		return
 	}
 	n := running[s.random.IntN(len(running))]
@@ -133,7 +133,7 @@ func (s *sim) chaosNode() {
 
 // check looks at how the job has ended.
 func (s *sim) check() {
-	world := s.root.comms[s.root.world]
+	world := s.root.rendezvous.groups.world
 	switch {
 	case s.over && !s.late:
 		if s.end.Code != 0 || s.end.Report != "" {
@@ -147,12 +147,12 @@ func (s *sim) check() {
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery == driver.NonShrinking && len(world.procs) != s.cfg.Size {
-		s.fatal("the last world has %d ranks", len(world.procs))
+	if s.cfg.Policy.Recovery == driver.NonShrinking && len(world.members) != s.cfg.Size {
+		s.fatal("the last world has %d ranks", len(world.members))
 	}
 	last := -1
-	for _, p := range world.procs {
-		o := int(s.root.procs[p].original)
+	for _, p := range world.members {
+		o := int(p.original)
 		if o <= last {
 			s.fatal("the ranks of the last world are not in order")
 		}

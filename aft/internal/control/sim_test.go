@@ -139,8 +139,8 @@ func (s *sim) run(limit time.Duration) {
 
 func (s *sim) pending() string {
 	text := ""
-	for _, o := range s.root.pending() {
-		text += fmt.Sprintf("[%v %s joined %d of %v]", o.key, o.op, len(o.joins), o.group.procs)
+	for _, o := range s.root.rendezvous.pending() {
+		text += fmt.Sprintf("[%v %s joined %d of %v]", o.key, o.op, len(o.joins), ids(o.group.members))
 	}
 	return text
 }
@@ -324,7 +324,7 @@ func (s *sim) killNode(n *simNode) {
 
 // endsWell: all members have come to the end of a zone, and none is missing.
 func (s *sim) endsWell(m Made) {
-	group := s.root.comms[m.Comm].procs
+	group := ids(s.root.rendezvous.groups.all[m.Comm].members)
 	for _, p := range group {
 		if !slices.Contains(s.endings[opKey{m.Comm, m.Seq}], p) {
 			s.fatal("a zone ended well without the body of process %d", p)
