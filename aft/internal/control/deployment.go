@@ -153,16 +153,15 @@ func (s *spawning) newcomers() []*process {
 	return out
 }
 
-// discard ends what was started for an operation, which has failed.
-func (d *deployment) discard(o *operation) {
-	if o.spawn == nil {
+// discard ends what was started for an operation that has failed; nil: nothing was.
+func (d *deployment) discard(s *spawning) {
+	if s == nil {
 		return
 	}
-	for _, p := range o.spawn.newcomers() {
+	for _, p := range s.newcomers() {
 		if p.present() {
 			p.discarded = true
 			d.members.fence(p, "the operation it was started for has failed")
 		}
 	}
-	o.spawn = nil
 }

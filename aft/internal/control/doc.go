@@ -74,6 +74,13 @@
 // cannot be told from a slow one, or from a program that does not join: as a
 // replacement it is killed after Timing.Repair.
 //
+// # Roll-back
+//
+// With a policy that is AtDetection, which ranks have named when they began with the zone, the
+// root begins with the repair itself (Reinit++, algorithm 1): it revokes the world and starts the
+// replacements when it knows of the failure. Survivors come to the repair as usual, and it goes on
+// with what was started.
+//
 // # How processes end
 //
 // A process that has said Bye has left. So it seems has one whose last zone has ended

@@ -76,11 +76,17 @@ func (r *rendezvous) overdue(o *operation, f func(p *process, due time.Time)) {
 			}
 		}
 	}
-	if o.spawn != nil {
-		for _, p := range o.spawn.newcomers() {
-			if p.state == starting && !p.fenced {
-				f(p, p.started.Add(r.timing.Repair))
-			}
+	r.slow(o.spawn, f)
+}
+
+// slow calls f for those of s that have not said Hello, with the time at which they are to have.
+func (r *rendezvous) slow(s *spawning, f func(p *process, due time.Time)) {
+	if s == nil {
+		return
+	}
+	for _, p := range s.newcomers() {
+		if p.state == starting && !p.fenced {
+			f(p, p.started.Add(r.timing.Repair))
 		}
 	}
 }
@@ -91,6 +97,7 @@ func (r *rendezvous) absent(g *group, f func(p *process, due time.Time)) {
 	if g.recovery.IsZero() || r.timing.Repair == 0 {
 		return
 	}
+	r.slow(g.ahead, f)
 	for _, o := range r.ops {
 		if o.group == g && o.op.Class() == 2 {
 			return // it is they who wait

@@ -14,8 +14,10 @@ const rowLimit = 200
 
 // TestMemoryOfRepairs: what the root keeps does not grow with the number of repairs.
 func TestMemoryOfRepairs(t *testing.T) {
-	for _, recovery := range []driver.RecoveryPolicy{{Name: driver.NonShrinking}} {
+	withPolicy(t, atDetection)
+	for _, recovery := range []driver.Recovery{driver.NonShrinking, atDetection.Name} {
 		s := running(t, RootConfig{Size: 3, Nodes: nodesOf(2, 0)})
+		s.begin(policy(recovery, driver.Reuse), 0, 1, 2)
 		ranks := []Proc{0, 1, 2}
 		heap := make(map[int]uint64)
 		for n := range 1001 {
@@ -26,7 +28,7 @@ func TestMemoryOfRepairs(t *testing.T) {
 			s.kill(ranks[lost])
 			for i, p := range ranks {
 				if i != lost {
-					s.join(p, Join{Op: OpRepair, Comm: comm, Policy: policy(recovery.Name, driver.Reuse), Step: int64(n)})
+					s.join(p, Join{Op: OpRepair, Comm: comm, Policy: policy(recovery, driver.Reuse), Step: int64(n)})
 				}
 			}
 			ranks[lost] = Proc(3 + n)
@@ -39,7 +41,7 @@ func TestMemoryOfRepairs(t *testing.T) {
 			}
 		}
 		perRow := (int64(heap[1000]) - int64(heap[100])) / 900
-		t.Logf("%s: %d bytes for each process that was replaced", recovery.Name, perRow)
+		t.Logf("%s: %d bytes for each process that was replaced", recovery, perRow)
 		require.Less(t, perRow, int64(rowLimit))
 		runtime.KeepAlive(s)
 	}

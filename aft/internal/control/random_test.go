@@ -14,9 +14,11 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 )
 
-// TestRandomFailures: ranks and nodes die and hang at any time, repairs included.
+// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with policies of
+// which one begins at the detection; some ask for another one when they have come to the repair.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
+	withPolicy(t, atDetection)
 	repairs := 0
 	rounds := randomRounds(t, func(seed uint64) { repairs += randomRound(t, seed) })
 	if _, given := testseed.Given(t); given {
@@ -147,7 +149,7 @@ func (s *sim) check() {
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery == driver.NonShrinking && len(world.members) != s.cfg.Size {
+	if s.cfg.Policy.Recovery != driver.Shrinking && len(world.members) != s.cfg.Size {
 		s.fatal("the last world has %d ranks", len(world.members))
 	}
 	last := -1
@@ -170,8 +172,11 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
 	}
 	cfg.Policy = driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}
-	if random.IntN(2) == 0 {
+	switch random.IntN(4) {
+	case 0, 1:
 		cfg.Policy.Recovery = driver.Shrinking
+	case 2:
+		cfg.Policy.Recovery = atDetection.Name
 	}
 	if random.IntN(2) == 0 {
 		cfg.Policy.Spawn = driver.Reuse

@@ -16,12 +16,14 @@ type recovery struct {
 	stops   *stopRequests
 	deploy  *deployment
 	meet    *rendezvous
-	policy  driver.Policy // of the last repair
+	policy  driver.Policy // of the last repair or roll-back
+	begun   *zonePolicy   // nil: nobody has begun with a zone
 }
 
 // settle decides everything that can be decided now.
 func (r *recovery) settle(now time.Time) {
 	r.meet.tellNewcomers(now)
+	r.rollBack(now)
 	r.meet.settleOperations(now)
 	if !r.out.ended && !r.members.anybody() && r.deploy.retry.IsZero() {
 		r.nobody(now)
@@ -41,7 +43,18 @@ func (r *recovery) renew(now time.Time, o *operation) (done bool) {
 // killed again there was behind the last one.
 func (r *recovery) nobody(now time.Time) {
 	world := r.meet.groups.world
-	again := false
+	switch {
+	case !r.mayGoOn(now, world):
+		r.members.endNormally()
+	case len(r.replacedOf(world, world.failed())) == 0:
+		r.endWithoutRanks()
+	default:
+		r.reviveAll(now, world)
+	}
+}
+
+// mayGoOn: how the members of a world have ended, of whom none is there, is no end of the job.
+func (r *recovery) mayGoOn(now time.Time, world *group) (again bool) {
 	stop, _ := r.stops.requested(now)
 	for _, p := range world.failed() {
 		if p.handled { // by a zone that has ended without it
@@ -52,17 +65,10 @@ func (r *recovery) nobody(now time.Time) {
 	}
 	for _, p := range r.members.latest {
 		if p.state == left && !p.discarded || p.settled != unsettled && !p.outlived.IsZero() {
-			again = false // the job has begun to end
+			return false // the job has begun to end
 		}
 	}
-	switch {
-	case !again:
-		r.members.endNormally()
-	case len(r.replacedOf(world, world.failed())) == 0:
-		r.endWithoutRanks()
-	default:
-		r.reviveAll(now, world)
-	}
+	return again
 }
 
 func (r *recovery) endWithoutRanks() {

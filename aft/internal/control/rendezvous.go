@@ -144,7 +144,7 @@ func (r *rendezvous) try(now time.Time, o *operation) (done bool) {
 			returned = r.returnedOf(o)
 			o.group.broken[o.key.seq] = returned
 		}
-		r.deploy.discard(o)
+		r.deploy.discard(o.spawn)
 		r.reply(o, o.takers(), Made{Revoked: true, Returned: returned})
 		return true
 	}

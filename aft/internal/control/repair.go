@@ -14,12 +14,13 @@ import (
 // included, again and again.
 func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	if r.allAnswered(o.group) {
-		r.deploy.discard(o)
+		r.deploy.discard(o.spawn)
 		return true
 	}
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
 		if err != "" {
+			r.discardAhead(o.group)
 			r.meet.reply(o, o.takers(), Made{Err: err})
 			return true
 		}
@@ -27,19 +28,19 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 		if !r.repairPresumed(now, o.group) {
 			return false
 		}
-		if len(r.replacedOf(o.group, o.group.failed())) == 0 {
+		r.takeOver(o)
+		if o.spawn == nil && len(r.replacedOf(o.group, o.group.failed())) == 0 {
 			r.finishRepair(now, o, nil)
 			return true
 		}
-		o.spawn = newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1)
+		if o.spawn == nil {
+			o.spawn = newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1)
+		}
 	}
 	if !r.repairPresumed(now, o.group) {
 		return r.out.ended
 	}
-	wanted := r.replacedOf(o.group, o.group.failed())
-	for original := range o.spawn.current { // a policy may have changed its mind: what was begun is ended
-		wanted[original] = r.members.latest[original]
-	}
+	wanted := r.wanted(o.group, o.spawn)
 	if len(wanted) == 0 && len(o.takers()) == 0 {
 		r.endWithoutRanks()
 		return true
@@ -51,6 +52,16 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	return true
 }
 
+// wanted are the members of g to be replaced, by original rank. A policy may have changed its mind:
+// what was begun is ended.
+func (r *recovery) wanted(g *group, s *spawning) map[Original]*process {
+	wanted := r.replacedOf(g, g.failed())
+	for original := range s.current {
+		wanted[original] = r.members.latest[original]
+	}
+	return wanted
+}
+
 // reviveAll repairs when nobody is left to ask for it.
 func (r *recovery) reviveAll(now time.Time, world *group) {
 	o := &operation{
@@ -58,7 +69,10 @@ func (r *recovery) reviveAll(now time.Time, world *group) {
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
 		between: !slices.ContainsFunc(world.members, func(p *process) bool { return p.settled == unsettled }),
-		spawn:   newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1),
+		spawn:   world.ahead,
+	}
+	if world.ahead = nil; o.spawn == nil {
+		o.spawn = newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)
 	}
 	r.meet.ops[o.key] = o
 	r.out.note(slog.LevelWarn, "all ranks have failed: all are started again")

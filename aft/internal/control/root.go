@@ -92,6 +92,7 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 		if p := r.members.of(n, m.Begin.Proc); p != nil {
 			p.settled, p.after = unsettled, nil
 			r.members.zoneBegun(now)
+			r.recovery.zoneBegun(m.Begin.Policy)
 		}
 	case KindJoin:
 		for _, j := range m.Joins {

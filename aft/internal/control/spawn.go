@@ -16,7 +16,7 @@ func (r *recovery) decideSpawn(now time.Time, o *operation) (done bool) {
 		return true
 	}
 	if gone := o.group.missing(); len(gone) > 0 {
-		r.deploy.discard(o)
+		r.deploy.discard(o.spawn)
 		r.meet.reply(o, takers, Made{Failed: ids(gone)})
 		return true
 	}
