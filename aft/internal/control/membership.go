@@ -86,12 +86,7 @@ func (m *membership) load(n *node) int {
 
 // introduce tells newcomers where everybody is, and everybody where they are.
 func (m *membership) introduce(newcomers []*process) {
-	var known []*process
-	for _, p := range m.present {
-		if p.announced && p.state == alive {
-			known = append(known, p)
-		}
-	}
+	known := only(m.present, func(p *process) bool { return p.announced && p.state == alive })
 	for _, p := range newcomers {
 		p.announced = true
 	}

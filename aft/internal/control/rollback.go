@@ -49,11 +49,11 @@ func (r *recovery) rollBack(now time.Time) {
 	}
 	switch {
 	case world.ahead == nil:
-	case slices.ContainsFunc(world.members, (*process).present) && r.begun.zone == r.meet.zone:
+	case slices.ContainsFunc(world.members, (*process).present):
 		r.deploy.start(now, world.ahead, r.wanted(world, world.ahead))
-	case r.begun.zone == r.meet.zone && !r.allAnswered(world) && r.mayGoOn(now, world):
+	case r.mayGoOn(now, world):
 		r.reviveAll(now, world) // nobody is left to ask for the repair
-	default: // the zone has ended without those that were lost, or the job ends
+	default: // the job ends
 		r.discardAhead(world)
 	}
 }
@@ -78,11 +78,12 @@ func (r *recovery) takeOver(o *operation) {
 // discardAhead ends what was started at the detection: those whose places it was to take are not
 // missed, nor are the ones of it that have failed.
 func (r *recovery) discardAhead(g *group) {
+	if g.ahead == nil {
+		return
+	}
 	r.deploy.discard(g.ahead)
-	if g.ahead != nil {
-		for _, p := range g.ahead.current {
-			p.handled = true
-		}
+	for _, p := range g.ahead.current {
+		p.handled = true
 	}
 	g.ahead = nil
 }

@@ -208,7 +208,6 @@ func TestThroughARollBack(t *testing.T) {
 		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}, Step: NoStep})
 	}
 	require.Equal(t, driver.Outcome{}, *s.made(0).Outcome)
-	s.tick(testTiming.Period)
 	require.NotEmpty(t, s.killed(4))
 }
 

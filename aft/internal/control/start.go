@@ -102,12 +102,7 @@ func (d *deployment) tickJoin(now time.Time) {
 		return
 	}
 	d.joinNamed = true
-	var late []*process
-	for _, p := range d.members.latest {
-		if p.state == starting {
-			late = append(late, p)
-		}
-	}
+	late := only(d.members.latest, func(p *process) bool { return p.state == starting })
 	if len(late) > 0 { // else replacements wait, which was said
 		d.out.note(slog.LevelWarn, "the job begins when all ranks have come to aft.Run: waiting for some that have not", "ranks", rankList(late))
 	}
