@@ -28,14 +28,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 		if !r.repairPresumed(now, o.group) {
 			return false
 		}
-		r.takeOver(o)
-		if o.spawn == nil && len(r.replacedOf(o.group, o.group.failed())) == 0 {
-			r.finishRepair(now, o, nil)
-			return true
-		}
-		if o.spawn == nil {
-			o.spawn = newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1)
-		}
+		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
 	if !r.repairPresumed(now, o.group) {
 		return r.out.ended
@@ -69,11 +62,9 @@ func (r *recovery) reviveAll(now time.Time, world *group) {
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
 		between: !slices.ContainsFunc(world.members, func(p *process) bool { return p.settled == unsettled }),
-		spawn:   world.ahead,
+		spawn:   cmp.Or(world.ahead, newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)),
 	}
-	if world.ahead = nil; o.spawn == nil {
-		o.spawn = newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)
-	}
+	world.ahead = nil
 	r.meet.ops[o.key] = o
 	r.out.note(slog.LevelWarn, "all ranks have failed: all are started again")
 	r.meet.settleOperations(now)
@@ -199,11 +190,10 @@ func (r *recovery) repairPresumed(now time.Time, g *group) bool {
 // allAnswered: no member is left to repair for, and some have ended because of a signal; what
 // is started for a repair has not heard of it, unless all that is has ended so too.
 func (r *recovery) allAnswered(g *group) bool {
-	members := g.members
-	if slices.ContainsFunc(members, (*process).present) {
+	if slices.ContainsFunc(g.members, (*process).present) {
 		return false
 	}
 	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() }
-	return slices.ContainsFunc(members, answered) ||
+	return slices.ContainsFunc(g.members, answered) ||
 		!r.members.anybody() && slices.ContainsFunc(r.members.latest, answered)
 }

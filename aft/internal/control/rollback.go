@@ -58,21 +58,22 @@ func (r *recovery) rollBack(now time.Time) {
 	}
 }
 
-// takeOver gives a repair what was started at the detection, unless its policy would not have
-// those ranks replaced.
-func (r *recovery) takeOver(o *operation) {
-	if o.group.ahead == nil {
-		return
+// takeOver returns for a repair of g what was started at the detection. It is nil if nothing was, or if
+// the policy would not have those ranks replaced: then that is ended.
+func (r *recovery) takeOver(g *group) *spawning {
+	if g.ahead == nil {
+		return nil
 	}
-	replaced := r.replacedOf(o.group, o.group.failed())
-	for original := range o.group.ahead.current {
+	replaced := r.replacedOf(g, g.failed())
+	for original := range g.ahead.current {
 		if r.policy.Recovery != r.begun.policy.Recovery && replaced[original] == nil {
-			r.discardAhead(o.group)
-			return
+			r.discardAhead(g)
+			return nil
 		}
 	}
-	o.spawn, o.group.ahead = o.group.ahead, nil
-	o.spawn.policy = r.policy.Spawn
+	ahead := g.ahead
+	ahead.policy, g.ahead = r.policy.Spawn, nil
+	return ahead
 }
 
 // discardAhead ends what was started at the detection: those whose places it was to take are not

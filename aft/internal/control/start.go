@@ -148,16 +148,14 @@ func (d *deployment) restartFirst(now time.Time, policy driver.SpawnPolicy, plai
 	if plain {
 		return false
 	}
-	var again []*process
-	for _, p := range d.members.latest {
-		if p.state == failed && !d.out.ended {
-			if q := d.replace(now, p, policy, 0); q != nil {
-				again = append(again, q)
-			}
+	s, wanted := newSpawning(policy, 0, 0), make(map[Original]*process)
+	for o, p := range d.members.latest {
+		if p.state == failed {
+			wanted[Original(o)] = p
 		}
 	}
-	d.send(again, 0)
-	return len(again) > 0 || !d.retry.IsZero()
+	d.start(now, s, wanted)
+	return len(s.current) > 0 || !d.retry.IsZero()
 }
 
 func (d *deployment) startLimit() time.Time {
