@@ -86,8 +86,9 @@ func runZone(ctx context.Context, s *comm.Session, o options, body func(context.
 	if index < place.Zone { // it had ended before this process was started
 		return endedBefore(place, index)
 	}
-	s.InZone(true)
-	defer s.InZone(false)
+	policy := o.policy()
+	s.InZone(&policy)
+	defer s.InZone(nil)
 	returned := false
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}

@@ -12,12 +12,8 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 )
 
-const (
-	// rowOfAFailure is what a job may keep in all of each process that has failed.
-	rowOfAFailure = 200 // bytes
-	// rootsRow is what control.process takes beyond that: 0 when it is a row of the ledger.
-	rootsRow = 300
-)
+// rowOfAFailure is what a job may keep in all of each process that has failed.
+const rowOfAFailure = 200 // bytes
 
 // TestMemoryOfRecoveries: a job that has been repaired a thousand times keeps no more than a row
 // for each failure.
@@ -45,5 +41,5 @@ func TestMemoryOfRecoveries(t *testing.T) {
 	}))
 	each := (heap[late] - heap[early]) / (late - early)
 	t.Log(each, "bytes for each recovery")
-	require.Less(t, each, rowOfAFailure+rootsRow)
+	require.Less(t, each, rowOfAFailure)
 }

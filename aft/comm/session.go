@@ -156,10 +156,10 @@ func (s *Session) Repair(ctx context.Context, p Policy) (Change, error) {
 	return *s.change, nil
 }
 
-// InZone says whether the body of a zone runs.
-func (s *Session) InZone(running bool) {
+// InZone says that the body of a zone runs, and with which policy it recovers; nil: none runs.
+func (s *Session) InZone(p *Policy) {
 	if m, ok := s.engine.(driver.ZoneMarker); ok {
-		m.InZone(running)
+		m.InZone(p)
 	}
 }
 

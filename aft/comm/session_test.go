@@ -44,7 +44,7 @@ func TestSessionOfNoJob(t *testing.T) {
 	s := comm.Self().Session()
 	s.Revoke()
 	s.Step(1)
-	s.InZone(true)
+	s.InZone(new(comm.Policy))
 	s.Quit("nobody is there")
 	_, err := s.End(t.Context(), comm.Verdict{})
 	require.ErrorIs(t, err, comm.ErrUnsupported)

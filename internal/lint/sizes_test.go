@@ -16,16 +16,8 @@ const (
 	mostFields  = 20 // of a struct that is no configuration; those of files and messages, which have tags, do not count
 )
 
-// unbounded are packages with a type that is larger, and why it may be for now.
-var unbounded = map[string]string{
-	"aft/internal/control": "Root, Message and process are being divided",
-}
-
 func TestTypesStaySmall(t *testing.T) {
 	for dir, files := range goFiles(t, moduleRoot(t)) {
-		if unbounded[dir] != "" {
-			continue
-		}
 		types := typesOf(t, files)
 		for name, is := range types {
 			if is.fields > mostFields && !isConfig(name) {

@@ -12,6 +12,9 @@ type RecoveryPolicy struct {
 	// Replaced are those of the lost processes that a new one replaces, with their ranks.
 	// The ranks of the others are gone, and the ranks behind them are renumbered.
 	Replaced func(d Damage) []int
+	// AtDetection: who decides begins with the repair as soon as a process has failed: what
+	// all others do ends at once, and replacements are started, before any of them has come.
+	AtDetection bool
 }
 
 // Damage is what a repair has to deal with.
@@ -31,8 +34,8 @@ const (
 // Recoveries are all policies. A new one is added here, and its name to the values of
 // CRAFT_COMM_RECOVERY_POLICY in internal/env.
 var Recoveries = []RecoveryPolicy{
-	{Shrinking, func(Damage) []int { return nil }},
-	{NonShrinking, func(d Damage) []int { return d.Lost }},
+	{Name: Shrinking, Replaced: func(Damage) []int { return nil }},
+	{Name: NonShrinking, Replaced: func(d Damage) []int { return d.Lost }},
 }
 
 // RecoveryNames are the names of all policies.

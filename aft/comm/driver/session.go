@@ -33,7 +33,8 @@ type Quitter interface {
 // ZoneMarker is a session that wants to know when the body of a zone runs, because
 // not everything can be called there.
 type ZoneMarker interface {
-	InZone(running bool)
+	// InZone says with which policy the zone recovers; nil: its body runs no more.
+	InZone(p *Policy)
 }
 
 // Stepper is a session that wants to know how far the program is, for the ledger of

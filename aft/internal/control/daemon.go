@@ -151,7 +151,7 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 		d.up(Message{Kind: KindHello, Hello: &h})
 	case KindBegin:
 		p.missed.due = now.Add(missedDelay)
-		d.up(Message{Kind: KindBegin, Begin: &Begin{Proc: id}})
+		d.up(Message{Kind: KindBegin, Begin: &Begin{Proc: id, Policy: m.Begin.Policy}})
 	case KindJoin:
 		for _, j := range m.Joins {
 			j.Proc = id

@@ -11,8 +11,8 @@ import (
 )
 
 // decideAgree: the and of the flags, and the failures that not all have accepted.
-func (r *Root) decideAgree(o *operation) {
-	takers := r.takers(o)
+func (r *rendezvous) decideAgree(o *operation) {
+	takers := o.takers()
 	flags := ^uint64(0)
 	accepted := make(map[Proc]int)
 	for _, p := range takers {
@@ -23,7 +23,7 @@ func (r *Root) decideAgree(o *operation) {
 		}
 	}
 	var news []Proc
-	for _, q := range r.failedOf(o.group) {
+	for _, q := range o.group.failed() {
 		if accepted[q.id] < len(takers) {
 			news = append(news, q.id)
 		} else if !o.group.lasting {
@@ -34,38 +34,23 @@ func (r *Root) decideAgree(o *operation) {
 }
 
 // decideShrink: those who are alive, in the same order.
-func (r *Root) decideShrink(o *operation) {
-	takers := r.takers(o)
-	lost := r.failedOf(o.group)
+func (r *rendezvous) decideShrink(o *operation) {
+	takers := o.takers()
+	lost := o.group.failed()
 	for _, q := range lost {
 		q.handled = q.handled || !o.group.lasting // it says nothing of the job's own one
 	}
 	if len(lost) > 0 && !o.group.lasting && o.inZone(takers) && !r.warnedShrink {
 		r.warnedShrink = true
-		r.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
+		r.out.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
 	}
-	r.reply(o, takers, Made{New: r.derive(r.staying(o), o.group, o.lasting(takers)).record()})
-}
-
-// inZone: one of those who take part has called o in the body of a zone.
-func (o *operation) inZone(takers []*process) bool {
-	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].InZone })
-}
-
-// lasting: what is made is to outlive what it is made of.
-func (o *operation) lasting(takers []*process) bool {
-	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].Lasting })
-}
-
-// staying are the takers that also take part in what comes next.
-func (r *Root) staying(o *operation) []*process {
-	return slices.DeleteFunc(r.takers(o), func(p *process) bool { return p.bye })
+	r.reply(o, takers, Made{New: r.groups.derive(o.staying(), o.group, o.lasting(takers)).record()})
 }
 
 // decideSplit: one communicator for each color.
-func (r *Root) decideSplit(o *operation) {
-	takers := r.takers(o)
-	if gone := r.missingOf(o.group); len(gone) > 0 {
+func (r *rendezvous) decideSplit(o *operation) {
+	takers := o.takers()
+	if gone := o.group.missing(); len(gone) > 0 {
 		r.reply(o, takers, Made{Failed: ids(gone)})
 		return
 	}
@@ -83,13 +68,13 @@ func (r *Root) decideSplit(o *operation) {
 		slices.SortStableFunc(list, func(a, b *process) int {
 			return cmp.Compare(o.joins[a.id].Key, o.joins[b.id].Key)
 		})
-		r.reply(o, list, Made{New: r.derive(list, o.group, o.lasting(list)).record()})
+		r.reply(o, list, Made{New: r.groups.derive(list, o.group, o.lasting(list)).record()})
 	}
 }
 
 // decideEnd: the end of the bodies of a zone.
-func (r *Root) decideEnd(now time.Time, o *operation) {
-	takers := r.takers(o)
+func (r *rendezvous) decideEnd(now time.Time, o *operation) {
+	takers := o.takers()
 	outcome := r.outcome(o, takers)
 	o.group.recovery, o.group.named = time.Time{}, false
 	if outcome.Repair {
@@ -99,11 +84,11 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 			r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
 		}
 		r.zone++
-		r.heeded = false // they may have had nothing more to do
-		r.ledger.best.reach(r.zone, NoStep)
+		r.stops.heeded = false // they may have had nothing more to do
+		r.deploy.ledger.best.reach(r.zone, NoStep)
 		clear(o.group.away)
 		if outcome.Err == "" { // the others have run through their absence
-			r.failPresumed(o.group)
+			r.members.failPresumed(o.group.members)
 		}
 		settled := settledWell
 		if outcome.Err != "" {
@@ -112,35 +97,27 @@ func (r *Root) decideEnd(now time.Time, o *operation) {
 		for _, p := range takers {
 			p.settled = settled
 		}
-		r.inZone = false
-		for _, p := range r.failedOf(o.group) { // it has ended without them
+		r.members.inZone = false
+		for _, p := range o.group.failed() { // it has ended without them
 			p.settled, p.handled = settled, true
 		}
 	}
 	r.reply(o, takers, Made{Outcome: &outcome})
 }
 
-// allThrough: all bodies that have ended so far have run through the failures.
-func (r *Root) allThrough(o *operation) bool {
-	return !slices.ContainsFunc(r.takers(o), func(p *process) bool {
-		v := o.joins[p.id].Verdict
-		return v == nil || !v.Through
-	})
-}
-
-func (r *Root) outcome(o *operation, takers []*process) driver.Outcome {
-	if len(r.failedOf(o.group)) > 0 && !r.allThrough(o) {
+func (r *rendezvous) outcome(o *operation, takers []*process) driver.Outcome {
+	if len(o.group.failed()) > 0 && !o.allThrough() {
 		return driver.Outcome{Repair: true}
 	}
 	failure := false
 	for _, p := range takers {
 		v := o.joins[p.id].Verdict
 		if v != nil && v.Err != "" {
-			return driver.Outcome{Err: v.Err, ErrRank: o.group.rank(p.id)}
+			return driver.Outcome{Err: v.Err, ErrRank: o.group.rank(p)}
 		}
 		failure = failure || v != nil && v.Failure
 	}
-	if len(r.presumedOf(o.group)) > 0 && !r.allThrough(o) {
+	if len(r.members.presumedOf(o.group.members)) > 0 && !o.allThrough() {
 		return driver.Outcome{Repair: true} // the bodies of those have not ended
 	}
 	return driver.Outcome{Repair: failure} // without a failed process: revoked by hand

@@ -10,6 +10,22 @@
 // sockets, processes, goroutines or clocks: events go in with the time at which
 // they happened, actions come out. Events are handed in one at a time.
 //
+// # The parts of the root
+//
+//	Root          hands each event to the part that it is for, and then has all that follows decided
+//	recovery      new worlds and spawns: who is replaced; what becomes of a job without processes
+//	rendezvous    communicators, and the operations that their processes join: agree, shrink,
+//	              split, the end of a zone
+//	deployment    where and when processes are started, the first ones and replacements; the ledger
+//	membership    nodes and processes: leases, suspicions; who has failed, has left, or seems to
+//	stopRequests  signals that were forwarded, and whether somebody heeds them
+//	outbox        what is to be done
+//
+// Each part knows those below it, and none above. So a loss calls nobody: when an event has
+// been noted, recovery looks at all operations under way (settle), which ask membership who
+// is there, and deployment to start who is missing. What has ended is kept for as long as a
+// communicator or the job's exit code needs it.
+//
 // # Terms
 //
 // A process (Proc) is one start of the program; its number is never used again.
@@ -57,6 +73,13 @@
 // and after that. A process that hangs before Hello
 // cannot be told from a slow one, or from a program that does not join: as a
 // replacement it is killed after Timing.Repair.
+//
+// # Roll-back
+//
+// With a policy that is AtDetection, which ranks have named when they began with the zone, the
+// root begins with the repair itself (Reinit++, algorithm 1): it revokes the world and starts the
+// replacements when it knows of the failure. Survivors come to the repair as usual, and it goes on
+// with what was started.
 //
 // # How processes end
 //

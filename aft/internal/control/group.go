@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -8,8 +9,8 @@ import (
 // group is a communicator.
 type group struct {
 	id      CommID
-	procs   []Proc // by rank
-	parent  *group // that it was made of by split, shrink or spawn; nil: a world
+	members []*process // by rank
+	parent  *group     // that it was made of by split, shrink or spawn; nil: a world
 	revoked bool
 	lasting bool // see driver.Options; what is made of one is so too
 	// recovery: since when its processes are to come to a repair, as a zone that
@@ -21,33 +22,55 @@ type group struct {
 	away map[Proc]bool
 	// freed are processes that have given it back: they take part in nothing more.
 	freed map[Proc]bool
+	// rolledBack: at the detection of a failure; ahead are the replacements, until a repair has them.
+	rolledBack bool
+	ahead      *spawning
 	// broken are operations that have ended with Revoked for some, and because of whose
 	// return: so they do for those who come later.
 	broken map[uint64][]Proc
 }
 
-func (r *Root) newGroup(members []*process, parent *group) *group {
-	for parent != nil && parent.parent != nil && r.comms[parent.parent.id] == nil {
+// groups are the communicators that somebody may use.
+type groups struct {
+	all   map[CommID]*group
+	last  CommID
+	world *group // the present one; nil: not yet
+}
+
+func (c *groups) add(members []*process, parent *group) *group {
+	for parent != nil && parent.parent != nil && c.all[parent.parent.id] == nil {
 		parent.parent = parent.parent.parent // that one is of no use: else a chain grows for ever
 	}
-	r.lastComm++
-	g := &group{id: r.lastComm, procs: ids(members), parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
-	r.comms[g.id] = g
+	c.last++
+	g := &group{id: c.last, members: members, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
+	c.all[g.id] = g
 	return g
 }
 
-// derive is newGroup for what is made of another communicator.
-func (r *Root) derive(members []*process, of *group, lasting bool) *group {
-	g := r.newGroup(members, of)
+// derive is add for what is made of another communicator.
+func (c *groups) derive(members []*process, of *group, lasting bool) *group {
+	g := c.add(members, of)
 	if g.lasting = lasting || of.lasting; !of.lasting && lasting {
 		g.parent = nil
 	}
 	return g
 }
 
-func (g *group) record() *Group { return &Group{ID: g.id, Procs: g.procs, Lasting: g.lasting} }
+// replaceWorld makes a new world. Of the older communicators nobody can use those that do not last.
+func (c *groups) replaceWorld(members []*process) *group {
+	c.world = c.add(members, nil)
+	maps.DeleteFunc(c.all, func(_ CommID, old *group) bool { return old != c.world && !old.lasting })
+	return c.world
+}
 
-func (g *group) rank(p Proc) int { return slices.Index(g.procs, p) }
+func (g *group) record() *Group { return &Group{ID: g.id, Procs: ids(g.members), Lasting: g.lasting} }
+
+func (g *group) rank(p *process) int { return slices.Index(g.members, p) }
+
+// standIn is the rank of the member with an original rank; -1: there is none.
+func (g *group) standIn(o Original) int {
+	return slices.IndexFunc(g.members, func(p *process) bool { return p.original == o })
+}
 
 // isAway: p takes part in no operation but those at the end of the zone.
 func (g *group) isAway(p Proc) bool {
@@ -68,43 +91,55 @@ func (g *group) isMadeOf(ancestor *group) bool {
 	return false
 }
 
-// members are the processes of g, by rank.
-func (r *Root) members(g *group) []*process {
-	out := make([]*process, len(g.procs))
-	for i, id := range g.procs {
-		out[i] = r.procs[id]
-	}
-	return out
+func (g *group) failed() []*process {
+	return only(g.members, func(p *process) bool { return p.state == failed })
 }
 
-func (r *Root) failedOf(g *group) []*process {
-	return slices.DeleteFunc(r.members(g), func(p *process) bool { return p.state != failed })
+// missing are those that take part no more, whether they have failed or not.
+func (g *group) missing() []*process {
+	return only(g.members, func(p *process) bool { return !p.taking() })
 }
 
 // giveBack notes that p has no use for a communicator any more. Nobody asks for one that all
 // have given back who are there.
-func (r *Root) giveBack(p *process, id CommID) {
-	g := r.comms[id]
-	if g == nil || g.rank(p.id) < 0 || id == r.world {
+func (c *groups) giveBack(p *process, id CommID) {
+	g := c.all[id]
+	if g == nil || g.rank(p) < 0 || g == c.world {
 		return
 	}
 	if g.freed == nil {
 		g.freed = make(map[Proc]bool)
 	}
 	g.freed[p.id] = true
-	r.forgetUnused(g)
+	c.forgetUnused(g)
 }
 
 // forgetUnused forgets a communicator that is of no use for anybody.
-func (r *Root) forgetUnused(g *group) {
-	if len(g.freed) > 0 && !slices.ContainsFunc(r.members(g), func(p *process) bool { return p.present() && !g.freed[p.id] }) {
-		delete(r.comms, g.id)
+func (c *groups) forgetUnused(g *group) {
+	if len(g.freed) > 0 && !slices.ContainsFunc(g.members, func(p *process) bool { return p.present() && !g.freed[p.id] }) {
+		delete(c.all, g.id)
 	}
 }
 
-// missingOf are those that take part no more, whether they have failed or not.
-func (r *Root) missingOf(g *group) []*process {
-	return slices.DeleteFunc(r.members(g), (*process).taking)
+// revoke reports whether that is news for anybody.
+func (c *groups) revoke(now time.Time, m Revoke) bool {
+	g := c.all[m.Comm]
+	if g == nil {
+		return false
+	}
+	news := !g.revoked
+	g.revoked = true
+	if m.Derived {
+		if g.recovery.IsZero() && len(g.failed()) > 0 {
+			g.recovery = now
+		}
+		for _, other := range c.all {
+			if !other.revoked && other.isMadeOf(g) {
+				other.revoked, news = true, true
+			}
+		}
+	}
+	return news
 }
 
 func ids(list []*process) []Proc {
@@ -114,29 +149,3 @@ func ids(list []*process) []Proc {
 	}
 	return out
 }
-
-// revoke tells everybody, once for each communicator.
-func (r *Root) revoke(now time.Time, m Revoke) {
-	g := r.comms[m.Comm]
-	if g == nil {
-		return
-	}
-	news := !g.revoked
-	g.revoked = true
-	if m.Derived {
-		if g.recovery.IsZero() && len(r.failedOf(g)) > 0 {
-			g.recovery = now
-		}
-		for _, other := range r.comms {
-			if !other.revoked && other.isMadeOf(g) {
-				other.revoked, news = true, true
-			}
-		}
-	}
-	if news {
-		r.broadcast(Message{Kind: KindRevoke, Revoke: &m})
-	}
-}
-
-// Communicators is how many there are that somebody may use.
-func (r *Root) Communicators() int { return len(r.comms) }

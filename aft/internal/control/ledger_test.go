@@ -22,7 +22,7 @@ type death struct {
 
 func (d death) enter(l *ledger, first bool) (time.Duration, string) {
 	l.best.reach(0, d.step)
-	p := &process{original: Original(d.rank), node: &node{NodeConfig: NodeConfig{Name: "n"}}, cause: d.cause, reason: d.cause}
+	p := &process{original: Original(d.rank), node: &node{NodeConfig: NodeConfig{Name: "n"}}, ending: ending{cause: d.cause, reason: d.cause}}
 	p.lost, p.silenced = d.lost, d.silent
 	return l.enter(p, d.epoch, first)
 }

@@ -49,7 +49,7 @@ func TestSilentLocalNode(t *testing.T) {
 	s.handle(1, Message{Kind: KindError, Error: &Error{Text: "no sign of life of the root for 1s", Ends: true}})
 	s.do(s.r.Lost(s.now, 1, "signal: killed", true))
 	require.Contains(t, s.kinds(), KindFailed)
-	require.Equal(t, "no sign of life for 1.2s (signal: killed)", s.r.nodes[1].why)
+	require.Equal(t, "no sign of life for 1.2s (signal: killed)", s.r.members.nodes[1].why)
 }
 
 func TestPulsesAreAnswered(t *testing.T) {
@@ -255,7 +255,7 @@ func TestStrangersAreIgnored(t *testing.T) {
 	s.handle(0, Message{Kind: KindSuspect, Suspect: &Suspect{Proc: 99}})
 	// Not its processes.
 	s.handle(0, Message{Kind: KindJoin, Joins: []Join{{Proc: 2, Comm: 1, Op: OpAgree}}})
-	require.Empty(t, s.r.ops)
+	require.Empty(t, s.r.rendezvous.ops)
 	s.handle(0, Message{Kind: KindBye, Bye: &Bye{Proc: 2}})
 	s.handle(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 99}})
 	s.handle(7, Message{Kind: KindStop})

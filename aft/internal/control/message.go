@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 10
+const Version = 11
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -220,7 +220,8 @@ type Free struct {
 
 // Begin says that a zone runs: until it has ended no exit is the end of the program.
 type Begin struct {
-	Proc Proc `json:"proc"`
+	Proc   Proc           `json:"proc"`
+	Policy *driver.Policy `json:"policy,omitempty"` // what the zone recovers with
 }
 
 // Bye is a rank's last message.

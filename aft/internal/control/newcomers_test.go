@@ -76,7 +76,7 @@ func TestReplacementHears(t *testing.T) {
 
 // endAndRepair: bodies end, and those who have come to that repair.
 func (s *script) endAndRepair(v driver.Verdict, procs ...Proc) {
-	world := s.r.world
+	world := s.r.rendezvous.groups.world.id
 	for _, p := range procs {
 		s.join(p, Join{Op: OpEnd, Comm: world, Verdict: &v, Step: NoStep})
 	}
@@ -214,7 +214,7 @@ func TestRequestHeededLate(t *testing.T) {
 		s.endAndRepair(driver.Verdict{Failure: true}, 0, 1, 3)
 		s.hello(4)
 		require.Empty(t, s.made(4).Stops)
-		world := s.r.world
+		world := s.r.rendezvous.groups.world.id
 		if away {
 			s.join(4, Join{Op: OpEnd, Comm: world, Verdict: &driver.Verdict{Failure: true}, Step: NoStep})
 		}

@@ -325,7 +325,7 @@ func TestReplacedCommunicatorsAreForgotten(t *testing.T) {
 	made := s.made(0).New.ID
 	s.kill(1)
 	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0, 2, 3)
-	require.Len(t, s.r.comms, 1)
+	require.Len(t, s.r.rendezvous.groups.all, 1)
 	for _, old := range []CommID{1, made} {
 		s.sent = nil
 		s.join(2, Join{Comm: old, Seq: 1, Op: OpSplit})
@@ -346,9 +346,9 @@ func TestChainOfCommunicators(t *testing.T) {
 		last = s.made(0).New.ID
 	}
 	depth := 0
-	for g := s.r.comms[last]; g != nil; g = g.parent {
+	for g := s.r.rendezvous.groups.all[last]; g != nil; g = g.parent {
 		depth++
 	}
 	require.LessOrEqual(t, depth, 3)
-	require.True(t, s.r.comms[last].isMadeOf(s.r.comms[1]))
+	require.True(t, s.r.rendezvous.groups.all[last].isMadeOf(s.r.rendezvous.groups.all[1]))
 }

@@ -11,42 +11,42 @@ import (
 // the others wait for the program: then the script is killed, and the process has failed.
 
 // outlives notes that p goes on when its program has ended.
-func (r *Root) outlives(now time.Time, p *process) {
+func (m *membership) outlives(now time.Time, p *process) {
 	if p.outlived.IsZero() {
 		p.outlived = now
-		r.outlived = append(r.outlived, p)
-		r.acquit(p) // connections to it have ended with the program
+		m.outlived = append(m.outlived, p)
+		m.suspected.acquit(p) // connections to it have ended with the program
 	}
 }
 
 // inBody reports whether p is in a zone, as far as is known. A program that was asked to end
 // and has ended is in none any more.
-func (r *Root) inBody(p *process) bool {
+func (m *membership) inBody(p *process) bool {
 	if !p.taking() || p.settled != unsettled {
 		return false
 	}
-	stop, _ := r.stopRequested(p.outlived)
+	stop, _ := m.stops.requested(p.outlived)
 	return p.outlived.IsZero() || stop == 0
 }
 
 // outlivedLimit is when p, whose program has ended, is killed because others wait for the
 // program; the zero time: nobody does.
-func (r *Root) outlivedLimit(p *process) time.Time {
-	if !p.present() || p.bye || p.fenced || r.world != 0 && !slices.ContainsFunc(r.members(r.comms[r.world]), r.inBody) {
+func (m *membership) outlivedLimit(p *process) time.Time {
+	if !p.present() || p.bye || p.fenced || m.world != nil && !slices.ContainsFunc(m.world, m.inBody) {
 		return time.Time{}
 	}
-	if stop, patience := r.stopRequested(p.outlived); stop != 0 {
+	if stop, patience := m.stops.requested(p.outlived); stop != 0 {
 		return patience // the others may be about to end too
 	}
-	return p.outlived.Add(r.cfg.Timing.Period) // mostly it ends with the program, and says how
+	return p.outlived.Add(m.timing.Period) // mostly it ends with the program, and says how
 }
 
 // tickOutlived kills scripts that others wait for.
-func (r *Root) tickOutlived(now time.Time) {
-	r.outlived = slices.DeleteFunc(r.outlived, func(p *process) bool { return !p.present() })
-	for _, p := range r.outlived {
-		if limit := r.outlivedLimit(p); !limit.IsZero() && !now.Before(limit) {
-			r.fence(p, "its program has ended while the others were in a zone, and the script that had started it went on")
+func (m *membership) tickOutlived(now time.Time) {
+	m.outlived = slices.DeleteFunc(m.outlived, func(p *process) bool { return !p.present() })
+	for _, p := range m.outlived {
+		if limit := m.outlivedLimit(p); !limit.IsZero() && !now.Before(limit) {
+			m.fence(p, "its program has ended while the others were in a zone, and the script that had started it went on")
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestScriptOfAProgramThatFails(t *testing.T) {
 	s.exit(3, 2)
 	s.tick(testTiming.Period)
 	require.Empty(t, s.messages(KindSignal))
-	require.Equal(t, "exit status 2", s.r.procs[3].reason)
+	require.Equal(t, "exit status 2", s.r.members.latest[3].reason)
 
 	s = four(t) // all of them
 	s.outlived(0, 1, 2, 3)

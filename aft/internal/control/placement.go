@@ -36,48 +36,49 @@ func blocks(size int, nodes []*node) []*node {
 
 // place is the node for a replacement of a process that ran on was; nil: no node
 // is left.
-func (r *Root) place(was *node, policy driver.SpawnPolicy) *node {
+func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 	if policy == driver.NoReuse {
-		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && r.free(n) }
-		if n := r.emptiest(fresh); n != nil {
+		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && d.free(n) }
+		if n := d.emptiest(fresh); n != nil {
 			return n
 		}
-		r.warnNoSpare()
+		d.warnNoSpare()
 	}
 	if was.usable() {
 		return was
 	}
-	if n := r.emptiest(r.free); n != nil {
+	if n := d.emptiest(d.free); n != nil {
 		return n
 	}
-	return r.emptiest(func(*node) bool { return true })
+	return d.emptiest(func(*node) bool { return true })
 }
 
-func (r *Root) warnNoSpare() {
-	if !r.warned {
-		r.warned = true
-		r.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
+func (d *deployment) warnNoSpare() {
+	if !d.warned {
+		d.warned = true
+		d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
 	}
 }
 
 // emptiest is the usable node with the fewest processes among those that are
 // good.
-func (r *Root) emptiest(good func(*node) bool) *node {
+func (d *deployment) emptiest(good func(*node) bool) *node {
 	var best *node
-	for _, n := range r.nodes {
-		if n.usable() && good(n) && (best == nil || r.load(n) < r.load(best)) {
+	for _, n := range d.members.nodes {
+		if n.usable() && good(n) && (best == nil || d.members.load(n) < d.members.load(best)) {
 			best = n
 		}
 	}
 	return best
 }
 
-func (r *Root) free(n *node) bool { return n.Slots == 0 || r.load(n) < n.Slots }
+func (d *deployment) free(n *node) bool { return n.Slots == 0 || d.members.load(n) < n.Slots }
 
-func (r *Root) load(n *node) int {
+// spares is how many nodes have no rank and can be used.
+func (d *deployment) spares() int {
 	count := 0
-	for _, p := range r.procs {
-		if p.node == n && p.present() {
+	for _, n := range d.members.nodes {
+		if n.Spare && n.usable() && d.members.load(n) == 0 {
 			count++
 		}
 	}

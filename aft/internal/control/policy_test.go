@@ -15,12 +15,16 @@ var sparesOnly = driver.RecoveryPolicy{
 	Replaced: func(d driver.Damage) []int { return d.Lost[:min(d.Spares, len(d.Lost))] },
 }
 
+// withPolicy makes a policy known for the time of a test.
+func withPolicy(t *testing.T, p driver.RecoveryPolicy) {
+	before := driver.Recoveries
+	driver.Recoveries = append(slices.Clone(before), p)
+	t.Cleanup(func() { driver.Recoveries = before })
+}
+
 // TestAnotherPolicy: one that replaces some of those that are lost, and not the others.
 func TestAnotherPolicy(t *testing.T) {
-	before := driver.Recoveries
-	driver.Recoveries = append(slices.Clone(before), sparesOnly)
-	defer func() { driver.Recoveries = before }()
-
+	withPolicy(t, sparesOnly)
 	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(3, 1)})
 	s.kill(1)
 	s.kill(2)
@@ -42,10 +46,7 @@ func TestAnotherPolicy(t *testing.T) {
 // TestPolicyThatChangesItsMind: all have failed, and by the time that they could be replaced
 // the policy does not want that any more: there is no world without ranks.
 func TestPolicyThatChangesItsMind(t *testing.T) {
-	before := driver.Recoveries
-	driver.Recoveries = append(slices.Clone(before), sparesOnly)
-	defer func() { driver.Recoveries = before }()
-
+	withPolicy(t, sparesOnly)
 	s := running(t, RootConfig{Size: 1, Nodes: nodesOf(6, 5), Policy: *policy(sparesOnly.Name, driver.NoReuse)})
 	lose := func(n Node) { s.do(s.r.Lost(s.now, n, "off", true)) }
 	lose(0)

@@ -16,27 +16,38 @@ const (
 
 // process is what the root knows of a process.
 type process struct {
-	id        Proc
-	original  Original
-	node      *node
-	state     procState
-	address   string
-	tcp       string
-	announced bool // others know where it can be reached
-	bye       bool // takes part no more
+	id       Proc
+	original Original
+	node     *node
+	state    procState
+	contact
+	bye bool // takes part no more
 	// outlived: since when its program has ended, which has not said so, while it goes on.
 	outlived  time.Time
-	fenced    bool // has been sent a SIGKILL
-	discarded bool // its start turned out not to be needed
-	asked     bool // it was told at its start that the job was asked to end
+	fenced    bool      // has been sent a SIGKILL
+	discarded bool      // its start turned out not to be needed
+	asked     bool      // it was told at its start that the job was asked to end
+	started   time.Time // the order to start it was given
+	up        time.Time // it was started
 	settled   settlement
 	// after is the process in whose place it was started when no zone was under
 	// way, until it is in one: else the job had ended, as after did.
-	after   *process
-	started time.Time // the order to start it was given
-	up      time.Time // it was started
+	after *process
+	ending
+	presumption
+	entered bool      // in the ledger, because it is to be replaced
+	due     time.Time // when it may be
+}
 
-	// Once it has ended:
+// contact is where a process can be reached.
+type contact struct {
+	address   string
+	tcp       string
+	announced bool // others know
+}
+
+// ending is how a process has ended.
+type ending struct {
 	code     int  // exit code, as the job's exit code counts it
 	signal   int  // 0: it exited by itself
 	lost     bool // its node was lost
@@ -46,13 +57,15 @@ type process struct {
 	reason   string // for people
 	cause    string // the same for the same kind of failure: for the ledger
 	handled  bool   // the job has dealt with its failure
-	// presumed: it has left, as it seems until patience ends, if the others then are in no zone.
+}
+
+// presumption is that a process has left, as it seems until patience ends, if the others then
+// are in no zone.
+type presumption struct {
 	presumed bool
 	patience time.Time
-	answered bool      // its end was taken for the answer to a request to end
-	told     bool      // what everybody waits for
-	entered  bool      // in the ledger, because it is to be replaced
-	due      time.Time // when it may be
+	answered bool // its end was taken for the answer to a request to end
+	told     bool // what everybody waits for
 }
 
 // settlement tells how the last zone has ended for a process that has done
@@ -86,6 +99,26 @@ func (p *process) leave(code int) {
 	}
 }
 
+// counts is the process's part in the job's exit code.
+func (p *process) counts() int {
+	if p.state == failed && p.handled {
+		return 0
+	}
+	return p.code
+}
+
+// lastWords is how it has ended, for the report of the job.
+func (p *process) lastWords() string {
+	if p.state == left && p.after != nil {
+		return p.after.lastWords()
+	}
+	what := p.reason
+	if p.state == left {
+		what = fmt.Sprintf("exit status %d", p.code)
+	}
+	return fmt.Sprintf("rank %d (process %d on node %s): %s", p.original, p.id, p.node.Name, what)
+}
+
 func (e Exit) reason() string {
 	text := e.Why
 	if text == "" {
@@ -116,4 +149,15 @@ func (e Exit) jobCode() int {
 		return 1
 	}
 	return e.Code
+}
+
+// only are those of a list that are so; the list stays as it is.
+func only(list []*process, so func(p *process) bool) []*process {
+	var out []*process
+	for _, p := range list {
+		if so(p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

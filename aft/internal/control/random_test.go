@@ -14,9 +14,11 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 )
 
-// TestRandomFailures: ranks and nodes die and hang at any time, repairs included.
+// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with policies of
+// which one begins at the detection; some ask for another one when they have come to the repair.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
+	withPolicy(t, atDetection)
 	repairs := 0
 	rounds := randomRounds(t, func(seed uint64) { repairs += randomRound(t, seed) })
 	if _, given := testseed.Given(t); given {
@@ -64,7 +66,7 @@ func randomRound(t *testing.T, seed uint64) (repairs int) {
 	}
 	s.run(5 * time.Minute)
 	s.check()
-	return s.root.epoch
+	return s.root.rendezvous.epoch
 }
 
 // chaos makes one thing fail.
@@ -105,7 +107,7 @@ func (s *sim) chaosNode() {
 			running = append(running, n)
 		}
 	}
-	if len(running) < 2 || !s.root.launched {
+	if len(running) < 2 || !s.root.deploy.launched {
 		return
 	}
 	n := running[s.random.IntN(len(running))]
@@ -133,7 +135,7 @@ func (s *sim) chaosNode() {
 
 // check looks at how the job has ended.
 func (s *sim) check() {
-	world := s.root.comms[s.root.world]
+	world := s.root.rendezvous.groups.world
 	switch {
 	case s.over && !s.late:
 		if s.end.Code != 0 || s.end.Report != "" {
@@ -147,12 +149,12 @@ func (s *sim) check() {
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery == driver.NonShrinking && len(world.procs) != s.cfg.Size {
-		s.fatal("the last world has %d ranks", len(world.procs))
+	if s.cfg.Policy.Recovery != driver.Shrinking && len(world.members) != s.cfg.Size {
+		s.fatal("the last world has %d ranks", len(world.members))
 	}
 	last := -1
-	for _, p := range world.procs {
-		o := int(s.root.procs[p].original)
+	for _, p := range world.members {
+		o := int(p.original)
 		if o <= last {
 			s.fatal("the ranks of the last world are not in order")
 		}
@@ -170,8 +172,11 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
 	}
 	cfg.Policy = driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}
-	if random.IntN(2) == 0 {
+	switch random.IntN(4) {
+	case 0, 1:
 		cfg.Policy.Recovery = driver.Shrinking
+	case 2:
+		cfg.Policy.Recovery = atDetection.Name
 	}
 	if random.IntN(2) == 0 {
 		cfg.Policy.Spawn = driver.Reuse

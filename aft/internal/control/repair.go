@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,62 +12,67 @@ import (
 
 // decideRepair makes a world without failed processes. Whoever fails meanwhile is
 // included, again and again.
-func (r *Root) decideRepair(now time.Time, o *operation) (done bool) {
+func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	if r.allAnswered(o.group) {
-		r.discard(o)
+		r.deploy.discard(o.spawn)
 		return true
 	}
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
 		if err != "" {
-			r.reply(o, r.takers(o), Made{Err: err})
+			r.discardAhead(o.group)
+			r.meet.reply(o, o.takers(), Made{Err: err})
 			return true
 		}
 		r.policy = policy
 		if !r.repairPresumed(now, o.group) {
 			return false
 		}
-		if len(r.replacedOf(o.group, r.failedOf(o.group))) == 0 {
-			r.finishRepair(now, o, nil)
-			return true
-		}
-		o.spawn = &spawning{policy: policy.Spawn, current: make(map[Original]*process)}
+		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
 	if !r.repairPresumed(now, o.group) {
-		return r.ended
+		return r.out.ended
 	}
-	wanted := r.replacedOf(o.group, r.failedOf(o.group))
-	for original := range o.spawn.current { // a policy may have changed its mind: what was begun is ended
-		wanted[original] = r.latest[original]
-	}
-	if len(wanted) == 0 && len(r.takers(o)) == 0 {
+	wanted := r.wanted(o.group, o.spawn)
+	if len(wanted) == 0 && len(o.takers()) == 0 {
 		r.endWithoutRanks()
 		return true
 	}
-	if !r.start(now, o.spawn, wanted, r.epoch+1) {
-		return r.ended
+	if !r.deploy.start(now, o.spawn, wanted) {
+		return r.out.ended
 	}
 	r.finishRepair(now, o, o.spawn.newcomers())
 	return true
 }
 
+// wanted are the members of g to be replaced, by original rank. A policy may have changed its mind:
+// what was begun is ended.
+func (r *recovery) wanted(g *group, s *spawning) map[Original]*process {
+	wanted := r.replacedOf(g, g.failed())
+	for original := range s.current {
+		wanted[original] = r.members.latest[original]
+	}
+	return wanted
+}
+
 // reviveAll repairs when nobody is left to ask for it.
-func (r *Root) reviveAll(now time.Time, world *group) {
+func (r *recovery) reviveAll(now time.Time, world *group) {
 	o := &operation{
 		// A number that no process uses, so that nothing joins it.
 		key: opKey{world.id, ^uint64(0)}, op: OpRepair, group: world, joins: make(map[Proc]Join),
 		began: now, gathered: now, urgent: now,
-		between: !slices.ContainsFunc(r.members(world), func(p *process) bool { return p.settled == unsettled }),
-		spawn:   &spawning{policy: r.policy.Spawn, current: make(map[Original]*process)},
+		between: !slices.ContainsFunc(world.members, func(p *process) bool { return p.settled == unsettled }),
+		spawn:   cmp.Or(world.ahead, newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)),
 	}
-	r.ops[o.key] = o
-	r.note(slog.LevelWarn, "all ranks have failed: all are started again")
-	r.settleOperations(now)
+	world.ahead = nil
+	r.meet.ops[o.key] = o
+	r.out.note(slog.LevelWarn, "all ranks have failed: all are started again")
+	r.meet.settleOperations(now)
 }
 
 // repairPolicy is the one that all have asked for.
-func (r *Root) repairPolicy(o *operation) (driver.Policy, string) {
-	takers := r.takers(o)
+func (r *recovery) repairPolicy(o *operation) (driver.Policy, string) {
+	takers := o.takers()
 	of := func(p *process) driver.Policy {
 		if own := o.joins[p.id].Policy; own != nil {
 			return complete(*own, r.policy)
@@ -77,12 +81,12 @@ func (r *Root) repairPolicy(o *operation) (driver.Policy, string) {
 	}
 	first := of(takers[0])
 	if err := checkPolicy(first); err != nil {
-		return first, fmt.Sprintf("repair: rank %d: %v", o.group.rank(takers[0].id), err)
+		return first, fmt.Sprintf("repair: rank %d: %v", o.group.rank(takers[0]), err)
 	}
 	for _, p := range takers[1:] {
 		if other := of(p); other != first {
 			return first, fmt.Sprintf("repair: rank %d asks for %s, %s and rank %d for %s, %s; all ranks must have the same policy",
-				o.group.rank(takers[0].id), first.Recovery, first.Spawn, o.group.rank(p.id), other.Recovery, other.Spawn)
+				o.group.rank(takers[0]), first.Recovery, first.Spawn, o.group.rank(p), other.Recovery, other.Spawn)
 		}
 	}
 	return first, ""
@@ -90,19 +94,14 @@ func (r *Root) repairPolicy(o *operation) (driver.Policy, string) {
 
 // replacedOf are those of some processes of g, should they be lost, that the present policy has
 // replaced, by original rank.
-func (r *Root) replacedOf(g *group, lost []*process) map[Original]*process {
+func (r *recovery) replacedOf(g *group, lost []*process) map[Original]*process {
 	of := make(map[Original]*process)
-	d := driver.Damage{Size: len(g.procs)}
+	d := driver.Damage{Size: len(g.members), Spares: r.deploy.spares()}
 	for _, p := range lost {
 		of[p.original] = p
 		d.Lost = append(d.Lost, int(p.original))
 	}
 	slices.Sort(d.Lost)
-	for _, n := range r.nodes {
-		if n.Spare && n.usable() && r.load(n) == 0 {
-			d.Spares++
-		}
-	}
 	out := make(map[Original]*process)
 	for _, o := range driver.RecoveryOf(r.policy.Recovery).Replaced(d) {
 		if p := of[Original(o)]; p != nil {
@@ -114,9 +113,9 @@ func (r *Root) replacedOf(g *group, lost []*process) map[Original]*process {
 
 // finishRepair makes the new world: newcomers have the ranks of those in whose
 // place they are.
-func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
+func (r *recovery) finishRepair(now time.Time, o *operation, newcomers []*process) {
 	var members []*process
-	for _, p := range r.members(o.group) {
+	for _, p := range o.group.members {
 		if p.taking() {
 			members = append(members, p)
 			continue
@@ -126,43 +125,39 @@ func (r *Root) finishRepair(now time.Time, o *operation, newcomers []*process) {
 			members = append(members, newcomers[i])
 		}
 	}
-	r.epoch++
-	g := r.newGroup(members, nil)
-	r.world = g.id
-	maps.DeleteFunc(r.comms, func(id CommID, old *group) bool { return id < g.id && !old.lasting }) // nobody can use them any more
+	r.meet.epoch++
+	g := r.meet.newWorld(members)
 	change := r.change(now, o, g, newcomers)
-	r.note(slog.LevelInfo, "repaired", "epoch", r.epoch, "ranks", len(members), "failed", len(change.Failed),
+	r.out.note(slog.LevelInfo, "repaired", "epoch", r.meet.epoch, "ranks", len(members), "failed", len(change.Failed),
 		"replaced", len(newcomers), "gather", change.Phases.Gather, "spawn", change.Phases.Spawn, "connect", change.Phases.Connect)
 	if o.between {
 		for _, q := range newcomers {
-			q.after = r.procs[o.group.procs[g.rank(q.id)]]
+			q.after = o.group.members[g.rank(q)]
 			q.settled = q.after.settled
 		}
 	}
-	r.introduce(newcomers)
-	r.reply(o, r.takers(o), Made{New: g.record(), Change: change})
+	r.members.introduce(newcomers)
+	r.meet.reply(o, o.takers(), Made{New: g.record(), Change: change})
 	if len(newcomers) > 0 {
-		r.welcome(now, newcomers, g, change)
+		r.meet.welcome(now, newcomers, g, change)
 	}
 }
 
-func (r *Root) change(now time.Time, o *operation, g *group, newcomers []*process) *driver.Change {
-	c := &driver.Change{Epoch: r.epoch, Failed: r.losesOf(o), Phases: o.phases(now, newcomers)}
+func (r *recovery) change(now time.Time, o *operation, g *group, newcomers []*process) *driver.Change {
+	c := &driver.Change{Epoch: r.meet.epoch, Failed: r.losesOf(o), Phases: o.phases(now, newcomers)}
 	for _, q := range newcomers {
 		c.Replaced = append(c.Replaced, int(q.original))
 	}
-	for _, p := range r.members(o.group) {
-		c.Ranks = append(c.Ranks, slices.IndexFunc(g.procs, func(id Proc) bool {
-			return r.procs[id].original == p.original
-		}))
+	for _, p := range o.group.members {
+		c.Ranks = append(c.Ranks, g.standIn(p.original))
 	}
 	return c
 }
 
 // losesOf are the processes that were lost since the last repair, those included
 // that were started for this one.
-func (r *Root) losesOf(o *operation) []driver.Loss {
-	list := r.failedOf(o.group)
+func (r *recovery) losesOf(o *operation) []driver.Loss {
+	list := o.group.failed()
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
@@ -170,21 +165,35 @@ func (r *Root) losesOf(o *operation) []driver.Loss {
 	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true
-		rank := slices.IndexFunc(o.group.procs, func(id Proc) bool { return r.procs[id].original == p.original })
-		out = append(out, driver.Loss{Original: int(p.original), Rank: rank, Node: int(p.node.id), Reason: p.reason})
+		out = append(out, driver.Loss{Original: int(p.original), Rank: o.group.standIn(p.original), Node: int(p.node.id), Reason: p.reason})
 	}
 	return out
 }
 
-func (o *operation) phases(now time.Time, newcomers []*process) driver.RepairPhases {
-	up := o.gathered
-	for _, q := range newcomers {
-		if q.up.After(up) {
-			up = q.up
+// repairPresumed looks at those who have left, as it seems, when the others want to
+// repair. Of those who would be replaced that is decided when patience ends, because the others
+// may be about to end too. It returns whether all has been decided.
+func (r *recovery) repairPresumed(now time.Time, g *group) bool {
+	presumed := r.members.presumedOf(g.members)
+	replaced := r.replacedOf(g, presumed)
+	for _, p := range presumed {
+		if replaced[p.original] != nil && now.Before(p.patience) {
+			r.deploy.postpone(p.patience)
+			r.members.tellPostponed(now, p)
+			return false
 		}
 	}
-	if len(newcomers) == 0 {
-		now = up
+	r.members.failPresumed(g.members)
+	return true
+}
+
+// allAnswered: no member is left to repair for, and some have ended because of a signal; what
+// is started for a repair has not heard of it, unless all that is has ended so too.
+func (r *recovery) allAnswered(g *group) bool {
+	if slices.ContainsFunc(g.members, (*process).present) {
+		return false
 	}
-	return driver.RepairPhases{Gather: o.gathered.Sub(o.began), Spawn: up.Sub(o.gathered), Connect: now.Sub(up)}
+	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() }
+	return slices.ContainsFunc(g.members, answered) ||
+		!r.members.anybody() && slices.ContainsFunc(r.members.latest, answered)
 }

@@ -11,43 +11,18 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// Root decides about a job. Its methods return what is to be done, in this order;
-// after End they return nothing any more.
+// Root decides about a job: it takes what happens to the part that it is for, and asks all what
+// follows. Its methods return what is to be done, in this order; after End they return nothing
+// any more.
 type Root struct {
-	cfg       RootConfig
-	limit     time.Duration // of silence, then a node is declared dead
-	nodes     []*node
-	procs     []*process // by Proc
-	latest    []*process // by original rank, the last one started; none before the first
-	comms     map[CommID]*group
-	ops       map[opKey]*operation
-	suspected map[accusation]suspicion
-	outlived  []*process // scripts whose program has ended
-
-	launched bool   // the first processes were started
-	world    CommID // 0: not yet
-	lastComm CommID
-	epoch    int
-	zone     int
-	// zoneErrors are the zones that have ended with an error.
-	zoneErrors []driver.ZoneError
-	policy     driver.Policy
-	ledger     ledger
-
-	forwarded    map[int]forwarding // signals
-	heeded       bool               // somebody has done what the present request to end asks for
-	presumed     int                // processes
-	reviewAt     time.Time          // when review is due; zero: when something happens
-	inZone       bool               // somebody may be in a zone
-	warnedShrink bool               // that a zone recovers all the same
-	warned       bool               // that no spare node is left
-	began        time.Time
-	joinDue      time.Time // when those that have not joined are named; zero: none has joined
-	joinNamed    bool
-	retry        time.Time // when a replacement that has to wait is due; zero: there is none
-	unread       unread
-	ended        bool
-	out          []Action
+	cfg        RootConfig
+	out        *outbox
+	stops      *stopRequests
+	members    *membership
+	deploy     *deployment
+	rendezvous *rendezvous
+	recovery   *recovery
+	unread     unread
 }
 
 // NewRoot returns an ErrConfig that names the flag if the job is not possible.
@@ -58,150 +33,201 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	if cfg.Repeats == 0 {
 		cfg.Repeats = DefaultRepeats
 	}
-	r := &Root{
-		cfg:       cfg,
-		limit:     cfg.Timing.Lease + cfg.Timing.Margin,
-		comms:     make(map[CommID]*group),
-		ops:       make(map[opKey]*operation),
-		suspected: make(map[accusation]suspicion),
-		policy:    complete(cfg.Policy, driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}),
-		ledger:    newLedger(cfg.Repeats),
-		forwarded: make(map[int]forwarding),
-		inZone:    true,
+	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
+	r.members = newMembership(cfg, r.out, r.stops)
+	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats)}
+	r.rendezvous = &rendezvous{
+		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, timing: cfg.Timing,
+		groups: groups{all: make(map[CommID]*group)}, ops: make(map[opKey]*operation),
 	}
-	for i, n := range cfg.Nodes {
-		r.nodes = append(r.nodes, &node{NodeConfig: n, id: Node(i)})
-	}
+	r.recovery = &recovery{out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, meet: r.rendezvous,
+		policy: complete(cfg.Policy, driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse})}
+	r.rendezvous.renew = r.recovery.renew
 	return r, nil
 }
 
 // Begin sends every daemon its Setup; their answer is Ready.
 func (r *Root) Begin(now time.Time) []Action {
-	r.began = now
+	r.members.began = now
 	hosts := make(map[string]bool)
-	for _, n := range r.nodes {
+	for _, n := range r.cfg.Nodes {
 		hosts[n.Host] = true
 	}
-	for _, n := range r.nodes {
+	for _, n := range r.members.nodes {
 		s := r.cfg.Setup
 		s.Version, s.Node, s.Size, s.Timing = Version, n.id, r.cfg.Size, r.cfg.Timing
 		s.Hosts, s.Address, s.Remote = len(hosts), n.Host, !n.Local
-		r.send(n, Message{Kind: KindSetup, Setup: &s})
+		r.out.send(n, Message{Kind: KindSetup, Setup: &s})
 	}
-	return r.take()
+	return r.out.take()
 }
 
 // Handle takes a message from a daemon. Output and credit are not for the root.
 func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
-	n := r.node(from)
-	if r.ended || n == nil || n.lost {
+	n := r.members.node(from)
+	if r.out.ended || n == nil || n.lost {
 		return nil
 	}
 	switch m.Kind {
 	case KindReady:
-		r.ready(now, n, *m.Ready)
+		r.deploy.ready(now, n, *m.Ready)
 	case KindPulse:
-		lease := r.lease(now)
-		n.heard, n.due = now, now.Add(max(lease, min(m.Pulse.Left, r.cfg.Timing.atStart()))+r.cfg.Timing.Margin)
-		r.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: lease}})
-		return r.take() // nothing to decide
+		r.members.pulse(now, n, *m.Pulse)
+		return r.out.take() // nothing to decide
 	case KindStarted:
 		for _, id := range m.Started {
-			if p := r.procOf(n, id); p != nil {
+			if p := r.members.of(n, id); p != nil {
 				p.up = now
 			}
 		}
 	case KindOutlived:
 		for _, id := range m.Outlived {
-			if p := r.procOf(n, id); p != nil {
-				r.outlives(now, p)
+			if p := r.members.of(n, id); p != nil {
+				r.members.outlives(now, p)
 			}
 		}
 	case KindHello:
-		r.hello(now, n, *m.Hello)
+		r.deploy.hello(now, n, *m.Hello)
 	case KindBegin:
-		if p := r.procOf(n, m.Begin.Proc); p != nil {
+		if p := r.members.of(n, m.Begin.Proc); p != nil {
 			p.settled, p.after = unsettled, nil
-			r.zoneBegun(now)
+			r.members.zoneBegun(now)
+			r.recovery.zoneBegun(m.Begin.Policy)
 		}
 	case KindJoin:
 		for _, j := range m.Joins {
-			r.join(now, n, j)
+			r.rendezvous.join(now, n, j)
 		}
 	case KindRevoke:
-		r.revoke(now, *m.Revoke)
+		r.rendezvous.revoke(now, *m.Revoke)
 	case KindFree:
-		if p := r.procOf(n, m.Free.Proc); p != nil {
-			r.giveBack(p, m.Free.Comm)
+		if p := r.members.of(n, m.Free.Proc); p != nil {
+			r.rendezvous.groups.giveBack(p, m.Free.Comm)
 		}
 	case KindSuspect:
-		r.suspect(now, n, *m.Suspect)
+		r.members.suspect(now, n, *m.Suspect)
 	case KindStack:
-		r.stack(n, *m.Stack)
+		r.rendezvous.stack(n, *m.Stack)
 	case KindBye:
-		if p := r.procOf(n, m.Bye.Proc); p != nil {
+		if p := r.members.of(n, m.Bye.Proc); p != nil {
 			p.bye = true
 		}
 	case KindExit:
-		r.exits(now, n, m.Exits)
+		for _, e := range m.Exits {
+			if r.members.of(n, e.Proc) != nil {
+				r.deploy.ledger.best.reach(e.Zone, e.Step)
+			}
+		}
+		r.members.exits(now, n, m.Exits)
 	case KindError:
 		r.daemonError(n, *m.Error)
 	default:
-		r.note(slog.LevelWarn, "a daemon has sent a message that is not for the root", "node", n.Name, "kind", string(m.Kind))
+		r.out.note(slog.LevelWarn, "a daemon has sent a message that is not for the root", "node", n.Name, "kind", string(m.Kind))
 	}
 	r.settle(now)
-	return r.take()
+	return r.out.take()
+}
+
+// Lost tells that the connection to a daemon has broken, or that it could not be
+// made. certain: the daemon's own exit was seen on this machine, so that its
+// processes are dead.
+func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action {
+	n := r.members.node(from)
+	if r.out.ended || n == nil || n.lost {
+		return nil
+	}
+	if n.why != "" { // that was the reason
+		why = n.why + " (" + why + ")"
+	}
+	switch {
+	case !r.deploy.launched && !n.Spare:
+		n.broken = true
+		r.out.end(1, fmt.Sprintf("node %s could not be started: %s", n.Name, why))
+		return r.out.take()
+	case !n.ready:
+		r.members.loseSpare(n, why)
+		r.deploy.launch(now)
+	case certain:
+		r.members.declareLost(n, why)
+	case !n.broken:
+		n.broken, n.why = true, why
+		r.out.fence(n)
+	}
+	r.settle(now)
+	return r.out.take()
 }
 
 // Signal forwards a signal to all ranks. One that asks for the end ends a job that
 // has none yet.
 func (r *Root) Signal(now time.Time, number int) []Action {
-	if !r.ended {
+	if !r.out.ended {
 		r.forward(now, number)
 	}
-	return r.take()
+	return r.out.take()
 }
 
 func (r *Root) forward(now time.Time, number int) {
-	if Stops(number) && !r.anybody() { // nobody is there to hear it
+	if Stops(number) && !r.members.anybody() { // nobody is there to hear it
 		when := "before the ranks were started"
-		if r.launched {
-			when = "while the ranks wait to be started again\n" + strings.Join(r.losses(), "\n")
+		if r.deploy.launched {
+			when = "while the ranks wait to be started again\n" + strings.Join(r.members.losses(), "\n")
 		}
-		r.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
+		r.out.end(128+number, fmt.Sprintf("%v %s", syscall.Signal(number), when))
 		return
 	}
-	if Stops(number) && !r.askedLately(now) {
-		r.heeded = false
-		r.ledger.asked()
+	if Stops(number) && !r.stops.lately(now) {
+		r.stops.heeded = false
+		r.deploy.ledger.asked()
 	}
-	r.forwarded[number] = forwarding{at: now, told: now}
-	r.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
+	r.stops.forwarded[number] = forwarding{at: now, told: now}
+	r.out.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
+}
+
+// Tick does what time has made due. It is called when the time of Next has come;
+// calling it at other times does no harm.
+func (r *Root) Tick(now time.Time) []Action {
+	if r.out.ended {
+		return nil
+	}
+	r.deploy.tick(now)
+	r.tickUnread(now)
+	r.members.tick(now)
+	r.rendezvous.tick(now)
+	r.settle(now)
+	return r.out.take()
+}
+
+// Next is when Tick is wanted next; the zero time: not before something else
+// happens.
+func (r *Root) Next() time.Time {
+	if r.out.ended {
+		return time.Time{}
+	}
+	var next time.Time
+	at := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	at(r.unreadLimit())
+	r.deploy.next(at)
+	r.members.next(at)
+	r.rendezvous.next(at)
+	return next
 }
 
 // settle decides everything that can be decided now.
 func (r *Root) settle(now time.Time) {
-	if r.ended || !r.launched {
+	if r.out.ended || !r.deploy.launched {
 		return
 	}
-	r.retry = time.Time{}
-	if r.world == 0 {
-		r.settleStart(now)
-		return
+	r.deploy.retry = time.Time{}
+	switch {
+	case r.members.world != nil:
+		r.recovery.settle(now)
+	case r.deploy.settle(now, r.recovery.policy.Spawn):
+		r.rendezvous.makeWorld(now)
 	}
-	r.settleOperations(now)
-	if !r.ended && !r.anybody() && r.retry.IsZero() {
-		r.nobody(now)
-	}
-}
-
-func (r *Root) anybody() bool {
-	for _, p := range r.procs {
-		if p.present() {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Root) daemonError(n *node, e Error) {
@@ -209,78 +235,12 @@ func (r *Root) daemonError(n *node, e Error) {
 	case e.Ends:
 		// For when its end is seen. What the root has fenced it for comes before.
 		n.why = cmp.Or(n.why, e.Text)
-	case r.world == 0:
-		r.end(1, fmt.Sprintf("node %s: %s", n.Name, e.Text))
+	case r.members.world == nil:
+		r.out.end(1, fmt.Sprintf("node %s: %s", n.Name, e.Text))
 	default:
-		r.note(slog.LevelError, "a daemon reports an error", "node", n.Name, "error", e.Text)
+		r.out.note(slog.LevelError, "a daemon reports an error", "node", n.Name, "error", e.Text)
 	}
 }
 
-func (r *Root) node(n Node) *node {
-	if n < 0 || int(n) >= len(r.nodes) {
-		return nil
-	}
-	return r.nodes[n]
-}
-
-// procOf is the process if it is one of n's that has not ended; a daemon speaks
-// for no other.
-func (r *Root) procOf(n *node, id Proc) *process {
-	if p := r.proc(id); p != nil && p.node == n && p.present() {
-		return p
-	}
-	return nil
-}
-
-func (r *Root) proc(id Proc) *process {
-	if int(id) >= len(r.procs) {
-		return nil
-	}
-	return r.procs[id]
-}
-
-func (r *Root) send(n *node, m Message) {
-	if n.reachable() && !r.ended {
-		r.out = append(r.out, Action{Send: &Send{Node: n.id, Message: m}})
-	}
-}
-
-func (r *Root) broadcast(m Message) {
-	for _, n := range r.nodes {
-		if n.ready {
-			r.send(n, m)
-		}
-	}
-}
-
-// sendTo sends m to processes, with one message for each node.
-func (r *Root) sendTo(to []*process, m Message) {
-	byNode := make(map[Node][]Proc)
-	for _, p := range to {
-		byNode[p.node.id] = append(byNode[p.node.id], p.id)
-	}
-	for _, n := range r.nodes {
-		if m.To = byNode[n.id]; len(m.To) > 0 {
-			r.send(n, m)
-		}
-	}
-}
-
-func (r *Root) note(level slog.Level, text string, attrs ...any) {
-	if !r.ended {
-		r.out = append(r.out, Action{Note: &Note{Level: level, Text: text, Attrs: attrs}})
-	}
-}
-
-func (r *Root) fenceNode(n *node) {
-	if !r.ended {
-		id := n.id
-		r.out = append(r.out, Action{Fence: &id})
-	}
-}
-
-func (r *Root) take() []Action {
-	out := r.out
-	r.out = nil
-	return out
-}
+// Communicators is how many there are that somebody may use.
+func (r *Root) Communicators() int { return len(r.rendezvous.groups.all) }

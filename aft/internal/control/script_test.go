@@ -138,7 +138,7 @@ func (s *script) tick(d time.Duration) {
 
 // pulses makes all nodes but some give a sign of life.
 func (s *script) pulses(but ...Node) {
-	for i := range s.r.nodes {
+	for i := range s.r.members.nodes {
 		if !slices.Contains(but, Node(i)) {
 			s.handle(Node(i), Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1}})
 		}

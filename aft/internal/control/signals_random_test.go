@@ -17,6 +17,7 @@ import (
 // one whose ranks save because of a signal ends.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomSignals(t *testing.T) {
+	withPolicy(t, atDetection)
 	rounds := randomRounds(t, func(seed uint64) { signalsRound(t, seed) })
 	t.Logf("%d rounds", rounds)
 }
@@ -90,7 +91,7 @@ func (s *sim) allStop() {
 	}
 	s.reactions = []string{dies, exits, exits}
 	s.after(time.Second+time.Duration(s.random.ExpFloat64()*float64(20*time.Second)), "signal", func() {
-		asked, started = s.now, len(s.root.procs)
+		asked, started = s.now, s.root.members.started
 		s.actions(s.root.Signal(s.now, int(syscall.SIGTERM)))
 	})
 	s.run(time.Hour)
@@ -109,7 +110,7 @@ func (s *sim) allStop() {
 		}
 		return
 	}
-	if n := len(s.root.procs) - started; n > 0 {
+	if n := s.root.members.started - started; n > 0 {
 		s.fatal("%d were started after the signal", n)
 	}
 	if took > exitsWithin+time.Second {

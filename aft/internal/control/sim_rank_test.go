@@ -236,12 +236,10 @@ func (r *simRank) wake() {
 	}
 }
 
-// begin says that a zone runs.
+// begin says that a zone runs, and with which policy.
 func (r *simRank) begin() {
-	if r.s.zones > 0 {
-		r.begun = true
-		r.send(Message{Kind: KindBegin, Begin: &Begin{Proc: r.proc}})
-	}
+	r.begun = true
+	r.send(Message{Kind: KindBegin, Begin: &Begin{Proc: r.proc, Policy: r.s.named}})
 }
 
 // quit exits at the end of main, some time later.

@@ -30,10 +30,11 @@ type sim struct {
 	made   map[string]string
 	end    *End
 	log    []string
-	target int  // collective operations in a body
-	direct bool // programs may repair without ending their body
-	over   bool // the root has decided that the zone is done
-	late   bool // something has died after that
+	target int            // collective operations in a body
+	direct bool           // programs may repair without ending their body
+	named  *driver.Policy // when they begin with a zone
+	over   bool           // the root has decided that the zone is done
+	late   bool           // something has died after that
 
 	// Of rounds with signals; see TestRandomSignals.
 	zones        int  // 0: one, and ranks end with it
@@ -75,8 +76,9 @@ func newSim(t *testing.T, random *rand.Rand, cfg RootConfig) *sim {
 		Start: time.Duration(random.IntN(2)) * 5 * time.Second}
 	root, err := NewRoot(cfg)
 	require.NoError(t, err)
+	named := []*driver.Policy{nil, &cfg.Policy, policy(atDetection.Name, driver.Reuse)}[random.IntN(3)]
 	s := &sim{t: t, random: random, now: time.Unix(1000, 0), cfg: cfg, root: root,
-		ranks: make(map[Proc]*simRank), made: make(map[string]string), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0}
+		ranks: make(map[Proc]*simRank), made: make(map[string]string), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0, named: named}
 	for i := range cfg.Nodes {
 		s.nodes = append(s.nodes, &simNode{id: Node(i)})
 	}
@@ -139,8 +141,8 @@ func (s *sim) run(limit time.Duration) {
 
 func (s *sim) pending() string {
 	text := ""
-	for _, o := range s.root.pending() {
-		text += fmt.Sprintf("[%v %s joined %d of %v]", o.key, o.op, len(o.joins), o.group.procs)
+	for _, o := range s.root.rendezvous.pending() {
+		text += fmt.Sprintf("[%v %s joined %d of %v]", o.key, o.op, len(o.joins), ids(o.group.members))
 	}
 	return text
 }
@@ -324,13 +326,13 @@ func (s *sim) killNode(n *simNode) {
 
 // endsWell: all members have come to the end of a zone, and none is missing.
 func (s *sim) endsWell(m Made) {
-	group := s.root.comms[m.Comm].procs
+	group := ids(s.root.rendezvous.groups.all[m.Comm].members)
 	for _, p := range group {
 		if !slices.Contains(s.endings[opKey{m.Comm, m.Seq}], p) {
 			s.fatal("a zone ended well without the body of process %d", p)
 		}
 	}
-	if s.cfg.Policy.Recovery == driver.NonShrinking && len(group) != s.cfg.Size {
+	if s.cfg.Policy.Recovery != driver.Shrinking && len(group) != s.cfg.Size {
 		s.fatal("NON-SHRINKING has shrunk: %v", group)
 	}
 }

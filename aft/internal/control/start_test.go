@@ -34,9 +34,9 @@ func TestPatienceAtTheStart(t *testing.T) {
 	s.sent = nil
 	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1, Left: 2900 * time.Millisecond}})
 	require.Equal(t, time.Second, s.sent[0].Message.Pulse.Left)
-	require.Equal(t, began.Add(3100*time.Millisecond), s.r.node(1).due)
+	require.Equal(t, began.Add(3100*time.Millisecond), s.r.members.node(1).due)
 	s.handle(1, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 2, Left: 950 * time.Millisecond}})
-	require.Equal(t, began.Add(1200*time.Millisecond), s.r.node(1).due)
+	require.Equal(t, began.Add(1200*time.Millisecond), s.r.members.node(1).due)
 
 	// Programs that never join have it for as long as daemons have to report.
 	s = launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0), Timing: startTiming})
@@ -65,12 +65,12 @@ func TestLongAnswersOnTheirWay(t *testing.T) {
 	for p := range Proc(2) {
 		s.hello(p)
 	}
-	require.NotZero(t, s.r.world)
+	require.NotNil(t, s.r.rendezvous.groups.world)
 	pulse()
 	for _, answer := range late {
 		d.FromRoot(s.now, answer.Message)
 	}
-	require.True(t, d.lease.Before(s.r.node(1).due), "%v, %v", d.lease, s.r.node(1).due)
+	require.True(t, d.lease.Before(s.r.members.node(1).due), "%v, %v", d.lease, s.r.members.node(1).due)
 }
 
 // TestLateAtTheStart: a rank that is not at its first zone long after the others is
@@ -86,13 +86,13 @@ func TestLateAtTheStart(t *testing.T) {
 	require.Empty(t, s.notes, "a program without zones")
 	s.hello(0)
 	s.hello(2)
-	require.Equal(t, s.now.Add(joinPatience), s.r.joinLimit())
+	require.Equal(t, s.now.Add(joinPatience), s.r.deploy.joinLimit())
 	pass(s, joinPatience-time.Second)
 	require.Empty(t, s.notes)
 	pass(s, time.Minute)
 	require.Equal(t, []string{"the job begins when all ranks have come to aft.Run: waiting for some that have not"}, s.notes)
 	s.hello(1)
-	require.NotZero(t, s.r.world)
+	require.NotNil(t, s.r.rendezvous.groups.world)
 
 	s = running(t, RootConfig{Size: 3, Nodes: nodesOf(1, 0)})
 	pass(s, time.Minute)

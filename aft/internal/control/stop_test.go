@@ -158,12 +158,12 @@ func TestSignalAgainAndAgain(t *testing.T) {
 			switch {
 			case between:
 				s.of(0, Message{Kind: KindBegin, Begin: &Begin{Proc: 0}})
-			case s.r.procs[2].state == alive:
+			case s.r.members.latest[2].state == alive:
 				s.exit(2, 1)
 			}
 			s.wait(StopPatience * 2 / 3)
 		}
-		require.Equal(t, failed, s.r.procs[2].state)
+		require.Equal(t, failed, s.r.members.latest[2].state)
 	}
 }
 
@@ -243,13 +243,13 @@ func TestReviewOfTheLastZone(t *testing.T) {
 	s := four(t)
 	s.do(s.r.Signal(s.now, sighup))
 	s.exit(2, 1)
-	require.Equal(t, s.now.Add(StopPatience), s.r.reviewAt)
+	require.Equal(t, s.now.Add(StopPatience), s.r.members.reviewAt)
 	for _, p := range []Proc{0, 1, 3} {
 		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Err: "stopped"}, Step: NoStep})
 	}
 	s.wait(2 * StopPatience)
-	require.Zero(t, s.r.reviewAt)
-	require.Equal(t, left, s.r.procs[2].state)
+	require.Zero(t, s.r.members.reviewAt)
+	require.Equal(t, left, s.r.members.latest[2].state)
 }
 
 // TestSignalWhileAReplacementStarts: it has not heard of the signal, but when all others have
@@ -270,7 +270,7 @@ func TestSignalWhileAReplacementStarts(t *testing.T) {
 					s.hello(4)
 				}
 				for _, p := range []Proc{0, 1, 3} {
-					if s.r.procs[p].present() {
+					if s.r.members.latest[p].present() {
 						end(s, p)
 					}
 				}

@@ -26,18 +26,13 @@ type unread struct {
 // unless they were already; those that go on printing to nobody are killed in the end.
 func (r *Root) Unread(now time.Time) []Action {
 	switch {
-	case r.ended || r.askedLately(now):
+	case r.out.ended || r.stops.lately(now):
 	case !r.unread.asked.IsZero():
-		r.end(1, fmt.Sprintf("killed: nobody reads the output of the ranks (broken pipe), and they still print, though they were asked to end %v ago", now.Sub(r.unread.asked).Round(time.Second)))
+		r.out.end(1, fmt.Sprintf("killed: nobody reads the output of the ranks (broken pipe), and they still print, though they were asked to end %v ago", now.Sub(r.unread.asked).Round(time.Second)))
 	case r.unread.since.IsZero():
 		r.unread.since = now
 	}
-	return r.take()
-}
-
-// askedLately: the ranks were asked to end, and may be doing what that takes.
-func (r *Root) askedLately(now time.Time) bool {
-	return r.wasAsked(func(f forwarding) bool { return now.Before(f.told.Add(unreadPatience)) })
+	return r.out.take()
 }
 
 func (r *Root) unreadLimit() time.Time {
@@ -53,15 +48,15 @@ func (r *Root) tickUnread(now time.Time) {
 		return
 	}
 	r.unread.since = time.Time{}
-	if r.askedLately(now) {
+	if r.stops.lately(now) {
 		return
 	}
 	r.unread.asked = now
-	r.note(slog.LevelWarn, "nobody reads the output of the ranks any more (broken pipe): they are asked to end by SIGTERM, and killed if they still print when the patience is over",
+	r.out.note(slog.LevelWarn, "nobody reads the output of the ranks any more (broken pipe): they are asked to end by SIGTERM, and killed if they still print when the patience is over",
 		"patience", unreadPatience)
 	r.forward(now, int(syscall.SIGTERM))
 }
 
 // Unheard tells of a job that has ended and whose output had no reader any more that nothing
 // else has asked it to end.
-func (r *Root) Unheard() bool { return !r.unread.asked.IsZero() || !r.everStopped() }
+func (r *Root) Unheard() bool { return !r.unread.asked.IsZero() || !r.stops.ever() }

@@ -50,6 +50,6 @@ func TestZoneErrorsOfANewcomer(t *testing.T) {
 	told := s.made(4)
 	require.Equal(t, []driver.ZoneError{{Err: "no"}}, told.ZoneErrors)
 	end(told.New.ID, 0, 0, 1, 4, 3)
-	require.Equal(t, []driver.ZoneError{{Last: 1, Err: "no"}}, s.r.zoneErrors)
+	require.Equal(t, []driver.ZoneError{{Last: 1, Err: "no"}}, s.r.rendezvous.zoneErrors)
 	require.Equal(t, []driver.ZoneError{{Err: "no"}}, told.ZoneErrors)
 }

@@ -60,11 +60,11 @@ func (s *session) Revoke() {
 // Step says how far the program is.
 func (s *session) Step(step int64) { s.ep.progress.step.Store(step) }
 
-// InZone says whether the body of a zone runs.
-func (s *session) InZone(running bool) {
-	s.ep.progress.inZone.Store(running)
-	if running {
-		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self}})
+// InZone says that the body of a zone runs, and with which policy it recovers; nil: none runs.
+func (s *session) InZone(p *driver.Policy) {
+	s.ep.progress.inZone.Store(p != nil)
+	if p != nil {
+		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self, Policy: p}})
 	}
 }
 

@@ -1,0 +1,167 @@
+package control
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// deployment has processes started: the first ones, and those that replace others. It decides
+// where and when, and whether another one is started at all.
+type deployment struct {
+	out     *outbox
+	members *membership
+	stops   *stopRequests
+	timing  Timing
+	size    int
+	ledger  ledger
+
+	launched  bool      // the first processes were started
+	joinDue   time.Time // when those that have not joined are named; zero: none has joined
+	joinNamed bool
+	retry     time.Time // when a replacement that has to wait is due; zero: there is none
+	warned    bool      // that no spare node is left
+}
+
+// replace starts a process in the place of p, which has failed. It returns nil
+// when that has to wait, or the job has been ended instead.
+func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolicy, epoch int) *process {
+	if !p.entered && !d.enter(now, p, epoch) {
+		return nil
+	}
+	if now.Before(p.due) {
+		d.postpone(p.due)
+		return nil
+	}
+	n := d.place(p.node, policy)
+	if n == nil {
+		d.out.end(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason))
+		return nil
+	}
+	q := d.members.enlist(now, p.original, n)
+	d.out.note(slog.LevelInfo, "starting a replacement", "rank", int(q.original), "node", n.Name, "process", int(q.id))
+	return q
+}
+
+// enter decides when p may be replaced. It returns whether it may be at all: else the job
+// has been ended.
+func (d *deployment) enter(now time.Time, p *process, epoch int) bool {
+	delay, why := askedDelay, "the job was asked to end"
+	if !d.failedWhenAsked(now, p) {
+		var report string
+		delay, report = d.ledger.enter(p, epoch, d.members.world == nil)
+		if report != "" {
+			d.out.end(1, report)
+			return false
+		}
+		why = "losses follow one another without progress"
+	}
+	p.entered, p.due = true, now.Add(delay)
+	if p.patience.After(p.due) {
+		p.due = p.patience
+	}
+	if delay > 0 {
+		d.out.note(slog.LevelWarn, "a replacement waits: "+why, "rank", int(p.original), "delay", delay)
+	}
+	return true
+}
+
+// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next
+// one, while others save what they have. That is no reason to give up the job, as it would be
+// otherwise, but they may need a communicator for it. If there are no others, or they had their
+// time, it is a failure like any other.
+func (d *deployment) failedWhenAsked(now time.Time, p *process) bool {
+	recent := func(f forwarding) bool { return now.Before(f.at.Add(StopPatience)) }
+	return p.asked && d.stops.any(recent) && slices.ContainsFunc(d.members.world, (*process).present)
+}
+
+// postpone has replacements that have to wait looked at again.
+func (d *deployment) postpone(until time.Time) {
+	if d.retry.IsZero() || until.Before(d.retry) {
+		d.retry = until
+	}
+}
+
+// send gives the order to start processes, which begin in an epoch.
+func (d *deployment) send(list []*process, epoch int) {
+	for _, n := range d.members.nodes {
+		var starts []Start
+		for _, p := range list {
+			if p.node == n {
+				starts = append(starts, Start{Proc: p.id, Original: p.original, Epoch: epoch})
+			}
+		}
+		if len(starts) > 0 {
+			d.out.send(n, Message{Kind: KindStart, Start: starts})
+		}
+	}
+}
+
+// spawning are the processes that an operation has started.
+type spawning struct {
+	policy  driver.SpawnPolicy
+	epoch   int                   // of the job
+	begin   int                   // the epoch that they begin in
+	current map[Original]*process // by the rank they stand for
+	lost    []*process            // died before they were needed
+}
+
+func newSpawning(policy driver.SpawnPolicy, epoch, begin int) *spawning {
+	return &spawning{policy: policy, epoch: epoch, begin: begin, current: make(map[Original]*process)}
+}
+
+// start has a process for each of wanted, by original rank the process that it
+// replaces. It returns whether all have said Hello.
+func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*process) bool {
+	var started []*process
+	complete := true
+	for _, o := range slices.Sorted(maps.Keys(wanted)) {
+		was, p := wanted[o], s.current[o]
+		if p != nil {
+			complete = complete && p.state == alive
+			if p.present() {
+				continue
+			}
+			was = p
+		}
+		complete = false
+		q := d.replace(now, was, s.policy, s.epoch)
+		switch {
+		case d.out.ended:
+			return false
+		case q == nil: // not yet
+			continue
+		case p != nil:
+			s.lost = append(s.lost, p)
+		}
+		s.current[o], started = q, append(started, q)
+	}
+	d.send(started, s.begin)
+	return complete
+}
+
+// newcomers are the started processes by original rank.
+func (s *spawning) newcomers() []*process {
+	out := make([]*process, 0, len(s.current))
+	for _, o := range slices.Sorted(maps.Keys(s.current)) {
+		out = append(out, s.current[o])
+	}
+	return out
+}
+
+// discard ends what was started for an operation that has failed; nil: nothing was.
+func (d *deployment) discard(s *spawning) {
+	if s == nil {
+		return
+	}
+	for _, p := range s.newcomers() {
+		if p.present() {
+			p.discarded = true
+			d.members.fence(p, "the operation it was started for has failed")
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package control
+
+import (
+	"fmt"
+	"time"
+)
+
+// lease is what an answer to a node's pulse gives.
+func (m *membership) lease(now time.Time) time.Duration {
+	if t := m.timing; m.world == nil && now.Before(m.began.Add(t.Start)) {
+		return t.atStart()
+	}
+	return m.timing.Lease
+}
+
+// tickNode declares a node dead that was silent for longer than its lease.
+func (m *membership) tickNode(now time.Time, n *node) {
+	if !n.ready || n.lost || now.Before(n.due) || m.out.ended {
+		return
+	}
+	why := n.why
+	if why == "" {
+		why = fmt.Sprintf("no sign of life for %v", now.Sub(n.heard).Round(time.Millisecond))
+	}
+	if !n.broken && n.fenced.IsZero() {
+		m.out.fence(n)
+	}
+	if n.Local && n.fenced.IsZero() {
+		// Its end will be seen, and until then its processes may run.
+		n.fenced, n.why = now, why
+		return
+	}
+	if n.Local && now.Before(n.fenced.Add(m.limit)) {
+		return
+	}
+	m.declareLost(n, why)
+}
+
+// pulse answers a sign of life of a node, whose lease that renews.
+func (m *membership) pulse(now time.Time, n *node, p Pulse) {
+	lease := m.lease(now)
+	n.heard, n.due = now, now.Add(max(lease, min(p.Left, m.timing.atStart()))+m.timing.Margin)
+	m.out.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: p.Seq, Left: lease}})
+}
+
+// tick decides about those who were silent for too long, are in doubt, or were waited for.
+func (m *membership) tick(now time.Time) {
+	for _, n := range m.nodes {
+		m.tickNode(now, n)
+	}
+	m.tickSuspects(now)
+	m.tickOutlived(now)
+	if !m.reviewAt.IsZero() && !now.Before(m.reviewAt) {
+		m.announceFailed(m.review(now))
+	}
+}
+
+func (m *membership) next(at func(time.Time)) {
+	at(m.reviewAt)
+	for _, n := range m.nodes {
+		switch {
+		case !n.ready || n.lost:
+		case n.fenced.IsZero():
+			at(n.due)
+		default:
+			at(n.fenced.Add(m.limit))
+		}
+	}
+	for _, s := range m.suspected {
+		at(s.since.Add(m.timing.Period))
+	}
+	for _, p := range m.outlived {
+		at(m.outlivedLimit(p))
+	}
+}

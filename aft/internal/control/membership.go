@@ -1,0 +1,135 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// membership is who there is: nodes, processes, and how they have ended. It decides when
+// somebody counts as failed.
+type membership struct {
+	out     *outbox
+	stops   *stopRequests
+	timing  Timing
+	limit   time.Duration // of silence, then a node is declared dead
+	began   time.Time
+	nodes   []*node
+	started int        // processes
+	present []*process // those that have not ended, by number
+	latest  []*process // by original rank, the last one started; none before the first
+	world   []*process // by rank; none before the first one is made
+
+	suspected suspicions
+	outlived  []*process // scripts whose program has ended
+	presumed  int        // processes
+	reviewAt  time.Time  // when review is due; zero: when something happens
+	inZone    bool       // somebody may be in a zone
+}
+
+func newMembership(cfg RootConfig, out *outbox, stops *stopRequests) *membership {
+	m := &membership{out: out, stops: stops, timing: cfg.Timing, limit: cfg.Timing.Lease + cfg.Timing.Margin,
+		suspected: make(suspicions), inZone: true}
+	for i, n := range cfg.Nodes {
+		m.nodes = append(m.nodes, &node{NodeConfig: n, id: Node(i)})
+	}
+	out.nodes = m.nodes
+	return m
+}
+
+func (m *membership) node(n Node) *node {
+	if n < 0 || int(n) >= len(m.nodes) {
+		return nil
+	}
+	return m.nodes[n]
+}
+
+// enlist adds a process that stands for an original rank.
+func (m *membership) enlist(now time.Time, o Original, n *node) *process {
+	p := &process{id: Proc(m.started), original: o, node: n, started: now}
+	m.started++
+	m.present = append(m.present, p)
+	m.latest[o] = p
+	return p
+}
+
+// proc is a process that has not ended: of others nothing is kept here.
+func (m *membership) proc(id Proc) *process {
+	i, found := slices.BinarySearchFunc(m.present, id, func(p *process, id Proc) int { return cmp.Compare(p.id, id) })
+	if !found || !m.present[i].present() {
+		return nil
+	}
+	return m.present[i]
+}
+
+// of is the process if it is one of n's that has not ended; a daemon speaks for no other.
+func (m *membership) of(n *node, id Proc) *process {
+	if p := m.proc(id); p != nil && p.node == n {
+		return p
+	}
+	return nil
+}
+
+func (m *membership) anybody() bool { return slices.ContainsFunc(m.present, (*process).present) }
+
+func (m *membership) load(n *node) int {
+	count := 0
+	for _, p := range m.present {
+		if p.node == n && p.present() {
+			count++
+		}
+	}
+	return count
+}
+
+// introduce tells newcomers where everybody is, and everybody where they are.
+func (m *membership) introduce(newcomers []*process) {
+	known := only(m.present, func(p *process) bool { return p.announced && p.state == alive })
+	for _, p := range newcomers {
+		p.announced = true
+	}
+	if len(newcomers) == 0 {
+		return
+	}
+	m.out.sendTo(known, Message{Kind: KindPeers, Peers: peers(newcomers)})
+	m.out.sendTo(newcomers, Message{Kind: KindPeers, Peers: peers(append(known, newcomers...))})
+}
+
+func peers(list []*process) []Peer {
+	out := make([]Peer, len(list))
+	for i, p := range list {
+		out[i] = Peer{Proc: p.id, Original: p.original, Node: p.node.id, Host: p.node.Host, Address: p.address, TCP: p.tcp}
+	}
+	return out
+}
+
+// endNormally ends a job whose processes have all ended.
+func (m *membership) endNormally() {
+	code := 0
+	for _, p := range m.latest {
+		code = max(code, p.counts())
+	}
+	m.out.stop(End{Code: code, Report: strings.Join(m.losses(), "\n")})
+}
+
+// losses tells how the ranks have ended that have not ended well.
+func (m *membership) losses() []string {
+	const most = 16
+	var report []string
+	more := 0
+	for _, p := range m.latest {
+		switch {
+		case p.counts() == 0:
+		case len(report) == most:
+			more++
+		default:
+			report = append(report, p.lastWords())
+		}
+	}
+	if more > 0 {
+		report = append(report, fmt.Sprintf("and %d more", more))
+	}
+	return report
+}

@@ -1,0 +1,69 @@
+package control
+
+import "log/slog"
+
+// outbox is what the root wants done. Behind the end of the job nothing comes into it.
+type outbox struct {
+	nodes []*node
+	list  []Action
+	ended bool
+}
+
+func (b *outbox) send(n *node, m Message) {
+	if n.reachable() {
+		b.put(Action{Send: &Send{Node: n.id, Message: m}})
+	}
+}
+
+func (b *outbox) broadcast(m Message) {
+	for _, n := range b.nodes {
+		if n.ready {
+			b.send(n, m)
+		}
+	}
+}
+
+// sendTo sends m to processes, with one message for each node.
+func (b *outbox) sendTo(to []*process, m Message) {
+	byNode := make(map[Node][]Proc)
+	for _, p := range to {
+		byNode[p.node.id] = append(byNode[p.node.id], p.id)
+	}
+	for _, n := range b.nodes {
+		if m.To = byNode[n.id]; len(m.To) > 0 {
+			b.send(n, m)
+		}
+	}
+}
+
+func (b *outbox) note(level slog.Level, text string, attrs ...any) {
+	b.put(Action{Note: &Note{Level: level, Text: text, Attrs: attrs}})
+}
+
+func (b *outbox) fence(n *node) { b.put(Action{Fence: &n.id}) }
+
+// end gives the job up.
+func (b *outbox) end(code int, report string) {
+	b.stop(End{Code: code, Report: report, GaveUp: true})
+}
+
+// stop stops everything.
+func (b *outbox) stop(e End) {
+	for _, n := range b.nodes { // those that have not reported yet too
+		b.send(n, Message{Kind: KindStop})
+	}
+	b.put(Action{End: &e})
+	b.ended = true
+}
+
+func (b *outbox) put(a Action) {
+	if !b.ended {
+		b.list = append(b.list, a)
+	}
+}
+
+func (b *outbox) take() []Action {
+	out := b.list
+	b.list = nil
+	return out
+}

@@ -1,0 +1,90 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// The roll-back of Reinit++ (Georgakoudis, Guo, Laguna, ISC 2020, algorithm 1): with a policy that
+// is AtDetection the root ends what all survivors do, and starts the replacements, as soon as it
+// knows of a failure. When the survivors have come to the repair as usual, that goes on with what
+// was started for it.
+
+// zonePolicy is what ranks have named when they began with a zone.
+type zonePolicy struct {
+	zone   int
+	policy driver.Policy
+	mixed  bool // not all have named the same
+}
+
+// zoneBegun notes the policy of a rank that begins with a zone; nil: it has named none.
+func (r *recovery) zoneBegun(own *driver.Policy) {
+	policy := r.policy
+	if own != nil {
+		policy = complete(*own, policy)
+	}
+	if r.begun == nil || r.begun.zone != r.meet.zone {
+		r.begun = &zonePolicy{zone: r.meet.zone, policy: policy, mixed: checkPolicy(policy) != nil}
+	}
+	r.begun.mixed = r.begun.mixed || policy != r.begun.policy
+}
+
+// mustRollBack: somebody of g has failed while others are in a zone whose policy is AtDetection.
+func (r *recovery) mustRollBack(g *group) bool {
+	return r.begun != nil && r.begun.zone == r.meet.zone && !r.begun.mixed && driver.RecoveryOf(r.begun.policy.Recovery).AtDetection &&
+		len(g.failed()) > 0 && slices.ContainsFunc(g.members, r.members.inBody)
+}
+
+// rollBack ends a world in which somebody has failed, once, and has its replacements started
+// until a repair takes them over.
+func (r *recovery) rollBack(now time.Time) {
+	world := r.meet.groups.world
+	if !world.rolledBack && r.mustRollBack(world) {
+		world.rolledBack = true
+		r.policy = r.begun.policy
+		world.ahead = newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)
+		r.meet.revoke(now, Revoke{Comm: world.id, Derived: true})
+	}
+	switch {
+	case world.ahead == nil:
+	case slices.ContainsFunc(world.members, (*process).present):
+		r.deploy.start(now, world.ahead, r.wanted(world, world.ahead))
+	case r.mayGoOn(now, world):
+		r.reviveAll(now, world) // nobody is left to ask for the repair
+	default: // the job ends
+		r.discardAhead(world)
+	}
+}
+
+// takeOver returns for a repair of g what was started at the detection. It is nil if nothing was, or if
+// the policy would not have those ranks replaced: then that is ended.
+func (r *recovery) takeOver(g *group) *spawning {
+	if g.ahead == nil {
+		return nil
+	}
+	replaced := r.replacedOf(g, g.failed())
+	for original := range g.ahead.current {
+		if r.policy.Recovery != r.begun.policy.Recovery && replaced[original] == nil {
+			r.discardAhead(g)
+			return nil
+		}
+	}
+	ahead := g.ahead
+	ahead.policy, g.ahead = r.policy.Spawn, nil
+	return ahead
+}
+
+// discardAhead ends what was started at the detection: those whose places it was to take are not
+// missed, nor are the ones of it that have failed.
+func (r *recovery) discardAhead(g *group) {
+	if g.ahead == nil {
+		return
+	}
+	r.deploy.discard(g.ahead)
+	for _, p := range g.ahead.current {
+		p.handled = true
+	}
+	g.ahead = nil
+}

@@ -1,0 +1,225 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// atDetection replaces all, as NON-SHRINKING does, and begins at the detection.
+var atDetection = driver.RecoveryPolicy{
+	Name:        "AT-DETECTION",
+	Replaced:    func(d driver.Damage) []int { return d.Lost },
+	AtDetection: true,
+}
+
+// begin has processes begin with a zone that recovers with a policy.
+func (s *script) begin(p *driver.Policy, procs ...Proc) {
+	for _, q := range procs {
+		s.of(q, Message{Kind: KindBegin, Begin: &Begin{Proc: q, Policy: p}})
+	}
+}
+
+// fourAtDetection is a job in a zone with that policy, on two nodes.
+func fourAtDetection(t *testing.T, spawn driver.SpawnPolicy) *script {
+	withPolicy(t, atDetection)
+	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(3, 1), Repeats: 3})
+	s.begin(policy(atDetection.Name, spawn), 0, 1, 2, 3)
+	s.sent = nil
+	return s
+}
+
+// TestProcessFailureOfThePaper: algorithm 1, "recovery of a process": the root has the survivors rolled
+// back, and the lost rank started again by the same daemon (algorithm 2), at the detection; when
+// all have come (algorithm 3, the barrier) there is a world of as many ranks.
+func TestProcessFailureOfThePaper(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	require.Equal(t, []Kind{KindFailed, KindFailed, KindFailed, KindRevoke, KindRevoke, KindRevoke, KindStart}, s.kinds(), "nobody has asked")
+	require.Equal(t, Revoke{Comm: 1, Derived: true}, *s.messages(KindRevoke)[0].Revoke)
+	require.Equal(t, []Start{{Proc: 4, Original: 1, Epoch: 1}}, s.messages(KindStart)[0].Start)
+	require.Equal(t, Node(0), s.where[4])
+
+	p := policy(atDetection.Name, driver.Reuse)
+	s.repairAll(0, 1, p, 0, 2)
+	s.hello(4)
+	require.Nil(t, s.made(4).New, "rank 3 has not come")
+	s.repairAll(0, 1, p, 3)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(3).New.Procs)
+	require.Equal(t, s.made(3).New, s.made(4).New)
+	require.Equal(t, []int{1}, s.made(3).Change.Replaced)
+	require.True(t, s.made(4).Replacement)
+	require.Len(t, s.starts, 5)
+
+	s.sent = nil
+	s.begin(p, 4)
+	s.kill(0) // the zone goes on with that policy
+	require.Equal(t, []Start{{Proc: 5, Original: 0, Epoch: 2}}, s.messages(KindStart)[0].Start)
+	require.Equal(t, CommID(2), s.messages(KindRevoke)[0].Revoke.Comm)
+}
+
+// TestNodeFailureOfThePaper: algorithm 1, "recovery of a node": all its ranks are started again,
+// on a spare node or on the one with the fewest ranks.
+func TestNodeFailureOfThePaper(t *testing.T) {
+	for spawn, want := range map[driver.SpawnPolicy]Node{driver.NoReuse: 2, driver.Reuse: 2} {
+		s := fourAtDetection(t, spawn)
+		s.do(s.r.Lost(s.now, 1, "off", true))
+		require.Equal(t, []Start{{Proc: 4, Original: 2, Epoch: 1}, {Proc: 5, Original: 3, Epoch: 1}}, s.messages(KindStart)[0].Start)
+		require.Equal(t, []Node{want, want}, s.placed()[4:])
+		s.hello(4)
+		s.hello(5)
+		s.repairAll(0, 1, policy(atDetection.Name, spawn), 0, 1)
+		require.Equal(t, []Proc{0, 1, 4, 5}, s.made(5).New.Procs)
+	}
+}
+
+// TestFailuresInARollBack: replacements that die are replaced, and so are survivors, until nobody
+// is left to ask for the repair.
+func TestFailuresInARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	s.kill(4)
+	s.kill(3)
+	require.Equal(t, []Start{{Proc: 5, Original: 1, Epoch: 1}, {Proc: 6, Original: 3, Epoch: 1}}, s.starts[5:])
+	s.hello(5)
+	require.Len(t, s.messages(KindRevoke), 3, "once to each node")
+	s.repairAll(0, 1, policy(atDetection.Name, driver.Reuse), 0, 2)
+	s.hello(6)
+	require.Equal(t, []Proc{0, 5, 2, 6}, s.made(5).New.Procs)
+	require.Len(t, s.made(0).Change.Failed, 3)
+
+	s = fourAtDetection(t, driver.Reuse)
+	for p := range Proc(4) {
+		s.kill(p)
+	}
+	require.Len(t, s.starts, 8)
+	for p := range Proc(4) {
+		s.hello(4 + p)
+	}
+	require.Equal(t, []Proc{4, 5, 6, 7}, s.made(4).New.Procs)
+}
+
+// TestLedgerOfARollBack: it counts as in any repair, and so do the delays of lost nodes.
+func TestLedgerOfARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	for p := Proc(4); s.end == nil; p++ {
+		s.kill(p)
+	}
+	require.Len(t, s.starts, 4+8)
+	require.Contains(t, s.end.Report, "rank 1 has failed 9 times in the same way")
+
+	s = fourAtDetection(t, driver.NoReuse)
+	s.of(0, Message{Kind: KindExit, Exits: []Exit{{Proc: 0, Code: -1, Signal: 9, Step: 1}}})
+	s.do(s.r.Lost(s.now, 1, "off", true))
+	require.Len(t, s.starts, 7)
+	s.do(s.r.Lost(s.now, 2, "off", true))
+	require.Len(t, s.starts, 8, "the second loss of ranks 2 and 3 without progress")
+	require.Contains(t, s.notes, "a replacement waits: losses follow one another without progress")
+	s.tick(time.Second)
+	require.Len(t, s.starts, 10)
+}
+
+// TestOtherPolicyInARollBack: the survivors ask for another one than they have named.
+func TestOtherPolicyInARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.NoReuse)
+	s.kill(1)
+	s.hello(4)
+	s.repairAll(0, 1, policy(driver.NonShrinking, driver.Reuse), 0, 2, 3)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs, "it has the same ranks replaced")
+	require.Len(t, s.starts, 5)
+
+	s = fourAtDetection(t, driver.NoReuse)
+	s.kill(1)
+	s.hello(4)
+	s.repairAll(0, 1, policy(driver.Shrinking, driver.Reuse), 0, 2, 3)
+	require.Equal(t, []Proc{0, 2, 3}, s.made(0).New.Procs)
+	require.NotEmpty(t, s.killed(4))
+	require.Nil(t, s.made(4).New)
+	s.kill(4)
+	require.Nil(t, s.end)
+}
+
+// TestNoRollBack: what begins at the survivors' repair, as with any other policy.
+func TestNoRollBack(t *testing.T) {
+	at, plain := policy(atDetection.Name, driver.Reuse), policy(driver.NonShrinking, driver.Reuse)
+	for name, before := range map[string]func(s *script){
+		"nobody has begun":   func(*script) {},
+		"another policy":     func(s *script) { s.begin(plain, 0, 1, 2, 3) },
+		"different policies": func(s *script) { s.begin(at, 0, 1, 2); s.begin(plain, 3) },
+		"an unknown one":     func(s *script) { s.begin(policy("ANY", driver.Reuse), 0, 1, 2, 3) },
+		"behind the zone": func(s *script) {
+			s.begin(at, 0, 1, 2, 3)
+			s.endZone(driver.Verdict{})
+		},
+		"it has only seemed to leave": func(s *script) {
+			s.begin(at, 0, 1, 2, 3)
+			s.do(s.r.Signal(s.now, sighup))
+			s.exit(1, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withPolicy(t, atDetection)
+			s := four(t)
+			before(s)
+			if s.r.members.proc(1) != nil {
+				s.kill(1)
+			}
+			require.Len(t, s.starts, 4)
+			require.Empty(t, s.messages(KindRevoke))
+		})
+	}
+}
+
+// TestPolicyOfTheJob: ranks that name none have that of the configuration.
+func TestPolicyOfTheJob(t *testing.T) {
+	withPolicy(t, atDetection)
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), Policy: *policy(atDetection.Name, driver.Reuse)})
+	s.begin(nil, 0)
+	s.kill(1) // has not begun with it
+	require.Len(t, s.starts, 3)
+}
+
+// TestEndOfAJobInARollBack: all survivors end as they were asked to: nobody is there to replace
+// one for.
+func TestEndOfAJobInARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	s.hello(4)
+	s.do(s.r.Signal(s.now, sighup))
+	for _, p := range []Proc{0, 2, 3} {
+		s.exit(p, 75)
+	}
+	require.NotEmpty(t, s.killed(4))
+	s.kill(4)
+	require.NotNil(t, s.end)
+	require.Equal(t, 75, s.end.Code)
+	require.Len(t, s.starts, 5)
+}
+
+// TestThroughARollBack: bodies that run to their end all the same have needed nobody.
+func TestThroughARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	for _, p := range []Proc{0, 2, 3} {
+		s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{Through: true}, Step: NoStep})
+	}
+	require.Equal(t, driver.Outcome{}, *s.made(0).Outcome)
+	require.NotEmpty(t, s.killed(4))
+}
+
+// TestSlowReplacementOfARollBack: one that does not say Hello is killed as in any repair, and
+// survivors are that do not come.
+func TestSlowReplacementOfARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	for range 121 {
+		s.tick(500 * time.Millisecond)
+		s.pulses()
+	}
+	require.Contains(t, s.killed(4), "did not come to the repair within 1m0s")
+	require.Contains(t, s.killed(3), "did not come to the repair within 1m0s")
+}

@@ -1,0 +1,58 @@
+package embedded
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+// TestReplacementStartsAtDetection: with such a policy survivors that wait for one another are
+// rolled back though none of them has noticed the failure, and the replacement is started before
+// one has joined the repair.
+func TestReplacementStartsAtDetection(t *testing.T) {
+	before := driver.Recoveries
+	driver.Recoveries = append(slices.Clone(before), driver.RecoveryPolicy{
+		Name: "AT-DETECTION", Replaced: func(d driver.Damage) []int { return d.Lost }, AtDetection: true})
+	defer func() { driver.Recoveries = before }()
+	policy := driver.Policy{Recovery: "AT-DETECTION", Spawn: driver.Reuse}
+
+	const ranks = 3
+	c, err := newInprocCluster(InprocConfig{Ranks: ranks})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c.ctx = ctx
+	replaced := make(chan struct{})
+	j := &job{cluster: c, body: func(ctx context.Context, r *InprocRank) error {
+		r.session.InZone(&policy)
+		switch place := r.session.Place(); {
+		case r.replacement:
+		case place.Original == ranks-1:
+			r.Die()
+		default:
+			_, err := place.Comm.Irecv(ranks-2-place.Original, 1, nil).Wait(ctx)
+			require.ErrorIs(t, err, driver.ErrRevoked)
+			<-replaced
+			_, err = r.session.Repair(ctx, policy)
+			require.NoError(t, err)
+		}
+		require.Equal(t, ranks, r.session.Place().Comm.Size())
+		return nil
+	}}
+	c.start = func(ctx context.Context, p *inprocProc) {
+		if p.ep.self == control.Proc(ranks) {
+			close(replaced)
+		}
+		j.ranks.Go(func() { j.run(ctx, p) })
+	}
+	c.begin()
+	c.wait()
+	j.ranks.Wait()
+	require.NoError(t, j.result())
+}

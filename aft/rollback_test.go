@@ -1,0 +1,50 @@
+package aft_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+)
+
+// TestRollBackAtDetection: survivors that wait for one another, or compute, would not notice a
+// failure for an hour; a policy that begins at the detection has them all back at the beginning of
+// their bodies.
+func TestRollBackAtDetection(t *testing.T) {
+	before := driver.Recoveries
+	driver.Recoveries = append(slices.Clone(before), driver.RecoveryPolicy{
+		Name: "AT-DETECTION", Replaced: func(d driver.Damage) []int { return d.Lost }, AtDetection: true})
+	defer func() { driver.Recoveries = before }()
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var again atomic.Int32
+	cluster := &afttest.Cluster{Nodes: 2}
+	require.NoError(t, cluster.Run(ctx, 4, func(ctx context.Context, r *afttest.Rank) error {
+		return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			switch rank := z.Comm().Rank(); {
+			case z.Epoch() == 1:
+				again.Add(1)
+				return nil
+			case rank == 3:
+				r.Die()
+			case rank == 2:
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), aft.ErrRecovering)
+			default:
+				_, _, err := comm.Recv(ctx, z.Comm(), 1-rank, 0, make([]int, 1))
+				require.ErrorIs(t, err, comm.ErrRevoked)
+			}
+			return nil
+		}, aft.WithRecovery("AT-DETECTION"), aft.WithSpawn(comm.Reuse), aft.WithRecoveryDelay(time.Hour))
+	}))
+	require.Equal(t, int32(4), again.Load())
+}
