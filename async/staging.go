@@ -106,13 +106,6 @@ func (s *Staging) Free() error {
 // Allocated is the number of bytes of memory that are held.
 func (s *Staging) Allocated() int64 { return int64(len(s.mem)) }
 
-// Copied is how many bytes have been copied in since Begin.
-func (s *Staging) Copied() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.total
-}
-
 // Copy copies a value. It waits for room if the ring is full.
 func (s *Staging) Copy(ctx context.Context, spans [][]byte) error {
 	left := int64(0)

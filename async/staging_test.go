@@ -112,7 +112,7 @@ func stageVersion(t *testing.T, s *Staging, rng *rand.Rand) {
 		return nil
 	})
 	require.NoError(t, g.Wait())
-	require.Equal(t, want, s.Copied())
+	require.Equal(t, want, s.total)
 }
 
 // The writing side gets the copying side's error, and nothing hangs when one of

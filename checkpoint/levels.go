@@ -21,8 +21,8 @@ import (
 	"github.com/craft-go/craft/storage/placement"
 )
 
-// LevelConfig holds the settings of the storage levels (docs/storage.md).
-type LevelConfig struct {
+// levelConfig holds the settings of the storage levels (docs/storage.md).
+type levelConfig struct {
 	Levels     string `envconfig:"LEVELS"`
 	NodePath   string `envconfig:"NODE_PATH"`
 	Racks      string `envconfig:"RACKS"`
@@ -31,7 +31,7 @@ type LevelConfig struct {
 	FlushLimit string `envconfig:"FLUSH_LIMIT" default:"0"`
 }
 
-func (c LevelConfig) validate() error {
+func (c levelConfig) validate() error {
 	policy, levels := c.policy()
 	_, limit := c.flushLimit()
 	_, racks := c.racks()
@@ -42,7 +42,7 @@ func (c LevelConfig) validate() error {
 	return cmp.Or(levels, limit, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
 }
 
-func (c LevelConfig) policy() (storage.Policy, error) {
+func (c levelConfig) policy() (storage.Policy, error) {
 	if c.Levels == "" {
 		return nil, nil
 	}
@@ -53,12 +53,12 @@ func (c LevelConfig) policy() (storage.Policy, error) {
 	return p, nil
 }
 
-func (c LevelConfig) flushLimit() (int64, error) {
+func (c levelConfig) flushLimit() (int64, error) {
 	return sizeOfSetting("CRAFT_FLUSH_LIMIT", c.FlushLimit)
 }
 
 // racks reads which node is in which rack.
-func (c LevelConfig) racks() (of map[string]string, err error) {
+func (c levelConfig) racks() (of map[string]string, err error) {
 	if c.Racks == "" {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (c LevelConfig) racks() (of map[string]string, err error) {
 
 // rack finds the label of a node by its host name or, for several nodes on one
 // host, by the last element of its directory, which says more.
-func (c LevelConfig) rack(host, dir string) string {
+func (c levelConfig) rack(host, dir string) string {
 	of, _ := c.racks()
 	return cmp.Or(of[filepath.Base(dir)], of[host])
 }
@@ -102,7 +102,7 @@ func warnOfNodes(c *core) {
 }
 
 // nodePath is the directory of this node.
-func (c LevelConfig) nodePath() string {
+func (c levelConfig) nodePath() string {
 	if c.NodePath != "" {
 		return c.NodePath
 	}

@@ -12,16 +12,34 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// Reasons for which a strict start ends with ErrStrict, as CRAFT_STRICT=allow-... names
-// them.
+// Strictness is at which starts of a job RestartIfNeeded returns ErrStrict.
+type Strictness string
+
 const (
-	absent     = "absent"  // a version that something tells of is gone or has lost parts
-	unclear    = "unclear" // a newer version has lost parts, or its write was interrupted
-	unseen     = "unseen"  // there may be newer versions on nodes that are not looked at
-	branches   = "branch"  // complete versions that the newest one does not come from, or of a run that is not known
-	notResumed = "lineage" // the last run began anew and has no version
-	setAside   = "damaged" // the newest version, or one that an earlier run has set aside
-	allowed    = "allow-"  // in front of the name of a reason
+	// NotStrict: at none.
+	NotStrict Strictness = "0"
+	// Strict: where it would only warn that a newer version is not as it should be.
+	Strict Strictness = "1"
+
+	// All but one of these reasons, or several of them.
+
+	AllowAbsent  Strictness = "allow-absent"  // a version that something tells of is gone or has lost parts
+	AllowUnclear Strictness = "allow-unclear" // a newer version has lost parts, or its write was interrupted
+	AllowUnseen  Strictness = "allow-unseen"  // there may be newer versions on nodes that are not looked at
+	AllowBranch  Strictness = "allow-branch"  // complete versions that the newest one does not come from, or of a run that is not known
+	AllowLineage Strictness = "allow-lineage" // the last run began anew and has no version
+	AllowDamaged Strictness = "allow-damaged" // the newest version is damaged, or one that an earlier run has set aside
+)
+
+// Reasons for which a strict start ends with ErrStrict.
+const (
+	absent     = "absent"
+	unclear    = "unclear"
+	unseen     = "unseen"
+	branches   = "branch"
+	notResumed = "lineage"
+	setAside   = "damaged"
+	allowed    = "allow-" // in front of the name of a reason
 )
 
 var strictReasons = []string{absent, unclear, unseen, branches, notResumed, setAside}
@@ -32,18 +50,18 @@ type strictness struct {
 	allow []string // reasons
 }
 
-func (c Config) strictness() (s strictness, err error) {
+func (c config) strictness() (s strictness, err error) {
 	switch c.Strict {
-	case "", "0", "false":
+	case "", NotStrict, "false":
 		return s, nil
-	case "1", "true":
+	case Strict, "true":
 		return strictness{on: true}, nil
 	}
 	s.on = true
-	for field := range strings.SplitSeq(c.Strict, ",") {
+	for field := range strings.SplitSeq(string(c.Strict), ",") {
 		reason, ok := strings.CutPrefix(strings.TrimSpace(field), allowed)
 		if !ok || !slices.Contains(strictReasons, reason) {
-			return s, env.Invalid("CRAFT_STRICT", c.Strict)
+			return s, env.Invalid("CRAFT_STRICT", string(c.Strict))
 		}
 		s.allow = append(s.allow, reason)
 	}
@@ -117,7 +135,7 @@ func (st *starting) reasons(found survey) (out []reason) {
 
 // refuse names the reasons that are not allowed and what allows them; nil if there are
 // none.
-func (c Config) refuse(reasons ...reason) error {
+func (c config) refuse(reasons ...reason) error {
 	var texts, accept []string
 	s, _ := c.strictness()
 	for _, name := range s.allow {

@@ -18,6 +18,9 @@ type Period struct {
 	Every uint64 // 1: all
 }
 
+// Every asks for every n-th version at a level.
+func (l Level) Every(n uint64) Period { return Period{Level: l, Every: n} }
+
 // ParsePolicy reads "local:1,partner:5,xor:10,rs:20,pfs:50". A level without a
 // number has every version.
 func ParsePolicy(s string) (Policy, error) {

@@ -253,7 +253,7 @@ func (p *plan) rootConfig() control.RootConfig {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	cfg := control.RootConfig{
-		Size: p.Ranks, Timing: p.Timing, Policy: p.expected, Repeats: p.Repeats,
+		Size: p.Ranks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats,
 		Setup: control.Setup{
 			Job: p.job, Secret: secret[:], Program: osstring.String(p.Program), Args: osstring.From(p.Args),
 			Dir: osstring.String(p.Dir), Env: osstring.From(p.environ()),

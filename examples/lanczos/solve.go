@@ -60,7 +60,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
 	options := []checkpoint.Option{
 		checkpoint.WithPath(w.CPPath),
-		checkpoint.WithAsync(string(w.Async)),
+		checkpoint.WithAsync(w.Async),
 		checkpoint.WithFingerprint(problem),
 		checkpoint.WithLogger(w.log),
 	}
@@ -140,7 +140,7 @@ func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.
 		return nil
 	}
 	err := cp.UpdateAndWrite(ctx, iter, w.cpFrequency)
-	if w.Async == jobs.ZeroCopy && iter%w.cpFrequency == 0 {
+	if w.Async == checkpoint.AsyncZeroCopy && iter%w.cpFrequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
 		// that writes. That is why those of the version before are free now.

@@ -23,20 +23,25 @@ type config struct {
 	what           string
 	levels         []string
 	deltas         []float64 // percent
-	async          jobs.Mode
+	async          checkpoint.AsyncMode
 	path, nodePath string
-	sync           string
-	setSize        int // CRAFT_SET_SIZE
-	parity         int // CRAFT_RS_PARITY
+	sync           checkpoint.Sync
+	sets           sets
 	json           bool
 	profile        string
+}
+
+// sets say who protects whom by parity.
+type sets struct {
+	Size   int `envconfig:"SET_SIZE" default:"4"`
+	Parity int `envconfig:"RS_PARITY" default:"2"`
 }
 
 // levels that can be measured.
 var known = []string{"local", "partner", "xor", "rs", "pfs"}
 
 func parseFlags(args []string, out io.Writer) (config, error) {
-	c := config{async: jobs.Off}
+	var c config
 	f := flag.NewFlagSet("levels", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.IntVar(&c.np, "np", 0, "start this many ranks (otherwise craft run does)")
@@ -46,8 +51,8 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	f.StringVar(&c.what, "what", "all", "writes, restarts or all")
 	f.StringVar(&c.path, "path", "", "`directory` that stands for the parallel file system")
 	f.StringVar(&c.nodePath, "node-path", "", "`directory` in which each virtual node has one of its own")
-	f.StringVar(&c.sync, "sync", "full", "as CRAFT_SYNC: full or none")
-	f.Var(&c.async, "async", jobs.ModeUsage)
+	sync := f.String("sync", "full", "as CRAFT_SYNC: full or none")
+	f.TextVar(&c.async, "async", checkpoint.AsyncOff, jobs.ModeUsage)
 	f.BoolVar(&c.json, "json", false, "print one line of JSON")
 	f.StringVar(&c.profile, "cpuprofile", "", "write a processor profile of each rank to files that begin with this")
 	size := f.String("size", "64MiB", "values of each rank")
@@ -60,15 +65,14 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
+	c.sync = checkpoint.Sync(*sync)
 	return c, c.complete(*size, *uneven, *levels, *deltas)
 }
 
 func (c *config) complete(size, uneven, levels, deltas string) error {
-	levelConfig, err := checkpoint.LoadConfig()
-	if err != nil {
+	if err := env.Load(&c.sets); err != nil {
 		return err
 	}
-	c.setSize, c.parity = levelConfig.SetSize, levelConfig.RSParity
 	var n env.Size
 	if err := n.Decode(size); err != nil {
 		return fmt.Errorf("-size: %w", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/storage"
 )
 
 // registerLevels adds the flags that say which versions are kept on the nodes, and
@@ -19,20 +20,18 @@ func (c *Flags) registerLevels(f *flag.FlagSet) {
 
 // policyOfEnvironment is the policy that the environment asks for.
 func policyOfEnvironment() string {
-	env, err := checkpoint.LoadConfig()
-	if err != nil || !env.UseSCR { // checkpoint.New will say what is wrong
+	var asked struct {
+		Levels string `envconfig:"LEVELS"`
+		UseSCR bool   `envconfig:"USE_SCR" default:"true"`
+	}
+	if err := env.Load(&asked); err != nil || !asked.UseSCR { // checkpoint.New will say what is wrong
 		return ""
 	}
-	return env.Levels
+	return asked.Levels
 }
 
 func (c *Flags) checkLevels(set map[string]bool) error {
-	config, err := checkpoint.LoadConfig()
-	if err != nil {
-		return nil // checkpoint.New will say it
-	}
-	config.Levels = c.Policy
-	switch err := config.Validate(); {
+	switch _, err := c.levels(); {
 	case err != nil && set["levels"]:
 		return fmt.Errorf("-levels: %w", err)
 	case set["node-path"] && c.nodePath == "":
@@ -41,6 +40,14 @@ func (c *Flags) checkLevels(set map[string]bool) error {
 		return fmt.Errorf("-node-path is for ranks that this program starts: craft run has --node-path")
 	}
 	return nil
+}
+
+// levels are those of -levels.
+func (c *Flags) levels() (storage.Policy, error) {
+	if c.Policy == "" {
+		return nil, nil
+	}
+	return storage.ParsePolicy(c.Policy)
 }
 
 // base is the directory below which each of the nodes that this process starts
@@ -61,7 +68,8 @@ func (c *Flags) base() string {
 
 // LevelOptions are those of each checkpoint that say where its versions are.
 func (c *Flags) LevelOptions() []checkpoint.Option {
-	options := []checkpoint.Option{checkpoint.WithLevels(c.Policy)}
+	levels, _ := c.levels() // checked, or checkpoint.New says it
+	options := []checkpoint.Option{checkpoint.WithLevels(levels...)}
 	if c.nodePath != "" && !launch.IsRank() { // the launcher tells a rank
 		options = append(options, checkpoint.WithNodePath(c.nodePath))
 	}

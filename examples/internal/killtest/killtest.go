@@ -21,13 +21,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
 
 // Modes are the asynchronous modes that a program may be started in.
-var Modes = []jobs.Mode{jobs.Off, jobs.Copy, jobs.ZeroCopy}
+var Modes = []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy}
 
 // Killer counts what it does.
 type Killer struct {
@@ -38,14 +38,14 @@ type Killer struct {
 	t       *testing.T
 	minimum int
 	until   time.Time
-	byMode  map[jobs.Mode]int
+	byMode  map[checkpoint.AsyncMode]int
 }
 
 // New is a killer that ends after the given number of kills, unless the
 // environment says otherwise.
 func New(t *testing.T, kills int) *Killer {
 	return &Killer{
-		Rand: testseed.Rand(t), t: t, byMode: make(map[jobs.Mode]int),
+		Rand: testseed.Rand(t), t: t, byMode: make(map[checkpoint.AsyncMode]int),
 		minimum: testseed.Number(t, "CRAFT_TEST_KILLS", kills),
 		until:   time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}
