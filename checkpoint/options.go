@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/craft-go/craft/internal/env"
@@ -76,13 +75,7 @@ func WithReadOnRestart(read bool) Option { return func(o *options) { o.ReadOnRes
 // CRAFT_STRICT does: NotStrict, Strict (the same as nothing), or for which reasons it is
 // not to return it.
 func WithStrict(policy ...Strictness) Option {
-	return func(o *options) {
-		texts := make([]string, len(policy))
-		for i, p := range policy {
-			texts[i] = string(p)
-		}
-		o.Strict = cmp.Or(Strictness(strings.Join(texts, ",")), Strict)
-	}
+	return func(o *options) { o.Strict = cmp.Or(joined(policy), Strict) }
 }
 
 // WithAsync sets who writes, as CRAFT_WRITE_ASYNC and CRAFT_WRITE_ASYNC_ZERO_COPY do.

@@ -87,7 +87,7 @@ func TestStrictPolicy(t *testing.T) {
 	require.NoError(t, err)
 	s, err := cp.opt.strictness()
 	require.NoError(t, err)
-	require.Equal(t, strictness{on: true, allow: []string{absent, setAside}}, s)
+	require.Equal(t, strictness{on: true, allow: []Strictness{AllowAbsent, AllowDamaged}}, s)
 	require.NoError(t, cp.Close())
 }
 
