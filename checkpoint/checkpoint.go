@@ -89,7 +89,7 @@ func (cp *Checkpoint) build() (err error) {
 	compression, _ := o.compression() // validated, as all that is read here
 	mode, _ := o.fileMode()
 	cpus, _ := async.ParseCPUList(o.AsyncCPUs)
-	limit, _ := o.staging()
+	limit := int64(o.AsyncStaging)
 	encode := container.Options{Compression: compression, ChunkSize: o.chunkSize}
 	if o.Delta && o.chunkSize == 0 {
 		encode.ChunkSize = deltaChunk
@@ -128,7 +128,7 @@ func (cp *Checkpoint) build() (err error) {
 		return err
 	}
 	if limit != 0 && limit < async.MinStaging(cp.store.ChunkSize()) {
-		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging)
+		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging.String())
 	}
 	if o.Delta {
 		cp.store.UseDelta()

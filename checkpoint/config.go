@@ -30,7 +30,7 @@ type config struct {
 	WriteAsync         bool          `envconfig:"WRITE_ASYNC"`
 	WriteAsyncZeroCopy bool          `envconfig:"WRITE_ASYNC_ZERO_COPY"` // wins over WriteAsync
 	AsyncCPUs          string        `envconfig:"ASYNC_THREAD_PIN_CPULIST"`
-	AsyncStaging       string        `envconfig:"ASYNC_STAGING" default:"0"`
+	AsyncStaging       env.Size      `envconfig:"ASYNC_STAGING" default:"0"`
 	AsyncCheck         bool          `envconfig:"ASYNC_CHECK"`
 	DrainTimeout       time.Duration `envconfig:"DRAIN_TIMEOUT" default:"10m"`
 
@@ -56,7 +56,6 @@ func (c config) validate() error {
 	if cpus != nil {
 		cpus = invalidCPUs(c.AsyncCPUs, cpus)
 	}
-	_, staging := c.staging()
 	return cmp.Or(
 		allowIf(c.Keep >= 1, "CRAFT_KEEP", c.Keep),
 		allowIf(c.Sync == SyncFull || c.Sync == SyncNone, "CRAFT_SYNC", c.Sync),
@@ -64,7 +63,7 @@ func (c config) validate() error {
 		allowIf(c.DrainTimeout > 0, "CRAFT_DRAIN_TIMEOUT", c.DrainTimeout),
 		allowIf(c.Debug >= 0 && c.Debug <= 4, "CRAFT_DEBUG", c.Debug),
 		allowIf(c.DebugProc >= 0, "CRAFT_DEBUG_PROC", c.DebugProc),
-		cpus, staging,
+		cpus, allowIf(c.AsyncStaging >= 0, "CRAFT_ASYNC_STAGING", c.AsyncStaging),
 		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
 		c.levelConfig.validate(),
 	)
@@ -83,18 +82,6 @@ func invalidCPUs(list string, why error) error {
 	return fmt.Errorf("%w: %w", env.Invalid("CRAFT_ASYNC_THREAD_PIN_CPULIST", list), why)
 }
 
-// sizeOfSetting reads a number of bytes.
-func sizeOfSetting(variable, value string) (int64, error) {
-	var n env.Size
-	err := allowIf(n.Decode(value) == nil, variable, value)
-	return int64(n), err
-}
-
-// staging is the limit of the private copy in bytes; 0: none.
-func (c config) staging() (int64, error) {
-	return sizeOfSetting("CRAFT_ASYNC_STAGING", c.AsyncStaging)
-}
-
 func (c config) mode() AsyncMode {
 	switch {
 	case c.WriteAsyncZeroCopy:
@@ -105,16 +92,13 @@ func (c config) mode() AsyncMode {
 	return AsyncOff
 }
 
+var compressions = map[Compression]container.Compression{
+	CompressAuto: container.Auto, CompressOff: container.Off, CompressAlways: container.Always,
+}
+
 func (c config) compression() (container.Compression, error) {
-	switch c.Compress {
-	case CompressAuto:
-		return container.Auto, nil
-	case CompressOff:
-		return container.Off, nil
-	case CompressAlways:
-		return container.Always, nil
-	}
-	return container.Auto, env.Invalid("CRAFT_COMPRESS", string(c.Compress))
+	compression, ok := compressions[c.Compress]
+	return compression, allowIf(ok, "CRAFT_COMPRESS", c.Compress)
 }
 
 // fileMode is that of the files in the checkpoint's directory.

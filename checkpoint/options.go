@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/craft-go/craft/internal/env"
@@ -117,9 +116,7 @@ func (m *AsyncMode) UnmarshalText(text []byte) error {
 
 // WithStaging bounds the memory of the private copy in bytes, as
 // CRAFT_ASYNC_STAGING does; 0: as much as the values have.
-func WithStaging(bytes int64) Option {
-	return func(o *options) { o.AsyncStaging = strconv.FormatInt(bytes, 10) }
-}
+func WithStaging(bytes int64) Option { return func(o *options) { o.AsyncStaging = env.Size(bytes) } }
 
 // WithAsyncCheck looks whether values change while they are written, as
 // CRAFT_ASYNC_CHECK does. It costs two passes over the values.

@@ -31,7 +31,7 @@ func policyOfEnvironment() string {
 }
 
 func (c *Flags) checkLevels(set map[string]bool) error {
-	switch _, err := c.levels(); {
+	switch _, err := storage.ParsePolicy(c.Policy); {
 	case err != nil && set["levels"]:
 		return fmt.Errorf("-levels: %w", err)
 	case set["node-path"] && c.nodePath == "":
@@ -40,14 +40,6 @@ func (c *Flags) checkLevels(set map[string]bool) error {
 		return fmt.Errorf("-node-path is for ranks that this program starts: craft run has --node-path")
 	}
 	return nil
-}
-
-// levels are those of -levels.
-func (c *Flags) levels() (storage.Policy, error) {
-	if c.Policy == "" {
-		return nil, nil
-	}
-	return storage.ParsePolicy(c.Policy)
 }
 
 // base is the directory below which each of the nodes that this process starts
@@ -68,7 +60,7 @@ func (c *Flags) base() string {
 
 // LevelOptions are those of each checkpoint that say where its versions are.
 func (c *Flags) LevelOptions() []checkpoint.Option {
-	levels, _ := c.levels() // checked, or checkpoint.New says it
+	levels, _ := storage.ParsePolicy(c.Policy) // checked, or checkpoint.New says it
 	options := []checkpoint.Option{checkpoint.WithLevels(levels...)}
 	if c.nodePath != "" && !launch.IsRank() { // the launcher tells a rank
 		options = append(options, checkpoint.WithNodePath(c.nodePath))
