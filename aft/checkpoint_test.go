@@ -32,9 +32,10 @@ const (
 // sumTask is a job whose result depends on every step having been done once: a
 // partitioned vector grows by its step's number and by the sum over all.
 type sumTask struct {
-	dir, mode string
-	deaths    func(iter int) // may kill
-	begins    func(r comm.Rank, iter int)
+	dir    string
+	mode   checkpoint.AsyncMode
+	deaths func(iter int) // may kill
+	begins func(r comm.Rank, iter int)
 
 	done func(r comm.Rank, total float64)
 }
@@ -44,7 +45,7 @@ func (k *sumTask) body(ctx context.Context, z *aft.Zone) error {
 	lo, hi := cells*int(c.Rank())/c.Size(), cells*(int(c.Rank())+1)/c.Size()
 	v := make([]float64, hi-lo)
 	total := 0.0
-	cp, err := checkpoint.New("task", c, checkpoint.WithPath(k.dir), checkpoint.WithAsync(k.mode), checkpoint.WithSync("none"),
+	cp, err := checkpoint.New("task", c, checkpoint.WithPath(k.dir), checkpoint.WithAsync(k.mode), checkpoint.WithSync(checkpoint.SyncNone),
 		checkpoint.WithLogger(slog.New(slog.DiscardHandler)), checkpoint.WithDrainTimeout(10*time.Second))
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (k *sumTask) body(ctx context.Context, z *aft.Zone) error {
 		if err := cp.UpdateAndWrite(ctx, iter, frequency); err != nil {
 			return err
 		}
-		if err := cp.Wait(ctx); k.mode == "zero-copy" && err != nil {
+		if err := cp.Wait(ctx); k.mode == checkpoint.AsyncZeroCopy && err != nil {
 			return err
 		}
 	}
@@ -105,7 +106,7 @@ func TestCheckpointsInAZone(t *testing.T) {
 	until, rounds := testSeconds(t), 0
 	for first := true; first || time.Now().Before(until); first = false {
 		for _, recovery := range []comm.Recovery{comm.NonShrinking, comm.Shrinking} {
-			for _, mode := range []string{"off", "copy", "zero-copy"} {
+			for _, mode := range []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy} {
 				t.Run(fmt.Sprint(recovery, " ", mode), func(t *testing.T) { taskRound(t, rng, recovery, mode, want) })
 				rounds++
 			}
@@ -124,7 +125,7 @@ func testSeconds(t *testing.T) time.Time {
 	return time.Now().Add(time.Duration(seconds) * time.Second)
 }
 
-func taskRound(t *testing.T, rng *rand.Rand, recovery comm.Recovery, mode string, want float64) {
+func taskRound(t *testing.T, rng *rand.Rand, recovery comm.Recovery, mode checkpoint.AsyncMode, want float64) {
 	const ranks = 4
 	var mu sync.Mutex
 	results := make(map[comm.Rank]float64)
@@ -178,7 +179,7 @@ func taskRound(t *testing.T, rng *rand.Rand, recovery comm.Recovery, mode string
 // the job has written, and from nothing older.
 func TestReadOnRestartIsAboutTheStart(t *testing.T) {
 	want := undisturbed()
-	k := &sumTask{dir: t.TempDir(), mode: "off", deaths: func(int) {}, done: func(_ comm.Rank, total float64) { require.Equal(t, want, total) }}
+	k := &sumTask{dir: t.TempDir(), mode: checkpoint.AsyncOff, deaths: func(int) {}, done: func(_ comm.Rank, total float64) { require.Equal(t, want, total) }}
 	run := func(fatal int) (begins []int) {
 		var mu sync.Mutex
 		left := 1

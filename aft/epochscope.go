@@ -56,7 +56,7 @@ func (r *run) follow(s *epochScope) {
 			}
 		case <-overdue:
 			r.log.Debug("a failure is known and no operation has needed who has failed: recovery starts", "delay", r.options.RecoveryDelay)
-			r.session.Revoke()
+			r.session.Zone().Revoke()
 			overdue = nil
 		}
 	}

@@ -18,7 +18,7 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 		cause = ErrRecovering
 	}
 	if v.Failure || v.Err != "" {
-		r.session.Revoke() // so that no other rank waits for this one
+		r.session.Zone().Revoke() // so that no other rank waits for this one
 	}
 	s.end(cause)
 	clean()
@@ -43,7 +43,7 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 // those whose bodies still run are told: the outcome can only be a repair.
 func (r *run) agree(ctx context.Context, s *epochScope, v comm.Verdict) (comm.Outcome, error) {
 	if v.Through {
-		return r.session.End(ctx, v)
+		return r.session.Zone().End(ctx, v)
 	}
 	over := make(chan struct{})
 	var watch sync.WaitGroup
@@ -56,23 +56,23 @@ func (r *run) agree(ctx context.Context, s *epochScope, v comm.Verdict) (comm.Ou
 			_ = s.place.Comm.Revoke()
 		}
 	})
-	return r.session.End(ctx, v)
+	return r.session.Zone().End(ctx, v)
 }
 
 // repair replaces the communicator.
 func (r *run) repair(ctx context.Context, s *epochScope, began time.Time, p Phases) (*epochScope, error) {
 	agreed := time.Now()
-	change, err := r.session.Repair(ctx, r.options.policy())
+	change, err := r.session.Zone().Repair(ctx, r.options.policy())
 	if err != nil {
 		return nil, fmt.Errorf("aft: recovery of rank %d: %w", s.place.Comm.Rank(), err)
 	}
 	p.Repair = time.Since(agreed)
 	r.stats.add(change, p)
-	r.session.CountRecovery(time.Since(began))
+	r.session.Zone().CountRecovery(time.Since(began))
 	if r.idle++; len(change.Failed) > 0 {
 		r.idle = 0
 	}
-	if err := r.session.Rebind(); err != nil {
+	if err := r.session.Zone().Rebind(); err != nil {
 		r.log.Warn("something that was kept through the recovery is given up", "error", err)
 	}
 	next := r.newEpochScope()
@@ -82,7 +82,7 @@ func (r *run) repair(ctx context.Context, s *epochScope, began time.Time, p Phas
 
 // hooks ends what still uses the communicator or the data of the attempt.
 func (r *run) hooks() {
-	if err := r.session.Hooks(context.WithoutCancel(r.ctx)); err != nil {
+	if err := r.session.Zone().Hooks(context.WithoutCancel(r.ctx)); err != nil {
 		r.log.Warn("something of the attempt did not end well", "error", err)
 	}
 }

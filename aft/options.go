@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // Option changes one setting of a zone. It is the same on all ranks.
 type Option func(*options)
 
 type options struct {
-	Config
+	config
 
 	logger          *slog.Logger
 	ranks           int
@@ -35,7 +36,7 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 // does. Never is for programs that run through failures: recovery starts only when a
 // body returns with one, or calls Repair; a body that returns nil is not run again.
 func WithRecoveryDelay(d time.Duration) Option {
-	return func(o *options) { o.RecoveryDelay = Delay(d) }
+	return func(o *options) { o.RecoveryDelay = delay(d) }
 }
 
 // WithRanks runs the body on n ranks that are goroutines of this process. They
@@ -47,11 +48,10 @@ func WithRanks(n int) Option { return func(o *options) { o.ranks, o.inProcess = 
 func WithCancelOnFailure() Option { return func(o *options) { o.cancelOnFailure = true } }
 
 func newOptions(opts []Option) (options, error) {
-	config, err := LoadConfig()
-	if err != nil {
+	o := options{logger: slog.Default()}
+	if err := env.Load(&o.config); err != nil {
 		return options{}, err
 	}
-	o := options{Config: config, logger: slog.Default()}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -61,10 +61,10 @@ func newOptions(opts []Option) (options, error) {
 	if o.inProcess && o.ranks < 1 {
 		return o, fmt.Errorf("%w: WithRanks(%d): at least 1", ErrArgument, o.ranks)
 	}
-	return o, o.Validate()
+	return o, o.validate()
 }
 
 // through: bodies may run through failures.
-func (o options) through() bool { return o.RecoveryDelay == Delay(Never) }
+func (o options) through() bool { return o.RecoveryDelay == delay(Never) }
 
 func (o options) policy() comm.Policy { return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn} }

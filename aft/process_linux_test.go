@@ -24,6 +24,7 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/testsignal"
 	"github.com/craft-go/craft/internal/testtime"
 )
@@ -74,7 +75,7 @@ func rankMain(dir, mode string, deaths []string) error {
 	case "stubborn", "stubborn-all":
 		return stubbornMain(dir, mode == "stubborn-all")
 	}
-	k := &sumTask{dir: dir, mode: mode, done: func(r comm.Rank, total float64) {
+	k := &sumTask{dir: dir, mode: checkpoint.AsyncMode(mode), done: func(r comm.Rank, total float64) {
 		if r == 0 {
 			fmt.Printf("%.0f\n", total)
 		}

@@ -77,12 +77,12 @@ func TestGoexitOfAGoroutineRank(t *testing.T) {
 // What a revocation leads to on the real engine: everybody begins again on a new
 // communicator, the checkpoint of the attempt before is closed and can be read.
 func TestRevocationAmongGoroutineRanks(t *testing.T) {
-	for _, mode := range []string{"off", "copy", "zero-copy"} {
-		t.Run(mode, func(t *testing.T) {
+	for _, mode := range []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy} {
+		t.Run(string(mode), func(t *testing.T) {
 			dir := t.TempDir()
 			err := aft.Run(t.Context(), func(ctx context.Context, z *aft.Zone) error {
 				x, iter := make([]float64, 20000), 0
-				cp, err := checkpoint.New("x", z.Comm(), checkpoint.WithPath(dir), checkpoint.WithAsync(mode), checkpoint.WithSync("none"))
+				cp, err := checkpoint.New("x", z.Comm(), checkpoint.WithPath(dir), checkpoint.WithAsync(mode), checkpoint.WithSync(checkpoint.SyncNone))
 				if err != nil {
 					return err
 				}
@@ -120,7 +120,7 @@ func TestRevocationAmongGoroutineRanks(t *testing.T) {
 func TestJobsOfAProcessLockEachOtherOut(t *testing.T) {
 	dir := t.TempDir()
 	open := func(ctx context.Context, z *aft.Zone) (*checkpoint.Checkpoint, error) {
-		cp, err := checkpoint.New("x", z.Comm(), checkpoint.WithPath(dir), checkpoint.WithSync("none"))
+		cp, err := checkpoint.New("x", z.Comm(), checkpoint.WithPath(dir), checkpoint.WithSync(checkpoint.SyncNone))
 		if err != nil {
 			return nil, err
 		}

@@ -74,11 +74,11 @@ type run struct {
 }
 
 func runZone(ctx context.Context, s *comm.Session, o options, body func(context.Context, *Zone) error) error {
-	index, alone := s.EnterZone()
+	index, alone := s.Zone().Enter()
 	if !alone {
 		return fmt.Errorf("aft: %w: Run was called while a zone runs: zones follow one another", ErrArgument)
 	}
-	defer s.LeaveZone()
+	defer s.Zone().Leave()
 	place := s.Place()
 	if place.Comm.Rank() == 0 {
 		env.ReportUnknown(o.logger, os.Environ())
@@ -87,8 +87,8 @@ func runZone(ctx context.Context, s *comm.Session, o options, body func(context.
 		return endedBefore(place, index)
 	}
 	policy := o.policy()
-	s.InZone(&policy)
-	defer s.InZone(nil)
+	s.Zone().Running(&policy)
+	defer s.Zone().Running(nil)
 	returned := false
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
@@ -120,5 +120,5 @@ func quitUnless(returned *bool, s *comm.Session) {
 	if v := recover(); v != nil {
 		panic(v) // as it was
 	}
-	s.Quit("the body of the zone has called runtime.Goexit")
+	s.Zone().Quit("the body of the zone has called runtime.Goexit")
 }

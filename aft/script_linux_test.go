@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/launch"
 )
 
 // scripts runs a job whose ranks are scripts; "$0" "$@" is the program.
-func scripts(t *testing.T, timing control.Timing, script string, args ...string) (stdout, stderr string, code int) {
+func scripts(t *testing.T, timing launch.Timing, script string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
@@ -28,16 +27,16 @@ func scripts(t *testing.T, timing control.Timing, script string, args ...string)
 // TestScriptGoesOnAfterTheProgram for longer than the lease. The zones are over: the job ends
 // as the scripts do.
 func TestScriptGoesOnAfterTheProgram(t *testing.T) {
-	stdout, stderr, code := scripts(t, control.Timing{Lease: 5 * time.Second}, `"$0" "$@"; sleep 7; echo "behind the program: $?"`, t.TempDir(), "off")
+	stdout, stderr, code := scripts(t, launch.Timing{Lease: 5 * time.Second}, `"$0" "$@"; sleep 7; echo "behind the program: $?"`, t.TempDir(), "off")
 	require.Zero(t, code, stderr)
 	require.Equal(t, 4, strings.Count(stdout, "behind the program: 0\n"), stdout)
-	_, stderr, code = scripts(t, control.Timing{}, `"$0" "$@"; exit 5`, t.TempDir(), "off")
+	_, stderr, code = scripts(t, launch.Timing{}, `"$0" "$@"; exit 5`, t.TempDir(), "off")
 	require.Equal(t, 5, code, stderr)
 }
 
 // TestProgramOfAScriptFails in a zone, while the script would go on.
 func TestProgramOfAScriptFails(t *testing.T) {
-	stdout, stderr, code := scripts(t, control.Timing{Lease: 80 * time.Second, Period: 200 * time.Millisecond},
+	stdout, stderr, code := scripts(t, launch.Timing{Lease: 80 * time.Second, Period: 200 * time.Millisecond},
 		`"$0" "$@" || exec sleep 1000`, t.TempDir(), "off", "2@7")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "4 ranks, 1 recoveries\n")
@@ -45,7 +44,7 @@ func TestProgramOfAScriptFails(t *testing.T) {
 
 // TestTwoProgramsOfAScript: the second one is told what is wrong, and the job ends.
 func TestTwoProgramsOfAScript(t *testing.T) {
-	stdout, stderr, code := scripts(t, control.Timing{}, `"$0" "$@" && "$0" "$@"`, t.TempDir(), "off")
+	stdout, stderr, code := scripts(t, launch.Timing{}, `"$0" "$@" && "$0" "$@"`, t.TempDir(), "off")
 	require.Equal(t, 1, code, stderr)
 	require.Equal(t, 4, strings.Count(stderr, "another program of this rank has joined the job before this one"), stderr)
 	require.Equal(t, 1, strings.Count(stdout, "4 ranks, 0 recoveries\n"))
@@ -53,7 +52,7 @@ func TestTwoProgramsOfAScript(t *testing.T) {
 
 // TestTwoProgramsOfAScriptAtOnce: one of them is the rank's, and the other one takes nothing of it.
 func TestTwoProgramsOfAScriptAtOnce(t *testing.T) {
-	stdout, stderr, code := scripts(t, control.Timing{}, `"$0" "$@" & "$0" "$@"; wait`, t.TempDir(), "off")
+	stdout, stderr, code := scripts(t, launch.Timing{}, `"$0" "$@" & "$0" "$@"; wait`, t.TempDir(), "off")
 	require.Zero(t, code, stderr)
 	require.Equal(t, 4, strings.Count(stderr, "another program of this rank has joined the job before this one"), stderr)
 	require.Equal(t, 1, strings.Count(stdout, "4 ranks, 0 recoveries\n"), stdout)
@@ -74,7 +73,7 @@ func TestSignalBehindTheProgram(t *testing.T) {
 	t.Setenv(rootVariable, strconv.Itoa(os.Getpid()))
 	file := filepath.Join(t.TempDir(), "behind.sh")
 	require.NoError(t, os.WriteFile(file, []byte(behindTheProgram), 0o600))
-	stdout, stderr, code := scripts(t, control.Timing{}, `"$0" "$@"; sh `+file+` "$1"; exit $?`, t.TempDir(), "off")
+	stdout, stderr, code := scripts(t, launch.Timing{}, `"$0" "$@"; sh `+file+` "$1"; exit $?`, t.TempDir(), "off")
 	require.Equal(t, 128+15, code, stderr)
 	require.Equal(t, 4, strings.Count(stdout, "saved\n"), stdout+stderr)
 }

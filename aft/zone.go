@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/internal/hooks"
 )
 
 // Zone is one attempt of a body on one rank. Its methods may be called
@@ -14,7 +15,7 @@ type Zone struct {
 	run     *run
 	present atomic.Pointer[epochScope]
 
-	cleanup comm.Hooks
+	cleanup hooks.List
 
 	// over is set when the zone has ended for this rank before its body has.
 	over error

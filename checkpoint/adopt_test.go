@@ -110,7 +110,7 @@ func TestAdopt(t *testing.T) {
 			require.Equal(t, c.unread, notRead)
 			// The computation went on, and is right.
 			n.of = n.of[:c.ranks]
-			log := n.job(t, c.levels, 8, none, WithStrict("1"))
+			log := n.job(t, c.levels, 8, none, WithStrict())
 			require.Contains(t, log, "iteration=7")
 		})
 	}
@@ -215,7 +215,7 @@ func TestAdoptAfterAFailedRestart(t *testing.T) {
 				return nil
 			})
 			x := make([]float64, 100_000)
-			cp, err := New("x", c, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)), WithCompression("off"), withFS(disk))
+			cp, err := New("x", c, WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)), WithCompression(CompressOff), withFS(disk))
 			if err != nil {
 				return err
 			}

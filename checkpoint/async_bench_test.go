@@ -21,7 +21,7 @@ func BenchmarkCopyBlocks(b *testing.B) {
 			values := randomValues(benchBytes()/4, n)
 			spare := make([]float64, benchBytes()/4/8)
 			places(b, func(b *testing.B, dir, sync string) {
-				cp := benchCheckpoint(b, dir, sync, values, WithAsync("copy"))
+				cp := benchCheckpoint(b, dir, sync, values, WithAsync(AsyncCopy))
 				defer cp.Close()
 				memcpy := func() error {
 					at := 0
@@ -55,7 +55,7 @@ func BenchmarkLittleStaging(b *testing.B) {
 	values := randomValues(benchBytes()/2, 1)
 	spare := make([]float64, benchBytes()/2/8)
 	places(b, func(b *testing.B, dir, sync string) {
-		cp := benchCheckpoint(b, dir, sync, values, WithAsync("copy"), WithStaging(int64(benchBytes()/16)))
+		cp := benchCheckpoint(b, dir, sync, values, WithAsync(AsyncCopy), WithStaging(int64(benchBytes()/16)))
 		defer cp.Close()
 		plain := filepath.Join(dir, "plain")
 		copy(spare, values[0])
@@ -87,7 +87,7 @@ func writeAndWait(b *testing.B, cp *Checkpoint) {
 
 // BenchmarkNotDue is a call that writes nothing.
 func BenchmarkNotDue(b *testing.B) {
-	cp, err := New("bench", nil, WithPath(b.TempDir()), WithLogger(slog.New(slog.DiscardHandler)), WithAsync("copy"))
+	cp, err := New("bench", nil, WithPath(b.TempDir()), WithLogger(slog.New(slog.DiscardHandler)), WithAsync(AsyncCopy))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func BenchmarkNotDue(b *testing.B) {
 // for a slow machine, and no allocation.
 func TestNotDueIsCheap(t *testing.T) {
 	x := 1
-	cp := open(t, t.TempDir(), map[string]any{"x": &x}, WithAsync("copy"))
+	cp := open(t, t.TempDir(), map[string]any{"x": &x}, WithAsync(AsyncCopy))
 	ctx := t.Context()
 	require.NoError(t, cp.Write(ctx))
 	i := 1

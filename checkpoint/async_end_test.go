@@ -52,7 +52,7 @@ func TestDrainTimeout(t *testing.T) {
 	for _, mode := range modes[1:] {
 		mem := vfs.NewMem()
 		v := make([]float64, 1_000_000)
-		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(mem), inMode(mode), WithCompression("off"), WithDrainTimeout(20*time.Millisecond))
+		cp := open(t, "/cp", map[string]any{"v": &v}, withFS(mem), inMode(mode), WithCompression(CompressOff), WithDrainTimeout(20*time.Millisecond))
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
 		require.NoError(t, cp.Wait(t.Context()))
 		disk := &stuckStore{Driver: cp.store.Driver}
@@ -101,7 +101,7 @@ func (endsWithTheWrite) Value(any) any { return nil }
 func TestContextEndsWithTheWrite(t *testing.T) {
 	for range 50 {
 		mem := vfs.NewMem()
-		p := newProgram(t, nil, true, WithPath("/cp"), withFS(mem), WithAsync("copy"))
+		p := newProgram(t, nil, true, WithPath("/cp"), withFS(mem), WithAsync(AsyncCopy))
 		require.NoError(t, p.cp.RestartIfNeeded(t.Context(), nil))
 		require.NoError(t, p.cp.UpdateAndWrite(t.Context(), 0, 1))
 		require.NoError(t, p.cp.Wait(endsWithTheWrite{t.Context(), p.cp}))

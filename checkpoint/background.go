@@ -180,7 +180,7 @@ func (wr *writing) chooseCopies(f *flight) (bytes int64) {
 	for i := range wr.reg.sections {
 		s, size := &wr.reg.sections[i], sizeOf(wr.reg.entries[i].value)
 		f.expect += size
-		direct := s.Source == nil && wr.mode() == zeroCopy && size >= wr.opt.zeroCopyFrom
+		direct := s.Source == nil && wr.mode() == AsyncZeroCopy && size >= wr.opt.zeroCopyFrom
 		checked := s.Source == nil && wr.opt.AsyncCheck || direct && !wr.opt.modeGiven
 		if checked {
 			c := check{section: i, digest: container.Digest(s.Spans, wr.store.ChunkSize())}
@@ -351,7 +351,7 @@ func (wr *writing) drain() error {
 type Progress struct {
 	Writing   bool
 	Version   uint64
-	Iteration int64 // or container.NoIteration (math.MinInt64)
+	Iteration int64 // or NoIteration
 	Bytes     int64 // written so far by this rank, after compression
 	// Expected is the size of the values in bytes, without those that cannot
 	// tell theirs.

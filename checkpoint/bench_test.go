@@ -100,7 +100,7 @@ func randomValues(bytes, n int) [][]float64 {
 }
 
 func benchCheckpoint(b *testing.B, dir, sync string, values [][]float64, opts ...Option) *Checkpoint {
-	cp, err := New("bench", nil, append([]Option{WithPath(dir), WithSync(sync), WithKeep(1 << 30), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	cp, err := New("bench", nil, append([]Option{WithPath(dir), WithSync(Sync(sync)), WithKeep(1 << 30), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func plainRead(name string, into []byte) error {
 func BenchmarkScalars(b *testing.B) {
 	places(b, func(b *testing.B, dir, sync string) {
 		values := make([]float64, 1000)
-		cp, err := New("bench", nil, WithPath(dir), WithSync(sync), WithLogger(slog.New(slog.DiscardHandler)))
+		cp, err := New("bench", nil, WithPath(dir), WithSync(Sync(sync)), WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func BenchmarkFourRanks(b *testing.B) {
 		var times []float64
 		err := afttest.Run(b.Context(), 4, func(ctx context.Context, c *comm.Comm) error {
 			values := randomValues(64<<20, 1)
-			cp, err := New("four", c, WithPath(dir), WithSync(sync), WithLogger(slog.New(slog.DiscardHandler)))
+			cp, err := New("four", c, WithPath(dir), WithSync(Sync(sync)), WithLogger(slog.New(slog.DiscardHandler)))
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 // be, because one of them has a fixed place, it is said.
 
 // sharedWhenStored is what a part says.
-func sharedWhenStored(f *storage.File) (noted, kinship) {
+func sharedWhenStored(f *storage.File) (storedSharing, kinship) {
 	fields := f.Header().Fields
 	sharing, _ := fields.Get(container.FieldSharing)
 	family, _ := fields.Get(container.FieldFamily)

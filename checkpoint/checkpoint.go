@@ -89,17 +89,17 @@ func (cp *Checkpoint) build() (err error) {
 	compression, _ := o.compression() // validated, as all that is read here
 	mode, _ := o.fileMode()
 	cpus, _ := async.ParseCPUList(o.AsyncCPUs)
-	limit, _ := o.staging()
+	limit := int64(o.AsyncStaging)
 	encode := container.Options{Compression: compression, ChunkSize: o.chunkSize}
 	if o.Delta && o.chunkSize == 0 {
 		encode.ChunkSize = deltaChunk
 	}
-	if o.mode() != synchronous || cp.leveled() {
+	if o.mode() != AsyncOff || cp.leveled() {
 		if cp.threads, err = async.NewThreads(cpus, cp.log); err != nil {
 			return invalidCPUs(o.AsyncCPUs, err)
 		}
 	}
-	if o.mode() != synchronous {
+	if o.mode() != AsyncOff {
 		cp.writer = async.NewWriter(cp.threads)
 		// Two are enough for a fast disk; more would disturb the program.
 		encode.Workers, encode.Around = min(2, runtime.GOMAXPROCS(0)), cp.threads.Do
@@ -128,7 +128,7 @@ func (cp *Checkpoint) build() (err error) {
 		return err
 	}
 	if limit != 0 && limit < async.MinStaging(cp.store.ChunkSize()) {
-		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging)
+		return env.Invalid("CRAFT_ASYNC_STAGING", o.AsyncStaging.String())
 	}
 	if o.Delta {
 		cp.store.UseDelta()
@@ -180,21 +180,7 @@ func (cp *Checkpoint) Commit() error {
 	return nil
 }
 
-// DisableSCR sends this checkpoint past the storage of the nodes to the parallel
-// file system, as CRAFT_USE_SCR=0 does for all. It is called before Commit.
-func (cp *Checkpoint) DisableSCR() error {
-	if err := cp.enter("DisableSCR"); err != nil {
-		return err
-	}
-	defer cp.calling.Unlock()
-	if cp.committed || cp.closed {
-		return cp.outOfOrder("DisableSCR after Commit")
-	}
-	cp.opt.UseSCR = false
-	return nil
-}
-
-// Close ends the use of the checkpoint: it waits for an asynchronous write, at
+// Close ends the use of the checkpoint: it waits for an aAsyncOff write, at
 // most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
 // touched any more, memory and threads are given back, and the directory is free
 // for another job. It is not collective: to know that the last version is

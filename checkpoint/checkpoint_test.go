@@ -84,7 +84,7 @@ func (p *program) run(ctx context.Context, until, freq int) error {
 
 // advance does one iteration with its checkpoint, as the mode wants it.
 func (p *program) advance(ctx context.Context, freq int) error {
-	if p.cp.opt.mode() == zeroCopy {
+	if p.cp.opt.mode() == AsyncZeroCopy {
 		if err := p.cp.Wait(ctx); err != nil {
 			return err
 		}
@@ -96,11 +96,14 @@ func (p *program) advance(ctx context.Context, freq int) error {
 // modes are those of WithAsync.
 var modes = []string{"off", "copy", "zero-copy"}
 
+// withLevels is WithLevels of a list as CRAFT_LEVELS has it.
+func withLevels(list string) Option { return func(o *options) { o.Levels = list } }
+
 // inMode runs a checkpoint in a mode, with all values written from their own
 // memory if that is zero-copy, and in small chunks.
 func inMode(mode string) Option {
 	return func(o *options) {
-		WithAsync(mode)(o)
+		WithAsync(AsyncMode(mode))(o)
 		o.zeroCopyFrom, o.chunkSize = 1, 4<<10
 	}
 }

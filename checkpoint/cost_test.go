@@ -21,7 +21,7 @@ func TestCostOfAVersion(t *testing.T) {
 		return nil
 	})
 	write := func(t *testing.T, values map[string]any) (*Checkpoint, int64) {
-		cp := open(t, t.TempDir(), values, WithCompression("off"), WithLogger(slog.New(slog.DiscardHandler)),
+		cp := open(t, t.TempDir(), values, WithCompression(CompressOff), WithLogger(slog.New(slog.DiscardHandler)),
 			func(o *options) { o.fs, o.lock.Heartbeat = counted, time.Hour })
 		for range 4 { // from the third on a version is deleted each time
 			before := cp.Stats().BytesWritten

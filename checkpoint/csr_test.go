@@ -59,7 +59,7 @@ type csrFields struct {
 // one with what it was.
 func csrJob(t *testing.T, dir, mode string, rows, ranks int, zero, local bool) error {
 	return afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
-		cp, err := New("csr", c, WithPath(dir), WithSync("none"), inMode(mode), WithDelta(3))
+		cp, err := New("csr", c, WithPath(dir), WithSync(SyncNone), inMode(mode), WithDelta(3))
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func TestOldVersionsAreWrittenOver(t *testing.T) {
 			return nil
 		})
 		x := make([]float64, 10_000)
-		cp := withValue(t, "x", &x, WithPath("/cp"), withFS(disk), WithKeep(2), WithCompression("off"))
+		cp := withValue(t, "x", &x, WithPath("/cp"), withFS(disk), WithKeep(2), WithCompression(CompressOff))
 		for i := range 7 {
 			steps = nil
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1))
@@ -172,7 +172,7 @@ func TestFullDiskMakesRoom(t *testing.T) {
 	mem := vfs.NewMem()
 	v := make([]float64, 50_000)
 	with := func(disk vfs.FS) *Checkpoint {
-		return withValue(t, "x", &v, WithPath("/cp"), withFS(disk), WithCompression("off"), WithKeep(2))
+		return withValue(t, "x", &v, WithPath("/cp"), withFS(disk), WithCompression(CompressOff), WithKeep(2))
 	}
 	cp := with(mem)
 	for i := range 5 {

@@ -6,9 +6,9 @@ import (
 )
 
 // mode is the mode in which versions are written now.
-func (c *core) mode() mode {
+func (c *core) mode() AsyncMode {
 	if c.private {
-		return copied
+		return AsyncCopy
 	}
 	return c.opt.mode()
 }
@@ -20,7 +20,7 @@ var distrusted sync.Map
 
 // trust looks whether the program is known not to keep the rule of zero-copy.
 func trust(c *core) {
-	if c.opt.mode() == zeroCopy && !c.opt.modeGiven {
+	if c.opt.mode() == AsyncZeroCopy && !c.opt.modeGiven {
 		_, c.private = distrusted.Load(c.dir())
 	}
 }
@@ -29,7 +29,7 @@ func trust(c *core) {
 // keep that rule, which it need not know of: it has not asked for zero-copy itself.
 // All ranks get the same error.
 func distrust(c *core, failed error) {
-	if c.mode() != zeroCopy || c.opt.modeGiven || !errors.Is(failed, ErrChanged) {
+	if c.mode() != AsyncZeroCopy || c.opt.modeGiven || !errors.Is(failed, ErrChanged) {
 		return
 	}
 	c.private = true

@@ -17,12 +17,12 @@ func TestDurabilityOfStored(t *testing.T) {
 		"none": {catalog.Local, catalog.Local},
 	} {
 		dir, x := t.TempDir(), 1
-		cp := open(t, dir, map[string]any{"x": &x}, WithSync(sync))
+		cp := open(t, dir, map[string]any{"x": &x}, WithSync(Sync(sync)))
 		require.NoError(t, cp.Write(t.Context()))
 		require.Equal(t, want[0], cp.Stored()[0].Durability)
 		require.NoError(t, cp.Close())
 		for _, later := range []string{sync, "full"} { // what the next run does to its files says nothing of these
-			cp = open(t, dir, map[string]any{"x": &x}, WithSync(later))
+			cp = open(t, dir, map[string]any{"x": &x}, WithSync(Sync(later)))
 			require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
 			require.Equal(t, want[1], cp.Stored()[0].Durability)
 			require.NoError(t, cp.Close())

@@ -61,7 +61,7 @@ var (
 // the same, or Wait. Close returns it on the ranks where the write failed.
 type AsyncError struct {
 	Version   uint64
-	Iteration int64 // container.NoIteration (math.MinInt64): none
+	Iteration int64 // NoIteration: none
 	Err       error
 }
 

@@ -137,7 +137,7 @@ func TestRecoveryTakesAnyExtent(t *testing.T) {
 	cp, x := make1(5)
 	require.NoError(t, cp.Write(t.Context()))
 	*x = append(*x, 6)
-	_, err := job.session.Repair(t.Context(), comm.Policy{})
+	_, err := job.session.Zone().Repair(t.Context(), comm.Policy{})
 	require.NoError(t, err)
 	job.release(t)
 	cp, x = make1(6)

@@ -60,7 +60,7 @@ func (v vars) with(array *[]uint64, line *[]string) vars {
 }
 
 func (v vars) checkpoint(t require.TestingT, c *comm.Comm, dir string, opts ...Option) *Checkpoint {
-	cp, err := New("test", c, append([]Option{WithPath(dir), WithCompression("off"), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	cp, err := New("test", c, append([]Option{WithPath(dir), WithCompression(CompressOff), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	require.NoError(t, err)
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		require.NoError(t, cp.Add(key, v[key], Optional(), Resizable()))

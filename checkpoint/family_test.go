@@ -36,7 +36,7 @@ func (n nested) String() string {
 func (n nested) open(t *testing.T, dir string, v vars, log *slog.Logger) (parent *Checkpoint, child func() *Checkpoint) {
 	t.Helper()
 	make := func(name string, one bool) *Checkpoint {
-		cp, err := New(name, nil, WithPath(dir), WithLogger(log), inMode(n.mode), WithCompression("off"))
+		cp, err := New(name, nil, WithPath(dir), WithLogger(log), inMode(n.mode), WithCompression(CompressOff))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, cp.Close()) })
 		for _, key := range slices.Sorted(maps.Keys(v)) {

@@ -17,7 +17,7 @@ func TestFirstStageOfABranchInTheMiddle(t *testing.T) {
 	// job writes versions of the inner one, and then one of those around it that are named.
 	job := func(inner int, ends string, opts ...Option) (restored []uint64, err error) {
 		log = syncBuffer{}
-		opts = append([]Option{WithPath(dir), WithSync("none"), loggedTo(&log)}, opts...)
+		opts = append([]Option{WithPath(dir), WithSync(SyncNone), loggedTo(&log)}, opts...)
 		var all []*Checkpoint
 		var around *Checkpoint
 		for _, name := range []string{"outer", "middle", "inner"} {
@@ -45,7 +45,7 @@ func TestFirstStageOfABranchInTheMiddle(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, from, restored, log.String())
 	}
-	strict := WithStrict("1")
+	strict := WithStrict()
 	goes([]uint64{0, 0, 0}, 1, "outer", strict)
 	goes([]uint64{1, 0, 0}, 1, "middle", strict)
 	goes([]uint64{1, 1, 0}, 1, "middle", strict)

@@ -124,7 +124,7 @@ func (s staged) begunAnew(t *testing.T, n *testNodes, versions int) {
 // A computation that was begun anew is gone on with in its first stage, of which the
 // outermost checkpoint has no version but those of the computation before.
 func TestFirstStageIsGoneOnWith(t *testing.T) {
-	strict := []Option{WithStrict("1")}
+	strict := []Option{WithStrict()}
 	for _, of := range [][]int{{0}, {0, 1}} {
 		for _, levels := range []string{"", "local", "partner:2,local:1"} {
 			for _, mode := range modes {
@@ -167,12 +167,12 @@ func TestFirstStageBeforeAnotherFreshStart(t *testing.T) {
 	job.begunAnew(t, n, 2)
 	job.opts = []Option{freshStart}
 	job.goes(t, n, came{0, 0, 3})
-	job.opts = []Option{WithStrict("1")}
+	job.opts = []Option{WithStrict()}
 	_, _, err := job.killed(t, n)
 	require.ErrorContains(t, err, "lineage: ")
-	job.opts = []Option{WithStrict("allow-lineage")}
+	job.opts = []Option{WithStrict(AllowLineage)}
 	require.Contains(t, job.goes(t, n, came{0, 2, 2}), "began anew")
-	job.opts = []Option{WithStrict("1")}
+	job.opts = []Option{WithStrict()}
 	job.goes(t, n, came{0, 2, 2})
 }
 
@@ -191,7 +191,7 @@ func TestFirstStageBeforeARunWithoutRecord(t *testing.T) {
 func TestFirstStageAfterLosses(t *testing.T) {
 	n, job := newTestNodes(t, 0), staged{mode: "off", who: 3, opts: []Option{WithFingerprint("a")}}
 	job.begunAnew(t, n, 2)
-	job.opts = []Option{WithStrict("1"), WithFingerprint("b")}
+	job.opts = []Option{WithStrict(), WithFingerprint("b")}
 	_, _, err := job.killed(t, n)
 	require.ErrorIs(t, err, ErrFingerprint)
 	require.ErrorContains(t, err, `"outer"`)
@@ -210,7 +210,7 @@ func TestFirstStageAfterLossesOnNodes(t *testing.T) {
 		for _, dir := range glob(t, filepath.Join(n.node(node), "outer-*", "v-*")) {
 			require.NoError(t, os.RemoveAll(dir))
 		}
-		job.opts = []Option{WithStrict("1")}
+		job.opts = []Option{WithStrict()}
 		job.versions = 1
 		job.goes(t, n, came{0, 2, 2})
 		job.versions, job.stage = 0, true
@@ -251,7 +251,7 @@ func TestFirstStageUntilItsEndIsStored(t *testing.T) {
 func TestFirstStageOfSiblings(t *testing.T) {
 	dir := t.TempDir()
 	job := func(write string, opts ...Option) (restored []bool) {
-		opts = append([]Option{WithPath(dir), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+		opts = append([]Option{WithPath(dir), WithSync(SyncNone), WithLogger(slog.New(slog.DiscardHandler))}, opts...)
 		outer := stageOf(t, nil, "outer", opts)
 		defer outer.Close()
 		require.NoError(t, outer.RestartIfNeeded(t.Context(), nil))
@@ -271,13 +271,13 @@ func TestFirstStageOfSiblings(t *testing.T) {
 		return restored
 	}
 	job("all")
-	require.Equal(t, []bool{true, false, true}, job("none", WithStrict("1")))
+	require.Equal(t, []bool{true, false, true}, job("none", WithStrict()))
 	job("third", freshStart)
 	for range 2 {
-		require.Equal(t, []bool{false, false, true}, job("none", WithStrict("1")))
+		require.Equal(t, []bool{false, false, true}, job("none", WithStrict()))
 	}
-	require.Equal(t, []bool{false, false, true}, job("first", WithStrict("1")))
-	require.Equal(t, []bool{true, false, true}, job("none", WithStrict("1")))
+	require.Equal(t, []bool{false, false, true}, job("first", WithStrict()))
+	require.Equal(t, []bool{true, false, true}, job("none", WithStrict()))
 }
 
 // A record that cannot be written is tried again with the next version, and it is said.
@@ -353,7 +353,7 @@ func TestFirstStageOfABranch(t *testing.T) {
 				move(away, n.dir)
 				goesOn := came{1, at.inner + 2, 1}
 
-				job.opts = []Option{WithStrict("1")}
+				job.opts = []Option{WithStrict()}
 				_, _, err = job.killed(t, n)
 				require.ErrorIs(t, err, ErrStrict)
 				require.ErrorContains(t, err, "branch: v-000002-")
@@ -373,7 +373,7 @@ func TestFirstStageOfABranch(t *testing.T) {
 // A run that was killed in the stage behind the newest version, or when it had ended that, is
 // gone on with as any other.
 func TestFirstStageIsOfNoBranch(t *testing.T) {
-	n, job := newTestNodes(t, 0), staged{mode: "off", who: 1, versions: 2, stage: true, opts: []Option{WithStrict("1")}}
+	n, job := newTestNodes(t, 0), staged{mode: "off", who: 1, versions: 2, stage: true, opts: []Option{WithStrict()}}
 	job.goes(t, n, came{0, 0, 1})
 	job.stage = false
 	job.goes(t, n, came{1, 0, 1})

@@ -16,7 +16,7 @@ import (
 
 func inBackground(ctx context.Context, dir string, steps int) error {
 	field := make([]float64, 100_000)
-	cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(dir), checkpoint.WithAsync("copy"))
+	cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(dir), checkpoint.WithAsync(checkpoint.AsyncCopy))
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func inBackground(ctx context.Context, dir string, steps int) error {
 
 func withoutCopy(ctx context.Context, dir string, steps int) error {
 	now, next := make([]float64, 100_000), make([]float64, 100_000)
-	cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(dir), checkpoint.WithAsync("zero-copy"))
+	cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(dir), checkpoint.WithAsync(checkpoint.AsyncZeroCopy))
 	if err != nil {
 		return err
 	}

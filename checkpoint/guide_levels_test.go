@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +19,14 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
 )
 
 // The listings of docs/storage.md.
 
 func openOnLevels(c *comm.Comm, x *[]float64, opts ...checkpoint.Option) (*checkpoint.Checkpoint, error) {
-	opts = append(opts, checkpoint.WithLevels("local:1,partner:5,pfs:50"), checkpoint.WithDelta(10))
+	opts = append(opts, checkpoint.WithDelta(10),
+		checkpoint.WithLevels(storage.Local.Every(1), storage.Partner.Every(5), storage.PFS.Every(50)))
 	cp, err := checkpoint.New("solver", c, opts...)
 	if err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func onNodes(t *testing.T, dir string, ranks int, body func(ctx context.Context,
 	t.Helper()
 	require.NoError(t, afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		return body(ctx, c, checkpoint.WithPath(filepath.Join(dir, "pfs")), checkpoint.WithNodePath(guideNode(dir, int(c.Rank())/2)),
-			checkpoint.WithSync("none"), checkpoint.WithLogger(quiet))
+			checkpoint.WithSync(checkpoint.SyncNone), checkpoint.WithLogger(quiet))
 	}))
 }
 
@@ -101,9 +104,10 @@ func TestGuideLevels(t *testing.T) {
 }
 
 func sweepOverLevels(ctx context.Context, c *comm.Comm, points, steps int, opts ...checkpoint.Option) ([]float64, error) {
-	var results []float64          // of the outer loop, the same on all ranks
-	field := make([]float64, 1000) // of the inner loop, each rank has its own
-	outer, err := checkpoint.New("sweep", c, opts...)
+	var results []float64           // of the outer loop, the same on all ranks
+	field := make([]float64, 1000)  // of the inner loop, each rank has its own
+	past := checkpoint.DisableSCR() // past the nodes, whatever CRAFT_LEVELS says
+	outer, err := checkpoint.New("sweep", c, append(slices.Clip(opts), past)...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +119,6 @@ func sweepOverLevels(ctx context.Context, c *comm.Comm, points, steps int, opts 
 	defer inner.Close()
 	outer.Add("results", cptypes.Replicated(&results))
 	inner.Add("field", &field)
-	if err := outer.DisableSCR(); err != nil { // past the nodes, whatever CRAFT_LEVELS says
-		return nil, err
-	}
 	if err := errors.Join(outer.Commit(), inner.Commit(), outer.SubCP(inner)); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestGuideRoom(t *testing.T) {
 			failed := 0
 			for range 2 {
 				disk.SetCapacity(int64(room*8*len(v) + 200_000))
-				cp := withValue(t, "x", &v, WithPath("/cp"), withFS(disk), inMode(mode), WithCompression("off"), WithKeep(keep))
+				cp := withValue(t, "x", &v, WithPath("/cp"), withFS(disk), inMode(mode), WithCompression(CompressOff), WithKeep(keep))
 				iter := 0
 				require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
 				for range versions {

@@ -111,7 +111,7 @@ func TestGuideOwnTypes(t *testing.T) {
 	}
 	lattice, device, other := &Lattice{2.5, []int8{1, -1, 1}}, newDevice(1), newDevice(2)
 	open := func() *checkpoint.Checkpoint {
-		cp, err := checkpoint.New("own", nil, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet), checkpoint.WithAsync("copy"))
+		cp, err := checkpoint.New("own", nil, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet), checkpoint.WithAsync(checkpoint.AsyncCopy))
 		require.NoError(t, err)
 		require.NoError(t, addOwn(cp, lattice, device, other))
 		return cp

@@ -21,31 +21,27 @@ import (
 	"github.com/craft-go/craft/storage/placement"
 )
 
-// LevelConfig holds the settings of the storage levels (docs/storage.md).
-type LevelConfig struct {
-	Levels     string `envconfig:"LEVELS"`
-	NodePath   string `envconfig:"NODE_PATH"`
-	Racks      string `envconfig:"RACKS"`
-	SetSize    int    `envconfig:"SET_SIZE" default:"4"`
-	RSParity   int    `envconfig:"RS_PARITY" default:"2"`
-	FlushLimit string `envconfig:"FLUSH_LIMIT" default:"0"`
+// levelConfig holds the settings of the storage levels (docs/storage.md).
+type levelConfig struct {
+	Levels     string   `envconfig:"LEVELS"`
+	NodePath   string   `envconfig:"NODE_PATH"`
+	Racks      string   `envconfig:"RACKS"`
+	SetSize    int      `envconfig:"SET_SIZE" default:"4"`
+	RSParity   int      `envconfig:"RS_PARITY" default:"2"`
+	FlushLimit env.Size `envconfig:"FLUSH_LIMIT" default:"0"`
 }
 
-func (c LevelConfig) validate() error {
+func (c levelConfig) validate() error {
 	policy, levels := c.policy()
-	_, limit := c.flushLimit()
 	_, racks := c.racks()
 	parity := allowIf(c.RSParity >= 1 && !(policy.Has(storage.RS) && c.RSParity >= c.SetSize), "CRAFT_RS_PARITY", c.RSParity)
 	if parity != nil {
 		parity = fmt.Errorf("%w, and less than CRAFT_SET_SIZE (%d)", parity, c.SetSize)
 	}
-	return cmp.Or(levels, limit, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
+	return cmp.Or(levels, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
 }
 
-func (c LevelConfig) policy() (storage.Policy, error) {
-	if c.Levels == "" {
-		return nil, nil
-	}
+func (c levelConfig) policy() (storage.Policy, error) {
 	p, err := storage.ParsePolicy(c.Levels)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", env.Invalid("CRAFT_LEVELS", c.Levels), err)
@@ -53,12 +49,8 @@ func (c LevelConfig) policy() (storage.Policy, error) {
 	return p, nil
 }
 
-func (c LevelConfig) flushLimit() (int64, error) {
-	return sizeOfSetting("CRAFT_FLUSH_LIMIT", c.FlushLimit)
-}
-
 // racks reads which node is in which rack.
-func (c LevelConfig) racks() (of map[string]string, err error) {
+func (c levelConfig) racks() (of map[string]string, err error) {
 	if c.Racks == "" {
 		return nil, nil
 	}
@@ -78,7 +70,7 @@ func (c LevelConfig) racks() (of map[string]string, err error) {
 
 // rack finds the label of a node by its host name or, for several nodes on one
 // host, by the last element of its directory, which says more.
-func (c LevelConfig) rack(host, dir string) string {
+func (c levelConfig) rack(host, dir string) string {
 	of, _ := c.racks()
 	return cmp.Or(of[filepath.Base(dir)], of[host])
 }
@@ -102,7 +94,7 @@ func warnOfNodes(c *core) {
 }
 
 // nodePath is the directory of this node.
-func (c LevelConfig) nodePath() string {
+func (c levelConfig) nodePath() string {
 	if c.NodePath != "" {
 		return c.NodePath
 	}
@@ -142,7 +134,7 @@ func openPlacement(ctx context.Context, c *core, up *upkeep) error {
 func configureNodes(c *core, p *placement.Config) {
 	host, _ := os.Hostname()
 	p.Policy, _ = c.opt.policy()
-	p.FlushLimit, _ = c.opt.flushLimit()
+	p.FlushLimit = int64(c.opt.FlushLimit)
 	p.Root = c.opt.nodePath()
 	p.Rack = c.opt.rack(host, p.Root)
 	p.SetSize, p.Parity = c.opt.SetSize, c.opt.RSParity

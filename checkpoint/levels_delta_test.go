@@ -77,11 +77,11 @@ func TestLevelsDeltaFlush(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
-			n.job(t, "partner", 3, none, WithDelta(10), WithAsync(mode))
-			n.job(t, "partner", 6, flushedFirst, WithDelta(10), WithAsync(mode))
+			n.job(t, "partner", 3, none, WithDelta(10), WithAsync(AsyncMode(mode)))
+			n.job(t, "partner", 6, flushedFirst, WithDelta(10), WithAsync(AsyncMode(mode)))
 			n.lose(t, 0, 1, 2, 3)
-			require.Contains(t, n.job(t, "", 7, none, WithDelta(10), WithAsync(mode)), "iteration=5")
-			require.Contains(t, n.job(t, "partner", 8, none, WithDelta(10), WithAsync(mode)), "iteration=6")
+			require.Contains(t, n.job(t, "", 7, none, WithDelta(10), WithAsync(AsyncMode(mode))), "iteration=5")
+			require.Contains(t, n.job(t, "partner", 8, none, WithDelta(10), WithAsync(AsyncMode(mode))), "iteration=6")
 		})
 	}
 }

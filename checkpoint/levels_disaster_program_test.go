@@ -32,7 +32,7 @@ func disasterValues(c *comm.Comm) *program {
 func (w *world) program(ctx context.Context, z place, c *comm.Comm, l *life, job string) error {
 	p := &disasterProgram{program: disasterValues(c), w: w, z: z}
 	options := append([]Option{
-		WithPath("/pfs"), WithLevels(w.levels), WithNodePath(nodeRoot(l.node)), WithSync("full"), inMode(w.mode),
+		WithPath("/pfs"), withLevels(w.levels), WithNodePath(nodeRoot(l.node)), WithSync(SyncFull), inMode(w.mode),
 		WithLogger(slog.New(slog.NewTextHandler(&w.log, nil))),
 		withFS(vfs.WithErrors(w.home, l.atHome)),
 		func(o *options) {

@@ -16,10 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
-func limited(limit string) Option { return func(o *options) { o.FlushLimit = limit } }
+func limited(limit env.Size) Option { return func(o *options) { o.FlushLimit = limit } }
 
 func loggedTo(log *syncBuffer) Option { return WithLogger(slog.New(slog.NewTextHandler(log, nil))) }
 
@@ -131,7 +132,7 @@ func TestLevelsFlushLimit(t *testing.T) {
 			return fmt.Errorf("version 2: %+v", v)
 		}
 		return nil
-	}, limited("1")) // it would take hours
+	}, limited(1)) // it would take hours
 	require.Empty(t, n.flushed(t, 2, ""))
 
 	size := int64(0)
@@ -142,7 +143,7 @@ func TestLevelsFlushLimit(t *testing.T) {
 	}
 	require.Greater(t, size, int64(50_000))
 	began := time.Now()
-	n.job(t, "local,pfs:2", 2, untilFlushed(2), limited("20000"))
+	n.job(t, "local,pfs:2", 2, untilFlushed(2), limited(20000))
 	require.GreaterOrEqual(t, time.Since(began).Seconds(), float64(size-20_000)/20_000, "the limit is not kept")
 	n.partsAreThose(t, 2, 4)
 }

@@ -44,7 +44,7 @@ func (n *testNodes) options(rank comm.Rank, levels string, opts ...Option) []Opt
 	if slices.Contains(n.astray, rank) {
 		home = filepath.Join(n.dir, "astray")
 	}
-	return append([]Option{WithPath(home), WithSync("none"), WithLevels(levels), WithNodePath(n.node(n.of[rank]))}, opts...)
+	return append([]Option{WithPath(home), WithSync(SyncNone), withLevels(levels), WithNodePath(n.node(n.of[rank]))}, opts...)
 }
 
 type syncBuffer struct {

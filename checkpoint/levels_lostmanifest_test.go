@@ -67,13 +67,13 @@ func TestStrictWithoutTheNote(t *testing.T) {
 				require.ErrorContains(t, err, n.place(t, 1))
 				require.ErrorContains(t, err, "allow-unseen")
 			}
-			n.job(t, "partner,pfs:3", 6, none, WithStrict("allow-unseen"))
-			n.job(t, "partner,pfs:3", 7, none, WithStrict("1"))
+			n.job(t, "partner,pfs:3", 6, none, WithStrict(AllowUnseen))
+			n.job(t, "partner,pfs:3", 7, none, WithStrict())
 		})
 	}
 	n := newTestNodes(t, 0, 0, 1, 1)
 	for range 2 { // what ended before it had a version has left nothing that is needed
-		n.job(t, "partner", 0, none, WithStrict("1"))
+		n.job(t, "partner", 0, none, WithStrict())
 	}
 }
 

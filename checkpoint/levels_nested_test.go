@@ -23,15 +23,15 @@ func newLeveledNest(c *comm.Comm, opts ...Option) (*nest, error) {
 	for i := range s.loops {
 		l := &s.loops[i]
 		l.state = make([]float64, 50)
+		mine := opts
+		if i == 0 {
+			mine = append(slices.Clip(opts), DisableSCR())
+		}
 		var err error
-		if l.cp, err = New(fmt.Sprint("level", i), c, opts...); err != nil {
+		if l.cp, err = New(fmt.Sprint("level", i), c, mine...); err != nil {
 			return nil, err
 		}
-		err = l.cp.Add("state", cptypes.Replicated(&l.state))
-		if i == 0 {
-			err = errors.Join(err, l.cp.DisableSCR())
-		}
-		if err = errors.Join(err, l.cp.Commit()); err != nil {
+		if err = errors.Join(l.cp.Add("state", cptypes.Replicated(&l.state)), l.cp.Commit()); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +174,7 @@ func (n *testNodes) innerOnly(t *testing.T, levels, mode string, body func(ctx c
 	t.Helper()
 	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
 		opts := append(n.options(c.Rank(), levels), inMode(mode), WithDelta(10), func(o *options) { o.chunkSize = 4 << 10 })
-		outer, err := New("outer", c, opts...)
+		outer, err := New("outer", c, append(slices.Clip(opts), DisableSCR())...)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (n *testNodes) innerOnly(t *testing.T, levels, mode string, body func(ctx c
 		for i := range state {
 			state[i] = float64(i)
 		}
-		err = errors.Join(outer.Add("stage", cptypes.Replicated(&stage)), inner.Add("state", &state), outer.DisableSCR(),
+		err = errors.Join(outer.Add("stage", cptypes.Replicated(&stage)), inner.Add("state", &state),
 			outer.Commit(), inner.Commit(), outer.SubCP(inner), outer.RestartIfNeeded(ctx, nil), inner.RestartIfNeeded(ctx, &iter))
 		if err == nil {
 			err = body(ctx, outer, inner, iter, state)

@@ -63,7 +63,7 @@ func TestLevelsNodeInTwoRacks(t *testing.T) {
 			return nil
 		}))
 	}
-	c := LevelConfig{Racks: "node-0=a, node-0=a,host=c"}
+	c := levelConfig{Racks: "node-0=a, node-0=a,host=c"}
 	require.Equal(t, "a", c.rack("host", "/nodes/node-0"), "the directory says more than the host")
 	require.Equal(t, "c", c.rack("host", "/nodes/node-1"))
 }

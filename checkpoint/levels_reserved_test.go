@@ -261,7 +261,7 @@ func TestNumbersAreReserved(t *testing.T) {
 			}
 			return nil
 		})
-		reserving(t, n, versions, home, WithAsync(mode), func(o *options) { o.nodeFS = node })
+		reserving(t, n, versions, home, WithAsync(AsyncMode(mode)), func(o *options) { o.nodeFS = node })
 		require.Equal(t, versions, used)
 		// The identity, the first number and the first version, 100, 200, twice at
 		// the end.

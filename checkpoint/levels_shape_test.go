@@ -112,7 +112,7 @@ func TestLevelsOtherNodes(t *testing.T) {
 func TestLevelsSwitchedOff(t *testing.T) {
 	ofData(t)
 	off := map[string][]Option{
-		"no levels":     {WithLevels("")},
+		"no levels":     {withLevels("")},
 		"CRAFT_USE_SCR": {func(o *options) { o.UseSCR = false }},
 	}
 	for name, opts := range off {
@@ -207,7 +207,7 @@ func TestLevelsChangingShapes(t *testing.T) {
 				safe = stored[len(stored)-1].Level.Covers(storage.Partner)
 			}
 			return nil
-		}, WithAsync(mode))
+		}, WithAsync(AsyncMode(mode)))
 		require.NoError(t, err, "%s\n%s", what, log)
 		if round > 0 {
 			require.Contains(t, log, fmt.Sprintf("iteration=%d ", until-1), what)

@@ -21,9 +21,9 @@ func TestLevelsAfterTheLossOfNodes(t *testing.T) {
 		}, 1) {
 			t.Run(fmt.Sprint(mode, w.levels, w.lost), func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
-				n.job(t, w.levels, 5, none, WithAsync(mode))
+				n.job(t, w.levels, 5, none, WithAsync(AsyncMode(mode)))
 				n.lose(t, w.lost...)
-				require.Contains(t, n.job(t, w.levels, 9, none, WithAsync(mode)), "iteration=4")
+				require.Contains(t, n.job(t, w.levels, 9, none, WithAsync(AsyncMode(mode))), "iteration=4")
 				require.Empty(t, glob(t, filepath.Join(n.dir, "pfs", "grid", "v-*")), "the parallel file system was touched")
 			})
 		}
@@ -56,7 +56,7 @@ func TestDeltaOverLevels(t *testing.T) {
 			t.Run(mode+levels, func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
 				for until := 3; until < 30; until += 4 {
-					log := n.job(t, levels, until, none, WithAsync(mode), WithDelta(5))
+					log := n.job(t, levels, until, none, WithAsync(AsyncMode(mode)), WithDelta(5))
 					if until > 3 {
 						require.Contains(t, log, fmt.Sprintf("iteration=%d ", until-5))
 					}

@@ -68,7 +68,7 @@ func TestLargeReplicatedValue(t *testing.T) {
 	body := func(until int) func(ctx context.Context, c *comm.Comm) error {
 		return func(ctx context.Context, c *comm.Comm) error {
 			table := make([]int64, 0)
-			cp, err := New("table", c, WithPath(dir), WithCompression("off"), func(o *options) { o.chunkSize = 64 << 10 })
+			cp, err := New("table", c, WithPath(dir), WithCompression(CompressOff), func(o *options) { o.chunkSize = 64 << 10 })
 			if err != nil {
 				return err
 			}

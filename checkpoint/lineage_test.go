@@ -316,7 +316,7 @@ func TestOldComputationIsPutBackOverANewOne(t *testing.T) {
 					require.NoError(t, os.RemoveAll(to))
 					require.NoError(t, os.Rename(from, to))
 				}
-				_, err := n.try(t, "", 5, none, record, WithStrict("1"))
+				_, err := n.try(t, "", 5, none, record, WithStrict())
 				require.ErrorIs(t, err, ErrStrict)
 				log := n.job(t, "", 5, none, record)
 				require.Contains(t, log, "another branch")
@@ -338,7 +338,7 @@ func TestNewComputationIsNotTakenForAnOldOne(t *testing.T) {
 	require.NoError(t, err)
 	n.job(t, "", 2, none, WithKeep(5), freshStart)
 	require.NoError(t, os.WriteFile(filepath.Join(home, filestore.LatestName), latest, 0o600))
-	require.NotContains(t, n.job(t, "", 3, none, WithKeep(5), WithStrict("1")), "another branch")
+	require.NotContains(t, n.job(t, "", 3, none, WithKeep(5), WithStrict()), "another branch")
 }
 
 // Nothing tells of the lineage of what the home has, and the nodes have versions that it

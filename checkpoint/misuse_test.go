@@ -187,7 +187,6 @@ func TestTwoGoroutinesAtOnce(t *testing.T) {
 			"Close":           cp.Close,
 			"Commit":          cp.Commit,
 			"Add":             func() error { return cp.Add("y", &iter) },
-			"DisableSCR":      cp.DisableSCR,
 			"SubCP":           func() error { return cp.SubCP(other) },
 			"SubCP of it":     func() error { return other.SubCP(cp) },
 		} {
@@ -276,7 +275,6 @@ func TestCopiedCheckpoint(t *testing.T) {
 			for name, call := range map[string]func() error{
 				"Add":             func() error { return other.Add("y", &iter) },
 				"Commit":          other.Commit,
-				"DisableSCR":      other.DisableSCR,
 				"RestartIfNeeded": func() error { return other.RestartIfNeeded(t.Context(), &iter) },
 				"UpdateAndWrite":  func() error { return other.UpdateAndWrite(t.Context(), 1, 1) },
 				"Write":           func() error { return other.Write(t.Context()) },

@@ -90,7 +90,7 @@ func (s *nest) run(ctx context.Context, i int) error {
 func (s *nest) stage(ctx context.Context, i int) error {
 	l := &s.loops[i]
 	// Zero-copy: nothing that is being written may change.
-	if err := l.cp.Wait(ctx); l.cp.opt.mode() == zeroCopy && err != nil {
+	if err := l.cp.Wait(ctx); l.cp.opt.mode() == AsyncZeroCopy && err != nil {
 		return err
 	}
 	if i == len(s.loops)-1 {

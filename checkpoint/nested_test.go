@@ -176,7 +176,7 @@ func TestChildOfEachStage(t *testing.T) {
 				got = got[:0]
 				err := func() error {
 					var results []int
-					outer := open(t, dir, map[string]any{"results": &results}, WithAsync(mode))
+					outer := open(t, dir, map[string]any{"results": &results}, WithAsync(AsyncMode(mode)))
 					defer outer.Close()
 					i, steps := 0, 0
 					if err := outer.RestartIfNeeded(t.Context(), &i); err != nil {
@@ -184,7 +184,7 @@ func TestChildOfEachStage(t *testing.T) {
 					}
 					for ; i < 3; i++ {
 						sum := 0
-						inner, err := New("inner", nil, WithPath(dir), WithAsync(mode))
+						inner, err := New("inner", nil, WithPath(dir), WithAsync(AsyncMode(mode)))
 						require.NoError(t, err)
 						defer inner.Close()
 						require.NoError(t, inner.Add("sum", &sum))

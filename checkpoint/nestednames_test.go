@@ -24,7 +24,7 @@ func TestNestedCheckpointIsAway(t *testing.T) {
 				// job writes a version of the outer one, if it is to, and then of the first inner one.
 				job := func(outerToo, inner bool, opts ...Option) (restored bool, err error) {
 					log = syncBuffer{}
-					opts = append([]Option{WithPath(dir), WithSync("none"), inMode(mode), loggedTo(&log)}, opts...)
+					opts = append([]Option{WithPath(dir), WithSync(SyncNone), inMode(mode), loggedTo(&log)}, opts...)
 					outer := stageOf(t, nil, "outer", opts)
 					defer outer.Close()
 					first, second := stageOf(t, outer, "first", opts), stageOf(t, outer, "second", opts)
@@ -50,7 +50,7 @@ func TestNestedCheckpointIsAway(t *testing.T) {
 					}
 					return first.Stats().Restored, nil
 				}
-				strict := WithStrict("1")
+				strict := WithStrict()
 				if stage == "behind a restored version" {
 					_, err := job(true, false)
 					require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestNestedCheckpointsAreNamedAtOnce(t *testing.T) {
 	job.goes(t, n, came{1, 0, 1})
 	require.NoError(t, os.RemoveAll(filepath.Join(n.dir, "pfs", "inner")))
 	require.NotEmpty(t, glob(t, filepath.Join(n.dir, "pfs", "outer", filestore.RecordPrefix+"*")))
-	job.opts = []Option{WithStrict("1")}
+	job.opts = []Option{WithStrict()}
 	_, _, err := job.killed(t, n)
 	require.ErrorIs(t, err, ErrStrict)
 	require.ErrorContains(t, err, "present stage")
@@ -114,7 +114,7 @@ type family struct {
 // openFamily restarts it, and returns what was restored.
 func openFamily(t *testing.T, dir string, names []string, opts ...Option) (f family, restored []uint64, err error) {
 	t.Helper()
-	opts = append([]Option{WithPath(dir), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	opts = append([]Option{WithPath(dir), WithSync(SyncNone), WithLogger(slog.New(slog.DiscardHandler))}, opts...)
 	f.outer = stageOf(t, nil, "outer", opts)
 	t.Cleanup(func() { _ = f.outer.Close() })
 	for _, name := range names {
@@ -144,12 +144,12 @@ func TestNothingIsMissedInAStageThatIsNotStored(t *testing.T) {
 	f, _, err := openFamily(t, dir, []string{"inner"})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.outer.UpdateAndWrite(t.Context(), 0, 2), f.siblings[0].Write(t.Context()), f.close()))
-	f, restored, err := openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+	f, restored, err := openFamily(t, dir, []string{"inner"}, WithStrict())
 	require.NoError(t, err)
 	require.Equal(t, []uint64{1, 1}, restored)
 	require.NoError(t, errors.Join(f.siblings[0].Write(t.Context()), f.siblings[0].Close()))
 	require.NoError(t, f.outer.UpdateAndWrite(t.Context(), 1, 2))
-	inner := stageOf(t, f.outer, "inner", []Option{WithPath(dir), WithSync("none"), WithStrict("1"), WithLogger(slog.New(slog.DiscardHandler))})
+	inner := stageOf(t, f.outer, "inner", []Option{WithPath(dir), WithSync(SyncNone), WithStrict(), WithLogger(slog.New(slog.DiscardHandler))})
 	require.NoError(t, inner.RestartIfNeeded(t.Context(), nil))
 	require.NoError(t, errors.Join(inner.Close(), f.outer.Close()))
 }
@@ -166,7 +166,7 @@ func TestSiblingsStayNamed(t *testing.T) {
 	require.NoError(t, errors.Join(a.Write(t.Context()), a.Wait(t.Context())))
 	require.NoError(t, f.close())
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "b")))
-	_, _, err = openFamily(t, dir, []string{"b", "a"}, WithStrict("1"))
+	_, _, err = openFamily(t, dir, []string{"b", "a"}, WithStrict())
 	require.ErrorIs(t, err, ErrStrict)
 	require.ErrorContains(t, err, "absent: "+filepath.Join(dir, "b"))
 }
@@ -178,12 +178,12 @@ func TestNestedCheckpointsStayNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.outer.Write(t.Context()), f.siblings[0].Write(t.Context()), f.close()))
 	for range 12 {
-		f, _, err = openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+		f, _, err = openFamily(t, dir, []string{"inner"}, WithStrict())
 		require.NoError(t, err)
 		require.NoError(t, f.close())
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "inner")))
-	_, _, err = openFamily(t, dir, []string{"inner"}, WithStrict("1"))
+	_, _, err = openFamily(t, dir, []string{"inner"}, WithStrict())
 	require.ErrorContains(t, err, "absent: ")
 }
 
@@ -197,11 +197,11 @@ func TestSiblingsAreOfOneComputation(t *testing.T) {
 	f, _, err = openFamily(t, dir, names, freshStart)
 	require.NoError(t, err)
 	require.NoError(t, f.close())
-	f, restored, err := openFamily(t, dir, names, WithStrict("allow-lineage"))
+	f, restored, err := openFamily(t, dir, names, WithStrict(AllowLineage))
 	require.NoError(t, err)
 	require.Equal(t, []uint64{0, 1, 0}, restored)
 	require.NoError(t, errors.Join(f.siblings[0].Write(t.Context()), f.siblings[1].Write(t.Context()), f.close()))
-	f, restored, err = openFamily(t, dir, names, WithStrict("1"))
+	f, restored, err = openFamily(t, dir, names, WithStrict())
 	require.NoError(t, err)
 	require.Equal(t, []uint64{0, 2, 1}, restored)
 	require.NoError(t, f.close())
@@ -226,7 +226,7 @@ func TestNothingOfAbandonedComputationsIsMissed(t *testing.T) {
 	writes(false, 2)
 	writes(false, 1, freshStart)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "b"))) // as if all of b had been deleted as abandoned
-	f, _, err := openFamily(t, dir, names, WithStrict("1"))
+	f, _, err := openFamily(t, dir, names, WithStrict())
 	require.NoError(t, err)
 	require.NoError(t, f.close())
 }

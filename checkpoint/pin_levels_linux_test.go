@@ -59,7 +59,7 @@ func TestWorkForLevelsIsPinnedAndCounted(t *testing.T) {
 						return fmt.Errorf("no processor time of rank %d is told", g.c.Rank())
 					}
 					return nil
-				}, WithAsync(mode), func(o *options) { o.nodeFS, o.fs = watch("nodes", kind), watch("home", "rank") })
+				}, WithAsync(AsyncMode(mode)), func(o *options) { o.nodeFS, o.fs = watch("nodes", kind), watch("home", "rank") })
 				want := []string{"nodes"}
 				if strings.Contains(levels, "pfs") {
 					want = append(want, "home")

@@ -38,7 +38,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 	r := storage.Record{
 		Format: 1, Checkpoint: u.name,
 		Attempt: hex.EncodeToString(u.line.attempt.id[:]), Lineage: hex.EncodeToString(u.line.attempt.lineage[:]),
-		Ranks: u.comm.Size(), Mode: u.mode().String(), PID: os.Getpid(),
+		Ranks: u.comm.Size(), Mode: string(u.mode()), PID: os.Getpid(),
 		Started: u.line.attempt.started.Add(u.line.attempt.ahead).UTC(), Updated: now.UTC(),
 		RestoredVersion: u.line.attempt.origin.Version, LastVersion: u.line.attempt.last, LastWritten: u.line.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,

@@ -60,7 +60,7 @@ func TestMessages(t *testing.T) {
 		}
 		var log bytes.Buffer
 		x, y := 1, make([]float64, 10)
-		cp := open(t, t.TempDir(), map[string]any{"x": &x, "y": &y}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithAsync(mode))
+		cp := open(t, t.TempDir(), map[string]any{"x": &x, "y": &y}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithAsync(AsyncMode(mode)))
 		require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
 		for i := range 3 {
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 2))
@@ -113,7 +113,7 @@ func TestRecordOfAVersionThatNobodyWaitedFor(t *testing.T) {
 
 // A record that is written late takes no place of a newer one.
 func TestOlderRecordIsNotWritten(t *testing.T) {
-	cp := stageOf(t, nil, "x", []Option{WithPath(t.TempDir()), WithSync("none")})
+	cp := stageOf(t, nil, "x", []Option{WithPath(t.TempDir()), WithSync(SyncNone)})
 	defer cp.Close()
 	require.NoError(t, cp.Write(t.Context()))
 	older := *cp.up.dueRecord(false)

@@ -25,7 +25,7 @@ func TestRedo(t *testing.T) {
 				// run does iterations up to the given one, with versions of 0, 5 and 10, and
 				// leaves everything as a killed process does.
 				run := func(epoch, from, to int) storage.Record {
-					cp := open(t, dir, map[string]any{"x": &x}, ofEpoch(epoch, nothing), WithAsync(mode))
+					cp := open(t, dir, map[string]any{"x": &x}, ofEpoch(epoch, nothing), WithAsync(AsyncMode(mode)))
 					iter := 0
 					require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
 					require.Equal(t, from, iter)

@@ -35,7 +35,7 @@ type member struct {
 func newMember(epoch, size int) (*member, *comm.Comm) {
 	m := &member{Comm: single.New(), epoch: epoch, size: size}
 	m.session = comm.NewSession(m)
-	m.session.CountRecovery(time.Duration(epoch) * time.Second)
+	m.session.Zone().CountRecovery(time.Duration(epoch) * time.Second)
 	return m, m.session.Place().Comm
 }
 
@@ -55,7 +55,7 @@ func (m *member) Lease() error {
 }
 
 // release is what a repair does first.
-func (m *member) release(t *testing.T) { require.NoError(t, m.session.Hooks(t.Context())) }
+func (m *member) release(t *testing.T) { require.NoError(t, m.session.Zone().Hooks(t.Context())) }
 
 func (m *member) Size() int {
 	if m.size > 0 {

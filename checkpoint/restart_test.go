@@ -226,7 +226,7 @@ func TestLineages(t *testing.T) {
 // Numbers only grow, also over failed and deleted versions.
 func TestNumbersGrow(t *testing.T) {
 	for _, levels := range []string{"", "local:1"} {
-		t.Run(levels, func(t *testing.T) { numbersGrow(t, WithLevels(levels), WithNodePath(t.TempDir())) })
+		t.Run(levels, func(t *testing.T) { numbersGrow(t, withLevels(levels), WithNodePath(t.TempDir())) })
 	}
 }
 

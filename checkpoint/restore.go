@@ -36,7 +36,7 @@ type arrangement struct {
 	reg     *registry
 	version uint64
 	stored  map[string]container.Info // of the home part
-	then    noted                     // how they lay when it was written, as that part says
+	then    storedSharing             // how they lay when it was written, as that part says
 	kin     kinship                   // the same
 	// late are the keys of values that must not be changed before the version is
 	// known to be good.

@@ -14,8 +14,8 @@ func settingsOf(c *core) []setting {
 	o := c.opt
 	out := []setting{
 		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
-		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", o.mode().String()},
-		{"CRAFT_STRICT", o.Strict},
+		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", string(o.mode())},
+		{"CRAFT_STRICT", string(o.Strict)},
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
 	}
 	levels, sets, delta := "", "", ""

@@ -22,19 +22,19 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 		wrong Option
 		want  string
 	}{
-		"no levels":       {WithLevels(""), `CRAFT_LEVELS (from the environment, or the option in its place) is "partner:1" on rank 0 and "" on rank 2`},
-		"other levels":    {WithLevels("local:1"), `is "partner:1" on rank 0 and "local:1" on rank 2`},
+		"no levels":       {withLevels(""), `CRAFT_LEVELS (from the environment, or the option in its place) is "partner:1" on rank 0 and "" on rank 2`},
+		"other levels":    {withLevels("local:1"), `is "partner:1" on rank 0 and "local:1" on rank 2`},
 		"without nodes":   {func(o *options) { o.UseSCR = false }, `CRAFT_USE_SCR`},
 		"size of sets":    {func(o *options) { o.SetSize = 2; o.RSParity = 1 }, `CRAFT_SET_SIZE`},
 		"does not read":   {WithReadOnRestart(false), `CRAFT_READ_CP_ON_RESTART`},
-		"writes behind":   {WithAsync("copy"), `CRAFT_WRITE_ASYNC`},
+		"writes behind":   {WithAsync(AsyncCopy), `CRAFT_WRITE_ASYNC`},
 		"less often full": {WithDelta(3), `CRAFT_DELTA`},
 		"keeps one":       {WithKeep(1), `CRAFT_KEEP`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			err := afttest.Run(t.Context(), 3, func(ctx context.Context, co *comm.Comm) error {
-				opts := []Option{WithPath(home), WithLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithDelta(4)}
+				opts := []Option{WithPath(home), withLevels("partner:1"), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithDelta(4)}
 				if co.Rank() == 2 {
 					opts = append(opts, c.wrong)
 				}
@@ -64,9 +64,9 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 func TestSettingsOfRanksAreTheSame(t *testing.T) {
 	home, nodes := t.TempDir(), []string{t.TempDir(), t.TempDir()}
 	require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, co *comm.Comm) error {
-		opts := []Option{WithPath(home), WithNodePath(nodes[co.Rank()]), WithLogger(nil), WithLevels("partner, pfs:2")}
+		opts := []Option{WithPath(home), WithNodePath(nodes[co.Rank()]), WithLogger(nil), withLevels("partner, pfs:2")}
 		if co.Rank() == 1 {
-			opts = append(opts, WithLevels("PFS:2,partner:1"), WithKeep(1), func(o *options) { o.DeltaFull = 3 })
+			opts = append(opts, withLevels("PFS:2,partner:1"), WithKeep(1), func(o *options) { o.DeltaFull = 3 })
 		}
 		cp, err := New("same", co, opts...)
 		if err != nil {

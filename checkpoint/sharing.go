@@ -118,8 +118,8 @@ func (r *registry) values() []cptypes.Value {
 	return r.plain
 }
 
-// noted is what a version says about which of its values shared memory.
-type noted struct {
+// storedSharing is what a version says about which of its values shared memory.
+type storedSharing struct {
 	group  map[string]int  // the number of a key's group
 	unseen map[string]bool // keys of values that were not looked at whole
 	none   bool            // nothing was looked at
@@ -127,8 +127,8 @@ type noted struct {
 
 // parseSharing reads what noteSharing has said of the values with these keys, by their
 // order in the part.
-func parseSharing(field []byte, keys []string) noted {
-	n := noted{group: make(map[string]int), unseen: make(map[string]bool)}
+func parseSharing(field []byte, keys []string) storedSharing {
+	n := storedSharing{group: make(map[string]int), unseen: make(map[string]bool)}
 	for g, group := range decodeSharing(field) {
 		for _, i := range group {
 			switch {
@@ -145,10 +145,10 @@ func parseSharing(field []byte, keys []string) noted {
 }
 
 // together reports whether two values, or parts of one, are known to have shared memory.
-func (n noted) together(a, b string) bool { return n.group[a] != 0 && n.group[a] == n.group[b] }
+func (n storedSharing) together(a, b string) bool { return n.group[a] != 0 && n.group[a] == n.group[b] }
 
 // unknown reports whether they may have, without the version saying so.
-func (n noted) unknown(a, b string) bool {
+func (n storedSharing) unknown(a, b string) bool {
 	return !n.together(a, b) && (n.none || n.unseen[a] || n.unseen[b])
 }
 

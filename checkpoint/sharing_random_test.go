@@ -61,7 +61,7 @@ func newSharingRound(seed uint64) *sharingRound {
 }
 
 func (r *sharingRound) open(t *testing.T, name string, w *heap, keys []string) *Checkpoint {
-	cp, err := New(name, nil, WithPath("/cp"), withFS(r.disk), inMode(r.mode), WithSync("none"), WithLogger(slog.New(slog.DiscardHandler)))
+	cp, err := New(name, nil, WithPath("/cp"), withFS(r.disk), inMode(r.mode), WithSync(SyncNone), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	for _, key := range keys {
 		require.NoError(t, cp.Add(key, w.values()[key], Optional(), Resizable()))

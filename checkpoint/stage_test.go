@@ -32,7 +32,7 @@ func TestCallThatGivesUpEndsTheStage(t *testing.T) {
 			fsys = disk
 		}
 		acc := 0
-		outer := withValue(t, "outer", &total, WithPath("/cp"), withFS(fsys), WithAsync("copy"))
+		outer := withValue(t, "outer", &total, WithPath("/cp"), withFS(fsys), WithAsync(AsyncCopy))
 		inner := withValue(t, "inner", &acc, WithPath("/cp"), withFS(mem))
 		require.NoError(t, outer.SubCP(inner))
 		i := 0
@@ -174,7 +174,7 @@ func TestRoomForOneMore(t *testing.T) {
 	for _, mode := range modes {
 		disk := vfs.NewMem()
 		v := make([]float64, 100_000)
-		cp := withValue(t, "x", &v, WithPath("/cp"), withFS(disk), inMode(mode), WithCompression("off"), WithKeep(2))
+		cp := withValue(t, "x", &v, WithPath("/cp"), withFS(disk), inMode(mode), WithCompression(CompressOff), WithKeep(2))
 		disk.SetCapacity(int64(3*8*len(v) + 200_000))
 		for i := range 12 {
 			require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1), mode)
@@ -195,7 +195,7 @@ func TestInnermostVersionsOfAStageInFlight(t *testing.T) {
 	dir, x := t.TempDir(), [3]int{1, 2, 42}
 	open := func() (cps []*Checkpoint) {
 		for i, name := range []string{"outer", "middle", "inner"} {
-			cps = append(cps, withValue(t, name, &x[i], WithPath(dir), WithAsync("copy"), WithStrict("1")))
+			cps = append(cps, withValue(t, name, &x[i], WithPath(dir), WithAsync(AsyncCopy), WithStrict()))
 			if i > 0 {
 				require.NoError(t, cps[i-1].SubCP(cps[i]))
 			}

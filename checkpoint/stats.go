@@ -25,7 +25,7 @@ type Stats struct {
 
 	Restored          bool
 	RestoredVersion   uint64
-	RestoredIteration int64 // or container.NoIteration (math.MinInt64)
+	RestoredIteration int64 // or NoIteration
 }
 
 // Phases divides the time of a version, or the sum of all. Asynchronous writes
@@ -90,7 +90,7 @@ func (a *accounts) reportVersion(f *flight, err error) {
 	if a.opt.Debug == 0 && !a.opt.Timing {
 		return
 	}
-	attrs := []any{"version", f.header.Version, "iteration", iterationAttr(f.header.Iteration), "mode", a.opt.mode().String(), "file_bytes", f.done.FileBytes}
+	attrs := []any{"version", f.header.Version, "iteration", iterationAttr(f.header.Iteration), "mode", string(a.opt.mode()), "file_bytes", f.done.FileBytes}
 	if err != nil {
 		attrs = append(attrs, "error", err)
 	}

@@ -84,7 +84,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 // StoredVersion tells how safe a version is by now.
 type StoredVersion struct {
 	Version   uint64
-	Iteration int64 // or container.NoIteration (math.MinInt64)
+	Iteration int64 // or NoIteration
 	// Level is what it has reached on the nodes; none ("captured"): it is not there (any
 	// more), or is still being written.
 	Level storage.Levels
@@ -95,10 +95,24 @@ type StoredVersion struct {
 	// Verified: it was read back with its checksums, out of whichever places. A version that a
 	// rank has adopted was not.
 	Verified bool
-	// Durability is all that in one word: captured, local, redundant, home, or verified (all its
-	// bytes on the parallel file system were read).
-	Durability catalog.Durability
+	// Durability is all that in one word.
+	Durability Durability
 }
+
+// Durability is how safe a version is: who is on a rung has what those below promise, too,
+// for as long as the job runs on the nodes that it has.
+type Durability = catalog.Durability
+
+// The rungs, from the lowest up: in the memory of the program, or on its way; in files,
+// which the loss of a node can take; surviving the loss of any one node; whole on the
+// parallel file system, and synced; that, and every byte of it was read back.
+const (
+	Captured  = catalog.Captured
+	Local     = catalog.Local
+	Redundant = catalog.Redundant
+	AtHome    = catalog.AtHome
+	Verified  = catalog.Verified
+)
 
 // Stored lists the versions that this run knows of, the oldest first, and how
 // safe each is: on rank 0; other ranks get nil. The version that is being
@@ -119,7 +133,7 @@ func (cp *Checkpoint) Stored() []StoredVersion {
 		}
 		v := StoredVersion{
 			Version: is.ID.Version, Iteration: is.Header.Iteration, Level: kept.Reached, Flushed: is.Home, Pending: is.Pending,
-			Synced: storage.Synced(is.Header) && cp.opt.Sync == "full", Verified: is.ID == cp.line.stored.Verified,
+			Synced: storage.Synced(is.Header) && cp.opt.Sync == SyncFull, Verified: is.ID == cp.line.stored.Verified,
 		}
 		v.Durability = kept.Durability(v.Synced, v.Verified && cp.line.stored.VerifiedAtHome)
 		out = append(out, v)

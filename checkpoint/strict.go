@@ -12,46 +12,65 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// Reasons for which a strict start ends with ErrStrict, as CRAFT_STRICT=allow-... names
-// them.
+// Strictness is at which starts of a job RestartIfNeeded returns ErrStrict.
+type Strictness string
+
 const (
-	absent     = "absent"  // a version that something tells of is gone or has lost parts
-	unclear    = "unclear" // a newer version has lost parts, or its write was interrupted
-	unseen     = "unseen"  // there may be newer versions on nodes that are not looked at
-	branches   = "branch"  // complete versions that the newest one does not come from, or of a run that is not known
-	notResumed = "lineage" // the last run began anew and has no version
-	setAside   = "damaged" // the newest version, or one that an earlier run has set aside
-	allowed    = "allow-"  // in front of the name of a reason
+	// NotStrict: at none.
+	NotStrict Strictness = "0"
+	// Strict: where it would only warn that a newer version is not as it should be.
+	Strict Strictness = "1"
+
+	// All but one of these reasons, or several of them.
+
+	AllowAbsent  Strictness = "allow-absent"  // a version that something tells of is gone or has lost parts
+	AllowUnclear Strictness = "allow-unclear" // a newer version has lost parts, or its write was interrupted
+	AllowUnseen  Strictness = "allow-unseen"  // there may be newer versions on nodes that are not looked at
+	AllowBranch  Strictness = "allow-branch"  // complete versions that the newest one does not come from, or of a run that is not known
+	AllowLineage Strictness = "allow-lineage" // the last run began anew and has no version
+	AllowDamaged Strictness = "allow-damaged" // the newest version is damaged, or one that an earlier run has set aside
 )
 
-var strictReasons = []string{absent, unclear, unseen, branches, notResumed, setAside}
+var allowances = []Strictness{AllowAbsent, AllowUnclear, AllowUnseen, AllowBranch, AllowLineage, AllowDamaged}
+
+// joined is such as "allow-absent,allow-damaged".
+func joined(list []Strictness) Strictness {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = string(s)
+	}
+	return Strictness(strings.Join(texts, ","))
+}
 
 // strictness is CRAFT_STRICT.
 type strictness struct {
 	on    bool
-	allow []string // reasons
+	allow []Strictness
 }
 
-func (c Config) strictness() (s strictness, err error) {
+func (c config) strictness() (s strictness, err error) {
 	switch c.Strict {
-	case "", "0", "false":
+	case "", NotStrict, "false":
 		return s, nil
-	case "1", "true":
+	case Strict, "true":
 		return strictness{on: true}, nil
 	}
 	s.on = true
-	for field := range strings.SplitSeq(c.Strict, ",") {
-		reason, ok := strings.CutPrefix(strings.TrimSpace(field), allowed)
-		if !ok || !slices.Contains(strictReasons, reason) {
-			return s, env.Invalid("CRAFT_STRICT", c.Strict)
+	for field := range strings.SplitSeq(string(c.Strict), ",") {
+		allow := Strictness(strings.TrimSpace(field))
+		if !slices.Contains(allowances, allow) {
+			return s, env.Invalid("CRAFT_STRICT", string(c.Strict))
 		}
-		s.allow = append(s.allow, reason)
+		s.allow = append(s.allow, allow)
 	}
 	return s, nil
 }
 
-// reason is why a strict start does not go on.
-type reason struct{ name, text string }
+// reason is why a strict start does not go on, and what lets it.
+type reason struct {
+	allow Strictness
+	text  string
+}
 
 // strict returns ErrStrict, on all ranks, if this is the start of a job that is to be
 // strict and something newer than what would be restored is not there as it should be.
@@ -68,12 +87,12 @@ func (st *starting) strict(ctx context.Context, found survey) error {
 	if st.root() {
 		reasons = st.reasons(found)
 	}
-	if st.line.attempt.strict = !slices.Contains(s.allow, setAside); st.line.attempt.strict && len(found.Candidates) > 0 {
+	if st.line.attempt.strict = !slices.Contains(s.allow, AllowDamaged); st.line.attempt.strict && len(found.Candidates) > 0 {
 		switch v, err := st.tryRead(ctx, found.Candidates[0]); v {
 		case failed:
 			return err
 		case damaged:
-			reasons = append(reasons, reason{setAside, err.Error()})
+			reasons = append(reasons, reason{AllowDamaged, err.Error()})
 		}
 	}
 	var refusal error
@@ -88,12 +107,12 @@ func (st *starting) strict(ctx context.Context, found survey) error {
 
 // reasons are, on rank 0, those that a look at the storage gives.
 func (st *starting) reasons(found survey) (out []reason) {
-	add := func(name, text string) {
+	add := func(allow Strictness, text string) {
 		if text != "" {
-			out = append(out, reason{name, text})
+			out = append(out, reason{allow, text})
 		}
 	}
-	add(absent, found.Lost)
+	add(AllowAbsent, found.Lost)
 	for _, v := range found.versions {
 		if v.Complete() || v.ID.Version < newestOf(found.Candidates) || v.elsewhere {
 			continue
@@ -101,41 +120,39 @@ func (st *starting) reasons(found survey) (out []reason) {
 		text := fmt.Sprintf("version %d: %s", v.ID.Version, st.placement.Absence().Missing(v.ID))
 		switch v.status {
 		case catalog.Lost:
-			add(absent, text)
+			add(AllowAbsent, text)
 		case catalog.Unclear:
-			add(unclear, text)
+			add(AllowUnclear, text)
 		}
 	}
-	add(unseen, found.unseen)
-	add(unseen, st.placement.Absence().Unused())
-	add(branches, found.branch)
-	add(branches, found.Unannounced)
-	add(setAside, found.leftDamaged)
-	add(notResumed, found.resumed)
+	add(AllowUnseen, found.unseen)
+	add(AllowUnseen, st.placement.Absence().Unused())
+	add(AllowBranch, found.branch)
+	add(AllowBranch, found.Unannounced)
+	add(AllowDamaged, found.leftDamaged)
+	add(AllowLineage, found.resumed)
 	return out
 }
 
 // refuse names the reasons that are not allowed and what allows them; nil if there are
 // none.
-func (c Config) refuse(reasons ...reason) error {
-	var texts, accept []string
+func (c config) refuse(reasons ...reason) error {
 	s, _ := c.strictness()
-	for _, name := range s.allow {
-		accept = append(accept, allowed+name)
-	}
+	var texts []string
+	accept := slices.Clone(s.allow)
 	for _, r := range reasons {
-		if slices.Contains(s.allow, r.name) {
+		if slices.Contains(s.allow, r.allow) {
 			continue
 		}
-		texts = append(texts, r.name+": "+r.text)
-		if !slices.Contains(accept, allowed+r.name) {
-			accept = append(accept, allowed+r.name)
+		texts = append(texts, strings.TrimPrefix(string(r.allow), "allow-")+": "+r.text)
+		if !slices.Contains(accept, r.allow) {
+			accept = append(accept, r.allow)
 		}
 	}
 	if texts == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; to go on all the same set CRAFT_STRICT=%s", ErrStrict, strings.Join(texts, "; "), strings.Join(accept, ","))
+	return fmt.Errorf("%w: %s; to go on all the same set CRAFT_STRICT=%s", ErrStrict, strings.Join(texts, "; "), joined(accept))
 }
 
 // tryRead verifies a version, and changes nothing.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
 		// job begins the inner checkpoints, writes versions of each, and is killed.
 		job := func(versions int, opts ...Option) (restored []bool, err error) {
 			log = syncBuffer{}
-			opts = append([]Option{WithPath(dir), WithSync("none"), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
+			opts = append([]Option{WithPath(dir), WithSync(SyncNone), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
 			outer := stageOf(t, nil, "outer", opts)
 			defer outer.Close()
 			if err := outer.RestartIfNeeded(t.Context(), nil); err != nil || versions < 0 {
@@ -45,7 +46,7 @@ func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
 		}
 		_, err := job(1)
 		require.NoError(t, err)
-		restored, err := job(0, WithStrict("1"))
+		restored, err := job(0, WithStrict())
 		require.NoError(t, err, "nothing has begun anew")
 		require.Equal(t, []bool{true, true}, restored)
 		until := -1
@@ -55,13 +56,13 @@ func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
 		_, err = job(until, freshStart)
 		require.NoError(t, err)
 		for range 2 { // a start that is refused, or killed early, changes nothing
-			_, err = job(0, WithStrict("1"))
+			_, err = job(0, WithStrict())
 			require.ErrorIs(t, err, ErrStrict)
 			require.ErrorContains(t, err, "lineage: ")
 			_, err = job(-1)
 			require.NoError(t, err)
 		}
-		restored, err = job(0, WithStrict("allow-lineage"))
+		restored, err = job(0, WithStrict(AllowLineage))
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, true}, restored)
 		require.Equal(t, 2, strings.Count(log.b.String(), "began anew"))
@@ -69,7 +70,7 @@ func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
 		_, err = job(1, freshStart)
 		require.NoError(t, err)
 		for range 2 {
-			restored, err = job(1, WithStrict("1"))
+			restored, err = job(1, WithStrict())
 			require.NoError(t, err)
 			require.Equal(t, []bool{true, true}, restored)
 		}
@@ -78,7 +79,7 @@ func TestLastRunBeganAnewInTheFirstStage(t *testing.T) {
 		_, err = job(-1, freshStart)
 		require.NoError(t, err)
 		for _, had := range []bool{false, true} {
-			restored, err = job(1, WithStrict("1"))
+			restored, err = job(1, WithStrict())
 			require.NoError(t, err)
 			require.Equal(t, []bool{had, had}, restored)
 		}
@@ -103,7 +104,7 @@ func TestStrictNested(t *testing.T) {
 	// job runs stages of an outer checkpoint with an inner one, and returns what both
 	// have restored.
 	job := func(strict string, body func(outer, inner *Checkpoint)) error {
-		opts := []Option{WithPath(dir), WithSync("none"), WithStrict(strict), WithLogger(slog.New(slog.DiscardHandler))}
+		opts := []Option{WithPath(dir), WithSync(SyncNone), WithStrict(Strictness(strict)), WithLogger(slog.New(slog.DiscardHandler))}
 		outer, err := New("outer", nil, opts...)
 		require.NoError(t, err)
 		inner, err := New("inner", nil, opts...)
@@ -143,7 +144,7 @@ func TestStrictNestedOverLevels(t *testing.T) {
 		for stages := range 4 {
 			n := newTestNodes(t, 0)
 			var log syncBuffer
-			opts := n.options(0, "local", WithStrict("1"), WithKeep(1), WithAsync(mode), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			opts := n.options(0, "local", WithStrict(), WithKeep(1), WithAsync(AsyncMode(mode)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			for job := range 3 {
 				outer := stageOf(t, nil, "outer", opts)
 				inner := stageOf(t, outer, "inner", opts)
@@ -167,14 +168,14 @@ func TestStrictNestedLostAnotherStage(t *testing.T) {
 		var log syncBuffer
 		job := func(body func(ctx context.Context, outer, inner *Checkpoint) error) error {
 			return afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
-				opts := n.options(c.Rank(), "local", WithStrict("1"), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				outer, err := New("outer", c, opts...)
+				opts := n.options(c.Rank(), "local", WithStrict(), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				outer, err := New("outer", c, append(slices.Clip(opts), DisableSCR())...)
 				require.NoError(t, err)
 				defer outer.Close()
 				inner, err := New("inner", c, opts...)
 				require.NoError(t, err)
 				defer inner.Close()
-				require.NoError(t, errors.Join(outer.Add("x", new(int)), inner.Add("x", new(int)), outer.DisableSCR(), outer.Commit(), inner.Commit(), outer.SubCP(inner)))
+				require.NoError(t, errors.Join(outer.Add("x", new(int)), inner.Add("x", new(int)), outer.Commit(), inner.Commit(), outer.SubCP(inner)))
 				if err := errors.Join(outer.RestartIfNeeded(ctx, nil), inner.RestartIfNeeded(ctx, nil)); err != nil || body == nil {
 					return err
 				}
@@ -206,7 +207,7 @@ func TestStageOfAnEmptyParent(t *testing.T) {
 	t.Setenv("CRAFT_RECORD", "0") // which would tell that there were some
 	dir := t.TempDir()
 	open := func() (outer, middle, inner *Checkpoint) {
-		opts := []Option{WithPath(dir), WithSync("none"), WithStrict("1")}
+		opts := []Option{WithPath(dir), WithSync(SyncNone), WithStrict()}
 		outer = stageOf(t, nil, "outer", opts)
 		middle = stageOf(t, outer, "middle", opts)
 		inner = stageOf(t, middle, "inner", opts)
@@ -248,7 +249,7 @@ func TestParentIsAway(t *testing.T) {
 			var log syncBuffer
 			job := func(stages int, opts ...Option) error {
 				log = syncBuffer{}
-				opts = append([]Option{WithSync("none"), inMode(mode), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
+				opts = append([]Option{WithSync(SyncNone), inMode(mode), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)
 				outer := stageOf(t, nil, "outer", append(opts, WithPath(home)))
 				inner := stageOf(t, outer, "inner", append(opts, WithPath(scratch)))
 				defer outer.Close()
@@ -266,24 +267,24 @@ func TestParentIsAway(t *testing.T) {
 				return nil
 			}
 			require.NoError(t, job(stages))
-			require.NoError(t, job(0, WithStrict("1")))
+			require.NoError(t, job(0, WithStrict()))
 			present, backup := filepath.Join(home, "outer"), filepath.Join(t.TempDir(), "outer")
 			require.NoError(t, os.CopyFS(backup, os.DirFS(present)))
 			if mode == "off" || stages == 2 {
-				require.NoError(t, job(2, WithStrict("1")))
+				require.NoError(t, job(2, WithStrict()))
 				require.NoError(t, os.RemoveAll(present))
 				require.NoError(t, os.CopyFS(present, os.DirFS(backup)))
-				err := job(0, WithStrict("1"))
+				err := job(0, WithStrict())
 				require.ErrorIs(t, err, ErrStrict)
 				require.ErrorContains(t, err, `of "outer", around it`)
 			}
 			require.NoError(t, os.RemoveAll(present))
 			if stages == 1 && mode != "off" { // its only version may never have been stored
-				require.NoError(t, job(0, WithStrict("1")))
+				require.NoError(t, job(0, WithStrict()))
 				continue
 			}
 			for range 2 {
-				err := job(0, WithStrict("1"))
+				err := job(0, WithStrict())
 				require.ErrorIs(t, err, ErrStrict)
 				require.ErrorContains(t, err, `absent: `)
 				require.ErrorContains(t, err, `of "outer", around it`)
@@ -291,9 +292,9 @@ func TestParentIsAway(t *testing.T) {
 			}
 			require.NoError(t, job(0))
 			require.Contains(t, log.b.String(), "the newest version is not used")
-			require.NoError(t, job(0, WithStrict("allow-absent")))
+			require.NoError(t, job(0, WithStrict(AllowAbsent)))
 			require.NoError(t, job(1))
-			require.NoError(t, job(1, WithStrict("1")))
+			require.NoError(t, job(1, WithStrict()))
 			require.NotContains(t, log.b.String(), "WARN")
 		}
 	}
@@ -310,7 +311,7 @@ func TestParentIsAwayAndPartsAreLost(t *testing.T) {
 	for _, part := range glob(t, filepath.Join(n.dir, "pfs", "inner", "v-*", partName(1)+"*")) {
 		require.NoError(t, os.Remove(part))
 	}
-	job.opts = []Option{WithStrict("1")}
+	job.opts = []Option{WithStrict()}
 	_, _, err := job.killed(t, n)
 	require.ErrorIs(t, err, ErrStrict)
 	require.ErrorContains(t, err, `of "outer", around it`)

@@ -45,7 +45,7 @@ func (n *testNodes) refused(t *testing.T, levels, policy string, opts ...Option)
 	before := snapshot(t, n.dir)
 	errs := make([]error, len(n.of))
 	require.NoError(t, afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) error {
-		g, err := newGrid(c, n.options(c.Rank(), levels, append(opts, WithStrict(policy))...)...)
+		g, err := newGrid(c, n.options(c.Rank(), levels, append(opts, WithStrict(Strictness(policy)))...)...)
 		if err != nil {
 			return err
 		}
@@ -74,11 +74,11 @@ func (n *testNodes) refused(t *testing.T, levels, policy string, opts ...Option)
 
 func TestStrictPolicy(t *testing.T) {
 	for _, wrong := range []string{"2", "yes", "allow-all", "absent", "allow-absent,", "allow-absent;allow-branch"} {
-		_, err := New("test", nil, WithStrict(wrong))
+		_, err := New("test", nil, WithStrict(Strictness(wrong)))
 		require.ErrorContains(t, err, "CRAFT_STRICT", wrong)
 	}
 	for value, on := range map[string]bool{"": false, "0": false, "false": false, "1": true, "true": true} {
-		s, err := Config{Strict: value}.strictness()
+		s, err := config{Strict: Strictness(value)}.strictness()
 		require.NoError(t, err)
 		require.Equal(t, strictness{on: on}, s)
 	}
@@ -87,17 +87,17 @@ func TestStrictPolicy(t *testing.T) {
 	require.NoError(t, err)
 	s, err := cp.opt.strictness()
 	require.NoError(t, err)
-	require.Equal(t, strictness{on: true, allow: []string{absent, setAside}}, s)
+	require.Equal(t, strictness{on: true, allow: []Strictness{AllowAbsent, AllowDamaged}}, s)
 	require.NoError(t, cp.Close())
 }
 
 // Where nothing is wrong a strict start is as any other.
 func TestStrictStart(t *testing.T) {
 	worlds(t, func(t *testing.T, n *testNodes, levels string) {
-		n.job(t, levels, 3, none, WithStrict("1"))
-		require.Contains(t, n.job(t, levels, 5, none, WithStrict("1")), "version=3 ")
-		n.job(t, levels, 1, none, WithStrict("1"), freshStart)
-		require.Contains(t, n.job(t, levels, 2, none, WithStrict("1")), "version=6 ")
+		n.job(t, levels, 3, none, WithStrict())
+		require.Contains(t, n.job(t, levels, 5, none, WithStrict()), "version=3 ")
+		n.job(t, levels, 1, none, WithStrict(), freshStart)
+		require.Contains(t, n.job(t, levels, 2, none, WithStrict()), "version=6 ")
 	})
 }
 
@@ -116,7 +116,7 @@ func TestStrictDamaged(t *testing.T) {
 				require.ErrorContains(t, err, "damaged: ", name)
 				require.ErrorContains(t, err, "allow-damaged")
 			}
-			require.Contains(t, n.job(t, levels, 4, none, WithStrict("allow-damaged")), "version=2 iteration=1")
+			require.Contains(t, n.job(t, levels, 4, none, WithStrict(AllowDamaged)), "version=2 iteration=1")
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestStrictDamagedBefore(t *testing.T) {
 		}
 		require.NotContains(t, n.job(t, levels, 9, none, WithKeep(3), WithStrict(accepted)), "other branch")
 		require.Empty(t, n.allFiles(t, 5))
-		n.job(t, levels, 9, none, WithStrict("1"))
+		n.job(t, levels, 9, none, WithStrict())
 	})
 }
 
@@ -155,13 +155,13 @@ func TestDamagedBeforeAndMended(t *testing.T) {
 		for _, file := range files {
 			require.NoError(t, os.WriteFile(file, []byte(before[file]), 0o600))
 		}
-		require.Contains(t, n.job(t, levels, 6, none, WithStrict("1")), "version=5 ")
+		require.Contains(t, n.job(t, levels, 6, none, WithStrict()), "version=5 ")
 		for _, r := range n.records(t) {
 			if r.LastWritten == 6 {
 				require.Empty(t, r.Damaged)
 			}
 		}
-		n.job(t, levels, 7, none, WithStrict("1"))
+		n.job(t, levels, 7, none, WithStrict())
 	})
 }
 
@@ -188,7 +188,7 @@ func TestStrictStartReadsOnceMore(t *testing.T) {
 		})
 		require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
 			y := []float64{}
-			cp := vars{"x": cptypes.Replicated(&y)}.checkpoint(t, c, dir, withFS(disk), WithStrict(policy))
+			cp := vars{"x": cptypes.Replicated(&y)}.checkpoint(t, c, dir, withFS(disk), WithStrict(Strictness(policy)))
 			return errors.Join(cp.RestartIfNeeded(ctx, nil), cp.Close())
 		}))
 		return read.Load()
@@ -210,11 +210,11 @@ func TestStrictAbsent(t *testing.T) {
 		require.ErrorContains(t, err, "absent: ")
 		require.ErrorContains(t, err, "v-000003-")
 		require.ErrorContains(t, err, "CRAFT_STRICT=allow-absent")
-		require.Contains(t, n.job(t, levels, 4, none, WithStrict("allow-absent")), "version=2 iteration=1")
+		require.Contains(t, n.job(t, levels, 4, none, WithStrict(AllowAbsent)), "version=2 iteration=1")
 		for _, file := range left {
 			require.NoFileExists(t, file)
 		}
-		n.job(t, levels, 5, none, WithStrict("1"))
+		n.job(t, levels, 5, none, WithStrict())
 	})
 }
 
@@ -247,7 +247,7 @@ func TestStrictInterrupted(t *testing.T) {
 			last := files[len(files)-1]
 			require.NoError(t, os.Rename(last, filepath.Join(dir, ".x.tmp")))
 		}
-		n.job(t, levels, 5, none, WithStrict("1"))
+		n.job(t, levels, 5, none, WithStrict())
 	})
 }
 
@@ -262,7 +262,7 @@ func TestStrictInterruptedWithoutLevels(t *testing.T) {
 		for _, file := range files[parts:] {
 			require.NoError(t, os.Remove(file))
 		}
-		require.Contains(t, n.job(t, "local:1", 5, none, WithStrict("1")), "iteration=1 ", "%d parts", parts)
+		require.Contains(t, n.job(t, "local:1", 5, none, WithStrict()), "iteration=1 ", "%d parts", parts)
 	}
 }
 
@@ -301,10 +301,10 @@ func TestStrictUnseen(t *testing.T) {
 	for _, i := range []int{4, 5, 6, 7} { // places on new nodes are made
 		require.NoError(t, os.MkdirAll(n.node(i), 0o700))
 	}
-	_, err := n.try(t, "partner", 1, none, WithStrict("1"))
+	_, err := n.try(t, "partner", 1, none, WithStrict())
 	require.ErrorIs(t, err, ErrStrict)
 	n.of = eightOnFour
-	require.Contains(t, n.job(t, "partner", 7, none, WithStrict("1")), "iteration=5 ")
+	require.Contains(t, n.job(t, "partner", 7, none, WithStrict()), "iteration=5 ")
 
 	n = newTestNodes(t, 0, 1)
 	n.job(t, "local,pfs", 3, none)
@@ -318,10 +318,10 @@ func TestStrictLostOnNodes(t *testing.T) {
 	n.job(t, "local,partner:2", 3, none)
 	n.lose(t, 1)
 	require.NoError(t, os.MkdirAll(n.node(1), 0o700))
-	_, err := n.try(t, "local,partner:2", 3, none, WithStrict("1"))
+	_, err := n.try(t, "local,partner:2", 3, none, WithStrict())
 	require.ErrorIs(t, err, ErrStrict)
 	require.ErrorContains(t, err, "absent: ")
-	require.Contains(t, n.job(t, "local,partner:2", 3, none, WithStrict("allow-absent")), "version=2 ")
+	require.Contains(t, n.job(t, "local,partner:2", 3, none, WithStrict(AllowAbsent)), "version=2 ")
 }
 
 // The last run began anew and came to nothing: the computation before is not resumed in
@@ -332,7 +332,7 @@ func TestLastRunBeganAnew(t *testing.T) {
 		n.job(t, levels, 0, none, freshStart)
 		require.ErrorContains(t, n.refused(t, levels, "1"), "lineage: ")
 		require.Contains(t, n.job(t, levels, 3, none), "began anew")
-		require.NotContains(t, n.job(t, levels, 3, none, WithStrict("1")), "began anew")
+		require.NotContains(t, n.job(t, levels, 3, none, WithStrict()), "began anew")
 	})
 }
 
@@ -343,13 +343,13 @@ func TestLastRecordIsOfAnEarlierRun(t *testing.T) {
 	n.job(t, "", 0, none)
 	t.Setenv("CRAFT_RECORD", "0")
 	n.job(t, "", 3, none)
-	require.NotContains(t, n.job(t, "", 3, none, WithStrict("1")), "began anew")
+	require.NotContains(t, n.job(t, "", 3, none, WithStrict()), "began anew")
 }
 
 // repaired runs body in a job that has been repaired once.
 func repaired(ctx context.Context, ranks int, body func(ctx context.Context, c *comm.Comm) error) error {
 	return new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
-		if _, err := r.Session().Repair(ctx, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse}); err != nil {
+		if _, err := r.Session().Zone().Repair(ctx, comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse}); err != nil {
 			return err
 		}
 		return body(ctx, r.Comm())
@@ -363,7 +363,7 @@ func TestStrictIsAboutTheStart(t *testing.T) {
 	damageHeader(t, n.allFiles(t, 3), false)
 	n.refused(t, "", "1")
 	require.NoError(t, repaired(t.Context(), 1, func(ctx context.Context, c *comm.Comm) error {
-		g, err := newGrid(c, n.options(0, "", WithStrict("1"))...)
+		g, err := newGrid(c, n.options(0, "", WithStrict())...)
 		if err != nil {
 			return err
 		}

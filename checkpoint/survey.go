@@ -272,7 +272,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 			return nil, err
 		}
 		if st.line.attempt.strict { // it was good a moment ago
-			return nil, st.opt.refuse(reason{setAside, err.Error()})
+			return nil, st.opt.refuse(reason{AllowDamaged, err.Error()})
 		}
 		st.line.stored.SetAside(c.ID)
 		causes = append(causes, err)

@@ -144,16 +144,16 @@ func TestPeakMemory(t *testing.T) {
 func runMemory(scenario, base string) error {
 	const bytes = 192 << 20
 	allowed := int64(bytes + 64<<20)
-	options := []Option{WithPath(base), WithSync("none")}
+	options := []Option{WithPath(base), WithSync(SyncNone)}
 	switch scenario {
 	case "memory of a copy":
 		allowed += bytes
-		options = append(options, WithAsync("copy"))
+		options = append(options, WithAsync(AsyncCopy))
 	case "memory of a copy through little staging":
 		allowed += 32 << 20
-		options = append(options, WithAsync("copy"), WithStaging(32<<20))
+		options = append(options, WithAsync(AsyncCopy), WithStaging(32<<20))
 	case "memory without a copy":
-		options = append(options, WithAsync("zero-copy"))
+		options = append(options, WithAsync(AsyncZeroCopy))
 	}
 	restore := scenario == "memory of a restore"
 	var data []float64

@@ -142,7 +142,7 @@ func tableProcess(spec string) error {
 	disk := at.disk()
 	sum, inner := 0, 0
 	options := []Option{WithPath(at.Dir), withFS(disk), inMode(at.Mode)}
-	cl1, err := New("CL1", nil, options...)
+	cl1, err := New("CL1", nil, append(options, DisableSCR())...)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func tableProcess(spec string) error {
 		return err
 	}
 	defer cl2.Close()
-	if err := errors.Join(cl1.Add("sum", &sum), cl1.DisableSCR(), cl1.Commit(), cl2.Add("inner", &inner), cl2.Commit(), cl1.SubCP(cl2)); err != nil {
+	if err := errors.Join(cl1.Add("sum", &sum), cl1.Commit(), cl2.Add("inner", &inner), cl2.Commit(), cl1.SubCP(cl2)); err != nil {
 		return err
 	}
 	i, from := 1, [2]string{"-", "-"}

@@ -19,7 +19,7 @@ func TestRestoredVersionIsGone(t *testing.T) {
 		n.job(t, levels, 0, none)
 		n.removeVersion(t, 3)
 		n.removeMetadata(t, filestore.LatestName)
-		_, err := n.try(t, levels, 0, none, WithStrict("1"))
+		_, err := n.try(t, levels, 0, none, WithStrict())
 		require.ErrorIs(t, err, ErrStrict)
 		require.ErrorContains(t, err, "absent: ")
 		require.ErrorContains(t, err, "v-000003-")
@@ -33,7 +33,7 @@ func TestWaitTellsOfTheVersion(t *testing.T) {
 	dir := t.TempDir()
 	removing, goOn := make(chan struct{}, 100), make(chan struct{})
 	var hold atomic.Bool
-	cp, err := New("grid", nil, WithPath(dir), WithAsync("copy"), WithKeep(1), withFS(vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
+	cp, err := New("grid", nil, WithPath(dir), WithAsync(AsyncCopy), WithKeep(1), withFS(vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 		if hold.Load() && op.Kind == vfs.OpRemove && filepath.Ext(op.Path) == ".craft" {
 			removing <- struct{}{}
 			<-goOn

@@ -55,8 +55,8 @@ func TestCopyOfTheHome(t *testing.T) {
 						n.job(t, levels, 3, none, records(on))
 					}
 					variant := n.inACopy(t, func() {
-						require.NotContains(t, n.job(t, levels, 6, none, records(on), WithStrict("1")), notKnown)
-						require.NotContains(t, n.job(t, levels, 9, none, records(on), WithStrict("1")), notKnown)
+						require.NotContains(t, n.job(t, levels, 6, none, records(on), WithStrict()), notKnown)
+						require.NotContains(t, n.job(t, levels, 9, none, records(on), WithStrict()), notKnown)
 					})
 					for _, policy := range []string{"1", "allow-absent,allow-unclear,allow-unseen,allow-lineage,allow-damaged"} {
 						err := n.refused(t, levels, policy, records(on))
@@ -67,14 +67,14 @@ func TestCopyOfTheHome(t *testing.T) {
 						require.ErrorContains(t, err, n.home())
 						require.ErrorContains(t, err, " is gone; ")
 					}
-					require.Contains(t, n.job(t, levels, 0, none, records(on), WithStrict("allow-branch,allow-unseen")), "version=9 iteration=8")
+					require.Contains(t, n.job(t, levels, 0, none, records(on), WithStrict(AllowBranch, AllowUnseen)), "version=9 iteration=8")
 					variant = n.replaceHome(t, variant)
-					require.NotContains(t, n.job(t, levels, 11, none, records(on), WithStrict("1")), notKnown, "it is its own")
+					require.NotContains(t, n.job(t, levels, 11, none, records(on), WithStrict()), notKnown, "it is its own")
 					n.replaceHome(t, variant)
 					log := n.job(t, levels, 12, none, records(on))
 					require.Contains(t, log, notKnown)
 					require.Contains(t, log, "version=11 iteration=10")
-					require.NotContains(t, n.job(t, levels, 13, none, records(on), WithStrict("1")), notKnown)
+					require.NotContains(t, n.job(t, levels, 13, none, records(on), WithStrict()), notKnown)
 				})
 			}
 		}
@@ -93,7 +93,7 @@ func TestBackupOfTheHomeIsPutBack(t *testing.T) {
 	log := n.job(t, "partner", 10, none)
 	require.Contains(t, log, notKnown)
 	require.Contains(t, log, "version=9 iteration=8")
-	require.NotContains(t, n.job(t, "partner", 11, none, WithStrict("1")), notKnown)
+	require.NotContains(t, n.job(t, "partner", 11, none, WithStrict()), notKnown)
 }
 
 // Another computation was begun in the copy, and has driven out what the nodes had. It does
@@ -122,10 +122,10 @@ func TestFreshStartInACopyOfTheHome(t *testing.T) {
 			require.Contains(t, log, "the newest version is not used")
 
 			original := n.replaceHome(t, variant)
-			require.Contains(t, n.job(t, "partner", 9, none, records(on), WithStrict("1")), "version=12 iteration=8")
+			require.Contains(t, n.job(t, "partner", 9, none, records(on), WithStrict()), "version=12 iteration=8")
 			n.replaceHome(t, original)
 			n.job(t, "partner", 2, none, records(on), freshStart)
-			require.Contains(t, n.job(t, "partner", 3, none, records(on), WithStrict("1")), "version=14 iteration=1")
+			require.Contains(t, n.job(t, "partner", 3, none, records(on), WithStrict()), "version=14 iteration=1")
 		})
 	}
 }
@@ -150,7 +150,7 @@ func TestFreshStartInACopyAndAnOlderVersion(t *testing.T) {
 // A home that only its own runs use says no such thing, however they end.
 func TestRunsOfTheHomeAreKnown(t *testing.T) {
 	ofData(t)
-	strict := WithStrict("1")
+	strict := WithStrict()
 	for name, run := range map[string]func(t *testing.T, n *testNodes, opts ...Option) (log string){
 		"one after the other": func(t *testing.T, n *testNodes, opts ...Option) (log string) {
 			for until := range 5 {
@@ -235,7 +235,7 @@ func TestCopyOfANestedHome(t *testing.T) {
 	home, original := filepath.Join(n.dir, "pfs"), filepath.Join(n.dir, "original")
 	require.NoError(t, os.Rename(home, original))
 	require.NoError(t, os.CopyFS(home, os.DirFS(original)))
-	taken, log := n.nest(t, "partner", &nestPoint{"written", []int{0, 4}}, WithStrict("1"))
+	taken, log := n.nest(t, "partner", &nestPoint{"written", []int{0, 4}}, WithStrict())
 	require.Equal(t, []int{-1, 2}, taken)
 	require.NotContains(t, log, notKnown)
 	require.NoError(t, os.RemoveAll(home))

@@ -63,7 +63,7 @@ func TestAdoptedIsNotVerified(t *testing.T) {
 // nothing of those.
 func TestVerifiedIsOfTheHome(t *testing.T) {
 	n := newTestNodes(t, 0, 1, 2, 3)
-	n.job(t, "partner,pfs", 2, func(ctx context.Context, g *grid) error { return g.cp.Flush(ctx) }, WithSync("full"))
+	n.job(t, "partner,pfs", 2, func(ctx context.Context, g *grid) error { return g.cp.Flush(ctx) }, WithSync(SyncFull))
 	for _, file := range glob(t, filepath.Join(n.dir, "pfs", "grid", "v-*", "rank-00002*")) {
 		flip(t, file, 0.5)
 	}
@@ -76,5 +76,5 @@ func TestVerifiedIsOfTheHome(t *testing.T) {
 			}
 		}
 		return nil
-	}, WithSync("full"))
+	}, WithSync(SyncFull))
 }

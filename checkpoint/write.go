@@ -10,13 +10,15 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
 )
 
 // smallReplicated is the size in bytes up to which a replicated value is in
 // every rank's file. Larger ones are spread over the files by chunks.
 const smallReplicated = 64 << 10
+
+// NoIteration is the iteration of a version that Write has written.
+const NoIteration = container.NoIteration
 
 // UpdateAndWrite writes a version if iter % freq == 0 and does nothing
 // otherwise. When it returns nil after writing, the version is complete and
@@ -158,7 +160,7 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 		Rank: int(wr.comm.Rank()), Size: wr.comm.Size(),
 		Created: time.Now(), Ancestors: wr.line.ancestors(), Fingerprint: wr.fingerprint,
 	}
-	if wr.opt.Sync != string(filestore.SyncFull) {
+	if wr.opt.Sync != SyncFull {
 		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
 	}
 	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)

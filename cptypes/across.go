@@ -6,12 +6,12 @@ import "slices"
 // With write it looks as Find does with few, at all that they hold, and says whether
 // that was all; without, for what reading mine would change of what the others hold.
 func (o *Overlaps) Across(mine, others []Value, write bool) (pairs [][2]int, all bool) {
-	o.spots = spots{list: o.list[:0], few: write, variables: true, deep: write}
+	o.locations = locations{list: o.list[:0], few: write, variables: true, deep: write}
 	for i, v := range mine {
 		o.owner = i
 		o.of(v)
 	}
-	near := (&spots{list: slices.Clone(o.list)}).near()
+	near := (&locations{list: slices.Clone(o.list)}).near()
 	o.deep = true
 	for j, v := range others { // there may be far more of it than of mine
 		before := len(o.list)
@@ -44,7 +44,7 @@ func variableOf(v Value) region {
 	if s, ok := bare(v).(interface{ itself() region }); ok {
 		return s.itself()
 	}
-	s := spots{deep: true, few: true}
+	s := locations{deep: true, few: true}
 	if s.of(v); len(s.list) == 0 {
 		return region{}
 	}

@@ -1,6 +1,11 @@
 // Package cptypes holds the checkpointable values: what a program can give to
 // Checkpoint.Add, and how it is stored (paper section 2.2, where the base class
-// is CpBase).
+// is CpBase). Mostly that is the address of a variable; constructors say what its type
+// does not:
+//
+//	cp.Add("field", &field)                                    // a []float64
+//	cp.Add("seed", cptypes.Replicated(&seed))                  // the same on all ranks
+//	cp.Add("x", cptypes.Partitioned(&x, lo, hi, n))            // this rank's part of n elements
 //
 // Of makes a Value from a pointer to one of these types, T being any integer,
 // float, complex or bool type, also a named one:

@@ -10,6 +10,40 @@ import (
 	"github.com/craft-go/craft/cptypes"
 )
 
+// What a program may add, and what is stored of it.
+func Example() {
+	var (
+		iter   int
+		field  = make([]float64, 6)
+		grid   [2][3]float32
+		params = struct {
+			Dt   float64
+			Name string
+		}{0.1, "heat"}
+	)
+	for _, value := range []any{
+		&iter, &field, &grid, &params,
+		cptypes.Matrix(&field, 2, 3),
+		cptypes.Replicated(&field),
+		cptypes.Partitioned(&field, 6, 12, 24),
+	} {
+		v, err := cptypes.Of(value)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(cptypes.DescOf(v))
+	}
+	// Output:
+	// int64
+	// float64[6]
+	// float32[2x3]
+	// opaque struct { Dt float64; Name string } (described)
+	// float64[2x3]
+	// float64[6] replicated
+	// float64[6] partitioned [6:12] of 24
+}
+
 func ExampleOf() {
 	temperatures := []float64{20.5, 21, 19.75}
 	v, err := cptypes.Of(&temperatures)

@@ -21,8 +21,8 @@ type matrix interface {
 // what has been read into the same memory, or if that is another value's. Otherwise the
 // result is not valid, and it may be read where it is.
 func separates(m matrix, ptr any, b []byte, memory *codec.Memory) (separate reflect.Value, err error) {
-	var mine spots
-	m.spots(&mine)
+	var mine locations
+	m.locations(&mine)
 	own, shared := true, false
 	for _, s := range mine.list {
 		own = own && !s.Meets(memory.Avoid)

@@ -13,8 +13,8 @@ import (
 // their slices are noted, so that those that overlap, in whichever value, are moved together
 // and stay views of one memory; then they are moved, with what they hold.
 type leaving struct {
-	others []spot // sorted, see hits
-	read   bool   // the values are about to be read
+	others []location // sorted, see hits
+	read   bool       // the values are about to be read
 	areas  map[areaKind][]area
 	copied bool
 	left   int // slices noted that hold what is in the memory of others
@@ -50,7 +50,7 @@ func (l *leaving) value(v Value, deep bool) {
 		return
 	}
 	if p, is := v.(placed); is && l.copied {
-		mine := spots{deep: deep}
+		mine := locations{deep: deep}
 		if mine.of(v); slices.ContainsFunc(mine.list, l.from) {
 			p.own(l.others)
 		}
@@ -106,7 +106,7 @@ type area struct {
 	fresh    reflect.Value
 }
 
-func (l *leaving) from(s spot) bool { return hits(l.others, s.region) }
+func (l *leaving) from(s location) bool { return hits(l.others, s.region) }
 
 var _ codec.Visitor = (*leaving)(nil)
 

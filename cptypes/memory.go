@@ -17,8 +17,8 @@ import (
 // region is memory from one address to another one.
 type region = codec.Region
 
-// spot is memory that reading a value writes to where it is.
-type spot struct {
+// location is memory that reading a value writes to where it is.
+type location struct {
 	region
 	// base is the address of what new memory can be made for when it is read: 0: for
 	// nothing, or for all of the value.
@@ -28,9 +28,9 @@ type spot struct {
 	chosen bool
 }
 
-// spots collects the memory of values.
-type spots struct {
-	list  []spot
+// locations collects the memory of values.
+type locations struct {
+	list  []location
 	owner int
 	// few: what takes long to find is left out; cut: some was.
 	few, cut bool
@@ -39,10 +39,10 @@ type spots struct {
 	variables, deep bool
 }
 
-func (s *spots) add(p unsafe.Pointer, n int) { s.addBased(p, n, 0) }
+func (s *locations) add(p unsafe.Pointer, n int) { s.addBased(p, n, 0) }
 
 // addBased joins neighbours.
-func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
+func (s *locations) addBased(p unsafe.Pointer, n int, base uintptr) {
 	if n == 0 || p == nil {
 		return
 	}
@@ -51,15 +51,15 @@ func (s *spots) addBased(p unsafe.Pointer, n int, base uintptr) {
 		s.list[k].To = r.To
 		return
 	}
-	s.list = append(s.list, spot{region: r, base: base, owner: s.owner})
+	s.list = append(s.list, location{region: r, base: base, owner: s.owner})
 }
 
 // placed is a value of this package that knows its memory.
 type placed interface {
-	spots(*spots)
+	locations(*locations)
 	// own gives it other memory with the same contents, where it overlaps with others
 	// (see hits), or nil: with itself. Some cannot have any. See leaver, too.
-	own(others []spot)
+	own(others []location)
 }
 
 // bare is a value without what was only declared about it.
@@ -71,10 +71,10 @@ func bare(v Value) Value {
 }
 
 // of adds the memory of a value.
-func (s *spots) of(v Value) {
+func (s *locations) of(v Value) {
 	v = bare(v)
 	if p, ok := v.(placed); ok {
-		p.spots(s)
+		p.locations(s)
 		return
 	}
 	if sp, ok := v.(Spanner); ok {
@@ -104,7 +104,7 @@ func blank(p any) bool {
 }
 
 // identity stands for a variable of whose memory nothing is known but its address.
-func (s *spots) identity(v any) {
+func (s *locations) identity(v any) {
 	if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer && rv.Type().Elem().Size() > 0 {
 		s.add(rv.UnsafePointer(), 1)
 	}
@@ -112,28 +112,28 @@ func (s *spots) identity(v any) {
 
 // variable adds a variable that refers to memory: then it is found in another value, or
 // as one, also when it is empty.
-func (s *spots) variable(p unsafe.Pointer, size uintptr) {
+func (s *locations) variable(p unsafe.Pointer, size uintptr) {
 	if s.deep || s.variables {
 		s.add(p, int(size))
 	}
 }
 
 // variableOfChosen is variable for one of which not all elements are a value's.
-func (s *spots) variableOfChosen(p unsafe.Pointer, size uintptr) {
+func (s *locations) variableOfChosen(p unsafe.Pointer, size uintptr) {
 	if s.deep || s.variables {
-		s.list = append(s.list, spot{region: region{From: uintptr(p), To: uintptr(p) + size}, owner: s.owner, chosen: s.variables})
+		s.list = append(s.list, location{region: region{From: uintptr(p), To: uintptr(p) + size}, owner: s.owner, chosen: s.variables})
 	}
 }
 
-func (s *spots) sort() {
-	less := func(a, b spot) int { return cmp.Compare(a.From, b.From) }
+func (s *locations) sort() {
+	less := func(a, b location) int { return cmp.Compare(a.From, b.From) }
 	if !slices.IsSortedFunc(s.list, less) {
 		slices.SortFunc(s.list, less)
 	}
 }
 
 // near sorts the memory for hits.
-func (s *spots) near() []spot {
+func (s *locations) near() []location {
 	s.sort()
 	for i := 1; i < len(s.list); i++ { // they may overlap with each other
 		s.list[i].To = max(s.list[i].To, s.list[i-1].To)
@@ -143,7 +143,7 @@ func (s *spots) near() []spot {
 
 // Overlaps finds values that lie in the same memory. Its buffers are used again.
 type Overlaps struct {
-	spots
+	locations
 	unseen []int
 }
 
@@ -156,7 +156,7 @@ func (o *Overlaps) Unseen() []int { return o.unseen }
 // that are picked one by one. stays, if not nil, says which values are not read: of those
 // all memory counts, also what reading would make anew.
 func (o *Overlaps) Find(values []Value, few bool, stays func(i int) bool) [][2]int {
-	o.spots, o.unseen = spots{list: o.list[:0], few: few, variables: true}, o.unseen[:0]
+	o.locations, o.unseen = locations{list: o.list[:0], few: few, variables: true}, o.unseen[:0]
 	for i, v := range values {
 		o.owner, o.deep, o.cut = i, stays != nil && stays(i), false
 		if o.of(v); o.cut {
@@ -184,15 +184,15 @@ func (o *Overlaps) pairs(wanted func(a, b int) bool) (pairs [][2]int) {
 
 // each calls f for all memory that lies in two values.
 func (o *Overlaps) each(f func(pair [2]int, in region)) {
-	var open []spot // what reaches behind the beginning of s: one of each owner and kind
-	var end uintptr // no spot so far reaches behind it
+	var open []location // what reaches behind the beginning of s: one of each owner and kind
+	var end uintptr     // no location so far reaches behind it
 	for _, s := range o.list {
 		before := end
 		if end = max(end, s.To); before <= s.From {
 			open = append(open[:0], s)
 			continue
 		}
-		open = slices.DeleteFunc(open, func(q spot) bool { return q.To <= s.From })
+		open = slices.DeleteFunc(open, func(q location) bool { return q.To <= s.From })
 		mine := -1
 		for k, q := range open {
 			if q.owner == s.owner && q.chosen == s.chosen {
@@ -249,7 +249,7 @@ func (o *Overlaps) Common(pairs [][2]int) []int {
 // with each other together; what pointers and maps in structs hold when it is read, if they
 // are about to be.
 func Separate(values []Value, other Value, read bool) {
-	s := spots{deep: true}
+	s := locations{deep: true}
 	s.of(other)
 	if near := s.near(); len(near) > 0 {
 		(&leaving{others: near, read: read, areas: make(map[areaKind][]area)}).all(values)
@@ -265,29 +265,29 @@ func SeparateParts(v Value) {
 
 // hits reports whether any of the sorted others, of which each ends behind those before
 // it, overlaps with r.
-func hits(others []spot, r region) bool {
-	i, _ := slices.BinarySearchFunc(others, r.To, func(o spot, to uintptr) int { return cmp.Compare(o.From, to) })
+func hits(others []location, r region) bool {
+	i, _ := slices.BinarySearchFunc(others, r.To, func(o location, to uintptr) int { return cmp.Compare(o.From, to) })
 	return i > 0 && r.From < others[i-1].To
 }
 
-func (v *fixed) spots(s *spots) { s.add(v.p, v.n*v.Mem) }
-func (v *fixed) own([]spot)     {}
+func (v *fixed) locations(s *locations) { s.add(v.p, v.n*v.Mem) }
+func (v *fixed) own([]location)         {}
 
-func (v *slice) spots(s *spots) {
+func (v *slice) locations(s *locations) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
 	s.add(v.memory(), v.elems()*v.Mem)
 }
 
-func (v *slice) own([]spot) {
+func (v *slice) own([]location) {
 	fresh := reflect.MakeSlice(v.v.Type(), v.v.Len(), v.v.Len())
 	reflect.Copy(fresh, v.v)
 	v.v.Set(fresh)
 }
 
-func (v *dense) spots(s *spots)    { v.slice.spots(s) }
-func (v *dense) own(others []spot) { v.slice.own(others) }
+func (v *dense) locations(s *locations) { v.slice.locations(s) }
+func (v *dense) own(others []location)  { v.slice.own(others) }
 
-func (v *rows) spots(s *spots) {
+func (v *rows) locations(s *locations) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
 	if s.deep { // else what is in the list may be in another one
 		s.add(v.v.UnsafePointer(), v.v.Len()*int(v.v.Type().Elem().Size()))
@@ -298,7 +298,7 @@ func (v *rows) spots(s *spots) {
 	}
 }
 
-func (v *rows) own([]spot) {
+func (v *rows) own([]location) {
 	n := 0
 	for i := range v.v.Len() {
 		n += v.v.Index(i).Len()
@@ -320,19 +320,19 @@ func (v *rows) own([]spot) {
 }
 
 // What is made anew when it is read, in a variable.
-func (v *text) spots(s *spots)   { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
-func (v *text) own([]spot)       {}
-func (v *moment) spots(s *spots) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
-func (v *moment) own([]spot)     {}
-func (v *moments) own([]spot)    {}
-func (v *moments) spots(s *spots) {
+func (v *text) locations(s *locations)   { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
+func (v *text) own([]location)           {}
+func (v *moment) locations(s *locations) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
+func (v *moment) own([]location)         {}
+func (v *moments) own([]location)        {}
+func (v *moments) locations(s *locations) {
 	s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t)))
 	if s.deep {
 		addSlice(s, *v.t)
 	}
 }
-func (v *texts) own([]spot) {}
-func (v *texts) spots(s *spots) {
+func (v *texts) own([]location) {}
+func (v *texts) locations(s *locations) {
 	if v.slice != nil {
 		s.add(unsafe.Pointer(v.slice), int(unsafe.Sizeof(*v.slice)))
 		if s.deep {
@@ -343,16 +343,16 @@ func (v *texts) spots(s *spots) {
 	s.add(unsafe.Pointer(unsafe.SliceData(v.array)), len(v.array)*int(unsafe.Sizeof("")))
 }
 
-func (v *marshaled) spots(s *spots) { s.identity(v.v) }
-func (v *marshaled) own([]spot)     {}
+func (v *marshaled) locations(s *locations) { s.identity(v.v) }
+func (v *marshaled) own([]location)         {}
 
-func (v *blocks) spots(s *spots) {
+func (v *blocks) locations(s *locations) {
 	for _, p := range v.parts {
 		s.of(p)
 	}
 }
 
-func (v *blocks) own(others []spot) {
+func (v *blocks) own(others []location) {
 	for _, p := range v.parts {
 		if p, ok := p.(placed); ok {
 			p.own(others)
@@ -360,23 +360,23 @@ func (v *blocks) own(others []spot) {
 	}
 }
 
-func (m *CSR[T, I]) spots(s *spots) {
+func (m *CSR[T, I]) locations(s *locations) {
 	s.variable(unsafe.Pointer(m), unsafe.Sizeof(*m))
 	addSlice(s, m.RowPtr)
 	addSlice(s, m.ColIdx)
 	addSlice(s, m.Val)
 }
 
-func (m *CSR[T, I]) own([]spot) {
+func (m *CSR[T, I]) own([]location) {
 	m.RowPtr, m.ColIdx, m.Val = slices.Clone(m.RowPtr), slices.Clone(m.ColIdx), slices.Clone(m.Val)
 }
 
-func addSlice[T any](s *spots, x []T) {
+func addSlice[T any](s *locations, x []T) {
 	s.add(unsafe.Pointer(unsafe.SliceData(x)), len(x)*int(unsafe.Sizeof(*new(T))))
 }
 
 // addPlaces adds places one by one, unless that is too much.
-func addPlaces[T Elem](s *spots, p places[T]) {
+func addPlaces[T Elem](s *locations, p places[T]) {
 	if p.elems() == 0 {
 		return
 	}
@@ -387,16 +387,16 @@ func addPlaces[T Elem](s *spots, p places[T]) {
 	_ = p.eachRun(func(run []T) error { addSlice(s, run); return nil })
 }
 
-func (v *picked[T]) own([]spot) { v.picker.renew() }
-func (v *picked[T]) spots(s *spots) {
+func (v *picked[T]) own([]location) { v.picker.renew() }
+func (v *picked[T]) locations(s *locations) {
 	s.variableOfChosen(v.picker.variable())
 	if p, err := v.find(); err == nil {
 		addPlaces(s, p)
 	}
 }
 
-func (v *turning[T]) own([]spot) { v.plane.renew() }
-func (v *turning[T]) spots(s *spots) {
+func (v *turning[T]) own([]location) { v.plane.renew() }
+func (v *turning[T]) locations(s *locations) {
 	s.variableOfChosen(v.plane.variable())
 	if _, cols, err := v.matrix(); err == nil { // which columns are stored the bytes say
 		addPlaces(s, v.columns(columnRun{0, 1, cols}))
@@ -417,7 +417,7 @@ func (p *rowsPlane[T]) renew() {
 	(&rows{v: reflect.ValueOf(p.data).Elem()}).own(nil)
 }
 
-func (v *gonumValue[M, T]) spots(s *spots) {
+func (v *gonumValue[M, T]) locations(s *locations) {
 	if v.p != nil {
 		s.variable(unsafe.Pointer(v.p), unsafe.Sizeof(v.p))
 	}
@@ -429,7 +429,7 @@ func (v *gonumValue[M, T]) spots(s *spots) {
 	}
 }
 
-func (v *gonumValue[M, T]) own([]spot) {
+func (v *gonumValue[M, T]) own([]location) {
 	old, made := v.find(), new(M)
 	switch {
 	case old == nil && v.p != nil && *v.p != nil:

@@ -10,9 +10,9 @@ import (
 // fewSpots is how much of a struct is looked at for each version.
 const fewSpots = 4096
 
-// spots follows the variable as far as reading goes into what is there: through fields,
+// locations follows the variable as far as reading goes into what is there: through fields,
 // arrays and pointers, to maps and large slices of plain data.
-func (v *structured) spots(s *spots) {
+func (v *structured) locations(s *locations) {
 	v.codec.Walk(v.p, codec.Walk{Visitor: &structSpots{s, len(s.list) + fewSpots}, Deep: s.deep, Avoid: v.avoid})
 }
 
@@ -21,9 +21,9 @@ func (v *structured) itself() region {
 }
 
 // own lets the next read make new memory for what can have it.
-func (v *structured) own(others []spot) {
-	var mine spots
-	v.spots(&mine)
+func (v *structured) own(others []location) {
+	var mine locations
+	v.locations(&mine)
 	if others == nil {
 		v.ownTwice(&mine)
 		return
@@ -36,7 +36,7 @@ func (v *structured) own(others []spot) {
 }
 
 // ownTwice is own for what can be reached on two ways.
-func (v *structured) ownTwice(mine *spots) {
+func (v *structured) ownTwice(mine *locations) {
 	mine.sort()
 	last := -1
 	for i, m := range mine.list {
@@ -56,7 +56,7 @@ func (v *structured) ownTwice(mine *spots) {
 
 // structSpots adds what a walk finds.
 type structSpots struct {
-	*spots
+	*locations
 	end int // of the list, if it is to be few
 }
 
@@ -82,7 +82,7 @@ func (s *structSpots) Custom(ptr any) bool {
 	if _, anew := v.(cleared); anew && !s.deep {
 		return true
 	}
-	refers := spots{few: s.few}
+	refers := locations{few: s.few}
 	refers.of(v)
 	_, moves := v.(matrix)
 	variable := reflect.ValueOf(ptr)
@@ -92,7 +92,7 @@ func (s *structSpots) Custom(ptr any) bool {
 		if r.From >= from && r.To <= to {
 			continue // it was added with the variable
 		}
-		add := spot{region: r.region, owner: s.owner}
+		add := location{region: r.region, owner: s.owner}
 		if moves {
 			add.base = r.From
 		}

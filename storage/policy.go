@@ -18,10 +18,16 @@ type Period struct {
 	Every uint64 // 1: all
 }
 
+// Every asks for every n-th version at a level.
+func (l Level) Every(n uint64) Period { return Period{Level: l, Every: n} }
+
 // ParsePolicy reads "local:1,partner:5,xor:10,rs:20,pfs:50". A level without a
-// number has every version.
+// number has every version; "" is the zero Policy.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy
+	if s == "" {
+		return p, nil
+	}
 	for field := range strings.SplitSeq(s, ",") {
 		name, every, found := strings.Cut(strings.TrimSpace(field), ":")
 		level, err := ParseLevel(strings.TrimSpace(name))

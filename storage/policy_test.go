@@ -21,6 +21,9 @@ func TestPolicy(t *testing.T) {
 	} {
 		require.Equal(t, want, p.Plan(version), "version %d", version)
 	}
+	p, err = storage.ParsePolicy("")
+	require.NoError(t, err)
+	require.Equal(t, "", p.String())
 	p, err = storage.ParsePolicy("partner:2,pfs:3")
 	require.NoError(t, err)
 	require.Equal(t, of(storage.Local), p.Plan(1), "what is due nowhere is kept on the node")
@@ -39,7 +42,7 @@ func TestPolicy(t *testing.T) {
 
 func TestPolicyMistakes(t *testing.T) {
 	for s, want := range map[string]string{
-		"": `level ""`, "disk:1": "allowed are local, partner, ", "local:0": "from 1 to 4294967295", "local:x": "from 1",
+		" ": `level ""`, "disk:1": "allowed are local, partner, ", "local:0": "from 1 to 4294967295", "local:x": "from 1",
 		"local:-1": "from 1", "partner:99999999999999999999": "from 1 to 4294967295", "local:4294967296": "from 1 to 4294967295", "pfs:2": "between would be nowhere", "local:1,local:2": "twice", "local,": `level ""`, "captured": "allowed are",
 	} {
 		_, err := storage.ParsePolicy(s)

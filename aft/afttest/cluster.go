@@ -57,7 +57,7 @@ func (c *Cluster) Run(ctx context.Context, ranks int, body func(ctx context.Cont
 	}
 	return embedded.RunInproc(ctx, cfg, func(ctx context.Context, r *embedded.InprocRank) error {
 		s := comm.NewSession(r.Session())
-		defer s.Release()
+		defer s.Zone().Release()
 		return body(comm.WithSession(ctx, s), &Rank{job: r, cluster: c, node: s.Place().Node, session: s})
 	})
 }

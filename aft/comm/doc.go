@@ -1,7 +1,14 @@
-// Package comm is what a program and the layers above see of communication: a
-// group of ranks (Comm), messages between two of them, and collectives that all
-// ranks of the group take part in. Engines implement package driver
-// and import nothing of this one.
+// Package comm is communication between the ranks of a program: a group of them
+// (Comm), messages between two, and collectives that all of the group take part in, as
+// in MPI. Where a process has failed, operations that need it end with an error.
+//
+//	err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+//		c := z.Comm()                                                   // MPI_COMM_WORLD
+//		err := comm.Send(ctx, c, (c.Rank()+1)%comm.Rank(c.Size()), 0, []float64{1, 2})
+//		...
+//		sum, err := comm.AllreduceOne(ctx, c, mine, comm.Sum[float64])
+//		...
+//	})
 //
 // # Terms
 //

@@ -96,13 +96,13 @@ func (k *keepers) drop(one kept) {
 }
 
 // Rebind tells all that is kept, in the order in which it was made, of the recovery that there was
-// last, and returns the errors of what was dropped. It is for the zone alone.
-func (s *Session) Rebind() error {
+// last, and returns the errors of what was dropped.
+func (z ZoneSession) Rebind() error {
 	var errs []error
-	place := s.Place()
-	for _, k := range s.keepers.all() {
+	place := z.s.Place()
+	for _, k := range z.s.keepers.all() {
 		if err := k.what.Rebind(place.Comm, *place.Change); err != nil {
-			s.keepers.drop(k)
+			z.s.keepers.drop(k)
 			errs = append(errs, fmt.Errorf("%v: %w", k.key, errors.Join(err, k.what.Close())))
 		}
 	}
@@ -110,10 +110,10 @@ func (s *Session) Rebind() error {
 }
 
 // Release closes all that is kept, the latest first: the rank's part in the job has ended.
-func (s *Session) Release() error {
+func (z ZoneSession) Release() error {
 	var errs []error
-	for _, k := range slices.Backward(s.keepers.all()) {
-		s.keepers.drop(k)
+	for _, k := range slices.Backward(z.s.keepers.all()) {
+		z.s.keepers.drop(k)
 		errs = append(errs, k.what.Close())
 	}
 	return errors.Join(errs...)

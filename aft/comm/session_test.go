@@ -19,18 +19,18 @@ func TestSessionOfOneProcess(t *testing.T) {
 	require.Same(t, s, c.Session())
 	for _, v := range []comm.Verdict{{}, {Err: "own"}, {Failure: true}} {
 		zone := s.Place().Zone
-		out, err := s.End(t.Context(), v)
+		out, err := s.Zone().End(t.Context(), v)
 		require.NoError(t, err)
 		require.Equal(t, comm.Outcome{Err: v.Err, Repair: v.Failure}, out)
 		require.Equal(t, zone+1, s.Place().Zone+map[bool]int{true: 1}[v.Failure], "a zone that is repaired has not ended")
 	}
-	s.Revoke()
-	change, err := s.Repair(t.Context(), comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse})
+	s.Zone().Revoke()
+	change, err := s.Zone().Repair(t.Context(), comm.Policy{Recovery: comm.NonShrinking, Spawn: comm.Reuse})
 	require.NoError(t, err)
 	require.Equal(t, comm.Change{Epoch: 1, Ranks: []comm.Rank{0}}, change)
 	require.NotSame(t, c, s.Place().Comm)
 	require.NoError(t, comm.Barrier(t.Context(), s.Place().Comm))
-	s.CountRecovery(7)
+	s.Zone().CountRecovery(7)
 	repairs, total := s.Recovered()
 	require.Equal(t, 1, repairs)
 	require.EqualValues(t, 7, total)
@@ -42,16 +42,16 @@ func TestSessionOfOneProcess(t *testing.T) {
 // TestSessionOfNoJob: it has nothing to end, and says so where something was to be agreed on.
 func TestSessionOfNoJob(t *testing.T) {
 	s := comm.Self().Session()
-	s.Revoke()
+	s.Zone().Revoke()
 	s.Step(1)
-	s.InZone(new(comm.Policy))
-	s.Quit("nobody is there")
-	_, err := s.End(t.Context(), comm.Verdict{})
+	s.Zone().Running(new(comm.Policy))
+	s.Zone().Quit("nobody is there")
+	_, err := s.Zone().End(t.Context(), comm.Verdict{})
 	require.ErrorIs(t, err, comm.ErrUnsupported)
-	_, err = s.Repair(t.Context(), comm.Policy{})
+	_, err = s.Zone().Repair(t.Context(), comm.Policy{})
 	require.ErrorIs(t, err, comm.ErrUnsupported)
 	require.ErrorContains(t, err, "belongs to no job")
-	require.NoError(t, s.Rebind())
+	require.NoError(t, s.Zone().Rebind())
 	require.NoError(t, s.Close(t.Context()))
 }
 
@@ -62,13 +62,13 @@ func TestStepOfTheNextZone(t *testing.T) {
 	s.Observe(&comm.Observer{Collective: func(c comm.Collective) func(error) { steps = append(steps, c.Step); return nil }})
 	s.Step(7)
 	for range 2 {
-		_, err := s.End(t.Context(), comm.Verdict{})
+		_, err := s.Zone().End(t.Context(), comm.Verdict{})
 		require.NoError(t, err)
 	}
 	s.Step(8)
-	_, err := s.End(t.Context(), comm.Verdict{Failure: true})
+	_, err := s.Zone().End(t.Context(), comm.Verdict{Failure: true})
 	require.NoError(t, err)
-	_, err = s.Repair(t.Context(), comm.Policy{})
+	_, err = s.Zone().Repair(t.Context(), comm.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, []int64{7, 0, 8, 8}, steps)
 }
@@ -93,7 +93,7 @@ func TestPlaceWhileItChanges(t *testing.T) {
 		}
 	})
 	for range 10 {
-		_, err := s.Repair(t.Context(), comm.Policy{})
+		_, err := s.Zone().Repair(t.Context(), comm.Policy{})
 		require.NoError(t, err)
 	}
 	looking.Wait()
@@ -117,10 +117,10 @@ func TestHooks(t *testing.T) {
 		return note("third", errThird)(ctx)
 	})
 	s.OnRepair(note("fourth", nil))
-	err := s.Hooks(t.Context())
+	err := s.Zone().Hooks(t.Context())
 	require.ErrorIs(t, err, errFirst)
 	require.ErrorIs(t, err, errThird)
 	require.Equal(t, []string{"fourth", "third", "first"}, order)
-	require.NoError(t, s.Hooks(t.Context()))
+	require.NoError(t, s.Zone().Hooks(t.Context()))
 	require.Len(t, order, 3)
 }

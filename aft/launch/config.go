@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/internal/control"
 )
 
 // The defaults of a Config.
@@ -26,7 +25,18 @@ type Host struct {
 }
 
 // Timing says how silence is judged.
-type Timing = control.Timing
+type Timing struct {
+	Period time.Duration // between two signs of life
+	// Lease is the time of silence after which a rank or a node is killed.
+	Lease time.Duration
+	// Margin is what the root waits in addition before it declares a silent node dead.
+	Margin time.Duration
+	// Start is how long daemons may take to report.
+	Start time.Duration
+	// Repair is how long a repair waits for ranks that are alive but do not come; then
+	// they are killed.
+	Repair time.Duration
+}
 
 // Config describes a job. Program and Ranks are needed.
 type Config struct {
@@ -55,8 +65,7 @@ type Config struct {
 	// that set a policy of their own win.
 	Policy comm.Policy
 	// Repeats is how often a rank may fail in the same way without the job
-	// getting on; 3*Repeats+1 failures of any kind end it too. 0: as package control
-	// has it.
+	// getting on; 3*Repeats+1 failures of any kind end it too. 0: 3.
 	Repeats int
 	// Timing: zero fields get defaults (lease 5s, period a tenth of it, start
 	// 30s, repair CRAFT_REPAIR_TIMEOUT or 15 minutes). Repair < 0: no limit.

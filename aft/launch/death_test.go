@@ -20,7 +20,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testtime"
@@ -168,7 +167,7 @@ func TestRanksDieWithTheirDaemon(t *testing.T) {
 func TestLauncherIsHeldUp(t *testing.T) {
 	var log lockedBuffer
 	p := &plan{}
-	p.Timing = control.Timing{Lease: time.Minute}
+	p.Timing = Timing{Lease: time.Minute}
 	r := &root{plan: p, log: logqueue.New(slog.New(slog.NewTextHandler(&log, nil)))}
 	for _, late := range []time.Duration{0, time.Second, time.Hour} {
 		r.due = time.Now().Add(-late)
@@ -273,7 +272,7 @@ func TestSlowReader(t *testing.T) {
 	const ranks, kilobytes = 4, 1024
 	reader := &gate{open: make(chan struct{}), taken: newWatched()}
 	cfg := job(t, ranks, 2, "flood", fmt.Sprint(kilobytes))
-	cfg.Timing = control.Timing{Lease: 3 * time.Second} // a busy machine must not miss it
+	cfg.Timing = Timing{Lease: 3 * time.Second} // a busy machine must not miss it
 	cfg.Stdout = reader
 	time.AfterFunc(3*cfg.Timing.Lease/2, func() { close(reader.open) })
 	r := run(t, cfg)

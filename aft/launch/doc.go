@@ -1,5 +1,20 @@
 // Package launch runs a job: it starts the ranks of a program as processes,
-// watches them, and takes care that nothing is left behind.
+// watches them, and takes care that nothing is left behind. A program that is its own
+// launcher:
+//
+//	func main() {
+//		if code, ok := launch.Daemon(); ok {
+//			os.Exit(code)
+//		}
+//		np := flag.Int("np", 0, "number of processes")
+//		flag.Parse()
+//		if code, started, err := launch.Self(ctx, *np); started {
+//			... // report err
+//			os.Exit(code)
+//		}
+//		err := aft.Run(ctx, body) // in each of the processes
+//		...
+//	}
 //
 // # Roles
 //
@@ -19,9 +34,6 @@
 // no network of its own: its control connection is its standard input and
 // output. Nothing listens at the root, and the job's secret is on no command
 // line and in no environment.
-//
-// A program calls Daemon first of all in main, so that it can be a daemon, and
-// Self if it wants to start its ranks itself.
 //
 // # Terms
 //

@@ -22,7 +22,6 @@ import (
 	"github.com/craft-go/craft/internal/testtime"
 
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -205,7 +204,7 @@ func TestBadInput(t *testing.T) {
 		"no program":        {func(c *Config) { c.Program = "" }, []string{"which program"}, false},
 		"not executable":    {func(c *Config) { c.Program = plain }, []string{"plain", "permission"}, false},
 		"a directory":       {func(c *Config) { c.Program = dir }, []string{dir}, false},
-		"lease":             {func(c *Config) { c.Timing = control.Timing{Lease: time.Second, Period: time.Second} }, []string{"--lease", "--heartbeat"}, false},
+		"lease":             {func(c *Config) { c.Timing = Timing{Lease: time.Second, Period: time.Second} }, []string{"--lease", "--heartbeat"}, false},
 		"tiny lease":        {func(c *Config) { c.Timing.Lease = time.Nanosecond }, []string{"--lease 1ns", "10ms"}, false},
 		"tiny heartbeat":    {func(c *Config) { c.Timing.Period = time.Nanosecond }, []string{"--heartbeat 1ns", "1ms"}, false},
 		"huge heartbeat":    {func(c *Config) { c.Timing.Period = 2000000 * time.Hour }, []string{"--heartbeat"}, false},

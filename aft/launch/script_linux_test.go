@@ -118,7 +118,7 @@ func TestScriptOutlivesItsProgram(t *testing.T) {
 		"by itself": `"$0" join die; exit 3`,
 	} {
 		cfg := shellJob(t, 1, script)
-		cfg.Timing = control.Timing{Lease: 10 * limit, Period: 200 * time.Millisecond}
+		cfg.Timing = Timing{Lease: 10 * limit, Period: 200 * time.Millisecond}
 		r := run(t, cfg)
 		require.ErrorIs(t, r.err, ErrJob, name)
 		if name == "killed" {

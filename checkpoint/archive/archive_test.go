@@ -53,9 +53,13 @@ func (j job) run(t *testing.T, levels string, versions int, then func(cp *checkp
 	t.Helper()
 	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		r := int(c.Rank())
-		opts := []checkpoint.Option{checkpoint.WithPath(j.base), checkpoint.WithKeep(10), checkpoint.WithSync("none"), checkpoint.WithLogger(slog.New(slog.DiscardHandler)), checkpoint.WithFingerprint("problem 7")}
+		opts := []checkpoint.Option{checkpoint.WithPath(j.base), checkpoint.WithKeep(10), checkpoint.WithSync(checkpoint.SyncNone), checkpoint.WithLogger(slog.New(slog.DiscardHandler)), checkpoint.WithFingerprint("problem 7")}
 		if levels != "" {
-			opts = append(opts, checkpoint.WithLevels(levels), checkpoint.WithNodePath(j.node(r)))
+			policy, err := storage.ParsePolicy(levels)
+			if err != nil {
+				return err
+			}
+			opts = append(opts, checkpoint.WithLevels(policy...), checkpoint.WithNodePath(j.node(r)))
 		}
 		cp, err := checkpoint.New("c", c, opts...)
 		if err != nil {

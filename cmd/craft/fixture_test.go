@@ -33,7 +33,7 @@ func write(t *testing.T, base, name string, ranks, versions int) {
 		}
 		shared := make([]float64, 20_000) // split over the files
 		steps, title, names, on := int64(-7), "grüße\x1b[31m", []string{"a", "bc"}, true
-		cp, err := checkpoint.New(name, c, checkpoint.WithPath(base), checkpoint.WithKeep(10), checkpoint.WithSync("none"),
+		cp, err := checkpoint.New(name, c, checkpoint.WithPath(base), checkpoint.WithKeep(10), checkpoint.WithSync(checkpoint.SyncNone),
 			checkpoint.WithFingerprint(map[string]any{"nx": 4, "seed": "s"}), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return err

@@ -48,9 +48,13 @@ func (l levelled) run(t *testing.T, levels string, versions int, then func(), op
 	err := afttest.Run(t.Context(), ranks, func(ctx context.Context, c *comm.Comm) error {
 		v := make([]float64, 100_000) // constant: deltas refer to it
 		mine := int64(c.Rank())
+		policy, err := storage.ParsePolicy(levels)
+		if err != nil {
+			return err
+		}
 		all := append([]checkpoint.Option{
-			checkpoint.WithPath(l.base), checkpoint.WithSync("none"), checkpoint.WithKeep(10), checkpoint.WithCompression("off"),
-			checkpoint.WithLevels(levels), checkpoint.WithNodePath(l.node(int(c.Rank()) / 2)), checkpoint.WithLogger(slog.New(slog.DiscardHandler)),
+			checkpoint.WithPath(l.base), checkpoint.WithSync(checkpoint.SyncNone), checkpoint.WithKeep(10), checkpoint.WithCompression(checkpoint.CompressOff),
+			checkpoint.WithLevels(policy...), checkpoint.WithNodePath(l.node(int(c.Rank()) / 2)), checkpoint.WithLogger(slog.New(slog.DiscardHandler)),
 		}, opts...)
 		cp, err := checkpoint.New("c", c, all...)
 		if err != nil {

@@ -97,7 +97,7 @@ func TestNewestLineageInItsFirstStage(t *testing.T) {
 	base := t.TempDir()
 	run := func(versions int, stage bool) {
 		open := func(name string) *checkpoint.Checkpoint {
-			cp, err := checkpoint.New(name, nil, checkpoint.WithPath(base), checkpoint.WithSync("none"), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
+			cp, err := checkpoint.New(name, nil, checkpoint.WithPath(base), checkpoint.WithSync(checkpoint.SyncNone), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
 			require.NoError(t, err)
 			require.NoError(t, errors.Join(cp.Add("x", new(int)), cp.Commit()))
 			return cp

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/stretchr/testify/require"
 )
@@ -32,7 +33,7 @@ func TestModes(t *testing.T) {
 				require.Equal(t, 5, whole.VersionsWritten)
 				require.Greater(t, whole.BytesWritten, int64(5*2*22000*7), "two vectors in each, which hardly compress")
 				require.Equal(t, mode, whole.Async)
-				require.Equal(t, mode != jobs.Off, whole.WriterCPU > 0)
+				require.Equal(t, mode != checkpoint.AsyncOff, whole.WriterCPU > 0)
 				require.Positive(t, whole.Percent)
 
 				p := newProgram(t)
@@ -49,7 +50,7 @@ func TestModes(t *testing.T) {
 // TestNothingChangesWhileItIsWritten lets the checkpoint look for values that
 // the computation changes too early.
 func TestNothingChangesWhileItIsWritten(t *testing.T) {
-	for _, mode := range []jobs.Mode{jobs.Copy, jobs.ZeroCopy} {
+	for _, mode := range []checkpoint.AsyncMode{checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy} {
 		for _, frequency := range []string{"1", "2", "3"} {
 			p := newProgram(t)
 			p.Env = []string{"CRAFT_ASYNC_CHECK=1"}
@@ -63,7 +64,7 @@ func TestEnvironmentChoosesTheMode(t *testing.T) {
 	args := strings.Fields("-nx 5 -ny 5 -disorder 1 -iters 30 -cp-path cp")
 	for _, c := range []struct {
 		env, flag string
-		want      jobs.Mode
+		want      checkpoint.AsyncMode
 	}{
 		{"", "", "off"},
 		{"CRAFT_WRITE_ASYNC=1", "", "copy"},

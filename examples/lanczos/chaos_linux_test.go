@@ -17,7 +17,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
@@ -174,7 +174,7 @@ func (c *chaos) round() {
 		policy.Spawn = comm.Reuse
 	}
 	cfg := launch.Config{Policy: policy, SpareNodes: c.rand.IntN(2), Timing: chaosTiming}
-	mode := []jobs.Mode{jobs.Off, jobs.Copy, jobs.ZeroCopy}[c.rand.IntN(3)]
+	mode := []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy}[c.rand.IntN(3)]
 	frequency := p.frequencies[c.rand.IntN(len(p.frequencies))]
 	dir := filepath.Join(c.t.TempDir(), "cp")
 	args := append(p.args[:len(p.args):len(p.args)], "-cp-path", dir, "-async", string(mode),

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
 )
 
@@ -27,7 +27,7 @@ func (r result) print(w io.Writer, c config) error {
 	if r.VersionsWritten > 0 {
 		fmt.Fprintf(&b, "\n%s in %s, %.1f MB; waited for: %.2f s",
 			english.Plural(r.VersionsWritten, "checkpoint", ""), c.CPPath, float64(r.BytesWritten)/1e6, r.Overheads.Checkpoint)
-		if c.Async != jobs.Off {
+		if c.Async != checkpoint.AsyncOff {
 			fmt.Fprintf(&b, "; processor time of the writer (%s): %.2f s", c.Async, r.WriterCPU)
 		}
 		if r.Seconds >= telling {

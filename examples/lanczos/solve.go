@@ -130,7 +130,7 @@ func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.
 		return nil
 	}
 	err := cp.UpdateAndWrite(ctx, iter, w.cpFrequency)
-	if w.Async == jobs.ZeroCopy && iter%w.cpFrequency == 0 {
+	if w.Async == checkpoint.AsyncZeroCopy && iter%w.cpFrequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
 		// that writes.

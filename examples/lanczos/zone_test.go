@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/internal/vfs"
@@ -47,7 +48,7 @@ func TestProcesses(t *testing.T) {
 }
 
 // someModes are all modes; with -short one of them, and none in two cases of three.
-func someModes(rng *rand.Rand) []jobs.Mode {
+func someModes(rng *rand.Rand) []checkpoint.AsyncMode {
 	if !testing.Short() {
 		return jobs.Modes
 	}
@@ -139,7 +140,7 @@ func TestTheJobShrinks(t *testing.T) {
 func TestZeroCopyWithFailures(t *testing.T) {
 	args := strings.Fields("-nx 150 -ny 140 -disorder 0.3 -seed 4 -iters 60 -cp-freq 7 -cp-path cp")
 	want := newProgram(t).result(append(args, "-ranks", "4")...)
-	for _, mode := range []jobs.Mode{jobs.Copy, jobs.ZeroCopy} {
+	for _, mode := range []checkpoint.AsyncMode{checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy} {
 		p := newProgram(t)
 		p.Env = []string{"CRAFT_ASYNC_CHECK=1"}
 		got := p.result(append(args, "-np", "4", "-kill", "1@15,2@43", "-async", string(mode))...)

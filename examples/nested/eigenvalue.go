@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
@@ -56,7 +57,7 @@ func (j *job) eigenvalue(ctx context.Context, outer int, death *jobs.Death) (poi
 // save writes an inner checkpoint if one is due.
 func (j *job) save(ctx context.Context, iter int) error {
 	err := j.inner.UpdateAndWrite(ctx, iter, j.innerFrequency)
-	if j.Async == jobs.ZeroCopy && iter%j.innerFrequency == 0 {
+	if j.Async == checkpoint.AsyncZeroCopy && iter%j.innerFrequency == 0 {
 		// The version is being written straight from the two vectors, which must
 		// not change before the next call that writes has waited for it.
 		j.process.Hold()

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/lanczos/graphene"
 	"github.com/craft-go/craft/internal/testprogram"
@@ -73,8 +74,8 @@ func TestTableI(t *testing.T) {
 				require.Equal(t, want.Results, got.Results)
 				require.Equal(t, mode, got.Async)
 				// Without a version there are still a few microseconds for the record of the run.
-				if wrote := got.VersionsWritten+got.InnerVersionsWritten > 0; wrote || mode == jobs.Off {
-					require.Equal(t, wrote && mode != jobs.Off, got.WriterCPU > 0)
+				if wrote := got.VersionsWritten+got.InnerVersionsWritten > 0; wrote || mode == checkpoint.AsyncOff {
+					require.Equal(t, wrote && mode != checkpoint.AsyncOff, got.WriterCPU > 0)
 				} else {
 					require.Less(t, got.WriterCPU, 0.1)
 				}

@@ -75,14 +75,9 @@ func (j *job) solve(ctx context.Context) (result, error) {
 
 // newSweep registers what the outer loop has computed.
 func (j *job) newSweep() (err error) {
-	if j.sweep, err = checkpoint.New("sweep", j.comm, j.options()...); err != nil {
+	// Its versions are few and small: each of them survives the loss of all nodes.
+	if j.sweep, err = checkpoint.New("sweep", j.comm, append(j.options(), checkpoint.DisableSCR())...); err != nil {
 		return err
-	}
-	if j.Policy != "" {
-		// Its versions are few and small: each of them survives the loss of all nodes.
-		if err := j.sweep.DisableSCR(); err != nil {
-			return err
-		}
 	}
 	j.sweep.Add("results", cptypes.Replicated(&j.results)) // a slice of structs
 	return j.sweep.Commit()                                // also returns the first error of Add

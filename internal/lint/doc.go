@@ -1,4 +1,5 @@
 // Package lint holds tests about the source of the whole project: which
 // package may import which (docs/architecture.md), what the top level may
-// contain, and that every package explains itself.
+// contain, that every package explains itself, and what programs can name
+// (docs/api.txt).
 package lint

@@ -64,7 +64,8 @@ var allowed = []rule{
 
 	{"aft/comm/driver", nil},
 	{"aft/comm/single", []string{"aft/comm/driver"}},
-	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single"}},
+	{"aft/internal/hooks", nil},
+	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
@@ -74,7 +75,7 @@ var allowed = []rule{
 	{"aft/internal/pipe", nil},
 	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},
-	{"aft", []string{"aft/comm", "aft/internal/engine"}},
+	{"aft", []string{"aft/comm", "aft/internal/engine", "aft/internal/hooks"}},
 	{"aft/afttest", []string{"aft/comm", "aft/comm/driver", "aft/internal/embedded"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
@@ -84,9 +85,9 @@ var allowed = []rule{
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
-	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "examples/..."}},
+	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "examples/..."}},
 	{"internal/bench/measured", nil},
-	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured"}},
+	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "storage"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},
 }
 

@@ -62,15 +62,15 @@ func (h healed) WithAttrs([]slog.Attr) slog.Handler       { return h }
 func (h healed) WithGroup(string) slog.Handler            { return h }
 
 // run writes the version, or waits until heals ranks have healed it.
-func (j job) run(t *testing.T, level string, heals int) {
+func (j job) run(t *testing.T, level storage.Level, heals int) {
 	t.Helper()
 	log := slog.New(healed{tell: make(chan struct{}, ranks)})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	err := afttest.Run(ctx, ranks, func(ctx context.Context, c *comm.Comm) error {
 		rank := int(c.Rank())
-		cp, err := checkpoint.New("c", c, checkpoint.WithPath(j.base), checkpoint.WithSync("none"), checkpoint.WithLogger(log),
-			checkpoint.WithLevels(level+":1"), checkpoint.WithNodePath(j.node(j.on(rank))))
+		cp, err := checkpoint.New("c", c, checkpoint.WithPath(j.base), checkpoint.WithSync(checkpoint.SyncNone), checkpoint.WithLogger(log),
+			checkpoint.WithLevels(level.Every(1)), checkpoint.WithNodePath(j.node(j.on(rank))))
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (j job) parts(t *testing.T) (all [][]byte) {
 // Where ranks have moved, nodes have parity of the sets of before and of those of after under
 // one name. Each rebuilds what it is of, whatever node is lost then, or with rs whichever two.
 func TestPartsOfMovedRanks(t *testing.T) {
-	for _, level := range []string{"xor", "rs"} {
+	for _, level := range []storage.Level{storage.XOR, storage.RS} {
 		root := t.TempDir()
 		j := job{filepath.Join(root, "cp"), filepath.Join(root, "nodes"), together}
 		j.run(t, level, 0)
@@ -129,7 +129,7 @@ func TestPartsOfMovedRanks(t *testing.T) {
 		require.Equal(t, want, j.parts(t))
 		for first := range nodes {
 			for second := range nodes {
-				if level == "xor" && second != first {
+				if level == storage.XOR && second != first {
 					continue
 				}
 				t.Run(fmt.Sprint(level, " ", first, " ", second), func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/commtest"
 	"github.com/craft-go/craft/aft/comm/driver"
-	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/embedded"
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/internal/testseed"
@@ -146,7 +145,7 @@ func launchProcesses(t *testing.T, nodes, n int, kind, name string) {
 		Program: os.Args[0], Args: []string{kind, name}, Ranks: n, Nodes: min(nodes, n),
 		Stdout: &out, Stderr: &out, TagOutput: true, NoSignals: true, Repeats: 1000,
 		Env:    []string{"CRAFT_TEST_PIDS=" + t.TempDir()},
-		Timing: control.Timing{Lease: time.Minute},
+		Timing: launch.Timing{Lease: time.Minute},
 	})
 	switch {
 	case strings.Contains(out.String(), commtest.ErrSkip.Error()) && code == commtest.SkipCode:

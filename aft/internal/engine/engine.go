@@ -62,7 +62,7 @@ func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s *comm
 	}
 	return embedded.RunSessions(ctx, n, func(ctx context.Context, engine driver.Session) error {
 		s := comm.NewSession(engine)
-		defer s.Release()
+		defer s.Zone().Release()
 		return body(comm.WithSession(ctx, s), s)
 	})
 }

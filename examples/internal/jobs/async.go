@@ -1,43 +1,31 @@
 package jobs
 
 import (
-	"flag"
-	"fmt"
-
 	"github.com/craft-go/craft/checkpoint"
-)
-
-// Mode says who writes checkpoints, as checkpoint.WithAsync takes it.
-type Mode string
-
-const (
-	Off      Mode = "off"       // the computation itself
-	Copy     Mode = "copy"      // a background writer, from a copy
-	ZeroCopy Mode = "zero-copy" // a background writer, from the program's own memory
+	"github.com/craft-go/craft/internal/env"
 )
 
 // Modes are all of them.
-var Modes = []Mode{Off, Copy, ZeroCopy}
+var Modes = []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy}
 
-const modeUsage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
+// ModeUsage explains the flag -async.
+const ModeUsage = "`mode` in which checkpoints are written: off, by the computation itself; copy, in the\n" +
 	"background from a copy; zero-copy, in the background from the vectors themselves. Without the\n" +
-	"flag $CRAFT_WRITE_ASYNC and $CRAFT_WRITE_ASYNC_ZERO_COPY decide (default %s)"
-
-// AsyncFlag adds the flag -async, which sets a mode.
-func AsyncFlag(f *flag.FlagSet, mode *Mode) {
-	f.Func("async", fmt.Sprintf(modeUsage, *mode), func(text string) error { return oneOf(mode, text, Modes) })
-}
+	"flag $CRAFT_WRITE_ASYNC and $CRAFT_WRITE_ASYNC_ZERO_COPY decide"
 
 // modeOfEnvironment is the mode that the environment asks for.
-func modeOfEnvironment() Mode {
-	env, err := checkpoint.LoadConfig()
-	switch {
-	case err != nil: // checkpoint.New will say it
-		return Off
-	case env.WriteAsyncZeroCopy:
-		return ZeroCopy
-	case env.WriteAsync:
-		return Copy
+func modeOfEnvironment() checkpoint.AsyncMode {
+	var asked struct {
+		Copy     bool `envconfig:"WRITE_ASYNC"`
+		ZeroCopy bool `envconfig:"WRITE_ASYNC_ZERO_COPY"`
 	}
-	return Off
+	switch err := env.Load(&asked); {
+	case err != nil: // checkpoint.New will say it
+		return checkpoint.AsyncOff
+	case asked.ZeroCopy:
+		return checkpoint.AsyncZeroCopy
+	case asked.Copy:
+		return checkpoint.AsyncCopy
+	}
+	return checkpoint.AsyncOff
 }

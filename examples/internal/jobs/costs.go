@@ -14,10 +14,10 @@ import (
 // that the program waited for them, and what their background writers took away from
 // the processors. The names of the fields are those of the JSON object.
 type Report struct {
-	BytesWritten int64     `json:"bytes_written"` // sum over ranks
-	Overheads    Overheads `json:"overheads"`
-	Async        Mode      `json:"async"`
-	WriterCPU    float64   `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
+	BytesWritten int64                `json:"bytes_written"` // sum over ranks
+	Overheads    Overheads            `json:"overheads"`
+	Async        checkpoint.AsyncMode `json:"async"`
+	WriterCPU    float64              `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
 	// Percent is (cp + writer_cpu/cores) / wall-clock time of the run, in per cent.
 	Percent float64 `json:"overhead_percent"`
 }
@@ -52,7 +52,7 @@ func Sum(all ...checkpoint.Stats) (sum checkpoint.Stats) {
 // Gather adds up the checkpoints of all ranks, those of earlier attempts
 // included. It is collective; every rank gets the whole report but for Percent.
 // What processes that were lost had spent is lost with them.
-func Gather(ctx context.Context, c *comm.Comm, async Mode, times Times, mine checkpoint.Stats) (Report, error) {
+func Gather(ctx context.Context, c *comm.Comm, async checkpoint.AsyncMode, times Times, mine checkpoint.Stats) (Report, error) {
 	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return Report{}, err

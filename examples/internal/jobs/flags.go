@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
 )
 
 // Exit codes.
@@ -22,15 +23,15 @@ const (
 // Flags are the values of the flags that the programs have in common. A rank that
 // was started by `craft run` or by -np is a process too, whatever they say.
 type Flags struct {
-	Goroutines int    // -ranks
-	Processes  int    // -np; 0: this process is not a root
-	Nodes      int    // -nodes
-	Spare      int    // -spare-nodes
-	Policy     string // -levels; "": everything on the parallel file system
-	CPPath     string // -cp-path
-	Fresh      bool   // -fresh
-	Async      Mode   // -async
-	JSON       bool   // -json
+	Goroutines int                  // -ranks
+	Processes  int                  // -np; 0: this process is not a root
+	Nodes      int                  // -nodes
+	Spare      int                  // -spare-nodes
+	Policy     string               // -levels; "": everything on the parallel file system
+	CPPath     string               // -cp-path
+	Fresh      bool                 // -fresh
+	Async      checkpoint.AsyncMode // -async
+	JSON       bool                 // -json
 
 	program  string
 	recovery comm.Recovery    // "": the environment decides
@@ -42,8 +43,7 @@ type Flags struct {
 func (c *Flags) Register(f *flag.FlagSet) {
 	c.registerRanks(f)
 	c.registerLevels(f)
-	c.Async = modeOfEnvironment()
-	AsyncFlag(f, &c.Async)
+	f.TextVar(&c.Async, "async", modeOfEnvironment(), ModeUsage)
 	f.BoolVar(&c.JSON, "json", false, "print the result as one line of JSON")
 }
 

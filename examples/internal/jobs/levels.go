@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/storage"
 )
 
 // registerLevels adds the flags that say which versions are kept on the nodes, and
@@ -20,20 +21,18 @@ func (c *Flags) registerLevels(f *flag.FlagSet) {
 
 // policyOfEnvironment is the policy that the environment asks for.
 func policyOfEnvironment() string {
-	env, err := checkpoint.LoadConfig()
-	if err != nil || !env.UseSCR { // checkpoint.New will say what is wrong
+	var asked struct {
+		Levels string `envconfig:"LEVELS"`
+		UseSCR bool   `envconfig:"USE_SCR" default:"true"`
+	}
+	if err := env.Load(&asked); err != nil || !asked.UseSCR { // checkpoint.New will say what is wrong
 		return ""
 	}
-	return env.Levels
+	return asked.Levels
 }
 
 func (c *Flags) checkLevels(set map[string]bool) error {
-	config, err := checkpoint.LoadConfig()
-	if err != nil {
-		return nil // checkpoint.New will say it
-	}
-	config.Levels = c.Policy
-	switch err := config.Validate(); {
+	switch _, err := storage.ParsePolicy(c.Policy); {
 	case err != nil && set["levels"]:
 		return fmt.Errorf("-levels: %w", err)
 	case set["node-path"] && c.nodePath == "":
@@ -56,7 +55,8 @@ func (c *Flags) base() string {
 
 // CheckpointOptions are those of each checkpoint that the flags ask for.
 func (c *Flags) CheckpointOptions() []checkpoint.Option {
-	options := []checkpoint.Option{checkpoint.WithPath(c.CPPath), checkpoint.WithAsync(string(c.Async)), checkpoint.WithLevels(c.Policy)}
+	levels, _ := storage.ParsePolicy(c.Policy) // checked, or checkpoint.New says it
+	options := []checkpoint.Option{checkpoint.WithPath(c.CPPath), checkpoint.WithAsync(c.Async), checkpoint.WithLevels(levels...)}
 	if c.nodePath != "" && !launch.IsRank() { // the launcher tells a rank
 		options = append(options, checkpoint.WithNodePath(c.nodePath))
 	}

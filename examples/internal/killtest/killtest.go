@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
@@ -29,14 +30,14 @@ type Killer struct {
 	t       *testing.T
 	minimum int
 	until   time.Time
-	byMode  map[jobs.Mode]int
+	byMode  map[checkpoint.AsyncMode]int
 }
 
 // New is a killer that ends after the given number of kills, unless the
 // environment says otherwise.
 func New(t *testing.T, kills int) *Killer {
 	return &Killer{
-		Rand: testseed.Rand(t), t: t, byMode: make(map[jobs.Mode]int),
+		Rand: testseed.Rand(t), t: t, byMode: make(map[checkpoint.AsyncMode]int),
 		minimum: testseed.Number(t, "CRAFT_TEST_KILLS", kills),
 		until:   time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 0)) * time.Second),
 	}

@@ -21,12 +21,17 @@ type config struct {
 	what           string
 	levels         []string
 	deltas         []float64 // percent
-	async          string
+	async          checkpoint.AsyncMode
 	path, nodePath string
-	sync           string
-	setSize        int // CRAFT_SET_SIZE
-	parity         int // CRAFT_RS_PARITY
+	sync           checkpoint.Sync
+	sets           sets
 	profile        string
+}
+
+// sets say who protects whom by parity.
+type sets struct {
+	Size   int `envconfig:"SET_SIZE" default:"4"`
+	Parity int `envconfig:"RS_PARITY" default:"2"`
 }
 
 // levels that can be measured.
@@ -45,8 +50,8 @@ func (c *config) register(f *flag.FlagSet) *values {
 	f.StringVar(&c.what, "what", "all", "writes, restarts or all")
 	f.StringVar(&c.path, "path", "", "`directory` that stands for the parallel file system")
 	f.StringVar(&c.nodePath, "node-path", "", "`directory` in which each virtual node has one of its own")
-	f.StringVar(&c.sync, "sync", "full", "as CRAFT_SYNC: full or none")
-	f.StringVar(&c.async, "async", "off", "as checkpoint.WithAsync: off, copy or zero-copy")
+	f.StringVar((*string)(&c.sync), "sync", "full", "as CRAFT_SYNC: full or none")
+	f.TextVar(&c.async, "async", checkpoint.AsyncOff, "off, copy or zero-copy")
 	f.StringVar(&c.profile, "rank-profile", "", "write a processor profile of each rank to files that begin with this")
 	f.StringVar(&v.size, "size", "64MiB", "values of each rank")
 	f.StringVar(&v.uneven, "uneven", "0%", "the ranks have up to this much less or more than -size")
@@ -68,11 +73,9 @@ func parseFlags(args []string) (c config, err error) {
 }
 
 func (c *config) complete(v *values) error {
-	levelConfig, err := checkpoint.LoadConfig()
-	if err != nil {
+	if err := env.Load(&c.sets); err != nil {
 		return err
 	}
-	c.setSize, c.parity = levelConfig.SetSize, levelConfig.RSParity
 	var n env.Size
 	if err := n.Decode(v.size); err != nil {
 		return fmt.Errorf("-size: %w", err)
@@ -99,8 +102,6 @@ func (c *config) complete(v *values) error {
 		return errors.New("-path and -node-path are needed: directories on what is to be measured")
 	case !slices.Contains([]string{"all", "writes", "restarts"}, c.what):
 		return fmt.Errorf("-what %q: it must be writes, restarts or all", c.what)
-	case !slices.Contains([]string{"off", "copy", "zero-copy"}, c.async):
-		return fmt.Errorf("-async %q: it must be off, copy or zero-copy", c.async)
 	case c.rounds < 1 || c.warm < 0:
 		return fmt.Errorf("-rounds %d, -warm %d: at least 1 and 0", c.rounds, c.warm)
 	case c.size < chunk:

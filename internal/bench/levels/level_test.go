@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/storage"
 )
 
 // factor is how many bytes a level keeps for each byte of the values.
 func (j *job) factor(level string) float64 {
-	set := min(j.setSize, j.nodes.count)
+	set := min(j.sets.Size, j.nodes.count)
 	parity := func(m int) float64 { return 1 + float64(m)/float64(max(set-m, 1)) }
 	switch level {
 	case "partner":
@@ -17,7 +18,7 @@ func (j *job) factor(level string) float64 {
 	case "xor":
 		return parity(1)
 	case "rs":
-		return parity(j.parity)
+		return parity(j.sets.Parity)
 	}
 	return 1
 }
@@ -28,7 +29,7 @@ func (c *config) loses(level string) int {
 	case "partner", "xor":
 		return 1
 	case "rs":
-		return c.parity
+		return c.sets.Parity
 	}
 	return 0
 }
@@ -36,12 +37,16 @@ func (c *config) loses(level string) int {
 // open makes a checkpoint of which all versions are at one level. Each thing that
 // is measured has directories of its own.
 func (j *job) open(what, level string, d *data, more ...checkpoint.Option) (*checkpoint.Checkpoint, error) {
-	policy := level
-	if level == "pfs" {
-		policy = "" // as without levels
+	var levels []storage.Period
+	if level != "pfs" { // as without levels
+		l, err := storage.ParseLevel(level)
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, l.Every(1))
 	}
 	opts := append([]checkpoint.Option{
-		checkpoint.WithPath(j.home()), checkpoint.WithNodePath(j.nodes.of(what)), checkpoint.WithLevels(policy),
+		checkpoint.WithPath(j.home()), checkpoint.WithNodePath(j.nodes.of(what)), checkpoint.WithLevels(levels...),
 		checkpoint.WithKeep(1), checkpoint.WithSync(j.sync), checkpoint.WithAsync(j.async), checkpoint.WithLogger(j.log),
 	}, more...)
 	cp, err := checkpoint.New(strings.ReplaceAll(what, " ", "-"), j.c, opts...)

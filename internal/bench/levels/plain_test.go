@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/craft-go/craft/checkpoint"
 )
 
 // piece is how much a plain write passes to the system at once.
@@ -37,7 +39,7 @@ func (j *job) writeFile(name string, bytes []byte) (err error) {
 }
 
 func (j *job) finish(f *os.File, err error) error {
-	if err == nil && j.sync == "full" {
+	if err == nil && j.sync == checkpoint.SyncFull {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

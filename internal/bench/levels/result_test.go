@@ -37,7 +37,7 @@ type result struct {
 
 func (r *result) describe(j *job) {
 	r.Ranks, r.Nodes, r.Size = j.c.Size(), j.nodes.count, j.size
-	r.Async, r.Sync = j.async, j.sync
+	r.Async, r.Sync = string(j.async), string(j.sync)
 }
 
 func (r *result) add(what string, d time.Duration) {

@@ -81,7 +81,7 @@ func (j *job) writeOne(ctx context.Context, w *written, counts bool) error {
 		began := time.Now()
 		err := w.cp.UpdateAndWrite(ctx, w.iter, 1)
 		blocked = time.Since(began)
-		if err != nil || j.async == "off" {
+		if err != nil || j.async == checkpoint.AsyncOff {
 			return err
 		}
 		return w.cp.Wait(ctx)
@@ -110,7 +110,7 @@ func (j *job) writeOne(ctx context.Context, w *written, counts bool) error {
 	}
 	j.result.add(w.what, took)
 	j.result.sizes.Add(w.what, float64(w.cp.Stats().BytesWritten-before))
-	if j.async != "off" {
+	if j.async != checkpoint.AsyncOff {
 		j.result.add(w.what+": program waits", blocked)
 	}
 	if w.plain != nil {

@@ -1,17 +1,15 @@
-package comm_test
+package hooks
 
 import (
 	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // TestHookThatAddsItselfAgain is called once each time, as what else is added meanwhile.
 func TestHookThatAddsItselfAgain(t *testing.T) {
-	var h comm.Hooks
+	var h List
 	var order []string
 	var again func(context.Context) error
 	again = func(context.Context) error {

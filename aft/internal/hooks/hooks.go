@@ -1,4 +1,6 @@
-package comm
+// Package hooks calls functions once, such as those that end what uses a communicator before
+// it is given up.
+package hooks
 
 import (
 	"context"
@@ -7,9 +9,9 @@ import (
 	"sync"
 )
 
-// Hooks are functions to be called once, such as those that end what uses a communicator
-// before it is given up. The zero Hooks has none. Its methods may be called concurrently.
-type Hooks struct {
+// List is functions to be called once. The zero List has none. Its methods may be called
+// concurrently.
+type List struct {
 	mu   sync.Mutex
 	list []*hook
 	last int // number of the latest
@@ -21,7 +23,7 @@ type hook struct {
 }
 
 // Add has f called by the next Call. remove takes f back.
-func (h *Hooks) Add(f func(context.Context) error) (remove func()) {
+func (h *List) Add(f func(context.Context) error) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
@@ -37,7 +39,7 @@ func (h *Hooks) Add(f func(context.Context) error) (remove func()) {
 // Call calls those that there are, the latest first, and forgets them. One that is
 // called may remove itself or others, which are then not called. What is added
 // meanwhile is for the next Call: a hook may add itself again.
-func (h *Hooks) Call(ctx context.Context) error {
+func (h *List) Call(ctx context.Context) error {
 	h.mu.Lock()
 	latest := h.last
 	h.mu.Unlock()
@@ -49,7 +51,7 @@ func (h *Hooks) Call(ctx context.Context) error {
 }
 
 // take forgets the latest one that is not behind a number; nil: there is none.
-func (h *Hooks) take(latest int) *hook {
+func (h *List) take(latest int) *hook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, one := range slices.Backward(h.list) {
