@@ -78,7 +78,7 @@ func TestRevokeWhileABodyEnds(t *testing.T) {
 	s := comm.NewSession(single.NewSession())
 	var other sync.WaitGroup
 	other.Go(s.Revoke)
-	_, err := s.End(t.Context(), comm.Verdict{Err: "own"})
+	_, err := s.Zone().End(t.Context(), comm.Verdict{Err: "own"})
 	require.NoError(t, err)
 	other.Wait()
 }
