@@ -77,7 +77,7 @@ func TestStepOfTheNextZone(t *testing.T) {
 func TestRevokeWhileABodyEnds(t *testing.T) {
 	s := comm.NewSession(single.NewSession())
 	var other sync.WaitGroup
-	other.Go(s.Revoke)
+	other.Go(s.Zone().Revoke)
 	_, err := s.Zone().End(t.Context(), comm.Verdict{Err: "own"})
 	require.NoError(t, err)
 	other.Wait()
