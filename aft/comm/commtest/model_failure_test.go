@@ -159,6 +159,9 @@ func (s started) wait(ctx context.Context) (answer, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if v.me.dead { // perhaps when it was decided, and so without it
+		return answer{}, errKilled
+	}
 	for _, d := range s.o.dead {
 		v.me.learn(d)
 	}
