@@ -14,8 +14,8 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 )
 
-// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with policies of
-// which one begins at the detection; some ask for another one when they have come to the repair.
+// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with all policies that
+// there are and one that begins at the detection; some ask for another one when they have come to the repair.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
 	withPolicy(t, atDetection)
@@ -143,15 +143,13 @@ func (s *sim) check() {
 		}
 	case s.over: // a process was lost between the end of the zone and its own
 		return
-	case s.cfg.Policy.Recovery == driver.Shrinking:
+	case s.replaced(1) == 0:
 		require.Contains(s.t, s.end.Report, "no rank is left")
 		return
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery != driver.Shrinking && len(world.members) != s.cfg.Size {
-		s.fatal("the last world has %d ranks", len(world.members))
-	}
+	s.checkSize(ids(world.members))
 	last := -1
 	for _, p := range world.members {
 		o := int(p.original)
@@ -160,6 +158,22 @@ func (s *sim) check() {
 		}
 		last = o
 	}
+}
+
+// checkSize: a policy that replaces all keeps the size of the world.
+func (s *sim) checkSize(world []Proc) {
+	if s.replaced(s.cfg.Size) == s.cfg.Size && len(world) != s.cfg.Size {
+		s.fatal("%s has shrunk: %v", s.cfg.Policy.Recovery, world)
+	}
+}
+
+// replaced is how many of n ranks the job's policy has replaced when all are lost.
+func (s *sim) replaced(n int) int {
+	d := driver.Damage{Size: n}
+	for o := range n {
+		d.Lost = append(d.Lost, o)
+	}
+	return len(driver.RecoveryOf(s.cfg.Policy.Recovery).Replaced(d))
 }
 
 // randomConfig is that of a job of some ranks and nodes.
@@ -171,13 +185,8 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 	for i := range nodes + random.IntN(3) {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
 	}
-	cfg.Policy = driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}
-	switch random.IntN(4) {
-	case 0, 1:
-		cfg.Policy.Recovery = driver.Shrinking
-	case 2:
-		cfg.Policy.Recovery = atDetection.Name
-	}
+	names := driver.RecoveryNames()
+	cfg.Policy = driver.Policy{Recovery: names[random.IntN(len(names))], Spawn: driver.NoReuse}
 	if random.IntN(2) == 0 {
 		cfg.Policy.Spawn = driver.Reuse
 	}
