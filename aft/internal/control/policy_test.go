@@ -63,3 +63,31 @@ func TestPolicyThatChangesItsMind(t *testing.T) {
 	require.Contains(t, s.end.Report, "no rank is left")
 	require.Equal(t, 1, s.end.Code)
 }
+
+// TestPolicyAndPatience: a policy is asked about who seems to have left together with who has failed,
+// whether patience has to end before they are replaced.
+func TestPolicyAndPatience(t *testing.T) {
+	asked := func(t *testing.T, replaced func(lost []int) []int) *script {
+		some := driver.RecoveryPolicy{Name: "SOME", Replaced: func(d driver.Damage) []int { return replaced(d.Lost) }}
+		withPolicy(t, some)
+		s := four(t)
+		s.kill(1)
+		s.do(s.r.Signal(s.now, sighup))
+		s.exit(2, 3)
+		s.repairAll(0, 1, policy(some.Name, driver.Reuse), 0, 3)
+		return s
+	}
+	t.Run("the lowest", func(t *testing.T) {
+		s := asked(t, func(lost []int) []int { return lost[:min(1, len(lost))] })
+		require.Len(t, s.starts, 5, "rank 2 is not waited for")
+		s.hello(4)
+		require.Equal(t, []Proc{0, 4, 3}, s.made(0).New.Procs)
+	})
+	t.Run("all but the lowest", func(t *testing.T) {
+		s := asked(t, func(lost []int) []int { return lost[min(1, len(lost)):] })
+		s.exit(0, 3)
+		s.exit(3, 3)
+		require.Len(t, s.starts, 4, "all have ended as they were asked to")
+		require.NotNil(t, s.end)
+	})
+}

@@ -175,7 +175,7 @@ func (r *recovery) losesOf(o *operation) []driver.Loss {
 // may be about to end too. It returns whether all has been decided.
 func (r *recovery) repairPresumed(now time.Time, g *group) bool {
 	presumed := r.members.presumedOf(g.members)
-	replaced := r.replacedOf(g, presumed)
+	replaced := r.replacedOf(g, append(g.failed(), presumed...))
 	for _, p := range presumed {
 		if replaced[p.original] != nil && now.Before(p.patience) {
 			r.deploy.postpone(p.patience)
