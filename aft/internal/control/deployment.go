@@ -144,6 +144,14 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 	return complete
 }
 
+// load is how many of its processes n has.
+func (s *spawning) load(n *node) int {
+	if s == nil {
+		return 0
+	}
+	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
+}
+
 // newcomers are the started processes by original rank.
 func (s *spawning) newcomers() []*process {
 	out := make([]*process, 0, len(s.current))

@@ -43,6 +43,28 @@ func TestAnotherPolicy(t *testing.T) {
 	require.Equal(t, []Proc{0, 4}, s.made(0).New.Procs)
 }
 
+// TestSparesOfARepair: a spare node counts until the repair is complete that has placed somebody there:
+// who fails meanwhile gets the other one.
+func TestSparesOfARepair(t *testing.T) {
+	fromTheStart := driver.RecoveryPolicy{Name: "SPARES-AT-DETECTION", Replaced: sparesOnly.Replaced, AtDetection: true}
+	for _, p := range []driver.RecoveryPolicy{sparesOnly, fromTheStart} {
+		t.Run(string(p.Name), func(t *testing.T) {
+			withPolicy(t, p)
+			s := running(t, RootConfig{Size: 4, Nodes: nodesOf(4, 2)})
+			named := policy(p.Name, driver.NoReuse)
+			s.begin(named, 0, 1, 2, 3)
+			s.kill(1)
+			s.repairAll(0, 1, named, 0, 2, 3)
+			s.kill(2)
+			require.Equal(t, []Node{2, 3}, s.placed()[4:])
+			s.kill(3)
+			s.hello(4)
+			s.hello(5)
+			require.Equal(t, []Proc{0, 4, 5}, s.made(0).New.Procs)
+		})
+	}
+}
+
 // TestPolicyThatChangesItsMind: all have failed, and by the time that they could be replaced
 // the policy does not want that any more: there is no world without ranks.
 func TestPolicyThatChangesItsMind(t *testing.T) {
