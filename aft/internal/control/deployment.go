@@ -161,7 +161,7 @@ func (s *spawning) newcomers() []*process {
 	return out
 }
 
-// discard ends what was started for an operation that has failed; nil: nothing was.
+// discard ends what was started for an operation that does without it; nil: nothing was.
 func (d *deployment) discard(s *spawning) {
 	if s == nil {
 		return
@@ -169,7 +169,7 @@ func (d *deployment) discard(s *spawning) {
 	for _, p := range s.newcomers() {
 		if p.present() {
 			p.discarded = true
-			d.members.fence(p, "the operation it was started for has failed")
+			d.members.fence(p, "the operation it was started for does not need it")
 		}
 	}
 }

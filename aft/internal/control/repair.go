@@ -46,7 +46,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 }
 
 // wanted are the members of g to be replaced, by original rank. A policy may have changed its mind:
-// what was begun is ended.
+// for whom a process was started is among them all the same.
 func (r *recovery) wanted(g *group, s *spawning) map[Original]*process {
 	wanted := r.replacedOf(g, g.failed(), s)
 	for original := range s.current {
@@ -66,7 +66,7 @@ func (r *recovery) reviveAll(now time.Time, world *group) {
 	}
 	world.ahead = nil
 	r.meet.ops[o.key] = o
-	r.out.note(slog.LevelWarn, "all ranks have failed: all are started again")
+	r.out.note(slog.LevelWarn, "all ranks have failed: the job goes on with replacements")
 	r.meet.settleOperations(now)
 }
 
