@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -143,7 +144,7 @@ func (s *sim) check() {
 		}
 	case s.over: // a process was lost between the end of the zone and its own
 		return
-	case s.replaced(1) == 0:
+	case !s.replacesAll():
 		require.Contains(s.t, s.end.Report, "no rank is left")
 		return
 	default:
@@ -162,18 +163,25 @@ func (s *sim) check() {
 
 // checkSize: a policy that replaces all keeps the size of the world.
 func (s *sim) checkSize(world []Proc) {
-	if s.replaced(s.cfg.Size) == s.cfg.Size && len(world) != s.cfg.Size {
+	if s.replacesAll() && len(world) != s.cfg.Size {
 		s.fatal("%s has shrunk: %v", s.cfg.Policy.Recovery, world)
 	}
 }
 
-// replaced is how many of n ranks the job's policy has replaced when all are lost.
-func (s *sim) replaced(n int) int {
-	d := driver.Damage{Size: n}
-	for o := range n {
-		d.Lost = append(d.Lost, o)
+// replacesAll reports whether the job's policy does, whichever ranks are lost.
+func (s *sim) replacesAll() bool {
+	for set := range 1 << s.cfg.Size {
+		d := driver.Damage{Size: s.cfg.Size}
+		for o := range s.cfg.Size {
+			if set>>o&1 == 1 {
+				d.Lost = append(d.Lost, o)
+			}
+		}
+		if !slices.Equal(driver.RecoveryOf(s.cfg.Policy.Recovery).Replaced(d), d.Lost) {
+			return false
+		}
 	}
-	return len(driver.RecoveryOf(s.cfg.Policy.Recovery).Replaced(d))
+	return true
 }
 
 // randomConfig is that of a job of some ranks and nodes.
