@@ -11,6 +11,9 @@ type RecoveryPolicy struct {
 	Name Recovery
 	// Replaced are those of the lost processes that a new one replaces, with their ranks.
 	// The ranks of the others are gone, and the ranks behind them are renumbered.
+	// It is asked again and again until the repair is complete, each time about all that are lost by
+	// then. For whom a process was started is replaced, whatever it returns later: one that chooses
+	// by the place in Lost, not by rank, may so replace more than it would if all were lost at once.
 	Replaced func(d Damage) []int
 	// AtDetection: who decides begins with the repair as soon as a process has failed: what
 	// all others do ends at once, and replacements are started, before any of them has come.

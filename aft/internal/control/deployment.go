@@ -144,6 +144,14 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 	return complete
 }
 
+// load is how many of its processes n has.
+func (s *spawning) load(n *node) int {
+	if s == nil {
+		return 0
+	}
+	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
+}
+
 // newcomers are the started processes by original rank.
 func (s *spawning) newcomers() []*process {
 	out := make([]*process, 0, len(s.current))
@@ -153,7 +161,7 @@ func (s *spawning) newcomers() []*process {
 	return out
 }
 
-// discard ends what was started for an operation that has failed; nil: nothing was.
+// discard ends what was started for an operation that does without it; nil: nothing was.
 func (d *deployment) discard(s *spawning) {
 	if s == nil {
 		return
@@ -161,7 +169,7 @@ func (d *deployment) discard(s *spawning) {
 	for _, p := range s.newcomers() {
 		if p.present() {
 			p.discarded = true
-			d.members.fence(p, "the operation it was started for has failed")
+			d.members.fence(p, "the operation it was started for does not need it")
 		}
 	}
 }

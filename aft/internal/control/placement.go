@@ -74,11 +74,12 @@ func (d *deployment) emptiest(good func(*node) bool) *node {
 
 func (d *deployment) free(n *node) bool { return n.Slots == 0 || d.members.load(n) < n.Slots }
 
-// spares is how many nodes have no rank and can be used.
-func (d *deployment) spares() int {
+// spares is how many nodes have no rank and can be used, those included where s has its processes;
+// s may be nil.
+func (d *deployment) spares(s *spawning) int {
 	count := 0
 	for _, n := range d.members.nodes {
-		if n.Spare && n.usable() && d.members.load(n) == 0 {
+		if n.Spare && n.usable() && d.members.load(n) == s.load(n) {
 			count++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -14,8 +15,8 @@ import (
 	"github.com/craft-go/craft/internal/testseed"
 )
 
-// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with policies of
-// which one begins at the detection; some ask for another one when they have come to the repair.
+// TestRandomFailures: ranks and nodes die and hang at any time, repairs included, with all policies that
+// there are and one that begins at the detection; some ask for another one when they have come to the repair.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
 	withPolicy(t, atDetection)
@@ -143,15 +144,13 @@ func (s *sim) check() {
 		}
 	case s.over: // a process was lost between the end of the zone and its own
 		return
-	case s.cfg.Policy.Recovery == driver.Shrinking:
+	case !s.replacesAll():
 		require.Contains(s.t, s.end.Report, "no rank is left")
 		return
 	default:
 		s.fatal("end %+v", *s.end)
 	}
-	if s.cfg.Policy.Recovery != driver.Shrinking && len(world.members) != s.cfg.Size {
-		s.fatal("the last world has %d ranks", len(world.members))
-	}
+	s.checkSize(ids(world.members))
 	last := -1
 	for _, p := range world.members {
 		o := int(p.original)
@@ -160,6 +159,29 @@ func (s *sim) check() {
 		}
 		last = o
 	}
+}
+
+// checkSize: a policy that replaces all keeps the size of the world.
+func (s *sim) checkSize(world []Proc) {
+	if s.replacesAll() && len(world) != s.cfg.Size {
+		s.fatal("%s has shrunk: %v", s.cfg.Policy.Recovery, world)
+	}
+}
+
+// replacesAll reports whether the job's policy does, whichever ranks are lost.
+func (s *sim) replacesAll() bool {
+	for set := range 1 << s.cfg.Size {
+		d := driver.Damage{Size: s.cfg.Size}
+		for o := range s.cfg.Size {
+			if set>>o&1 == 1 {
+				d.Lost = append(d.Lost, o)
+			}
+		}
+		if !slices.Equal(driver.RecoveryOf(s.cfg.Policy.Recovery).Replaced(d), d.Lost) {
+			return false
+		}
+	}
+	return true
 }
 
 // randomConfig is that of a job of some ranks and nodes.
@@ -171,13 +193,8 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 	for i := range nodes + random.IntN(3) {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
 	}
-	cfg.Policy = driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse}
-	switch random.IntN(4) {
-	case 0, 1:
-		cfg.Policy.Recovery = driver.Shrinking
-	case 2:
-		cfg.Policy.Recovery = atDetection.Name
-	}
+	names := driver.RecoveryNames()
+	cfg.Policy = driver.Policy{Recovery: names[random.IntN(len(names))], Spawn: driver.NoReuse}
 	if random.IntN(2) == 0 {
 		cfg.Policy.Spawn = driver.Reuse
 	}

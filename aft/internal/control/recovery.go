@@ -49,7 +49,7 @@ func (r *recovery) nobody(now time.Time) {
 	switch {
 	case !r.mayGoOn(now, world):
 		r.members.endNormally()
-	case len(r.replacedOf(world, world.failed())) == 0:
+	case len(r.replacedOf(world, world.failed(), nil)) == 0:
 		r.endWithoutRanks()
 	default:
 		r.reviveAll(now, world)

@@ -25,12 +25,12 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if !r.repairPresumed(now, o.group) {
+		if !r.repairPresumed(now, o.group, o.group.ahead) {
 			return false
 		}
 		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
-	if !r.repairPresumed(now, o.group) {
+	if !r.repairPresumed(now, o.group, o.spawn) {
 		return r.out.ended
 	}
 	wanted := r.wanted(o.group, o.spawn)
@@ -46,9 +46,9 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 }
 
 // wanted are the members of g to be replaced, by original rank. A policy may have changed its mind:
-// what was begun is ended.
+// for whom a process was started is among them all the same.
 func (r *recovery) wanted(g *group, s *spawning) map[Original]*process {
-	wanted := r.replacedOf(g, g.failed())
+	wanted := r.replacedOf(g, g.failed(), s)
 	for original := range s.current {
 		wanted[original] = r.members.latest[original]
 	}
@@ -66,7 +66,7 @@ func (r *recovery) reviveAll(now time.Time, world *group) {
 	}
 	world.ahead = nil
 	r.meet.ops[o.key] = o
-	r.out.note(slog.LevelWarn, "all ranks have failed: all are started again")
+	r.out.note(slog.LevelWarn, "all ranks have failed: the job goes on with replacements")
 	r.meet.settleOperations(now)
 }
 
@@ -93,10 +93,10 @@ func (r *recovery) repairPolicy(o *operation) (driver.Policy, string) {
 }
 
 // replacedOf are those of some processes of g, should they be lost, that the present policy has
-// replaced, by original rank.
-func (r *recovery) replacedOf(g *group, lost []*process) map[Original]*process {
+// replaced, by original rank; s is what was started for them, or nil.
+func (r *recovery) replacedOf(g *group, lost []*process, s *spawning) map[Original]*process {
 	of := make(map[Original]*process)
-	d := driver.Damage{Size: len(g.members), Spares: r.deploy.spares()}
+	d := driver.Damage{Size: len(g.members), Spares: r.deploy.spares(s)}
 	for _, p := range lost {
 		of[p.original] = p
 		d.Lost = append(d.Lost, int(p.original))
@@ -173,9 +173,9 @@ func (r *recovery) losesOf(o *operation) []driver.Loss {
 // repairPresumed looks at those who have left, as it seems, when the others want to
 // repair. Of those who would be replaced that is decided when patience ends, because the others
 // may be about to end too. It returns whether all has been decided.
-func (r *recovery) repairPresumed(now time.Time, g *group) bool {
+func (r *recovery) repairPresumed(now time.Time, g *group, s *spawning) bool {
 	presumed := r.members.presumedOf(g.members)
-	replaced := r.replacedOf(g, presumed)
+	replaced := r.replacedOf(g, append(g.failed(), presumed...), s)
 	for _, p := range presumed {
 		if replaced[p.original] != nil && now.Before(p.patience) {
 			r.deploy.postpone(p.patience)

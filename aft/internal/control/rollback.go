@@ -64,7 +64,7 @@ func (r *recovery) takeOver(g *group) *spawning {
 	if g.ahead == nil {
 		return nil
 	}
-	replaced := r.replacedOf(g, g.failed())
+	replaced := r.replacedOf(g, g.failed(), g.ahead)
 	for original := range g.ahead.current {
 		if r.policy.Recovery != r.begun.policy.Recovery && replaced[original] == nil {
 			r.discardAhead(g)

@@ -12,8 +12,8 @@ import (
 
 // TestRandomSignals: several zones one after the other, with signals that ranks ignore, die
 // of, or end because of some time later, and exits between zones. Everything ends, nobody
-// waits for what never comes, no zone ends well without the body of a member, NON-SHRINKING
-// keeps its size, a job whose ranks all end as a signal asks for has nobody started again, and
+// waits for what never comes, no zone ends well without the body of a member, a policy that replaces
+// all keeps the size, a job whose ranks all end as a signal asks for has nobody started again, and
 // one whose ranks save because of a signal ends.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomSignals(t *testing.T) {

@@ -332,7 +332,5 @@ func (s *sim) endsWell(m Made) {
 			s.fatal("a zone ended well without the body of process %d", p)
 		}
 	}
-	if s.cfg.Policy.Recovery != driver.Shrinking && len(group) != s.cfg.Size {
-		s.fatal("NON-SHRINKING has shrunk: %v", group)
-	}
+	s.checkSize(group)
 }
