@@ -143,6 +143,24 @@ func TestOtherPolicyInARollBack(t *testing.T) {
 	require.Nil(t, s.end)
 }
 
+// TestNoRollBackInARepair: whoever is taken for failed by the repair that the survivors have come to is
+// replaced by that, once.
+func TestNoRollBackInARepair(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.do(s.r.Signal(s.now, sighup))
+	s.exit(1, 1)
+	p := policy(atDetection.Name, driver.Reuse)
+	s.repairAll(0, 1, p, 0, 2, 3)
+	require.Len(t, s.starts, 4, "it seems to have left")
+	s.now = s.now.Add(StopPatience)
+	s.pulses()
+	s.of(0, Message{Kind: KindStarted, Started: []Proc{0}}) // before Tick
+	s.tick(0)
+	require.Len(t, s.starts, 5)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
+}
+
 // TestNoRollBack: what begins at the survivors' repair, as with any other policy.
 func TestNoRollBack(t *testing.T) {
 	at, plain := policy(atDetection.Name, driver.Reuse), policy(driver.NonShrinking, driver.Reuse)
