@@ -20,7 +20,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
 		if err != "" {
-			r.discardAhead(o.group)
+			r.discardAhead(o.group, false)
 			r.meet.reply(o, o.takers(), Made{Err: err})
 			return true
 		}

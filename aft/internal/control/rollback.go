@@ -54,7 +54,7 @@ func (r *recovery) rollBack(now time.Time) {
 	case r.mayGoOn(now, world):
 		r.reviveAll(now, world) // nobody is left to ask for the repair
 	default: // the job ends
-		r.discardAhead(world)
+		r.discardAhead(world, false)
 	}
 }
 
@@ -67,7 +67,7 @@ func (r *recovery) takeOver(g *group) *spawning {
 	replaced := r.replacedOf(g, g.failed())
 	for original := range g.ahead.current {
 		if r.policy.Recovery != r.begun.policy.Recovery && replaced[original] == nil {
-			r.discardAhead(g)
+			r.discardAhead(g, true)
 			return nil
 		}
 	}
@@ -76,15 +76,15 @@ func (r *recovery) takeOver(g *group) *spawning {
 	return ahead
 }
 
-// discardAhead ends what was started at the detection: those whose places it was to take are not
-// missed, nor are the ones of it that have failed.
-func (r *recovery) discardAhead(g *group) {
+// discardAhead ends what was started at the detection. What of it has failed is no failure of the
+// job if those whose places it was to take are not missed.
+func (r *recovery) discardAhead(g *group, notMissed bool) {
 	if g.ahead == nil {
 		return
 	}
 	r.deploy.discard(g.ahead)
 	for _, p := range g.ahead.current {
-		p.handled = true
+		p.handled = notMissed
 	}
 	g.ahead = nil
 }

@@ -218,6 +218,23 @@ func TestEndOfAJobInARollBack(t *testing.T) {
 	require.Len(t, s.starts, 5)
 }
 
+// TestFailureThatEndsAJobInARollBack: a replacement that has failed, and was not replaced before all
+// survivors ended, counts as it does in a repair.
+func TestFailureThatEndsAJobInARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	silent := func(p Proc) {
+		s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: -1, Signal: 9, Fenced: true, Step: 1}}})
+	}
+	silent(1)
+	silent(4)
+	require.Len(t, s.starts, 5, "the second loss waits")
+	s.do(s.r.Signal(s.now, sighup))
+	for _, p := range []Proc{0, 2, 3} {
+		s.exit(p, 0)
+	}
+	require.Equal(t, End{Code: 137, Report: "rank 1 (process 4 on node n0): signal 9"}, *s.end)
+}
+
 // TestThroughARollBack: bodies that run to their end all the same have needed nobody.
 func TestThroughARollBack(t *testing.T) {
 	s := fourAtDetection(t, driver.Reuse)
