@@ -218,6 +218,36 @@ func TestEndOfAJobInARollBack(t *testing.T) {
 	require.Len(t, s.starts, 5)
 }
 
+// TestNoRollBackWhenAskedToEnd: the others may be about to end too, as they were asked to; if they are not,
+// they come to the repair, or the root does not wait for them any longer.
+func TestNoRollBackWhenAskedToEnd(t *testing.T) {
+	panics := func() *script {
+		s := fourAtDetection(t, driver.Reuse)
+		s.do(s.r.Signal(s.now, sighup))
+		s.of(1, Message{Kind: KindExit, Exits: []Exit{{Proc: 1, Code: 2, Panic: "nil map", Step: NoStep}}})
+		return s
+	}
+	s := panics()
+	for _, p := range []Proc{0, 2, 3} {
+		s.exit(p, 0)
+	}
+	require.Equal(t, End{Code: 2, Report: "rank 1 (process 1 on node n0): exit status 2 (nil map)"}, *s.end)
+	require.Len(t, s.starts, 4)
+
+	s = panics()
+	s.repairAll(0, 1, policy(atDetection.Name, driver.Reuse), 0, 2, 3)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
+
+	s = panics()
+	require.Equal(t, s.now.Add(StopPatience), s.r.deploy.retry)
+	s.now = s.now.Add(StopPatience)
+	s.pulses()
+	s.tick(0)
+	require.Len(t, s.messages(KindRevoke), 3)
+	require.Len(t, s.starts, 5)
+}
+
 // TestFailureThatEndsAJobInARollBack: a replacement that has failed, and was not replaced before all
 // survivors ended, counts as it does in a repair.
 func TestFailureThatEndsAJobInARollBack(t *testing.T) {
