@@ -79,7 +79,7 @@
 // With a policy that is AtDetection, which ranks have named when they began with the zone, the
 // root begins with the repair itself (Reinit++, algorithm 1): it revokes the world and starts the
 // replacements when it knows of the failure. Survivors come to the repair as usual, and it goes on
-// with what was started.
+// with what was started. Whoever was asked to end may be about to: then the survivors have to ask.
 //
 // # How processes end
 //

@@ -22,7 +22,8 @@ type group struct {
 	away map[Proc]bool
 	// freed are processes that have given it back: they take part in nothing more.
 	freed map[Proc]bool
-	// rolledBack: at the detection of a failure; ahead are the replacements, until a repair has them.
+	// rolledBack: at the detection of a failure, or by a repair that went on before; ahead are the
+	// replacements, until a repair has them.
 	rolledBack bool
 	ahead      *spawning
 	// broken are operations that have ended with Revoked for some, and because of whose

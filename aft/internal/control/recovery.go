@@ -26,7 +26,7 @@ func (r *recovery) settle(now time.Time) {
 	r.rollBack(now)
 	r.meet.settleOperations(now)
 	if r.meet.groups.world.ahead != nil && r.begun.zone != r.meet.zone {
-		r.discardAhead(r.meet.groups.world) // the zone has ended without those that were lost
+		r.discardAhead(r.meet.groups.world, true) // the zone has ended without those that were lost
 	}
 	if !r.out.ended && !r.members.anybody() && r.deploy.retry.IsZero() {
 		r.nobody(now)

@@ -20,7 +20,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
 		if err != "" {
-			r.discardAhead(o.group)
+			r.discardAhead(o.group, false)
 			r.meet.reply(o, o.takers(), Made{Err: err})
 			return true
 		}
@@ -28,6 +28,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 		if !r.repairPresumed(now, o.group, o.group.ahead) {
 			return false
 		}
+		o.group.rolledBack = true // whoever fails from now on is this repair's
 		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
 	if !r.repairPresumed(now, o.group, o.spawn) {

@@ -31,17 +31,25 @@ func (r *recovery) zoneBegun(own *driver.Policy) {
 	r.begun.mixed = r.begun.mixed || policy != r.begun.policy
 }
 
-// mustRollBack: somebody of g has failed while others are in a zone whose policy is AtDetection.
-func (r *recovery) mustRollBack(g *group) bool {
-	return r.begun != nil && r.begun.zone == r.meet.zone && !r.begun.mixed && driver.RecoveryOf(r.begun.policy.Recovery).AtDetection &&
-		len(g.failed()) > 0 && slices.ContainsFunc(g.members, r.members.inBody)
+// mustRollBack: somebody of g has failed while others are in a zone whose policy is AtDetection, and
+// may not be about to end too, as they were asked to.
+func (r *recovery) mustRollBack(now time.Time, g *group) bool {
+	if r.begun == nil || r.begun.zone != r.meet.zone || r.begun.mixed || !driver.RecoveryOf(r.begun.policy.Recovery).AtDetection ||
+		len(g.failed()) == 0 || !slices.ContainsFunc(g.members, r.members.inBody) {
+		return false
+	}
+	stop, patience := r.stops.requested(now)
+	if stop != 0 {
+		r.deploy.postpone(patience)
+	}
+	return stop == 0
 }
 
 // rollBack ends a world in which somebody has failed, once, and has its replacements started
 // until a repair takes them over.
 func (r *recovery) rollBack(now time.Time) {
 	world := r.meet.groups.world
-	if !world.rolledBack && r.mustRollBack(world) {
+	if !world.rolledBack && r.mustRollBack(now, world) {
 		world.rolledBack = true
 		r.policy = r.begun.policy
 		world.ahead = newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)
@@ -54,7 +62,7 @@ func (r *recovery) rollBack(now time.Time) {
 	case r.mayGoOn(now, world):
 		r.reviveAll(now, world) // nobody is left to ask for the repair
 	default: // the job ends
-		r.discardAhead(world)
+		r.discardAhead(world, false)
 	}
 }
 
@@ -67,7 +75,7 @@ func (r *recovery) takeOver(g *group) *spawning {
 	replaced := r.replacedOf(g, g.failed(), g.ahead)
 	for original := range g.ahead.current {
 		if r.policy.Recovery != r.begun.policy.Recovery && replaced[original] == nil {
-			r.discardAhead(g)
+			r.discardAhead(g, true)
 			return nil
 		}
 	}
@@ -76,15 +84,15 @@ func (r *recovery) takeOver(g *group) *spawning {
 	return ahead
 }
 
-// discardAhead ends what was started at the detection: those whose places it was to take are not
-// missed, nor are the ones of it that have failed.
-func (r *recovery) discardAhead(g *group) {
+// discardAhead ends what was started at the detection. What of it has failed is no failure of the
+// job if those whose places it was to take are not missed.
+func (r *recovery) discardAhead(g *group, notMissed bool) {
 	if g.ahead == nil {
 		return
 	}
 	r.deploy.discard(g.ahead)
 	for _, p := range g.ahead.current {
-		p.handled = true
+		p.handled = notMissed
 	}
 	g.ahead = nil
 }

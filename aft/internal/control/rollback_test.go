@@ -143,6 +143,24 @@ func TestOtherPolicyInARollBack(t *testing.T) {
 	require.Nil(t, s.end)
 }
 
+// TestNoRollBackInARepair: whoever is taken for failed by the repair that the survivors have come to is
+// replaced by that, once.
+func TestNoRollBackInARepair(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.do(s.r.Signal(s.now, sighup))
+	s.exit(1, 1)
+	p := policy(atDetection.Name, driver.Reuse)
+	s.repairAll(0, 1, p, 0, 2, 3)
+	require.Len(t, s.starts, 4, "it seems to have left")
+	s.now = s.now.Add(StopPatience)
+	s.pulses()
+	s.of(0, Message{Kind: KindStarted, Started: []Proc{0}}) // before Tick
+	s.tick(0)
+	require.Len(t, s.starts, 5)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
+}
+
 // TestNoRollBack: what begins at the survivors' repair, as with any other policy.
 func TestNoRollBack(t *testing.T) {
 	at, plain := policy(atDetection.Name, driver.Reuse), policy(driver.NonShrinking, driver.Reuse)
@@ -198,6 +216,53 @@ func TestEndOfAJobInARollBack(t *testing.T) {
 	require.NotNil(t, s.end)
 	require.Equal(t, 75, s.end.Code)
 	require.Len(t, s.starts, 5)
+}
+
+// TestNoRollBackWhenAskedToEnd: the others may be about to end too, as they were asked to; if they are not,
+// they come to the repair, or the root does not wait for them any longer.
+func TestNoRollBackWhenAskedToEnd(t *testing.T) {
+	panics := func() *script {
+		s := fourAtDetection(t, driver.Reuse)
+		s.do(s.r.Signal(s.now, sighup))
+		s.of(1, Message{Kind: KindExit, Exits: []Exit{{Proc: 1, Code: 2, Panic: "nil map", Step: NoStep}}})
+		return s
+	}
+	s := panics()
+	for _, p := range []Proc{0, 2, 3} {
+		s.exit(p, 0)
+	}
+	require.Equal(t, End{Code: 2, Report: "rank 1 (process 1 on node n0): exit status 2 (nil map)"}, *s.end)
+	require.Len(t, s.starts, 4)
+
+	s = panics()
+	s.repairAll(0, 1, policy(atDetection.Name, driver.Reuse), 0, 2, 3)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
+
+	s = panics()
+	require.Equal(t, s.now.Add(StopPatience), s.r.deploy.retry)
+	s.now = s.now.Add(StopPatience)
+	s.pulses()
+	s.tick(0)
+	require.Len(t, s.messages(KindRevoke), 3)
+	require.Len(t, s.starts, 5)
+}
+
+// TestFailureThatEndsAJobInARollBack: a replacement that has failed, and was not replaced before all
+// survivors ended, counts as it does in a repair.
+func TestFailureThatEndsAJobInARollBack(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	silent := func(p Proc) {
+		s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: -1, Signal: 9, Fenced: true, Step: 1}}})
+	}
+	silent(1)
+	silent(4)
+	require.Len(t, s.starts, 5, "the second loss waits")
+	s.do(s.r.Signal(s.now, sighup))
+	for _, p := range []Proc{0, 2, 3} {
+		s.exit(p, 0)
+	}
+	require.Equal(t, End{Code: 137, Report: "rank 1 (process 4 on node n0): signal 9"}, *s.end)
 }
 
 // TestThroughARollBack: bodies that run to their end all the same have needed nobody.
