@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -68,6 +69,46 @@ func TestTooManyQuestions(t *testing.T) {
 		f, err := parseFrame(answer[:st.Bytes], allowed, 0)
 		require.NoError(r.t, err)
 		require.ErrorIs(r.t, parseError(f.payload), ErrBusy)
+		r.tell(1)
+	})
+}
+
+// TestLateAnswerIsNoOtherQuestions: a service that has ended early may still answer a question
+// that nobody waits for any more; another question with that number is not answered by it.
+func TestLateAnswerIsNoOtherQuestions(t *testing.T) {
+	reading, over := make(chan struct{}, 100), make(chan struct{})
+	there := &memory{read: func(string, int64) error { reading <- struct{}{}; <-over; return nil }}
+	there.put("one", random(1, small.Block))
+	there.put("two", random(2, small.Block))
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		if r.c.Rank() == 1 {
+			r.hear(0)
+			require.ErrorIs(r.t, r.s.Close(ended), context.Canceled)
+			r.tell(0)
+			r.hear(0)
+			return
+		}
+		one, err := r.s.Open(r.ctx, 1, "one")
+		require.NoError(r.t, err)
+		two, err := r.s.Open(r.ctx, 1, "two")
+		require.NoError(r.t, err)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := one.ReadAt(make([]byte, small.Block), 0)
+			failed <- err
+		}()
+		<-reading
+		r.tell(1)
+		require.ErrorIs(r.t, <-failed, ErrClosed)
+		close(over)
+		r.hear(1) // its service has ended, all that it had to say is said
+		for range cap(r.s.peers[1].places) + 1 {
+			got := make([]byte, small.Block)
+			_, err := two.ReadAt(got, 0)
+			require.ErrorIs(r.t, err, ErrClosed, "%x is of part one: %t", got[:8], string(got) == string(random(1, small.Block)))
+		}
+		require.NoError(r.t, one.Close())
+		require.NoError(r.t, two.Close())
 		r.tell(1)
 	})
 }

@@ -144,7 +144,7 @@ func (f *fetch) listen() {
 		f.payload, f.err = f.check(f.buf[:st.Bytes])
 	}
 	close(f.done)
-	p.answered(f.q.id)
+	p.answered()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.err != nil {
