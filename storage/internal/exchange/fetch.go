@@ -27,23 +27,59 @@ type fetch struct {
 // cache is what the readers of one rank's parts keep: whole blocks that have not been
 // read whole.
 type cache struct {
-	room int // more blocks are kept only if they are needed at once
+	room  int   // how many
+	aging int64 // how many bytes come until a reader that nobody has come back to is forgotten
 
-	mu   sync.Mutex
-	kept []*fetch // oldest first
+	mu    sync.Mutex
+	kept  []*fetch // oldest first
+	bytes int64    // that have come, ever
 }
 
-// makeRoom forgets the oldest blocks that nobody is using until there is room for
-// one more, which it reports.
-func (c *cache) makeRoom() bool {
+// makeRoom reports whether there is room for one more block of r.
+func (c *cache) makeRoom(r *reader) bool {
+	if r.ctx.Err() != nil {
+		return false // Close has given back what it kept, or will
+	}
 	for len(c.kept) >= c.room {
-		i := slices.IndexFunc(c.kept, func(f *fetch) bool { return f.users == 1 })
-		if i < 0 {
+		f := c.least(r)
+		if f == nil {
 			return false
 		}
-		c.forget(c.kept[i])
+		c.forget(f)
 	}
 	return true
+}
+
+// least is what can go for one more block of r: one of a reader that nobody has come back to
+// for long, or of the one that has the most, the last that it has asked for ahead, so that those that
+// are read by turns do not take from each other what they need next. Of its own r gives up
+// only what it has begun to take.
+func (c *cache) least(r *reader) (of *fetch) {
+	most := c.most(r)
+	for _, f := range c.kept {
+		switch {
+		case f.users > 1:
+		case c.bytes-f.r.lastRead > c.aging, f.r == r && most == r && f.used > 0:
+			return f
+		case f.r == most && most != r && (of == nil || f.used == 0):
+			of = f
+		}
+	}
+	return of
+}
+
+// most is the reader that has the most blocks, or r, if with one more it has as many.
+func (c *cache) most(r *reader) *reader {
+	counts := map[*reader]int{r: 1}
+	for _, f := range c.kept {
+		counts[f.r]++
+	}
+	for _, f := range c.kept {
+		if counts[f.r] > counts[r] {
+			r = f.r
+		}
+	}
+	return r
 }
 
 // forget takes a block out of those that are kept, if it is.
@@ -80,15 +116,19 @@ func (r *reader) kept(off int64) *fetch {
 	return r.cache.kept[i]
 }
 
-// ask sends a question, for one call. Where too many are not answered it waits.
-func (r *reader) ask(q request, keep bool) (*fetch, error) {
+// ask sends a question, for one call: about the whole block, if there is one and room for
+// it. Where too many are not answered it waits.
+func (r *reader) ask(q request, block *request) (*fetch, error) {
 	id, err := r.p.number(r.ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
-	return r.send(id, q, keep), nil
+	if block != nil && r.cache.makeRoom(r) {
+		return r.send(id, *block, true), nil
+	}
+	return r.send(id, q, false), nil
 }
 
 // readAhead asks for blocks that will be needed, as far as numbers and memory go.
@@ -100,7 +140,7 @@ func (r *reader) readAhead(first, last int64) {
 		if r.kept(q.off) != nil {
 			continue
 		}
-		if !r.cache.makeRoom() {
+		if !r.cache.makeRoom(r) {
 			return
 		}
 		id, err := r.p.number(ended)
@@ -117,12 +157,12 @@ func (r *reader) block(number int64) request {
 	return request{kind: requestRead, off: off, n: int(min(int64(r.like.block), r.like.size-off))}
 }
 
-// send sends a question. The caller has taken its number, and the lock.
+// send sends a question. The caller has taken its number, the lock, and room for what is
+// kept.
 func (r *reader) send(id uint32, q request, keep bool) *fetch {
 	q.id, q.name = id, r.name
 	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
 	if keep {
-		r.cache.makeRoom()
 		r.cache.kept = append(r.cache.kept, f)
 		f.users++
 	}
@@ -147,6 +187,7 @@ func (f *fetch) listen() {
 	p.answered()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.bytes += int64(len(f.payload))
 	if f.err != nil {
 		c.forget(f)
 	}

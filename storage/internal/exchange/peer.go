@@ -49,6 +49,7 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 		lent:    make(map[string]*lentPart),
 	}
 	p.cache.room = 3 * s.opts.Window
+	p.cache.aging = 4 * int64(p.cache.room) * int64(s.opts.Block)
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
 	p.done, p.bye = context.WithCancelCause(p.ctx)
 	return p
