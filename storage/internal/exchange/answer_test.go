@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,5 +111,46 @@ func TestLateAnswerIsNoOtherQuestions(t *testing.T) {
 		require.NoError(r.t, one.Close())
 		require.NoError(r.t, two.Close())
 		r.tell(1)
+	})
+}
+
+// TestDamagedQuestions: one that the other rank cannot read, wherever the damage is, is an error of
+// who has asked, and the next one is as good as new.
+func TestDamagedQuestions(t *testing.T) {
+	there := &memory{}
+	data := random(1, 1000)
+	there.put("lent", data)
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		var at atomic.Int32
+		at.Store(-1)
+		s := New(r.ctx, r.dup(func(tag comm.Tag, data []byte) []byte {
+			if tag != tagRequest || data[4] != requestRead {
+				return data
+			}
+			if i := at.Swap(-1); i >= 0 {
+				data = bytes.Clone(data)
+				data[i] ^= 4
+			}
+			return data
+		}), r.memory, small)
+		defer func() {
+			require.NoError(r.t, s.Close(r.ctx))
+			require.Zero(r.t, s.buffers.out)
+		}()
+		if r.c.Rank() == 1 {
+			return
+		}
+		read, err := s.Open(r.ctx, 1, "lent")
+		require.NoError(r.t, err)
+		defer read.Close()
+		got := make([]byte, len(data))
+		for i := range requestHeader + len("lent") + 4 {
+			at.Store(int32(i))
+			_, err := read.ReadAt(got, 0)
+			require.ErrorIs(r.t, err, ErrTransfer, "byte %d", i)
+			_, err = read.ReadAt(got, 0)
+			require.NoError(r.t, err)
+			require.Equal(r.t, data, got)
+		}
 	})
 }

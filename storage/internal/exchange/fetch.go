@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +16,7 @@ type fetch struct {
 	q       request
 	buf     []byte
 	in, out comm.Request
+	ctx     context.Context // ends when there will be no answer; its cause says why
 
 	done    chan struct{} // closed with payload, or err
 	payload []byte        // in buf
@@ -33,6 +36,23 @@ type cache struct {
 	mu    sync.Mutex
 	kept  []*fetch // oldest first
 	bytes int64    // that have come, ever
+	// ctx is that of the next questions.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// expect has the questions from now on end with ctx.
+func (c *cache) expect(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+}
+
+// giveUp ends all questions that are not answered: one of them was damaged on its way, and nobody
+// knows which.
+func (c *cache) giveUp(ctx context.Context) {
+	c.cancel(ErrTransfer)
+	c.expect(ctx)
 }
 
 // makeRoom reports whether there is room for one more block of r.
@@ -161,7 +181,7 @@ func (r *reader) block(number int64) request {
 // kept.
 func (r *reader) send(id uint32, q request, keep bool) *fetch {
 	q.id, q.name = id, r.name
-	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
+	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{}), ctx: r.cache.ctx}
 	if keep {
 		r.cache.kept = append(r.cache.kept, f)
 		f.users++
@@ -176,10 +196,10 @@ func (r *reader) send(id uint32, q request, keep bool) *fetch {
 // behind in a mailbox.
 func (f *fetch) listen() {
 	p, c := f.r.p, f.r.cache
-	st, err := f.in.Wait(p.ctx)
+	st, err := f.in.Wait(f.ctx)
 	_, _ = f.out.Wait(ended) // where there is an answer the question has gone
 	if err != nil {
-		f.err = p.lost(err)
+		f.err = cmp.Or(context.Cause(f.ctx), err)
 	} else {
 		f.payload, f.err = f.check(f.buf[:st.Bytes])
 	}

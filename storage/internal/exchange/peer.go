@@ -52,6 +52,7 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 	p.cache.aging = 4 * int64(p.cache.room) * int64(s.opts.Block)
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
 	p.done, p.bye = context.WithCancelCause(p.ctx)
+	p.cache.expect(p.ctx)
 	return p
 }
 

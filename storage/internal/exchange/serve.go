@@ -60,10 +60,20 @@ func (s *Service) take(from comm.Rank, message []byte) {
 	r, err := parseRequest(message)
 	if p == nil || err != nil {
 		s.opts.Log.Warn("request makes no sense", "rank", from, "error", err)
+	}
+	switch {
+	case p == nil:
+		return
+	case err == nil && r.kind == requestUnclear:
+		p.cache.giveUp(p.ctx)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil { // if it was a question, somebody waits for an answer
+		p.refuse(tagRequest, request{kind: requestUnclear}.encode())
+		return
+	}
 	switch r.kind {
 	case requestCancel:
 		if cancel := p.served[slotOf(r.id)]; cancel != nil {
@@ -95,16 +105,21 @@ func (p *peer) host(r request) {
 	}
 }
 
-// reject says that it is too much, in a goroutine because even that can take
-// time. A rank that does not stop at that is not even answered.
+// reject says that it is too much.
 func (p *peer) reject(id uint32, tag comm.Tag) {
+	p.refuse(tag, sealed(encodeError(ErrBusy), frameFinal, id, 0))
+}
+
+// refuse sends why a request is not served, in a goroutine because even that can take
+// time. A rank that does not stop at that is not even answered. The service's lock is held.
+func (p *peer) refuse(tag comm.Tag, message []byte) {
 	if p.rejecting >= p.s.opts.Streams {
-		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "number", id)
+		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank)
 		return
 	}
 	p.rejecting++
 	p.s.serving.Go(func() {
-		_, _ = p.send(tag, sealed(encodeError(ErrBusy), frameFinal, id, 0)).Wait(p.ctx)
+		_, _ = p.send(tag, message).Wait(p.ctx)
 		p.s.mu.Lock()
 		p.rejecting--
 		p.s.mu.Unlock()
