@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/storage"
 )
 
 // TestReadersHoldNothing: far more parts are read from at once than streams are allowed, and
@@ -152,5 +154,56 @@ func TestDamagedQuestions(t *testing.T) {
 			require.NoError(r.t, err)
 			require.Equal(r.t, data, got)
 		}
+	})
+}
+
+// lingering is a communicator whose sends are taken for over only when it is told.
+type lingering struct {
+	driver.Comm
+	over <-chan struct{}
+}
+
+type lingeringSend struct {
+	driver.Request
+	over <-chan struct{}
+}
+
+func (l lingering) Isend(dst, tag int, data []byte) driver.Request {
+	return lingeringSend{l.Comm.Isend(dst, tag, data), l.over}
+}
+
+func (s lingeringSend) Wait(ctx context.Context) (driver.Status, error) {
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+	}
+	return s.Request.Wait(ctx)
+}
+
+// TestMissingPartIsLookedForAgain: that a part was not there is not kept in mind until the answer
+// that said so is known to have come.
+func TestMissingPartIsLookedForAgain(t *testing.T) {
+	there := &memory{}
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		d, err := r.f.Driver().(driver.Maker).Split(0, int(r.c.Rank()), driver.Options{}).Wait(r.ctx)
+		require.NoError(r.t, err)
+		over := make(chan struct{})
+		if r.c.Rank() == 1 {
+			d = lingering{d, over}
+		}
+		s := New(r.ctx, comm.New(d), r.memory, small)
+		defer func() { require.NoError(r.t, s.Close(r.ctx)) }()
+		if r.c.Rank() == 1 {
+			r.hear(0)
+			close(over)
+			return
+		}
+		_, err = s.Open(r.ctx, 1, "late")
+		require.ErrorIs(r.t, err, storage.ErrNotFound)
+		there.put("late", make([]byte, 10))
+		read, err := s.Open(r.ctx, 1, "late")
+		r.tell(1)
+		require.NoError(r.t, err)
+		require.NoError(r.t, read.Close())
 	})
 }

@@ -11,12 +11,12 @@ const MaxName = 1024
 
 // The kinds of requests.
 const (
-	requestCreate byte = 1 + iota
-	requestOpen        // what is a part like?
-	requestRead        // what is in a range of it?
-	requestCancel      // end what the stream's handler is doing: its opener has given up
-	requestGone        // the sender serves and wants nothing any more
-	requestUnclear     // the sender has got a request that it cannot read
+	requestCreate  byte = 1 + iota
+	requestOpen         // what is a part like?
+	requestRead         // what is in a range of it?
+	requestCancel       // end what the stream's handler is doing: its opener has given up
+	requestGone         // the sender serves and wants nothing any more
+	requestUnclear      // the sender has got a request that it cannot read
 )
 
 // request is what a rank says to the serving goroutine of another one.
