@@ -19,7 +19,7 @@ type lentPart struct {
 // lend has a question answered. The service's lock is held.
 func (p *peer) lend(q request) {
 	if p.asking >= cap(p.sending) {
-		p.reject(q.id, answerTag(q.id))
+		p.reject(q.id, answerTag(q.id), ErrBusy)
 		return
 	}
 	part := p.lent[q.name]

@@ -120,9 +120,9 @@ func TestLateAnswerIsNoOtherQuestions(t *testing.T) {
 // who has asked, and the next one is as good as new.
 func TestDamagedQuestions(t *testing.T) {
 	there := &memory{}
-	data := random(1, 1000)
+	data := random(1, 5*large.Block)
 	there.put("lent", data)
-	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+	playOn(t, 2, large, []*memory{nil, there}, func(r *trial) {
 		var at atomic.Int32
 		at.Store(-1)
 		s := New(r.ctx, r.dup(func(tag comm.Tag, data []byte) []byte {
@@ -134,7 +134,7 @@ func TestDamagedQuestions(t *testing.T) {
 				data[i] ^= 4
 			}
 			return data
-		}), r.memory, small)
+		}), r.memory, large)
 		defer func() {
 			require.NoError(r.t, s.Close(r.ctx))
 			require.Zero(r.t, s.buffers.out)

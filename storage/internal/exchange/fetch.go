@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,7 +14,6 @@ type fetch struct {
 	q       request
 	buf     []byte
 	in, out comm.Request
-	ctx     context.Context // ends when there will be no answer; its cause says why
 
 	done    chan struct{} // closed with payload, or err
 	payload []byte        // in buf
@@ -36,23 +33,6 @@ type cache struct {
 	mu    sync.Mutex
 	kept  []*fetch // oldest first
 	bytes int64    // that have come, ever
-	// ctx is that of the next questions.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-}
-
-// expect has the questions from now on end with ctx.
-func (c *cache) expect(ctx context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
-}
-
-// giveUp ends all questions that are not answered: one of them was damaged on its way, and nobody
-// knows which.
-func (c *cache) giveUp(ctx context.Context) {
-	c.cancel(ErrTransfer)
-	c.expect(ctx)
 }
 
 // makeRoom reports whether there is room for one more block of r.
@@ -139,19 +119,18 @@ func (r *reader) kept(off int64) *fetch {
 // ask sends a question, for one call: about the whole block, if there is one and room for
 // it. Where too many are not answered it waits.
 func (r *reader) ask(q request, block *request) (*fetch, error) {
-	id, err := r.p.number(r.ctx)
-	if err != nil {
+	if err := r.p.place(r.ctx); err != nil {
 		return nil, err
 	}
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
 	if block != nil && r.cache.makeRoom(r) {
-		return r.send(id, *block, true), nil
+		return r.send(*block, true), nil
 	}
-	return r.send(id, q, false), nil
+	return r.send(q, false), nil
 }
 
-// readAhead asks for blocks that will be needed, as far as numbers and memory go.
+// readAhead asks for blocks that will be needed, as far as places and memory go.
 func (r *reader) readAhead(first, last int64) {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
@@ -163,11 +142,10 @@ func (r *reader) readAhead(first, last int64) {
 		if !r.cache.makeRoom(r) {
 			return
 		}
-		id, err := r.p.number(ended)
-		if err != nil {
+		if r.p.place(ended) != nil {
 			return
 		}
-		r.send(id, q, true).drop()
+		r.send(q, true).drop()
 	}
 }
 
@@ -177,17 +155,18 @@ func (r *reader) block(number int64) request {
 	return request{kind: requestRead, off: off, n: int(min(int64(r.like.block), r.like.size-off))}
 }
 
-// send sends a question. The caller has taken its number, the lock, and room for what is
-// kept.
-func (r *reader) send(id uint32, q request, keep bool) *fetch {
-	q.id, q.name = id, r.name
-	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{}), ctx: r.cache.ctx}
+// send sends a question. The caller has taken a place, the lock, and room for what is kept.
+func (r *reader) send(q request, keep bool) *fetch {
+	f := &fetch{r: r, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
+	f.out = r.p.ask(func(number uint32) request {
+		q.id, q.name = number, r.name
+		f.q, f.in = q, r.p.receive(answerTag(number), f.buf)
+		return q
+	})
 	if keep {
 		r.cache.kept = append(r.cache.kept, f)
 		f.users++
 	}
-	f.in = r.p.receive(answerTag(id), f.buf)
-	f.out = r.p.send(tagRequest, q.encode())
 	r.asked.add(&r.p.s.calling, f.listen)
 	return f
 }
@@ -196,10 +175,10 @@ func (r *reader) send(id uint32, q request, keep bool) *fetch {
 // behind in a mailbox.
 func (f *fetch) listen() {
 	p, c := f.r.p, f.r.cache
-	st, err := f.in.Wait(f.ctx)
+	st, err := f.in.Wait(p.ctx)
 	_, _ = f.out.Wait(ended) // where there is an answer the question has gone
 	if err != nil {
-		f.err = cmp.Or(context.Cause(f.ctx), err)
+		f.err = p.lost(err)
 	} else {
 		f.payload, f.err = f.check(f.buf[:st.Bytes])
 	}

@@ -3,7 +3,7 @@ package exchange
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
+	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -27,7 +27,9 @@ type peer struct {
 	sending chan struct{} // one for each answer to the rank that is on its way
 	cache   cache
 
-	lastQuestion atomic.Uint32
+	order sync.Mutex // of requests
+	sent  uint32     // how many
+	heard uint32     // how many of the other rank's have come; only for the serving goroutine
 
 	// The service's lock guards these. The key of streams is slotOf the number.
 	awaited   bool // expectBye was called
@@ -52,7 +54,6 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 	p.cache.aging = 4 * int64(p.cache.room) * int64(s.opts.Block)
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
 	p.done, p.bye = context.WithCancelCause(p.ctx)
-	p.cache.expect(p.ctx)
 	return p
 }
 
@@ -101,24 +102,33 @@ func (p *peer) leave(w *writer) {
 	<-p.slots
 }
 
-// number takes a place for a question, and a number, which no other one has had: an answer may
-// come late, when nobody waits for it any more. If there is no place it waits until ctx ends. Close
-// waits until answered.
-func (p *peer) number(ctx context.Context) (id uint32, err error) {
+// ask sends a request. It has a number that no other one has had, because an answer may come
+// late, when nobody waits for it any more: the other rank counts as well, and so can answer
+// one that it cannot read.
+func (p *peer) ask(with func(number uint32) request) comm.Request {
+	p.order.Lock()
+	defer p.order.Unlock()
+	p.sent++
+	return p.send(tagRequest, with(p.sent).encode())
+}
+
+// place takes a place for a question. If there is none it waits until ctx ends. Close waits
+// until answered.
+func (p *peer) place(ctx context.Context) error {
 	select {
 	case p.places <- struct{}{}:
 	default:
 		select {
 		case p.places <- struct{}{}:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 	if err := p.s.hold(); err != nil {
 		<-p.places
-		return 0, err
+		return err
 	}
-	return p.lastQuestion.Add(1), nil
+	return nil
 }
 
 func (p *peer) answered() {

@@ -11,12 +11,11 @@ const MaxName = 1024
 
 // The kinds of requests.
 const (
-	requestCreate  byte = 1 + iota
-	requestOpen         // what is a part like?
-	requestRead         // what is in a range of it?
-	requestCancel       // end what the stream's handler is doing: its opener has given up
-	requestGone         // the sender serves and wants nothing any more
-	requestUnclear      // the sender has got a request that it cannot read
+	requestCreate byte = 1 + iota
+	requestOpen        // what is a part like?
+	requestRead        // what is in a range of it?
+	requestCancel      // end what the stream's handler is doing: its opener has given up
+	requestGone        // the sender serves and wants nothing any more
 )
 
 // request is what a rank says to the serving goroutine of another one.
@@ -87,7 +86,7 @@ func parseRequest(b []byte) (request, error) {
 	switch {
 	case string(b[:4]) != requestMagic:
 		return bad("magic %q, expected %q", b[:4], requestMagic)
-	case r.kind < requestCreate || r.kind > requestUnclear || b[5] != 0:
+	case r.kind < requestCreate || r.kind > requestGone || b[5] != 0:
 		return bad("kind %d, %d", r.kind, b[5])
 	case int(binary.LittleEndian.Uint16(b[6:])) != len(r.name):
 		return bad("name of %d bytes, announced were %d", len(r.name), binary.LittleEndian.Uint16(b[6:]))
