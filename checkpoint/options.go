@@ -74,7 +74,11 @@ func WithReadOnRestart(read bool) Option { return func(o *options) { o.ReadOnRes
 // CRAFT_STRICT does: NotStrict, Strict (the same as nothing), or for which reasons it is
 // not to return it.
 func WithStrict(policy ...Strictness) Option {
-	return func(o *options) { o.Strict = cmp.Or(joined(policy), Strict) }
+	return func(o *options) {
+		if o.Strict = Strict; len(policy) > 0 {
+			o.Strict = joined(policy)
+		}
+	}
 }
 
 // WithAsync sets who writes, as CRAFT_WRITE_ASYNC and CRAFT_WRITE_ASYNC_ZERO_COPY do.

@@ -81,6 +81,11 @@ func TestStrictPolicy(t *testing.T) {
 		s, err := config{Strict: Strictness(value)}.strictness()
 		require.NoError(t, err)
 		require.Equal(t, strictness{on: on}, s)
+		o, err := newOptions([]Option{WithStrict(Strictness(value))})
+		require.NoError(t, err)
+		s, err = o.strictness()
+		require.NoError(t, err)
+		require.Equal(t, strictness{on: on}, s, "the option with %q", value)
 	}
 	t.Setenv("CRAFT_STRICT", "allow-absent, allow-damaged")
 	cp, err := New("test", nil)

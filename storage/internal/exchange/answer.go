@@ -19,7 +19,7 @@ type lentPart struct {
 // lend has a question answered. The service's lock is held.
 func (p *peer) lend(q request) {
 	if p.asking >= cap(p.sending) {
-		p.reject(q.id, answerTag(q.id))
+		p.reject(q.id, answerTag(q.id), ErrBusy)
 		return
 	}
 	part := p.lent[q.name]
@@ -64,7 +64,7 @@ func (p *peer) takeBack(name string, part *lentPart) {
 	part.users--
 	over := part.users == 0
 	if over {
-		delete(p.lent, name)
+		p.forget(name, part)
 	}
 	p.s.mu.Unlock()
 	if r, err := part.open(); over && err == nil {
@@ -72,10 +72,20 @@ func (p *peer) takeBack(name string, part *lentPart) {
 	}
 }
 
+// forget has the next question open the part anew. The service's lock is held.
+func (p *peer) forget(name string, part *lentPart) {
+	if p.lent[name] == part {
+		delete(p.lent, name)
+	}
+}
+
 // read puts what is asked for into buf.
 func (p *peer) read(q request, lent *lentPart, buf []byte) (n int, err error) {
 	part, err := lent.open()
-	if err != nil {
+	if err != nil { // it may be there before this answer is
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		p.forget(q.name, lent)
 		return 0, err
 	}
 	block, size := p.s.opts.Block, part.Size()

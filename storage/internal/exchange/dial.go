@@ -27,7 +27,9 @@ func (w *writer) dial() error {
 		w.cancel(nil)
 		return err
 	}
-	ask := p.send(tagRequest, request{kind: requestCreate, id: w.id, n: p.s.opts.Block, name: w.name}.encode())
+	ask := p.ask(func(uint32) request {
+		return request{kind: requestCreate, id: w.id, n: p.s.opts.Block, name: w.name}
+	})
 	unwatch := whenDone(w.user, func() {
 		w.cancel(comm.Withdrawn(w.user))
 		w.interrupt()
@@ -55,8 +57,8 @@ func (w *writer) dial() error {
 // interrupt tells the other rank to end what its handler is doing. What is under
 // way is still taken, so that the stream ends in order.
 func (w *writer) interrupt() {
-	m := request{kind: requestCancel, id: w.id}.encode()
-	_, _ = w.p.send(tagRequest, m).Wait(w.p.ctx)
+	cancel := w.p.ask(func(uint32) request { return request{kind: requestCancel, id: w.id} })
+	_, _ = cancel.Wait(w.p.ctx)
 }
 
 // run takes the answers.

@@ -49,6 +49,8 @@
 //   - Who answers keeps nothing between two questions. A part is open as long as there are
 //     some about it: so an open reader costs the other rank nothing, and there may be any
 //     number.
+//   - Both sides count the requests of a rank to another one, so a question that is damaged on
+//     its way has an answer, too.
 //   - What a peer says is checked before it is used, and bounded: names, blocks, ranges,
 //     streams and questions at a time. Memory for another rank is at most Streams * Window *
 //     Block for its streams, and as much for answers on their way to it; for the streams and

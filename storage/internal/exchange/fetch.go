@@ -27,23 +27,59 @@ type fetch struct {
 // cache is what the readers of one rank's parts keep: whole blocks that have not been
 // read whole.
 type cache struct {
-	room int // more blocks are kept only if they are needed at once
+	room  int   // how many
+	aging int64 // how many bytes come until a reader that nobody has come back to is forgotten
 
-	mu   sync.Mutex
-	kept []*fetch // oldest first
+	mu    sync.Mutex
+	kept  []*fetch // oldest first
+	bytes int64    // that have come, ever
 }
 
-// makeRoom forgets the oldest blocks that nobody is using until there is room for
-// one more, which it reports.
-func (c *cache) makeRoom() bool {
+// makeRoom reports whether there is room for one more block of r.
+func (c *cache) makeRoom(r *reader) bool {
+	if r.ctx.Err() != nil {
+		return false // Close has given back what it kept, or will
+	}
 	for len(c.kept) >= c.room {
-		i := slices.IndexFunc(c.kept, func(f *fetch) bool { return f.users == 1 })
-		if i < 0 {
+		f := c.least(r)
+		if f == nil {
 			return false
 		}
-		c.forget(c.kept[i])
+		c.forget(f)
 	}
 	return true
+}
+
+// least is what can go for one more block of r: one of a reader that nobody has come back to
+// for long, or of the one that has the most, the last that it has asked for ahead, so that those that
+// are read by turns do not take from each other what they need next. Of its own r gives up
+// only what it has begun to take.
+func (c *cache) least(r *reader) (of *fetch) {
+	most := c.most(r)
+	for _, f := range c.kept {
+		switch {
+		case f.users > 1:
+		case c.bytes-f.r.lastRead > c.aging, f.r == r && most == r && f.used > 0:
+			return f
+		case f.r == most && most != r && (of == nil || f.used == 0):
+			of = f
+		}
+	}
+	return of
+}
+
+// most is the reader that has the most blocks, or r, if with one more it has as many.
+func (c *cache) most(r *reader) *reader {
+	counts := map[*reader]int{r: 1}
+	for _, f := range c.kept {
+		counts[f.r]++
+	}
+	for _, f := range c.kept {
+		if counts[f.r] > counts[r] {
+			r = f.r
+		}
+	}
+	return r
 }
 
 // forget takes a block out of those that are kept, if it is.
@@ -80,18 +116,21 @@ func (r *reader) kept(off int64) *fetch {
 	return r.cache.kept[i]
 }
 
-// ask sends a question, for one call. Where too many are not answered it waits.
-func (r *reader) ask(q request, keep bool) (*fetch, error) {
-	id, err := r.p.number(r.ctx)
-	if err != nil {
+// ask sends a question, for one call: about the whole block, if there is one and room for
+// it. Where too many are not answered it waits.
+func (r *reader) ask(q request, block *request) (*fetch, error) {
+	if err := r.p.place(r.ctx); err != nil {
 		return nil, err
 	}
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
-	return r.send(id, q, keep), nil
+	if block != nil && r.cache.makeRoom(r) {
+		return r.send(*block, true), nil
+	}
+	return r.send(q, false), nil
 }
 
-// readAhead asks for blocks that will be needed, as far as numbers and memory go.
+// readAhead asks for blocks that will be needed, as far as places and memory go.
 func (r *reader) readAhead(first, last int64) {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
@@ -100,14 +139,13 @@ func (r *reader) readAhead(first, last int64) {
 		if r.kept(q.off) != nil {
 			continue
 		}
-		if !r.cache.makeRoom() {
+		if !r.cache.makeRoom(r) {
 			return
 		}
-		id, err := r.p.number(ended)
-		if err != nil {
+		if r.p.place(ended) != nil {
 			return
 		}
-		r.send(id, q, true).drop()
+		r.send(q, true).drop()
 	}
 }
 
@@ -117,17 +155,18 @@ func (r *reader) block(number int64) request {
 	return request{kind: requestRead, off: off, n: int(min(int64(r.like.block), r.like.size-off))}
 }
 
-// send sends a question. The caller has taken its number, and the lock.
-func (r *reader) send(id uint32, q request, keep bool) *fetch {
-	q.id, q.name = id, r.name
-	f := &fetch{r: r, q: q, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
+// send sends a question. The caller has taken a place, the lock, and room for what is kept.
+func (r *reader) send(q request, keep bool) *fetch {
+	f := &fetch{r: r, buf: r.p.s.buffers.get(), users: 2, done: make(chan struct{})}
+	f.out = r.p.ask(func(number uint32) request {
+		q.id, q.name = number, r.name
+		f.q, f.in = q, r.p.receive(answerTag(number), f.buf)
+		return q
+	})
 	if keep {
-		r.cache.makeRoom()
 		r.cache.kept = append(r.cache.kept, f)
 		f.users++
 	}
-	f.in = r.p.receive(answerTag(id), f.buf)
-	f.out = r.p.send(tagRequest, q.encode())
 	r.asked.add(&r.p.s.calling, f.listen)
 	return f
 }
@@ -144,9 +183,10 @@ func (f *fetch) listen() {
 		f.payload, f.err = f.check(f.buf[:st.Bytes])
 	}
 	close(f.done)
-	p.answered(f.q.id)
+	p.answered()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.bytes += int64(len(f.payload))
 	if f.err != nil {
 		c.forget(f)
 	}

@@ -219,7 +219,7 @@ func TestSenselessRanges(t *testing.T) {
 			off int64
 			n   int
 		}{{0, 1001}, {1000, 1}, {999, 2}, {1 << 62, 1}, {0, minBlock + 1}} {
-			f, err := open.ask(request{kind: requestRead, off: x.off, n: x.n}, false)
+			f, err := open.ask(request{kind: requestRead, off: x.off, n: x.n}, nil)
 			require.NoError(r.t, err)
 			require.ErrorIs(r.t, open.await(f), ErrRequest, "%v", x)
 			open.release(f, x.n)

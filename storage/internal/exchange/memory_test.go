@@ -191,7 +191,7 @@ func playOn(t *testing.T, n int, opts Options, memories []*memory, body func(r *
 			require.Empty(t, p.opened, "streams of rank %d to rank %d", r, p.rank)
 			require.Empty(t, p.served, "streams of rank %d for rank %d", r, p.rank)
 			require.Empty(t, p.slots)
-			require.Len(t, p.numbers, cap(p.numbers))
+			require.Empty(t, p.places)
 			require.Empty(t, p.lent)
 			require.Zero(t, p.asking)
 			require.Empty(t, p.cache.kept)

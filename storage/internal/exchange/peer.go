@@ -3,6 +3,7 @@ package exchange
 import (
 	"cmp"
 	"context"
+	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -22,9 +23,13 @@ type peer struct {
 	failed bool // only for the serving goroutine
 
 	slots   chan struct{} // one for each stream that this rank has opened
-	numbers chan uint32   // that its questions can have
+	places  chan struct{} // one for each of its questions that is not answered
 	sending chan struct{} // one for each answer to the rank that is on its way
 	cache   cache
+
+	order sync.Mutex // of requests
+	sent  uint32     // how many
+	heard uint32     // how many of the other rank's have come; only for the serving goroutine
 
 	// The service's lock guards these. The key of streams is slotOf the number.
 	awaited   bool // expectBye was called
@@ -39,16 +44,14 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 	p := &peer{
 		s: s, rank: rank,
 		slots:   make(chan struct{}, s.opts.Streams),
-		numbers: make(chan uint32, s.opts.Streams*s.opts.Window),
+		places:  make(chan struct{}, s.opts.Streams*s.opts.Window),
 		sending: make(chan struct{}, s.opts.Streams*s.opts.Window),
 		opened:  make(map[uint32]*writer),
 		served:  make(map[uint32]context.CancelCauseFunc),
 		lent:    make(map[string]*lentPart),
 	}
 	p.cache.room = 3 * s.opts.Window
-	for id := range cap(p.numbers) {
-		p.numbers <- uint32(id)
-	}
+	p.cache.aging = 4 * int64(p.cache.room) * int64(s.opts.Block)
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)
 	p.done, p.bye = context.WithCancelCause(p.ctx)
 	return p
@@ -99,27 +102,37 @@ func (p *peer) leave(w *writer) {
 	<-p.slots
 }
 
-// number takes a number for a question; if there is none it waits until ctx ends. Close
-// waits until answered.
-func (p *peer) number(ctx context.Context) (id uint32, err error) {
+// ask sends a request. It has a number that no other one has had, because an answer may come
+// late, when nobody waits for it any more: the other rank counts as well, and so can answer
+// one that it cannot read.
+func (p *peer) ask(with func(number uint32) request) comm.Request {
+	p.order.Lock()
+	defer p.order.Unlock()
+	p.sent++
+	return p.send(tagRequest, with(p.sent).encode())
+}
+
+// place takes a place for a question. If there is none it waits until ctx ends. Close waits
+// until answered.
+func (p *peer) place(ctx context.Context) error {
 	select {
-	case id = <-p.numbers:
+	case p.places <- struct{}{}:
 	default:
 		select {
-		case id = <-p.numbers:
+		case p.places <- struct{}{}:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 	if err := p.s.hold(); err != nil {
-		p.numbers <- id
-		return 0, err
+		<-p.places
+		return err
 	}
-	return id, nil
+	return nil
 }
 
-func (p *peer) answered(id uint32) {
-	p.numbers <- id
+func (p *peer) answered() {
+	<-p.places
 	p.s.calling.Done()
 }
 

@@ -31,8 +31,9 @@ type reader struct {
 	asked queue // answers that are awaited
 
 	// The cache's lock guards these.
-	ends    [rememberEnds]int64 // where the latest reads have ended
-	lastEnd int
+	ends     [rememberEnds]int64 // where the latest reads have ended
+	lastEnd  int
+	lastRead int64 // cache.bytes then
 }
 
 // rememberEnds is how many interleaved sequential reads are recognised: those of
@@ -57,7 +58,7 @@ func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, erro
 
 // look asks what the part is like.
 func (r *reader) look() error {
-	f, err := r.ask(request{kind: requestOpen, n: r.p.s.opts.Block}, false)
+	f, err := r.ask(request{kind: requestOpen, n: r.p.s.opts.Block}, nil)
 	if err != nil {
 		return err
 	}
@@ -131,6 +132,7 @@ func (r *reader) fail(err error) error {
 func (r *reader) follows(off, end int64) bool {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
+	r.lastRead = r.cache.bytes
 	near := func(end int64) bool { return end >= 0 && end <= off && off-end <= int64(r.like.block) }
 	if i := slices.IndexFunc(r.ends[:], near); i >= 0 {
 		r.ends[i] = end
@@ -144,7 +146,7 @@ func (r *reader) follows(off, end int64) bool {
 // readBlock reads what one block has of p, which is inside the part, and asks for what is
 // needed after that.
 //
-// A whole block is asked for if what follows will be wanted too, or most of it is
+// A whole block is asked for, and kept, if what follows will be wanted too, or most of it is
 // wanted now; else only what is wanted.
 func (r *reader) readBlock(p []byte, off int64, sequential bool) (int, error) {
 	size, end := int64(r.like.block), off+int64(len(p))
@@ -152,16 +154,16 @@ func (r *reader) readBlock(p []byte, off int64, sequential bool) (int, error) {
 	if sequential {
 		last = (r.like.size - 1) / size
 	}
-	q := r.block(number)
-	n := int(min(end, q.off+int64(q.n)) - off)
-	f := r.find(q.off)
+	block := r.block(number)
+	n := int(min(end, block.off+int64(block.n)) - off)
+	f := r.find(block.off)
 	if f == nil {
-		whole := sequential || int64(n) >= size/2
-		if !whole {
-			q.off, q.n = off, n
+		var keep *request
+		if n < block.n && (sequential || int64(n) >= size/2) {
+			keep = &block
 		}
 		var err error
-		if f, err = r.ask(q, whole); err != nil {
+		if f, err = r.ask(request{kind: requestRead, off: off, n: n}, keep); err != nil {
 			return 0, err
 		}
 	}

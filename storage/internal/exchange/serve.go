@@ -41,7 +41,7 @@ func (s *Service) takeRequests(ctx context.Context, buf []byte) error {
 		case err == nil:
 			s.take(st.Source, buf[:st.Bytes])
 		case errors.Is(err, comm.ErrTruncated):
-			s.opts.Log.Warn("request is too long", "rank", st.Source, "bytes", st.Bytes)
+			s.take(st.Source, nil)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, comm.ErrProcFailed):
@@ -60,10 +60,16 @@ func (s *Service) take(from comm.Rank, message []byte) {
 	r, err := parseRequest(message)
 	if p == nil || err != nil {
 		s.opts.Log.Warn("request makes no sense", "rank", from, "error", err)
+	}
+	if p == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.heard++; err != nil { // if it was a question, this is its number, and somebody waits
+		p.reject(p.heard, answerTag(p.heard), ErrTransfer)
+		return
+	}
 	switch r.kind {
 	case requestCancel:
 		if cancel := p.served[slotOf(r.id)]; cancel != nil {
@@ -86,7 +92,7 @@ func (p *peer) host(r request) {
 	case twice:
 		s.opts.Log.Warn("stream is asked for twice", "rank", p.rank, "stream", r.id)
 	case len(p.served) >= s.opts.Streams:
-		p.reject(r.id, replyTag(r.id))
+		p.reject(r.id, replyTag(r.id), ErrBusy)
 	default:
 		v := &visit{p: p, request: r, block: min(r.n, s.opts.Block)}
 		v.ctx, v.cancel = context.WithCancelCause(p.ctx)
@@ -95,16 +101,16 @@ func (p *peer) host(r request) {
 	}
 }
 
-// reject says that it is too much, in a goroutine because even that can take
+// reject says why a request is not served, in a goroutine because even that can take
 // time. A rank that does not stop at that is not even answered.
-func (p *peer) reject(id uint32, tag comm.Tag) {
+func (p *peer) reject(id uint32, tag comm.Tag, why error) {
 	if p.rejecting >= p.s.opts.Streams {
 		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "number", id)
 		return
 	}
 	p.rejecting++
 	p.s.serving.Go(func() {
-		_, _ = p.send(tag, sealed(encodeError(ErrBusy), frameFinal, id, 0)).Wait(p.ctx)
+		_, _ = p.send(tag, sealed(encodeError(why), frameFinal, id, 0)).Wait(p.ctx)
 		p.s.mu.Lock()
 		p.rejecting--
 		p.s.mu.Unlock()
