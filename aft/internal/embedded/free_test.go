@@ -207,6 +207,20 @@ func TestSendToWhoHasFreedAndDied(t *testing.T) {
 	require.NoError(t, err, "dropped: nobody has said yet that it is dead")
 }
 
+// TestFreeMeetsASend: the receiver has given the communicator back between the moment in which
+// the sender has found its mailbox and the one in which it uses that. Nobody has failed.
+func TestFreeMeetsASend(t *testing.T) {
+	e := newEndpoint(1, 1)
+	e.up = func(control.Message) {}
+	e.ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)
+	b := e.ensure(control.Group{ID: 2, Procs: []control.Proc{0, 1}}, 1)
+	e.free(b)
+	for _, length := range []int{1, eagerLimit + 1} {
+		_, err := b.send(0, 7, make([]byte, length)).Wait(t.Context())
+		require.NoError(t, err, "%d bytes are dropped", length)
+	}
+}
+
 // TestOneCommunicatorAfterTheOther, each made of the last one, which is freed then.
 func TestOneCommunicatorAfterTheOther(t *testing.T) {
 	const many = 3000

@@ -78,6 +78,9 @@ func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 	case b.revoked:
 		e.mu.Unlock()
 		return driver.FailedRequest(driver.ErrRevoked)
+	case b.freed: // since the sender has found it
+		e.mu.Unlock()
+		return sentRequest{}
 	case b.closed != nil:
 		e.mu.Unlock()
 		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
