@@ -22,6 +22,7 @@ type entry struct {
 // mirrored; a matrix that is stored in full must be symmetric.
 func assemble(list []entry, n int, triangle bool) (*Matrix, error) {
 	if triangle {
+		list = slices.Grow(list, len(list))
 		for _, e := range list {
 			if e.row != e.column {
 				list = append(list, entry{e.column, e.row, e.value, e.line})
@@ -54,7 +55,7 @@ func assemble(list []entry, n int, triangle bool) (*Matrix, error) {
 
 // compress adds up sorted entries of one place.
 func compress(list []entry, n int) *Matrix {
-	m := &Matrix{RowPtr: make([]int64, n+1)}
+	m := &Matrix{RowPtr: make([]int64, n+1), Columns: make([]int32, 0, len(list)), Values: make([]float64, 0, len(list))}
 	for i, e := range list {
 		if i > 0 && e.row == list[i-1].row && e.column == list[i-1].column {
 			m.Values[len(m.Values)-1] += e.value
