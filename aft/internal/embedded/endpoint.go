@@ -173,6 +173,9 @@ func (e *endpoint) enter(m control.Made) *mailbox {
 // ensure is the mailbox of a communicator that this process is one of. parent is
 // what it was made of, or 0.
 func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
+	if b := e.find(g.ID); b != nil {
+		return b
+	}
 	nodes := e.nodes(g.Procs)
 	e.mu.Lock()
 	b := e.boxes[g.ID]
@@ -207,6 +210,12 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 		start()
 	}
 	return b
+}
+
+func (e *endpoint) find(id control.CommID) *mailbox {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.boxes[id]
 }
 
 // nodes are those of some processes, as long as they are known: of who dies nobody knows it for ever.
