@@ -18,9 +18,17 @@ func Elementwise[T Datum](f func(a, b T) T) Op[T] {
 	}
 }
 
-// Sum adds.
+// Sum adds. Four at a time: a loop of one addition is as fast as the place where the linker
+// has put it allows, up to half as slow in one program as in another.
 func Sum[T Number](acc, in []T) {
-	acc = acc[:len(in)]
+	for len(in) >= 4 {
+		a, v := (*[4]T)(acc), (*[4]T)(in)
+		a[0] += v[0]
+		a[1] += v[1]
+		a[2] += v[2]
+		a[3] += v[3]
+		acc, in = acc[4:], in[4:]
+	}
 	for i, v := range in {
 		acc[i] += v
 	}
