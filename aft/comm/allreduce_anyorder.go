@@ -18,11 +18,13 @@ func allreduceAnyOrder[T Datum](k *call, in, out []T, op Op[T]) error {
 	if err := agreeLengthDoubling(k, length); err != nil {
 		return err
 	}
-	reduce := allreduceBlocks[T]
-	if n >= halvingRanks && n&(n-1) == 0 {
-		reduce = allreduceHalving[T]
-	}
-	return inSegments(in, out, func(in, out []T) error { return reduce(k, in, out, op) })
+	halving := n >= halvingRanks && n&(n-1) == 0
+	return inSegments(in, out, func(in, out []T) error {
+		if halving {
+			return allreduceHalving(k, in, out, op)
+		}
+		return allreduceBlocks(k, in, out, op)
+	})
 }
 
 // allreduceDoubling is recursive doubling: log2 n messages of each rank.

@@ -35,17 +35,9 @@ func allreduceGathered[T Datum](k *call, in, out []T, op Op[T]) error {
 	return nil
 }
 
-// share is the part of 0..length that rank r of n reduces.
-func share(length, n, r int) (lo, hi int) {
-	return length * r / n, length * (r + 1) / n
-}
-
-// shares is the part of s that each rank reduces.
-func shares[T Datum](s []T, n int) func(r int) []T {
-	return func(r int) []T {
-		lo, hi := share(len(s), n, r)
-		return s[lo:hi]
-	}
+// share is the part of s that rank r of n reduces.
+func share[T Datum](s []T, n, r int) []T {
+	return s[len(s)*r/n : len(s)*(r+1)/n]
 }
 
 // allreduceBlocks reduces one part of the data on each rank and then exchanges
@@ -53,8 +45,8 @@ func shares[T Datum](s []T, n int) func(r int) []T {
 // in two steps.
 func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 	n, me := k.c.Size(), int(k.c.Rank())
-	lo, hi := share(len(in), n, me)
-	own, result, m := in[lo:hi], out[lo:hi], hi-lo
+	own, result := share(in, n, me), share(out, n, me)
+	m := len(own)
 	work, blocks := borrow[T](n * m)
 	block := func(r int) []T { return blocks[r*m : (r+1)*m] }
 	acc := result
@@ -67,8 +59,9 @@ func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 		}
 		return block(r)
 	}
-	recvs := others(k, room, k.irecv)
-	sends := others(k, shares(in, n), k.isend)
+	recvs, sends := make([]Request, n), make([]Request, 2*n)
+	others(k, recvs, room, k.irecv)
+	others(k, sends, func(r int) []T { return share(in, n, r) }, k.isend)
 	for r := range n {
 		if r == me {
 			join(acc, own, r, op)
@@ -88,8 +81,8 @@ func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 	work.free()
 	// in may be out: the part of each other rank is overwritten only by that
 	// rank's result, so after that rank has received it.
-	recvs = others(k, shares(out, n), k.irecv)
-	sends = append(sends, others(k, func(int) []T { return result }, k.isend)...)
+	others(k, recvs, func(r int) []T { return share(out, n, r) }, k.irecv)
+	others(k, sends[n:], func(int) []T { return result }, k.isend)
 	return waitBoth(k.ctx, recvs, sends)
 }
 

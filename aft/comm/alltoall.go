@@ -53,22 +53,23 @@ func alltoallv[T Datum](k *call, parts [][]T) ([][]T, error) {
 func swap[T Datum](k *call, give, take func(r int) []T) error {
 	me := int(k.c.Rank())
 	copy(take(me), give(me)) // not later: it may be one part, which the others read
-	recvs := others(k, take, k.irecv)
-	return waitBoth(k.ctx, recvs, others(k, give, k.isend))
+	recvs, sends := make([]Request, k.c.Size()), make([]Request, k.c.Size())
+	others(k, recvs, take, k.irecv)
+	others(k, sends, give, k.isend)
+	return waitBoth(k.ctx, recvs, sends)
 }
 
 // others starts to send or receive the part of each other rank, beginning with the next
-// one, that is not empty. Its request is at that rank's place.
-func others[T Datum](k *call, part func(r int) []T, start func(Rank, []byte) Request) []Request {
+// one, that is not empty: requests has each one's at its place, and nothing new at this rank's.
+func others[T Datum](k *call, requests []Request, part func(r int) []T, start func(Rank, []byte) Request) {
 	n, me := k.c.Size(), int(k.c.Rank())
-	requests := make([]Request, n)
 	for i := 1; i < n; i++ {
 		r := (me + i) % n
+		requests[r] = Request{}
 		if p := part(r); len(p) > 0 {
 			requests[r] = start(Rank(r), bytesOf(p))
 		}
 	}
-	return requests
 }
 
 // elements has each rank's part be one element.

@@ -6,7 +6,7 @@ package comm
 // and waits for the verdict that comes down from the root. Whoever finds anything
 // else sends a refusal up, refuses those below that wait, and is done.
 type assent struct {
-	*call
+	call
 	tree   branch
 	length int  // in bytes, that this rank gave
 	long   bool // by that length

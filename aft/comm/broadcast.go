@@ -13,7 +13,7 @@ const bcastSegment = 256 << 10
 // announced along that tree first, so that all ranks know how much will come: one
 // that expects another length hands the segments on all the same.
 func bcast(k *call, root Rank, data []byte) error {
-	b := broadcast{call: k, tree: binomial(k.c, root)}
+	b := broadcast{call: *k, tree: binomial(k.c, root)}
 	long := len(data) > bcastSegment
 	announced, announcement := len(data), long
 	var bad error
@@ -57,7 +57,7 @@ func routeFor(length int, c *Comm, root Rank) branch {
 }
 
 type broadcast struct {
-	*call
+	call
 	tree branch
 }
 

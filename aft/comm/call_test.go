@@ -10,26 +10,48 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// instant is an engine whose operations are over when they begin.
+// instant is an engine whose operations are over when they begin: each receive takes as
+// much as there is room for.
 type instant struct{}
 
 func (instant) Rank() int                                        { return 1 }
 func (instant) Size() int                                        { return 2 }
-func (instant) Isend(int, int, []byte) driver.Request            { return instant{} }
-func (instant) Irecv(int, int, []byte) driver.Request            { return instant{} }
-func (instant) Wait(context.Context) (driver.Status, error)      { return driver.Status{}, nil }
-func (instant) Itake(int, int, int, func([]byte)) driver.Request { return instant{} }
+func (instant) Isend(int, int, []byte) driver.Request            { return received[0] }
+func (instant) Irecv(_, _ int, buf []byte) driver.Request        { return received[len(buf)] }
+func (instant) Itake(int, int, int, func([]byte)) driver.Request { return received[0] }
+
+type arrival struct{ bytes int }
+
+func (a *arrival) Wait(context.Context) (driver.Status, error) {
+	return driver.Status{Bytes: a.bytes}, nil
+}
+
+// received has the receive of each length.
+var received = func() (all [2000]*arrival) {
+	for n := range all {
+		all[n] = &arrival{n}
+	}
+	return all
+}()
 
 func TestWrappedCallsAllocateNothing(t *testing.T) {
-	c, ctx, data := comm.New(instant{}), t.Context(), make([]float64, 1)
-	for name, call := range map[string]func(){
-		"send":     func() { _ = comm.Send(ctx, c, 0, 1, data) },
-		"receive":  func() { _, _, _ = comm.Recv(ctx, c, 0, 1, data) },
-		"sendrecv": func() { _, _, _ = comm.Sendrecv(ctx, c, 0, 1, data, 0, 1, data) },
-		"take":     func() { _, _ = comm.Itake(c, 0, 1, 8, nil).Wait(ctx) },
-		"barrier":  func() { _ = comm.Barrier(ctx, c) },
+	c, ctx, data, all := comm.New(instant{}), t.Context(), make([]float64, 100), make([]float64, 200)
+	for name, call := range map[string]func() error{
+		"send":      func() error { return comm.Send(ctx, c, 0, 1, data) },
+		"receive":   func() error { _, _, err := comm.Recv(ctx, c, 0, 1, data); return err },
+		"sendrecv":  func() error { _, _, err := comm.Sendrecv(ctx, c, 0, 1, data, 0, 1, data); return err },
+		"take":      func() error { _, err := comm.Itake(c, 0, 1, 8, nil).Wait(ctx); return err },
+		"barrier":   func() error { return comm.Barrier(ctx, c) },
+		"bcast":     func() error { return comm.Bcast(ctx, c, 0, data) },
+		"reduce":    func() error { return comm.Reduce(ctx, c, 0, data, nil, comm.Sum) },
+		"allreduce": func() error { return comm.Allreduce(ctx, c, data, data, comm.Sum) },
+		"gather":    func() error { return comm.Gather(ctx, c, 0, data, nil) },
+		"scatter":   func() error { return comm.Scatter(ctx, c, 0, nil, data) },
+		"allgather": func() error { return comm.Allgather(ctx, c, data, all) },
 	} {
-		require.Zero(t, testing.AllocsPerRun(100, call), name)
+		var err error
+		require.Zero(t, testing.AllocsPerRun(100, func() { err = call() }), name)
+		require.NoError(t, err, name)
 	}
 }
 

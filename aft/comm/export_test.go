@@ -33,7 +33,7 @@ func AllreduceHalving(ctx context.Context, c *Comm, in, out []float64) error {
 
 func ReduceTree(ctx context.Context, c *Comm, in, out []float64) error {
 	k := c.begin(ctx, "Reduce", tagReduce)
-	a := &assent{call: &k, tree: binomial(c, 0), length: len(in) * 8}
+	a := &assent{call: k, tree: binomial(c, 0), length: len(in) * 8}
 	return reduceTree(a, in, out, Sum)
 }
 
@@ -71,12 +71,12 @@ func GatherDirect(ctx context.Context, c *Comm, in, out []float64) error {
 
 func BcastChain(ctx context.Context, c *Comm, data, _ []float64) error {
 	k := c.begin(ctx, "Bcast", tagBcast)
-	b := broadcast{call: &k, tree: chain(c, 0)}
+	b := broadcast{call: k, tree: chain(c, 0)}
 	return b.segments(len(data)*8, bytesOf(data))
 }
 
 func BcastBinomial(ctx context.Context, c *Comm, data, _ []float64) error {
 	k := c.begin(ctx, "Bcast", tagBcast)
-	b := broadcast{call: &k, tree: binomial(c, 0)}
+	b := broadcast{call: k, tree: binomial(c, 0)}
 	return b.segments(len(data)*8, bytesOf(data))
 }

@@ -87,12 +87,15 @@ func gathervRecv[T Datum](k *call, in []T) ([][]T, error) {
 	me := k.c.Rank()
 	counts := make([]int64, k.c.Size())
 	counts[me] = int64(len(in))
-	if err := WaitAll(k.ctx, others(k, elements(counts), k.irecv)...); err != nil {
+	recvs := make([]Request, len(counts))
+	others(k, recvs, elements(counts), k.irecv)
+	if err := WaitAll(k.ctx, recvs...); err != nil {
 		return nil, err
 	}
 	out := carve[T](counts)
 	copy(out[me], in)
-	if err := WaitAll(k.ctx, others(k, func(r int) []T { return out[r] }, k.irecv)...); err != nil {
+	others(k, recvs, func(r int) []T { return out[r] }, k.irecv)
+	if err := WaitAll(k.ctx, recvs...); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -15,7 +15,7 @@ const (
 func gatherTree(k *call, root Rank, in, out []byte) error {
 	n, me, m := k.c.Size(), int(k.c.Rank()), len(in)
 	a := &assent{
-		call: k, tree: binomial(k.c, root),
+		call: *k, tree: binomial(k.c, root),
 		length: m, long: n*m > treeLimit, refuse: k.refuses(),
 	}
 	span := 1 // ranks of this subtree: this one and those that follow

@@ -24,7 +24,7 @@ func Reduce[T Datum](ctx context.Context, c *Comm, root Rank, in, out []T, op Op
 func reduce[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 	length := len(in) * sizeOf[T]()
 	a := &assent{
-		call: k, tree: binomial(k.c, root),
+		call: *k, tree: binomial(k.c, root),
 		length: length, long: reduceInBlocks(k.c.Size(), length), refuse: k.refuses(),
 	}
 	if err := reduceTree(a, in, out, op); err != nil {

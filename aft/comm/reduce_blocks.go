@@ -13,11 +13,11 @@ func reduceInBlocks(n, length int) bool { return n >= 4 && length > reduceLimit 
 // the tree would give it log2 n times the data. out is nil on the other ranks.
 func reduceBlocks[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 	n, me := k.c.Size(), int(k.c.Rank())
-	lo, hi := share(len(in), n, me)
-	m := hi - lo
+	m := len(share(in, n, me))
 	work, blocks := borrow[T](n * m)
 	block := func(rel int) []T { return blocks[rel*m : (rel+1)*m] }
-	err := swap(k, shares(in, n), func(r int) []T { return block((r - int(root) + n) % n) })
+	err := swap(k, func(r int) []T { return share(in, n, r) },
+		func(r int) []T { return block((r - int(root) + n) % n) })
 	if err == nil {
 		for bit := 1; bit < n; bit *= 2 {
 			for rel := 0; rel+bit < n; rel += 2 * bit {
@@ -39,7 +39,9 @@ func deliverShares[T Datum](k *call, root Rank, result, out []T) error {
 		_, err := k.isend(root, bytesOf(result)).Wait(k.ctx)
 		return err
 	}
-	part := shares(out, k.c.Size())
-	copy(part(int(root)), result)
-	return WaitAll(k.ctx, others(k, part, k.irecv)...)
+	n := k.c.Size()
+	copy(share(out, n, int(root)), result)
+	recvs := make([]Request, n)
+	others(k, recvs, func(r int) []T { return share(out, n, r) }, k.irecv)
+	return WaitAll(k.ctx, recvs...)
 }

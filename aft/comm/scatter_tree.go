@@ -5,7 +5,7 @@ package comm
 // announced down the tree.
 func scatterTree(k *call, root Rank, in, out []byte) error {
 	n, me, m := k.c.Size(), int(k.c.Rank()), len(out)
-	d := &descent{call: k, tree: binomial(k.c, root), m: m, long: n*m > treeLimit}
+	d := &descent{call: *k, tree: binomial(k.c, root), m: m, long: n*m > treeLimit}
 	length := noticeSize
 	if !d.long {
 		length = max(d.tree.span*m, noticeSize)
@@ -48,7 +48,7 @@ func scatterTree(k *call, root Rank, in, out []byte) error {
 
 // descent is data of m bytes for each rank on its way down a tree.
 type descent struct {
-	*call
+	call
 	tree   branch
 	m      int
 	long   bool

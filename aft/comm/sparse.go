@@ -31,7 +31,7 @@ func SparseAlltoallv[T Datum](ctx context.Context, c *Comm, parts map[Rank][]T) 
 			k.bad, parts = err, nil
 		}
 	}
-	s := &sparse[T]{call: &k, parts: parts, taken: make(map[Rank][]T)}
+	s := &sparse[T]{call: k, parts: parts, taken: make(map[Rank][]T)}
 	if err := k.end(s.run()); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func SparseAlltoallv[T Datum](ctx context.Context, c *Comm, parts map[Rank][]T) 
 }
 
 type sparse[T Datum] struct {
-	*call
+	call
 	parts map[Rank][]T
 	taken map[Rank][]T
 	unfit error // of a part that is not a whole number of elements
