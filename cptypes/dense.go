@@ -14,7 +14,7 @@ import (
 // last index runs fastest). Its length must be the shape's volume when it is
 // written; Resize makes it so before it is read.
 type dense struct {
-	slice  sliceRaw
+	slice  *slice
 	volume int
 	desc   Desc
 	what   string // how the user declared it, for messages
@@ -31,7 +31,7 @@ func newDense(data reflect.Value, shape []int64, what string) *dense {
 	l, _ := element.Of(data.Type().Elem().Elem().Kind())
 	n, _ := volume(shape)
 	return &dense{
-		slice:  sliceRaw{slice: makeSlice(data, l, nil, 1)},
+		slice:  newSlice(data, l, nil, 1),
 		volume: int(n),
 		desc:   Desc{Elem: l.Elem, Shape: shape, Type: data.Type().Elem().String()},
 		what:   what,

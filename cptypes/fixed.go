@@ -13,37 +13,28 @@ import (
 // descriptions of it are made once.
 type fixed struct {
 	layout
-	p    unsafe.Pointer // keeps the variable alive
-	n    int            // elements
-	desc Desc
-}
-
-// fixedRaw is a fixed of which every bit pattern is a valid value.
-type fixedRaw struct {
-	fixed
+	p     unsafe.Pointer // keeps the variable alive
+	n     int            // elements
+	desc  Desc
 	spans [][]byte
 }
 
 var (
 	_ measured = (*fixed)(nil)
-	_ Spanner  = (*fixedRaw)(nil)
+	_ Spanner  = (*fixed)(nil)
 )
 
 // newFixed takes a pointer to a scalar or an array with elements of layout l.
 func newFixed(ptr reflect.Value, l layout, shape []int64, n int) Value {
-	f := fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
+	v := &fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
 		Elem:  l.Elem,
 		Shape: shape,
 		Type:  ptr.Type().Elem().String(),
 	}}
-	if !l.AnyBits() {
-		return &f
-	}
-	raw := &fixedRaw{fixed: f}
 	if n > 0 {
-		raw.spans = [][]byte{l.Bytes(f.p, n)}
+		v.spans = [][]byte{l.Bytes(v.p, n)}
 	}
-	return raw
+	return v
 }
 
 func (v *fixed) Describe() Desc { return v.desc }
@@ -64,8 +55,8 @@ func (v *fixed) Resize(stored Desc) error {
 	return nil
 }
 
-func (v *fixedRaw) Spans() ([][]byte, bool) {
-	if !v.Raw() {
+func (v *fixed) Spans() ([][]byte, bool) {
+	if !v.InPlace() {
 		return nil, false
 	}
 	return v.spans, true

@@ -16,30 +16,17 @@ type slice struct {
 	per   int           // elements of the layout per entry of the slice
 	inner []int64       // shape of an entry
 	desc  Desc          // of the last call; its Shape is replaced, never changed
-}
-
-// sliceRaw is a slice of which every bit pattern is a valid value.
-type sliceRaw struct {
-	slice
-	spans [][]byte // of the last call; replaced, never changed
+	spans [][]byte      // of the last call; replaced, never changed
 }
 
 var (
 	_ measured = (*slice)(nil)
-	_ Spanner  = (*sliceRaw)(nil)
+	_ Spanner  = (*slice)(nil)
 )
 
 // newSlice takes a pointer to a slice whose entries have layout l.
-func newSlice(ptr reflect.Value, l layout, inner []int64, per int) Value {
-	s := makeSlice(ptr, l, inner, per)
-	if !l.AnyBits() {
-		return &s
-	}
-	return &sliceRaw{slice: s}
-}
-
-func makeSlice(ptr reflect.Value, l layout, inner []int64, per int) slice {
-	return slice{layout: l, v: ptr.Elem(), per: per, inner: inner, desc: Desc{
+func newSlice(ptr reflect.Value, l layout, inner []int64, per int) *slice {
+	return &slice{layout: l, v: ptr.Elem(), per: per, inner: inner, desc: Desc{
 		Elem: l.Elem,
 		Type: ptr.Type().Elem().String(),
 	}}
@@ -91,8 +78,8 @@ func (v *slice) setLen(n int) {
 	v.v.Set(reflect.MakeSlice(v.v.Type(), n, n))
 }
 
-func (v *sliceRaw) Spans() ([][]byte, bool) {
-	if !v.Raw() {
+func (v *slice) Spans() ([][]byte, bool) {
+	if !v.InPlace() {
 		return nil, false
 	}
 	n := v.elems() * v.Mem
