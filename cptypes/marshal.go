@@ -21,17 +21,11 @@ type marshaled struct {
 	desc Desc
 }
 
-// marshaledUpdater is a marshaled whose type fetches its data first.
-type marshaledUpdater struct {
-	marshaled
-	Updater
-}
-
 var (
 	_ Value     = (*marshaled)(nil)
 	_ Describer = (*marshaled)(nil)
 	_ Resizer   = (*marshaled)(nil)
-	_ Updater   = (*marshaledUpdater)(nil)
+	_ Updater   = (*marshaled)(nil)
 )
 
 func newMarshaled(v marshaler) Value {
@@ -39,12 +33,10 @@ func newMarshaled(v marshaler) Value {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	m := marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: t.String()}}
-	if u, ok := v.(Updater); ok {
-		return &marshaledUpdater{m, u}
-	}
-	return &m
+	return &marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: t.String()}}
 }
+
+func (v *marshaled) Update() error { return update(v.v) }
 
 func (v *marshaled) Describe() Desc { return v.desc }
 
