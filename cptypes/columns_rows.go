@@ -65,44 +65,24 @@ func (p rowsPlaces[T]) eachRun(yield func([]T) error) error {
 	return nil
 }
 
-func (p rowsPlaces[T]) gather(dst []T, at int) {
+func (p rowsPlaces[T]) move(buf []T, at int, back bool) {
 	if p.count == 1 {
-		for i, row := range p.rows[at:][:len(dst)] {
-			dst[i] = row[p.first]
+		for i, row := range p.rows[at:][:len(buf)] {
+			if back {
+				row[p.first] = buf[i]
+			} else {
+				buf[i] = row[p.first]
+			}
 		}
 		return
 	}
-	for i, j := at/p.count, at%p.count; len(dst) > 0; i, j = i+1, 0 {
-		n := min(len(dst), p.count-j)
-		row := p.rows[i][p.first+j*p.step:]
-		if p.step == 1 {
-			copy(dst[:n], row)
-		} else {
-			for k := range dst[:n] {
-				dst[k] = row[k*p.step]
-			}
+	for i, j := at/p.count, at%p.count; len(buf) > 0; i, j = i+1, 0 {
+		n := min(len(buf), p.count-j)
+		dst, src := lines[T]{buf, 0, 1}, lines[T]{p.rows[i][p.first+j*p.step:], 0, p.step}
+		if back {
+			dst, src = src, dst
 		}
-		dst = dst[n:]
-	}
-}
-
-func (p rowsPlaces[T]) scatter(src []T, at int) {
-	if p.count == 1 {
-		for i, row := range p.rows[at:][:len(src)] {
-			row[p.first] = src[i]
-		}
-		return
-	}
-	for i, j := at/p.count, at%p.count; len(src) > 0; i, j = i+1, 0 {
-		n := min(len(src), p.count-j)
-		row := p.rows[i][p.first+j*p.step:]
-		if p.step == 1 {
-			copy(row, src[:n])
-		} else {
-			for k, x := range src[:n] {
-				row[k*p.step] = x
-			}
-		}
-		src = src[n:]
+		copyLines(dst, src, 1, n)
+		buf = buf[n:]
 	}
 }

@@ -439,8 +439,8 @@ func (v *gonumValue[M, T]) own([]location) {
 		return
 	}
 	all := make([]T, old.elems())
-	old.gather(all, 0)
-	v.places(made).scatter(all, 0)
+	old.move(all, 0, false)
+	v.places(made).move(all, 0, true)
 	if v.p != nil {
 		*v.p = made // another pointer may lead to the old one
 		return
