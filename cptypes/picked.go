@@ -3,8 +3,8 @@ package cptypes
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -18,11 +18,7 @@ type picker[T Elem] interface {
 	// room prepares the variable for what is stored, or returns a
 	// *MismatchError.
 	room(stored Desc) error
-	// renew moves the variable's elements to other memory.
-	renew()
-	leaver
-	// variable is where the variable itself is, and its size.
-	variable() (unsafe.Pointer, uintptr)
+	variable() reflect.Value // a slice, or a list of slices
 }
 
 // picked is a chosen part of a variable. The rest is neither stored nor
