@@ -113,8 +113,8 @@ func (v *part) ReadBox(stored Desc, src io.ReaderAt) error {
 		n, _ := volume(stored.Box.Shape())
 		src = newAheadReader(src, n*int64(l.Stored))
 	}
-	for runs.next() {
-		err := l.ReadAt(src, runs.from*int64(l.Stored), l.At(v.memory(), int(runs.to)), int(runs.length))
+	for from, to := range runs.all {
+		err := l.ReadAt(src, from*int64(l.Stored), l.At(v.memory(), int(to)), int(runs.length))
 		if err != nil {
 			return fmt.Errorf("cptypes: elements %s of the stored box %s: %w", boxString(overlap), boxString(stored.Box), err)
 		}
