@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"unsafe"
 
 	"github.com/craft-go/craft/cptypes/internal/element"
@@ -20,11 +19,7 @@ type dense struct {
 	what   string // how the user declared it, for messages
 }
 
-var (
-	_ measured = (*dense)(nil)
-	_ Updater  = (*dense)(nil)
-	_ Spanner  = (*dense)(nil)
-)
+var _ spanned = (*dense)(nil)
 
 // newDense takes a non-nil *[]T with T an Elem and a shape with a volume.
 func newDense(data reflect.Value, shape []int64, what string) *dense {
@@ -73,11 +68,8 @@ func (v *dense) Spans() ([][]byte, bool) {
 
 // Resize makes room for the declared shape, which must be the stored one.
 func (v *dense) Resize(stored Desc) error {
-	if err := sameKind(stored, v.desc); err != nil {
+	if err := asDeclared(stored, v.desc, v.what); err != nil {
 		return err
-	}
-	if !slices.Equal(stored.Shape, v.desc.Shape) {
-		return mismatch(stored, v.desc, "the shape must be %v, as declared by %s", stored.Shape, v.what)
 	}
 	v.slice.setLen(v.volume)
 	return nil

@@ -46,13 +46,7 @@ func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.p, v.n
 func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.Read(r, v.p, v.n) }
 
 func (v *fixed) Resize(stored Desc) error {
-	if err := sameKind(stored, v.desc); err != nil {
-		return err
-	}
-	if !slices.Equal(stored.Shape, v.desc.Shape) {
-		return mismatch(stored, v.desc, "the shape of a fixed array must be the stored one; a slice takes any length")
-	}
-	return nil
+	return sameShape(stored, v.desc, "the shape of a fixed array must be the stored one; a slice takes any length")
 }
 
 func (v *fixed) Spans() ([][]byte, bool) {
@@ -60,6 +54,22 @@ func (v *fixed) Spans() ([][]byte, bool) {
 		return nil, false
 	}
 	return v.spans, true
+}
+
+// sameShape is sameKind that checks the extents, too, of which the error says more.
+func sameShape(stored, have Desc, format string, args ...any) error {
+	if err := sameKind(stored, have); err != nil {
+		return err
+	}
+	if !slices.Equal(stored.Shape, have.Shape) {
+		return mismatch(stored, have, format, args...)
+	}
+	return nil
+}
+
+// asDeclared is sameShape for a shape that the user declared by what.
+func asDeclared(stored, have Desc, what string) error {
+	return sameShape(stored, have, "the shape must be %v, as declared by %s", stored.Shape, what)
 }
 
 // sameKind checks everything but the extents: element type, distribution, and

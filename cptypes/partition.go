@@ -13,9 +13,7 @@ import (
 type part struct{ dense }
 
 var (
-	_ measured  = (*part)(nil)
-	_ Updater   = (*part)(nil)
-	_ Spanner   = (*part)(nil)
+	_ spanned   = (*part)(nil)
 	_ BoxReader = (*part)(nil)
 )
 

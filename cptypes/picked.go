@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -28,11 +27,7 @@ type picked[T Elem] struct {
 	picker[T]
 }
 
-var (
-	_ measured = (*picked[int])(nil)
-	_ Updater  = (*picked[int])(nil)
-	_ Spanner  = (*picked[int])(nil)
-)
+var _ spanned = (*picked[int])(nil)
 
 func newPicked[T Elem](p picker[T]) *picked[T] { return &picked[T]{elemLayout[T](), p} }
 
@@ -127,11 +122,8 @@ func (p *picks[T]) find() (places[T], error) {
 }
 
 func (p *picks[T]) room(stored Desc) error {
-	if err := sameKind(stored, p.desc); err != nil {
+	if err := asDeclared(stored, p.desc, p.what); err != nil {
 		return err
-	}
-	if !slices.Equal(stored.Shape, p.desc.Shape) {
-		return mismatch(stored, p.desc, "the shape must be %v, as declared by %s", stored.Shape, p.what)
 	}
 	return p.sliceVar.room(stored, p.desc)
 }
