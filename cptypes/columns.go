@@ -137,7 +137,7 @@ func newColumns[T Elem](p plane[T], set ColumnSet, what string) Value {
 		return badLayout(what, "%s", problem)
 	}
 	if set.turn > 0 {
-		return newTurning(p, set.turn, what)
+		return &turning[T]{layout: elemLayout[T](), plane: p, n: set.turn, what: what}
 	}
 	return newPicked[T](&columnPicks[T]{p, set, what})
 }

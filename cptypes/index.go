@@ -13,15 +13,11 @@ func (x *index) add(start, length int) {
 	if length == 0 {
 		return
 	}
-	n := len(x.ends)
-	if n == 0 {
+	if len(x.ends) == 0 || length < x.least {
 		x.least = length
-		x.ends = append(x.ends, length)
-	} else {
-		x.least = min(x.least, length)
-		x.ends = append(x.ends, x.ends[n-1]+length)
 	}
 	x.starts = append(x.starts, start)
+	x.ends = append(x.ends, x.elems()+length)
 }
 
 func (x *index) elems() int {
@@ -41,8 +37,7 @@ type indexPlaces[T Elem] struct {
 }
 
 func (p indexPlaces[T]) unit() int { return 1 }
-
-func (p indexPlaces[T]) run() int { return p.least }
+func (p indexPlaces[T]) run() int  { return p.least }
 
 func (p indexPlaces[T]) eachRun(yield func([]T) error) error {
 	begin := 0
