@@ -24,12 +24,10 @@ func (p *rowsPlane[T]) shape() (rows, cols int, err error) {
 }
 
 func (p *rowsPlane[T]) known() (rows, cols int) { return -1, -1 }
-
-func (p *rowsPlane[T]) typeName() string { return "[]" + sliceType[T]() }
+func (p *rowsPlane[T]) typeName() string        { return "[]" + sliceType[T]() }
 
 // room leaves the rows alone: how long they are to be is not stored.
-func (p *rowsPlane[T]) room(stored, have Desc) error { return nil }
-
+func (p *rowsPlane[T]) room(stored, have Desc) error  { return nil }
 func (p *rowsPlane[T]) columns(c columnRun) places[T] { return rowsPlaces[T]{*p.data, c} }
 
 // rowsPlaces are the places of some columns in all rows.
@@ -39,8 +37,7 @@ type rowsPlaces[T Elem] struct {
 }
 
 func (p rowsPlaces[T]) elems() int { return len(p.rows) * p.count }
-
-func (p rowsPlaces[T]) unit() int { return 1 }
+func (p rowsPlaces[T]) unit() int  { return 1 }
 
 func (p rowsPlaces[T]) run() int {
 	if p.step != 1 {

@@ -42,8 +42,7 @@ func (v *dense) Update() error {
 }
 
 func (v *dense) Describe() Desc { return v.desc }
-
-func (v *dense) Size() int64 { return int64(v.volume) * int64(v.slice.Stored) }
+func (v *dense) Size() int64    { return int64(v.volume) * int64(v.slice.Stored) }
 
 func (v *dense) WriteTo(w io.Writer) (int64, error) {
 	if err := v.Update(); err != nil {

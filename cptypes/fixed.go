@@ -37,12 +37,9 @@ func newFixed(ptr reflect.Value, l layout, shape []int64, n int) Value {
 	return v
 }
 
-func (v *fixed) Describe() Desc { return v.desc }
-
-func (v *fixed) Size() int64 { return int64(v.n) * int64(v.Stored) }
-
-func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.p, v.n) }
-
+func (v *fixed) Describe() Desc                      { return v.desc }
+func (v *fixed) Size() int64                         { return int64(v.n) * int64(v.Stored) }
+func (v *fixed) WriteTo(w io.Writer) (int64, error)  { return v.Write(w, v.p, v.n) }
 func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.Read(r, v.p, v.n) }
 
 func (v *fixed) Resize(stored Desc) error {

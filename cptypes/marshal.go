@@ -29,17 +29,11 @@ var (
 )
 
 func newMarshaled(v marshaler) Value {
-	t := reflect.TypeOf(v)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return &marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: t.String()}}
+	return &marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: pointedTo(reflect.TypeOf(v)).String()}}
 }
 
-func (v *marshaled) Update() error { return update(v.v) }
-
-func (v *marshaled) Describe() Desc { return v.desc }
-
+func (v *marshaled) Update() error            { return update(v.v) }
+func (v *marshaled) Describe() Desc           { return v.desc }
 func (v *marshaled) Resize(stored Desc) error { return sameKind(stored, v.desc) }
 
 func (v *marshaled) WriteTo(w io.Writer) (int64, error) {

@@ -82,8 +82,7 @@ func (p *flatPlane[T]) shape() (rows, cols int, err error) {
 }
 
 func (p *flatPlane[T]) known() (rows, cols int) { return p.rows, p.cols }
-
-func (p *flatPlane[T]) typeName() string { return sliceType[T]() }
+func (p *flatPlane[T]) typeName() string        { return sliceType[T]() }
 
 func (p *flatPlane[T]) columns(c columnRun) places[T] {
 	g := grid{rows: p.rows, cols: c.count}

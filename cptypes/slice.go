@@ -32,8 +32,7 @@ func newSlice(ptr reflect.Value, l layout, inner []int64, per int) *slice {
 	}}
 }
 
-func (v *slice) elems() int { return v.v.Len() * v.per }
-
+func (v *slice) elems() int             { return v.v.Len() * v.per }
 func (v *slice) memory() unsafe.Pointer { return v.v.UnsafePointer() }
 
 func (v *slice) Describe() Desc {
@@ -44,8 +43,7 @@ func (v *slice) Describe() Desc {
 	return v.desc
 }
 
-func (v *slice) Size() int64 { return int64(v.elems()) * int64(v.Stored) }
-
+func (v *slice) Size() int64                        { return int64(v.elems()) * int64(v.Stored) }
 func (v *slice) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.memory(), v.elems()) }
 
 // ReadFrom fills the slice as long as it is: see Resize.
@@ -96,15 +94,12 @@ func (v *slice) Spans() ([][]byte, bool) {
 // volume is the number of elements of a shape; not ok if an extent is negative
 // or the product is beyond int64.
 func volume(shape []int64) (int64, bool) {
-	n := int64(1)
-	for _, x := range shape {
-		if x < 0 {
-			return 0, false
+	if len(shape) > 0 {
+		if least := slices.Min(shape); least <= 0 {
+			return 0, least == 0
 		}
 	}
-	if slices.Contains(shape, 0) {
-		return 0, true
-	}
+	n := int64(1)
 	for _, x := range shape {
 		if x > math.MaxInt64/n {
 			return 0, false

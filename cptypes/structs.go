@@ -73,8 +73,7 @@ func newStructured(ptr reflect.Value) (Value, error) {
 	return &structured{codec: c, p: ptr.UnsafePointer(), updater: updaterOf(ptr), desc: desc, stored: desc}, nil
 }
 
-func (v *structured) Update() error { return update(v.updater) }
-
+func (v *structured) Update() error  { return update(v.updater) }
 func (v *structured) Describe() Desc { return v.desc }
 
 // Resize checks that the value is opaque, and local as this one. Whether its

@@ -57,8 +57,7 @@ type structSpots struct {
 var _ codec.Visitor = (*structSpots)(nil)
 
 func (s *structSpots) Memory(p unsafe.Pointer, n int, base uintptr) { s.addBased(p, n, base) }
-
-func (s *structSpots) Slice(_ reflect.Value, each func()) { each() }
+func (s *structSpots) Slice(_ reflect.Value, each func())           { each() }
 
 func (s *structSpots) Enough() bool {
 	enough := s.few && len(s.list) >= s.end
