@@ -41,8 +41,8 @@ func OneVariable(a, b Value) bool {
 }
 
 func variableOf(v Value) region {
-	if s, ok := bare(v).(interface{ itself() region }); ok {
-		return s.itself()
+	if s, ok := bare(v).(*structured); ok {
+		return region{From: uintptr(s.p), To: uintptr(s.p) + s.codec.Type().Size()}
 	}
 	s := locations{deep: true, few: true}
 	if s.of(v); len(s.list) == 0 {

@@ -37,18 +37,13 @@ func checkBox(b Box, global []int64) error {
 	return nil
 }
 
-// runs walks through an overlap of two boxes in pieces that are contiguous in
-// the row-major storage of both, as long as possible, in ascending order.
-//
-//	for r.next() { copy r.length elements from r.from to r.to }
+// runs are the pieces of an overlap of two boxes that are contiguous in the row-major storage
+// of both, as long as possible.
 type runs struct {
-	length   int64 // elements of each run
-	from, to int64 // offset of the current run in elements, in the two boxes
-
+	length           int64   // elements of each run
+	from, to         int64   // offset of the first run in elements, in the two boxes
 	outer            []int64 // extents of the dimensions in front of a run
-	index            []int64 // of the current run in them
 	fromStep, toStep []int64 // stride of each of them
-	started          bool
 }
 
 // newRuns takes a non-empty overlap of the boxes from and to.
@@ -73,27 +68,23 @@ func newRuns(overlap, from, to Box) *runs {
 		}
 	}
 	r.outer = ext[:inner]
-	r.index = make([]int64, inner)
 	return r
 }
 
-func (r *runs) next() bool {
-	if !r.started {
-		r.started = true
-		return true
+// all are the offsets of the runs in the two boxes, in ascending order.
+func (r *runs) all(yield func(from, to int64) bool) { r.inside(0, r.from, r.to, yield) }
+
+// inside passes on the runs that have the first d indexes in common.
+func (r *runs) inside(d int, from, to int64, yield func(from, to int64) bool) bool {
+	if d == len(r.outer) {
+		return yield(from, to)
 	}
-	for d := len(r.outer) - 1; d >= 0; d-- {
-		r.index[d]++
-		r.from += r.fromStep[d]
-		r.to += r.toStep[d]
-		if r.index[d] < r.outer[d] {
-			return true
+	for i := range r.outer[d] {
+		if !r.inside(d+1, from+i*r.fromStep[d], to+i*r.toStep[d], yield) {
+			return false
 		}
-		r.from -= r.outer[d] * r.fromStep[d]
-		r.to -= r.outer[d] * r.toStep[d]
-		r.index[d] = 0
 	}
-	return false
+	return true
 }
 
 // step is the distance between the starts of neighbouring runs in the box that

@@ -2,7 +2,6 @@ package cptypes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -138,7 +137,7 @@ func newColumns[T Elem](p plane[T], set ColumnSet, what string) Value {
 		return badLayout(what, "%s", problem)
 	}
 	if set.turn > 0 {
-		return newTurning(p, set.turn, what)
+		return &turning[T]{layout: elemLayout[T](), plane: p, n: set.turn, what: what}
 	}
 	return newPicked[T](&columnPicks[T]{p, set, what})
 }
@@ -187,11 +186,8 @@ func (p *columnPicks[T]) find() (places[T], error) {
 
 func (p *columnPicks[T]) room(stored Desc) error {
 	have := p.describe()
-	if err := sameKind(stored, have); err != nil {
+	if err := sameShape(stored, have, "%s must be of shape %v before it is read: columns are put into the rows that exist", p.what, stored.Shape); err != nil {
 		return err
-	}
-	if !slices.Equal(stored.Shape, have.Shape) {
-		return mismatch(stored, have, "%s must be of shape %v before it is read: columns are put into the rows that exist", p.what, stored.Shape)
 	}
 	_, mine, _ := strings.Cut(have.Type, columnsMark)
 	if _, theirs, ok := strings.Cut(stored.Type, columnsMark); ok && theirs != mine {

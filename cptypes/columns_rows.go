@@ -24,12 +24,10 @@ func (p *rowsPlane[T]) shape() (rows, cols int, err error) {
 }
 
 func (p *rowsPlane[T]) known() (rows, cols int) { return -1, -1 }
-
-func (p *rowsPlane[T]) typeName() string { return "[]" + sliceType[T]() }
+func (p *rowsPlane[T]) typeName() string        { return "[]" + sliceType[T]() }
 
 // room leaves the rows alone: how long they are to be is not stored.
-func (p *rowsPlane[T]) room(stored, have Desc) error { return nil }
-
+func (p *rowsPlane[T]) room(stored, have Desc) error  { return nil }
 func (p *rowsPlane[T]) columns(c columnRun) places[T] { return rowsPlaces[T]{*p.data, c} }
 
 // rowsPlaces are the places of some columns in all rows.
@@ -39,8 +37,7 @@ type rowsPlaces[T Elem] struct {
 }
 
 func (p rowsPlaces[T]) elems() int { return len(p.rows) * p.count }
-
-func (p rowsPlaces[T]) unit() int { return 1 }
+func (p rowsPlaces[T]) unit() int  { return 1 }
 
 func (p rowsPlaces[T]) run() int {
 	if p.step != 1 {
@@ -65,44 +62,24 @@ func (p rowsPlaces[T]) eachRun(yield func([]T) error) error {
 	return nil
 }
 
-func (p rowsPlaces[T]) gather(dst []T, at int) {
+func (p rowsPlaces[T]) move(buf []T, at int, back bool) {
 	if p.count == 1 {
-		for i, row := range p.rows[at:][:len(dst)] {
-			dst[i] = row[p.first]
+		for i, row := range p.rows[at:][:len(buf)] {
+			if back {
+				row[p.first] = buf[i]
+			} else {
+				buf[i] = row[p.first]
+			}
 		}
 		return
 	}
-	for i, j := at/p.count, at%p.count; len(dst) > 0; i, j = i+1, 0 {
-		n := min(len(dst), p.count-j)
-		row := p.rows[i][p.first+j*p.step:]
-		if p.step == 1 {
-			copy(dst[:n], row)
-		} else {
-			for k := range dst[:n] {
-				dst[k] = row[k*p.step]
-			}
+	for i, j := at/p.count, at%p.count; len(buf) > 0; i, j = i+1, 0 {
+		n := min(len(buf), p.count-j)
+		dst, src := lines[T]{buf, 0, 1}, lines[T]{p.rows[i][p.first+j*p.step:], 0, p.step}
+		if back {
+			dst, src = src, dst
 		}
-		dst = dst[n:]
-	}
-}
-
-func (p rowsPlaces[T]) scatter(src []T, at int) {
-	if p.count == 1 {
-		for i, row := range p.rows[at:][:len(src)] {
-			row[p.first] = src[i]
-		}
-		return
-	}
-	for i, j := at/p.count, at%p.count; len(src) > 0; i, j = i+1, 0 {
-		n := min(len(src), p.count-j)
-		row := p.rows[i][p.first+j*p.step:]
-		if p.step == 1 {
-			copy(row, src[:n])
-		} else {
-			for k, x := range src[:n] {
-				row[k*p.step] = x
-			}
-		}
-		src = src[n:]
+		copyLines(dst, src, 1, n)
+		buf = buf[n:]
 	}
 }

@@ -34,10 +34,6 @@ var (
 	_ Updater  = (*turning[int])(nil)
 )
 
-func newTurning[T Elem](p plane[T], n int, what string) Value {
-	return &turning[T]{layout: elemLayout[T](), plane: p, n: n, what: what}
-}
-
 // matrix is the shape, if the matrix has enough columns.
 func (v *turning[T]) matrix() (rows, cols int, err error) {
 	rows, cols, err = v.shape()

@@ -47,9 +47,9 @@ func customOf(t reflect.Type) (*codec.Custom, error) {
 		}
 		return &codec.Custom{Name: "value " + t.String(), Put: putValue, Get: getValue, Refers: ptr.Implements(spannerType) || ptr.Implements(placedType)}, nil
 	case ptr.Implements(marshalsType) && declares(t, "MarshalBinary", "UnmarshalBinary"):
-		return &codec.Custom{Name: "binary " + t.String(), Put: putBinary, Get: getBinary}, nil
+		return &codec.Custom{Name: "binary " + t.String(), Put: updated(encoding.BinaryMarshaler.MarshalBinary), Get: getBinary}, nil
 	case ptr.Implements(gobType) && declares(t, "GobEncode", "GobDecode"):
-		return &codec.Custom{Name: "gob " + t.String(), Put: putGob, Get: getGob}, nil
+		return &codec.Custom{Name: "gob " + t.String(), Put: updated(gob.GobEncoder.GobEncode), Get: getGob}, nil
 	}
 	return nil, nil
 }
@@ -62,22 +62,18 @@ func update(v any) error {
 	return nil
 }
 
-func putBinary(ptr any) ([]byte, error) {
-	if err := update(ptr); err != nil {
-		return nil, err
+// updated is a way to store a variable, of which the data is fetched first.
+func updated[T any](put func(T) ([]byte, error)) func(ptr any) ([]byte, error) {
+	return func(ptr any) ([]byte, error) {
+		if err := update(ptr); err != nil {
+			return nil, err
+		}
+		return put(ptr.(T))
 	}
-	return ptr.(encoding.BinaryMarshaler).MarshalBinary()
 }
 
 func getBinary(ptr any, b []byte, _ *codec.Memory) error {
 	return ptr.(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
-}
-
-func putGob(ptr any) ([]byte, error) {
-	if err := update(ptr); err != nil {
-		return nil, err
-	}
-	return ptr.(gob.GobEncoder).GobEncode()
 }
 
 func getGob(ptr any, b []byte, _ *codec.Memory) error { return ptr.(gob.GobDecoder).GobDecode(b) }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"unsafe"
 
 	"github.com/craft-go/craft/cptypes/internal/element"
@@ -14,24 +13,20 @@ import (
 // last index runs fastest). Its length must be the shape's volume when it is
 // written; Resize makes it so before it is read.
 type dense struct {
-	slice  sliceRaw
+	slice  *slice
 	volume int
 	desc   Desc
 	what   string // how the user declared it, for messages
 }
 
-var (
-	_ measured = (*dense)(nil)
-	_ Updater  = (*dense)(nil)
-	_ Spanner  = (*dense)(nil)
-)
+var _ spanned = (*dense)(nil)
 
 // newDense takes a non-nil *[]T with T an Elem and a shape with a volume.
 func newDense(data reflect.Value, shape []int64, what string) *dense {
 	l, _ := element.Of(data.Type().Elem().Elem().Kind())
 	n, _ := volume(shape)
 	return &dense{
-		slice:  sliceRaw{slice: makeSlice(data, l, nil, 1)},
+		slice:  newSlice(data, l, nil, 1),
 		volume: int(n),
 		desc:   Desc{Elem: l.Elem, Shape: shape, Type: data.Type().Elem().String()},
 		what:   what,
@@ -47,8 +42,7 @@ func (v *dense) Update() error {
 }
 
 func (v *dense) Describe() Desc { return v.desc }
-
-func (v *dense) Size() int64 { return int64(v.volume) * int64(v.slice.Stored) }
+func (v *dense) Size() int64    { return int64(v.volume) * int64(v.slice.Stored) }
 
 func (v *dense) WriteTo(w io.Writer) (int64, error) {
 	if err := v.Update(); err != nil {
@@ -73,11 +67,8 @@ func (v *dense) Spans() ([][]byte, bool) {
 
 // Resize makes room for the declared shape, which must be the stored one.
 func (v *dense) Resize(stored Desc) error {
-	if err := sameKind(stored, v.desc); err != nil {
+	if err := asDeclared(stored, v.desc, v.what); err != nil {
 		return err
-	}
-	if !slices.Equal(stored.Shape, v.desc.Shape) {
-		return mismatch(stored, v.desc, "the shape must be %v, as declared by %s", stored.Shape, v.what)
 	}
 	v.slice.setLen(v.volume)
 	return nil

@@ -13,62 +13,60 @@ import (
 // descriptions of it are made once.
 type fixed struct {
 	layout
-	p    unsafe.Pointer // keeps the variable alive
-	n    int            // elements
-	desc Desc
-}
-
-// fixedRaw is a fixed of which every bit pattern is a valid value.
-type fixedRaw struct {
-	fixed
+	p     unsafe.Pointer // keeps the variable alive
+	n     int            // elements
+	desc  Desc
 	spans [][]byte
 }
 
 var (
 	_ measured = (*fixed)(nil)
-	_ Spanner  = (*fixedRaw)(nil)
+	_ Spanner  = (*fixed)(nil)
 )
 
 // newFixed takes a pointer to a scalar or an array with elements of layout l.
 func newFixed(ptr reflect.Value, l layout, shape []int64, n int) Value {
-	f := fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
+	v := &fixed{layout: l, p: ptr.UnsafePointer(), n: n, desc: Desc{
 		Elem:  l.Elem,
 		Shape: shape,
 		Type:  ptr.Type().Elem().String(),
 	}}
-	if !l.AnyBits() {
-		return &f
-	}
-	raw := &fixedRaw{fixed: f}
 	if n > 0 {
-		raw.spans = [][]byte{l.Bytes(f.p, n)}
+		v.spans = [][]byte{l.Bytes(v.p, n)}
 	}
-	return raw
+	return v
 }
 
-func (v *fixed) Describe() Desc { return v.desc }
-
-func (v *fixed) Size() int64 { return int64(v.n) * int64(v.Stored) }
-
-func (v *fixed) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.p, v.n) }
-
+func (v *fixed) Describe() Desc                      { return v.desc }
+func (v *fixed) Size() int64                         { return int64(v.n) * int64(v.Stored) }
+func (v *fixed) WriteTo(w io.Writer) (int64, error)  { return v.Write(w, v.p, v.n) }
 func (v *fixed) ReadFrom(r io.Reader) (int64, error) { return v.Read(r, v.p, v.n) }
 
 func (v *fixed) Resize(stored Desc) error {
-	if err := sameKind(stored, v.desc); err != nil {
+	return sameShape(stored, v.desc, "the shape of a fixed array must be the stored one; a slice takes any length")
+}
+
+func (v *fixed) Spans() ([][]byte, bool) {
+	if !v.InPlace() {
+		return nil, false
+	}
+	return v.spans, true
+}
+
+// sameShape is sameKind that checks the extents, too, of which the error says more.
+func sameShape(stored, have Desc, format string, args ...any) error {
+	if err := sameKind(stored, have); err != nil {
 		return err
 	}
-	if !slices.Equal(stored.Shape, v.desc.Shape) {
-		return mismatch(stored, v.desc, "the shape of a fixed array must be the stored one; a slice takes any length")
+	if !slices.Equal(stored.Shape, have.Shape) {
+		return mismatch(stored, have, format, args...)
 	}
 	return nil
 }
 
-func (v *fixedRaw) Spans() ([][]byte, bool) {
-	if !v.Raw() {
-		return nil, false
-	}
-	return v.spans, true
+// asDeclared is sameShape for a shape that the user declared by what.
+func asDeclared(stored, have Desc, what string) error {
+	return sameShape(stored, have, "the shape must be %v, as declared by %s", stored.Shape, what)
 }
 
 // sameKind checks everything but the extents: element type, distribution, and

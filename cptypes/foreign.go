@@ -23,8 +23,5 @@ func foreign(v any) (Value, error) {
 		return nil, fmt.Errorf("cptypes: %w %T: it does not give its state away; use math/rand/v2 and add the source, a *rand.PCG or *rand.ChaCha8",
 			ErrUnsupported, v)
 	}
-	if m := gonumOf(v); m != nil {
-		return m, nil
-	}
-	return nil, nil
+	return gonumOf(v), nil
 }

@@ -3,6 +3,7 @@ package cptypes
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -32,11 +33,7 @@ type gonumValue[M any, T Elem] struct {
 	p **M // the variable, if it is a pointer
 }
 
-var (
-	_ measured = (*gonumValue[mat.Dense, float64])(nil)
-	_ Updater  = (*gonumValue[mat.Dense, float64])(nil)
-	_ Spanner  = (*gonumValue[mat.Dense, float64])(nil)
-)
+var _ spanned = (*gonumValue[mat.Dense, float64])(nil)
 
 // newGonum takes a *M or a **M.
 func newGonum[M any, T Elem](v any, t gonumType[M, T]) Value {
@@ -138,10 +135,8 @@ func (v *gonumValue[M, T]) Resize(stored Desc) error {
 	if v.named && stored.Type != have.Type {
 		return mismatch(stored, have, "the type and shape must be %s, the program has %s; an empty one takes any shape", stored.Type, have.Type)
 	}
-	for d, x := range stored.Shape {
-		if x != have.Shape[d] {
-			return mismatch(stored, have, "the shape must be the stored one, or the matrix empty (the zero value)")
-		}
+	if !slices.Equal(stored.Shape, have.Shape) {
+		return mismatch(stored, have, "the shape must be the stored one, or the matrix empty (the zero value)")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (v *gonumValue[M, T]) agrees(other Value, in []region) bool {
 			}
 			here := run[(lo-from)/size : (hi-from+size-1)/size]
 			there := make([]T, len(here))
-			theirs.gather(there, at+int((lo-from)/size))
+			theirs.move(there, at+int((lo-from)/size), false)
 			same = same && string(memoryOf(here)) == string(memoryOf(there))
 		}
 		at += len(run)

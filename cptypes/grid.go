@@ -62,134 +62,76 @@ func (g gridPlaces[T]) eachRun(yield func([]T) error) error {
 	return nil
 }
 
-func (g gridPlaces[T]) gather(dst []T, at int) {
-	row, col := at/g.cols, at%g.cols
-	if col > 0 {
-		n := min(len(dst), g.cols-col)
-		g.gatherRow(dst[:n], row, col)
-		dst = dst[n:]
-		row++
-	}
-	full := len(dst) / g.cols
-	g.gatherRows(dst[:full*g.cols], row, full)
-	if dst = dst[full*g.cols:]; len(dst) > 0 {
-		g.gatherRow(dst, row+full, 0)
-	}
-}
-
-// gatherRow copies part of a row, from column col on.
-func (g gridPlaces[T]) gatherRow(dst []T, row, col int) {
-	src := g.data[g.first+row*g.rowStep+col*g.colStep:]
-	if g.colStep == 1 {
-		copy(dst, src)
-		return
-	}
-	for j := range dst {
-		dst[j] = src[j*g.colStep]
+func (g gridPlaces[T]) move(buf []T, at int, back bool) {
+	for row, col := at/g.cols, at%g.cols; len(buf) > 0; col = 0 {
+		rows, cols := len(buf)/g.cols, g.cols
+		if col > 0 || rows == 0 {
+			rows, cols = 1, min(len(buf), g.cols-col)
+		}
+		packed := lines[T]{buf[:rows*cols], cols, 1}
+		mem := lines[T]{g.data[g.first+row*g.rowStep+col*g.colStep:], g.rowStep, g.colStep}
+		row, buf = row+rows, buf[rows*cols:]
+		if cols == 1 || g.transposed() { // along the columns
+			packed.next, packed.step, mem.next, mem.step = packed.step, packed.next, mem.step, mem.next
+			rows, cols = cols, rows
+		}
+		if back {
+			packed, mem = mem, packed
+		}
+		copyLines(packed, mem, rows, cols)
 	}
 }
 
-func (g gridPlaces[T]) gatherRows(dst []T, row, rows int) {
-	if rows == 0 {
-		return
-	}
-	src := g.data[g.first+row*g.rowStep:]
+// lines are elements at equal distances, line after line.
+type lines[T Elem] struct {
+	data       []T
+	next, step int // from line to line, and from element to element
+}
+
+// copyLines copies n lines of some length. In dst or in src elements are neighbours.
+func copyLines[T Elem](dst, src lines[T], n, length int) {
 	switch {
-	case g.contiguous():
-		copy(dst, src)
-	case g.cols == 1:
-		for i := range dst {
-			dst[i] = src[i*g.rowStep]
+	case dst.step == 1 && src.step == 1 && length > shortRun:
+		for i := range n {
+			copy(dst.data[i*dst.next:][:length], src.data[i*src.next:])
 		}
-	case g.transposed():
-		for j := range g.cols {
-			to := dst[j:]
-			for i, x := range src[j*g.colStep:][:rows] {
-				to[i*g.cols] = x
-			}
-		}
-	case g.colStep == 1 && g.cols <= shortRun:
-		for i := range rows {
-			from := src[i*g.rowStep:][:g.cols]
-			//lint:ignore S1001 see shortRun
-			for j, x := range from {
-				dst[j] = x
-			}
-			dst = dst[g.cols:]
-		}
-	case g.colStep == 1:
-		for i := range rows {
-			copy(dst[:g.cols], src[i*g.rowStep:])
-			dst = dst[g.cols:]
+	case dst.step == 1 && src.step == 1:
+		copyShort(dst.data, dst.next, src.data, src.next, n, length)
+	case src.step == 1:
+		for i := range n {
+			spread(dst.data[i*dst.next:], dst.step, src.data[i*src.next:][:length])
 		}
 	default:
-		for i := range rows {
-			g.gatherRow(dst[i*g.cols:][:g.cols], row+i, 0)
+		for i := range n {
+			collect(dst.data[i*dst.next:][:length], src.data[i*src.next:], src.step)
 		}
 	}
 }
 
-func (g gridPlaces[T]) scatter(src []T, at int) {
-	row, col := at/g.cols, at%g.cols
-	if col > 0 {
-		n := min(len(src), g.cols-col)
-		g.scatterRow(src[:n], row, col)
-		src = src[n:]
-		row++
-	}
-	full := len(src) / g.cols
-	g.scatterRows(src[:full*g.cols], row, full)
-	if src = src[full*g.cols:]; len(src) > 0 {
-		g.scatterRow(src, row+full, 0)
+// The loops are functions of their own for the registers: inlined, they took up to twice as long.
+
+//go:noinline
+func copyShort[T Elem](dst []T, dstNext int, src []T, srcNext, n, length int) {
+	for i := range n {
+		from := src[i*srcNext:][:length]
+		to := dst[i*dstNext:][:len(from)]
+		//lint:ignore S1001 see shortRun
+		for j, x := range from {
+			to[j] = x
+		}
 	}
 }
 
-func (g gridPlaces[T]) scatterRow(src []T, row, col int) {
-	dst := g.data[g.first+row*g.rowStep+col*g.colStep:]
-	if g.colStep == 1 {
-		copy(dst, src)
-		return
-	}
-	for j, x := range src {
-		dst[j*g.colStep] = x
+//go:noinline
+func spread[T Elem](dst []T, step int, src []T) {
+	for i, x := range src {
+		dst[i*step] = x
 	}
 }
 
-func (g gridPlaces[T]) scatterRows(src []T, row, rows int) {
-	if rows == 0 {
-		return
-	}
-	dst := g.data[g.first+row*g.rowStep:]
-	switch {
-	case g.contiguous():
-		copy(dst, src)
-	case g.cols == 1:
-		for i, x := range src {
-			dst[i*g.rowStep] = x
-		}
-	case g.transposed():
-		for j := range g.cols {
-			from, to := src[j:], dst[j*g.colStep:][:rows]
-			for i := range to {
-				to[i] = from[i*g.cols]
-			}
-		}
-	case g.colStep == 1 && g.cols <= shortRun:
-		for i := range rows {
-			to := dst[i*g.rowStep:][:g.cols]
-			for j := range to {
-				to[j] = src[j]
-			}
-			src = src[g.cols:]
-		}
-	case g.colStep == 1:
-		for i := range rows {
-			copy(dst[i*g.rowStep:], src[:g.cols])
-			src = src[g.cols:]
-		}
-	default:
-		for i := range rows {
-			g.scatterRow(src[i*g.cols:][:g.cols], row+i, 0)
-		}
+//go:noinline
+func collect[T Elem](dst, src []T, step int) {
+	for i := range dst {
+		dst[i] = src[i*step]
 	}
 }

@@ -13,15 +13,11 @@ func (x *index) add(start, length int) {
 	if length == 0 {
 		return
 	}
-	n := len(x.ends)
-	if n == 0 {
+	if len(x.ends) == 0 || length < x.least {
 		x.least = length
-		x.ends = append(x.ends, length)
-	} else {
-		x.least = min(x.least, length)
-		x.ends = append(x.ends, x.ends[n-1]+length)
 	}
 	x.starts = append(x.starts, start)
+	x.ends = append(x.ends, x.elems()+length)
 }
 
 func (x *index) elems() int {
@@ -41,8 +37,7 @@ type indexPlaces[T Elem] struct {
 }
 
 func (p indexPlaces[T]) unit() int { return 1 }
-
-func (p indexPlaces[T]) run() int { return p.least }
+func (p indexPlaces[T]) run() int  { return p.least }
 
 func (p indexPlaces[T]) eachRun(yield func([]T) error) error {
 	begin := 0
@@ -55,44 +50,29 @@ func (p indexPlaces[T]) eachRun(yield func([]T) error) error {
 	return nil
 }
 
-// pieces calls move for the blocks that the elements at to at+n lie in: n
-// elements in a row, from where in the slice.
-func (p indexPlaces[T]) pieces(at, n int, move func(start, n int)) {
-	b := sort.SearchInts(p.ends, at+1)
-	for ; n > 0; b++ {
+func (p indexPlaces[T]) move(buf []T, at int, back bool) {
+	if p.singles() {
+		for i, start := range p.starts[at:][:len(buf)] {
+			if back {
+				p.data[start] = buf[i]
+			} else {
+				buf[i] = p.data[start]
+			}
+		}
+		return
+	}
+	for b := sort.SearchInts(p.ends, at+1); len(buf) > 0; b++ {
 		begin := 0
 		if b > 0 {
 			begin = p.ends[b-1]
 		}
-		k := min(n, p.ends[b]-at)
-		move(p.starts[b]+at-begin, k)
-		at += k
-		n -= k
-	}
-}
-
-func (p indexPlaces[T]) gather(dst []T, at int) {
-	if p.singles() {
-		for i, start := range p.starts[at:][:len(dst)] {
-			dst[i] = p.data[start]
+		n := min(len(buf), p.ends[b]-at)
+		mem := p.data[p.starts[b]+at-begin:][:n]
+		if back {
+			copy(mem, buf)
+		} else {
+			copy(buf, mem)
 		}
-		return
+		buf, at = buf[n:], at+n
 	}
-	p.pieces(at, len(dst), func(start, n int) {
-		copy(dst, p.data[start:start+n])
-		dst = dst[n:]
-	})
-}
-
-func (p indexPlaces[T]) scatter(src []T, at int) {
-	if p.singles() {
-		for i, start := range p.starts[at:][:len(src)] {
-			p.data[start] = src[i]
-		}
-		return
-	}
-	p.pieces(at, len(src), func(start, n int) {
-		copy(p.data[start:start+n], src)
-		src = src[n:]
-	})
 }

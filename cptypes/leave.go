@@ -9,6 +9,59 @@ import (
 	"github.com/craft-go/craft/cptypes/internal/codec"
 )
 
+// Separate gives values memory of their own with the same contents, where they overlap with
+// another one, as far as that is possible: slices and matrices at once, those that overlap
+// with each other together; what pointers and maps in structs hold when it is read, if they
+// are about to be.
+func Separate(values []Value, other Value, read bool) {
+	s := locations{deep: true}
+	s.of(other)
+	if near := s.near(); len(near) > 0 {
+		(&leaving{others: near, read: read, areas: make(map[areaKind][]area)}).all(values)
+	}
+}
+
+// SeparateParts does that for parts of a value, when it is read.
+func SeparateParts(v Value) {
+	switch p := bare(v).(type) {
+	case owner:
+		p.own()
+	case sliced:
+		for _, s := range p.variables() {
+			renew(s)
+		}
+	}
+}
+
+func isList(v reflect.Value) bool { return v.Type().Elem().Kind() == reflect.Slice }
+
+// renew gives a slice, or the slices of a list, memory of their own.
+func renew(v reflect.Value) {
+	if v.IsNil() {
+		return
+	}
+	fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	if !isList(v) {
+		reflect.Copy(fresh, v)
+		v.Set(fresh)
+		return
+	}
+	n := 0
+	for i := range v.Len() {
+		n += v.Index(i).Len()
+	}
+	flat := reflect.MakeSlice(v.Type().Elem(), n, n)
+	for i := range v.Len() {
+		if row := v.Index(i); !row.IsNil() {
+			copied := flat.Slice3(0, row.Len(), row.Len())
+			reflect.Copy(copied, row)
+			fresh.Index(i).Set(copied)
+			flat = flat.Slice(row.Len(), flat.Len())
+		}
+	}
+	v.Set(fresh)
+}
+
 // leaving is how values leave the memory of another one. They are walked through twice: first
 // their slices are noted, so that those that overlap, in whichever value, are moved together
 // and stay views of one memory; then they are moved, with what they hold.
@@ -20,8 +73,8 @@ type leaving struct {
 	left   int // slices noted that hold what is in the memory of others
 }
 
-// leaver is a value that moves its slices at once. What pointers lead to stays: it is that
-// variable.
+// leaver is a value that moves at once what it consists of. What pointers lead to stays: it is
+// that variable.
 type leaver interface {
 	leave(l *leaving)
 }
@@ -41,18 +94,25 @@ func (l *leaving) value(v Value, deep bool) {
 	v = bare(v)
 	if s, is := v.(*structured); is && l.read {
 		if l.copied {
-			s.own(l.others)
+			s.avoidThose(l.others)
 		}
 		return
 	}
-	if p, is := v.(leaver); is {
+	switch p := v.(type) {
+	case leaver:
 		p.leave(l)
-		return
-	}
-	if p, is := v.(placed); is && l.copied {
+	case sliced:
+		for _, s := range p.variables() {
+			l.Slice(s, func() {
+				for i := 0; isList(s) && i < s.Len(); i++ {
+					l.slice(s.Index(i))
+				}
+			})
+		}
+	case owner:
 		mine := locations{deep: deep}
-		if mine.of(v); slices.ContainsFunc(mine.list, l.from) {
-			p.own(l.others)
+		if mine.of(v); l.copied && slices.ContainsFunc(mine.list, l.from) {
+			p.own()
 		}
 	}
 }
@@ -61,34 +121,11 @@ func (v *structured) leave(l *leaving) {
 	v.codec.Walk(v.p, codec.Walk{Visitor: l, Deep: true, Moves: l.copied})
 }
 
-func (v *slice) leave(l *leaving) { l.slice(v.v) }
-
-func (v *rows) leave(l *leaving) { l.list(v.v) }
-
-func (v *moments) leave(l *leaving) { l.slice(reflect.ValueOf(v.t).Elem()) }
-
-func (v *texts) leave(l *leaving) {
-	if v.slice != nil {
-		l.slice(reflect.ValueOf(v.slice).Elem())
-	}
-}
-
 func (v *blocks) leave(l *leaving) {
 	for _, p := range v.parts {
 		l.value(p, true)
 	}
 }
-
-func (m *CSR[T, I]) leave(l *leaving) {
-	l.slice(reflect.ValueOf(&m.RowPtr).Elem())
-	l.slice(reflect.ValueOf(&m.ColIdx).Elem())
-	l.slice(reflect.ValueOf(&m.Val).Elem())
-}
-
-func (v *turning[T]) leave(l *leaving) { v.plane.leave(l) }
-
-func (s sliceVar[T]) leave(l *leaving)   { l.slice(reflect.ValueOf(s.data).Elem()) }
-func (p *rowsPlane[T]) leave(l *leaving) { l.list(reflect.ValueOf(p.data).Elem()) }
 
 // areaKind is what slices have in common that may be views of one memory: their elements,
 // and where in memory these begin.
@@ -120,29 +157,11 @@ func (l *leaving) Custom(ptr any) bool {
 	return true
 }
 
-// Slice moves the slice, and what is in it by each.
+// Slice moves the slice, and what is in it by each. A list of slices leaves if one of them
+// does, as another variable may hold the same list; other elements are variables, which stay
+// what they are.
 func (l *leaving) Slice(v reflect.Value, each func()) {
-	if v.Type().Elem().Kind() == reflect.Slice {
-		l.listBy(v, each)
-		return
-	}
-	l.slice(v) // its elements are variables, which stay what they are
-	each()
-}
-
-// list moves a list of slices.
-func (l *leaving) list(v reflect.Value) {
-	l.listBy(v, func() {
-		for i := range v.Len() {
-			l.slice(v.Index(i))
-		}
-	})
-}
-
-// listBy is list with the slices moved by each. Another variable may hold the same list: it
-// leaves if one of them does.
-func (l *leaving) listBy(v reflect.Value, each func()) {
-	if l.copied {
+	if l.copied || !isList(v) {
 		l.slice(v)
 		each()
 		return

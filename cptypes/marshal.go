@@ -21,33 +21,19 @@ type marshaled struct {
 	desc Desc
 }
 
-// marshaledUpdater is a marshaled whose type fetches its data first.
-type marshaledUpdater struct {
-	marshaled
-	Updater
-}
-
 var (
 	_ Value     = (*marshaled)(nil)
 	_ Describer = (*marshaled)(nil)
 	_ Resizer   = (*marshaled)(nil)
-	_ Updater   = (*marshaledUpdater)(nil)
+	_ Updater   = (*marshaled)(nil)
 )
 
 func newMarshaled(v marshaler) Value {
-	t := reflect.TypeOf(v)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	m := marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: t.String()}}
-	if u, ok := v.(Updater); ok {
-		return &marshaledUpdater{m, u}
-	}
-	return &m
+	return &marshaled{v: v, desc: Desc{Elem: container.Opaque, Type: pointedTo(reflect.TypeOf(v)).String()}}
 }
 
-func (v *marshaled) Describe() Desc { return v.desc }
-
+func (v *marshaled) Update() error            { return update(v.v) }
+func (v *marshaled) Describe() Desc           { return v.desc }
 func (v *marshaled) Resize(stored Desc) error { return sameKind(stored, v.desc) }
 
 func (v *marshaled) WriteTo(w io.Writer) (int64, error) {

@@ -2,7 +2,7 @@ package cptypes
 
 import (
 	"fmt"
-	"unsafe"
+	"reflect"
 )
 
 // Order says how the elements of a matrix follow each other in a slice.
@@ -34,10 +34,7 @@ type plane[T Elem] interface {
 	// unknown.
 	known() (rows, cols int)
 	room(stored, have Desc) error
-	renew()
-	leaver
-	// variable is where the variable itself is, and its size.
-	variable() (unsafe.Pointer, uintptr)
+	variable() reflect.Value // a slice, or a list of slices
 	typeName() string
 }
 
@@ -85,8 +82,7 @@ func (p *flatPlane[T]) shape() (rows, cols int, err error) {
 }
 
 func (p *flatPlane[T]) known() (rows, cols int) { return p.rows, p.cols }
-
-func (p *flatPlane[T]) typeName() string { return sliceType[T]() }
+func (p *flatPlane[T]) typeName() string        { return sliceType[T]() }
 
 func (p *flatPlane[T]) columns(c columnRun) places[T] {
 	g := grid{rows: p.rows, cols: c.count}

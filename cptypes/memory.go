@@ -54,13 +54,15 @@ func (s *locations) addBased(p unsafe.Pointer, n int, base uintptr) {
 	s.list = append(s.list, location{region: r, base: base, owner: s.owner})
 }
 
-// placed is a value of this package that knows its memory.
-type placed interface {
-	locations(*locations)
-	// own gives it other memory with the same contents, where it overlaps with others
-	// (see hits), or nil: with itself. Some cannot have any. See leaver, too.
-	own(others []location)
-}
+// placed is a value of this package that knows its memory. It is also sliced, an owner or a
+// leaver if it can have other memory.
+type placed interface{ locations(*locations) }
+
+// sliced is a value whose memory is that of slices, or of lists of slices: these variables.
+type sliced interface{ variables() []reflect.Value }
+
+// owner is a value that gives itself other memory with the same contents.
+type owner interface{ own() }
 
 // bare is a value without what was only declared about it.
 func bare(v Value) Value {
@@ -119,9 +121,10 @@ func (s *locations) variable(p unsafe.Pointer, size uintptr) {
 }
 
 // variableOfChosen is variable for one of which not all elements are a value's.
-func (s *locations) variableOfChosen(p unsafe.Pointer, size uintptr) {
+func (s *locations) variableOfChosen(v reflect.Value) {
 	if s.deep || s.variables {
-		s.list = append(s.list, location{region: region{From: uintptr(p), To: uintptr(p) + size}, owner: s.owner, chosen: s.variables})
+		p := v.Addr().Pointer()
+		s.list = append(s.list, location{region: region{From: p, To: p + v.Type().Size()}, owner: s.owner, chosen: s.variables})
 	}
 }
 
@@ -244,25 +247,6 @@ func (o *Overlaps) Common(pairs [][2]int) []int {
 	return out
 }
 
-// Separate gives values memory of their own with the same contents, where they overlap with
-// another one, as far as that is possible: slices and matrices at once, those that overlap
-// with each other together; what pointers and maps in structs hold when it is read, if they
-// are about to be.
-func Separate(values []Value, other Value, read bool) {
-	s := locations{deep: true}
-	s.of(other)
-	if near := s.near(); len(near) > 0 {
-		(&leaving{others: near, read: read, areas: make(map[areaKind][]area)}).all(values)
-	}
-}
-
-// SeparateParts does that for parts of a value, when it is read.
-func SeparateParts(v Value) {
-	if p, ok := bare(v).(placed); ok {
-		p.own(nil)
-	}
-}
-
 // hits reports whether any of the sorted others, of which each ends behind those before
 // it, overlaps with r.
 func hits(others []location, r region) bool {
@@ -271,21 +255,15 @@ func hits(others []location, r region) bool {
 }
 
 func (v *fixed) locations(s *locations) { s.add(v.p, v.n*v.Mem) }
-func (v *fixed) own([]location)         {}
-
 func (v *slice) locations(s *locations) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
 	s.add(v.memory(), v.elems()*v.Mem)
 }
 
-func (v *slice) own([]location) {
-	fresh := reflect.MakeSlice(v.v.Type(), v.v.Len(), v.v.Len())
-	reflect.Copy(fresh, v.v)
-	v.v.Set(fresh)
-}
+func (v *slice) variables() []reflect.Value { return []reflect.Value{v.v} }
 
 func (v *dense) locations(s *locations) { v.slice.locations(s) }
-func (v *dense) own(others []location)  { v.slice.own(others) }
+func (v *dense) own()                   { renew(v.slice.v) }
 
 func (v *rows) locations(s *locations) {
 	s.variable(v.v.Addr().UnsafePointer(), v.v.Type().Size())
@@ -298,53 +276,39 @@ func (v *rows) locations(s *locations) {
 	}
 }
 
-func (v *rows) own([]location) {
-	n := 0
-	for i := range v.v.Len() {
-		n += v.v.Index(i).Len()
-	}
-	flat := reflect.MakeSlice(v.v.Type().Elem(), n, n)
-	fresh := reflect.MakeSlice(v.v.Type(), v.v.Len(), v.v.Len())
-	n = 0
-	for i := range v.v.Len() {
-		row := v.v.Index(i)
-		if row.IsNil() {
-			continue
-		}
-		copied := flat.Slice3(n, n+row.Len(), n+row.Len())
-		reflect.Copy(copied, row)
-		fresh.Index(i).Set(copied)
-		n += row.Len()
-	}
-	v.v.Set(fresh)
-}
+func (v *rows) variables() []reflect.Value { return []reflect.Value{v.v} }
 
 // What is made anew when it is read, in a variable.
 func (v *text) locations(s *locations)   { s.add(unsafe.Pointer(v.s), int(unsafe.Sizeof(*v.s))) }
-func (v *text) own([]location)           {}
 func (v *moment) locations(s *locations) { s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t))) }
-func (v *moment) own([]location)         {}
-func (v *moments) own([]location)        {}
 func (v *moments) locations(s *locations) {
 	s.add(unsafe.Pointer(v.t), int(unsafe.Sizeof(*v.t)))
 	if s.deep {
 		addSlice(s, *v.t)
 	}
 }
-func (v *texts) own([]location) {}
+
+func (v *moments) variables() []reflect.Value { return []reflect.Value{reflect.ValueOf(v.t).Elem()} }
+
 func (v *texts) locations(s *locations) {
-	if v.slice != nil {
-		s.add(unsafe.Pointer(v.slice), int(unsafe.Sizeof(*v.slice)))
-		if s.deep {
-			addSlice(s, *v.slice)
-		}
+	if v.slice == nil {
+		addSlice(s, v.array)
 		return
 	}
-	s.add(unsafe.Pointer(unsafe.SliceData(v.array)), len(v.array)*int(unsafe.Sizeof("")))
+	s.add(unsafe.Pointer(v.slice), int(unsafe.Sizeof(*v.slice)))
+	if s.deep {
+		addSlice(s, *v.slice)
+	}
+}
+
+func (v *texts) variables() []reflect.Value {
+	if v.slice == nil {
+		return nil
+	}
+	return []reflect.Value{reflect.ValueOf(v.slice).Elem()}
 }
 
 func (v *marshaled) locations(s *locations) { s.identity(v.v) }
-func (v *marshaled) own([]location)         {}
 
 func (v *blocks) locations(s *locations) {
 	for _, p := range v.parts {
@@ -352,11 +316,9 @@ func (v *blocks) locations(s *locations) {
 	}
 }
 
-func (v *blocks) own(others []location) {
+func (v *blocks) own() {
 	for _, p := range v.parts {
-		if p, ok := p.(placed); ok {
-			p.own(others)
-		}
+		SeparateParts(p)
 	}
 }
 
@@ -367,8 +329,8 @@ func (m *CSR[T, I]) locations(s *locations) {
 	addSlice(s, m.Val)
 }
 
-func (m *CSR[T, I]) own([]location) {
-	m.RowPtr, m.ColIdx, m.Val = slices.Clone(m.RowPtr), slices.Clone(m.ColIdx), slices.Clone(m.Val)
+func (m *CSR[T, I]) variables() []reflect.Value {
+	return []reflect.Value{reflect.ValueOf(&m.RowPtr).Elem(), reflect.ValueOf(&m.ColIdx).Elem(), reflect.ValueOf(&m.Val).Elem()}
 }
 
 func addSlice[T any](s *locations, x []T) {
@@ -387,35 +349,24 @@ func addPlaces[T Elem](s *locations, p places[T]) {
 	_ = p.eachRun(func(run []T) error { addSlice(s, run); return nil })
 }
 
-func (v *picked[T]) own([]location) { v.picker.renew() }
+func (v *picked[T]) variables() []reflect.Value { return []reflect.Value{v.variable()} }
 func (v *picked[T]) locations(s *locations) {
-	s.variableOfChosen(v.picker.variable())
+	s.variableOfChosen(v.variable())
 	if p, err := v.find(); err == nil {
 		addPlaces(s, p)
 	}
 }
 
-func (v *turning[T]) own([]location) { v.plane.renew() }
+func (v *turning[T]) variables() []reflect.Value { return []reflect.Value{v.variable()} }
 func (v *turning[T]) locations(s *locations) {
-	s.variableOfChosen(v.plane.variable())
+	s.variableOfChosen(v.variable())
 	if _, cols, err := v.matrix(); err == nil { // which columns are stored the bytes say
 		addPlaces(s, v.columns(columnRun{0, 1, cols}))
 	}
 }
 
-func (s sliceVar[T]) variable() (unsafe.Pointer, uintptr) {
-	return unsafe.Pointer(s.data), unsafe.Sizeof(*s.data)
-}
-
-func (p *rowsPlane[T]) variable() (unsafe.Pointer, uintptr) {
-	return unsafe.Pointer(p.data), unsafe.Sizeof(*p.data)
-}
-
-func (s sliceVar[T]) renew() { *s.data = slices.Clone(*s.data) }
-
-func (p *rowsPlane[T]) renew() {
-	(&rows{v: reflect.ValueOf(p.data).Elem()}).own(nil)
-}
+func (s sliceVar[T]) variable() reflect.Value   { return reflect.ValueOf(s.data).Elem() }
+func (p *rowsPlane[T]) variable() reflect.Value { return reflect.ValueOf(p.data).Elem() }
 
 func (v *gonumValue[M, T]) locations(s *locations) {
 	if v.p != nil {
@@ -429,7 +380,7 @@ func (v *gonumValue[M, T]) locations(s *locations) {
 	}
 }
 
-func (v *gonumValue[M, T]) own([]location) {
+func (v *gonumValue[M, T]) own() {
 	old, made := v.find(), new(M)
 	switch {
 	case old == nil && v.p != nil && *v.p != nil:
@@ -439,8 +390,8 @@ func (v *gonumValue[M, T]) own([]location) {
 		return
 	}
 	all := make([]T, old.elems())
-	old.gather(all, 0)
-	v.places(made).scatter(all, 0)
+	old.move(all, 0, false)
+	v.places(made).move(all, 0, true)
 	if v.p != nil {
 		*v.p = made // another pointer may lead to the old one
 		return

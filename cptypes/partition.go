@@ -13,9 +13,7 @@ import (
 type part struct{ dense }
 
 var (
-	_ measured  = (*part)(nil)
-	_ Updater   = (*part)(nil)
-	_ Spanner   = (*part)(nil)
+	_ spanned   = (*part)(nil)
 	_ BoxReader = (*part)(nil)
 )
 
@@ -113,8 +111,8 @@ func (v *part) ReadBox(stored Desc, src io.ReaderAt) error {
 		n, _ := volume(stored.Box.Shape())
 		src = newAheadReader(src, n*int64(l.Stored))
 	}
-	for runs.next() {
-		err := l.ReadAt(src, runs.from*int64(l.Stored), l.At(v.memory(), int(runs.to)), int(runs.length))
+	for from, to := range runs.all {
+		err := l.ReadAt(src, from*int64(l.Stored), l.At(v.memory(), int(to)), int(runs.length))
 		if err != nil {
 			return fmt.Errorf("cptypes: elements %s of the stored box %s: %w", boxString(overlap), boxString(stored.Box), err)
 		}

@@ -3,8 +3,7 @@ package cptypes
 import (
 	"fmt"
 	"io"
-	"slices"
-	"unsafe"
+	"reflect"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -18,11 +17,7 @@ type picker[T Elem] interface {
 	// room prepares the variable for what is stored, or returns a
 	// *MismatchError.
 	room(stored Desc) error
-	// renew moves the variable's elements to other memory.
-	renew()
-	leaver
-	// variable is where the variable itself is, and its size.
-	variable() (unsafe.Pointer, uintptr)
+	variable() reflect.Value // a slice, or a list of slices
 }
 
 // picked is a chosen part of a variable. The rest is neither stored nor
@@ -32,11 +27,7 @@ type picked[T Elem] struct {
 	picker[T]
 }
 
-var (
-	_ measured = (*picked[int])(nil)
-	_ Updater  = (*picked[int])(nil)
-	_ Spanner  = (*picked[int])(nil)
-)
+var _ spanned = (*picked[int])(nil)
 
 func newPicked[T Elem](p picker[T]) *picked[T] { return &picked[T]{elemLayout[T](), p} }
 
@@ -131,11 +122,8 @@ func (p *picks[T]) find() (places[T], error) {
 }
 
 func (p *picks[T]) room(stored Desc) error {
-	if err := sameKind(stored, p.desc); err != nil {
+	if err := asDeclared(stored, p.desc, p.what); err != nil {
 		return err
-	}
-	if !slices.Equal(stored.Shape, p.desc.Shape) {
-		return mismatch(stored, p.desc, "the shape must be %v, as declared by %s", stored.Shape, p.what)
 	}
 	return p.sliceVar.room(stored, p.desc)
 }

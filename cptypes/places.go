@@ -13,9 +13,8 @@ import (
 // are counted from 0 in this order.
 type places[T Elem] interface {
 	elems() int
-	// gather copies the elements at, at+1, ... to dst, scatter back from src.
-	gather(dst []T, at int)
-	scatter(src []T, at int)
+	// move copies the elements at, at+1, ... to buf or, if back, from buf to their places.
+	move(buf []T, at int, back bool)
 	// unit is a number of elements that are best moved together.
 	unit() int
 	// run is the length of the shortest run of neighbours in memory. eachRun
@@ -76,7 +75,7 @@ func unpack[T Elem](r io.Reader, l layout, p places[T]) (int64, error) {
 }
 
 // pass lets each be done to all elements in order, n of them at a time: where they are, or
-// in a buffer that they are gathered in before or, if each fills it, scattered from then.
+// in a buffer that they are moved to before or, if each fills it, from then.
 func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (int64, error)) (total int64, err error) {
 	n := p.elems()
 	if n == 0 {
@@ -95,7 +94,7 @@ func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (
 	for at := 0; at < n; at += len(buf) {
 		b := buf[:min(len(buf), n-at)]
 		if !fills {
-			p.gather(b, at)
+			p.move(b, at, false)
 		}
 		k, err := each(unsafe.Pointer(unsafe.SliceData(b)), len(b))
 		total += k
@@ -103,7 +102,7 @@ func pass[T Elem](p places[T], fills bool, each func(at unsafe.Pointer, n int) (
 			return total, err
 		}
 		if fills {
-			p.scatter(b, at)
+			p.move(b, at, true)
 		}
 	}
 	return total, nil

@@ -179,8 +179,8 @@ func checkMethod(v reflect.Value, name string) error {
 		return fmt.Errorf("cptypes: %w %v within another value: it has %s from the embedded %v, and its other fields would be lost: take what cptypes.Of makes of it",
 			ErrUnsupported, v.Type(), name, f.Type)
 	}
-	in := embedded(v, f)
-	if in.IsValid() {
+	in, err := reflect.Indirect(v).FieldByIndexErr(f.Index)
+	if err == nil {
 		in = in.Elem()
 	}
 	if !in.IsValid() || in.Kind() == reflect.Pointer && in.IsNil() {
@@ -206,21 +206,6 @@ func tellsOf(t reflect.Type, ability string) reflect.Type {
 		}
 	}
 	return nil
-}
-
-// embedded returns that field of a struct, or of what v points to; invalid if a pointer
-// on the way is nil.
-func embedded(v reflect.Value, f reflect.StructField) reflect.Value {
-	for _, i := range f.Index {
-		if v.Kind() == reflect.Pointer {
-			v = v.Elem()
-		}
-		if !v.IsValid() {
-			return v
-		}
-		v = v.Field(i)
-	}
-	return v
 }
 
 // drained returns an error for what is empty after it was written.
@@ -261,8 +246,8 @@ type partUpdater struct {
 }
 
 func (u partUpdater) Update() error {
-	part := embedded(u.ptr, u.part)
-	if k := u.part.Type.Kind(); !part.IsValid() || (k == reflect.Pointer || k == reflect.Interface) && part.IsNil() {
+	part, err := u.ptr.Elem().FieldByIndexErr(u.part.Index)
+	if k := u.part.Type.Kind(); err != nil || (k == reflect.Pointer || k == reflect.Interface) && part.IsNil() {
 		return nil
 	}
 	return u.Updater.Update()

@@ -26,11 +26,26 @@ func Replicated(v any) Value {
 		return &invalid{fmt.Errorf("cptypes: %w: Replicated(%T): it is partitioned, so not the same on every rank",
 			ErrUnsupported, v)}
 	}
-	return withAbilities(replicated{inner})
+	if z, ok := inner.(Sizer); ok {
+		return sizedReplicated{replicated{inner}, z}
+	}
+	return replicated{inner}
 }
 
-// replicated describes a value as replicated.
+// replicated describes a value as replicated. It has those abilities that can say that the
+// value in it has them not.
 type replicated struct{ Value }
+
+type sizedReplicated struct {
+	replicated
+	Sizer
+}
+
+var (
+	_ Updater = replicated{}
+	_ Spanner = replicated{}
+	_ Resizer = replicated{}
+)
 
 func (v replicated) bare() Value { return v.Value }
 
@@ -40,16 +55,23 @@ func (v replicated) Describe() Desc {
 	return d
 }
 
-// replicatedResizer hides the distribution from a local value.
-type replicatedResizer struct{ replicated }
+func (v replicated) Update() error { return update(v.Value) }
 
-func (v replicatedResizer) Resize(stored Desc) error {
+func (v replicated) Spans() ([][]byte, bool) {
+	if s, ok := v.Value.(Spanner); ok {
+		return s.Spans()
+	}
+	return nil, false
+}
+
+// Resize hides the distribution from the value.
+func (v replicated) Resize(stored Desc) error {
 	have := v.Describe()
 	if stored.Dist != have.Dist {
 		return sameKind(stored, have)
 	}
 	stored.Dist = container.Local
-	err := v.Value.(Resizer).Resize(stored)
+	err := MakeRoom(v.Value, stored)
 	if m, ok := err.(*MismatchError); ok {
 		stored.Dist = container.Replicated
 		return &MismatchError{Stored: stored, Have: have, Reason: m.Reason}

@@ -168,7 +168,7 @@ func TestBoolsAreChecked(t *testing.T) {
 	one, many, grid := false, make([]bool, 3), [][]bool{{false}, {false}}
 	for _, v := range []any{&one, &many, &grid, &[2]bool{}} {
 		value := of(t, v)
-		_, ok := value.(cptypes.Spanner)
+		_, ok := value.(cptypes.Spanner).Spans()
 		require.False(t, ok)
 		_, err := value.ReadFrom(bytes.NewReader([]byte{1, 2, 1}))
 		if v == any(&one) {

@@ -22,21 +22,14 @@ type rows struct {
 	storedRagged bool
 }
 
-// rowsRaw is a rows of which every bit pattern is a valid value.
-type rowsRaw struct{ rows }
-
 var (
 	_ measured = (*rows)(nil)
-	_ Spanner  = (*rowsRaw)(nil)
+	_ Spanner  = (*rows)(nil)
 )
 
 // newRows takes a pointer to a slice of slices with elements of layout l.
 func newRows(ptr reflect.Value, l layout) Value {
-	v := rows{layout: l, v: ptr.Elem(), name: ptr.Type().Elem().String()}
-	if !l.AnyBits() {
-		return &v
-	}
-	return &rowsRaw{v}
+	return &rows{layout: l, v: ptr.Elem(), name: ptr.Type().Elem().String()}
 }
 
 // columns is the common length of all rows; not ok if they are ragged.
@@ -198,8 +191,8 @@ func (v *rows) readRagged(r io.Reader) error {
 }
 
 // Spans are the rows, unless they are ragged.
-func (v *rowsRaw) Spans() ([][]byte, bool) {
-	if _, ok := v.shape(); !ok || !v.Raw() {
+func (v *rows) Spans() ([][]byte, bool) {
+	if _, ok := v.shape(); !ok || !v.InPlace() {
 		return nil, false
 	}
 	spans := make([][]byte, 0, v.v.Len())

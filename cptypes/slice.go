@@ -16,37 +16,23 @@ type slice struct {
 	per   int           // elements of the layout per entry of the slice
 	inner []int64       // shape of an entry
 	desc  Desc          // of the last call; its Shape is replaced, never changed
-}
-
-// sliceRaw is a slice of which every bit pattern is a valid value.
-type sliceRaw struct {
-	slice
-	spans [][]byte // of the last call; replaced, never changed
+	spans [][]byte      // of the last call; replaced, never changed
 }
 
 var (
 	_ measured = (*slice)(nil)
-	_ Spanner  = (*sliceRaw)(nil)
+	_ Spanner  = (*slice)(nil)
 )
 
 // newSlice takes a pointer to a slice whose entries have layout l.
-func newSlice(ptr reflect.Value, l layout, inner []int64, per int) Value {
-	s := makeSlice(ptr, l, inner, per)
-	if !l.AnyBits() {
-		return &s
-	}
-	return &sliceRaw{slice: s}
-}
-
-func makeSlice(ptr reflect.Value, l layout, inner []int64, per int) slice {
-	return slice{layout: l, v: ptr.Elem(), per: per, inner: inner, desc: Desc{
+func newSlice(ptr reflect.Value, l layout, inner []int64, per int) *slice {
+	return &slice{layout: l, v: ptr.Elem(), per: per, inner: inner, desc: Desc{
 		Elem: l.Elem,
 		Type: ptr.Type().Elem().String(),
 	}}
 }
 
-func (v *slice) elems() int { return v.v.Len() * v.per }
-
+func (v *slice) elems() int             { return v.v.Len() * v.per }
 func (v *slice) memory() unsafe.Pointer { return v.v.UnsafePointer() }
 
 func (v *slice) Describe() Desc {
@@ -57,8 +43,7 @@ func (v *slice) Describe() Desc {
 	return v.desc
 }
 
-func (v *slice) Size() int64 { return int64(v.elems()) * int64(v.Stored) }
-
+func (v *slice) Size() int64                        { return int64(v.elems()) * int64(v.Stored) }
 func (v *slice) WriteTo(w io.Writer) (int64, error) { return v.Write(w, v.memory(), v.elems()) }
 
 // ReadFrom fills the slice as long as it is: see Resize.
@@ -91,8 +76,8 @@ func (v *slice) setLen(n int) {
 	v.v.Set(reflect.MakeSlice(v.v.Type(), n, n))
 }
 
-func (v *sliceRaw) Spans() ([][]byte, bool) {
-	if !v.Raw() {
+func (v *slice) Spans() ([][]byte, bool) {
+	if !v.InPlace() {
 		return nil, false
 	}
 	n := v.elems() * v.Mem
@@ -109,15 +94,12 @@ func (v *sliceRaw) Spans() ([][]byte, bool) {
 // volume is the number of elements of a shape; not ok if an extent is negative
 // or the product is beyond int64.
 func volume(shape []int64) (int64, bool) {
-	n := int64(1)
-	for _, x := range shape {
-		if x < 0 {
-			return 0, false
+	if len(shape) > 0 {
+		if least := slices.Min(shape); least <= 0 {
+			return 0, least == 0
 		}
 	}
-	if slices.Contains(shape, 0) {
-		return 0, true
-	}
+	n := int64(1)
 	for _, x := range shape {
 		if x > math.MaxInt64/n {
 			return 0, false

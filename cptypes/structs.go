@@ -15,24 +15,19 @@ import (
 // in it than the other types of this package store. It is stored with a
 // description of itself.
 type structured struct {
-	codec  *codec.Codec
-	p      unsafe.Pointer // keeps the variable alive
-	desc   Desc
-	stored Desc     // what Resize was told, for messages
-	avoid  []region // what the next read must leave alone
-}
-
-// structuredUpdater is a structured whose type fetches its data first.
-type structuredUpdater struct {
-	structured
-	Updater
+	codec   *codec.Codec
+	p       unsafe.Pointer // keeps the variable alive
+	updater Updater        // nil: nothing is to be fetched
+	desc    Desc
+	stored  Desc     // what Resize was told, for messages
+	avoid   []region // what the next read must leave alone
 }
 
 var (
 	_ Value     = (*structured)(nil)
 	_ Describer = (*structured)(nil)
 	_ Resizer   = (*structured)(nil)
-	_ Updater   = (*structuredUpdater)(nil)
+	_ Updater   = (*structured)(nil)
 )
 
 // describedSuffix ends the names of types that are stored with a description.
@@ -75,13 +70,10 @@ func newStructured(ptr reflect.Value) (Value, error) {
 		return nil, err
 	}
 	desc := Desc{Elem: container.Opaque, Type: clipped(t) + describedSuffix}
-	v := structured{codec: c, p: ptr.UnsafePointer(), desc: desc, stored: desc}
-	if u := updaterOf(ptr); u != nil {
-		return &structuredUpdater{v, u}, nil
-	}
-	return &v, nil
+	return &structured{codec: c, p: ptr.UnsafePointer(), updater: updaterOf(ptr), desc: desc, stored: desc}, nil
 }
 
+func (v *structured) Update() error  { return update(v.updater) }
 func (v *structured) Describe() Desc { return v.desc }
 
 // Resize checks that the value is opaque, and local as this one. Whether its

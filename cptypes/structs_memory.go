@@ -16,18 +16,10 @@ func (v *structured) locations(s *locations) {
 	v.codec.Walk(v.p, codec.Walk{Visitor: &structSpots{s, len(s.list) + fewSpots}, Deep: s.deep, Avoid: v.avoid})
 }
 
-func (v *structured) itself() region {
-	return region{From: uintptr(v.p), To: uintptr(v.p) + v.codec.Type().Size()}
-}
-
-// own lets the next read make new memory for what can have it.
-func (v *structured) own(others []location) {
+// avoidThose lets the next read make new memory for what overlaps with others, if it can have it.
+func (v *structured) avoidThose(others []location) {
 	var mine locations
 	v.locations(&mine)
-	if others == nil {
-		v.ownTwice(&mine)
-		return
-	}
 	for _, m := range mine.list {
 		if m.base != 0 && hits(others, m.region) {
 			v.avoid = append(v.avoid, region{From: m.base, To: m.To})
@@ -35,8 +27,10 @@ func (v *structured) own(others []location) {
 	}
 }
 
-// ownTwice is own for what can be reached on two ways.
-func (v *structured) ownTwice(mine *locations) {
+// own lets the next read make new memory for what can be reached on two ways.
+func (v *structured) own() {
+	var mine locations
+	v.locations(&mine)
 	mine.sort()
 	last := -1
 	for i, m := range mine.list {
@@ -63,8 +57,7 @@ type structSpots struct {
 var _ codec.Visitor = (*structSpots)(nil)
 
 func (s *structSpots) Memory(p unsafe.Pointer, n int, base uintptr) { s.addBased(p, n, base) }
-
-func (s *structSpots) Slice(_ reflect.Value, each func()) { each() }
+func (s *structSpots) Slice(_ reflect.Value, each func())           { each() }
 
 func (s *structSpots) Enough() bool {
 	enough := s.few && len(s.list) >= s.end

@@ -28,8 +28,7 @@ func (v *text) Describe() Desc {
 	return Desc{Elem: container.String, Shape: []int64{int64(len(*v.s))}, Type: v.name}
 }
 
-func (v *text) Size() int64 { return int64(len(*v.s)) }
-
+func (v *text) Size() int64                        { return int64(len(*v.s)) }
 func (v *text) WriteTo(w io.Writer) (int64, error) { return writeString(w, *v.s) }
 
 // Resize only notes the length: a string is made when its bytes are read.

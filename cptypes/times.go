@@ -23,12 +23,9 @@ var (
 	_ Updater  = (*moments)(nil)
 )
 
-func (v *moment) Update() error { return element.CheckZone(*v.t) }
-
-func (v *moment) Describe() Desc { return Desc{Elem: container.Opaque, Type: "time.Time"} }
-
-func (v *moment) Size() int64 { return element.TimeBytes }
-
+func (v *moment) Update() error            { return element.CheckZone(*v.t) }
+func (v *moment) Describe() Desc           { return Desc{Elem: container.Opaque, Type: "time.Time"} }
+func (v *moment) Size() int64              { return element.TimeBytes }
 func (v *moment) Resize(stored Desc) error { return sameKind(stored, v.Describe()) }
 
 func (v *moment) WriteTo(w io.Writer) (int64, error) {
@@ -63,10 +60,8 @@ func (v *moments) Update() error {
 	return nil
 }
 
-func (v *moments) Describe() Desc { return Desc{Elem: container.Opaque, Type: "[]time.Time"} }
-
-func (v *moments) Size() int64 { return 8 + element.TimeBytes*int64(len(*v.t)) }
-
+func (v *moments) Describe() Desc           { return Desc{Elem: container.Opaque, Type: "[]time.Time"} }
+func (v *moments) Size() int64              { return 8 + element.TimeBytes*int64(len(*v.t)) }
 func (v *moments) Resize(stored Desc) error { return sameKind(stored, v.Describe()) }
 
 func (v *moments) WriteTo(w io.Writer) (int64, error) {

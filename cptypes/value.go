@@ -57,10 +57,18 @@ type (
 	}
 )
 
-// measured is what the values of this package can do that know their size.
-type measured interface {
-	Value
-	Describer
-	Sizer
-	Resizer
-}
+// What values of this package can do: those that know their size, and of these the ones that
+// check their variable and may give its memory.
+type (
+	measured interface {
+		Value
+		Describer
+		Sizer
+		Resizer
+	}
+	spanned interface {
+		measured
+		Updater
+		Spanner
+	}
+)

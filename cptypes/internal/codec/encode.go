@@ -49,7 +49,7 @@ func (c *Codec) Write(w io.Writer, p unsafe.Pointer) (int64, error) {
 	return e.total, c.locate(err)
 }
 
-// room makes sure that k bytes fit into the buffer, which k must.
+// room makes sure that k bytes fit into the buffer, if they do when it is empty.
 func (e *encoder) room(k int) error {
 	if len(e.buf)-e.n >= k {
 		return nil
@@ -70,11 +70,7 @@ func (e *encoder) flush(k int) error {
 }
 
 func (e *encoder) bytes(b []byte) error {
-	if len(b) <= len(e.buf)-e.n {
-		e.n += copy(e.buf[e.n:], b)
-		return nil
-	}
-	if err := e.flush(len(b)); err != nil {
+	if err := e.room(len(b)); err != nil {
 		return err
 	}
 	if len(b) <= len(e.buf)-e.n {

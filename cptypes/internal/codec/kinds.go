@@ -10,6 +10,11 @@ import (
 
 var timeType = reflect.TypeFor[time.Time]()
 
+var composite = map[reflect.Kind]storedKind{
+	reflect.String: kindString, reflect.Pointer: kindPointer, reflect.Slice: kindSlice,
+	reflect.Array: kindArray, reflect.Struct: kindStruct, reflect.Map: kindMap,
+}
+
 // hashable reports whether a key can be compared by what is stored of it.
 func (of Customs) hashable(t reflect.Type) bool {
 	if custom, err := of(t); t == timeType || custom != nil || err != nil {
@@ -26,11 +31,9 @@ func (of Customs) hashable(t reflect.Type) bool {
 			}
 		}
 		return true
-	case reflect.String:
-		return true
 	}
 	_, scalar := element.Of(t.Kind())
-	return scalar
+	return scalar || t.Kind() == reflect.String
 }
 
 // kind decides how a type is stored.
@@ -45,19 +48,8 @@ func (of Customs) kind(t reflect.Type, path string) (storedKind, *Custom, error)
 	if l, ok := element.Of(t.Kind()); ok {
 		return storedKind(l.Elem), nil, nil
 	}
-	switch t.Kind() {
-	case reflect.String:
-		return kindString, nil, nil
-	case reflect.Pointer:
-		return kindPointer, nil, nil
-	case reflect.Slice:
-		return kindSlice, nil, nil
-	case reflect.Array:
-		return kindArray, nil, nil
-	case reflect.Struct:
-		return kindStruct, nil, nil
-	case reflect.Map:
-		return kindMap, nil, nil
+	if kind, ok := composite[t.Kind()]; ok {
+		return kind, nil, nil
 	}
 	return 0, nil, fmt.Errorf("cptypes: %w %v: %s cannot be stored: give it a concrete type, leave it out with the tag `craft:\"-\"`, or implement cptypes.Value",
 		element.ErrUnsupported, t, path)

@@ -191,21 +191,20 @@ func (f *fastMapOf[K, V]) writeTexts(e *encoder, o *op, m map[K]V) error {
 
 func (f *fastMapOf[K, V]) writeElems(e *encoder, o *op, items []sortItem, elems []V) error {
 	for _, it := range items {
-		if err := f.writeElem(e, o, &elems[it.entry]); err != nil {
+		var err error
+		switch v := unsafe.Pointer(&elems[it.entry]); f.elems {
+		case asText:
+			err = e.text(*(*string)(v))
+		case asProgram:
+			err = within("[]", e.run(o.sub.code, v))
+		default:
+			err = e.copy(v, int(unsafe.Sizeof(elems[0])))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (f *fastMapOf[K, V]) writeElem(e *encoder, o *op, v *V) error {
-	switch f.elems {
-	case asText:
-		return e.text(*(*string)(unsafe.Pointer(v)))
-	case asProgram:
-		return within("[]", e.run(o.sub.code, unsafe.Pointer(v)))
-	}
-	return e.copy(unsafe.Pointer(v), int(unsafe.Sizeof(*v)))
 }
 
 // keyWord is an integer's little-endian bytes, the first one in the highest bits.

@@ -16,8 +16,7 @@ func (e *encoder) parts(n int) parts {
 	return parts{encoder{seen: e.seen, depth: e.depth}, make([]int, 1, n+1)}
 }
 
-func (p *parts) end() { p.ends = append(p.ends, p.n) }
-
+func (p *parts) end()               { p.ends = append(p.ends, p.n) }
 func (p *parts) at(i uint64) []byte { return p.buf[p.ends[i]:p.ends[i+1]] }
 
 func (p *parts) write(e *encoder, items []sortItem) error {

@@ -220,7 +220,7 @@ func (b *planner) skip(s storedField) op {
 func (b *planner) scalar(from storedKind, l element.Layout, path string) ([]op, error) {
 	to := storedKind(l.Elem)
 	switch {
-	case from == to && l.Raw() && (b.writes || l.AnyBits()):
+	case from == to && (l.InPlace() || b.writes && l.Raw()):
 		return []op{{kind: opCopy, size: l.Mem}}, nil
 	case from == to:
 		return []op{{kind: opConvert, size: 1, conv: l}}, nil

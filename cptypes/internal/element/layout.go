@@ -31,9 +31,9 @@ type Layout struct {
 // Raw reports whether memory and file hold the same bytes.
 func (l Layout) Raw() bool { return SameOrder && l.Mem == l.Stored }
 
-// AnyBits reports whether every bit pattern is a valid element, so that memory may
-// be read into without a check.
-func (l Layout) AnyBits() bool { return l.Elem != container.Bool }
+// InPlace reports whether what is stored may also be read into memory as it is: there every
+// bit pattern is a valid element.
+func (l Layout) InPlace() bool { return l.Raw() && l.Elem != container.Bool }
 
 // Bytes is the memory of n elements.
 func (l Layout) Bytes(p unsafe.Pointer, n int) []byte {
@@ -78,7 +78,7 @@ func (l Layout) Read(r io.Reader, p unsafe.Pointer, n int) (int64, error) {
 		return 0, nil
 	}
 	want := int64(n) * int64(l.Stored)
-	if l.Raw() && l.AnyBits() {
+	if l.InPlace() {
 		k, err := io.ReadFull(r, l.Bytes(p, n))
 		if err != nil {
 			return int64(k), Short(err, int64(k), want)
@@ -105,7 +105,7 @@ func (l Layout) Read(r io.Reader, p unsafe.Pointer, n int) (int64, error) {
 // ReadAt is Read at an offset. A large run is one ReadAt, which the container
 // decodes in parallel.
 func (l Layout) ReadAt(src io.ReaderAt, off int64, p unsafe.Pointer, n int) error {
-	if l.Raw() && l.AnyBits() {
+	if l.InPlace() {
 		b := l.Bytes(p, n)
 		k, err := src.ReadAt(b, off)
 		if k < len(b) {
