@@ -180,7 +180,7 @@ func describeVersion(v offline.Version) listedVersion {
 	return l
 }
 
-func (l listing) print(s *screen) error {
+func (l listing) print(s *screen) {
 	when := "CREATED"
 	if s.width > 0 {
 		when = "AGE"
@@ -212,11 +212,9 @@ func (l listing) print(s *screen) error {
 		}
 	}
 	if len(t.rows) > 0 {
-		if err := t.write(s.out, s.width); err != nil {
-			return err
-		}
+		s.show(t, s.width)
 	}
-	return l.printNodes(s, len(t.rows) > 0)
+	l.printNodes(s)
 }
 
 // levelText is such as "xor", or "xor (now local)" where the nodes have less than was planned,
@@ -251,7 +249,7 @@ func (s *screen) basesText(bases []uint64, referred int64) string {
 const mostNodes = 32
 
 // printNodes says on which nodes versions are.
-func (l listing) printNodes(s *screen, below bool) error {
+func (l listing) printNodes(s *screen) {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "HOST"}, {title: "RANKS", drop: 2}, {title: "STATE"}, {title: "OBJECTS", right: true, drop: 1},
 		{title: "SIZE", right: true}, {title: "RACK", drop: 1}, {title: "DIRECTORY"},
@@ -267,13 +265,9 @@ func (l listing) printNodes(s *screen, below bool) error {
 			s.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}
 	}
-	switch {
-	case len(t.rows) == 0:
-		return nil
-	case below:
-		return s.printBelow(t, s.width)
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
 	}
-	return t.write(s.out, s.width)
 }
 
 // remarks say what is odd about the directories of nodes that are on this machine; of those

@@ -190,10 +190,10 @@ func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning
 	return "removed", n.Reason
 }
 
-func (r nodeCleaning) print(s *screen) error {
+func (r nodeCleaning) print(s *screen) {
 	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
 	for _, n := range r.Places {
 		t.add(n.Action, n.Checkpoint, s.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
 	}
-	return t.write(s.out, 0) // never cut: this is what the user has to know
+	s.show(t, 0) // never cut: this is what the user has to know
 }

@@ -110,7 +110,7 @@ func lastUsed(fsys vfs.FS, dir string) *time.Time {
 	return documentTime(last)
 }
 
-func (l nodeListing) print(s *screen) error {
+func (l nodeListing) print(s *screen) {
 	used := "USED"
 	if s.width > 0 {
 		used = "LAST USED"
@@ -122,13 +122,10 @@ func (l nodeListing) print(s *screen) error {
 	for _, n := range l.Places {
 		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), s.size(n.Bytes), s.size(n.Spare), s.moment(n.Used), string(n.Dir), string(n.Home))
 	}
-	if err := t.write(s.out, s.width); err != nil {
-		return err
-	}
+	s.show(t, s.width)
 	for _, n := range l.Places {
 		if n.Reason != "" {
 			s.say("%s: %s: %s", n.Dir, n.State, n.Reason)
 		}
 	}
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // document is what a command has found: JSON for programs, and printed for people.
 type document interface {
-	print(s *screen) error
+	print(s *screen)
 }
 
 // overview is what a command has to say about what is in a directory.
@@ -58,12 +58,12 @@ func (p *program) jsonFlag(cmd *cobra.Command, insteadOf string) {
 func (p *program) present(seen overview) (err error) {
 	switch {
 	case p.json:
-		e := json.NewEncoder(p.stdout)
+		e := json.NewEncoder(&p.screen)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
 		err = e.Encode(seen.document)
 	case !seen.empty:
-		err = seen.document.print(&screen{p.stdout, p.width, p.now, p.say})
+		seen.document.print(&p.screen)
 	case seen.nothing != "" && len(seen.problems) == 0:
 		p.say("%s", seen.nothing)
 	}

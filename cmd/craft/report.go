@@ -50,7 +50,7 @@ func (p *program) report(_ context.Context, where *location) (seen overview, err
 	return seen, nil
 }
 
-func (r reported) print(s *screen) error {
+func (r reported) print(s *screen) {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
 		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
@@ -73,7 +73,7 @@ func (r reported) print(s *screen) error {
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
-	return t.write(s.out, s.width)
+	s.show(t, s.width)
 }
 
 func duration(seconds float64) string {

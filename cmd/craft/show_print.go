@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func (d *shownVersion) print(s *screen) error {
+func (d *shownVersion) print(s *screen) {
 	d.printHeader(s)
 	t := table{columns: []column{
 		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
@@ -31,23 +31,18 @@ func (d *shownVersion) print(s *screen) error {
 		}
 		t.add(cells...)
 	}
-	if err := s.printBelow(t, s.width); err != nil {
-		return err
-	}
+	s.show(t, s.width)
 	if d.ranks {
-		if err := d.printRanks(s); err != nil {
-			return err
-		}
+		d.printRanks(s)
 	}
 	if d.values {
-		return d.printValues(s)
+		d.printValues(s)
 	}
-	return nil
 }
 
 func (d *shownVersion) printHeader(s *screen) {
 	line := func(name, value string) {
-		fmt.Fprintf(s.out, "%-12s %s\n", name, printable(value))
+		fmt.Fprintf(s, "%-12s %s\n", name, printable(value))
 	}
 	created := "-"
 	if d.Created != nil {
@@ -111,7 +106,7 @@ func fingerprintLines(data json.RawMessage) []string {
 	return lines
 }
 
-func (d *shownVersion) printRanks(s *screen) error {
+func (d *shownVersion) printRanks(s *screen) {
 	t := table{columns: []column{
 		{title: "KEY"}, {title: "RANK", right: true}, {title: "DESCRIPTION"}, {title: "RAW", right: true},
 		{title: "STORED", right: true}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
@@ -121,10 +116,10 @@ func (d *shownVersion) printRanks(s *screen) error {
 			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, s.size(r.RawBytes), s.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
 		}
 	}
-	return s.printBelow(t, s.width)
+	s.show(t, s.width)
 }
 
-func (d *shownVersion) printValues(s *screen) error {
+func (d *shownVersion) printValues(s *screen) {
 	t := table{columns: []column{{title: "KEY"}, {title: "RANK", right: true}, {title: "VALUES"}}}
 	for _, k := range d.Keys {
 		values := strings.Join(k.Values, " ")
@@ -133,5 +128,5 @@ func (d *shownVersion) printValues(s *screen) error {
 		}
 		t.add(k.Key, strconv.Itoa(*k.ValuesRank), values)
 	}
-	return s.printBelow(t, s.width)
+	s.show(t, s.width)
 }

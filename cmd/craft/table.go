@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"strings"
 
@@ -34,8 +33,8 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// write prints the table for a terminal of that width; 0: there is none.
-func (t *table) write(w io.Writer, width int) error {
+// text is the table for a terminal of that width; 0: there is none, or it is never cut.
+func (t *table) text(width int) string {
 	titles := make(pretty.Row, len(t.columns))
 	configs := make([]pretty.ColumnConfig, len(t.columns))
 	for i, c := range t.columns {
@@ -67,8 +66,7 @@ func (t *table) write(w io.Writer, width int) error {
 		}
 		shown = strings.Join(lines, "\n")
 	}
-	_, err := io.WriteString(w, shown+"\n")
-	return err
+	return shown
 }
 
 // empty columns, which say the same as none, are left out on a terminal.

@@ -226,7 +226,7 @@ func nothingRead(dir string, targets []target) error {
 	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)
 }
 
-func (r verification) print(s *screen) error {
+func (r verification) print(s *screen) {
 	t := table{columns: []column{
 		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
 		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
@@ -243,16 +243,14 @@ func (r verification) print(s *screen) error {
 		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, s.size(v.Bytes), v.Verdict)
 		found = append(found, v.Findings...)
 	}
-	if err := t.write(s.out, s.width); err != nil {
-		return err
-	}
-	return s.printFindings(found)
+	s.show(t, s.width)
+	s.showFindings(found)
 }
 
-// printFindings prints what is wrong below something else.
-func (s *screen) printFindings(found []finding) error {
+// showFindings prints what is wrong, if anything is.
+func (s *screen) showFindings(found []finding) {
 	if len(found) == 0 {
-		return nil
+		return
 	}
 	t := table{columns: []column{
 		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
@@ -260,5 +258,5 @@ func (s *screen) printFindings(found []finding) error {
 	for _, f := range found {
 		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
-	return s.printBelow(t, 0) // never cut: this is what the user came for
+	s.show(t, 0) // never cut: this is what the user came for
 }
