@@ -42,7 +42,7 @@ func defaultBase() string {
 func find(ctx context.Context, fsys vfs.FS, path string) (*location, error) {
 	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist%s: %w", path, hint(fsys, path), errNoCheckpoint)
+		return nil, fmt.Errorf("%s does not exist%s: no checkpoint", path, hint(fsys, path))
 	}
 	if err != nil {
 		return nil, err
@@ -177,6 +177,6 @@ func (f *location) nothing() error {
 	if len(f.problems) > 0 {
 		return errors.Join(f.problems...)
 	}
-	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
-		errNoCheckpoint, f.path, filestore.LatestName, manifest.Name, filestore.RecordPrefix)
+	return fmt.Errorf("no checkpoint in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
+		f.path, filestore.LatestName, manifest.Name, filestore.RecordPrefix)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ func (p *program) overview(what string, look func(context.Context, *location) (o
 func (p *program) jsonFlag(cmd *cobra.Command, insteadOf string) {
 	cmd.Flags().BoolVar(&p.json, "json", false, "one JSON document instead of "+insteadOf)
 }
+
+// errReported is returned when what went wrong was shown already.
+var errReported = errors.New("reported")
 
 // present prints an overview, and says what went wrong beside what was printed.
 func (p *program) present(seen overview) (err error) {

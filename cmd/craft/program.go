@@ -24,6 +24,9 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT
 )
 
+// usageError marks an error as a mistake on the command line.
+type usageError struct{ error }
+
 // program is what the commands work with.
 type program struct {
 	screen

@@ -197,13 +197,13 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *loca
 		if i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == *where.version }); i >= 0 {
 			return &list[i], nil
 		}
-		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.Files.Path(*where.version))
+		return nil, fmt.Errorf("no such version: %s is gone", c.Files.Path(*where.version))
 	}
 	if len(list) == 0 {
 		if gone := c.Gone(list); gone != nil {
-			return nil, fmt.Errorf("%w: %w", errNoVersion, gone)
+			return nil, fmt.Errorf("no such version: %w", gone)
 		}
-		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.Store.Dir())
+		return nil, fmt.Errorf("no such version: %s holds none", c.Store.Dir())
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]
@@ -244,7 +244,7 @@ func numbered(list []offline.Version, wanted, dir string) (*offline.Version, err
 	case 1:
 		return same[0], nil
 	case 0:
-		return nil, fmt.Errorf("%w: %s has no version %d, there are: %s", errNoVersion, dir, n, strings.Join(there, ", "))
+		return nil, fmt.Errorf("no such version: %s has no version %d, there are: %s", dir, n, strings.Join(there, ", "))
 	}
 	paths := make([]string, len(same))
 	for i, v := range same {

@@ -183,7 +183,7 @@ func (w verifying) chosen(ctx context.Context, where *location) (list []target, 
 		}
 	}
 	if where.version != nil && len(list) == 0 && len(problems) == 0 {
-		err = fmt.Errorf("%w: %s is gone", errNoVersion, where.path)
+		err = fmt.Errorf("no such version: %s is gone", where.path)
 	}
 	return list, problems, err
 }
@@ -220,10 +220,10 @@ func excused(verdict string) bool { return verdict == verdictIncomplete || verdi
 func nothingRead(dir string, targets []target) error {
 	for _, t := range slices.Backward(targets) {
 		if t.v.Elsewhere {
-			return fmt.Errorf("%w: nothing of %s can be verified here: %w", errNoVersion, dir, otherNodes(t.c, &t.v))
+			return fmt.Errorf("no such version: nothing of %s can be verified here: %w", dir, otherNodes(t.c, &t.v))
 		}
 	}
-	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)
+	return fmt.Errorf("no such version: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", dir)
 }
 
 func (r verification) print(s *screen) {
