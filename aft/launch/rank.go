@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
-	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
@@ -140,13 +137,6 @@ func startError(cmd *exec.Cmd, err error) error {
 	return err
 }
 
-// rankEnviron is the environment of the ranks.
-func rankEnviron(own []string, s *control.Setup, dir string) []string {
-	e := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return strings.HasPrefix(kv, env.Role+"=") })
-	e = append(e, osstring.To(s.Env)...)
-	return append(e, env.Role+"="+env.RoleRank, env.NodePath+"="+dir)
-}
-
 // watch takes everything from a process until it has ended and is reported.
 func (d *daemon) watch(r *rank) {
 	var messages, following, output sync.WaitGroup
@@ -187,22 +177,20 @@ func (d *daemon) watch(r *rank) {
 		r.program.kill() // others may go on without it
 	}
 	following.Wait()
-	awaitFor(&output, lastLines)
+	select {
+	case <-endOf(&output):
+	case <-time.After(lastLines):
+	}
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Exited(now, exitOf(r)) })
 	output.Wait()
 }
 
-// awaitFor waits for a group, at most so long.
-func awaitFor(g *sync.WaitGroup, limit time.Duration) {
+// endOf is closed when a group has ended. What waits for that ends then, too, or with the process.
+func endOf(g *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
-	go func() { g.Wait(); close(done) }() // ends with the group, which the caller waits for
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
+	go func() { g.Wait(); close(done) }()
+	return done
 }
 
 // listen handles a rank's messages.
