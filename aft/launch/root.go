@@ -40,7 +40,7 @@ type root struct {
 func newRoot(p *plan) (*root, error) {
 	machine, err := control.NewRoot(p.rootConfig())
 	if err != nil {
-		return nil, &configError{err}
+		return nil, configError(err)
 	}
 	r := &root{
 		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
