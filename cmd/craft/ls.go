@@ -185,12 +185,10 @@ func (l listing) print(s *screen) {
 	if s.width > 0 {
 		when = "AGE"
 	}
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
-		{title: "ITERATION", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "STATE"},
-		{title: "SIZE", right: true}, {title: when}, {title: "LINEAGE", drop: 2}, {title: "LOCK", drop: 4},
-		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5}, {title: "DURABILITY", drop: 8},
-	}}
+	t := newTable(
+		left("CHECKPOINT"), right("VERSION"), left("ATTEMPT").drop(1), right("ITERATION"), right("RANKS").drop(3), left("STATE"), right("SIZE"), left(when),
+		left("LINEAGE").drop(2), left("LOCK").drop(4), left("LEVEL").drop(7), left("WHERE").drop(6), left("BASES").drop(5), left("DURABILITY").drop(8),
+	)
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
 			s.say("%s holds no versions", c.Path)
@@ -250,10 +248,10 @@ const mostNodes = 32
 
 // printNodes says on which nodes versions are.
 func (l listing) printNodes(s *screen) {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "HOST"}, {title: "RANKS", drop: 2}, {title: "STATE"}, {title: "OBJECTS", right: true, drop: 1},
-		{title: "SIZE", right: true}, {title: "RACK", drop: 1}, {title: "DIRECTORY"},
-	}}
+	t := newTable(
+		left("CHECKPOINT"), left("HOST"), left("RANKS").drop(2), left("STATE"), right("OBJECTS").drop(1), right("SIZE"), left("RACK").drop(1),
+		left("DIRECTORY"),
+	)
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), s.size(n.Bytes), n.Rack, string(n.Dir))

@@ -191,7 +191,7 @@ func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning
 }
 
 func (r nodeCleaning) print(s *screen) {
-	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
+	t := newTable(left("ACTION"), left("CHECKPOINT"), right("SIZE"), left("DIRECTORY"), left("WHY"))
 	for _, n := range r.Places {
 		t.add(n.Action, n.Checkpoint, s.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
 	}

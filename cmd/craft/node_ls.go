@@ -115,10 +115,10 @@ func (l nodeListing) print(s *screen) {
 	if s.width > 0 {
 		used = "LAST USED"
 	}
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "HOME"}, {title: "VERSIONS", right: true}, {title: "NEWEST", right: true},
-		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
-	}}
+	t := newTable(
+		left("CHECKPOINT"), left("HOME"), right("VERSIONS"), right("NEWEST"), right("OBJECTS").drop(2), right("SIZE"), right("SPARE").drop(1),
+		left(used).drop(3), left("DIRECTORY"), left("OF").drop(4),
+	)
 	for _, n := range l.Places {
 		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), s.size(n.Bytes), s.size(n.Spare), s.moment(n.Used), string(n.Dir), string(n.Home))
 	}

@@ -157,10 +157,7 @@ func readParity(ctx context.Context, store *nodelocal.Store, o nodelocal.Object)
 }
 
 func (r nodeVerification) print(s *screen) {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "PARTS", right: true}, {title: "COPIES", right: true}, {title: "PARITY", right: true},
-		{title: "SIZE", right: true}, {title: "VERDICT"}, {title: "DIRECTORY"},
-	}}
+	t := newTable(left("CHECKPOINT"), right("PARTS"), right("COPIES"), right("PARITY"), right("SIZE"), left("VERDICT"), left("DIRECTORY"))
 	var found []finding
 	for _, v := range r.Places {
 		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), s.size(v.Bytes), v.Verdict, string(v.Dir))

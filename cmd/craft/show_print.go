@@ -12,13 +12,10 @@ import (
 
 func (d *shownVersion) print(s *screen) {
 	d.printHeader(s)
-	t := table{columns: []column{
-		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
-		{title: "RATIO", right: true, drop: 3}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
-	}}
+	t := newTable(left("KEY"), left("DESCRIPTION"), right("RAW"), right("STORED"), right("RATIO").drop(3), right("CHUNKS").drop(2), left("DIGEST").drop(1))
 	refers := slices.ContainsFunc(d.Keys, func(k shownKey) bool { return k.Referred > 0 })
 	if refers {
-		t.columns = append(t.columns, column{title: "IN OTHERS", right: true})
+		t.columns = append(t.columns, right("IN OTHERS"))
 	}
 	for _, k := range d.Keys {
 		ratio := "-"
@@ -107,10 +104,7 @@ func fingerprintLines(data json.RawMessage) []string {
 }
 
 func (d *shownVersion) printRanks(s *screen) {
-	t := table{columns: []column{
-		{title: "KEY"}, {title: "RANK", right: true}, {title: "DESCRIPTION"}, {title: "RAW", right: true},
-		{title: "STORED", right: true}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
-	}}
+	t := newTable(left("KEY"), right("RANK"), left("DESCRIPTION"), right("RAW"), right("STORED"), right("CHUNKS").drop(2), left("DIGEST").drop(1))
 	for _, k := range d.Keys {
 		for _, r := range k.ByRank {
 			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, s.size(r.RawBytes), s.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
@@ -120,7 +114,7 @@ func (d *shownVersion) printRanks(s *screen) {
 }
 
 func (d *shownVersion) printValues(s *screen) {
-	t := table{columns: []column{{title: "KEY"}, {title: "RANK", right: true}, {title: "VALUES"}}}
+	t := newTable(left("KEY"), right("RANK"), left("VALUES"))
 	for _, k := range d.Keys {
 		values := strings.Join(k.Values, " ")
 		if k.More {

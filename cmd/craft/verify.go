@@ -227,10 +227,7 @@ func nothingRead(dir string, targets []target) error {
 }
 
 func (r verification) print(s *screen) {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
-		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
-	}}
+	t := newTable(left("CHECKPOINT"), right("VERSION"), left("ATTEMPT").drop(1), right("ITERATION").drop(2), right("PARTS"), right("SIZE"), left("VERDICT"))
 	var found []finding
 	for _, v := range r.Versions {
 		parts := strconv.Itoa(v.Parts)
@@ -252,9 +249,7 @@ func (s *screen) showFindings(found []finding) {
 	if len(found) == 0 {
 		return
 	}
-	t := table{columns: []column{
-		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
-	}}
+	t := newTable(left("FINDING"), left("FILE"), left("KEY"), right("OFFSET"), left("REASON"))
 	for _, f := range found {
 		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
