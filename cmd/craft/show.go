@@ -68,18 +68,14 @@ from the storage of the nodes as far as it is on this machine.`,
 }
 
 func (s *showing) check() error {
-	if s.version != "latest" {
-		if n, err := strconv.ParseUint(s.version, 10, 64); err != nil || n == 0 {
-			return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
-		}
-	}
-	if s.given("rank") && s.rank < 0 {
+	switch n, err := strconv.ParseUint(s.version, 10, 64); {
+	case s.version != "latest" && (err != nil || n == 0):
+		return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
+	case s.given("rank") && s.rank < 0:
 		return &usageError{fmt.Errorf("--rank %d: ranks count from 0", s.rank)}
-	}
-	if s.limit < 1 {
+	case s.limit < 1:
 		return &usageError{fmt.Errorf("--limit %d: it must be at least 1", s.limit)}
-	}
-	if s.limit > maxLimit {
+	case s.limit > maxLimit:
 		return &usageError{fmt.Errorf("--limit %d: it must be at most %d", s.limit, maxLimit)}
 	}
 	return nil
@@ -151,13 +147,13 @@ func (p *program) showFound(ctx context.Context, dir string, s showing, another 
 	if another && s.version == "latest" && where.version == nil && v.Complete() && errors.Is(errors.Join(bad...), storage.ErrNotFound) {
 		return errReplaced
 	}
-	if len(parts) == 0 && v.Elsewhere {
+	switch {
+	case len(parts) > 0:
+	case v.Elsewhere:
 		return otherNodes(c, v)
-	}
-	if len(parts) == 0 && v.Noted != nil && v.Size() == 0 {
+	case v.Noted != nil && v.Size() == 0:
 		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.Noted.Levels)
-	}
-	if len(parts) == 0 {
+	default:
 		return errors.Join(append(bad, noParts(v, s.rank))...)
 	}
 	d := describeParts(v, parts)
@@ -178,10 +174,10 @@ func (p *program) presentVersion(d *shownVersion, s showing, bad []error) error 
 }
 
 func noParts(v *offline.Version, rank int) error {
-	if rank < 0 {
+	switch size := v.Size(); {
+	case rank < 0:
 		return fmt.Errorf("%s: nothing in it can be shown", v.Path)
-	}
-	if size := v.Size(); size > 0 && rank >= size {
+	case size > 0 && rank >= size:
 		return fmt.Errorf("%s: there is no rank %d, it was written by ranks 0 to %d", v.Path, rank, size-1)
 	}
 	return fmt.Errorf("%s: the file of rank %d cannot be shown", v.Path, rank)

@@ -111,19 +111,18 @@ func (p *checkedPart) read(ctx context.Context, c *offline.Checkpoint, id storag
 
 // findingOf says what is wrong with a part, or with what it refers to.
 func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
-	base := func(version uint64) (path string) {
+	base := func(version uint64) string {
 		return t.c.PartPath(ctx, storage.ID{Version: version, Attempt: t.v.ID.Attempt}, p.part)
 	}
+	f := findingOf(p.path, p.err)
 	var reference *container.ReferenceError
 	if errors.As(p.err, &reference) {
-		f := findingOf(p.path, p.err)
 		f.Reason = fmt.Sprintf("chunks are in %s: %s", base(reference.Version), f.Reason)
 		if errors.Is(p.err, storage.ErrNotFound) && !errors.Is(p.err, offline.ErrElsewhere) {
 			f.Kind, f.Reason = verdictDamaged, fmt.Sprintf("chunks are in %s, which is missing", base(reference.Version))
 		}
 		return f
 	}
-	f := findingOf(p.path, p.err)
 	var damage *container.DamageError
 	if errors.As(p.err, &damage) && damage.Version != 0 {
 		f.File = osstring.String(base(damage.Version))
