@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -347,10 +348,5 @@ func (d *daemon) keepInTouch(done <-chan struct{}) {
 func (d *daemon) anyAlive() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.ranks {
-		if !r.dead {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(d.ranks)), func(r *rank) bool { return !r.dead })
 }

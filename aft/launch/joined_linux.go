@@ -33,23 +33,15 @@ func senderOf(connection *os.File) int {
 		if err == unix.EAGAIN || err == unix.EINTR {
 			return false
 		}
-		pid = senderIn(control[:n])
+		messages, _ := unix.ParseSocketControlMessage(control[:n]) // none if they are not understood
+		for i := range messages {
+			if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
+				pid = int(c.Pid)
+			}
+		}
 		return true
 	})
 	return pid
-}
-
-func senderIn(control []byte) int {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return 0
-	}
-	for i := range messages {
-		if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
-			return int(c.Pid)
-		}
-	}
-	return 0
 }
 
 // watchProgram makes that process known; nil: it cannot be.

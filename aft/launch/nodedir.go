@@ -59,12 +59,7 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	// The lock ends with this process. Where there are no locks nobody gets one,
 	// and no directory is taken for that of a dead node.
 	lock, _ := lockDir(dir)
-	return dir, func() {
-		_ = os.RemoveAll(dir)
-		if lock != nil {
-			_ = lock.Close() // nothing was written
-		}
-	}, nil
+	return dir, func() { _, _ = os.RemoveAll(dir), lock.Close() }, nil // nil may be closed, too
 }
 
 // makeDirs is os.MkdirAll, which says "file exists" of a link that leads nowhere.
