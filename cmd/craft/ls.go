@@ -205,8 +205,12 @@ func (l listing) print(s *screen) {
 			if s.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
+			bases := ranges(v.Bases)
+			if bases != "" {
+				bases += fmt.Sprintf(" (%s)", s.size(v.Referred))
+			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, s.basesText(v.Bases, v.Referred), orDash(v.Durability))
+				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability))
 		}
 	}
 	if len(t.rows) > 0 {
@@ -232,14 +236,6 @@ func levelText(planned, reached *storage.Levels, flush bool, note string) string
 		return text + " (degraded)"
 	}
 	return fmt.Sprintf("%s (now %v)", text, *reached)
-}
-
-// basesText is such as "3,4 (120 KiB)".
-func (s *screen) basesText(bases []uint64, referred int64) string {
-	if len(bases) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s (%s)", ranges(bases), s.size(referred))
 }
 
 // mostNodes is how many nodes of a checkpoint are shown: large machines have
