@@ -34,13 +34,10 @@ func hostMark() string {
 // what the environment says, and where checkpoints are to be kept there, a place
 // that the next job finds again. "": temporary directories.
 func lastingNodePath() string {
-	if path := os.Getenv(env.NodePath); path != "" {
+	if path := os.Getenv(env.NodePath); path != "" || os.Getenv(env.Levels) == "" {
 		return path
 	}
-	if os.Getenv(env.Levels) != "" {
-		return env.DefaultNodePath()
-	}
-	return ""
+	return env.DefaultNodePath()
 }
 
 // makeNodeDir makes the directory that a setup asks for; remove is called when

@@ -21,11 +21,10 @@ const lastLines = 25 * time.Millisecond
 
 // rank is a process of the program, as its daemon sees it.
 type rank struct {
+	pipes
+
 	proc    control.Proc
-	box     *outbox
-	control *drainable
-	streams [2]*drainable
-	theirs  []*os.File // the other ends, until the process has them
+	control *drainable // its messages
 	ended   time.Time  // when its end was seen, which is told later; zero: at once
 	// impostor: it is perhaps another program.
 	impostor bool
@@ -49,15 +48,11 @@ func newRank(proc control.Proc) (*rank, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, far, err := withOutputs(mine, theirs)
+	p, err := newPipes(mine, theirs)
 	if err != nil {
 		return nil, err
 	}
-	return &rank{
-		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
-		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
-		signals: make(occasions),
-	}, nil
+	return &rank{pipes: p, proc: proc, control: &drainable{file: mine}, signals: make(occasions)}, nil
 }
 
 // live starts a process and follows it to its end. The file system of the program may
@@ -72,8 +67,7 @@ func (d *daemon) live(r *rank) {
 	d.mu.Lock()
 	r.dead = true
 	d.mu.Unlock()
-	r.box.close(time.Now())
-	closeAll([]*os.File{r.streams[0].file, r.streams[1].file})
+	r.release()
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
 		return m.Exited(now, notStarted(r.proc, err))
 	})
@@ -146,9 +140,8 @@ func (d *daemon) watch(r *rank) {
 		}
 		d.listen(r)
 	})
-	for i, s := range r.streams {
-		output.Go(func() { d.forward(r, i+1, s) })
-	}
+	output.Go(func() { d.forward(r, 1, r.out) })
+	output.Go(func() { d.forward(r, 2, r.errs) })
 	stopped := func(is bool) {
 		d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Stopped(now, r.proc, is) })
 	}
@@ -169,9 +162,8 @@ func (d *daemon) watch(r *rank) {
 	d.mu.Unlock()
 
 	r.control.finish()
-	for _, s := range r.streams {
-		s.finish()
-	}
+	r.out.finish()
+	r.errs.finish()
 	messages.Wait()       // what it has said comes before its end
 	if r.program != nil { // no longer written
 		r.program.kill() // others may go on without it
