@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,12 +32,7 @@ type location struct {
 }
 
 // defaultBase is where programs write without being told otherwise.
-func defaultBase() string {
-	if dir := os.Getenv("CRAFT_CP_PATH"); dir != "" {
-		return dir
-	}
-	return "."
-}
+func defaultBase() string { return cmp.Or(os.Getenv("CRAFT_CP_PATH"), ".") }
 
 // find looks at what path is.
 func find(ctx context.Context, fsys vfs.FS, path string) (*location, error) {

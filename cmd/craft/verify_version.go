@@ -73,9 +73,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
 		out.Findings = append(out.Findings, inconsistencies(parts)...)
 	}
-	out.Findings = append(out.Findings, t.missing()...)
-	out.Findings = append(out.Findings, t.away()...)
-	out.Findings = append(out.Findings, t.astray()...)
+	out.Findings = append(out.Findings, slices.Concat(t.missing(), t.away(), t.astray())...)
 	if len(out.Findings) > 0 && len(v.Away) == 0 && !t.c.Exists(v.ID) {
 		return out, true, nil
 	}
@@ -191,10 +189,11 @@ func (t *target) astray() (out []finding) {
 	return out
 }
 
-// missing finds files that are missing of a version that was complete once; away are others.
+// missing finds files that are missing of a version that was complete once, as the note for people
+// says; away are others.
 func (t *target) missing() []finding {
 	v := &t.v
-	if v.Complete() || v.Elsewhere || len(v.Away) > 0 || !announced(t.c, v.ID) {
+	if v.Complete() || v.Elsewhere || len(v.Away) > 0 || t.c.Latest == nil || t.c.Latest.Directory != v.ID.String() {
 		return nil
 	}
 	ranks, more := v.Missing(1000)
@@ -221,12 +220,6 @@ func (t *target) away() (out []finding) {
 		out = append(out, finding{Kind: verdictUnreadable, File: osstring.String(t.v.Path), Reason: why})
 	}
 	return out
-}
-
-// announced reports whether the note for people says that a version is
-// complete.
-func announced(c *offline.Checkpoint, id storage.ID) bool {
-	return c.Latest != nil && c.Latest.Directory == id.String()
 }
 
 // verdict is the worst that was found.
