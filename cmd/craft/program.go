@@ -29,8 +29,7 @@ type usageError struct{ error }
 
 // program is what the commands work with.
 type program struct {
-	screen
-
+	screen   screen
 	stdin    io.Reader
 	json     bool // --json: documents in place of tables
 	progress bool // stderr is a terminal
@@ -45,9 +44,9 @@ func newProgram(stdin, stdout, stderr *os.File) *program {
 		stdin:  stdin, fs: vfs.OS(), lock: filestore.LockConfig{Patience: 30 * time.Second},
 	}
 	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
-		p.width = 80
+		p.screen.width = 80
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-			p.width = w
+			p.screen.width = w
 		}
 	}
 	p.progress = term.IsTerminal(int(stderr.Fd()))
@@ -60,10 +59,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetOut(&p.screen)
-	root.SetErr(p.stderr)
+	root.SetErr(p.screen.stderr)
 	addHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = cmp.Or(p.err, err)
+	err = cmp.Or(p.screen.err, err)
 	var exit *exitError
 	var usage *usageError
 	switch {
@@ -76,13 +75,15 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitInterrupted
 	case errors.As(err, &usage):
 		p.say("%v", err)
-		fmt.Fprintf(p.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
+		fmt.Fprintf(p.screen.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
 		return exitUsage
 	case !errors.Is(err, errReported):
 		p.say("%v", err)
 	}
 	return exitFailed
 }
+
+func (p *program) say(format string, args ...any) { p.screen.say(format, args...) }
 
 // sayBriefly says why the command ends, without waiting for long for a reader: what it
 // leaves behind ends with the process.

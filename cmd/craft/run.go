@@ -194,8 +194,8 @@ func (f *runFlags) allSlots() int {
 
 // runJob runs the job; its exit code is that of the command.
 func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) error {
-	cfg.Logger = newJobLogger(p.stderr, verbose)
-	cfg.Stdout, cfg.Stderr = p.stdout, p.stderr
+	cfg.Logger = newJobLogger(p.screen.stderr, verbose)
+	cfg.Stdout, cfg.Stderr = p.screen.stdout, p.screen.stderr
 	// The context ends with an interrupt, which the ranks are to get instead.
 	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
 	switch {
