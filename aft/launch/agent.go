@@ -3,6 +3,7 @@ package launch
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/internal/env"
@@ -11,14 +12,12 @@ import (
 // agentCommand is the command that starts a daemon on a host: the agent's words
 // and "env CRAFT_ROLE=guard EXECUTABLE".
 func agentCommand(agent []string, host, executable string) *exec.Cmd {
-	var words []string
-	named := false
-	for _, w := range agent {
-		named = named || strings.Contains(w, "{host}")
-		words = append(words, strings.ReplaceAll(w, "{host}", host))
+	words := slices.Clone(agent)
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "{host}") }) {
+		words = append(words, "{host}")
 	}
-	if !named {
-		words = append(words, host)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "{host}", host)
 	}
 	if base := filepath.Base(agent[0]); base == "ssh" || base == "rsh" {
 		executable = quoted(executable) // a shell there splits the line again

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
 	"github.com/craft-go/craft/internal/suspend"
@@ -39,7 +42,7 @@ const killLimit = 10 * time.Second
 type daemon struct {
 	setup   control.Setup
 	program *image
-	environ []string // of the ranks
+	environ []string // of the ranks: of two values of a variable the last counts
 	log     logqueue.Logger
 	root    *outbox
 	starter *starter
@@ -77,18 +80,16 @@ func runDaemon() int {
 		return exitUsage
 	}
 	d := newDaemon(*first.Setup, newOutbox(out), log) // its starter ends with this process: a start may hang
+	defer func() { d.root.close(time.Now().Add(closeTimeout)) }()
 	dir, remove, err := d.prepare()
 	if err != nil {
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: err.Error()}})
-		d.root.close(time.Now().Add(closeTimeout))
 		return exitFailed
 	}
-	d.environ = rankEnviron(os.Environ(), &d.setup, dir)
+	d.environ = slices.Concat(os.Environ(), osstring.To(d.setup.Env), []string{env.Role + "=" + env.RoleRank, env.NodePath + "=" + dir})
 	d.setup.NodePath = osstring.String(dir)
-	code := d.run(in, messages)
-	remove()
-	d.root.close(time.Now().Add(closeTimeout))
-	return code
+	defer remove()
+	return d.run(in, messages)
 }
 
 // takeStdio moves the connection away from descriptors 0 and 1, so that nothing
@@ -266,7 +267,9 @@ func (d *daemon) perform(actions []control.DaemonAction) {
 		case a.Start != nil:
 			d.start(*a.Start)
 		case a.Kill != nil:
-			d.signal(*a.Kill, others[*a.Kill])
+			if r := d.ranks[a.Kill.Proc]; r != nil {
+				r.signal(syscall.Signal(a.Kill.Signal), others[*a.Kill])
+			}
 		case a.End != nil && d.end == nil:
 			d.end = a.End
 			close(d.ended)
@@ -300,47 +303,37 @@ func (d *daemon) start(s control.Start) {
 	d.watched.Go(func() { d.live(r) })
 }
 
-func (d *daemon) signal(k control.Kill, others outsiders) {
-	if r := d.ranks[k.Proc]; r != nil {
-		r.signal(syscall.Signal(k.Signal), others)
-	}
-}
-
 // finish kills what is left and returns when all has ended and its output is
 // sent, or nobody takes that any more.
 func (d *daemon) finish() {
 	d.mu.Lock()
 	d.timer.Stop()
-	for p := range d.ranks {
-		d.signal(control.Kill{Proc: p, Signal: int(syscall.SIGKILL)}, outsiders{})
+	for _, r := range d.ranks {
+		r.signal(syscall.SIGKILL, outsiders{})
 	}
 	d.mu.Unlock()
 	if d.end.Why != "" { // the root is lost, or thinks that this node is
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: d.end.Why, Ends: true}})
 		d.dropOutput()
 	}
-	done := make(chan struct{})
-	go func() { d.watched.Wait(); close(done) }() // ends before the process does, or with it
-	d.keepInTouch(done)
+	d.keepInTouch(endOf(&d.watched))
 }
 
 // keepInTouch sees to it that a root which is there, but whose reader is slow, is
 // waited for, and one that is gone is not.
 func (d *daemon) keepInTouch(done <-chan struct{}) {
-	pulse := time.NewTicker(max(d.setup.Timing.Period, time.Millisecond))
-	defer pulse.Stop()
-	stuck := time.NewTimer(killLimit)
-	defer stuck.Stop()
+	pulse := time.Tick(max(d.setup.Timing.Period, time.Millisecond))
+	stuck := time.After(killLimit)
 	for seq := uint64(1); ; seq++ {
 		select {
 		case <-done:
 			return
-		case <-stuck.C:
+		case <-stuck:
 			if d.anyAlive() {
 				d.log.Error("a process has been killed but does not end", "limit", killLimit)
 				return
 			}
-		case <-pulse.C:
+		case <-pulse:
 		}
 		d.send(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: seq, Step: -1}})
 		d.mu.Lock()
@@ -355,10 +348,5 @@ func (d *daemon) keepInTouch(done <-chan struct{}) {
 func (d *daemon) anyAlive() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.ranks {
-		if !r.dead {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(d.ranks)), func(r *rank) bool { return !r.dead })
 }

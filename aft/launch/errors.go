@@ -23,22 +23,17 @@ var (
 	ErrAbandoned = errors.New("the output of the job was given up")
 )
 
-// jobError is a job's report.
-type jobError struct {
-	report string
-	lost   error // why its output is not complete; nil: it is
+// reported is one of these errors, in words that do not begin with it.
+type reported struct {
+	text  string
+	as    error
+	cause error // nil: there is none
 }
 
-func (e *jobError) Error() string        { return e.report }
-func (e *jobError) Unwrap() error        { return e.lost }
-func (e *jobError) Is(target error) bool { return target == ErrJob }
+func (e *reported) Error() string   { return e.text }
+func (e *reported) Unwrap() []error { return []error{e.as, e.cause} }
 
-// configError says what is wrong with a Config.
-type configError struct{ err error }
-
-func (e *configError) Error() string        { return e.err.Error() }
-func (e *configError) Unwrap() error        { return e.err }
-func (e *configError) Is(target error) bool { return target == ErrConfig }
+func configError(err error) error { return &reported{err.Error(), ErrConfig, err} }
 
 // limitHint is what to do where err is a limit of open files or of processes.
 func limitHint(err error) string {

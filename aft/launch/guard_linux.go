@@ -104,27 +104,21 @@ func (g *guard) reap() {
 // cleanUp kills what is left until nothing is, or for killLimit. The children of what
 // it kills come to it, so it looks again.
 func (g *guard) cleanUp(signals <-chan os.Signal) bool {
-	limit := time.NewTimer(killLimit)
-	defer limit.Stop()
-	again := time.NewTicker(10 * time.Millisecond) // one may just be between two parents
-	defer again.Stop()
+	limit := time.After(killLimit)
+	again := time.Tick(10 * time.Millisecond) // one may just be between two parents
+	mine := func(_ int, s procStat) bool { return s.parent == os.Getpid() }
 	for g.reap(); !g.alone; g.reap() {
-		for _, child := range childrenOf(os.Getpid()) {
+		for _, child := range running(mine) {
 			_ = syscall.Kill(child, syscall.SIGKILL) // it may belong to another user
 		}
 		select {
 		case <-signals:
-		case <-again.C:
-		case <-limit.C:
+		case <-again:
+		case <-limit:
 			return false
 		}
 	}
 	return true
-}
-
-// childrenOf are the children of a process that have not ended.
-func childrenOf(parent int) []int {
-	return running(func(pid int, s procStat) bool { return s.parent == parent })
 }
 
 // fenceSignal tells a guard to end its node at once. Nobody else sends it: what Slurm

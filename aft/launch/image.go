@@ -35,18 +35,16 @@ func (i *image) find() (path string, replaced bool, done func(), err error) {
 	if err == nil && os.SameFile(now, i.info) && unchanged(now, i.info) {
 		return i.path, false, func() {}, nil
 	}
-	switch {
+	switch info, failed := i.held.Stat(); {
 	case i.held == nil:
 		err = errors.New("this system cannot start the old one")
+	case failed != nil || !unchanged(info, i.info):
+		err = errors.New("it was written over")
+	case i.isScript():
+		err = errors.New("it is a script, whose interpreter would read the new one")
 	default:
-		if info, failed := i.held.Stat(); failed != nil || !unchanged(info, i.info) {
-			err = errors.New("it was written over")
-		} else if i.isScript() {
-			err = errors.New("it is a script, whose interpreter would read the new one")
-		} else {
-			path, done := i.link()
-			return path, true, done, nil
-		}
+		path, done = i.link()
+		return path, true, done, nil
 	}
 	return "", true, nil, fmt.Errorf("%s is not what it was when the job began: %w; put it back, or end the job and start it again", i.path, err)
 }

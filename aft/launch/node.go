@@ -22,14 +22,11 @@ const graceAfterEOF = 300 * time.Millisecond
 // node is a daemon, as the root sees it: a child, or an agent that leads to it.
 type node struct {
 	nodePlan
+	pipes // its messages come by its standard output
 
-	id     control.Node
-	cmd    *exec.Cmd
-	box    *outbox
-	out    *drainable // its messages
-	errs   *drainable // its diagnostics
-	last   []string   // lines of errs; its reader's, until that has ended
-	theirs []*os.File // the other ends, until the process has them
+	id   control.Node
+	cmd  *exec.Cmd
+	last []string // lines of its diagnostics; their reader's, until that has ended
 	// broken is why its messages cannot be read; set by its reader.
 	broken error
 	// spoken: a message has come. Under the root's lock.
@@ -47,12 +44,9 @@ func newNode(p *plan, id control.Node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, far, err := withOutputs(mine, theirs)
-	if err != nil {
+	if n.pipes, err = newPipes(mine, theirs); err != nil {
 		return nil, err
 	}
-	n.theirs = far
-	n.box, n.out, n.errs = newOutbox(mine), &drainable{file: near[1]}, &drainable{file: near[2]}
 	if n.agent == nil {
 		n.cmd = exec.Command(p.executable)
 		n.cmd.Args = []string{guardName}
@@ -62,23 +56,35 @@ func newNode(p *plan, id control.Node) (*node, error) {
 		n.cmd = agentCommand(n.agent, n.Name, p.executable)
 		n.cmd.SysProcAttr = agentAttributes()
 	}
-	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = far[0], far[1], far[2]
+	n.cmd.Stdin, n.cmd.Stdout, n.cmd.Stderr = n.theirs[0], n.theirs[1], n.theirs[2]
 	return n, nil
 }
 
-// withOutputs makes the pipes that a process writes its output and its diagnostics to, beside the
-// connection to it. Near are the ends here, far those of the process.
-func withOutputs(mine, theirs *os.File) (near, far []*os.File, err error) {
-	near, far = []*os.File{mine}, []*os.File{theirs}
+// pipes are what a process is connected by.
+type pipes struct {
+	box       *outbox    // to the process
+	out, errs *drainable // its standard output and standard error
+	theirs    []*os.File // the other ends, until the process has them
+}
+
+// newPipes makes those of the outputs, beside the two ends of a connection.
+func newPipes(mine, theirs *os.File) (pipes, error) {
+	near, far := []*os.File{mine}, []*os.File{theirs}
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll(append(near, far...))
-			return nil, nil, err
+			return pipes{}, err
 		}
 		near, far = append(near, r), append(far, w)
 	}
-	return near, far, nil
+	return pipes{newOutbox(mine), &drainable{file: near[1]}, &drainable{file: near[2]}, far}, nil
+}
+
+// release frees the ends here, when the process has ended or was never started.
+func (p *pipes) release() {
+	p.box.close(time.Now())
+	closeAll([]*os.File{p.out.file, p.errs.file})
 }
 
 func closeAll(files []*os.File) {
@@ -186,11 +192,4 @@ func (n *node) exitReason() string {
 		text += "; it said: " + strings.Join(n.last, "; ")
 	}
 	return text
-}
-
-// release frees what belongs to a node whose process has ended or was never
-// started.
-func (n *node) release() {
-	n.box.close(time.Now())
-	closeAll([]*os.File{n.out.file, n.errs.file})
 }

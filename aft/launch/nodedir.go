@@ -34,13 +34,10 @@ func hostMark() string {
 // what the environment says, and where checkpoints are to be kept there, a place
 // that the next job finds again. "": temporary directories.
 func lastingNodePath() string {
-	if path := os.Getenv(env.NodePath); path != "" {
+	if path := os.Getenv(env.NodePath); path != "" || os.Getenv(env.Levels) == "" {
 		return path
 	}
-	if os.Getenv(env.Levels) != "" {
-		return env.DefaultNodePath()
-	}
-	return ""
+	return env.DefaultNodePath()
 }
 
 // makeNodeDir makes the directory that a setup asks for; remove is called when
@@ -59,12 +56,7 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	// The lock ends with this process. Where there are no locks nobody gets one,
 	// and no directory is taken for that of a dead node.
 	lock, _ := lockDir(dir)
-	return dir, func() {
-		_ = os.RemoveAll(dir)
-		if lock != nil {
-			_ = lock.Close() // nothing was written
-		}
-	}, nil
+	return dir, func() { _, _ = os.RemoveAll(dir), lock.Close() }, nil // nil may be closed, too
 }
 
 // makeDirs is os.MkdirAll, which says "file exists" of a link that leads nowhere.

@@ -171,12 +171,5 @@ func (o *occasion) close() {
 
 // running reports whether somebody who was told is.
 func (o *occasion) running() bool {
-	if o != nil {
-		for _, p := range o.told {
-			if p.running() {
-				return true
-			}
-		}
-	}
-	return false
+	return o != nil && slices.ContainsFunc(slices.Collect(maps.Values(o.told)), (*joinedProgram).running)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -75,20 +76,15 @@ func (o *outbox) put(m control.Message) error {
 
 // promote lets the output of processes overtake all other output.
 func (o *outbox) promote(exits []control.Exit) {
-	kept := o.output[:0]
+	last := func(q queuedOutput) bool {
+		return slices.ContainsFunc(exits, func(e control.Exit) bool { return e.Proc == q.proc })
+	}
 	for _, q := range o.output {
-		last := false
-		for _, e := range exits {
-			last = last || e.Proc == q.proc
-		}
-		if last {
+		if last(q) {
 			o.control = append(o.control, q.frame)
-		} else {
-			kept = append(kept, q)
 		}
 	}
-	clear(o.output[len(kept):])
-	o.output = kept
+	o.output = slices.DeleteFunc(o.output, last)
 }
 
 // try writes what the connection takes now, and leaves the rest to the goroutine.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -67,12 +68,7 @@ func prepare(cfg Config) (*plan, error) {
 }
 
 func (p *plan) setDefaults() (err error) {
-	if p.Stdout == nil {
-		p.Stdout = os.Stdout
-	}
-	if p.Stderr == nil {
-		p.Stderr = os.Stderr
-	}
+	p.Stdout, p.Stderr = cmp.Or[io.Writer](p.Stdout, os.Stdout), cmp.Or[io.Writer](p.Stderr, os.Stderr)
 	unknown := p.Logger
 	if p.Logger == nil {
 		p.Logger, unknown = slog.New(slog.DiscardHandler), slog.Default()

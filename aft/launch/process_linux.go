@@ -83,6 +83,53 @@ func socketPair() (mine, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
 }
 
+// senderOf waits for the first message of a connection, leaves it there, and returns the
+// number of the process that has sent it, whatever that is in a namespace of its own. 0: there
+// is no message, or the system does not tell.
+func senderOf(connection *os.File) int {
+	raw, err := connection.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	pid := 0
+	_ = raw.Read(func(fd uintptr) bool { // the connection may end before
+		control := make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+		_, n, _, _, err := unix.Recvmsg(int(fd), make([]byte, 1), control, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		if err == unix.EAGAIN || err == unix.EINTR {
+			return false
+		}
+		messages, _ := unix.ParseSocketControlMessage(control[:n]) // none if they are not understood
+		for i := range messages {
+			if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
+				pid = int(c.Pid)
+			}
+		}
+		return true
+	})
+	return pid
+}
+
+// openProcess returns a file that can be read when the process has ended.
+func openProcess(pid int) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "program"), nil
+}
+
+// hasEnded reports whether a process has; not where a signal has interrupted the question.
+func hasEnded(fd uintptr) bool {
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return n > 0
+}
+
+func sendSignal(fd uintptr, s syscall.Signal) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }
+
 // holdFile keeps a file that may be executed, also when it is not to be read.
 func holdFile(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)

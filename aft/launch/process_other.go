@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -37,23 +38,12 @@ func socketPair() (mine, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
 }
 
-// joinedProgram is not used here: nothing tells which process has sent a message.
-type joinedProgram struct {
-	pid  int
-	done chan struct{}
-}
+// Nothing tells which process has sent a message, so there is no joinedProgram.
 
-func senderOf(*os.File) int                                     { return 0 }
-func watchProgram(int) *joinedProgram                           { return nil }
-func (*joinedProgram) await() bool                              { return false }
-func (*joinedProgram) signal(int, syscall.Signal)               {}
-func (*joinedProgram) kill()                                    {}
-func (*joinedProgram) send(syscall.Signal)                      {}
-func (*joinedProgram) running() bool                            { return false }
-func (*joinedProgram) close()                                   {}
-func watchStarted(int, process) *joinedProgram                  { return nil }
-func groupMembers(int, func(int) (yes, known bool)) []int       { return nil }
-func findStarted(map[int]*rank, int) (map[*rank]family, family) { return nil, nil }
+func senderOf(*os.File) int              { return 0 }
+func openProcess(int) (*os.File, error)  { return nil, errors.ErrUnsupported }
+func hasEnded(uintptr) bool              { return true }
+func sendSignal(uintptr, syscall.Signal) {}
 
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.

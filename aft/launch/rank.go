@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
-	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
@@ -24,11 +21,10 @@ const lastLines = 25 * time.Millisecond
 
 // rank is a process of the program, as its daemon sees it.
 type rank struct {
+	pipes
+
 	proc    control.Proc
-	box     *outbox
-	control *drainable
-	streams [2]*drainable
-	theirs  []*os.File // the other ends, until the process has them
+	control *drainable // its messages
 	ended   time.Time  // when its end was seen, which is told later; zero: at once
 	// impostor: it is perhaps another program.
 	impostor bool
@@ -52,15 +48,11 @@ func newRank(proc control.Proc) (*rank, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, far, err := withOutputs(mine, theirs)
+	p, err := newPipes(mine, theirs)
 	if err != nil {
 		return nil, err
 	}
-	return &rank{
-		proc: proc, box: newOutbox(mine), control: &drainable{file: mine},
-		streams: [2]*drainable{{file: near[1]}, {file: near[2]}}, theirs: far,
-		signals: make(occasions),
-	}, nil
+	return &rank{pipes: p, proc: proc, control: &drainable{file: mine}, signals: make(occasions)}, nil
 }
 
 // live starts a process and follows it to its end. The file system of the program may
@@ -75,8 +67,7 @@ func (d *daemon) live(r *rank) {
 	d.mu.Lock()
 	r.dead = true
 	d.mu.Unlock()
-	r.box.close(time.Now())
-	closeAll([]*os.File{r.streams[0].file, r.streams[1].file})
+	r.release()
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
 		return m.Exited(now, notStarted(r.proc, err))
 	})
@@ -140,13 +131,6 @@ func startError(cmd *exec.Cmd, err error) error {
 	return err
 }
 
-// rankEnviron is the environment of the ranks.
-func rankEnviron(own []string, s *control.Setup, dir string) []string {
-	e := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return strings.HasPrefix(kv, env.Role+"=") })
-	e = append(e, osstring.To(s.Env)...)
-	return append(e, env.Role+"="+env.RoleRank, env.NodePath+"="+dir)
-}
-
 // watch takes everything from a process until it has ended and is reported.
 func (d *daemon) watch(r *rank) {
 	var messages, following, output sync.WaitGroup
@@ -156,9 +140,8 @@ func (d *daemon) watch(r *rank) {
 		}
 		d.listen(r)
 	})
-	for i, s := range r.streams {
-		output.Go(func() { d.forward(r, i+1, s) })
-	}
+	output.Go(func() { d.forward(r, 1, r.out) })
+	output.Go(func() { d.forward(r, 2, r.errs) })
 	stopped := func(is bool) {
 		d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Stopped(now, r.proc, is) })
 	}
@@ -179,30 +162,27 @@ func (d *daemon) watch(r *rank) {
 	d.mu.Unlock()
 
 	r.control.finish()
-	for _, s := range r.streams {
-		s.finish()
-	}
+	r.out.finish()
+	r.errs.finish()
 	messages.Wait()       // what it has said comes before its end
 	if r.program != nil { // no longer written
 		r.program.kill() // others may go on without it
 	}
 	following.Wait()
-	awaitFor(&output, lastLines)
+	select {
+	case <-endOf(&output):
+	case <-time.After(lastLines):
+	}
 	r.box.close(time.Now())
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction { return m.Exited(now, exitOf(r)) })
 	output.Wait()
 }
 
-// awaitFor waits for a group, at most so long.
-func awaitFor(g *sync.WaitGroup, limit time.Duration) {
+// endOf is closed when a group has ended. What waits for that ends then, too, or with the process.
+func endOf(g *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
-	go func() { g.Wait(); close(done) }() // ends with the group, which the caller waits for
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
+	go func() { g.Wait(); close(done) }()
+	return done
 }
 
 // listen handles a rank's messages.

@@ -10,11 +10,7 @@ import (
 // Daemon makes this process a daemon, or the guard of one, if it was started as that:
 // it returns when the daemon has ended, with the exit code for the process and true.
 // Otherwise it does nothing. Call it first of all in main (and in TestMain of tests that
-// start jobs), before anything is printed:
-//
-//	if code, ok := launch.Daemon(); ok {
-//		os.Exit(code)
-//	}
+// start jobs), before anything is printed.
 func Daemon() (code int, ok bool) {
 	switch env.TakeRole() {
 	case env.RoleGuard:

@@ -40,7 +40,7 @@ type root struct {
 func newRoot(p *plan) (*root, error) {
 	machine, err := control.NewRoot(p.rootConfig())
 	if err != nil {
-		return nil, &configError{err}
+		return nil, configError(err)
 	}
 	r := &root{
 		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
@@ -265,13 +265,12 @@ func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.
 // if nobody wants to wait for the output. Then a node whose start hangs in the system is
 // not waited for for long.
 func (r *root) finish() error {
-	ended := make(chan struct{})
-	go func() { r.watched.Wait(); close(ended) }() // ends with the nodes, or with the process
+	nodes := endOf(&r.watched)
 	select {
-	case <-ended:
+	case <-nodes:
 	case <-r.abandoned:
 		select {
-		case <-ended:
+		case <-nodes:
 		case <-time.After(closeTimeout):
 			return ErrAbandoned
 		}

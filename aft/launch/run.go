@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/craft-go/craft/internal/step"
 )
@@ -18,14 +19,14 @@ import (
 // up the start of one.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err := notInAJob(); err != nil {
-		return exitUsage, &configError{err}
+		return exitUsage, configError(err)
 	}
 	if err := step.Refuse(true); err != nil {
-		return exitUsage, &configError{err}
+		return exitUsage, configError(err)
 	}
 	p, err := prepare(cfg)
 	if err != nil {
-		return exitUsage, &configError{err}
+		return exitUsage, configError(err)
 	}
 	r, err := newRoot(p)
 	switch {
@@ -44,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	code = r.exitCode()
 	switch {
 	case end.Report != "":
-		return code, &jobError{end.Report, lost}
+		return code, &reported{end.Report, ErrJob, lost}
 	case lost != nil:
 		if code == exitOK && r.streams[0].err != nil { // results; who only lacks diagnostics has them
 			code = exitFailed
@@ -52,4 +53,30 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		return code, fmt.Errorf("%w: %w", ErrOutput, lost)
 	}
 	return code, nil
+}
+
+// Option changes what Self runs.
+type Option func(*Config)
+
+// Self lets a program start itself as a job of n ranks, with the arguments that it was
+// called with; if it has started that, the program reports err and exits with code.
+// In a process that has a role, and for n = 0, it does nothing, except that a
+// daemon runs here if Daemon was not called. n < 0 is an error.
+func Self(ctx context.Context, n int, opts ...Option) (code int, started bool, err error) {
+	if code, ok := Daemon(); ok {
+		return code, true, nil
+	}
+	if n == 0 || IsRank() {
+		return 0, false, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return 1, true, fmt.Errorf("cannot start this program again: %w", err)
+	}
+	cfg := Config{Program: exe, Args: os.Args[1:], Ranks: n}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	code, err = Run(ctx, cfg)
+	return code, true, err
 }

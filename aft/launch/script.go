@@ -78,10 +78,8 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 	if !d.awaitProgram(r, p, asked) {
 		return
 	}
-	limit := time.NewTimer(max(time.Until(began.Add(control.StopPatience)), behindProgram))
-	defer limit.Stop()
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
+	limit := time.After(max(time.Until(began.Add(control.StopPatience)), behindProgram))
+	look := time.Tick(50 * time.Millisecond)
 	for {
 		alone := orphans != nil && time.Since(began) > toAll && !d.hasGot(by) // it went to the shell
 		left := groupMembers(r.cmd.Process.Pid, func(pid int) (idle, known bool) {
@@ -95,8 +93,8 @@ func (d *daemon) outlast(r *rank, by syscall.Signal) {
 			return
 		}
 		select {
-		case <-look.C:
-		case <-limit.C:
+		case <-look:
+		case <-limit:
 			return
 		}
 	}
@@ -110,13 +108,12 @@ func (d *daemon) awaitProgram(r *rank, p *joinedProgram, asked bool) bool {
 		return true
 	}
 	began := time.Now()
-	look := time.NewTicker(control.StopPatience / 30)
-	defer look.Stop()
+	look := time.Tick(control.StopPatience / 30)
 	for last := began; time.Since(last) < control.StopPatience; {
 		select {
 		case <-p.done:
 			return true
-		case <-look.C:
+		case <-look:
 		}
 		d.mu.Lock()
 		if asked && time.Since(began) < control.StopHolds && d.machine.Waits(r.proc) {

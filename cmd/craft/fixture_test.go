@@ -65,7 +65,7 @@ func craft(t *testing.T, args ...string) result { return craftOn(t, vfs.OS(), 0,
 
 func craftOn(t *testing.T, fsys vfs.FS, width int, args ...string) result {
 	var out, errs bytes.Buffer
-	p := &program{stdout: &out, stderr: &errs, width: width, now: time.Now, fs: fsys, lock: filestore.LockConfig{Patience: patience}}
+	p := &program{screen: screen{stdout: &out, stderr: &errs, width: width, now: time.Now}, fs: fsys, lock: filestore.LockConfig{Patience: patience}}
 	code := p.run(t.Context(), args)
 	return result{code, out.String(), errs.String()}
 }

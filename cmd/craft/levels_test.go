@@ -364,7 +364,7 @@ func TestVersionOfANodeThatCannotBeListed(t *testing.T) {
 	})
 	for _, command := range []string{"ls", "verify"} {
 		var out, errs bytes.Buffer
-		p := &program{stdout: &out, stderr: &errs, now: time.Now, fs: denied}
+		p := &program{screen: screen{stdout: &out, stderr: &errs, now: time.Now}, fs: denied}
 		require.Equal(t, exitFailed, p.run(t.Context(), []string{command, l.dir}), "%s", &errs)
 		require.Contains(t, errs.String(), l.node(1))
 		require.Contains(t, errs.String(), "cannot be listed as a whole")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,18 +32,13 @@ type location struct {
 }
 
 // defaultBase is where programs write without being told otherwise.
-func defaultBase() string {
-	if dir := os.Getenv("CRAFT_CP_PATH"); dir != "" {
-		return dir
-	}
-	return "."
-}
+func defaultBase() string { return cmp.Or(os.Getenv("CRAFT_CP_PATH"), ".") }
 
 // find looks at what path is.
 func find(ctx context.Context, fsys vfs.FS, path string) (*location, error) {
 	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist%s: %w", path, hint(fsys, path), errNoCheckpoint)
+		return nil, fmt.Errorf("%s does not exist%s: no checkpoint", path, hint(fsys, path))
 	}
 	if err != nil {
 		return nil, err
@@ -177,6 +173,6 @@ func (f *location) nothing() error {
 	if len(f.problems) > 0 {
 		return errors.Join(f.problems...)
 	}
-	return fmt.Errorf("%w in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
-		errNoCheckpoint, f.path, filestore.LatestName, manifest.Name, filestore.RecordPrefix)
+	return fmt.Errorf("no checkpoint in %s: neither it nor a directory in it holds versions (directories named v-NUMBER-ATTEMPT, such as v-000012-0123456789abcdef), or tells of any (%s, %s, %s*.json)",
+		f.path, filestore.LatestName, manifest.Name, filestore.RecordPrefix)
 }

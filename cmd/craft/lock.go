@@ -13,16 +13,20 @@ import (
 
 // lockInfo describes the lock of a checkpoint.
 type lockInfo struct {
-	PID  int    `json:"pid"`
-	Host string `json:"host"`
-	Job  string `json:"job"`
-	// State is "alive" or "dead" for a process of this host, "unknown" for one
-	// of another host, boot or container, and in a copy of a locked directory.
+	PID      int        `json:"pid"`
+	Host     string     `json:"host"`
+	Job      string     `json:"job"`
 	State    string     `json:"state"`
 	Since    *time.Time `json:"since"`
 	LastSign *time.Time `json:"last_sign"` // of life
 
 	owner filestore.Owner
+}
+
+// lockStates: a process of another host, boot or container is unknown, and that of a lock which
+// was copied with its directory.
+var lockStates = map[filestore.ProcessState]string{
+	filestore.ProcessUnknown: "unknown", filestore.ProcessAlive: "alive", filestore.ProcessDead: "dead",
 }
 
 // readLock returns nil if there is no lock.
@@ -39,17 +43,9 @@ func readLock(fsys vfs.FS, dir string) (*lockInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lockInfo{State: "unknown", LastSign: documentTime(info.ModTime()), owner: owner}
-	o := l.owner
-	if o.Process.PID == 0 {
-		return l, nil
-	}
-	l.PID, l.Host, l.Job, l.Since = o.Process.PID, o.Process.Host, o.Job, documentTime(o.Since)
-	switch state {
-	case filestore.ProcessAlive:
-		l.State = "alive"
-	case filestore.ProcessDead:
-		l.State = "dead"
+	l := &lockInfo{State: lockStates[state], LastSign: documentTime(info.ModTime()), owner: owner}
+	if owner.Process.PID != 0 {
+		l.PID, l.Host, l.Job, l.Since = owner.Process.PID, owner.Process.Host, owner.Job, documentTime(owner.Since)
 	}
 	return l, nil
 }

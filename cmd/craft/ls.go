@@ -180,17 +180,15 @@ func describeVersion(v offline.Version) listedVersion {
 	return l
 }
 
-func (l listing) print(s *screen) error {
+func (l listing) print(s *screen) {
 	when := "CREATED"
 	if s.width > 0 {
 		when = "AGE"
 	}
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
-		{title: "ITERATION", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "STATE"},
-		{title: "SIZE", right: true}, {title: when}, {title: "LINEAGE", drop: 2}, {title: "LOCK", drop: 4},
-		{title: "LEVEL", drop: 7}, {title: "WHERE", drop: 6}, {title: "BASES", drop: 5}, {title: "DURABILITY", drop: 8},
-	}}
+	t := newTable(
+		left("CHECKPOINT"), right("VERSION"), left("ATTEMPT").drop(1), right("ITERATION"), right("RANKS").drop(3), left("STATE"), right("SIZE"), left(when),
+		left("LINEAGE").drop(2), left("LOCK").drop(4), left("LEVEL").drop(7), left("WHERE").drop(6), left("BASES").drop(5), left("DURABILITY").drop(8),
+	)
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
 			s.say("%s holds no versions", c.Path)
@@ -207,16 +205,18 @@ func (l listing) print(s *screen) error {
 			if s.width > 0 && len(c.Nodes) == 0 {
 				level, where = "", "" // it says the same of all
 			}
+			bases := ranges(v.Bases)
+			if bases != "" {
+				bases += fmt.Sprintf(" (%s)", s.size(v.Referred))
+			}
 			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, s.basesText(v.Bases, v.Referred), orDash(v.Durability))
+				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability))
 		}
 	}
 	if len(t.rows) > 0 {
-		if err := t.write(s.out, s.width); err != nil {
-			return err
-		}
+		s.show(t, s.width)
 	}
-	return l.printNodes(s, len(t.rows) > 0)
+	l.printNodes(s)
 }
 
 // levelText is such as "xor", or "xor (now local)" where the nodes have less than was planned,
@@ -238,24 +238,16 @@ func levelText(planned, reached *storage.Levels, flush bool, note string) string
 	return fmt.Sprintf("%s (now %v)", text, *reached)
 }
 
-// basesText is such as "3,4 (120 KiB)".
-func (s *screen) basesText(bases []uint64, referred int64) string {
-	if len(bases) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s (%s)", ranges(bases), s.size(referred))
-}
-
 // mostNodes is how many nodes of a checkpoint are shown: large machines have
 // thousands.
 const mostNodes = 32
 
 // printNodes says on which nodes versions are.
-func (l listing) printNodes(s *screen, below bool) error {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "HOST"}, {title: "RANKS", drop: 2}, {title: "STATE"}, {title: "OBJECTS", right: true, drop: 1},
-		{title: "SIZE", right: true}, {title: "RACK", drop: 1}, {title: "DIRECTORY"},
-	}}
+func (l listing) printNodes(s *screen) {
+	t := newTable(
+		left("CHECKPOINT"), left("HOST"), left("RANKS").drop(2), left("STATE"), right("OBJECTS").drop(1), right("SIZE"), left("RACK").drop(1),
+		left("DIRECTORY"),
+	)
 	for _, c := range l.Checkpoints {
 		for _, n := range c.Nodes[:min(mostNodes, len(c.Nodes))] {
 			t.add(c.Name, n.Host, ranges(n.Ranks), n.State, strconv.Itoa(n.Objects), s.size(n.Bytes), n.Rack, string(n.Dir))
@@ -267,13 +259,9 @@ func (l listing) printNodes(s *screen, below bool) error {
 			s.say("checkpoint %s: %d more nodes (--json shows all)", c.Name, more)
 		}
 	}
-	switch {
-	case len(t.rows) == 0:
-		return nil
-	case below:
-		return s.printBelow(t, s.width)
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
 	}
-	return t.write(s.out, s.width)
 }
 
 // remarks say what is odd about the directories of nodes that are on this machine; of those

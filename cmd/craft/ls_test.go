@@ -226,7 +226,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 func TestHelpIntoTheVoid(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "ls"}, {"ls", "-h"}, {"run", "--help"}, {"node"}, {"node", "ls", "--help"}, {"completion"}, {"completion", "bash"}} {
 		var errs strings.Builder
-		p := &program{stdout: fullDisk{}, stderr: &errs, now: time.Now, fs: vfs.OS()}
+		p := &program{screen: screen{stdout: fullDisk{}, stderr: &errs, now: time.Now}, fs: vfs.OS()}
 		require.Equal(t, exitFailed, p.run(t.Context(), args), "%v", args)
 		require.Equal(t, "craft: no space left on device\n", errs.String(), "%v", args)
 	}

@@ -122,15 +122,12 @@ func (p *program) prunable(n nodedPlace, c cleaning) (remove bool, why string) {
 		if n.Used == nil {
 			return false, "it is not known when it was last used (--older-than)"
 		}
-		if p.now().Sub(*n.Used) < c.olderThan {
-			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(*n.Used, p.now()), c.olderThan)
+		if p.screen.now().Sub(*n.Used) < c.olderThan {
+			return false, fmt.Sprintf("it was used %s (--older-than %v)", age(*n.Used, p.screen.now()), c.olderThan)
 		}
 	}
 	return true, n.Reason
 }
-
-// errRefused is returned when the user does not want it.
-var errRefused = errors.New("nothing was deleted")
 
 // confirm asks whether to delete.
 func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c cleaning) error {
@@ -143,9 +140,9 @@ func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c clean
 	bytes := int64(0)
 	for _, n := range prunable {
 		bytes += n.Bytes + n.Spare
-		fmt.Fprintf(p.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
+		fmt.Fprintf(p.screen.stderr, "%s  checkpoint %s, %s: %s\n", printable(string(n.Dir)), printable(n.Checkpoint), roundedBytes(n.Bytes+n.Spare), printable(n.Why))
 	}
-	fmt.Fprintf(p.stderr, "Delete %d places with %s? [y/N] ", len(prunable), roundedBytes(bytes))
+	fmt.Fprintf(p.screen.stderr, "Delete %d places with %s? [y/N] ", len(prunable), roundedBytes(bytes))
 	answers := make(chan string, 1)
 	go func() { // it ends with the process if nobody answers
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -158,7 +155,7 @@ func (p *program) confirm(ctx context.Context, prunable []*cleanedPlace, c clean
 		if a := strings.ToLower(strings.TrimSpace(line)); a == "y" || a == "yes" {
 			return nil
 		}
-		return errRefused
+		return errors.New("nothing was deleted")
 	}
 }
 
@@ -190,10 +187,10 @@ func (p *program) removeIfPrunable(ctx context.Context, n nodedPlace, c cleaning
 	return "removed", n.Reason
 }
 
-func (r nodeCleaning) print(s *screen) error {
-	t := table{columns: []column{{title: "ACTION"}, {title: "CHECKPOINT"}, {title: "SIZE", right: true}, {title: "DIRECTORY"}, {title: "WHY"}}}
+func (r nodeCleaning) print(s *screen) {
+	t := newTable(left("ACTION"), left("CHECKPOINT"), right("SIZE"), left("DIRECTORY"), left("WHY"))
 	for _, n := range r.Places {
 		t.add(n.Action, n.Checkpoint, s.size(n.Bytes+n.Spare), string(n.Dir), n.Why)
 	}
-	return t.write(s.out, 0) // never cut: this is what the user has to know
+	s.show(t, 0) // never cut: this is what the user has to know
 }

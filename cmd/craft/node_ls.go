@@ -110,25 +110,22 @@ func lastUsed(fsys vfs.FS, dir string) *time.Time {
 	return documentTime(last)
 }
 
-func (l nodeListing) print(s *screen) error {
+func (l nodeListing) print(s *screen) {
 	used := "USED"
 	if s.width > 0 {
 		used = "LAST USED"
 	}
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "HOME"}, {title: "VERSIONS", right: true}, {title: "NEWEST", right: true},
-		{title: "OBJECTS", right: true, drop: 2}, {title: "SIZE", right: true}, {title: "SPARE", right: true, drop: 1}, {title: used, drop: 3}, {title: "DIRECTORY"}, {title: "OF", drop: 4},
-	}}
+	t := newTable(
+		left("CHECKPOINT"), left("HOME"), right("VERSIONS"), right("NEWEST"), right("OBJECTS").drop(2), right("SIZE"), right("SPARE").drop(1),
+		left(used).drop(3), left("DIRECTORY"), left("OF").drop(4),
+	)
 	for _, n := range l.Places {
 		t.add(n.Checkpoint, n.State, strconv.Itoa(n.Versions), orDash(n.Newest), strconv.Itoa(n.Objects), s.size(n.Bytes), s.size(n.Spare), s.moment(n.Used), string(n.Dir), string(n.Home))
 	}
-	if err := t.write(s.out, s.width); err != nil {
-		return err
-	}
+	s.show(t, s.width)
 	for _, n := range l.Places {
 		if n.Reason != "" {
 			s.say("%s: %s: %s", n.Dir, n.State, n.Reason)
 		}
 	}
-	return nil
 }

@@ -212,7 +212,7 @@ func TestNodeCleanAsks(t *testing.T) {
 	require.Contains(t, r.stderr, "--yes")
 	ask := func(answer string) result {
 		var out, errs bytes.Buffer
-		p := &program{stdin: strings.NewReader(answer), stdout: &out, stderr: &errs, asks: true, now: time.Now, fs: vfs.OS()}
+		p := &program{screen: screen{stdout: &out, stderr: &errs, now: time.Now}, stdin: strings.NewReader(answer), asks: true, fs: vfs.OS()}
 		return result{p.run(t.Context(), args), out.String(), errs.String()}
 	}
 	for _, answer := range []string{"", "\n", "n\n", "nonsense\n"} {
@@ -322,7 +322,7 @@ func TestNodeCleanKeepsTheOnlyCopies(t *testing.T) {
 			return nil
 		})
 		var out, errs bytes.Buffer
-		p := &program{stdout: &out, stderr: &errs, now: time.Now, fs: denied}
+		p := &program{screen: screen{stdout: &out, stderr: &errs, now: time.Now}, fs: denied}
 		require.Equal(t, exitFine, p.run(t.Context(), []string{"node", "clean", "--yes", "--unseen", "--node-path", l.nodes}), "%s", &errs)
 		require.NotContains(t, out.String(), "removed")
 	}

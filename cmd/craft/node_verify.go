@@ -156,18 +156,13 @@ func readParity(ctx context.Context, store *nodelocal.Store, o nodelocal.Object)
 	return parity.Verify(ctx)
 }
 
-func (r nodeVerification) print(s *screen) error {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "PARTS", right: true}, {title: "COPIES", right: true}, {title: "PARITY", right: true},
-		{title: "SIZE", right: true}, {title: "VERDICT"}, {title: "DIRECTORY"},
-	}}
+func (r nodeVerification) print(s *screen) {
+	t := newTable(left("CHECKPOINT"), right("PARTS"), right("COPIES"), right("PARITY"), right("SIZE"), left("VERDICT"), left("DIRECTORY"))
 	var found []finding
 	for _, v := range r.Places {
 		t.add(v.Checkpoint, strconv.Itoa(v.Parts), strconv.Itoa(v.Copies), strconv.Itoa(v.Parity), s.size(v.Bytes), v.Verdict, string(v.Dir))
 		found = append(found, v.Findings...)
 	}
-	if err := t.write(s.out, s.width); err != nil {
-		return err
-	}
-	return s.printFindings(found)
+	s.show(t, s.width)
+	s.showFindings(found)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 
 // document is what a command has found: JSON for programs, and printed for people.
 type document interface {
-	print(s *screen) error
+	print(s *screen)
 }
 
 // overview is what a command has to say about what is in a directory.
@@ -54,16 +55,19 @@ func (p *program) jsonFlag(cmd *cobra.Command, insteadOf string) {
 	cmd.Flags().BoolVar(&p.json, "json", false, "one JSON document instead of "+insteadOf)
 }
 
+// errReported is returned when what went wrong was shown already.
+var errReported = errors.New("reported")
+
 // present prints an overview, and says what went wrong beside what was printed.
 func (p *program) present(seen overview) (err error) {
 	switch {
 	case p.json:
-		e := json.NewEncoder(p.stdout)
+		e := json.NewEncoder(&p.screen)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
 		err = e.Encode(seen.document)
 	case !seen.empty:
-		err = seen.document.print(&screen{p.stdout, p.width, p.now, p.say})
+		seen.document.print(&p.screen)
 	case seen.nothing != "" && len(seen.problems) == 0:
 		p.say("%s", seen.nothing)
 	}

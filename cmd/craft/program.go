@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,27 +24,29 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT
 )
 
+// usageError marks an error as a mistake on the command line.
+type usageError struct{ error }
+
 // program is what the commands work with.
 type program struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	// width is that of the terminal that stdout is; 0: it is none, and tables
-	// are plain.
-	width    int
+	screen   screen
+	stdin    io.Reader
 	json     bool // --json: documents in place of tables
 	progress bool // stderr is a terminal
 	asks     bool // stdin and stderr are one: the user can be asked
-	now      func() time.Time
 	fs       vfs.FS
 	lock     filestore.LockConfig // how craft unlock takes a lock
 }
 
 func newProgram(stdin, stdout, stderr *os.File) *program {
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now, fs: vfs.OS(), lock: filestore.LockConfig{Patience: 30 * time.Second}}
+	p := &program{
+		screen: screen{stdout: stdout, stderr: stderr, now: time.Now},
+		stdin:  stdin, fs: vfs.OS(), lock: filestore.LockConfig{Patience: 30 * time.Second},
+	}
 	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
-		p.width = 80
+		p.screen.width = 80
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-			p.width = w
+			p.screen.width = w
 		}
 	}
 	p.progress = term.IsTerminal(int(stderr.Fd()))
@@ -56,14 +58,11 @@ func newProgram(stdin, stdout, stderr *os.File) *program {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
-	help := bufio.NewWriter(p.stdout) // nobody else tells who asks for help that it cannot be written
-	root.SetOut(help)
-	root.SetErr(p.stderr)
+	root.SetOut(&p.screen)
+	root.SetErr(p.screen.stderr)
 	addHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
-	if unwritten := help.Flush(); err == nil {
-		err = unwritten
-	}
+	err = cmp.Or(p.screen.err, err)
 	var exit *exitError
 	var usage *usageError
 	switch {
@@ -76,7 +75,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitInterrupted
 	case errors.As(err, &usage):
 		p.say("%v", err)
-		fmt.Fprintf(p.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
+		fmt.Fprintf(p.screen.stderr, "Run \"%s --help\" to see what is possible.\n", cmd.CommandPath())
 		return exitUsage
 	case !errors.Is(err, errReported):
 		p.say("%v", err)
@@ -84,10 +83,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// say prints a message for people.
-func (p *program) say(format string, args ...any) {
-	fmt.Fprintf(p.stderr, "craft: %s\n", printableLines(fmt.Sprintf(format, args...)))
-}
+func (p *program) say(format string, args ...any) { p.screen.say(format, args...) }
 
 // sayBriefly says why the command ends, without waiting for long for a reader: what it
 // leaves behind ends with the process.

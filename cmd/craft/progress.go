@@ -35,7 +35,7 @@ func (p *program) startProgress(targets []target) *progress {
 	style.Visibility = pretty.StyleVisibility{Percentage: true, Value: true, Time: true, ETA: true, Speed: true}
 	style.Options.PercentFormat, style.Options.Separator = "%3.0f %%", fmt.Sprintf(" of %s: ", roundedBytes(b.line.Total))
 	style.Options.ETAString, style.Options.TimeInProgressPrecision = "left", time.Second
-	b.shown.SetOutputWriter(p.stderr)
+	b.shown.SetOutputWriter(p.screen.stderr)
 	b.shown.SetUpdateFrequency(progressEvery)
 	b.shown.SetAutoStop(true) // where the end comes before the start
 	b.shown.AppendTracker(&b.line)

@@ -17,7 +17,7 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := &program{stderr: &out, progress: true}
+		p := &program{screen: screen{stderr: &out}, progress: true}
 		version := func(number uint64, read bool) target {
 			v := offline.Version{Entry: storage.Entry{ID: storage.ID{Version: number}}, Bytes: 4 << 20}
 			return target{c: &offline.Checkpoint{Name: "c"}, v: v, read: read}

@@ -50,14 +50,12 @@ func (p *program) report(_ context.Context, where *location) (seen overview, err
 	return seen, nil
 }
 
-func (r reported) print(s *screen) error {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "STARTED"}, {title: "RUN", right: true}, {title: "RANKS", right: true, drop: 3}, {title: "MODE"},
-		{title: "FROM", right: true}, {title: "VERSIONS", right: true}, {title: "FAILED", right: true, drop: 2},
-		{title: "CP", right: true}, {title: "RESTART", right: true}, {title: "RECOVERIES", right: true, drop: 4}, {title: "RECOVERY", right: true, drop: 4},
-		{title: "REDO", right: true, drop: 3}, {title: "SHARE", right: true},
-		{title: "COPY", right: true, drop: 5}, {title: "WAIT", right: true, drop: 5}, {title: "WRITE", right: true, drop: 5}, {title: "SETTLE", right: true, drop: 5},
-	}}
+func (r reported) print(s *screen) {
+	t := newTable(
+		left("CHECKPOINT"), left("STARTED"), right("RUN"), right("RANKS").drop(3), left("MODE"), right("FROM"), right("VERSIONS"), right("FAILED").drop(2),
+		right("CP"), right("RESTART"), right("RECOVERIES").drop(4), right("RECOVERY").drop(4), right("REDO").drop(3), right("SHARE"), right("COPY").drop(5),
+		right("WAIT").drop(5), right("WRITE").drop(5), right("SETTLE").drop(5),
+	)
 	for _, run := range r.Runs {
 		wall := run.Updated.Sub(run.Started)
 		length, share := duration(wall.Seconds()), "-"
@@ -73,7 +71,7 @@ func (r reported) print(s *screen) error {
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
-	return t.write(s.out, s.width)
+	s.show(t, s.width)
 }
 
 func duration(seconds float64) string {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -123,33 +121,25 @@ func (f *runFlags) complete(given func(string) bool) (err error) {
 }
 
 func (f *runFlags) check(given func(string) bool) error {
-	if f.recovery != "" && !slices.Contains(comm.Recoveries(), f.Policy.Recovery) {
+	switch t := f.Timing; {
+	case f.recovery != "" && !slices.Contains(comm.Recoveries(), f.Policy.Recovery):
 		return fmt.Errorf("--recovery %q: allowed are %s", f.recovery, oneOf(comm.Recoveries()))
-	}
-	if f.spawn != "" && !slices.Contains(comm.SpawnPolicies(), f.Policy.Spawn) {
+	case f.spawn != "" && !slices.Contains(comm.SpawnPolicies(), f.Policy.Spawn):
 		return fmt.Errorf("--spawn %q: allowed are %s", f.spawn, oneOf(comm.SpawnPolicies()))
-	}
-	for _, flag := range []struct {
-		name  string
-		value int
-	}{{"nodes", f.Nodes}, {"slots", f.Slots}, {"max-repeats", f.Repeats}} {
-		if given(flag.name) && flag.value < 1 {
-			return fmt.Errorf("--%s %d: at least 1 is needed", flag.name, flag.value)
-		}
-	}
-	if f.SpareNodes < 0 {
+	case given("nodes") && f.Nodes < 1:
+		return fmt.Errorf("--nodes %d: at least 1 is needed", f.Nodes)
+	case given("slots") && f.Slots < 1:
+		return fmt.Errorf("--slots %d: at least 1 is needed", f.Slots)
+	case given("max-repeats") && f.Repeats < 1:
+		return fmt.Errorf("--max-repeats %d: at least 1 is needed", f.Repeats)
+	case f.SpareNodes < 0:
 		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.SpareNodes)
-	}
-	for _, flag := range []struct {
-		name  string
-		value time.Duration
-	}{{"heartbeat", f.Timing.Period}, {"lease", f.Timing.Lease}} {
-		if given(flag.name) && flag.value <= 0 {
-			return fmt.Errorf("--%s %v: it must be positive", flag.name, flag.value)
-		}
-	}
-	if f.Timing.Repair < 0 {
-		return fmt.Errorf("--repair-timeout %v: it must not be negative; 0 means no limit", f.Timing.Repair)
+	case given("heartbeat") && t.Period <= 0:
+		return fmt.Errorf("--heartbeat %v: it must be positive", t.Period)
+	case given("lease") && t.Lease <= 0:
+		return fmt.Errorf("--lease %v: it must be positive", t.Lease)
+	case t.Repair < 0:
+		return fmt.Errorf("--repair-timeout %v: it must not be negative; 0 means no limit", t.Repair)
 	}
 	return nil
 }
@@ -204,8 +194,8 @@ func (f *runFlags) allSlots() int {
 
 // runJob runs the job; its exit code is that of the command.
 func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) error {
-	cfg.Logger = newJobLogger(p.stderr, verbose)
-	cfg.Stdout, cfg.Stderr = io.Writer(p.stdout), p.stderr
+	cfg.Logger = newJobLogger(p.screen.stderr, verbose)
+	cfg.Stdout, cfg.Stderr = p.screen.stdout, p.screen.stderr
 	// The context ends with an interrupt, which the ranks are to get instead.
 	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
 	switch {

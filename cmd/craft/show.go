@@ -68,18 +68,14 @@ from the storage of the nodes as far as it is on this machine.`,
 }
 
 func (s *showing) check() error {
-	if s.version != "latest" {
-		if n, err := strconv.ParseUint(s.version, 10, 64); err != nil || n == 0 {
-			return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
-		}
-	}
-	if s.given("rank") && s.rank < 0 {
+	switch n, err := strconv.ParseUint(s.version, 10, 64); {
+	case s.version != "latest" && (err != nil || n == 0):
+		return &usageError{fmt.Errorf("--version %q: it must be latest or a number from 1 on", s.version)}
+	case s.given("rank") && s.rank < 0:
 		return &usageError{fmt.Errorf("--rank %d: ranks count from 0", s.rank)}
-	}
-	if s.limit < 1 {
+	case s.limit < 1:
 		return &usageError{fmt.Errorf("--limit %d: it must be at least 1", s.limit)}
-	}
-	if s.limit > maxLimit {
+	case s.limit > maxLimit:
 		return &usageError{fmt.Errorf("--limit %d: it must be at most %d", s.limit, maxLimit)}
 	}
 	return nil
@@ -151,13 +147,13 @@ func (p *program) showFound(ctx context.Context, dir string, s showing, another 
 	if another && s.version == "latest" && where.version == nil && v.Complete() && errors.Is(errors.Join(bad...), storage.ErrNotFound) {
 		return errReplaced
 	}
-	if len(parts) == 0 && v.Elsewhere {
+	switch {
+	case len(parts) > 0:
+	case v.Elsewhere:
 		return otherNodes(c, v)
-	}
-	if len(parts) == 0 && v.Noted != nil && v.Size() == 0 {
+	case v.Noted != nil && v.Size() == 0:
 		return fmt.Errorf("version %d was kept at level %v on nodes, and nothing of it is left on them", v.ID.Version, v.Noted.Levels)
-	}
-	if len(parts) == 0 {
+	default:
 		return errors.Join(append(bad, noParts(v, s.rank))...)
 	}
 	d := describeParts(v, parts)
@@ -178,10 +174,10 @@ func (p *program) presentVersion(d *shownVersion, s showing, bad []error) error 
 }
 
 func noParts(v *offline.Version, rank int) error {
-	if rank < 0 {
+	switch size := v.Size(); {
+	case rank < 0:
 		return fmt.Errorf("%s: nothing in it can be shown", v.Path)
-	}
-	if size := v.Size(); size > 0 && rank >= size {
+	case size > 0 && rank >= size:
 		return fmt.Errorf("%s: there is no rank %d, it was written by ranks 0 to %d", v.Path, rank, size-1)
 	}
 	return fmt.Errorf("%s: the file of rank %d cannot be shown", v.Path, rank)
@@ -197,13 +193,13 @@ func (p *program) choose(ctx context.Context, c *offline.Checkpoint, where *loca
 		if i := slices.IndexFunc(list, func(v offline.Version) bool { return v.ID == *where.version }); i >= 0 {
 			return &list[i], nil
 		}
-		return nil, fmt.Errorf("%w: %s is gone", errNoVersion, c.Files.Path(*where.version))
+		return nil, fmt.Errorf("no such version: %s is gone", c.Files.Path(*where.version))
 	}
 	if len(list) == 0 {
 		if gone := c.Gone(list); gone != nil {
-			return nil, fmt.Errorf("%w: %w", errNoVersion, gone)
+			return nil, fmt.Errorf("no such version: %w", gone)
 		}
-		return nil, fmt.Errorf("%w: %s holds none", errNoVersion, c.Store.Dir())
+		return nil, fmt.Errorf("no such version: %s holds none", c.Store.Dir())
 	}
 	if wanted == "latest" {
 		last := &list[len(list)-1]
@@ -244,7 +240,7 @@ func numbered(list []offline.Version, wanted, dir string) (*offline.Version, err
 	case 1:
 		return same[0], nil
 	case 0:
-		return nil, fmt.Errorf("%w: %s has no version %d, there are: %s", errNoVersion, dir, n, strings.Join(there, ", "))
+		return nil, fmt.Errorf("no such version: %s has no version %d, there are: %s", dir, n, strings.Join(there, ", "))
 	}
 	paths := make([]string, len(same))
 	for i, v := range same {

@@ -10,15 +10,12 @@ import (
 	"time"
 )
 
-func (d *shownVersion) print(s *screen) error {
+func (d *shownVersion) print(s *screen) {
 	d.printHeader(s)
-	t := table{columns: []column{
-		{title: "KEY"}, {title: "DESCRIPTION"}, {title: "RAW", right: true}, {title: "STORED", right: true},
-		{title: "RATIO", right: true, drop: 3}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
-	}}
+	t := newTable(left("KEY"), left("DESCRIPTION"), right("RAW"), right("STORED"), right("RATIO").drop(3), right("CHUNKS").drop(2), left("DIGEST").drop(1))
 	refers := slices.ContainsFunc(d.Keys, func(k shownKey) bool { return k.Referred > 0 })
 	if refers {
-		t.columns = append(t.columns, column{title: "IN OTHERS", right: true})
+		t.columns = append(t.columns, right("IN OTHERS"))
 	}
 	for _, k := range d.Keys {
 		ratio := "-"
@@ -31,23 +28,18 @@ func (d *shownVersion) print(s *screen) error {
 		}
 		t.add(cells...)
 	}
-	if err := s.printBelow(t, s.width); err != nil {
-		return err
-	}
+	s.show(t, s.width)
 	if d.ranks {
-		if err := d.printRanks(s); err != nil {
-			return err
-		}
+		d.printRanks(s)
 	}
 	if d.values {
-		return d.printValues(s)
+		d.printValues(s)
 	}
-	return nil
 }
 
 func (d *shownVersion) printHeader(s *screen) {
 	line := func(name, value string) {
-		fmt.Fprintf(s.out, "%-12s %s\n", name, printable(value))
+		fmt.Fprintf(s, "%-12s %s\n", name, printable(value))
 	}
 	created := "-"
 	if d.Created != nil {
@@ -111,21 +103,18 @@ func fingerprintLines(data json.RawMessage) []string {
 	return lines
 }
 
-func (d *shownVersion) printRanks(s *screen) error {
-	t := table{columns: []column{
-		{title: "KEY"}, {title: "RANK", right: true}, {title: "DESCRIPTION"}, {title: "RAW", right: true},
-		{title: "STORED", right: true}, {title: "CHUNKS", right: true, drop: 2}, {title: "DIGEST", drop: 1},
-	}}
+func (d *shownVersion) printRanks(s *screen) {
+	t := newTable(left("KEY"), right("RANK"), left("DESCRIPTION"), right("RAW"), right("STORED"), right("CHUNKS").drop(2), left("DIGEST").drop(1))
 	for _, k := range d.Keys {
 		for _, r := range k.ByRank {
 			t.add(k.Key, strconv.Itoa(r.Rank), r.Description, s.size(r.RawBytes), s.size(r.StoredBytes), strconv.Itoa(r.Chunks), r.Digest)
 		}
 	}
-	return s.printBelow(t, s.width)
+	s.show(t, s.width)
 }
 
-func (d *shownVersion) printValues(s *screen) error {
-	t := table{columns: []column{{title: "KEY"}, {title: "RANK", right: true}, {title: "VALUES"}}}
+func (d *shownVersion) printValues(s *screen) {
+	t := newTable(left("KEY"), right("RANK"), left("VALUES"))
 	for _, k := range d.Keys {
 		values := strings.Join(k.Values, " ")
 		if k.More {
@@ -133,5 +122,5 @@ func (d *shownVersion) printValues(s *screen) error {
 		}
 		t.add(k.Key, strconv.Itoa(*k.ValuesRank), values)
 	}
-	return s.printBelow(t, s.width)
+	s.show(t, s.width)
 }

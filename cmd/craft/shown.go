@@ -101,28 +101,25 @@ func describeParts(v *offline.Version, parts []readPart) *shownVersion {
 
 // addKeys describes the keys in the order of the first file that has them.
 func (d *shownVersion) addKeys(parts []readPart, first firstValues, s showing) {
-	at := make(map[string]int)
-	var infos [][]rankInfo
+	on := make(map[string][]rankInfo)
+	var keys []string
 	for _, part := range parts {
 		for _, info := range part.reader.Sections() {
-			i, ok := at[info.Key]
-			if !ok {
-				i = len(infos)
-				at[info.Key] = i
-				infos = append(infos, nil)
+			if on[info.Key] == nil {
+				keys = append(keys, info.Key)
 			}
-			infos[i] = append(infos[i], rankInfo{info, part.reader})
+			on[info.Key] = append(on[info.Key], rankInfo{info, part.reader})
 		}
 	}
-	for _, on := range infos {
-		k := describeKey(on, s.rank >= 0)
+	for _, key := range keys {
+		k := describeKey(on[key], s.rank >= 0)
 		if s.ranks {
-			for _, o := range on {
+			for _, o := range on[key] {
 				k.ByRank = append(k.ByRank, o.shown())
 			}
 		}
 		if s.values {
-			v := first[k.Key]
+			v := first[key]
 			k.Values, k.More, k.ValuesRank = v.text, v.more, &v.rank
 		}
 		d.Keys = append(d.Keys, k)
@@ -138,18 +135,10 @@ type rankInfo struct {
 
 func (r rankInfo) shown() shownPart {
 	return shownPart{
-		Rank: r.reader.Header().Rank, Description: r.Desc.String(), Shape: extents(r.Desc.Shape),
+		Rank: r.reader.Header().Rank, Description: r.Desc.String(), Shape: append([]int64{}, r.Desc.Shape...), // never null
 		Lo: r.Desc.Box.Lo, Hi: r.Desc.Box.Hi,
 		RawBytes: r.Size, StoredBytes: r.Stored, Referred: r.Refers, Chunks: r.Chunks, Digest: digestHex(r.Digest),
 	}
-}
-
-// extents is never null in JSON.
-func extents(shape []int64) []int64 {
-	if shape == nil {
-		return []int64{}
-	}
-	return shape
 }
 
 // describeKey sums up what the files hold of a key. alone: only one file of the
@@ -158,7 +147,7 @@ func describeKey(on []rankInfo, alone bool) shownKey {
 	first := on[0]
 	k := shownKey{
 		Key: first.Key, Description: first.Desc.String(), Elem: first.Desc.Elem.String(), Type: first.Desc.Type,
-		Dist: first.Desc.Dist.String(), Shape: extents(first.Desc.Shape),
+		Dist: first.Desc.Dist.String(), Shape: append([]int64{}, first.Desc.Shape...),
 	}
 	digest, same := digestHex(first.Digest), true
 	shape := true

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"strings"
 
@@ -10,14 +9,16 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// column of a table.
+// column of a table, its text to the left or to the right.
 type column struct {
-	title string
-	right bool
-	// drop is the order in which columns are left out when the terminal is too
-	// narrow; 0: never.
-	drop int
+	title   string
+	align   text.Align
+	dropped int // in which order it is left out when the terminal is too narrow; 0: never
 }
+
+func left(title string) column         { return column{title, text.AlignLeft, 0} }
+func right(title string) column        { return column{title, text.AlignRight, 0} }
+func (c column) drop(order int) column { return column{c.title, c.align, order} }
 
 // table is text in columns that are two blanks apart. Without a terminal it
 // always has all its columns and is never cut, so that programs can read it.
@@ -25,6 +26,8 @@ type table struct {
 	columns []column
 	rows    []pretty.Row
 }
+
+func newTable(columns ...column) table { return table{columns: columns} }
 
 func (t *table) add(cells ...string) {
 	row := make(pretty.Row, len(cells))
@@ -34,17 +37,13 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// write prints the table for a terminal of that width; 0: there is none.
-func (t *table) write(w io.Writer, width int) error {
+// text is the table for a terminal of that width; 0: there is none, or it is never cut.
+func (t *table) text(width int) string {
 	titles := make(pretty.Row, len(t.columns))
 	configs := make([]pretty.ColumnConfig, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.title
-		align := text.AlignLeft
-		if c.right {
-			align = text.AlignRight
-		}
-		configs[i] = pretty.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align, Hidden: width > 0 && t.empty(i)}
+		configs[i] = pretty.ColumnConfig{Number: i + 1, Align: c.align, AlignHeader: c.align, Hidden: width > 0 && t.empty(i)}
 	}
 	writer := pretty.NewWriter()
 	writer.SetStyle(pretty.Style{Box: pretty.BoxStyle{PaddingRight: "  "}})
@@ -67,22 +66,21 @@ func (t *table) write(w io.Writer, width int) error {
 		}
 		shown = strings.Join(lines, "\n")
 	}
-	_, err := io.WriteString(w, shown+"\n")
-	return err
+	return shown
 }
 
 // empty columns, which say the same as none, are left out on a terminal.
 func (t *table) empty(i int) bool {
-	return t.columns[i].drop > 0 && !slices.ContainsFunc(t.rows, func(row pretty.Row) bool { return row[i] != "-" })
+	return t.columns[i].dropped > 0 && !slices.ContainsFunc(t.rows, func(row pretty.Row) bool { return row[i] != "-" })
 }
 
 // droppable lists columns in the order in which they are left out.
 func (t *table) droppable() (list []int) {
 	for i, c := range t.columns {
-		if c.drop > 0 {
+		if c.dropped > 0 {
 			list = append(list, i)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(t.columns[a].drop, t.columns[b].drop) })
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(t.columns[a].dropped, t.columns[b].dropped) })
 	return list
 }

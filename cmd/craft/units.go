@@ -13,9 +13,6 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// shortID is how many hexadecimal digits of an identity tables show.
-const shortID = 8
-
 func roundedBytes(n int64) string { return humanize.IBytes(uint64(n)) }
 
 // ages are as short as the columns of a table.
@@ -72,7 +69,8 @@ func ranges[N int | uint64](list []N) string {
 	return b.String()
 }
 
-func short(id string) string { return id[:min(len(id), shortID)] }
+// short is what tables show of an identity.
+func short(id string) string { return id[:min(len(id), 8)] }
 
 func lineageHex(l container.LineageID) string { return hex.EncodeToString(l[:]) }
 func attemptHex(a container.AttemptID) string { return hex.EncodeToString(a[:]) }

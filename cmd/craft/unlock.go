@@ -45,18 +45,16 @@ func (p *program) unlock(ctx context.Context, dir string, force bool) error {
 		p.say("%s is locked by %s, which cannot be looked at from here: watching for %v whether it is alive", dir, l.owner, p.lock.Patience)
 	}
 	owner, err := filestore.Unlock(ctx, p.fs, dir, p.lock, force)
-	if errors.Is(err, storage.ErrLocked) {
-		return fmt.Errorf("%s is locked by %s: the lock is in use, and it is alive; if you are sure that the job is dead: craft unlock --force %s",
-			dir, owner, dir)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+		p.say("removed the lock of %s from %s", owner, dir)
+	case errors.Is(err, storage.ErrLocked):
+		return fmt.Errorf("%s is locked by %s: the lock is in use, and it is alive; if you are sure that the job is dead: craft unlock --force %s", dir, owner, dir)
+	case errors.Is(err, fs.ErrNotExist):
 		p.say("%s is not locked any more", dir)
-		return nil
-	}
-	if err != nil {
+	default:
 		return err
 	}
-	p.say("removed the lock of %s from %s", owner, dir)
 	return nil
 }
 

@@ -28,16 +28,22 @@ type keyValues struct {
 	more bool // there are others
 }
 
-// read reads those of the keys that no file before has, while the file is open; bad are
-// those that cannot be read.
+// read reads those of the keys that no file before has, while the file is open. What cannot be
+// read shows up as the reason in angle brackets, and is bad unless it is in another file.
 func (f firstValues) read(part readPart, limit int) (bad []error) {
 	for _, info := range part.reader.Sections() {
 		if _, known := f[info.Key]; known {
 			continue
 		}
 		v := keyValues{rank: part.reader.Header().Rank}
+		section, _ := part.reader.Section(info.Key) // it is there
 		var err error
-		if v.text, v.more, err = readFirstValues(part.reader, info, limit); err != nil {
+		v.text, v.more, err = decodeFirst(section, info, limit)
+		switch {
+		case errors.Is(err, container.ErrElsewhere):
+			v.text, v.more = []string{"<in the file of another rank>"}, false
+		case err != nil:
+			v.text, v.more = []string{"<" + err.Error() + ">"}, false
 			bad = append(bad, fmt.Errorf("%s: the values of key %q cannot be read: %w", part.path, info.Key, err))
 		}
 		f[info.Key] = v
@@ -45,23 +51,7 @@ func (f firstValues) read(part readPart, limit int) (bad []error) {
 	return bad
 }
 
-// readFirstValues decodes the first elements of a section as text. What cannot be read
-// shows up as the reason in angle brackets, and is an error unless it is in another file.
-func readFirstValues(r *container.Reader, info container.Info, limit int) (values []string, more bool, err error) {
-	s, ok := r.Section(info.Key)
-	if !ok {
-		return nil, false, nil
-	}
-	values, more, err = decodeFirst(s, info, limit)
-	switch {
-	case errors.Is(err, container.ErrElsewhere):
-		return []string{"<in the file of another rank>"}, false, nil
-	case err != nil:
-		return []string{"<" + err.Error() + ">"}, false, err
-	}
-	return values, more, nil
-}
-
+// decodeFirst decodes the first elements of a section as text.
 func decodeFirst(s io.ReaderAt, info container.Info, limit int) (values []string, more bool, err error) {
 	switch info.Desc.Elem {
 	case container.String:

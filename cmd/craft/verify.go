@@ -183,7 +183,7 @@ func (w verifying) chosen(ctx context.Context, where *location) (list []target, 
 		}
 	}
 	if where.version != nil && len(list) == 0 && len(problems) == 0 {
-		err = fmt.Errorf("%w: %s is gone", errNoVersion, where.path)
+		err = fmt.Errorf("no such version: %s is gone", where.path)
 	}
 	return list, problems, err
 }
@@ -220,17 +220,14 @@ func excused(verdict string) bool { return verdict == verdictIncomplete || verdi
 func nothingRead(dir string, targets []target) error {
 	for _, t := range slices.Backward(targets) {
 		if t.v.Elsewhere {
-			return fmt.Errorf("%w: nothing of %s can be verified here: %w", errNoVersion, dir, otherNodes(t.c, &t.v))
+			return fmt.Errorf("no such version: nothing of %s can be verified here: %w", dir, otherNodes(t.c, &t.v))
 		}
 	}
-	return fmt.Errorf("%w: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", errNoVersion, dir)
+	return fmt.Errorf("no such version: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", dir)
 }
 
-func (r verification) print(s *screen) error {
-	t := table{columns: []column{
-		{title: "CHECKPOINT"}, {title: "VERSION", right: true}, {title: "ATTEMPT", drop: 1},
-		{title: "ITERATION", right: true, drop: 2}, {title: "PARTS", right: true}, {title: "SIZE", right: true}, {title: "VERDICT"},
-	}}
+func (r verification) print(s *screen) {
+	t := newTable(left("CHECKPOINT"), right("VERSION"), left("ATTEMPT").drop(1), right("ITERATION").drop(2), right("PARTS"), right("SIZE"), left("VERDICT"))
 	var found []finding
 	for _, v := range r.Versions {
 		parts := strconv.Itoa(v.Parts)
@@ -243,22 +240,18 @@ func (r verification) print(s *screen) error {
 		t.add(v.Checkpoint, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration), parts, s.size(v.Bytes), v.Verdict)
 		found = append(found, v.Findings...)
 	}
-	if err := t.write(s.out, s.width); err != nil {
-		return err
-	}
-	return s.printFindings(found)
+	s.show(t, s.width)
+	s.showFindings(found)
 }
 
-// printFindings prints what is wrong below something else.
-func (s *screen) printFindings(found []finding) error {
+// showFindings prints what is wrong, if anything is.
+func (s *screen) showFindings(found []finding) {
 	if len(found) == 0 {
-		return nil
+		return
 	}
-	t := table{columns: []column{
-		{title: "FINDING"}, {title: "FILE"}, {title: "KEY"}, {title: "OFFSET", right: true}, {title: "REASON"},
-	}}
+	t := newTable(left("FINDING"), left("FILE"), left("KEY"), right("OFFSET"), left("REASON"))
 	for _, f := range found {
 		t.add(f.Kind, string(f.File), f.Key, orDash(f.Offset), f.Reason)
 	}
-	return s.printBelow(t, 0) // never cut: this is what the user came for
+	s.show(t, 0) // never cut: this is what the user came for
 }

@@ -210,7 +210,7 @@ func TestInterrupted(t *testing.T) {
 		return nil
 	})
 	var out, errs bytes.Buffer
-	p := &program{stdout: &out, stderr: &errs, now: time.Now, fs: fsys, progress: true}
+	p := &program{screen: screen{stdout: &out, stderr: &errs, now: time.Now}, fs: fsys, progress: true}
 	require.Equal(t, exitInterrupted, p.run(ctx, []string{"verify", base}))
 	require.Contains(t, errs.String(), "interrupted")
 	require.Empty(t, out.String())

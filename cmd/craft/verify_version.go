@@ -73,9 +73,7 @@ func (t *target) verify(ctx context.Context) (out verifiedVersion, vanished bool
 	if len(out.Findings) == 0 && v.Complete() && t.part < 0 {
 		out.Findings = append(out.Findings, inconsistencies(parts)...)
 	}
-	out.Findings = append(out.Findings, t.missing()...)
-	out.Findings = append(out.Findings, t.away()...)
-	out.Findings = append(out.Findings, t.astray()...)
+	out.Findings = append(out.Findings, slices.Concat(t.missing(), t.away(), t.astray())...)
 	if len(out.Findings) > 0 && len(v.Away) == 0 && !t.c.Exists(v.ID) {
 		return out, true, nil
 	}
@@ -111,19 +109,18 @@ func (p *checkedPart) read(ctx context.Context, c *offline.Checkpoint, id storag
 
 // findingOf says what is wrong with a part, or with what it refers to.
 func (t *target) findingOf(ctx context.Context, p checkedPart) finding {
-	base := func(version uint64) (path string) {
+	base := func(version uint64) string {
 		return t.c.PartPath(ctx, storage.ID{Version: version, Attempt: t.v.ID.Attempt}, p.part)
 	}
+	f := findingOf(p.path, p.err)
 	var reference *container.ReferenceError
 	if errors.As(p.err, &reference) {
-		f := findingOf(p.path, p.err)
 		f.Reason = fmt.Sprintf("chunks are in %s: %s", base(reference.Version), f.Reason)
 		if errors.Is(p.err, storage.ErrNotFound) && !errors.Is(p.err, offline.ErrElsewhere) {
 			f.Kind, f.Reason = verdictDamaged, fmt.Sprintf("chunks are in %s, which is missing", base(reference.Version))
 		}
 		return f
 	}
-	f := findingOf(p.path, p.err)
 	var damage *container.DamageError
 	if errors.As(p.err, &damage) && damage.Version != 0 {
 		f.File = osstring.String(base(damage.Version))
@@ -161,6 +158,29 @@ func damaged(path, format string, args ...any) finding {
 	return finding{Kind: verdictDamaged, File: osstring.String(path), Reason: fmt.Sprintf(format, args...)}
 }
 
+// wholeOnNode looks on the nodes for the bytes of a part that was found to be bad, because
+// a restart goes on to the next place that has them. It says where they are, whole with all
+// that they refer to; "" if no node that can be read from here has them as such.
+func wholeOnNode(ctx context.Context, c *offline.Checkpoint, id storage.ID, bad checkedPart) string {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
+		key := storage.ObjectKey{ID: id, Kind: kind, Part: bad.part}
+		for _, d := range c.Store.Nodes {
+			path := filepath.Join(string(d.Dir), key.Name())
+			if _, there := d.Sizes[key]; !there || path == bad.path {
+				continue
+			}
+			store, err := storage.NewStore(d.Store.Of(kind), container.Options{})
+			if err == nil {
+				_, err = store.Verify(ctx, c.Name, id, bad.part)
+			}
+			if err == nil {
+				return fmt.Sprintf("the %v on host %s (%s)", kind, d.Host, path)
+			}
+		}
+	}
+	return ""
+}
+
 // astray finds files that no writer leaves beside those of the version.
 func (t *target) astray() (out []finding) {
 	for _, part := range t.v.Strays {
@@ -169,10 +189,11 @@ func (t *target) astray() (out []finding) {
 	return out
 }
 
-// missing finds files that are missing of a version that was complete once; away are others.
+// missing finds files that are missing of a version that was complete once, as the note for people
+// says; away are others.
 func (t *target) missing() []finding {
 	v := &t.v
-	if v.Complete() || v.Elsewhere || len(v.Away) > 0 || !announced(t.c, v.ID) {
+	if v.Complete() || v.Elsewhere || len(v.Away) > 0 || t.c.Latest == nil || t.c.Latest.Directory != v.ID.String() {
 		return nil
 	}
 	ranks, more := v.Missing(1000)
@@ -199,12 +220,6 @@ func (t *target) away() (out []finding) {
 		out = append(out, finding{Kind: verdictUnreadable, File: osstring.String(t.v.Path), Reason: why})
 	}
 	return out
-}
-
-// announced reports whether the note for people says that a version is
-// complete.
-func announced(c *offline.Checkpoint, id storage.ID) bool {
-	return c.Latest != nil && c.Latest.Directory == id.String()
 }
 
 // verdict is the worst that was found.

@@ -12,7 +12,7 @@ type procStat struct {
 	parent, group, session int
 }
 
-// running are the processes that match and have not ended.
+// running are the processes that match and have not ended; none where /proc is not that of Linux.
 func running(match func(pid int, s procStat) bool) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {

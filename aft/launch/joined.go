@@ -18,59 +18,15 @@ type joinedProgram struct {
 	done chan struct{}   // closed when await has returned
 }
 
-// senderOf waits for the first message of a connection, leaves it there, and returns the
-// number of the process that has sent it, whatever that is in a namespace of its own. 0: there
-// is no message, or the system does not tell.
-func senderOf(connection *os.File) int {
-	raw, err := connection.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	pid := 0
-	_ = raw.Read(func(fd uintptr) bool { // the connection may end before
-		control := make([]byte, unix.CmsgSpace(unix.SizeofUcred))
-		_, n, _, _, err := unix.Recvmsg(int(fd), make([]byte, 1), control, unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		if err == unix.EAGAIN || err == unix.EINTR {
-			return false
-		}
-		pid = senderIn(control[:n])
-		return true
-	})
-	return pid
-}
-
-func senderIn(control []byte) int {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return 0
-	}
-	for i := range messages {
-		if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
-			return int(c.Pid)
-		}
-	}
-	return 0
-}
-
 // watchProgram makes that process known; nil: it cannot be.
 func watchProgram(pid int) *joinedProgram {
-	fd, err := unix.PidfdOpen(pid, 0)
+	file, err := openProcess(pid)
 	if err != nil {
 		return nil
 	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		_ = unix.Close(fd)
-		return nil
-	}
-	p := &joinedProgram{pid: pid, file: os.NewFile(uintptr(fd), "program"), done: make(chan struct{})}
-	p.raw, _ = p.file.SyscallConn() // there is one for every file
+	p := &joinedProgram{pid: pid, file: file, done: make(chan struct{})}
+	p.raw, _ = file.SyscallConn() // there is one for every file
 	return p
-}
-
-// hasEnded reports whether a process has; not where a signal has interrupted the question.
-func hasEnded(fd uintptr) bool {
-	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-	return n > 0
 }
 
 // await returns when the program has ended, or with false when close has given it up. It is
@@ -88,7 +44,7 @@ func (p *joinedProgram) signal(group int, s syscall.Signal) {
 }
 
 func (p *joinedProgram) send(s syscall.Signal) {
-	_ = p.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) }) // it may have ended
+	_ = p.raw.Control(func(fd uintptr) { sendSignal(fd, s) }) // it may have ended
 }
 
 // running reports whether it has not ended.
