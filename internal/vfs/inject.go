@@ -33,10 +33,7 @@ func (f *failingFS) check(op Op) error {
 	if short := (*ShortWrite)(nil); errors.As(err, &short) {
 		err = short.Unwrap()
 	}
-	if err != nil {
-		return op.fail(err)
-	}
-	return nil
+	return op.fail(err)
 }
 
 // do carries out an operation, unless it is to fail.
@@ -47,12 +44,18 @@ func (f *failingFS) do(op Op, carryOut func() error) error {
 	return carryOut()
 }
 
+// get is do for an operation that has a result.
+func get[T any](f *failingFS, op Op, carryOut func() (T, error)) (result T, err error) {
+	err = f.do(op, func() (err error) {
+		result, err = carryOut()
+		return err
+	})
+	return result, err
+}
+
 // open carries out an operation that opens a file, whose own operations can fail too.
 func (f *failingFS) open(op Op, carryOut func() (File, error)) (OverwriteFile, error) {
-	if err := f.check(op); err != nil {
-		return nil, err
-	}
-	file, err := carryOut()
+	file, err := get(f, op, carryOut)
 	if err != nil {
 		return nil, err
 	}
@@ -93,24 +96,15 @@ func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	if !ok {
 		return nil, op.fail(errors.ErrUnsupported)
 	}
-	if err := f.check(op); err != nil {
-		return nil, err
-	}
-	return locker.OpenLock(name, perm)
+	return get(f, op, func() (LockFile, error) { return locker.OpenLock(name, perm) })
 }
 
 func (f *failingFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := f.check(Op{Kind: OpReadDir, Path: name}); err != nil {
-		return nil, err
-	}
-	return f.fsys.ReadDir(name)
+	return get(f, Op{Kind: OpReadDir, Path: name}, func() ([]fs.DirEntry, error) { return f.fsys.ReadDir(name) })
 }
 
 func (f *failingFS) Stat(name string) (fs.FileInfo, error) {
-	if err := f.check(Op{Kind: OpStat, Path: name}); err != nil {
-		return nil, err
-	}
-	return f.fsys.Stat(name)
+	return get(f, Op{Kind: OpStat, Path: name}, func() (fs.FileInfo, error) { return f.fsys.Stat(name) })
 }
 
 func (f *failingFS) Mkdir(name string, perm fs.FileMode) error {
@@ -155,22 +149,16 @@ func (f *failingFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *failingFile) ReadAt(p []byte, off int64) (int, error) {
-	err := f.fsys.check(Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))})
-	if err != nil {
-		return 0, err
-	}
-	return f.file.ReadAt(p, off)
+	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
+	return get(f.fsys, op, func() (int, error) { return f.file.ReadAt(p, off) })
 }
 
 func (f *failingFile) Sync() error {
-	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, func() error { return f.file.Sync() })
+	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, f.file.Sync)
 }
 
 func (f *failingFile) Stat() (fs.FileInfo, error) {
-	if err := f.fsys.check(Op{Kind: OpStat, Path: f.name}); err != nil {
-		return nil, err
-	}
-	return f.file.Stat()
+	return get(f.fsys, Op{Kind: OpStat, Path: f.name}, f.file.Stat)
 }
 
 func (f *failingFile) Close() error {

@@ -19,7 +19,7 @@ import (
 type Mem struct {
 	mu       sync.Mutex
 	root     *node
-	pending  *pendingChanges
+	pending  pendingChanges
 	onOp     func(Op)
 	capacity int64
 	used     int64
@@ -29,7 +29,7 @@ var _ FS = (*Mem)(nil)
 
 // NewMem returns an empty file system of unlimited capacity.
 func NewMem() *Mem {
-	return &Mem{root: newDir(fs.ModePerm), pending: newPendingChanges(), capacity: -1}
+	return &Mem{root: newDir(fs.ModePerm), pending: pendingChanges{latest: map[entry]*change{}}, capacity: -1}
 }
 
 // OnOp has report called after every successful operation for which
@@ -63,13 +63,10 @@ func (m *Mem) Used() int64 {
 // mutate runs change under the lock and reports the operation after it.
 func (m *Mem) mutate(op Op, change func() error) error {
 	report, err := m.locked(change)
-	if err != nil {
-		return op.fail(err)
-	}
-	if report != nil {
+	if err == nil && report != nil {
 		report(op)
 	}
-	return nil
+	return op.fail(err)
 }
 
 // locked returns whom to tell about the change after the lock.
@@ -112,7 +109,7 @@ func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 // Rename implements FS. Like os.Rename it never replaces a directory.
 func (m *Mem) Rename(oldname, newname string) error {
 	return m.mutate(Op{Kind: OpRename, Path: oldname, NewPath: newname}, func() error {
-		from, moved, err := m.occupied(oldname)
+		from, err := m.occupied(oldname)
 		if err != nil {
 			return err
 		}
@@ -120,7 +117,7 @@ func (m *Mem) Rename(oldname, newname string) error {
 		if err != nil {
 			return err
 		}
-		replaced := to.node()
+		moved, replaced := from.node(), to.node()
 		switch {
 		case from == to && !moved.isDir():
 			return nil
@@ -142,10 +139,11 @@ func (m *Mem) Rename(oldname, newname string) error {
 // Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	return m.mutate(Op{Kind: OpRemove, Path: name}, func() error {
-		at, removed, err := m.occupied(name)
+		at, err := m.occupied(name)
 		if err != nil {
 			return err
 		}
+		removed := at.node()
 		if len(removed.entries) > 0 {
 			return syscall.ENOTEMPTY
 		}
@@ -214,7 +212,7 @@ func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 
 // link gives a new node its name.
 func (m *Mem) link(at entry, n *node) {
-	m.pending.create(at, n)
+	m.pending.add(&change{sets: []assignment{{at, n}}})
 	at.put(n)
 }
 

@@ -60,14 +60,7 @@ type crash struct {
 }
 
 func (c *crash) survives() bool {
-	switch {
-	case c.keep <= 0:
-		return false
-	case c.keep >= 1:
-		return true
-	default:
-		return c.rng.Float64() < c.keep
-	}
+	return c.keep >= 1 || c.keep > 0 && c.rng.Float64() < c.keep
 }
 
 func (c *crash) apply(change *change) {
@@ -86,12 +79,12 @@ func (c *crash) cloneDir(dir *node) *node {
 	clone.modTime = dir.modTime
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		child := names[name]
-		if child == nil {
+		switch {
+		case child == nil:
 			continue
-		}
-		if child.isDir() {
+		case child.isDir():
 			child = c.cloneDir(child)
-		} else {
+		default:
 			child = c.cloneFile(child)
 		}
 		entry{clone, name}.put(child)

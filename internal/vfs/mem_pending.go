@@ -33,14 +33,6 @@ type assignment struct {
 	node *node
 }
 
-func newPendingChanges() *pendingChanges {
-	return &pendingChanges{latest: map[entry]*change{}}
-}
-
-func (p *pendingChanges) create(at entry, n *node) {
-	p.add(&change{sets: []assignment{{at, n}}})
-}
-
 func (p *pendingChanges) remove(at entry, n *node) {
 	c := &change{sets: []assignment{{at, nil}}}
 	if n.isDir() {

@@ -14,17 +14,13 @@ import (
 // business of whoever made it.
 func MkdirAll(fsys FS, path string, perm fs.FileMode, sync bool) error {
 	info, err := fsys.Stat(path)
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	if err == nil {
-		return Op{Kind: OpMkdir, Path: path}.fail(syscall.ENOTDIR)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	parent := filepath.Dir(filepath.Clean(path))
-	if parent == filepath.Clean(path) {
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return Op{Kind: OpMkdir, Path: path}.fail(syscall.ENOTDIR)
+	case !errors.Is(err, fs.ErrNotExist), parent == filepath.Clean(path):
 		return err
 	}
 	if err := MkdirAll(fsys, parent, perm, sync); err != nil {
