@@ -20,13 +20,12 @@ const createTries = 100
 
 // Draft is a file of a version under its hidden name. Exactly one of Commit and Abort ends it.
 type Draft struct {
-	store              *Store
-	file               vfs.File
-	over               vfs.OverwriteFile // the same, if it is a spare
-	ranger             vfs.RangeSyncer
-	dir, hidden, final string
-	renamed            bool
-	written, started   int64
+	store            *Store
+	file             vfs.File
+	over             vfs.OverwriteFile // the same, if it is a spare
+	ranger           vfs.RangeSyncer
+	dir, name, final string // name: now; a final name that it does not have is somebody else's
+	written, started int64
 }
 
 var _ storage.ReadBack = (*Draft)(nil)
@@ -35,7 +34,7 @@ var _ storage.ReadBack = (*Draft)(nil)
 // a checkpoint's directory that is not there into one that is reported.
 func (s *Store) Draft(id storage.ID, file, hidden string, gone func(error) error) (*Draft, error) {
 	dir := s.Path(id)
-	d := &Draft{store: s, dir: dir, hidden: filepath.Join(dir, hidden), final: filepath.Join(dir, file)}
+	d := &Draft{store: s, dir: dir, name: filepath.Join(dir, hidden), final: filepath.Join(dir, file)}
 	err := d.create(file, gone)
 	if vfs.IsFull(err) {
 		s.spares.Drop()
@@ -59,11 +58,11 @@ func (d *Draft) create(file string, gone func(error) error) error {
 		}
 		return err
 	}
-	if spare, ok := s.spares.take(file, d.hidden); ok {
+	if spare, ok := s.spares.take(file, d.name); ok {
 		d.file, d.over = spare, spare
 		return nil
 	}
-	f, err := s.fs.Create(d.hidden, filePerm)
+	f, err := s.fs.Create(d.name, filePerm)
 	if err != nil {
 		d.dropEmpty() // the error must not be hidden by one of another rank
 		return err
@@ -77,9 +76,8 @@ func (d *Draft) Write(p []byte) (int, error) {
 	n, err := d.write(p)
 	if vfs.IsFull(err) {
 		d.store.spares.Drop()
-		var more int
-		more, err = d.write(p[n:])
-		n += more
+		more, err := d.write(p[n:])
+		return n + more, err
 	}
 	return n, err
 }
@@ -101,38 +99,28 @@ func (d *Draft) Written() (io.ReaderAt, int64) {
 
 // Commit publishes the file, and deletes it if that fails.
 func (d *Draft) Commit() error {
-	err := d.publish()
-	if err == nil {
-		return nil
+	if err := d.publish(); err != nil {
+		return errors.Join(err, d.remove())
 	}
-	// The final name is somebody else's unless the rename has happened.
-	mine := d.hidden
-	if d.renamed {
-		mine = d.final
-	}
-	return errors.Join(err, d.remove(mine))
+	return nil
 }
 
-func (d *Draft) publish() error {
+func (d *Draft) publish() (err error) {
 	if d.over != nil {
-		if err := d.over.Truncate(d.written); err != nil {
-			return errors.Join(err, d.file.Close())
-		}
+		err = d.over.Truncate(d.written)
 	}
-	if d.store.sync {
+	if err == nil && d.store.sync {
 		// A failed sync is final: the system may have dropped the data, and a
 		// second call would report success.
-		if err := d.file.Sync(); err != nil {
-			return errors.Join(err, d.file.Close())
-		}
+		err = d.file.Sync()
 	}
-	if err := d.file.Close(); err != nil {
+	if err := errors.Join(err, d.file.Close()); err != nil {
 		return err
 	}
-	if err := d.store.fs.Rename(d.hidden, d.final); err != nil {
+	if err := d.store.fs.Rename(d.name, d.final); err != nil {
 		return err
 	}
-	d.renamed = true
+	d.name = d.final
 	if !d.store.sync {
 		return nil
 	}
@@ -144,16 +132,13 @@ func (d *Draft) publish() error {
 
 // Abort deletes the file.
 func (d *Draft) Abort() error {
-	return errors.Join(d.file.Close(), d.remove(d.hidden))
+	return errors.Join(d.file.Close(), d.remove())
 }
 
-func (d *Draft) remove(file string) error {
-	err := d.store.fs.Remove(file)
+func (d *Draft) remove() error {
+	err := d.store.fs.Remove(d.name)
 	d.dropEmpty()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return vfs.IgnoreMissing(err)
 }
 
 // dropEmpty removes the directory of a version that holds nothing any more.
