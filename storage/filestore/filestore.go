@@ -266,19 +266,14 @@ func (s *Store) makeDir() error {
 	if err := s.sameBase(); err != nil {
 		return err
 	}
-	err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync)
-	if errors.Is(err, fs.ErrExist) {
-		if dangling := s.leadsNowhere(); dangling != nil {
-			return dangling
-		}
-	}
-	if errors.Is(err, syscall.ENOTDIR) {
+	switch err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync); {
+	case errors.Is(err, fs.ErrExist):
+		return cmp.Or(s.leadsNowhere(), err)
+	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%w: a file is where the checkpoint's directory has to be; move the file, or choose another path (CRAFT_CP_PATH) or name", err)
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: the checkpoint's directory cannot be made; choose a path that this user may write to (CRAFT_CP_PATH)", err)
-	}
-	if err != nil {
+	case err != nil:
 		return refused(err)
 	}
 	if s.sync {
@@ -309,11 +304,16 @@ func refused(err error) error {
 // Announce leaves a note for people and tools about the newest complete version. It is not
 // synced: no restart believes that a version is good because of it, only that one has been.
 func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
-	data, err := json.MarshalIndent(latest, "", "  ")
+	return s.writeJSON(LatestName, latest, false)
+}
+
+// writeJSON writes a file beside the versions, for people and tools.
+func (s *Store) writeJSON(name string, content any, sync bool) error {
+	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
+	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, sync)
 }
 
 // Announced returns the note; nil if there is none. One that is not whole is none.
@@ -328,12 +328,9 @@ func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
 
 // IsTrash recognises the hidden name of a version that is being deleted.
 func IsTrash(name string) bool {
-	version, ok := strings.CutPrefix(name, TrashPrefix)
-	if !ok {
-		return false
-	}
-	_, ok = storage.ParseID(version)
-	return ok
+	version, trash := strings.CutPrefix(name, TrashPrefix)
+	_, ok := storage.ParseID(version)
+	return trash && ok
 }
 
 // isHiddenPart recognises a part that is not published.

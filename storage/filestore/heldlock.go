@@ -184,10 +184,7 @@ func (l *lock) unlock() error {
 		l.store.lock.Logger.Warn("the lock was lost before it was given back", "path", l.store.lockPath(), "error", lost)
 		return err
 	}
-	if rm := l.remove(); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
-		err = errors.Join(err, rm)
-	}
-	return err
+	return errors.Join(err, vfs.IgnoreMissing(l.remove()))
 }
 
 // remove removes the lock's file, looking once more at what it removes: it may

@@ -151,9 +151,7 @@ func (s *Store) withdraw() {
 		parts, _ := s.fs.ReadDir(dir) // whoever looks at the versions finds what is wrong
 		for _, p := range parts {
 			if isHiddenPart(p.Name()) {
-				if rm := s.fs.Remove(filepath.Join(dir, p.Name())); !errors.Is(rm, fs.ErrNotExist) {
-					err = errors.Join(err, rm)
-				}
+				err = errors.Join(err, vfs.IgnoreMissing(s.fs.Remove(filepath.Join(dir, p.Name()))))
 			}
 		}
 	}
@@ -251,11 +249,8 @@ func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience ti
 		case <-tick.C:
 		}
 		now, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return vfs.IgnoreMissing(err)
 		}
 		if !bytes.Equal(now, seen) {
 			return s.locked(owner)
@@ -280,10 +275,7 @@ func (s *Store) locked(o Owner) error {
 func (s *Store) discardLock(judged []byte) error {
 	aside := filepath.Join(s.dir, fmt.Sprintf("%s-%s.tmp", LockName, rand.Text()))
 	if err := s.fs.Rename(s.lockPath(), aside); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return vfs.IgnoreMissing(err)
 	}
 	got, err := vfs.ReadFile(s.fs, aside, lockLimit)
 	if _, torn := parseOwner(judged); err == nil && (!bytes.HasPrefix(got, judged) || torn != nil && len(got) != len(judged)) {
@@ -292,7 +284,7 @@ func (s *Store) discardLock(judged []byte) error {
 		owner, _ := parseOwner(got)
 		return errors.Join(s.locked(owner), err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else whoever has the lock now has swept it away
+	if vfs.IgnoreMissing(err) != nil { // else whoever has the lock now has swept it away
 		return err
 	}
 	if owner, _ := parseOwner(judged); s.lock.follows(owner.Job, owner.Epoch) {
@@ -300,10 +292,7 @@ func (s *Store) discardLock(judged []byte) error {
 	} else {
 		s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath(), "owner", owner)
 	}
-	if err := s.fs.Remove(aside); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return vfs.IgnoreMissing(s.fs.Remove(aside))
 }
 
 func parseOwner(data []byte) (Owner, error) {

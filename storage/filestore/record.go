@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,25 +25,18 @@ var recordPattern = regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.js
 // Record writes, or replaces, the record of an attempt, for people and tools. Like the note, a record is not synced, but for one
 // that decides which computation the next run goes on with.
 func (s *Store) Record(_ context.Context, r storage.Record) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
 	stamp := r.Started.UTC().Format("20060102T150405.000")
 	name := fmt.Sprintf("%s%s%sZ-%s.json", RecordPrefix, stamp[:15], stamp[16:], r.Attempt)
 	if !recordPattern.MatchString(name) {
 		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, s.sync && (r.AnewStored || r.NestedStored))
+	return s.writeJSON(name, r, s.sync && (r.AnewStored || r.NestedStored))
 }
 
 // Records reads the records in the store's directory.
 func (s *Store) Records(context.Context) ([]storage.Record, error) {
 	records, err := Records(s.fs, s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return records, err
+	return records, vfs.IgnoreMissing(err)
 }
 
 // recordLimit is the size of a record in bytes that is read.
@@ -82,8 +74,7 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 // cleanRecords removes the oldest of the records among names, which are in
 // order.
 func (s *Store) cleanRecords(names []string) {
-	for len(names) > recordsKept {
-		_ = s.fs.Remove(filepath.Join(s.dir, names[0])) // it does no harm
-		names = names[1:]
+	for _, name := range names[:max(0, len(names)-recordsKept)] {
+		_ = s.fs.Remove(filepath.Join(s.dir, name)) // it does no harm
 	}
 }
