@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,6 +10,34 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
+
+// Create implements storage.Driver.
+func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	if s.vanished.Load() {
+		if err := s.comeBack(); err != nil {
+			return nil, err
+		}
+	}
+	draft, err := s.Draft(id, part.String(), "."+part.String()+".tmp", s.missing)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.remember(); err != nil {
+		return nil, errors.Join(err, draft.Abort())
+	}
+	return writer{draft}, nil
+}
+
+// writer is a part under its hidden name.
+type writer struct{ *Draft }
+
+func (w writer) Commit() error {
+	err := w.Draft.Commit()
+	if err == nil {
+		w.store.published(w.dir)
+	}
+	return err
+}
 
 // startSyncEvery is how many bytes are written before the system is asked to
 // start writing them back, so that the final sync finds most of them on disk.

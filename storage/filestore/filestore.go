@@ -3,7 +3,6 @@ package filestore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -299,31 +298,6 @@ func refused(err error) error {
 		return fmt.Errorf("%w: the file system, or this user's quota there, is full; make room, or choose another path (CRAFT_CP_PATH)", err)
 	}
 	return err
-}
-
-// Announce leaves a note for people and tools about the newest complete version. It is not
-// synced: no restart believes that a version is good because of it, only that one has been.
-func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
-	return s.writeJSON(LatestName, latest, false)
-}
-
-// writeJSON writes a file beside the versions, for people and tools.
-func (s *Store) writeJSON(name string, content any, sync bool) error {
-	data, err := json.MarshalIndent(content, "", "  ")
-	if err != nil {
-		return err
-	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, sync)
-}
-
-// Announced returns the note; nil if there is none. One that is not whole is none.
-func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
-	data, err := s.ReadMetadata(ctx, LatestName)
-	var latest storage.Latest
-	if err != nil || json.Unmarshal(data, &latest) != nil {
-		return nil, err
-	}
-	return &latest, nil
 }
 
 // IsTrash recognises the hidden name of a version that is being deleted.

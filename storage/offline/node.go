@@ -9,9 +9,12 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -156,4 +159,23 @@ func (d *Node) findings(ctx context.Context) catalog.Findings {
 
 func (e *Store) anyNode(state string) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return d.State == state })
+}
+
+// ReadManifest reads what NODES.json in a checkpoint's directory says of the nodes that hold
+// versions of it; nil if there is none: no version was on nodes.
+func ReadManifest(fsys vfs.Reader, dir string) (*manifest.Manifest, error) {
+	data, err := filestore.ReadMetadata(fsys, dir, manifest.Name)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(data)
+	if err == nil && m.Newest != nil {
+		if _, ok := storage.ParseID(m.Newest.Directory); !ok {
+			err = fmt.Errorf("%q is no name of a version", m.Newest.Directory)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be understood, so what nodes hold is not known: %w", filepath.Join(dir, manifest.Name), err)
+	}
+	return &m, nil
 }

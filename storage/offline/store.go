@@ -253,3 +253,23 @@ func (e *Store) reached(v storage.Entry, planned storage.Levels) storage.Levels 
 	// How many parities the job had asked for is not known here: what the level promises.
 	return e.cat.Reached(id, len(e.Nodes), storage.RS.Survives.OfEachSet)
 }
+
+// Snapshot opens a version. Bytes that are wrong in one place are taken from the next, as in
+// a restart with levels; the places are asked in the order of Files.
+func (c *Checkpoint) Snapshot(v *Version) *storage.Snapshot {
+	return &storage.Snapshot{Ranks: v.Size(), Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
+		store, err := storage.NewStore(anywhere{c.Store}, container.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return store.Open(ctx, c.Name, v.ID, part)
+	}}
+}
+
+// anywhere is a Store whose readers know the other places of a part.
+type anywhere struct{ *Store }
+
+// Open implements storage.Driver.
+func (a anywhere) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	return storage.OpenPlaces(ctx, a.places(ctx, id, part))
+}
