@@ -80,7 +80,7 @@ type foundDir struct {
 
 func (c *Checkpoint) findDir(dir string) *foundDir {
 	f := &foundDir{only: true}
-	f.owner, f.err = nodelocal.ReadOwner(c.fs, dir)
+	f.owner, f.err = nodelocal.ReadOwner(c.Store.fs, dir)
 	switch {
 	case errors.Is(f.err, fs.ErrNotExist):
 		c.takeUnsigned(f, dir)
@@ -88,7 +88,7 @@ func (c *Checkpoint) findDir(dir string) *foundDir {
 	case f.owner.ID != c.Manifest.ID:
 		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, c.Manifest.ID)
 	default:
-		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(c.fs)
+		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(c.Store.fs)
 	}
 	return f
 }
@@ -96,10 +96,10 @@ func (c *Checkpoint) findDir(dir string) *foundDir {
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
 func (c *Checkpoint) takeUnsigned(f *foundDir, dir string) {
-	if _, err := c.fs.Stat(dir); err != nil {
+	if _, err := c.Store.fs.Stat(dir); err != nil {
 		return
 	}
-	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Store.Dir(), ID: c.Manifest.ID, FS: c.fs})
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Store.Dir(), ID: c.Manifest.ID, FS: c.Store.fs})
 	if err != nil || s.Dir() != dir {
 		return
 	}
