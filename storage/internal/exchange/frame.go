@@ -172,8 +172,7 @@ func encodeError(err error) []byte {
 		return nil
 	}
 	text := err.Error()
-	var remote *RemoteError
-	if errors.As(err, &remote) && error(remote) == err {
+	if remote, ok := err.(*RemoteError); ok {
 		text = remote.Text
 	}
 	b := binary.LittleEndian.AppendUint32(nil, codesOf(err))

@@ -10,13 +10,7 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// reader reads a part of another rank. It asks for ranges of at most a block, some at
-// once; each question has an answer of its own, and none follows from another one.
-//
-//	here                                    there
-//	ReadAt: ask for a block      ------>    open, read
-//	        and for the next     ------>    read
-//	fetch: check, wake ReadAt    <------    send it; close, if nothing else is asked for
+// reader reads a part of another rank. It asks for ranges of at most a block, some at once.
 type reader struct {
 	p     *peer
 	cache *cache // of p

@@ -23,7 +23,6 @@ type Handler interface {
 // Service brings parts from rank to rank. All methods may be called concurrently.
 type Service struct {
 	c       *comm.Comm
-	me      comm.Rank
 	handler Handler
 	opts    Options
 	buffers bufferPool          // of a block and its trailer
@@ -49,12 +48,12 @@ type Service struct {
 // of c start one. It ends with Close, with ctx, or when c is revoked; Close must
 // be called in any case.
 func New(ctx context.Context, c *comm.Comm, h Handler, opts Options) *Service {
-	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
+	s := &Service{c: c, handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = bufferPool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.own, s.endOwn = context.WithCancelCause(s.ctx)
 	for r := range comm.Rank(c.Size()) {
-		if r != s.me {
+		if r != c.Rank() {
 			s.peers[r] = newPeer(s, r)
 		}
 	}
@@ -121,7 +120,7 @@ func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name 
 	if err == nil {
 		defer s.calling.Done()
 		if p == nil {
-			stream, err = own(ctx, s.me, name)
+			stream, err = own(ctx, s.c.Rank(), name)
 		} else {
 			stream, err = at(ctx, p, name)
 		}
@@ -166,9 +165,9 @@ func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, 
 func (s *Service) hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own.Err() != nil {
-		return context.Cause(s.own)
+	err := context.Cause(s.own)
+	if err == nil {
+		s.calling.Add(1)
 	}
-	s.calling.Add(1)
-	return nil
+	return err
 }

@@ -139,7 +139,7 @@ func (v *visit) publish(w storage.PartWriter, rest []byte) error {
 	if len(rest) > 0 {
 		err = writeAll(w, rest)
 	}
-	if err == nil && v.ctx.Err() != nil {
+	if err == nil {
 		err = context.Cause(v.ctx)
 	}
 	if err != nil {
