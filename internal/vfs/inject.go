@@ -70,7 +70,6 @@ func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
 	return f.open(Op{Kind: OpCreate, Path: name}, func() (File, error) { return f.fsys.Create(name, perm) })
 }
 
-// Overwrite implements Overwriter.
 func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	op := Op{Kind: OpOverwrite, Path: name}
 	return f.open(op, func() (File, error) {
@@ -81,7 +80,6 @@ func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, err
 	})
 }
 
-// OverwriteFrom implements Overwriter.
 func (f *failingFS) OverwriteFrom() int64 {
 	if overwriter, ok := f.fsys.(Overwriter); ok {
 		return overwriter.OverwriteFrom()
@@ -89,7 +87,7 @@ func (f *failingFS) OverwriteFrom() int64 {
 	return math.MaxInt64
 }
 
-// OpenLock implements Locker. What is done with the file afterwards does not fail.
+// OpenLock can fail, what is done with the file afterwards does not.
 func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	op := Op{Kind: OpLock, Path: name}
 	locker, ok := f.fsys.(Locker)
@@ -169,7 +167,7 @@ func (f *failingFile) Close() error {
 	return injected
 }
 
-// Truncate implements OverwriteFile, for what Overwrite has opened.
+// Truncate is for what Overwrite has opened.
 func (f *failingFile) Truncate(size int64) error {
 	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.(OverwriteFile).Truncate(size) })
 }

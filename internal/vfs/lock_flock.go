@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// OpenLock implements Locker.
 func (osFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	flags := os.O_RDONLY
 	if perm != 0 {
@@ -24,7 +23,6 @@ func (osFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 
 type osLock struct{ *os.File }
 
-// TryLock implements LockFile.
 func (l osLock) TryLock(mode LockMode) error {
 	how := syscall.LOCK_SH
 	if mode == Exclusive {

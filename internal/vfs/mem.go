@@ -76,7 +76,6 @@ func (m *Mem) locked(change func() error) (report func(Op), err error) {
 	return m.onOp, change()
 }
 
-// Create implements FS.
 func (m *Mem) Create(name string, perm fs.FileMode) (File, error) {
 	file := &memFile{mem: m, name: name, writable: true}
 	err := m.mutate(Op{Kind: OpCreate, Path: name}, func() error {
@@ -94,7 +93,6 @@ func (m *Mem) Create(name string, perm fs.FileMode) (File, error) {
 	return file, nil
 }
 
-// Mkdir implements FS.
 func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	return m.mutate(Op{Kind: OpMkdir, Path: name}, func() error {
 		at, err := m.vacant(name)
@@ -106,7 +104,7 @@ func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	})
 }
 
-// Rename implements FS. Like os.Rename it never replaces a directory.
+// Rename never replaces a directory, like os.Rename.
 func (m *Mem) Rename(oldname, newname string) error {
 	return m.mutate(Op{Kind: OpRename, Path: oldname, NewPath: newname}, func() error {
 		from, err := m.occupied(oldname)
@@ -136,7 +134,6 @@ func (m *Mem) Rename(oldname, newname string) error {
 	})
 }
 
-// Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	return m.mutate(Op{Kind: OpRemove, Path: name}, func() error {
 		at, err := m.occupied(name)
@@ -154,7 +151,6 @@ func (m *Mem) Remove(name string) error {
 	})
 }
 
-// SyncDir implements FS.
 func (m *Mem) SyncDir(name string) error {
 	return m.mutate(Op{Kind: OpSyncDir, Path: name}, func() error {
 		dir, err := m.lookup(name)
@@ -169,7 +165,6 @@ func (m *Mem) SyncDir(name string) error {
 	})
 }
 
-// Open implements Reader.
 func (m *Mem) Open(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +176,6 @@ func (m *Mem) Open(name string) (File, error) {
 	return &memFile{mem: m, name: name, node: n}, nil
 }
 
-// ReadDir implements Reader.
 func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,7 +193,6 @@ func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Stat implements Reader.
 func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

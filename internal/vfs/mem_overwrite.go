@@ -30,10 +30,8 @@ func (m *Mem) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	return &memFile{mem: m, name: name, node: n, writable: true, over: true}, nil
 }
 
-// OverwriteFrom implements Overwriter.
 func (m *Mem) OverwriteFrom() int64 { return 1 }
 
-// Truncate implements OverwriteFile.
 func (f *memFile) Truncate(size int64) error {
 	return f.mem.mutate(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error {
 		switch {

@@ -37,7 +37,6 @@ func (o osFS) Create(name string, perm fs.FileMode) (File, error) {
 	return newOSFile(f, err)
 }
 
-// OverwriteFrom implements Overwriter.
 func (osFS) OverwriteFrom() int64 { return 1 << 20 }
 
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }

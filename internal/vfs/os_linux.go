@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Overwrite implements Overwriter.
 func (o osFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // nobody's lease is waited for
 	if err != nil {
@@ -80,7 +79,7 @@ func isLocal(fd int) error {
 
 var _ RangeSyncer = osFile{}
 
-// StartSync implements RangeSyncer: it queues the dirty pages of the range for writing
+// StartSync queues the dirty pages of the range for writing
 // and does not wait for them.
 func (f osFile) StartSync(off, n int64) {
 	conn, err := f.SyscallConn()

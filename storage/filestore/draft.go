@@ -11,7 +11,6 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// Create implements storage.Driver.
 func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	if s.vanished.Load() {
 		if err := s.comeBack(); err != nil {
@@ -121,7 +120,6 @@ func (d *Draft) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Written implements storage.ReadBack.
 func (d *Draft) Written() (io.ReaderAt, int64) {
 	return io.NewSectionReader(d.file, 0, d.written), d.written
 }

@@ -97,7 +97,6 @@ func (s *Store) Spares() *Spares { return s.spares }
 // Dir is the checkpoint's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Path implements storage.Driver.
 func (s *Store) Path(id storage.ID) string { return filepath.Join(s.dir, id.String()) }
 
 // List implements storage.Driver. A directory that does not exist holds no
@@ -186,7 +185,6 @@ func (s *Store) leadsNowhere() error {
 	return nil
 }
 
-// Open implements storage.Driver.
 func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	name := filepath.Join(s.Path(id), part.String())
 	r, err := OpenFile(s.fs, name)

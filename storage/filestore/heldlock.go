@@ -167,7 +167,6 @@ func (l *lock) retake() error {
 	return old.Close()
 }
 
-// Unlock implements storage.Lock.
 func (l *lock) Unlock() (err error) {
 	l.unlocking.Do(func() { err = l.unlock() })
 	return err

@@ -22,7 +22,6 @@ const metadataLimit = 64 << 20
 
 var _ storage.MetadataStore = (*Store)(nil)
 
-// ReadMetadata implements storage.MetadataStore.
 func (s *Store) ReadMetadata(_ context.Context, name string) ([]byte, error) {
 	return ReadMetadata(s.fs, s.dir, name)
 }

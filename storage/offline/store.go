@@ -38,7 +38,6 @@ type Location struct {
 	home, rebuilt bool // at home, or made from parity; else on a node
 }
 
-// List implements storage.Driver.
 func (e *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	entries, err := e.Store.List(ctx)
 	if err != nil || len(e.Nodes) == 0 {
@@ -269,7 +268,6 @@ func (c *Checkpoint) Snapshot(v *Version) *storage.Snapshot {
 // anywhere is a Store whose readers know the other places of a part.
 type anywhere struct{ *Store }
 
-// Open implements storage.Driver.
 func (a anywhere) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	return storage.OpenPlaces(ctx, a.places(ctx, id, part))
 }

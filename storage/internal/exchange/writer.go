@@ -112,7 +112,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return total, w.fail("write", err)
 }
 
-// Borrow implements storage.Borrower.
 func (w *writer) Borrow(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +127,6 @@ func (w *writer) Borrow(p []byte) error {
 	return w.fail("write", err)
 }
 
-// GiveBack implements storage.Borrower.
 func (w *writer) GiveBack() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
