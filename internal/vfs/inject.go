@@ -44,7 +44,6 @@ func (f *failingFS) do(op Op, carryOut func() error) error {
 	return carryOut()
 }
 
-// get is do for an operation that has a result.
 func get[T any](f *failingFS, op Op, carryOut func() (T, error)) (result T, err error) {
 	err = f.do(op, func() (err error) {
 		result, err = carryOut()

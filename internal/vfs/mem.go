@@ -203,7 +203,6 @@ func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	return n.info(name), nil
 }
 
-// link gives a new node its name.
 func (m *Mem) link(at entry, n *node) {
 	m.pending.add(&change{sets: []assignment{{at, n}}})
 	at.put(n)

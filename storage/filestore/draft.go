@@ -27,7 +27,6 @@ func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (sto
 	return writer{draft}, nil
 }
 
-// writer is a part under its hidden name.
 type writer struct{ *Draft }
 
 func (w writer) Commit() error {
@@ -157,7 +156,6 @@ func (d *Draft) publish() (err error) {
 	return d.store.fs.SyncDir(d.store.dir)
 }
 
-// Abort deletes the file.
 func (d *Draft) Abort() error {
 	return errors.Join(d.file.Close(), d.remove())
 }

@@ -34,7 +34,6 @@ const TrashPrefix = ".trash-"
 // LatestName is the name of the note about the newest version.
 const LatestName = "LATEST.json"
 
-// Config says where a Store is and how it works.
 type Config struct {
 	// Path is the base directory of all checkpoints, Name that of this one
 	// below it. Both are made by the first write.
@@ -50,7 +49,6 @@ type Config struct {
 	SmallestSpare int64
 }
 
-// Store is a storage.Driver.
 type Store struct {
 	dir      string
 	base     string
@@ -94,7 +92,6 @@ func New(c Config) (*Store, error) {
 // Spares are what removed versions have left to be written over.
 func (s *Store) Spares() *Spares { return s.spares }
 
-// Dir is the checkpoint's directory.
 func (s *Store) Dir() string { return s.dir }
 
 func (s *Store) Path(id storage.ID) string { return filepath.Join(s.dir, id.String()) }

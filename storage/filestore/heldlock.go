@@ -15,7 +15,6 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// lock is a held lock.
 type lock struct {
 	store   *Store
 	owner   Owner
@@ -83,7 +82,6 @@ func (l *lock) beat() {
 	}
 }
 
-// sign writes a sign of life.
 func (l *lock) sign() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +115,6 @@ func (l *lock) Check() error {
 	return nil
 }
 
-// lost tells to whom.
 func (l *lock) lost(to string) error {
 	return fmt.Errorf("%s: %w by %v: %s", l.store.lockPath(), storage.ErrLockLost, l.owner, to)
 }

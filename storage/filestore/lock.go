@@ -26,7 +26,6 @@ const LockName = ".lock"
 // one byte in 5 s, so this is ten years.
 const lockLimit = 64 << 20
 
-// LockConfig says how a Store locks its directory.
 type LockConfig struct {
 	// Job is the same for all processes of a job. Empty: this process is a job
 	// of its own.

@@ -126,7 +126,6 @@ func (s *Store) Record(_ context.Context, r storage.Record) error {
 	return s.writeJSON(name, r, s.sync && (r.AnewStored || r.NestedStored))
 }
 
-// Records reads the records in the store's directory.
 func (s *Store) Records(context.Context) ([]storage.Record, error) {
 	records, err := Records(s.fs, s.dir)
 	return records, vfs.IgnoreMissing(err)

@@ -15,10 +15,8 @@ import (
 	"github.com/craft-go/craft/storage/container"
 )
 
-// Name is the manifest's file.
 const Name = storage.ManifestName
 
-// format is that of a Manifest.
 const format = 1
 
 // ErrInvalid is matched by errors about a manifest that cannot be understood.
@@ -59,7 +57,6 @@ func (n Node) Root() string { return filepath.Dir(string(n.Dir)) }
 // Place is what the checkpoint's directory on the node is called.
 func (n Node) Place() string { return filepath.Base(string(n.Dir)) }
 
-// String is for people.
 func (n Node) String() string { return fmt.Sprintf("%s (%s)", n.Host, n.Dir) }
 
 // Same reports whether two entries are of one node.
@@ -79,7 +76,6 @@ type Version struct {
 // New begins the manifest of a store with a new identity.
 func New(id string) Manifest { return Manifest{Format: format, ID: id} }
 
-// Parse reads a manifest.
 func Parse(data []byte) (m Manifest, err error) {
 	err = json.Unmarshal(data, &m)
 	if err == nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Checkpoint is one checkpoint.
 type Checkpoint struct {
 	Name  string // that its files must carry
 	Store *Store

@@ -152,7 +152,6 @@ func (d *Node) look(ctx context.Context) error {
 	return nil
 }
 
-// findings are what the node has, for a catalog.
 func (d *Node) findings(ctx context.Context) catalog.Findings {
 	return erasure.Findings(ctx, d.Host, d.List, d.Store.OpenObject, func(storage.ObjectKey, error) {})
 }

@@ -31,7 +31,6 @@ type Store struct {
 
 var _ storage.Driver = (*Store)(nil)
 
-// Location is where a part is read from.
 type Location struct {
 	Path          string // of a file; of what parity makes: where the part should be
 	Size          int64

@@ -34,9 +34,7 @@ func (s *Service) close(ctx context.Context) error {
 	}
 	s.calling.Wait() // for the answers of the other ranks
 	err := s.sayBye(ctx)
-	s.mu.Lock()
-	s.allSaid = err == nil
-	s.mu.Unlock()
+	s.allSaid.Store(err == nil)
 	s.cancel(ErrClosed)
 	s.serving.Wait()
 	s.buffers.empty()

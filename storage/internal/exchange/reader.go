@@ -50,7 +50,6 @@ func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, erro
 	return r, nil
 }
 
-// look asks what the part is like.
 func (r *reader) look() error {
 	f, err := r.ask(request{kind: requestOpen, n: r.p.s.opts.Block}, nil)
 	if err != nil {
@@ -63,7 +62,6 @@ func (r *reader) look() error {
 	return err
 }
 
-// await waits for what a call needs.
 func (r *reader) await(f *fetch) error {
 	select {
 	case <-f.done:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -38,8 +39,8 @@ type Service struct {
 	endOwn context.CancelCauseFunc
 
 	mu       sync.Mutex
-	allSaid  bool // all others want nothing more
 	lastID   uint32
+	allSaid  atomic.Bool // all others want nothing more
 	closed   sync.Once
 	closeErr error
 }

@@ -259,7 +259,6 @@ func (in *frameReceiver) buffer(n int) (take func([]byte), store func() error, e
 	return take, store, nil
 }
 
-// stop withdraws what is expected.
 func (in *frameReceiver) stop() {
 	in.cancel()
 	for a := range in.arrived {
@@ -270,7 +269,6 @@ func (in *frameReceiver) stop() {
 	}
 }
 
-// complete waits for the body of a frame.
 func (a *arrival) complete() error {
 	if a.body == nil {
 		return a.err

@@ -142,7 +142,6 @@ func (w *writer) why() error {
 	return context.Cause(w.ctx)
 }
 
-// flush sends what is in buf.
 func (w *writer) flush() (err error) {
 	buf := w.buf
 	w.buf = nil
