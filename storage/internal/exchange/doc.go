@@ -23,8 +23,8 @@
 //	  run <----------|--- frames -------------------------+
 //	              fetch <--- answer ------------------ answer    one for each question
 //
-// The type writer has what follows what in a stream, request.go, frame.go and tag.go the
-// bytes and the tags.
+// The type writer has what follows what in a stream, request.go and frame.go the bytes
+// and the tags.
 //
 // # Invariants
 //
