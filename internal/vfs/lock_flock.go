@@ -43,17 +43,11 @@ func (l osLock) Close() error {
 }
 
 func (l osLock) flock(how int) error {
-	conn, err := l.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var lock error
-	err = conn.Control(func(fd uintptr) {
+	return control(l.File, func(fd int) error {
 		for {
-			if lock = syscall.Flock(int(fd), how); !errors.Is(lock, syscall.EINTR) {
-				return
+			if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
+				return err
 			}
 		}
 	})
-	return errors.Join(err, lock)
 }

@@ -77,6 +77,17 @@ func cannotSyncDir(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
 }
 
+// control does something with the descriptor of a file.
+func control(file *os.File, do func(fd int) error) error {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var result error
+	err = conn.Control(func(fd uintptr) { result = do(int(fd)) })
+	return errors.Join(err, result)
+}
+
 type osFile struct{ *os.File }
 
 var _ File = osFile{}
