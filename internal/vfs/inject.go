@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// WithErrors wraps a file system so that inject is asked before every operation,
-// those of open files included. If it returns an error, the operation is not
-// carried out and fails with that error in an *fs.PathError (for Rename in an
-// *os.LinkError). Two are different: a *ShortWrite lets a Write do a part of its
-// work, and a failing Close does close the file, as it does in an operating
-// system. inject may be called concurrently.
+// WithErrors wraps a file system so that inject is asked before every operation, those of open
+// files included. If it returns an error, the operation is not carried out and fails with that
+// error in an *fs.PathError (for Rename in an *os.LinkError). Two are different: a *ShortWrite
+// lets a Write do a part of its work, and a failing Close does close the file, as it does in an
+// operating system. inject may be called concurrently.
 func WithErrors(fsys FS, inject func(Op) error) FS {
 	return &failingFS{fsys: fsys, inject: inject}
 }

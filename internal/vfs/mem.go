@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Mem is a file system in memory for tests. It knows what is durable, so that
-// Crash can clone it as a loss of power would leave the disk. It is safe for
-// concurrent use.
+// Mem is a file system in memory for tests. It knows what is durable, so that Crash can clone
+// it as a loss of power would leave the disk. It is safe for concurrent use.
 //
 // It starts with an empty root directory "/"; relative names start there too,
 // and ".." is resolved by name. Permissions are recorded and not enforced (use
@@ -32,12 +31,11 @@ func NewMem() *Mem {
 	return &Mem{root: newDir(fs.ModePerm), pending: pendingChanges{latest: map[entry]*change{}}, capacity: -1}
 }
 
-// OnOp has report called after every successful operation for which
-// Op.Kind.Mutates, in the goroutine that made it and before it returns; a Write
-// that ran out of space is reported with the bytes that it wrote. report may use
-// the Mem, call Crash above all, and is called concurrently if the Mem is used
-// concurrently: the state that it sees may then be newer than its Op. nil ends
-// the reports.
+// OnOp has report called after every successful operation for which Op.Kind.Mutates, in the
+// goroutine that made it and before it returns; a Write that ran out of space is reported with
+// the bytes that it wrote. report may use the Mem, call Crash above all, and is called
+// concurrently if the Mem is used concurrently: the state that it sees may then be newer than
+// its Op. nil ends the reports.
 func (m *Mem) OnOp(report func(Op)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Crash returns a new Mem as a loss of power at this moment would leave the
-// disk; all of it is durable. The Mem itself goes on: what is still open is open
-// there. keep is the share of the unsynced that survives, drawn from rng: with 0
-// nothing does, with 1 (or more) everything, and rng may be nil; in between,
-// equal operations and an equal rng give an equal result.
+// Crash returns a new Mem as a loss of power at this moment would leave the disk; all of it is
+// durable. The Mem itself goes on: what is still open is open there. keep is the share of the
+// unsynced that survives, drawn from rng: with 0 nothing does, with 1 (or more) everything, and
+// rng may be nil; in between, equal operations and an equal rng give an equal result.
 //
 // What survives, after POSIX and not after what a good file system would do:
 //

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// memFile is an open file of a Mem, which guards its fields by its lock. Files
-// only grow at the end, unless they are written over: their durable bytes are
-// always a prefix.
+// memFile is an open file of a Mem, which guards its fields by its lock. Files only grow at the
+// end, unless they are written over: their durable bytes are always a prefix.
 type memFile struct {
 	mem      *Mem
 	name     string

@@ -21,8 +21,7 @@ type pendingChanges struct {
 	latest map[entry]*change
 }
 
-// change is one directory operation: names and what they hold after it, nil for
-// nothing.
+// change is one directory operation: names and what they hold after it, nil for nothing.
 type change struct {
 	sets  []assignment
 	needs []*change

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// MkdirAll makes a directory and those of its ancestors that are missing. With
-// sync the ones that it made survive a crash: it syncs the parent of every
-// directory that was missing when it looked, also if another process was faster
-// in making it. A directory that exists may still not be durable: that is the
-// business of whoever made it.
+// MkdirAll makes a directory and those of its ancestors that are missing. With sync the ones
+// that it made survive a crash: it syncs the parent of every directory that was missing when it
+// looked, also if another process was faster in making it. A directory that exists may still
+// not be durable: that is the business of whoever made it.
 func MkdirAll(fsys FS, path string, perm fs.FileMode, sync bool) error {
 	info, err := fsys.Stat(path)
 	parent := filepath.Dir(filepath.Clean(path))

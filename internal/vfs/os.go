@@ -11,18 +11,16 @@ import (
 // links, ReadDir tells them apart.
 func OS() FS { return osFS{} }
 
-// OSWithMode is OS, but all files that it makes have this mode, whatever was asked
-// for and whatever the umask is, and all directories the one for it: who may read
-// files may list them. Directories keep the bit by which what is in them is of their
-// group.
+// OSWithMode is OS, but all files that it makes have this mode, whatever was asked for and
+// whatever the umask is, and all directories the one for it: who may read files may list them.
+// Directories keep the bit by which what is in them is of their group.
 func OSWithMode(file fs.FileMode) FS { return osFS{mode: file} }
 
 type osFS struct{ mode fs.FileMode } // 0: what is asked for
 
 var _ FS = osFS{}
 
-// Open does not wait for a writer, if somebody has put a named pipe in the place
-// of a file.
+// Open does not wait for a writer, if somebody has put a named pipe in the place of a file.
 func (osFS) Open(name string) (File, error) {
 	return newOSFile(os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }

@@ -74,8 +74,7 @@ func isLocal(fd int) error {
 
 var _ RangeSyncer = osFile{}
 
-// StartSync queues the dirty pages of the range for writing
-// and does not wait for them.
+// StartSync queues the dirty pages of the range for writing and does not wait for them.
 func (f osFile) StartSync(off, n int64) {
 	_ = control(f.File, func(fd int) error { // Sync reports what is wrong
 		return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE)

@@ -14,11 +14,10 @@ import (
 // fills, or puts in the place of the one just emptied.
 const removeTries = 100
 
-// RemoveAll removes a file, or a directory with all that it holds. What is
-// missing, or removed meanwhile by somebody else, is no error; what others add
-// meanwhile is removed too. Symbolic links are removed, not followed. It stops
-// at the first error and syncs nothing. The operating system gets several
-// requests at once; others get them in the order of the names.
+// RemoveAll removes a file, or a directory with all that it holds. What is missing, or removed
+// meanwhile by somebody else, is no error; what others add meanwhile is removed too. Symbolic
+// links are removed, not followed. It stops at the first error and syncs nothing. The operating
+// system gets several requests at once; others get them in the order of the names.
 func RemoveAll(fsys FS, path string) error {
 	err := IgnoreMissing(fsys.Remove(path))
 	for tries := 0; tries < removeTries && isNotEmpty(err); tries++ {

@@ -5,11 +5,10 @@ import (
 	"io/fs"
 )
 
-// FS is the part of a file system that this project uses. Every method is one
-// operation of the operating system, so that a wrapper can fail it or crash
-// after it. Names are paths of the operating system. Errors are *fs.PathError
-// (or *os.LinkError for Rename) and match fs.ErrNotExist, fs.ErrExist and
-// fs.ErrPermission.
+// FS is the part of a file system that this project uses. Every method is one operation of the
+// operating system, so that a wrapper can fail it or crash after it. Names are paths of the
+// operating system. Errors are *fs.PathError (or *os.LinkError for Rename) and match
+// fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
 type FS interface {
 	Reader
 
@@ -51,15 +50,13 @@ type RangeSyncer interface {
 	StartSync(off, n int64)
 }
 
-// Overwriter is implemented by file systems that can write over an old file:
-// its pages or blocks are there already, so that the system need not find and
-// clear others.
+// Overwriter is implemented by file systems that can write over an old file: its pages or
+// blocks are there already, so that the system need not find and clear others.
 type Overwriter interface {
-	// Overwrite opens an existing regular file to be written from its start on, and
-	// gives it the mode that Create would give it.
-	// What is behind the bytes written stays until Truncate. It fails (EBUSY)
-	// unless this is the only open file of it and the only name: nobody's bytes
-	// change under a reader. It matches errors.ErrUnsupported where the system
+	// Overwrite opens an existing regular file to be written from its start on, and gives it
+	// the mode that Create would give it. What is behind the bytes written stays until
+	// Truncate. It fails (EBUSY) unless this is the only open file of it and the only name:
+	// nobody's bytes change under a reader. It matches errors.ErrUnsupported where the system
 	// cannot tell.
 	//
 	// A crash may leave any mixture of old and new bytes before Sync, under
@@ -71,12 +68,10 @@ type Overwriter interface {
 	OverwriteFrom() int64
 }
 
-// OverwriteFile is an old file that is written over. Its Write begins at the
-// start of the file.
+// OverwriteFile is an old file that is written over. Its Write begins at the start of the file.
 type OverwriteFile interface {
 	File
-	// Truncate cuts the file to size, which must not be less than what was
-	// written.
+	// Truncate cuts the file to size, which must not be less than what was written.
 	Truncate(size int64) error
 }
 

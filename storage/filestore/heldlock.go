@@ -131,9 +131,8 @@ func (l *lock) since() string {
 	return "somebody has removed it, by craft unlock or by hand; start the program again"
 }
 
-// missing is called when the lock's file is not there. It is made again if it
-// went away with its directory; otherwise somebody has removed it, and another
-// job may have been here since.
+// missing is called when the lock's file is not there. It is made again if it went away with
+// its directory; otherwise somebody has removed it, and another job may have been here since.
 func (l *lock) missing() error {
 	if _, err := l.store.fs.Stat(l.store.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // the write will say so

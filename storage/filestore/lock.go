@@ -27,8 +27,7 @@ const LockName = ".lock"
 const lockLimit = 64 << 20
 
 type LockConfig struct {
-	// Job is the same for all processes of a job. Empty: this process is a job
-	// of its own.
+	// Job is the same for all processes of a job. Empty: this process is a job of its own.
 	Job string
 	// Epoch is how often the job was repaired: it takes over its own lock of an
 	// earlier epoch, whose holder has failed or has given up what it did.
@@ -56,8 +55,7 @@ func (c LockConfig) withDefaults() LockConfig {
 // ThisJob is the name of this process where it is a job of its own.
 var ThisJob = sync.OnceValue(rand.Text)
 
-// Owner is the first line of the lock file, as JSON. One byte follows for each
-// heartbeat.
+// Owner is the first line of the lock file, as JSON. One byte follows for each heartbeat.
 type Owner struct {
 	Job     string     `json:"job"`
 	Epoch   int        `json:"epoch,omitempty"`
@@ -85,8 +83,7 @@ type liveLock struct {
 	token string
 }
 
-// follows reports that a lock of the given job and epoch is an earlier one of this
-// job.
+// follows reports that a lock of the given job and epoch is an earlier one of this job.
 func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
 // Lock takes the directory for this job, or returns an error that matches

@@ -106,8 +106,7 @@ func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
 	return &latest, nil
 }
 
-// RecordPrefix starts the names of the records of runs, which sort by the time
-// when they began.
+// RecordPrefix starts the names of the records of runs, which sort by the time when they began.
 const RecordPrefix = "RUN-"
 
 // recordsKept is how many records of earlier runs stay.
@@ -163,8 +162,7 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 	return out, nil
 }
 
-// cleanRecords removes the oldest of the records among names, which are in
-// order.
+// cleanRecords removes the oldest of the records among names, which are in order.
 func (s *Store) cleanRecords(names []string) {
 	for _, name := range names[:max(0, len(names)-recordsKept)] {
 		_ = s.fs.Remove(filepath.Join(s.dir, name)) // it does no harm

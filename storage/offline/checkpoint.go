@@ -25,8 +25,7 @@ type Checkpoint struct {
 	// OnRead, if it is not nil, is told how many bytes were read of a part, by several
 	// goroutines at once.
 	OnRead func(bytes int)
-	// What lies beside the versions; nil: there is none, or unread says why it is not
-	// known.
+	// What lies beside the versions; nil: there is none, or unread says why it is not known.
 	Manifest *manifest.Manifest // nil: no version was on nodes, or ManifestUnread
 	Latest   *storage.Latest
 	Runs     []storage.Record
@@ -131,11 +130,10 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 // to have lost its newest one.
 const looks = 100
 
-// settledVersions lists what is there so that of a checkpoint which always has a
-// complete version one is found, and none is missed for which a newer one is there: a job
-// may delete a version between the list of the versions and that of its parts, or of other
-// nodes, when the next one is not in the list yet. What is missing is so where two looks
-// have found the same.
+// settledVersions lists what is there so that of a checkpoint which always has a complete
+// version one is found, and none is missed for which a newer one is there: a job may delete a
+// version between the list of the versions and that of its parts, or of other nodes, when the
+// next one is not in the list yet. What is missing is so where two looks have found the same.
 func (c *Checkpoint) settledVersions(ctx context.Context) ([]Version, error) {
 	var before []Version
 	for look := 1; ; look++ {
@@ -296,6 +294,5 @@ func Parent(path, abs string) string {
 	return filepath.Dir(abs)
 }
 
-// ErrElsewhere is returned when what is wanted may be on nodes that cannot be read from
-// here.
+// ErrElsewhere is returned when what is wanted may be on nodes that cannot be read from here.
 var ErrElsewhere = errors.New("it may be on nodes that cannot be read from here")

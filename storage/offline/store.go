@@ -17,10 +17,9 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Store is a checkpoint's directory together with those of its nodes that
-// are on this machine. A part is read from the first place that has it: the
-// parallel file system, a node, the copy on another node, or it is made from
-// parity.
+// Store is a checkpoint's directory together with those of its nodes that are on this machine.
+// A part is read from the first place that has it: the parallel file system, a node, the copy
+// on another node, or it is made from parity.
 type Store struct {
 	*filestore.Store
 
@@ -143,8 +142,7 @@ func (e *Store) hasParity(id storage.ID) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return slices.ContainsFunc(d.List, parity) })
 }
 
-// Path implements storage.Driver: the first place that has anything of the
-// version.
+// Path implements storage.Driver: the first place that has anything of the version.
 func (e *Store) Path(id storage.ID) string {
 	for _, dir := range e.paths(id) {
 		if _, err := e.fs.Stat(dir); err == nil {

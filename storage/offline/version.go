@@ -35,8 +35,7 @@ type Version struct {
 	// LineageText is its lineage in hexadecimal digits, as its header says or, if that cannot
 	// be read, files beside the versions; "": it is not known.
 	LineageText string
-	// Noted is what the manifest says of the version if it is the newest that the
-	// nodes had.
+	// Noted is what the manifest says of the version if it is the newest that the nodes had.
 	Noted *manifest.Version
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool
@@ -145,8 +144,7 @@ func (c *Checkpoint) markLineages(list []Version) {
 	}
 }
 
-// NewestComplete is the index of the newest complete version, -1 if there is
-// none.
+// NewestComplete is the index of the newest complete version, -1 if there is none.
 func NewestComplete(list []Version) int {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].Complete() {

@@ -65,7 +65,6 @@
 //
 // A writer or reader to the own rank is the handler's, without a message.
 //
-// A goroutine that holds streams while it waits for a place for one more (Streams
-// to one rank at a time) waits for itself; another goroutine's are given back when
-// they end.
+// A goroutine that holds streams while it waits for a place for one more (Streams to one rank
+// at a time) waits for itself; another goroutine's are given back when they end.
 package exchange

@@ -118,9 +118,8 @@ func (r *reader) fail(err error) error {
 	return &Error{Op: "read", Rank: r.p.rank, Name: r.name, Err: err}
 }
 
-// follows notes a read and reports whether it begins where an earlier one has ended, or
-// soon after that: who rebuilds leaves out blocks. Reads of some goroutines may be
-// interleaved.
+// follows notes a read and reports whether it begins where an earlier one has ended, or soon
+// after that: who rebuilds leaves out blocks. Reads of some goroutines may be interleaved.
 func (r *reader) follows(off, end int64) bool {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()

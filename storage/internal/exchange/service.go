@@ -47,9 +47,8 @@ type Service struct {
 	closeErr error
 }
 
-// New starts a service on c, which nobody else may use: see comm.Comm.Dup. All ranks
-// of c start one. It ends with Close, with ctx, or when c is revoked; Close must
-// be called in any case.
+// New starts a service on c, which nobody else may use: see comm.Comm.Dup. All ranks of c start
+// one. It ends with Close, with ctx, or when c is revoked; Close must be called in any case.
 func New(ctx context.Context, c *comm.Comm, h Handler, opts Options) *Service {
 	s := &Service{c: c, handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = bufferPool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
@@ -97,12 +96,11 @@ func whenDone(ctx context.Context, f func()) (stop func()) {
 	}
 }
 
-// Create starts a part that is stored at rank to. Write returns when the bytes
-// are on their way; Commit returns nil when the part is stored there, as durable
-// as the handler of that rank makes it. ctx is for the whole life of the writer:
-// when it ends, the part is thrown away. If Commit fails because the answer did
-// not come any more (ctx, a failed process), the part may be there all the same,
-// but then it is whole. Write, Commit and Abort are for one goroutine.
+// Create starts a part that is stored at rank to. Write returns when the bytes are on their
+// way; Commit returns nil when the part is stored there, as durable as the handler of that rank
+// makes it. ctx is for the whole life of the writer: when it ends, the part is thrown away. If
+// Commit fails because the answer did not come any more (ctx, a failed process), the part may
+// be there all the same, but then it is whole. Write, Commit and Abort are for one goroutine.
 func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storage.PartWriter, error) {
 	return open(ctx, s, "create", to, name, s.handler.Create, createAt)
 }
@@ -175,12 +173,11 @@ func (s *Service) hold() error {
 	return err
 }
 
-// Close ends the service. Streams of this rank that are still open are given up;
-// those of other ranks go on until these ranks close their services too, have
-// failed, or ctx ends: then the streams of others end with ErrClosed, and so does
-// what they ask for later. Close waits for all goroutines of the service, also
-// for what a handler is just doing. It returns the error of ctx if the others
-// were not waited for. The second call does nothing.
+// Close ends the service. Streams of this rank that are still open are given up; those of other
+// ranks go on until these ranks close their services too, have failed, or ctx ends: then the
+// streams of others end with ErrClosed, and so does what they ask for later. Close waits for
+// all goroutines of the service, also for what a handler is just doing. It returns the error of
+// ctx if the others were not waited for. The second call does nothing.
 func (s *Service) Close(ctx context.Context) error {
 	s.closed.Do(func() { s.closeErr = s.close(ctx) })
 	return s.closeErr

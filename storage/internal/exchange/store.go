@@ -37,8 +37,7 @@ func (v *visit) run() {
 	}
 }
 
-// answer sends a small frame. Its receive has been posted before, so this waits
-// for little.
+// answer sends a small frame. Its receive has been posted before, so this waits for little.
 func (v *visit) answer(kind byte, payload []byte) error {
 	message := sealed(payload, kind, v.request.id, v.sent)
 	v.sent++

@@ -24,9 +24,8 @@ import (
 // After a notice the other rank throws away all that comes until frameEnd, which
 // is always sent then. Without one, frameCommit is the end as well.
 //
-// A goroutine (run) takes the other rank's answers until the last one, also when the
-// user has gone away, so that nothing stays behind in a mailbox and the number can be
-// used again.
+// A goroutine (run) takes the other rank's answers until the last one, also when the user has
+// gone away, so that nothing stays behind in a mailbox and the number can be used again.
 type writer struct {
 	p    *peer
 	name string
