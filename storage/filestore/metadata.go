@@ -84,16 +84,16 @@ func (s *Store) WriteMetadata(_ context.Context, name string, data []byte) error
 // Announce leaves a note for people and tools about the newest complete version. It is not
 // synced: no restart believes that a version is good because of it, only that one has been.
 func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
-	return s.writeJSON(LatestName, latest, false)
+	return writeJSON(s.fs, filepath.Join(s.dir, LatestName), latest, false)
 }
 
 // writeJSON writes a file beside the versions, for people and tools.
-func (s *Store) writeJSON(name string, content any, sync bool) error {
+func writeJSON(fsys vfs.FS, path string, content any, sync bool) error {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, name), append(data, '\n'), filePerm, sync)
+	return vfs.WriteFile(fsys, path, append(data, '\n'), filePerm, sync)
 }
 
 // Announced returns the note; nil if there is none. One that is not whole is none.
@@ -122,7 +122,7 @@ func (s *Store) Record(_ context.Context, r storage.Record) error {
 	if !recordPattern.MatchString(name) {
 		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
 	}
-	return s.writeJSON(name, r, s.sync && (r.AnewStored || r.NestedStored))
+	return writeJSON(s.fs, filepath.Join(s.dir, name), r, s.sync && (r.AnewStored || r.NestedStored))
 }
 
 func (s *Store) Records(context.Context) ([]storage.Record, error) {
