@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// String is a string of the operating system. It may hold any bytes. JSON has Unicode
-// alone and would replace the others, so a string that is not UTF-8 is encoded as
-// {"bytes": base64}.
+// String is a string of the operating system. It may hold any bytes. JSON has Unicode alone and
+// would replace the others, so a string that is not UTF-8 is encoded as {"bytes": base64}.
 type String string
 
 type encodedBytes struct {

@@ -1,10 +1,10 @@
 package vfs
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 )
 
 // Dangling returns an error if name, which cannot be found, is in its directory all
@@ -13,16 +13,12 @@ import (
 // absence. The error does not match fs.ErrNotExist.
 func Dangling(fsys Reader, name string) error {
 	entries, err := fsys.ReadDir(filepath.Dir(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
+		return IgnoreMissing(err)
+	}
+	link := func(e fs.DirEntry) bool { return e.Name() == filepath.Base(name) && e.Type()&fs.ModeSymlink != 0 }
+	if !slices.ContainsFunc(entries, link) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == filepath.Base(name) && e.Type()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link to something that is not there: perhaps its file system is not mounted here", name)
-		}
-	}
-	return nil
+	return fmt.Errorf("%s is a link to something that is not there: perhaps its file system is not mounted here", name)
 }

@@ -27,13 +27,11 @@
 //
 // # Publishing a file
 //
-// WriteFile shows the order that survives a crash at any moment: write under a
-// hidden name, Sync, Close, Rename, SyncDir of the directory. Without the Sync
-// the new name may hold an empty or torn file; without the SyncDir the old file
-// may come back. A new directory needs a SyncDir of its parent as well (see
-// MkdirAll).
+// WriteFile shows the order that survives a crash at any moment: write under a hidden name,
+// Sync, Close, Rename, SyncDir of the directory. Without the Sync the new name may hold an
+// empty or torn file; without the SyncDir the old file may come back. A new directory needs a
+// SyncDir of its parent as well (see MkdirAll).
 //
-// After a failed Sync nothing is known about the file: the system may have
-// dropped the data and report success the next time. Write the file again
-// instead of calling Sync again.
+// After a failed Sync nothing is known about the file: the system may have dropped the data and
+// report success the next time. Write the file again instead of calling Sync again.
 package vfs

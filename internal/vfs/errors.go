@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"syscall"
 )
 
@@ -13,6 +14,14 @@ var ErrTooLarge = errors.New("file is too large")
 // IsFull recognises that the system has no space left, for all or for this user.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// IgnoreMissing is err, or nil if it says that something does not exist.
+func IgnoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // ShortWrite is an error for the injector of WithErrors: the first N bytes of

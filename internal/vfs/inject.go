@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// WithErrors wraps a file system so that inject is asked before every operation,
-// those of open files included. If it returns an error, the operation is not
-// carried out and fails with that error in an *fs.PathError (for Rename in an
-// *os.LinkError). Two are different: a *ShortWrite lets a Write do a part of its
-// work, and a failing Close does close the file, as it does in an operating
-// system. inject may be called concurrently.
+// WithErrors wraps a file system so that inject is asked before every operation, those of open
+// files included. If it returns an error, the operation is not carried out and fails with that
+// error in an *fs.PathError (for Rename in an *os.LinkError). Two are different: a *ShortWrite
+// lets a Write do a part of its work, and a failing Close does close the file, as it does in an
+// operating system. inject may be called concurrently.
 func WithErrors(fsys FS, inject func(Op) error) FS {
 	return &failingFS{fsys: fsys, inject: inject}
 }
@@ -33,10 +32,7 @@ func (f *failingFS) check(op Op) error {
 	if short := (*ShortWrite)(nil); errors.As(err, &short) {
 		err = short.Unwrap()
 	}
-	if err != nil {
-		return op.fail(err)
-	}
-	return nil
+	return op.fail(err)
 }
 
 // do carries out an operation, unless it is to fail.
@@ -47,12 +43,17 @@ func (f *failingFS) do(op Op, carryOut func() error) error {
 	return carryOut()
 }
 
+func get[T any](f *failingFS, op Op, carryOut func() (T, error)) (result T, err error) {
+	err = f.do(op, func() (err error) {
+		result, err = carryOut()
+		return err
+	})
+	return result, err
+}
+
 // open carries out an operation that opens a file, whose own operations can fail too.
 func (f *failingFS) open(op Op, carryOut func() (File, error)) (OverwriteFile, error) {
-	if err := f.check(op); err != nil {
-		return nil, err
-	}
-	file, err := carryOut()
+	file, err := get(f, op, carryOut)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,6 @@ func (f *failingFS) Create(name string, perm fs.FileMode) (File, error) {
 	return f.open(Op{Kind: OpCreate, Path: name}, func() (File, error) { return f.fsys.Create(name, perm) })
 }
 
-// Overwrite implements Overwriter.
 func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	op := Op{Kind: OpOverwrite, Path: name}
 	return f.open(op, func() (File, error) {
@@ -78,7 +78,6 @@ func (f *failingFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, err
 	})
 }
 
-// OverwriteFrom implements Overwriter.
 func (f *failingFS) OverwriteFrom() int64 {
 	if overwriter, ok := f.fsys.(Overwriter); ok {
 		return overwriter.OverwriteFrom()
@@ -86,31 +85,22 @@ func (f *failingFS) OverwriteFrom() int64 {
 	return math.MaxInt64
 }
 
-// OpenLock implements Locker. What is done with the file afterwards does not fail.
+// OpenLock can fail, what is done with the file afterwards does not.
 func (f *failingFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	op := Op{Kind: OpLock, Path: name}
 	locker, ok := f.fsys.(Locker)
 	if !ok {
 		return nil, op.fail(errors.ErrUnsupported)
 	}
-	if err := f.check(op); err != nil {
-		return nil, err
-	}
-	return locker.OpenLock(name, perm)
+	return get(f, op, func() (LockFile, error) { return locker.OpenLock(name, perm) })
 }
 
 func (f *failingFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := f.check(Op{Kind: OpReadDir, Path: name}); err != nil {
-		return nil, err
-	}
-	return f.fsys.ReadDir(name)
+	return get(f, Op{Kind: OpReadDir, Path: name}, func() ([]fs.DirEntry, error) { return f.fsys.ReadDir(name) })
 }
 
 func (f *failingFS) Stat(name string) (fs.FileInfo, error) {
-	if err := f.check(Op{Kind: OpStat, Path: name}); err != nil {
-		return nil, err
-	}
-	return f.fsys.Stat(name)
+	return get(f, Op{Kind: OpStat, Path: name}, func() (fs.FileInfo, error) { return f.fsys.Stat(name) })
 }
 
 func (f *failingFS) Mkdir(name string, perm fs.FileMode) error {
@@ -155,22 +145,16 @@ func (f *failingFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *failingFile) ReadAt(p []byte, off int64) (int, error) {
-	err := f.fsys.check(Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))})
-	if err != nil {
-		return 0, err
-	}
-	return f.file.ReadAt(p, off)
+	op := Op{Kind: OpRead, Path: f.name, Offset: off, Size: int64(len(p))}
+	return get(f.fsys, op, func() (int, error) { return f.file.ReadAt(p, off) })
 }
 
 func (f *failingFile) Sync() error {
-	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, func() error { return f.file.Sync() })
+	return f.fsys.do(Op{Kind: OpSync, Path: f.name}, f.file.Sync)
 }
 
 func (f *failingFile) Stat() (fs.FileInfo, error) {
-	if err := f.fsys.check(Op{Kind: OpStat, Path: f.name}); err != nil {
-		return nil, err
-	}
-	return f.file.Stat()
+	return get(f.fsys, Op{Kind: OpStat, Path: f.name}, f.file.Stat)
 }
 
 func (f *failingFile) Close() error {
@@ -181,7 +165,7 @@ func (f *failingFile) Close() error {
 	return injected
 }
 
-// Truncate implements OverwriteFile, for what Overwrite has opened.
+// Truncate is for what Overwrite has opened.
 func (f *failingFile) Truncate(size int64) error {
 	return f.fsys.do(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error { return f.file.(OverwriteFile).Truncate(size) })
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// OpenLock implements Locker.
 func (osFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 	flags := os.O_RDONLY
 	if perm != 0 {
@@ -24,7 +23,6 @@ func (osFS) OpenLock(name string, perm fs.FileMode) (LockFile, error) {
 
 type osLock struct{ *os.File }
 
-// TryLock implements LockFile.
 func (l osLock) TryLock(mode LockMode) error {
 	how := syscall.LOCK_SH
 	if mode == Exclusive {
@@ -45,17 +43,11 @@ func (l osLock) Close() error {
 }
 
 func (l osLock) flock(how int) error {
-	conn, err := l.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var lock error
-	err = conn.Control(func(fd uintptr) {
+	return control(l.File, func(fd int) error {
 		for {
-			if lock = syscall.Flock(int(fd), how); !errors.Is(lock, syscall.EINTR) {
-				return
+			if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
+				return err
 			}
 		}
 	})
-	return errors.Join(err, lock)
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 )
 
-// OpenLock implements Locker.
 func (osFS) OpenLock(name string, _ fs.FileMode) (LockFile, error) {
 	return nil, Op{Kind: OpLock, Path: name}.fail(errors.ErrUnsupported)
 }

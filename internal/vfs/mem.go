@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Mem is a file system in memory for tests. It knows what is durable, so that
-// Crash can clone it as a loss of power would leave the disk. It is safe for
-// concurrent use.
+// Mem is a file system in memory for tests. It knows what is durable, so that Crash can clone
+// it as a loss of power would leave the disk. It is safe for concurrent use.
 //
 // It starts with an empty root directory "/"; relative names start there too,
 // and ".." is resolved by name. Permissions are recorded and not enforced (use
@@ -19,7 +18,7 @@ import (
 type Mem struct {
 	mu       sync.Mutex
 	root     *node
-	pending  *pendingChanges
+	pending  pendingChanges
 	onOp     func(Op)
 	capacity int64
 	used     int64
@@ -29,15 +28,14 @@ var _ FS = (*Mem)(nil)
 
 // NewMem returns an empty file system of unlimited capacity.
 func NewMem() *Mem {
-	return &Mem{root: newDir(fs.ModePerm), pending: newPendingChanges(), capacity: -1}
+	return &Mem{root: newDir(fs.ModePerm), pending: pendingChanges{latest: map[entry]*change{}}, capacity: -1}
 }
 
-// OnOp has report called after every successful operation for which
-// Op.Kind.Mutates, in the goroutine that made it and before it returns; a Write
-// that ran out of space is reported with the bytes that it wrote. report may use
-// the Mem, call Crash above all, and is called concurrently if the Mem is used
-// concurrently: the state that it sees may then be newer than its Op. nil ends
-// the reports.
+// OnOp has report called after every successful operation for which Op.Kind.Mutates, in the
+// goroutine that made it and before it returns; a Write that ran out of space is reported with
+// the bytes that it wrote. report may use the Mem, call Crash above all, and is called
+// concurrently if the Mem is used concurrently: the state that it sees may then be newer than
+// its Op. nil ends the reports.
 func (m *Mem) OnOp(report func(Op)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,13 +61,10 @@ func (m *Mem) Used() int64 {
 // mutate runs change under the lock and reports the operation after it.
 func (m *Mem) mutate(op Op, change func() error) error {
 	report, err := m.locked(change)
-	if err != nil {
-		return op.fail(err)
-	}
-	if report != nil {
+	if err == nil && report != nil {
 		report(op)
 	}
-	return nil
+	return op.fail(err)
 }
 
 // locked returns whom to tell about the change after the lock.
@@ -79,7 +74,6 @@ func (m *Mem) locked(change func() error) (report func(Op), err error) {
 	return m.onOp, change()
 }
 
-// Create implements FS.
 func (m *Mem) Create(name string, perm fs.FileMode) (File, error) {
 	file := &memFile{mem: m, name: name, writable: true}
 	err := m.mutate(Op{Kind: OpCreate, Path: name}, func() error {
@@ -97,7 +91,6 @@ func (m *Mem) Create(name string, perm fs.FileMode) (File, error) {
 	return file, nil
 }
 
-// Mkdir implements FS.
 func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	return m.mutate(Op{Kind: OpMkdir, Path: name}, func() error {
 		at, err := m.vacant(name)
@@ -109,10 +102,10 @@ func (m *Mem) Mkdir(name string, perm fs.FileMode) error {
 	})
 }
 
-// Rename implements FS. Like os.Rename it never replaces a directory.
+// Rename never replaces a directory, like os.Rename.
 func (m *Mem) Rename(oldname, newname string) error {
 	return m.mutate(Op{Kind: OpRename, Path: oldname, NewPath: newname}, func() error {
-		from, moved, err := m.occupied(oldname)
+		from, err := m.occupied(oldname)
 		if err != nil {
 			return err
 		}
@@ -120,7 +113,7 @@ func (m *Mem) Rename(oldname, newname string) error {
 		if err != nil {
 			return err
 		}
-		replaced := to.node()
+		moved, replaced := from.node(), to.node()
 		switch {
 		case from == to && !moved.isDir():
 			return nil
@@ -139,13 +132,13 @@ func (m *Mem) Rename(oldname, newname string) error {
 	})
 }
 
-// Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	return m.mutate(Op{Kind: OpRemove, Path: name}, func() error {
-		at, removed, err := m.occupied(name)
+		at, err := m.occupied(name)
 		if err != nil {
 			return err
 		}
+		removed := at.node()
 		if len(removed.entries) > 0 {
 			return syscall.ENOTEMPTY
 		}
@@ -156,7 +149,6 @@ func (m *Mem) Remove(name string) error {
 	})
 }
 
-// SyncDir implements FS.
 func (m *Mem) SyncDir(name string) error {
 	return m.mutate(Op{Kind: OpSyncDir, Path: name}, func() error {
 		dir, err := m.lookup(name)
@@ -171,7 +163,6 @@ func (m *Mem) SyncDir(name string) error {
 	})
 }
 
-// Open implements Reader.
 func (m *Mem) Open(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +174,6 @@ func (m *Mem) Open(name string) (File, error) {
 	return &memFile{mem: m, name: name, node: n}, nil
 }
 
-// ReadDir implements Reader.
 func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +191,6 @@ func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Stat implements Reader.
 func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,9 +201,8 @@ func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	return n.info(name), nil
 }
 
-// link gives a new node its name.
 func (m *Mem) link(at entry, n *node) {
-	m.pending.create(at, n)
+	m.pending.add(&change{sets: []assignment{{at, n}}})
 	at.put(n)
 }
 

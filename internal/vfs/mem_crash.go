@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Crash returns a new Mem as a loss of power at this moment would leave the
-// disk; all of it is durable. The Mem itself goes on: what is still open is open
-// there. keep is the share of the unsynced that survives, drawn from rng: with 0
-// nothing does, with 1 (or more) everything, and rng may be nil; in between,
-// equal operations and an equal rng give an equal result.
+// Crash returns a new Mem as a loss of power at this moment would leave the disk; all of it is
+// durable. The Mem itself goes on: what is still open is open there. keep is the share of the
+// unsynced that survives, drawn from rng: with 0 nothing does, with 1 (or more) everything, and
+// rng may be nil; in between, equal operations and an equal rng give an equal result.
 //
 // What survives, after POSIX and not after what a good file system would do:
 //
@@ -60,14 +59,7 @@ type crash struct {
 }
 
 func (c *crash) survives() bool {
-	switch {
-	case c.keep <= 0:
-		return false
-	case c.keep >= 1:
-		return true
-	default:
-		return c.rng.Float64() < c.keep
-	}
+	return c.keep >= 1 || c.keep > 0 && c.rng.Float64() < c.keep
 }
 
 func (c *crash) apply(change *change) {
@@ -86,12 +78,12 @@ func (c *crash) cloneDir(dir *node) *node {
 	clone.modTime = dir.modTime
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		child := names[name]
-		if child == nil {
+		switch {
+		case child == nil:
 			continue
-		}
-		if child.isDir() {
+		case child.isDir():
 			child = c.cloneDir(child)
-		} else {
+		default:
 			child = c.cloneFile(child)
 		}
 		entry{clone, name}.put(child)

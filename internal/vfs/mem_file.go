@@ -8,60 +8,53 @@ import (
 	"time"
 )
 
-// memFile is an open file of a Mem, which guards its fields by its lock. Files
-// only grow at the end: their durable bytes are always a prefix. (memOverwrite is
-// the exception.)
+// memFile is an open file of a Mem, which guards its fields by its lock. Files only grow at the
+// end, unless they are written over: their durable bytes are always a prefix.
 type memFile struct {
 	mem      *Mem
 	name     string
 	node     *node
+	at       int // where the next Write begins
 	writable bool
+	over     bool // opened by Overwrite
 	closed   bool
 }
 
-var _ File = (*memFile)(nil)
+var _ OverwriteFile = (*memFile)(nil)
 
-func (f *memFile) Write(p []byte) (int, error) {
-	return f.report(len(p), func() (off int64, written int, err error) {
-		off = int64(len(f.node.data))
-		written, err = f.append(p)
-		return off, written, err
-	})
-}
-
-// report runs write under the lock and reports what it has written.
-func (f *memFile) report(size int, write func() (off int64, written int, err error)) (int, error) {
-	op := Op{Kind: OpWrite, Path: f.name, Size: int64(size)}
-	written := 0
+func (f *memFile) Write(p []byte) (n int, err error) {
+	op := Op{Kind: OpWrite, Path: f.name}
 	report, err := f.mem.locked(func() (err error) {
-		op.Offset, written, err = write()
+		op.Offset = int64(f.at)
+		n, err = f.write(p)
 		return err
 	})
-	if report != nil && (err == nil || written > 0) {
-		report(Op{Kind: OpWrite, Path: f.name, Offset: op.Offset, Size: int64(written)})
+	if op.Size = int64(n); report != nil && (err == nil || n > 0) {
+		report(op)
 	}
-	if err != nil {
-		return written, op.fail(err)
-	}
-	return written, nil
+	return n, op.fail(err)
 }
 
-func (f *memFile) append(p []byte) (int, error) {
-	if f.closed {
+func (f *memFile) write(p []byte) (n int, full error) {
+	switch {
+	case f.closed:
 		return 0, fs.ErrClosed
-	}
-	if !f.writable {
+	case !f.writable:
 		return 0, syscall.EBADF
+	case f.over:
+		f.keepOld()
 	}
-	var full error
-	if m := f.mem; m.capacity >= 0 && int64(len(p)) > m.capacity-m.used {
-		p = p[:max(0, m.capacity-m.used)]
-		full = syscall.ENOSPC
+	n = copy(f.node.data[f.at:], p)
+	p = p[n:]
+	if room := max(0, f.mem.capacity-f.mem.used); f.mem.capacity >= 0 && int64(len(p)) > room {
+		p, full = p[:room], syscall.ENOSPC
 	}
 	f.node.data = append(f.node.data, p...)
 	f.node.modTime = time.Now()
 	f.mem.used += int64(len(p))
-	return len(p), full
+	n += len(p)
+	f.at += n
+	return n, full
 }
 
 func (f *memFile) ReadAt(p []byte, off int64) (int, error) {

@@ -5,23 +5,12 @@ import (
 	"io/fs"
 	"slices"
 	"syscall"
-	"time"
 )
 
-// memOverwrite is a file of a Mem that is written over. The bytes of before stay
-// in the node's old until a Sync: a crash may leave some of them.
-type memOverwrite struct {
-	*memFile
+var _ Overwriter = (*Mem)(nil)
 
-	at int // where the next Write begins
-}
-
-var (
-	_ Overwriter    = (*Mem)(nil)
-	_ OverwriteFile = (*memOverwrite)(nil)
-)
-
-// Overwrite implements Overwriter.
+// Overwrite implements Overwriter. The bytes of before stay in the node's old until a
+// Sync: a crash may leave some of them.
 func (m *Mem) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,33 +27,12 @@ func (m *Mem) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	}
 	n.open++
 	n.perm = perm.Perm()
-	return &memOverwrite{memFile: &memFile{mem: m, name: name, node: n, writable: true}}, nil
+	return &memFile{mem: m, name: name, node: n, writable: true, over: true}, nil
 }
 
-// OverwriteFrom implements Overwriter.
 func (m *Mem) OverwriteFrom() int64 { return 1 }
 
-func (f *memOverwrite) Write(p []byte) (int, error) {
-	return f.report(len(p), func() (off int64, written int, err error) {
-		off = int64(f.at)
-		if f.closed {
-			return off, 0, fs.ErrClosed
-		}
-		f.begin()
-		over := copy(f.node.data[f.at:], p)
-		f.at += over
-		f.node.modTime = time.Now()
-		if over == len(p) {
-			return off, over, nil
-		}
-		more, err := f.append(p[over:])
-		f.at += more
-		return off, over + more, err
-	})
-}
-
-// Truncate implements OverwriteFile.
-func (f *memOverwrite) Truncate(size int64) error {
+func (f *memFile) Truncate(size int64) error {
 	return f.mem.mutate(Op{Kind: OpTruncate, Path: f.name, Size: size}, func() error {
 		switch {
 		case f.closed:
@@ -74,15 +42,15 @@ func (f *memOverwrite) Truncate(size int64) error {
 		case size >= int64(len(f.node.data)):
 			return nil // it is only used to cut
 		}
-		f.begin()
+		f.keepOld()
 		f.mem.used -= int64(len(f.node.data)) - size
 		f.node.data = f.node.data[:size]
 		return nil
 	})
 }
 
-// begin keeps the bytes of before, which clones of a crash may share.
-func (f *memOverwrite) begin() {
+// keepOld keeps the bytes of before, which clones of a crash may share.
+func (f *memFile) keepOld() {
 	if n := f.node; n.old == nil {
 		n.old = &oldBytes{data: n.data, durable: n.durable}
 		n.data = slices.Clone(n.data)

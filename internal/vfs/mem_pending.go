@@ -21,8 +21,7 @@ type pendingChanges struct {
 	latest map[entry]*change
 }
 
-// change is one directory operation: names and what they hold after it, nil for
-// nothing.
+// change is one directory operation: names and what they hold after it, nil for nothing.
 type change struct {
 	sets  []assignment
 	needs []*change
@@ -31,14 +30,6 @@ type change struct {
 type assignment struct {
 	entry
 	node *node
-}
-
-func newPendingChanges() *pendingChanges {
-	return &pendingChanges{latest: map[entry]*change{}}
-}
-
-func (p *pendingChanges) create(at entry, n *node) {
-	p.add(&change{sets: []assignment{{at, n}}})
 }
 
 func (p *pendingChanges) remove(at entry, n *node) {

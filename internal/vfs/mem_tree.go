@@ -72,7 +72,7 @@ func (m *Mem) lookup(name string) (*node, error) {
 		return nil, syscall.ENOENT
 	}
 	n := m.root
-	for _, base := range split(name) {
+	for base := range strings.FieldsFuncSeq(filepath.Clean("/"+name), func(r rune) bool { return r == '/' }) {
 		if !n.isDir() {
 			return nil, syscall.ENOTDIR
 		}
@@ -88,24 +88,21 @@ func (m *Mem) lookup(name string) (*node, error) {
 
 // locate finds the entry for a name in a directory that exists.
 func (m *Mem) locate(name string) (entry, error) {
-	parts := split(name)
-	if len(parts) == 0 {
-		if name == "" {
-			return entry{}, syscall.ENOENT
-		}
-		return entry{}, syscall.EBUSY // the root
-	}
-	last := len(parts) - 1
-	dir, err := m.lookup("/" + strings.Join(parts[:last], "/"))
+	parent, base := filepath.Split(filepath.Clean("/" + name))
+	dir, err := m.lookup(parent)
 	switch {
+	case name == "":
+		return entry{}, syscall.ENOENT
+	case base == "":
+		return entry{}, syscall.EBUSY // the root
 	case err != nil:
 		return entry{}, err
 	case !dir.isDir():
 		return entry{}, syscall.ENOTDIR
-	case len(parts[last]) > maxName:
+	case len(base) > maxName:
 		return entry{}, syscall.ENAMETOOLONG
 	}
-	return entry{dir, parts[last]}, nil
+	return entry{dir, base}, nil
 }
 
 // vacant is locate for a name that must not be taken.
@@ -118,24 +115,12 @@ func (m *Mem) vacant(name string) (entry, error) {
 }
 
 // occupied is locate for a name that must be taken.
-func (m *Mem) occupied(name string) (entry, *node, error) {
+func (m *Mem) occupied(name string) (entry, error) {
 	e, err := m.locate(name)
-	if err != nil {
-		return entry{}, nil, err
+	if err == nil && e.node() == nil {
+		err = syscall.ENOENT
 	}
-	n := e.node()
-	if n == nil {
-		return entry{}, nil, syscall.ENOENT
-	}
-	return e, n, nil
-}
-
-func split(name string) []string {
-	clean := filepath.Clean("/" + name)
-	if clean == "/" {
-		return nil
-	}
-	return strings.Split(clean[1:], "/")
+	return e, err
 }
 
 // memInfo is the fs.FileInfo of a node at one moment.

@@ -7,24 +7,19 @@ import (
 	"syscall"
 )
 
-// MkdirAll makes a directory and those of its ancestors that are missing. With
-// sync the ones that it made survive a crash: it syncs the parent of every
-// directory that was missing when it looked, also if another process was faster
-// in making it. A directory that exists may still not be durable: that is the
-// business of whoever made it.
+// MkdirAll makes a directory and those of its ancestors that are missing. With sync the ones
+// that it made survive a crash: it syncs the parent of every directory that was missing when it
+// looked, also if another process was faster in making it. A directory that exists may still
+// not be durable: that is the business of whoever made it.
 func MkdirAll(fsys FS, path string, perm fs.FileMode, sync bool) error {
 	info, err := fsys.Stat(path)
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	if err == nil {
-		return Op{Kind: OpMkdir, Path: path}.fail(syscall.ENOTDIR)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	parent := filepath.Dir(filepath.Clean(path))
-	if parent == filepath.Clean(path) {
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return Op{Kind: OpMkdir, Path: path}.fail(syscall.ENOTDIR)
+	case !errors.Is(err, fs.ErrNotExist), parent == filepath.Clean(path):
 		return err
 	}
 	if err := MkdirAll(fsys, parent, perm, sync); err != nil {

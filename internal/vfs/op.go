@@ -34,9 +34,8 @@ func (k OpKind) Mutates() bool {
 	switch k {
 	case OpCreate, OpMkdir, OpRename, OpRemove, OpSyncDir, OpWrite, OpSync, OpTruncate:
 		return true
-	default:
-		return false
 	}
+	return false
 }
 
 // Op is one operation of an FS or of one of its files.
@@ -60,14 +59,16 @@ func (op Op) String() string {
 		return fmt.Sprintf("%v %s: %d bytes at %d", op.Kind, op.Path, op.Size, op.Offset)
 	case OpTruncate:
 		return fmt.Sprintf("%v %s: to %d bytes", op.Kind, op.Path, op.Size)
-	default:
-		return fmt.Sprintf("%v %s", op.Kind, op.Path)
 	}
+	return fmt.Sprintf("%v %s", op.Kind, op.Path)
 }
 
-// fail makes err an error of the operation in the form that FS promises.
+// fail makes err an error of the operation in the form that FS promises; of none it makes none.
 func (op Op) fail(err error) error {
-	if op.Kind == OpRename {
+	switch {
+	case err == nil:
+		return nil
+	case op.Kind == OpRename:
 		return &os.LinkError{Op: string(op.Kind), Old: op.Path, New: op.NewPath, Err: err}
 	}
 	return &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: err}

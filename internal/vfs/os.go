@@ -11,18 +11,16 @@ import (
 // links, ReadDir tells them apart.
 func OS() FS { return osFS{} }
 
-// OSWithMode is OS, but all files that it makes have this mode, whatever was asked
-// for and whatever the umask is, and all directories the one for it: who may read
-// files may list them. Directories keep the bit by which what is in them is of their
-// group.
+// OSWithMode is OS, but all files that it makes have this mode, whatever was asked for and
+// whatever the umask is, and all directories the one for it: who may read files may list them.
+// Directories keep the bit by which what is in them is of their group.
 func OSWithMode(file fs.FileMode) FS { return osFS{mode: file} }
 
 type osFS struct{ mode fs.FileMode } // 0: what is asked for
 
 var _ FS = osFS{}
 
-// Open does not wait for a writer, if somebody has put a named pipe in the place
-// of a file.
+// Open does not wait for a writer, if somebody has put a named pipe in the place of a file.
 func (osFS) Open(name string) (File, error) {
 	return newOSFile(os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }
@@ -37,7 +35,6 @@ func (o osFS) Create(name string, perm fs.FileMode) (File, error) {
 	return newOSFile(f, err)
 }
 
-// OverwriteFrom implements Overwriter.
 func (osFS) OverwriteFrom() int64 { return 1 << 20 }
 
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
@@ -76,6 +73,17 @@ func (osFS) SyncDir(name string) error {
 // directories: there is nothing more that a program could do.
 func cannotSyncDir(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
+}
+
+// control does something with the descriptor of a file.
+func control(file *os.File, do func(fd int) error) error {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var result error
+	err = conn.Control(func(fd uintptr) { result = do(int(fd)) })
+	return errors.Join(err, result)
 }
 
 type osFile struct{ *os.File }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 )
 
-// Overwrite implements Overwriter.
 func (osFS) Overwrite(name string, _ fs.FileMode) (OverwriteFile, error) {
 	return nil, Op{Kind: OpOverwrite, Path: name}.fail(errors.ErrUnsupported)
 }

@@ -8,9 +8,8 @@ import (
 	"math"
 )
 
-// ReadFile returns the contents of a file of at most limit bytes. A larger one
-// is ErrTooLarge, and no more than limit+1 bytes of it are read, whatever its
-// reported size.
+// ReadFile returns the contents of a file of at most limit bytes. A larger one is ErrTooLarge,
+// and no more than limit+1 bytes of it are read, whatever its reported size.
 func ReadFile(fsys Reader, name string, limit int64) (data []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {

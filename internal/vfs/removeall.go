@@ -14,18 +14,17 @@ import (
 // fills, or puts in the place of the one just emptied.
 const removeTries = 100
 
-// RemoveAll removes a file, or a directory with all that it holds. What is
-// missing, or removed meanwhile by somebody else, is no error; what others add
-// meanwhile is removed too. Symbolic links are removed, not followed. It stops
-// at the first error and syncs nothing. The operating system gets several
-// requests at once; others get them in the order of the names.
+// RemoveAll removes a file, or a directory with all that it holds. What is missing, or removed
+// meanwhile by somebody else, is no error; what others add meanwhile is removed too. Symbolic
+// links are removed, not followed. It stops at the first error and syncs nothing. The operating
+// system gets several requests at once; others get them in the order of the names.
 func RemoveAll(fsys FS, path string) error {
-	err := removeExisting(fsys, path)
+	err := IgnoreMissing(fsys.Remove(path))
 	for tries := 0; tries < removeTries && isNotEmpty(err); tries++ {
 		if err := removeEntries(fsys, path); err != nil {
 			return err
 		}
-		err = removeExisting(fsys, path)
+		err = IgnoreMissing(fsys.Remove(path))
 	}
 	return err
 }
@@ -37,7 +36,7 @@ func isNotEmpty(err error) bool {
 
 func removeEntries(fsys FS, dir string) error {
 	entries, err := fsys.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if IgnoreMissing(err) != nil {
 		return err
 	}
 	if _, real := fsys.(osFS); real && len(entries) > 1 {
@@ -67,12 +66,4 @@ func removeAtOnce(fsys FS, dir string, entries []fs.DirEntry) error {
 		})
 	}
 	return g.Wait()
-}
-
-func removeExisting(fsys FS, path string) error {
-	err := fsys.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

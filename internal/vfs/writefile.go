@@ -38,7 +38,6 @@ func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode, sync bool) e
 	return nil
 }
 
-// fill writes, syncs if asked, and closes in any case.
 func fill(f File, data []byte, sync bool) error {
 	_, err := f.Write(data)
 	if err == nil && sync {

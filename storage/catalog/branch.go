@@ -9,10 +9,9 @@ import (
 
 // Origins are the versions that attempts were restored from, as far as that is known.
 //
-// A computation has branches when a run was restored from a version although there was
-// a newer one, which was away. When that comes back it is of the other branch: the one
-// that was written last is the newest, because a run goes on behind all numbers that
-// anything tells of.
+// A computation has branches when a run was restored from a version although there was a newer
+// one, which was away. When that comes back it is of the other branch: the one that was written
+// last is the newest, because a run goes on behind all numbers that anything tells of.
 type Origins map[container.AttemptID]storage.ID
 
 // restoredFrom is the version that a run was restored from; ok is false if there is none.

@@ -30,7 +30,6 @@ var rungs = [...]string{"captured", "local", "redundant", "home", "verified"}
 
 func (d Durability) String() string { return rungs[d] }
 
-// MarshalText implements encoding.TextMarshaler.
 func (d Durability) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.

@@ -31,9 +31,8 @@ func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
 	return reached
 }
 
-// standsFor is the level of a version that survives a loss, by what protects it:
-// less than what it was meant for where the nodes did not allow that, or where some
-// of it is lost.
+// standsFor is the level of a version that survives a loss, by what protects it: less than what
+// it was meant for where the nodes did not allow that, or where some of it is lost.
 func standsFor(v View, id storage.ID, level storage.Level, parity int) storage.Level {
 	switch {
 	case level.Redundancy != storage.Parity:

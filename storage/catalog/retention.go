@@ -22,8 +22,7 @@ type Retention struct {
 // Kept is a version on several levels, as Retention sees it.
 type Kept struct {
 	storage.Entry
-	// Reached are the levels below the parallel file system that it has; none: it is
-	// not there.
+	// Reached are the levels below the parallel file system that it has; none: it is not there.
 	Reached storage.Levels
 	// Home: the parallel file system has all of it.
 	Home bool
@@ -49,12 +48,11 @@ type Prunable struct {
 	Nodes      []storage.ID // on the nodes only: the parallel file system keeps it
 }
 
-// Prunable says what may go of versions that are on the nodes and on the parallel
-// file system. Only versions older than the Keep-th newest complete one go,
-// whether they are complete themselves or not. Of these stay: of each level the
-// Keep newest complete ones whose levels cover it and, if Keep is 2 or more, one that
-// needs no byte of what the newest of them needs; of what is yet
-// to be copied the oldest and the Keep newest, on the nodes; the newest verified
+// Prunable says what may go of versions that are on the nodes and on the parallel file system.
+// Only versions older than the Keep-th newest complete one go, whether they are complete
+// themselves or not. Of these stay: of each level the Keep newest complete ones whose levels
+// cover it and, if Keep is 2 or more, one that needs no byte of what the newest of them needs;
+// of what is yet to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
 func (r Retention) Prunable(levels []storage.Level, versions []Kept) Prunable {
 	good := r.good(versions)
@@ -93,8 +91,7 @@ func (r Retention) good(versions []Kept) (good []Kept) {
 	return good
 }
 
-// wanted are the versions, of those given newest first, that stay for their own
-// sake.
+// wanted are the versions, of those given newest first, that stay for their own sake.
 func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome map[storage.ID]bool) {
 	onNodes, atHome = make(map[storage.ID]bool), make(map[storage.ID]bool)
 	take := func(into map[storage.ID]bool, fits func(Kept) bool) {

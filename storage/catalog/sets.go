@@ -70,8 +70,7 @@ func (v View) Rebuildable(id storage.ID, part storage.Part) bool {
 	return !v.homeOnly && slices.ContainsFunc(v.sets[id].of[part], func(i int) bool { return suffices(v, id, i, part) })
 }
 
-// suffices reports whether what is left of a set without one of its parts gives back the
-// rest.
+// suffices reports whether what is left of a set without one of its parts gives back the rest.
 func suffices(v View, id storage.ID, set int, wanted storage.Part) bool {
 	s := v.sets[id].all[set]
 	anyParity := false

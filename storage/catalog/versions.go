@@ -34,8 +34,7 @@ func StageOf(ancestors []container.Ancestor) Stage {
 // of, oldest first. The zero Versions are none.
 type Versions struct {
 	// Verified is the newest one that was read back with its checksums, out of whichever
-	// places; zero: none was. VerifiedAtHome:
-	// every byte that the home has of it.
+	// places; zero: none was. VerifiedAtHome: every byte that the home has of it.
 	Verified       storage.ID
 	VerifiedAtHome bool
 
@@ -122,8 +121,7 @@ func (vs *Versions) WaitFor(k Kept, wanted bool) {
 	}
 }
 
-// WaitsFor reports whether a version is one of those that wait, or one of them refers
-// to it.
+// WaitsFor reports whether a version is one of those that wait, or one of them refers to it.
 func (vs *Versions) WaitsFor(id storage.ID) bool {
 	return slices.ContainsFunc(vs.waiting, func(k Kept) bool {
 		return k.ID == id || refers(k.ID, k.Oldest, id)
@@ -144,8 +142,7 @@ func (vs *Versions) AnyOf(stage Stage, is func(container.Header) bool) bool {
 	return slices.ContainsFunc(vs.list, func(v Version) bool { return v.stage == stage && is(v.Header) })
 }
 
-// Prune takes out what need not be kept any more, and returns it: for levels, see
-// Retention.
+// Prune takes out what need not be kept any more, and returns it: for levels, see Retention.
 func (vs *Versions) Prune(keep int, levels []storage.Level) Prunable {
 	return vs.take(vs.prunable(vs.list, keep, levels))
 }
@@ -161,8 +158,7 @@ type Nesting struct {
 }
 
 // PruneNested is Prune for a nested checkpoint: of the present stage stays what retention
-// keeps, of any other one that a restart may fall back to the newest, and nothing of the
-// rest.
+// keeps, of any other one that a restart may fall back to the newest, and nothing of the rest.
 func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Prunable {
 	var witness storage.ID
 	if newest := vs.Newest(); newest != nil && n.Witness {

@@ -143,8 +143,7 @@ func (v View) Size(id storage.ID) int {
 	return storage.Entry{Parts: slices.Collect(maps.Keys(namedParts(v, id)))}.Size()
 }
 
-// Complete reports whether the whole version can be had, but perhaps for what it
-// refers to.
+// Complete reports whether the whole version can be had, but perhaps for what it refers to.
 func (v View) Complete(id storage.ID) bool { return v.Entry(id).Complete() }
 
 // Whole reports whether the whole version can be had, and those that it refers to.
@@ -152,8 +151,7 @@ func (v View) Whole(id storage.ID) bool {
 	return !slices.ContainsFunc(v.WithBases(id), func(one storage.ID) bool { return !v.Complete(one) })
 }
 
-// WithBases are the versions that a version may refer to, and itself, the oldest
-// first.
+// WithBases are the versions that a version may refer to, and itself, the oldest first.
 func (v View) WithBases(id storage.ID) (all []storage.ID) {
 	oldest := v.facts[id].Oldest
 	if oldest != 0 {

@@ -10,11 +10,10 @@
 //	    .lock                               which job writes here
 //	    LATEST.json                         for people and tools only
 //
-// A part is written under its hidden name, synced, renamed, and then the
-// version's directory and the checkpoint's are synced: Commit returns when a
-// power failure can no longer take the part back. With SyncNone nothing is
-// synced: a killed process still loses nothing, a crashed machine may lose the
-// newest versions, and checksums find what it damaged.
+// A part is written under its hidden name, synced, renamed, and then the version's directory
+// and the checkpoint's are synced: Commit returns when a power failure can no longer take the
+// part back. With SyncNone nothing is synced: a killed process still loses nothing, a crashed
+// machine may lose the newest versions, and checksums find what it damaged.
 //
 // # Spares
 //

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,6 +10,32 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
+
+func (s *Store) Create(_ context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	if s.vanished.Load() {
+		if err := s.comeBack(); err != nil {
+			return nil, err
+		}
+	}
+	draft, err := s.Draft(id, part.String(), "."+part.String()+".tmp", s.missing)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.remember(); err != nil {
+		return nil, errors.Join(err, draft.Abort())
+	}
+	return writer{draft}, nil
+}
+
+type writer struct{ *Draft }
+
+func (w writer) Commit() error {
+	err := w.Draft.Commit()
+	if err == nil {
+		w.store.published(w.dir)
+	}
+	return err
+}
 
 // startSyncEvery is how many bytes are written before the system is asked to
 // start writing them back, so that the final sync finds most of them on disk.
@@ -20,13 +47,12 @@ const createTries = 100
 
 // Draft is a file of a version under its hidden name. Exactly one of Commit and Abort ends it.
 type Draft struct {
-	store              *Store
-	file               vfs.File
-	over               vfs.OverwriteFile // the same, if it is a spare
-	ranger             vfs.RangeSyncer
-	dir, hidden, final string
-	renamed            bool
-	written, started   int64
+	store            *Store
+	file             vfs.File
+	over             vfs.OverwriteFile // the same, if it is a spare
+	ranger           vfs.RangeSyncer
+	dir, name, final string // name: now; a final name that it does not have is somebody else's
+	written, started int64
 }
 
 var _ storage.ReadBack = (*Draft)(nil)
@@ -35,7 +61,7 @@ var _ storage.ReadBack = (*Draft)(nil)
 // a checkpoint's directory that is not there into one that is reported.
 func (s *Store) Draft(id storage.ID, file, hidden string, gone func(error) error) (*Draft, error) {
 	dir := s.Path(id)
-	d := &Draft{store: s, dir: dir, hidden: filepath.Join(dir, hidden), final: filepath.Join(dir, file)}
+	d := &Draft{store: s, dir: dir, name: filepath.Join(dir, hidden), final: filepath.Join(dir, file)}
 	err := d.create(file, gone)
 	if vfs.IsFull(err) {
 		s.spares.Drop()
@@ -59,11 +85,11 @@ func (d *Draft) create(file string, gone func(error) error) error {
 		}
 		return err
 	}
-	if spare, ok := s.spares.take(file, d.hidden); ok {
+	if spare, ok := s.spares.take(file, d.name); ok {
 		d.file, d.over = spare, spare
 		return nil
 	}
-	f, err := s.fs.Create(d.hidden, filePerm)
+	f, err := s.fs.Create(d.name, filePerm)
 	if err != nil {
 		d.dropEmpty() // the error must not be hidden by one of another rank
 		return err
@@ -77,9 +103,8 @@ func (d *Draft) Write(p []byte) (int, error) {
 	n, err := d.write(p)
 	if vfs.IsFull(err) {
 		d.store.spares.Drop()
-		var more int
-		more, err = d.write(p[n:])
-		n += more
+		more, err := d.write(p[n:])
+		return n + more, err
 	}
 	return n, err
 }
@@ -94,45 +119,34 @@ func (d *Draft) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Written implements storage.ReadBack.
 func (d *Draft) Written() (io.ReaderAt, int64) {
 	return io.NewSectionReader(d.file, 0, d.written), d.written
 }
 
 // Commit publishes the file, and deletes it if that fails.
 func (d *Draft) Commit() error {
-	err := d.publish()
-	if err == nil {
-		return nil
+	if err := d.publish(); err != nil {
+		return errors.Join(err, d.remove())
 	}
-	// The final name is somebody else's unless the rename has happened.
-	mine := d.hidden
-	if d.renamed {
-		mine = d.final
-	}
-	return errors.Join(err, d.remove(mine))
+	return nil
 }
 
-func (d *Draft) publish() error {
+func (d *Draft) publish() (err error) {
 	if d.over != nil {
-		if err := d.over.Truncate(d.written); err != nil {
-			return errors.Join(err, d.file.Close())
-		}
+		err = d.over.Truncate(d.written)
 	}
-	if d.store.sync {
+	if err == nil && d.store.sync {
 		// A failed sync is final: the system may have dropped the data, and a
 		// second call would report success.
-		if err := d.file.Sync(); err != nil {
-			return errors.Join(err, d.file.Close())
-		}
+		err = d.file.Sync()
 	}
-	if err := d.file.Close(); err != nil {
+	if err := errors.Join(err, d.file.Close()); err != nil {
 		return err
 	}
-	if err := d.store.fs.Rename(d.hidden, d.final); err != nil {
+	if err := d.store.fs.Rename(d.name, d.final); err != nil {
 		return err
 	}
-	d.renamed = true
+	d.name = d.final
 	if !d.store.sync {
 		return nil
 	}
@@ -142,18 +156,14 @@ func (d *Draft) publish() error {
 	return d.store.fs.SyncDir(d.store.dir)
 }
 
-// Abort deletes the file.
 func (d *Draft) Abort() error {
-	return errors.Join(d.file.Close(), d.remove(d.hidden))
+	return errors.Join(d.file.Close(), d.remove())
 }
 
-func (d *Draft) remove(file string) error {
-	err := d.store.fs.Remove(file)
+func (d *Draft) remove() error {
+	err := d.store.fs.Remove(d.name)
 	d.dropEmpty()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return vfs.IgnoreMissing(err)
 }
 
 // dropEmpty removes the directory of a version that holds nothing any more.

@@ -3,7 +3,6 @@ package filestore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +34,6 @@ const TrashPrefix = ".trash-"
 // LatestName is the name of the note about the newest version.
 const LatestName = "LATEST.json"
 
-// Config says where a Store is and how it works.
 type Config struct {
 	// Path is the base directory of all checkpoints, Name that of this one
 	// below it. Both are made by the first write.
@@ -51,7 +49,6 @@ type Config struct {
 	SmallestSpare int64
 }
 
-// Store is a storage.Driver.
 type Store struct {
 	dir      string
 	base     string
@@ -95,10 +92,8 @@ func New(c Config) (*Store, error) {
 // Spares are what removed versions have left to be written over.
 func (s *Store) Spares() *Spares { return s.spares }
 
-// Dir is the checkpoint's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Path implements storage.Driver.
 func (s *Store) Path(id storage.ID) string { return filepath.Join(s.dir, id.String()) }
 
 // List implements storage.Driver. A directory that does not exist holds no
@@ -187,7 +182,6 @@ func (s *Store) leadsNowhere() error {
 	return nil
 }
 
-// Open implements storage.Driver.
 func (s *Store) Open(_ context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	name := filepath.Join(s.Path(id), part.String())
 	r, err := OpenFile(s.fs, name)
@@ -266,19 +260,14 @@ func (s *Store) makeDir() error {
 	if err := s.sameBase(); err != nil {
 		return err
 	}
-	err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync)
-	if errors.Is(err, fs.ErrExist) {
-		if dangling := s.leadsNowhere(); dangling != nil {
-			return dangling
-		}
-	}
-	if errors.Is(err, syscall.ENOTDIR) {
+	switch err := vfs.MkdirAll(s.fs, s.dir, dirPerm, s.sync); {
+	case errors.Is(err, fs.ErrExist):
+		return cmp.Or(s.leadsNowhere(), err)
+	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%w: a file is where the checkpoint's directory has to be; move the file, or choose another path (CRAFT_CP_PATH) or name", err)
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: the checkpoint's directory cannot be made; choose a path that this user may write to (CRAFT_CP_PATH)", err)
-	}
-	if err != nil {
+	case err != nil:
 		return refused(err)
 	}
 	if s.sync {
@@ -306,34 +295,11 @@ func refused(err error) error {
 	return err
 }
 
-// Announce leaves a note for people and tools about the newest complete version. It is not
-// synced: no restart believes that a version is good because of it, only that one has been.
-func (s *Store) Announce(_ context.Context, latest storage.Latest) error {
-	data, err := json.MarshalIndent(latest, "", "  ")
-	if err != nil {
-		return err
-	}
-	return vfs.WriteFile(s.fs, filepath.Join(s.dir, LatestName), append(data, '\n'), filePerm, false)
-}
-
-// Announced returns the note; nil if there is none. One that is not whole is none.
-func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
-	data, err := s.ReadMetadata(ctx, LatestName)
-	var latest storage.Latest
-	if err != nil || json.Unmarshal(data, &latest) != nil {
-		return nil, err
-	}
-	return &latest, nil
-}
-
 // IsTrash recognises the hidden name of a version that is being deleted.
 func IsTrash(name string) bool {
-	version, ok := strings.CutPrefix(name, TrashPrefix)
-	if !ok {
-		return false
-	}
-	_, ok = storage.ParseID(version)
-	return ok
+	version, trash := strings.CutPrefix(name, TrashPrefix)
+	_, ok := storage.ParseID(version)
+	return trash && ok
 }
 
 // isHiddenPart recognises a part that is not published.

@@ -15,7 +15,6 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// lock is a held lock.
 type lock struct {
 	store   *Store
 	owner   Owner
@@ -83,7 +82,6 @@ func (l *lock) beat() {
 	}
 }
 
-// sign writes a sign of life.
 func (l *lock) sign() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +115,6 @@ func (l *lock) Check() error {
 	return nil
 }
 
-// lost tells to whom.
 func (l *lock) lost(to string) error {
 	return fmt.Errorf("%s: %w by %v: %s", l.store.lockPath(), storage.ErrLockLost, l.owner, to)
 }
@@ -134,9 +131,8 @@ func (l *lock) since() string {
 	return "somebody has removed it, by craft unlock or by hand; start the program again"
 }
 
-// missing is called when the lock's file is not there. It is made again if it
-// went away with its directory; otherwise somebody has removed it, and another
-// job may have been here since.
+// missing is called when the lock's file is not there. It is made again if it went away with
+// its directory; otherwise somebody has removed it, and another job may have been here since.
 func (l *lock) missing() error {
 	if _, err := l.store.fs.Stat(l.store.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // the write will say so
@@ -167,7 +163,6 @@ func (l *lock) retake() error {
 	return old.Close()
 }
 
-// Unlock implements storage.Lock.
 func (l *lock) Unlock() (err error) {
 	l.unlocking.Do(func() { err = l.unlock() })
 	return err
@@ -184,10 +179,7 @@ func (l *lock) unlock() error {
 		l.store.lock.Logger.Warn("the lock was lost before it was given back", "path", l.store.lockPath(), "error", lost)
 		return err
 	}
-	if rm := l.remove(); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
-		err = errors.Join(err, rm)
-	}
-	return err
+	return errors.Join(err, vfs.IgnoreMissing(l.remove()))
 }
 
 // remove removes the lock's file, looking once more at what it removes: it may

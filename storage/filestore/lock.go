@@ -26,10 +26,8 @@ const LockName = ".lock"
 // one byte in 5 s, so this is ten years.
 const lockLimit = 64 << 20
 
-// LockConfig says how a Store locks its directory.
 type LockConfig struct {
-	// Job is the same for all processes of a job. Empty: this process is a job
-	// of its own.
+	// Job is the same for all processes of a job. Empty: this process is a job of its own.
 	Job string
 	// Epoch is how often the job was repaired: it takes over its own lock of an
 	// earlier epoch, whose holder has failed or has given up what it did.
@@ -57,8 +55,7 @@ func (c LockConfig) withDefaults() LockConfig {
 // ThisJob is the name of this process where it is a job of its own.
 var ThisJob = sync.OnceValue(rand.Text)
 
-// Owner is the first line of the lock file, as JSON. One byte follows for each
-// heartbeat.
+// Owner is the first line of the lock file, as JSON. One byte follows for each heartbeat.
 type Owner struct {
 	Job     string     `json:"job"`
 	Epoch   int        `json:"epoch,omitempty"`
@@ -86,8 +83,7 @@ type liveLock struct {
 	token string
 }
 
-// follows reports that a lock of the given job and epoch is an earlier one of this
-// job.
+// follows reports that a lock of the given job and epoch is an earlier one of this job.
 func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job && c.Epoch > epoch }
 
 // Lock takes the directory for this job, or returns an error that matches
@@ -151,9 +147,7 @@ func (s *Store) withdraw() {
 		parts, _ := s.fs.ReadDir(dir) // whoever looks at the versions finds what is wrong
 		for _, p := range parts {
 			if isHiddenPart(p.Name()) {
-				if rm := s.fs.Remove(filepath.Join(dir, p.Name())); !errors.Is(rm, fs.ErrNotExist) {
-					err = errors.Join(err, rm)
-				}
+				err = errors.Join(err, vfs.IgnoreMissing(s.fs.Remove(filepath.Join(dir, p.Name()))))
 			}
 		}
 	}
@@ -251,11 +245,8 @@ func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience ti
 		case <-tick.C:
 		}
 		now, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return vfs.IgnoreMissing(err)
 		}
 		if !bytes.Equal(now, seen) {
 			return s.locked(owner)
@@ -280,10 +271,7 @@ func (s *Store) locked(o Owner) error {
 func (s *Store) discardLock(judged []byte) error {
 	aside := filepath.Join(s.dir, fmt.Sprintf("%s-%s.tmp", LockName, rand.Text()))
 	if err := s.fs.Rename(s.lockPath(), aside); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return vfs.IgnoreMissing(err)
 	}
 	got, err := vfs.ReadFile(s.fs, aside, lockLimit)
 	if _, torn := parseOwner(judged); err == nil && (!bytes.HasPrefix(got, judged) || torn != nil && len(got) != len(judged)) {
@@ -292,7 +280,7 @@ func (s *Store) discardLock(judged []byte) error {
 		owner, _ := parseOwner(got)
 		return errors.Join(s.locked(owner), err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else whoever has the lock now has swept it away
+	if vfs.IgnoreMissing(err) != nil { // else whoever has the lock now has swept it away
 		return err
 	}
 	if owner, _ := parseOwner(judged); s.lock.follows(owner.Job, owner.Epoch) {
@@ -300,10 +288,7 @@ func (s *Store) discardLock(judged []byte) error {
 	} else {
 		s.lock.Logger.Warn("took over the lock of a dead job", "path", s.lockPath(), "owner", owner)
 	}
-	if err := s.fs.Remove(aside); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return vfs.IgnoreMissing(s.fs.Remove(aside))
 }
 
 func parseOwner(data []byte) (Owner, error) {
@@ -311,4 +296,43 @@ func parseOwner(data []byte) (Owner, error) {
 	var o Owner
 	err := json.Unmarshal(line, &o)
 	return o, err
+}
+
+// ReadOwner says who holds the lock of a checkpoint directory, and what can be known
+// of its process without watching it; the error matches fs.ErrNotExist if nobody does.
+// The zero Owner: the file does not tell, because its writer was killed while it wrote.
+func ReadOwner(fsys vfs.FS, dir string) (Owner, ProcessState, error) {
+	s := &Store{dir: dir, fs: fsys}
+	data, err := vfs.ReadFile(fsys, s.lockPath(), lockLimit)
+	if err != nil {
+		return Owner{}, ProcessUnknown, err
+	}
+	owner, err := parseOwner(data)
+	if err != nil {
+		return Owner{}, ProcessUnknown, nil
+	}
+	return owner, s.ownerState(owner), nil
+}
+
+// Unlock removes the lock of a checkpoint directory and returns who held it. Unless it
+// is forced the lock must be free, as for Store.Lock: an owner that cannot be looked at
+// is watched for c.Patience, and one that is alive is storage.ErrLocked.
+func Unlock(ctx context.Context, fsys vfs.FS, dir string, c LockConfig, force bool) (Owner, error) {
+	s := &Store{dir: dir, fs: fsys, lock: c.withDefaults()}
+	data, err := vfs.ReadFile(fsys, s.lockPath(), lockLimit)
+	if err != nil {
+		return Owner{}, err
+	}
+	owner, _ := parseOwner(data) // zero if it does not tell
+	if !force {
+		if err := s.judge(ctx, data); err != nil {
+			return owner, err
+		}
+	}
+	// What the owner has not published it must not publish later. It goes while there is
+	// its lock, without which somebody else may be at work.
+	if now, err := vfs.ReadFile(fsys, s.lockPath(), lockLimit); err == nil && bytes.Equal(now, data) {
+		s.withdraw()
+	}
+	return owner, s.discardLock(data)
 }

@@ -53,12 +53,9 @@ func (p Process) State() ProcessState { return p.stateSeenBy(ThisProcess()) }
 
 // stateSeenBy is State for a process that is described as me.
 func (p Process) stateSeenBy(me Process) ProcessState {
-	if p.Host != me.Host {
-		return ProcessUnknown
-	}
 	// With another boot it was before a reboot, or is on a host of the same name, even
 	// with the same machine id: both are from one image.
-	if p.Boot != me.Boot || p.NS != me.NS || p.PID <= 0 {
+	if p.Host != me.Host || p.Boot != me.Boot || p.NS != me.NS || p.PID <= 0 {
 		return ProcessUnknown
 	}
 	if runtime.GOOS == "linux" && (me.Boot == "" || me.NS == "") { // a container without /proc may be one of several
@@ -96,12 +93,8 @@ func pidNamespace() string {
 // reaped; ok is false where /proc does not tell (not Linux).
 func processStat(pid int) (start string, zombie, ok bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", false, false
-	}
-	// The second field is the command in parentheses and may hold anything.
-	end := bytes.LastIndexByte(data, ')')
-	if end < 0 {
+	end := bytes.LastIndexByte(data, ')') // the second field is the command in parentheses and may hold anything
+	if err != nil || end < 0 {
 		return "", false, false
 	}
 	fields := strings.Fields(string(data[end+1:]))

@@ -29,12 +29,10 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 		err = s.fs.Rename(s.Path(id), trash)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case errors.Is(err, syscall.EXDEV):
 		return s.removeInPlace(id)
 	case err != nil:
-		return err
+		return vfs.IgnoreMissing(err)
 	}
 	return s.spares.keep(trash)
 }
@@ -46,7 +44,7 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 func (s *Store) removeInPlace(id storage.ID) error {
 	dir := s.Path(id)
 	files, err := s.fs.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if vfs.IgnoreMissing(err) != nil {
 		return err
 	}
 	for _, f := range files {
@@ -57,7 +55,7 @@ func (s *Store) removeInPlace(id storage.ID) error {
 			return err
 		}
 		if s.sync {
-			if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := vfs.IgnoreMissing(s.fs.SyncDir(dir)); err != nil {
 				return err
 			}
 		}

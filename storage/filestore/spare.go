@@ -89,10 +89,7 @@ func (s *Spares) merge(dir string) {
 // take makes the spare of a name the file of a draft. Without one, or if it cannot be used,
 // nothing is there.
 func (s *Spares) take(file, hidden string) (vfs.OverwriteFile, bool) {
-	if s.overwriter == nil {
-		return nil, false
-	}
-	if !s.areThere() || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
+	if s.overwriter == nil || !s.areThere() || s.fs.Rename(filepath.Join(s.dir, file), hidden) != nil {
 		return nil, false
 	}
 	if f, err := s.overwriter.Overwrite(hidden, filePerm); err == nil {
@@ -140,10 +137,7 @@ func (s *Spares) Drop() (dropped bool) {
 
 // SpareBytes is how much space the spares of a checkpoint's directory take.
 func SpareBytes(fsys vfs.Reader, dir string) (bytes int64) {
-	files, err := fsys.ReadDir(filepath.Join(dir, SpareName))
-	if err != nil {
-		return 0
-	}
+	files, _ := fsys.ReadDir(filepath.Join(dir, SpareName))
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && !strings.HasPrefix(f.Name(), ".") {
 			bytes += info.Size()

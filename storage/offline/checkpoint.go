@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -17,17 +18,14 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Checkpoint is one checkpoint.
 type Checkpoint struct {
 	Name  string // that its files must carry
 	Store *Store
 	Files *storage.Store // reads what Store has
-	fs    vfs.FS
 	// OnRead, if it is not nil, is told how many bytes were read of a part, by several
 	// goroutines at once.
 	OnRead func(bytes int)
-	// What lies beside the versions; nil: there is none, or unread says why it is not
-	// known.
+	// What lies beside the versions; nil: there is none, or unread says why it is not known.
 	Manifest *manifest.Manifest // nil: no version was on nodes, or ManifestUnread
 	Latest   *storage.Latest
 	Runs     []storage.Record
@@ -43,7 +41,7 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{Name: filepath.Base(abs), fs: fsys}
+	c := &Checkpoint{Name: filepath.Base(abs)}
 	files, err := filestore.New(filestore.Config{Path: Parent(dir, abs), Name: c.Name, FS: fsys})
 	if err != nil {
 		return nil, err
@@ -53,16 +51,12 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Manifest, err = ReadManifest(fsys, dir); err != nil {
-		c.ManifestUnread = true
-		c.Unread = append(c.Unread, err)
-	}
-	if c.Latest, err = files.Announced(ctx); err != nil {
-		c.Unread = append(c.Unread, err)
-	}
-	if c.Runs, err = files.Records(ctx); err != nil {
-		c.Unread = append(c.Unread, err)
-	}
+	c.Manifest, err = ReadManifest(fsys, dir)
+	c.ManifestUnread = err != nil
+	var latest, runs error
+	c.Latest, latest = files.Announced(ctx)
+	c.Runs, runs = files.Records(ctx)
+	c.Unread = slices.DeleteFunc([]error{err, latest, runs}, func(err error) bool { return err == nil })
 	if err := c.lookAtNodes(ctx); err != nil {
 		return nil, err
 	}
@@ -136,11 +130,10 @@ func (c *Checkpoint) Versions(ctx context.Context) ([]Version, error) {
 // to have lost its newest one.
 const looks = 100
 
-// settledVersions lists what is there so that of a checkpoint which always has a
-// complete version one is found, and none is missed for which a newer one is there: a job
-// may delete a version between the list of the versions and that of its parts, or of other
-// nodes, when the next one is not in the list yet. What is missing is so where two looks
-// have found the same.
+// settledVersions lists what is there so that of a checkpoint which always has a complete
+// version one is found, and none is missed for which a newer one is there: a job may delete a
+// version between the list of the versions and that of its parts, or of other nodes, when the
+// next one is not in the list yet. What is missing is so where two looks have found the same.
 func (c *Checkpoint) settledVersions(ctx context.Context) ([]Version, error) {
 	var before []Version
 	for look := 1; ; look++ {
@@ -252,12 +245,10 @@ func (c *Checkpoint) inspect(ctx context.Context, v *Version) bool {
 			v.Header = &h
 			break
 		}
-		if bad == nil {
-			bad = err
-		}
+		bad = cmp.Or(bad, err)
 	}
-	if v.Header == nil && bad != nil {
-		v.Err = bad
+	if v.Header == nil {
+		v.Err = cmp.Or(bad, v.Err)
 	}
 	return v.Header != nil && v.Err == nil || c.Exists(v.ID)
 }
@@ -284,7 +275,7 @@ func (c *Checkpoint) header(ctx context.Context, id storage.ID, part storage.Par
 // Exists reports whether a version has not been deleted since it was listed.
 func (c *Checkpoint) Exists(id storage.ID) bool {
 	return slices.ContainsFunc(c.Store.paths(id), func(dir string) bool {
-		_, err := c.fs.Stat(dir)
+		_, err := c.Store.fs.Stat(dir)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
 }
@@ -303,6 +294,5 @@ func Parent(path, abs string) string {
 	return filepath.Dir(abs)
 }
 
-// ErrElsewhere is returned when what is wanted may be on nodes that cannot be read from
-// here.
+// ErrElsewhere is returned when what is wanted may be on nodes that cannot be read from here.
 var ErrElsewhere = errors.New("it may be on nodes that cannot be read from here")

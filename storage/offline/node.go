@@ -9,9 +9,12 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -77,7 +80,7 @@ type foundDir struct {
 
 func (c *Checkpoint) findDir(dir string) *foundDir {
 	f := &foundDir{only: true}
-	f.owner, f.err = nodelocal.ReadOwner(c.fs, dir)
+	f.owner, f.err = nodelocal.ReadOwner(c.Store.fs, dir)
 	switch {
 	case errors.Is(f.err, fs.ErrNotExist):
 		c.takeUnsigned(f, dir)
@@ -85,7 +88,7 @@ func (c *Checkpoint) findDir(dir string) *foundDir {
 	case f.owner.ID != c.Manifest.ID:
 		f.err = fmt.Errorf("it is of another checkpoint or of an earlier one (identity %q, wanted is %q)", f.owner.ID, c.Manifest.ID)
 	default:
-		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(c.fs)
+		f.store, f.err = nodelocal.Place{Dir: dir, Owner: f.owner}.Store(c.Store.fs)
 	}
 	return f
 }
@@ -93,10 +96,10 @@ func (c *Checkpoint) findDir(dir string) *foundDir {
 // takeUnsigned takes a directory that has lost OWNER.json as a start does, which signs it
 // again: its name says that it is of this checkpoint.
 func (c *Checkpoint) takeUnsigned(f *foundDir, dir string) {
-	if _, err := c.fs.Stat(dir); err != nil {
+	if _, err := c.Store.fs.Stat(dir); err != nil {
 		return
 	}
-	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Store.Dir(), ID: c.Manifest.ID, FS: c.fs})
+	s, err := nodelocal.New(nodelocal.Config{Root: filepath.Dir(dir), Name: c.Manifest.Checkpoint, Home: c.Store.Dir(), ID: c.Manifest.ID, FS: c.Store.fs})
 	if err != nil || s.Dir() != dir {
 		return
 	}
@@ -149,11 +152,29 @@ func (d *Node) look(ctx context.Context) error {
 	return nil
 }
 
-// findings are what the node has, for a catalog.
 func (d *Node) findings(ctx context.Context) catalog.Findings {
 	return erasure.Findings(ctx, d.Host, d.List, d.Store.OpenObject, func(storage.ObjectKey, error) {})
 }
 
 func (e *Store) anyNode(state string) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return d.State == state })
+}
+
+// ReadManifest reads what NODES.json in a checkpoint's directory says of the nodes that hold
+// versions of it; nil if there is none: no version was on nodes.
+func ReadManifest(fsys vfs.Reader, dir string) (*manifest.Manifest, error) {
+	data, err := filestore.ReadMetadata(fsys, dir, manifest.Name)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(data)
+	if err == nil && m.Newest != nil {
+		if _, ok := storage.ParseID(m.Newest.Directory); !ok {
+			err = fmt.Errorf("%q is no name of a version", m.Newest.Directory)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be understood, so what nodes hold is not known: %w", filepath.Join(dir, manifest.Name), err)
+	}
+	return &m, nil
 }

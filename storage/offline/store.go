@@ -17,10 +17,9 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// Store is a checkpoint's directory together with those of its nodes that
-// are on this machine. A part is read from the first place that has it: the
-// parallel file system, a node, the copy on another node, or it is made from
-// parity.
+// Store is a checkpoint's directory together with those of its nodes that are on this machine.
+// A part is read from the first place that has it: the parallel file system, a node, the copy
+// on another node, or it is made from parity.
 type Store struct {
 	*filestore.Store
 
@@ -31,14 +30,12 @@ type Store struct {
 
 var _ storage.Driver = (*Store)(nil)
 
-// Location is where a part is read from.
 type Location struct {
 	Path          string // of a file; of what parity makes: where the part should be
 	Size          int64
 	home, rebuilt bool // at home, or made from parity; else on a node
 }
 
-// List implements storage.Driver.
 func (e *Store) List(ctx context.Context) ([]storage.Entry, error) {
 	entries, err := e.Store.List(ctx)
 	if err != nil || len(e.Nodes) == 0 {
@@ -145,8 +142,7 @@ func (e *Store) hasParity(id storage.ID) bool {
 	return slices.ContainsFunc(e.Nodes, func(d *Node) bool { return slices.ContainsFunc(d.List, parity) })
 }
 
-// Path implements storage.Driver: the first place that has anything of the
-// version.
+// Path implements storage.Driver: the first place that has anything of the version.
 func (e *Store) Path(id storage.ID) string {
 	for _, dir := range e.paths(id) {
 		if _, err := e.fs.Stat(dir); err == nil {
@@ -252,4 +248,23 @@ func (e *Store) reached(v storage.Entry, planned storage.Levels) storage.Levels 
 	e.cat.SetFacts(id, catalog.Facts{Plan: planned, Oldest: f.Oldest})
 	// How many parities the job had asked for is not known here: what the level promises.
 	return e.cat.Reached(id, len(e.Nodes), storage.RS.Survives.OfEachSet)
+}
+
+// Snapshot opens a version. Bytes that are wrong in one place are taken from the next, as in
+// a restart with levels; the places are asked in the order of Files.
+func (c *Checkpoint) Snapshot(v *Version) *storage.Snapshot {
+	return &storage.Snapshot{Ranks: v.Size(), Open: func(ctx context.Context, part storage.Part) (*storage.File, error) {
+		store, err := storage.NewStore(anywhere{c.Store}, container.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return store.Open(ctx, c.Name, v.ID, part)
+	}}
+}
+
+// anywhere is a Store whose readers know the other places of a part.
+type anywhere struct{ *Store }
+
+func (a anywhere) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+	return storage.OpenPlaces(ctx, a.places(ctx, id, part))
 }

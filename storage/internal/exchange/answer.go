@@ -58,7 +58,6 @@ func (p *peer) answer(q request, part *lentPart) {
 	})
 }
 
-// takeBack is the end of a question.
 func (p *peer) takeBack(name string, part *lentPart) {
 	p.s.mu.Lock()
 	part.users--
@@ -79,7 +78,6 @@ func (p *peer) forget(name string, part *lentPart) {
 	}
 }
 
-// read puts what is asked for into buf.
 func (p *peer) read(q request, lent *lentPart, buf []byte) (n int, err error) {
 	part, err := lent.open()
 	if err != nil { // it may be there before this answer is

@@ -37,7 +37,6 @@ func (p *bufferPool) put(b []byte) {
 	}
 }
 
-// empty forgets what is kept.
 func (p *bufferPool) empty() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

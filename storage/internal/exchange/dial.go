@@ -61,7 +61,6 @@ func (w *writer) interrupt() {
 	_, _ = cancel.Wait(w.p.ctx)
 }
 
-// run takes the answers.
 func (w *writer) run(ask comm.Request) {
 	_, err := ask.Wait(w.p.ctx)
 	if err == nil {
@@ -91,7 +90,6 @@ func (w *writer) settle(result error) {
 	close(w.over)
 }
 
-// agree takes the answer to the request.
 func (w *writer) agree() error {
 	f, err := w.next()
 	switch {
@@ -106,7 +104,6 @@ func (w *writer) agree() error {
 	return err
 }
 
-// next is the next answer.
 func (w *writer) next() (frame, error) {
 	st, err := w.p.receive(replyTag(w.id), w.note).Wait(w.p.ctx)
 	if err != nil {

@@ -23,10 +23,8 @@
 //	  run <----------|--- frames -------------------------+
 //	              fetch <--- answer ------------------ answer    one for each question
 //
-// A stream has three tags of its own, by its number at the rank that has opened it. The
-// frames of a writer are data or announcements of bodies, ..., commit or end; back come
-// the agreement, perhaps a notice of a failure, and the last word. A question is a request,
-// and has a tag for its answer. request.go and frame.go have the bytes.
+// The type writer has what follows what in a stream, request.go and frame.go the bytes
+// and the tags.
 //
 // # Invariants
 //
@@ -63,12 +61,10 @@
 // A rank that has failed ends what needs it with comm.ErrProcFailed; a revoked
 // communicator ends everything with comm.ErrRevoked; a service that ends before
 // the others (Close with a context that ends, or the context of New) says so, and
-// they get ErrClosed. Errors of the other rank's handler are RemoteErrors: text,
-// and those known errors that errors.Is is to find in them.
+// they get ErrClosed. Errors of the other rank's handler are RemoteErrors.
 //
 // A writer or reader to the own rank is the handler's, without a message.
 //
-// A goroutine that holds streams while it waits for a place for one more (Streams
-// to one rank at a time) waits for itself; another goroutine's are given back when
-// they end.
+// A goroutine that holds streams while it waits for a place for one more (Streams to one rank
+// at a time) waits for itself; another goroutine's are given back when they end.
 package exchange

@@ -39,12 +39,10 @@ type Error struct {
 	Err  error
 }
 
-// Error names the operation, the part and the rank.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s %q at rank %d: %v", e.Op, e.Name, e.Rank, e.Err)
 }
 
-// Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // RemoteError is an error of another rank's handler. errors.Is finds in it those
@@ -54,7 +52,6 @@ type RemoteError struct {
 	codes uint32
 }
 
-// Error is the text of the original error.
 func (e *RemoteError) Error() string { return "remote: " + e.Text }
 
 // Is reports whether the original error matched target, if that is a known one.

@@ -139,10 +139,7 @@ func (r *reader) readAhead(first, last int64) {
 		if r.kept(q.off) != nil {
 			continue
 		}
-		if !r.cache.makeRoom(r) {
-			return
-		}
-		if r.p.place(ended) != nil {
+		if !r.cache.makeRoom(r) || r.p.place(ended) != nil {
 			return
 		}
 		r.send(q, true).drop()

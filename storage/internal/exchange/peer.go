@@ -8,7 +8,6 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 )
 
-// peer is another rank.
 type peer struct {
 	s    *Service
 	rank comm.Rank

@@ -10,13 +10,7 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// reader reads a part of another rank. It asks for ranges of at most a block, some at
-// once; each question has an answer of its own, and none follows from another one.
-//
-//	here                                    there
-//	ReadAt: ask for a block      ------>    open, read
-//	        and for the next     ------>    read
-//	fetch: check, wake ReadAt    <------    send it; close, if nothing else is asked for
+// reader reads a part of another rank. It asks for ranges of at most a block, some at once.
 type reader struct {
 	p     *peer
 	cache *cache // of p
@@ -56,7 +50,6 @@ func openAt(ctx context.Context, p *peer, name string) (storage.PartReader, erro
 	return r, nil
 }
 
-// look asks what the part is like.
 func (r *reader) look() error {
 	f, err := r.ask(request{kind: requestOpen, n: r.p.s.opts.Block}, nil)
 	if err != nil {
@@ -69,7 +62,6 @@ func (r *reader) look() error {
 	return err
 }
 
-// await waits for what a call needs.
 func (r *reader) await(f *fetch) error {
 	select {
 	case <-f.done:
@@ -126,9 +118,8 @@ func (r *reader) fail(err error) error {
 	return &Error{Op: "read", Rank: r.p.rank, Name: r.name, Err: err}
 }
 
-// follows notes a read and reports whether it begins where an earlier one has ended, or
-// soon after that: who rebuilds leaves out blocks. Reads of some goroutines may be
-// interleaved.
+// follows notes a read and reports whether it begins where an earlier one has ended, or soon
+// after that: who rebuilds leaves out blocks. Reads of some goroutines may be interleaved.
 func (r *reader) follows(off, end int64) bool {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()

@@ -22,11 +22,8 @@ func (s *Service) serve() {
 	err := s.takeRequests(s.ctx, buf)
 	alive := s.ctx.Err() != nil // it has been ended, the communicator has not
 	s.cancel(err)
-	s.mu.Lock()
-	goodbye := s.allSaid
-	s.mu.Unlock()
 	switch {
-	case goodbye:
+	case s.allSaid.Load():
 		_ = s.takeRequests(ended, buf) // cancels that have crossed the end of their streams
 	case alive:
 		s.tellGone()
@@ -54,7 +51,6 @@ func (s *Service) takeRequests(ctx context.Context, buf []byte) error {
 	}
 }
 
-// take acts on one request.
 func (s *Service) take(from comm.Rank, message []byte) {
 	p := s.peers[from]
 	r, err := parseRequest(message)

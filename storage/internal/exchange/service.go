@@ -3,7 +3,10 @@ package exchange
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -23,7 +26,6 @@ type Handler interface {
 // Service brings parts from rank to rank. All methods may be called concurrently.
 type Service struct {
 	c       *comm.Comm
-	me      comm.Rank
 	handler Handler
 	opts    Options
 	buffers bufferPool          // of a block and its trailer
@@ -39,22 +41,21 @@ type Service struct {
 	endOwn context.CancelCauseFunc
 
 	mu       sync.Mutex
-	allSaid  bool // all others want nothing more
 	lastID   uint32
+	allSaid  atomic.Bool // all others want nothing more
 	closed   sync.Once
 	closeErr error
 }
 
-// New starts a service on c, which nobody else may use: see comm.Comm.Dup. All ranks
-// of c start one. It ends with Close, with ctx, or when c is revoked; Close must
-// be called in any case.
+// New starts a service on c, which nobody else may use: see comm.Comm.Dup. All ranks of c start
+// one. It ends with Close, with ctx, or when c is revoked; Close must be called in any case.
 func New(ctx context.Context, c *comm.Comm, h Handler, opts Options) *Service {
-	s := &Service{c: c, me: c.Rank(), handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
+	s := &Service{c: c, handler: h, opts: opts.complete(), peers: make(map[comm.Rank]*peer)}
 	s.buffers = bufferPool{size: s.opts.Block + trailerSize, keep: 4 * s.opts.Window}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.own, s.endOwn = context.WithCancelCause(s.ctx)
 	for r := range comm.Rank(c.Size()) {
-		if r != s.me {
+		if r != c.Rank() {
 			s.peers[r] = newPeer(s, r)
 		}
 	}
@@ -95,12 +96,11 @@ func whenDone(ctx context.Context, f func()) (stop func()) {
 	}
 }
 
-// Create starts a part that is stored at rank to. Write returns when the bytes
-// are on their way; Commit returns nil when the part is stored there, as durable
-// as the handler of that rank makes it. ctx is for the whole life of the writer:
-// when it ends, the part is thrown away. If Commit fails because the answer did
-// not come any more (ctx, a failed process), the part may be there all the same,
-// but then it is whole. Write, Commit and Abort are for one goroutine.
+// Create starts a part that is stored at rank to. Write returns when the bytes are on their
+// way; Commit returns nil when the part is stored there, as durable as the handler of that rank
+// makes it. ctx is for the whole life of the writer: when it ends, the part is thrown away. If
+// Commit fails because the answer did not come any more (ctx, a failed process), the part may
+// be there all the same, but then it is whole. Write, Commit and Abort are for one goroutine.
 func (s *Service) Create(ctx context.Context, to comm.Rank, name string) (storage.PartWriter, error) {
 	return open(ctx, s, "create", to, name, s.handler.Create, createAt)
 }
@@ -121,7 +121,7 @@ func open[S any](ctx context.Context, s *Service, op string, to comm.Rank, name 
 	if err == nil {
 		defer s.calling.Done()
 		if p == nil {
-			stream, err = own(ctx, s.me, name)
+			stream, err = own(ctx, s.c.Rank(), name)
 		} else {
 			stream, err = at(ctx, p, name)
 		}
@@ -166,9 +166,59 @@ func (s *Service) begin(ctx context.Context, to comm.Rank, name string) (*peer, 
 func (s *Service) hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own.Err() != nil {
-		return context.Cause(s.own)
+	err := context.Cause(s.own)
+	if err == nil {
+		s.calling.Add(1)
 	}
-	s.calling.Add(1)
+	return err
+}
+
+// Close ends the service. Streams of this rank that are still open are given up; those of other
+// ranks go on until these ranks close their services too, have failed, or ctx ends: then the
+// streams of others end with ErrClosed, and so does what they ask for later. Close waits for
+// all goroutines of the service, also for what a handler is just doing. It returns the error of
+// ctx if the others were not waited for. The second call does nothing.
+func (s *Service) Close(ctx context.Context) error {
+	s.closed.Do(func() { s.closeErr = s.close(ctx) })
+	return s.closeErr
+}
+
+func (s *Service) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.endOwn(ErrClosed)
+	var open []*writer
+	for _, p := range s.peers {
+		open = slices.AppendSeq(open, maps.Values(p.opened))
+	}
+	s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { s.cancel(ErrClosed) })
+	defer stop()
+	for _, w := range open {
+		w.abandon(ErrClosed)
+	}
+	s.calling.Wait() // for the answers of the other ranks
+	err := s.sayBye(ctx)
+	s.allSaid.Store(err == nil)
+	s.cancel(ErrClosed)
+	s.serving.Wait()
+	s.buffers.empty()
+	return err
+}
+
+// sayBye tells all others that this rank wants nothing more, and waits until they
+// have said so or are gone.
+func (s *Service) sayBye(ctx context.Context) error {
+	sends := make(map[*peer]comm.Request)
+	for _, p := range s.peers {
+		p.expectBye()
+		sends[p] = p.send(tagBye, nil)
+	}
+	for p, send := range sends {
+		_, _ = send.Wait(p.ctx) // whatever the error is: that rank wants nothing more
+		<-p.done.Done()
+	}
+	if ctx.Err() != nil {
+		return comm.Withdrawn(ctx)
+	}
 	return nil
 }

@@ -24,9 +24,8 @@ import (
 // After a notice the other rank throws away all that comes until frameEnd, which
 // is always sent then. Without one, frameCommit is the end as well.
 //
-// A goroutine (run) takes the other rank's answers until the last one, also when the
-// user has gone away, so that nothing stays behind in a mailbox and the number can be
-// used again.
+// A goroutine (run) takes the other rank's answers until the last one, also when the user has
+// gone away, so that nothing stays behind in a mailbox and the number can be used again.
 type writer struct {
 	p    *peer
 	name string
@@ -112,7 +111,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return total, w.fail("write", err)
 }
 
-// Borrow implements storage.Borrower.
 func (w *writer) Borrow(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +126,6 @@ func (w *writer) Borrow(p []byte) error {
 	return w.fail("write", err)
 }
 
-// GiveBack implements storage.Borrower.
 func (w *writer) GiveBack() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +141,6 @@ func (w *writer) why() error {
 	return context.Cause(w.ctx)
 }
 
-// flush sends what is in buf.
 func (w *writer) flush() (err error) {
 	buf := w.buf
 	w.buf = nil

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Overwrite implements Overwriter.
 func (o osFS) Overwrite(name string, perm fs.FileMode) (OverwriteFile, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // nobody's lease is waited for
 	if err != nil {
@@ -39,26 +38,21 @@ func onlyOne(f *os.File) (mode fs.FileMode, err error) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Nlink != 1 {
 		return 0, fs.ErrInvalid
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var lease error
-	err = conn.Control(func(fd uintptr) {
-		if lease = isLocal(int(fd)); lease != nil {
-			return
+	err = control(f, func(fd int) error {
+		err := isLocal(fd)
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK)
 		}
-		if _, lease = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_WRLCK); lease == nil {
-			_, lease = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 		}
+		return err
 	})
 	switch {
-	case err != nil:
-		return 0, err
-	case errors.Is(lease, unix.EAGAIN):
+	case errors.Is(err, unix.EAGAIN):
 		return 0, syscall.EBUSY
-	case lease != nil:
-		return 0, errors.Join(errors.ErrUnsupported, lease)
+	case err != nil:
+		return 0, errors.Join(errors.ErrUnsupported, err)
 	}
 	return info.Mode().Perm(), nil
 }
@@ -76,4 +70,13 @@ func isLocal(fd int) error {
 		return nil
 	}
 	return fmt.Errorf("file system of type %#x", fsys.Type)
+}
+
+var _ RangeSyncer = osFile{}
+
+// StartSync queues the dirty pages of the range for writing and does not wait for them.
+func (f osFile) StartSync(off, n int64) {
+	_ = control(f.File, func(fd int) error { // Sync reports what is wrong
+		return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE)
+	})
 }
