@@ -152,7 +152,7 @@ func (j *job) solve(ctx context.Context) error {
 		case j.err != nil:
 			return j.err
 		case !j.dropUnread():
-			return j.r.code.Reconstruct(j.stripe, j.blocks, j.missing)
+			return j.r.code.Reconstruct(j.stripe, j.blocks, j.inputs, j.r.lost)
 		}
 		j.read(ctx)
 	}
