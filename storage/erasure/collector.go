@@ -102,7 +102,7 @@ func (c *collector) admit(member int) error {
 	case c.err != nil:
 		return c.err
 	case g.admitted:
-		return &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
+		return ofVersion(c.version.id, invalidf("rank %d gives its part twice", c.s.ranks[member]))
 	default:
 		g.admitted = true
 		return nil

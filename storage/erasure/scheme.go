@@ -147,7 +147,7 @@ func (s *Scheme) collector(v version) (*collector, error) {
 		return nil, err
 	}
 	if s.closed {
-		return nil, &VersionError{ID: v.id, Err: exchange.ErrClosed}
+		return nil, ofVersion(v.id, exchange.ErrClosed)
 	}
 	c := newCollector(s, v)
 	s.collectors[v] = c
@@ -182,13 +182,13 @@ func (s *Scheme) Skip(ctx context.Context, id storage.ID, part storage.Part) err
 	}
 	told := make(chan struct{})
 	if !s.task(func() { defer close(told); s.skip(id, part) }) {
-		return &VersionError{ID: id, Err: exchange.ErrClosed}
+		return ofVersion(id, exchange.ErrClosed)
 	}
 	select {
 	case <-told:
 		return nil
 	case <-ctx.Done():
-		return &VersionError{ID: id, Err: comm.Withdrawn(ctx)}
+		return ofVersion(id, comm.Withdrawn(ctx))
 	}
 }
 
