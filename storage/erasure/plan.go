@@ -164,29 +164,20 @@ func upTo(n int64, residue, m int) int64 {
 	return (n - int64(residue) + int64(m) - 1) / int64(m)
 }
 
-// All yields the stripes that are not empty, in order, and their lengths.
-func (p *Plan) All() iter.Seq2[int64, int] {
-	return p.stripes(func(int64) bool { return true })
-}
-
 // ParityStripes yields the stripes, in order, of which a member holds parity
-// that is not empty, and the lengths of it: what its parity file is made of.
+// that is not empty, and the lengths of it: what its parity file is made of. It
+// takes no time for segments in which none is whole: their length is no measure
+// for the size of any file.
 func (p *Plan) ParityStripes(member int) iter.Seq2[int64, int] {
-	return p.stripes(func(stripe int64) bool {
-		_, ok := p.Row(stripe, member)
-		return ok
-	})
-}
-
-// stripes yields the stripes that are not empty and match, which must depend
-// on the residue only. It takes no time for segments in which none is whole:
-// their length is no measure for the size of any file.
-func (p *Plan) stripes(match func(int64) bool) iter.Seq2[int64, int] {
 	return func(yield func(int64, int) bool) {
+		holds := func(stripe int64) bool {
+			_, ok := p.Row(stripe, member)
+			return ok
+		}
 		rest := p.partial
 		partials := func(before int64) bool {
 			for ; len(rest) > 0 && rest[0].stripe < before; rest = rest[1:] {
-				if match(rest[0].stripe) && !yield(rest[0].stripe, rest[0].length) {
+				if holds(rest[0].stripe) && !yield(rest[0].stripe, rest[0].length) {
 					return false
 				}
 			}
@@ -195,7 +186,7 @@ func (p *Plan) stripes(match func(int64) bool) iter.Seq2[int64, int] {
 		for _, s := range p.segments {
 			wanted := make([]bool, p.Members)
 			for residue := range wanted {
-				wanted[residue] = s.whole[residue] && match(int64(residue))
+				wanted[residue] = s.whole[residue] && holds(int64(residue))
 			}
 			for t := s.from; t < s.to && slices.Contains(wanted, true); t++ {
 				if wanted[t%int64(p.Members)] && (!partials(t) || !yield(t, p.Block)) {
