@@ -89,8 +89,7 @@
 // may be another one.
 //
 //	findSurvivors   which files of which set are left
-//	recipe          which of their blocks give a block of the part back: knows, reads nothing
-//	rebuild         jobs, each of which reads these and combines them, a block at a time
+//	rebuild         jobs, each of which reads what gives a block of the part back, and combines it
 //	                RebuildPart: writes all of a part, with several jobs at once
 //	                OpenRebuilt: has a job where somebody reads
 //
