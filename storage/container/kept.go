@@ -16,6 +16,7 @@ type kept struct {
 	mu    sync.Mutex
 	buf   []byte // nil: evicted, or never filled
 	chunk int    // whose raw bytes buf holds; -1: none
+	own   bool   // of a sequential reader: outside of the budget, never evicted
 }
 
 // keptChunks finds the kept chunk that was made longest ago, for its memory to
@@ -39,6 +40,10 @@ func (a *keptChunks) room(k *kept, n int) []byte {
 	k.chunk = -1
 	if cap(k.buf) >= n {
 		k.buf = k.buf[:n]
+		return k.buf
+	}
+	if k.own {
+		k.buf = make([]byte, n)
 		return k.buf
 	}
 	a.mu.Lock()

@@ -171,48 +171,27 @@ func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans 
 // read in parallel. It starts nothing that outlives a Read. The errors are those
 // of ReadAt, and that of ctx.
 func (s *SectionReader) NewReader(ctx context.Context) io.Reader {
-	return &sequential{s: s, ctx: ctx}
+	own := *s
+	own.kept = &kept{chunk: -1, own: true}
+	return &sequential{s: &own, ctx: ctx}
 }
 
 type sequential struct {
-	s    *SectionReader
-	ctx  context.Context
-	next int    // chunk
-	buf  []byte // of one chunk
-	rest []byte // of buf: not yet handed out
-	err  error
+	s   *SectionReader
+	ctx context.Context
+	off int64
+	err error
 }
 
-func (q *sequential) Read(p []byte) (int, error) {
-	if q.err != nil {
+func (q *sequential) Read(p []byte) (n int, err error) {
+	if q.err != nil || len(p) == 0 {
 		return 0, q.err
 	}
+	p = p[:min(int64(len(p)), q.s.info.Size-q.off)]
 	if len(p) == 0 {
-		return 0, nil
+		return 0, io.EOF
 	}
-	if len(q.rest) == 0 {
-		if q.next == len(q.s.chunks) {
-			return 0, io.EOF
-		}
-		if size, count := q.s.wholeChunks(q.next, 0, len(p)); count > 0 {
-			if q.err = q.s.readChunks(q.ctx, q.next, count, [][]byte{p[:size]}); q.err != nil {
-				return 0, q.err
-			}
-			q.next += count
-			return size, nil
-		}
-		n := q.s.geom.rawLen(q.next)
-		if cap(q.buf) < n {
-			q.buf = make([]byte, n)
-		}
-		q.buf = q.buf[:n]
-		if q.err = q.s.readChunks(q.ctx, q.next, 1, [][]byte{q.buf}); q.err != nil {
-			return 0, q.err
-		}
-		q.next++
-		q.rest = q.buf
-	}
-	n := copy(p, q.rest)
-	q.rest = q.rest[n:]
-	return n, nil
+	n, q.err = q.s.readRange(q.ctx, p, q.off)
+	q.off += int64(n)
+	return n, q.err
 }
