@@ -11,7 +11,7 @@ const tailSize = 32 << 10
 
 // Reader is an open file. Its methods may be called concurrently.
 type Reader struct {
-	sources   sources
+	sources   *sources
 	wanted    func(Header) error // nil: any file
 	header    Header
 	headerCRC uint32
@@ -60,8 +60,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 // wanted recognises the file by its header: it returns nil, or why a source is
 // another file, whose next source is then tried. nil: any file is wanted.
 func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
-	f := &Reader{wanted: wanted}
-	f.sources.open = open
+	f := &Reader{wanted: wanted, sources: &sources{open: open}}
 	f.sources.first = f.sources.openSource(0)
 	if err := f.readIndex(); err != nil {
 		return nil, err

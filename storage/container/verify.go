@@ -3,7 +3,6 @@ package container
 import (
 	"bytes"
 	"context"
-	"io"
 )
 
 // extent is what one chunk takes of the file.
@@ -31,8 +30,9 @@ func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	again, err := r.reopen()
-	if err != nil {
+	// From the first source that is of this file: another file may be in the place of one before.
+	again := &Reader{wanted: r.wanted, sources: r.sources}
+	if err := again.readIndex(); err != nil {
 		return err
 	}
 	if again.headerCRC != r.headerCRC || again.trailer != r.trailer {
@@ -82,21 +82,6 @@ func readUnits(list []extent) [][]extent {
 		units = append(units, list[start:])
 	}
 	return units
-}
-
-// reopen reads the index again, from the first source that is of this file: another file
-// may be in the place of one before.
-func (r *Reader) reopen() (*Reader, error) {
-	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
-		s, err := r.sources.get(i)
-		switch {
-		case err == errAbsent:
-			return nil, 0, nil
-		case err != nil:
-			return nil, 0, err
-		}
-		return s.r, s.size, nil
-	}, r.wanted)
 }
 
 // verifyUnit checks chunks in the first source, and if that fails one by one in all of
