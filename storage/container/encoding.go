@@ -281,8 +281,14 @@ func (r *encoding) write(j *job) error {
 	for i, rec := range j.records {
 		if rec.here() {
 			rec.offset += base
+			raw := int64(rec.stored)
+			if rec.kind == kindLZ4 {
+				r.stats.Compressed++
+				raw = int64(j.raw.n)
+			}
+			r.stats.Chunks++
+			r.stats.RawBytes += raw
 		}
-		r.count(j, &rec)
 		r.x.chunks = append(r.x.chunks, rec)
 		if r.delta != nil {
 			r.delta.add(&rec, j.hashes[i])
@@ -297,20 +303,6 @@ func (r *encoding) write(j *job) error {
 		}
 	}
 	return nil
-}
-
-// count enters a chunk of a job into the statistics.
-func (r *encoding) count(j *job, rec *chunkRecord) {
-	if !rec.here() {
-		return
-	}
-	r.stats.Chunks++
-	if rec.kind == kindLZ4 {
-		r.stats.Compressed++
-		r.stats.RawBytes += int64(j.raw.n)
-	} else {
-		r.stats.RawBytes += int64(rec.stored)
-	}
 }
 
 // finish writes footer and trailer.

@@ -42,10 +42,8 @@ func (r *encoding) feed(i int) error {
 		total += int64(len(p))
 		if len(p) == 0 {
 			r.giveBack(l)
-		} else {
-			if err := r.chunk(i, c, r.one.memory(p), l); err != nil {
-				return err
-			}
+		} else if err := r.chunk(i, c, r.one.memory(p), l); err != nil {
+			return err
 		}
 		if last {
 			return r.sized(i, total)
