@@ -191,5 +191,5 @@ func (r *Reader) Section(key string) (*SectionReader, bool) {
 		return nil, false
 	}
 	e := &r.x.entries[i]
-	return newSectionReader(r.info(e), r.x.chunksOf(e), []*Reader{r}, nil), true
+	return &SectionReader{info: r.info(e), geom: e.geom, chunks: r.x.chunksOf(e), file: r, kept: &kept{chunk: -1}}, true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 )
 
 // SectionReader reads the raw bytes of one section, verified. Its methods may
@@ -13,24 +12,12 @@ type SectionReader struct {
 	info   Info
 	geom   geometry
 	chunks []chunkRecord
-	files  []*Reader
-	// home has for each chunk the index of its file; nil: all are in files[0].
-	home []uint32
-	kept *kept
+	file   *Reader
+	files  []*Reader // that chunks are in, by chunk; nil: all are in file
+	kept   *kept
 }
 
 var _ io.ReaderAt = (*SectionReader)(nil)
-
-func newSectionReader(info Info, chunks []chunkRecord, files []*Reader, home []uint32) *SectionReader {
-	return &SectionReader{
-		info:   info,
-		geom:   geometry{info.Size, info.ChunkSize},
-		chunks: chunks,
-		files:  files,
-		home:   home,
-		kept:   &kept{chunk: -1},
-	}
-}
 
 // Info describes the section. Its slices must not be changed.
 func (s *SectionReader) Info() Info { return s.info }
@@ -122,15 +109,15 @@ func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error 
 	if rec.kind == kindElsewhere {
 		return fmt.Errorf("container: section %q, chunk %d: %w", s.info.Key, c, ErrElsewhere)
 	}
-	return s.files[s.fileOf(c)].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
+	return s.fileOf(c).decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
 }
 
-// fileOf is the index of the file that a chunk is in.
-func (s *SectionReader) fileOf(c int) uint32 {
-	if s.home == nil {
-		return 0
+// fileOf is the file that a chunk is in.
+func (s *SectionReader) fileOf(c int) *Reader {
+	if s.files == nil {
+		return s.file
 	}
-	return s.home[c]
+	return s.files[c]
 }
 
 // ReadSpans reads the whole section into spans, whose lengths add up to its
@@ -149,13 +136,8 @@ func (s *SectionReader) ReadSpans(ctx context.Context, spans [][]byte) error {
 // readChunks reads whole chunks into spans of exactly their length.
 func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans [][]byte) error {
 	at := memoryCursor{spans: spans}
-	if count == 1 || runtime.GOMAXPROCS(0) == 1 {
-		for c := first; c < first+count; c++ {
-			if err := s.readChunk(ctx, c, at.next(s.geom.rawLen(c))); err != nil {
-				return err
-			}
-		}
-		return nil
+	if count == 1 {
+		return s.readChunk(ctx, first, at.next(s.geom.rawLen(first)))
 	}
 	parts := make([]memory, count)
 	for i := range parts {
