@@ -50,41 +50,26 @@ func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
 // chunks, a part of a chunk.
 func (s *SectionReader) readRange(ctx context.Context, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		c := int((off + int64(n)) / int64(s.geom.chunkSize))
-		within := int((off + int64(n)) % int64(s.geom.chunkSize))
-		rest := p[n:]
-		whole, count := s.wholeChunks(c, within, len(rest))
-		if count > 0 {
-			span := [][]byte{rest[:whole]}
-			if err := s.readChunks(ctx, c, count, span); err != nil {
-				return n, err
-			}
-			n += whole
-			continue
+		at, rest := off+int64(n), p[n:]
+		c, within := int(at/int64(s.geom.chunkSize)), int(at%int64(s.geom.chunkSize))
+		whole := len(rest) / s.geom.chunkSize
+		if at+int64(len(rest)) == s.info.Size {
+			whole = len(s.chunks) - c
+		} else if whole > 0 {
+			rest = rest[:whole*s.geom.chunkSize]
 		}
-		rest = rest[:min(len(rest), s.geom.rawLen(c)-within)]
-		if err := s.readPart(ctx, rest, c, within); err != nil {
+		if within == 0 && whole > 0 {
+			err = s.readChunks(ctx, c, whole, [][]byte{rest})
+		} else {
+			rest = rest[:min(len(rest), s.geom.rawLen(c)-within)]
+			err = s.readPart(ctx, rest, c, within)
+		}
+		if err != nil {
 			return n, err
 		}
 		n += len(rest)
 	}
 	return n, nil
-}
-
-// wholeChunks says how many bytes, in how many chunks, n bytes from offset
-// within of chunk c on cover completely. n may reach beyond the end.
-func (s *SectionReader) wholeChunks(c, within, n int) (size, count int) {
-	if within != 0 {
-		return 0, 0
-	}
-	n = int(min(int64(n), s.geom.size-int64(c)*int64(s.geom.chunkSize)))
-	count = n / s.geom.chunkSize
-	size = count * s.geom.chunkSize
-	if c+count < len(s.chunks) && n-size >= s.geom.rawLen(c+count) {
-		size += s.geom.rawLen(c + count)
-		count++
-	}
-	return size, count
 }
 
 // readPart reads a part of chunk c by way of the kept chunk.
