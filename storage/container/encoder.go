@@ -80,10 +80,8 @@ func NewEncoder(o Options) (*Encoder, error) {
 // ChunkSize returns the raw bytes per chunk.
 func (e *Encoder) ChunkSize() int { return e.opts.ChunkSize }
 
-// Encode writes one file to w, in order and in large pieces; w is used by one
-// goroutine at a time. On an error, what was written is incomplete and cannot
-// be opened. One Encode at a time. Sections are stored in the order given.
-//
+// Encode writes one file to w, with the sections in their order, in large pieces; w is used by one
+// goroutine at a time. What was written before an error cannot be opened. One Encode at a time.
 // Errors match ErrInvalid if header or sections cannot be stored (then nothing
 // has been written, unless a Source made another number of bytes than its
 // description says) and otherwise wrap the error of w, of a Source or of ctx.

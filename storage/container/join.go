@@ -6,11 +6,8 @@ import (
 )
 
 // Join makes one view of the parts of a split section, one from each file that
-// may hold chunks of it. A chunk that several parts hold is read from the first
-// of them.
-//
-// It returns a *DisagreeError if the parts are not parts of equal values, and an
-// error that matches ErrElsewhere if none of them has some chunk.
+// may hold chunks of it; the first that holds a chunk counts. The error is a *DisagreeError
+// if they are not parts of equal values, and matches ErrElsewhere if none of them has some chunk.
 func Join(parts []*SectionReader) (*SectionReader, error) {
 	if len(parts) == 0 {
 		return nil, invalidf("no parts to join")

@@ -35,10 +35,8 @@ type Info struct {
 	Digest    uint64 // of the whole raw value; equal for equal values and chunk sizes
 }
 
-// Open reads the index of a file of the given size in bytes and checks header,
-// trailer and footer. The chunks are checked when they are read, and by Verify.
-//
-// Wrong bytes give a *DamageError, a newer format an error that matches
+// Open reads the index of a file of the given size in bytes and checks all of it but the
+// chunks. Wrong bytes give a *DamageError, a newer format an error that matches
 // ErrUnsupported; an error of r is wrapped.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {

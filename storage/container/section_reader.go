@@ -27,10 +27,9 @@ func (s *SectionReader) Info() Info { return s.info }
 // of it, and the chunk decoded last is kept, so that small reads one after the
 // other are fast.
 //
-// It returns io.EOF for what is behind the end, a *DamageError for wrong bytes,
-// an error that matches ErrElsewhere for a chunk of another file, and wraps
-// errors of the file. n counts the bytes before the first whole chunk, or part
-// of one, that could not be read.
+// Wrong bytes are a *DamageError, a chunk of another file matches ErrElsewhere; errors of
+// the file are wrapped. n counts the bytes before the first whole chunk, or part of one,
+// that could not be read.
 func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, invalidf("section %q: negative offset %d", s.info.Key, off)
@@ -134,9 +133,8 @@ func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans 
 }
 
 // NewReader reads the section from its beginning to its end. It holds at most
-// one chunk, and none where Read is given room for whole chunks, which then are
-// read in parallel. It starts nothing that outlives a Read. The errors are those
-// of ReadAt, and that of ctx.
+// one chunk, and none where Read is given room for whole chunks. It starts nothing that
+// outlives a Read. The errors are those of ReadAt, and that of ctx.
 func (s *SectionReader) NewReader(ctx context.Context) io.Reader {
 	own := *s
 	own.kept = &kept{chunk: -1, own: true}

@@ -14,16 +14,11 @@ type extent struct {
 
 func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 
-// Verify reads every byte of the file, in parallel, and checks it: header,
-// footer and trailer again, the chunks against their checksums, compressed ones
-// unpacked too, and the padding. The errors are those of Open, and that of ctx.
-// Chunks in the files of older versions are not read: VerifyReferences does that.
-//
-// Of a file with several sources it checks the first, and looks for good bytes in
-// the others: nil means that all bytes are good somewhere.
-func (r *Reader) Verify(ctx context.Context) error {
-	return r.VerifyAround(ctx, nil)
-}
+// Verify reads every byte of the file, in parallel, and checks it. The errors are those of
+// Open, and that of ctx. Chunks in the files of older versions are not read: VerifyReferences
+// does that. Of several sources it checks the first, and looks for good bytes in the others:
+// nil means that all bytes are good somewhere.
+func (r *Reader) Verify(ctx context.Context) error { return r.VerifyAround(ctx, nil) }
 
 // VerifyAround is Verify with around run in each goroutine that it starts; nil: nothing.
 func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) error {

@@ -6,14 +6,10 @@ import (
 	"github.com/klauspost/reedsolomon"
 )
 
-// Code computes the blocks of stripes. It may be used concurrently, also for
-// different rows of one stripe; each call works in the caller's goroutine and
-// allocates nothing once it has been used, but for a small table that the
-// library makes in some of its kernels.
-//
-// In all methods blocks are by member: for a stripe, blocks[i] is what member i
-// gives to it or holds of it. Blocks of data may be shorter than the stripe;
-// they count as followed by zeros.
+// Code computes the blocks of stripes. It may be used concurrently; each call works in the
+// caller's goroutine and allocates no buffers once it has been used. Blocks are by member: what
+// each gives to a stripe or holds of it. Those of data may be shorter than the stripe; they
+// count as followed by zeros.
 type Code struct {
 	layout Layout
 	base   reedsolomon.Encoder
