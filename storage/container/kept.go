@@ -21,7 +21,7 @@ type kept struct {
 
 // keptChunks finds the kept chunk that was made longest ago, for its memory to
 // be used again. It does not keep section readers alive.
-type keptChunks struct {
+var keptChunks struct {
 	mu   sync.Mutex
 	list []keptRef // oldest first
 }
@@ -31,12 +31,10 @@ type keptRef struct {
 	size int
 }
 
-var allKept keptChunks
-
-// room gives k, which is locked, a buffer of n bytes, taking it from others that are
+// room returns a buffer of n bytes of k, which is locked, taking it from others that are
 // not in use if the budget demands it. If that is not enough, the buffer is for the
 // caller alone, and k has none.
-func (a *keptChunks) room(k *kept, n int) []byte {
+func (k *kept) room(n int) []byte {
 	k.chunk = -1
 	if cap(k.buf) >= n {
 		k.buf = k.buf[:n]
@@ -46,6 +44,7 @@ func (a *keptChunks) room(k *kept, n int) []byte {
 		k.buf = make([]byte, n)
 		return k.buf
 	}
+	a := &keptChunks
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k.buf = nil

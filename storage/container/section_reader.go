@@ -78,7 +78,7 @@ func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) e
 	defer k.mu.Unlock()
 	buf := k.buf
 	if k.chunk != c || buf == nil {
-		buf = allKept.room(k, s.geom.rawLen(c))
+		buf = k.room(s.geom.rawLen(c))
 		if err := s.readChunks(ctx, c, 1, [][]byte{buf}); err != nil {
 			return err
 		}
