@@ -16,16 +16,11 @@ type Code struct {
 	rows   [][]byte // of parity: the factor of each column
 	field  reedsolomon.LowLevel
 
-	scratch sync.Pool // of *scratch
-	zeros   func() []byte
+	zeros func() []byte
 
 	mu       sync.RWMutex
 	decoders map[loss]reedsolomon.Encoder
 }
-
-// scratch holds the lists of one call: the inputs, and the same stretch of them and of the
-// output.
-type scratch struct{ inputs, view [][]byte }
 
 // NewCode returns the code of a layout: XOR for one parity, else Reed-Solomon.
 func NewCode(l Layout) (*Code, error) {
@@ -37,7 +32,6 @@ func NewCode(l Layout) (*Code, error) {
 		decoders: make(map[loss]reedsolomon.Encoder),
 		zeros:    sync.OnceValue(func() []byte { return make([]byte, l.Block) }),
 	}
-	c.scratch.New = func() any { return &scratch{make([][]byte, l.Data()), make([][]byte, l.Data()+1)} }
 	// One goroutine: the library's own would cost allocations in every call, and
 	// the ranks of a node encode at the same time anyway.
 	base, err := reedsolomon.New(l.Data(), l.Parity, reedsolomon.WithMaxGoroutines(1), reedsolomon.WithFastOneParityMatrix())

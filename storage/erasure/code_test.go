@@ -117,9 +117,9 @@ func TestLargestSet(t *testing.T) {
 	requireReconstructed(t, c, 1000, whole, []int{0, 3, 40, 77, 128, 200, 231, 232, 233, 236, 240, 255})
 }
 
-// Nothing is allocated but the coefficients (less than 1 KiB) that the library
-// computes anew in each call of its fastest kernels.
-func TestNoAllocationsPerStripe(t *testing.T) {
+// Nothing is allocated but a list of blocks, and the coefficients (less than 1 KiB) that the
+// library computes anew in each call of its fastest kernels.
+func TestNoBuffersPerStripe(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")
 	}
@@ -132,7 +132,7 @@ func TestNoAllocationsPerStripe(t *testing.T) {
 		inputs, err := c.AppendInputs(nil, 0, []int{0, 3}[2-m:])
 		require.NoError(t, err)
 		n := testing.AllocsPerRun(50, func() { require.NoError(t, c.Reconstruct(0, blocks, inputs, 3)) })
-		require.LessOrEqual(t, n, 1.0, "%d parities", m)
+		require.LessOrEqual(t, n, 2.0, "%d parities", m)
 	}
 }
 

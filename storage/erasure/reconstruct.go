@@ -45,32 +45,23 @@ func (c *Code) Reconstruct(stripe int64, blocks [][]byte, inputs []int, lost int
 	if err != nil {
 		return err
 	}
-	s := c.scratch.Get().(*scratch)
-	defer func() {
-		clear(s.inputs) // the caller's memory
-		clear(s.view)
-		c.scratch.Put(s)
-	}()
-	for i, member := range inputs {
-		s.inputs[i] = blocks[member]
-	}
-	output := blocks[lost]
+	view, output := make([][]byte, len(inputs)+1), blocks[lost]
 	for from := 0; from < len(output); {
 		to := min(len(output), from+c.layout.Block) // the zero block has no more
-		for _, in := range s.inputs {
-			if len(in) > from {
+		for _, member := range inputs {
+			if in := blocks[member]; len(in) > from {
 				to = min(to, len(in))
 			}
 		}
-		for i, in := range s.inputs {
-			if len(in) > from {
-				s.view[i] = in[from:to]
+		for i, member := range inputs {
+			if in := blocks[member]; len(in) > from {
+				view[i] = in[from:to]
 			} else {
-				s.view[i] = c.zeros()[:to-from]
+				view[i] = c.zeros()[:to-from]
 			}
 		}
-		s.view[len(s.inputs)] = output[from:to]
-		if err := e.Encode(s.view); err != nil {
+		view[len(inputs)] = output[from:to]
+		if err := e.Encode(view); err != nil {
 			return invalidf("encoding: %w", err)
 		}
 		from = to
