@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -135,10 +136,7 @@ func (s *Section) problem(en *entry) string {
 	if s.Spans != nil || s.Source != nil && s.Feed != nil {
 		return "has more than one of Spans, Source and Feed (allowed: one of them)"
 	}
-	if p := keyProblem(s.Key); p != "" {
-		return p
-	}
-	return s.Desc.problem()
+	return cmp.Or(keyProblem(s.Key), s.Desc.problem())
 }
 
 // twice returns the first section whose key one before it has; -1: none. Versions mostly

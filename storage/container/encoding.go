@@ -178,8 +178,7 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 		return nil
 	}
 	j.single, j.store, j.raw, j.copied, j.loan = true, store, m, store && s.Volatile, l
-	if l.lent() {
-		p, _ := m.contiguous()
+	if p, ok := m.contiguous(); ok { // m may be that of r.one, which the next chunk takes
 		j.raw = j.one.memory(p)
 	}
 	if err := r.reserve(j); err != nil {

@@ -10,8 +10,6 @@ type loan struct {
 	token int64
 }
 
-func (l loan) lent() bool { return l.buf != nil || l.feed != nil }
-
 // giveBack ends a loan.
 func (r *encoding) giveBack(l loan) {
 	switch {

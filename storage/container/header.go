@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -237,10 +238,7 @@ func parseHeader(p []byte) (Header, error) {
 	if minor >= 2 {
 		h.Fields = parseFields(&c)
 	}
-	problem := c.bad
-	if problem == "" {
-		problem = h.problem()
-	}
+	problem := cmp.Or(c.bad, h.problem())
 	switch {
 	case problem != "":
 	case ancestors > maxAncestors:

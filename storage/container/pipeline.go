@@ -13,8 +13,8 @@ import (
 type pipeline struct {
 	parent  context.Context
 	group   *errgroup.Group // a member's error ends the context of the encoding
-	work    chan *job // chunks to be run, in any order
-	ordered chan *job // everything, in the order of the file
+	work    chan *job       // chunks to be run, in any order
+	ordered chan *job       // everything, in the order of the file
 }
 
 // start makes the rest of the encoding parallel.
