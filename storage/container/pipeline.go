@@ -67,8 +67,8 @@ func (r *encoding) stop(err error) error {
 		r.pipe = nil
 		close(p.work)
 		close(p.ordered)
-		if err != nil {
-			p.group.Go(func() error { return err })
+		if failed := err; failed != nil {
+			p.group.Go(func() error { return failed })
 		}
 		err = p.group.Wait()
 		r.ctx = p.parent
