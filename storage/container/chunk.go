@@ -44,18 +44,13 @@ type chunkRecord struct {
 // here reports whether the file itself has the bytes.
 func (r *chunkRecord) here() bool { return r.kind == kindRaw || r.kind == kindLZ4 }
 
-// kindWord is the kind as it is stored: since 1.1 with what a reference says
-// behind the lowest byte.
-func (r *chunkRecord) kindWord() uint32 {
-	return uint32(r.kind) | uint32(r.there)<<8 | uint32(r.ref)<<16
-}
-
 const chunkRecordSize = 24
 
 func appendChunkRecord(b []byte, r *chunkRecord) []byte {
 	b = le.AppendUint64(b, uint64(r.offset))
 	b = le.AppendUint32(b, r.stored)
-	b = le.AppendUint32(b, r.kindWord())
+	// Since 1.1 with what a reference says behind the lowest byte.
+	b = le.AppendUint32(b, uint32(r.kind)|uint32(r.there)<<8|uint32(r.ref)<<16)
 	b = le.AppendUint32(b, r.crc)
 	return le.AppendUint32(b, r.rawCRC)
 }

@@ -52,21 +52,12 @@ func (c *compressor) pays(m memory) bool {
 		return true // trying costs little more than guessing
 	}
 	step := (m.n - sampleSize) / (samples - 1)
-	at, next, filled := 0, 0, 0
-	for p := range m.pieces() {
-		for filled < len(c.sample) && next < at+len(p) {
-			want := sampleSize - filled%sampleSize
-			n := copy(c.sample[filled:filled+want], p[next-at:])
-			filled += n
-			next += n
-			if n == want {
-				next = filled / sampleSize * step
-			}
+	at := memoryCursor{m.spans, m.skip}
+	for i := range samples {
+		if i > 0 {
+			at.next(step - sampleSize)
 		}
-		at += len(p)
-		if filled == len(c.sample) {
-			break
-		}
+		at.next(sampleSize).gather(c.sample[i*sampleSize:])
 	}
 	n, err := c.lz4.CompressBlock(c.sample[:], c.packed[:len(c.packed)-len(c.packed)/4])
 	return err == nil && n > 0

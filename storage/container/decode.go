@@ -34,13 +34,9 @@ func (c *storedChunk) check(crc uint32) error {
 // bytes of it are.
 func (r *Reader) decodeChunk(ctx context.Context, c storedChunk, dst memory) error {
 	if c.rec.kind == kindReference {
-		rec := c.rec
-		base, there, err := r.follow(rec)
-		if err == nil {
-			c.rec = &there
-			err = base.decodeChunk(ctx, c, dst)
-		}
-		return r.inBase(rec, err)
+		return r.follow(c.rec, func(file *Reader, there *chunkRecord) error {
+			return file.decodeChunk(ctx, storedChunk{c.key, c.n, there}, dst)
+		})
 	}
 	return r.sources.try(ctx, func(s *source) error { return s.decodeChunk(ctx, &c, dst) })
 }

@@ -13,11 +13,10 @@ import (
 // version more.
 //
 // A grade is a set of bits, each of which is a promise: a version refers only to
-// versions that keep all promises of its own. The caller says after each EncodeDelta what became of the version: Keep
-// or Drop. A Delta starts anew by itself when the name of the checkpoint, the
-// attempt, the rank or the number of ranks changes.
-//
-// Its methods may be called concurrently, but only one EncodeDelta at a time.
+// versions that keep all promises of its own. After each EncodeDelta the caller says Keep or
+// Drop. A Delta starts anew by itself when the name of the checkpoint, the attempt, the rank
+// or the number of ranks changes. Its methods may be called concurrently, but only one
+// EncodeDelta at a time.
 type Delta struct {
 	mu      sync.Mutex
 	of      identity

@@ -4,17 +4,11 @@
 //
 // # Terms
 //
-//   - file: what one rank stores of one version.
-//   - section: one value, found by its key.
-//   - chunk: a piece of a section, the unit of checksums, compression and
-//     parallel work. All chunks of a section have the same raw size but the
-//     last, which may be shorter.
+// File (the "part" of that page), section, chunk, split section and reference are
+// explained there.
+//
 //   - raw bytes: what the value is made of; stored bytes: what the file holds
 //     of them, raw or compressed.
-//   - split section: a replicated value of which each rank's file holds only
-//     some of the chunks; all files hold the checksums of all chunks.
-//   - reference: an unchanged chunk, of which the file says only in which older
-//     version's file, of the same attempt and rank, its bytes are.
 //   - Delta: what an Encoder knows of the versions so far, to make references.
 //   - grade: how safe a version is kept; references are to versions that are at
 //     least as safe.
@@ -24,15 +18,10 @@
 //
 // # Layout
 //
-//	+----------------------+
-//	| header               |  who wrote this: lineage, attempt, version, rank
-//	+----------------------+
-//	| chunks, in order     |  large sections start at a multiple of 4 KiB
-//	+----------------------+
-//	| footer               |  index: sections and their chunk records
-//	+----------------------+
-//	| trailer, 48 bytes    |  where the footer is, the size of the file
-//	+----------------------+
+//	header    who wrote this: lineage, attempt, version, rank
+//	chunks    in order; large sections start at a multiple of 4 KiB
+//	footer    index: sections and their chunk records
+//	trailer   48 bytes: where the footer is, the size of the file
 //
 // # Invariants
 //

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -80,10 +81,8 @@ func NewEncoder(o Options) (*Encoder, error) {
 // ChunkSize returns the raw bytes per chunk.
 func (e *Encoder) ChunkSize() int { return e.opts.ChunkSize }
 
-// Encode writes one file to w, in order and in large pieces; w is used by one
-// goroutine at a time. On an error, what was written is incomplete and cannot
-// be opened. One Encode at a time. Sections are stored in the order given.
-//
+// Encode writes one file to w, with the sections in their order, in large pieces; w is used by one
+// goroutine at a time. What was written before an error cannot be opened. One Encode at a time.
 // Errors match ErrInvalid if header or sections cannot be stored (then nothing
 // has been written, unless a Source made another number of bytes than its
 // description says) and otherwise wrap the error of w, of a Source or of ctx.
@@ -137,10 +136,7 @@ func (s *Section) problem(en *entry) string {
 	if s.Spans != nil || s.Source != nil && s.Feed != nil {
 		return "has more than one of Spans, Source and Feed (allowed: one of them)"
 	}
-	if p := keyProblem(s.Key); p != "" {
-		return p
-	}
-	return s.Desc.problem()
+	return cmp.Or(keyProblem(s.Key), s.Desc.problem())
 }
 
 // twice returns the first section whose key one before it has; -1: none. Versions mostly

@@ -147,32 +147,38 @@ func (r *encoding) cut(i int) error {
 	return nil
 }
 
-// chunk takes the next chunk of a section, and gives l back when it is written.
+// chunk takes the next chunk of a section, and gives l back when it is written. Small ones
+// go into a batch.
 func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	s := &r.sections[section]
 	store := s.Stores == nil || s.Stores(c)
 	r.chunks++
-	var known *location
+	small := r.isSmall(m.n)
+	if b := r.batch; b != nil && (!small || len(b.batch)+m.n > batchSize || len(b.records) == batchChunks) {
+		if err := r.seal(); err != nil {
+			return err
+		}
+	}
+	j := r.batch
+	if j == nil {
+		var err error
+		if j, err = acquire(r.ctx, r.free); err != nil {
+			return err
+		}
+		j.section = section
+	}
+	j.hash, j.known = r.delta != nil && m.n >= minReferenced, nil
 	if r.delta != nil && store {
-		known = r.delta.known(c, m.n, r.opts.ChunkSize)
+		j.known = r.delta.known(c, m.n, r.opts.ChunkSize)
 	}
-	if r.isSmall(m.n) {
-		err := r.addSmall(section, m, store, known)
+	if small {
+		r.batch = j
+		j.addSmall(m, store)
 		r.giveBack(l)
-		return err
+		return nil
 	}
-	if err := r.seal(); err != nil {
-		return err
-	}
-	j, err := acquire(r.ctx, r.free)
-	if err != nil {
-		return err
-	}
-	j.section, j.single, j.store, j.raw = section, true, store, m
-	j.hash, j.known = r.delta != nil && m.n >= minReferenced, known
-	j.copied = store && s.Volatile
-	if j.loan = l; l.lent() {
-		p, _ := m.contiguous()
+	j.single, j.store, j.raw, j.copied, j.loan = true, store, m, store && s.Volatile, l
+	if p, ok := m.contiguous(); ok { // m may be that of r.one, which the next chunk takes
 		j.raw = j.one.memory(p)
 	}
 	if err := r.reserve(j); err != nil {
@@ -201,25 +207,6 @@ func (r *encoding) reserve(j *job) error {
 		j.pack, err = acquire(r.ctx, r.spare)
 	}
 	return err
-}
-
-func (r *encoding) addSmall(section int, m memory, store bool, known *location) error {
-	if r.batch != nil && (len(r.batch.batch)+m.n > batchSize || len(r.batch.records) == batchChunks) {
-		if err := r.seal(); err != nil {
-			return err
-		}
-	}
-	if r.batch == nil {
-		j, err := acquire(r.ctx, r.free)
-		if err != nil {
-			return err
-		}
-		j.section = section
-		r.batch = j
-	}
-	r.batch.known, r.batch.hash = known, r.delta != nil && m.n >= minReferenced
-	r.batch.addSmall(m, store)
-	return nil
 }
 
 // seal hands on the batch.
@@ -281,8 +268,14 @@ func (r *encoding) write(j *job) error {
 	for i, rec := range j.records {
 		if rec.here() {
 			rec.offset += base
+			raw := int64(rec.stored)
+			if rec.kind == kindLZ4 {
+				r.stats.Compressed++
+				raw = int64(j.raw.n)
+			}
+			r.stats.Chunks++
+			r.stats.RawBytes += raw
 		}
-		r.count(j, &rec)
 		r.x.chunks = append(r.x.chunks, rec)
 		if r.delta != nil {
 			r.delta.add(&rec, j.hashes[i])
@@ -297,20 +290,6 @@ func (r *encoding) write(j *job) error {
 		}
 	}
 	return nil
-}
-
-// count enters a chunk of a job into the statistics.
-func (r *encoding) count(j *job, rec *chunkRecord) {
-	if !rec.here() {
-		return
-	}
-	r.stats.Chunks++
-	if rec.kind == kindLZ4 {
-		r.stats.Compressed++
-		r.stats.RawBytes += int64(j.raw.n)
-	} else {
-		r.stats.RawBytes += int64(rec.stored)
-	}
 }
 
 // finish writes footer and trailer.

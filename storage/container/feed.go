@@ -10,8 +10,6 @@ type loan struct {
 	token int64
 }
 
-func (l loan) lent() bool { return l.buf != nil || l.feed != nil }
-
 // giveBack ends a loan.
 func (r *encoding) giveBack(l loan) {
 	switch {
@@ -42,10 +40,8 @@ func (r *encoding) feed(i int) error {
 		total += int64(len(p))
 		if len(p) == 0 {
 			r.giveBack(l)
-		} else {
-			if err := r.chunk(i, c, r.one.memory(p), l); err != nil {
-				return err
-			}
+		} else if err := r.chunk(i, c, r.one.memory(p), l); err != nil {
+			return err
 		}
 		if last {
 			return r.sized(i, total)

@@ -29,9 +29,8 @@ type entry struct {
 type index struct {
 	entries []entry
 	chunks  []chunkRecord // of all sections, in order
-	// table says that there is a table of versions, refs are its entries.
-	table bool
-	refs  []ref
+	table   bool          // there is a table of versions
+	refs    []ref         // its entries
 }
 
 func (x *index) chunksOf(e *entry) []chunkRecord {

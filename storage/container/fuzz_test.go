@@ -181,8 +181,7 @@ func FuzzRoundTrip(f *testing.F) {
 // another reports whether a source may be taken for that of another file: one with a
 // good header of its own, or with the good trailer of one that has the same header.
 func another(want *Reader, data []byte) bool {
-	r := &Reader{header: want.header, headerCRC: want.headerCRC, headerEnd: want.headerEnd}
-	r.sources.open = sourcesOf(data)
+	r := &Reader{header: want.header, headerCRC: want.headerCRC, headerEnd: want.headerEnd, sources: &sources{open: sourcesOf(data)}}
 	r.sources.first = r.sources.openSource(0)
 	src, _ := r.sources.get(0)
 	if _, encoded, err := src.readHeader(); err == nil && headerChecksum(encoded) != want.headerCRC {

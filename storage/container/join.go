@@ -6,11 +6,8 @@ import (
 )
 
 // Join makes one view of the parts of a split section, one from each file that
-// may hold chunks of it. A chunk that several parts hold is read from the first
-// of them.
-//
-// It returns a *DisagreeError if the parts are not parts of equal values, and an
-// error that matches ErrElsewhere if none of them has some chunk.
+// may hold chunks of it; the first that holds a chunk counts. The error is a *DisagreeError
+// if they are not parts of equal values, and matches ErrElsewhere if none of them has some chunk.
 func Join(parts []*SectionReader) (*SectionReader, error) {
 	if len(parts) == 0 {
 		return nil, invalidf("no parts to join")
@@ -22,13 +19,7 @@ func Join(parts []*SectionReader) (*SectionReader, error) {
 			return nil, &DisagreeError{Key: info.Key, Parts: [2]int{0, i + 1}, What: what}
 		}
 	}
-	chunks, home := slices.Clone(first.chunks), make([]uint32, len(first.chunks))
-	var files []*Reader
-	base := make([]uint32, len(parts)) // where the files of a part begin
-	for i, p := range parts {
-		base[i] = uint32(len(files))
-		files = append(files, p.files...)
-	}
+	chunks, files := slices.Clone(first.chunks), make([]*Reader, len(first.chunks))
 	var missing []int
 	for c := range chunks {
 		i := slices.IndexFunc(parts, func(p *SectionReader) bool { return p.chunks[c].kind != kindElsewhere })
@@ -36,7 +27,7 @@ func Join(parts []*SectionReader) (*SectionReader, error) {
 			missing = append(missing, c)
 			continue
 		}
-		chunks[c], home[c] = parts[i].chunks[c], base[i]+parts[i].fileOf(c)
+		chunks[c], files[c] = parts[i].chunks[c], parts[i].fileOf(c)
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("container: section %q: chunk %d (and %d more) is in none of the %d parts: %w",
@@ -46,7 +37,7 @@ func Join(parts []*SectionReader) (*SectionReader, error) {
 	for c := range chunks {
 		info.count(&chunks[c])
 	}
-	return newSectionReader(info, chunks, files, home), nil
+	return &SectionReader{info: info, geom: first.geom, chunks: chunks, files: files, kept: &kept{chunk: -1}}, nil
 }
 
 // differ says in what two sections are not parts of one value; "" if they are.

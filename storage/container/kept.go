@@ -16,11 +16,12 @@ type kept struct {
 	mu    sync.Mutex
 	buf   []byte // nil: evicted, or never filled
 	chunk int    // whose raw bytes buf holds; -1: none
+	own   bool   // of a sequential reader: outside of the budget, never evicted
 }
 
 // keptChunks finds the kept chunk that was made longest ago, for its memory to
 // be used again. It does not keep section readers alive.
-type keptChunks struct {
+var keptChunks struct {
 	mu   sync.Mutex
 	list []keptRef // oldest first
 }
@@ -30,17 +31,20 @@ type keptRef struct {
 	size int
 }
 
-var allKept keptChunks
-
-// room gives k, which is locked, a buffer of n bytes, taking it from others that are
+// room returns a buffer of n bytes of k, which is locked, taking it from others that are
 // not in use if the budget demands it. If that is not enough, the buffer is for the
 // caller alone, and k has none.
-func (a *keptChunks) room(k *kept, n int) []byte {
+func (k *kept) room(n int) []byte {
 	k.chunk = -1
 	if cap(k.buf) >= n {
 		k.buf = k.buf[:n]
 		return k.buf
 	}
+	if k.own {
+		k.buf = make([]byte, n)
+		return k.buf
+	}
+	a := &keptChunks
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k.buf = nil

@@ -34,12 +34,11 @@ func (o *output) put(p []byte) error {
 // putCopy appends p together with what was put before, if there is room.
 func (o *output) putCopy(p []byte) error {
 	if len(o.buf)+len(p) > outputSize {
+		if len(p) >= directSize {
+			return o.put(p)
+		}
 		if err := o.flush(); err != nil {
 			return err
-		}
-		if len(p) >= directSize {
-			o.off += int64(len(p))
-			return o.write(p)
 		}
 	}
 	o.buf = append(o.buf, p...)
@@ -50,9 +49,7 @@ func (o *output) putCopy(p []byte) error {
 var zeros [alignment]byte
 
 // align puts zeros up to a multiple of alignment.
-func (o *output) align() error {
-	return o.putCopy(zeros[:-o.off&(alignment-1)])
-}
+func (o *output) align() error { return o.putCopy(zeros[:-o.off&(alignment-1)]) }
 
 func (o *output) flush() error {
 	if len(o.buf) == 0 {

@@ -12,18 +12,9 @@ import (
 // and waits for them. It returns the error that came first; calls after that
 // are left out. Each goroutine that it starts is inside of around.
 func parallel(ctx context.Context, around func(body func()), n int, f func(ctx context.Context, i int) error) error {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers <= 1 {
-		for i := range n {
-			if err := f(ctx, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range workers {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		g.Go(inside(around, func() error {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				if err := f(ctx, int(i)); err != nil {

@@ -12,10 +12,9 @@ import (
 // writer is the number of jobs and buffers.
 type pipeline struct {
 	parent  context.Context
-	cancel  context.CancelFunc
-	group   *errgroup.Group
-	work    chan *job // chunks to be run, in any order
-	ordered chan *job // everything, in the order of the file
+	group   *errgroup.Group // a member's error ends the context of the encoding
+	work    chan *job       // chunks to be run, in any order
+	ordered chan *job       // everything, in the order of the file
 }
 
 // start makes the rest of the encoding parallel.
@@ -25,20 +24,15 @@ func (r *encoding) start() {
 		work:    make(chan *job, len(r.jobs)),
 		ordered: make(chan *job, len(r.jobs)),
 	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	p.cancel = cancel
-	p.group, r.ctx = errgroup.WithContext(ctx)
+	p.group, r.ctx = errgroup.WithContext(r.ctx)
 	for len(r.packers) < r.opts.Workers {
 		r.packers = append(r.packers, new(compressor))
 	}
 	r.pipe = p
-	stopped := r.ctx.Done()
 	for _, c := range r.packers {
 		p.group.Go(inside(r.opts.Around, func() error {
 			for j := range p.work {
-				select {
-				case <-stopped:
-				default:
+				if r.ctx.Err() == nil {
 					j.run(c, r.opts.Compression)
 				}
 				j.done <- struct{}{}
@@ -73,15 +67,11 @@ func (r *encoding) stop(err error) error {
 		r.pipe = nil
 		close(p.work)
 		close(p.ordered)
-		if err != nil {
-			p.cancel()
+		if failed := err; failed != nil {
+			p.group.Go(func() error { return failed })
 		}
-		other := p.group.Wait()
-		p.cancel()
+		err = p.group.Wait()
 		r.ctx = p.parent
-		if other != nil && (err == nil || errors.Is(err, errStopped)) {
-			err = other
-		}
 	}
 	if errors.Is(err, errStopped) && r.ctx.Err() != nil {
 		err = r.ctx.Err()

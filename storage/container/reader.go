@@ -11,7 +11,7 @@ const tailSize = 32 << 10
 
 // Reader is an open file. Its methods may be called concurrently.
 type Reader struct {
-	sources   sources
+	sources   *sources
 	wanted    func(Header) error // nil: any file
 	header    Header
 	headerCRC uint32
@@ -35,10 +35,8 @@ type Info struct {
 	Digest    uint64 // of the whole raw value; equal for equal values and chunk sizes
 }
 
-// Open reads the index of a file of the given size in bytes and checks header,
-// trailer and footer. The chunks are checked when they are read, and by Verify.
-//
-// Wrong bytes give a *DamageError, a newer format an error that matches
+// Open reads the index of a file of the given size in bytes and checks all of it but the
+// chunks. Wrong bytes give a *DamageError, a newer format an error that matches
 // ErrUnsupported; an error of r is wrapped.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
@@ -60,8 +58,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 // wanted recognises the file by its header: it returns nil, or why a source is
 // another file, whose next source is then tried. nil: any file is wanted.
 func OpenWanted(open Sources, wanted func(Header) error) (*Reader, error) {
-	f := &Reader{wanted: wanted}
-	f.sources.open = open
+	f := &Reader{wanted: wanted, sources: &sources{open: open}}
 	f.sources.first = f.sources.openSource(0)
 	if err := f.readIndex(); err != nil {
 		return nil, err
@@ -192,5 +189,5 @@ func (r *Reader) Section(key string) (*SectionReader, bool) {
 		return nil, false
 	}
 	e := &r.x.entries[i]
-	return newSectionReader(r.info(e), r.x.chunksOf(e), []*Reader{r}, nil), true
+	return &SectionReader{info: r.info(e), geom: e.geom, chunks: r.x.chunksOf(e), file: r, kept: &kept{chunk: -1}}, true
 }

@@ -88,17 +88,15 @@ func (r *Reader) checkBase(to *ref, file *Reader) error {
 	return nil
 }
 
-// follow returns the file that a reference is to, and the record of the chunk
-// there.
-func (r *Reader) follow(rec *chunkRecord) (*Reader, chunkRecord, error) {
-	there := *rec
-	there.kind, there.there, there.ref = rec.there, 0, 0
+// follow calls read with the file that a reference is to, and the record of the chunk
+// there. An error says in which version it was.
+func (r *Reader) follow(rec *chunkRecord, read func(file *Reader, there *chunkRecord) error) error {
 	file, err := r.base(int(rec.ref))
-	return file, there, err
-}
-
-// inBase says of an error of reading a reference in which version it was.
-func (r *Reader) inBase(rec *chunkRecord, err error) error {
+	if err == nil {
+		there := *rec
+		there.kind, there.there, there.ref = rec.there, 0, 0
+		err = read(file, &there)
+	}
 	if err == nil || errors.Is(err, ErrReference) {
 		return err
 	}
@@ -117,13 +115,10 @@ func (r *Reader) inBase(rec *chunkRecord, err error) error {
 func (r *Reader) VerifyReferences(ctx context.Context) error {
 	_, list := r.extents()
 	return parallel(ctx, nil, len(list), func(ctx context.Context, i int) error {
-		x := list[i]
-		file, there, err := r.follow(x.rec)
-		if err == nil {
-			in := x
-			in.rec = &there
-			err = file.verifyUnit(ctx, []extent{in})
-		}
-		return r.inBase(x.rec, err)
+		return r.follow(list[i].rec, func(file *Reader, there *chunkRecord) error {
+			x := list[i]
+			x.rec = there
+			return file.verifyUnit(ctx, []extent{x})
+		})
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 )
 
 // SectionReader reads the raw bytes of one section, verified. Its methods may
@@ -13,24 +12,12 @@ type SectionReader struct {
 	info   Info
 	geom   geometry
 	chunks []chunkRecord
-	files  []*Reader
-	// home has for each chunk the index of its file; nil: all are in files[0].
-	home []uint32
-	kept *kept
+	file   *Reader
+	files  []*Reader // that chunks are in, by chunk; nil: all are in file
+	kept   *kept
 }
 
 var _ io.ReaderAt = (*SectionReader)(nil)
-
-func newSectionReader(info Info, chunks []chunkRecord, files []*Reader, home []uint32) *SectionReader {
-	return &SectionReader{
-		info:   info,
-		geom:   geometry{info.Size, info.ChunkSize},
-		chunks: chunks,
-		files:  files,
-		home:   home,
-		kept:   &kept{chunk: -1},
-	}
-}
 
 // Info describes the section. Its slices must not be changed.
 func (s *SectionReader) Info() Info { return s.info }
@@ -40,10 +27,9 @@ func (s *SectionReader) Info() Info { return s.info }
 // of it, and the chunk decoded last is kept, so that small reads one after the
 // other are fast.
 //
-// It returns io.EOF for what is behind the end, a *DamageError for wrong bytes,
-// an error that matches ErrElsewhere for a chunk of another file, and wraps
-// errors of the file. n counts the bytes before the first whole chunk, or part
-// of one, that could not be read.
+// Wrong bytes are a *DamageError, a chunk of another file matches ErrElsewhere; errors of
+// the file are wrapped. n counts the bytes before the first whole chunk, or part of one,
+// that could not be read.
 func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, invalidf("section %q: negative offset %d", s.info.Key, off)
@@ -63,41 +49,26 @@ func (s *SectionReader) ReadAt(p []byte, off int64) (n int, err error) {
 // chunks, a part of a chunk.
 func (s *SectionReader) readRange(ctx context.Context, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		c := int((off + int64(n)) / int64(s.geom.chunkSize))
-		within := int((off + int64(n)) % int64(s.geom.chunkSize))
-		rest := p[n:]
-		whole, count := s.wholeChunks(c, within, len(rest))
-		if count > 0 {
-			span := [][]byte{rest[:whole]}
-			if err := s.readChunks(ctx, c, count, span); err != nil {
-				return n, err
-			}
-			n += whole
-			continue
+		at, rest := off+int64(n), p[n:]
+		c, within := int(at/int64(s.geom.chunkSize)), int(at%int64(s.geom.chunkSize))
+		whole := len(rest) / s.geom.chunkSize
+		if at+int64(len(rest)) == s.info.Size {
+			whole = len(s.chunks) - c
+		} else if whole > 0 {
+			rest = rest[:whole*s.geom.chunkSize]
 		}
-		rest = rest[:min(len(rest), s.geom.rawLen(c)-within)]
-		if err := s.readPart(ctx, rest, c, within); err != nil {
+		if within == 0 && whole > 0 {
+			err = s.readChunks(ctx, c, whole, [][]byte{rest})
+		} else {
+			rest = rest[:min(len(rest), s.geom.rawLen(c)-within)]
+			err = s.readPart(ctx, rest, c, within)
+		}
+		if err != nil {
 			return n, err
 		}
 		n += len(rest)
 	}
 	return n, nil
-}
-
-// wholeChunks says how many bytes, in how many chunks, n bytes from offset
-// within of chunk c on cover completely. n may reach beyond the end.
-func (s *SectionReader) wholeChunks(c, within, n int) (size, count int) {
-	if within != 0 {
-		return 0, 0
-	}
-	n = int(min(int64(n), s.geom.size-int64(c)*int64(s.geom.chunkSize)))
-	count = n / s.geom.chunkSize
-	size = count * s.geom.chunkSize
-	if c+count < len(s.chunks) && n-size >= s.geom.rawLen(c+count) {
-		size += s.geom.rawLen(c + count)
-		count++
-	}
-	return size, count
 }
 
 // readPart reads a part of chunk c by way of the kept chunk.
@@ -107,7 +78,7 @@ func (s *SectionReader) readPart(ctx context.Context, p []byte, c, within int) e
 	defer k.mu.Unlock()
 	buf := k.buf
 	if k.chunk != c || buf == nil {
-		buf = allKept.room(k, s.geom.rawLen(c))
+		buf = k.room(s.geom.rawLen(c))
 		if err := s.readChunks(ctx, c, 1, [][]byte{buf}); err != nil {
 			return err
 		}
@@ -122,15 +93,15 @@ func (s *SectionReader) readChunk(ctx context.Context, c int, dst memory) error 
 	if rec.kind == kindElsewhere {
 		return fmt.Errorf("container: section %q, chunk %d: %w", s.info.Key, c, ErrElsewhere)
 	}
-	return s.files[s.fileOf(c)].decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
+	return s.fileOf(c).decodeChunk(ctx, storedChunk{s.info.Key, c, rec}, dst)
 }
 
-// fileOf is the index of the file that a chunk is in.
-func (s *SectionReader) fileOf(c int) uint32 {
-	if s.home == nil {
-		return 0
+// fileOf is the file that a chunk is in.
+func (s *SectionReader) fileOf(c int) *Reader {
+	if s.files == nil {
+		return s.file
 	}
-	return s.home[c]
+	return s.files[c]
 }
 
 // ReadSpans reads the whole section into spans, whose lengths add up to its
@@ -149,13 +120,8 @@ func (s *SectionReader) ReadSpans(ctx context.Context, spans [][]byte) error {
 // readChunks reads whole chunks into spans of exactly their length.
 func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans [][]byte) error {
 	at := memoryCursor{spans: spans}
-	if count == 1 || runtime.GOMAXPROCS(0) == 1 {
-		for c := first; c < first+count; c++ {
-			if err := s.readChunk(ctx, c, at.next(s.geom.rawLen(c))); err != nil {
-				return err
-			}
-		}
-		return nil
+	if count == 1 {
+		return s.readChunk(ctx, first, at.next(s.geom.rawLen(first)))
 	}
 	parts := make([]memory, count)
 	for i := range parts {
@@ -167,52 +133,30 @@ func (s *SectionReader) readChunks(ctx context.Context, first, count int, spans 
 }
 
 // NewReader reads the section from its beginning to its end. It holds at most
-// one chunk, and none where Read is given room for whole chunks, which then are
-// read in parallel. It starts nothing that outlives a Read. The errors are those
-// of ReadAt, and that of ctx.
+// one chunk, and none where Read is given room for whole chunks. It starts nothing that
+// outlives a Read. The errors are those of ReadAt, and that of ctx.
 func (s *SectionReader) NewReader(ctx context.Context) io.Reader {
-	return &sequential{s: s, ctx: ctx}
+	own := *s
+	own.kept = &kept{chunk: -1, own: true}
+	return &sequential{s: &own, ctx: ctx}
 }
 
 type sequential struct {
-	s    *SectionReader
-	ctx  context.Context
-	next int    // chunk
-	buf  []byte // of one chunk
-	rest []byte // of buf: not yet handed out
-	err  error
+	s   *SectionReader
+	ctx context.Context
+	off int64
+	err error
 }
 
-func (q *sequential) Read(p []byte) (int, error) {
-	if q.err != nil {
+func (q *sequential) Read(p []byte) (n int, err error) {
+	if q.err != nil || len(p) == 0 {
 		return 0, q.err
 	}
+	p = p[:min(int64(len(p)), q.s.info.Size-q.off)]
 	if len(p) == 0 {
-		return 0, nil
+		return 0, io.EOF
 	}
-	if len(q.rest) == 0 {
-		if q.next == len(q.s.chunks) {
-			return 0, io.EOF
-		}
-		if size, count := q.s.wholeChunks(q.next, 0, len(p)); count > 0 {
-			if q.err = q.s.readChunks(q.ctx, q.next, count, [][]byte{p[:size]}); q.err != nil {
-				return 0, q.err
-			}
-			q.next += count
-			return size, nil
-		}
-		n := q.s.geom.rawLen(q.next)
-		if cap(q.buf) < n {
-			q.buf = make([]byte, n)
-		}
-		q.buf = q.buf[:n]
-		if q.err = q.s.readChunks(q.ctx, q.next, 1, [][]byte{q.buf}); q.err != nil {
-			return 0, q.err
-		}
-		q.next++
-		q.rest = q.buf
-	}
-	n := copy(p, q.rest)
-	q.rest = q.rest[n:]
-	return n, nil
+	n, q.err = q.s.readRange(q.ctx, p, q.off)
+	q.off += int64(n)
+	return n, q.err
 }

@@ -17,7 +17,9 @@ func (r *encoding) stream(i int) error {
 	if w.err == nil {
 		w.err = w.end()
 	}
-	w.release()
+	if w.buf != nil { // after an error
+		r.spare <- w.buf
+	}
 	r.small = w.small
 	if w.err != nil {
 		return w.err
@@ -97,12 +99,4 @@ func (w *sourceWriter) end() error {
 		return nil
 	}
 	return w.r.chunk(w.section, 0, w.r.one.memory(w.small), loan{})
-}
-
-// release gives back the buffer after an error.
-func (w *sourceWriter) release() {
-	if w.buf != nil {
-		w.r.spare <- w.buf
-		w.buf = nil
-	}
 }

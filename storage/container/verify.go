@@ -3,7 +3,6 @@ package container
 import (
 	"bytes"
 	"context"
-	"io"
 )
 
 // extent is what one chunk takes of the file.
@@ -15,24 +14,20 @@ type extent struct {
 
 func (x *extent) len() int { return x.gap + int(x.rec.stored) }
 
-// Verify reads every byte of the file, in parallel, and checks it: header,
-// footer and trailer again, the chunks against their checksums, compressed ones
-// unpacked too, and the padding. The errors are those of Open, and that of ctx.
-// Chunks in the files of older versions are not read: VerifyReferences does that.
-//
-// Of a file with several sources it checks the first, and looks for good bytes in
-// the others: nil means that all bytes are good somewhere.
-func (r *Reader) Verify(ctx context.Context) error {
-	return r.VerifyAround(ctx, nil)
-}
+// Verify reads every byte of the file, in parallel, and checks it. The errors are those of
+// Open, and that of ctx. Chunks in the files of older versions are not read: VerifyReferences
+// does that. Of several sources it checks the first, and looks for good bytes in the others:
+// nil means that all bytes are good somewhere.
+func (r *Reader) Verify(ctx context.Context) error { return r.VerifyAround(ctx, nil) }
 
 // VerifyAround is Verify with around run in each goroutine that it starts; nil: nothing.
 func (r *Reader) VerifyAround(ctx context.Context, around func(body func())) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	again, err := r.reopen()
-	if err != nil {
+	// From the first source that is of this file: another file may be in the place of one before.
+	again := &Reader{wanted: r.wanted, sources: r.sources}
+	if err := again.readIndex(); err != nil {
 		return err
 	}
 	if again.headerCRC != r.headerCRC || again.trailer != r.trailer {
@@ -82,21 +77,6 @@ func readUnits(list []extent) [][]extent {
 		units = append(units, list[start:])
 	}
 	return units
-}
-
-// reopen reads the index again, from the first source that is of this file: another file
-// may be in the place of one before.
-func (r *Reader) reopen() (*Reader, error) {
-	return OpenWanted(func(i int) (io.ReaderAt, int64, error) {
-		s, err := r.sources.get(i)
-		switch {
-		case err == errAbsent:
-			return nil, 0, nil
-		case err != nil:
-			return nil, 0, err
-		}
-		return s.r, s.size, nil
-	}, r.wanted)
 }
 
 // verifyUnit checks chunks in the first source, and if that fails one by one in all of

@@ -6,32 +6,20 @@ import (
 	"github.com/klauspost/reedsolomon"
 )
 
-// Code computes the blocks of stripes. It may be used concurrently, also for
-// different rows of one stripe; each call works in the caller's goroutine and
-// allocates nothing once it has been used, but for a small table that the
-// library makes in some of its kernels.
-//
-// In all methods blocks are by member: for a stripe, blocks[i] is what member i
-// gives to it or holds of it. Blocks of data may be shorter than the stripe;
-// they count as followed by zeros.
+// Code computes the blocks of stripes. It may be used concurrently; each call works in the
+// caller's goroutine and allocates no buffers once it has been used. Blocks are by member: what
+// each gives to a stripe or holds of it. Those of data may be shorter than the stripe; they
+// count as followed by zeros.
 type Code struct {
 	layout Layout
 	base   reedsolomon.Encoder
 	rows   [][]byte // of parity: the factor of each column
 	field  reedsolomon.LowLevel
 
-	scratch sync.Pool // of *scratch
-	zeros   func() []byte
+	zeros func() []byte
 
 	mu       sync.RWMutex
-	decoders map[pattern]*decoder
-}
-
-// scratch holds the lists of one call.
-type scratch struct {
-	view   [][]byte // the same stretch of the inputs and of an output
-	inputs [][]byte
-	lost   []int // shards
+	decoders map[loss]reedsolomon.Encoder
 }
 
 // NewCode returns the code of a layout: XOR for one parity, else Reed-Solomon.
@@ -41,15 +29,8 @@ func NewCode(l Layout) (*Code, error) {
 	}
 	c := &Code{
 		layout:   l,
-		decoders: make(map[pattern]*decoder),
+		decoders: make(map[loss]reedsolomon.Encoder),
 		zeros:    sync.OnceValue(func() []byte { return make([]byte, l.Block) }),
-	}
-	c.scratch.New = func() any {
-		return &scratch{
-			view:   make([][]byte, l.Data()+1),
-			inputs: make([][]byte, 0, l.Data()),
-			lost:   make([]int, 0, l.Members),
-		}
 	}
 	// One goroutine: the library's own would cost allocations in every call, and
 	// the ranks of a node encode at the same time anyway.
@@ -93,64 +74,8 @@ func rowOf(k int, row []byte) (reedsolomon.Encoder, error) {
 // all members have been added to zeros as often (GalMulSliceXor), in any order and any
 // pieces, the sum is the parity: so a holder needs no more memory than its own block,
 // however the others arrive.
-func (c *Code) factor(stripe int64, giver, holder int) (byte, error) {
-	s := c.layout.Members
-	if stripe < 0 || giver < 0 || giver >= s || holder < 0 || holder >= s {
-		return 0, invalidf("stripe %d, members %d and %d of %d", stripe, giver, holder, s)
-	}
-	row, ok := c.layout.Row(stripe, holder)
-	if !ok {
-		return 0, invalidf("stripe %d: member %d holds no parity of it", stripe, holder)
-	}
-	column, ok := c.layout.Column(stripe, giver)
-	if !ok {
-		return 0, invalidf("stripe %d: member %d holds parity there, it gives no data", stripe, giver)
-	}
-	return c.rows[row][column], nil
-}
-
-func (c *Code) acquire() *scratch { return c.scratch.Get().(*scratch) }
-
-// release forgets the caller's memory.
-func (c *Code) release(s *scratch) {
-	clear(s.view)
-	clear(s.inputs[:cap(s.inputs)])
-	s.inputs, s.lost = s.inputs[:0], s.lost[:0]
-	c.scratch.Put(s)
-}
-
-// member returns the member whose block is a shard: data by column, then parity by row,
-// with which the columns go on.
-func (c *Code) member(stripe int64, shard int) int { return c.layout.Giver(stripe, shard) }
-
-// shard is the inverse of member.
-func (c *Code) shard(stripe int64, member int) int {
-	return (c.layout.turn(stripe, member) + c.layout.Data()) % c.layout.Members
-}
-
-// run computes an output. The inputs are zero behind their ends: between two
-// ends everything has one length, with the zero block in place of inputs that
-// have ended, so that nothing is copied.
-func (c *Code) run(e reedsolomon.Encoder, s *scratch, inputs [][]byte, output []byte) error {
-	for from := 0; from < len(output); {
-		to := min(len(output), from+c.layout.Block) // the zero block has no more
-		for _, in := range inputs {
-			if len(in) > from {
-				to = min(to, len(in))
-			}
-		}
-		for i, in := range inputs {
-			if len(in) > from {
-				s.view[i] = in[from:to]
-			} else {
-				s.view[i] = c.zeros()[:to-from]
-			}
-		}
-		s.view[len(inputs)] = output[from:to]
-		if err := e.Encode(s.view); err != nil {
-			return invalidf("encoding: %w", err)
-		}
-		from = to
-	}
-	return nil
+func (c *Code) factor(stripe int64, giver, holder int) byte {
+	row, _ := c.layout.Row(stripe, holder)
+	column, _ := c.layout.Column(stripe, giver)
+	return c.rows[row][column]
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// collector makes one member's parity file of one version out of what the others
-// give. Each of them has a receiver, which adds its blocks to the stripes in the
-// window; run writes the stripes that are complete.
+// collector makes one member's parity file of one version. Each of the others has a receiver,
+// which adds its blocks to the stripes in the window; run writes the stripes that are complete.
 //
 //	receiver of member 0   ..............>|
 //	receiver of member 2   ......>|                  the slowest: all before are complete
@@ -102,7 +101,7 @@ func (c *collector) admit(member int) error {
 	case c.err != nil:
 		return c.err
 	case g.admitted:
-		return &VersionError{ID: c.version.id, Err: invalidf("rank %d gives its part twice", c.s.ranks[member])}
+		return ofVersion(c.version.id, invalidf("rank %d gives its part twice", c.s.ranks[member]))
 	default:
 		g.admitted = true
 		return nil

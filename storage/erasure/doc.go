@@ -28,9 +28,8 @@
 //	member 2  2.0  2.1  P    2.2  2.3  2.4
 //	member 3  3.0  3.1  3.2  P    3.3  3.4
 //
-// Everything follows from Layout and, where parts end, from their sizes (Plan).
-// When parity is computed while the parts are written, the sizes are not known
-// before the end, and need not be: the length of a stripe follows from its own
+// Everything follows from Layout and, where parts end, from their sizes (Plan), which
+// need not be known while parity is computed: the length of a stripe follows from its own
 // blocks.
 //
 // A holder needs the data of its own stripes only, a block from each of the k
@@ -59,9 +58,7 @@
 // the rank; parts are not touched, and what has been published stays. A member
 // that dies when it has given all of its part is protected by it.
 //
-// The next versions do not wait: each has collectors of its own. A collector is
-// forgotten when its version has ended; the last 64 outcomes are kept for streams
-// that come late.
+// The next versions do not wait: each has collectors of its own.
 //
 // # Why nobody waits for ever
 //
@@ -89,8 +86,7 @@
 // may be another one.
 //
 //	findSurvivors   which files of which set are left
-//	recipe          which of their blocks give a block of the part back: knows, reads nothing
-//	rebuild         jobs, each of which reads these and combines them, a block at a time
+//	rebuild         jobs, each of which reads what gives a block of the part back, and combines it
 //	                RebuildPart: writes all of a part, with several jobs at once
 //	                OpenRebuilt: has a job where somebody reads
 //
@@ -106,9 +102,6 @@
 //	trailer  size of the file u64, checksum of the header u32, of the footer u32,
 //	         flags u32, checksum of the trailer so far u32, end magic
 //
-// Sizes and checksums of the parts are at the end because only then they are
-// known.
-//
 // # Invariants
 //
 //   - The parts of up to m lost members of s are rebuilt bit for bit, whatever
@@ -123,7 +116,6 @@
 //   - A parity file of a Scheme is published only when it covers the whole parts
 //     of all members. The memory of a collector is bounded by its window, that of
 //     a rebuilding by the stripes that are under way.
-//   - Encoding and decoding allocate no buffers per stripe.
 //
 // The sets are those that CRAFT uses through SCR (Shahzad et al., TPDS 30(3),
 // 2019, section 2.4); Reed-Solomon sets are as in FTI.

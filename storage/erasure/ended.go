@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/craft-go/craft/storage/container"
@@ -40,15 +41,12 @@ func (e *ended) add(v version, err error) {
 // ended.
 func (e *ended) find(v version) error {
 	for _, o := range e.last {
-		if o.version == v && o.err != nil {
-			return o.err
-		}
 		if o.version == v {
-			return &VersionError{ID: v.id, Err: ErrOver}
+			return cmp.Or(o.err, ofVersion(v.id, ErrOver))
 		}
 	}
 	if newest, known := e.forgotten[v.id.Attempt]; known && v.id.Version <= newest {
-		return &VersionError{ID: v.id, Err: ErrOver}
+		return ofVersion(v.id, ErrOver)
 	}
 	return nil
 }

@@ -38,15 +38,10 @@ var (
 	ErrOver = errors.New("the parity of the version is made already")
 )
 
-// VersionError says which version an error is about.
-type VersionError struct {
-	ID  storage.ID
-	Err error
+// ofVersion says which version an error is about.
+func ofVersion(id storage.ID, err error) error {
+	return fmt.Errorf("erasure: parity of %v: %w", id, err)
 }
-
-func (e *VersionError) Error() string { return fmt.Sprintf("erasure: parity of %v: %v", e.ID, e.Err) }
-
-func (e *VersionError) Unwrap() error { return e.Err }
 
 // HolderError says that a rank does not hold the parity that it should, and why:
 // Err is a *GiverError if another rank is the reason, comm.ErrProcFailed if it has

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 )
 
 const (
@@ -117,10 +116,6 @@ func parseHeader(p []byte) (h Header, n int, crc uint32, err error) {
 type Parts struct {
 	Sizes   []int64  // in bytes
 	Digests []uint32 // CRC-32C of the whole part
-}
-
-func (p Parts) equal(o Parts) bool {
-	return slices.Equal(p.Sizes, o.Sizes) && slices.Equal(p.Digests, o.Digests)
 }
 
 func appendFooter(b []byte, parts Parts) []byte {

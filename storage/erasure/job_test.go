@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -98,7 +99,7 @@ func (x *trial) play(body func(m *member)) {
 			set = append(set, r)
 		}
 		var err error
-		m.scheme, err = NewScheme(SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: m.me, Set: set, Parity: x.parity, Block: x.block})
+		m.scheme, err = NewScheme(SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: m.me, Set: set, Parity: x.parity, Block: x.block, Prefix: "parity", Log: slog.New(slog.DiscardHandler)})
 		close(m.started)
 		if err != nil {
 			return err

@@ -62,7 +62,8 @@ func (l Layout) Holder(stripe int64, row int) int {
 	return int((stripe + int64(row)) % int64(l.Members))
 }
 
-// Giver returns the member whose data is in a column of a stripe.
+// Giver returns the member whose data is in a column of a stripe. Behind the columns come
+// the holders, row by row: all shards, as the library counts them.
 func (l Layout) Giver(stripe int64, column int) int { return l.Holder(stripe, l.Parity+column) }
 
 // Stripe returns the stripe that a block of a member's part is in.

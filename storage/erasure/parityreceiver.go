@@ -88,10 +88,7 @@ func (in *parityReceiver) Expect(n int) (take func([]byte), got func(), err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	factor, err := c.s.code.factor(st.number, in.member, c.s.me)
-	if err != nil {
-		return nil, nil, in.blame(err)
-	}
+	factor := c.s.code.factor(st.number, in.member, c.s.me)
 	take = func(p []byte) {
 		st.mu.Lock()
 		defer st.mu.Unlock()

@@ -160,7 +160,7 @@ func (w *paritySender) GiveBack() error {
 // all members, so one after the other would wait for itself.
 func (w *paritySender) Commit() error {
 	if w.err == nil && w.ctx.Err() != nil {
-		w.err = &VersionError{ID: w.c.version.id, Err: comm.Withdrawn(w.ctx)}
+		w.err = ofVersion(w.c.version.id, comm.Withdrawn(w.ctx))
 	}
 	if err := w.err; err != nil {
 		_ = w.Abort()

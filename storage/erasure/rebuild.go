@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure/striping"
 )
 
 // source is what is left of a member: its part, its parity file, both, or, if
@@ -19,23 +20,65 @@ type source struct {
 	parity *ParityReader
 }
 
-// rebuild does what a recipe says. Of each stripe it reads no more than it needs. A block
+// rebuild gives a lost part back. Of each stripe it reads no more than it needs. A block
 // that cannot be read, for damage or any other reason, is one more loss in its stripe and
 // in no other; where that is too much the error is a *LossError that holds the reasons.
 type rebuild struct {
-	*recipe
-
-	digest  uint32 // of the lost part
-	sources []source
+	code    *Code
+	plan    *Plan
+	lost    int      // member
+	digest  uint32   // of the lost part
+	sources []source // by member
 }
 
 // newRebuild rebuilds from sources, by member, of which first is a parity file.
 func newRebuild(c *Code, first *ParityReader, sources []source, lost int) *rebuild {
-	r := &recipe{code: c, plan: first.plan, lost: lost}
-	for _, s := range sources {
-		r.hasPart, r.hasParity = append(r.hasPart, s.part != nil), append(r.hasParity, s.parity != nil)
+	return &rebuild{c, first.plan, lost, first.parts.Digests[lost], sources}
+}
+
+// size returns how many bytes the lost part has.
+func (r *rebuild) size() int64 { return r.plan.sizes[r.lost] }
+
+// blocks returns how many blocks it has.
+func (r *rebuild) blocks() int64 { return (r.size() + int64(r.plan.Block) - 1) / int64(r.plan.Block) }
+
+// appendMissing appends to dst the members whose block of a stripe is not there. One without
+// bytes needs no file.
+func (r *rebuild) appendMissing(dst []int, stripe int64) []int {
+	for member, from := range r.sources {
+		there := from.part != nil
+		if _, holds := r.plan.Row(stripe, member); holds {
+			there = from.parity != nil
+		}
+		if !there && r.blockLen(stripe, member) > 0 {
+			dst = append(dst, member)
+		}
 	}
-	return &rebuild{r, first.parts.Digests[lost], sources}
+	return dst
+}
+
+// blockLen returns the length of a member's block of a stripe, of data or of parity.
+func (r *rebuild) blockLen(stripe int64, member int) int {
+	if _, holds := r.plan.Row(stripe, member); holds {
+		return r.plan.StripeLen(stripe)
+	}
+	return r.plan.DataLen(stripe, member)
+}
+
+// lacks returns how many members more are lost than parity brings back, in those
+// stripes of the lost part that lack most.
+func (r *rebuild) lacks() int {
+	var part, parity []bool
+	for _, from := range r.sources {
+		part, parity = append(part, from.part != nil), append(parity, from.parity != nil)
+	}
+	l, worst := r.plan.Layout, 0
+	for residue := range int64(l.Members) {
+		if _, gives := l.Column(residue, r.lost); gives {
+			worst = max(worst, striping.Missing(residue, l.Parity, part, parity))
+		}
+	}
+	return worst - l.Parity
 }
 
 const (
@@ -152,7 +195,7 @@ func (j *job) solve(ctx context.Context) error {
 		case j.err != nil:
 			return j.err
 		case !j.dropUnread():
-			return j.r.code.Reconstruct(j.stripe, j.blocks, j.missing)
+			return j.r.code.Reconstruct(j.stripe, j.blocks, j.inputs, j.r.lost)
 		}
 		j.read(ctx)
 	}

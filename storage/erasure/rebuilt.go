@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/craft-go/craft/storage"
@@ -41,7 +42,7 @@ func OpenRebuilt(ctx context.Context, id storage.ID, part storage.Part, open Ope
 	}
 	p := &rebuiltPart{ctx: ctx, s: s}
 	for i := range p.kept {
-		p.kept[i].job, p.kept[i].block = s.rebuild.newJob(atOnce), -1
+		p.kept[i] = &keptBlock{next: -1, job: s.rebuild.newJob(atOnce), block: -1}
 	}
 	return p, nil
 }
@@ -55,16 +56,14 @@ type rebuiltPart struct {
 	s   *survivors
 
 	mu     sync.Mutex
-	clock  int64
 	closed bool
-	kept   [keptBlocks]keptBlock
-	users  sync.WaitGroup // reads that are under way
+	kept   [keptBlocks]*keptBlock // the one that was used last first
+	users  sync.WaitGroup         // reads that are under way
 }
 
 // keptBlock is a block that has been rebuilt.
 type keptBlock struct {
-	used int64 // when; the part's lock guards it
-	next int64 // block that its latest user wants; guarded likewise
+	next int64 // block that its latest user wants; the part's lock guards it
 
 	mu    sync.Mutex
 	job   *job
@@ -121,20 +120,14 @@ func (p *rebuiltPart) readBlock(b []byte, off int64) (int, error) {
 func (p *rebuiltPart) pick(block int64) *keptBlock {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	oldest := &p.kept[0]
-	for i := range p.kept {
-		k := &p.kept[i]
-		if k.used > 0 && k.next == block {
-			oldest = k
-			break
-		}
-		if k.used < oldest.used {
-			oldest = k
-		}
+	i := slices.IndexFunc(p.kept[:], func(k *keptBlock) bool { return k.next == block })
+	if i < 0 {
+		i = keptBlocks - 1
 	}
-	p.clock++
-	oldest.used, oldest.next = p.clock, block
-	return oldest
+	k := p.kept[i]
+	copy(p.kept[1:], p.kept[:i])
+	p.kept[0], k.next = k, block
+	return k
 }
 
 // Close waits for reads that are under way.

@@ -10,60 +10,23 @@ import (
 // takes as many as the set has members; further ones come with damaged blocks.
 const maxDecoders = 1024
 
-// pattern is the set of shards of a stripe that are lost.
-type pattern [maxMembers / 64]uint64
-
-// decoder computes the shards of a pattern from the first others.
-type decoder struct {
-	inputs []int                 // shards, ascending
-	lost   []reedsolomon.Encoder // each computes one of the lost shards, ascending
+// loss is a shard of a stripe, data by column, then parity by row, that is computed from
+// others.
+type loss struct {
+	inputs [maxMembers / 64]uint64 // a set of shards
+	shard  int
 }
 
-// Reconstruct computes the blocks of the missing members of a stripe from those
-// of the others: for each missing member as many bytes as blocks has room for,
-// none if that is nil or empty. missing must name all blocks that are not there,
-// wanted or not, ascending. Of the others only those of Inputs are read; their
-// blocks of parity must be as long as the longest result.
-func (c *Code) Reconstruct(stripe int64, blocks [][]byte, missing []int) error {
-	if len(blocks) != c.layout.Members {
-		return invalidf("blocks of %d members, the layout has %d", len(blocks), c.layout.Members)
-	}
-	if err := c.check(stripe, missing); err != nil || len(missing) == 0 {
-		return err
-	}
-	s := c.acquire()
-	defer c.release(s)
-	d, err := c.decoderOf(s, stripe, missing)
-	if err != nil {
-		return err
-	}
-	for _, shard := range d.inputs {
-		s.inputs = append(s.inputs, blocks[c.member(stripe, shard)])
-	}
-	longest := 0
-	for _, shard := range s.lost {
-		longest = max(longest, len(blocks[c.member(stripe, shard)]))
-	}
-	if err := c.checkParity(stripe, d, s.inputs, longest); err != nil {
-		return err
-	}
-	for i, shard := range s.lost {
-		if err := c.run(d.lost[i], s, s.inputs, blocks[c.member(stripe, shard)]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// AppendInputs appends to dst the members whose blocks Reconstruct reads: those
-// of data that are there, and as many of parity as are needed.
+// AppendInputs appends to dst the members whose blocks Reconstruct reads when these are
+// missing: those of data that are there, and as many of parity as are needed. If there are not
+// enough, it returns a *LossError.
 func (c *Code) AppendInputs(dst []int, stripe int64, missing []int) ([]int, error) {
-	if err := c.check(stripe, missing); err != nil {
-		return dst, err
+	if len(missing) > c.layout.Parity {
+		return dst, &LossError{Stripe: stripe, Missing: slices.Clone(missing), Parity: c.layout.Parity}
 	}
 	need := c.layout.Data()
 	for shard := 0; need > 0; shard++ {
-		if member := c.member(stripe, shard); !slices.Contains(missing, member) {
+		if member := c.layout.Giver(stripe, shard); !slices.Contains(missing, member) {
 			dst = append(dst, member)
 			need--
 		}
@@ -71,50 +34,64 @@ func (c *Code) AppendInputs(dst []int, stripe int64, missing []int) ([]int, erro
 	return dst, nil
 }
 
-func (c *Code) check(stripe int64, missing []int) error {
-	if stripe < 0 {
-		return invalidf("stripe %d", stripe)
-	}
-	for i, member := range missing {
-		if member < 0 || member >= c.layout.Members || i > 0 && member <= missing[i-1] {
-			return invalidf("missing members %v: want them ascending, from 0 to %d", missing, c.layout.Members-1)
-		}
-	}
-	if len(missing) > c.layout.Parity {
-		return &LossError{Stripe: stripe, Missing: slices.Clone(missing), Parity: c.layout.Parity}
-	}
-	return nil
-}
-
-// checkParity refuses parity that is too short: unlike data, nothing says that
-// what follows would be zero.
-func (c *Code) checkParity(stripe int64, d *decoder, inputs [][]byte, n int) error {
-	for i, shard := range d.inputs {
-		if shard >= c.layout.Data() && len(inputs[i]) < n {
-			return invalidf("stripe %d: parity of member %d has %d bytes, %d are to be rebuilt", stripe, c.member(stripe, shard), len(inputs[i]), n)
-		}
-	}
-	return nil
-}
-
-// decoderOf returns how to compute the missing members' shards, which it leaves
-// in s.lost, ascending.
-func (c *Code) decoderOf(s *scratch, stripe int64, missing []int) (*decoder, error) {
-	var lost pattern
-	for _, member := range missing {
-		shard := c.shard(stripe, member)
-		lost[shard/64] |= 1 << (shard % 64)
-		s.lost = append(s.lost, shard)
-	}
-	slices.Sort(s.lost)
-	c.mu.RLock()
-	d := c.decoders[lost]
-	c.mu.RUnlock()
-	if d != nil {
-		return d, nil
-	}
-	d, err := c.newDecoder(s.lost)
+// Reconstruct computes the block of a lost member of a stripe, as many bytes as blocks has
+// room for, from those of the inputs, which are as AppendInputs returns them. Their blocks of
+// parity are at least as long as the result: nothing says that what follows would be zero.
+//
+// Inputs are zero behind their ends: between two ends everything has one length, with the
+// zero block in place of inputs that have ended, so that nothing is copied.
+func (c *Code) Reconstruct(stripe int64, blocks [][]byte, inputs []int, lost int) error {
+	e, err := c.decoder(stripe, inputs, lost)
 	if err != nil {
+		return err
+	}
+	view, output := make([][]byte, len(inputs)+1), blocks[lost]
+	for from := 0; from < len(output); {
+		to := min(len(output), from+c.layout.Block) // the zero block has no more
+		for _, member := range inputs {
+			if in := blocks[member]; len(in) > from {
+				to = min(to, len(in))
+			}
+		}
+		for i, member := range inputs {
+			if in := blocks[member]; len(in) > from {
+				view[i] = in[from:to]
+			} else {
+				view[i] = c.zeros()[:to-from]
+			}
+		}
+		view[len(inputs)] = output[from:to]
+		if err := e.Encode(view); err != nil {
+			return invalidf("encoding: %w", err)
+		}
+		from = to
+	}
+	return nil
+}
+
+// shard returns which one of a stripe a member's block is.
+func (c *Code) shard(stripe int64, member int) int {
+	return (c.layout.turn(stripe, member) + c.layout.Data()) % c.layout.Members
+}
+
+// decoder returns what computes the lost member's block.
+func (c *Code) decoder(stripe int64, inputs []int, lost int) (reedsolomon.Encoder, error) {
+	l := loss{shard: c.shard(stripe, lost)}
+	for _, member := range inputs {
+		shard := c.shard(stripe, member)
+		l.inputs[shard/64] |= 1 << (shard % 64)
+	}
+	c.mu.RLock()
+	e := c.decoders[l]
+	c.mu.RUnlock()
+	if e != nil {
+		return e, nil
+	}
+	shards, err := coefficients(c.base, len(inputs), c.layout.Members, func(i int) int { return c.shard(stripe, inputs[i]) })
+	if err != nil {
+		return nil, err
+	}
+	if e, err = rowOf(len(inputs), shards[l.shard]); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -122,27 +99,6 @@ func (c *Code) decoderOf(s *scratch, stripe int64, missing []int) (*decoder, err
 	if len(c.decoders) >= maxDecoders {
 		clear(c.decoders)
 	}
-	c.decoders[lost] = d
-	return d, nil
-}
-
-func (c *Code) newDecoder(lost []int) (*decoder, error) {
-	d := &decoder{}
-	for shard := 0; len(d.inputs) < c.layout.Data(); shard++ {
-		if !slices.Contains(lost, shard) {
-			d.inputs = append(d.inputs, shard)
-		}
-	}
-	shards, err := coefficients(c.base, c.layout.Data(), c.layout.Members, func(i int) int { return d.inputs[i] })
-	if err != nil {
-		return nil, err
-	}
-	for _, shard := range lost {
-		e, err := rowOf(c.layout.Data(), shards[shard])
-		if err != nil {
-			return nil, err
-		}
-		d.lost = append(d.lost, e)
-	}
-	return d, nil
+	c.decoders[l] = e
+	return e, nil
 }

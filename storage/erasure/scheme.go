@@ -27,12 +27,12 @@ type SchemeConfig struct {
 	Parity  int              // how many losses are brought back: 1 is XOR
 	Block   int              // bytes of a block; 0: 256 KiB
 	// Prefix begins the names of the streams, so that several schemes can share a
-	// service; "parity" if empty. No "/" in it.
+	// service. No "/" in it.
 	Prefix string
 	// Unwanted is asked before parity is published, and says why it is not to be:
 	// the version may have been deleted meanwhile. May be nil.
 	Unwanted func(storage.ID) error
-	Log      *slog.Logger // may be nil
+	Log      *slog.Logger
 }
 
 // Scheme protects the parts of one rank, and holds parity for the other members
@@ -61,12 +61,6 @@ type Scheme struct {
 func NewScheme(c SchemeConfig) (*Scheme, error) {
 	if c.Block == 0 {
 		c.Block = defaultBlock
-	}
-	if c.Prefix == "" {
-		c.Prefix = "parity"
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -147,7 +141,7 @@ func (s *Scheme) collector(v version) (*collector, error) {
 		return nil, err
 	}
 	if s.closed {
-		return nil, &VersionError{ID: v.id, Err: exchange.ErrClosed}
+		return nil, ofVersion(v.id, exchange.ErrClosed)
 	}
 	c := newCollector(s, v)
 	s.collectors[v] = c
@@ -182,13 +176,13 @@ func (s *Scheme) Skip(ctx context.Context, id storage.ID, part storage.Part) err
 	}
 	told := make(chan struct{})
 	if !s.task(func() { defer close(told); s.skip(id, part) }) {
-		return &VersionError{ID: id, Err: exchange.ErrClosed}
+		return ofVersion(id, exchange.ErrClosed)
 	}
 	select {
 	case <-told:
 		return nil
 	case <-ctx.Done():
-		return &VersionError{ID: id, Err: comm.Withdrawn(ctx)}
+		return ofVersion(id, comm.Withdrawn(ctx))
 	}
 }
 

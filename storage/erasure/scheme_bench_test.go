@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func onRanks(b *testing.B, nodes []*nodelocal.Store, parity int, body func(me in
 		m.service = exchange.New(ctx, c, m, exchange.Options{})
 		defer func() { _ = m.service.Close(ctx) }()
 		var err error
-		m.scheme, err = NewScheme(SchemeConfig{Service: m.service, Node: nodes[c.Rank()], Rank: int(c.Rank()), Set: set, Parity: parity})
+		m.scheme, err = NewScheme(SchemeConfig{Service: m.service, Node: nodes[c.Rank()], Rank: int(c.Rank()), Set: set, Parity: parity, Prefix: "parity", Log: slog.New(slog.DiscardHandler)})
 		close(m.started)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -91,7 +92,7 @@ func TestEndedVersions(t *testing.T) {
 func TestBadSchemes(t *testing.T) {
 	x := newTrial(t, 2, 1)
 	x.play(func(m *member) {
-		good := SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: 1, Set: []int{4, 1, 2}, Parity: 1}
+		good := SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: 1, Set: []int{4, 1, 2}, Parity: 1, Prefix: "parity", Log: slog.New(slog.DiscardHandler)}
 		s, err := NewScheme(good)
 		require.NoError(t, err)
 		require.NoError(t, s.Close(m.ctx))
@@ -121,7 +122,7 @@ func TestSetBeyondTheJob(t *testing.T) {
 			return
 		}
 		defer close(over)
-		s, err := NewScheme(SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: m.me, Set: []int{0, 1, 2}, Parity: 1, Block: 1000, Prefix: "other"})
+		s, err := NewScheme(SchemeConfig{Service: m.service, Node: x.nodes[m.me], Rank: m.me, Set: []int{0, 1, 2}, Parity: 1, Block: 1000, Prefix: "other", Log: slog.New(slog.DiscardHandler)})
 		require.NoError(m.t, err)
 		_, err = s.Create(m.ctx, idOf(1), storage.Part{Rank: m.me, Size: 3})
 		require.ErrorIs(m.t, err, comm.ErrRank)

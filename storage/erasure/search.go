@@ -63,11 +63,7 @@ var errUnwanted = fmt.Errorf("%w: parity of a set that was not tried yet", stora
 
 // untried returns an error unless a parity file is of a set with the lost part that was not
 // tried yet.
-func (f *search) untried(p *ParityReader) error {
-	_, ranks, _, err := SetOf(p.header)
-	if err != nil {
-		return err
-	}
+func (f *search) untried(p *ParityReader, ranks []int) error {
 	if !slices.Contains(ranks, f.lost.Rank) {
 		for _, r := range ranks {
 			f.distant[r] = true
@@ -86,17 +82,18 @@ func (f *search) look(ctx context.Context, rank int) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	p, file, err := f.openParity(ctx, rank, f.untried)
+	s := f.survivors
+	p, file, err := f.openParity(ctx, rank, func(p *ParityReader, ranks []int) error {
+		s.ranks = ranks
+		return f.untried(p, ranks)
+	})
 	if err != nil {
 		if !errors.Is(err, storage.ErrNotFound) || errors.Is(err, ErrMismatch) {
 			f.reasons = append(f.reasons, err)
 		}
 		return false, nil
 	}
-	_, ranks, _, _ := SetOf(p.header)
-	f.tried = append(f.tried, p)
-	s := f.survivors
-	s.ranks, s.files = ranks, []io.Closer{file}
+	f.tried, s.files = append(f.tried, p), []io.Closer{file}
 	if err = s.openAll(ctx, p); err != nil {
 		return false, errors.Join(err, s.close())
 	}

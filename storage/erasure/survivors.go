@@ -36,7 +36,7 @@ type survivors struct {
 
 // openParity opens the first parity file of a rank that is of this version and wanted: where
 // ranks have moved, their old nodes have those of the sets of before under the same name.
-func (s *survivors) openParity(ctx context.Context, rank int, wanted func(*ParityReader) error) (*ParityReader, io.Closer, error) {
+func (s *survivors) openParity(ctx context.Context, rank int, wanted func(p *ParityReader, ranks []int) error) (*ParityReader, io.Closer, error) {
 	key := storage.ObjectKey{ID: s.id, Kind: storage.KindParity, Part: storage.Part{Rank: rank, Size: s.lost.Size}}
 	file, err := s.open(ctx, key)
 	if err != nil {
@@ -46,11 +46,12 @@ func (s *survivors) openParity(ctx context.Context, rank int, wanted func(*Parit
 	others, _ := file.(storage.Redundant)
 	for at := file; at != nil; {
 		p, err := OpenParity(at, at.Size())
+		var ranks []int
 		if err == nil {
-			err = s.check(p.header, rank)
+			ranks, err = s.setOf(p.header, rank)
 		}
 		if err == nil {
-			err = wanted(p)
+			err = wanted(p, ranks)
 		}
 		if err == nil {
 			return p, file, nil
@@ -72,16 +73,16 @@ func another(err error) error {
 	return fmt.Errorf("%w, another one is there: %w", storage.ErrNotFound, err)
 }
 
-// check reports whether a parity file is what its name says.
-func (s *survivors) check(h Header, rank int) error {
+// setOf returns the ranks of the set of a parity file, if it is what its name says.
+func (s *survivors) setOf(h Header, rank int) ([]int, error) {
 	id, ranks, size, err := SetOf(h)
-	switch {
-	case err != nil:
-		return another(err)
-	case id != s.id || size != s.lost.Size || ranks[h.Member] != rank:
-		return another(fmt.Errorf("it says that it is of rank %d of %d and %v: %w", ranks[h.Member], size, id, ErrMismatch))
+	if err == nil && (id != s.id || size != s.lost.Size || ranks[h.Member] != rank) {
+		err = fmt.Errorf("it says that it is of rank %d of %d and %v: %w", ranks[h.Member], size, id, ErrMismatch)
 	}
-	return nil
+	if err != nil {
+		err = another(err)
+	}
+	return ranks, err
 }
 
 // openAll opens the parts and parity files of all members but the lost one,
@@ -117,7 +118,7 @@ func (s *survivors) openAll(ctx context.Context, first *ParityReader) error {
 				s.reasons[member] = partErr
 				return nil
 			}
-			p, file, err := s.openParity(ctx, s.ranks[member], func(p *ParityReader) error {
+			p, file, err := s.openParity(ctx, s.ranks[member], func(p *ParityReader, _ []int) error {
 				if !sameParts(p, first) {
 					return another(fmt.Errorf("parity of rank %d is of another set or of other parts: %w", s.ranks[member], ErrMismatch))
 				}
@@ -153,7 +154,8 @@ func (s *survivors) openPart(ctx context.Context, member int, first *ParityReade
 }
 
 func sameParts(a, b *ParityReader) bool {
-	return a.header.Layout == b.header.Layout && bytes.Equal(a.header.Identity, b.header.Identity) && a.parts.equal(b.parts)
+	return a.header.Layout == b.header.Layout && bytes.Equal(a.header.Identity, b.header.Identity) &&
+		slices.Equal(a.parts.Sizes, b.parts.Sizes) && slices.Equal(a.parts.Digests, b.parts.Digests)
 }
 
 // explain adds to an error why files that would have helped were not there.

@@ -6,8 +6,7 @@ import (
 )
 
 // ParityWriter writes the parity file of one member. The sizes of the parts
-// need to be known only at its end, so that parity can be computed while the
-// parts are written.
+// need to be known only at its end.
 type ParityWriter struct {
 	w      io.Writer
 	header Header

@@ -7,17 +7,13 @@
 //   - copy: an object of the partner's node (storage.KindCopy) with the bytes
 //     and the name of the original part.
 //
-// # How
-//
-// The bytes go to the partner while the part's own file is written:
+// The bytes go to the partner while the part's own file is written, in a stream of package
+// exchange: a write waits only when its window is full. The partner needs no scheme for it:
+// whoever answers the exchange there stores an object under the name that it is asked for
+// (storage.ParseObjectKey).
 //
 //	rank 1   Write ──┬─> part on node 0
 //	                 └─> stream ──> rank 5   copy on node 2
-//
-// The stream is package exchange's: a write waits only when its window is full,
-// so the partner's storage and the own one work at the same time. The partner
-// needs no scheme for it: whoever answers the exchange there stores an object
-// under the name that it is asked for (storage.ParseObjectKey).
 //
 // # Invariants
 //
