@@ -43,9 +43,6 @@ func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
 	}
 	// The worst verdict wins, among equals the lowest rank.
 	score := int64(judge(mine))*size + size - 1 - int64(c.comm.Rank())
-	if mine == nil {
-		score = 0
-	}
 	worst, err := comm.AllreduceOne(ctx, c.comm, score, comm.Max[int64])
 	if err != nil {
 		return failed, err
