@@ -110,9 +110,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 		if _, err := st.agree(ctx, st.adoptedNothing(read)); err != nil {
 			return nil, err
 		}
-		if st.root() {
-			st.tellReplaced(found, read)
-		}
+		st.tellReplaced(found, read)
 	}
 	st.line.attempt.read = read
 	err = st.agreeOnAttempt(ctx, found, restored)
@@ -314,8 +312,8 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		if h == nil {
 			return nil
 		}
-		if iter != nil && h.Iteration == container.NoIteration && cp.root() {
-			cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
+		if iter != nil && h.Iteration == container.NoIteration {
+			cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 				"version", h.Version, "iteration", *iter)
 		}
 		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 
@@ -53,8 +54,10 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if c == nil {
 		c = comm.Self()
 	}
-	cp := &Checkpoint{
-		core: &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
+	log := o.logger.With("checkpoint", name, "rank", int(c.Rank()))
+	cp := &Checkpoint{core: &core{name: name, comm: c, opt: o, log: log, rootLog: log}}
+	if !cp.root() {
+		cp.rootLog = slog.New(slog.DiscardHandler)
 	}
 	cp.line = &lineage{core: cp.core, redo: redo{reached: container.NoIteration, before: container.NoIteration}}
 	cp.reg = &registry{core: cp.core, line: cp.line, index: make(map[string]int)}
@@ -76,7 +79,7 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if err := cp.build(); err != nil {
 		return fail(err)
 	}
-	if c.Rank() == 0 {
+	if cp.root() {
 		o.reportEnvironment(c.Size())
 	}
 	cp.forget = c.Session().OnRepair(cp.onRelease)

@@ -18,6 +18,7 @@ type core struct {
 	comm        *comm.Comm
 	opt         options
 	log         *slog.Logger
+	rootLog     *slog.Logger // for what rank 0 says for all; elsewhere it discards
 	fingerprint []byte
 
 	home      *filestore.Store     // the directory on the parallel file system

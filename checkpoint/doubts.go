@@ -42,7 +42,7 @@ func (st *starting) warn(found survey) {
 		{"the computation before the last run is gone on with", found.resumed},
 	} {
 		if w.why != "" {
-			st.log.Warn(w.message, "why", w.why)
+			st.rootLog.Warn(w.message, "why", w.why)
 		}
 	}
 }

@@ -251,9 +251,7 @@ func (l *looker) identify(ctx context.Context, e storage.Entry) (catalog.Candida
 func (st *starting) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
 	known := false // that one of the damaged ones is of this stage
-	if st.root() {
-		st.warn(found)
-	}
+	st.warn(found)
 	for i, c := range found.Candidates {
 		if err := st.belongsTogether(found, i, causes); err != nil {
 			return nil, err
@@ -261,12 +259,10 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		h, v, err := st.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
-			if c.Other && st.root() {
-				st.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
+			if c.Other {
+				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
-			if st.root() {
-				st.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
-			}
+			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:
 			return nil, err
@@ -277,10 +273,8 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		st.line.stored.SetAside(c.ID)
 		causes = append(causes, err)
 		known = known || c.Known
-		if st.root() {
-			st.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
-				"older_versions_left", len(found.Candidates)-1-i)
-		}
+		st.rootLog.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
+			"older_versions_left", len(found.Candidates)-1-i)
 	}
 	if len(causes) == 0 && found.Lost != "" && st.line.parent == nil && !found.Own {
 		why := found.Lost
@@ -300,9 +294,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 			return nil, err
 		}
 		if touched == 0 {
-			if st.root() {
-				st.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", st.dir(), "versions", len(causes))
-			}
+			st.rootLog.Warn("the stage begins anew: only versions whose header is damaged are left", "path", st.dir(), "versions", len(causes))
 			return nil, nil
 		}
 	}

@@ -100,8 +100,8 @@ func (wr *writing) skips(iteration int64) bool {
 	if !wr.line.unreachable() {
 		return false
 	}
-	if !wr.skipped && wr.root() {
-		wr.log.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
+	if !wr.skipped {
+		wr.rootLog.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
 			"iteration", iterationAttr(iteration), "parent", wr.line.parent.name)
 	}
 	wr.skipped = true
