@@ -66,17 +66,10 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 		}
 	}()
-	if err := st.line.parentBegun(); err != nil {
-		return nil, err
-	}
-	if err := sameSettings(ctx, st.core); err != nil {
-		return nil, err
-	}
-	if err := st.takeLock(ctx); err != nil {
-		return nil, err
-	}
-	if err := openPlacement(ctx, st.core, st.up); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{st.line.parentBegun, st.sameSettings, st.takeLock, st.openPlacement} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	st.line.attempt.sameDirectory = st.placement.OnNodes() // whatever comes home from there is looked for
 	found, err := st.survey(ctx)

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (l *lineage) beforeFirst() {
 
 // parentBegun returns an error unless it is known what is restored of the
 // checkpoints around this one.
-func (l *lineage) parentBegun() error {
+func (l *lineage) parentBegun(context.Context) error {
 	if l.parent == nil || l.parent.attempt.begun {
 		return nil
 	}

@@ -31,15 +31,15 @@ func settingsOf(c *core) []setting {
 
 // sameSettings compares them on all ranks. It is collective, and the error is the
 // same everywhere.
-func sameSettings(ctx context.Context, c *core) error {
-	if c.comm.Size() == 1 {
+func (st *starting) sameSettings(ctx context.Context) error {
+	if st.comm.Size() == 1 {
 		return nil
 	}
-	mine := settingsOf(c)
-	if differ, _, err := c.compare(ctx, []int64{condensed(fmt.Append(nil, mine))}); err != nil || !differ[0] {
+	mine := settingsOf(st.core)
+	if differ, _, err := st.compare(ctx, []int64{condensed(fmt.Append(nil, mine))}); err != nil || !differ[0] {
 		return err
 	}
-	all, err := fromAll(ctx, c, mine)
+	all, err := fromAll(ctx, st.core, mine)
 	if err != nil {
 		return err
 	}
