@@ -69,8 +69,8 @@ type sighting struct {
 // share it, and tells the others.
 func (st *starting) survey(ctx context.Context) (survey, error) {
 	var s survey
-	var err error
-	if err = st.placement.Survey(ctx); err != nil && st.placement.OnNodes() {
+	err := st.placement.Survey(ctx)
+	if err != nil && st.placement.OnNodes() {
 		return s, err // on all ranks
 	}
 	if err == nil && st.root() {
@@ -169,14 +169,17 @@ func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Can
 	for i := range slices.Backward(s.versions) {
 		v := &s.versions[i]
 		s.Highest = max(s.Highest, v.ID.Version)
-		if !v.Complete() {
-			if l.line.parent != nil {
-				l.lookAtRest(ctx, v)
-			}
+		if !v.Complete() && l.line.parent == nil {
 			continue
 		}
 		c, h, err := l.identify(ctx, v.Entry)
-		if err != nil {
+		switch {
+		case !v.Complete():
+			if err == nil && c.Known { // a part of it is there
+				v.header, v.elsewhere = h, !l.line.belongs(c.Ancestors)
+			}
+			continue
+		case err != nil:
 			return nil, err
 		}
 		v.header = h
@@ -196,13 +199,6 @@ func (l *looker) findLosses(s *survey) {
 		if v := &s.versions[i]; !v.Complete() {
 			v.status = l.placement.Absence().LossStatus(v.ID, s.told.TellsOf(v.ID))
 		}
-	}
-}
-
-// lookAtRest reads a part of an incomplete version, if one is there.
-func (l *looker) lookAtRest(ctx context.Context, v *sighting) {
-	if c, h, err := l.identify(ctx, v.Entry); err == nil && c.Known {
-		v.header, v.elsewhere = h, !l.line.belongs(c.Ancestors)
 	}
 }
 
