@@ -211,10 +211,7 @@ func (u *upkeep) startMaintenance() {
 	if f := u.line.flight.Load(); u.writer == nil || f != nil && !f.landed() { // a version does them
 		return
 	}
-	if u.maintaining != nil && !u.maintaining.Ended() {
-		return
-	}
-	if u.maintaining = nil; !u.maintenance.any() {
+	if u.maintaining != nil && !u.maintaining.Ended() || !u.maintenance.any() {
 		return
 	}
 	ticket, err := u.writer.Start(func(ctx context.Context) error {
@@ -234,12 +231,10 @@ func (u *upkeep) maintenanceDone(ctx context.Context) error {
 	if u.maintaining == nil {
 		return nil
 	}
-	err := u.maintaining.Wait(ctx)
-	if !u.maintaining.Ended() {
+	if err := u.maintaining.Wait(ctx); !u.maintaining.Ended() {
 		return err
 	}
-	u.maintaining = nil
-	return nil
+	return nil // it has none of its own
 }
 
 // join waits for the background write, if there is one, and settles it with the
