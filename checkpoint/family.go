@@ -78,18 +78,15 @@ func (r *registry) noteFamily(h *container.Header) {
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	for _, name := range names {
 		text(name)
-		n := 0
-		for _, p := range pairs {
-			if values[p[1]].of.name == name {
-				n++
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(n))
+		var keys []string
 		for _, p := range pairs {
 			if o := values[p[1]]; o.of.name == name {
-				text(r.entries[p[0]].key)
-				text(o.key)
+				keys = append(keys, r.entries[p[0]].key, o.key)
 			}
+		}
+		b = binary.AppendUvarint(b, uint64(len(keys)/2))
+		for _, key := range keys {
+			text(key)
 		}
 	}
 	if len(b) <= 128<<10 {
