@@ -113,7 +113,7 @@ func (m *arrangement) bonds() (out []bond) {
 		return m.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, m.stored[e.key].Desc.Shape)
 	}
 	var absent [][2]int // others may change their lengths inside
-	for _, p := range reg.overlaps.Find(reg.values(), false, m.absent) {
+	for _, p := range reg.overlaps.Find(reg.values, false, m.absent) {
 		switch {
 		case !m.belong(p[0], p[1]):
 		case m.absent(p[0]):
@@ -131,7 +131,7 @@ func (m *arrangement) bonds() (out []bond) {
 		return out
 	}
 	relatives, plain, _ := reg.family()
-	pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
+	pairs, _ := reg.overlaps.Across(reg.values, plain, false)
 	for _, p := range pairs {
 		o := relatives[p[1]]
 		if m.kin[o.of.name][[2]string{reg.entries[p[0]].key, o.key}] && fits(p[0]) {

@@ -70,7 +70,7 @@ func (r *registry) noteFamily(h *container.Header) {
 	if len(names) == 0 {
 		return
 	}
-	pairs, all := r.overlaps.Across(r.values(), plain, true)
+	pairs, all := r.overlaps.Across(r.values, plain, true)
 	if !all {
 		return
 	}
@@ -142,7 +142,7 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 	move := m.companions(nil)
 	for again := true; again; {
 		again = false
-		pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
+		pairs, _ := reg.overlaps.Across(reg.values, plain, false)
 		for _, p := range pairs {
 			mine, o := reg.entries[p[0]], values[p[1]]
 			kin, known := m.kin[o.of.name]
@@ -158,7 +158,7 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 				}
 				continue
 			case tried[p] == 0 && !one:
-				m.move(move.of(p[0], reg.values()), o.value, true)
+				m.move(move.of(p[0], reg.values), o.value, true)
 			case tried[p] == 1:
 				m.move([]cptypes.Value{o.value}, mine.value, false)
 			case o.of.line.attempt.begun:

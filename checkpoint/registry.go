@@ -26,7 +26,7 @@ type registry struct {
 	index    map[string]int      // in entries, by key
 	addErr   error               // the first one of Add
 	sections []container.Section // of entries, for the version being written
-	plain    []cptypes.Value     // of entries
+	values   []cptypes.Value     // of entries
 	overlaps cptypes.Overlaps
 	sizes    extents
 
@@ -68,7 +68,7 @@ func (r *registry) add(key string, value any, opts []AddOption) error {
 		opt(&e)
 	}
 	r.index[key] = len(r.entries)
-	r.entries = append(r.entries, e)
+	r.entries, r.values = append(r.entries, e), append(r.values, v)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (r *registry) touch(key string) {
 }
 
 // clear lets go of the values.
-func (r *registry) clear() { r.entries, r.sections, r.plain = nil, nil, nil }
+func (r *registry) clear() { r.entries, r.sections, r.values = nil, nil, nil }
 
 // update lets the values fetch what they store. All are updated before any is
 // looked at: the Update of one may change another.

@@ -102,19 +102,10 @@ func decodeSharing(b []byte) sharing {
 
 // noteSharing says in the header which values lie in the same memory.
 func (r *registry) noteSharing(h *container.Header) {
-	pairs := r.overlaps.Find(r.values(), true, nil)
+	pairs := r.overlaps.Find(r.values, true, nil)
 	if b := groups(pairs).encode(r.overlaps.Unseen()); len(b) > 0 {
 		h.Fields = h.Fields.With(container.FieldSharing, b)
 	}
-}
-
-func (r *registry) values() []cptypes.Value {
-	if r.plain == nil {
-		for _, e := range r.entries {
-			r.plain = append(r.plain, e.value)
-		}
-	}
-	return r.plain
 }
 
 // storedSharing is what a version says about which of its values shared memory.
@@ -160,7 +151,7 @@ func (m *arrangement) separate(late bool) error {
 	m.with, m.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		pairs := reg.overlaps.Find(reg.values(), false, m.absent)
+		pairs := reg.overlaps.Find(reg.values, false, m.absent)
 		move, done := m.companions(pairs), make(map[departure]bool)
 		for _, p := range pairs {
 			a, b := reg.entries[p[0]], reg.entries[p[1]]
@@ -204,10 +195,10 @@ func (m *arrangement) leaveEmpty(late bool) {
 	if len(empty) == 0 || len(m.stored) == len(m.reg.entries) {
 		return
 	}
-	for _, p := range m.reg.overlaps.Find(m.reg.values(), false, m.absent) {
+	for _, p := range m.reg.overlaps.Find(m.reg.values, false, m.absent) {
 		for k, i := range p {
 			if other := p[1-k]; empty[i] && m.absent(other) {
-				m.move(m.reg.values()[i:i+1], m.reg.values()[other], true)
+				m.move(m.reg.values[i:i+1], m.reg.values[other], true)
 			}
 		}
 	}
@@ -231,7 +222,7 @@ func (m *arrangement) part(p [2]int, tried int, move companions, done map[depart
 	d := departure{move.first(p[which]), p[1-which], m.reads(p[which], late)}
 	if !done[d] {
 		done[d] = true
-		m.move(move.of(p[which], m.reg.values()), m.reg.entries[d.from].value, d.read)
+		m.move(move.of(p[which], m.reg.values), m.reg.entries[d.from].value, d.read)
 	}
 }
 
