@@ -158,9 +158,10 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 				}
 				continue
 			case tried[p] == 0 && !one:
-				m.move(move.of(p[0], reg.values), o.value, true)
+				m.move(move.of(p[0]), o.value, true)
 			case tried[p] == 1:
-				m.move([]cptypes.Value{o.value}, mine.value, false)
+				m.moved = true
+				cptypes.Separate([]cptypes.Value{o.value}, mine.value, false)
 			case o.of.line.attempt.begun:
 				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.of.name)}
 			default:

@@ -198,7 +198,7 @@ func (m *arrangement) leaveEmpty(late bool) {
 	for _, p := range m.reg.overlaps.Find(m.reg.values, false, m.absent) {
 		for k, i := range p {
 			if other := p[1-k]; empty[i] && m.absent(other) {
-				m.move(m.reg.values[i:i+1], m.reg.values[other], true)
+				m.move([]int{i}, m.reg.values[other], true)
 			}
 		}
 	}
@@ -219,10 +219,11 @@ func (m *arrangement) part(p [2]int, tried int, move companions, done map[depart
 		return
 	}
 	which := m.movesFirst(p) ^ tried
-	d := departure{move.first(p[which]), p[1-which], m.reads(p[which], late)}
+	all := move.of(p[which])
+	d := departure{all[0], p[1-which], m.reads(p[which], late)}
 	if !done[d] {
 		done[d] = true
-		m.move(move.of(p[which], m.reg.values), m.reg.entries[d.from].value, d.read)
+		m.move(all, m.reg.values[d.from], d.read)
 	}
 }
 
@@ -237,7 +238,7 @@ func (m *arrangement) leavesAlone(p [2]int, tried map[[2]int]int, move companion
 	a, b := m.reg.entries[lacks], m.reg.entries[has]
 	if tried[p] == 2 && move[lacks] != nil {
 		tried[p] = 3
-		m.move([]cptypes.Value{a.value}, b.value, false)
+		m.move([]int{lacks}, b.value, false)
 		return true
 	}
 	if tried[p] < 4 && !cptypes.OneVariable(a.value, b.value) {
@@ -248,15 +249,22 @@ func (m *arrangement) leavesAlone(p [2]int, tried map[[2]int]int, move companion
 	return false
 }
 
-func (m *arrangement) move(values []cptypes.Value, from cptypes.Value, read bool) {
+func (m *arrangement) move(which []int, from cptypes.Value, read bool) {
 	m.moved = true
+	var values []cptypes.Value
+	for _, i := range which {
+		values = append(values, m.reg.values[i])
+	}
 	cptypes.Separate(values, from, read)
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
 // one that is not, unless it shared memory, which it might leave, when it was stored.
 func (m *arrangement) movesFirst(p [2]int) int {
-	free := func(i int) bool { return !m.absent(i) && !m.bound(i) }
+	free := func(i int) bool {
+		key := m.reg.entries[i].key
+		return !m.absent(i) && m.then.group[key] == 0 && !m.kin.of(key)
+	}
 	switch {
 	case free(p[1]):
 		return 1
