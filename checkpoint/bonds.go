@@ -69,15 +69,13 @@ func (c companions) of(i int) []int {
 
 // bond is memory that two values share and are to go on sharing.
 type bond struct {
-	a, b     int  // their indices
-	relative bool // b is one of another checkpoint
-	bytes    int  // how much it is if the version lacks both, else 1
+	bonded
+	bytes int // how much it is if the version lacks both, else 1
 }
 
-// without is the bond whatever memory it is.
-func (b bond) without() bond {
-	b.bytes = 0
-	return b
+type bonded struct {
+	a, b     int  // indices of the values
+	relative bool // b is one of another checkpoint
 }
 
 // bonds are those that there are now, but for values that are to have other sizes than they have.
@@ -96,12 +94,12 @@ func (m *arrangement) bonds() (out []bond) {
 		case m.absent(p[0]) && m.absent(p[1]):
 			absent = append(absent, p)
 		case m.then.together(reg.entries[p[0]].key, reg.entries[p[1]].key) && p[0] != p[1] && fits(p[0]) && fits(p[1]):
-			out = append(out, bond{p[0], p[1], false, 1})
+			out = append(out, bond{bonded{p[0], p[1], false}, 1})
 		}
 	}
 	if len(absent) > 0 {
 		for i, bytes := range reg.overlaps.Common(absent) {
-			out = append(out, bond{absent[i][0], absent[i][1], false, bytes})
+			out = append(out, bond{bonded{absent[i][0], absent[i][1], false}, bytes})
 		}
 	}
 	if !m.kin.any() {
@@ -112,7 +110,7 @@ func (m *arrangement) bonds() (out []bond) {
 	for _, p := range pairs {
 		o := relatives[p[1]]
 		if m.kin[o.of.name][[2]string{reg.entries[p[0]].key, o.key}] && fits(p[0]) {
-			out = append(out, bond{p[0], p[1], true, 1})
+			out = append(out, bond{bonded{p[0], p[1], true}, 1})
 		}
 	}
 	return out
@@ -123,13 +121,13 @@ func (m *arrangement) warnOfBroken() {
 	if len(m.before) == 0 || !m.moved {
 		return
 	}
-	now := make(map[bond]int)
+	now := make(map[bonded]int)
 	for _, b := range m.bonds() {
-		now[b.without()] = b.bytes
+		now[b.bonded] = b.bytes
 	}
 	relatives, _, _ := m.reg.family()
 	for _, b := range m.before {
-		if now[b.without()] >= b.bytes {
+		if now[b.bonded] >= b.bytes {
 			continue
 		}
 		var other, checkpoint string
