@@ -130,7 +130,6 @@ func fromRoot[T any](ctx context.Context, c *core, value T, mine error) (T, erro
 	return fromOne(ctx, c, 0, value)
 }
 
-// fromOne gives all ranks the value of one.
 func fromOne[T any](ctx context.Context, c *core, rank comm.Rank, value T) (T, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -142,7 +141,6 @@ func fromOne[T any](ctx context.Context, c *core, rank comm.Rank, value T) (T, e
 	return value, err
 }
 
-// fromAll gives all ranks the values of all.
 func fromAll[T any](ctx context.Context, c *core, mine T) ([]T, error) {
 	data, err := json.Marshal(mine)
 	if err != nil {

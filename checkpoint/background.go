@@ -43,7 +43,6 @@ type flight struct {
 	err     error
 }
 
-// id names the version.
 func (f *flight) id() storage.ID {
 	id, _ := storage.Identity(f.header)
 	return id
@@ -134,7 +133,6 @@ func (wr *writing) launch(ctx context.Context, h container.Header) error {
 	return errors.Join(failed, err)
 }
 
-// capture starts the writer and copies the values.
 func (wr *writing) capture(ctx context.Context, f *flight) (err error) {
 	began := time.Now()
 	defer func() { f.phases.Copy = time.Since(began) }()
@@ -263,7 +261,6 @@ func (wr *writing) join(ctx context.Context) (failed, err error) {
 	return nil, err
 }
 
-// await waits for this rank's part.
 func (wr *writing) await(ctx context.Context, f *flight) error {
 	if f.ticket != nil {
 		defer wr.acc.stats.time(&f.phases.Wait)()

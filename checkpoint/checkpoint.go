@@ -183,7 +183,7 @@ func (cp *Checkpoint) Commit() error {
 	return nil
 }
 
-// Close ends the use of the checkpoint: it waits for an aAsyncOff write, at
+// Close ends the use of the checkpoint: it waits for an asynchronous write, at
 // most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
 // touched any more, memory and threads are given back, and the directory is free
 // for another job. It is not collective: to know that the last version is

@@ -101,7 +101,6 @@ func (c config) compression() (container.Compression, error) {
 	return compression, allowIf(ok, "CRAFT_COMPRESS", c.Compress)
 }
 
-// fileMode is that of the files in the checkpoint's directory.
 func (c config) fileMode() (fs.FileMode, error) {
 	switch c.FileMode {
 	case "0600", "0640", "0660", "0644", "0664":

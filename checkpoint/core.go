@@ -36,7 +36,6 @@ type core struct {
 // root reports that this rank speaks for all.
 func (c *core) root() bool { return c.comm.Rank() == 0 }
 
-// dir is where the checkpoint's versions are.
 func (c *core) dir() string { return c.home.Dir() }
 
 // mayWrite returns an error if others may write here now.

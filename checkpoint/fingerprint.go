@@ -203,7 +203,6 @@ func encodesItself(v reflect.Value) bool {
 	return false
 }
 
-// checkFingerprint compares what is stored with what the program says.
 func checkFingerprint(c *core, stored []byte) error {
 	if bytes.Equal(stored, c.fingerprint) {
 		return nil

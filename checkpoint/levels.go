@@ -49,7 +49,6 @@ func (c levelConfig) policy() (storage.Policy, error) {
 	return p, nil
 }
 
-// racks reads which node is in which rack.
 func (c levelConfig) racks() (of map[string]string, err error) {
 	if c.Racks == "" {
 		return nil, nil

@@ -32,7 +32,6 @@ func boxesOfPart(f *storage.File) partBoxes {
 	return out
 }
 
-// load reads the values that are not late.
 func (r *restoration) load(ctx context.Context) error { return r.loadThe(ctx, false) }
 
 // loadThe reads the late values, or the others.
@@ -47,7 +46,6 @@ func (r *restoration) loadThe(ctx context.Context, late bool) error {
 	return r.loadTogether(ctx)
 }
 
-// loadKeys reads chosen values.
 func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool) error {
 	return r.eachSection(ctx, chosen, func(e entry, section *container.SectionReader) error {
 		r.reg.touch(e.key)

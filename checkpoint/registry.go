@@ -84,7 +84,6 @@ func (r *registry) touch(key string) {
 	r.touched[key], r.adopted = true, storage.ID{}
 }
 
-// clear lets go of the values.
 func (r *registry) clear() { r.entries, r.sections, r.values = nil, nil, nil }
 
 // update lets the values fetch what they store. All are updated before any is
@@ -100,8 +99,8 @@ func (r *registry) update() error {
 	return nil
 }
 
-// describeAll describes the present state of all values in cp.reg.sections, which
-// are kept from version to version, and adds to the header what it says of them.
+// describeAll describes the present state of all values in sections, and adds to the
+// header what it says of them.
 func (r *registry) describeAll(h *container.Header) error {
 	if r.sections == nil {
 		r.sections = make([]container.Section, len(r.entries))
@@ -114,7 +113,6 @@ func (r *registry) describeAll(h *container.Header) error {
 	return r.stateExtents(h)
 }
 
-// describe fills the section of one value.
 func (r *registry) describe(e *entry, s *container.Section) {
 	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
 	if spans, ok := spansOf(e.value); ok {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// setting is one that decides what the ranks do together.
 type setting struct{ Variable, Value string }
 
 // settingsOf are those that must be the same on all ranks: with others they would be

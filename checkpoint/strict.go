@@ -42,7 +42,6 @@ func joined(list []Strictness) Strictness {
 	return Strictness(strings.Join(texts, ","))
 }
 
-// strictness is CRAFT_STRICT.
 type strictness struct {
 	on    bool
 	allow []Strictness
