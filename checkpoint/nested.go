@@ -44,12 +44,10 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 		defer child.calling.Unlock()
 	}
 	switch {
-	case cp.closed || child.closed:
-		late := cp
-		if child.closed {
-			late = child
-		}
-		return cp.outOfOrder(late.afterClose("SubCP"))
+	case child.closed:
+		return cp.outOfOrder(child.afterClose("SubCP"))
+	case cp.closed:
+		return cp.outOfOrder(cp.afterClose("SubCP"))
 	case child.line.attempt.begun:
 		return cp.outOfOrder(fmt.Sprintf("SubCP after RestartIfNeeded or a write of its child %q", child.name))
 	case child.line.parent != nil:

@@ -272,16 +272,16 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		st.rootLog.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
 			"older_versions_left", len(found.Candidates)-1-i)
 	}
-	if len(causes) == 0 && found.Lost != "" && st.line.parent == nil && !found.Own {
+	if len(causes) == 0 {
 		why := found.Lost
+		if why == "" || st.line.parent != nil || found.Own {
+			return nil, nil
+		}
 		if found.Unannounced != "" {
 			why += "; " + found.Unannounced
 		}
 		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of others, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
 			ErrNoUsableVersion, why, found.Older)
-	}
-	if len(causes) == 0 {
-		return nil, nil
 	}
 	if st.line.parent != nil && !known {
 		// They need not be of this stage, and the parent knows where it begins.

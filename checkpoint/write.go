@@ -81,12 +81,10 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 	case err != nil:
 	case wr.skips(iteration):
 		wr.up.startMaintenance()
+	case wr.writer != nil:
+		err = wr.launch(ctx, wr.nextHeader(iteration))
 	default:
-		if wr.writer != nil {
-			err = wr.launch(ctx, wr.nextHeader(iteration))
-		} else {
-			err = wr.writeAndMakeRoom(ctx, iteration)
-		}
+		err = wr.writeAndMakeRoom(ctx, iteration)
 	}
 	if err = errors.Join(earlier, err); err != nil {
 		return fmt.Errorf("write checkpoint %q: %w", wr.name, err)
