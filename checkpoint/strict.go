@@ -76,17 +76,17 @@ type reason struct {
 // No value has changed by then, and no file of a version.
 func (st *starting) strict(ctx context.Context, found survey) error {
 	s, _ := st.opt.strictness() // validated, and the same on all ranks
-	if st.line.attempt.strict = false; !s.on {
-		return nil
-	}
-	if repairs, _ := st.comm.Session().Recovered(); repairs > 0 {
+	repairs, _ := st.comm.Session().Recovered()
+	on := s.on && repairs == 0
+	st.line.attempt.strict = on && !slices.Contains(s.allow, AllowDamaged)
+	if !on {
 		return nil
 	}
 	var reasons []reason
 	if st.root() {
 		reasons = st.reasons(found)
 	}
-	if st.line.attempt.strict = !slices.Contains(s.allow, AllowDamaged); st.line.attempt.strict && len(found.Candidates) > 0 {
+	if st.line.attempt.strict && len(found.Candidates) > 0 {
 		switch v, err := st.tryRead(ctx, found.Candidates[0]); v {
 		case failed:
 			return err
