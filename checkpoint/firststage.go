@@ -22,7 +22,10 @@ func (u *upkeep) recordNested(ctx context.Context, h container.Header) {
 	if p == nil {
 		return
 	}
-	p.up.nameNested(ctx, u, catalog.StageOf(h.Ancestors))
+	// Of a stage that has ended, of which the version is known only now, nobody asks any more.
+	if in := catalog.StageOf(h.Ancestors); in == catalog.StageOf(u.line.ancestors()) && p.attempt.nested.add(in, u.name) {
+		p.up.tellRecord(ctx)
+	}
 	for _, of := range h.Ancestors {
 		if p == nil {
 			return
