@@ -62,6 +62,13 @@ func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
 	return v, report.by(reporter)
 }
 
+// commFailed reports that an error is one of the communicator itself: processes
+// have failed, or it was revoked. Then no collective call can help.
+func commFailed(err error) bool {
+	var remote *RankError
+	return !errors.As(err, &remote) && (errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked))
+}
+
 // bit is a condition in a reduction: its maximum shows whether it holds on any rank.
 func bit(is bool) int64 {
 	if is {
