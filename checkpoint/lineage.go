@@ -124,11 +124,8 @@ func (l *lineage) stageIsNamed() bool {
 
 // noteSettled says in the header which version of the parent is known to be complete.
 func (l *lineage) noteSettled(h *container.Header) {
-	if l.parent == nil {
-		return
-	}
-	if v := l.parent.attempt.settled; v > 0 {
-		h.Fields = h.Fields.With(container.FieldSettled, binary.AppendUvarint(nil, v))
+	if p := l.parent; p != nil && p.attempt.settled > 0 {
+		h.Fields = h.Fields.With(container.FieldSettled, binary.AppendUvarint(nil, p.attempt.settled))
 	}
 }
 
