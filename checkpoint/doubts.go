@@ -162,10 +162,4 @@ func idsOf(list []catalog.Candidate) (ids []storage.ID) {
 	return ids
 }
 
-func named(ids []storage.ID) string {
-	var names []string
-	for _, id := range ids {
-		names = append(names, id.String())
-	}
-	return strings.Join(names, ", ")
-}
+func named(ids []storage.ID) string { return join(ids, ", ", storage.ID.String) }

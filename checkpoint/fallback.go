@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -104,11 +104,7 @@ type UndefinedError struct {
 }
 
 func (e *UndefinedError) Error() string {
-	quoted := make([]string, len(e.Keys))
-	for i, key := range e.Keys {
-		quoted[i] = fmt.Sprintf("%q", key)
-	}
-	return fmt.Sprintf("%v; undefined on this rank are now the values of %s", e.Err, strings.Join(quoted, ", "))
+	return fmt.Sprintf("%v; undefined on this rank are now the values of %s", e.Err, join(e.Keys, ", ", strconv.Quote))
 }
 
 func (e *UndefinedError) Unwrap() error { return e.Err }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -85,11 +84,7 @@ func nesting(ancestors []container.Ancestor) string {
 	if len(ancestors) == 0 {
 		return "not nested"
 	}
-	var names []string
-	for _, a := range ancestors {
-		names = append(names, strconv.Quote(a.Name))
-	}
-	return "nested in " + strings.Join(names, " in ")
+	return "nested in " + join(ancestors, " in ", func(a container.Ancestor) string { return strconv.Quote(a.Name) })
 }
 
 // parentAway describes a version that tells of one of the parent, complete when it was

@@ -35,11 +35,7 @@ var allowances = []Strictness{AllowAbsent, AllowUnclear, AllowUnseen, AllowBranc
 
 // joined is such as "allow-absent,allow-damaged".
 func joined(list []Strictness) Strictness {
-	texts := make([]string, len(list))
-	for i, s := range list {
-		texts[i] = string(s)
-	}
-	return Strictness(strings.Join(texts, ","))
+	return Strictness(join(list, ",", func(s Strictness) string { return string(s) }))
 }
 
 type strictness struct {
