@@ -93,12 +93,7 @@ func warnOfNodes(c *core) {
 }
 
 // nodePath is the directory of this node.
-func (c levelConfig) nodePath() string {
-	if c.NodePath != "" {
-		return c.NodePath
-	}
-	return env.DefaultNodePath()
-}
+func (c levelConfig) nodePath() string { return cmp.Or(c.NodePath, env.DefaultNodePath()) }
 
 // leveled reports whether the checkpoint uses the storage of the nodes.
 func (c *core) leveled() bool {
