@@ -54,17 +54,16 @@ func cpuNumber(text string) (int, error) {
 // formatCPUs is the reverse of ParseCPUList.
 func formatCPUs(cpus []int) string {
 	var items []string
-	for i := 0; i < len(cpus); {
-		j := i
-		for j+1 < len(cpus) && cpus[j+1] == cpus[j]+1 {
-			j++
+	for len(cpus) > 0 {
+		n := 1 // that follow one another
+		for n < len(cpus) && cpus[n] == cpus[0]+n {
+			n++
 		}
-		item := strconv.Itoa(cpus[i])
-		if j > i {
-			item += "-" + strconv.Itoa(cpus[j])
+		item := strconv.Itoa(cpus[0])
+		if n > 1 {
+			item += "-" + strconv.Itoa(cpus[n-1])
 		}
-		items = append(items, item)
-		i = j + 1
+		items, cpus = append(items, item), cpus[n:]
 	}
 	return strings.Join(items, ",")
 }

@@ -1,10 +1,12 @@
 package async
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 )
 
@@ -19,7 +21,7 @@ var ErrAborted = errors.New("the background write has ended early")
 // the ring is full, since it would slow down the copying, for which the program
 // waits.
 type Staging struct {
-	limit int64 // bytes; 0: as many as the values have
+	limit int64 // bytes
 	piece int
 
 	mem   []byte
@@ -57,7 +59,7 @@ func NewStaging(limit int64, piece int) (*Staging, error) {
 	if limit != 0 && limit < MinStaging(piece) {
 		return nil, fmt.Errorf("async: a staging limit of %d bytes is too small: allowed are 0 (no limit) and %d or more", limit, MinStaging(piece))
 	}
-	return &Staging{limit: limit, piece: piece}, nil
+	return &Staging{limit: cmp.Or(limit, math.MaxInt64), piece: piece}, nil
 }
 
 // MinStaging is the smallest limit with which copying and writing overlap.
@@ -66,17 +68,11 @@ func MinStaging(piece int) int64 { return 4 * int64(piece) }
 // Begin makes the staging empty for a version of about want bytes. No side may
 // be using it.
 func (s *Staging) Begin(want int64) error {
-	want = max(want, s.most, MinStaging(s.piece))
-	if s.limit != 0 {
-		want = min(want, s.limit)
-	}
+	want = min(max(want, s.most, MinStaging(s.piece)), s.limit)
 	if int64(len(s.mem)) < want {
 		// Room to grow, and a whole piece for a value that writes itself. It costs
 		// nothing until it is used.
-		size := want + max(want/8, int64(s.piece))
-		if s.limit != 0 {
-			size = min(size, s.limit)
-		}
+		size := min(want+max(want/8, int64(s.piece)), s.limit)
 		if err := s.Free(); err != nil {
 			return err
 		}
@@ -140,15 +136,12 @@ func (s *Staging) Copy(ctx context.Context, spans [][]byte) error {
 func (s *Staging) CopyFrom(ctx context.Context, value io.WriterTo) error {
 	w := stagingWriter{s: s, ctx: ctx}
 	_, err := value.WriteTo(&w)
-	if w.err == nil {
-		w.err = err
-	}
-	if w.err == nil && w.dst == nil {
-		w.dst, w.err = s.reserve(ctx, 0)
+	if err = cmp.Or(w.err, err); err == nil && w.dst == nil {
+		w.dst, err = s.reserve(ctx, 0)
 	}
 	w.closed = true
-	if w.err != nil {
-		return w.err
+	if err != nil {
+		return err
 	}
 	s.commit(w.dst[:w.n], true)
 	return nil

@@ -43,9 +43,6 @@ func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
 	}
 	// The worst verdict wins, among equals the lowest rank.
 	score := int64(judge(mine))*size + size - 1 - int64(c.comm.Rank())
-	if mine == nil {
-		score = 0
-	}
 	worst, err := comm.AllreduceOne(ctx, c.comm, score, comm.Max[int64])
 	if err != nil {
 		return failed, err
@@ -63,6 +60,13 @@ func (c *core) agree(ctx context.Context, mine error) (verdict, error) {
 		return v, mine
 	}
 	return v, report.by(reporter)
+}
+
+// commFailed reports that an error is one of the communicator itself: processes
+// have failed, or it was revoked. Then no collective call can help.
+func commFailed(err error) bool {
+	var remote *RankError
+	return !errors.As(err, &remote) && (errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked))
 }
 
 // bit is a condition in a reduction: its maximum shows whether it holds on any rank.
@@ -133,7 +137,6 @@ func fromRoot[T any](ctx context.Context, c *core, value T, mine error) (T, erro
 	return fromOne(ctx, c, 0, value)
 }
 
-// fromOne gives all ranks the value of one.
 func fromOne[T any](ctx context.Context, c *core, rank comm.Rank, value T) (T, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -145,7 +148,6 @@ func fromOne[T any](ctx context.Context, c *core, rank comm.Rank, value T) (T, e
 	return value, err
 }
 
-// fromAll gives all ranks the values of all.
 func fromAll[T any](ctx context.Context, c *core, mine T) ([]T, error) {
 	data, err := json.Marshal(mine)
 	if err != nil {

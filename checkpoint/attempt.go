@@ -66,17 +66,10 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 		}
 	}()
-	if err := st.line.parentBegun(); err != nil {
-		return nil, err
-	}
-	if err := sameSettings(ctx, st.core); err != nil {
-		return nil, err
-	}
-	if err := st.takeLock(ctx); err != nil {
-		return nil, err
-	}
-	if err := openPlacement(ctx, st.core, st.up); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{st.line.parentBegun, st.sameSettings, st.takeLock, st.openPlacement} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	st.line.attempt.sameDirectory = st.placement.OnNodes() // whatever comes home from there is looked for
 	found, err := st.survey(ctx)
@@ -110,9 +103,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 		if _, err := st.agree(ctx, st.adoptedNothing(read)); err != nil {
 			return nil, err
 		}
-		if st.root() {
-			st.tellReplaced(found, read)
-		}
+		st.tellReplaced(found, read)
 	}
 	st.line.attempt.read = read
 	err = st.agreeOnAttempt(ctx, found, restored)
@@ -314,8 +305,8 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		if h == nil {
 			return nil
 		}
-		if iter != nil && h.Iteration == container.NoIteration && cp.root() {
-			cp.log.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
+		if iter != nil && h.Iteration == container.NoIteration {
+			cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 				"version", h.Version, "iteration", *iter)
 		}
 		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration

@@ -43,7 +43,6 @@ type flight struct {
 	err     error
 }
 
-// id names the version.
 func (f *flight) id() storage.ID {
 	id, _ := storage.Identity(f.header)
 	return id
@@ -134,7 +133,6 @@ func (wr *writing) launch(ctx context.Context, h container.Header) error {
 	return errors.Join(failed, err)
 }
 
-// capture starts the writer and copies the values.
 func (wr *writing) capture(ctx context.Context, f *flight) (err error) {
 	began := time.Now()
 	defer func() { f.phases.Copy = time.Since(began) }()
@@ -211,10 +209,7 @@ func (u *upkeep) startMaintenance() {
 	if f := u.line.flight.Load(); u.writer == nil || f != nil && !f.landed() { // a version does them
 		return
 	}
-	if u.maintaining != nil && !u.maintaining.Ended() {
-		return
-	}
-	if u.maintaining = nil; !u.maintenance.any() {
+	if u.maintaining != nil && !u.maintaining.Ended() || !u.maintenance.any() {
 		return
 	}
 	ticket, err := u.writer.Start(func(ctx context.Context) error {
@@ -234,12 +229,10 @@ func (u *upkeep) maintenanceDone(ctx context.Context) error {
 	if u.maintaining == nil {
 		return nil
 	}
-	err := u.maintaining.Wait(ctx)
-	if !u.maintaining.Ended() {
+	if err := u.maintaining.Wait(ctx); !u.maintaining.Ended() {
 		return err
 	}
-	u.maintaining = nil
-	return nil
+	return nil // it has none of its own
 }
 
 // join waits for the background write, if there is one, and settles it with the
@@ -268,7 +261,6 @@ func (wr *writing) join(ctx context.Context) (failed, err error) {
 	return nil, err
 }
 
-// await waits for this rank's part.
 func (wr *writing) await(ctx context.Context, f *flight) error {
 	if f.ticket != nil {
 		defer wr.acc.stats.time(&f.phases.Wait)()

@@ -30,18 +30,7 @@ func (m *arrangement) absent(i int) bool {
 	return !ok
 }
 
-// bound reports whether a value shared memory with another one when it was stored.
-func (m *arrangement) bound(i int) bool {
-	key := m.reg.entries[i].key
-	return m.then.group[key] != 0 || m.kin.of(key)
-}
-
-// belong reports whether two values are to stay in the same memory.
-func (m *arrangement) belong(i, k int) bool {
-	return m.absent(i) && m.absent(k) || m.then.together(m.reg.entries[i].key, m.reg.entries[k].key)
-}
-
-// companions are, for the index of a value, those of all that move with it, and its own.
+// companions are, for the index of a value, those of all that move with it, and its own; nil: none do.
 type companions map[int][]int
 
 // companions are those among the values that overlap, and among those that did when stored.
@@ -70,36 +59,23 @@ func (m *arrangement) companions(overlap [][2]int) companions {
 	return out
 }
 
-// first stands for all that move with a value.
-func (c companions) first(i int) int {
+// of returns value i and those that move with it; the first stands for all of them.
+func (c companions) of(i int) []int {
 	if c[i] == nil {
-		return i
+		return []int{i}
 	}
-	return c[i][0]
-}
-
-// of returns value i and those that move with it.
-func (c companions) of(i int, values []cptypes.Value) (all []cptypes.Value) {
-	if c[i] == nil {
-		return []cptypes.Value{values[i]}
-	}
-	for _, k := range c[i] {
-		all = append(all, values[k])
-	}
-	return all
+	return c[i]
 }
 
 // bond is memory that two values share and are to go on sharing.
 type bond struct {
-	a, b     int  // their indices
-	relative bool // b is one of another checkpoint
-	bytes    int  // how much it is if the version lacks both, else 1
+	bonded
+	bytes int // how much it is if the version lacks both, else 1
 }
 
-// without is the bond whatever memory it is.
-func (b bond) without() bond {
-	b.bytes = 0
-	return b
+type bonded struct {
+	a, b     int  // indices of the values
+	relative bool // b is one of another checkpoint
 }
 
 // bonds are those that there are now, but for values that are to have other sizes than they have.
@@ -113,29 +89,28 @@ func (m *arrangement) bonds() (out []bond) {
 		return m.absent(i) || slices.Equal(cptypes.DescOf(e.value).Shape, m.stored[e.key].Desc.Shape)
 	}
 	var absent [][2]int // others may change their lengths inside
-	for _, p := range reg.overlaps.Find(reg.values(), false, m.absent) {
+	for _, p := range reg.overlaps.Find(reg.values, false, m.absent) {
 		switch {
-		case !m.belong(p[0], p[1]):
-		case m.absent(p[0]):
+		case m.absent(p[0]) && m.absent(p[1]):
 			absent = append(absent, p)
-		case p[0] != p[1] && fits(p[0]) && fits(p[1]):
-			out = append(out, bond{p[0], p[1], false, 1})
+		case m.then.together(reg.entries[p[0]].key, reg.entries[p[1]].key) && p[0] != p[1] && fits(p[0]) && fits(p[1]):
+			out = append(out, bond{bonded{p[0], p[1], false}, 1})
 		}
 	}
 	if len(absent) > 0 {
 		for i, bytes := range reg.overlaps.Common(absent) {
-			out = append(out, bond{absent[i][0], absent[i][1], false, bytes})
+			out = append(out, bond{bonded{absent[i][0], absent[i][1], false}, bytes})
 		}
 	}
 	if !m.kin.any() {
 		return out
 	}
 	relatives, plain, _ := reg.family()
-	pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
+	pairs, _ := reg.overlaps.Across(reg.values, plain, false)
 	for _, p := range pairs {
 		o := relatives[p[1]]
 		if m.kin[o.of.name][[2]string{reg.entries[p[0]].key, o.key}] && fits(p[0]) {
-			out = append(out, bond{p[0], p[1], true, 1})
+			out = append(out, bond{bonded{p[0], p[1], true}, 1})
 		}
 	}
 	return out
@@ -146,13 +121,13 @@ func (m *arrangement) warnOfBroken() {
 	if len(m.before) == 0 || !m.moved {
 		return
 	}
-	now := make(map[bond]int)
+	now := make(map[bonded]int)
 	for _, b := range m.bonds() {
-		now[b.without()] = b.bytes
+		now[b.bonded] = b.bytes
 	}
 	relatives, _, _ := m.reg.family()
 	for _, b := range m.before {
-		if now[b.without()] >= b.bytes {
+		if now[b.bonded] >= b.bytes {
 			continue
 		}
 		var other, checkpoint string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 
@@ -53,8 +54,10 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if c == nil {
 		c = comm.Self()
 	}
-	cp := &Checkpoint{
-		core: &core{name: name, comm: c, opt: o, log: o.logger.With("checkpoint", name, "rank", int(c.Rank()))},
+	log := o.logger.With("checkpoint", name, "rank", int(c.Rank()))
+	cp := &Checkpoint{core: &core{name: name, comm: c, opt: o, log: log, rootLog: log}}
+	if !cp.root() {
+		cp.rootLog = slog.New(slog.DiscardHandler)
 	}
 	cp.line = &lineage{core: cp.core, redo: redo{reached: container.NoIteration, before: container.NoIteration}}
 	cp.reg = &registry{core: cp.core, line: cp.line, index: make(map[string]int)}
@@ -76,7 +79,7 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if err := cp.build(); err != nil {
 		return fail(err)
 	}
-	if c.Rank() == 0 {
+	if cp.root() {
 		o.reportEnvironment(c.Size())
 	}
 	cp.forget = c.Session().OnRepair(cp.onRelease)
@@ -180,7 +183,7 @@ func (cp *Checkpoint) Commit() error {
 	return nil
 }
 
-// Close ends the use of the checkpoint: it waits for an aAsyncOff write, at
+// Close ends the use of the checkpoint: it waits for an asynchronous write, at
 // most for CRAFT_DRAIN_TIMEOUT, and returns its error; then added values are not
 // touched any more, memory and threads are given back, and the directory is free
 // for another job. It is not collective: to know that the last version is
@@ -222,6 +225,34 @@ func (cp *Checkpoint) close() error {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}
 	return nil
+}
+
+// onRelease closes the checkpoint because its communicator is given up: nothing of
+// it may touch the program's values or the directory after that. It is called by the
+// goroutine of a body that has ended, or is in Zone.Repair, and waits for no call: that
+// could be one that has led to Repair (an Update), or one of a goroutine that the body has
+// left behind, which waits for other ranks.
+func (cp *Checkpoint) onRelease(context.Context) error {
+	if cp.calling.TryLock() {
+		defer cp.calling.Unlock()
+	}
+	if cp.closed {
+		return nil
+	}
+	err := cp.close()
+	cp.released = true
+	if err != nil {
+		cp.log.Warn("closed because its communicator is given up", "error", err)
+	}
+	return nil
+}
+
+// afterClose says why a call comes too late.
+func (c *core) afterClose(call string) string {
+	if c.released {
+		return call + " after its communicator was given up (a failure was repaired, or the zone has ended): make a new checkpoint on the new communicator"
+	}
+	return call + " after Close"
 }
 
 // disabled reports whether calls do nothing.

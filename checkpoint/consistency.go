@@ -54,7 +54,6 @@ func (wr *writing) checkConsistency(ctx context.Context, h container.Header, p p
 	return all.outcome, nil
 }
 
-// maxima are the largest of all ranks.
 type maxima struct {
 	boxes   bool // they are not those that were checked
 	outcome placement.Outcome
@@ -105,7 +104,6 @@ func (wr *writing) allParts(ctx context.Context, h container.Header) error {
 	return nil
 }
 
-// replicas are the keys of all replicated values, and their digests.
 func replicas(p part) (keys []string, digests []byte) {
 	for i, s := range p.sections {
 		if s.Desc.Dist == container.Replicated {

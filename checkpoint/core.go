@@ -18,6 +18,7 @@ type core struct {
 	comm        *comm.Comm
 	opt         options
 	log         *slog.Logger
+	rootLog     *slog.Logger // for what rank 0 says for all; elsewhere it discards
 	fingerprint []byte
 
 	home      *filestore.Store     // the directory on the parallel file system
@@ -35,7 +36,6 @@ type core struct {
 // root reports that this rank speaks for all.
 func (c *core) root() bool { return c.comm.Rank() == 0 }
 
-// dir is where the checkpoint's versions are.
 func (c *core) dir() string { return c.home.Dir() }
 
 // mayWrite returns an error if others may write here now.

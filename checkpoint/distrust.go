@@ -34,8 +34,6 @@ func distrust(c *core, failed error) {
 	}
 	c.private = true
 	distrusted.Store(c.dir(), true)
-	if c.root() {
-		c.log.Warn("CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program: it changes values before Wait has returned; from now on they are copied first, as with CRAFT_WRITE_ASYNC=1",
-			"error", failed)
-	}
+	c.rootLog.Warn("CRAFT_WRITE_ASYNC_ZERO_COPY=1 is not for this program: it changes values before Wait has returned; from now on they are copied first, as with CRAFT_WRITE_ASYNC=1",
+		"error", failed)
 }

@@ -42,7 +42,7 @@ func (st *starting) warn(found survey) {
 		{"the computation before the last run is gone on with", found.resumed},
 	} {
 		if w.why != "" {
-			st.log.Warn(w.message, "why", w.why)
+			st.rootLog.Warn(w.message, "why", w.why)
 		}
 	}
 }
@@ -162,10 +162,4 @@ func idsOf(list []catalog.Candidate) (ids []storage.ID) {
 	return ids
 }
 
-func named(ids []storage.ID) string {
-	var names []string
-	for _, id := range ids {
-		names = append(names, id.String())
-	}
-	return strings.Join(names, ", ")
-}
+func named(ids []storage.ID) string { return join(ids, ", ", storage.ID.String) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -93,6 +94,15 @@ func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e
 // Is makes the error match the same sentinels as the original one does on its
 // own rank.
 func (e *RankError) Is(target error) bool { return slices.Contains(e.is, target) }
+
+// join puts what a message names into one text.
+func join[T any](list []T, sep string, text func(T) string) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = text(one)
+	}
+	return strings.Join(texts, sep)
+}
 
 // sentinels travel between ranks by their index.
 var sentinels = []error{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -27,7 +27,7 @@ func (r *restoration) foresee(ctx context.Context) {
 	for key, info := range r.mem.stored {
 		r.mem.late[key] = info.Desc.Elem == container.Opaque
 	}
-	for _, p := range r.reg.overlaps.Find(r.reg.values(), false, nil) {
+	for _, p := range r.reg.overlaps.Find(r.reg.values, false, nil) {
 		for _, i := range p { // what is read into one may be what another one was
 			if _, ok := r.mem.stored[r.reg.entries[i].key]; ok {
 				r.mem.late[r.reg.entries[i].key] = true
@@ -35,7 +35,7 @@ func (r *restoration) foresee(ctx context.Context) {
 		}
 	}
 	_, others, _ := r.reg.family()
-	pairs, _ := r.reg.overlaps.Across(r.reg.values(), others, false)
+	pairs, _ := r.reg.overlaps.Across(r.reg.values, others, false)
 	for _, p := range pairs {
 		if key := r.reg.entries[p[0]].key; !r.mem.late[key] {
 			_, r.mem.late[key] = r.mem.stored[key]
@@ -104,11 +104,7 @@ type UndefinedError struct {
 }
 
 func (e *UndefinedError) Error() string {
-	quoted := make([]string, len(e.Keys))
-	for i, key := range e.Keys {
-		quoted[i] = fmt.Sprintf("%q", key)
-	}
-	return fmt.Sprintf("%v; undefined on this rank are now the values of %s", e.Err, strings.Join(quoted, ", "))
+	return fmt.Sprintf("%v; undefined on this rank are now the values of %s", e.Err, join(e.Keys, ", ", strconv.Quote))
 }
 
 func (e *UndefinedError) Unwrap() error { return e.Err }

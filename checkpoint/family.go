@@ -70,7 +70,7 @@ func (r *registry) noteFamily(h *container.Header) {
 	if len(names) == 0 {
 		return
 	}
-	pairs, all := r.overlaps.Across(r.values(), plain, true)
+	pairs, all := r.overlaps.Across(r.values, plain, true)
 	if !all {
 		return
 	}
@@ -78,18 +78,15 @@ func (r *registry) noteFamily(h *container.Header) {
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	for _, name := range names {
 		text(name)
-		n := 0
-		for _, p := range pairs {
-			if values[p[1]].of.name == name {
-				n++
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(n))
+		var keys []string
 		for _, p := range pairs {
 			if o := values[p[1]]; o.of.name == name {
-				text(r.entries[p[0]].key)
-				text(o.key)
+				keys = append(keys, r.entries[p[0]].key, o.key)
 			}
+		}
+		b = binary.AppendUvarint(b, uint64(len(keys)/2))
+		for _, key := range keys {
+			text(key)
 		}
 	}
 	if len(b) <= 128<<10 {
@@ -145,7 +142,7 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 	move := m.companions(nil)
 	for again := true; again; {
 		again = false
-		pairs, _ := reg.overlaps.Across(reg.values(), plain, false)
+		pairs, _ := reg.overlaps.Across(reg.values, plain, false)
 		for _, p := range pairs {
 			mine, o := reg.entries[p[0]], values[p[1]]
 			kin, known := m.kin[o.of.name]
@@ -161,9 +158,10 @@ func (m *arrangement) leaveFamily(late bool) (moved bool, err error) {
 				}
 				continue
 			case tried[p] == 0 && !one:
-				m.move(move.of(p[0], reg.values()), o.value, true)
+				m.move(move.of(p[0]), o.value, true)
 			case tried[p] == 1:
-				m.move([]cptypes.Value{o.value}, mine.value, false)
+				m.moved = true
+				cptypes.Separate([]cptypes.Value{o.value}, mine.value, false)
 			case o.of.line.attempt.begun:
 				return false, &KeyError{Key: mine.key, Err: fmt.Errorf("%w: it lies in the same memory as key %q of checkpoint %q, and did not when the version was written: give each memory of its own before the restart", cptypes.ErrShared, o.key, o.of.name)}
 			default:

@@ -92,13 +92,11 @@ func fieldsEncoded(v reflect.Value, at string, taken map[string]string, around [
 		if !counts(f) {
 			continue
 		}
-		inner, embedded := f.Type, false
-		if f.Anonymous {
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			embedded = inner.Kind() == reflect.Struct
+		inner := f.Type
+		if f.Anonymous && inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
 		}
+		embedded := f.Anonymous && inner.Kind() == reflect.Struct
 		if !f.IsExported() && !embedded {
 			return fmt.Errorf("%s is unexported, so that problems that differ in it would be taken for one: export it, or leave it out with the tag `craft:\"-\"`", path)
 		}
@@ -203,7 +201,6 @@ func encodesItself(v reflect.Value) bool {
 	return false
 }
 
-// checkFingerprint compares what is stored with what the program says.
 func checkFingerprint(c *core, stored []byte) error {
 	if bytes.Equal(stored, c.fingerprint) {
 		return nil

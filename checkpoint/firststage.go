@@ -22,7 +22,10 @@ func (u *upkeep) recordNested(ctx context.Context, h container.Header) {
 	if p == nil {
 		return
 	}
-	p.up.nameNested(ctx, u, catalog.StageOf(h.Ancestors))
+	// Of a stage that has ended, of which the version is known only now, nobody asks any more.
+	if in := catalog.StageOf(h.Ancestors); in == catalog.StageOf(u.line.ancestors()) && p.attempt.nested.add(in, u.name) {
+		p.up.tellRecord(ctx)
+	}
 	for _, of := range h.Ancestors {
 		if p == nil {
 			return
@@ -133,10 +136,10 @@ func (l *looker) lineageOf(ctx context.Context, s *survey, e storage.Entry) *con
 func (st *starting) tellReplaced(found survey, read bool) {
 	switch {
 	case read && len(found.Candidates) == 0 && len(found.abandoned) > 0:
-		st.log.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
+		st.rootLog.Warn("the computation that was begun anew is gone on with in its first stage; its versions will replace those of the ones before",
 			"complete_versions", len(found.abandoned), "path", st.dir())
 	case len(found.Candidates)+len(found.abandoned) > 0:
-		st.log.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
+		st.rootLog.Warn("a new lineage starts without reading what is stored; its versions will replace the stored ones",
 			"complete_versions", len(found.Candidates)+found.Older, "path", st.dir())
 	}
 }

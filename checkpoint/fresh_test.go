@@ -42,7 +42,7 @@ func TestStageOfUnknownVersionsOnSeveralRanks(t *testing.T) {
 		outer, err := New("outer", c, WithPath(dir))
 		require.NoError(t, err)
 		inner, err := New("inner", c, WithPath(dir))
-		require.NoError(t, errors.Join(err, outer.SubCP(inner), openPlacement(ctx, inner.core, inner.up)))
+		require.NoError(t, errors.Join(err, outer.SubCP(inner), inner.start.openPlacement(ctx)))
 		if c.Rank() == 0 {
 			inner.reg.touched = map[string]bool{"x": true}
 		}

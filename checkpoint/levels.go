@@ -49,7 +49,6 @@ func (c levelConfig) policy() (storage.Policy, error) {
 	return p, nil
 }
 
-// racks reads which node is in which rack.
 func (c levelConfig) racks() (of map[string]string, err error) {
 	if c.Racks == "" {
 		return nil, nil
@@ -94,12 +93,7 @@ func warnOfNodes(c *core) {
 }
 
 // nodePath is the directory of this node.
-func (c levelConfig) nodePath() string {
-	if c.NodePath != "" {
-		return c.NodePath
-	}
-	return env.DefaultNodePath()
-}
+func (c levelConfig) nodePath() string { return cmp.Or(c.NodePath, env.DefaultNodePath()) }
 
 // leveled reports whether the checkpoint uses the storage of the nodes.
 func (c *core) leveled() bool {
@@ -108,24 +102,24 @@ func (c *core) leveled() bool {
 }
 
 // openPlacement opens where versions go: the checkpoint's directory and, with levels, the
-// nodes. It is collective. What the directory gets from the nodes is noted in up.
-func openPlacement(ctx context.Context, c *core, up *upkeep) error {
-	p := placement.Config{Comm: c.comm, Name: c.name, Home: c.home, Dir: c.dir(), Log: c.log}
-	if c.leveled() {
-		dir, err := realDir(c)
-		if _, err := c.agree(ctx, err); err != nil {
+// nodes. It is collective. What the directory gets from the nodes is noted in upkeep.
+func (st *starting) openPlacement(ctx context.Context) error {
+	p := placement.Config{Comm: st.comm, Name: st.name, Home: st.home, Dir: st.dir(), Log: st.log}
+	if st.leveled() {
+		dir, err := realDir(st.core)
+		if _, err := st.agree(ctx, err); err != nil {
 			return err
 		}
-		p.Dir, p.Flushed = dir, func(id storage.ID) { up.flushed.add(id) }
-		configureNodes(c, &p)
+		p.Dir, p.Flushed = dir, func(id storage.ID) { st.up.flushed.add(id) }
+		configureNodes(st.core, &p)
 	}
 	s, err := placement.Open(ctx, p)
 	if err != nil {
 		return err
 	}
-	c.placement, c.store.Driver, c.store.Possible = s, s, s.Possible
-	if c.leveled() && c.root() {
-		warnOfNodes(c)
+	st.placement, st.store.Driver, st.store.Possible = s, s, s.Possible
+	if st.leveled() && st.root() {
+		warnOfNodes(st.core)
 	}
 	return nil
 }

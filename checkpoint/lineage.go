@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (l *lineage) beforeFirst() {
 
 // parentBegun returns an error unless it is known what is restored of the
 // checkpoints around this one.
-func (l *lineage) parentBegun() error {
+func (l *lineage) parentBegun(context.Context) error {
 	if l.parent == nil || l.parent.attempt.begun {
 		return nil
 	}
@@ -123,11 +124,8 @@ func (l *lineage) stageIsNamed() bool {
 
 // noteSettled says in the header which version of the parent is known to be complete.
 func (l *lineage) noteSettled(h *container.Header) {
-	if l.parent == nil {
-		return
-	}
-	if v := l.parent.attempt.settled; v > 0 {
-		h.Fields = h.Fields.With(container.FieldSettled, binary.AppendUvarint(nil, v))
+	if p := l.parent; p != nil && p.attempt.settled > 0 {
+		h.Fields = h.Fields.With(container.FieldSettled, binary.AppendUvarint(nil, p.attempt.settled))
 	}
 }
 

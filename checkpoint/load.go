@@ -32,7 +32,6 @@ func boxesOfPart(f *storage.File) partBoxes {
 	return out
 }
 
-// load reads the values that are not late.
 func (r *restoration) load(ctx context.Context) error { return r.loadThe(ctx, false) }
 
 // loadThe reads the late values, or the others.
@@ -47,7 +46,6 @@ func (r *restoration) loadThe(ctx context.Context, late bool) error {
 	return r.loadTogether(ctx)
 }
 
-// loadKeys reads chosen values.
 func (r *restoration) loadKeys(ctx context.Context, chosen func(key string) bool) error {
 	return r.eachSection(ctx, chosen, func(e entry, section *container.SectionReader) error {
 		r.reg.touch(e.key)
@@ -79,7 +77,7 @@ func (r *restoration) eachSection(ctx context.Context, chosen func(key string) b
 		return nil
 	}
 	for _, part := range r.layout {
-		if err := r.eachBox(ctx, part.Part, r.overlapping(part, chosen), do); err != nil {
+		if err := r.eachBox(ctx, part, chosen, do); err != nil {
 			return err
 		}
 	}
@@ -115,8 +113,9 @@ func (r *restoration) gatherLayout(ctx context.Context) ([]partBoxes, error) {
 	return slices.Concat(all...), err
 }
 
-// overlapping are the chosen values of which a part has something that this rank holds now.
-func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) (out []entry) {
+// eachBox hands to do what a part has of chosen values that this rank holds now.
+func (r *restoration) eachBox(ctx context.Context, part partBoxes, chosen func(key string) bool, do func(entry, *container.SectionReader) error) error {
+	var wanted []entry
 	for _, b := range part.Boxes {
 		i, ok := r.reg.index[b.Key]
 		if !ok || !chosen(b.Key) {
@@ -124,21 +123,17 @@ func (r *restoration) overlapping(part partBoxes, chosen func(key string) bool) 
 		}
 		e := r.reg.entries[i]
 		if _, overlap := cptypes.DescOf(e.value).Box.Intersect(b.Desc.Box); overlap {
-			out = append(out, e)
+			wanted = append(wanted, e)
 		}
 	}
-	return out
-}
-
-func (r *restoration) eachBox(ctx context.Context, part int, wanted []entry, do func(entry, *container.SectionReader) error) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	return r.parts.With(ctx, part, func(f *storage.File) error {
+	return r.parts.With(ctx, part.Part, func(f *storage.File) error {
 		for _, e := range wanted {
 			section, ok := f.Section(e.key)
 			if !ok {
-				return &container.DamageError{Section: e.key, Reason: fmt.Sprintf("it is not in the part of rank %d", part)}
+				return &container.DamageError{Section: e.key, Reason: fmt.Sprintf("it is not in the part of rank %d", part.Part)}
 			}
 			if err := keyed(e.key, do(e, section)); err != nil {
 				return err

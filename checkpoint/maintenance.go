@@ -116,7 +116,6 @@ func (u *upkeep) doPermitted(ctx context.Context) (removed int) {
 	return removed
 }
 
-// writeMetadata writes what is due.
 func (u *upkeep) writeMetadata(ctx context.Context) {
 	u.maintenance.storing.Lock()
 	defer u.maintenance.storing.Unlock()

@@ -89,7 +89,6 @@ func (u *upkeep) announceNewest() {
 	u.maintenance.tell(metadata{nodes: manifest.Announcement{Newest: &h, Levels: newest.Reached}})
 }
 
-// announceNodes writes the manifest.
 func (u *upkeep) announceNodes(ctx context.Context, a manifest.Announcement) {
 	if err := u.placement.Manifest().Announce(ctx, a); err != nil {
 		u.log.Warn("note about the nodes not written", "error", err)

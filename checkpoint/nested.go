@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/craft-go/craft/storage/container"
 )
@@ -44,12 +43,10 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 		defer child.calling.Unlock()
 	}
 	switch {
-	case cp.closed || child.closed:
-		late := cp
-		if child.closed {
-			late = child
-		}
-		return cp.outOfOrder(late.afterClose("SubCP"))
+	case child.closed:
+		return cp.outOfOrder(child.afterClose("SubCP"))
+	case cp.closed:
+		return cp.outOfOrder(cp.afterClose("SubCP"))
 	case child.line.attempt.begun:
 		return cp.outOfOrder(fmt.Sprintf("SubCP after RestartIfNeeded or a write of its child %q", child.name))
 	case child.line.parent != nil:
@@ -87,11 +84,7 @@ func nesting(ancestors []container.Ancestor) string {
 	if len(ancestors) == 0 {
 		return "not nested"
 	}
-	var names []string
-	for _, a := range ancestors {
-		names = append(names, strconv.Quote(a.Name))
-	}
-	return "nested in " + strings.Join(names, " in ")
+	return "nested in " + join(ancestors, " in ", func(a container.Ancestor) string { return strconv.Quote(a.Name) })
 }
 
 // parentAway describes a version that tells of one of the parent, complete when it was

@@ -33,17 +33,6 @@ func (n *nestedNames) add(in catalog.Stage, name string) bool {
 	return true
 }
 
-// nameNested lets the record of the run name a nested checkpoint that has a version of a stage; of
-// one that has ended, of which the version is known only now, nobody asks any more.
-func (u *upkeep) nameNested(ctx context.Context, nested *upkeep, in catalog.Stage) {
-	if in != catalog.StageOf(nested.line.ancestors()) {
-		return
-	}
-	if u.line.attempt.nested.add(in, nested.name) {
-		u.tellRecord(ctx)
-	}
-}
-
 // tellRecord writes the record of the run now.
 func (u *upkeep) tellRecord(ctx context.Context) {
 	if r := u.dueRecord(false); r != nil && !u.closed && u.mayWrite() == nil {

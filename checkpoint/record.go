@@ -44,10 +44,9 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{
-			Checkpoint: max(s.CheckpointTime, u.acc.slowest.checkpoint).Seconds(),
-			Restart:    max(s.RestartTime, u.acc.slowest.restart).Seconds(),
-			Recovery:   max(recovery, u.acc.slowest.recovery).Seconds(),
-
+			Checkpoint:    max(s.CheckpointTime, u.acc.slowest.checkpoint).Seconds(),
+			Restart:       max(s.RestartTime, u.acc.slowest.restart).Seconds(),
+			Recovery:      max(recovery, u.acc.slowest.recovery).Seconds(),
 			Recomputation: max(s.RedoTime, u.acc.slowest.redo).Seconds(),
 		},
 		Phases: storage.RecordPhases{

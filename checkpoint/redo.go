@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
-	"sync"
 	"time"
 
 	"github.com/craft-go/craft/storage"
@@ -81,18 +80,11 @@ func (u *upkeep) recordBetween(ctx context.Context) {
 	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 
-// recordOrder keeps an older record, which the background has yet to write, from taking the
-// place of a newer one.
-type recordOrder struct {
-	mu   sync.Mutex
-	last time.Time // Updated of the last one that was written
-}
-
 // writeRecord writes a record. A failure is no reason to stop.
 func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written bool) {
-	u.records.mu.Lock()
-	defer u.records.mu.Unlock()
-	if r.Updated.Before(u.records.last) {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	if r.Updated.Before(u.recordUpdated) { // which the background was yet to write
 		return false
 	}
 	began := time.Now()
@@ -100,7 +92,7 @@ func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written boo
 	if err != nil {
 		u.log.Debug("record of the run not written", "error", err)
 	} else {
-		u.records.last = r.Updated
+		u.recordUpdated = r.Updated
 	}
 	u.recordCost.Store(int64(time.Since(began)))
 	return err == nil

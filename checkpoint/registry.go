@@ -26,7 +26,7 @@ type registry struct {
 	index    map[string]int      // in entries, by key
 	addErr   error               // the first one of Add
 	sections []container.Section // of entries, for the version being written
-	plain    []cptypes.Value     // of entries
+	values   []cptypes.Value     // of entries
 	overlaps cptypes.Overlaps
 	sizes    extents
 
@@ -68,7 +68,7 @@ func (r *registry) add(key string, value any, opts []AddOption) error {
 		opt(&e)
 	}
 	r.index[key] = len(r.entries)
-	r.entries = append(r.entries, e)
+	r.entries, r.values = append(r.entries, e), append(r.values, v)
 	return nil
 }
 
@@ -84,8 +84,7 @@ func (r *registry) touch(key string) {
 	r.touched[key], r.adopted = true, storage.ID{}
 }
 
-// clear lets go of the values.
-func (r *registry) clear() { r.entries, r.sections, r.plain = nil, nil, nil }
+func (r *registry) clear() { r.entries, r.sections, r.values = nil, nil, nil }
 
 // update lets the values fetch what they store. All are updated before any is
 // looked at: the Update of one may change another.
@@ -100,8 +99,8 @@ func (r *registry) update() error {
 	return nil
 }
 
-// describeAll describes the present state of all values in cp.reg.sections, which
-// are kept from version to version, and adds to the header what it says of them.
+// describeAll describes the present state of all values in sections, and adds to the
+// header what it says of them.
 func (r *registry) describeAll(h *container.Header) error {
 	if r.sections == nil {
 		r.sections = make([]container.Section, len(r.entries))
@@ -114,7 +113,6 @@ func (r *registry) describeAll(h *container.Header) error {
 	return r.stateExtents(h)
 }
 
-// describe fills the section of one value.
 func (r *registry) describe(e *entry, s *container.Section) {
 	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
 	if spans, ok := spansOf(e.value); ok {

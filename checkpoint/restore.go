@@ -68,7 +68,8 @@ func (st *starting) tryRestore(ctx context.Context, c catalog.Candidate, older [
 	r := newRestoration(st.reg, c, older)
 	defer r.close()
 	defer r.mem.warnOfBroken()
-	if v, err := r.together(ctx, r.gather, r.open, r.match, r.compare, r.load); err != nil {
+	gather := func(ctx context.Context) error { return st.placement.Gather(ctx, c.ID) } // what is not as such anywhere
+	if v, err := r.together(ctx, gather, r.open, r.match, r.compare, r.load); err != nil {
 		return nil, v, err
 	}
 	if r.anyLate {
@@ -286,10 +287,4 @@ func (r *restoration) replicaDigest() int64 {
 		}
 	}
 	return condensed(digests)
-}
-
-// gather lets each rank bring its share of the parts that are not as such
-// anywhere to where they can be read.
-func (r *restoration) gather(ctx context.Context) error {
-	return r.reg.placement.Gather(ctx, r.from.ID)
 }

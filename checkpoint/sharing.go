@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -103,19 +102,10 @@ func decodeSharing(b []byte) sharing {
 
 // noteSharing says in the header which values lie in the same memory.
 func (r *registry) noteSharing(h *container.Header) {
-	pairs := r.overlaps.Find(r.values(), true, nil)
+	pairs := r.overlaps.Find(r.values, true, nil)
 	if b := groups(pairs).encode(r.overlaps.Unseen()); len(b) > 0 {
 		h.Fields = h.Fields.With(container.FieldSharing, b)
 	}
-}
-
-func (r *registry) values() []cptypes.Value {
-	if r.plain == nil {
-		for _, e := range r.entries {
-			r.plain = append(r.plain, e.value)
-		}
-	}
-	return r.plain
 }
 
 // storedSharing is what a version says about which of its values shared memory.
@@ -161,7 +151,7 @@ func (m *arrangement) separate(late bool) error {
 	m.with, m.within = make(map[string]string), make(map[string]bool)
 	for again := true; again; {
 		again = false
-		pairs := reg.overlaps.Find(reg.values(), false, m.absent)
+		pairs := reg.overlaps.Find(reg.values, false, m.absent)
 		move, done := m.companions(pairs), make(map[departure]bool)
 		for _, p := range pairs {
 			a, b := reg.entries[p[0]], reg.entries[p[1]]
@@ -205,10 +195,10 @@ func (m *arrangement) leaveEmpty(late bool) {
 	if len(empty) == 0 || len(m.stored) == len(m.reg.entries) {
 		return
 	}
-	for _, p := range m.reg.overlaps.Find(m.reg.values(), false, m.absent) {
+	for _, p := range m.reg.overlaps.Find(m.reg.values, false, m.absent) {
 		for k, i := range p {
 			if other := p[1-k]; empty[i] && m.absent(other) {
-				m.move(m.reg.values()[i:i+1], m.reg.values()[other], true)
+				m.move([]int{i}, m.reg.values[other], true)
 			}
 		}
 	}
@@ -229,10 +219,11 @@ func (m *arrangement) part(p [2]int, tried int, move companions, done map[depart
 		return
 	}
 	which := m.movesFirst(p) ^ tried
-	d := departure{move.first(p[which]), p[1-which], m.reads(p[which], late)}
+	all := move.of(p[which])
+	d := departure{all[0], p[1-which], m.reads(p[which], late)}
 	if !done[d] {
 		done[d] = true
-		m.move(move.of(p[which], m.reg.values()), m.reg.entries[d.from].value, d.read)
+		m.move(all, m.reg.values[d.from], d.read)
 	}
 }
 
@@ -247,7 +238,7 @@ func (m *arrangement) leavesAlone(p [2]int, tried map[[2]int]int, move companion
 	a, b := m.reg.entries[lacks], m.reg.entries[has]
 	if tried[p] == 2 && move[lacks] != nil {
 		tried[p] = 3
-		m.move([]cptypes.Value{a.value}, b.value, false)
+		m.move([]int{lacks}, b.value, false)
 		return true
 	}
 	if tried[p] < 4 && !cptypes.OneVariable(a.value, b.value) {
@@ -258,15 +249,22 @@ func (m *arrangement) leavesAlone(p [2]int, tried map[[2]int]int, move companion
 	return false
 }
 
-func (m *arrangement) move(values []cptypes.Value, from cptypes.Value, read bool) {
+func (m *arrangement) move(which []int, from cptypes.Value, read bool) {
 	m.moved = true
+	var values []cptypes.Value
+	for _, i := range which {
+		values = append(values, m.reg.values[i])
+	}
 	cptypes.Separate(values, from, read)
 }
 
 // movesFirst says which of two values is moved, if it can be: one that is read rather than
 // one that is not, unless it shared memory, which it might leave, when it was stored.
 func (m *arrangement) movesFirst(p [2]int) int {
-	free := func(i int) bool { return !m.absent(i) && !m.bound(i) }
+	free := func(i int) bool {
+		key := m.reg.entries[i].key
+		return !m.absent(i) && m.then.group[key] == 0 && !m.kin.of(key)
+	}
 	switch {
 	case free(p[1]):
 		return 1
@@ -279,12 +277,10 @@ func (m *arrangement) movesFirst(p [2]int) int {
 // loadTogether reads the values that lie in the same memory as another one, and makes
 // sure that each still holds what was read.
 func (r *restoration) loadTogether(ctx context.Context) error {
-	seed, sums := maphash.MakeSeed(), make(map[string]uint64)
+	sums := make(map[string]uint64)
 	sum := func(e entry) uint64 {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		_, _ = e.value.WriteTo(&h) // of what does not give all its bytes those that it does
-		return h.Sum64()
+		s, _ := sumOf(e.value.WriteTo) // of what does not give all its bytes those that it does
+		return s
 	}
 	for _, e := range r.reg.entries {
 		if r.mem.with[e.key] == "" {
@@ -349,9 +345,12 @@ func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
 		return false, nil // it cannot be told
 	}
 	err = r.withSection(ctx, e.key, func(section *container.SectionReader) error {
-		c := comparing{r: section.NewReader(ctx), left: info.Size}
-		_, err := e.value.WriteTo(&c)
-		is = err == nil && !c.differs && c.left == 0
+		mine, err := sumOf(e.value.WriteTo)
+		if err != nil {
+			return err
+		}
+		stored, err := sumOf(func(w io.Writer) (int64, error) { return io.Copy(w, section.NewReader(ctx)) })
+		is = mine == stored
 		return err
 	})
 	if errors.Is(err, cptypes.ErrShared) { // what was made for one part is in another one, too
@@ -360,29 +359,14 @@ func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
 	return is, err
 }
 
-// comparing takes bytes and compares them with those of a reader.
-type comparing struct {
-	r       io.Reader
-	left    int64 // bytes that r still has
-	buf     []byte
-	differs bool
-}
+var seed = maphash.MakeSeed()
 
-func (c *comparing) Write(p []byte) (int, error) {
-	const piece = 64 << 10
-	if c.differs = c.differs || int64(len(p)) > c.left; c.differs {
-		return len(p), nil
-	}
-	for rest := p; len(rest) > 0 && !c.differs; {
-		c.buf = slices.Grow(c.buf[:0], piece)[:min(piece, len(rest))]
-		if _, err := io.ReadFull(c.r, c.buf); err != nil {
-			return 0, err
-		}
-		c.differs = !bytes.Equal(c.buf, rest[:len(c.buf)])
-		rest = rest[len(c.buf):]
-	}
-	c.left -= int64(len(p))
-	return len(p), nil
+// sumOf condenses the bytes that are written, also those before an error.
+func sumOf(write func(io.Writer) (int64, error)) (uint64, error) {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	_, err := write(&h)
+	return h.Sum64(), err
 }
 
 // sameMemory refuses values that cannot all be what is stored.

@@ -108,7 +108,6 @@ func (a *accounts) reportVersion(f *flight, err error) {
 	}
 }
 
-// reportRestart tells how long a restart took.
 func (a *accounts) reportRestart() {
 	if a.opt.Debug == 0 && !a.opt.Timing {
 		return

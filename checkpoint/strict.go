@@ -35,14 +35,9 @@ var allowances = []Strictness{AllowAbsent, AllowUnclear, AllowUnseen, AllowBranc
 
 // joined is such as "allow-absent,allow-damaged".
 func joined(list []Strictness) Strictness {
-	texts := make([]string, len(list))
-	for i, s := range list {
-		texts[i] = string(s)
-	}
-	return Strictness(strings.Join(texts, ","))
+	return Strictness(join(list, ",", func(s Strictness) string { return string(s) }))
 }
 
-// strictness is CRAFT_STRICT.
 type strictness struct {
 	on    bool
 	allow []Strictness
@@ -77,17 +72,17 @@ type reason struct {
 // No value has changed by then, and no file of a version.
 func (st *starting) strict(ctx context.Context, found survey) error {
 	s, _ := st.opt.strictness() // validated, and the same on all ranks
-	if st.line.attempt.strict = false; !s.on {
-		return nil
-	}
-	if repairs, _ := st.comm.Session().Recovered(); repairs > 0 {
+	repairs, _ := st.comm.Session().Recovered()
+	on := s.on && repairs == 0
+	st.line.attempt.strict = on && !slices.Contains(s.allow, AllowDamaged)
+	if !on {
 		return nil
 	}
 	var reasons []reason
 	if st.root() {
 		reasons = st.reasons(found)
 	}
-	if st.line.attempt.strict = !slices.Contains(s.allow, AllowDamaged); st.line.attempt.strict && len(found.Candidates) > 0 {
+	if st.line.attempt.strict && len(found.Candidates) > 0 {
 		switch v, err := st.tryRead(ctx, found.Candidates[0]); v {
 		case failed:
 			return err

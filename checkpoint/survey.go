@@ -69,8 +69,8 @@ type sighting struct {
 // share it, and tells the others.
 func (st *starting) survey(ctx context.Context) (survey, error) {
 	var s survey
-	var err error
-	if err = st.placement.Survey(ctx); err != nil && st.placement.OnNodes() {
+	err := st.placement.Survey(ctx)
+	if err != nil && st.placement.OnNodes() {
 		return s, err // on all ranks
 	}
 	if err == nil && st.root() {
@@ -169,14 +169,17 @@ func (l *looker) headers(ctx context.Context, s *survey) (complete []catalog.Can
 	for i := range slices.Backward(s.versions) {
 		v := &s.versions[i]
 		s.Highest = max(s.Highest, v.ID.Version)
-		if !v.Complete() {
-			if l.line.parent != nil {
-				l.lookAtRest(ctx, v)
-			}
+		if !v.Complete() && l.line.parent == nil {
 			continue
 		}
 		c, h, err := l.identify(ctx, v.Entry)
-		if err != nil {
+		switch {
+		case !v.Complete():
+			if err == nil && c.Known { // a part of it is there
+				v.header, v.elsewhere = h, !l.line.belongs(c.Ancestors)
+			}
+			continue
+		case err != nil:
 			return nil, err
 		}
 		v.header = h
@@ -196,13 +199,6 @@ func (l *looker) findLosses(s *survey) {
 		if v := &s.versions[i]; !v.Complete() {
 			v.status = l.placement.Absence().LossStatus(v.ID, s.told.TellsOf(v.ID))
 		}
-	}
-}
-
-// lookAtRest reads a part of an incomplete version, if one is there.
-func (l *looker) lookAtRest(ctx context.Context, v *sighting) {
-	if c, h, err := l.identify(ctx, v.Entry); err == nil && c.Known {
-		v.header, v.elsewhere = h, !l.line.belongs(c.Ancestors)
 	}
 }
 
@@ -251,9 +247,7 @@ func (l *looker) identify(ctx context.Context, e storage.Entry) (catalog.Candida
 func (st *starting) restore(ctx context.Context, found survey) (*container.Header, error) {
 	var causes []error
 	known := false // that one of the damaged ones is of this stage
-	if st.root() {
-		st.warn(found)
-	}
+	st.warn(found)
 	for i, c := range found.Candidates {
 		if err := st.belongsTogether(found, i, causes); err != nil {
 			return nil, err
@@ -261,12 +255,10 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		h, v, err := st.tryRestore(ctx, c, found.Candidates[i+1:])
 		switch v {
 		case fine:
-			if c.Other && st.root() {
-				st.log.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
+			if c.Other {
+				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
-			if st.root() {
-				st.log.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
-			}
+			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:
 			return nil, err
@@ -277,21 +269,19 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		st.line.stored.SetAside(c.ID)
 		causes = append(causes, err)
 		known = known || c.Known
-		if st.root() {
-			st.log.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
-				"older_versions_left", len(found.Candidates)-1-i)
-		}
+		st.rootLog.Warn("version is damaged and set aside", "version", c.ID.Version, "error", err,
+			"older_versions_left", len(found.Candidates)-1-i)
 	}
-	if len(causes) == 0 && found.Lost != "" && st.line.parent == nil && !found.Own {
+	if len(causes) == 0 {
 		why := found.Lost
+		if why == "" || st.line.parent != nil || found.Own {
+			return nil, nil
+		}
 		if found.Unannounced != "" {
 			why += "; " + found.Unannounced
 		}
 		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of others, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
 			ErrNoUsableVersion, why, found.Older)
-	}
-	if len(causes) == 0 {
-		return nil, nil
 	}
 	if st.line.parent != nil && !known {
 		// They need not be of this stage, and the parent knows where it begins.
@@ -300,9 +290,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 			return nil, err
 		}
 		if touched == 0 {
-			if st.root() {
-				st.log.Warn("the stage begins anew: only versions whose header is damaged are left", "path", st.dir(), "versions", len(causes))
-			}
+			st.rootLog.Warn("the stage begins anew: only versions whose header is damaged are left", "path", st.dir(), "versions", len(causes))
 			return nil, nil
 		}
 	}

@@ -37,7 +37,6 @@ func (l *looker) told(ctx context.Context, state manifest.State) (t catalog.Told
 	return t, nil
 }
 
-// recordOf names the record of a run.
 func recordOf(r storage.Record) string { return filestore.RecordPrefix + "*-" + r.Attempt + ".json" }
 
 // ofThisStage reports whether a version that is told of belongs to the present stage,

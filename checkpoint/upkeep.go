@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,9 +26,10 @@ type upkeep struct {
 	// notReserved is when a number could not be reserved; used by what begins and writes.
 	notReserved time.Time
 
-	records    recordOrder
-	lastRecord time.Time
-	recordCost atomic.Int64 // ns that the last record took
+	lastRecord    time.Time
+	recordCost    atomic.Int64 // ns that the last record took
+	recordMu      sync.Mutex   // held by who writes one
+	recordUpdated time.Time    // Updated of the last one that was written: no older one takes its place
 }
 
 // published is called on rank 0 when a version is complete.

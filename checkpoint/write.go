@@ -81,12 +81,10 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 	case err != nil:
 	case wr.skips(iteration):
 		wr.up.startMaintenance()
+	case wr.writer != nil:
+		err = wr.launch(ctx, wr.nextHeader(iteration))
 	default:
-		if wr.writer != nil {
-			err = wr.launch(ctx, wr.nextHeader(iteration))
-		} else {
-			err = wr.writeAndMakeRoom(ctx, iteration)
-		}
+		err = wr.writeAndMakeRoom(ctx, iteration)
 	}
 	if err = errors.Join(earlier, err); err != nil {
 		return fmt.Errorf("write checkpoint %q: %w", wr.name, err)
@@ -100,8 +98,8 @@ func (wr *writing) skips(iteration int64) bool {
 	if !wr.line.unreachable() {
 		return false
 	}
-	if !wr.skipped && wr.root() {
-		wr.log.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
+	if !wr.skipped {
+		wr.rootLog.Info("a version is skipped: the checkpoint around it has not stored the stage before, so it could never be restored (further ones are skipped without a message)",
 			"iteration", iterationAttr(iteration), "parent", wr.line.parent.name)
 	}
 	wr.skipped = true

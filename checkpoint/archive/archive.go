@@ -44,8 +44,7 @@ type files struct{ *offline.Checkpoint }
 // exist is an error that matches fs.ErrNotExist. What files beside the versions cannot be
 // read is in Problems.
 func Open(ctx context.Context, dir string) (*Archive, error) {
-	_, err := vfs.OS().Stat(dir)
-	if err != nil {
+	if _, err := vfs.OS().Stat(dir); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	is, err := offline.Open(ctx, vfs.OS(), dir)

@@ -1,5 +1,0 @@
-//go:build unix && !linux
-
-package async
-
-func advise([]byte) {}
