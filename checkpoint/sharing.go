@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -277,10 +278,12 @@ func (m *arrangement) movesFirst(p [2]int) int {
 // loadTogether reads the values that lie in the same memory as another one, and makes
 // sure that each still holds what was read.
 func (r *restoration) loadTogether(ctx context.Context) error {
-	sums := make(map[string]uint64)
+	seed, sums := maphash.MakeSeed(), make(map[string]uint64)
 	sum := func(e entry) uint64 {
-		s, _ := sumOf(e.value.WriteTo) // of what does not give all its bytes those that it does
-		return s
+		var h maphash.Hash
+		h.SetSeed(seed)
+		_, _ = e.value.WriteTo(&h) // of what does not give all its bytes those that it does
+		return h.Sum64()
 	}
 	for _, e := range r.reg.entries {
 		if r.mem.with[e.key] == "" {
@@ -345,12 +348,9 @@ func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
 		return false, nil // it cannot be told
 	}
 	err = r.withSection(ctx, e.key, func(section *container.SectionReader) error {
-		mine, err := sumOf(e.value.WriteTo)
-		if err != nil {
-			return err
-		}
-		stored, err := sumOf(func(w io.Writer) (int64, error) { return io.Copy(w, section.NewReader(ctx)) })
-		is = mine == stored
+		c := comparing{r: section.NewReader(ctx), left: info.Size}
+		_, err := e.value.WriteTo(&c)
+		is = err == nil && !c.differs && c.left == 0
 		return err
 	})
 	if errors.Is(err, cptypes.ErrShared) { // what was made for one part is in another one, too
@@ -359,14 +359,29 @@ func (r *restoration) holds(ctx context.Context, e entry) (is bool, err error) {
 	return is, err
 }
 
-var seed = maphash.MakeSeed()
+// comparing takes bytes and compares them with those of a reader.
+type comparing struct {
+	r       io.Reader
+	left    int64 // bytes that r still has
+	buf     []byte
+	differs bool
+}
 
-// sumOf condenses the bytes that are written, also those before an error.
-func sumOf(write func(io.Writer) (int64, error)) (uint64, error) {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	_, err := write(&h)
-	return h.Sum64(), err
+func (c *comparing) Write(p []byte) (int, error) {
+	const piece = 64 << 10
+	if c.differs = c.differs || int64(len(p)) > c.left; c.differs {
+		return len(p), nil
+	}
+	for rest := p; len(rest) > 0 && !c.differs; {
+		c.buf = slices.Grow(c.buf[:0], piece)[:min(piece, len(rest))]
+		if _, err := io.ReadFull(c.r, c.buf); err != nil {
+			return 0, err
+		}
+		c.differs = !bytes.Equal(c.buf, rest[:len(c.buf)])
+		rest = rest[len(c.buf):]
+	}
+	c.left -= int64(len(p))
+	return len(p), nil
 }
 
 // sameMemory refuses values that cannot all be what is stored.
