@@ -146,26 +146,19 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 
 // load is how many of its processes n has.
 func (s *spawning) load(n *node) int {
-	if s == nil {
-		return 0
-	}
 	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
 }
 
-// newcomers are the started processes by original rank.
+// newcomers are the started processes by original rank; s may be nil.
 func (s *spawning) newcomers() []*process {
-	out := make([]*process, 0, len(s.current))
-	for _, o := range slices.Sorted(maps.Keys(s.current)) {
-		out = append(out, s.current[o])
+	if s == nil {
+		return nil
 	}
-	return out
+	return slices.SortedFunc(maps.Values(s.current), byOriginal)
 }
 
 // discard ends what was started for an operation that does without it; nil: nothing was.
 func (d *deployment) discard(s *spawning) {
-	if s == nil {
-		return
-	}
 	for _, p := range s.newcomers() {
 		if p.present() {
 			p.discarded = true

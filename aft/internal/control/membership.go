@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -116,20 +115,5 @@ func (m *membership) endNormally() {
 
 // losses tells how the ranks have ended that have not ended well.
 func (m *membership) losses() []string {
-	const most = 16
-	var report []string
-	more := 0
-	for _, p := range m.latest {
-		switch {
-		case p.counts() == 0:
-		case len(report) == most:
-			more++
-		default:
-			report = append(report, p.lastWords())
-		}
-	}
-	if more > 0 {
-		report = append(report, fmt.Sprintf("and %d more", more))
-	}
-	return report
+	return some(only(m.latest, func(p *process) bool { return p.counts() != 0 }), (*process).lastWords)
 }

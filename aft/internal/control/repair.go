@@ -162,7 +162,7 @@ func (r *recovery) losesOf(o *operation) []driver.Loss {
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
-	slices.SortStableFunc(list, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
+	slices.SortStableFunc(list, byOriginal)
 	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true
