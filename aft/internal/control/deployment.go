@@ -80,11 +80,7 @@ func (d *deployment) failedWhenAsked(now time.Time, p *process) bool {
 }
 
 // postpone has replacements that have to wait looked at again.
-func (d *deployment) postpone(until time.Time) {
-	if d.retry.IsZero() || until.Before(d.retry) {
-		d.retry = until
-	}
-}
+func (d *deployment) postpone(until time.Time) { d.retry = earlier(d.retry, until) }
 
 // send gives the order to start processes, which begin in an epoch.
 func (d *deployment) send(list []*process, epoch int) {

@@ -105,7 +105,7 @@ func (r *rendezvous) stack(n *node, s Stack) {
 // tick hurries those whom others wait for.
 func (r *rendezvous) tick(now time.Time) {
 	for _, o := range r.pending() {
-		if !o.tell.IsZero() && !now.Before(o.tell) {
+		if isDue(now, o.tell) {
 			r.tellAway(o)
 		}
 		r.hurry(now, &o.named, r.overdue(o))

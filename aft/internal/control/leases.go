@@ -50,7 +50,7 @@ func (m *membership) tick(now time.Time) {
 	}
 	m.tickSuspects(now)
 	m.tickOutlived(now)
-	if !m.reviewAt.IsZero() && !now.Before(m.reviewAt) {
+	if isDue(now, m.reviewAt) {
 		m.announceFailed(m.review(now))
 	}
 }

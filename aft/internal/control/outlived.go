@@ -45,7 +45,7 @@ func (m *membership) outlivedLimit(p *process) time.Time {
 func (m *membership) tickOutlived(now time.Time) {
 	m.outlived = slices.DeleteFunc(m.outlived, func(p *process) bool { return !p.present() })
 	for _, p := range m.outlived {
-		if limit := m.outlivedLimit(p); !limit.IsZero() && !now.Before(limit) {
+		if isDue(now, m.outlivedLimit(p)) {
 			m.fence(p, "its program has ended while the others were in a zone, and the script that had started it went on")
 		}
 	}

@@ -59,8 +59,8 @@ func (m *membership) review(now time.Time) (gone []*process) {
 		if !now.Before(p.patience) {
 			m.failAfterAll(p)
 			gone = append(gone, p)
-		} else if m.reviewAt.IsZero() || p.patience.Before(m.reviewAt) {
-			m.reviewAt = p.patience
+		} else {
+			m.reviewAt = earlier(m.reviewAt, p.patience)
 		}
 	}
 	return gone

@@ -202,12 +202,8 @@ func (r *Root) Next() time.Time {
 		return time.Time{}
 	}
 	var next time.Time
-	at := func(t time.Time) {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
-	at(r.unreadLimit())
+	at := func(t time.Time) { next = earlier(next, t) }
+	at(r.unread.due)
 	r.deploy.next(at)
 	r.members.next(at)
 	r.rendezvous.next(at)
