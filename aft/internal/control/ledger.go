@@ -77,14 +77,11 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 	switch repeated := l.equal[same]; {
 	case len(repeated) >= l.repeats*patience:
 		return 0, l.report(fmt.Sprintf("rank %d has failed %d times in the same way (%s)", p.original, len(repeated), p.cause), " (--max-repeats)", repeated)
-	case n >= l.anyLimit()*patience:
+	case n >= (3*l.repeats+1)*patience: // of any kind: 10 where 3 equal ones do
 		return 0, l.report(fmt.Sprintf("ranks have failed %d times", n), " (--max-repeats)", l.own.rounds)
 	}
 	return 0, ""
 }
-
-// anyLimit is how many failures of any kind end the job: 10 where 3 equal ones do.
-func (l *ledger) anyLimit() int { return 3*l.repeats + 1 }
 
 // lossDelay is how long a replacement waits after n losses before this one.
 func lossDelay(n int) time.Duration {

@@ -42,7 +42,10 @@ func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 		if n := d.emptiest(fresh); n != nil {
 			return n
 		}
-		d.warnNoSpare()
+		if !d.warned {
+			d.warned = true
+			d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
+		}
 	}
 	if was.usable() {
 		return was
@@ -51,13 +54,6 @@ func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 		return n
 	}
 	return d.emptiest(func(*node) bool { return true })
-}
-
-func (d *deployment) warnNoSpare() {
-	if !d.warned {
-		d.warned = true
-		d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
-	}
 }
 
 // emptiest is the usable node with the fewest processes among those that are
