@@ -334,10 +334,7 @@ func (d *Daemon) start(now time.Time, list []Start) {
 
 func (d *Daemon) kill(p *local, number int, why string) {
 	if number == sigkill {
-		p.killed = true
-		if p.why == "" {
-			p.why = why
-		}
+		p.killed, p.why = true, cmp.Or(p.why, why)
 	}
 	d.out = append(d.out, DaemonAction{Kill: &Kill{Proc: p.id, Signal: number, Why: why}})
 }

@@ -91,12 +91,7 @@ func each[T any](what string, list []T, least int, check func(T) error) error {
 	return nil
 }
 
-func count(what string, n, least int) error {
-	if n < least || n > MaxProcs {
-		return fmt.Errorf("%d %s, allowed are %d to %d", n, what, least, MaxProcs)
-	}
-	return nil
-}
+func count(what string, n, least int) error { return inRange(what, n, least, MaxProcs) }
 
 func stringsFit(list ...string) error {
 	for _, s := range list {
@@ -165,12 +160,11 @@ func (j Join) check() error {
 	if j.Seq>>60 != j.Op.Class() {
 		return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
 	}
+	var text string
 	if j.Verdict != nil {
-		if err := stringsFit(j.Verdict.Err); err != nil {
-			return err
-		}
+		text = j.Verdict.Err
 	}
-	return cmp.Or(count("processes", len(j.Acknowledged), 0), CheckOriginals(j.Missing))
+	return cmp.Or(stringsFit(text), count("processes", len(j.Acknowledged), 0), CheckOriginals(j.Missing))
 }
 
 func (m *Made) check() error {
@@ -184,16 +178,14 @@ func (m *Made) check() error {
 	switch {
 	case err != nil:
 		return err
-	case m.New == nil && m.Op == "":
-		return errors.New("no communicator for a new process")
-	case m.New == nil && m.Change != nil:
-		return errors.New("a change without a communicator")
-	case m.New == nil:
-		return nil
-	case m.Change != nil:
+	case m.New != nil:
 		return cmp.Or(m.New.check(), m.New.checkChange(m.Change))
+	case m.Op == "":
+		return errors.New("no communicator for a new process")
+	case m.Change != nil:
+		return errors.New("a change without a communicator")
 	}
-	return m.New.check()
+	return nil
 }
 
 func (g *Group) check() error {
@@ -210,12 +202,10 @@ func (g *Group) check() error {
 	})
 }
 
-// checkChange: the ranks of c are those of g.
+// checkChange: the ranks of c, if there is one, are those of g.
 func (g *Group) checkChange(c *driver.Change) error {
-	for _, r := range c.Ranks {
-		if err := inRange("rank", int(r), -1, len(g.Procs)-1); err != nil {
-			return err
-		}
+	if c == nil {
+		return nil
 	}
-	return nil
+	return each("ranks", c.Ranks, 0, func(r int) error { return inRange("rank", r, -1, len(g.Procs)-1) })
 }
