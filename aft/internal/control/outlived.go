@@ -51,8 +51,7 @@ func (m *membership) tickOutlived(now time.Time) {
 	}
 }
 
-// Outlived tells that the program has ended which a process, a script, has started: the script
-// goes on. What the program has sent was handed in before.
+// Outlived tells that the program of a script has ended. What that has sent was handed in before.
 func (d *Daemon) Outlived(now time.Time, id Proc) []DaemonAction {
 	return d.of(now, id, func(p *local) {
 		p.outlived = true

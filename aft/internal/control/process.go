@@ -60,8 +60,7 @@ type ending struct {
 	handled  bool   // the job has dealt with its failure
 }
 
-// presumption is that a process has left, as it seems until patience ends, if the others then
-// are in no zone.
+// presumption is that a process has left, as it seems until patience ends: see presume.
 type presumption struct {
 	presumed bool
 	patience time.Time

@@ -9,7 +9,7 @@ import (
 )
 
 // recovery makes communicators with new processes in them: new worlds, when somebody has failed,
-// and what a spawn makes.
+// and what a spawn makes. It decides what becomes of a job without processes.
 type recovery struct {
 	out     *outbox
 	members *membership
