@@ -22,7 +22,7 @@ const (
 func (m Message) Validate() error {
 	check, ok := checks[m.Kind]
 	if !ok {
-		return fmt.Errorf("%w: unknown kind %q", ErrMessage, short(string(m.Kind)))
+		return fmt.Errorf("%w: unknown kind %.32q", ErrMessage, m.Kind)
 	}
 	if len(m.To) > MaxProcs {
 		return fmt.Errorf("%w: %s for %d processes, at most %d are allowed", ErrMessage, m.Kind, len(m.To), MaxProcs)
@@ -32,9 +32,6 @@ func (m Message) Validate() error {
 	}
 	return nil
 }
-
-// errField says that the field of a message's kind is missing.
-var errField = errors.New("its field is missing")
 
 var checks = map[Kind]func(Message) error{
 	KindReady:    func(m Message) error { return field(m.Ready, (*Ready).check) },
@@ -71,7 +68,7 @@ var checks = map[Kind]func(Message) error{
 func field[T any](f *T, check func(*T) error) error {
 	switch {
 	case f == nil:
-		return errField
+		return errors.New("its field is missing")
 	case check == nil:
 		return nil
 	}
@@ -118,8 +115,6 @@ func checkNode(n Node) error { return inRange("node", int(n), 0, MaxProcs-1) }
 // CheckOriginals reports whether these can be original ranks.
 func CheckOriginals(list []Original) error { return each("ranks", list, 0, checkOriginal) }
 
-func short(s string) string { return s[:min(len(s), 32)] }
-
 func (r *Ready) check() error   { return stringsFit(r.Host, r.Program, r.Path) }
 func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
 func (s *Suspect) check() error { return stringsFit(s.Why) }
@@ -155,7 +150,7 @@ func (j Join) check() error {
 	switch j.Op {
 	case OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd:
 	default:
-		return fmt.Errorf("unknown operation %q", short(string(j.Op)))
+		return fmt.Errorf("unknown operation %.32q", j.Op)
 	}
 	if j.Seq>>60 != j.Op.Class() {
 		return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
