@@ -70,10 +70,9 @@ func (d *deployment) enter(now time.Time, p *process, epoch int) bool {
 	return true
 }
 
-// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next
-// one, while others save what they have. That is no reason to give up the job, as it would be
-// otherwise, but they may need a communicator for it. If there are no others, or they had their
-// time, it is a failure like any other.
+// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next one,
+// while others save what they have: no reason to give up the job. If there are no others, or they
+// had their time, it is a failure like any other.
 func (d *deployment) failedWhenAsked(now time.Time, p *process) bool {
 	recent := func(f forwarding) bool { return now.Before(f.at.Add(StopPatience)) }
 	return p.asked && d.stops.any(recent) && slices.ContainsFunc(d.members.world, (*process).present)

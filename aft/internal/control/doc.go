@@ -89,9 +89,11 @@
 // ledger does not count it, while there are others: they may be saving what they have, and may
 // need a communicator for it.
 //
-// A process may be a script which has started the program that has joined, and goes on when
-// that has ended. For the others the end of the program is what counts, though they are told
-// when the script has ended too: see Daemon.Outlived.
+// A process may be a script which has started the program that has joined, and goes on when that
+// has ended. For the others the end of the program counts, though they are told when the script has
+// ended too, for the job's exit code that of the script: between zones, or when it was asked to end,
+// the program has left, and the script may take its time. In a zone the others wait for the
+// program: then the script is killed, and the process has failed.
 //
 // The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,

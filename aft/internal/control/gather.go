@@ -88,8 +88,7 @@ func (d *Daemon) flush(now time.Time) {
 	}
 }
 
-// allCame: no other process of the node will join, or none that one has to wait
-// for.
+// allCame: no other process of the node will join, or none that one has to wait for.
 func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
 	op := h.joins[0].Op
 	if op.Class() == 1 && d.revoked {

@@ -110,8 +110,7 @@ func (l *ledger) report(what, flag string, list []string) string {
 	return b.String()
 }
 
-// tally counts in rounds: ranks that end together count once, a rank that ends
-// again, or one that ends after a repair, begins the next round.
+// tally counts in rounds: a rank that ends again, or after a repair, begins the next one.
 type tally struct {
 	rounds []string // the first death of each
 	epoch  int

@@ -26,8 +26,7 @@ type Node int
 // CommID numbers the communicators of a job, from 1, the first one of all ranks; none is used again.
 type CommID uint64
 
-// Kind tells what a message is about. The comment says who sends it to whom: a
-// message between root and rank passes through the rank's daemon.
+// Kind tells what a message is about: a message between root and rank passes through the rank's daemon.
 type Kind string
 
 // The kinds of messages.
@@ -185,8 +184,7 @@ type Made struct {
 	Stops       []int              `json:"stops,omitempty"`
 }
 
-// Group is a communicator: its number and its processes in the order of their
-// ranks.
+// Group is a communicator: its number and its processes in the order of their ranks.
 type Group struct {
 	ID      CommID `json:"id"`
 	Procs   []Proc `json:"procs"`

@@ -5,12 +5,8 @@ import (
 	"time"
 )
 
-// A process may be a script that starts the program and goes on when that has ended. For the
-// job the end of the program counts, for its exit code that of the script: between zones, or
-// when it was asked to end, the program has left, and the script may take its time. In a zone
-// the others wait for the program: then the script is killed, and the process has failed.
-
-// outlives notes that p goes on when its program has ended.
+// outlives notes that p, a script, goes on when its program has ended: see How processes end in the
+// package's documentation.
 func (m *membership) outlives(now time.Time, p *process) {
 	if p.outlived.IsZero() {
 		p.outlived = now

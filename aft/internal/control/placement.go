@@ -34,8 +34,7 @@ func blocks(size int, nodes []*node) []*node {
 	return out
 }
 
-// place is the node for a replacement of a process that ran on was; nil: no node
-// is left.
+// place is the node for a replacement of a process that ran on was; nil: no node is left.
 func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 	if policy == driver.NoReuse {
 		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && d.free(n) }
@@ -56,8 +55,7 @@ func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 	return d.emptiest(func(*node) bool { return true })
 }
 
-// emptiest is the usable node with the fewest processes among those that are
-// good.
+// emptiest is the usable node with the fewest processes among those that are good.
 func (d *deployment) emptiest(good func(*node) bool) *node {
 	var best *node
 	for _, n := range d.members.nodes {

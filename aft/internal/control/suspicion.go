@@ -20,8 +20,7 @@ type suspicion struct {
 	cut    bool // the other one's host does not answer
 }
 
-// suspect notes that a process cannot be reached by another one. It is given a
-// moment: mostly it has just ended, and the news is on its way.
+// suspect notes that a process cannot be reached by another one. It is given a moment.
 func (m *membership) suspect(now time.Time, n *node, s Suspect) {
 	p, by := m.proc(s.Proc), m.of(n, s.By)
 	if p == nil || p.state != alive || p.gone() || by == nil || by.fenced || p == by {
