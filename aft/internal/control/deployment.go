@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -115,16 +116,12 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 	var started []*process
 	complete := true
 	for _, o := range slices.Sorted(maps.Keys(wanted)) {
-		was, p := wanted[o], s.current[o]
-		if p != nil {
-			complete = complete && p.state == alive
-			if p.present() {
-				continue
-			}
-			was = p
+		p := s.current[o]
+		complete = complete && p != nil && p.state == alive
+		if p != nil && p.present() {
+			continue
 		}
-		complete = false
-		q := d.replace(now, was, s.policy, s.epoch)
+		q := d.replace(now, cmp.Or(p, wanted[o]), s.policy, s.epoch)
 		switch {
 		case d.out.ended:
 			return false

@@ -2,6 +2,7 @@ package control
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 )
@@ -27,9 +28,7 @@ func blocks(size int, nodes []*node) []*node {
 	}
 	var out []*node
 	for i, n := range nodes {
-		for range counts[i] {
-			out = append(out, n)
-		}
+		out = append(out, slices.Repeat([]*node{n}, counts[i])...)
 	}
 	return out
 }
