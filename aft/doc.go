@@ -66,13 +66,12 @@
 //
 // # What ends a job
 //
-// A failure that comes back again and again without progress (Zone.Step) ends
-// the job with a report. A body that neither communicates nor looks at its
-// context is waited for, and its process killed after the launcher's repair
-// timeout. A panic is not recovered: it is the end of that process, and with ranks
-// that are goroutines, of the program. A body that calls runtime.Goexit ends its
-// process too; with ranks that are goroutines that of Run's caller, or by a panic the program if
-// that is main's.
+// A failure that comes back again and again without progress (Zone.Step) ends the job with a
+// report. A body that neither communicates nor looks at its context is waited for, and its process
+// killed after the launcher's repair timeout (craft run --repair-timeout). A panic is not recovered:
+// it is the end of that process, and with ranks that are goroutines, of the program. A body that
+// calls runtime.Goexit ends its process too; with ranks that are goroutines that of Run's caller,
+// or by a panic the program if that is main's.
 //
 // # The end of a process
 //

@@ -1,8 +1,10 @@
 package aft
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -12,8 +14,12 @@ import (
 // Option changes one setting of a zone. It is the same on all ranks.
 type Option func(*options)
 
+// options are the settings of a zone: those of the environment (docs/environment.md), which
+// options of Run win over, and others.
 type options struct {
-	config
+	Recovery      comm.Recovery    `envconfig:"COMM_RECOVERY_POLICY" default:"NON-SHRINKING"`
+	Spawn         comm.SpawnPolicy `envconfig:"COMM_SPAWN_POLICY" default:"NO-REUSE"`
+	RecoveryDelay delay            `envconfig:"RECOVERY_DELAY" default:"2s"`
 
 	logger          *slog.Logger
 	ranks           int
@@ -49,7 +55,7 @@ func WithCancelOnFailure() Option { return func(o *options) { o.cancelOnFailure 
 
 func newOptions(opts []Option) (options, error) {
 	o := options{logger: slog.Default()}
-	if err := env.Load(&o.config); err != nil {
+	if err := env.Load(&o); err != nil {
 		return options{}, err
 	}
 	for _, opt := range opts {
@@ -68,3 +74,45 @@ func newOptions(opts []Option) (options, error) {
 func (o options) through() bool { return o.RecoveryDelay == delay(Never) }
 
 func (o options) policy() comm.Policy { return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn} }
+
+// validate reports the first setting that is not allowed, by the name of its
+// environment variable.
+func (o options) validate() error {
+	switch {
+	case !slices.Contains(comm.Recoveries(), o.Recovery):
+		return env.Invalid("CRAFT_COMM_RECOVERY_POLICY", string(o.Recovery))
+	case !slices.Contains(comm.SpawnPolicies(), o.Spawn):
+		return env.Invalid("CRAFT_COMM_SPAWN_POLICY", string(o.Spawn))
+	case o.RecoveryDelay < delay(Never):
+		return env.Invalid("CRAFT_RECOVERY_DELAY", o.RecoveryDelay.String())
+	}
+	return nil
+}
+
+// delay is a time of at least 0, or Never.
+type delay time.Duration
+
+// Never is the delay of what does not happen.
+const Never time.Duration = -1
+
+// Decode implements envconfig.Decoder.
+func (d *delay) Decode(text string) error {
+	if text == "never" {
+		*d = delay(Never)
+		return nil
+	}
+	parsed, err := time.ParseDuration(text)
+	if err == nil && parsed < 0 {
+		err = errors.New("a negative duration")
+	}
+	*d = delay(parsed)
+	return err
+}
+
+// String is such as "2s", or "never".
+func (d delay) String() string {
+	if d == delay(Never) {
+		return "never"
+	}
+	return time.Duration(d).String()
+}

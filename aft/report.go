@@ -11,15 +11,15 @@ import (
 // report tells of a recovery: the lowest surviving rank at large, the others for
 // those who debug.
 func (r *run) report(old, next *epochScope, p Phases) {
-	level := slog.LevelDebug
-	if old.place.Comm.Rank() == firstSurvivor(*next.place.Change) {
+	c, level := *next.place.Change, slog.LevelDebug
+	if old.place.Comm.Rank() == firstSurvivor(c) {
 		level = slog.LevelWarn
 	}
-	r.log.Log(r.ctx, level, "recovered", "epoch", next.place.Change.Epoch, "policy", string(r.options.Recovery),
-		"ranks", next.place.Comm.Size(), "failed", len(next.place.Change.Failed), "losses", losses(next.place.Change.Failed), "replaced", len(next.place.Change.Replaced),
+	r.log.Log(r.ctx, level, "recovered", "epoch", c.Epoch, "policy", string(r.options.Recovery),
+		"ranks", next.place.Comm.Size(), "failed", len(c.Failed), "losses", losses(c.Failed), "replaced", len(c.Replaced),
 		"rec", (p.CleanUp + p.Agree + p.Repair).Seconds(),
 		"clean_up", p.CleanUp.Seconds(), "agree", p.Agree.Seconds(), "repair", p.Repair.Seconds(),
-		"gather", next.place.Change.Phases.Gather.Seconds(), "spawn", next.place.Change.Phases.Spawn.Seconds(), "connect", next.place.Change.Phases.Connect.Seconds())
+		"gather", c.Phases.Gather.Seconds(), "spawn", c.Phases.Spawn.Seconds(), "connect", c.Phases.Connect.Seconds())
 }
 
 // losses are who has failed, and why. A launcher has told of each when it happened.

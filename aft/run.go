@@ -17,16 +17,12 @@ import (
 // failure. When processes fail, or the communicator is revoked, the survivors
 // (and replacements) run it again on a repaired communicator, also those whose
 // body had ended. So body begins with what it needs to go on from a checkpoint.
-//
-// The context of body ends with ErrRecovering as its cause when recovery starts:
-// a body that computes for long should look at it. A body that neither does nor
-// communicates delays the recovery, and its process is killed after the repair
-// timeout (craft run --repair-timeout).
+// Its context ends with ErrRecovering as its cause when recovery starts: a body that
+// computes for long should look at it, else it is killed after a while.
 //
 // An error that a body returns while no process has failed is the end: Run
 // returns it as a *BodyError on all ranks. While a failure is pending, what the
-// body returns does not matter. A panic is not recovered: as in any Go program
-// it ends the process, which then counts as failed.
+// body returns does not matter, and a panic is not recovered.
 //
 // Zones may follow one another; all ranks run the same ones in the same order.
 // In a process that replaces one that failed in a later zone, Run returns at once, for

@@ -104,10 +104,7 @@ func (c *Cluster) removeDir(node int) error {
 	}
 	c.lives[node]++
 	c.mu.Unlock()
-	if dir == "" {
-		return nil
-	}
-	return os.RemoveAll(dir)
+	return os.RemoveAll(dir) // does nothing for ""
 }
 
 // lose is what the death of a node does beyond its ranks. A rank that is about to end may write

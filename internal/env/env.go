@@ -144,17 +144,13 @@ func ReportUnknown(log *slog.Logger, environ []string) {
 }
 
 func findUnknown(environ []string) []unknown {
-	known := make(map[string]bool)
-	for _, v := range Variables {
-		known[v.Name] = true
-	}
 	var out []unknown
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, Prefix+"_") || strings.HasPrefix(name, testPrefix) || known[name] {
-			continue
+		known := slices.ContainsFunc(Variables, func(v Variable) bool { return v.Name == name })
+		if strings.HasPrefix(name, Prefix+"_") && !strings.HasPrefix(name, testPrefix) && !known {
+			out = append(out, unknown{name: name, value: value, nearest: nearest(name)})
 		}
-		out = append(out, unknown{name: name, value: value, nearest: nearest(name)})
 	}
 	slices.SortFunc(out, func(a, b unknown) int { return cmp.Compare(a.name, b.name) })
 	return out

@@ -2,7 +2,7 @@ package env
 
 import (
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -25,24 +25,21 @@ const (
 	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )
 
-var taken struct {
-	sync.Mutex
-	role string
-}
+var taken atomic.Value // a role
 
 // TakeRole returns the role of this process, and sees to it that processes which it
 // starts have none: neither the variable nor, of a rank, the connection.
 func TakeRole() string {
-	taken.Lock()
-	defer taken.Unlock()
-	if r := os.Getenv(Role); r != "" {
-		taken.role = r
-		_ = os.Unsetenv(Role) // it was there
-		if r == RoleRank {
-			syscall.CloseOnExec(ControlFD)
-		}
+	r := os.Getenv(Role)
+	if r == "" {
+		return CurrentRole()
 	}
-	return taken.role
+	taken.Store(r)
+	if r == RoleRank {
+		syscall.CloseOnExec(ControlFD)
+	}
+	_ = os.Unsetenv(Role) // last: who finds none need do nothing
+	return r
 }
 
 // CurrentRole is the role of this process, whether it was taken or not.
@@ -50,9 +47,8 @@ func CurrentRole() string {
 	if r := os.Getenv(Role); r != "" {
 		return r
 	}
-	taken.Lock()
-	defer taken.Unlock()
-	return taken.role
+	role, _ := taken.Load().(string)
+	return role
 }
 
 // ControlFD is the descriptor of a rank's connection to its daemon.

@@ -3,6 +3,7 @@ package env
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,9 +38,9 @@ func (s *Size) Decode(text string) error {
 
 // String is such as "16MiB".
 func (s Size) String() string {
-	for _, u := range []int{3, 2, 1, 0} {
-		if b := units[u].bytes; s != 0 && int64(s)%b == 0 {
-			return fmt.Sprintf("%d%siB", int64(s)/b, strings.ToUpper(units[u].suffix))
+	for _, u := range slices.Backward(units[:4]) {
+		if s != 0 && int64(s)%u.bytes == 0 {
+			return fmt.Sprintf("%d%siB", int64(s)/u.bytes, strings.ToUpper(u.suffix))
 		}
 	}
 	return strconv.FormatInt(int64(s), 10)

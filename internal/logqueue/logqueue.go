@@ -54,25 +54,19 @@ type queue struct {
 	base slog.Handler
 
 	mu      sync.Mutex
-	waiting []message
+	waiting []func()
 	dropped int           // since those that wait
 	idle    chan struct{} // closed when nothing waits any more; nil: nothing does
 }
 
-type message struct {
-	ctx    context.Context
-	to     slog.Handler
-	record slog.Record
-}
-
-func (q *queue) add(m message) {
+func (q *queue) add(write func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) >= most {
 		q.dropped++
 		return
 	}
-	q.waiting = append(q.waiting, m)
+	q.waiting = append(q.waiting, write)
 	if q.idle == nil {
 		q.idle = make(chan struct{})
 		go q.write() // ends when nothing waits
@@ -85,8 +79,8 @@ func (q *queue) write() {
 		batch, dropped := q.waiting, q.dropped
 		q.waiting, q.dropped = nil, 0
 		q.mu.Unlock()
-		for _, m := range batch {
-			_ = m.to.Handle(m.ctx, m.record) // as a logger does
+		for _, write := range batch {
+			write()
 		}
 		if ctx := context.Background(); dropped > 0 && q.base.Enabled(ctx, slog.LevelWarn) {
 			r := slog.NewRecord(time.Now(), slog.LevelWarn, "messages were dropped, as they were not taken as fast as they came", 0)
@@ -108,7 +102,8 @@ type handler struct {
 }
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
-	h.q.add(message{ctx, h.Handler, r.Clone()})
+	r = r.Clone()
+	h.q.add(func() { _ = h.Handler.Handle(ctx, r) }) // without its error, as a logger does
 	return nil
 }
 

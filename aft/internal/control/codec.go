@@ -26,17 +26,16 @@ func WriteMessage(w io.Writer, m Message) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	body, err := json.Marshal(m)
-	if err != nil {
+	framed := bytes.NewBuffer(make([]byte, 4))
+	if err := json.NewEncoder(framed).Encode(m); err != nil { // with the newline
 		return fmt.Errorf("%w: %w", ErrMessage, err)
 	}
-	body = append(body, '\n')
-	if len(body) > MaxMessage {
-		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed", ErrMessage, m.Kind, len(body), MaxMessage)
+	length := framed.Len() - 4
+	if length > MaxMessage {
+		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed", ErrMessage, m.Kind, length, MaxMessage)
 	}
-	framed := make([]byte, 4, 4+len(body))
-	binary.BigEndian.PutUint32(framed, uint32(len(body)))
-	_, err = w.Write(append(framed, body...))
+	binary.BigEndian.PutUint32(framed.Bytes(), uint32(length))
+	_, err := w.Write(framed.Bytes())
 	return err
 }
 

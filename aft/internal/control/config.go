@@ -54,32 +54,29 @@ const DefaultRepeats = 3
 const MaxRepeats = 1_000_000
 
 func (cfg *RootConfig) validate() error {
-	if cfg.Size < 1 {
-		return fmt.Errorf("%w: -n %d: at least 1 rank is needed", ErrConfig, cfg.Size)
-	}
-	if cfg.Size > MaxProcs {
-		return fmt.Errorf("%w: -n %d: at most %d ranks are possible", ErrConfig, cfg.Size, MaxProcs)
+	switch {
+	case cfg.Size < 1:
+		return fmt.Errorf("-n %d: at least 1 rank is needed", cfg.Size)
+	case cfg.Size > MaxProcs:
+		return fmt.Errorf("-n %d: at most %d ranks are possible", cfg.Size, MaxProcs)
 	}
 	if err := cfg.validateNodes(); err != nil {
 		return err
 	}
-	if cfg.Repeats < 0 {
-		return fmt.Errorf("%w: --max-repeats %d: at least 1 is needed, 0 is the default of %d", ErrConfig, cfg.Repeats, DefaultRepeats)
+	switch {
+	case cfg.Repeats < 0:
+		return fmt.Errorf("--max-repeats %d: at least 1 is needed, 0 is the default of %d", cfg.Repeats, DefaultRepeats)
+	case cfg.Repeats > MaxRepeats:
+		return fmt.Errorf("--max-repeats %d: at most %d is possible", cfg.Repeats, MaxRepeats)
 	}
-	if cfg.Repeats > MaxRepeats {
-		return fmt.Errorf("%w: --max-repeats %d: at most %d is possible", ErrConfig, cfg.Repeats, MaxRepeats)
-	}
-	if err := checkPolicy(cfg.Policy); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return cfg.Timing.validate()
+	return cmp.Or(checkPolicy(cfg.Policy), cfg.Timing.validate())
 }
 
 func (cfg *RootConfig) validateNodes() error {
 	slots, regular, unlimited := 0, 0, false
 	for i, n := range cfg.Nodes {
 		if n.Slots < 0 {
-			return fmt.Errorf("%w: node %d (%s) has %d slots; 0 means no limit", ErrConfig, i, n.Name, n.Slots)
+			return fmt.Errorf("node %d (%s) has %d slots; 0 means no limit", i, n.Name, n.Slots)
 		}
 		if n.Spare {
 			continue
@@ -89,11 +86,11 @@ func (cfg *RootConfig) validateNodes() error {
 		unlimited = unlimited || n.Slots == 0
 	}
 	if regular == 0 {
-		return fmt.Errorf("%w: no node is left for the ranks: --nodes or --hosts must name more than --spare-nodes", ErrConfig)
+		return errors.New("no node is left for the ranks: --nodes or --hosts must name more than --spare-nodes")
 	}
 	if !unlimited && slots < cfg.Size {
-		return fmt.Errorf("%w: -n %d: the %d nodes of --nodes, --hosts or the batch job have %d slots together; use fewer ranks, more nodes or more slots (host:slots)",
-			ErrConfig, cfg.Size, regular, slots)
+		return fmt.Errorf("-n %d: the %d nodes of --nodes, --hosts or the batch job have %d slots together; use fewer ranks, more nodes or more slots (host:slots)",
+			cfg.Size, regular, slots)
 	}
 	return nil
 }
@@ -101,15 +98,15 @@ func (cfg *RootConfig) validateNodes() error {
 func (t Timing) validate() error {
 	switch {
 	case t.Period <= 0:
-		return fmt.Errorf("%w: --heartbeat %v must be positive", ErrConfig, t.Period)
+		return fmt.Errorf("--heartbeat %v must be positive", t.Period)
 	case t.Lease < 2*t.Period:
-		return fmt.Errorf("%w: --lease %v must be at least twice --heartbeat (%v)", ErrConfig, t.Lease, t.Period)
+		return fmt.Errorf("--lease %v must be at least twice --heartbeat (%v)", t.Lease, t.Period)
 	case t.Margin < 0:
-		return fmt.Errorf("%w: the margin %v after the lease must not be negative", ErrConfig, t.Margin)
+		return fmt.Errorf("the margin %v after the lease must not be negative", t.Margin)
 	case t.Start < 0:
-		return fmt.Errorf("%w: the time %v for the start must not be negative; 0 means no limit", ErrConfig, t.Start)
+		return fmt.Errorf("the time %v for the start must not be negative; 0 means no limit", t.Start)
 	case t.Repair < 0:
-		return fmt.Errorf("%w: --repair-timeout %v must not be negative; 0 means no limit", ErrConfig, t.Repair)
+		return fmt.Errorf("--repair-timeout %v must not be negative; 0 means no limit", t.Repair)
 	}
 	return nil
 }

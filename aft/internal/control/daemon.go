@@ -191,8 +191,7 @@ func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
 	return d.of(now, e.Proc, func(p *local) {
 		delete(d.ranks, e.Proc)
 		e.Zone, e.Step = p.progress.zone, p.progress.step
-		silent := p.silence()
-		e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || !silent.IsZero() && now.Sub(silent) >= d.setup.Timing.Lease)
+		e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || isDue(now, d.silentUntil(p)))
 		if p.why != "" && e.Signal != 0 {
 			e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
 		}
@@ -232,7 +231,7 @@ func (d *Daemon) Tick(now time.Time) []DaemonAction {
 		d.beat(now)
 	}
 	for _, p := range d.list() {
-		if silent := p.silence(); !silent.IsZero() && !now.Before(silent.Add(d.setup.Timing.Lease)) {
+		if isDue(now, d.silentUntil(p)) {
 			d.kill(p, sigkill, fmt.Sprintf("no sign of life for %v", d.setup.Timing.Lease))
 		}
 		d.deliver(now, p)
@@ -249,23 +248,15 @@ func (d *Daemon) Next() time.Time {
 	if d.lease.IsZero() {
 		return time.Unix(0, 0)
 	}
-	next := d.pulse
-	at := func(t time.Time) {
-		if t.Before(next) {
-			next = t
-		}
-	}
-	at(d.lease)
+	next := earlier(d.pulse, d.lease)
 	for _, p := range d.ranks {
-		if silent := p.silence(); !silent.IsZero() {
-			at(silent.Add(d.setup.Timing.Lease))
-		}
+		next = earlier(next, d.silentUntil(p))
 		if p.mayDeliver() {
-			at(p.missed.due)
+			next = earlier(next, p.missed.due)
 		}
 	}
 	for _, h := range d.held {
-		at(h.until)
+		next = earlier(next, h.until)
 	}
 	return next
 }
@@ -320,17 +311,18 @@ func (d *Daemon) renew(now time.Time, answer Pulse) {
 	d.sent = slices.DeleteFunc(d.sent, func(s sentPulse) bool { return s.seq <= answer.Seq })
 }
 
-// silence is since when a process is silent that should not be; the zero time: it
-// may be. Who has not joined yet, or has left, or whose program has ended, gives no signs of life, but is not to
-// be stopped either: others may wait for it.
-func (p *local) silence() time.Time {
-	switch {
-	case p.killed:
-		return time.Time{}
-	case p.joined && !p.bye && !p.outlived:
-		return p.heard
+// silentUntil is when a silent process is killed; the zero time: it may be silent. Who has not joined
+// yet, or has left, or whose program has ended, gives no signs of life, but is not to be stopped
+// either: others may wait for it.
+func (d *Daemon) silentUntil(p *local) time.Time {
+	since := p.stopped
+	if p.joined && !p.bye && !p.outlived {
+		since = p.heard
 	}
-	return p.stopped
+	if p.killed || since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(d.setup.Timing.Lease)
 }
 
 func (d *Daemon) start(now time.Time, list []Start) {
@@ -342,10 +334,7 @@ func (d *Daemon) start(now time.Time, list []Start) {
 
 func (d *Daemon) kill(p *local, number int, why string) {
 	if number == sigkill {
-		p.killed = true
-		if p.why == "" {
-			p.why = why
-		}
+		p.killed, p.why = true, cmp.Or(p.why, why)
 	}
 	d.out = append(d.out, DaemonAction{Kill: &Kill{Proc: p.id, Signal: number, Why: why}})
 }

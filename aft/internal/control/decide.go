@@ -44,7 +44,7 @@ func (r *rendezvous) decideShrink(o *operation) {
 		r.warnedShrink = true
 		r.out.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
 	}
-	r.reply(o, takers, Made{New: r.groups.derive(o.staying(), o.group, o.lasting(takers)).record()})
+	r.reply(o, takers, Made{New: r.groups.derive(only(takers, (*process).taking), o.group, o.lasting(takers)).record()})
 }
 
 // decideSplit: one communicator for each color.
@@ -79,28 +79,26 @@ func (r *rendezvous) decideEnd(now time.Time, o *operation) {
 	o.group.recovery, o.group.named = time.Time{}, false
 	if outcome.Repair {
 		o.group.recovery = now // for the repair itself
+		r.reply(o, takers, Made{Outcome: &outcome})
+		return
+	}
+	settled := settledWell
+	if outcome.Err != "" {
+		settled = settledWithError
+		r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
 	} else {
-		if outcome.Err != "" {
-			r.zoneErrors = addZoneError(r.zoneErrors, r.zone, outcome)
-		}
-		r.zone++
-		r.stops.heeded = false // they may have had nothing more to do
-		r.deploy.ledger.best.reach(r.zone, NoStep)
-		clear(o.group.away)
-		if outcome.Err == "" { // the others have run through their absence
-			r.members.failPresumed(o.group.members)
-		}
-		settled := settledWell
-		if outcome.Err != "" {
-			settled = settledWithError
-		}
-		for _, p := range takers {
-			p.settled = settled
-		}
-		r.members.inZone = false
-		for _, p := range o.group.failed() { // it has ended without them
-			p.settled, p.handled = settled, true
-		}
+		r.members.failPresumed(o.group.members) // the others have run through their absence
+	}
+	r.zone++
+	r.stops.heeded = false // they may have had nothing more to do
+	r.deploy.ledger.best.reach(r.zone, NoStep)
+	clear(o.group.away)
+	r.members.inZone = false
+	for _, p := range takers {
+		p.settled = settled
+	}
+	for _, p := range o.group.failed() { // it has ended without them
+		p.settled, p.handled = settled, true
 	}
 	r.reply(o, takers, Made{Outcome: &outcome})
 }

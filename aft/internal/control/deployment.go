@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -70,21 +71,16 @@ func (d *deployment) enter(now time.Time, p *process, epoch int) bool {
 	return true
 }
 
-// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next
-// one, while others save what they have. That is no reason to give up the job, as it would be
-// otherwise, but they may need a communicator for it. If there are no others, or they had their
-// time, it is a failure like any other.
+// failedWhenAsked: p is a replacement that was told to end, and has failed, and so may the next one,
+// while others save what they have: no reason to give up the job. If there are no others, or they
+// had their time, it is a failure like any other.
 func (d *deployment) failedWhenAsked(now time.Time, p *process) bool {
 	recent := func(f forwarding) bool { return now.Before(f.at.Add(StopPatience)) }
 	return p.asked && d.stops.any(recent) && slices.ContainsFunc(d.members.world, (*process).present)
 }
 
 // postpone has replacements that have to wait looked at again.
-func (d *deployment) postpone(until time.Time) {
-	if d.retry.IsZero() || until.Before(d.retry) {
-		d.retry = until
-	}
-}
+func (d *deployment) postpone(until time.Time) { d.retry = earlier(d.retry, until) }
 
 // send gives the order to start processes, which begin in an epoch.
 func (d *deployment) send(list []*process, epoch int) {
@@ -120,16 +116,12 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 	var started []*process
 	complete := true
 	for _, o := range slices.Sorted(maps.Keys(wanted)) {
-		was, p := wanted[o], s.current[o]
-		if p != nil {
-			complete = complete && p.state == alive
-			if p.present() {
-				continue
-			}
-			was = p
+		p := s.current[o]
+		complete = complete && p != nil && p.state == alive
+		if p != nil && p.present() {
+			continue
 		}
-		complete = false
-		q := d.replace(now, was, s.policy, s.epoch)
+		q := d.replace(now, cmp.Or(p, wanted[o]), s.policy, s.epoch)
 		switch {
 		case d.out.ended:
 			return false
@@ -146,26 +138,19 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 
 // load is how many of its processes n has.
 func (s *spawning) load(n *node) int {
-	if s == nil {
-		return 0
-	}
 	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
 }
 
-// newcomers are the started processes by original rank.
+// newcomers are the started processes by original rank; s may be nil.
 func (s *spawning) newcomers() []*process {
-	out := make([]*process, 0, len(s.current))
-	for _, o := range slices.Sorted(maps.Keys(s.current)) {
-		out = append(out, s.current[o])
+	if s == nil {
+		return nil
 	}
-	return out
+	return slices.SortedFunc(maps.Values(s.current), byOriginal)
 }
 
 // discard ends what was started for an operation that does without it; nil: nothing was.
 func (d *deployment) discard(s *spawning) {
-	if s == nil {
-		return
-	}
 	for _, p := range s.newcomers() {
 		if p.present() {
 			p.discarded = true

@@ -5,26 +5,18 @@
 //	  \---------- daemon of node 1 ---- ranks 2, 3      Hello, Join, Bye, Exit: up
 //	   \--------- daemon of a spare node
 //
-// It is the tree of Reinit++ (Georgakoudis, Guo, Laguna, ISC 2020, section 3),
-// with the collective operations of ULFM decided in the root. Nothing here has
-// sockets, processes, goroutines or clocks: events go in with the time at which
-// they happened, actions come out. Events are handed in one at a time.
+// It is the tree of Reinit++ (Georgakoudis, Guo, Laguna, ISC 2020, section 3), with the collective
+// operations of ULFM decided in the root. Nothing here has sockets, processes, goroutines or
+// clocks: events go in one at a time, with when they happened, and actions come out.
 //
 // # The parts of the root
 //
-//	Root          hands each event to the part that it is for, and then has all that follows decided
-//	recovery      new worlds and spawns: who is replaced; what becomes of a job without processes
-//	rendezvous    communicators, and the operations that their processes join: agree, shrink,
-//	              split, the end of a zone
-//	deployment    where and when processes are started, the first ones and replacements; the ledger
-//	membership    nodes and processes: leases, suspicions; who has failed, has left, or seems to
-//	stopRequests  signals that were forwarded, and whether somebody heeds them
-//	outbox        what is to be done
-//
-// Each part knows those below it, and none above. So a loss calls nobody: when an event has
-// been noted, recovery looks at all operations under way (settle), which ask membership who
-// is there, and deployment to start who is missing. What has ended is kept for as long as a
-// communicator or the job's exit code needs it.
+// Root hands each event to the part that it is for, and then has all that follows decided. Each
+// part knows those below it, and none above: recovery, rendezvous, deployment (and its ledger),
+// membership, stopRequests, outbox. So a loss calls nobody: when an event has been noted, recovery
+// looks at all operations under way (settle), which ask membership who is there, and deployment to
+// start who is missing. What has ended is kept for as long as a communicator or the job's exit
+// code needs it.
 //
 // # Terms
 //
@@ -50,29 +42,25 @@
 //
 // # Leases
 //
-// Pulses go up, from ranks to their daemon and from daemons to the root, and each
-// is answered at once (Pulse). The lease that an answer gives counts from when
-// the pulse was sent, on the clock of the one who sent it; the root declares a
-// node dead when it has received no pulse for the lease and a margin. So a daemon
-// has always killed its ranks before its node is declared dead, however long
+// Pulses go up, from ranks to their daemon and from daemons to the root, and each is answered at
+// once. The lease that an answer gives counts from when the pulse was sent, on the clock of the one
+// who sent it; the root declares a node dead when it has received no pulse for the lease and a
+// margin. So a daemon has always killed its ranks before its node is declared dead, however long
 // messages were on their way: the lease ends first, without any common clock.
 //
-// Clocks stand still while a host sleeps. On the root's host that is right: the
-// root sleeps too. On another host (Setup.Remote) the root may have called a node
-// dead meanwhile, so there sleep counts for what a lease permits (Daemon.Slept, and the
-// ranks alike): after it nothing is permitted until the root has answered a question
-// of after the sleep, which it does unless it has given up the node. It does not count
+// Clocks stand still while a host sleeps. On the root's host that is right: the root sleeps too.
+// On another one (Setup.Remote) it may have called a node dead meanwhile, so there sleep counts for
+// what a lease permits (Daemon.Slept, and the ranks alike): nothing until the root has answered a
+// question of after the sleep, which it does unless it has given up the node. It does not count
 // for when processes end themselves: a job whose hosts have all slept goes on.
 //
 // # Suspicion
 //
-// A broken connection between two processes is mostly the sign of an exit whose
-// news is on its way. So the root waits for one period, and only then kills the
-// process that was suspected; its exit is reported as usual. A silent process is
-// killed by its daemon, once it has said Hello; one that was stopped also before
-// and after that. A process that hangs before Hello
-// cannot be told from a slow one, or from a program that does not join: as a
-// replacement it is killed after Timing.Repair.
+// A broken connection between two processes is mostly the sign of an exit whose news is on its
+// way. So the root waits for one period, and only then kills the process that was suspected; its
+// exit is reported as usual. A silent process is killed by its daemon, once it has said Hello; one
+// that was stopped also before and after that. One that hangs before Hello cannot be told from a
+// slow one, or from a program that does not join: as a replacement it is killed after Timing.Repair.
 //
 // # Roll-back
 //
@@ -101,9 +89,11 @@
 // ledger does not count it, while there are others: they may be saving what they have, and may
 // need a communicator for it.
 //
-// A process may be a script which has started the program that has joined, and goes on when
-// that has ended. For the others the end of the program is what counts, though they are told
-// when the script has ended too: see Daemon.Outlived.
+// A process may be a script which has started the program that has joined, and goes on when that
+// has ended. For the others the end of the program counts, though they are told when the script has
+// ended too, for the job's exit code that of the script: between zones, or when it was asked to end,
+// the program has left, and the script may take its time. In a zone the others wait for the
+// program: then the script is killed, and the process has failed.
 //
 // The job ends when nobody is there any more; its exit code is the largest of the last
 // processes of each original rank, where failures count that no repair, shrink,

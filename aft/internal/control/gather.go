@@ -75,25 +75,20 @@ func (d *Daemon) free(id Proc, of CommID) {
 
 // flush sends on what need not be held any longer.
 func (d *Daemon) flush(now time.Time) {
-	var ready []opKey
-	for key, h := range d.held {
-		if !now.Before(h.until) || d.allCame(key, h) {
-			ready = append(ready, key)
+	for _, key := range slices.SortedFunc(maps.Keys(d.held), opKey.compare) {
+		h := d.held[key]
+		if now.Before(h.until) && !d.allCame(key, h) {
+			continue
 		}
-	}
-	slices.SortFunc(ready, opKey.compare)
-	for _, key := range ready {
-		joins := d.held[key].joins
 		delete(d.held, key)
-		joins = slices.DeleteFunc(joins, func(j Join) bool { return d.ranks[j.Proc] == nil })
+		joins := slices.DeleteFunc(h.joins, func(j Join) bool { return d.ranks[j.Proc] == nil })
 		for some := range slices.Chunk(joins, joinsAtOnce) {
 			d.up(Message{Kind: KindJoin, Joins: some})
 		}
 	}
 }
 
-// allCame: no other process of the node will join, or none that one has to wait
-// for.
+// allCame: no other process of the node will join, or none that one has to wait for.
 func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
 	op := h.joins[0].Op
 	if op.Class() == 1 && d.revoked {

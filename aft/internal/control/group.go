@@ -43,7 +43,10 @@ func (c *groups) add(members []*process, parent *group) *group {
 		parent.parent = parent.parent.parent // that one is of no use: else a chain grows for ever
 	}
 	c.last++
-	g := &group{id: c.last, members: members, parent: parent, away: make(map[Proc]bool), broken: make(map[uint64][]Proc)}
+	g := &group{
+		id: c.last, members: members, parent: parent,
+		away: make(map[Proc]bool), freed: make(map[Proc]bool), broken: make(map[uint64][]Proc),
+	}
 	c.all[g.id] = g
 	return g
 }
@@ -108,17 +111,9 @@ func (c *groups) giveBack(p *process, id CommID) {
 	if g == nil || g.rank(p) < 0 || g == c.world {
 		return
 	}
-	if g.freed == nil {
-		g.freed = make(map[Proc]bool)
-	}
 	g.freed[p.id] = true
-	c.forgetUnused(g)
-}
-
-// forgetUnused forgets a communicator that is of no use for anybody.
-func (c *groups) forgetUnused(g *group) {
-	if len(g.freed) > 0 && !slices.ContainsFunc(g.members, func(p *process) bool { return p.present() && !g.freed[p.id] }) {
-		delete(c.all, g.id)
+	if !slices.ContainsFunc(g.members, func(p *process) bool { return p.present() && !g.freed[p.id] }) {
+		delete(c.all, id)
 	}
 }
 

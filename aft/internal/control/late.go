@@ -7,27 +7,72 @@ import (
 	"time"
 )
 
-// hurry fences those who do not come though there was a failure. When half of the
-// patience is over it names them.
-func (r *rendezvous) hurry(now time.Time, named *bool, awaited func(f func(p *process, due time.Time))) {
-	var late []*process
-	awaited(func(p *process, due time.Time) {
-		switch half := r.timing.Repair / 2; {
-		case !now.Before(due):
-			r.members.fence(p, fmt.Sprintf("did not come to the repair within %v", r.timing.Repair))
-		case !now.Before(due.Add(-half)):
-			late = append(late, p)
-		}
-	})
-	if len(late) > 0 && !*named {
-		*named = true
-		r.nameLate(late)
-	}
+// awaited is a process that others wait for because of a failure.
+type awaited struct {
+	process *process
+	due     time.Time // when their patience ends
 }
 
-// nameLate tells the user of processes that everybody waits for, and asks the first
-// of them where they are.
-func (r *rendezvous) nameLate(late []*process) {
+// overdue are those that o waits for.
+func (r *rendezvous) overdue(o *operation) (list []awaited) {
+	if r.timing.Repair == 0 {
+		return nil
+	}
+	if !o.urgent.IsZero() && o.gathered.IsZero() {
+		for _, p := range o.awaited() {
+			if !p.fenced {
+				list = append(list, awaited{p, o.urgent.Add(r.timing.Repair)})
+			}
+		}
+	}
+	return append(list, r.slow(o.spawn)...)
+}
+
+// slow are those of s that have not said Hello.
+func (r *rendezvous) slow(s *spawning) (list []awaited) {
+	for _, p := range s.newcomers() {
+		if p.state == starting && !p.fenced {
+			list = append(list, awaited{p, p.started.Add(r.timing.Repair)})
+		}
+	}
+	return list
+}
+
+// absent are the processes of g when a zone's recovery has begun and none of them has come yet.
+func (r *rendezvous) absent(g *group) []awaited {
+	if g.recovery.IsZero() || r.timing.Repair == 0 {
+		return nil
+	}
+	list := r.slow(g.ahead)
+	for _, o := range r.ops {
+		if o.group == g && o.op.Class() == 2 {
+			return list // it is they who wait
+		}
+	}
+	for _, p := range g.members {
+		if p.taking() && !p.fenced {
+			list = append(list, awaited{p, g.recovery.Add(r.timing.Repair)})
+		}
+	}
+	return list
+}
+
+// hurry fences those who do not come though there was a failure. When half of the patience is over
+// it names them, once, and asks the first of them where they are.
+func (r *rendezvous) hurry(now time.Time, named *bool, list []awaited) {
+	var late []*process
+	for _, a := range list {
+		switch {
+		case !now.Before(a.due):
+			r.members.fence(a.process, fmt.Sprintf("did not come to the repair within %v", r.timing.Repair))
+		case !now.Before(a.due.Add(-r.timing.Repair / 2)):
+			late = append(late, a.process)
+		}
+	}
+	if len(late) == 0 || *named {
+		return
+	}
+	*named = true
 	for _, p := range late[:min(len(late), 3)] {
 		if p.state == alive {
 			r.out.sendTo([]*process{p}, Message{Kind: KindStack, Stack: &Stack{Proc: p.id}})
@@ -39,15 +84,9 @@ func (r *rendezvous) nameLate(late []*process) {
 
 // rankList names processes by their ranks.
 func rankList(procs []*process) string {
-	const most = 16
-	var ranks []string
-	for _, p := range procs[:min(len(procs), most)] {
-		ranks = append(ranks, fmt.Sprintf("%d (process %d on node %s)", p.original, p.id, p.node.Name))
-	}
-	if more := len(procs) - most; more > 0 {
-		ranks = append(ranks, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(ranks, ", ")
+	return strings.Join(some(procs, func(p *process) string {
+		return fmt.Sprintf("%d (process %d on node %s)", p.original, p.id, p.node.Name)
+	}), ", ")
 }
 
 // stack shows where a process is that everybody waits for.
@@ -63,79 +102,32 @@ func (r *rendezvous) stack(n *node, s Stack) {
 	}
 }
 
-// overdue calls f for the processes that o waits for because of a failure, with
-// the time at which their patience ends.
-func (r *rendezvous) overdue(o *operation, f func(p *process, due time.Time)) {
-	if r.timing.Repair == 0 {
-		return
-	}
-	if !o.urgent.IsZero() && o.gathered.IsZero() {
-		for _, p := range o.awaited() {
-			if !p.fenced {
-				f(p, o.urgent.Add(r.timing.Repair))
-			}
-		}
-	}
-	r.slow(o.spawn, f)
-}
-
-// slow calls f for those of s that have not said Hello, with the time at which they are to have.
-func (r *rendezvous) slow(s *spawning, f func(p *process, due time.Time)) {
-	if s == nil {
-		return
-	}
-	for _, p := range s.newcomers() {
-		if p.state == starting && !p.fenced {
-			f(p, p.started.Add(r.timing.Repair))
-		}
-	}
-}
-
-// absent calls f for the processes of g when a zone's recovery has begun and none of
-// them has come yet, with the time at which their patience ends.
-func (r *rendezvous) absent(g *group, f func(p *process, due time.Time)) {
-	if g.recovery.IsZero() || r.timing.Repair == 0 {
-		return
-	}
-	r.slow(g.ahead, f)
-	for _, o := range r.ops {
-		if o.group == g && o.op.Class() == 2 {
-			return // it is they who wait
-		}
-	}
-	for _, p := range g.members {
-		if p.taking() && !p.fenced {
-			f(p, g.recovery.Add(r.timing.Repair))
-		}
-	}
-}
-
 // tick hurries those whom others wait for.
 func (r *rendezvous) tick(now time.Time) {
 	for _, o := range r.pending() {
-		if !o.tell.IsZero() && !now.Before(o.tell) {
+		if isDue(now, o.tell) {
 			r.tellAway(o)
 		}
-		r.hurry(now, &o.named, func(f func(p *process, due time.Time)) { r.overdue(o, f) })
+		r.hurry(now, &o.named, r.overdue(o))
 	}
 	if g := r.groups.world; g != nil {
-		r.hurry(now, &g.named, func(f func(p *process, due time.Time)) { r.absent(g, f) })
+		r.hurry(now, &g.named, r.absent(g))
 	}
 }
 
 func (r *rendezvous) next(at func(time.Time)) {
-	limits := func(named bool) func(p *process, due time.Time) {
-		return func(_ *process, due time.Time) {
-			if at(due); !named {
-				at(due.Add(-r.timing.Repair / 2))
+	hurries := func(named bool, list []awaited) {
+		for _, a := range list {
+			if at(a.due); !named {
+				at(a.due.Add(-r.timing.Repair / 2))
 			}
 		}
 	}
 	for _, o := range r.ops {
 		at(o.tell)
-		r.overdue(o, limits(o.named))
+		hurries(o.named, r.overdue(o))
 	}
 	if g := r.groups.world; g != nil {
-		r.absent(g, limits(g.named))
+		hurries(g.named, r.absent(g))
 	}
 }

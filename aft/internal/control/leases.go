@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -18,10 +19,7 @@ func (m *membership) tickNode(now time.Time, n *node) {
 	if !n.ready || n.lost || now.Before(n.due) || m.out.ended {
 		return
 	}
-	why := n.why
-	if why == "" {
-		why = fmt.Sprintf("no sign of life for %v", now.Sub(n.heard).Round(time.Millisecond))
-	}
+	why := cmp.Or(n.why, fmt.Sprintf("no sign of life for %v", now.Sub(n.heard).Round(time.Millisecond)))
 	if !n.broken && n.fenced.IsZero() {
 		m.out.fence(n)
 	}
@@ -50,7 +48,7 @@ func (m *membership) tick(now time.Time) {
 	}
 	m.tickSuspects(now)
 	m.tickOutlived(now)
-	if !m.reviewAt.IsZero() && !now.Before(m.reviewAt) {
+	if isDue(now, m.reviewAt) {
 		m.announceFailed(m.review(now))
 	}
 }

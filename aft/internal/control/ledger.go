@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -77,14 +78,11 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 	switch repeated := l.equal[same]; {
 	case len(repeated) >= l.repeats*patience:
 		return 0, l.report(fmt.Sprintf("rank %d has failed %d times in the same way (%s)", p.original, len(repeated), p.cause), " (--max-repeats)", repeated)
-	case n >= l.anyLimit()*patience:
+	case n >= (3*l.repeats+1)*patience: // of any kind: 10 where 3 equal ones do
 		return 0, l.report(fmt.Sprintf("ranks have failed %d times", n), " (--max-repeats)", l.own.rounds)
 	}
 	return 0, ""
 }
-
-// anyLimit is how many failures of any kind end the job: 10 where 3 equal ones do.
-func (l *ledger) anyLimit() int { return 3*l.repeats + 1 }
 
 // lossDelay is how long a replacement waits after n losses before this one.
 func lossDelay(n int) time.Duration {
@@ -112,8 +110,7 @@ func (l *ledger) report(what, flag string, list []string) string {
 	return b.String()
 }
 
-// tally counts in rounds: ranks that end together count once, a rank that ends
-// again, or one that ends after a repair, begins the next round.
+// tally counts in rounds: a rank that ends again, or after a repair, begins the next one.
 type tally struct {
 	rounds []string // the first death of each
 	epoch  int
@@ -128,4 +125,24 @@ func (t *tally) add(rank Original, epoch int, text string) int {
 	}
 	t.seen[rank] = true
 	return len(t.rounds)
+}
+
+// NoStep is less than every step that a program reports: it has reported none.
+const NoStep = math.MinInt64
+
+// progress is how far the job is: each zone counts its own steps, and the end of
+// a zone is progress too.
+type progress struct {
+	zone int
+	step int64 // NoStep: none was reported in this zone
+}
+
+// reach notes a report, which may be an old one.
+func (p *progress) reach(zone int, step int64) {
+	switch {
+	case zone > p.zone:
+		*p = progress{zone, step}
+	case zone == p.zone:
+		p.step = max(p.step, step)
+	}
 }

@@ -17,12 +17,10 @@ const killedCode = 128 + sigkill
 func (m *membership) exits(now time.Time, n *node, list []Exit) {
 	var gone []*process
 	for _, e := range list {
-		p := m.of(n, e.Proc)
-		if p == nil {
-			continue
+		if p := m.of(n, e.Proc); p != nil {
+			m.exit(now, p, e)
+			gone = append(gone, p)
 		}
-		m.exit(now, p, e)
-		gone = append(gone, p)
 	}
 	for _, p := range m.review(now) {
 		if !slices.Contains(gone, p) {

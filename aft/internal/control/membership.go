@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -116,20 +115,27 @@ func (m *membership) endNormally() {
 
 // losses tells how the ranks have ended that have not ended well.
 func (m *membership) losses() []string {
-	const most = 16
-	var report []string
-	more := 0
-	for _, p := range m.latest {
-		switch {
-		case p.counts() == 0:
-		case len(report) == most:
-			more++
-		default:
-			report = append(report, p.lastWords())
-		}
-	}
-	if more > 0 {
-		report = append(report, fmt.Sprintf("and %d more", more))
-	}
-	return report
+	return some(only(m.latest, func(p *process) bool { return p.counts() != 0 }), (*process).lastWords)
 }
+
+// node is what the root knows of a node.
+type node struct {
+	NodeConfig
+	id       Node
+	ready    bool
+	broken   bool // the connection is, but its processes may still run
+	lost     bool // declared dead
+	why      string
+	heard    time.Time // its last pulse
+	due      time.Time // it is declared dead unless there is a pulse before
+	fenced   time.Time // of a local one: when it was, because it was silent
+	failures int       // of processes that ran there
+	program  string
+	path     string
+}
+
+// reachable: messages can be sent there.
+func (n *node) reachable() bool { return !n.broken && !n.lost }
+
+// usable: processes can be started there.
+func (n *node) usable() bool { return n.ready && n.reachable() }

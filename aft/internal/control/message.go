@@ -14,23 +14,19 @@ const Version = 11
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
 
-// Proc numbers the processes of a job, in the order they were started. A number
-// is never used again: a replacement has a new one.
+// Proc numbers the processes of a job, in the order they were started; none is used again.
 type Proc uint32
 
-// Original is a rank of the job's first communicator: what a process stands for. A
-// replacement has that of the process whose place it takes.
+// Original is a rank of the job's first communicator: what a process, or its replacement, stands for.
 type Original int
 
 // Node numbers the nodes of a job, spare ones included, from 0.
 type Node int
 
-// CommID numbers the communicators of a job. 1 is the first one of all ranks;
-// numbers are not used again.
+// CommID numbers the communicators of a job, from 1, the first one of all ranks; none is used again.
 type CommID uint64
 
-// Kind tells what a message is about. The comment says who sends it to whom: a
-// message between root and rank passes through the rank's daemon.
+// Kind tells what a message is about: a message between root and rank passes through the rank's daemon.
 type Kind string
 
 // The kinds of messages.
@@ -51,7 +47,7 @@ const (
 	KindCredit  Kind = "credit"  // root -> daemon: output has been taken over
 	KindError   Kind = "error"   // daemon -> root: the daemon cannot do what it was asked to
 	KindStarted Kind = "started" // daemon -> root: processes have been started
-	// KindOutlived: daemon -> root: the programs of processes have ended, but not what has started them.
+	// daemon -> root: the programs of processes have ended, but not what has started them.
 	KindOutlived Kind = "outlived"
 
 	// Down: away from the root.
@@ -142,10 +138,9 @@ func (op Op) Class() uint64 {
 	return 0 // also on revoked communicators
 }
 
-// Join is one process's part in a collective operation. All processes of a
-// communicator number the operations on it alike, those of each class from
-// class<<60: so Seq tells the class too, and a process that leaves the one kind
-// out does not get out of step in the other.
+// Join is one process's part in a collective operation. All processes of a communicator number
+// the operations on it alike, those of each class from class<<60: so Seq tells the class too, and
+// a process that leaves the one kind out does not get out of step in the other.
 type Join struct {
 	Proc Proc   `json:"proc"`
 	Comm CommID `json:"comm"`
@@ -189,8 +184,7 @@ type Made struct {
 	Stops       []int              `json:"stops,omitempty"`
 }
 
-// Group is a communicator: its number and its processes in the order of their
-// ranks.
+// Group is a communicator: its number and its processes in the order of their ranks.
 type Group struct {
 	ID      CommID `json:"id"`
 	Procs   []Proc `json:"procs"`
@@ -243,14 +237,11 @@ type Exit struct {
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
-// Pulse is a sign of life upwards, which is answered at once downwards with the
-// same number. The answer renews the lease of the one who asked: it is valid
-// until Left after the time at which that pulse was SENT, on the sender's own
-// clock; so messages that were delayed renew nothing. The root gives the whole
-// lease, and a longer one at the start (Timing.Start); a daemon gives its ranks what
-// is left of its own, but never more than Timing.Lease. A daemon says in turn how
-// long its lease may still be, with the answers that are on their way: not before that has
-// ended may the root think that it has.
+// Pulse is a sign of life upwards, which is answered at once downwards with the same number: see
+// Leases in the package's documentation. The root gives the whole lease, and a longer one at the
+// start (Timing.Start); a daemon gives its ranks what is left of its own, but never more than
+// Timing.Lease. A daemon says in turn how long its lease may still be, with the answers that are on
+// their way: not before that has ended may the root think that it has.
 type Pulse struct {
 	Seq  uint64        `json:"seq"`
 	Zone int           `json:"zone,omitempty"` // of a rank, as Step is

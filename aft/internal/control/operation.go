@@ -111,11 +111,6 @@ func (o *operation) lasting(takers []*process) bool {
 	return slices.ContainsFunc(takers, func(p *process) bool { return o.joins[p.id].Lasting })
 }
 
-// staying are the takers that also take part in what comes next.
-func (o *operation) staying() []*process {
-	return only(o.takers(), func(p *process) bool { return !p.bye })
-}
-
 // allThrough: all bodies that have ended so far have run through the failures.
 func (o *operation) allThrough() bool {
 	return !slices.ContainsFunc(o.takers(), func(p *process) bool {

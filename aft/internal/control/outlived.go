@@ -5,12 +5,8 @@ import (
 	"time"
 )
 
-// A process may be a script that starts the program and goes on when that has ended. For the
-// job the end of the program counts, for its exit code that of the script: between zones, or
-// when it was asked to end, the program has left, and the script may take its time. In a zone
-// the others wait for the program: then the script is killed, and the process has failed.
-
-// outlives notes that p goes on when its program has ended.
+// outlives notes that p, a script, goes on when its program has ended: see How processes end in the
+// package's documentation.
 func (m *membership) outlives(now time.Time, p *process) {
 	if p.outlived.IsZero() {
 		p.outlived = now
@@ -45,14 +41,13 @@ func (m *membership) outlivedLimit(p *process) time.Time {
 func (m *membership) tickOutlived(now time.Time) {
 	m.outlived = slices.DeleteFunc(m.outlived, func(p *process) bool { return !p.present() })
 	for _, p := range m.outlived {
-		if limit := m.outlivedLimit(p); !limit.IsZero() && !now.Before(limit) {
+		if isDue(now, m.outlivedLimit(p)) {
 			m.fence(p, "its program has ended while the others were in a zone, and the script that had started it went on")
 		}
 	}
 }
 
-// Outlived tells that the program has ended which a process, a script, has started: the script
-// goes on. What the program has sent was handed in before.
+// Outlived tells that the program of a script has ended. What that has sent was handed in before.
 func (d *Daemon) Outlived(now time.Time, id Proc) []DaemonAction {
 	return d.of(now, id, func(p *local) {
 		p.outlived = true

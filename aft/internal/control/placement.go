@@ -2,6 +2,7 @@ package control
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 )
@@ -27,22 +28,22 @@ func blocks(size int, nodes []*node) []*node {
 	}
 	var out []*node
 	for i, n := range nodes {
-		for range counts[i] {
-			out = append(out, n)
-		}
+		out = append(out, slices.Repeat([]*node{n}, counts[i])...)
 	}
 	return out
 }
 
-// place is the node for a replacement of a process that ran on was; nil: no node
-// is left.
+// place is the node for a replacement of a process that ran on was; nil: no node is left.
 func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 	if policy == driver.NoReuse {
 		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && d.free(n) }
 		if n := d.emptiest(fresh); n != nil {
 			return n
 		}
-		d.warnNoSpare()
+		if !d.warned {
+			d.warned = true
+			d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
+		}
 	}
 	if was.usable() {
 		return was
@@ -53,15 +54,7 @@ func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 	return d.emptiest(func(*node) bool { return true })
 }
 
-func (d *deployment) warnNoSpare() {
-	if !d.warned {
-		d.warned = true
-		d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
-	}
-}
-
-// emptiest is the usable node with the fewest processes among those that are
-// good.
+// emptiest is the usable node with the fewest processes among those that are good.
 func (d *deployment) emptiest(good func(*node) bool) *node {
 	var best *node
 	for _, n := range d.members.nodes {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// presume notes that p has ended as it may, as it seems: because no further zone follows, or
-// because a forwarded signal has asked for it. What the others do tells: if they are in a
-// zone, or want to repair, when patience is over, it has failed for the reason why.
+// presume notes that p has ended as it may, as it seems: see How processes end in the package's
+// documentation. If it has failed after all, why is the reason.
 func (m *membership) presume(now time.Time, p *process, e Exit, why string, patience time.Time) {
 	p.leave(e.jobCode())
 	p.presumed, p.patience = true, patience
@@ -59,8 +58,8 @@ func (m *membership) review(now time.Time) (gone []*process) {
 		if !now.Before(p.patience) {
 			m.failAfterAll(p)
 			gone = append(gone, p)
-		} else if m.reviewAt.IsZero() || p.patience.Before(m.reviewAt) {
-			m.reviewAt = p.patience
+		} else {
+			m.reviewAt = earlier(m.reviewAt, p.patience)
 		}
 	}
 	return gone

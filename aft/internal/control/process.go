@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -59,8 +60,7 @@ type ending struct {
 	handled  bool   // the job has dealt with its failure
 }
 
-// presumption is that a process has left, as it seems until patience ends, if the others then
-// are in no zone.
+// presumption is that a process has left, as it seems until patience ends: see presume.
 type presumption struct {
 	presumed bool
 	patience time.Time
@@ -119,11 +119,10 @@ func (p *process) lastWords() string {
 	return fmt.Sprintf("rank %d (process %d on node %s): %s", p.original, p.id, p.node.Name, what)
 }
 
+func byOriginal(a, b *process) int { return cmp.Compare(a.original, b.original) }
+
 func (e Exit) reason() string {
-	text := e.Why
-	if text == "" {
-		text = e.cause()
-	}
+	text := cmp.Or(e.Why, e.cause())
 	if e.Panic != "" {
 		text += " (" + e.Panic + ")"
 	}
@@ -158,6 +157,19 @@ func only(list []*process, so func(p *process) bool) []*process {
 		if so(p) {
 			out = append(out, p)
 		}
+	}
+	return out
+}
+
+// some says of the first of a list what text does, and how many more there are.
+func some(list []*process, text func(p *process) string) []string {
+	const most = 16
+	var out []string
+	for _, p := range list[:min(len(list), most)] {
+		out = append(out, text(p))
+	}
+	if more := len(list) - most; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return out
 }

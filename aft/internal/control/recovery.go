@@ -9,7 +9,7 @@ import (
 )
 
 // recovery makes communicators with new processes in them: new worlds, when somebody has failed,
-// and what a spawn makes.
+// and what a spawn makes. It decides what becomes of a job without processes.
 type recovery struct {
 	out     *outbox
 	members *membership
@@ -41,9 +41,8 @@ func (r *recovery) renew(now time.Time, o *operation) (done bool) {
 	return r.decideRepair(now, o)
 }
 
-// nobody decides what becomes of a job without processes: it has ended, or all
-// have failed at once and are started again. Between two zones they are, once: who is
-// killed again there was behind the last one.
+// nobody decides what becomes of a job without processes: it has ended, or all have failed at once
+// and are started again. Between two zones once: who is killed again was behind the last one.
 func (r *recovery) nobody(now time.Time) {
 	world := r.meet.groups.world
 	switch {

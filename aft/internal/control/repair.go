@@ -25,14 +25,13 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if !r.repairPresumed(now, o.group, o.group.ahead) {
-			return false
-		}
-		o.group.rolledBack = true // whoever fails from now on is this repair's
-		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
-	if !r.repairPresumed(now, o.group, o.spawn) {
-		return r.out.ended
+	if !r.repairPresumed(now, o.group, cmp.Or(o.spawn, o.group.ahead)) {
+		return false
+	}
+	if o.spawn == nil {
+		o.group.rolledBack = true // whoever fails from now on is this repair's
+		o.spawn = cmp.Or(r.takeOver(o.group), newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1))
 	}
 	wanted := r.wanted(o.group, o.spawn)
 	if len(wanted) == 0 && len(o.takers()) == 0 {
@@ -139,9 +138,7 @@ func (r *recovery) finishRepair(now time.Time, o *operation, newcomers []*proces
 	}
 	r.members.introduce(newcomers)
 	r.meet.reply(o, o.takers(), Made{New: g.record(), Change: change})
-	if len(newcomers) > 0 {
-		r.meet.welcome(now, newcomers, g, change)
-	}
+	r.meet.welcome(now, newcomers, g, change)
 }
 
 func (r *recovery) change(now time.Time, o *operation, g *group, newcomers []*process) *driver.Change {
@@ -162,7 +159,7 @@ func (r *recovery) losesOf(o *operation) []driver.Loss {
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
-	slices.SortStableFunc(list, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
+	slices.SortStableFunc(list, byOriginal)
 	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true

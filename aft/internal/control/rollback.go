@@ -7,12 +7,8 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// The roll-back of Reinit++ (Georgakoudis, Guo, Laguna, ISC 2020, algorithm 1): with a policy that
-// is AtDetection the root ends what all survivors do, and starts the replacements, as soon as it
-// knows of a failure. When the survivors have come to the repair as usual, that goes on with what
-// was started for it.
-
-// zonePolicy is what ranks have named when they began with a zone.
+// zonePolicy is what ranks have named when they began with a zone: see Roll-back in the package's
+// documentation.
 type zonePolicy struct {
 	zone   int
 	policy driver.Policy

@@ -28,11 +28,9 @@ type Root struct {
 // NewRoot returns an ErrConfig that names the flag if the job is not possible.
 func NewRoot(cfg RootConfig) (*Root, error) {
 	if err := cfg.validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if cfg.Repeats == 0 {
-		cfg.Repeats = DefaultRepeats
-	}
+	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
 	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
 	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats)}
@@ -204,12 +202,8 @@ func (r *Root) Next() time.Time {
 		return time.Time{}
 	}
 	var next time.Time
-	at := func(t time.Time) {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
-	at(r.unreadLimit())
+	at := func(t time.Time) { next = earlier(next, t) }
+	at(r.unread.due)
 	r.deploy.next(at)
 	r.members.next(at)
 	r.rendezvous.next(at)

@@ -105,8 +105,7 @@ func (p *local) mayDeliver() bool {
 	return len(p.missed.numbers) > 0 && !p.missed.due.IsZero() && !p.away && !p.bye && !p.outlived
 }
 
-// deliver gives a process what it has missed when its body runs: what comes behind a zone may have
-// no code for it.
+// deliver gives a process what it has missed when its body runs: behind a zone may be no code for it.
 func (d *Daemon) deliver(now time.Time, p *local) {
 	if !p.mayDeliver() || now.Before(p.missed.due) {
 		return

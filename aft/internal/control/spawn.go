@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -37,7 +36,7 @@ func (r *recovery) decideSpawn(now time.Time, o *operation) (done bool) {
 	}
 	newcomers := o.spawn.newcomers()
 	all := slices.Concat(takers, newcomers)
-	slices.SortStableFunc(all, func(a, b *process) int { return cmp.Compare(a.original, b.original) })
+	slices.SortStableFunc(all, byOriginal)
 	g := r.meet.groups.add(all, o.group)
 	r.members.introduce(newcomers)
 	r.meet.reply(o, takers, Made{New: g.record()})

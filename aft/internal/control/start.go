@@ -97,8 +97,7 @@ func (d *deployment) joinLimit() time.Time {
 // tickJoin names the ranks that the first world waits for, once. They may be right: a
 // program may read for an hour before its zone.
 func (d *deployment) tickJoin(now time.Time) {
-	limit := d.joinLimit()
-	if limit.IsZero() || now.Before(limit) {
+	if !isDue(now, d.joinLimit()) {
 		return
 	}
 	d.joinNamed = true
@@ -111,43 +110,30 @@ func (d *deployment) tickJoin(now time.Time) {
 // settle reports whether the first world can be made: all ranks have said Hello. Programs that
 // never join may end as they like; the two kinds do not mix.
 func (d *deployment) settle(now time.Time, policy driver.SpawnPolicy) bool {
-	var joined, plain int // have said Hello; have ended without a failure
+	joined, plain := 0, (*process)(nil) // how many have said Hello; the first that has ended without a failure
 	for _, p := range d.members.latest {
-		switch p.state {
-		case alive:
+		switch {
+		case p.state == alive:
 			joined++
-		case left:
-			plain++
+		case p.state == left && plain == nil:
+			plain = p
 		}
 	}
 	switch {
-	case joined > 0 && plain > 0:
-		d.endMixed()
+	case joined > 0 && plain != nil: // they wait for one that will never come
+		d.out.end(max(plain.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
+			plain.original, plain.node.Name, plain.code))
 	case joined == d.size:
 		return true
-	case !d.restartFirst(now, policy, plain > 0) && !d.out.ended && !d.members.anybody():
+	case (plain != nil || !d.restartFirst(now, policy)) && !d.out.ended && !d.members.anybody():
 		d.members.endNormally()
 	}
 	return false
 }
 
-// endMixed: some ranks wait for one that will never come.
-func (d *deployment) endMixed() {
-	for o, p := range d.members.latest {
-		if p.state == left {
-			d.out.end(max(p.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
-				o, p.node.Name, p.code))
-			return
-		}
-	}
-}
-
-// restartFirst starts again what was killed before the first world, unless the
-// program is one that does not join. It reports whether it has started any, or will.
-func (d *deployment) restartFirst(now time.Time, policy driver.SpawnPolicy, plain bool) bool {
-	if plain {
-		return false
-	}
+// restartFirst starts again what was killed before the first world. It reports whether it has
+// started any, or will.
+func (d *deployment) restartFirst(now time.Time, policy driver.SpawnPolicy) bool {
 	s, wanted := newSpawning(policy, 0, 0), make(map[Original]*process)
 	for o, p := range d.members.latest {
 		if p.state == failed {
@@ -168,8 +154,7 @@ func (d *deployment) startLimit() time.Time {
 // tickStart ends a job whose nodes do not report. It begins without spare ones, which nobody
 // needs yet.
 func (d *deployment) tickStart(now time.Time) {
-	limit := d.startLimit()
-	if limit.IsZero() || now.Before(limit) {
+	if !isDue(now, d.startLimit()) {
 		return
 	}
 	why := fmt.Sprintf("has not reported within %v", d.timing.Start)

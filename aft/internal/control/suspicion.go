@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 )
@@ -20,8 +21,7 @@ type suspicion struct {
 	cut    bool // the other one's host does not answer
 }
 
-// suspect notes that a process cannot be reached by another one. It is given a
-// moment: mostly it has just ended, and the news is on its way.
+// suspect notes that a process cannot be reached by another one. It is given a moment.
 func (m *membership) suspect(now time.Time, n *node, s Suspect) {
 	p, by := m.proc(s.Proc), m.of(n, s.By)
 	if p == nil || p.state != alive || p.gone() || by == nil || by.fenced || p == by {
@@ -39,11 +39,7 @@ func (m *membership) suspect(now time.Time, n *node, s Suspect) {
 // acquit forgets a process, as accused and as accuser: when a connection breaks,
 // both sides say so of each other, and one of them is to go on.
 func (l suspicions) acquit(p *process) {
-	for key := range l {
-		if key.of == p.id || key.by == p.id {
-			delete(l, key)
-		}
-	}
+	maps.DeleteFunc(l, func(key accusation, _ suspicion) bool { return key.of == p.id || key.by == p.id })
 }
 
 func (m *membership) tickSuspects(now time.Time) {

@@ -17,7 +17,7 @@ const unreadPatience = 5 * time.Minute
 
 // unread is what follows from output whose reader has gone.
 type unread struct {
-	since time.Time // to be decided about; zero: nothing is
+	due   time.Time // to be decided about; zero: nothing is
 	asked time.Time // when the ranks were asked to end because of it
 }
 
@@ -29,25 +29,17 @@ func (r *Root) Unread(now time.Time) []Action {
 	case r.out.ended || r.stops.lately(now):
 	case !r.unread.asked.IsZero():
 		r.out.end(1, fmt.Sprintf("killed: nobody reads the output of the ranks (broken pipe), and they still print, though they were asked to end %v ago", now.Sub(r.unread.asked).Round(time.Second)))
-	case r.unread.since.IsZero():
-		r.unread.since = now
+	case r.unread.due.IsZero():
+		r.unread.due = now.Add(unreadGrace)
 	}
 	return r.out.take()
 }
 
-func (r *Root) unreadLimit() time.Time {
-	if r.unread.since.IsZero() {
-		return time.Time{}
-	}
-	return r.unread.since.Add(unreadGrace)
-}
-
 func (r *Root) tickUnread(now time.Time) {
-	limit := r.unreadLimit()
-	if limit.IsZero() || now.Before(limit) {
+	if !isDue(now, r.unread.due) {
 		return
 	}
-	r.unread.since = time.Time{}
+	r.unread.due = time.Time{}
 	if r.stops.lately(now) {
 		return
 	}

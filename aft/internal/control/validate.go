@@ -22,7 +22,7 @@ const (
 func (m Message) Validate() error {
 	check, ok := checks[m.Kind]
 	if !ok {
-		return fmt.Errorf("%w: unknown kind %q", ErrMessage, short(string(m.Kind)))
+		return fmt.Errorf("%w: unknown kind %.32q", ErrMessage, m.Kind)
 	}
 	if len(m.To) > MaxProcs {
 		return fmt.Errorf("%w: %s for %d processes, at most %d are allowed", ErrMessage, m.Kind, len(m.To), MaxProcs)
@@ -32,9 +32,6 @@ func (m Message) Validate() error {
 	}
 	return nil
 }
-
-// errField says that the field of a message's kind is missing.
-var errField = errors.New("its field is missing")
 
 var checks = map[Kind]func(Message) error{
 	KindReady:    func(m Message) error { return field(m.Ready, (*Ready).check) },
@@ -71,7 +68,7 @@ var checks = map[Kind]func(Message) error{
 func field[T any](f *T, check func(*T) error) error {
 	switch {
 	case f == nil:
-		return errField
+		return errors.New("its field is missing")
 	case check == nil:
 		return nil
 	}
@@ -91,12 +88,7 @@ func each[T any](what string, list []T, least int, check func(T) error) error {
 	return nil
 }
 
-func count(what string, n, least int) error {
-	if n < least || n > MaxProcs {
-		return fmt.Errorf("%d %s, allowed are %d to %d", n, what, least, MaxProcs)
-	}
-	return nil
-}
+func count(what string, n, least int) error { return inRange(what, n, least, MaxProcs) }
 
 func stringsFit(list ...string) error {
 	for _, s := range list {
@@ -122,8 +114,6 @@ func checkNode(n Node) error { return inRange("node", int(n), 0, MaxProcs-1) }
 
 // CheckOriginals reports whether these can be original ranks.
 func CheckOriginals(list []Original) error { return each("ranks", list, 0, checkOriginal) }
-
-func short(s string) string { return s[:min(len(s), 32)] }
 
 func (r *Ready) check() error   { return stringsFit(r.Host, r.Program, r.Path) }
 func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
@@ -160,17 +150,16 @@ func (j Join) check() error {
 	switch j.Op {
 	case OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd:
 	default:
-		return fmt.Errorf("unknown operation %q", short(string(j.Op)))
+		return fmt.Errorf("unknown operation %.32q", j.Op)
 	}
 	if j.Seq>>60 != j.Op.Class() {
 		return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
 	}
+	var text string
 	if j.Verdict != nil {
-		if err := stringsFit(j.Verdict.Err); err != nil {
-			return err
-		}
+		text = j.Verdict.Err
 	}
-	return cmp.Or(count("processes", len(j.Acknowledged), 0), CheckOriginals(j.Missing))
+	return cmp.Or(stringsFit(text), count("processes", len(j.Acknowledged), 0), CheckOriginals(j.Missing))
 }
 
 func (m *Made) check() error {
@@ -184,16 +173,14 @@ func (m *Made) check() error {
 	switch {
 	case err != nil:
 		return err
-	case m.New == nil && m.Op == "":
-		return errors.New("no communicator for a new process")
-	case m.New == nil && m.Change != nil:
-		return errors.New("a change without a communicator")
-	case m.New == nil:
-		return nil
-	case m.Change != nil:
+	case m.New != nil:
 		return cmp.Or(m.New.check(), m.New.checkChange(m.Change))
+	case m.Op == "":
+		return errors.New("no communicator for a new process")
+	case m.Change != nil:
+		return errors.New("a change without a communicator")
 	}
-	return m.New.check()
+	return nil
 }
 
 func (g *Group) check() error {
@@ -210,12 +197,10 @@ func (g *Group) check() error {
 	})
 }
 
-// checkChange: the ranks of c are those of g.
+// checkChange: the ranks of c, if there is one, are those of g.
 func (g *Group) checkChange(c *driver.Change) error {
-	for _, r := range c.Ranks {
-		if err := inRange("rank", int(r), -1, len(g.Procs)-1); err != nil {
-			return err
-		}
+	if c == nil {
+		return nil
 	}
-	return nil
+	return each("ranks", c.Ranks, 0, func(r int) error { return inRange("rank", r, -1, len(g.Procs)-1) })
 }
