@@ -137,7 +137,7 @@ func (b *mailbox) endAny(how absence) {
 
 // endReceive completes a receive that waits, and reports whether it did.
 func (b *mailbox) endReceive(r *receive, err error) bool {
-	if !b.matcher.withdrawReceive(r) {
+	if !r.place.leave() {
 		return false
 	}
 	r.request.complete(driver.Status{}, err)

@@ -31,8 +31,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 		return
 	}
 	probe := message{source: v.source, tag: v.tag, data: data}
-	if recv := b.matcher.find(&probe); recv != nil {
-		b.matcher.withdrawReceive(recv)
+	if recv := b.matcher.take(&probe); recv != nil {
 		e.mu.Unlock()
 		deliver(&probe, recv)
 		from.consumed(eagerPrice(len(data)))
@@ -80,7 +79,7 @@ func (e *endpoint) repost(r *receive) {
 		err = b.deadError()
 	default:
 		q.in = nil
-		m := b.matcher.repost(r)
+		m := b.matcher.offer(r)
 		if m == nil {
 			// It was not there when processes were lost meanwhile.
 			err = b.recvError(r.source)
@@ -89,7 +88,7 @@ func (e *endpoint) repost(r *receive) {
 			}
 		}
 		if err != nil {
-			b.matcher.withdrawReceive(r)
+			r.place.leave()
 			break
 		}
 		e.mu.Unlock()

@@ -86,8 +86,7 @@ func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
 	}
 	probe := message{source: source, tag: tag, data: data}
-	if recv := b.matcher.find(&probe); recv != nil {
-		b.matcher.withdrawReceive(recv)
+	if recv := b.matcher.take(&probe); recv != nil {
 		e.mu.Unlock()
 		deliver(&probe, recv)
 		return sentRequest{}
@@ -204,8 +203,9 @@ func (b *mailbox) stream(a announced, source int, recv *receive) {
 // be called without locks.
 func (b *mailbox) meet(v envelope, a announced) (start func()) {
 	m := &message{source: v.source, tag: v.tag, announced: a}
-	recv := b.matcher.arrive(m)
+	recv := b.matcher.take(m)
 	if recv == nil {
+		b.matcher.queueMessage(m)
 		b.ep.waiting[a] = m
 		return nil
 	}
@@ -241,7 +241,7 @@ func (b *mailbox) dropBehind(source int, order uint64) {
 	b.dropped[source] = order
 	b.matcher.messages[source].all(func(m *message) {
 		if m.place.order > order && m.announced == nil {
-			b.matcher.withdrawMessage(m)
+			m.place.leave()
 			m.recycle()
 		}
 	})
@@ -295,7 +295,7 @@ func (b *mailbox) failIfLast(r *request) {
 
 // endSend completes a send of this process that waits, and reports whether it did.
 func (b *mailbox) endSend(m *message, err error) bool {
-	if !b.matcher.withdrawMessage(m) {
+	if !m.place.leave() {
 		return false
 	}
 	m.send.complete(driver.Status{}, err)
@@ -322,7 +322,7 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 	for i := range b.matcher.receives {
 		b.matcher.receives[i].all(end)
 		b.matcher.messages[i].all(func(m *message) {
-			b.matcher.withdrawMessage(m)
+			m.place.leave()
 			switch {
 			case m.send != nil:
 				m.send.complete(driver.Status{}, sends)
