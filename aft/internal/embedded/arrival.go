@@ -6,13 +6,6 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// earlyMessage is one that has come before its communicator is known here.
-type earlyMessage struct {
-	envelope
-	message   *message
-	announced announced
-}
-
 var _ receiver = (*endpoint)(nil)
 
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
@@ -21,7 +14,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
-		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
+		e.early[v.comm] = append(e.early[v.comm], m)
 		e.mu.Unlock()
 		return
 	}
@@ -44,10 +37,11 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 }
 
 func (e *endpoint) announce(v envelope, a announced) {
+	m := &message{source: v.source, tag: v.tag, announced: a}
 	e.mu.Lock()
 	b := e.boxes[v.comm]
 	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
-		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
+		e.early[v.comm] = append(e.early[v.comm], m)
 		e.mu.Unlock()
 		return
 	}
@@ -55,13 +49,13 @@ func (e *endpoint) announce(v envelope, a announced) {
 		freed := b == nil && !e.known.isAhead(v.comm)
 		e.mu.Unlock()
 		if freed {
-			e.drop(a)
+			e.drop(m)
 		} else {
-			a.refuse()
+			m.refuse()
 		}
 		return
 	}
-	start := b.meet(v, a)
+	start := b.meet(m)
 	e.mu.Unlock()
 	if start != nil {
 		start()
@@ -110,7 +104,7 @@ func (e *endpoint) withdraw(a announced) {
 		return
 	}
 	for id, list := range e.early {
-		e.early[id] = slices.DeleteFunc(list, func(m earlyMessage) bool { return m.announced == a })
+		e.early[id] = slices.DeleteFunc(list, func(m *message) bool { return m.announced == a })
 	}
 }
 
@@ -125,10 +119,10 @@ func (e *endpoint) lost(v envelope, a announced) {
 		return
 	}
 	list := e.early[v.comm]
-	i := slices.IndexFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	i := slices.IndexFunc(list, func(m *message) bool { return m.announced == a })
 	if i < 0 {
 		return
 	}
-	behind := slices.DeleteFunc(list[i:], func(m earlyMessage) bool { return m.source == v.source })
+	behind := slices.DeleteFunc(list[i:], func(m *message) bool { return m.source == v.source })
 	e.early[v.comm] = list[:i+len(behind)]
 }

@@ -28,8 +28,8 @@ type endpoint struct {
 	mu       sync.Mutex
 	boxes    map[control.CommID]*mailbox
 	known    horizon
-	early    map[control.CommID][]earlyMessage // of communicators not known yet
-	waiting  map[announced]*message            // in a matcher
+	early    map[control.CommID][]*message // of communicators not known yet
+	waiting  map[announced]*message        // in a matcher
 	absent   map[control.Proc]absence
 	away     map[control.Proc]bool              // their bodies have returned: they send nothing more in this zone
 	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
@@ -88,7 +88,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 	e := &endpoint{
 		self: self, original: original,
 		boxes:   make(map[control.CommID]*mailbox),
-		early:   make(map[control.CommID][]earlyMessage),
+		early:   make(map[control.CommID][]*message),
 		waiting: make(map[announced]*message),
 		absent:  make(map[control.Proc]absence),
 		away:    make(map[control.Proc]bool),
@@ -254,7 +254,7 @@ func (e *endpoint) revoke(id control.CommID, derived bool) {
 // abandon ends everything on all communicators with an error of this process, which
 // messages have been lost by. Collective operations that the root decides go on.
 func (e *endpoint) abandon(why error) {
-	end := func(b *mailbox) []announced {
+	end := func(b *mailbox) []*message {
 		b.closed = why
 		return b.abandon(why, why)
 	}
@@ -262,9 +262,9 @@ func (e *endpoint) abandon(why error) {
 }
 
 // endBoxes ends the communicators that are meant; end and meant are called under the lock.
-func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant func(*mailbox) bool) {
+func (e *endpoint) endBoxes(why error, end func(*mailbox) []*message, meant func(*mailbox) bool) {
 	var ids []control.CommID
-	var refuse []announced
+	var refuse []*message
 	e.mu.Lock()
 	for _, b := range e.boxes {
 		if meant(b) {
@@ -328,7 +328,7 @@ func (e *endpoint) close(err error) bool {
 	}
 	e.closed = err
 	close(e.over)
-	var refuse []announced
+	var refuse []*message
 	for _, b := range e.boxes {
 		refuse = append(refuse, b.close(err)...)
 	}

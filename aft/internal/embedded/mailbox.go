@@ -165,7 +165,7 @@ func (b *mailbox) hand(m *message, recv *receive) {
 		b.ep.mu.Lock()
 		delete(b.ep.waiting, m.announced)
 		b.ep.mu.Unlock()
-		b.stream(m.announced, m.source, recv)
+		b.stream(m, recv)
 		return
 	}
 	deliver(m, recv)
@@ -187,10 +187,10 @@ func (b *mailbox) giveBack(m *message) {
 }
 
 // stream has an announced message sent into a receive.
-func (b *mailbox) stream(a announced, source int, recv *receive) {
-	r, in := recv.request, a.into(recv)
+func (b *mailbox) stream(m *message, recv *receive) {
+	r, in := recv.request, m.announced.into(recv)
 	b.ep.mu.Lock()
-	r.peer, r.in = source, in
+	r.peer, r.in = m.source, in
 	err := r.giveUp
 	b.ep.mu.Unlock()
 	if err != nil {
@@ -201,32 +201,28 @@ func (b *mailbox) stream(a announced, source int, recv *receive) {
 
 // meet queues an announced message; if a receive takes it, it returns what is to
 // be called without locks.
-func (b *mailbox) meet(v envelope, a announced) (start func()) {
-	m := &message{source: v.source, tag: v.tag, announced: a}
+func (b *mailbox) meet(m *message) (start func()) {
 	recv := b.matcher.take(m)
 	if recv == nil {
 		b.matcher.queueMessage(m)
-		b.ep.waiting[a] = m
+		b.ep.waiting[m.announced] = m
 		return nil
 	}
-	return func() { b.stream(a, v.source, recv) }
+	return func() { b.stream(m, recv) }
 }
 
 // takeEarly delivers what came before the communicator was known.
-func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
+func (b *mailbox) takeEarly(early []*message) (starts []func()) {
 	for _, m := range early {
 		switch {
 		case !b.knows(m.source):
-			if m.announced == nil {
-				m.announced = eagerAbandoned{m.message}
-			}
-			starts = append(starts, m.announced.refuse)
+			starts = append(starts, m.refuse)
 		case m.announced != nil:
-			if start := b.meet(m.envelope, m.announced); start != nil {
+			if start := b.meet(m); start != nil {
 				starts = append(starts, start)
 			}
 		default:
-			b.matcher.queueMessage(m.message) // nobody can have posted a receive yet
+			b.matcher.queueMessage(m) // nobody can have posted a receive yet
 		}
 	}
 	return starts
@@ -303,20 +299,20 @@ func (b *mailbox) endSend(m *message, err error) bool {
 }
 
 // revoke ends everything; what is returned is to be refused.
-func (b *mailbox) revoke() []announced {
+func (b *mailbox) revoke() []*message {
 	b.revoked = true
 	close(b.isRevoked)
 	return b.abandon(driver.ErrRevoked, driver.ErrRevoked)
 }
 
 // close ends the owner's part.
-func (b *mailbox) close(err error) []announced {
+func (b *mailbox) close(err error) []*message {
 	b.closed = err
 	return b.abandon(err, &driver.FailedError{Ranks: []int{b.owner}})
 }
 
 // abandon completes all receives and all sends that wait here.
-func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
+func (b *mailbox) abandon(receives, sends error) (refuse []*message) {
 	end := func(r *receive) { b.endReceive(r, receives) }
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {
@@ -328,9 +324,9 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 				m.send.complete(driver.Status{}, sends)
 			case m.announced != nil:
 				delete(b.ep.waiting, m.announced)
-				refuse = append(refuse, m.announced)
+				refuse = append(refuse, m)
 			case m.from != nil:
-				refuse = append(refuse, eagerAbandoned{m})
+				refuse = append(refuse, m)
 			default:
 				b.ep.buffered -= eagerPrice(len(m.data))
 			}
@@ -339,8 +335,11 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 	return refuse
 }
 
-// eagerAbandoned gives a buffered message's credit back outside the lock.
-type eagerAbandoned struct{ m *message }
-
-func (a eagerAbandoned) into(*receive) inbound { return nil }
-func (a eagerAbandoned) refuse()               { a.m.from.consumed(eagerPrice(len(a.m.data))) }
+// refuse gives up a message of another process that nobody will receive. It is called without locks.
+func (m *message) refuse() {
+	if m.announced != nil {
+		m.announced.refuse()
+		return
+	}
+	m.from.consumed(eagerPrice(len(m.data)))
+}
