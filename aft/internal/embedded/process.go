@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -88,8 +89,7 @@ type process struct {
 	decided inbox[control.Message] // by the root
 	writing sync.Mutex
 	tasks   sync.WaitGroup
-	mu      sync.Mutex
-	left    bool
+	left    atomic.Bool
 }
 
 func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
@@ -176,7 +176,7 @@ func (p *process) send(m control.Message) {
 	err := control.WriteMessage(p.conn, m)
 	p.writing.Unlock()
 	switch {
-	case err == nil || p.hasLeft():
+	case err == nil || p.left.Load():
 	case errors.Is(err, control.ErrMessage): // everybody would wait for it
 		p.fenced(err.Error())
 	default:
@@ -197,7 +197,7 @@ func (p *process) suspect(proc control.Proc, why error) {
 
 // lost: the daemon is no longer there.
 func (p *process) lost(err error) {
-	if p.hasLeft() {
+	if p.left.Load() {
 		return
 	}
 	if errors.Is(err, io.EOF) {
@@ -212,7 +212,7 @@ const lastMessage = 10 * time.Millisecond
 // fenced ends this process, because another one may take its place. The daemon is told
 // before, if it listens: the program has done nothing wrong.
 func (p *process) fenced(why string) {
-	if p.hasLeft() {
+	if p.left.Load() {
 		return
 	}
 	_ = p.conn.SetWriteDeadline(time.Now().Add(lastMessage)) // it may be closed
@@ -222,7 +222,7 @@ func (p *process) fenced(why string) {
 
 // end ends this process and what it has started, at once.
 func (p *process) end(why string) {
-	if p.hasLeft() {
+	if p.left.Load() {
 		return
 	}
 	lastWords(p.ep.self, why)
@@ -233,19 +233,9 @@ func (p *process) end(why string) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-func (p *process) hasLeft() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.left
-}
-
 // close says good-bye and waits for this process's goroutines.
 func (p *process) close(ctx context.Context) error {
-	p.mu.Lock()
-	again := p.left
-	p.left = true
-	p.mu.Unlock()
-	if again {
+	if p.left.Swap(true) {
 		return nil
 	}
 	err := p.wire.flush(ctx)

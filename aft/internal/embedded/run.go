@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
@@ -117,10 +118,10 @@ type job struct {
 	body    func(context.Context, *InprocRank) error
 	ranks   sync.WaitGroup
 
+	panicked atomic.Pointer[PanicError] // the first one
+	exited   atomic.Bool
 	mu       sync.Mutex
 	first    *RankError
-	panicked *PanicError
-	exited   bool
 }
 
 // watch ends the job when its root gives it up.
@@ -135,10 +136,10 @@ func (j *job) watch(ctx context.Context) {
 }
 
 func (j *job) result() error {
-	if j.panicked != nil {
-		panic(j.panicked)
+	if p := j.panicked.Load(); p != nil {
+		panic(p)
 	}
-	if j.exited {
+	if j.exited.Load() {
 		if onMain() {
 			panic(fmt.Errorf("%w, and main would end without the program: Go does not notice that in programs with cgo", errExit))
 		}
@@ -186,19 +187,13 @@ func (j *job) broken(at int, e *endpoint, value any) {
 		if e.wasKilled() {
 			return
 		}
-		j.mu.Lock()
-		j.exited = true
-		j.mu.Unlock()
+		j.exited.Store(true)
 		j.fail(at, errExit)
 		j.cancel(errExit)
 		return
 	}
 	p := &PanicError{Rank: at, Value: value, Stack: debug.Stack()}
-	j.mu.Lock()
-	if j.panicked == nil {
-		j.panicked = p
-	}
-	j.mu.Unlock()
+	j.panicked.CompareAndSwap(nil, p)
 	j.fail(at, p)
 	j.cancel(p)
 }
