@@ -25,13 +25,6 @@ func Run(ctx context.Context, n int, body func(ctx context.Context, c driver.Com
 	return run(ctx, InprocConfig{Ranks: n}, true, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session.place.Comm) })
 }
 
-// RunSessions is Run for bodies that survive failures, and are told so by their
-// session. Ranks that are started as replacements run the body too. An error of
-// one body does not end the contexts of the others.
-func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s driver.Session) error) error {
-	return run(ctx, InprocConfig{Ranks: n}, false, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session) })
-}
-
 // InprocConfig is a job within this process.
 type InprocConfig struct {
 	Ranks int
@@ -44,8 +37,10 @@ type InprocConfig struct {
 	OnLoss func(node int)
 }
 
-// RunInproc is RunSessions for tests of what happens when ranks and nodes fail: a rank
-// that has failed does not return, and the error of its body does not count.
+// RunInproc is Run for bodies that survive failures, and are told so by their session. Ranks
+// that are started as replacements run the body too. An error of one body does not end the
+// contexts of the others. A rank that has failed does not return, and the error of its body
+// does not count.
 func RunInproc(ctx context.Context, cfg InprocConfig, body func(ctx context.Context, r *InprocRank) error) error {
 	return run(ctx, cfg, false, body)
 }
