@@ -92,26 +92,3 @@ func (r *ring) unmap() {
 		*r = ring{}
 	}
 }
-
-// roomForOne file in a control message.
-var roomForOne = unix.CmsgLen(4)
-
-// descriptors takes the files out of a control message; the caller closes them.
-func descriptors(oob []byte) []int {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	var fds []int
-	for i := range messages {
-		got, err := unix.ParseUnixRights(&messages[i])
-		if err == nil {
-			fds = append(fds, got...)
-		}
-	}
-	return fds
-}
-
-func passed(f *os.File) []byte { return unix.UnixRights(int(f.Fd())) }
-
-func closeDescriptor(fd int) { _ = unix.Close(fd) }
