@@ -79,10 +79,9 @@ func (l *inlink) run() {
 
 // attend is called when data has come. It waits for its turn: the bell was for
 // it alone.
-func (l *inlink) attend() error {
+func (l *inlink) attend() {
 	l.mu.Lock()
 	l.turn()
-	return nil
 }
 
 // look reads what has come, unless somebody else is doing that, and tells

@@ -303,7 +303,7 @@ func (w *wire) forgetIn(l *inlink) {
 func (w *wire) deliver(p control.Proc) {
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
-			_ = l.attend() // never fails
+			l.attend()
 		}
 	}
 }
