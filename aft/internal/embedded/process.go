@@ -99,10 +99,10 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	// The root comes first: it may have heard nothing of that host either.
 	silence := setup.Timing.Lease + 2*setup.Timing.Margin
 	cfg := wireConfig{
-		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
-		Receiver: e, Suspect: p.suspect, Unreachable: e.abandon, Log: p.log,
-		Silence: silence, Patience: max(minPatience, 2*silence),
-		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+		Config: pipe.Config{Job: setup.Job, Secret: setup.Secret, Self: uint32(start.Proc), Silence: silence, Log: p.log},
+		Host:   setup.Address, Receiver: e, Suspect: p.suspect, Unreachable: e.abandon,
+		Patience: max(minPatience, 2*silence),
+		Spin:     spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
 	}
 	if setup.Hosts > 1 {
 		cfg.Listen = net.JoinHostPort(setup.Address, "0")

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -17,10 +16,8 @@ import (
 
 // wireConfig is what a wire needs to know.
 type wireConfig struct {
-	Self   control.Proc
-	Job    string // name of the job
-	Secret []byte // of the job, 32 bytes
-	Host   string // of this process, as in control.Peer
+	pipe.Config
+	Host string // of this process, as in control.Peer
 	// Listen is the TCP address for processes of other hosts, such as
 	// "10.0.0.1:0"; "": there are none.
 	Listen   string
@@ -32,18 +29,12 @@ type wireConfig struct {
 	// Unreachable is told that a process which is alive cannot be connected to:
 	// messages for it are lost. Called as Suspect is.
 	Unreachable func(why error)
-	Log         *slog.Logger
-	// Silence is how long another host may not answer; 0: as the system has it.
-	Silence time.Duration
-	// Patience is how long a connection may not come about for other reasons, with a
+	// Patience is how long a connection may not come about for other reasons than silence, with a
 	// process that nobody has declared failed: see reach.go.
 	Patience time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
 	Spin time.Duration
-	// Ring is the size in bytes of the memory shared between two processes of a
-	// host; 0: the default, negative: none.
-	Ring int
 }
 
 // wire is the transport between processes. For each process that this one talks
@@ -86,20 +77,13 @@ func newWire(cfg wireConfig) (*wire, error) {
 	w.ins.Store(&[]*inlink{})
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	var err error
-	w.listen, err = pipe.Listen(w.pipes(), cfg.Listen)
+	w.listen, err = pipe.Listen(cfg.Config, cfg.Listen)
 	if err != nil {
 		w.stop()
 		return nil, err
 	}
 	w.work.Go(func() { w.listen.Serve(w.accept) })
 	return w, nil
-}
-
-func (w *wire) pipes() pipe.Config {
-	return pipe.Config{
-		Job: w.cfg.Job, Secret: w.cfg.Secret, Self: uint32(w.cfg.Self), Ring: w.cfg.Ring, Log: w.cfg.Log,
-		Silence: w.cfg.Silence,
-	}
 }
 
 // addresses are where others reach this process: on its host, and from others
