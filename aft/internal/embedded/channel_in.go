@@ -26,7 +26,8 @@ type inlink struct {
 	ended  bool // nothing is read any more
 	bye    bool
 	failed error        // why it ended
-	data   inData       // the piece that is arriving
+	into   *instream    // what the piece belongs to that is arriving; nil: none is
+	left   int          // of it
 	unpaid atomic.Int64 // eager bytes that the receiver has not consumed
 	owed   atomic.Int64 // those that it has, and the sender does not know of
 
@@ -42,12 +43,6 @@ type inlink struct {
 	streams  map[uint64]*instream // being received, by recv
 	lastSend uint64
 	lastRecv uint64
-}
-
-// inData is the rest of a frame's data.
-type inData struct {
-	stream *instream
-	left   int
 }
 
 var _ creditor = (*inlink)(nil)
@@ -152,7 +147,7 @@ func (l *inlink) finish(err error) {
 
 // step delivers one frame, or a part of its data; false if more must come first.
 func (l *inlink) step() (bool, error) {
-	if l.data.stream != nil {
+	if l.into != nil {
 		return l.fill()
 	}
 	b, err := l.pipe.Peek(frameSize)
@@ -297,19 +292,19 @@ func (l *inlink) begin(f frame) error {
 	if s == nil || f.length > s.want-s.got || (f.length == 0 && s.want > 0) {
 		return fmt.Errorf("%w: data that was not asked for: %+v", errFrame, f)
 	}
-	l.data = inData{stream: s, left: f.length}
+	l.into, l.left = s, f.length
 	return nil
 }
 
 // fill moves data to where it belongs.
 func (l *inlink) fill() (bool, error) {
-	s := l.data.stream
-	n, err := s.read(l.pipe, l.data.left)
-	l.data.left -= n
-	if l.data.left > 0 {
+	s := l.into
+	n, err := s.read(l.pipe, l.left)
+	l.left -= n
+	if l.left > 0 {
 		return n > 0, err
 	}
-	l.data.stream = nil
+	l.into = nil
 	if s.got < s.want {
 		return true, nil
 	}

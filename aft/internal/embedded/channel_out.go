@@ -176,18 +176,13 @@ func (l *outlink) write() bool {
 	c.head, c.body = nil, nil
 	if o := c.of; o != nil {
 		c.of = nil
-		l.wrote(o)
+		if o.off < o.want {
+			l.streams = append(l.streams, o) // behind the others
+		} else {
+			l.finish(o, nil)
+		}
 	}
 	return true
-}
-
-// wrote notes that a frame of o's data has been written.
-func (l *outlink) wrote(o *outgoing) {
-	if o.off < o.want {
-		l.streams = append(l.streams, o) // behind the others
-		return
-	}
-	l.finish(o, nil)
 }
 
 // finish ends a message; whoever waits for it gets err.

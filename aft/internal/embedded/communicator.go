@@ -43,7 +43,7 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 		return driver.FailedRequest(driver.ErrRevoked) // it has been replaced there
 	}
 	if b.ep.wire == nil {
-		return driver.FailedRequest(&driver.FailedError{Ranks: []int{dst}}) // the root is about to say so
+		return driver.FailedRequest(errFailed(dst)) // the root is about to say so
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
@@ -89,7 +89,7 @@ func (b *mailbox) mayUse(dst int) error {
 	case b.dead():
 		return b.deadError()
 	case b.lost[dst] != 0:
-		return &driver.FailedError{Ranks: []int{dst}}
+		return errFailed(dst)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"slices"
+
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
 )
@@ -43,19 +45,14 @@ type mailbox struct {
 
 func newMailbox(e *endpoint, g control.Group) *mailbox {
 	n := len(g.Procs)
-	b := &mailbox{
+	return &mailbox{
 		ep: e, id: g.ID, procs: g.Procs,
+		owner:     max(0, slices.Index(g.Procs, e.self)), // a process that has left meanwhile is not among them
 		matcher:   newMatcher(n),
 		isRevoked: make(chan struct{}), failure: make(chan struct{}),
 		lost: make([]absence, n), dropped: make([]uint64, n), accepted: make([]bool, n), present: n,
 		closed: e.closed,
 	}
-	for r, p := range g.Procs {
-		if p == e.self {
-			b.owner = r
-		}
-	}
-	return b
 }
 
 func (b *mailbox) knows(r int) bool { return r >= 0 && r < len(b.procs) }
@@ -83,7 +80,7 @@ func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 		return sentRequest{}
 	case b.closed != nil:
 		e.mu.Unlock()
-		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
+		return driver.FailedRequest(errFailed(b.owner))
 	}
 	probe := message{source: source, tag: tag, data: data}
 	if recv := b.matcher.take(&probe); recv != nil {
@@ -137,7 +134,7 @@ func (b *mailbox) recvError(source int) error {
 	switch {
 	case source == driver.AnySource:
 	case b.lost[source] != 0:
-		return &driver.FailedError{Ranks: []int{source}}
+		return errFailed(source)
 	case b.isAway(source):
 		return errLeft(source)
 	default:
@@ -149,10 +146,7 @@ func (b *mailbox) recvError(source int) error {
 // unacknowledged is the error of failures that the owner has not accepted, or
 // nil.
 func (b *mailbox) unacknowledged() error {
-	return failedError(b.ranks(func(r int) bool { return b.lost[r] == failed && !b.accepted[r] }))
-}
-
-func failedError(ranks []int) error {
+	ranks := b.ranks(func(r int) bool { return b.lost[r] == failed && !b.accepted[r] })
 	if ranks == nil {
 		return nil
 	}
@@ -308,7 +302,7 @@ func (b *mailbox) revoke() []*message {
 // close ends the owner's part.
 func (b *mailbox) close(err error) []*message {
 	b.closed = err
-	return b.abandon(err, &driver.FailedError{Ranks: []int{b.owner}})
+	return b.abandon(err, errFailed(b.owner))
 }
 
 // abandon completes all receives and all sends that wait here.

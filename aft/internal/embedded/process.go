@@ -118,7 +118,7 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
 		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
 	}})
-	s := &session{ep: e, leave: p.close, flush: p.wire.flush, quit: p.end}
+	s := &session{ep: e, own: p}
 	s.place.Node, s.place.Job = int(setup.Node), setup.Job
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, p.close(ctx))

@@ -78,14 +78,12 @@ func (r *InprocRank) Replacement() bool { return r.replacement }
 var killed = control.Exit{Code: -1, Signal: 9, Why: "signal: killed"}
 
 func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.Context, *InprocRank) error) error {
-	c, err := newInprocCluster(cfg)
+	c, err := newInprocCluster(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	j := &job{cancel: cancel, strict: strict, cluster: c, body: body}
-	c.ctx = ctx
+	defer c.cancel(nil)
+	j := &job{strict: strict, cluster: c, body: body}
 	c.start = func(ctx context.Context, p *inprocProc) {
 		j.ranks.Go(func() {
 			defer p.stop(nil)
@@ -93,21 +91,18 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 		})
 	}
 	done := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() { j.watch(ctx) })
-	watch.Go(func() { c.keepTime(done) })
+	var clock sync.WaitGroup
+	clock.Go(func() { c.keepTime(done) })
 	c.begin()
 	c.wait()
 	j.ranks.Wait()
-	cancel(nil)
 	close(done)
-	watch.Wait()
+	clock.Wait()
 	return j.result()
 }
 
 // job is what the ranks leave behind.
 type job struct {
-	cancel  context.CancelCauseFunc
 	strict  bool // an error of one body ends the contexts of the others
 	cluster *inprocCluster
 	body    func(context.Context, *InprocRank) error
@@ -117,17 +112,6 @@ type job struct {
 	exited   atomic.Bool
 	mu       sync.Mutex
 	first    *RankError
-}
-
-// watch ends the job when its root gives it up.
-func (j *job) watch(ctx context.Context) {
-	select {
-	case <-j.cluster.over:
-		if end := j.cluster.ended; end.Code != 0 {
-			j.cancel(fmt.Errorf("%w: %s", ErrControl, end.Report))
-		}
-	case <-ctx.Done():
-	}
 }
 
 func (j *job) result() error {
@@ -184,13 +168,13 @@ func (j *job) broken(at int, e *endpoint, value any) {
 		}
 		j.exited.Store(true)
 		j.fail(at, errExit)
-		j.cancel(errExit)
+		j.cluster.cancel(errExit)
 		return
 	}
 	p := &PanicError{Rank: at, Value: value, Stack: debug.Stack()}
 	j.panicked.CompareAndSwap(nil, p)
 	j.fail(at, p)
-	j.cancel(p)
+	j.cluster.cancel(p)
 }
 
 func (e *endpoint) wasKilled() bool {
@@ -205,7 +189,7 @@ func (j *job) fail(at int, err error) {
 	if j.first == nil {
 		j.first = &RankError{Rank: at, Err: err}
 		if j.strict {
-			j.cancel(j.first)
+			j.cluster.cancel(j.first)
 		}
 	}
 }

@@ -13,9 +13,7 @@ type session struct {
 	ep    *endpoint
 	place driver.Place
 	box   *mailbox
-	leave func(ctx context.Context) error // nil: whoever runs the body sees to that
-	flush func(ctx context.Context) error // nil: nothing is on its way
-	quit  func(why string)                // nil: others are in this process
+	own   *process // nil: others are in this process, and whoever runs the body sees to its end
 }
 
 var (
@@ -70,8 +68,8 @@ func (s *session) InZone(p *driver.Policy) {
 
 // End agrees with the others on how the body has ended.
 func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, error) {
-	if s.flush != nil {
-		if err := s.flush(ctx); err != nil {
+	if s.own != nil {
+		if err := s.own.wire.flush(ctx); err != nil {
 			return driver.Outcome{}, err
 		}
 	}
@@ -105,15 +103,15 @@ func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, e
 
 // Quit ends this process. Of a rank that is a goroutine the caller's end is enough.
 func (s *session) Quit(why string) {
-	if s.quit != nil {
-		s.quit(why)
+	if s.own != nil {
+		s.own.end(why)
 	}
 }
 
 // Close ends this process's part.
 func (s *session) Close(ctx context.Context) error {
-	if s.leave == nil {
+	if s.own == nil {
 		return nil
 	}
-	return s.leave(ctx)
+	return s.own.close(ctx)
 }

@@ -245,19 +245,16 @@ func (w *wire) suspect(p control.Proc, why error) {
 	w.cfg.Suspect(p, why)
 }
 
-// send: see transport.
 func (w *wire) send(to control.Proc, e envelope, data []byte, r *request) {
 	w.out(to).send(e, data, r)
 }
 
-// cancel: see transport.
 func (w *wire) cancel(r *request, err error) {
 	if o := r.out; o != nil {
 		o.link.cancel(o, err)
 	}
 }
 
-// drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
 	w.gone[p] = true // all that is kept of it
@@ -283,7 +280,6 @@ func (w *wire) forgetIn(l *inlink) {
 	w.ins.Store(&ins)
 }
 
-// deliver: see transport.
 func (w *wire) deliver(p control.Proc) {
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
@@ -292,14 +288,12 @@ func (w *wire) deliver(p control.Proc) {
 	}
 }
 
-// takeBack: see transport.
 func (w *wire) takeBack(p control.Proc) {
 	if l := w.known(p); l != nil {
 		l.takeBack()
 	}
 }
 
-// revoke: see transport.
 func (w *wire) revoke(c control.CommID, why error) {
 	for _, l := range *w.outs.Load() {
 		l.revoke(c, why)

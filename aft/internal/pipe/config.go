@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,10 +60,8 @@ func (c Config) validated() (Config, error) {
 	if c.Job == "" || len(c.Job) > maxJob {
 		return c, fmt.Errorf("%w: the job's name %q must have 1 to %d bytes", ErrConfig, c.Job, maxJob)
 	}
-	for _, b := range []byte(c.Job) {
-		if b <= ' ' || b == '/' || b >= 0x7f {
-			return c, fmt.Errorf("%w: the job's name %q must be of printable characters without / and blanks", ErrConfig, c.Job)
-		}
+	if strings.ContainsFunc(c.Job, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
+		return c, fmt.Errorf("%w: the job's name %q must be of printable characters without / and blanks", ErrConfig, c.Job)
 	}
 	if c.Ring > maxRing {
 		return c, fmt.Errorf("%w: a ring of %d bytes, must be at most %d", ErrConfig, c.Ring, maxRing)

@@ -210,7 +210,7 @@ func (r *Reader) Abort() {
 		return
 	}
 	r.closed = true
-	r.sock.close()
+	_ = r.sock.conn.Close()
 	r.buf, r.lo, r.hi = nil, 0, 0
 	if r.ring != nil {
 		r.ring.unmap()

@@ -122,5 +122,3 @@ func ready(fd uintptr, events int16) bool {
 	n, err := unix.Poll(p, 0)
 	return n > 0 || (err != nil && err != unix.EINTR)
 }
-
-func (s *socket) close() { _ = s.conn.Close() }

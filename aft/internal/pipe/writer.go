@@ -196,7 +196,7 @@ func (w *Writer) Close() {
 		return
 	}
 	w.closed = true
-	w.sock.close()
+	_ = w.sock.conn.Close()
 	if w.ring != nil {
 		w.ring.unmap()
 	}
