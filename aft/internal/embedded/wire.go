@@ -307,31 +307,15 @@ func (w *wire) revoke(c control.CommID, why error) {
 // this process ends. Messages that were announced are not waited for.
 func (w *wire) flush(ctx context.Context) error {
 	for _, l := range *w.outs.Load() {
-		select {
-		case <-l.empty():
-		case <-ctx.Done():
-			return driver.Withdrawn(ctx)
-		}
-		for !l.delivered() {
+		for pause := 50 * time.Microsecond; !l.flushed(); pause = min(2*pause, time.Millisecond) {
 			select {
-			case <-time.After(time.Millisecond):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return driver.Withdrawn(ctx)
 			}
 		}
 	}
 	return nil
-}
-
-// delivered reports whether the other host has all that was written.
-func (l *outlink) delivered() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != linkOpen {
-		return true
-	}
-	n, err := l.pipe.Unsent()
-	return n == 0 || err != nil
 }
 
 // close ends the wire. What has not been flushed is lost, and what is under way
