@@ -49,11 +49,8 @@ var _ creditor = (*inlink)(nil)
 
 func newInlink(w *wire, r *pipe.Reader) *inlink {
 	return &inlink{
-		wire:    w,
-		from:    control.Proc(r.From()),
-		pipe:    r,
-		waiting: make(map[uint64]*arrival),
-		streams: make(map[uint64]*instream),
+		wire: w, from: control.Proc(r.From()), pipe: r,
+		waiting: make(map[uint64]*arrival), streams: make(map[uint64]*instream),
 	}
 }
 
@@ -226,11 +223,7 @@ func (l *inlink) obey(f frame) error {
 }
 
 func (l *inlink) announce(f frame) error {
-	a := &arrival{
-		link: l,
-		id:   f.send,
-		env:  envelope{comm: f.comm, source: f.source, tag: f.tag, length: f.length},
-	}
+	a := &arrival{link: l, id: f.send, env: envelope{comm: f.comm, source: f.source, tag: f.tag, length: f.length}}
 	l.parts.Lock()
 	fresh := f.send > l.lastSend
 	if fresh {

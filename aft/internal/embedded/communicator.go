@@ -6,7 +6,7 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// communicator is what a program has of a mailbox.
+// communicator is what a program has of a mailbox: package driver says what its methods do.
 type communicator struct{ box *mailbox }
 
 var (
@@ -76,7 +76,6 @@ func (c *communicator) Irecv(src int, tag int, buf []byte) driver.Request {
 	return c.box.receive(src, tag, buf)
 }
 
-// Itake is Irecv for what is used where it has arrived.
 func (c *communicator) Itake(src int, tag int, n int, take func(piece []byte)) driver.Request {
 	return c.box.post(receive{source: src, tag: tag, take: take, limit: n})
 }
@@ -94,14 +93,12 @@ func (b *mailbox) mayUse(dst int) error {
 	return nil
 }
 
-// Failed are the ranks known to have failed.
 func (c *communicator) Failed() []int {
 	c.box.ep.mu.Lock()
 	defer c.box.ep.mu.Unlock()
 	return c.box.ranks(func(r int) bool { return c.box.lost[r] == failed })
 }
 
-// Acknowledge accepts all failures known so far.
 func (c *communicator) Acknowledge() []int {
 	b := c.box
 	b.ep.mu.Lock()
@@ -122,7 +119,6 @@ func (b *mailbox) ranks(is func(r int) bool) []int {
 	return out
 }
 
-// Lease is nil while this process cannot have been declared dead.
 func (c *communicator) Lease() error {
 	if c.box.ep.lease == nil {
 		return nil
@@ -130,5 +126,4 @@ func (c *communicator) Lease() error {
 	return c.box.ep.lease()
 }
 
-// FailureKnown is closed when a process has failed.
 func (c *communicator) FailureKnown() <-chan struct{} { return c.box.failure }

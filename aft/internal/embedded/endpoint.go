@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -351,13 +352,9 @@ type joined struct {
 func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	wait := make(chan control.Made, 1)
 	e.mu.Lock()
-	if e.closed != nil {
+	if e.closed != nil || b.freed {
 		defer e.mu.Unlock()
-		return joined{err: e.closed}
-	}
-	if b.freed {
-		defer e.mu.Unlock()
-		return joined{err: driver.ErrClosed}
+		return joined{err: cmp.Or(e.closed, driver.ErrClosed)}
 	}
 	class := j.Op.Class()
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
