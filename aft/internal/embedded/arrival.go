@@ -63,36 +63,33 @@ func (e *endpoint) announce(v envelope, a announced) {
 }
 
 func (e *endpoint) repost(r *receive) {
-	b := r.request.box
-	e.mu.Lock()
 	q := r.request
-	err := q.giveUp
+	b := q.box
+	var m *message
+	e.mu.Lock()
 	switch {
-	case err != nil:
+	case q.giveUp != nil:
+		q.complete(driver.Status{}, q.giveUp)
 	case b.dead():
-		err = b.deadError()
+		q.complete(driver.Status{}, b.deadError())
 	default:
 		q.in = nil
-		m := b.matcher.offer(r)
-		if m == nil {
-			// It was not there when processes were lost meanwhile.
-			err = b.recvError(r.source)
-			if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
-				err = b.nobodyElse()
-			}
-		}
-		if err != nil {
-			r.place.leave()
+		if m = b.matcher.offer(r); m != nil {
 			break
 		}
-		e.mu.Unlock()
-		if m != nil {
-			b.hand(m, r)
+		// It was not there when processes were lost meanwhile.
+		err := b.recvError(r.source)
+		if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
+			err = b.nobodyElse()
 		}
-		return
+		if err != nil {
+			b.endReceive(r, err)
+		}
 	}
 	e.mu.Unlock()
-	q.complete(driver.Status{}, err)
+	if m != nil {
+		b.hand(m, r)
+	}
 }
 
 func (e *endpoint) withdraw(a announced) {

@@ -133,14 +133,13 @@ func (b *mailbox) post(recv receive) driver.Request {
 func (b *mailbox) recvError(source int) error {
 	switch {
 	case source == driver.AnySource:
+		return b.unacknowledged()
 	case b.lost[source] != 0:
 		return errFailed(source)
 	case b.isAway(source):
 		return errLeft(source)
-	default:
-		return nil
 	}
-	return b.unacknowledged()
+	return nil
 }
 
 // unacknowledged is the error of failures that the owner has not accepted, or
