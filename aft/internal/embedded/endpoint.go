@@ -15,9 +15,6 @@ import (
 
 // endpoint is one process of a job as its own code sees it: its mailboxes, what
 // it knows about the others, and the collective operations it waits for.
-//
-// mu is the innermost lock: nothing of the transport or of the control plane is
-// called while it is held.
 type endpoint struct {
 	self     control.Proc
 	original control.Original
@@ -26,7 +23,7 @@ type endpoint struct {
 	lease    func() error // nil: cannot be lost
 	progress progress
 
-	mu       sync.Mutex
+	mu       sync.Mutex // the innermost lock: see doc.go
 	boxes    map[control.CommID]*mailbox
 	known    horizon
 	early    map[control.CommID][]*message // of communicators not known yet

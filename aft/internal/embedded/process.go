@@ -28,11 +28,8 @@ var ErrNoJob = errors.New("this process was not started as a rank of a job")
 const startLimit = 30 * time.Second
 
 // Join makes this process a rank of the job whose launcher has started it. It
-// returns when all ranks have joined. It can be called once.
-//
-// From then on the process lives as long as its daemon does: when the connection
-// to it ends, or the lease expires, the process kills itself, because the others
-// may go on without it.
+// returns when all ranks have joined. It can be called once. From then on the process
+// lives as long as its daemon does, and its lease.
 func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	if env.TakeRole() != env.RoleRank {
 		return nil, ErrNoJob
@@ -197,9 +194,6 @@ func (p *process) suspect(proc control.Proc, why error) {
 
 // lost: the daemon is no longer there.
 func (p *process) lost(err error) {
-	if p.left.Load() {
-		return
-	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it has ended")
 	}

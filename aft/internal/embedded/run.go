@@ -31,9 +31,8 @@ type InprocConfig struct {
 	// Nodes are those that the ranks are on, in blocks; none: one node, which no communicator
 	// tells of.
 	Nodes []Node
-	// OnLoss, if not nil, is called when a node was killed, after everything that
-	// runs there has ended, and before the others are told of it, which they are, too, if it
-	// panics. A message to a rank of that node fails at once.
+	// OnLoss, if not nil, is called when a node was killed, after everything that runs there has
+	// ended, and before the others are told of it, which they are, too, if it panics.
 	OnLoss func(node int)
 }
 

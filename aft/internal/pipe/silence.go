@@ -28,7 +28,7 @@ func (c Config) watch(conn net.Conn) error {
 }
 
 // IsSilence reports whether an error of Dial, a Writer or a Reader says that the other
-// host does not answer, which tells nothing of its processes.
+// host does not answer, which tells nothing of its processes: either host may be cut off.
 func IsSilence(err error) bool {
 	if errors.Is(err, unix.ETIMEDOUT) || noRoute(err) {
 		return true
