@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/bits"
@@ -66,20 +67,12 @@ func (c Config) validated() (Config, error) {
 	if c.Ring > maxRing {
 		return c, fmt.Errorf("%w: a ring of %d bytes, must be at most %d", ErrConfig, c.Ring, maxRing)
 	}
-	if c.Ring == 0 {
-		c.Ring = defaultRing
-	}
+	c.Ring = cmp.Or(c.Ring, defaultRing)
 	if c.Ring > 0 {
 		c.Ring = max(minRing, 1<<bits.Len(uint(c.Ring-1)))
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Pending <= 0 {
-		c.Pending = pendingLimit()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Pending = cmp.Or(c.Pending, pendingLimit())
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c, nil
 }

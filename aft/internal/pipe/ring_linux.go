@@ -8,12 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is where the shared memory of a ring is mapped.
-type mapping struct {
-	base   unsafe.Pointer
-	length uintptr
-}
-
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // newRing makes shared memory; the file is to be passed on and closed.
@@ -77,18 +71,13 @@ func mapRing(fd, size int) (*ring, error) {
 		_ = unix.MunmapPtr(base, all)
 		return nil, err
 	}
-	return &ring{
-		board:   (*board)(base),
-		data:    unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size),
-		size:    uint64(size),
-		mapping: mapping{base, all},
-	}, nil
+	return &ring{board: (*board)(base), data: unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size), size: uint64(size)}, nil
 }
 
 // unmap gives the memory back; the ring must not be used any more.
 func (r *ring) unmap() {
-	if r.base != nil {
-		_ = unix.MunmapPtr(r.base, r.length)
+	if r.board != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(r.board), uintptr(os.Getpagesize()+len(r.data)))
 		*r = ring{}
 	}
 }
