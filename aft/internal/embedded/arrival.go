@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm/driver"
@@ -9,57 +10,63 @@ import (
 var _ receiver = (*endpoint)(nil)
 
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
+	probe := message{source: v.source, tag: v.tag, data: data}
+	var recv *receive
 	e.mu.Lock()
-	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
+	b, early := e.boxOf(v)
+	if b != nil {
+		recv = b.matcher.take(&probe)
+	}
+	if recv == nil && (b != nil || early) {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
-		e.early[v.comm] = append(e.early[v.comm], m)
+		if early {
+			e.early[v.comm] = append(e.early[v.comm], m)
+		} else {
+			b.matcher.queueMessage(m)
+		}
 		e.mu.Unlock()
 		return
 	}
-	if b == nil || b.dead() || !b.knows(v.source) {
-		e.mu.Unlock()
-		from.consumed(eagerPrice(len(data)))
-		return
-	}
-	probe := message{source: v.source, tag: v.tag, data: data}
-	if recv := b.matcher.take(&probe); recv != nil {
-		e.mu.Unlock()
-		deliver(&probe, recv)
-		from.consumed(eagerPrice(len(data)))
-		return
-	}
-	m := newEager(v.source, v.tag, data)
-	m.from = from
-	b.matcher.queueMessage(m)
 	e.mu.Unlock()
+	if recv != nil {
+		deliver(&probe, recv)
+	}
+	from.consumed(eagerPrice(len(data)))
 }
 
 func (e *endpoint) announce(v envelope, a announced) {
 	m := &message{source: v.source, tag: v.tag, announced: a}
+	var start func()
 	e.mu.Lock()
-	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
+	b, early := e.boxOf(v)
+	switch {
+	case b != nil:
+		start = b.meet(m)
+	case early:
 		e.early[v.comm] = append(e.early[v.comm], m)
-		e.mu.Unlock()
-		return
+	case e.boxes[v.comm] == nil && !e.known.isAhead(v.comm): // it was freed
+		start = func() { e.drop(m) }
+	default:
+		start = m.refuse
 	}
-	if b == nil || b.dead() || !b.knows(v.source) {
-		freed := b == nil && !e.known.isAhead(v.comm)
-		e.mu.Unlock()
-		if freed {
-			e.drop(m)
-		} else {
-			m.refuse()
-		}
-		return
-	}
-	start := b.meet(m)
 	e.mu.Unlock()
 	if start != nil {
 		start()
 	}
+}
+
+// boxOf is the mailbox of a message, if it takes any; else whether the message is early: before
+// its communicator is known here. The lock is held.
+func (e *endpoint) boxOf(v envelope) (b *mailbox, early bool) {
+	b = e.boxes[v.comm]
+	switch {
+	case b == nil:
+		return nil, e.closed == nil && e.known.isAhead(v.comm)
+	case b.dead() || !b.knows(v.source):
+		return nil, false
+	}
+	return b, false
 }
 
 func (e *endpoint) repost(r *receive) {
@@ -67,24 +74,20 @@ func (e *endpoint) repost(r *receive) {
 	b := q.box
 	var m *message
 	e.mu.Lock()
-	switch {
-	case q.giveUp != nil:
-		q.complete(driver.Status{}, q.giveUp)
-	case b.dead():
-		q.complete(driver.Status{}, b.deadError())
-	default:
+	err := cmp.Or(q.giveUp, b.deadError())
+	if err == nil {
 		q.in = nil
-		if m = b.matcher.offer(r); m != nil {
-			break
-		}
-		// It was not there when processes were lost meanwhile.
-		err := b.recvError(r.source)
+		m = b.matcher.offer(r)
+	}
+	if err == nil && m == nil { // it was not there when processes were lost meanwhile
+		err = b.recvError(r.source)
 		if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
 			err = b.nobodyElse()
 		}
-		if err != nil {
-			b.endReceive(r, err)
-		}
+	}
+	if err != nil {
+		r.place.leave()
+		q.complete(driver.Status{}, err)
 	}
 	e.mu.Unlock()
 	if m != nil {

@@ -58,11 +58,8 @@ func (b *mailbox) started(dst int, send driver.Request) driver.Request {
 		return send
 	}
 	b.ep.mu.Lock()
-	var err error
-	switch {
-	case b.dead():
-		err = b.deadError()
-	case b.isAway(dst):
+	err := b.deadError()
+	if err == nil && b.isAway(dst) {
 		err = errLeft(dst)
 	}
 	b.ep.mu.Unlock()
@@ -84,13 +81,10 @@ func (c *communicator) Itake(src int, tag int, n int, take func(piece []byte)) d
 func (b *mailbox) mayUse(dst int) error {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	switch {
-	case b.dead():
-		return b.deadError()
-	case b.lost[dst] != 0:
+	if b.lost[dst] != 0 && !b.dead() {
 		return errFailed(dst)
 	}
-	return nil
+	return b.deadError()
 }
 
 func (c *communicator) Failed() []int {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm/driver"
@@ -60,11 +61,12 @@ func (b *mailbox) knows(r int) bool { return r >= 0 && r < len(b.procs) }
 // dead: nothing can be sent or received any more.
 func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
 
+// deadError is why b is dead, or nil.
 func (b *mailbox) deadError() error {
-	if b.closed != nil {
-		return b.closed
+	if b.revoked {
+		return cmp.Or(b.closed, driver.ErrRevoked)
 	}
-	return driver.ErrRevoked
+	return b.closed
 }
 
 // send brings a message from another rank of this process to the owner.
@@ -111,8 +113,7 @@ func (b *mailbox) post(recv receive) driver.Request {
 	r := &request{box: b, peer: source, recv: recv}
 	r.recv.request = r
 	b.ep.mu.Lock()
-	if b.dead() {
-		err := b.deadError()
+	if err := b.deadError(); err != nil {
 		b.ep.mu.Unlock()
 		return driver.FailedRequest(err)
 	}
