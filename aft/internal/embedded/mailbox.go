@@ -163,21 +163,17 @@ func (b *mailbox) hand(m *message, recv *receive) {
 		return
 	}
 	deliver(m, recv)
-	if m.send == nil {
-		b.giveBack(m)
-		m.recycle()
-	}
-}
-
-// giveBack frees the room of an eager message.
-func (b *mailbox) giveBack(m *message) {
-	if m.from != nil {
-		m.from.consumed(eagerPrice(len(m.data)))
+	if m.send != nil {
 		return
 	}
-	b.ep.mu.Lock()
-	b.ep.buffered -= eagerPrice(len(m.data))
-	b.ep.mu.Unlock()
+	if m.from != nil {
+		m.from.consumed(eagerPrice(len(m.data)))
+	} else {
+		b.ep.mu.Lock()
+		b.ep.buffered -= eagerPrice(len(m.data))
+		b.ep.mu.Unlock()
+	}
+	m.recycle()
 }
 
 // stream has an announced message sent into a receive.

@@ -17,15 +17,14 @@ func newRing(size int) (*ring, *os.File, error) {
 		return nil, nil, fmt.Errorf("memory for a pipe: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "craft-pipe")
-	r, err := func() (*ring, error) {
-		if err := unix.Ftruncate(fd, int64(os.Getpagesize()+size)); err != nil {
-			return nil, err
-		}
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-			return nil, err
-		}
-		return mapRing(fd, size)
-	}()
+	var r *ring
+	err = unix.Ftruncate(fd, int64(os.Getpagesize()+size))
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+	}
+	if err == nil {
+		r, err = mapRing(fd, size)
+	}
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, fmt.Errorf("memory for a pipe of %d bytes: %w", size, err)
@@ -36,12 +35,12 @@ func newRing(size int) (*ring, *os.File, error) {
 // openRing maps memory that another process has made. It must not be able to
 // shrink: touching what is no longer there would kill this process.
 func openRing(fd, size int) (*ring, error) {
-	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil {
-		return nil, fmt.Errorf("memory of a pipe: %w", err)
-	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("memory of a pipe: %w", err)
 	}
 	if got&seals != seals || st.Size != int64(os.Getpagesize()+size) {
