@@ -43,7 +43,7 @@ func Run(ctx context.Context, body func(ctx context.Context, z *Zone) error, opt
 	}
 	s := comm.SessionOf(ctx)
 	if s == nil {
-		if s, err = engine.Join(ctx, engine.Options{Logger: o.logger}); err != nil {
+		if s, err = engine.Join(ctx, o.logger); err != nil {
 			return fmt.Errorf("aft: %w", err)
 		}
 	}

@@ -103,7 +103,7 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 	if b.revoked {
 		return // nothing waits here any more
 	}
-	b.matcher.receives[rank].all(func(r *receive) { b.endReceive(r, &driver.FailedError{Ranks: []int{rank}}) })
+	b.matcher.receives[rank].all(func(r *receive) { b.endReceive(r, errFailed(rank)) })
 	b.endAny(how)
 }
 
@@ -137,7 +137,7 @@ func (b *mailbox) endAny(how absence) {
 
 // endReceive completes a receive that waits, and reports whether it did.
 func (b *mailbox) endReceive(r *receive, err error) bool {
-	if !b.matcher.withdrawReceive(r) {
+	if !r.place.leave() {
 		return false
 	}
 	r.request.complete(driver.Status{}, err)
@@ -170,6 +170,8 @@ func (b *mailbox) deserted() bool {
 }
 
 var errDeserted = fmt.Errorf("%w: the bodies of all other ranks have returned", driver.ErrClosed)
+
+func errFailed(rank int) error { return &driver.FailedError{Ranks: []int{rank}} }
 
 func errLeft(rank int) error {
 	return fmt.Errorf("%w: the body of rank %d has returned", driver.ErrClosed, rank)

@@ -1,105 +1,98 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// earlyMessage is one that has come before its communicator is known here.
-type earlyMessage struct {
-	envelope
-	message   *message
-	announced announced
-}
-
 var _ receiver = (*endpoint)(nil)
 
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
+	probe := message{source: v.source, tag: v.tag, data: data}
+	var recv *receive
 	e.mu.Lock()
-	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
+	b, early := e.boxOf(v)
+	if b != nil {
+		recv = b.matcher.take(&probe)
+	}
+	if recv == nil && (b != nil || early) {
 		m := newEager(v.source, v.tag, data)
 		m.from = from
-		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, message: m})
+		if early {
+			e.early[v.comm] = append(e.early[v.comm], m)
+		} else {
+			b.matcher.queueMessage(m)
+		}
 		e.mu.Unlock()
 		return
 	}
-	if b == nil || b.dead() || !b.knows(v.source) {
-		e.mu.Unlock()
-		from.consumed(eagerPrice(len(data)))
-		return
-	}
-	probe := message{source: v.source, tag: v.tag, data: data}
-	if recv := b.matcher.find(&probe); recv != nil {
-		b.matcher.withdrawReceive(recv)
-		e.mu.Unlock()
-		deliver(&probe, recv)
-		from.consumed(eagerPrice(len(data)))
-		return
-	}
-	m := newEager(v.source, v.tag, data)
-	m.from = from
-	b.matcher.queueMessage(m)
 	e.mu.Unlock()
+	if recv != nil {
+		deliver(&probe, recv)
+	}
+	from.consumed(eagerPrice(len(data)))
 }
 
 func (e *endpoint) announce(v envelope, a announced) {
+	m := &message{source: v.source, tag: v.tag, announced: a}
+	var start func()
 	e.mu.Lock()
-	b := e.boxes[v.comm]
-	if b == nil && e.closed == nil && e.known.isAhead(v.comm) {
-		e.early[v.comm] = append(e.early[v.comm], earlyMessage{envelope: v, announced: a})
-		e.mu.Unlock()
-		return
+	b, early := e.boxOf(v)
+	switch {
+	case b != nil:
+		start = b.meet(m)
+	case early:
+		e.early[v.comm] = append(e.early[v.comm], m)
+	case e.boxes[v.comm] == nil && !e.known.isAhead(v.comm): // it was freed
+		start = func() { e.drop(m) }
+	default:
+		start = m.refuse
 	}
-	if b == nil || b.dead() || !b.knows(v.source) {
-		freed := b == nil && !e.known.isAhead(v.comm)
-		e.mu.Unlock()
-		if freed {
-			e.drop(a)
-		} else {
-			a.refuse()
-		}
-		return
-	}
-	start := b.meet(v, a)
 	e.mu.Unlock()
 	if start != nil {
 		start()
 	}
 }
 
-func (e *endpoint) repost(r *receive) {
-	b := r.request.box
-	e.mu.Lock()
-	q := r.request
-	err := q.giveUp
+// boxOf is the mailbox of a message, if it takes any; else whether the message is early: before
+// its communicator is known here. The lock is held.
+func (e *endpoint) boxOf(v envelope) (b *mailbox, early bool) {
+	b = e.boxes[v.comm]
 	switch {
-	case err != nil:
-	case b.dead():
-		err = b.deadError()
-	default:
+	case b == nil:
+		return nil, e.closed == nil && e.known.isAhead(v.comm)
+	case b.dead() || !b.knows(v.source):
+		return nil, false
+	}
+	return b, false
+}
+
+func (e *endpoint) repost(r *receive) {
+	q := r.request
+	b := q.box
+	var m *message
+	e.mu.Lock()
+	err := cmp.Or(q.giveUp, b.deadError())
+	if err == nil {
 		q.in = nil
-		m := b.matcher.repost(r)
-		if m == nil {
-			// It was not there when processes were lost meanwhile.
-			err = b.recvError(r.source)
-			if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
-				err = b.nobodyElse()
-			}
+		m = b.matcher.offer(r)
+	}
+	if err == nil && m == nil { // it was not there when processes were lost meanwhile
+		err = b.recvError(r.source)
+		if err == nil && r.source == driver.AnySource && q.state.Load() == awaited {
+			err = b.nobodyElse()
 		}
-		if err != nil {
-			b.matcher.withdrawReceive(r)
-			break
-		}
-		e.mu.Unlock()
-		if m != nil {
-			b.hand(m, r)
-		}
-		return
+	}
+	if err != nil {
+		r.place.leave()
+		q.complete(driver.Status{}, err)
 	}
 	e.mu.Unlock()
-	q.complete(driver.Status{}, err)
+	if m != nil {
+		b.hand(m, r)
+	}
 }
 
 func (e *endpoint) withdraw(a announced) {
@@ -111,7 +104,7 @@ func (e *endpoint) withdraw(a announced) {
 		return
 	}
 	for id, list := range e.early {
-		e.early[id] = slices.DeleteFunc(list, func(m earlyMessage) bool { return m.announced == a })
+		e.early[id] = slices.DeleteFunc(list, func(m *message) bool { return m.announced == a })
 	}
 }
 
@@ -126,10 +119,10 @@ func (e *endpoint) lost(v envelope, a announced) {
 		return
 	}
 	list := e.early[v.comm]
-	i := slices.IndexFunc(list, func(m earlyMessage) bool { return m.announced == a })
+	i := slices.IndexFunc(list, func(m *message) bool { return m.announced == a })
 	if i < 0 {
 		return
 	}
-	behind := slices.DeleteFunc(list[i:], func(m earlyMessage) bool { return m.source == v.source })
+	behind := slices.DeleteFunc(list[i:], func(m *message) bool { return m.source == v.source })
 	e.early[v.comm] = list[:i+len(behind)]
 }

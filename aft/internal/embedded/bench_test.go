@@ -114,7 +114,8 @@ func BenchmarkBcast(b *testing.B) {
 func BenchmarkRepair(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("ranks=%d", n), func(b *testing.B) {
-			require.NoError(b, embedded.RunSessions(b.Context(), n, func(ctx context.Context, s driver.Session) error {
+			require.NoError(b, embedded.RunInproc(b.Context(), embedded.InprocConfig{Ranks: n}, func(ctx context.Context, r *embedded.InprocRank) error {
+				s := r.Session()
 				for range b.N {
 					if _, err := s.Repair(ctx, driver.Policy{}); err != nil {
 						return err

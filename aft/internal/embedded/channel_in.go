@@ -26,7 +26,8 @@ type inlink struct {
 	ended  bool // nothing is read any more
 	bye    bool
 	failed error        // why it ended
-	data   inData       // the piece that is arriving
+	into   *instream    // what the piece belongs to that is arriving; nil: none is
+	left   int          // of it
 	unpaid atomic.Int64 // eager bytes that the receiver has not consumed
 	owed   atomic.Int64 // those that it has, and the sender does not know of
 
@@ -44,21 +45,12 @@ type inlink struct {
 	lastRecv uint64
 }
 
-// inData is the rest of a frame's data.
-type inData struct {
-	stream *instream
-	left   int
-}
-
 var _ creditor = (*inlink)(nil)
 
 func newInlink(w *wire, r *pipe.Reader) *inlink {
 	return &inlink{
-		wire:    w,
-		from:    control.Proc(r.From()),
-		pipe:    r,
-		waiting: make(map[uint64]*arrival),
-		streams: make(map[uint64]*instream),
+		wire: w, from: control.Proc(r.From()), pipe: r,
+		waiting: make(map[uint64]*arrival), streams: make(map[uint64]*instream),
 	}
 }
 
@@ -79,10 +71,9 @@ func (l *inlink) run() {
 
 // attend is called when data has come. It waits for its turn: the bell was for
 // it alone.
-func (l *inlink) attend() error {
+func (l *inlink) attend() {
 	l.mu.Lock()
 	l.turn()
-	return nil
 }
 
 // look reads what has come, unless somebody else is doing that, and tells
@@ -153,7 +144,7 @@ func (l *inlink) finish(err error) {
 
 // step delivers one frame, or a part of its data; false if more must come first.
 func (l *inlink) step() (bool, error) {
-	if l.data.stream != nil {
+	if l.into != nil {
 		return l.fill()
 	}
 	b, err := l.pipe.Peek(frameSize)
@@ -232,11 +223,7 @@ func (l *inlink) obey(f frame) error {
 }
 
 func (l *inlink) announce(f frame) error {
-	a := &arrival{
-		link: l,
-		id:   f.send,
-		env:  envelope{comm: f.comm, source: f.source, tag: f.tag, length: f.length},
-	}
+	a := &arrival{link: l, id: f.send, env: envelope{comm: f.comm, source: f.source, tag: f.tag, length: f.length}}
 	l.parts.Lock()
 	fresh := f.send > l.lastSend
 	if fresh {
@@ -298,19 +285,19 @@ func (l *inlink) begin(f frame) error {
 	if s == nil || f.length > s.want-s.got || (f.length == 0 && s.want > 0) {
 		return fmt.Errorf("%w: data that was not asked for: %+v", errFrame, f)
 	}
-	l.data = inData{stream: s, left: f.length}
+	l.into, l.left = s, f.length
 	return nil
 }
 
 // fill moves data to where it belongs.
 func (l *inlink) fill() (bool, error) {
-	s := l.data.stream
-	n, err := s.read(l.pipe, l.data.left)
-	l.data.left -= n
-	if l.data.left > 0 {
+	s := l.into
+	n, err := s.read(l.pipe, l.left)
+	l.left -= n
+	if l.left > 0 {
 		return n > 0, err
 	}
-	l.data.stream = nil
+	l.into = nil
 	if s.got < s.want {
 		return true, nil
 	}

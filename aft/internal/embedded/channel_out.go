@@ -67,8 +67,7 @@ type outlink struct {
 	lastSend uint64
 	over     int // in queue and streams, at most: they have ended and are skipped
 
-	ended   []completion    // to be completed when the lock is released
-	drained []chan struct{} // closed when there is nothing left to write
+	ended []completion // to be completed when the lock is released
 
 	// blocked: there is something to write and no room. Without armed, somebody
 	// who spins looks for room; see spin.
@@ -92,13 +91,7 @@ type completion struct {
 }
 
 func newOutlink(w *wire, to control.Proc, state linkState) *outlink {
-	return &outlink{
-		wire:   w,
-		to:     to,
-		state:  state,
-		credit: wireWindow,
-		sends:  make(map[uint64]*outgoing),
-	}
+	return &outlink{wire: w, to: to, state: state, credit: wireWindow, sends: make(map[uint64]*outgoing)}
 }
 
 // unlock releases the lock after something may have been added. Requests are
@@ -176,18 +169,13 @@ func (l *outlink) write() bool {
 	c.head, c.body = nil, nil
 	if o := c.of; o != nil {
 		c.of = nil
-		l.wrote(o)
+		if o.off < o.want {
+			l.streams = append(l.streams, o) // behind the others
+		} else {
+			l.finish(o, nil)
+		}
 	}
 	return true
-}
-
-// wrote notes that a frame of o's data has been written.
-func (l *outlink) wrote(o *outgoing) {
-	if o.off < o.want {
-		l.streams = append(l.streams, o) // behind the others
-		return
-	}
-	l.finish(o, nil)
 }
 
 // finish ends a message; whoever waits for it gets err.
@@ -228,15 +216,6 @@ func (l *outlink) pump() {
 	if l.blocked.Load() {
 		l.blocked.Store(false)
 	}
-	l.release()
-}
-
-// release tells those who wait for nothing to be left.
-func (l *outlink) release() {
-	for _, c := range l.drained {
-		close(c)
-	}
-	l.drained = nil
 }
 
 // next begins the next frame, if there is one.
@@ -364,7 +343,6 @@ func (l *outlink) quit() {
 	}
 	l.current = writing{}
 	l.control, l.queue, l.streams, l.over = nil, nil, nil, 0
-	l.release()
 }
 
 // look writes what there is room for, on behalf of somebody who spins.
@@ -389,17 +367,19 @@ func (l *outlink) rest() {
 	}
 }
 
-// empty is closed when all that was queued has been written or never will be.
-func (l *outlink) empty() <-chan struct{} {
+// flushed reports whether the other host has all that was to be written, or never will.
+func (l *outlink) flushed() bool {
 	l.mu.Lock()
 	defer l.unlock()
-	c := make(chan struct{})
 	l.tidy()
-	waits := l.current.busy() || len(l.control)+len(l.queue)+len(l.streams) > 0
-	if waits && l.state <= linkOpen {
-		l.drained = append(l.drained, c)
-	} else {
-		close(c)
+	switch {
+	case l.state > linkOpen:
+		return true
+	case l.current.busy() || len(l.control)+len(l.queue)+len(l.streams) > 0:
+		return false
+	case l.state < linkOpen:
+		return true
 	}
-	return c
+	n, err := l.pipe.Unsent()
+	return n == 0 || err != nil
 }

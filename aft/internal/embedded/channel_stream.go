@@ -19,7 +19,7 @@ var _ announced = (*arrival)(nil)
 func (a *arrival) into(r *receive) inbound {
 	s := &instream{link: a.link, send: a.id, env: a.env, receive: r, want: a.env.length}
 	if a.env.length > r.room() {
-		s.want, s.truncated = 0, true
+		s.want = 0
 	}
 	return s
 }
@@ -60,13 +60,12 @@ func (a *arrival) refuse() {
 
 // instream is a message whose data is arriving.
 type instream struct {
-	link      *inlink
-	id        uint64
-	send      uint64 // as the sender calls it
-	env       envelope
-	want      int // bytes
-	truncated bool
-	got       int // bytes; of whoever reads the link
+	link *inlink
+	id   uint64
+	send uint64 // as the sender calls it
+	env  envelope
+	want int // bytes; 0 of a message that does not fit
+	got  int // bytes; of whoever reads the link
 
 	mu      sync.Mutex
 	receive *receive // nil: it is over, and data that comes is dropped
@@ -74,11 +73,7 @@ type instream struct {
 
 var _ inbound = (*instream)(nil)
 
-// pieceSize is how many bytes are taken at once: so few that the sender can go on, and
-// enough that the calls do not matter.
-const pieceSize = wirePiece
-
-// read moves up to n bytes into the receive, or drops them.
+// read moves up to n bytes, at most a wirePiece, into the receive, or drops them.
 func (s *instream) read(p *pipe.Reader, n int) (int, error) {
 	if n == 0 {
 		return 0, nil
@@ -91,7 +86,7 @@ func (s *instream) read(p *pipe.Reader, n int) (int, error) {
 	} else {
 		var b []byte
 		b, err = p.Peek(1)
-		n = min(n, len(b), pieceSize)
+		n = min(n, len(b))
 		if s.receive != nil && n > 0 {
 			s.receive.take(b[:n])
 		}
@@ -122,7 +117,7 @@ func (s *instream) finish() {
 	}
 	status := driver.Status{Source: s.env.source, Tag: s.env.tag, Bytes: s.env.length}
 	var err error
-	if s.truncated {
+	if s.want < s.env.length {
 		err = &driver.TruncatedError{Status: status, Buffer: r.room()}
 	}
 	r.request.complete(status, err)

@@ -19,11 +19,7 @@ var errSecond = fmt.Errorf("%w: another program of this rank has joined the job 
 // descriptors that they share, and end with the process or when it closes the connection. Where
 // sockets have none everybody may read, as is noticed by what is read.
 func claim(conn net.Conn) bool {
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return true
-	}
-	raw, err := socket.SyscallConn()
+	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return true
 	}

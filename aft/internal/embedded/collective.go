@@ -10,17 +10,14 @@ import (
 	"github.com/craft-go/craft/aft/internal/control"
 )
 
-// Revoke makes the communicator unusable for all of its ranks.
 func (c *communicator) Revoke() {
 	b := c.box
 	b.ep.revoke(b.id, false)
 	b.ep.up(control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: b.id}})
 }
 
-// Revoked is closed when the communicator has been revoked.
 func (c *communicator) Revoked() <-chan struct{} { return c.box.isRevoked }
 
-// Agree starts to agree on the bitwise and of all flags.
 func (c *communicator) Agree(flags uint64) driver.Agreement {
 	j := control.Join{Op: control.OpAgree, Flags: flags}
 	b := c.box
@@ -45,17 +42,14 @@ func (a agreement) Wait(ctx context.Context) (uint64, error) {
 	return m.Flags, a.box.failedError(m.Failed)
 }
 
-// Shrink makes a communicator of the ranks that are alive.
 func (c *communicator) Shrink(o driver.Options) driver.Making {
 	return c.make(control.Join{Op: control.OpShrink, Lasting: o.Lasting})
 }
 
-// Split makes communicators of the ranks with the same color.
 func (c *communicator) Split(color, key int, o driver.Options) driver.Making {
 	return c.make(control.Join{Op: control.OpSplit, Color: color, Key: key, Lasting: o.Lasting})
 }
 
-// Spawn starts processes for original ranks that are missing.
 func (c *communicator) Spawn(missing []int) driver.Making {
 	j := control.Join{Op: control.OpSpawn}
 	for _, o := range missing {

@@ -6,7 +6,7 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// communicator is what a program has of a mailbox.
+// communicator is what a program has of a mailbox: package driver says what its methods do.
 type communicator struct{ box *mailbox }
 
 var (
@@ -43,7 +43,7 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 		return driver.FailedRequest(driver.ErrRevoked) // it has been replaced there
 	}
 	if b.ep.wire == nil {
-		return driver.FailedRequest(&driver.FailedError{Ranks: []int{dst}}) // the root is about to say so
+		return driver.FailedRequest(errFailed(dst)) // the root is about to say so
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
@@ -58,11 +58,8 @@ func (b *mailbox) started(dst int, send driver.Request) driver.Request {
 		return send
 	}
 	b.ep.mu.Lock()
-	var err error
-	switch {
-	case b.dead():
-		err = b.deadError()
-	case b.isAway(dst):
+	err := b.deadError()
+	if err == nil && b.isAway(dst) {
 		err = errLeft(dst)
 	}
 	b.ep.mu.Unlock()
@@ -76,7 +73,6 @@ func (c *communicator) Irecv(src int, tag int, buf []byte) driver.Request {
 	return c.box.receive(src, tag, buf)
 }
 
-// Itake is Irecv for what is used where it has arrived.
 func (c *communicator) Itake(src int, tag int, n int, take func(piece []byte)) driver.Request {
 	return c.box.post(receive{source: src, tag: tag, take: take, limit: n})
 }
@@ -85,23 +81,18 @@ func (c *communicator) Itake(src int, tag int, n int, take func(piece []byte)) d
 func (b *mailbox) mayUse(dst int) error {
 	b.ep.mu.Lock()
 	defer b.ep.mu.Unlock()
-	switch {
-	case b.dead():
-		return b.deadError()
-	case b.lost[dst] != 0:
-		return &driver.FailedError{Ranks: []int{dst}}
+	if b.lost[dst] != 0 && !b.dead() {
+		return errFailed(dst)
 	}
-	return nil
+	return b.deadError()
 }
 
-// Failed are the ranks known to have failed.
 func (c *communicator) Failed() []int {
 	c.box.ep.mu.Lock()
 	defer c.box.ep.mu.Unlock()
 	return c.box.ranks(func(r int) bool { return c.box.lost[r] == failed })
 }
 
-// Acknowledge accepts all failures known so far.
 func (c *communicator) Acknowledge() []int {
 	b := c.box
 	b.ep.mu.Lock()
@@ -122,7 +113,6 @@ func (b *mailbox) ranks(is func(r int) bool) []int {
 	return out
 }
 
-// Lease is nil while this process cannot have been declared dead.
 func (c *communicator) Lease() error {
 	if c.box.ep.lease == nil {
 		return nil
@@ -130,5 +120,4 @@ func (c *communicator) Lease() error {
 	return c.box.ep.lease()
 }
 
-// FailureKnown is closed when a process has failed.
 func (c *communicator) FailureKnown() <-chan struct{} { return c.box.failure }

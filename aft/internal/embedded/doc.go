@@ -1,6 +1,6 @@
 // Package embedded is the engine that needs nothing installed: the ranks of a
 // job, and the messages between them, in pure Go. The ranks are processes that a
-// launcher has started (Join), or goroutines of one process (Run, RunSessions).
+// launcher has started (Join), or goroutines of one process (Run, RunInproc).
 //
 // # Terms
 //

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,9 +15,6 @@ import (
 
 // endpoint is one process of a job as its own code sees it: its mailboxes, what
 // it knows about the others, and the collective operations it waits for.
-//
-// mu is the innermost lock: nothing of the transport or of the control plane is
-// called while it is held.
 type endpoint struct {
 	self     control.Proc
 	original control.Original
@@ -25,11 +23,11 @@ type endpoint struct {
 	lease    func() error // nil: cannot be lost
 	progress progress
 
-	mu       sync.Mutex
+	mu       sync.Mutex // the innermost lock: see doc.go
 	boxes    map[control.CommID]*mailbox
 	known    horizon
-	early    map[control.CommID][]earlyMessage // of communicators not known yet
-	waiting  map[announced]*message            // in a matcher
+	early    map[control.CommID][]*message // of communicators not known yet
+	waiting  map[announced]*message        // in a matcher
 	absent   map[control.Proc]absence
 	away     map[control.Proc]bool              // their bodies have returned: they send nothing more in this zone
 	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
@@ -88,7 +86,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 	e := &endpoint{
 		self: self, original: original,
 		boxes:   make(map[control.CommID]*mailbox),
-		early:   make(map[control.CommID][]earlyMessage),
+		early:   make(map[control.CommID][]*message),
 		waiting: make(map[announced]*message),
 		absent:  make(map[control.Proc]absence),
 		away:    make(map[control.Proc]bool),
@@ -254,7 +252,7 @@ func (e *endpoint) revoke(id control.CommID, derived bool) {
 // abandon ends everything on all communicators with an error of this process, which
 // messages have been lost by. Collective operations that the root decides go on.
 func (e *endpoint) abandon(why error) {
-	end := func(b *mailbox) []announced {
+	end := func(b *mailbox) []*message {
 		b.closed = why
 		return b.abandon(why, why)
 	}
@@ -262,9 +260,9 @@ func (e *endpoint) abandon(why error) {
 }
 
 // endBoxes ends the communicators that are meant; end and meant are called under the lock.
-func (e *endpoint) endBoxes(why error, end func(*mailbox) []announced, meant func(*mailbox) bool) {
+func (e *endpoint) endBoxes(why error, end func(*mailbox) []*message, meant func(*mailbox) bool) {
 	var ids []control.CommID
-	var refuse []announced
+	var refuse []*message
 	e.mu.Lock()
 	for _, b := range e.boxes {
 		if meant(b) {
@@ -328,7 +326,7 @@ func (e *endpoint) close(err error) bool {
 	}
 	e.closed = err
 	close(e.over)
-	var refuse []announced
+	var refuse []*message
 	for _, b := range e.boxes {
 		refuse = append(refuse, b.close(err)...)
 	}
@@ -351,13 +349,9 @@ type joined struct {
 func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	wait := make(chan control.Made, 1)
 	e.mu.Lock()
-	if e.closed != nil {
+	if e.closed != nil || b.freed {
 		defer e.mu.Unlock()
-		return joined{err: e.closed}
-	}
-	if b.freed {
-		defer e.mu.Unlock()
-		return joined{err: driver.ErrClosed}
+		return joined{err: cmp.Or(e.closed, driver.ErrClosed)}
 	}
 	class := j.Op.Class()
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]

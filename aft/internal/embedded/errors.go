@@ -32,10 +32,8 @@ type RankError struct {
 	Err  error
 }
 
-// Error names the rank.
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
 
-// Unwrap is the body's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
 // PanicError is what Run panics with after a body has panicked.
@@ -45,7 +43,6 @@ type PanicError struct {
 	Stack []byte // of the body's goroutine
 }
 
-// Error gives the value and the stack of the body.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic in rank %d: %v\n\n%s", e.Rank, e.Value, e.Stack)
 }

@@ -21,7 +21,7 @@ func (e *endpoint) free(b *mailbox) {
 	}
 	delete(e.boxes, b.id)
 	b.freed = true
-	var left []announced
+	var left []*message
 	if !b.dead() {
 		b.closed = driver.ErrClosed
 		left = b.abandon(driver.ErrClosed, nil)
@@ -30,19 +30,19 @@ func (e *endpoint) free(b *mailbox) {
 	if e.wire != nil {
 		e.wire.revoke(b.id, driver.ErrClosed)
 	}
-	for _, a := range left {
-		e.drop(a)
+	for _, m := range left {
+		e.drop(m)
 	}
 	e.up(control.Message{Kind: control.KindFree, Free: &control.Free{Proc: e.self, Comm: b.id}})
 }
 
-// drop has an announced message sent, and none of it.
-func (e *endpoint) drop(a announced) {
-	if _, buffered := a.(eagerAbandoned); buffered {
-		a.refuse()
+// drop is refuse, but an announced message is sent, and none of it taken.
+func (e *endpoint) drop(m *message) {
+	if m.announced == nil {
+		m.refuse()
 		return
 	}
 	nowhere := &request{box: &mailbox{ep: e, closed: driver.ErrClosed}}
 	nowhere.recv.request = nowhere
-	a.into(&nowhere.recv).start()
+	m.announced.into(&nowhere.recv).start()
 }

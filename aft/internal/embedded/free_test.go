@@ -102,7 +102,8 @@ func TestSendsToAFreedCommunicator(t *testing.T) {
 
 // TestRevokeReachesWhatWasMadeOfAFreedOne.
 func TestRevokeReachesWhatWasMadeOfAFreedOne(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s driver.Session) error {
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 2}, func(ctx context.Context, r *InprocRank) error {
+		s := r.Session()
 		c := comm.New(s.Place().Comm)
 		d, err := c.Dup(ctx)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 // are handled one at a time, by whoever finds nobody at it.
 type inprocCluster struct {
 	ctx    context.Context                          // of all bodies
+	cancel context.CancelCauseFunc                  // of ctx
 	start  func(ctx context.Context, p *inprocProc) // starts a body
 	onLoss func(node int)
 	named  bool // somebody has named the nodes
@@ -62,7 +63,7 @@ type Node struct {
 	Spare bool
 }
 
-func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
+func newInprocCluster(ctx context.Context, cfg InprocConfig) (*inprocCluster, error) {
 	if cfg.Ranks < 1 {
 		return nil, fmt.Errorf("%w, not %d", ErrSize, cfg.Ranks)
 	}
@@ -84,6 +85,7 @@ func newInprocCluster(cfg InprocConfig) (*inprocCluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.timer = time.NewTimer(time.Hour)
 	c.timer.Stop()
 	return c, nil
@@ -176,6 +178,9 @@ func (c *inprocCluster) rootActions(actions []control.Action) {
 		case a.End != nil && c.ended == nil:
 			c.ended = a.End
 			close(c.over)
+			if a.End.Code != 0 {
+				c.cancel(fmt.Errorf("%w: %s", ErrControl, a.End.Report))
+			}
 		}
 	}
 }

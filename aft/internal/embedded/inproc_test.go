@@ -15,9 +15,8 @@ func TestKilledWhileItStarts(t *testing.T) {
 		"node": func(c *inprocCluster, _ *inprocProc) { c.killNode(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := newInprocCluster(InprocConfig{Ranks: 1, Nodes: []Node{{Name: "node0"}}})
+			c, err := newInprocCluster(t.Context(), InprocConfig{Ranks: 1, Nodes: []Node{{Name: "node0"}}})
 			require.NoError(t, err)
-			c.ctx = t.Context()
 			var body context.Context
 			c.start = func(ctx context.Context, p *inprocProc) {
 				body = ctx

@@ -84,7 +84,8 @@ func neighbours(ctx context.Context, c *comm.Comm, n comm.Rank) error {
 
 // TestLastingWhenBodiesHaveReturned: a rank that has returned from its body may still answer.
 func TestLastingWhenBodiesHaveReturned(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s driver.Session) error {
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 2}, func(ctx context.Context, r *InprocRank) error {
+		s := r.Session()
 		d, err := comm.New(s.Place().Comm).Dup(ctx, comm.Lasting())
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -105,11 +106,7 @@ func (l *lease) next() (uint64, error) {
 	l.awake = now
 	l.seq++
 	l.sent[l.seq] = moment{now, slept}
-	for seq, m := range l.sent {
-		if now.Sub(m.at) > l.timing.Lease {
-			delete(l.sent, seq)
-		}
-	}
+	maps.DeleteFunc(l.sent, func(_ uint64, m moment) bool { return now.Sub(m.at) > l.timing.Lease })
 	return l.seq, nil
 }
 

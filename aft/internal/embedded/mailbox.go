@@ -1,6 +1,9 @@
 package embedded
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
 )
@@ -43,19 +46,14 @@ type mailbox struct {
 
 func newMailbox(e *endpoint, g control.Group) *mailbox {
 	n := len(g.Procs)
-	b := &mailbox{
+	return &mailbox{
 		ep: e, id: g.ID, procs: g.Procs,
+		owner:     max(0, slices.Index(g.Procs, e.self)), // a process that has left meanwhile is not among them
 		matcher:   newMatcher(n),
 		isRevoked: make(chan struct{}), failure: make(chan struct{}),
 		lost: make([]absence, n), dropped: make([]uint64, n), accepted: make([]bool, n), present: n,
 		closed: e.closed,
 	}
-	for r, p := range g.Procs {
-		if p == e.self {
-			b.owner = r
-		}
-	}
-	return b
 }
 
 func (b *mailbox) knows(r int) bool { return r >= 0 && r < len(b.procs) }
@@ -63,11 +61,12 @@ func (b *mailbox) knows(r int) bool { return r >= 0 && r < len(b.procs) }
 // dead: nothing can be sent or received any more.
 func (b *mailbox) dead() bool { return b.revoked || b.closed != nil }
 
+// deadError is why b is dead, or nil.
 func (b *mailbox) deadError() error {
-	if b.closed != nil {
-		return b.closed
+	if b.revoked {
+		return cmp.Or(b.closed, driver.ErrRevoked)
 	}
-	return driver.ErrRevoked
+	return b.closed
 }
 
 // send brings a message from another rank of this process to the owner.
@@ -83,11 +82,10 @@ func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 		return sentRequest{}
 	case b.closed != nil:
 		e.mu.Unlock()
-		return driver.FailedRequest(&driver.FailedError{Ranks: []int{b.owner}})
+		return driver.FailedRequest(errFailed(b.owner))
 	}
 	probe := message{source: source, tag: tag, data: data}
-	if recv := b.matcher.find(&probe); recv != nil {
-		b.matcher.withdrawReceive(recv)
+	if recv := b.matcher.take(&probe); recv != nil {
 		e.mu.Unlock()
 		deliver(&probe, recv)
 		return sentRequest{}
@@ -115,8 +113,7 @@ func (b *mailbox) post(recv receive) driver.Request {
 	r := &request{box: b, peer: source, recv: recv}
 	r.recv.request = r
 	b.ep.mu.Lock()
-	if b.dead() {
-		err := b.deadError()
+	if err := b.deadError(); err != nil {
 		b.ep.mu.Unlock()
 		return driver.FailedRequest(err)
 	}
@@ -137,23 +134,19 @@ func (b *mailbox) post(recv receive) driver.Request {
 func (b *mailbox) recvError(source int) error {
 	switch {
 	case source == driver.AnySource:
+		return b.unacknowledged()
 	case b.lost[source] != 0:
-		return &driver.FailedError{Ranks: []int{source}}
+		return errFailed(source)
 	case b.isAway(source):
 		return errLeft(source)
-	default:
-		return nil
 	}
-	return b.unacknowledged()
+	return nil
 }
 
 // unacknowledged is the error of failures that the owner has not accepted, or
 // nil.
 func (b *mailbox) unacknowledged() error {
-	return failedError(b.ranks(func(r int) bool { return b.lost[r] == failed && !b.accepted[r] }))
-}
-
-func failedError(ranks []int) error {
+	ranks := b.ranks(func(r int) bool { return b.lost[r] == failed && !b.accepted[r] })
 	if ranks == nil {
 		return nil
 	}
@@ -166,32 +159,28 @@ func (b *mailbox) hand(m *message, recv *receive) {
 		b.ep.mu.Lock()
 		delete(b.ep.waiting, m.announced)
 		b.ep.mu.Unlock()
-		b.stream(m.announced, m.source, recv)
+		b.stream(m, recv)
 		return
 	}
 	deliver(m, recv)
-	if m.send == nil {
-		b.giveBack(m)
-		m.recycle()
-	}
-}
-
-// giveBack frees the room of an eager message.
-func (b *mailbox) giveBack(m *message) {
-	if m.from != nil {
-		m.from.consumed(eagerPrice(len(m.data)))
+	if m.send != nil {
 		return
 	}
-	b.ep.mu.Lock()
-	b.ep.buffered -= eagerPrice(len(m.data))
-	b.ep.mu.Unlock()
+	if m.from != nil {
+		m.from.consumed(eagerPrice(len(m.data)))
+	} else {
+		b.ep.mu.Lock()
+		b.ep.buffered -= eagerPrice(len(m.data))
+		b.ep.mu.Unlock()
+	}
+	m.recycle()
 }
 
 // stream has an announced message sent into a receive.
-func (b *mailbox) stream(a announced, source int, recv *receive) {
-	r, in := recv.request, a.into(recv)
+func (b *mailbox) stream(m *message, recv *receive) {
+	r, in := recv.request, m.announced.into(recv)
 	b.ep.mu.Lock()
-	r.peer, r.in = source, in
+	r.peer, r.in = m.source, in
 	err := r.giveUp
 	b.ep.mu.Unlock()
 	if err != nil {
@@ -202,31 +191,28 @@ func (b *mailbox) stream(a announced, source int, recv *receive) {
 
 // meet queues an announced message; if a receive takes it, it returns what is to
 // be called without locks.
-func (b *mailbox) meet(v envelope, a announced) (start func()) {
-	m := &message{source: v.source, tag: v.tag, announced: a}
-	recv := b.matcher.arrive(m)
+func (b *mailbox) meet(m *message) (start func()) {
+	recv := b.matcher.take(m)
 	if recv == nil {
-		b.ep.waiting[a] = m
+		b.matcher.queueMessage(m)
+		b.ep.waiting[m.announced] = m
 		return nil
 	}
-	return func() { b.stream(a, v.source, recv) }
+	return func() { b.stream(m, recv) }
 }
 
 // takeEarly delivers what came before the communicator was known.
-func (b *mailbox) takeEarly(early []earlyMessage) (starts []func()) {
+func (b *mailbox) takeEarly(early []*message) (starts []func()) {
 	for _, m := range early {
 		switch {
 		case !b.knows(m.source):
-			if m.announced == nil {
-				m.announced = eagerAbandoned{m.message}
-			}
-			starts = append(starts, m.announced.refuse)
+			starts = append(starts, m.refuse)
 		case m.announced != nil:
-			if start := b.meet(m.envelope, m.announced); start != nil {
+			if start := b.meet(m); start != nil {
 				starts = append(starts, start)
 			}
 		default:
-			b.matcher.queueMessage(m.message) // nobody can have posted a receive yet
+			b.matcher.queueMessage(m) // nobody can have posted a receive yet
 		}
 	}
 	return starts
@@ -241,7 +227,7 @@ func (b *mailbox) dropBehind(source int, order uint64) {
 	b.dropped[source] = order
 	b.matcher.messages[source].all(func(m *message) {
 		if m.place.order > order && m.announced == nil {
-			b.matcher.withdrawMessage(m)
+			m.place.leave()
 			m.recycle()
 		}
 	})
@@ -295,7 +281,7 @@ func (b *mailbox) failIfLast(r *request) {
 
 // endSend completes a send of this process that waits, and reports whether it did.
 func (b *mailbox) endSend(m *message, err error) bool {
-	if !b.matcher.withdrawMessage(m) {
+	if !m.place.leave() {
 		return false
 	}
 	m.send.complete(driver.Status{}, err)
@@ -303,34 +289,34 @@ func (b *mailbox) endSend(m *message, err error) bool {
 }
 
 // revoke ends everything; what is returned is to be refused.
-func (b *mailbox) revoke() []announced {
+func (b *mailbox) revoke() []*message {
 	b.revoked = true
 	close(b.isRevoked)
 	return b.abandon(driver.ErrRevoked, driver.ErrRevoked)
 }
 
 // close ends the owner's part.
-func (b *mailbox) close(err error) []announced {
+func (b *mailbox) close(err error) []*message {
 	b.closed = err
-	return b.abandon(err, &driver.FailedError{Ranks: []int{b.owner}})
+	return b.abandon(err, errFailed(b.owner))
 }
 
 // abandon completes all receives and all sends that wait here.
-func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
+func (b *mailbox) abandon(receives, sends error) (refuse []*message) {
 	end := func(r *receive) { b.endReceive(r, receives) }
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {
 		b.matcher.receives[i].all(end)
 		b.matcher.messages[i].all(func(m *message) {
-			b.matcher.withdrawMessage(m)
+			m.place.leave()
 			switch {
 			case m.send != nil:
 				m.send.complete(driver.Status{}, sends)
 			case m.announced != nil:
 				delete(b.ep.waiting, m.announced)
-				refuse = append(refuse, m.announced)
+				refuse = append(refuse, m)
 			case m.from != nil:
-				refuse = append(refuse, eagerAbandoned{m})
+				refuse = append(refuse, m)
 			default:
 				b.ep.buffered -= eagerPrice(len(m.data))
 			}
@@ -339,8 +325,11 @@ func (b *mailbox) abandon(receives, sends error) (refuse []announced) {
 	return refuse
 }
 
-// eagerAbandoned gives a buffered message's credit back outside the lock.
-type eagerAbandoned struct{ m *message }
-
-func (a eagerAbandoned) into(*receive) inbound { return nil }
-func (a eagerAbandoned) refuse()               { a.m.from.consumed(eagerPrice(len(a.m.data))) }
+// refuse gives up a message of another process that nobody will receive. It is called without locks.
+func (m *message) refuse() {
+	if m.announced != nil {
+		m.announced.refuse()
+		return
+	}
+	m.from.consumed(eagerPrice(len(m.data)))
+}

@@ -107,7 +107,7 @@ func TestLeaseDoesNotWaitForMessages(t *testing.T) {
 		require.FailNow(t, "the lease waits")
 	}
 	p.ep.mu.Unlock()
-	p.left = true
+	p.left.Store(true)
 	p.ep.close(errors.New("the test is over"))
 	require.NoError(t, far.Close())
 	p.tasks.Wait()

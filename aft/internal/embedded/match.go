@@ -48,7 +48,7 @@ func (m *message) matches(r *receive) bool {
 
 // matcher pairs the messages to one rank with the receives that it posts, both
 // in their order. It is a plain data structure: the caller locks, copies and
-// completes. What goes in comes out exactly once: as a match, or withdrawn.
+// completes. What goes in comes out exactly once: as a match, or by leaving its place.
 type matcher struct {
 	clock    uint64           // counts what was queued, to compare lists
 	messages []queue[message] // by source
@@ -63,26 +63,19 @@ func newMatcher(ranks int) *matcher {
 	}
 }
 
-// arrive returns the receive that takes m, or queues m and returns nil.
-func (x *matcher) arrive(m *message) *receive {
-	if r := x.find(m); r != nil {
-		x.withdrawReceive(r)
-		return r
-	}
-	x.queueMessage(m)
-	return nil
-}
-
-// find is the oldest receive that matches m.
-func (x *matcher) find(m *message) *receive {
+// take takes the oldest receive that matches m out; nil: there is none.
+func (x *matcher) take(m *message) *receive {
 	r := x.receives[m.source].first(m.matches)
 	if w := x.any.first(m.matches); w != nil && (r == nil || w.place.order < r.place.order) {
 		r = w
 	}
+	if r != nil {
+		r.place.leave()
+	}
 	return r
 }
 
-// queueMessage puts m behind all others; find has been asked before.
+// queueMessage puts m behind all others; take has been asked before.
 func (x *matcher) queueMessage(m *message) {
 	x.clock++
 	x.messages[m.source].push(m, &m.place, x.clock)
@@ -95,44 +88,25 @@ func (x *matcher) post(r *receive) *message {
 	return x.offer(r)
 }
 
-// offer is post for a receive that has its number.
+// offer is post for a receive that has its number: one that has been matched before goes back
+// to its old place.
 func (x *matcher) offer(r *receive) *message {
+	receives, messages := &x.any, x.messages
+	if r.source != driver.AnySource {
+		receives, messages = &x.receives[r.source], x.messages[r.source:r.source+1]
+	}
 	matches := func(m *message) bool { return m.matches(r) }
 	var found *message
-	if r.source != driver.AnySource {
-		found = x.messages[r.source].first(matches)
-	} else {
-		for i := range x.messages {
-			m := x.messages[i].first(matches)
-			if m != nil && (found == nil || m.place.order < found.place.order) {
-				found = m
-			}
+	for i := range messages {
+		m := messages[i].first(matches)
+		if m != nil && (found == nil || m.place.order < found.place.order) {
+			found = m
 		}
 	}
 	if found != nil {
-		x.withdrawMessage(found)
+		found.place.leave()
 		return found
 	}
-	if r.source == driver.AnySource {
-		x.any.push(r, &r.place, r.place.order)
-	} else {
-		x.receives[r.source].push(r, &r.place, r.place.order)
-	}
+	receives.push(r, &r.place, r.place.order)
 	return nil
 }
-
-// repost is post for a receive that has been matched before: if it is queued, it
-// is at its old place.
-func (x *matcher) repost(r *receive) *message {
-	m := x.offer(r)
-	if m == nil {
-		r.place.sortBack()
-	}
-	return m
-}
-
-// withdrawReceive takes r out, and reports whether it was still in.
-func (x *matcher) withdrawReceive(r *receive) bool { return r.place.leave() }
-
-// withdrawMessage takes m out, and reports whether it was still in.
-func (x *matcher) withdrawMessage(m *message) bool { return m.place.leave() }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,11 +28,8 @@ var ErrNoJob = errors.New("this process was not started as a rank of a job")
 const startLimit = 30 * time.Second
 
 // Join makes this process a rank of the job whose launcher has started it. It
-// returns when all ranks have joined. It can be called once.
-//
-// From then on the process lives as long as its daemon does: when the connection
-// to it ends, or the lease expires, the process kills itself, because the others
-// may go on without it.
+// returns when all ranks have joined. It can be called once. From then on the process
+// lives as long as its daemon does, and its lease.
 func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	if env.TakeRole() != env.RoleRank {
 		return nil, ErrNoJob
@@ -88,8 +86,7 @@ type process struct {
 	decided inbox[control.Message] // by the root
 	writing sync.Mutex
 	tasks   sync.WaitGroup
-	mu      sync.Mutex
-	left    bool
+	left    atomic.Bool
 }
 
 func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
@@ -99,10 +96,10 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	// The root comes first: it may have heard nothing of that host either.
 	silence := setup.Timing.Lease + 2*setup.Timing.Margin
 	cfg := wireConfig{
-		Self: start.Proc, Job: setup.Job, Secret: setup.Secret, Host: setup.Address,
-		Receiver: e, Suspect: p.suspect, Unreachable: e.abandon, Log: p.log,
-		Silence: silence, Patience: max(minPatience, 2*silence),
-		Spin: spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
+		Config: pipe.Config{Job: setup.Job, Secret: setup.Secret, Self: uint32(start.Proc), Silence: silence, Log: p.log},
+		Host:   setup.Address, Receiver: e, Suspect: p.suspect, Unreachable: e.abandon,
+		Patience: max(minPatience, 2*silence),
+		Spin:     spinBudget((setup.Size + max(1, setup.Hosts) - 1) / max(1, setup.Hosts)),
 	}
 	if setup.Hosts > 1 {
 		cfg.Listen = net.JoinHostPort(setup.Address, "0")
@@ -118,7 +115,7 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
 		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
 	}})
-	s := &session{ep: e, leave: p.close, flush: p.wire.flush, quit: p.end}
+	s := &session{ep: e, own: p}
 	s.place.Node, s.place.Job = int(setup.Node), setup.Job
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, p.close(ctx))
@@ -176,7 +173,7 @@ func (p *process) send(m control.Message) {
 	err := control.WriteMessage(p.conn, m)
 	p.writing.Unlock()
 	switch {
-	case err == nil || p.hasLeft():
+	case err == nil || p.left.Load():
 	case errors.Is(err, control.ErrMessage): // everybody would wait for it
 		p.fenced(err.Error())
 	default:
@@ -197,9 +194,6 @@ func (p *process) suspect(proc control.Proc, why error) {
 
 // lost: the daemon is no longer there.
 func (p *process) lost(err error) {
-	if p.hasLeft() {
-		return
-	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it has ended")
 	}
@@ -212,7 +206,7 @@ const lastMessage = 10 * time.Millisecond
 // fenced ends this process, because another one may take its place. The daemon is told
 // before, if it listens: the program has done nothing wrong.
 func (p *process) fenced(why string) {
-	if p.hasLeft() {
+	if p.left.Load() {
 		return
 	}
 	_ = p.conn.SetWriteDeadline(time.Now().Add(lastMessage)) // it may be closed
@@ -222,7 +216,7 @@ func (p *process) fenced(why string) {
 
 // end ends this process and what it has started, at once.
 func (p *process) end(why string) {
-	if p.hasLeft() {
+	if p.left.Load() {
 		return
 	}
 	lastWords(p.ep.self, why)
@@ -233,19 +227,9 @@ func (p *process) end(why string) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-func (p *process) hasLeft() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.left
-}
-
 // close says good-bye and waits for this process's goroutines.
 func (p *process) close(ctx context.Context) error {
-	p.mu.Lock()
-	again := p.left
-	p.left = true
-	p.mu.Unlock()
-	if again {
+	if p.left.Swap(true) {
 		return nil
 	}
 	err := p.wire.flush(ctx)

@@ -14,14 +14,23 @@ type place[T any] struct {
 	order      uint64
 }
 
+// push puts an item behind those with lower numbers: at the end, unless it has been in before.
 func (q *queue[T]) push(item *T, p *place[T], order uint64) {
-	*p = place[T]{item: item, in: q, prev: q.tail, order: order}
-	if q.tail == nil {
-		q.head = p
-	} else {
-		q.tail.next = p
+	before := q.tail
+	for before != nil && before.order > order {
+		before = before.prev
 	}
-	q.tail = p
+	*p = place[T]{item: item, in: q, prev: before, order: order}
+	if before == nil {
+		p.next, q.head = q.head, p
+	} else {
+		p.next, before.next = before.next, p
+	}
+	if p.next == nil {
+		q.tail = p
+	} else {
+		p.next.prev = p
+	}
 }
 
 // leave takes the item out, and reports whether it was in.
@@ -42,26 +51,6 @@ func (p *place[T]) leave() bool {
 	}
 	p.in, p.prev, p.next = nil, nil, nil
 	return true
-}
-
-// sortBack gives the last item of a queue the place that belongs to its number.
-func (p *place[T]) sortBack() {
-	q, before, order := p.in, p.prev, p.order
-	for before != nil && before.order > order {
-		before = before.prev
-	}
-	if before == p.prev {
-		return
-	}
-	item := p.item
-	p.leave()
-	*p = place[T]{item: item, in: q, prev: before, order: order}
-	if before == nil {
-		p.next, q.head = q.head, p
-	} else {
-		p.next, before.next = before.next, p
-	}
-	p.next.prev = p
 }
 
 // first is the oldest item for which ok is true, or nil.

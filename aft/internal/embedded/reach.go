@@ -23,7 +23,7 @@ const minPatience = 10 * time.Second
 func (l *outlink) reach(ctx context.Context, addresses []pipe.Address) (*pipe.Writer, error) {
 	began := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		p, errs := pipe.Dial(ctx, l.wire.pipes(), uint32(l.to), addresses)
+		p, errs := pipe.Dial(ctx, l.wire.cfg.Config, uint32(l.to), addresses)
 		if p != nil {
 			return p, nil
 		}

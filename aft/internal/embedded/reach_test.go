@@ -123,7 +123,7 @@ func TestSecondAddress(t *testing.T) {
 // got, and which is made again.
 func TestHandshakeGivenUp(t *testing.T) {
 	a, peer := startNode(t, 1, t.Name(), nil)
-	cfg := a.wire.pipes()
+	cfg := a.wire.cfg.Config
 	cfg.Self = 2
 	for range 3 {
 		w, errs := pipe.Dial(timeout(t), cfg, 1, []pipe.Address{{Network: "tcp", Address: peer.TCP}})

@@ -161,7 +161,7 @@ func TestReceiveGoesBackToTheLastOne(t *testing.T) {
 func TestTakenIsNotReposted(t *testing.T) {
 	b := newEndpoint(0, 0).ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)
 	r := b.post(receive{source: 1, tag: 7, take: func([]byte) {}, limit: 8}).(*request)
-	require.True(t, b.matcher.withdrawReceive(&r.recv))
+	require.True(t, r.recv.place.leave())
 	l := &inlink{streams: map[uint64]*instream{3: {id: 3, want: 8, got: 4, receive: &r.recv}}}
 	require.NoError(t, l.giveBack(3))
 	_, err := r.Wait(t.Context())

@@ -47,9 +47,7 @@ func (r *request) complete(status driver.Status, err error) {
 func (r *request) done() bool { return r.state.Load() == completed }
 
 // failedError is the error of an operation whose peer has failed.
-func (r *request) failedError() error {
-	return &driver.FailedError{Ranks: []int{r.peer}}
-}
+func (r *request) failedError() error { return errFailed(r.peer) }
 
 // Wait blocks until the request has completed. If ctx ends first, the request
 // is withdrawn, or, if its data is just being copied, completed.
@@ -62,7 +60,7 @@ func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	}
 	r.wake = r.box.ep.wakes.Get().(chan struct{})
 	if r.state.CompareAndSwap(pending, awaited) {
-		if r.anySource() {
+		if r.recv.source == driver.AnySource { // of sends it is 0
 			r.box.failIfLast(r)
 		}
 		select {
@@ -74,10 +72,6 @@ func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	}
 	r.box.ep.wakes.Put(r.wake)
 	return r.status, r.err
-}
-
-func (r *request) anySource() bool {
-	return r.sent == nil && r.out == nil && r.recv.source == driver.AnySource
 }
 
 // sentRequest is a send that was complete when it was started.

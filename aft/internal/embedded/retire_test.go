@@ -16,7 +16,8 @@ import (
 // TestCommunicatorsThatWereReplaced are forgotten, whatever still comes for them is
 // refused, and who has kept one gets ErrRevoked.
 func TestCommunicatorsThatWereReplaced(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 3, func(ctx context.Context, s driver.Session) error {
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 3}, func(ctx context.Context, r *InprocRank) error {
+		s := r.Session()
 		var old []driver.Comm
 		for range 5 {
 			c := s.Place().Comm

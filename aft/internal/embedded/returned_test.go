@@ -14,7 +14,8 @@ import (
 // TestBodiesReturnOneAfterTheOther: whoever waits for one hears of each, not only of
 // those who had returned when the others were told first.
 func TestBodiesReturnOneAfterTheOther(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 4, func(ctx context.Context, s driver.Session) error {
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 4}, func(ctx context.Context, r *InprocRank) error {
+		s := r.Session()
 		c := s.Place().Comm
 		if c.Rank() > 0 { // waits for the one before, which returns when it has waited
 			_, err := c.Irecv(c.Rank()-1, 1, make([]byte, 8)).Wait(ctx)
@@ -30,7 +31,8 @@ func TestBodiesReturnOneAfterTheOther(t *testing.T) {
 // TestSendsToAReturnedBody: what would wait for its receive ends; what is buffered does
 // not wait.
 func TestSendsToAReturnedBody(t *testing.T) {
-	require.NoError(t, RunSessions(t.Context(), 2, func(ctx context.Context, s driver.Session) error {
+	require.NoError(t, RunInproc(t.Context(), InprocConfig{Ranks: 2}, func(ctx context.Context, r *InprocRank) error {
+		s := r.Session()
 		c := s.Place().Comm
 		large := make([]byte, eagerLimit+1)
 		for range 2 * c.Rank() { // the second one after it is known

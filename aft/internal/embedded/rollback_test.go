@@ -23,11 +23,10 @@ func TestReplacementStartsAtDetection(t *testing.T) {
 	policy := driver.Policy{Recovery: "AT-DETECTION", Spawn: driver.Reuse}
 
 	const ranks = 3
-	c, err := newInprocCluster(InprocConfig{Ranks: ranks})
-	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c.ctx = ctx
+	c, err := newInprocCluster(ctx, InprocConfig{Ranks: ranks})
+	require.NoError(t, err)
 	replaced := make(chan struct{})
 	j := &job{cluster: c, body: func(ctx context.Context, r *InprocRank) error {
 		r.session.InZone(&policy)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
@@ -24,27 +25,21 @@ func Run(ctx context.Context, n int, body func(ctx context.Context, c driver.Com
 	return run(ctx, InprocConfig{Ranks: n}, true, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session.place.Comm) })
 }
 
-// RunSessions is Run for bodies that survive failures, and are told so by their
-// session. Ranks that are started as replacements run the body too. An error of
-// one body does not end the contexts of the others.
-func RunSessions(ctx context.Context, n int, body func(ctx context.Context, s driver.Session) error) error {
-	return run(ctx, InprocConfig{Ranks: n}, false, func(ctx context.Context, r *InprocRank) error { return body(ctx, r.session) })
-}
-
 // InprocConfig is a job within this process.
 type InprocConfig struct {
 	Ranks int
 	// Nodes are those that the ranks are on, in blocks; none: one node, which no communicator
 	// tells of.
 	Nodes []Node
-	// OnLoss, if not nil, is called when a node was killed, after everything that
-	// runs there has ended, and before the others are told of it, which they are, too, if it
-	// panics. A message to a rank of that node fails at once.
+	// OnLoss, if not nil, is called when a node was killed, after everything that runs there has
+	// ended, and before the others are told of it, which they are, too, if it panics.
 	OnLoss func(node int)
 }
 
-// RunInproc is RunSessions for tests of what happens when ranks and nodes fail: a rank
-// that has failed does not return, and the error of its body does not count.
+// RunInproc is Run for bodies that survive failures, and are told so by their session. Ranks
+// that are started as replacements run the body too. An error of one body does not end the
+// contexts of the others. A rank that has failed does not return, and the error of its body
+// does not count.
 func RunInproc(ctx context.Context, cfg InprocConfig, body func(ctx context.Context, r *InprocRank) error) error {
 	return run(ctx, cfg, false, body)
 }
@@ -82,14 +77,12 @@ func (r *InprocRank) Replacement() bool { return r.replacement }
 var killed = control.Exit{Code: -1, Signal: 9, Why: "signal: killed"}
 
 func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.Context, *InprocRank) error) error {
-	c, err := newInprocCluster(cfg)
+	c, err := newInprocCluster(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	j := &job{cancel: cancel, strict: strict, cluster: c, body: body}
-	c.ctx = ctx
+	defer c.cancel(nil)
+	j := &job{strict: strict, cluster: c, body: body}
 	c.start = func(ctx context.Context, p *inprocProc) {
 		j.ranks.Go(func() {
 			defer p.stop(nil)
@@ -97,48 +90,34 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 		})
 	}
 	done := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() { j.watch(ctx) })
-	watch.Go(func() { c.keepTime(done) })
+	var clock sync.WaitGroup
+	clock.Go(func() { c.keepTime(done) })
 	c.begin()
 	c.wait()
 	j.ranks.Wait()
-	cancel(nil)
 	close(done)
-	watch.Wait()
+	clock.Wait()
 	return j.result()
 }
 
 // job is what the ranks leave behind.
 type job struct {
-	cancel  context.CancelCauseFunc
 	strict  bool // an error of one body ends the contexts of the others
 	cluster *inprocCluster
 	body    func(context.Context, *InprocRank) error
 	ranks   sync.WaitGroup
 
+	panicked atomic.Pointer[PanicError] // the first one
+	exited   atomic.Bool
 	mu       sync.Mutex
 	first    *RankError
-	panicked *PanicError
-	exited   bool
-}
-
-// watch ends the job when its root gives it up.
-func (j *job) watch(ctx context.Context) {
-	select {
-	case <-j.cluster.over:
-		if end := j.cluster.ended; end.Code != 0 {
-			j.cancel(fmt.Errorf("%w: %s", ErrControl, end.Report))
-		}
-	case <-ctx.Done():
-	}
 }
 
 func (j *job) result() error {
-	if j.panicked != nil {
-		panic(j.panicked)
+	if p := j.panicked.Load(); p != nil {
+		panic(p)
 	}
-	if j.exited {
+	if j.exited.Load() {
 		if onMain() {
 			panic(fmt.Errorf("%w, and main would end without the program: Go does not notice that in programs with cgo", errExit))
 		}
@@ -186,21 +165,15 @@ func (j *job) broken(at int, e *endpoint, value any) {
 		if e.wasKilled() {
 			return
 		}
-		j.mu.Lock()
-		j.exited = true
-		j.mu.Unlock()
+		j.exited.Store(true)
 		j.fail(at, errExit)
-		j.cancel(errExit)
+		j.cluster.cancel(errExit)
 		return
 	}
 	p := &PanicError{Rank: at, Value: value, Stack: debug.Stack()}
-	j.mu.Lock()
-	if j.panicked == nil {
-		j.panicked = p
-	}
-	j.mu.Unlock()
+	j.panicked.CompareAndSwap(nil, p)
 	j.fail(at, p)
-	j.cancel(p)
+	j.cluster.cancel(p)
 }
 
 func (e *endpoint) wasKilled() bool {
@@ -215,7 +188,7 @@ func (j *job) fail(at int, err error) {
 	if j.first == nil {
 		j.first = &RankError{Rank: at, Err: err}
 		if j.strict {
-			j.cancel(j.first)
+			j.cluster.cancel(j.first)
 		}
 	}
 }

@@ -8,14 +8,12 @@ import (
 	"github.com/craft-go/craft/aft/internal/control"
 )
 
-// session is one process's part in its job.
+// session is one process's part in its job: package driver says what its methods do.
 type session struct {
 	ep    *endpoint
 	place driver.Place
 	box   *mailbox
-	leave func(ctx context.Context) error // nil: whoever runs the body sees to that
-	flush func(ctx context.Context) error // nil: nothing is on its way
-	quit  func(why string)                // nil: others are in this process
+	own   *process // nil: others are in this process, and whoever runs the body sees to its end
 }
 
 var (
@@ -48,19 +46,15 @@ func (s *session) move(b *mailbox) {
 	s.place.Comm = &communicator{b}
 }
 
-// Place is where this process stands now.
 func (s *session) Place() driver.Place { return s.place }
 
-// Revoke revokes the communicator and all that were made of it.
 func (s *session) Revoke() {
 	s.ep.revoke(s.box.id, true)
 	s.ep.up(control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: s.box.id, Derived: true}})
 }
 
-// Step says how far the program is.
 func (s *session) Step(step int64) { s.ep.progress.step.Store(step) }
 
-// InZone says that the body of a zone runs, and with which policy it recovers; nil: none runs.
 func (s *session) InZone(p *driver.Policy) {
 	s.ep.progress.inZone.Store(p != nil)
 	if p != nil {
@@ -68,10 +62,9 @@ func (s *session) InZone(p *driver.Policy) {
 	}
 }
 
-// End agrees with the others on how the body has ended.
 func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, error) {
-	if s.flush != nil {
-		if err := s.flush(ctx); err != nil {
+	if s.own != nil {
+		if err := s.own.wire.flush(ctx); err != nil {
 			return driver.Outcome{}, err
 		}
 	}
@@ -90,7 +83,6 @@ func (s *session) End(ctx context.Context, v driver.Verdict) (driver.Outcome, er
 	return *m.Outcome, nil
 }
 
-// Repair replaces the communicator.
 func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, error) {
 	s.Revoke()
 	m, err := s.ep.join(s.box, control.Join{Op: control.OpRepair, Policy: &p, Step: s.ep.progress.step.Load()}).wait(ctx)
@@ -105,15 +97,14 @@ func (s *session) Repair(ctx context.Context, p driver.Policy) (driver.Change, e
 
 // Quit ends this process. Of a rank that is a goroutine the caller's end is enough.
 func (s *session) Quit(why string) {
-	if s.quit != nil {
-		s.quit(why)
+	if s.own != nil {
+		s.own.end(why)
 	}
 }
 
-// Close ends this process's part.
 func (s *session) Close(ctx context.Context) error {
-	if s.leave == nil {
+	if s.own == nil {
 		return nil
 	}
-	return s.leave(ctx)
+	return s.own.close(ctx)
 }

@@ -32,9 +32,6 @@ func spinBudget(ranksOnHost int) time.Duration {
 // system call on either side. The last one to stop has every pipe ring again,
 // and looks once more.
 func (w *wire) spin(ctx context.Context, r *request) bool {
-	if r.done() {
-		return true
-	}
 	if w.cfg.Spin <= 0 {
 		w.look()
 		return r.done()

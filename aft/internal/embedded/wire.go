@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -17,10 +16,8 @@ import (
 
 // wireConfig is what a wire needs to know.
 type wireConfig struct {
-	Self   control.Proc
-	Job    string // name of the job
-	Secret []byte // of the job, 32 bytes
-	Host   string // of this process, as in control.Peer
+	pipe.Config
+	Host string // of this process, as in control.Peer
 	// Listen is the TCP address for processes of other hosts, such as
 	// "10.0.0.1:0"; "": there are none.
 	Listen   string
@@ -32,18 +29,12 @@ type wireConfig struct {
 	// Unreachable is told that a process which is alive cannot be connected to:
 	// messages for it are lost. Called as Suspect is.
 	Unreachable func(why error)
-	Log         *slog.Logger
-	// Silence is how long another host may not answer; 0: as the system has it.
-	Silence time.Duration
-	// Patience is how long a connection may not come about for other reasons, with a
+	// Patience is how long a connection may not come about for other reasons than silence, with a
 	// process that nobody has declared failed: see reach.go.
 	Patience time.Duration
 	// Spin is how long a wait looks for messages itself before it sleeps: see
 	// spinBudget.
 	Spin time.Duration
-	// Ring is the size in bytes of the memory shared between two processes of a
-	// host; 0: the default, negative: none.
-	Ring int
 }
 
 // wire is the transport between processes. For each process that this one talks
@@ -86,20 +77,13 @@ func newWire(cfg wireConfig) (*wire, error) {
 	w.ins.Store(&[]*inlink{})
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	var err error
-	w.listen, err = pipe.Listen(w.pipes(), cfg.Listen)
+	w.listen, err = pipe.Listen(cfg.Config, cfg.Listen)
 	if err != nil {
 		w.stop()
 		return nil, err
 	}
 	w.work.Go(func() { w.listen.Serve(w.accept) })
 	return w, nil
-}
-
-func (w *wire) pipes() pipe.Config {
-	return pipe.Config{
-		Job: w.cfg.Job, Secret: w.cfg.Secret, Self: uint32(w.cfg.Self), Ring: w.cfg.Ring, Log: w.cfg.Log,
-		Silence: w.cfg.Silence,
-	}
 }
 
 // addresses are where others reach this process: on its host, and from others
@@ -261,19 +245,16 @@ func (w *wire) suspect(p control.Proc, why error) {
 	w.cfg.Suspect(p, why)
 }
 
-// send: see transport.
 func (w *wire) send(to control.Proc, e envelope, data []byte, r *request) {
 	w.out(to).send(e, data, r)
 }
 
-// cancel: see transport.
 func (w *wire) cancel(r *request, err error) {
 	if o := r.out; o != nil {
 		o.link.cancel(o, err)
 	}
 }
 
-// drop: see transport.
 func (w *wire) drop(p control.Proc) {
 	w.mu.Lock()
 	w.gone[p] = true // all that is kept of it
@@ -299,23 +280,20 @@ func (w *wire) forgetIn(l *inlink) {
 	w.ins.Store(&ins)
 }
 
-// deliver: see transport.
 func (w *wire) deliver(p control.Proc) {
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
-			_ = l.attend() // never fails
+			l.attend()
 		}
 	}
 }
 
-// takeBack: see transport.
 func (w *wire) takeBack(p control.Proc) {
 	if l := w.known(p); l != nil {
 		l.takeBack()
 	}
 }
 
-// revoke: see transport.
 func (w *wire) revoke(c control.CommID, why error) {
 	for _, l := range *w.outs.Load() {
 		l.revoke(c, why)
@@ -329,31 +307,15 @@ func (w *wire) revoke(c control.CommID, why error) {
 // this process ends. Messages that were announced are not waited for.
 func (w *wire) flush(ctx context.Context) error {
 	for _, l := range *w.outs.Load() {
-		select {
-		case <-l.empty():
-		case <-ctx.Done():
-			return driver.Withdrawn(ctx)
-		}
-		for !l.delivered() {
+		for pause := 50 * time.Microsecond; !l.flushed(); pause = min(2*pause, time.Millisecond) {
 			select {
-			case <-time.After(time.Millisecond):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return driver.Withdrawn(ctx)
 			}
 		}
 	}
 	return nil
-}
-
-// delivered reports whether the other host has all that was written.
-func (l *outlink) delivered() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != linkOpen {
-		return true
-	}
-	n, err := l.pipe.Unsent()
-	return n == 0 || err != nil
 }
 
 // close ends the wire. What has not been flushed is lost, and what is under way

@@ -18,6 +18,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/pipe"
 )
 
 // The environment of a child: what it does, the job, where process 1 is, the size
@@ -57,9 +58,10 @@ func TestWireChild(t *testing.T) {
 	require.NoError(t, err)
 	n := &node{t: t, self: 2, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	n.wire, err = newWire(wireConfig{
-		Self: 2, Job: job, Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Receiver: n, Ring: ring, Spin: spin,
+		Config: pipe.Config{Self: 2, Job: job, Secret: bytes.Repeat([]byte{1}, 32), Ring: ring, Log: slog.New(slog.DiscardHandler)},
+		Host:   "host", Receiver: n, Spin: spin,
 		Suspect:     func(control.Proc, error) { os.Exit(0) }, // the test has ended
-		Unreachable: func(error) {}, Log: slog.New(slog.DiscardHandler), Patience: minPatience,
+		Unreachable: func(error) {}, Patience: minPatience,
 	})
 	require.NoError(t, err)
 	local, _ := n.wire.addresses()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/pipe"
 )
 
 const wireDeadline = 60 * time.Second
@@ -248,9 +249,10 @@ func nodes(t testing.TB, count int, change func(c *wireConfig)) []*node {
 func startNode(t testing.TB, self control.Proc, job string, change func(c *wireConfig)) (*node, control.Peer) {
 	n := &node{t: t, self: self, suspects: make(chan control.Proc, 10), started: make(map[*request]inbound)}
 	cfg := wireConfig{
-		Self: self, Job: testJob(job), Secret: bytes.Repeat([]byte{1}, 32), Host: "host", Listen: "127.0.0.1:0",
+		Config: pipe.Config{Self: uint32(self), Job: testJob(job), Secret: bytes.Repeat([]byte{1}, 32), Log: slog.New(slog.DiscardHandler)},
+		Host:   "host", Listen: "127.0.0.1:0",
 		Receiver: n, Suspect: func(p control.Proc, why error) { n.suspects <- p }, Unreachable: func(error) {},
-		Log: slog.New(slog.DiscardHandler), Patience: minPatience,
+		Patience: minPatience,
 	}
 	if change != nil {
 		change(&cfg)

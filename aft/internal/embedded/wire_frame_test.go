@@ -101,7 +101,7 @@ func TestFramesAtTheWrongTime(t *testing.T) {
 					proc = 3
 					a.isend(proc, 1, make([]byte, 100_000))
 				}
-				cfg := a.wire.pipes()
+				cfg := a.wire.cfg.Config
 				cfg.Self = uint32(proc)
 				w, errs := pipe.Dial(t.Context(), cfg, 1, []pipe.Address{{Network: "unix", Address: peer.Address}})
 				require.NoError(t, errs[0])
@@ -149,7 +149,7 @@ func TestRandomFrames(t *testing.T) {
 			a.isend(proc, 1, make([]byte, 100_000))
 		}
 		a.irecv(2, 3, make([]byte, random.IntN(2000)))
-		cfg := a.wire.pipes()
+		cfg := a.wire.cfg.Config
 		cfg.Self = uint32(proc)
 		w, errs := pipe.Dial(t.Context(), cfg, 1, []pipe.Address{{Network: "unix", Address: peer.Address}})
 		require.NoError(t, errs[0])

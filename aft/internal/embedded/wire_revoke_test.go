@@ -95,7 +95,7 @@ func TestRevokeDuringTheLastPiece(t *testing.T) {
 // stepUntilSomeHasCome reads on behalf of whoever holds the lock of in, until the
 // receive of a stream has begun.
 func stepUntilSomeHasCome(t *testing.T, in *inlink) {
-	for end := time.Now().Add(wireDeadline); in.data.stream == nil || in.data.stream.got == 0; {
+	for end := time.Now().Add(wireDeadline); in.into == nil || in.into.got == 0; {
 		require.True(t, time.Now().Before(end))
 		_, err := in.step()
 		require.NoError(t, err)

@@ -13,11 +13,6 @@ import (
 	"github.com/craft-go/craft/internal/step"
 )
 
-// Options are what Join needs to know.
-type Options struct {
-	Logger *slog.Logger // nil: slog.Default()
-}
-
 // session is that of this process.
 var session struct {
 	mu     sync.Mutex
@@ -27,16 +22,13 @@ var session struct {
 // Join returns the session of this process. The first call joins the job, later
 // ones return the same session; a call that failed may be made again. One of several
 // tasks of a launcher that is not ours gets an error: see internal/step.
-func Join(ctx context.Context, o Options) (*comm.Session, error) {
+func Join(ctx context.Context, log *slog.Logger) (*comm.Session, error) {
 	session.mu.Lock()
 	defer session.mu.Unlock()
 	if session.joined != nil {
 		return session.joined, nil
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	engine, err := join(ctx, o.Logger)
+	engine, err := join(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +52,8 @@ func RunRanks(ctx context.Context, n int, body func(ctx context.Context, s *comm
 	if err := step.Refuse(false); err != nil {
 		return err
 	}
-	return embedded.RunSessions(ctx, n, func(ctx context.Context, engine driver.Session) error {
-		s := comm.NewSession(engine)
+	return embedded.RunInproc(ctx, embedded.InprocConfig{Ranks: n}, func(ctx context.Context, r *embedded.InprocRank) error {
+		s := comm.NewSession(r.Session())
 		defer s.Zone().Release()
 		return body(comm.WithSession(ctx, s), s)
 	})

@@ -1,9 +1,11 @@
 package pipe
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,28 +61,18 @@ func (c Config) validated() (Config, error) {
 	if c.Job == "" || len(c.Job) > maxJob {
 		return c, fmt.Errorf("%w: the job's name %q must have 1 to %d bytes", ErrConfig, c.Job, maxJob)
 	}
-	for _, b := range []byte(c.Job) {
-		if b <= ' ' || b == '/' || b >= 0x7f {
-			return c, fmt.Errorf("%w: the job's name %q must be of printable characters without / and blanks", ErrConfig, c.Job)
-		}
+	if strings.ContainsFunc(c.Job, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
+		return c, fmt.Errorf("%w: the job's name %q must be of printable characters without / and blanks", ErrConfig, c.Job)
 	}
 	if c.Ring > maxRing {
 		return c, fmt.Errorf("%w: a ring of %d bytes, must be at most %d", ErrConfig, c.Ring, maxRing)
 	}
-	if c.Ring == 0 {
-		c.Ring = defaultRing
-	}
+	c.Ring = cmp.Or(c.Ring, defaultRing)
 	if c.Ring > 0 {
 		c.Ring = max(minRing, 1<<bits.Len(uint(c.Ring-1)))
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Pending <= 0 {
-		c.Pending = pendingLimit()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Pending = cmp.Or(c.Pending, pendingLimit())
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c, nil
 }

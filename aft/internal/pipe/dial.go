@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,14 +25,11 @@ const headStart = 250 * time.Millisecond
 // one is; without one it returns what came of each. An address that does not answer does not
 // hold up those behind it for long.
 func Dial(ctx context.Context, cfg Config, to uint32, addresses []Address) (*Writer, []error) {
-	errs := make([]error, len(addresses))
 	cfg, err := cfg.validated()
 	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return nil, errs
+		return nil, slices.Repeat([]error{err}, len(addresses))
 	}
+	errs := make([]error, len(addresses))
 	search, found := context.WithCancel(ctx)
 	defer found()
 	d := dialler{cfg: cfg, to: to, found: found}
@@ -44,16 +42,11 @@ func Dial(ctx context.Context, cfg Config, to uint32, addresses []Address) (*Wri
 				errs[i] = fmt.Errorf("process %d at %s: %w", to, a.Address, err)
 			}
 		})
-		if i == len(addresses)-1 {
-			break
-		}
-		next := time.NewTimer(headStart)
 		select {
 		case <-ended:
-		case <-next.C:
+		case <-time.After(headStart):
 		case <-search.Done():
 		}
-		next.Stop()
 	}
 	all.Wait()
 	return d.writer, errs
@@ -156,11 +149,9 @@ func (c Config) introduce(conn net.Conn, to uint32) (*Writer, error) {
 		}
 	}
 	verdict, err := c.prove(conn, h, memory)
-	if err != nil || verdict == overSocket {
-		if w.ring != nil {
-			w.ring.unmap()
-			w.ring = nil
-		}
+	if w.ring != nil && (err != nil || verdict == overSocket) {
+		w.ring.unmap()
+		w.ring = nil
 	}
 	if err != nil {
 		return nil, err
@@ -187,7 +178,7 @@ func (c Config) prove(conn net.Conn, h hello, memory *os.File) (byte, error) {
 	proof := c.proof("dial", first, challenge)
 	var err error
 	if memory != nil {
-		_, _, err = conn.(*net.UnixConn).WriteMsgUnix(proof, passed(memory), nil)
+		_, _, err = conn.(*net.UnixConn).WriteMsgUnix(proof, unix.UnixRights(int(memory.Fd())), nil)
 	} else {
 		_, err = conn.Write(proof)
 	}

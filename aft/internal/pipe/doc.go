@@ -43,10 +43,4 @@
 // Whoever cannot is dropped without a word, and when many connections are waiting,
 // those that take long are. On Unix sockets the other process must also belong to
 // the same user; part of their names is random, so that nobody can take one first.
-//
-// # Silence
-//
-// Between hosts a pipe breaks when the other host does not answer for so long as
-// the configuration says (IsSilence tells such an error): neither side knows then
-// which of them has been cut off.
 package pipe

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Listener is where other processes of the job connect to.
@@ -19,7 +21,7 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending map[net.Conn]handshake
+	pending map[net.Conn]*handshake
 }
 
 // handshake is a connection that has not proved itself.
@@ -36,7 +38,7 @@ func Listen(cfg Config, tcp string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{cfg: cfg, host: tcp, pending: make(map[net.Conn]handshake)}
+	l := &Listener{cfg: cfg, host: tcp, pending: make(map[net.Conn]*handshake)}
 	l.local, l.remove, err = listenLocal(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("listen for processes of this host: %w", err)
@@ -109,12 +111,10 @@ func (l *Listener) awaitRoom(from net.Listener, free chan struct{}) {
 			return
 		default:
 		}
-		next := time.NewTimer(l.dropSlow(from))
 		select {
 		case free <- struct{}{}:
-			next.Stop()
 			return
-		case <-next.C:
+		case <-time.After(l.dropSlow(from)):
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (l *Listener) begin(from net.Listener, conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
-		l.pending[conn] = handshake{via: from, since: time.Now()}
+		l.pending[conn] = &handshake{via: from, since: time.Now()}
 	}
 	return !l.closed
 }
@@ -170,9 +170,8 @@ func (l *Listener) begin(from net.Listener, conn net.Conn) bool {
 func (l *Listener) greet(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h, there := l.pending[conn]; there {
+	if h := l.pending[conn]; h != nil {
 		h.greeted = true
-		l.pending[conn] = h
 	}
 }
 
@@ -216,7 +215,7 @@ func (l *Listener) handshake(conn net.Conn, take func(*Reader)) error {
 	proof, fds, err := readProof(conn)
 	defer func() {
 		for _, fd := range fds {
-			closeDescriptor(fd)
+			_ = unix.Close(fd)
 		}
 	}()
 	if err != nil {
@@ -268,7 +267,7 @@ func readProof(conn net.Conn) (proof []byte, fds []int, err error) {
 		_, err = io.ReadFull(conn, proof)
 		return proof, nil, err
 	}
-	oob := make([]byte, roomForOne) // the system closes what does not fit
+	oob := make([]byte, unix.CmsgLen(4)) // room for one; the system closes what does not fit
 	for done := 0; done < proofSize; {
 		n, oobn, _, _, err := local.ReadMsgUnix(proof[done:], oob)
 		fds = append(fds, descriptors(oob[:oobn])...)
@@ -284,6 +283,16 @@ func readProof(conn net.Conn) (proof []byte, fds []int, err error) {
 		done += n
 	}
 	return proof, fds, nil
+}
+
+// descriptors takes the files out of a control message; the caller closes them.
+func descriptors(oob []byte) (fds []int) {
+	messages, _ := unix.ParseSocketControlMessage(oob) // a wrong one: there are none
+	for i := range messages {
+		got, _ := unix.ParseUnixRights(&messages[i])
+		fds = append(fds, got...)
+	}
+	return fds
 }
 
 // Close ends Serve and the handshakes. Pipes that were taken stay.

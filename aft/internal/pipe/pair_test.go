@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -78,6 +79,7 @@ type sink struct {
 	all  []byte
 	eof  bool
 	take func(r *Reader) ([]byte, error) // how it reads
+	err  error                           // that ended it
 	done chan error
 }
 
@@ -87,7 +89,7 @@ func collect(r *Reader, take func(r *Reader) ([]byte, error)) *sink {
 	return s
 }
 
-func (s *sink) data() error {
+func (s *sink) data() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -95,13 +97,15 @@ func (s *sink) data() error {
 		s.all = append(s.all, b...)
 		if err == io.EOF {
 			s.eof = true
-			return nil
+			return
 		}
 		if err != nil {
-			return err
+			s.err = err
+			s.r.Abort()
+			return
 		}
 		if len(b) == 0 && s.r.Sleep() {
-			return nil
+			return
 		}
 	}
 }
@@ -110,7 +114,7 @@ func (s *sink) data() error {
 func (s *sink) wait(t testing.TB) ([]byte, error) {
 	select {
 	case err := <-s.done:
-		return s.all, err
+		return s.all, cmp.Or(s.err, err)
 	case <-time.After(deadline):
 		require.FailNow(t, "the reader has not ended")
 		return nil, nil

@@ -163,31 +163,28 @@ func (r *Reader) Wake() {
 }
 
 // Run calls data at its beginning, when bytes have come after Sleep, and once
-// after the end. It returns nil after the end, data's error, or ErrClosed. data
-// takes all bytes that there are and calls Sleep until it is true.
-func (r *Reader) Run(data func() error) error {
+// after the end. It returns nil after the end, or ErrClosed. data takes all bytes that
+// there are and calls Sleep until it is true.
+func (r *Reader) Run(data func()) error {
 	if r.ring == nil {
 		return r.runSocket(data)
 	}
 	for {
-		if err := data(); err != nil {
-			return err
-		}
+		data()
 		if _, err := r.sock.wait(); err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return ErrClosed
 			}
 			r.ended.Store(true)
-			return data()
+			data()
+			return nil
 		}
 	}
 }
 
-func (r *Reader) runSocket(data func() error) error {
+func (r *Reader) runSocket(data func()) error {
 	for {
-		if err := data(); err != nil {
-			return err
-		}
+		data()
 		if r.ended.Load() {
 			return nil
 		}
@@ -213,7 +210,7 @@ func (r *Reader) Abort() {
 		return
 	}
 	r.closed = true
-	r.sock.close()
+	_ = r.sock.conn.Close()
 	r.buf, r.lo, r.hi = nil, 0, 0
 	if r.ring != nil {
 		r.ring.unmap()

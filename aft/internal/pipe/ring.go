@@ -25,7 +25,6 @@ type ring struct {
 	size uint64
 	own  uint64 // this side's index
 	seen uint64 // the other side's, as last read
-	mapping
 }
 
 // step is how many bytes are copied before they are published or given back, so

@@ -8,12 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is where the shared memory of a ring is mapped.
-type mapping struct {
-	base   unsafe.Pointer
-	length uintptr
-}
-
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // newRing makes shared memory; the file is to be passed on and closed.
@@ -23,15 +17,14 @@ func newRing(size int) (*ring, *os.File, error) {
 		return nil, nil, fmt.Errorf("memory for a pipe: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "craft-pipe")
-	r, err := func() (*ring, error) {
-		if err := unix.Ftruncate(fd, int64(os.Getpagesize()+size)); err != nil {
-			return nil, err
-		}
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-			return nil, err
-		}
-		return mapRing(fd, size)
-	}()
+	var r *ring
+	err = unix.Ftruncate(fd, int64(os.Getpagesize()+size))
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+	}
+	if err == nil {
+		r, err = mapRing(fd, size)
+	}
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, fmt.Errorf("memory for a pipe of %d bytes: %w", size, err)
@@ -42,12 +35,12 @@ func newRing(size int) (*ring, *os.File, error) {
 // openRing maps memory that another process has made. It must not be able to
 // shrink: touching what is no longer there would kill this process.
 func openRing(fd, size int) (*ring, error) {
-	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil {
-		return nil, fmt.Errorf("memory of a pipe: %w", err)
-	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("memory of a pipe: %w", err)
 	}
 	if got&seals != seals || st.Size != int64(os.Getpagesize()+size) {
@@ -77,41 +70,13 @@ func mapRing(fd, size int) (*ring, error) {
 		_ = unix.MunmapPtr(base, all)
 		return nil, err
 	}
-	return &ring{
-		board:   (*board)(base),
-		data:    unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size),
-		size:    uint64(size),
-		mapping: mapping{base, all},
-	}, nil
+	return &ring{board: (*board)(base), data: unsafe.Slice((*byte)(unsafe.Add(base, page)), 2*size), size: uint64(size)}, nil
 }
 
 // unmap gives the memory back; the ring must not be used any more.
 func (r *ring) unmap() {
-	if r.base != nil {
-		_ = unix.MunmapPtr(r.base, r.length)
+	if r.board != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(r.board), uintptr(os.Getpagesize()+len(r.data)))
 		*r = ring{}
 	}
 }
-
-// roomForOne file in a control message.
-var roomForOne = unix.CmsgLen(4)
-
-// descriptors takes the files out of a control message; the caller closes them.
-func descriptors(oob []byte) []int {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	var fds []int
-	for i := range messages {
-		got, err := unix.ParseUnixRights(&messages[i])
-		if err == nil {
-			fds = append(fds, got...)
-		}
-	}
-	return fds
-}
-
-func passed(f *os.File) []byte { return unix.UnixRights(int(f.Fd())) }
-
-func closeDescriptor(fd int) { _ = unix.Close(fd) }

@@ -3,6 +3,7 @@ package pipe
 import (
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ func (c Config) watch(conn net.Conn) error {
 }
 
 // IsSilence reports whether an error of Dial, a Writer or a Reader says that the other
-// host does not answer, which tells nothing of its processes.
+// host does not answer, which tells nothing of its processes: either host may be cut off.
 func IsSilence(err error) bool {
 	if errors.Is(err, unix.ETIMEDOUT) || noRoute(err) {
 		return true
@@ -39,10 +40,6 @@ func IsSilence(err error) bool {
 
 // noRoute reports whether the system knows no way to a host at the moment.
 func noRoute(err error) bool {
-	for _, e := range []error{unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	none := []error{unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.ENETUNREACH, unix.ENETDOWN}
+	return slices.ContainsFunc(none, func(e error) bool { return errors.Is(err, e) })
 }

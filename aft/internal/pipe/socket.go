@@ -40,19 +40,17 @@ func newSocket(conn net.Conn) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recv = func(fd uintptr) {
-		s.n, s.err = unix.Read(int(fd), s.buf)
-		for s.err == unix.EINTR {
-			s.n, s.err = unix.Read(int(fd), s.buf)
-		}
-	}
-	s.send = func(fd uintptr) {
-		s.n, s.err = unix.Write(int(fd), s.buf)
-		for s.err == unix.EINTR {
-			s.n, s.err = unix.Write(int(fd), s.buf)
-		}
-	}
+	s.recv, s.send = s.call(unix.Read), s.call(unix.Write)
 	return s, nil
+}
+
+// call makes a system call with the buffer, again if a signal has interrupted it.
+func (s *socket) call(f func(fd int, p []byte) (int, error)) func(fd uintptr) {
+	return func(fd uintptr) {
+		for s.err = unix.EINTR; s.err == unix.EINTR; {
+			s.n, s.err = f(int(fd), s.buf)
+		}
+	}
 }
 
 // tryRead reads what there is: io.EOF at the end, 0 without error if nothing.
@@ -124,5 +122,3 @@ func ready(fd uintptr, events int16) bool {
 	n, err := unix.Poll(p, 0)
 	return n > 0 || (err != nil && err != unix.EINTR)
 }
-
-func (s *socket) close() { _ = s.conn.Close() }

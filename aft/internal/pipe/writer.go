@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -131,15 +132,12 @@ func (w *Writer) Wake() {
 func (w *Writer) Run(space func()) error {
 	if w.ring == nil {
 		stop := make(chan struct{})
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			w.watchSpace(stop, space)
-		}()
+		var watch sync.WaitGroup
+		watch.Go(func() { w.watchSpace(stop, space) })
 		defer func() {
 			close(stop)
 			_ = w.sock.conn.SetWriteDeadline(past)
-			<-stopped
+			watch.Wait()
 		}()
 	}
 	for {
@@ -196,7 +194,7 @@ func (w *Writer) Close() {
 		return
 	}
 	w.closed = true
-	w.sock.close()
+	_ = w.sock.conn.Close()
 	if w.ring != nil {
 		w.ring.unmap()
 	}
