@@ -65,5 +65,5 @@ func (s *Store) recognise(err error) error {
 	if errors.Is(err, ErrNoSpace) || !vfs.IsFull(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.Root)
+	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.config.Root)
 }

@@ -56,7 +56,7 @@ func (s *Store) scan(ctx context.Context, visit func(storage.ID, []found) error)
 	if there, err := s.look(); err != nil || !there {
 		return err
 	}
-	return scan(ctx, s.FS, s.dir, visit)
+	return scan(ctx, s.config.FS, s.dir, visit)
 }
 
 // scan is that of a Store, for any place.

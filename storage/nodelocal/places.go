@@ -167,7 +167,7 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 	}
 	defer release()
 	if s.dir == dir {
-		trash = filepath.Join(s.Root, filestore.TrashPrefix+filepath.Base(dir))
+		trash = filepath.Join(s.config.Root, filestore.TrashPrefix+filepath.Base(dir))
 		err := fsys.Rename(dir, trash)
 		if errors.Is(err, fs.ErrExist) { // an earlier removal was interrupted
 			if err = fsys.Remove(trash); err != nil { // it is not empty
@@ -208,9 +208,9 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	}
 	s.dir = made
 	switch o := p.Owner; {
-	case o.UID != s.Self.UID:
-		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID)
-	case !o.SameNode(*s.Self):
+	case o.UID != s.config.Self.UID:
+		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.config.Self.UID)
+	case !o.SameNode(s.config.Self):
 		return nil, &PlaceError{
 			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
 			Remedy: "remove it there, or delete it by hand if it was copied here",

@@ -29,9 +29,9 @@ type nodeReport struct {
 }
 
 // describeNode says of this rank's node what tells it from others.
-func describeNode(c *Config, local *nodelocal.Store) nodeReport {
-	r := nodeReport{Self: *local.Self, Dir: osstring.String(local.Root), Rack: c.Rack}
-	if info, err := c.FS.Stat(local.Root); err == nil {
+func describeNode(c *Config, root string) nodeReport {
+	r := nodeReport{Self: cmp.Or(c.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: c.Rack}
+	if info, err := c.FS.Stat(root); err == nil {
 		r.File = vfs.IDOf(info)
 	}
 	if c.Comm.Rank() == 0 {

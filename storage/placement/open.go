@@ -120,7 +120,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(&p.Config, p.local)
+	report = describeNode(&p.Config, filepath.Dir(p.local.Dir()))
 	report.Earlier = osstring.From(earlier)
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
 		return report, unusable(p.Comm.Rank(), report.Self.Host, p.local.Dir(), err)
