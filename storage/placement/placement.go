@@ -22,8 +22,7 @@ import (
 // home, or to the home alone. Open, Survey and what says so are collective; everything
 // else may be called concurrently.
 type Placement struct {
-	Config
-
+	config   Config
 	manifest *manifest.Writer
 	nodes    *nodes
 	register *register
@@ -59,10 +58,10 @@ func (p *Placement) Sweep(ctx context.Context) error {
 	}
 	if p.nodes.leads() {
 		if err := p.local.Prepare(ctx, func(storage.Entry) bool { return true }); err != nil {
-			p.Log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
+			p.config.Log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
 		}
 	}
-	return comm.Barrier(ctx, p.Comm)
+	return comm.Barrier(ctx, p.config.Comm)
 }
 
 // Survey finds out what is where. It is collective; afterwards all ranks know
@@ -86,11 +85,11 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 // surveyHome is Survey without nodes, on rank 0. No header is needed: nothing is to be
 // anywhere else.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	entries, err := p.Home.List(ctx)
+	entries, err := p.config.Home.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, doubt, err := readOthersManifest(ctx, p.Home)
+	m, doubt, err := readOthersManifest(ctx, p.config.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +115,7 @@ func (p *Placement) List(context.Context) ([]storage.Entry, error) {
 // Path implements storage.Driver: where the home has a version, or this node.
 func (p *Placement) Path(id storage.ID) string {
 	if id.IsZero() || !p.OnNodes() || query(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
-		return p.Home.Path(id)
+		return p.config.Home.Path(id)
 	}
 	return p.local.Path(id)
 }
@@ -125,7 +124,7 @@ func (p *Placement) Path(id storage.ID) string {
 // written, to what protects it there.
 func (p *Placement) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	if !p.OnNodes() {
-		return p.Home.Create(ctx, id, part)
+		return p.config.Home.Create(ctx, id, part)
 	}
 	return p.creator.create(ctx, id, part)
 }
@@ -143,7 +142,7 @@ func (p *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) 
 // nodes the reader is a storage.Redundant: it knows where else they are.
 func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	if !p.OnNodes() {
-		return p.Home.Open(ctx, id, part)
+		return p.config.Home.Open(ctx, id, part)
 	}
 	return p.finder.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
 }
@@ -164,7 +163,7 @@ func (p *Placement) Possible(wanted storage.Levels) storage.Levels {
 
 // Levels are those below the home that the versions are to have, for retention.
 func (p *Placement) Levels() (out []storage.Level) {
-	for _, period := range p.Policy {
+	for _, period := range p.config.Policy {
 		if level := p.schemes.possible(period.Level); period.Level.Tier != storage.TierHome && !slices.Contains(out, level) {
 			out = append(out, level)
 		}
@@ -315,7 +314,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 	for _, e := range entries {
 		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
-	if home, ok := p.Home.(storage.Preparer); ok {
+	if home, ok := p.config.Home.(storage.Preparer); ok {
 		// A part at home may belong to a version that is on the nodes.
 		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
 			return err
@@ -330,7 +329,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 			return err
 		}
 		if err != nil { // there are others to restart from
-			p.Log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
+			p.config.Log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
 		}
 	}
 	return nil
@@ -340,12 +339,12 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 // calls it for all.
 func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
-		return p.Home.Remove(ctx, id)
+		return p.config.Home.Remove(ctx, id)
 	}
 	home := p.register.mayBeAtHome(id)
 	err := p.Drop(ctx, id)
 	if home {
-		err = errors.Join(err, p.Home.Remove(ctx, id))
+		err = errors.Join(err, p.config.Home.Remove(ctx, id))
 	}
 	if err == nil {
 		p.forget(id)
@@ -379,7 +378,7 @@ func (p *Placement) Close(ctx context.Context) error {
 		return nil
 	}
 	if err := p.close(ctx); err != nil {
-		return fmt.Errorf("close the levels of checkpoint %q: %w", p.Name, err)
+		return fmt.Errorf("close the levels of checkpoint %q: %w", p.config.Name, err)
 	}
 	return nil
 }
