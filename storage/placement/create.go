@@ -19,7 +19,7 @@ type creator struct {
 	home     storage.Driver
 	local    *nodelocal.Store
 	plan     *planner
-	schemes  *schemes
+	schemes  schemes
 	register *register
 	commands *commands
 	troubles *troubles

@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -19,7 +20,7 @@ type handler struct {
 	commands *commands
 	remover  *remove.Remover
 	cancel   func(storage.ID)
-	schemes  *schemes      // when ready
+	schemes  schemes       // when ready
 	ready    chan struct{} // closed when the schemes are there
 	idle     *idleness
 }
@@ -51,8 +52,8 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	for level, k := range h.schemes.parity {
-		if verb == level.String() {
+	for level, p := range h.schemes {
+		if k, ok := p.scheme.(*erasure.Scheme); ok && verb == level.String() {
 			return k.Handle(ctx, from, name)
 		}
 	}

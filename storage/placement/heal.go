@@ -16,7 +16,7 @@ type healing struct {
 	local    *nodelocal.Store
 	finder   *finder
 	register *register
-	schemes  *schemes
+	schemes  schemes
 	commands *commands
 	deleted  func(storage.ID) bool // on rank 0
 	work     context.Context
@@ -57,18 +57,18 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 		return errors.Join(err, h.Skip(id, level))
 	}
 	defer src.Close()
-	w, err := h.schemes.scheme[level].Create(ctx, id, key.Part)
+	w, err := h.schemes[level].scheme.Create(ctx, id, key.Part)
 	if err == nil {
 		err = copyWhole(ctx, w, src)
 	}
-	if err == nil && h.schemes.protection[level].partners != nil {
+	if err == nil && h.schemes[level].partners != nil {
 		h.register.noteCopied(id)
 	}
 	return err
 }
 
 func (h *healing) Skip(id storage.ID, level storage.Level) error {
-	return h.schemes.scheme[level].Skip(h.work, id, h.register.ownKey(id).Part)
+	return h.schemes[level].scheme.Skip(h.work, id, h.register.ownKey(id).Part)
 }
 
 // Healed tells rank 0.

@@ -27,7 +27,7 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{config: c, planner: &planner{policy: c.Policy}, schemes: &schemes{}}
+	p := &Placement{config: c, planner: &planner{policy: c.Policy}, schemes: make(schemes)}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
 		p.know(c.Dir)
@@ -175,9 +175,9 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		home: p.config.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
-		schemes: p.schemes, nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.config.Log,
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.config.Log,
 	}
-	err := builder.build(p.config.Policy)
+	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)
 	return err
 }

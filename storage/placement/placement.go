@@ -33,7 +33,7 @@ type Placement struct {
 	local    *nodelocal.Store
 	service  *exchange.Service
 	commands *commands
-	schemes  *schemes
+	schemes  schemes
 	surveyor *surveyor
 	finder   *finder
 	creator  *creator

@@ -200,7 +200,7 @@ func (r *register) wasSent(id storage.ID) bool {
 
 // settled enters a version that all ranks have written, and what protects it, as a Survey
 // would find it: a flush may need it.
-func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached storage.Levels, s *schemes) {
+func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached storage.Levels, s schemes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cat.SetFacts(id, f)
@@ -208,13 +208,13 @@ func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached sto
 		r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
 	}
 	for l := range reached.All() {
-		s.protection[l].enter(r.cat, r.nodes, id, size)
+		s[l].enter(r.cat, r.nodes, id, size)
 	}
 }
 
 // work says what is to be healed of a version and of those that it refers to: all ranks
 // find the same versions, but for what is torn.
-func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []storage.ID) {
+func (r *register) work(id storage.ID, s schemes) (work []heal.Work, all []storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all = r.cat.WithBases(id)
@@ -239,15 +239,15 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 
 // left are those of some levels for which this rank's share in the protection of a version
 // is to be made anew.
-func (r *register) left(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
-	lost := by.Where(func(l storage.Level) bool { return !s.protection[l].intact(r.cat.View, r.nodes, id) })
+func (r *register) left(id storage.ID, by storage.Levels, s schemes) storage.Levels {
+	lost := by.Where(func(l storage.Level) bool { return !s[l].intact(r.cat.View, r.nodes, id) })
 	return lost.With(r.tornCopies(id, by, s))
 }
 
 // tornCopies are those of some levels at which the copy of this rank's part is damaged. It is
 // made anew by this rank alone.
-func (r *register) tornCopies(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
-	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s.protection[l].partners != nil })
+func (r *register) tornCopies(id storage.ID, by storage.Levels, s schemes) storage.Levels {
+	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s[l].partners != nil })
 }
 
 // isHere reports whether this rank's part of a version is on its node and, as far as is
@@ -264,7 +264,7 @@ func (r *register) isWhole(id storage.ID) bool {
 // needsHealing reports, on all ranks alike, whether a version would not survive
 // what its level promises, or is not where its ranks are. One that another number
 // of ranks has written stays as it is: its sets are those of other ranks.
-func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schemes) bool {
+func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s schemes) bool {
 	e := r.cat.Entry(id)
 	if e.Size() != r.nodes.ranks() || plan == 0 {
 		return false
@@ -278,7 +278,7 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schem
 		return true
 	}
 	return plan.Where(func(l storage.Level) bool {
-		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s.protection[l].parity)
+		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s[l].parity)
 	}) != 0
 }
 
