@@ -11,19 +11,16 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // creator starts parts.
 type creator struct {
-	home     storage.Driver
-	local    *nodelocal.Store
+	*core
+
 	plan     *planner
 	schemes  schemes
-	register *register
 	commands *commands
 	troubles *troubles
-	around   func(func())
 }
 
 // create lets the part go to the node and, as it is written, to what protects it there.
@@ -127,7 +124,7 @@ func (w *writer) Commit() error {
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
 		g.Go(func() error {
-			w.around(func() { weak[i] = protection.Commit() })
+			w.service.Around(func() { weak[i] = protection.Commit() })
 			return nil
 		})
 	}
@@ -166,7 +163,7 @@ func (w *writer) checkPlace() error {
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -213,7 +210,7 @@ func (w *writer) moveHome(why error) error {
 	r, size := back.Written()
 	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
 	if aborted := full.Abort(); err == nil && aborted != nil {
-		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
+		w.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
 	}
 	if err != nil {
 		return errors.Join(why, err)

@@ -11,9 +11,8 @@ import (
 
 // flushing is the placement of the flusher.
 type flushing struct {
-	home     storage.Driver
-	finder   *finder
-	register *register
+	finder
+
 	commands *commands
 	mayWrite func() error
 	flushed  func(storage.ID) // Config.Flushed
@@ -25,7 +24,7 @@ var _ flush.Placement = (*flushing)(nil)
 func (f *flushing) Parts(id storage.ID) []storage.Part { return f.register.toFlush(id) }
 
 func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return f.finder.openVerified(ctx, id, part)
+	return f.openVerified(ctx, id, part)
 }
 
 func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {

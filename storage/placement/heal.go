@@ -8,14 +8,12 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/heal"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // healing is the placement of the healer.
 type healing struct {
-	local    *nodelocal.Store
-	finder   *finder
-	register *register
+	finder
+
 	schemes  schemes
 	commands *commands
 	deleted  func(storage.ID) bool // on rank 0
@@ -29,12 +27,12 @@ func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 	key := h.register.ownKey(id)
 	if r, err := h.local.OpenObject(ctx, key); err == nil {
 		defer r.Close()
-		if h.finder.verify(ctx, r, id, key.Part) == nil {
+		if h.verify(ctx, r, id, key.Part) == nil {
 			h.register.noteOwn(id)
 			return nil
 		}
 	}
-	src, err := h.finder.openVerified(ctx, id, key.Part)
+	src, err := h.openVerified(ctx, id, key.Part)
 	if err != nil {
 		return err
 	}
