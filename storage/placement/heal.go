@@ -60,7 +60,7 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 		err = copyWhole(ctx, w, src)
 	}
 	if err == nil && h.schemes[level].partners != nil {
-		h.register.noteCopied(id)
+		h.register.note(id, func(about *note) { about.tornCopy = false })
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (h *healing) Deleted(id storage.ID) bool {
 	if h.commands.nodes.root() {
 		return h.deleted(id)
 	}
-	return errors.Is(h.commands.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)
+	return errors.Is(h.commands.give(h.work, 0, verbKept, id.String()), storage.ErrNotFound)
 }
 
 // allHealed is called on rank 0 when all ranks have healed a version.

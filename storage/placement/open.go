@@ -158,17 +158,9 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	p.flusher.Start(work)
 	healing := &healing{finder: find, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.log.With("rank", int(p.nodes.me))})
-	p.commands.all = func(r report) {
-		if r.verb == verbFlushed {
-			flushing.allFlushed(r.id)
-		} else {
-			healing.allHealed(r.id)
-		}
-	}
+	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
 	p.creator = &creator{core: &p.core, plan: p.planner, schemes: p.schemes, commands: p.commands, troubles: troubles}
-	builder := schemeBuilder{
-		core: &p.core, setSize: p.config.SetSize, parities: p.config.Parity, unwanted: p.unwanted,
-	}
+	builder := schemeBuilder{core: &p.core, setSize: p.config.SetSize, parities: p.config.Parity, unwanted: p.unwanted}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)
 	return err
@@ -193,7 +185,7 @@ type ending struct {
 func (p *Placement) close(ctx context.Context) error {
 	p.end.once.Do(func() {
 		p.end.idle()
-		p.flusher.Stop()
+		p.flusher.Wait()
 		// What heals must have told the others that it gives no more, or they wait
 		// for it.
 		p.healer.Wait()

@@ -116,11 +116,6 @@ func (r *register) noteTorn(src *catalog.Source) {
 	})
 }
 
-// noteCopied remembers that a copy of this rank's part was made anew.
-func (r *register) noteCopied(id storage.ID) {
-	r.note(id, func(about *note) { about.tornCopy = false })
-}
-
 // noteOwn remembers that this rank's own file of a version is on its node, and
 // good.
 func (r *register) noteOwn(id storage.ID) {

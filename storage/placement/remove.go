@@ -31,7 +31,7 @@ func (r *removing) Cancel(ctx context.Context, rank int, id storage.ID) error {
 		r.cancel(id)
 		return nil
 	}
-	err := r.commands.giveFor(ctx, comm.Rank(rank), verbCancel, id)
+	err := r.commands.give(ctx, comm.Rank(rank), verbCancel, id.String())
 	if errors.Is(err, comm.ErrProcFailed) {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error
 	if leader == r.nodes.me {
 		err = r.local.Remove(ctx, id)
 	} else {
-		err = r.commands.giveFor(ctx, leader, verbRemove, id)
+		err = r.commands.give(ctx, leader, verbRemove, id.String())
 	}
 	return r.troubles.unlessStuck(node, id, err)
 }
