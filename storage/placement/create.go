@@ -17,7 +17,7 @@ import (
 type creator struct {
 	*core
 
-	plan     *planner
+	planner  *planner
 	schemes  schemes
 	commands *commands
 	troubles *troubles
@@ -26,16 +26,17 @@ type creator struct {
 // create lets the part go to the node and, as it is written, to what protects it there.
 func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	w := &writer{creator: c, ctx: ctx, id: id, part: part}
+	plan := c.planner.Plan(id.Version)
 	err := c.troubles.avoided()
 	if err == nil {
 		w.own, err = c.local.CreateObject(ctx, catalog.PartOf(id, part))
 	}
 	if err != nil {
 		if err = w.spill(err); err != nil {
-			return nil, errors.Join(err, c.skip(ctx, id, part))
+			return nil, errors.Join(err, c.schemes.skip(ctx, plan, id, part))
 		}
 	}
-	for level, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
+	for level, scheme := range c.schemes.of(plan) {
 		p, err := scheme.Create(ctx, id, part)
 		if err != nil {
 			w.weaken(level, err)
@@ -44,14 +45,6 @@ func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) 
 		w.protections = append(w.protections, protecting{p, level})
 	}
 	return w, nil
-}
-
-// skip tells the others that this rank does not write its part.
-func (c *creator) skip(ctx context.Context, id storage.ID, part storage.Part) (err error) {
-	for _, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
-		err = errors.Join(err, scheme.Skip(ctx, id, part))
-	}
-	return err
 }
 
 // writer is a part on its way to the node and to what protects it.
@@ -177,7 +170,7 @@ func (w *writer) Abort() error {
 
 // weaken notes why the part is not protected as it should be.
 func (w *writer) weaken(level storage.Level, why error) {
-	if w.plan.weaken(w.id, level, why) && w.ctx.Err() == nil {
+	if w.planner.weaken(w.id, level, why) && w.ctx.Err() == nil {
 		w.troubles.weak(w.id, level, why)
 	}
 }

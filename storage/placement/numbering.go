@@ -28,18 +28,6 @@ type nodeReport struct {
 	Home    osstring.String // directory of the checkpoint, of rank 0
 }
 
-// describeNode says of this rank's node what tells it from others.
-func describeNode(c *Config, root string) nodeReport {
-	r := nodeReport{Self: cmp.Or(c.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: c.Rack}
-	if info, err := c.FS.Stat(root); err == nil {
-		r.File = vfs.IDOf(info)
-	}
-	if c.Comm.Rank() == 0 {
-		r.Home = osstring.String(c.Dir)
-	}
-	return r
-}
-
 // machine is the running system, however its containers are called.
 func (r *nodeReport) machine() string {
 	return cmp.Or(r.Self.Boot, r.Self.Machine+"/"+r.Self.Host)

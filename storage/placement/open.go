@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
@@ -60,7 +61,8 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.manifest.Begin(manifestJob(&p.config, p.nodes))
+	home, _ := p.home.(storage.MetadataStore)
+	p.manifest.Begin(manifest.Job{Checkpoint: p.name, Policy: p.config.Policy.String(), Nodes: p.nodes.list, Home: home})
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
 		p.absence.noteUnused(reports, p.log)
@@ -120,8 +122,16 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(&p.config, filepath.Dir(p.local.Dir()))
-	report.Earlier = osstring.From(earlier)
+	root := filepath.Dir(p.local.Dir())
+	report = nodeReport{
+		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: p.config.Rack, Earlier: osstring.From(earlier),
+	}
+	if info, err := p.config.FS.Stat(root); err == nil {
+		report.File = vfs.IDOf(info)
+	}
+	if p.comm.Rank() == 0 {
+		report.Home = osstring.String(p.config.Dir)
+	}
 	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
 		return report, unusable(p.comm.Rank(), report.Self.Host, p.local.Dir(), err)
 	}
@@ -159,7 +169,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	healing := &healing{finder: find, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
-	p.creator = &creator{core: &p.core, plan: p.planner, schemes: p.schemes, commands: p.commands, troubles: troubles}
+	p.creator = &creator{core: &p.core, planner: p.planner, schemes: p.schemes, commands: p.commands, troubles: troubles}
 	builder := schemeBuilder{core: &p.core, setSize: p.config.SetSize, parities: p.config.Parity, unwanted: p.unwanted}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)

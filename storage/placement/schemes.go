@@ -60,6 +60,14 @@ func (s schemes) of(levels storage.Levels) iter.Seq2[storage.Level, Scheme] {
 	}
 }
 
+// skip tells the others that this rank does not write its part of a version.
+func (s schemes) skip(ctx context.Context, plan storage.Levels, id storage.ID, part storage.Part) (err error) {
+	for _, scheme := range s.of(plan) {
+		err = errors.Join(err, scheme.Skip(ctx, id, part))
+	}
+	return err
+}
+
 // healing are the levels whose schemes protect a version anew: those that it was
 // written for or, where this job's policy does not have one of them, those that there
 // are; none if nothing is to protect it.
