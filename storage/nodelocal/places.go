@@ -83,10 +83,7 @@ func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Plac
 	}
 	p.Job = usedBy(fsys, dir)
 	p.Owner, p.Err = ReadOwner(fsys, dir)
-	if errors.Is(p.Err, fs.ErrNotExist) {
-		return p, false
-	}
-	if p.Err == nil && p.Owner.UID != me.UID {
+	if errors.Is(p.Err, fs.ErrNotExist) || p.Err == nil && p.Owner.UID != me.UID {
 		return p, false
 	}
 	if p.Err == nil {

@@ -170,7 +170,7 @@ func (w *writer) Abort() error {
 
 // weaken notes why the part is not protected as it should be.
 func (w *writer) weaken(level storage.Level, why error) {
-	if w.planner.weaken(w.id, level, why) && w.ctx.Err() == nil {
+	if w.planner.weaken(w.id, level) && w.ctx.Err() == nil {
 		w.troubles.weak(w.id, level, why)
 	}
 }

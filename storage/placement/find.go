@@ -1,11 +1,11 @@
 package placement
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -70,7 +70,10 @@ func (d finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.
 // nowhere stands behind the last place: something may be in one that cannot show it now.
 func (d finder) nowhere(key storage.ObjectKey) func() (storage.PartReader, error) {
 	return func() (storage.PartReader, error) {
-		return nil, cmp.Or(d.register.away(key.ID), fmt.Errorf("%v: %w on any node or on the parallel file system", key, storage.ErrNotFound))
+		if away := query(d.register, func(v catalog.View) []string { return v.Away(key.ID) }); len(away) > 0 {
+			return nil, errors.New(strings.Join(away, "; "))
+		}
+		return nil, fmt.Errorf("%v: %w on any node or on the parallel file system", key, storage.ErrNotFound)
 	}
 }
 

@@ -21,7 +21,16 @@ type flushing struct {
 var _ flush.Placement = (*flushing)(nil)
 
 // Parts lists the parts that this rank hosts and that are not at home.
-func (f *flushing) Parts(id storage.ID) []storage.Part { return f.register.toFlush(id) }
+func (f *flushing) Parts(id storage.ID) []storage.Part {
+	return query(f.register, func(v catalog.View) (own []storage.Part) {
+		for _, part := range v.Entry(id).Parts {
+			if f.register.hostOf(v, id, part) == f.nodes.me && !v.AtHome(id, part) {
+				own = append(own, part)
+			}
+		}
+		return own
+	})
+}
 
 func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	return f.openVerified(ctx, id, part)

@@ -38,7 +38,13 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 		case verb == verbObject:
 			return h.local.CreateObject(ctx, key)
 		}
-		return command(func() error { return h.atHome(ctx, key) }), nil
+		return command(func() error { // whether the home shows it to rank 0
+			r, err := h.home.Open(ctx, key.ID, key.Part)
+			if err != nil {
+				return err
+			}
+			return r.Close()
+		}), nil
 	case verbRemove, verbCancel, verbKept, verbFlushed, verbHealed:
 		id, ok := storage.ParseID(rest)
 		if !ok {
@@ -91,13 +97,4 @@ func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error
 		h.commands.reported(report{verb, id})
 	}
 	return nil
-}
-
-// atHome tells, on rank 0, whether the home shows it a part.
-func (h *handler) atHome(ctx context.Context, key storage.ObjectKey) error {
-	r, err := h.home.Open(ctx, key.ID, key.Part)
-	if err != nil {
-		return err
-	}
-	return r.Close()
 }

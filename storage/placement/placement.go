@@ -163,7 +163,7 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 	if !stored {
 		return o
 	}
-	strong := p.Plan(id.Version).BelowHome().Where(func(l storage.Level) bool { return weak[l] == nil })
+	strong := p.Plan(id.Version).BelowHome() &^ weak
 	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
 	return o
 }

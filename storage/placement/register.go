@@ -1,9 +1,7 @@
 package placement
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -89,16 +87,6 @@ func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
 		return slices.Insert(all, 0, first)
 	}
 	return all
-}
-
-// away says what of a version the home or a node cannot show now: its bytes may be there
-// later, whatever the parts are called.
-func (r *register) away(id storage.ID) error {
-	away := query(r, func(v catalog.View) []string { return v.Away(id) })
-	if len(away) > 0 {
-		return errors.New(strings.Join(away, "; "))
-	}
-	return nil
 }
 
 // noteTorn remembers that this rank's own file of a version, or a copy of it, is damaged.
@@ -275,18 +263,6 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s scheme
 	return plan.Where(func(l storage.Level) bool {
 		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s[l].parity)
 	}) != 0
-}
-
-// toFlush lists the parts that this rank hosts and that are not at home.
-func (r *register) toFlush(id storage.ID) (own []storage.Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, part := range r.cat.Entry(id).Parts {
-		if r.hostOf(r.cat.View, id, part) == r.nodes.me && !r.cat.AtHome(id, part) {
-			own = append(own, part)
-		}
-	}
-	return own
 }
 
 // unfinished is the newest version whose flush an earlier job has begun, or not got to.
