@@ -41,7 +41,7 @@ func (j Job) String() string {
 }
 
 func usedError(dir string, by Job, remedy string) error {
-	return &PlaceError{Dir: dir, Err: storage.ErrLocked, Reason: fmt.Sprintf("%v has it open", by), Remedy: remedy}
+	return placeError(dir, storage.ErrLocked, remedy, "%v has it open", by)
 }
 
 // occupy keeps other jobs out of the place, where the file system can do that: an error

@@ -180,10 +180,6 @@ func (s *Store) missing(err error) error {
 
 const elsewhere = "let CRAFT_NODE_PATH name another directory"
 
-func (s *Store) notPrivate(remedy, reason string, args ...any) error {
-	return &PlaceError{Dir: s.dir, Err: ErrNotPrivate, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}
-}
-
 // checkRoot returns an error if somebody else could put another directory for
 // the place.
 func (s *Store) checkRoot() error {
@@ -195,7 +191,7 @@ func (s *Store) checkRoot() error {
 		return err
 	}
 	if root.Mode().Perm()&0o002 != 0 && root.Mode()&fs.ModeSticky == 0 {
-		return s.notPrivate("run: chmod +t "+s.config.Root+", or "+elsewhere,
+		return placeError(s.dir, ErrNotPrivate, "run: chmod +t "+s.config.Root+", or "+elsewhere,
 			"everybody may write to %s and exchange what is in it (mode %v)", s.config.Root, root.Mode())
 	}
 	return nil
@@ -206,7 +202,7 @@ func (s *Store) checkRoot() error {
 func (s *Store) checkPrivate() (fs.FileInfo, error) {
 	info, err := s.entry()
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, s.notPrivate(elsewhere, "it cannot be seen whose it is, because %s cannot be listed (%v)", s.config.Root, err)
+		return nil, placeError(s.dir, ErrNotPrivate, elsewhere, "it cannot be seen whose it is, because %s cannot be listed (%v)", s.config.Root, err)
 	}
 	if err != nil {
 		return nil, err
@@ -214,13 +210,13 @@ func (s *Store) checkPrivate() (fs.FileInfo, error) {
 	uid, known := s.uidOf(info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, s.notPrivate("remove the link, or "+elsewhere, "it is a symbolic link")
+		return nil, placeError(s.dir, ErrNotPrivate, "remove the link, or "+elsewhere, "it is a symbolic link")
 	case !info.IsDir():
-		return nil, s.notPrivate("remove it, or "+elsewhere, "it is not a directory")
+		return nil, placeError(s.dir, ErrNotPrivate, "remove it, or "+elsewhere, "it is not a directory")
 	case known && uid != s.config.Self.UID:
-		return nil, s.notPrivate(elsewhere+", or have it removed", "it belongs to uid %d, this is uid %d", uid, s.config.Self.UID)
+		return nil, placeError(s.dir, ErrNotPrivate, elsewhere+", or have it removed", "it belongs to uid %d, this is uid %d", uid, s.config.Self.UID)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, s.notPrivate("if nobody has changed what is in it, run: chmod 700 "+s.dir+", else delete it",
+		return nil, placeError(s.dir, ErrNotPrivate, "if nobody has changed what is in it, run: chmod 700 "+s.dir+", else delete it",
 			"its mode %v is open to others", info.Mode())
 	}
 	return info, nil
@@ -255,7 +251,7 @@ func (s *Store) sweep() {
 		if filestore.IsTrash(e.Name()) || isTemporary(e.Name()) {
 			_ = vfs.RemoveAll(s.config.FS, path)
 		}
-		if isVersion(e) {
+		if _, version := storage.ParseID(e.Name()); version && e.IsDir() {
 			s.sweepVersion(path, here)
 		}
 	}
