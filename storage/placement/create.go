@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -111,18 +110,17 @@ func (w *writer) writePiece(p []byte) (int, error) {
 // Commit publishes the part. That what protects it fails makes the version less
 // safe, but it is there.
 func (w *writer) Commit() error {
-	var g errgroup.Group
+	var running sync.WaitGroup
 	protections := w.protections
 	w.protections = nil
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
-		g.Go(func() error {
+		running.Go(func() {
 			w.service.Around(func() { weak[i] = protection.Commit() })
-			return nil
 		})
 	}
 	err := w.own.Commit()
-	_ = g.Wait()
+	running.Wait()
 	for i, protection := range protections {
 		switch {
 		case weak[i] != nil:

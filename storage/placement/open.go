@@ -132,19 +132,14 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if p.comm.Rank() == 0 {
 		report.Home = osstring.String(p.config.Dir)
 	}
-	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
-		return report, unusable(p.comm.Rank(), report.Self.Host, p.local.Dir(), err)
+	switch {
+	case err == nil || errors.Is(err, nodelocal.ErrNoSpace):
+		return report, nil
+	case errors.Is(err, storage.ErrLocked):
+		return report, fmt.Errorf("rank %d on host %s: %w", p.comm.Rank(), report.Self.Host, err)
 	}
-	return report, nil
-}
-
-// unusable says what a user can do about a node on which nothing can be stored.
-func unusable(rank comm.Rank, host, dir string, err error) error {
-	if errors.Is(err, storage.ErrLocked) {
-		return fmt.Errorf("rank %d on host %s: %w", rank, host, err)
-	}
-	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
-		ErrConfig, rank, host, dir, err)
+	return report, fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
+		ErrConfig, p.comm.Rank(), report.Self.Host, p.local.Dir(), err)
 }
 
 // serve begins to do things for the other ranks, and makes all that works in the background.
