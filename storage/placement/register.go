@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -288,19 +289,14 @@ func (r *register) unfinished() (left storage.ID) {
 func (r *register) outdated(newest storage.ID, oldest uint64, pending func(storage.ID) bool) (old []storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written = append(r.written, newest)
-	if oldest == 0 {
-		oldest = newest.Version
-	}
-	kept := r.written[:0]
-	for _, id := range r.written {
-		if id.Version >= oldest || pending(id) {
-			kept = append(kept, id)
-		} else {
+	oldest = cmp.Or(oldest, newest.Version)
+	r.written = slices.DeleteFunc(append(r.written, newest), func(id storage.ID) bool {
+		gone := id.Version < oldest && !pending(id)
+		if gone {
 			old = append(old, id)
 		}
-	}
-	r.written = kept
+		return gone
+	})
 	return old
 }
 

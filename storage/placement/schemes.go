@@ -11,6 +11,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/domain"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/partner"
 )
 
@@ -219,11 +220,9 @@ func (b *schemeBuilder) buildParity(level storage.Level, p protection) (_ protec
 // warnOfRacks reports that the sets of a level do not survive the loss of a rack. Who
 // has not said which node is where does not expect that.
 func (b *schemeBuilder) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
-	most := 0
-	for _, set := range sets {
-		most = max(most, set.PerRack)
-	}
-	if b.nodes.root() && b.nodes.racks() > 1 && most > parity {
+	most := slices.MaxFunc(sets, func(a, b domain.Set) int { return a.PerRack - b.PerRack }).PerRack
+	racks := slices.ContainsFunc(b.nodes.list, func(n manifest.Node) bool { return n.Rack != b.nodes.list[0].Rack })
+	if b.nodes.root() && racks && most > parity {
 		b.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
 			"level", level.String(), "members", most, "parities", parity)
 	}
