@@ -25,7 +25,7 @@ type creator struct {
 // create lets the part go to the node and, as it is written, to what protects it there.
 func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	w := &writer{creator: c, ctx: ctx, id: id, part: part}
-	plan := c.planner.Plan(id.Version)
+	plan := c.planner.plan(id.Version)
 	err := c.troubles.avoided()
 	if err == nil {
 		w.own, err = c.local.CreateObject(ctx, catalog.PartOf(id, part))

@@ -21,11 +21,11 @@ import (
 // else may be called concurrently.
 type Placement struct {
 	core
-	*planner
 
 	config   Config
 	manifest *manifest.Writer
 	absence  *Absence
+	planner  *planner
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
 	commands *commands
@@ -137,6 +137,15 @@ func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) 
 	return finder{&p.core}.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
 }
 
+// Plan says how the next version of that number is to be kept: as the policy
+// says, and at the levels that an earlier version has missed. All ranks get the
+// same.
+func (p *Placement) Plan(version uint64) storage.Levels { return p.planner.plan(version) }
+
+// SkipNumbers notes, on all ranks alike, that the numbers after one up to another are not
+// used: the next version is made at the levels that they would have been due for.
+func (p *Placement) SkipNumbers(from, to uint64) { p.planner.skipNumbers(from, to) }
+
 // Possible are the levels that the nodes allow instead of others.
 func (p *Placement) Possible(wanted storage.Levels) storage.Levels {
 	return p.schemes.allPossible(wanted)
@@ -158,7 +167,7 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 	if !p.OnNodes() {
 		return o
 	}
-	weak := p.takeWeak(id)
+	weak := p.planner.takeWeak(id)
 	o.Spilled = p.register.wasSent(id)
 	if !stored {
 		return o
@@ -179,12 +188,12 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 		p.register.noteSent(id)
 	}
 	if o.Levels == 0 {
-		p.owes(planned)
+		p.planner.owes(planned)
 		return
 	}
 	below := planned.BelowHome()
 	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
-	p.owes(below &^ reached)
+	p.planner.owes(below &^ reached)
 	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, reached, p.schemes)
 	if planned.AtHome() {
 		p.flusher.Add(id)

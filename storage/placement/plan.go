@@ -18,18 +18,15 @@ type planner struct {
 	weak map[storage.ID]storage.Levels
 }
 
-// Plan says how the next version of that number is to be kept: as the policy
-// says, and at the levels that an earlier version has missed. All ranks get the
-// same.
-func (p *planner) Plan(version uint64) storage.Levels {
+// plan is Placement.Plan.
+func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.policy.Plan(version).With(p.owed)
 }
 
-// SkipNumbers notes, on all ranks alike, that the numbers after one up to another are not
-// used: the next version is made at the levels that they would have been due for.
-func (p *planner) SkipNumbers(from, to uint64) {
+// skipNumbers is Placement.SkipNumbers.
+func (p *planner) skipNumbers(from, to uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owed = p.owed.With(p.policy.Between(from, to))

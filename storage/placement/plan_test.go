@@ -25,8 +25,8 @@ func TestSkip(t *testing.T) {
 		{3, 103, []storage.Level{storage.RS, storage.PFS}},
 	} {
 		s := &planner{policy: policy}
-		s.SkipNumbers(c.from, c.to)
+		s.skipNumbers(c.from, c.to)
 		next := c.to + 1
-		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.Plan(next), "%+v", c)
+		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.plan(next), "%+v", c)
 	}
 }
