@@ -80,10 +80,6 @@ func (h *history) run(s *Store, strict bool) error {
 			}
 		}
 	}
-	copied := someKey(3, storage.KindCopy, 5)
-	if err := remove([]storage.ObjectKey{copied}, func() error { return s.Of(storage.KindCopy).Remove(ctx, copied.ID) }); err != nil {
-		return err
-	}
 	if w, err := s.CreateObject(ctx, someKey(5, storage.KindPart, 0)); err == nil {
 		if _, err := w.Write([]byte("thrown away")); check(err) != nil {
 			return err

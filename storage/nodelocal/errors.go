@@ -41,6 +41,11 @@ func (e *PlaceError) Error() string {
 
 func (e *PlaceError) Unwrap() error { return e.Err }
 
+// placeError is a *PlaceError, with a reason as for fmt.Sprintf.
+func placeError(dir string, why error, remedy, reason string, args ...any) error {
+	return &PlaceError{Dir: dir, Err: why, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}
+}
+
 // UnlistedError has the versions of which it cannot be seen what is here of them.
 type UnlistedError struct{ Versions []UnlistedVersion }
 
@@ -65,5 +70,5 @@ func (s *Store) recognise(err error) error {
 	if errors.Is(err, ErrNoSpace) || !vfs.IsFull(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.Root)
+	return fmt.Errorf("%w: %w; free some of %s, keep fewer versions on the node, or let CRAFT_NODE_PATH name a larger one", ErrNoSpace, err, s.config.Root)
 }

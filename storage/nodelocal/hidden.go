@@ -10,14 +10,14 @@ import (
 // cannot meet that of another process, or one that a killed process has left.
 func hiddenName(file, random string) string { return "." + file + "." + random + ".tmp" }
 
-// parseHidden recognises what hiddenName gives.
-func parseHidden(name string) (storage.Kind, bool) {
+// isHidden recognises what hiddenName gives.
+func isHidden(name string) bool {
 	rest, ok1 := strings.CutPrefix(name, ".")
 	rest, ok2 := strings.CutSuffix(rest, ".tmp")
 	dot := strings.LastIndexByte(rest, '.')
 	if !ok1 || !ok2 || dot < 0 {
-		return 0, false
+		return false
 	}
-	kind, _, ok := storage.ParseObject(rest[:dot])
-	return kind, ok
+	_, _, ok := storage.ParseObject(rest[:dot])
+	return ok
 }

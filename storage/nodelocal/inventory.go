@@ -56,7 +56,7 @@ func (s *Store) scan(ctx context.Context, visit func(storage.ID, []found) error)
 	if there, err := s.look(); err != nil || !there {
 		return err
 	}
-	return scan(ctx, s.FS, s.dir, visit)
+	return scan(ctx, s.config.FS, s.dir, visit)
 }
 
 // scan is that of a Store, for any place.
@@ -67,14 +67,20 @@ func scan(ctx context.Context, fsys vfs.Reader, place string, visit func(storage
 	}
 	var unlisted UnlistedError
 	for _, d := range dirs {
-		if !isVersion(d) {
+		id, ok := storage.ParseID(d.Name())
+		if !ok || !d.IsDir() {
 			continue
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		id, _ := storage.ParseID(d.Name())
-		objects, err := list(fsys, place, id)
+		files, err := readDir(fsys, filepath.Join(place, d.Name()))
+		var objects []found
+		for _, f := range files {
+			if kind, part, ok := storage.ParseObject(f.Name()); ok && f.Type().IsRegular() {
+				objects = append(objects, found{storage.ObjectKey{ID: id, Kind: kind, Part: part}, f})
+			}
+		}
 		if err == nil {
 			err = visit(id, objects)
 		}
@@ -88,17 +94,6 @@ func scan(ctx context.Context, fsys vfs.Reader, place string, visit func(storage
 	return nil
 }
 
-// list lists the objects of a version.
-func list(fsys vfs.Reader, place string, id storage.ID) (objects []found, err error) {
-	files, err := readDir(fsys, filepath.Join(place, id.String()))
-	for _, f := range files {
-		if kind, part, ok := storage.ParseObject(f.Name()); ok && f.Type().IsRegular() {
-			objects = append(objects, found{storage.ObjectKey{ID: id, Kind: kind, Part: part}, f})
-		}
-	}
-	return objects, err
-}
-
 // readDir lists a directory; one that is not there, perhaps not any more, holds nothing.
 func readDir(fsys vfs.Reader, dir string) ([]fs.DirEntry, error) {
 	entries, err := fsys.ReadDir(dir)
@@ -109,8 +104,3 @@ func readDir(fsys vfs.Reader, dir string) ([]fs.DirEntry, error) {
 }
 
 func (s *Store) path(key storage.ObjectKey) string { return filepath.Join(s.Path(key.ID), key.File()) }
-
-func isVersion(d fs.DirEntry) bool {
-	_, ok := storage.ParseID(d.Name())
-	return ok && d.IsDir()
-}

@@ -41,20 +41,20 @@ func (j Job) String() string {
 }
 
 func usedError(dir string, by Job, remedy string) error {
-	return &PlaceError{Dir: dir, Err: storage.ErrLocked, Reason: fmt.Sprintf("%v has it open", by), Remedy: remedy}
+	return placeError(dir, storage.ErrLocked, remedy, "%v has it open", by)
 }
 
 // occupy keeps other jobs out of the place, where the file system can do that: an error
 // that matches storage.ErrLocked if one is in it.
 func (s *Store) occupy(ctx context.Context) error {
 	s.vacate() // one of a place that is not there any more
-	locker, ok := s.FS.(vfs.Locker)
-	if !ok || s.Job == "" {
+	locker, ok := s.config.FS.(vfs.Locker)
+	if !ok || s.config.Job == "" {
 		return nil
 	}
-	deadline := time.NewTimer(s.Patience)
+	deadline := time.NewTimer(s.config.Patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(max(s.Patience/200, time.Millisecond))
+	tick := time.NewTicker(max(s.config.Patience/200, time.Millisecond))
 	defer tick.Stop()
 	for {
 		err := s.tryOccupy(locker)
@@ -77,13 +77,13 @@ func (s *Store) tryOccupy(locker vfs.Locker) error {
 		return err
 	}
 	in, err := s.enter(lock)
-	if err == nil && in.ID == s.Job {
+	if err == nil && in.ID == s.config.Job {
 		s.lock = lock
 		return nil
 	}
 	_ = lock.Close()
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
-		return usedError(s.dir, in, "wait for that job, or, if both are in containers with different directories at "+s.Home+", let CRAFT_NODE_PATH name another directory for each")
+		return usedError(s.dir, in, "wait for that job, or, if both are in containers with different directories at "+s.config.Home+", let CRAFT_NODE_PATH name another directory for each")
 	}
 	return err
 }
@@ -95,8 +95,8 @@ func (s *Store) enter(lock vfs.LockFile) (in Job, err error) {
 	if err == nil {
 		in, err = readJob(lock)
 	}
-	if err == nil && in.ID != s.Job {
-		err = putJob(lock, Job{ID: s.Job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
+	if err == nil && in.ID != s.config.Job {
+		err = putJob(lock, Job{ID: s.config.Job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
 	}
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
 		err = lock.TryLock(vfs.Shared)
@@ -133,7 +133,7 @@ func readJob(lock vfs.LockFile) (j Job, err error) {
 func (s *Store) Leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Job = ""
+	s.config.Job = ""
 	s.vacate()
 }
 

@@ -47,8 +47,8 @@ type Config struct {
 	// just ending (5 s if 0).
 	Job      string
 	Patience time.Duration
-	// Self is the user and the node; nil: of this process.
-	Self *Identity
+	// Self is the user and the node; zero: of this process.
+	Self Identity
 
 	smallestSpare int64 // as filestore has it; set by tests
 }
@@ -58,7 +58,7 @@ type Config struct {
 type Store struct {
 	view // of the parts
 
-	Config // complete; Job is "" after Leave
+	config Config // complete; Job is "" after Leave
 
 	dir   string
 	uidOf func(fs.FileInfo) (uid int, known bool)
@@ -94,13 +94,9 @@ func New(c Config) (*Store, error) {
 	if c.Home, err = filepath.Abs(c.Home); err != nil {
 		return nil, err
 	}
-	c.Patience, c.FS = cmp.Or(c.Patience, 5*time.Second), cmp.Or(c.FS, vfs.OS())
-	if c.Self == nil {
-		me := ThisIdentity()
-		c.Self = &me
-	}
+	c.Patience, c.FS, c.Self = cmp.Or(c.Patience, 5*time.Second), cmp.Or(c.FS, vfs.OS()), cmp.Or(c.Self, ThisIdentity())
 	base := placeName(c.Name, c.Home, c.ID)
-	s := &Store{Config: c, dir: filepath.Join(c.Root, base), uidOf: uidOf}
+	s := &Store{config: c, dir: filepath.Join(c.Root, base), uidOf: uidOf}
 	s.view = view{store: s, kind: storage.KindPart}
 	s.files, err = filestore.New(filestore.Config{Path: c.Root, Name: base, Sync: c.Sync, FS: c.FS, SmallestSpare: c.smallestSpare})
 	return s, err
@@ -154,14 +150,4 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	}
 	s.sweep()
 	return nil
-}
-
-// Remove implements storage.Driver: it deletes all that is here of a version,
-// copies and parity included. It first gets a hidden name, so that a crash in
-// between leaves nothing that looks complete. Some files are kept as spares.
-func (s *Store) Remove(ctx context.Context, id storage.ID) error {
-	if there, err := s.look(); err != nil || !there {
-		return err
-	}
-	return s.files.Remove(ctx, id)
 }

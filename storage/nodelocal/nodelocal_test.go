@@ -150,7 +150,7 @@ func TestFilesArePrivate(t *testing.T) {
 	s := newStore(t, config(filepath.Join(t.TempDir(), "new", "root"), nil))
 	put(t, s, someKey(1, storage.KindParity, 0), "x")
 	count := 0
-	require.NoError(t, filepath.WalkDir(s.Root, func(path string, d os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(s.config.Root, func(path string, d os.DirEntry, err error) error {
 		require.NoError(t, err)
 		info, err := d.Info()
 		require.NoError(t, err)

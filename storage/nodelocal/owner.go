@@ -3,7 +3,6 @@ package nodelocal
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -84,10 +83,8 @@ func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
 		return o, err
 	}
 	if err := json.Unmarshal(data, &o); err != nil {
-		return o, &PlaceError{
-			Dir: dir, Err: ErrForeign, Reason: fmt.Sprintf("%s cannot be understood (%v)", OwnerName, err),
-			Remedy: "if you know that the directory is of this checkpoint, delete " + OwnerName + ", else the directory",
-		}
+		return o, placeError(dir, ErrForeign, "if you know that the directory is of this checkpoint, delete "+OwnerName+", else the directory",
+			"%s cannot be understood (%v)", OwnerName, err)
 	}
 	return o, nil
 }
@@ -96,12 +93,12 @@ func ReadOwner(fsys vfs.Reader, dir string) (Owner, error) {
 // crash leaves a place with a file that nobody understands.
 func (s *Store) writeOwner() error {
 	data, err := json.MarshalIndent(Owner{
-		Format: ownerFormat, Name: s.Name, Home: osstring.String(s.Home), ID: s.ID, Dir: osstring.String(s.dir), Identity: *s.Self, Created: time.Now().Truncate(time.Second),
+		Format: ownerFormat, Name: s.config.Name, Home: osstring.String(s.config.Home), ID: s.config.ID, Dir: osstring.String(s.dir), Identity: s.config.Self, Created: time.Now().Truncate(time.Second),
 	}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(s.FS, filepath.Join(s.dir, OwnerName), append(data, '\n'), filePerm, true)
+	return vfs.WriteFile(s.config.FS, filepath.Join(s.dir, OwnerName), append(data, '\n'), filePerm, true)
 }
 
 // checkOwner returns nil if the place was made by this user, for this
@@ -109,44 +106,41 @@ func (s *Store) writeOwner() error {
 // its maker was killed before it could sign, or a user has removed the file
 // because this very function asked for it.
 func (s *Store) checkOwner() (signed bool, err error) {
-	o, err := ReadOwner(s.FS, s.dir)
+	o, err := ReadOwner(s.config.FS, s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	refuse := func(why error, reason, remedy string) (bool, error) {
-		return true, &PlaceError{Dir: s.dir, Err: why, Reason: reason, Remedy: remedy}
-	}
 	switch {
 	case o.Format != ownerFormat:
-		return refuse(ErrForeign, fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat),
-			"use the program that made it, or delete the directory")
-	case o.Name != s.Name || string(o.Home) != s.Home:
-		return refuse(ErrForeign, fmt.Sprintf("it was made for checkpoint %q in %s, this one is %q in %s", o.Name, o.Home, s.Name, s.Home),
-			"give it back its name, or delete it")
-	case o.ID != s.ID:
-		return refuse(ErrForeign, fmt.Sprintf("it belongs to a store in %s with the identity %q, the one there now has %q", o.Home, o.ID, s.ID),
-			"it is of an earlier checkpoint that was deleted there: delete it too")
-	case o.UID != s.Self.UID:
-		return refuse(ErrNotPrivate, fmt.Sprintf("it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID),
-			"run as that user, let CRAFT_NODE_PATH name another directory, or delete it")
-	case !o.SameNode(*s.Self):
-		return refuse(ErrCopied, fmt.Sprintf("it was made on host %s at %s, this is host %s", o.Host, o.Created.Format(time.DateTime), s.Self.Host),
-			"delete it if it was copied here; if several nodes see the same directory, let CRAFT_NODE_PATH name one that each node has for itself")
+		err = placeError(s.dir, ErrForeign, "use the program that made it, or delete the directory",
+			"%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat)
+	case o.Name != s.config.Name || string(o.Home) != s.config.Home:
+		err = placeError(s.dir, ErrForeign, "give it back its name, or delete it",
+			"it was made for checkpoint %q in %s, this one is %q in %s", o.Name, o.Home, s.config.Name, s.config.Home)
+	case o.ID != s.config.ID:
+		err = placeError(s.dir, ErrForeign, "it is of an earlier checkpoint that was deleted there: delete it too",
+			"it belongs to a store in %s with the identity %q, the one there now has %q", o.Home, o.ID, s.config.ID)
+	case o.UID != s.config.Self.UID:
+		err = placeError(s.dir, ErrNotPrivate, "run as that user, let CRAFT_NODE_PATH name another directory, or delete it",
+			"it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.config.Self.UID)
+	case !o.SameNode(s.config.Self):
+		err = placeError(s.dir, ErrCopied, "delete it if it was copied here; if several nodes see the same directory, let CRAFT_NODE_PATH name one that each node has for itself",
+			"it was made on host %s at %s, this is host %s", o.Host, o.Created.Format(time.DateTime), s.config.Self.Host)
 	case string(o.Dir) != s.dir && !s.sameDir(string(o.Dir)):
-		return refuse(ErrCopied, "it was made as "+string(o.Dir),
-			"delete it if it was copied; if it was moved, or the path of the disk has changed, delete "+OwnerName+" in it")
+		err = placeError(s.dir, ErrCopied, "delete it if it was copied; if it was moved, or the path of the disk has changed, delete "+OwnerName+" in it",
+			"it was made as %s", string(o.Dir))
 	}
-	return true, nil
+	return true, err
 }
 
 // sameDir reports that another path leads to the place, by a link in the path of
 // the root.
 func (s *Store) sameDir(other string) bool {
-	a, err1 := s.FS.Stat(other)
-	b, err2 := s.FS.Stat(s.dir)
+	a, err1 := s.config.FS.Stat(other)
+	b, err2 := s.config.FS.Stat(s.dir)
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 

@@ -19,7 +19,7 @@ import (
 func (s *Store) look() (there bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info, err := s.FS.Stat(s.dir)
+	info, err := s.config.FS.Stat(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // or it is a link that leads nowhere
 	}
@@ -37,7 +37,7 @@ func (s *Store) look() (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if signed && s.Job == "" { // claim has work to do otherwise
+	if signed && s.config.Job == "" { // claim has work to do otherwise
 		s.place = place
 	}
 	return true, nil
@@ -50,10 +50,10 @@ func (s *Store) same(info fs.FileInfo) bool {
 	if s.place == nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
 		return false
 	}
-	if uid, known := s.uidOf(info); known && (uid != s.Self.UID || !os.SameFile(info, s.place)) {
+	if uid, known := s.uidOf(info); known && (uid != s.config.Self.UID || !os.SameFile(info, s.place)) {
 		return false
 	}
-	_, err := s.FS.Stat(filepath.Join(s.dir, OwnerName)) // a new directory can have the old one's number
+	_, err := s.config.FS.Stat(filepath.Join(s.dir, OwnerName)) // a new directory can have the old one's number
 	return err == nil
 }
 
@@ -63,7 +63,7 @@ func (s *Store) claim(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.place != nil {
-		info, err := s.FS.Stat(s.dir)
+		info, err := s.config.FS.Stat(s.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			s.place, s.gone = nil, true
 			return s.missing(err)
@@ -85,7 +85,7 @@ func (s *Store) claim(ctx context.Context) error {
 
 func (s *Store) makePlace() (fs.FileInfo, error) {
 	if !s.gone {
-		if err := vfs.MkdirAll(s.FS, s.Root, dirPerm, false); err != nil {
+		if err := vfs.MkdirAll(s.config.FS, s.config.Root, dirPerm, false); err != nil {
 			return nil, err
 		}
 	} // else, if the root is gone as well, a file system may have been unmounted
@@ -96,7 +96,7 @@ func (s *Store) makePlace() (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.FS.Mkdir(s.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.config.FS.Mkdir(s.dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	place, err := s.checkPrivate()
@@ -115,7 +115,7 @@ func (s *Store) makePlace() (fs.FileInfo, error) {
 // that is mounted again may have another device. The inode of the root tells nothing:
 // other checkpoints make a root again that was cleaned away.
 func (s *Store) sameDisk() (disk uint64, err error) {
-	root, err := s.FS.Stat(s.Root)
+	root, err := s.config.FS.Stat(s.config.Root)
 	if err != nil {
 		return 0, err
 	}
@@ -123,9 +123,9 @@ func (s *Store) sameDisk() (disk uint64, err error) {
 	if s.disk == 0 || disk == s.disk {
 		return disk, nil
 	}
-	if _, err := s.FS.Stat(filepath.Join(s.dir, OwnerName)); err != nil {
+	if _, err := s.config.FS.Stat(filepath.Join(s.dir, OwnerName)); err != nil {
 		return 0, fmt.Errorf("%w: %s is on another file system now than at the start (%w): its own may have been unmounted; mount it again, or start the program again to go on without the versions in it",
-			storage.ErrVanished, s.Root, err)
+			storage.ErrVanished, s.config.Root, err)
 	}
 	return disk, nil
 }
@@ -134,12 +134,12 @@ func (s *Store) sameDisk() (disk uint64, err error) {
 // whoever made them may have been killed, or may have failed, before it did.
 // Those that this user may not read are not this user's either.
 func (s *Store) makeDurable() error {
-	if s.Sync == filestore.SyncNone {
+	if s.config.Sync == filestore.SyncNone {
 		return nil
 	}
 	for dir := s.dir; dir != filepath.Dir(dir); {
 		dir = filepath.Dir(dir)
-		if err := s.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := s.config.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -175,19 +175,15 @@ func (s *Store) vanished(err error) error {
 
 func (s *Store) missing(err error) error {
 	return fmt.Errorf("%w: %s is gone with all versions in it (%w); the next write makes it again if %s is there",
-		storage.ErrVanished, s.dir, err, s.Root)
+		storage.ErrVanished, s.dir, err, s.config.Root)
 }
 
 const elsewhere = "let CRAFT_NODE_PATH name another directory"
 
-func (s *Store) notPrivate(remedy, reason string, args ...any) error {
-	return &PlaceError{Dir: s.dir, Err: ErrNotPrivate, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}
-}
-
 // checkRoot returns an error if somebody else could put another directory for
 // the place.
 func (s *Store) checkRoot() error {
-	root, err := s.FS.Stat(s.Root)
+	root, err := s.config.FS.Stat(s.config.Root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.missing(err)
 	}
@@ -195,8 +191,8 @@ func (s *Store) checkRoot() error {
 		return err
 	}
 	if root.Mode().Perm()&0o002 != 0 && root.Mode()&fs.ModeSticky == 0 {
-		return s.notPrivate("run: chmod +t "+s.Root+", or "+elsewhere,
-			"everybody may write to %s and exchange what is in it (mode %v)", s.Root, root.Mode())
+		return placeError(s.dir, ErrNotPrivate, "run: chmod +t "+s.config.Root+", or "+elsewhere,
+			"everybody may write to %s and exchange what is in it (mode %v)", s.config.Root, root.Mode())
 	}
 	return nil
 }
@@ -206,7 +202,7 @@ func (s *Store) checkRoot() error {
 func (s *Store) checkPrivate() (fs.FileInfo, error) {
 	info, err := s.entry()
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, s.notPrivate(elsewhere, "it cannot be seen whose it is, because %s cannot be listed (%v)", s.Root, err)
+		return nil, placeError(s.dir, ErrNotPrivate, elsewhere, "it cannot be seen whose it is, because %s cannot be listed (%v)", s.config.Root, err)
 	}
 	if err != nil {
 		return nil, err
@@ -214,13 +210,13 @@ func (s *Store) checkPrivate() (fs.FileInfo, error) {
 	uid, known := s.uidOf(info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, s.notPrivate("remove the link, or "+elsewhere, "it is a symbolic link")
+		return nil, placeError(s.dir, ErrNotPrivate, "remove the link, or "+elsewhere, "it is a symbolic link")
 	case !info.IsDir():
-		return nil, s.notPrivate("remove it, or "+elsewhere, "it is not a directory")
-	case known && uid != s.Self.UID:
-		return nil, s.notPrivate(elsewhere+", or have it removed", "it belongs to uid %d, this is uid %d", uid, s.Self.UID)
+		return nil, placeError(s.dir, ErrNotPrivate, "remove it, or "+elsewhere, "it is not a directory")
+	case known && uid != s.config.Self.UID:
+		return nil, placeError(s.dir, ErrNotPrivate, elsewhere+", or have it removed", "it belongs to uid %d, this is uid %d", uid, s.config.Self.UID)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, s.notPrivate("if nobody has changed what is in it, run: chmod 700 "+s.dir+", else delete it",
+		return nil, placeError(s.dir, ErrNotPrivate, "if nobody has changed what is in it, run: chmod 700 "+s.dir+", else delete it",
 			"its mode %v is open to others", info.Mode())
 	}
 	return info, nil
@@ -229,7 +225,7 @@ func (s *Store) checkPrivate() (fs.FileInfo, error) {
 // entry describes the place itself and not what a link leads to: a directory's
 // list reports that, Stat does not.
 func (s *Store) entry() (fs.FileInfo, error) {
-	entries, err := s.FS.ReadDir(s.Root)
+	entries, err := s.config.FS.ReadDir(s.config.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +241,7 @@ func (s *Store) entry() (fs.FileInfo, error) {
 // name, versions that were being deleted, and spares that nobody here is likely to
 // write over. What cannot be removed does no harm, it is taken for nothing else.
 func (s *Store) sweep() {
-	entries, err := s.FS.ReadDir(s.dir)
+	entries, err := s.config.FS.ReadDir(s.dir)
 	if err != nil {
 		return
 	}
@@ -253,9 +249,9 @@ func (s *Store) sweep() {
 	for _, e := range entries {
 		path := filepath.Join(s.dir, e.Name())
 		if filestore.IsTrash(e.Name()) || isTemporary(e.Name()) {
-			_ = vfs.RemoveAll(s.FS, path)
+			_ = vfs.RemoveAll(s.config.FS, path)
 		}
-		if isVersion(e) {
+		if _, version := storage.ParseID(e.Name()); version && e.IsDir() {
 			s.sweepVersion(path, here)
 		}
 	}
@@ -265,17 +261,17 @@ func (s *Store) sweep() {
 }
 
 func (s *Store) sweepVersion(dir string, here map[string]bool) {
-	files, err := s.FS.ReadDir(dir)
+	files, err := s.config.FS.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, f := range files {
-		if _, hidden := parseHidden(f.Name()); hidden {
-			_ = s.FS.Remove(filepath.Join(dir, f.Name()))
+		if isHidden(f.Name()) {
+			_ = s.config.FS.Remove(filepath.Join(dir, f.Name()))
 		}
 		here[f.Name()] = true
 	}
-	_ = s.FS.Remove(dir) // succeeds only while nothing is in it
+	_ = s.config.FS.Remove(dir) // succeeds only while nothing is in it
 }
 
 // isTemporary recognises what vfs.WriteFile makes of the signature, and the spares that

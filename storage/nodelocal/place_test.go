@@ -33,7 +33,6 @@ func refused(t *testing.T, s *Store, want error, says ...string) {
 		"List":         func() error { _, err := s.List(ctx); return err }(),
 		"Inventory":    func() error { _, err := s.Inventory(ctx); return err }(),
 		"Remove":       s.Remove(ctx, key.ID),
-		"Of.Remove":    s.Of(storage.KindPart).Remove(ctx, key.ID),
 	} {
 		require.ErrorIs(t, err, want, name)
 		var place *PlaceError
@@ -59,7 +58,7 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 	c := used(t)
 	me := ThisIdentity()
 	me.UID++
-	c.Self = &me
+	c.Self = me
 	refused(t, newStore(t, c), ErrNotPrivate, "belongs to uid", "CRAFT_NODE_PATH")
 }
 
@@ -68,7 +67,7 @@ func TestPlaceSignedByAnotherUser(t *testing.T) {
 	c := used(t)
 	me := ThisIdentity()
 	me.UID++
-	c.Self = &me
+	c.Self = me
 	s := newStore(t, c)
 	s.uidOf = func(fs.FileInfo) (int, bool) { return 0, false }
 	refused(t, s, ErrNotPrivate, "made by user "+me.User, "CRAFT_NODE_PATH")
@@ -201,9 +200,9 @@ func TestPlaceOfAnotherNode(t *testing.T) {
 			c := config(t.TempDir(), nil)
 			then := test.then
 			then.UID = me.UID
-			c.Self = &then
+			c.Self = then
 			put(t, newStore(t, c), someKey(1, storage.KindPart, 0), "old")
-			c.Self = &me
+			c.Self = me
 			s := newStore(t, c)
 			if test.same {
 				require.Equal(t, "old", get(t, s, someKey(1, storage.KindPart, 0)))

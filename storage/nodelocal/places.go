@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -83,10 +82,7 @@ func describe(ctx context.Context, fsys vfs.FS, dir string, e fs.DirEntry) (Plac
 	}
 	p.Job = usedBy(fsys, dir)
 	p.Owner, p.Err = ReadOwner(fsys, dir)
-	if errors.Is(p.Err, fs.ErrNotExist) {
-		return p, false
-	}
-	if p.Err == nil && p.Owner.UID != me.UID {
+	if errors.Is(p.Err, fs.ErrNotExist) || p.Err == nil && p.Owner.UID != me.UID {
 		return p, false
 	}
 	if p.Err == nil {
@@ -121,26 +117,24 @@ func (p *Place) Count(ctx context.Context, fsys vfs.FS) error {
 // the operating system's files.
 func (p Place) Store(fsys vfs.FS) (*Store, error) {
 	if p.Removed() {
-		return nil, &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: "it was being removed", Remedy: "remove it again"}
+		return nil, placeError(p.Dir, ErrForeign, "remove it again", "it was being removed")
 	}
 	return p.store(fsys)
 }
 
 // store is Store, also of a place that was being removed.
 func (p Place) store(fsys vfs.FS) (*Store, error) {
-	foreign := func(reason string) error {
-		return &PlaceError{Dir: p.Dir, Err: ErrForeign, Reason: reason, Remedy: "give it back its name, or delete it"}
-	}
+	const remedy = "give it back its name, or delete it"
 	o := p.Owner
 	if o.Format != ownerFormat {
-		return nil, foreign(fmt.Sprintf("%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat))
+		return nil, placeError(p.Dir, ErrForeign, remedy, "%s has format %d, this program knows %d", OwnerName, o.Format, ownerFormat)
 	}
 	s, err := New(Config{Root: filepath.Dir(p.Dir), Name: o.Name, Home: string(o.Home), ID: o.ID, FS: fsys})
 	if err != nil {
-		return nil, foreign(err.Error())
+		return nil, placeError(p.Dir, ErrForeign, remedy, "%v", err)
 	}
 	if base := strings.TrimPrefix(filepath.Base(p.Dir), filestore.TrashPrefix); base != filepath.Base(s.Dir()) {
-		return nil, foreign(fmt.Sprintf("the place of checkpoint %q in %s is called %s", o.Name, o.Home, filepath.Base(s.Dir())))
+		return nil, placeError(p.Dir, ErrForeign, remedy, "the place of checkpoint %q in %s is called %s", o.Name, o.Home, filepath.Base(s.Dir()))
 	}
 	return s, nil
 }
@@ -167,7 +161,7 @@ func RemovePlace(fsys vfs.FS, dir string) error {
 	}
 	defer release()
 	if s.dir == dir {
-		trash = filepath.Join(s.Root, filestore.TrashPrefix+filepath.Base(dir))
+		trash = filepath.Join(s.config.Root, filestore.TrashPrefix+filepath.Base(dir))
 		err := fsys.Rename(dir, trash)
 		if errors.Is(err, fs.ErrExist) { // an earlier removal was interrupted
 			if err = fsys.Remove(trash); err != nil { // it is not empty
@@ -193,7 +187,7 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	var err error
 	if p.Owner, err = ReadOwner(fsys, dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = &PlaceError{Dir: dir, Err: ErrForeign, Reason: "there is no " + OwnerName + " in it", Remedy: "look whose it is, and delete it by hand"}
+			err = placeError(dir, ErrForeign, "look whose it is, and delete it by hand", "there is no %s in it", OwnerName)
 		}
 		return nil, err
 	}
@@ -208,13 +202,10 @@ func removable(fsys vfs.FS, dir string) (*Store, error) {
 	}
 	s.dir = made
 	switch o := p.Owner; {
-	case o.UID != s.Self.UID:
-		return nil, s.notPrivate("leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.Self.UID)
-	case !o.SameNode(*s.Self):
-		return nil, &PlaceError{
-			Dir: dir, Err: ErrCopied, Reason: "it was made on host " + o.Host,
-			Remedy: "remove it there, or delete it by hand if it was copied here",
-		}
+	case o.UID != s.config.Self.UID:
+		return nil, placeError(s.dir, ErrNotPrivate, "leave it to them", "it was made by user %s (uid %d), this is uid %d", o.User, o.UID, s.config.Self.UID)
+	case !o.SameNode(s.config.Self):
+		return nil, placeError(dir, ErrCopied, "remove it there, or delete it by hand if it was copied here", "it was made on host %s", o.Host)
 	}
 	return s, nil
 }

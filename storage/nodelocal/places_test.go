@@ -112,7 +112,7 @@ func TestRemovePlaceOfOthers(t *testing.T) {
 		ErrNotPrivate: {UID: os.Geteuid() + 1, Host: ThisIdentity().Host, Machine: ThisIdentity().Machine, Boot: ThisIdentity().Boot},
 		ErrCopied:     {UID: os.Geteuid(), Host: "n2", Machine: "m2", Boot: "b2"},
 	} {
-		signed := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", Self: &me})
+		signed := newStore(t, Config{Root: root, Name: "a", Home: "/scratch/a", Self: me})
 		require.NoError(t, os.Remove(filepath.Join(s.Dir(), OwnerName)))
 		require.NoError(t, signed.writeOwner())
 		require.ErrorIs(t, RemovePlace(nil, s.Dir()), want)

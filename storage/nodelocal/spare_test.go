@@ -18,7 +18,7 @@ import (
 
 // spares lists the spares of a store.
 func spares(t *testing.T, s *Store) (names []string) {
-	entries, err := s.FS.ReadDir(filepath.Join(s.Dir(), filestore.SpareName))
+	entries, err := s.config.FS.ReadDir(filepath.Join(s.Dir(), filestore.SpareName))
 	if !errors.Is(err, fs.ErrNotExist) {
 		require.NoError(t, err)
 	}
@@ -80,7 +80,7 @@ func TestSpares(t *testing.T) {
 			keepAll := func(storage.Entry) bool { return true }
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
 			require.Len(t, spares(t, s), 3, "the same ranks are here")
-			require.NotZero(t, filestore.SpareBytes(s.FS, s.Dir()))
+			require.NotZero(t, filestore.SpareBytes(s.config.FS, s.Dir()))
 			require.NoError(t, s.Remove(t.Context(), someKey(6, 0, 2).ID))
 			put(t, s, someKey(7, storage.KindPart, 2), "seven")
 			require.NoError(t, newStore(t, c).Prepare(t.Context(), keepAll))
@@ -94,9 +94,9 @@ func TestSparesOfEarlierPrograms(t *testing.T) {
 	s := newStore(t, config("/node", vfs.NewMem()))
 	put(t, s, someKey(1, storage.KindPart, 2), "x")
 	earlier := filepath.Join(s.Dir(), ".spare-"+someKey(1, storage.KindPart, 2).File()+".tmp")
-	require.NoError(t, vfs.WriteFile(s.FS, earlier, []byte("old"), filePerm, false))
+	require.NoError(t, vfs.WriteFile(s.config.FS, earlier, []byte("old"), filePerm, false))
 	require.NoError(t, s.Prepare(t.Context(), func(storage.Entry) bool { return true }))
-	_, err := s.FS.Stat(earlier)
+	_, err := s.config.FS.Stat(earlier)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Equal(t, "x", get(t, s, someKey(1, storage.KindPart, 2)))
 }
@@ -166,7 +166,7 @@ func TestFullStorageGivesSparesUp(t *testing.T) {
 	require.NoError(t, s.Remove(t.Context(), someKey(1, 0, 0).ID))
 	require.Len(t, spares(t, s), 3)
 	mem.SetCapacity(mem.Used() + 10)
-	require.EqualValues(t, 3000, filestore.SpareBytes(s.FS, s.Dir()))
+	require.EqualValues(t, 3000, filestore.SpareBytes(s.config.FS, s.Dir()))
 	text := strings.Repeat("0123456789", 250)
 	put(t, s, someKey(2, storage.KindPart, 0), text) // over one spare, then in the space of the others
 	require.Equal(t, text, get(t, s, someKey(2, storage.KindPart, 0)))

@@ -12,8 +12,8 @@ import (
 )
 
 // Of returns the driver of the objects of one kind, for which they are what
-// parts are for Store: its Remove deletes the objects of that kind alone. Its
-// List has every version, also those of which there are only other kinds.
+// parts are for Store. Its List has every version, also those of which there are
+// only other kinds, and its Remove deletes all of a version.
 func (s *Store) Of(kind storage.Kind) storage.Driver { return view{s, kind} }
 
 // view is the part of a Store that holds one kind.
@@ -58,31 +58,14 @@ func (v view) List(ctx context.Context) ([]storage.Entry, error) {
 	return entries, nil
 }
 
-// Remove implements storage.Driver for one kind: the first file that goes makes
-// the version incomplete, and those that are being written go too.
-func (v view) Remove(_ context.Context, id storage.ID) error {
-	s := v.store
-	if there, err := s.look(); err != nil || !there {
+// Remove implements storage.Driver: it deletes all that is here of a version,
+// of all kinds. It first gets a hidden name, so that a crash in between leaves
+// nothing that looks complete. Some files are kept as spares.
+func (v view) Remove(ctx context.Context, id storage.ID) error {
+	if there, err := v.store.look(); err != nil || !there {
 		return err
 	}
-	files, err := readDir(s.FS, v.Path(id))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		kind, _, ok := storage.ParseObject(f.Name())
-		if hidden, isHidden := parseHidden(f.Name()); isHidden {
-			kind, ok = hidden, true
-		}
-		if !ok || kind != v.kind {
-			continue
-		}
-		if err := s.FS.Remove(filepath.Join(v.Path(id), f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	_ = s.FS.Remove(v.Path(id)) // if it is empty
-	return nil
+	return v.store.files.Remove(ctx, id)
 }
 
 // OpenObject returns an object for reading; storage.ErrNotFound if it is not
@@ -98,7 +81,7 @@ func (s *Store) OpenObject(_ context.Context, key storage.ObjectKey) (storage.Pa
 	if !there {
 		return nil, fmt.Errorf("%v: %w on this node: there is no %s", key, storage.ErrNotFound, s.dir)
 	}
-	r, err := filestore.OpenFile(s.FS, s.path(key))
+	r, err := filestore.OpenFile(s.config.FS, s.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%v: %w on this node: %w", key, storage.ErrNotFound, err)
 	}

@@ -61,13 +61,12 @@ const unusedWhy = "there is no " + manifest.Name + " in its directory, which say
 func (a *Absence) LossStatus(id storage.ID, told bool) catalog.LossStatus {
 	switch {
 	case a.onNodes():
+		past := a.past()
+		return query(a.register, func(v catalog.View) catalog.LossStatus { return v.LossStatus(id, past) })
 	case told:
 		return catalog.Lost
-	default:
-		return catalog.Interrupted
 	}
-	past := a.past()
-	return query(a.register, func(v catalog.View) catalog.LossStatus { return v.LossStatus(id, past) })
+	return catalog.Interrupted
 }
 
 // past is what the manifest says of the job before: its newest version, and where its ranks

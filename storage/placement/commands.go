@@ -3,12 +3,12 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
@@ -36,11 +36,11 @@ func (c command) Abort() error  { return nil }
 
 // commands go to other ranks, and reports to rank 0.
 type commands struct {
-	service *exchange.Service
-	nodes   *nodes
-	homeDir string        // where rank 0 looks for what others have written to the home
-	late    time.Duration // Config.Late
-	all     func(report)  // on rank 0: all ranks have reported it
+	*core
+
+	homeDir string                      // where rank 0 looks for what others have written to the home
+	late    time.Duration               // Config.Late
+	all     map[string]func(storage.ID) // on rank 0, by verb: what follows when all ranks have reported it
 
 	mu      sync.Mutex
 	reports map[report]int // on rank 0: how many ranks have
@@ -53,17 +53,12 @@ type report struct {
 }
 
 // give gives a command to another rank and waits until it is done.
-func (o *commands) give(ctx context.Context, to comm.Rank, name string) error {
-	w, err := o.service.Create(ctx, to, name)
+func (o *commands) give(ctx context.Context, to comm.Rank, verb, about string) error {
+	w, err := o.service.Create(ctx, to, verb+"/"+about)
 	if err != nil {
 		return err
 	}
 	return w.Commit()
-}
-
-// giveFor is give for what is about a version.
-func (o *commands) giveFor(ctx context.Context, to comm.Rank, verb string, id storage.ID) error {
-	return o.give(ctx, to, verb+"/"+id.String())
 }
 
 // report tells rank 0 that this rank has done something with a version.
@@ -72,7 +67,7 @@ func (o *commands) report(ctx context.Context, verb string, id storage.ID) error
 		o.reported(report{verb, id})
 		return nil
 	}
-	return o.giveFor(ctx, 0, verb, id)
+	return o.give(ctx, 0, verb, id.String())
 }
 
 // reported is called on rank 0 for each rank.
@@ -85,7 +80,7 @@ func (o *commands) reported(r report) {
 	}
 	o.mu.Unlock()
 	if all {
-		o.all(r)
+		o.all[r.verb](r.id)
 	}
 }
 
@@ -93,7 +88,5 @@ func (o *commands) reported(r report) {
 func (o *commands) forget(id storage.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, verb := range []string{verbFlushed, verbHealed} {
-		delete(o.reports, report{verb, id})
-	}
+	maps.DeleteFunc(o.reports, func(r report, _ int) bool { return r.id == id })
 }

@@ -50,8 +50,8 @@ type Config struct {
 	// node fails together with.
 	Root, Rack string
 
-	FS       vfs.FS // of the nodes; nil: the operating system's
-	Self     *nodelocal.Identity
+	FS       vfs.FS             // of the nodes; nil: the operating system's
+	Self     nodelocal.Identity // of this process if zero
 	Exchange exchange.Options
 }
 

@@ -6,39 +6,36 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // creator starts parts.
 type creator struct {
-	home     storage.Driver
-	local    *nodelocal.Store
-	plan     *planner
-	schemes  *schemes
-	register *register
+	*core
+
+	planner  *planner
+	schemes  schemes
 	commands *commands
 	troubles *troubles
-	around   func(func())
 }
 
 // create lets the part go to the node and, as it is written, to what protects it there.
 func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	w := &writer{creator: c, ctx: ctx, id: id, part: part}
+	plan := c.planner.plan(id.Version)
 	err := c.troubles.avoided()
 	if err == nil {
 		w.own, err = c.local.CreateObject(ctx, catalog.PartOf(id, part))
 	}
 	if err != nil {
 		if err = w.spill(err); err != nil {
-			return nil, errors.Join(err, c.skip(ctx, id, part))
+			return nil, errors.Join(err, c.schemes.skip(ctx, plan, id, part))
 		}
 	}
-	for level, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
+	for level, scheme := range c.schemes.of(plan) {
 		p, err := scheme.Create(ctx, id, part)
 		if err != nil {
 			w.weaken(level, err)
@@ -47,14 +44,6 @@ func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) 
 		w.protections = append(w.protections, protecting{p, level})
 	}
 	return w, nil
-}
-
-// skip tells the others that this rank does not write its part.
-func (c *creator) skip(ctx context.Context, id storage.ID, part storage.Part) (err error) {
-	for _, scheme := range c.schemes.of(c.plan.plan(id.Version)) {
-		err = errors.Join(err, scheme.Skip(ctx, id, part))
-	}
-	return err
 }
 
 // writer is a part on its way to the node and to what protects it.
@@ -121,18 +110,17 @@ func (w *writer) writePiece(p []byte) (int, error) {
 // Commit publishes the part. That what protects it fails makes the version less
 // safe, but it is there.
 func (w *writer) Commit() error {
-	var g errgroup.Group
+	var running sync.WaitGroup
 	protections := w.protections
 	w.protections = nil
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
-		g.Go(func() error {
-			w.around(func() { weak[i] = protection.Commit() })
-			return nil
+		running.Go(func() {
+			w.service.Around(func() { weak[i] = protection.Commit() })
 		})
 	}
 	err := w.own.Commit()
-	_ = g.Wait()
+	running.Wait()
 	for i, protection := range protections {
 		switch {
 		case weak[i] != nil:
@@ -166,7 +154,7 @@ func (w *writer) checkPlace() error {
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -180,7 +168,7 @@ func (w *writer) Abort() error {
 
 // weaken notes why the part is not protected as it should be.
 func (w *writer) weaken(level storage.Level, why error) {
-	if w.plan.weaken(w.id, level, why) && w.ctx.Err() == nil {
+	if w.planner.weaken(w.id, level) && w.ctx.Err() == nil {
 		w.troubles.weak(w.id, level, why)
 	}
 }
@@ -213,7 +201,7 @@ func (w *writer) moveHome(why error) error {
 	r, size := back.Written()
 	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
 	if aborted := full.Abort(); err == nil && aborted != nil {
-		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
+		w.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
 	}
 	if err != nil {
 		return errors.Join(why, err)

@@ -38,7 +38,7 @@ func TestParityOfASetOfBeforeIsNoneOfNow(t *testing.T) {
 	}
 	r := newRegister(n, 2)
 	r.cat = cat
-	s := &schemes{protection: map[storage.Level]protection{storage.RS: {parity: 2}}}
+	s := schemes{storage.RS: {parity: 2}}
 	require.True(t, r.needsHealing(id, rs, rs, s))
 	require.Equal(t, storage.LevelsOf(storage.XOR), r.reached(id))
 	// When it is made, what is left of the sets of before does not count.

@@ -177,7 +177,7 @@ func (f *faulty) seat(at *afttest.Rank) int {
 	panic("a node has too few ranks")
 }
 
-func (m *member) rank() int { return int(m.Comm.Rank()) }
+func (m *member) rank() int { return int(m.Comm().Rank()) }
 
 // put writes this rank's part of a version.
 func (m *member) put(ctx context.Context, version uint64) (container.Header, error) {
@@ -204,7 +204,7 @@ func (m *member) agree(ctx context.Context, h container.Header, written error) (
 		own[len(own)-1] = 1
 	}
 	all := make([]int64, len(own))
-	if err := comm.Allreduce(ctx, m.Comm, own, all, comm.Max[int64]); err != nil {
+	if err := comm.Allreduce(ctx, m.Comm(), own, all, comm.Max[int64]); err != nil {
 		return mine, err
 	}
 	together = placement.Outcome{Levels: storage.FromMissing(all[:len(all)-1]), Spilled: all[len(all)-1] != 0}
@@ -217,7 +217,7 @@ func (m *member) agree(ctx context.Context, h container.Header, written error) (
 			return together, err
 		}
 	}
-	return together, comm.Barrier(ctx, m.Comm)
+	return together, comm.Barrier(ctx, m.Comm())
 }
 
 // newest is the newest version that can be had.
@@ -247,7 +247,7 @@ func (f *faulty) restores(t *testing.T, least uint64) {
 		if err := m.check(ctx, newest); err != nil {
 			return fmt.Errorf("version %d: %w", newest, err)
 		}
-		return comm.Barrier(ctx, m.Comm)
+		return comm.Barrier(ctx, m.Comm())
 	})
 }
 
@@ -266,7 +266,7 @@ func (m *member) check(ctx context.Context, version uint64) error {
 	if err := m.Gather(ctx, idOf(version)); err != nil {
 		return err
 	}
-	if err := comm.Barrier(ctx, m.Comm); err != nil {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil {
 		return err
 	}
 	for _, rank := range []int{m.rank(), (m.rank() + 3) % faultyRanks} {

@@ -56,7 +56,7 @@ func TestPartnerDiskFails(t *testing.T) {
 						return syscall.EIO
 					})
 				}
-				if err := comm.Barrier(ctx, m.Comm); err != nil {
+				if err := comm.Barrier(ctx, m.Comm()); err != nil {
 					return err
 				}
 				o, err := m.write(ctx, 4)
@@ -100,7 +100,7 @@ func TestMissedLevelIsMadeUp(t *testing.T) {
 					return nil
 				})
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			for version := uint64(4); version < 7; version++ { // as long as it fails
@@ -160,7 +160,7 @@ func slowPartner(ctx context.Context, m *member, level storage.Level, patient bo
 			return nil
 		})
 	}
-	if err := comm.Barrier(ctx, m.Comm); err != nil {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil {
 		return err
 	}
 	own, cancel := context.WithCancel(ctx)
@@ -221,14 +221,14 @@ func TestPartnerDiesDuringTheCopy(t *testing.T) {
 					return errors.New("the node is lost")
 				})
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			if writing.Add(1) == faultyRanks {
 				close(begun)
 			}
 			_, err := m.put(ctx, 2)
-			if faultyNode(m.Comm.Rank()) == 2 {
+			if faultyNode(m.Comm().Rank()) == 2 {
 				return nil
 			}
 			if err == nil {
@@ -284,14 +284,14 @@ func TestSurvivorsCannotBeRead(t *testing.T) {
 					return nil
 				})
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			err := m.Gather(ctx, idOf(1))
-			if faultyNode(m.Comm.Rank()) == 1 {
+			if faultyNode(m.Comm().Rank()) == 1 {
 				err = fails("gather", err, want)
 			}
-			return errors.Join(err, comm.Barrier(ctx, m.Comm))
+			return errors.Join(err, comm.Barrier(ctx, m.Comm()))
 		})
 		f.breaks(nil)
 		require.NotContains(t, f.log.String(), "cannot be rebuilt on its node")

@@ -79,10 +79,10 @@ func TestOwnFileAfterHealing(t *testing.T) {
 	c.job(t, "partner", func(ctx context.Context, s *placement.Placement) error {
 		s.Heal(idOf(1))
 		s.Healed()
-		if err := comm.Barrier(ctx, s.Comm); err != nil {
+		if err := comm.Barrier(ctx, s.Comm()); err != nil {
 			return err
 		}
-		if s.Comm.Rank() == 0 {
+		if s.Comm().Rank() == 0 {
 			copies, err := filepath.Glob(filepath.Join(c.node(0), "cp-*", idOf(1).String(), "copy-*"))
 			if err == nil && len(copies) != 2 {
 				err = fmt.Errorf("copies %v", copies)
@@ -94,9 +94,9 @@ func TestOwnFileAfterHealing(t *testing.T) {
 				return err
 			}
 		}
-		if err := comm.Barrier(ctx, s.Comm); err != nil {
+		if err := comm.Barrier(ctx, s.Comm()); err != nil {
 			return err
 		}
-		return errors.Join(s.Flush(ctx, idOf(1)), comm.Barrier(ctx, s.Comm))
+		return errors.Join(s.Flush(ctx, idOf(1)), comm.Barrier(ctx, s.Comm()))
 	})
 }

@@ -11,9 +11,8 @@ import (
 
 // flushing is the placement of the flusher.
 type flushing struct {
-	home     storage.Driver
-	finder   *finder
-	register *register
+	finder
+
 	commands *commands
 	mayWrite func() error
 	flushed  func(storage.ID) // Config.Flushed
@@ -22,10 +21,19 @@ type flushing struct {
 var _ flush.Placement = (*flushing)(nil)
 
 // Parts lists the parts that this rank hosts and that are not at home.
-func (f *flushing) Parts(id storage.ID) []storage.Part { return f.register.toFlush(id) }
+func (f *flushing) Parts(id storage.ID) []storage.Part {
+	return query(f.register, func(v catalog.View) (own []storage.Part) {
+		for _, part := range v.Entry(id).Parts {
+			if f.register.hostOf(v, id, part) == f.nodes.me && !v.AtHome(id, part) {
+				own = append(own, part)
+			}
+		}
+		return own
+	})
+}
 
 func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return f.finder.openVerified(ctx, id, part)
+	return f.openVerified(ctx, id, part)
 }
 
 func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {

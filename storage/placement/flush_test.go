@@ -92,14 +92,14 @@ func deleteWhileFlushed(ctx context.Context, s *placement.Placement, flush *gate
 	if err := errors.Join(write(ctx, s, 1), write(ctx, s, 2), write(ctx, s, 3)); err != nil {
 		return err
 	}
-	if s.Comm.Rank() == 0 {
+	if s.Comm().Rank() == 0 {
 		err := errors.Join(flush.await(ctx), s.Remove(ctx, idOf(1)), s.Remove(ctx, idOf(2)))
 		close(flush.opened)
 		if err != nil {
 			return err
 		}
 	}
-	if err := comm.Barrier(ctx, s.Comm); err != nil {
+	if err := comm.Barrier(ctx, s.Comm()); err != nil {
 		return err
 	}
 	return s.Flush(ctx, idOf(3)) // it comes after the other ones

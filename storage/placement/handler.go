@@ -7,19 +7,19 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/remove"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // handler is what this rank does for the others.
 type handler struct {
-	home     storage.Driver
-	local    *nodelocal.Store
+	*core
+
 	commands *commands
 	remover  *remove.Remover
 	cancel   func(storage.ID)
-	schemes  *schemes      // when ready
+	schemes  schemes       // when ready
 	ready    chan struct{} // closed when the schemes are there
 	idle     *idleness
 }
@@ -38,7 +38,13 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 		case verb == verbObject:
 			return h.local.CreateObject(ctx, key)
 		}
-		return command(func() error { return h.atHome(ctx, key) }), nil
+		return command(func() error { // whether the home shows it to rank 0
+			r, err := h.home.Open(ctx, key.ID, key.Part)
+			if err != nil {
+				return err
+			}
+			return r.Close()
+		}), nil
 	case verbRemove, verbCancel, verbKept, verbFlushed, verbHealed:
 		id, ok := storage.ParseID(rest)
 		if !ok {
@@ -51,8 +57,8 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	for level, k := range h.schemes.parity {
-		if verb == level.String() {
+	for level, p := range h.schemes {
+		if k, ok := p.scheme.(*erasure.Scheme); ok && verb == level.String() {
 			return k.Handle(ctx, from, name)
 		}
 	}
@@ -91,13 +97,4 @@ func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error
 		h.commands.reported(report{verb, id})
 	}
 	return nil
-}
-
-// atHome tells, on rank 0, whether the home shows it a part.
-func (h *handler) atHome(ctx context.Context, key storage.ObjectKey) error {
-	r, err := h.home.Open(ctx, key.ID, key.Part)
-	if err != nil {
-		return err
-	}
-	return r.Close()
 }

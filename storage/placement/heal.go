@@ -8,15 +8,13 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/heal"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // healing is the placement of the healer.
 type healing struct {
-	local    *nodelocal.Store
-	finder   *finder
-	register *register
-	schemes  *schemes
+	finder
+
+	schemes  schemes
 	commands *commands
 	deleted  func(storage.ID) bool // on rank 0
 	work     context.Context
@@ -29,12 +27,12 @@ func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 	key := h.register.ownKey(id)
 	if r, err := h.local.OpenObject(ctx, key); err == nil {
 		defer r.Close()
-		if h.finder.verify(ctx, r, id, key.Part) == nil {
+		if h.verify(ctx, r, id, key.Part) == nil {
 			h.register.noteOwn(id)
 			return nil
 		}
 	}
-	src, err := h.finder.openVerified(ctx, id, key.Part)
+	src, err := h.openVerified(ctx, id, key.Part)
 	if err != nil {
 		return err
 	}
@@ -57,18 +55,18 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 		return errors.Join(err, h.Skip(id, level))
 	}
 	defer src.Close()
-	w, err := h.schemes.scheme[level].Create(ctx, id, key.Part)
+	w, err := h.schemes[level].scheme.Create(ctx, id, key.Part)
 	if err == nil {
 		err = copyWhole(ctx, w, src)
 	}
-	if err == nil && h.schemes.protection[level].partners != nil {
-		h.register.noteCopied(id)
+	if err == nil && h.schemes[level].partners != nil {
+		h.register.note(id, func(about *note) { about.tornCopy = false })
 	}
 	return err
 }
 
 func (h *healing) Skip(id storage.ID, level storage.Level) error {
-	return h.schemes.scheme[level].Skip(h.work, id, h.register.ownKey(id).Part)
+	return h.schemes[level].scheme.Skip(h.work, id, h.register.ownKey(id).Part)
 }
 
 // Healed tells rank 0.
@@ -81,7 +79,7 @@ func (h *healing) Deleted(id storage.ID) bool {
 	if h.commands.nodes.root() {
 		return h.deleted(id)
 	}
-	return errors.Is(h.commands.giveFor(h.work, 0, verbKept, id), storage.ErrNotFound)
+	return errors.Is(h.commands.give(h.work, 0, verbKept, id.String()), storage.ErrNotFound)
 }
 
 // allHealed is called on rank 0 when all ranks have healed a version.

@@ -44,12 +44,12 @@ func TestHealingMakesWhatIsMissing(t *testing.T) {
 				return nil
 			})
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		m.Heal(idOf(1))
 		m.Healed()
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		if m.rank() == 0 && m.Reached(idOf(1)) != storage.LevelsOf(storage.Partner) {
@@ -124,7 +124,7 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 		if err == nil && m.Plan(1).AtHome() {
 			err = m.Flush(ctx, idOf(1))
 		}
-		return errors.Join(err, comm.Barrier(ctx, m.Comm))
+		return errors.Join(err, comm.Barrier(ctx, m.Comm()))
 	})
 	f.lose(1)
 	reached, deleted := make(chan struct{}), make(chan struct{})
@@ -145,11 +145,11 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 				return nil
 			})
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		m.Heal(idOf(1))
-		if err := comm.Barrier(ctx, m.Comm); err != nil { // as the first write is one
+		if err := comm.Barrier(ctx, m.Comm()); err != nil { // as the first write is one
 			return err
 		}
 		if m.rank() == 0 {
@@ -171,7 +171,7 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 			close(deleted)
 		}
 		m.Healed()
-		return comm.Barrier(ctx, m.Comm)
+		return comm.Barrier(ctx, m.Comm())
 	})
 	f.breaks(nil)
 	if !again { // who has not heard of it may miss what is gone
@@ -183,7 +183,7 @@ func deletedWhileHealing(t *testing.T, policy string, at func(op vfs.Op) bool, a
 		}
 	}
 	f.job(t, func(ctx context.Context, m *member) error { // after what was swept
-		return comm.Barrier(ctx, m.Comm)
+		return comm.Barrier(ctx, m.Comm())
 	})
 	for node := range f.nodes {
 		require.Empty(t, f.paths(t, node, idOf(1).String()))

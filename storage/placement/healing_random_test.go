@@ -105,7 +105,7 @@ func (r *healingRound) heals(t *testing.T, lost bool) {
 		if err := m.check(ctx, 1); err != nil {
 			return err
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		if m.rank() == 0 && !whole {
@@ -116,12 +116,12 @@ func (r *healingRound) heals(t *testing.T, lost bool) {
 				return nil
 			})
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		m.Heal(idOf(1))
 		m.Healed()
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		if m.rank() == 0 {

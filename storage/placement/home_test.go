@@ -55,20 +55,20 @@ func TestFlushThatFails(t *testing.T) {
 					return err
 				}
 				err, want := s.Flush(ctx, idOf(1)), error(nil)
-				if s.Comm.Rank() == 2 {
+				if s.Comm().Rank() == 2 {
 					want = syscall.EIO
 				}
-				if err := errors.Join(fails("flush", err, want), comm.Barrier(ctx, s.Comm)); err != nil {
+				if err := errors.Join(fails("flush", err, want), comm.Barrier(ctx, s.Comm())); err != nil {
 					return err
 				}
-				if s.Comm.Rank() == 0 {
-					entries, err := s.Home.List(ctx)
+				if s.Comm().Rank() == 0 {
+					entries, err := s.Home().List(ctx)
 					if err != nil || len(entries) != 1 || len(entries[0].Parts) != 3 {
 						return fmt.Errorf("on the parallel file system: %v, %w", entries, err)
 					}
 				}
 				broken.Store(false)
-				if err := comm.Barrier(ctx, s.Comm); err != nil {
+				if err := comm.Barrier(ctx, s.Comm()); err != nil {
 					return err
 				}
 				return s.Flush(ctx, idOf(1))
@@ -94,14 +94,14 @@ func TestFullHome(t *testing.T) {
 		if err := write(ctx, s, 1); err != nil {
 			return err
 		}
-		if err := errors.Join(fails("flush", s.Flush(ctx, idOf(1)), syscall.ENOSPC), comm.Barrier(ctx, s.Comm)); err != nil {
+		if err := errors.Join(fails("flush", s.Flush(ctx, idOf(1)), syscall.ENOSPC), comm.Barrier(ctx, s.Comm())); err != nil {
 			return err
 		}
 		left, err := filepath.Glob(filepath.Join(c.dir, "pfs", "cp", "*v-*"))
 		if err != nil || len(left) > 0 {
 			return fmt.Errorf("left of what did not fit: %v, %w", left, err)
 		}
-		if err := comm.Barrier(ctx, s.Comm); err != nil {
+		if err := comm.Barrier(ctx, s.Comm()); err != nil {
 			return err
 		}
 		full.Store(false)
@@ -133,12 +133,12 @@ func TestNodeAndHomeAreFull(t *testing.T) {
 					return nil
 				})
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			o, err := m.write(ctx, 2)
 			want := error(nil)
-			if faultyNode(m.Comm.Rank()) == 1 {
+			if faultyNode(m.Comm().Rank()) == 1 {
 				want = syscall.ENOSPC
 			}
 			f.breaks(nil)
@@ -212,15 +212,15 @@ func TestHomeIsLostDuringAFlush(t *testing.T) {
 		if err := write(ctx, s, 1); err != nil {
 			return err
 		}
-		if s.Comm.Rank() != 2 {
+		if s.Comm().Rank() != 2 {
 			if err := s.Flush(ctx, idOf(1)); err != nil {
 				return err
 			}
 		}
-		if err := comm.Barrier(ctx, s.Comm); err != nil {
+		if err := comm.Barrier(ctx, s.Comm()); err != nil {
 			return err
 		}
-		if s.Comm.Rank() == 2 {
+		if s.Comm().Rank() == 2 {
 			err := errors.Join(waits.await(ctx), os.RemoveAll(filepath.Join(c.dir, "pfs", "cp", idOf(1).String())))
 			close(waits.opened)
 			return err

@@ -24,18 +24,18 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 		c.keep = func(storage.Entry) bool { return true }
 		next := func(version uint64, note func(context.Context, *placement.Placement) error) {
 			c.job(t, "local:1", func(ctx context.Context, s *placement.Placement) (err error) {
-				if s.Comm.Rank() == 0 {
+				if s.Comm().Rank() == 0 {
 					err = s.Manifest().Reserve(ctx, storage.ID{Version: version, Attempt: container.AttemptID{byte(version)}}) // each job its own
 				}
-				if err := errors.Join(err, comm.Barrier(ctx, s.Comm)); err != nil {
+				if err := errors.Join(err, comm.Barrier(ctx, s.Comm())); err != nil {
 					return err
 				}
 				store, err := storage.NewStore(s, container.Options{})
 				if err != nil {
 					return err
 				}
-				_, err = put(ctx, s, store, version, values(version, int(s.Comm.Rank())))
-				if err = errors.Join(err, comm.Barrier(ctx, s.Comm)); err != nil || s.Comm.Rank() > 0 {
+				_, err = put(ctx, s, store, version, values(version, int(s.Comm().Rank())))
+				if err = errors.Join(err, comm.Barrier(ctx, s.Comm())); err != nil || s.Comm().Rank() > 0 {
 					return err
 				}
 				return note(ctx, s)
@@ -49,7 +49,7 @@ func TestLossAfterAnotherOrderOfTheNodes(t *testing.T) {
 		c.lose(t, lost)
 		var status catalog.LossStatus
 		c.job(t, "local:1", func(_ context.Context, s *placement.Placement) error {
-			if s.Comm.Rank() == 0 {
+			if s.Comm().Rank() == 0 {
 				status = s.Absence().LossStatus(idOf(2), false)
 			}
 			return nil

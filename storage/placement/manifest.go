@@ -71,10 +71,3 @@ func text(err error) string {
 	}
 	return err.Error()
 }
-
-// manifestJob is what the manifest is to say of this job.
-func manifestJob(c *Config, n *nodes) manifest.Job {
-	job := manifest.Job{Checkpoint: c.Name, Policy: c.Policy.String(), Nodes: n.list}
-	job.Home, _ = c.Home.(storage.MetadataStore)
-	return job
-}

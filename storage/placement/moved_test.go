@@ -36,7 +36,7 @@ func TestParityOfMovedRanks(t *testing.T) {
 					}
 					m.Heal(idOf(1))
 					m.Healed()
-					return comm.Barrier(ctx, m.Comm)
+					return comm.Barrier(ctx, m.Comm())
 				})
 				f.lose(lost)
 				f.job(t, func(ctx context.Context, m *member) error {

@@ -41,7 +41,7 @@ func TestNodesOfOneNetworkDirectory(t *testing.T) {
 				}
 				_, err = placement.Open(ctx, placement.Config{
 					Comm: r.Comm(), Name: "cp", Home: files, Dir: files.Dir(), Policy: policy, Root: "/network", FS: both,
-					Self: &nodelocal.Identity{Host: hosts[r.Node()], Boot: hosts[r.Node()]},
+					Self: nodelocal.Identity{Host: hosts[r.Node()], Boot: hosts[r.Node()]},
 				})
 				require.ErrorIs(t, err, placement.ErrConfig)
 				require.ErrorContains(t, err, "host a")

@@ -45,15 +45,6 @@ func (n *nodes) hostOf(part storage.Part, at []catalog.Place) comm.Rank {
 	return n.leader(at[0])
 }
 
-// racks is how many there are; nodes without a label count as one.
-func (n *nodes) racks() int {
-	of := make(map[string]bool)
-	for _, node := range n.list {
-		of[node.Rack] = true
-	}
-	return len(of)
-}
-
 // places are for package domain.
 func (n *nodes) places() []domain.Place {
 	out := make([]domain.Place, len(n.of))

@@ -28,18 +28,6 @@ type nodeReport struct {
 	Home    osstring.String // directory of the checkpoint, of rank 0
 }
 
-// describeNode says of this rank's node what tells it from others.
-func describeNode(c *Config, local *nodelocal.Store) nodeReport {
-	r := nodeReport{Self: *local.Self, Dir: osstring.String(local.Root), Rack: c.Rack}
-	if info, err := c.FS.Stat(local.Root); err == nil {
-		r.File = vfs.IDOf(info)
-	}
-	if c.Comm.Rank() == 0 {
-		r.Home = osstring.String(c.Dir)
-	}
-	return r
-}
-
 // machine is the running system, however its containers are called.
 func (r *nodeReport) machine() string {
 	return cmp.Or(r.Self.Boot, r.Self.Machine+"/"+r.Self.Host)

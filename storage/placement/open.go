@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
@@ -27,7 +28,7 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{Config: c, planner: &planner{policy: c.Policy}, schemes: &schemes{}}
+	p := &Placement{config: c, core: core{name: c.Name, comm: c.Comm, home: c.Home, log: c.Log}, planner: &planner{policy: c.Policy}, schemes: make(schemes)}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
 		p.know(c.Dir)
@@ -41,13 +42,13 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 
 // know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
 func (p *Placement) know(homeDir string) {
-	p.register = newRegister(p.nodes, p.Parity)
-	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.FS, homeDir: homeDir}
+	p.register = newRegister(p.nodes, p.config.Parity)
+	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.config.FS, homeDir: homeDir}
 }
 
 // openNodes finds out who is where, and begins to serve the others.
 func (p *Placement) openNodes(ctx context.Context) (err error) {
-	if p.manifest, err = readManifest(ctx, &p.Config); err != nil {
+	if p.manifest, err = readManifest(ctx, &p.config); err != nil {
 		return err
 	}
 	own, problem := p.openNode(ctx)
@@ -60,12 +61,13 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.manifest.Begin(manifestJob(&p.Config, p.nodes))
+	home, _ := p.home.(storage.MetadataStore)
+	p.manifest.Begin(manifest.Job{Checkpoint: p.name, Policy: p.config.Policy.String(), Nodes: p.nodes.list, Home: home})
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
-		p.absence.noteUnused(reports, p.Log)
+		p.absence.noteUnused(reports, p.log)
 	}
-	dup, err := p.Comm.Dup(ctx) // only the exchange uses it
+	dup, err := p.comm.Dup(ctx) // only the exchange uses it
 	if err != nil {
 		return err
 	}
@@ -82,17 +84,17 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 	if errors.Is(problem, nodelocal.ErrCopied) {
 		copied, problem, own.Copied = problem, nil, problem.Error()
 	}
-	if err := comm.Barrier(ctx, p.Comm); err != nil { // two may sign a directory at the same time
+	if err := comm.Barrier(ctx, p.comm); err != nil { // two may sign a directory at the same time
 		return nil, err
 	}
 	if p.local != nil {
-		owner, _ := nodelocal.ReadOwner(p.FS, p.local.Dir()) // without room there is none
+		owner, _ := nodelocal.ReadOwner(p.config.FS, p.local.Dir()) // without room there is none
 		own.Signer = owner.Identity
 	}
-	if all, err = share(ctx, p.Comm, "its node", own, problem); err != nil {
+	if all, err = share(ctx, p.comm, "its node", own, problem); err != nil {
 		return nil, err
 	}
-	if p.nodes, err = numberNodes(p.Comm.Rank(), filepath.Base(p.local.Dir()), p.Comm.Nodes(), all); err != nil || copied != nil {
+	if p.nodes, err = numberNodes(p.comm.Rank(), filepath.Base(p.local.Dir()), p.comm.Nodes(), all); err != nil || copied != nil {
 		return nil, cmp.Or(err, copied)
 	}
 	if r := slices.IndexFunc(all, func(r nodeReport) bool { return r.Copied != "" }); r >= 0 {
@@ -108,7 +110,7 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 // tell, the program may yet be ended because of them: the place is made when it goes on.
 func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error) {
 	p.local, err = nodelocal.New(nodelocal.Config{
-		Root: p.Root, Name: p.Name, Home: p.Dir, ID: p.manifest.Last().ID, Sync: p.Sync, FS: p.FS, Self: p.Self, Job: p.Job, Patience: p.Patience,
+		Root: p.config.Root, Name: p.name, Home: p.config.Dir, ID: p.manifest.Last().ID, Sync: p.config.Sync, FS: p.config.FS, Self: p.config.Self, Job: p.config.Job, Patience: p.config.Patience,
 	})
 	if err != nil {
 		return report, err
@@ -120,21 +122,24 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if len(earlier) == 0 {
 		err = p.local.Prepare(ctx, nil)
 	}
-	report = describeNode(&p.Config, p.local)
-	report.Earlier = osstring.From(earlier)
-	if err != nil && !errors.Is(err, nodelocal.ErrNoSpace) {
-		return report, unusable(p.Comm.Rank(), report.Self.Host, p.local.Dir(), err)
+	root := filepath.Dir(p.local.Dir())
+	report = nodeReport{
+		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: p.config.Rack, Earlier: osstring.From(earlier),
 	}
-	return report, nil
-}
-
-// unusable says what a user can do about a node on which nothing can be stored.
-func unusable(rank comm.Rank, host, dir string, err error) error {
-	if errors.Is(err, storage.ErrLocked) {
-		return fmt.Errorf("rank %d on host %s: %w", rank, host, err)
+	if info, err := p.config.FS.Stat(root); err == nil {
+		report.File = vfs.IDOf(info)
 	}
-	return fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
-		ErrConfig, rank, host, dir, err)
+	if p.comm.Rank() == 0 {
+		report.Home = osstring.String(p.config.Dir)
+	}
+	switch {
+	case err == nil || errors.Is(err, nodelocal.ErrNoSpace):
+		return report, nil
+	case errors.Is(err, storage.ErrLocked):
+		return report, fmt.Errorf("rank %d on host %s: %w", p.comm.Rank(), report.Self.Host, err)
+	}
+	return report, fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
+		ErrConfig, p.comm.Rank(), report.Self.Host, p.local.Dir(), err)
 }
 
 // serve begins to do things for the other ranks, and makes all that works in the background.
@@ -146,38 +151,22 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		p.flusher.Cancel(id)
 		p.healer.Cancel(id)
 	}
-	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.Late, reports: make(map[report]int)}
-	troubles := &troubles{log: p.Log, nodes: p.nodes, root: p.Root, leftover: make([]alarm, len(p.nodes.list))}
-	p.remover = remove.New(
-		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
-		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.Log},
-	)
-	served := &handler{home: p.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
-	p.service = exchange.New(ctx, dup, served, p.Exchange)
-	p.commands.service = p.service
-
-	p.surveyor = &surveyor{name: p.Name, comm: p.Comm, nodes: p.nodes, local: p.local, home: p.Home, log: p.Log}
-	p.finder = &finder{name: p.Name, home: p.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.Log}
-	p.gatherer = &gatherer{comm: p.Comm, local: p.local, finder: p.finder, register: p.register, log: p.Log}
-	flushing := &flushing{home: p.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.MayWrite, flushed: p.Flushed}
-	p.flusher = flush.New(flushing, flush.Options{Limit: p.FlushLimit, Around: p.service.Around, Log: p.Log})
+	p.commands = &commands{core: &p.core, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
+	troubles := &troubles{core: &p.core, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
+	removing := &removing{core: &p.core, commands: p.commands, troubles: troubles, cancel: cancel}
+	p.remover = remove.New(removing, remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.log})
+	served := &handler{core: &p.core, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
+	find := finder{&p.core}
+	flushing := &flushing{finder: find, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
+	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.log})
 	p.flusher.Start(work)
-	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
-	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.Log.With("rank", int(p.nodes.me))})
-	p.commands.all = func(r report) {
-		if r.verb == verbFlushed {
-			flushing.allFlushed(r.id)
-		} else {
-			healing.allHealed(r.id)
-		}
-	}
-	p.creator = &creator{
-		home: p.Home, local: p.local, plan: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
-	}
-	builder := schemeBuilder{
-		schemes: p.schemes, nodes: p.nodes, setSize: p.SetSize, parities: p.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.Log,
-	}
-	err := builder.build(p.Policy)
+	healing := &healing{finder: find, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
+	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.log.With("rank", int(p.nodes.me))})
+	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
+	p.creator = &creator{core: &p.core, planner: p.planner, schemes: p.schemes, commands: p.commands, troubles: troubles}
+	builder := schemeBuilder{core: &p.core, setSize: p.config.SetSize, parities: p.config.Parity, unwanted: p.unwanted}
+	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)
 	return err
 }
@@ -201,7 +190,7 @@ type ending struct {
 func (p *Placement) close(ctx context.Context) error {
 	p.end.once.Do(func() {
 		p.end.idle()
-		p.flusher.Stop()
+		p.flusher.Wait()
 		// What heals must have told the others that it gives no more, or they wait
 		// for it.
 		p.healer.Wait()

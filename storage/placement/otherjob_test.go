@@ -65,7 +65,7 @@ func TestPlaceOfAnotherJob(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, jobOf("first", long, [2]int{0, 1}, func(s *placement.Placement, err error) error {
-		if err != nil || !strings.HasSuffix(string(s.Nodes()[0].Dir), "node0") || s.Comm.Rank() != 0 {
+		if err != nil || !strings.HasSuffix(string(s.Nodes()[0].Dir), "node0") || s.Comm().Rank() != 0 {
 			return err
 		}
 		return errors.Join(

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
 )
 
 // PlaceError says that what a rank has written to the home is not where rank 0, which
@@ -32,12 +33,14 @@ func (o *commands) seenAtHome(ctx context.Context, id storage.ID, part storage.P
 	if o.nodes.root() {
 		return nil
 	}
-	name := verbAtHome + "/" + storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}.Name()
 	pause := o.late >> (looks - 1)
-	for range looks - 1 {
-		err := o.give(ctx, 0, name)
-		if !errors.Is(err, storage.ErrNotFound) {
+	for look := 1; ; look++ {
+		err := o.give(ctx, 0, verbAtHome, catalog.PartOf(id, part).Name())
+		switch {
+		case !errors.Is(err, storage.ErrNotFound):
 			return err
+		case look == looks:
+			return &PlaceError{Rank: int(o.nodes.me), Dir: o.homeDir}
 		}
 		select {
 		case <-time.After(pause):
@@ -46,9 +49,4 @@ func (o *commands) seenAtHome(ctx context.Context, id storage.ID, part storage.P
 		}
 		pause *= 2
 	}
-	err := o.give(ctx, 0, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return &PlaceError{Rank: int(o.nodes.me), Dir: o.homeDir}
-	}
-	return err
 }

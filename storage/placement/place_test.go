@@ -40,13 +40,13 @@ func TestFileIsSeenLate(t *testing.T) {
 				}
 				err := s.Flush(ctx, idOf(1))
 				var place *placement.PlaceError
-				if lost := misses > 100 && s.Comm.Rank() == 2; errors.As(err, &place) != lost || !lost && err != nil {
+				if lost := misses > 100 && s.Comm().Rank() == 2; errors.As(err, &place) != lost || !lost && err != nil {
 					return fmt.Errorf("flush: %w", err)
 				}
-				if place != nil && (place.Rank != 2 || place.Dir != s.Dir) {
+				if place != nil && (place.Rank != 2 || place.Dir != s.Dir()) {
 					return fmt.Errorf("%+v", place)
 				}
-				if s.Comm.Rank() == 2 {
+				if s.Comm().Rank() == 2 {
 					mu.Lock()
 					shown = true
 					mu.Unlock()

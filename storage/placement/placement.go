@@ -10,35 +10,27 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
-	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
 	"github.com/craft-go/craft/storage/internal/heal"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/manifest"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // Placement is where the versions of one checkpoint go: over the nodes of a job and its
 // home, or to the home alone. Open, Survey and what says so are collective; everything
 // else may be called concurrently.
 type Placement struct {
-	Config
+	core
 
+	config   Config
 	manifest *manifest.Writer
-	nodes    *nodes
-	register *register
 	absence  *Absence
 	planner  *planner
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
-	local    *nodelocal.Store
-	service  *exchange.Service
 	commands *commands
-	schemes  *schemes
-	surveyor *surveyor
-	finder   *finder
+	schemes  schemes
 	creator  *creator
-	gatherer *gatherer
 	healer   *heal.Healer
 	flusher  *flush.Flusher
 	remover  *remove.Remover
@@ -59,10 +51,10 @@ func (p *Placement) Sweep(ctx context.Context) error {
 	}
 	if p.nodes.leads() {
 		if err := p.local.Prepare(ctx, func(storage.Entry) bool { return true }); err != nil {
-			p.Log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
+			p.log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
 		}
 	}
-	return comm.Barrier(ctx, p.Comm)
+	return comm.Barrier(ctx, p.comm)
 }
 
 // Survey finds out what is where. It is collective; afterwards all ranks know
@@ -71,7 +63,7 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	var cat *catalog.Catalog
 	switch {
 	case p.OnNodes():
-		cat, err = p.surveyor.survey(ctx)
+		cat, err = surveyor{&p.core}.survey(ctx)
 	case !p.nodes.root():
 		return nil
 	default:
@@ -86,11 +78,11 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 // surveyHome is Survey without nodes, on rank 0. No header is needed: nothing is to be
 // anywhere else.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	entries, err := p.Home.List(ctx)
+	entries, err := p.home.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, doubt, err := readOthersManifest(ctx, p.Home)
+	m, doubt, err := readOthersManifest(ctx, p.home)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +108,7 @@ func (p *Placement) List(context.Context) ([]storage.Entry, error) {
 // Path implements storage.Driver: where the home has a version, or this node.
 func (p *Placement) Path(id storage.ID) string {
 	if id.IsZero() || !p.OnNodes() || query(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
-		return p.Home.Path(id)
+		return p.home.Path(id)
 	}
 	return p.local.Path(id)
 }
@@ -125,7 +117,7 @@ func (p *Placement) Path(id storage.ID) string {
 // written, to what protects it there.
 func (p *Placement) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	if !p.OnNodes() {
-		return p.Home.Create(ctx, id, part)
+		return p.home.Create(ctx, id, part)
 	}
 	return p.creator.create(ctx, id, part)
 }
@@ -133,19 +125,16 @@ func (p *Placement) Create(ctx context.Context, id storage.ID, part storage.Part
 // Skip tells the others that this rank does not write its part of a version, so
 // that they do not wait for it.
 func (p *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) error {
-	if !p.OnNodes() {
-		return nil
-	}
-	return p.creator.skip(ctx, id, part)
+	return p.schemes.skip(ctx, p.Plan(id.Version), id, part)
 }
 
 // Open implements storage.Driver: the bytes of a part, wherever they are. Where there are
 // nodes the reader is a storage.Redundant: it knows where else they are.
 func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	if !p.OnNodes() {
-		return p.Home.Open(ctx, id, part)
+		return p.home.Open(ctx, id, part)
 	}
-	return p.finder.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
+	return finder{&p.core}.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
 }
 
 // Plan says how the next version of that number is to be kept: as the policy
@@ -164,7 +153,7 @@ func (p *Placement) Possible(wanted storage.Levels) storage.Levels {
 
 // Levels are those below the home that the versions are to have, for retention.
 func (p *Placement) Levels() (out []storage.Level) {
-	for _, period := range p.Policy {
+	for _, period := range p.config.Policy {
 		if level := p.schemes.possible(period.Level); period.Level.Tier != storage.TierHome && !slices.Contains(out, level) {
 			out = append(out, level)
 		}
@@ -183,7 +172,7 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 	if !stored {
 		return o
 	}
-	strong := p.planner.plan(id.Version).BelowHome().Where(func(l storage.Level) bool { return weak[l] == nil })
+	strong := p.Plan(id.Version).BelowHome() &^ weak
 	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
 	return o
 }
@@ -194,7 +183,7 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 		return
 	}
 	id, _ := storage.Identity(h)
-	planned := p.planner.plan(id.Version)
+	planned := p.Plan(id.Version)
 	if o.Spilled {
 		p.register.noteSent(id)
 	}
@@ -251,7 +240,7 @@ func (p *Placement) Gather(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return nil
 	}
-	return p.gatherer.gather(ctx, id)
+	return gatherer{finder{&p.core}}.gather(ctx, id)
 }
 
 // Heal brings the redundancy of a version, and of those that it refers to, back, in the
@@ -315,7 +304,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 	for _, e := range entries {
 		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
-	if home, ok := p.Home.(storage.Preparer); ok {
+	if home, ok := p.home.(storage.Preparer); ok {
 		// A part at home may belong to a version that is on the nodes.
 		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
 			return err
@@ -330,7 +319,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 			return err
 		}
 		if err != nil { // there are others to restart from
-			p.Log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
+			p.log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
 		}
 	}
 	return nil
@@ -340,12 +329,12 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 // calls it for all.
 func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
-		return p.Home.Remove(ctx, id)
+		return p.home.Remove(ctx, id)
 	}
 	home := p.register.mayBeAtHome(id)
 	err := p.Drop(ctx, id)
 	if home {
-		err = errors.Join(err, p.Home.Remove(ctx, id))
+		err = errors.Join(err, p.home.Remove(ctx, id))
 	}
 	if err == nil {
 		p.forget(id)
@@ -379,7 +368,7 @@ func (p *Placement) Close(ctx context.Context) error {
 		return nil
 	}
 	if err := p.close(ctx); err != nil {
-		return fmt.Errorf("close the levels of checkpoint %q: %w", p.Name, err)
+		return fmt.Errorf("close the levels of checkpoint %q: %w", p.name, err)
 	}
 	return nil
 }

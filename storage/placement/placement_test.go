@@ -141,11 +141,11 @@ func write(ctx context.Context, s *placement.Placement, version uint64) error {
 	if err != nil {
 		return err
 	}
-	h, err := put(ctx, s, store, version, values(version, int(s.Comm.Rank())))
+	h, err := put(ctx, s, store, version, values(version, int(s.Comm().Rank())))
 	if err != nil {
 		return err
 	}
-	if err := comm.Barrier(ctx, s.Comm); err != nil {
+	if err := comm.Barrier(ctx, s.Comm()); err != nil {
 		return err
 	}
 	s.Settled(h, s.Outcome(idOf(version), true))
@@ -156,7 +156,7 @@ func check(ctx context.Context, s *placement.Placement, version uint64, size int
 	if err := s.Gather(ctx, idOf(version)); err != nil {
 		return fmt.Errorf("gather: %w", err)
 	}
-	if err := comm.Barrier(ctx, s.Comm); err != nil {
+	if err := comm.Barrier(ctx, s.Comm()); err != nil {
 		return err
 	}
 	store, err := storage.NewStore(s, container.Options{})

@@ -14,8 +14,8 @@ type planner struct {
 	// owed are levels that the last version which should have reached them has
 	// not reached: the next version is to.
 	owed storage.Levels
-	// weak says why this rank's part of a version is not at a level that was planned.
-	weak map[storage.ID]map[storage.Level]error
+	// weak are the planned levels at which this rank's part of a version is not.
+	weak map[storage.ID]storage.Levels
 }
 
 // plan is Placement.Plan.
@@ -39,24 +39,21 @@ func (p *planner) owes(levels storage.Levels) {
 	p.owed = levels
 }
 
-// weaken notes why this rank's part of a version is not at a level, and reports whether it is
+// weaken notes that this rank's part of a version is not at a level, and reports whether it is
 // the first one.
-func (p *planner) weaken(id storage.ID, level storage.Level, why error) (first bool) {
+func (p *planner) weaken(id storage.ID, level storage.Level) (first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.weak == nil {
-		p.weak = make(map[storage.ID]map[storage.Level]error)
+		p.weak = make(map[storage.ID]storage.Levels)
 	}
-	first = p.weak[id] == nil
-	if first {
-		p.weak[id] = make(map[storage.Level]error)
-	}
-	p.weak[id][level] = why
+	first = p.weak[id] == 0
+	p.weak[id] |= storage.LevelsOf(level)
 	return first
 }
 
 // takeWeak returns what weaken has noted of a version, once.
-func (p *planner) takeWeak(id storage.ID) map[storage.Level]error {
+func (p *planner) takeWeak(id storage.ID) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	weak := p.weak[id]

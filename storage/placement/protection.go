@@ -9,12 +9,14 @@ import (
 	"github.com/craft-go/craft/storage/internal/domain"
 )
 
-// protection says which ranks hold what protects the versions of a level. All ranks
-// know it of all.
+// protection is what protects the versions of a level. All ranks know of all which of them
+// hold it.
 type protection struct {
-	partners []int // by rank: who has its copy
+	reach    storage.Level // that it stands for
+	partners []int         // by rank: who has its copy
 	sets     []domain.Set
 	parity   int
+	scheme   Scheme // makes it; nil: nothing is to be made
 }
 
 // enter notes what protects a version.

@@ -58,7 +58,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 						f.readOnly(1, why)
 					}
 					for v := uint64(2); v < versions; v++ {
-						if err := comm.Barrier(ctx, m.Comm); err != nil {
+						if err := comm.Barrier(ctx, m.Comm()); err != nil {
 							return err
 						}
 						o, err := m.write(ctx, v)
@@ -71,7 +71,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 							}
 						}
 					}
-					return comm.Barrier(ctx, m.Comm)
+					return comm.Barrier(ctx, m.Comm())
 				})
 				warnings := strings.Count(f.log.String(), "level=WARN")
 				// Of the two ranks there, of rank 0 about deletion, and of all whose parts it does not protect.
@@ -102,7 +102,7 @@ func TestNodeFailsInTheMiddle(t *testing.T) {
 					return nil
 				})
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			o, err := m.write(ctx, 1)
@@ -133,12 +133,12 @@ func nodeFailsAtTheLastMoment(t *testing.T, why error) {
 				return nil
 			})
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		for v := uint64(1); v <= 11; v++ {
 			o, err := m.write(ctx, v)
-			onFailing := faultyNode(m.Comm.Rank()) == 1
+			onFailing := faultyNode(m.Comm().Rank()) == 1
 			if err := errors.Join(expect("stored", o.Levels != 0, v != 1), expect("failed here", err != nil, v == 1 && onFailing)); err != nil {
 				return fmt.Errorf("version %d: %w", v, err)
 			}
@@ -165,7 +165,7 @@ func TestNodeIsFullNowAndThen(t *testing.T) {
 					f.readOnly(1, syscall.ENOSPC)
 				}
 			}
-			if err := comm.Barrier(ctx, m.Comm); err != nil {
+			if err := comm.Barrier(ctx, m.Comm()); err != nil {
 				return err
 			}
 			o, err := m.write(ctx, v)
@@ -197,7 +197,7 @@ func TestProtectedAgainWhileSpilled(t *testing.T) {
 						return nil
 					})
 				}
-				if err := comm.Barrier(ctx, m.Comm); err != nil {
+				if err := comm.Barrier(ctx, m.Comm()); err != nil {
 					return err
 				}
 				o, err := m.write(ctx, v)
@@ -222,7 +222,7 @@ func TestRestartWithReadOnlyNode(t *testing.T) {
 		if err == nil && m.rank() < faultyRanks/2 {
 			_, err = m.put(ctx, 2)
 		}
-		return errors.Join(err, comm.Barrier(ctx, m.Comm))
+		return errors.Join(err, comm.Barrier(ctx, m.Comm()))
 	})
 	f.readOnly(1, syscall.EROFS)
 	f.restores(t, 1)

@@ -1,9 +1,8 @@
 package placement
 
 import (
-	"errors"
+	"cmp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -91,16 +90,6 @@ func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
 	return all
 }
 
-// away says what of a version the home or a node cannot show now: its bytes may be there
-// later, whatever the parts are called.
-func (r *register) away(id storage.ID) error {
-	away := query(r, func(v catalog.View) []string { return v.Away(id) })
-	if len(away) > 0 {
-		return errors.New(strings.Join(away, "; "))
-	}
-	return nil
-}
-
 // noteTorn remembers that this rank's own file of a version, or a copy of it, is damaged.
 func (r *register) noteTorn(src *catalog.Source) {
 	if src == nil || src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
@@ -114,11 +103,6 @@ func (r *register) noteTorn(src *catalog.Source) {
 			about.torn = true
 		}
 	})
-}
-
-// noteCopied remembers that a copy of this rank's part was made anew.
-func (r *register) noteCopied(id storage.ID) {
-	r.note(id, func(about *note) { about.tornCopy = false })
 }
 
 // noteOwn remembers that this rank's own file of a version is on its node, and
@@ -200,7 +184,7 @@ func (r *register) wasSent(id storage.ID) bool {
 
 // settled enters a version that all ranks have written, and what protects it, as a Survey
 // would find it: a flush may need it.
-func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached storage.Levels, s *schemes) {
+func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached storage.Levels, s schemes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cat.SetFacts(id, f)
@@ -208,13 +192,13 @@ func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached sto
 		r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
 	}
 	for l := range reached.All() {
-		s.protection[l].enter(r.cat, r.nodes, id, size)
+		s[l].enter(r.cat, r.nodes, id, size)
 	}
 }
 
 // work says what is to be healed of a version and of those that it refers to: all ranks
 // find the same versions, but for what is torn.
-func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []storage.ID) {
+func (r *register) work(id storage.ID, s schemes) (work []heal.Work, all []storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all = r.cat.WithBases(id)
@@ -239,15 +223,15 @@ func (r *register) work(id storage.ID, s *schemes) (work []heal.Work, all []stor
 
 // left are those of some levels for which this rank's share in the protection of a version
 // is to be made anew.
-func (r *register) left(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
-	lost := by.Where(func(l storage.Level) bool { return !s.protection[l].intact(r.cat.View, r.nodes, id) })
+func (r *register) left(id storage.ID, by storage.Levels, s schemes) storage.Levels {
+	lost := by.Where(func(l storage.Level) bool { return !s[l].intact(r.cat.View, r.nodes, id) })
 	return lost.With(r.tornCopies(id, by, s))
 }
 
 // tornCopies are those of some levels at which the copy of this rank's part is damaged. It is
 // made anew by this rank alone.
-func (r *register) tornCopies(id storage.ID, by storage.Levels, s *schemes) storage.Levels {
-	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s.protection[l].partners != nil })
+func (r *register) tornCopies(id storage.ID, by storage.Levels, s schemes) storage.Levels {
+	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s[l].partners != nil })
 }
 
 // isHere reports whether this rank's part of a version is on its node and, as far as is
@@ -264,7 +248,7 @@ func (r *register) isWhole(id storage.ID) bool {
 // needsHealing reports, on all ranks alike, whether a version would not survive
 // what its level promises, or is not where its ranks are. One that another number
 // of ranks has written stays as it is: its sets are those of other ranks.
-func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schemes) bool {
+func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s schemes) bool {
 	e := r.cat.Entry(id)
 	if e.Size() != r.nodes.ranks() || plan == 0 {
 		return false
@@ -278,20 +262,8 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s *schem
 		return true
 	}
 	return plan.Where(func(l storage.Level) bool {
-		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s.protection[l].parity)
+		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s[l].parity)
 	}) != 0
-}
-
-// toFlush lists the parts that this rank hosts and that are not at home.
-func (r *register) toFlush(id storage.ID) (own []storage.Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, part := range r.cat.Entry(id).Parts {
-		if r.hostOf(r.cat.View, id, part) == r.nodes.me && !r.cat.AtHome(id, part) {
-			own = append(own, part)
-		}
-	}
-	return own
 }
 
 // unfinished is the newest version whose flush an earlier job has begun, or not got to.
@@ -317,19 +289,14 @@ func (r *register) unfinished() (left storage.ID) {
 func (r *register) outdated(newest storage.ID, oldest uint64, pending func(storage.ID) bool) (old []storage.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written = append(r.written, newest)
-	if oldest == 0 {
-		oldest = newest.Version
-	}
-	kept := r.written[:0]
-	for _, id := range r.written {
-		if id.Version >= oldest || pending(id) {
-			kept = append(kept, id)
-		} else {
+	oldest = cmp.Or(oldest, newest.Version)
+	r.written = slices.DeleteFunc(append(r.written, newest), func(id storage.ID) bool {
+		gone := id.Version < oldest && !pending(id)
+		if gone {
 			old = append(old, id)
 		}
-	}
-	r.written = kept
+		return gone
+	})
 	return old
 }
 

@@ -120,7 +120,7 @@ func TestNothingIsNotedOfWhatIsDeleted(t *testing.T) {
 	r.noteTorn(&catalog.Source{Key: key, At: 0})
 	require.True(t, r.notes[id].tornCopy)
 	r.forget(id)
-	r.noteCopied(id)
+	r.note(id, func(about *note) { about.tornCopy = false })
 	r.noteTorn(&catalog.Source{Key: catalog.PartOf(id, key.Part), At: 1}) // not the file that is here
 	require.Empty(t, r.notes)
 }

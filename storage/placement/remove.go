@@ -8,14 +8,12 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/remove"
-	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // removing is the placement of the remover.
 type removing struct {
-	local    *nodelocal.Store
-	nodes    *nodes
-	register *register
+	*core
+
 	commands *commands
 	troubles *troubles
 	cancel   func(storage.ID)
@@ -33,7 +31,7 @@ func (r *removing) Cancel(ctx context.Context, rank int, id storage.ID) error {
 		r.cancel(id)
 		return nil
 	}
-	err := r.commands.giveFor(ctx, comm.Rank(rank), verbCancel, id)
+	err := r.commands.give(ctx, comm.Rank(rank), verbCancel, id.String())
 	if errors.Is(err, comm.ErrProcFailed) {
 		return nil
 	}
@@ -45,7 +43,7 @@ func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error
 	if leader == r.nodes.me {
 		err = r.local.Remove(ctx, id)
 	} else {
-		err = r.commands.giveFor(ctx, leader, verbRemove, id)
+		err = r.commands.give(ctx, leader, verbRemove, id.String())
 	}
 	return r.troubles.unlessStuck(node, id, err)
 }

@@ -57,13 +57,13 @@ func nodeIsFull(t *testing.T, level storage.Level, full func(op vfs.Op) bool, na
 				return syscall.ENOSPC
 			})
 		}
-		if err := comm.Barrier(ctx, m.Comm); err != nil {
+		if err := comm.Barrier(ctx, m.Comm()); err != nil {
 			return err
 		}
 		o, err := m.write(ctx, 2)
 		f.breaks(nil)
 		if late {
-			if onFull := faultyNode(m.Comm.Rank()) == 1; onFull != errors.Is(err, nodelocal.ErrNoSpace) {
+			if onFull := faultyNode(m.Comm().Rank()) == 1; onFull != errors.Is(err, nodelocal.ErrNoSpace) {
 				return fmt.Errorf("version 2: %w", err)
 			}
 			return errors.Join(expect("reached", o.Levels, storage.Levels(0)), expect("next", m.Plan(3).BelowHome().With(at()), at(level)))
@@ -102,7 +102,7 @@ func TestNodeWithLittleRoom(t *testing.T) {
 				if m.rank() == 0 {
 					f.nodes[1].SetCapacity(f.nodes[1].Used() + room)
 				}
-				if err := comm.Barrier(ctx, m.Comm); err != nil {
+				if err := comm.Barrier(ctx, m.Comm()); err != nil {
 					return err
 				}
 				o, err := m.write(ctx, 2)
@@ -156,7 +156,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 			return nil
 		})
 	}
-	if err := comm.Barrier(ctx, m.Comm); err != nil {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil {
 		return err
 	}
 	if err := m.check(ctx, 1); err != nil {
@@ -169,7 +169,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 	if err := expect("kept", m.Kept(idOf(1)).Reached, at(weak)); err != nil {
 		return err
 	}
-	if err := comm.Barrier(ctx, m.Comm); err != nil {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil {
 		return err
 	}
 	if m.rank() == 0 && takes == nil {
@@ -178,7 +178,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 		}
 	}
 	m.breaks(nil)
-	if err := comm.Barrier(ctx, m.Comm); err != nil {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil {
 		return err
 	}
 	if err := m.Survey(ctx); err != nil { // as the next restart does
@@ -189,7 +189,7 @@ func noRoomForLostParts(ctx context.Context, m *member, level storage.Level, tak
 	}
 	m.Heal(idOf(1))
 	m.Healed()
-	if err := comm.Barrier(ctx, m.Comm); err != nil || m.rank() > 0 {
+	if err := comm.Barrier(ctx, m.Comm()); err != nil || m.rank() > 0 {
 		return err
 	}
 	return expect("healed", m.Reached(idOf(1)), at(level))

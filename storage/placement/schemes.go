@@ -5,25 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/domain"
-	"github.com/craft-go/craft/storage/internal/exchange"
-	"github.com/craft-go/craft/storage/nodelocal"
+	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/partner"
 )
 
-// schemes are those of the levels that the policy has. They do not change once they are built.
-type schemes struct {
-	scheme     map[storage.Level]Scheme
-	parity     map[storage.Level]*erasure.Scheme // those that hold parity for others
-	protection map[storage.Level]protection
-	reach      map[storage.Level]storage.Level // what the scheme of a level stands for
-}
+// schemes are what protects the versions of the levels that the policy has. They do not change
+// once they are built.
+type schemes map[storage.Level]protection
 
 // Scheme protects the parts of this rank on other nodes.
 type Scheme interface {
@@ -37,11 +31,11 @@ type Scheme interface {
 
 // possible is what a level is kept as. Of one that the policy does not have there are
 // the files of the ranks alone.
-func (s *schemes) possible(l storage.Level) storage.Level {
-	instead, built := s.reach[l]
+func (s schemes) possible(l storage.Level) storage.Level {
+	p, built := s[l]
 	switch {
 	case built:
-		return instead
+		return p.reach
 	case l.Tier == storage.TierHome:
 		return l
 	}
@@ -49,7 +43,7 @@ func (s *schemes) possible(l storage.Level) storage.Level {
 }
 
 // allPossible is possible for some levels.
-func (s *schemes) allPossible(wanted storage.Levels) (possible storage.Levels) {
+func (s schemes) allPossible(wanted storage.Levels) (possible storage.Levels) {
 	for l := range wanted.All() {
 		possible = possible.With(storage.LevelsOf(s.possible(l)))
 	}
@@ -57,29 +51,38 @@ func (s *schemes) allPossible(wanted storage.Levels) (possible storage.Levels) {
 }
 
 // of are the schemes that protect what is kept at some levels.
-func (s *schemes) of(levels storage.Levels) iter.Seq2[storage.Level, Scheme] {
+func (s schemes) of(levels storage.Levels) iter.Seq2[storage.Level, Scheme] {
 	return func(yield func(storage.Level, Scheme) bool) {
 		for level := range levels.All() {
-			if scheme := s.scheme[level]; scheme != nil && !yield(level, scheme) {
+			if scheme := s[level].scheme; scheme != nil && !yield(level, scheme) {
 				return
 			}
 		}
 	}
 }
 
+// skip tells the others that this rank does not write its part of a version.
+func (s schemes) skip(ctx context.Context, plan storage.Levels, id storage.ID, part storage.Part) (err error) {
+	for _, scheme := range s.of(plan) {
+		err = errors.Join(err, scheme.Skip(ctx, id, part))
+	}
+	return err
+}
+
 // healing are the levels whose schemes protect a version anew: those that it was
 // written for or, where this job's policy does not have one of them, those that there
 // are; none if nothing is to protect it.
-func (s *schemes) healing(plan storage.Levels) (by storage.Levels) {
+func (s schemes) healing(plan storage.Levels) (by storage.Levels) {
 	for level := range plan.All() {
-		_, has := s.scheme[level]
 		switch {
 		case level.Redundancy == storage.NoRedundancy:
-		case has:
+		case s[level].scheme != nil:
 			by = by.With(storage.LevelsOf(level))
 		default:
-			for other := range s.scheme {
-				by = by.With(storage.LevelsOf(other))
+			for other, p := range s {
+				if p.scheme != nil {
+					by = by.With(storage.LevelsOf(other))
+				}
 			}
 		}
 	}
@@ -87,75 +90,75 @@ func (s *schemes) healing(plan storage.Levels) (by storage.Levels) {
 }
 
 // haveParity reports whether parity protects what is kept at one of some levels.
-func (s *schemes) haveParity(levels storage.Levels) bool {
-	return levels.Where(func(l storage.Level) bool { return s.protection[l].sets != nil }) != 0
+func (s schemes) haveParity(levels storage.Levels) bool {
+	return levels.Where(func(l storage.Level) bool { return s[l].sets != nil }) != 0
 }
 
-func (s *schemes) close(ctx context.Context) (err error) {
-	for _, k := range s.parity {
-		err = errors.Join(err, k.Close(ctx))
+func (s schemes) close(ctx context.Context) (err error) {
+	for _, p := range s {
+		if k, ok := p.scheme.(*erasure.Scheme); ok {
+			err = errors.Join(err, k.Close(ctx))
+		}
 	}
 	return err
 }
 
 // schemeBuilder is what schemes are made of.
 type schemeBuilder struct {
-	*schemes
+	*core
 
-	nodes             *nodes
 	setSize, parities int
-	service           *exchange.Service
-	local             *nodelocal.Store
 	unwanted          func(storage.ID) error // an error if the version is deleted
-	log               *slog.Logger
 }
 
 // build makes the schemes of the levels that the policy has. For one that
 // the job's nodes do not allow there is the strongest one that they do, with a
 // message: the program is to run on a laptop as on a cluster, and on the nodes that
 // are left when one is lost.
-func (b *schemeBuilder) build(policy storage.Policy) error {
-	b.scheme, b.parity = make(map[storage.Level]Scheme), make(map[storage.Level]*erasure.Scheme)
-	b.protection, b.reach = make(map[storage.Level]protection), make(map[storage.Level]storage.Level)
+func (b *schemeBuilder) build(all schemes, policy storage.Policy) error {
 	for _, period := range policy {
-		if period.Level.Tier == storage.TierHome {
+		level := period.Level
+		if level.Tier == storage.TierHome {
 			continue
 		}
-		reach, why, err := b.buildOne(period.Level)
+		p, why, err := b.buildOne(level)
 		if err != nil {
-			return fmt.Errorf("%w: level %v: %w", ErrConfig, period.Level, err)
+			return fmt.Errorf("%w: level %v: %w", ErrConfig, level, err)
 		}
-		b.reach[period.Level] = reach
-		if reach != period.Level && b.nodes.root() {
+		all[level] = p
+		if p.reach != level && b.nodes.root() {
 			b.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
-				"level", period.Level.String(), "kept_as", reach.String(), "nodes", len(b.nodes.list), "error", why)
+				"level", level.String(), "kept_as", p.reach.String(), "nodes", len(b.nodes.list), "error", why)
 		}
 	}
 	return nil
 }
 
-// buildOne makes the scheme of a level, or of one that survives less. It returns the level
-// that this stands for, and why it is not the level itself.
-func (b *schemeBuilder) buildOne(level storage.Level) (reach storage.Level, why, err error) {
+// buildOne makes what protects a level, or one that survives less: why it is not the level itself.
+func (b *schemeBuilder) buildOne(level storage.Level) (p protection, why, err error) {
 	if most := b.survivable(level); !most.Cover(level.Survives) {
-		return level, nil, fmt.Errorf("it is declared to survive %+v, and what is made for it here survives %+v: declare no more than that, or make it in another way (attempts in storage/placement/schemes.go)",
+		return p, nil, fmt.Errorf("it is declared to survive %+v, and what is made for it here survives %+v: declare no more than that, or make it in another way (attempts in storage/placement/schemes.go)",
 			level.Survives, most)
 	}
 	if level.Redundancy == storage.NoRedundancy {
-		return level, nil, nil
+		return protection{reach: level}, nil, nil
 	}
 	for _, try := range b.attempts(level) {
-		err := try.build()
+		if try.parity > 0 {
+			p, err = b.buildParity(level, try)
+		} else {
+			p, err = b.buildPartner(level, try)
+		}
 		switch {
 		case err == nil:
-			return try.reach, why, nil
+			return p, why, nil
 		case !errors.Is(err, domain.ErrTooFewNodes):
-			return storage.Local, nil, err
+			return p, nil, err
 		case why == nil:
 			why = err
 		}
 	}
-	return storage.Local, why, nil
+	return protection{reach: storage.Local}, why, nil
 }
 
 // survivable is what may be lost of what is made of a level on the nodes, at best.
@@ -170,76 +173,56 @@ func (b *schemeBuilder) survivable(level storage.Level) storage.Losses {
 	return storage.Losses{Process: true, JobEnd: true, Nodes: nodes, OfEachSet: nodes}
 }
 
-type schemeAttempt struct {
-	reach storage.Level
-	build func() error
-}
-
-// attempts are the schemes for a level, the strongest first. Fewer parities than
+// attempts are what may protect a level, the strongest first. Fewer parities than
 // Reed-Solomon was asked for survive at least what XOR does.
-func (b *schemeBuilder) attempts(level storage.Level) (out []schemeAttempt) {
-	add := func(reach storage.Level, build func() error) { out = append(out, schemeAttempt{reach, build}) }
-	if level.Redundancy == storage.Parity {
-		n := 1
-		if level.Survives.OfEachSet > 1 {
-			n = b.parities
-		}
-		add(level, func() error { return b.buildParity(level, n) })
-		for fewer := n - 1; fewer > 0; fewer-- {
-			add(storage.XOR, func() error { return b.buildParity(level, fewer) })
-		}
-		add(storage.Partner, func() error { return b.buildPartner(level) })
-		return out
+func (b *schemeBuilder) attempts(level storage.Level) (out []protection) {
+	if level.Redundancy != storage.Parity {
+		return []protection{{reach: level}}
 	}
-	add(level, func() error { return b.buildPartner(level) })
-	return out
+	n := 1
+	if level.Survives.OfEachSet > 1 {
+		n = b.parities
+	}
+	out = append(out, protection{reach: level, parity: n})
+	for fewer := n - 1; fewer > 0; fewer-- {
+		out = append(out, protection{reach: storage.XOR, parity: fewer})
+	}
+	return append(out, protection{reach: storage.Partner})
 }
 
-func (b *schemeBuilder) buildPartner(level storage.Level) error {
-	p, err := domain.Partners(b.nodes.places())
+func (b *schemeBuilder) buildPartner(level storage.Level, p protection) (protection, error) {
+	chosen, err := domain.Partners(b.nodes.places())
 	if err != nil {
-		return err
+		return p, err
 	}
-	if len(p.SameRack) > 0 && b.nodes.root() {
+	if len(chosen.SameRack) > 0 && b.nodes.root() {
 		b.log.Warn("some copies are in the rack of their originals: the loss of that rack can cost a version (each rank holds one copy; with at most half of the ranks in each rack all copies are in another one)",
-			"level", level.String(), "ranks", p.SameRack)
+			"level", level.String(), "ranks", chosen.SameRack)
 	}
-	b.protection[level] = protection{partners: p.Partner}
-	b.scheme[level] = &partner.Scheme{Service: b.service, Partner: comm.Rank(p.Partner[b.nodes.me]), ObjectName: objectName}
-	return nil
+	p.partners = chosen.Partner
+	p.scheme = &partner.Scheme{Service: b.service, Partner: comm.Rank(p.partners[b.nodes.me]), ObjectName: objectName}
+	return p, nil
 }
 
-func (b *schemeBuilder) buildParity(level storage.Level, parity int) error {
-	sets, err := domain.Sets(b.nodes.places(), b.setSize, parity)
-	if err != nil {
-		return err
+func (b *schemeBuilder) buildParity(level storage.Level, p protection) (_ protection, err error) {
+	if p.sets, err = domain.Sets(b.nodes.places(), b.setSize, p.parity); err != nil {
+		return p, err
 	}
-	b.warnOfRacks(level, sets, parity)
-	b.protection[level] = protection{sets: sets, parity: parity}
-	for _, set := range sets {
-		if !slices.Contains(set.Members, int(b.nodes.me)) {
-			continue
-		}
-		scheme, err := erasure.NewScheme(erasure.SchemeConfig{
-			Service: b.service, Node: b.local, Rank: int(b.nodes.me), Set: set.Members, Parity: parity,
-			Prefix: level.String(), Unwanted: b.unwanted, Log: b.log,
-		})
-		if err != nil {
-			return err
-		}
-		b.scheme[level], b.parity[level] = scheme, scheme
-	}
-	return nil
+	b.warnOfRacks(level, p.sets, p.parity)
+	own := slices.IndexFunc(p.sets, func(set domain.Set) bool { return slices.Contains(set.Members, int(b.nodes.me)) })
+	p.scheme, err = erasure.NewScheme(erasure.SchemeConfig{
+		Service: b.service, Node: b.local, Rank: int(b.nodes.me), Set: p.sets[own].Members, Parity: p.parity,
+		Prefix: level.String(), Unwanted: b.unwanted, Log: b.log,
+	})
+	return p, err
 }
 
 // warnOfRacks reports that the sets of a level do not survive the loss of a rack. Who
 // has not said which node is where does not expect that.
 func (b *schemeBuilder) warnOfRacks(level storage.Level, sets []domain.Set, parity int) {
-	most := 0
-	for _, set := range sets {
-		most = max(most, set.PerRack)
-	}
-	if b.nodes.root() && b.nodes.racks() > 1 && most > parity {
+	most := slices.MaxFunc(sets, func(a, b domain.Set) int { return a.PerRack - b.PerRack }).PerRack
+	racks := slices.ContainsFunc(b.nodes.list, func(n manifest.Node) bool { return n.Rack != b.nodes.list[0].Rack })
+	if b.nodes.root() && racks && most > parity {
 		b.log.Warn("sets have more members in one rack than they can lose: the loss of a rack can cost a version (more racks, smaller sets or more parities help: CRAFT_RACKS, CRAFT_SET_SIZE, CRAFT_RS_PARITY)",
 			"level", level.String(), "members", most, "parities", parity)
 	}

@@ -48,7 +48,7 @@ func TestDamagedCopyIsMadeAnew(t *testing.T) {
 				}
 				s.Heal(idOf(1))
 				s.Healed()
-				return comm.Barrier(ctx, s.Comm)
+				return comm.Barrier(ctx, s.Comm())
 			})
 			good, err := os.ReadFile(file(1, part))
 			require.NoError(t, err)

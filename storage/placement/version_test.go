@@ -20,19 +20,19 @@ func begin(ctx context.Context, s *placement.Placement, keep func(storage.Entry)
 	if err := s.Survey(ctx); err != nil {
 		return err
 	}
-	if s.Comm.Rank() == 0 {
+	if s.Comm().Rank() == 0 {
 		if err := s.Prepare(ctx, keep); err != nil {
 			return err
 		}
 	}
-	return comm.Barrier(ctx, s.Comm)
+	return comm.Barrier(ctx, s.Comm())
 }
 
 // put writes this rank's part of a version: a container with one value.
 func put(ctx context.Context, s *placement.Placement, store *storage.Store, version uint64, value []byte) (container.Header, error) {
 	id := idOf(version)
 	h := container.Header{
-		Name: "cp", Version: version, Attempt: id.Attempt, Rank: int(s.Comm.Rank()), Size: s.Comm.Size(),
+		Name: "cp", Version: version, Attempt: id.Attempt, Rank: int(s.Comm().Rank()), Size: s.Comm().Size(),
 	}
 	storage.SetPlanned(&h, s.Plan(version))
 	desc := container.Desc{Elem: container.Uint8, Shape: []int64{int64(len(value))}}

@@ -10,7 +10,7 @@ var (
 	// job do not suffice for the protection that was asked for.
 	ErrTooFewNodes = errors.New("too few nodes")
 
-	// ErrInvalid is returned for places or numbers that make no sense.
+	// ErrInvalid is returned for numbers that make no sense.
 	ErrInvalid = errors.New("invalid argument")
 )
 

@@ -9,39 +9,27 @@ type Partnering struct {
 	// SameRack are the ranks, ascending, whose copy had to stay in their own
 	// rack: the loss of that rack loses both. Empty if there is only one rack.
 	SameRack []int
-	// MostCopies is how many copies the rank that holds the most of them has:
-	// 1, but where one node has more than half of all ranks.
-	MostCopies int
 }
 
-// Partners chooses a partner for each rank; places are by rank. The error is a
+// Partners chooses a partner for each rank; places are by rank, at least one. The error is a
 // *PartnerError if all ranks are on one node.
 func Partners(places []Place) (Partnering, error) {
-	t, err := newTopology(places)
-	if err != nil {
-		return Partnering{}, err
-	}
+	t := newTopology(places)
 	if t.nodes < 2 {
 		return Partnering{}, &PartnerError{Ranks: len(places)}
 	}
-	if 2*t.largestNode > len(t.order) {
-		return t.partnering(t.crowded()), nil
+	var p Partnering
+	if 2*t.largestNode > len(places) {
+		p.Partner = t.crowded()
+	} else {
+		p.Partner = t.bestShift()
 	}
-	return t.partnering(t.bestShift()), nil
-}
-
-// partnering describes a choice of partners.
-func (t *topology) partnering(partner []int) Partnering {
-	p := Partnering{Partner: partner}
-	_, p.MostCopies = largest(partner, len(partner))
-	if t.racks > 1 {
-		for rank, holder := range partner {
-			if t.rack[rank] == t.rack[holder] {
-				p.SameRack = append(p.SameRack, rank)
-			}
+	for rank, holder := range p.Partner {
+		if t.racks > 1 && t.rack[rank] == t.rack[holder] {
+			p.SameRack = append(p.SameRack, rank)
 		}
 	}
-	return p
+	return p, nil
 }
 
 // bestShift moves the ranks by a distance that takes every rank off its node,

@@ -2,11 +2,10 @@ package domain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
-// Place is where a rank runs.
+// Place is where a rank runs. All ranks of a node say the same rack.
 type Place struct {
 	Node int    // number of the node; only equal or not counts
 	Rack string // label of what the node fails together with; may be empty
@@ -26,19 +25,10 @@ type topology struct {
 	largestRack int // the most ranks in one rack
 }
 
-func newTopology(places []Place) (topology, error) {
-	if len(places) == 0 {
-		return topology{}, fmt.Errorf("no ranks: %w", ErrInvalid)
-	}
-	t := topology{order: make([]int, len(places)), node: make([]int, len(places)), rack: make([]int, len(places))}
+func newTopology(places []Place) *topology {
+	t := &topology{order: make([]int, len(places)), node: make([]int, len(places)), rack: make([]int, len(places))}
 	nodes, racks := make(map[int]int), make(map[string]int)
-	rackOf := make(map[int]string)
 	for rank, p := range places {
-		if known, ok := rackOf[p.Node]; ok && known != p.Rack {
-			return topology{}, fmt.Errorf("rank %d says that node %d is in rack %q, a rank before it that it is in rack %q: %w",
-				rank, p.Node, p.Rack, known, ErrInvalid)
-		}
-		rackOf[p.Node] = p.Rack
 		t.order[rank] = rank
 		t.node[rank] = number(nodes, p.Node)
 		t.rack[rank] = number(racks, p.Rack)
@@ -49,7 +39,7 @@ func newTopology(places []Place) (topology, error) {
 	})
 	t.crowdedNode, t.largestNode = largest(t.node, t.nodes)
 	_, t.largestRack = largest(t.rack, t.racks)
-	return t, nil
+	return t
 }
 
 // number gives each new name the next number.

@@ -14,7 +14,7 @@ type Set struct {
 }
 
 // Sets puts every rank into exactly one set of about size members, for the
-// given number of parities (1 for XOR); places are by rank.
+// given number of parities (1 for XOR); places are by rank, at least one.
 //
 // The number of sets is the smallest that keeps them at size members, raised to
 // the ranks of the fullest node, because these must all be in different sets:
@@ -25,10 +25,7 @@ func Sets(places []Place, size, parity int) ([]Set, error) {
 	if parity < 1 || size < parity+1 {
 		return nil, fmt.Errorf("sets of %d members with %d parities (allowed: at least 1 parity, and more members than parities): %w", size, parity, ErrInvalid)
 	}
-	t, err := newTopology(places)
-	if err != nil {
-		return nil, err
-	}
+	t := newTopology(places)
 	n := len(t.order)
 	most := n / (parity + 1) // sets that can all have parity+1 members
 	if most < t.largestNode {

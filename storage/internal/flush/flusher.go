@@ -50,7 +50,6 @@ type Flusher struct {
 	placement Placement
 	limiter   *rate.Limiter // nil: no limit
 	piece     int64
-	cancel    context.CancelFunc
 	running   sync.WaitGroup
 
 	mu     sync.Mutex
@@ -82,17 +81,13 @@ func New(p Placement, o Options) *Flusher {
 	return f
 }
 
-// Start begins to copy what is added; Stop, or the end of ctx, ends it.
+// Start begins to copy what is added, until ctx ends.
 func (f *Flusher) Start(ctx context.Context) {
-	ctx, f.cancel = context.WithCancel(ctx)
 	f.running.Go(func() { f.run(ctx) })
 }
 
-// Stop waits for the piece that is being copied.
-func (f *Flusher) Stop() {
-	f.cancel()
-	f.running.Wait()
-}
+// Wait waits, when that has ended, for the piece that is being copied.
+func (f *Flusher) Wait() { f.running.Wait() }
 
 // Add puts a version into the queue, unless it is there or done, and returns what is closed
 // when this rank's parts are at home, or cannot be.

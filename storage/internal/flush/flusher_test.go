@@ -36,7 +36,7 @@ func newPlacement(size int) *placement {
 func (p *placement) start(t *testing.T, ctx context.Context, limit int64) *Flusher {
 	f := New(p, Options{Limit: limit, Around: func(body func()) { body() }, Log: slog.New(slog.DiscardHandler)})
 	f.Start(ctx)
-	t.Cleanup(f.Stop)
+	t.Cleanup(f.Wait)
 	return f
 }
 
