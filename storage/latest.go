@@ -45,11 +45,13 @@ func NoteAncestors(ancestors []container.Ancestor) []NotedAncestor {
 // ParseLineage reads a lineage as notes and records have it.
 func ParseLineage(text string) (id container.LineageID, ok bool) {
 	b, err := hex.DecodeString(text)
-	return id, err == nil && copy(id[:], b) == len(id) && len(b) == len(id)
+	ok = err == nil && len(b) == len(id) && copy(id[:], b) == len(id)
+	return id, ok
 }
 
 // ParseAttempt reads an attempt as notes and records have it.
 func ParseAttempt(text string) (id container.AttemptID, ok bool) {
 	b, err := hex.DecodeString(text)
-	return id, err == nil && copy(id[:], b) == len(id) && len(b) == len(id)
+	ok = err == nil && len(b) == len(id) && copy(id[:], b) == len(id)
+	return id, ok
 }

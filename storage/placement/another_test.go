@@ -92,9 +92,9 @@ func TestPassingFaultIsNoDamage(t *testing.T) {
 			data, err := vfs.ReadFile(mem, path, 1<<20)
 			require.NoError(t, err)
 			n := &nodes{list: []manifest.Node{{}}, of: []int{0}}
-			s := finder{core: &core{
+			s := &finder{
 				home: files, log: slog.New(slog.DiscardHandler), nodes: n, local: local, register: newRegister(n, 0),
-			}}
+			}
 			s.register.cat.Merge(catalog.Findings{Away: c.away}, 0)
 			for _, at := range []int{9, len(data) / 2} { // in the header, and in the value
 				flipped := slices.Clone(data)

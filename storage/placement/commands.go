@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
 // What other ranks ask for by name: "<verb>/<rest>". Data for a scheme has the
@@ -36,8 +37,8 @@ func (c command) Abort() error  { return nil }
 
 // commands go to other ranks, and reports to rank 0.
 type commands struct {
-	*core
-
+	service *exchange.Service
+	nodes   *nodes
 	homeDir string                      // where rank 0 looks for what others have written to the home
 	late    time.Duration               // Config.Late
 	all     map[string]func(storage.ID) // on rank 0, by verb: what follows when all ranks have reported it

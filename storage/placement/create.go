@@ -10,16 +10,19 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // creator starts parts.
 type creator struct {
-	*core
-
+	home     storage.Driver
+	local    *nodelocal.Store
 	planner  *planner
 	schemes  schemes
+	register *register
 	commands *commands
 	troubles *troubles
+	around   func(func())
 }
 
 // create lets the part go to the node and, as it is written, to what protects it there.
@@ -116,7 +119,7 @@ func (w *writer) Commit() error {
 	weak := make([]error, len(protections))
 	for i, protection := range protections {
 		running.Go(func() {
-			w.service.Around(func() { weak[i] = protection.Commit() })
+			w.around(func() { weak[i] = protection.Commit() })
 		})
 	}
 	err := w.own.Commit()
@@ -154,7 +157,7 @@ func (w *writer) checkPlace() error {
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
 	return nil
 }
 
@@ -201,7 +204,7 @@ func (w *writer) moveHome(why error) error {
 	r, size := back.Written()
 	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
 	if aborted := full.Abort(); err == nil && aborted != nil {
-		w.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
+		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
 	}
 	if err != nil {
 		return errors.Join(why, err)

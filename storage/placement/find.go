@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,13 +12,23 @@ import (
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/internal/exchange"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // finder opens the bytes of parts, wherever they are.
-type finder struct{ *core }
+type finder struct {
+	name     string // of the checkpoint
+	home     storage.Driver
+	local    *nodelocal.Store
+	service  *exchange.Service
+	nodes    *nodes
+	register *register
+	log      *slog.Logger
+}
 
 // sourceName says where it is, for people.
-func (d finder) sourceName(src catalog.Source) string {
+func (d *finder) sourceName(src catalog.Source) string {
 	switch {
 	case src.Parity:
 		return "parity"
@@ -28,7 +39,7 @@ func (d finder) sourceName(src catalog.Source) string {
 	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Root())
 }
 
-func (d finder) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (d *finder) openSource(ctx context.Context, src catalog.Source, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	switch {
 	case src.Parity:
 		return erasure.OpenRebuilt(ctx, id, part, d.members(id, part))
@@ -38,7 +49,7 @@ func (d finder) openSource(ctx context.Context, src catalog.Source, id storage.I
 	return d.openObject(ctx, src.Key, src.At)
 }
 
-func (d finder) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
+func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
 	if node == d.nodes.here() {
 		return d.local.OpenObject(ctx, key)
 	}
@@ -47,7 +58,7 @@ func (d finder) openObject(ctx context.Context, key storage.ObjectKey, node cata
 
 // members opens what the rebuilding of a part needs: parity, and parts that are
 // somewhere; on the parallel file system only if the nodes do not suffice.
-func (d finder) members(id storage.ID, part storage.Part) erasure.Open {
+func (d *finder) members(id storage.ID, part storage.Part) erasure.Open {
 	alone := query(d.register, func(v catalog.View) bool { return v.OnNodes().Rebuildable(id, part) })
 	return func(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 		if key.Kind == storage.KindPart {
@@ -59,7 +70,7 @@ func (d finder) members(id storage.ID, part storage.Part) erasure.Open {
 }
 
 // openParity opens parity in the places that have any under its name: it may be of several sets.
-func (d finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
+func (d *finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.PartReader, error) {
 	var places []func() (storage.PartReader, error)
 	for _, n := range query(d.register, func(v catalog.View) []catalog.Place { return slices.Clone(v.Nodes(key)) }) {
 		places = append(places, func() (storage.PartReader, error) { return d.openObject(ctx, key, n) })
@@ -68,7 +79,7 @@ func (d finder) openParity(ctx context.Context, key storage.ObjectKey) (storage.
 }
 
 // nowhere stands behind the last place: something may be in one that cannot show it now.
-func (d finder) nowhere(key storage.ObjectKey) func() (storage.PartReader, error) {
+func (d *finder) nowhere(key storage.ObjectKey) func() (storage.PartReader, error) {
 	return func() (storage.PartReader, error) {
 		if away := query(d.register, func(v catalog.View) []string { return v.Away(key.ID) }); len(away) > 0 {
 			return nil, errors.New(strings.Join(away, "; "))
@@ -79,7 +90,7 @@ func (d finder) nowhere(key storage.ObjectKey) func() (storage.PartReader, error
 
 // openFirst opens the first source of a part that can be opened; the others follow when its
 // bytes are wrong.
-func (d finder) openFirst(ctx context.Context, key storage.ObjectKey, sources []catalog.Source) (storage.PartReader, error) {
+func (d *finder) openFirst(ctx context.Context, key storage.ObjectKey, sources []catalog.Source) (storage.PartReader, error) {
 	var last *catalog.Source // that was opened
 	var places []func() (storage.PartReader, error)
 	for _, src := range sources {
@@ -102,7 +113,7 @@ func (d finder) openFirst(ctx context.Context, key storage.ObjectKey, sources []
 }
 
 // openVerified opens the first source of a part whose bytes are all right.
-func (d finder) openVerified(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
+func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	var places []func() (storage.PartReader, error)
 	for _, src := range d.register.sources(id, part) {
 		places = append(places, func() (storage.PartReader, error) {
@@ -123,7 +134,7 @@ func (d finder) openVerified(ctx context.Context, id storage.ID, part storage.Pa
 }
 
 // verify reads every byte of what is to be a part of a version.
-func (d finder) verify(ctx context.Context, r storage.PartReader, id storage.ID, part storage.Part) error {
+func (d *finder) verify(ctx context.Context, r storage.PartReader, id storage.ID, part storage.Part) error {
 	c, err := container.Open(r, r.Size())
 	if err == nil {
 		err = storage.CheckIdentity(c.Header(), d.name, id, part)

@@ -11,8 +11,9 @@ import (
 
 // flushing is the placement of the flusher.
 type flushing struct {
-	finder
-
+	home     storage.Driver
+	finder   *finder
+	register *register
 	commands *commands
 	mayWrite func() error
 	flushed  func(storage.ID) // Config.Flushed
@@ -24,7 +25,7 @@ var _ flush.Placement = (*flushing)(nil)
 func (f *flushing) Parts(id storage.ID) []storage.Part {
 	return query(f.register, func(v catalog.View) (own []storage.Part) {
 		for _, part := range v.Entry(id).Parts {
-			if f.register.hostOf(v, id, part) == f.nodes.me && !v.AtHome(id, part) {
+			if f.register.hostOf(v, id, part) == f.commands.nodes.me && !v.AtHome(id, part) {
 				own = append(own, part)
 			}
 		}
@@ -33,7 +34,7 @@ func (f *flushing) Parts(id storage.ID) []storage.Part {
 }
 
 func (f *flushing) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
-	return f.openVerified(ctx, id, part)
+	return f.finder.openVerified(ctx, id, part)
 }
 
 func (f *flushing) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -11,15 +12,22 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // gatherer brings parts to the nodes of the ranks that host them.
-type gatherer struct{ finder }
+type gatherer struct {
+	comm     *comm.Comm
+	local    *nodelocal.Store
+	finder   *finder
+	register *register
+	log      *slog.Logger
+}
 
 // gather is Placement.Gather. What is on a node as such is read from there, and from the
 // home only what parity on the nodes does not give. A part for which its node has no room is
 // rebuilt whenever it is read.
-func (g gatherer) gather(ctx context.Context, id storage.ID) error {
+func (g *gatherer) gather(ctx context.Context, id storage.ID) error {
 	all := query(g.register, func(v catalog.View) []storage.ID { return v.WithBases(id) })
 	for _, one := range all {
 		problem, err := g.gatherOne(ctx, one)
@@ -34,7 +42,7 @@ func (g gatherer) gather(ctx context.Context, id storage.ID) error {
 }
 
 // gatherOne does so for one version. problem is that of this rank's share.
-func (g gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err error) {
+func (g *gatherer) gatherOne(ctx context.Context, id storage.ID) (problem, err error) {
 	missing := g.register.toRebuild(id)
 	if len(missing) == 0 {
 		return nil, nil
@@ -83,7 +91,7 @@ func (r *register) toRebuild(id storage.ID) (missing []orphan) {
 
 // noteRebuilt enters on all ranks what is on its node now: all but those parts that
 // a rank has not got there.
-func (g gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
+func (g *gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orphan, not []int) error {
 	all, err := share(ctx, g.comm, "the parts that it rebuilds", not, nil)
 	if err != nil {
 		return err
@@ -101,7 +109,7 @@ func (g gatherer) noteRebuilt(ctx context.Context, id storage.ID, missing []orph
 
 // rebuild makes the file of a part anew on this node; refused: it is this node that
 // does not take it, and not that what is left of the others cannot be read.
-func (g gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part) (refused bool, err error) {
+func (g *gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part) (refused bool, err error) {
 	key := catalog.PartOf(id, part)
 	if r, err := g.local.OpenObject(ctx, key); err == nil {
 		return false, r.Close() // an earlier attempt has got it
@@ -112,7 +120,7 @@ func (g gatherer) rebuild(ctx context.Context, id storage.ID, part storage.Part)
 		return true, err
 	}
 	own := &recalling{Writer: w}
-	if err := erasure.RebuildPart(ctx, id, part, g.members(id, part), own); err != nil {
+	if err := erasure.RebuildPart(ctx, id, part, g.finder.members(id, part), own); err != nil {
 		return own.err != nil, errors.Join(err, w.Abort())
 	}
 	if err := w.Commit(); err != nil {

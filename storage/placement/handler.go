@@ -10,12 +10,13 @@ import (
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/remove"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // handler is what this rank does for the others.
 type handler struct {
-	*core
-
+	home     storage.Driver
+	local    *nodelocal.Store
 	commands *commands
 	remover  *remove.Remover
 	cancel   func(storage.ID)

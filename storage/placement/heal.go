@@ -8,12 +8,14 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/heal"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // healing is the placement of the healer.
 type healing struct {
-	finder
-
+	local    *nodelocal.Store
+	finder   *finder
+	register *register
 	schemes  schemes
 	commands *commands
 	deleted  func(storage.ID) bool // on rank 0
@@ -27,12 +29,12 @@ func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 	key := h.register.ownKey(id)
 	if r, err := h.local.OpenObject(ctx, key); err == nil {
 		defer r.Close()
-		if h.verify(ctx, r, id, key.Part) == nil {
+		if h.finder.verify(ctx, r, id, key.Part) == nil {
 			h.register.noteOwn(id)
 			return nil
 		}
 	}
-	src, err := h.openVerified(ctx, id, key.Part)
+	src, err := h.finder.openVerified(ctx, id, key.Part)
 	if err != nil {
 		return err
 	}

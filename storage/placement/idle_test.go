@@ -71,7 +71,7 @@ func TestHandlerIsBusy(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, local.Prepare(t.Context(), nil))
 		defer local.Leave()
-		h := &handler{core: &core{local: local}, idle: new(idleness)}
+		h := &handler{local: local, idle: new(idleness)}
 		key := storage.ObjectKey{ID: storage.ID{Version: 1, Attempt: container.AttemptID{1}}, Kind: storage.KindCopy, Part: storage.Part{Size: 2}}
 		name := verbObject + "/" + key.Name()
 		busy := func(want int) {

@@ -28,7 +28,7 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{config: c, core: core{name: c.Name, comm: c.Comm, home: c.Home, log: c.Log}, planner: &planner{policy: c.Policy}, schemes: make(schemes)}
+	p := &Placement{config: c, planner: &planner{policy: c.Policy}, schemes: make(schemes)}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
 		p.know(c.Dir)
@@ -61,13 +61,13 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	home, _ := p.home.(storage.MetadataStore)
-	p.manifest.Begin(manifest.Job{Checkpoint: p.name, Policy: p.config.Policy.String(), Nodes: p.nodes.list, Home: home})
+	home, _ := p.config.Home.(storage.MetadataStore)
+	p.manifest.Begin(manifest.Job{Checkpoint: p.config.Name, Policy: p.config.Policy.String(), Nodes: p.nodes.list, Home: home})
 	p.know(string(reports[0].Home))
 	if p.nodes.root() {
-		p.absence.noteUnused(reports, p.log)
+		p.absence.noteUnused(reports, p.config.Log)
 	}
-	dup, err := p.comm.Dup(ctx) // only the exchange uses it
+	dup, err := p.config.Comm.Dup(ctx) // only the exchange uses it
 	if err != nil {
 		return err
 	}
@@ -84,17 +84,17 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 	if errors.Is(problem, nodelocal.ErrCopied) {
 		copied, problem, own.Copied = problem, nil, problem.Error()
 	}
-	if err := comm.Barrier(ctx, p.comm); err != nil { // two may sign a directory at the same time
+	if err := comm.Barrier(ctx, p.config.Comm); err != nil { // two may sign a directory at the same time
 		return nil, err
 	}
 	if p.local != nil {
 		owner, _ := nodelocal.ReadOwner(p.config.FS, p.local.Dir()) // without room there is none
 		own.Signer = owner.Identity
 	}
-	if all, err = share(ctx, p.comm, "its node", own, problem); err != nil {
+	if all, err = share(ctx, p.config.Comm, "its node", own, problem); err != nil {
 		return nil, err
 	}
-	if p.nodes, err = numberNodes(p.comm.Rank(), filepath.Base(p.local.Dir()), p.comm.Nodes(), all); err != nil || copied != nil {
+	if p.nodes, err = numberNodes(p.config.Comm.Rank(), filepath.Base(p.local.Dir()), p.config.Comm.Nodes(), all); err != nil || copied != nil {
 		return nil, cmp.Or(err, copied)
 	}
 	if r := slices.IndexFunc(all, func(r nodeReport) bool { return r.Copied != "" }); r >= 0 {
@@ -110,7 +110,7 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 // tell, the program may yet be ended because of them: the place is made when it goes on.
 func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error) {
 	p.local, err = nodelocal.New(nodelocal.Config{
-		Root: p.config.Root, Name: p.name, Home: p.config.Dir, ID: p.manifest.Last().ID, Sync: p.config.Sync, FS: p.config.FS, Self: p.config.Self, Job: p.config.Job, Patience: p.config.Patience,
+		Root: p.config.Root, Name: p.config.Name, Home: p.config.Dir, ID: p.manifest.Last().ID, Sync: p.config.Sync, FS: p.config.FS, Self: p.config.Self, Job: p.config.Job, Patience: p.config.Patience,
 	})
 	if err != nil {
 		return report, err
@@ -129,17 +129,17 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if info, err := p.config.FS.Stat(root); err == nil {
 		report.File = vfs.IDOf(info)
 	}
-	if p.comm.Rank() == 0 {
+	if p.config.Comm.Rank() == 0 {
 		report.Home = osstring.String(p.config.Dir)
 	}
 	switch {
 	case err == nil || errors.Is(err, nodelocal.ErrNoSpace):
 		return report, nil
 	case errors.Is(err, storage.ErrLocked):
-		return report, fmt.Errorf("rank %d on host %s: %w", p.comm.Rank(), report.Self.Host, err)
+		return report, fmt.Errorf("rank %d on host %s: %w", p.config.Comm.Rank(), report.Self.Host, err)
 	}
 	return report, fmt.Errorf("%w: rank %d on host %s cannot store in %s: %w; CRAFT_NODE_PATH has to name a directory on the node that this user can write to, or can make",
-		ErrConfig, p.comm.Rank(), report.Self.Host, p.local.Dir(), err)
+		ErrConfig, p.config.Comm.Rank(), report.Self.Host, p.local.Dir(), err)
 }
 
 // serve begins to do things for the other ranks, and makes all that works in the background.
@@ -151,21 +151,31 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		p.flusher.Cancel(id)
 		p.healer.Cancel(id)
 	}
-	p.commands = &commands{core: &p.core, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
-	troubles := &troubles{core: &p.core, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
-	removing := &removing{core: &p.core, commands: p.commands, troubles: troubles, cancel: cancel}
-	p.remover = remove.New(removing, remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.log})
-	served := &handler{core: &p.core, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
+	troubles := &troubles{log: p.config.Log, nodes: p.nodes, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
+	p.remover = remove.New(
+		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
+		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
+	)
+	served := &handler{home: p.config.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
-	find := finder{&p.core}
-	flushing := &flushing{finder: find, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
-	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.log})
+	p.commands.service = p.service
+
+	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, home: p.config.Home, log: p.config.Log}
+	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
+	p.gatherer = &gatherer{comm: p.config.Comm, local: p.local, finder: p.finder, register: p.register, log: p.config.Log}
+	flushing := &flushing{home: p.config.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
+	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.config.Log})
 	p.flusher.Start(work)
-	healing := &healing{finder: find, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
-	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.log.With("rank", int(p.nodes.me))})
+	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
+	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
-	p.creator = &creator{core: &p.core, planner: p.planner, schemes: p.schemes, commands: p.commands, troubles: troubles}
-	builder := schemeBuilder{core: &p.core, setSize: p.config.SetSize, parities: p.config.Parity, unwanted: p.unwanted}
+	p.creator = &creator{
+		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
+	}
+	builder := schemeBuilder{
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.config.Log,
+	}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)
 	return err

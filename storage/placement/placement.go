@@ -10,27 +10,34 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
 	"github.com/craft-go/craft/storage/internal/heal"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // Placement is where the versions of one checkpoint go: over the nodes of a job and its
 // home, or to the home alone. Open, Survey and what says so are collective; everything
 // else may be called concurrently.
 type Placement struct {
-	core
-
 	config   Config
 	manifest *manifest.Writer
+	nodes    *nodes
+	register *register
 	absence  *Absence
 	planner  *planner
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
+	local    *nodelocal.Store
+	service  *exchange.Service
 	commands *commands
 	schemes  schemes
+	surveyor *surveyor
+	finder   *finder
 	creator  *creator
+	gatherer *gatherer
 	healer   *heal.Healer
 	flusher  *flush.Flusher
 	remover  *remove.Remover
@@ -51,10 +58,10 @@ func (p *Placement) Sweep(ctx context.Context) error {
 	}
 	if p.nodes.leads() {
 		if err := p.local.Prepare(ctx, func(storage.Entry) bool { return true }); err != nil {
-			p.log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
+			p.config.Log.Warn("the storage of the node cannot be cleaned", "directory", p.local.Dir(), "error", err)
 		}
 	}
-	return comm.Barrier(ctx, p.comm)
+	return comm.Barrier(ctx, p.config.Comm)
 }
 
 // Survey finds out what is where. It is collective; afterwards all ranks know
@@ -63,7 +70,7 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 	var cat *catalog.Catalog
 	switch {
 	case p.OnNodes():
-		cat, err = surveyor{&p.core}.survey(ctx)
+		cat, err = p.surveyor.survey(ctx)
 	case !p.nodes.root():
 		return nil
 	default:
@@ -78,11 +85,11 @@ func (p *Placement) Survey(ctx context.Context) (err error) {
 // surveyHome is Survey without nodes, on rank 0. No header is needed: nothing is to be
 // anywhere else.
 func (p *Placement) surveyHome(ctx context.Context) (*catalog.Catalog, error) {
-	entries, err := p.home.List(ctx)
+	entries, err := p.config.Home.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, doubt, err := readOthersManifest(ctx, p.home)
+	m, doubt, err := readOthersManifest(ctx, p.config.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +115,7 @@ func (p *Placement) List(context.Context) ([]storage.Entry, error) {
 // Path implements storage.Driver: where the home has a version, or this node.
 func (p *Placement) Path(id storage.ID) string {
 	if id.IsZero() || !p.OnNodes() || query(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
-		return p.home.Path(id)
+		return p.config.Home.Path(id)
 	}
 	return p.local.Path(id)
 }
@@ -117,7 +124,7 @@ func (p *Placement) Path(id storage.ID) string {
 // written, to what protects it there.
 func (p *Placement) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	if !p.OnNodes() {
-		return p.home.Create(ctx, id, part)
+		return p.config.Home.Create(ctx, id, part)
 	}
 	return p.creator.create(ctx, id, part)
 }
@@ -132,9 +139,9 @@ func (p *Placement) Skip(ctx context.Context, id storage.ID, part storage.Part) 
 // nodes the reader is a storage.Redundant: it knows where else they are.
 func (p *Placement) Open(ctx context.Context, id storage.ID, part storage.Part) (storage.PartReader, error) {
 	if !p.OnNodes() {
-		return p.home.Open(ctx, id, part)
+		return p.config.Home.Open(ctx, id, part)
 	}
-	return finder{&p.core}.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
+	return p.finder.openFirst(ctx, catalog.PartOf(id, part), p.register.sources(id, part))
 }
 
 // Plan says how the next version of that number is to be kept: as the policy
@@ -240,7 +247,7 @@ func (p *Placement) Gather(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return nil
 	}
-	return gatherer{finder{&p.core}}.gather(ctx, id)
+	return p.gatherer.gather(ctx, id)
 }
 
 // Heal brings the redundancy of a version, and of those that it refers to, back, in the
@@ -304,7 +311,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 	for _, e := range entries {
 		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
-	if home, ok := p.home.(storage.Preparer); ok {
+	if home, ok := p.config.Home.(storage.Preparer); ok {
 		// A part at home may belong to a version that is on the nodes.
 		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
 			return err
@@ -319,7 +326,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 			return err
 		}
 		if err != nil { // there are others to restart from
-			p.log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
+			p.config.Log.Warn("what the nodes have of a version that is not wanted is not deleted", "version", id.Version, "error", err)
 		}
 	}
 	return nil
@@ -329,12 +336,12 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 // calls it for all.
 func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
-		return p.home.Remove(ctx, id)
+		return p.config.Home.Remove(ctx, id)
 	}
 	home := p.register.mayBeAtHome(id)
 	err := p.Drop(ctx, id)
 	if home {
-		err = errors.Join(err, p.home.Remove(ctx, id))
+		err = errors.Join(err, p.config.Home.Remove(ctx, id))
 	}
 	if err == nil {
 		p.forget(id)
@@ -368,7 +375,7 @@ func (p *Placement) Close(ctx context.Context) error {
 		return nil
 	}
 	if err := p.close(ctx); err != nil {
-		return fmt.Errorf("close the levels of checkpoint %q: %w", p.name, err)
+		return fmt.Errorf("close the levels of checkpoint %q: %w", p.config.Name, err)
 	}
 	return nil
 }

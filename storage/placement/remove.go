@@ -8,12 +8,14 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/remove"
+	"github.com/craft-go/craft/storage/nodelocal"
 )
 
 // removing is the placement of the remover.
 type removing struct {
-	*core
-
+	local    *nodelocal.Store
+	nodes    *nodes
+	register *register
 	commands *commands
 	troubles *troubles
 	cancel   func(storage.ID)

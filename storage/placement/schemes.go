@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/domain"
+	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/manifest"
+	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/partner"
 )
 
@@ -105,10 +108,12 @@ func (s schemes) close(ctx context.Context) (err error) {
 
 // schemeBuilder is what schemes are made of.
 type schemeBuilder struct {
-	*core
-
+	nodes             *nodes
 	setSize, parities int
+	service           *exchange.Service
+	local             *nodelocal.Store
 	unwanted          func(storage.ID) error // an error if the version is deleted
+	log               *slog.Logger
 }
 
 // build makes the schemes of the levels that the policy has. For one that

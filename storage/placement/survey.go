@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -17,11 +18,18 @@ import (
 type holdings struct{ Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
-type surveyor struct{ *core }
+type surveyor struct {
+	name  string // of the checkpoint
+	comm  *comm.Comm
+	nodes *nodes
+	local *nodelocal.Store
+	home  storage.Driver
+	log   *slog.Logger
+}
 
 // survey looks at all nodes and at home. It is collective; afterwards all ranks know
 // the same.
-func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
+func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	var own holdings
 	var problem error
 	if s.nodes.leads() {
@@ -44,7 +52,7 @@ func (s surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 
 // lookAtNode lists what is on this node. What cannot be listed or read now is not gone:
 // versions that cannot be had without it are away.
-func (s surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
+func (s *surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
 	host := s.nodes.list[s.nodes.here()].Host
 	objects, err := s.local.Inventory(ctx)
 	var unlisted *nodelocal.UnlistedError
@@ -73,7 +81,7 @@ func (s surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
 	return nil
 }
 
-func (s surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
+func (s *surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
 	r, err := d.Open(ctx, id, part)
 	if err != nil {
 		return h, err
@@ -86,7 +94,7 @@ func (s surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.I
 }
 
 // lookAtHome lists what the parallel file system has.
-func (s surveyor) lookAtHome(ctx context.Context, h *catalog.Findings) error {
+func (s *surveyor) lookAtHome(ctx context.Context, h *catalog.Findings) error {
 	entries, err := s.home.List(ctx)
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 
 // troubles are those that this rank has with the storage of nodes.
 type troubles struct {
-	*core
-
-	root string // directory of this node
+	log   *slog.Logger
+	nodes *nodes
+	root  string // directory of this node
 
 	refusing    alarm   // this node does not take parts
 	unprotected alarm   // what is to protect parts does not
