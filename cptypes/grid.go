@@ -98,13 +98,9 @@ func copyLines[T Elem](dst, src lines[T], n, length int) {
 	case dst.step == 1 && src.step == 1:
 		copyShort(dst.data, dst.next, src.data, src.next, n, length)
 	case src.step == 1:
-		for i := range n {
-			spread(dst.data[i*dst.next:], dst.step, src.data[i*src.next:][:length])
-		}
+		spread(dst, src, n, length)
 	default:
-		for i := range n {
-			collect(dst.data[i*dst.next:][:length], src.data[i*src.next:], src.step)
-		}
+		collect(dst, src, n, length)
 	}
 }
 
@@ -123,15 +119,22 @@ func copyShort[T Elem](dst []T, dstNext int, src []T, srcNext, n, length int) {
 }
 
 //go:noinline
-func spread[T Elem](dst []T, step int, src []T) {
-	for i, x := range src {
-		dst[i*step] = x
+func spread[T Elem](dst, src lines[T], n, length int) {
+	for i := range n {
+		to := dst.data[i*dst.next:]
+		for j, x := range src.data[i*src.next:][:length] {
+			to[j*dst.step] = x
+		}
 	}
 }
 
 //go:noinline
-func collect[T Elem](dst, src []T, step int) {
-	for i := range dst {
-		dst[i] = src[i*step]
+func collect[T Elem](dst, src lines[T], n, length int) {
+	for i := range n {
+		from := src.data[i*src.next:]
+		to := dst.data[i*dst.next:][:length]
+		for j := range to {
+			to[j] = from[j*src.step]
+		}
 	}
 }
