@@ -27,21 +27,23 @@ func TestLayersAreDrawn(t *testing.T) {
 	}
 }
 
-// TestTheMapNamesFiles: each Go file that docs/architecture.md names is there.
-func TestTheMapNamesFiles(t *testing.T) {
+// TestPagesNameFiles: each Go file that the pages for contributors name is there.
+func TestPagesNameFiles(t *testing.T) {
 	root := moduleRoot(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	require.NoError(t, err)
 	known := make(map[string]bool) // by their paths and, as where a package is given, by their names
 	for dir, files := range goFiles(t, root) {
 		for _, f := range files {
 			known[path.Join(dir, filepath.Base(f))], known[filepath.Base(f)] = true, true
 		}
 	}
-	named := regexp.MustCompile(`[\w/]+\.go\b`).FindAllString(string(page), -1)
-	require.NotEmpty(t, named)
-	for _, name := range named {
-		require.True(t, known[strings.TrimPrefix(name, "/")], "docs/architecture.md names %s", name)
+	for _, name := range []string{"CONTRIBUTING.md", "docs/architecture.md"} {
+		page, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		named := regexp.MustCompile(`[\w/]+\.go\b`).FindAllString(string(page), -1)
+		require.NotEmpty(t, named)
+		for _, file := range named {
+			require.True(t, known[strings.TrimPrefix(file, "/")], "%s names %s", name, file)
+		}
 	}
 }
 
