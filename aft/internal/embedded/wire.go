@@ -223,6 +223,9 @@ func (l *outlink) run(ctx context.Context, addresses []pipe.Address) {
 		l.mu.Lock()
 	}
 	l.fail(err)
+	if l.failed != nil && pipe.IsSilence(err) {
+		l.failed = err // the system says that once, and of a broken pipe to who has written meanwhile
+	}
 	failed := l.failed
 	l.unlock()
 	if failed != nil {

@@ -22,9 +22,10 @@ type Reader struct {
 	closed bool
 	ended  atomic.Bool // the other side writes no more
 
-	// Without ring: what was read ahead is buf[lo:hi].
+	// Without ring: what was read ahead is buf[lo:hi], and what has ended the socket.
 	buf    []byte
 	lo, hi int
+	err    error
 }
 
 // From is the number of the process at the other end, which has proved it.
@@ -69,16 +70,21 @@ func (r *Reader) peekSocket(n int) ([]byte, error) {
 	return r.buf[r.lo:r.hi], nil
 }
 
-// read reads from the socket. Every error but the end is a broken pipe.
+// read reads from the socket. Every error but the end is a broken pipe. It comes again: the system
+// would say that it is the end.
 func (r *Reader) read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
 	n, err := r.sock.tryRead(p)
 	if err == nil {
 		return n, nil
 	}
-	r.ended.Store(true)
 	if err != io.EOF {
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
+	r.err = err
+	r.ended.Store(true)
 	return n, err
 }
 
