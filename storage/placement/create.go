@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -202,7 +201,7 @@ func (w *writer) moveHome(why error) error {
 		return err
 	}
 	r, size := back.Written()
-	_, err := io.Copy(w.own, io.NewSectionReader(r, 0, size))
+	err := copyBytes(w.own, r, size)
 	if aborted := full.Abort(); err == nil && aborted != nil {
 		w.troubles.log.Debug("a part that did not fit is not removed", "directory", w.troubles.root, "error", aborted)
 	}

@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/craft-go/craft/storage"
@@ -98,8 +99,7 @@ const copyPiece = 1 << 20
 // copyWhole copies a part and publishes it, unless ctx has ended: what is published
 // after its version is deleted stays.
 func copyWhole(ctx context.Context, w storage.PartWriter, src storage.PartReader) error {
-	buf := make([]byte, min(copyPiece, max(src.Size(), 1)))
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(src, 0, src.Size()), buf)
+	err := copyBytes(w, src, src.Size())
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -107,4 +107,15 @@ func copyWhole(ctx context.Context, w storage.PartWriter, src storage.PartReader
 		return errors.Join(err, w.Abort())
 	}
 	return w.Commit()
+}
+
+// copyBytes copies as many bytes as there are said to be. A file that was cut since it was
+// opened just ends, which io.Copy takes for the end of the part.
+func copyBytes(w io.Writer, src io.ReaderAt, size int64) error {
+	buf := make([]byte, min(copyPiece, max(size, 1)))
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(src, 0, size), buf)
+	if err == nil && n < size {
+		err = fmt.Errorf("read %d of %d bytes: %w", n, size, io.ErrUnexpectedEOF)
+	}
+	return err
 }
