@@ -128,6 +128,7 @@ func (d *Draft) Commit() error {
 	if err := d.publish(); err != nil {
 		return errors.Join(err, d.remove())
 	}
+	d.name = ""
 	return nil
 }
 
@@ -156,7 +157,11 @@ func (d *Draft) publish() (err error) {
 	return d.store.fs.SyncDir(d.store.dir)
 }
 
+// Abort deletes the file; what Commit has published stays.
 func (d *Draft) Abort() error {
+	if d.name == "" {
+		return nil
+	}
 	return errors.Join(d.file.Close(), d.remove())
 }
 

@@ -110,6 +110,7 @@ func testCommit(t *testing.T, open Opener) {
 	require.ErrorIs(t, err, storage.ErrNotFound)
 	require.NoError(t, w.Commit())
 	require.Equal(t, []storage.ID{id(1, 7)}, complete(t, open()))
+	_ = w.Abort() // a mistake of the caller: what is published stays
 	require.Equal(t, "hello", read(t, open(), id(1, 7), part))
 	require.NotEmpty(t, d.Path(id(1, 7)))
 }
