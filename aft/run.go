@@ -72,7 +72,7 @@ type run struct {
 func runZone(ctx context.Context, s *comm.Session, o options, body func(context.Context, *Zone) error) error {
 	index, alone := s.Zone().Enter()
 	if !alone {
-		return fmt.Errorf("aft: %w: Run was called while a zone runs: zones follow one another", ErrArgument)
+		return fmt.Errorf("aft: %w: Run was called while a zone runs: zones follow one another, and a rank that is a goroutine gives Run the context that it was given", ErrArgument)
 	}
 	defer s.Zone().Leave()
 	place := s.Place()

@@ -58,10 +58,12 @@ func (l *looker) missing(t catalog.Told, state manifest.State, newest uint64) st
 			return text
 		}
 	}
-	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: put it back, or mount the file system that it is on", l.home.Path(gone.ID), by)
+	text := fmt.Sprintf("%s was complete, as %s tells, and lacks files now, or is not there at all: ", l.home.Path(gone.ID), by)
+	back := "put it back, or mount the file system that it is on"
 	if absent := l.placement.Absence().Absent(gone.ID); absent != "" {
-		text += "; " + absent
+		back = absent + "; if it was on the parallel file system, " + back
 	}
+	text += back
 	text += "; if it was removed on purpose, delete what tells of it too"
 	if strings.Contains(by, manifest.Name) {
 		text += fmt.Sprintf(" (but keep format and id of %s, to which belongs what is on the nodes)", manifest.Name)

@@ -27,7 +27,7 @@ type Cluster struct {
 	Spares int
 	// Slots is how many ranks a node takes; 0: any number.
 	Slots int
-	// Dir is where the nodes have their directories; "": they have none.
+	// Dir is where the nodes have their directories (Rank.NodeDir); "": they have none.
 	Dir string
 	// OnLoss, if not nil, is called when a node was killed: when its ranks are dead and its
 	// directory is gone, and before any other rank is told of it. Until then there is no
@@ -39,8 +39,9 @@ type Cluster struct {
 }
 
 // Run runs a job of some ranks and returns when all of them have ended, replacements
-// included. The errors of bodies count, but for those of ranks that were killed; one of
-// them is returned, and does not end the others.
+// included. The errors of bodies count, but for those of ranks that were killed; the first
+// of them is returned, and does not end the others. Which error of its own a program has in
+// a zone is looked at in the body: of a *aft.BodyError all ranks but one have the text alone.
 func (c *Cluster) Run(ctx context.Context, ranks int, body func(ctx context.Context, r *Rank) error) error {
 	if c.Nodes < 0 || c.Spares < 0 {
 		return fmt.Errorf("%w: %d nodes and %d spares", ErrCluster, c.Nodes, c.Spares)

@@ -14,7 +14,27 @@
 //	})
 //
 // The context of a rank carries its session, so that aft.Run in it belongs to the job: a
-// program is tested as it is. A body that calls no aft.Run has Rank.Comm.
+// program is tested as it is; with another context it is a job of one rank, as it is without
+// a launcher. A body that calls no aft.Run has Rank.Comm.
+//
+// # When
+//
+// A program under test calls a function of the test where that is to kill, once: a replacement
+// comes to the same place (Rank.Replacement, Zone.Epoch). Without one its steps are seen from
+// outside, if it has said them (Zone.Step):
+//
+//	r.Session().Observe(&comm.Observer{Collective: func(c comm.Collective) func(error) {
+//		if c.Step == 250 && r.Session().Place().Original == 2 && !r.Replacement() {
+//			r.KillNode(r.Node())
+//		}
+//		return nil
+//	}})
+//
+// # Storage levels
+//
+// The nodes keep versions in their directories if the checkpoint is made with
+// checkpoint.WithNodePath(r.NodeDir()): CRAFT_NODE_PATH, which a launcher sets for each rank,
+// is one for all goroutines.
 //
 // # What ends with whom
 //

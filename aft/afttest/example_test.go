@@ -51,3 +51,44 @@ func ExampleCluster() {
 	// rank 3 is on node 2: 180
 	// <nil>
 }
+
+// A program as it is, without a function of the test in it: it says its steps.
+func ExampleRank_Die() {
+	program := func(ctx context.Context) (sum int, err error) {
+		err = aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			sum = 0
+			for step := range 10 {
+				z.Step(step)
+				s, err := comm.AllreduceOne(ctx, z.Comm(), step, comm.Sum)
+				if err != nil {
+					return err
+				}
+				sum += s
+			}
+			return nil
+		}, aft.WithLogger(slog.New(slog.DiscardHandler)))
+		return sum, err
+	}
+
+	cluster := &afttest.Cluster{}
+	err := cluster.Run(context.Background(), 4, func(ctx context.Context, r *afttest.Rank) error {
+		original := r.Session().Place().Original
+		if original == 2 && !r.Replacement() {
+			defer r.Session().Observe(&comm.Observer{Collective: func(c comm.Collective) func(error) {
+				if c.Step == 5 {
+					r.Die()
+				}
+				return nil
+			}})()
+		}
+		sum, err := program(ctx)
+		if err == nil && original == 2 {
+			fmt.Printf("replacement: %t, sum: %d\n", r.Replacement(), sum)
+		}
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// replacement: true, sum: 180
+	// <nil>
+}

@@ -38,7 +38,8 @@ func (r *Rank) Replacement() bool { return r.job.Replacement() }
 // Die ends this rank at once, as SIGKILL does: it does not return.
 func (r *Rank) Die() { r.job.Die() }
 
-// Kill ends the process that stands for an original rank now, and returns.
+// Kill ends the process that stands for an original rank now, and returns. Where there is
+// none (it was lost, and not replaced) nothing happens.
 func (r *Rank) Kill(original comm.OriginalRank) { r.job.Kill(int(original)) }
 
 // KillNode ends a node with all that runs there, as the loss of the machine does, and

@@ -15,7 +15,8 @@
 // A communicator is one rank's view of a group. A rank numbers a process in one
 // communicator, an OriginalRank numbers it in the job's first one. A tag tells
 // messages between the same two ranks apart. A request is an operation under
-// way; waiting with a context that ends withdraws it.
+// way; waiting with a context that ends withdraws it. The zero Request has
+// completed: it stands where a rank has no neighbour (MPI_PROC_NULL).
 //
 // # Layers
 //

@@ -63,7 +63,7 @@ usage.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), `invalid argument "p" for "-n`) { // as with mpirun
+		if text := err.Error(); strings.HasPrefix(text, `invalid argument "p" for "-n`) || text == "unknown flag: --np" { // as with mpirun
 			err = errors.New("-np: the number of ranks is -n N here (-np is for programs that start themselves)")
 		}
 		return &usageError{err}

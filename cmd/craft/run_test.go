@@ -129,6 +129,7 @@ func TestRunUsage(t *testing.T) {
 		{"-n 0 echo", "-n 0"},
 		{"-n x echo", "invalid argument"},
 		{"-np 4 echo", "-n N"},
+		{"--np 4 echo", "-n N"},
 		{"-n 2 --nodes 0 echo", "--nodes 0"},
 		{"-n 2 --nodes 2 --slots 0 echo", "--slots 0"},
 		{"-n 5 --nodes 2 --slots 2 echo", "slots"},

@@ -162,10 +162,17 @@ func nearest(name string) string {
 	}).Name
 }
 
-// distance is the distance of Levenshtein between the words of two names, in
-// any order: the paper itself swaps words (CRAFT_CP_READ_ON_RESTART).
+// distance is the distance of Levenshtein between the words of two names, in any order: the
+// paper itself swaps words (CRAFT_CP_READ_ON_RESTART). Words that a lacks, and b has, count as
+// two letters: who writes CRAFT_RECOVERY_POLICY has forgotten COMM.
 func distance(a, b string) int {
-	return min(levenshtein(a, b), levenshtein(sortWords(a), sortWords(b))+1)
+	d := min(levenshtein(a, b), levenshtein(sortWords(a), sortWords(b))+1)
+	has := strings.Split(b, "_")
+	words := strings.Split(a, "_")
+	if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) }) {
+		d = min(d, 2*(len(has)-len(words)))
+	}
+	return d
 }
 
 func sortWords(name string) string {

@@ -17,6 +17,7 @@ func TestFindUnknown(t *testing.T) {
 		"CRAFT_CP_READ_ON_RESTART": "CRAFT_READ_CP_ON_RESTART", // the name that the original reads
 		"CRAFT_ENABLED":            "CRAFT_ENABLE",
 		"CRAFT_COMM_SPAWNPOLICY":   "CRAFT_COMM_SPAWN_POLICY",
+		"CRAFT_RECOVERY_POLICY":    "CRAFT_COMM_RECOVERY_POLICY", // not CRAFT_RECOVERY_DELAY
 	} {
 		require.Equal(t, []unknown{{name: name, value: "1", nearest: want}}, findUnknown([]string{name + "=1", "HOME=/", "CRAFT_KEEP=3", "CRAFT_TEST_X=1"}))
 	}

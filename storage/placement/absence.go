@@ -201,7 +201,7 @@ func (a *Absence) bringBack(gone []manifest.Node) string {
 		for _, is := range a.nodes.list {
 			virtual = max(virtual, virtualNodes(is.Root()))
 		}
-		text += fmt.Sprintf(", virtual nodes of one host with --nodes %d", virtual)
+		text += fmt.Sprintf(", virtual nodes of one host with --nodes %d (and no fewer ranks: a node without one is not looked at)", virtual)
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 func TestAbsentNodes(t *testing.T) {
 	s := &Absence{nodes: &nodes{list: []manifest.Node{{Host: "here", Dir: "/n/node-0/cp-1"}}}}
 	for want, gone := range map[string][]manifest.Node{
-		"not in this job: here (/n/node-4/cp-1), here (/n/node-5/cp-1): start it on nodes that include them, virtual nodes of one host with --nodes 6": {
+		"not in this job: here (/n/node-4/cp-1), here (/n/node-5/cp-1): start it on nodes that include them, virtual nodes of one host with --nodes 6 (and no fewer ranks: a node without one is not looked at)": {
 			{Host: "here", Dir: "/n/node-4/cp-1"}, {Host: "here", Dir: "/n/node-5/cp-1"},
 		},
 		"not in this job: there (/n/node-4/cp-1): start it on nodes that include them":                      {{Host: "there", Dir: "/n/node-4/cp-1"}},

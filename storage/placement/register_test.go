@@ -70,7 +70,7 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	}
 	told.Nodes = append(told.Nodes, manifest.Node{Host: "g", Dir: osstring.String("/nodes/node-2/" + place)})
 	s.manifest = manifest.NewWriter(told, true)
-	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11",
+	require.Equal(t, "its parts are on none of the nodes of this job; not in this job: h (/nodes/node-10/"+place+"), g (/nodes/node-2/"+place+"): start it on nodes that include them, virtual nodes of one host with --nodes 11 (and no fewer ranks: a node without one is not looked at)",
 		s.whatIsMissing(storage.ID{}))
 }
 
