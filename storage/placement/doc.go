@@ -9,7 +9,6 @@
 //
 // # Parts
 //
-//   - core: what the parts share: the home, this node, the other ranks.
 //   - register: owns the catalog (package catalog) and the one lock for it.
 //   - planner: the levels that the next version is to have, and those that are owed.
 //   - schemes: what protects parts on other nodes; schemeBuilder makes them.
