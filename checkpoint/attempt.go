@@ -131,8 +131,13 @@ func (st *starting) abandon() {
 }
 
 func (st *starting) takeLock(ctx context.Context) error {
-	err := st.home.CheckBase()
-	if st.root() && err == nil {
+	// Before rank 0, which may be a replacement that knows of no other base, has made its lock
+	// there: with that the base would look right to all.
+	_, err := st.agree(ctx, st.home.CheckBase())
+	if err != nil {
+		return err
+	}
+	if st.root() {
 		st.lock, err = st.home.Lock(ctx)
 		if errors.Is(err, storage.ErrLocked) && env.CurrentRole() == env.RoleRank && st.comm.Session().JobName() == "" {
 			err = fmt.Errorf("%w; this process is a rank of a job, and a checkpoint without a communicator is one of each rank alone: "+

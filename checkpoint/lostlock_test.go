@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -161,4 +165,45 @@ func versionsIn(t *testing.T, dir string) (numbers []string) {
 		numbers = append(numbers, filepath.Base(name)[:len("v-000001")])
 	}
 	return numbers
+}
+
+// TestReplacementInAnotherBase: rank 0 is replaced while another directory is in the place of
+// the base, which only the survivor knows. A lock of rank 0 there would make it look right.
+func TestReplacementInAnotherBase(t *testing.T) {
+	above := t.TempDir()
+	base := filepath.Join(above, "base")
+	process := func() vfs.FS { return vfs.WithErrors(vfs.OS(), func(vfs.Op) error { return nil }) }
+	survivor := process()
+	attempt := func(epoch int, body func(*program) error) {
+		t.Helper()
+		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
+			p := newProgram(t, c, false, WithPath(base), func(o *options) {
+				o.lock.Job, o.lock.Epoch, o.fs = "job", epoch, survivor
+				if c.Rank() == 0 {
+					o.fs = process()
+				}
+			})
+			return errors.Join(body(p), p.cp.Close())
+		}))
+	}
+	attempt(0, func(p *program) error { return p.run(t.Context(), 3, 1) })
+	require.NoError(t, os.Rename(base, filepath.Join(above, "aside")))
+	require.NoError(t, os.Mkdir(base, 0o700))
+	attempt(1, func(p *program) error {
+		err := p.cp.RestartIfNeeded(t.Context(), &p.iter)
+		if err == nil || !strings.Contains(err.Error(), storage.ErrVanished.Error()) {
+			return fmt.Errorf("iteration %d, and not the error of another base: %w", p.iter, err)
+		}
+		return nil
+	})
+	require.NoDirExists(t, filepath.Join(base, "test"))
+	require.NoError(t, os.Remove(base))
+	require.NoError(t, os.Rename(filepath.Join(above, "aside"), base))
+	attempt(2, func(p *program) error {
+		err := p.cp.RestartIfNeeded(t.Context(), &p.iter)
+		if err == nil && p.iter != 3 {
+			err = fmt.Errorf("goes on with iteration %d", p.iter)
+		}
+		return err
+	})
 }

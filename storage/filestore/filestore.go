@@ -273,7 +273,7 @@ func (s *Store) makeDir() error {
 	if s.sync {
 		// Whoever made the directory may have been killed before it was durable.
 		if err := s.fs.SyncDir(s.base); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return err
+			return refused(err)
 		}
 	}
 	if err := s.remember(); err != nil {

@@ -12,6 +12,9 @@ import (
 
 const full = "the node's storage is full"
 
+// needsCleaning is what Linux says of a damaged file system (EUCLEAN, which others do not have).
+const needsCleaning = syscall.Errno(117)
+
 // refusals are the errors of a node's storage that takes nothing, or no more, and
 // what they say for people. What is to be stored there goes elsewhere.
 var refusals = []struct {
@@ -24,7 +27,8 @@ var refusals = []struct {
 	{"the node's storage refuses writes", []error{fs.ErrPermission}},
 	{"the node's storage was changed", []error{nodelocal.ErrNotPrivate, nodelocal.ErrForeign, nodelocal.ErrCopied}},
 	{"the node's storage is used by another job", []error{storage.ErrLocked}},
-	{"the node's storage fails", []error{syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE}},
+	{"the node's storage fails", []error{syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE, syscall.EBADMSG, needsCleaning}},
+	{"the node's storage cannot be reached", []error{syscall.ELOOP, syscall.ENOTCONN}},
 }
 
 // refusal says why a node's storage does not take something; "" if the error is

@@ -42,7 +42,7 @@ func TestNodeRefusesWrites(t *testing.T) {
 	seed := testseed.Seed(t)
 	for _, level := range []storage.Level{storage.Local, storage.Partner, storage.XOR} {
 		for _, why := range []error{
-			syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.ENOSPC, syscall.ESTALE,
+			syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.ENOSPC, syscall.ESTALE, syscall.ELOOP, syscall.ENOTCONN, syscall.EBADMSG, syscall.Errno(117),
 			&nodelocal.PlaceError{Dir: "/node1", Err: nodelocal.ErrForeign, Reason: "it is signed by somebody else", Remedy: "use another one"},
 		} {
 			if leftOut(seed, fmt.Sprint(level, why)) {
