@@ -29,7 +29,7 @@ func Allgather[T Datum](ctx context.Context, c *Comm, in, out []T) error {
 
 func allgatherShort[T Datum](k *call, in, out []T) error {
 	n, me, m := k.c.Size(), int(k.c.Rank()), len(in)
-	work, all := borrow[T](n * m)
+	work, all := acquire[T](n * m)
 	copy(all, in)
 	err := gatherBlocks(k, bytesOf(all))
 	if err == nil {

@@ -29,7 +29,7 @@ func allreduceAnyOrder[T Datum](k *call, in, out []T, op Op[T]) error {
 
 // allreduceDoubling is recursive doubling: log2 n messages of each rank.
 func allreduceDoubling[T Datum](k *call, in, out []T, op Op[T]) error {
-	work, spare := borrow[T](len(in))
+	work, spare := acquire[T](len(in))
 	v := &partial[T]{me: k.c.Rank(), acc: out, spare: spare, op: op, refuse: k.refuses()}
 	if !v.refuse {
 		copy(out, in)
@@ -91,7 +91,7 @@ func (p *partial[T]) swap() {
 // back. Each rank sends 2(n-1)/n of the data, the least possible, in 2 log2 n
 // messages. The nearest ranks exchange the longest messages.
 func allreduceHalving[T Datum](k *call, in, out []T, op Op[T]) error {
-	work, room := borrow[T](len(in) - len(in)/2)
+	work, room := acquire[T](len(in) - len(in)/2)
 	parts, err := scatterHalving(k, in, out, room, op)
 	work.free()
 	for i := len(parts) - 2; err == nil && i >= 0; i-- {

@@ -21,7 +21,7 @@ func allreduceRanked[T Datum](k *call, in, out []T, op Op[T]) error {
 // allreduceGathered gives every rank all data and folds there.
 func allreduceGathered[T Datum](k *call, in, out []T, op Op[T]) error {
 	n, me, m := k.c.Size(), int(k.c.Rank()), len(in)
-	work, all := borrow[T](n * m)
+	work, all := acquire[T](n * m)
 	copy(all, in)
 	if err := gatherBlocks(k, bytesOf(all)); err != nil {
 		work.free()
@@ -47,7 +47,7 @@ func allreduceBlocks[T Datum](k *call, in, out []T, op Op[T]) error {
 	n, me := k.c.Size(), int(k.c.Rank())
 	own, result := share(in, n, me), share(out, n, me)
 	m := len(own)
-	work, blocks := borrow[T](n * m)
+	work, blocks := acquire[T](n * m)
 	block := func(r int) []T { return blocks[r*m : (r+1)*m] }
 	acc := result
 	if me > 0 && unsafe.SliceData(in) == unsafe.SliceData(out) {

@@ -22,7 +22,7 @@ func gatherTree(k *call, root Rank, in, out []byte) error {
 	if !a.long {
 		span = a.tree.span
 	}
-	work, blocks := borrow[byte](span * m)
+	work, blocks := acquire[byte](span * m)
 	copy(blocks, in)
 	err := gatherUp(a, blocks)
 	if err == nil && a.tree.parent < 0 && !a.refuse && !a.long {

@@ -49,7 +49,7 @@ func reduceTree[T Datum](a *assent, in, out []T, op Op[T]) error {
 	acc, buf := in, []T(nil)
 	if len(a.tree.children) > 0 && !a.long {
 		var work *scratch
-		work, buf = borrow[T](2 * len(in))
+		work, buf = acquire[T](2 * len(in))
 		defer work.free() // no request is under way while op runs
 		acc, buf = buf[:len(in)], buf[len(in):]
 		copy(acc, in)

@@ -14,7 +14,7 @@ func reduceInBlocks(n, length int) bool { return n >= 4 && length > reduceLimit 
 func reduceBlocks[T Datum](k *call, root Rank, in, out []T, op Op[T]) error {
 	n, me := k.c.Size(), int(k.c.Rank())
 	m := len(share(in, n, me))
-	work, blocks := borrow[T](n * m)
+	work, blocks := acquire[T](n * m)
 	block := func(rel int) []T { return blocks[rel*m : (rel+1)*m] }
 	err := swap(k, func(r int) []T { return share(in, n, r) },
 		func(r int) []T { return block((r - int(root) + n) % n) })

@@ -10,7 +10,7 @@ func scatterTree(k *call, root Rank, in, out []byte) error {
 	if !d.long {
 		length = max(d.tree.span*m, noticeSize)
 	}
-	work, blocks := borrow[byte](length)
+	work, blocks := acquire[byte](length)
 	var err error
 	switch {
 	case d.tree.parent >= 0:

@@ -13,8 +13,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// borrow returns n elements of unknown content, which are good until free.
-func borrow[T Datum](n int) (*scratch, []T) {
+// acquire returns n elements of unknown content, which are good until free.
+func acquire[T Datum](n int) (*scratch, []T) {
 	s := scratches.Get().(*scratch)
 	if words := (n*sizeOf[T]() + 7) / 8; words > len(s.words) {
 		s.words = make([]uint64, words)

@@ -45,7 +45,7 @@ func (s *daemonScript) tick(d time.Duration) {
 	s.out = append(s.out, s.d.Tick(s.now)...)
 }
 func (s *daemonScript) join(p Proc, j Join) {
-	j.Comm, j.Seq = 1, j.Op.Class()<<60+j.Seq
+	j.Comm, j.Seq = 1, j.Op.Class().Seq(j.Seq)
 	s.rank(p, Message{Kind: KindJoin, Joins: []Join{j}})
 }
 

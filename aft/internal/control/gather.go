@@ -27,8 +27,8 @@ func (d *Daemon) hold(now time.Time, p *local, j Join) {
 		d.held[key] = h
 	}
 	h.joins = append(h.joins, j)
-	p.away = p.away || j.Op.Class() == 2
-	p.waits = j.Op.Class() < 2
+	p.away = p.away || j.Op.Class() == OfZone
+	p.waits = j.Op.Class() < OfZone
 }
 
 // Waits reports whether a process waits for others, as far as is known here: at the end of a zone,
@@ -55,7 +55,7 @@ func (d *Daemon) learn(now time.Time, m Message) {
 	for _, id := range m.To {
 		if p := d.ranks[id]; p != nil {
 			p.waits = false
-			if made.Op.Class() == 2 {
+			if made.Op.Class() == OfZone {
 				p.away = false
 				p.missed = p.missed.behind(now, made.Outcome)
 			}
@@ -91,12 +91,12 @@ func (d *Daemon) flush(now time.Time) {
 // allCame: no other process of the node will join, or none that one has to wait for.
 func (d *Daemon) allCame(key opKey, h *heldJoins) bool {
 	op := h.joins[0].Op
-	if op.Class() == 1 && d.revoked {
+	if op.Class() == OfLiving && d.revoked {
 		return true
 	}
 	for _, id := range d.groups[key.comm] {
 		p := d.ranks[id]
-		if p == nil || p.bye || p.outlived || p.away || op.Class() == 2 && p.waits {
+		if p == nil || p.bye || p.outlived || p.away || op.Class() == OfZone && p.waits {
 			continue
 		}
 		if !slices.ContainsFunc(h.joins, func(j Join) bool { return j.Proc == id }) {

@@ -127,16 +127,30 @@ const (
 	OpEnd    Op = "end"
 )
 
-// Class tells which operations on a communicator are numbered together.
-func (op Op) Class() uint64 {
+// Class are the operations on a communicator that are numbered together.
+type Class uint64
+
+// The classes.
+const (
+	OfSurvivors Class = iota // also on revoked communicators
+	OfLiving                 // end when the communicator is revoked
+	OfZone
+	Classes // how many there are
+)
+
+// Class is that of an operation.
+func (op Op) Class() Class {
 	switch op {
 	case OpSplit, OpSpawn:
-		return 1 // end when the communicator is revoked
+		return OfLiving
 	case OpRepair, OpEnd:
-		return 2 // of the zone
+		return OfZone
 	}
-	return 0 // also on revoked communicators
+	return OfSurvivors
 }
+
+// Seq numbers an operation of the class, as Join says.
+func (c Class) Seq(n uint64) uint64 { return uint64(c)<<60 + n }
 
 // Join is one process's part in a collective operation. All processes of a communicator number
 // the operations on it alike, those of each class from class<<60: so Seq tells the class too, and

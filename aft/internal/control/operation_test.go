@@ -140,7 +140,7 @@ func TestWhoHasReturnedIsNamed(t *testing.T) {
 	s := four(t)
 	s.join(0, Join{Op: OpSplit})
 	s.join(1, Join{Op: OpEnd, Verdict: &driver.Verdict{}})
-	require.Equal(t, Made{Comm: 1, Seq: 1 << 60, Op: OpSplit, Revoked: true, Returned: []Proc{1}}, s.made(0))
+	require.Equal(t, Made{Comm: 1, Seq: OfLiving.Seq(0), Op: OpSplit, Revoked: true, Returned: []Proc{1}}, s.made(0))
 	s.of(0, Message{Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}}) // because of that
 	s.join(2, Join{Op: OpSplit})
 	require.Equal(t, []Proc{1}, s.made(2).Returned, "the same for all")
@@ -330,7 +330,7 @@ func TestReplacedCommunicatorsAreForgotten(t *testing.T) {
 		s.sent = nil
 		s.join(2, Join{Comm: old, Seq: 1, Op: OpSplit})
 		require.Len(t, s.sent, 1)
-		require.Equal(t, Made{Comm: old, Seq: 1<<60 + 1, Op: OpSplit, Epoch: 1, Revoked: true}, s.made(2))
+		require.Equal(t, Made{Comm: old, Seq: OfLiving.Seq(1), Op: OpSplit, Epoch: 1, Revoked: true}, s.made(2))
 	}
 }
 

@@ -58,7 +58,7 @@ func (r *rendezvous) join(now time.Time, n *node, j Join) {
 	}
 	p.settled, p.after = unsettled, nil
 	r.members.inZone = true
-	if j.Op.Class() == 2 {
+	if j.Op.Class() == OfZone {
 		r.deploy.ledger.best.reach(r.zone, j.Step)
 		g.away[p.id] = true
 		r.members.zoneBegun(now)
@@ -138,7 +138,7 @@ func (r *rendezvous) try(now time.Time, o *operation) (done bool) {
 		return true // nobody waits for it
 	}
 	class := o.op.Class()
-	if class < 2 && o.brokenOff() {
+	if class < OfZone && o.brokenOff() {
 		returned, again := o.group.broken[o.key.seq]
 		if !again {
 			returned = r.returnedOf(o)
@@ -148,7 +148,7 @@ func (r *rendezvous) try(now time.Time, o *operation) (done bool) {
 		r.reply(o, o.takers(), Made{Revoked: true, Returned: returned})
 		return true
 	}
-	if class == 2 && o.urgent.IsZero() && o.isUrgent() {
+	if class == OfZone && o.urgent.IsZero() && o.isUrgent() {
 		o.urgent = now
 	}
 	if len(o.awaited()) > 0 {

@@ -140,8 +140,8 @@ func TestOneEndsWhileOthersRepair(t *testing.T) {
 	for q := range Proc(3) {
 		require.Equal(t, []Proc{0, 1, 2}, s.made(q).New.Procs)
 	}
-	require.Equal(t, uint64(2)<<60, s.made(1).Seq, "each gets the answer to its own call")
-	require.Equal(t, uint64(2)<<60+1, s.made(0).Seq)
+	require.Equal(t, OfZone.Seq(0), s.made(1).Seq, "each gets the answer to its own call")
+	require.Equal(t, OfZone.Seq(1), s.made(0).Seq)
 }
 
 func TestWhoCalledAnotherOperationHasDied(t *testing.T) {

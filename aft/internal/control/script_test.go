@@ -127,7 +127,7 @@ func (s *script) join(p Proc, j Join) {
 	if j.Comm == 0 {
 		j.Comm = 1
 	}
-	j.Seq += j.Op.Class() << 60
+	j.Seq = j.Op.Class().Seq(j.Seq)
 	s.of(p, Message{Kind: KindJoin, Joins: []Join{j}})
 }
 

@@ -102,7 +102,7 @@ func TestMissedSignalsBehindAZone(t *testing.T) {
 		made := func(m Made) { s.root(Message{Kind: KindMade, To: []Proc{9}, Made: &m}) }
 		s.root(Message{Kind: KindStart, Start: []Start{{Proc: 9, Epoch: 1}}})
 		made(Made{New: &Group{ID: 2, Procs: []Proc{9}}, Stops: []int{terminate}})
-		s.rank(9, Message{Kind: KindJoin, Joins: []Join{{Proc: 9, Comm: 2, Op: OpEnd, Seq: OpEnd.Class() << 60, Verdict: &driver.Verdict{}, Step: NoStep}}})
+		s.rank(9, Message{Kind: KindJoin, Joins: []Join{{Proc: 9, Comm: 2, Op: OpEnd, Seq: OpEnd.Class().Seq(0), Verdict: &driver.Verdict{}, Step: NoStep}}})
 		s.live(2*missedDelay, 4, 5, 9)
 		require.Empty(t, kills())
 		made(Made{Comm: 2, Op: OpEnd, Outcome: &driver.Outcome{Repair: repair}})

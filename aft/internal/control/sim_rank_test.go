@@ -22,7 +22,7 @@ type simRank struct {
 	epoch   int
 	failed  map[Proc]bool
 	revoked map[CommID]bool
-	seqs    map[CommID][3]uint64
+	seqs    map[CommID][Classes]uint64
 	current *Group // of the operations of the body
 	count   int    // of operations in this body
 	waits   *Join
@@ -40,7 +40,7 @@ type simRank struct {
 
 func (s *sim) startRank(n *simNode, st Start) {
 	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), left: make(map[Proc]bool), revoked: make(map[CommID]bool),
-		seqs: make(map[CommID][3]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
+		seqs: make(map[CommID][Classes]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
 	s.ranks[r.proc] = r
 	s.logf("start %+v on node %d", st, n.id)
 	start := s.delay() * 5
@@ -210,7 +210,7 @@ func (r *simRank) uniform(m Made) {
 	case OpSplit:
 		kind.New = nil
 	case OpRepair:
-		kind.Seq = m.Op.Class() << 60 // some repair without having ended their body
+		kind.Seq = m.Op.Class().Seq(0) // some repair without having ended their body
 		m.Seq = kind.Seq
 	}
 	text := fmt.Sprintf("%+v %+v %+v", kind.Outcome, kind.Change, kind.New)
@@ -365,7 +365,7 @@ func (r *simRank) repair() {
 func (r *simRank) join(g *Group, j Join) {
 	n := r.seqs[g.ID]
 	class := j.Op.Class()
-	j.Proc, j.Comm, j.Seq = r.proc, g.ID, class<<60+n[class]
+	j.Proc, j.Comm, j.Seq = r.proc, g.ID, class.Seq(n[class])
 	n[class]++
 	r.seqs[g.ID] = n
 	r.waits = &j

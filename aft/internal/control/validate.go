@@ -152,7 +152,7 @@ func (j Join) check() error {
 	default:
 		return fmt.Errorf("unknown operation %.32q", j.Op)
 	}
-	if j.Seq>>60 != j.Op.Class() {
+	if Class(j.Seq>>60) != j.Op.Class() {
 		return fmt.Errorf("operation %q has the number of another class, %d", j.Op, j.Seq)
 	}
 	var text string

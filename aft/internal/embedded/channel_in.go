@@ -165,7 +165,7 @@ func (l *inlink) step() (bool, error) {
 		return l.eager(f)
 	}
 	l.pipe.Discard(frameSize)
-	return true, l.obey(f)
+	return true, l.execute(f)
 }
 
 // eager delivers a message straight from where it has arrived.
@@ -195,8 +195,8 @@ func (l *inlink) consumed(price int) {
 	}
 }
 
-// obey does what a frame without a message says.
-func (l *inlink) obey(f frame) error {
+// execute does what a frame without a message says.
+func (l *inlink) execute(f frame) error {
 	switch f.kind {
 	case frameRTS:
 		return l.announce(f)

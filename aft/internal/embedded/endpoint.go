@@ -128,7 +128,7 @@ func (e *endpoint) made(m control.Made) {
 		return
 	}
 	e.mu.Lock()
-	if m.Op.Class() == 2 {
+	if m.Op.Class() == control.OfZone {
 		clear(e.away)
 	}
 	key := operationKey{m.Comm, m.Seq}
@@ -354,7 +354,7 @@ func (e *endpoint) join(b *mailbox, j control.Join) joined {
 		return joined{err: cmp.Or(e.closed, driver.ErrClosed)}
 	}
 	class := j.Op.Class()
-	j.Proc, j.Comm, j.Seq = e.self, b.id, class<<60+b.operations[class]
+	j.Proc, j.Comm, j.Seq = e.self, b.id, class.Seq(b.operations[class])
 	b.operations[class]++
 	key := operationKey{j.Comm, j.Seq}
 	e.pending[key] = wait

@@ -36,12 +36,12 @@ type mailbox struct {
 	spawned    bool // others have it as the job's own
 	revoked    bool
 	isRevoked  chan struct{}
-	failure    chan struct{} // closed when a process is known to have failed
-	lost       []absence     // by rank
-	dropped    []uint64      // by rank: what it has sent behind this is forgotten; 0: nothing is
-	accepted   []bool        // by rank: its failure has been acknowledged
-	present    int           // ranks that are not lost, the owner included
-	operations [3]uint64     // collective ones that the root decides, by class
+	failure    chan struct{}           // closed when a process is known to have failed
+	lost       []absence               // by rank
+	dropped    []uint64                // by rank: what it has sent behind this is forgotten; 0: nothing is
+	accepted   []bool                  // by rank: its failure has been acknowledged
+	present    int                     // ranks that are not lost, the owner included
+	operations [control.Classes]uint64 // collective ones that the root decides, by class
 }
 
 func newMailbox(e *endpoint, g control.Group) *mailbox {
