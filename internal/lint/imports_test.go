@@ -68,6 +68,7 @@ var allowed = []rule{
 	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
+	{"storage/replica", []string{"aft/comm"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},
