@@ -161,7 +161,7 @@ func (n *node) isend(to control.Proc, tag int, data []byte) *request {
 
 func (n *node) isendOn(c control.CommID, to control.Proc, tag int, data []byte) *request {
 	r := newTestRequest(to)
-	n.wire.send(to, envelope{comm: c, source: int(n.self), tag: tag, length: len(data)}, data, r)
+	n.wire.send(to, envelope{comm: c, source: int(n.self), tag: tag, length: len(data)}, pieces{first: data}, r)
 	return r
 }
 

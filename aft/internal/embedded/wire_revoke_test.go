@@ -71,7 +71,7 @@ func TestRevokeDuringTheLastPiece(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		o := send.out
-		return l.current.of == o && o.want > 0 && o.off == o.want && len(l.current.body) > 0
+		return l.current.of == o && o.left == 0 && len(l.current.body.first) > 0
 	}
 	for end := time.Now().Add(wireDeadline); !last(); {
 		require.True(t, time.Now().Before(end))
