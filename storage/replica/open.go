@@ -49,6 +49,7 @@ const (
 	introIncarnation
 	introOptions
 	introBad
+	introMet     // 1: the store has met others before
 	introNumber  // of the last version that was begun
 	introCurrent // the number of the present version; 0: none
 	introNext
@@ -94,6 +95,9 @@ func (s *Store) introduce(ctx context.Context, c *comm.Comm, o Options, given er
 	}
 	if given != nil {
 		mine[introBad] = 1
+	}
+	if s.met {
+		mine[introMet] = 1
 	}
 	mine[introNumber] = int64(s.number)
 	if s.current != nil {
@@ -148,7 +152,7 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 		}
 	}
 	copies, shared := s.options.Copies, s.options.SharedNodes
-	if repairs, _ := c.Session().Recovered(); repairs > 0 || slices.ContainsFunc(m, func(told []int64) bool { return told[introNumber] > 0 }) {
+	if repairs, _ := c.Session().Recovered(); repairs > 0 || slices.ContainsFunc(m, func(told []int64) bool { return told[introMet] > 0 }) {
 		most := min(copies, c.Size())
 		places, err := NewPlaces(nodes, most, shared)
 		if err == nil && most == copies || !errors.Is(err, ErrTooFewNodes) && err != nil {
@@ -165,7 +169,7 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 
 // bind makes the store one of the ranks that have met.
 func (s *Store) bind(own *comm.Comm, met meeting, places *Places) {
-	s.comm, s.places, s.original = own, places, nil
+	s.comm, s.places, s.original, s.broken, s.met = own, places, nil, false, true
 	s.mem.mu.Lock()
 	s.mem.limit, s.mem.peers = s.options.Limit, 0
 	for r := range places.Seats() {
