@@ -36,6 +36,9 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	if s.closed {
 		return nil, ErrClosed
 	}
+	if !s.met { // those of a call that was refused do not count
+		s.options = o
+	}
 	s.options.Limit, s.options.Log = o.Limit, o.Log
 	if err := s.meet(ctx, c, o, given); err != nil {
 		return nil, err
