@@ -27,16 +27,18 @@ func (j *job) writeFile(ctx context.Context) error {
 	return errors.Join(err, f.Sync(), f.Close(), comm.Barrier(ctx, j.c))
 }
 
-// removeFile deletes it, when all have ended.
-func (j *job) removeFile() error {
-	if j.path == "" {
+// removeFiles deletes those of all ranks, when the job has ended.
+func (j *job) removeFiles() error {
+	if j.path == "" || !j.print {
 		return nil
 	}
-	err := os.Remove(j.fileOf(int(j.c.Rank())))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	var errs []error
+	for r := range j.c.Size() {
+		if err := os.Remove(j.fileOf(r)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // evict has the cache of the system forget it: the next read is one of the disk.

@@ -48,7 +48,7 @@ func (j *job) body(ctx context.Context, z *aft.Zone) (err error) {
 		err = j.harmed(ctx, round)
 	}
 	if err != nil || j.what != "all" || z.Epoch() >= j.rounds || j.c.Size() < 2 {
-		return errors.Join(err, j.removeFile())
+		return err
 	}
 	z.Step(z.Epoch())
 	return j.fail(ctx, z.Epoch())

@@ -44,6 +44,7 @@ func run(args []string, stdout io.Writer) (code int, err error) {
 	defer stop()
 	j := newJob(c)
 	err = aft.Run(ctx, j.body, aft.WithLogger(slog.New(slog.DiscardHandler)))
+	err = errors.Join(err, j.removeFiles())
 	if err == nil && j.print {
 		err = j.result.write(stdout)
 	}
