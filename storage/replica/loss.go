@@ -16,9 +16,9 @@ type Loss struct{ ranks, copies, groups int }
 func NewLoss(ranks, copies int) (Loss, error) {
 	switch {
 	case copies < 1 || ranks < copies:
-		return Loss{}, fmt.Errorf("%d copies on %d ranks: there are 1 copy to as many as there are ranks", copies, ranks)
+		return Loss{}, fmt.Errorf("%w: %d copies on %d ranks: allowed are 1 to the number of ranks", ErrOptions, copies, ranks)
 	case ranks%copies != 0:
-		return Loss{}, fmt.Errorf("the formula is for copies that divide the ranks, and %d does not divide %d: simulate it", copies, ranks)
+		return Loss{}, fmt.Errorf("%w: the formula is for copies that divide the ranks, and %d does not divide %d: a Simulation needs that not", ErrOptions, copies, ranks)
 	}
 	return Loss{ranks, copies, ranks / copies}, nil
 }

@@ -83,7 +83,7 @@ func TestLossOfSmallWorlds(t *testing.T) {
 
 func TestLossAtRandom(t *testing.T) {
 	random := testseed.Rand(t)
-	for range 300 {
+	for range 100 {
 		r := 1 + random.IntN(6)
 		if random.IntN(10) == 0 {
 			r = 1 + random.IntN(300)
