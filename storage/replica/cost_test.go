@@ -61,7 +61,7 @@ func TestScatteredLoad(t *testing.T) {
 				pieces := ranges * (int(paperRange/share) + 2)
 				bound := int64(fullestBin(pieces, r-1)) * min(share, paperRange)
 				require.LessOrEqual(t, load.Sent, bound)
-				require.Less(t, float64(bound), 20*max(paperRange, float64(paperBytes)/float64(p)), "the bound is none")
+				require.Less(t, float64(bound), 24*max(paperRange, float64(paperBytes)/float64(p)), "the bound is none")
 				t.Logf("sent %d, bound %d: %.2g and %.2g times the larger of a range and n/p²", load.Sent, bound,
 					float64(load.Sent)/max(paperRange, float64(share)), float64(bound)/max(paperRange, float64(share)))
 				require.LessOrEqual(t, load.MessagesReceived, share/paperRange+2)
