@@ -47,6 +47,7 @@ func (s Simulation) Run(ctx context.Context) (*Losses, error) {
 type failing struct {
 	sets, copies int
 	holder       func(set, copy int) Seat
+	different    int // sets, if that is known, of as many seats as there are copies
 	seats        int
 	unit         []int // of each seat; nil: the seat itself
 	sizes        []int // seats of each unit
@@ -63,6 +64,7 @@ func (s Simulation) failing() (failing, error) {
 		return f, fmt.Errorf("%w: %d copies on %d ranks: allowed are 1 to %d", ErrOptions, s.Copies, s.Ranks, s.Ranks)
 	case s.Nodes == nil: // L(x,k) itself, in no memory at all
 		f.holder = func(set, k int) Seat { return Seat((set + k*s.Ranks/s.Copies) % s.Ranks) }
+		f.different = s.Ranks / greatestDivisor(s.Ranks, s.Copies) // what turns the copies into themselves divides both
 		return f, nil
 	}
 	places, err := NewPlaces(s.Nodes, s.Copies, s.Shared)
@@ -181,6 +183,9 @@ func (s Simulation) Bound(failures ...int) ([]float64, error) {
 
 // distinct counts the different sets of units that hold something together, by their sizes.
 func (f failing) distinct() map[int]int {
+	if f.different > 0 {
+		return map[int]int{f.copies: f.different}
+	}
 	seen, sizes := make(map[uint64]bool), make(map[int]int)
 	units := make([]int, 0, f.copies)
 	for set := range f.sets {
@@ -204,6 +209,13 @@ func (f failing) distinct() map[int]int {
 		}
 	}
 	return sizes
+}
+
+func greatestDivisor(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // Estimate is what a simulation says of a value, with an interval that holds it

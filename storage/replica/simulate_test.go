@@ -100,7 +100,7 @@ func TestTrialsAgainstAModel(t *testing.T) {
 
 // What the placement of the paper is without nodes is that of Places with a rank a node.
 func TestSimulatedPlacementIsThePlacement(t *testing.T) {
-	for _, c := range []struct{ p, r int }{{8, 2}, {10, 4}, {49, 3}, {7, 7}} {
+	for _, c := range []struct{ p, r int }{{8, 2}, {10, 4}, {49, 3}, {7, 7}, {12, 8}, {30, 4}} {
 		nodes := make([]int, c.p)
 		for i := range nodes {
 			nodes[i] = i
@@ -114,6 +114,7 @@ func TestSimulatedPlacementIsThePlacement(t *testing.T) {
 				require.Equal(t, placed.holder(set, k), plain.holder(set, k))
 			}
 		}
+		require.Equal(t, placed.distinct(), plain.distinct(), "p=%d r=%d", c.p, c.r)
 	}
 }
 
@@ -192,4 +193,66 @@ func TestEstimates(t *testing.T) {
 	require.Equal(t, 4.0, l.Mean().Value)
 	require.InDelta(t, 1.959964*math.Sqrt(22.0/3/4), l.Mean().High-4, 1e-9)
 	require.Equal(t, []int{2, 3, 8}, []int{l.Quantile(0), l.Quantile(0.5), l.Quantile(1)})
+}
+
+// repairedPlacement is what is there when some seats have failed one after the other, each loss was
+// repaired before the next one and nobody was replaced (IV-E): each range has holders of its own.
+func repairedPlacement(t *testing.T, p, r, rangesEach int, failed []Seat) failing {
+	t.Helper()
+	c, err := NewCosts(Workload{Ranks: p, Copies: r, Bytes: int64(rangesEach) * 64, RangeBytes: 64, Seed: 1}, Network{RankBandwidth: 1, NodeBandwidth: 1, RanksPerNode: 1})
+	require.NoError(t, err)
+	for _, seat := range failed {
+		c.layout.change(Change{Failed: []Seat{seat}})
+		c.layout.fill()
+	}
+	number, living := make([]Seat, p), 0
+	for seat := range number {
+		if number[seat] = Seat(living); !slices.Contains(failed, Seat(seat)) {
+			living++
+		}
+	}
+	var holders []Seat
+	for q := range c.geo.ranges() {
+		for _, seat := range c.layout.holders(q) {
+			holders = append(holders, number[seat])
+		}
+	}
+	require.Len(t, holders, int(c.geo.ranges())*r)
+	return failing{sets: int(c.geo.ranges()), copies: r, seats: living, holder: func(set, k int) Seat { return holders[set*r+k] }}
+}
+
+// IV-E: repairs without replacements restore the copies and scatter them, so that ranges which shared
+// their holders do not any more. With few ranges a loss is put off; with many it comes about as
+// early as without repairs, and takes a range in place of all that a group held. Rebalance makes
+// the sets few again.
+func TestRepairsWithoutReplacements(t *testing.T) {
+	const p, r, failed = 256, 2, 12
+	random := testseed.Rand(t)
+	var seats []Seat
+	for _, seat := range random.Perm(p)[:failed] {
+		seats = append(seats, Seat(seat))
+	}
+	fresh, err := NewLoss(p-failed, r)
+	require.NoError(t, err)
+	// Without repairs, of those worlds that have lost nothing after so many failures.
+	formula, err := NewLoss(p, r)
+	require.NoError(t, err)
+	further := 0.0
+	for f := failed; f < p; f++ {
+		further += (1 - formula.By(f)) / (1 - formula.By(failed))
+	}
+	t.Logf("failures until a loss: %.1f in a fresh world, %.1f more after %d without a repair", fresh.Mean(), further, failed)
+	before := fresh.Mean()
+	for _, ranges := range []int{1, 4, 16, 64} {
+		f := repairedPlacement(t, p, r, ranges, seats)
+		repaired, err := f.run(t.Context(), Simulation{Trials: 2000, Seed: random.Uint64()})
+		require.NoError(t, err)
+		require.Less(t, repaired.Mean().Low, before)
+		before = repaired.Mean().High
+		if ranges <= 4 {
+			require.Greater(t, repaired.Mean().Low, further)
+		}
+		t.Logf("%.1f after as many repairs of %d ranges a rank, which have %d different sets of holders", repaired.Mean().Value, ranges, f.distinct()[r])
+	}
+	require.Greater(t, before, 0.7*further)
 }
