@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -79,9 +80,11 @@ defaults are a machine with nodes of 48 ranks and 100 Gbit/s.`,
 func (c *replicaChoice) check(nodes bool) error {
 	switch {
 	case c.ranks == 0:
-		return fmt.Errorf("how many ranks? --ranks (-p) says so")
+		return errors.New("how many ranks? --ranks (-p) says so")
 	case c.ranks < 0 || c.ranks > replicaRanks:
 		return fmt.Errorf("--ranks %d: allowed are 1 to %d", c.ranks, replicaRanks)
+	case nodes && c.ranks > replicaPlaced:
+		return fmt.Errorf("--ranks %d with --nodes: allowed are 1 to %d", c.ranks, replicaPlaced)
 	case c.copies < 1 || c.copies > c.ranks:
 		return fmt.Errorf("--copies %d on --ranks %d: allowed are 1 copy to %d, each on another rank", c.copies, c.ranks, c.ranks)
 	case nodes && (c.nodes < 1 || c.nodes > c.ranks):
@@ -123,8 +126,9 @@ func (c *replicaChoice) check(nodes bool) error {
 }
 
 const (
-	replicaRanks = 1 << 25 // as far as the formula was checked
-	replicaBlock = 64      // bytes
+	replicaRanks  = 1 << 25 // as far as the formula was checked
+	replicaPlaced = 1 << 22 // on nodes: more take gigabytes
+	replicaBlock  = 64      // bytes
 	// replicaPieces is how many pieces of data the placement is asked for; more take minutes.
 	replicaPieces = 1 << 26
 )

@@ -230,7 +230,7 @@ func (l *Losses) By(f int) Estimate {
 	n, lost := float64(len(l.failures)), float64(sort.SearchInts(l.failures, f+1))
 	z := deviations95 * deviations95
 	middle, half := (lost+z/2)/(n+z), deviations95/(n+z)*math.Sqrt(lost*(n-lost)/n+z/4)
-	return Estimate{lost / n, max(0, middle-half), min(1, middle+half)}
+	return Estimate{lost / n, max(0, min(middle-half, lost/n)), min(1, max(middle+half, lost/n))}
 }
 
 // Mean estimates the expected number of failures of ranks, or nodes, until a loss.
