@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func (p *program) planCommand() *cobra.Command {
+func planCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Calculate beforehand what a choice survives and costs",
@@ -13,6 +13,6 @@ needs to be there.`,
 		Args: commandsOnly("plan ", "plan replica"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.planReplicaCommand())
+	cmd.AddCommand(planReplicaCommand(p))
 	return cmd
 }

@@ -30,7 +30,7 @@ type replicaChoice struct {
 	svg, png               string
 }
 
-func (p *program) planReplicaCommand() *cobra.Command {
+func planReplicaCommand(p *program) *cobra.Command {
 	c := replicaChoice{}
 	paper := replica.PaperNetwork()
 	cmd := &cobra.Command{
@@ -46,8 +46,8 @@ fail, with ranks in blocks on nodes of equal sizes; INTERVAL holds the probabili
 and AT MOST is a bound, close to it where it is too small to be simulated.
 
 Times are those of a model: --latency for each message at either end, --rank-bandwidth
-for what a rank sends and receives, --node-bandwidth for what comes into a node or leaves it. The
-defaults are a machine with nodes of 48 ranks and 100 Gbit/s.`,
+for what a rank sends and receives, --node-bandwidth for what comes into a node or leaves it, and
+half a microsecond for each range or part of one. The defaults are a machine with nodes of 48 ranks and 100 Gbit/s.`,
 		Example: `  craft plan replica -p 24576 -r 4
   craft plan replica -p 1536 -r 2 --nodes 32 --bytes 64MiB --png loss.png`,
 		Args: noArguments(": it has flags"),
@@ -55,7 +55,7 @@ defaults are a machine with nodes of 48 ranks and 100 Gbit/s.`,
 			if err := c.check(cmd.Flags().Changed("nodes")); err != nil {
 				return &usageError{err}
 			}
-			return p.planReplica(cmd.Context(), c)
+			return c.present(cmd.Context(), p)
 		},
 	}
 	f := cmd.Flags()
@@ -110,7 +110,8 @@ func (c *replicaChoice) check(nodes bool) error {
 		}
 		*size.value = int64(n)
 	}
-	c.network = replica.Network{Latency: c.latency, RankBandwidth: float64(rankBandwidth), NodeBandwidth: float64(nodeBandwidth), RanksPerNode: replica.PaperNetwork().RanksPerNode}
+	c.network = replica.PaperNetwork()
+	c.network.Latency, c.network.RankBandwidth, c.network.NodeBandwidth = c.latency, float64(rankBandwidth), float64(nodeBandwidth)
 	if c.nodes > 0 {
 		c.network.RanksPerNode = (c.ranks + c.nodes - 1) / c.nodes
 	}
@@ -133,7 +134,8 @@ const (
 	replicaPieces = 1 << 26
 )
 
-func (p *program) planReplica(ctx context.Context, c replicaChoice) error {
+// present shows what was chosen, and draws it where that is wanted.
+func (c replicaChoice) present(ctx context.Context, p *program) error {
 	d, err := c.plan(ctx)
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ func (c replicaChoice) costs() (*replicaCosts, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &replicaCosts{Memory: costs.Memory(), Network: network{c.latency.Seconds(), c.network.RankBandwidth, c.network.NodeBandwidth, c.network.RanksPerNode}}
+	d := &replicaCosts{Memory: costs.Memory(), Network: network{c.latency.Seconds(), c.network.Piece.Seconds(), c.network.RankBandwidth, c.network.NodeBandwidth, c.network.RanksPerNode}}
 	add := func(name string, cost replica.Cost) { d.Operations = append(d.Operations, newOperation(name, cost)) }
 	add("submit", costs.Submit())
 	add("load all", costs.LoadAll())

@@ -63,6 +63,7 @@ type replicaCosts struct {
 
 type network struct {
 	Latency       float64 `json:"latency"`
+	Piece         float64 `json:"piece"`
 	RankBandwidth float64 `json:"rank_bandwidth"`
 	NodeBandwidth float64 `json:"node_bandwidth"`
 	RanksPerNode  int     `json:"ranks_per_node"`

@@ -128,7 +128,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand(), p.planCommand())
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 

@@ -92,7 +92,7 @@ func (c *Costs) Memory() (bytes int64) {
 
 // Submit is the cost of submitting all of it.
 func (c *Costs) Submit() Cost {
-	t := newTraffic(c.work.Ranks, c.network)
+	t := newTally(c.work.Ranks, c.network)
 	for s := range c.work.Ranks {
 		owner := c.places.Owner(Slot(s))
 		for q, end := c.geo.own(Slot(s)); q < end; q++ {
@@ -108,15 +108,13 @@ func (c *Costs) Submit() Cost {
 
 // Load is the cost of loading blocks: wanted are those of each rank. What is lost is not loaded.
 func (c *Costs) Load(wanted func(Seat) []Range) Cost {
-	t := newTraffic(c.work.Ranks, c.network)
-	var room [8]copyAt
+	t := newTally(c.work.Ranks, c.network)
 	for rank := range c.work.Ranks {
 		to := Seat(rank)
 		for _, r := range wanted(to) {
 			c.geo.pieces(r, func(p piece) {
-				copies := slices.DeleteFunc(c.layout.copies(room[:0], p.q), func(at copyAt) bool { return !c.layout.holds(at) })
-				if len(copies) > 0 {
-					from := c.source(to, c.layout.Slot(p.q), copies)
+				if holders := c.layout.holders(p.q); len(holders) > 0 {
+					from := c.source(to, holders)
 					t.move(from, to, p.blocks.Len()*int64(c.work.BlockBytes), t.meets(to, from))
 				}
 			})
@@ -125,15 +123,18 @@ func (c *Costs) Load(wanted func(Seat) []Range) Cost {
 	return t.cost(2)
 }
 
-// source is the copy that a rank takes: its own, else one at random, the same of all that
-// the same ranks hold (IV-A).
-func (c *Costs) source(to Seat, slot Slot, copies []copyAt) Seat {
-	for _, at := range copies {
-		if at.seat == to {
-			return to
-		}
+// source is the holder that a rank takes a range from: itself, else one that is drawn by the set of
+// holders, so that all that these have comes from one (IV-A), as Store does.
+func (c *Costs) source(to Seat, holders []Seat) Seat {
+	if slices.Contains(holders, to) {
+		return to
 	}
-	return copies[mix(mix(c.work.Seed, uint64(to)), uint64(slot))%uint64(len(copies))].seat
+	slices.Sort(holders)
+	draw := uint64(to)
+	for _, s := range holders {
+		draw = mix(draw, uint64(s))
+	}
+	return holders[mix(draw, c.work.Seed)%uint64(len(holders))]
 }
 
 // LoadShare is the cost of loading what the first ranks have submitted, a share of all data,
@@ -187,15 +188,14 @@ func (c *Costs) Repair(failed ...Seat) Cost {
 		holders := layout.holders(q)
 		for _, at := range layout.copies(nil, q) {
 			if len(holders) > 0 && at.seat != absent && !layout.holds(at) {
-				from := holders[mix(mix(c.work.Seed, uint64(layout.Slot(q))), uint64(at.seat))%uint64(len(holders))]
-				transfers = append(transfers, transfer{from, at.seat, int64(c.geo.bytes(q))})
+				transfers = append(transfers, transfer{c.source(at.seat, holders), at.seat, int64(c.geo.bytes(q))})
 			}
 		}
 	})
 	slices.SortFunc(transfers, func(a, b transfer) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	t := newTraffic(c.work.Ranks, c.network)
+	t := newTally(c.work.Ranks, c.network)
 	for _, m := range transfers {
 		t.move(m.from, m.to, m.bytes, t.meets(m.from, m.to))
 	}
-	return t.cost(1)
+	return t.cost(2)
 }

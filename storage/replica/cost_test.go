@@ -104,9 +104,9 @@ func TestRepairVolume(t *testing.T) {
 }
 
 // A model of the counting: two messages between four ranks on two nodes.
-func TestTraffic(t *testing.T) {
-	n := Network{Latency: time.Millisecond, RankBandwidth: 1000, NodeBandwidth: 2000, RanksPerNode: 2}
-	tr := newTraffic(4, n)
+func TestTally(t *testing.T) {
+	n := Network{Latency: time.Millisecond, Piece: 10 * time.Millisecond, RankBandwidth: 1000, NodeBandwidth: 2000, RanksPerNode: 2}
+	tr := newTally(4, n)
 	for _, m := range []struct {
 		from, to Seat
 		bytes    int64
@@ -114,7 +114,8 @@ func TestTraffic(t *testing.T) {
 		tr.move(m.from, m.to, m.bytes, tr.meets(m.from, m.to))
 	}
 	want := Cost{Bytes: 600, Messages: 2, Sent: 600, Received: 500, MessagesSent: 2, MessagesReceived: 1, NodeSent: 500, NodeReceived: 500}
-	want.Time = 650*time.Millisecond + 6*time.Millisecond + 250*time.Millisecond // rank 0: bytes, 2 messages and 4 of the end; its node
+	// Rank 0: bytes, 3 pieces, 2 messages and 4 of the end; its node.
+	want.Time = 650*time.Millisecond + 30*time.Millisecond + 6*time.Millisecond + 250*time.Millisecond
 	require.Equal(t, want, tr.cost(1))
 	require.Equal(t, want.Time+6*time.Millisecond, tr.cost(2).Time)
 }

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -87,19 +88,25 @@ func TestCostsByScale(t *testing.T) {
 // is near the best for load 1 %. Fig. 4b: a permutation pays for load 1 %, and not for load all.
 func TestRangeSizes(t *testing.T) {
 	rows := [][]string{{"ranks", "range", "submit, ms", "load 1 %, ms"}}
-	for _, sweep := range []struct{ ranks, smallest int }{{48, 1 << 10}, {1536, 16 << 10}, {6144, 64 << 10}} {
+	for _, sweep := range []struct{ ranks, smallest int }{{48, 256}, {1536, 16 << 10}, {6144, 256 << 10}} {
 		p := sweep.ranks
 		best, chosen, largest := time.Hour, time.Duration(0), time.Duration(0)
+		var loads, submits []time.Duration
 		for size := sweep.smallest; size <= paperBytes; size *= 4 {
 			c := paperCosts(t, Workload{Ranks: p, Copies: 4, RangeBytes: size})
-			load := c.LoadShare(0.01).Time
-			rows = append(rows, []string{fmt.Sprint(p), fmt.Sprint(size), milliseconds(c.Submit().Time), milliseconds(load)})
+			load, submit := c.LoadShare(0.01).Time, c.Submit().Time
+			loads, submits = append(loads, load), append(submits, submit)
+			rows = append(rows, []string{fmt.Sprint(p), fmt.Sprint(size), milliseconds(submit), milliseconds(load)})
 			best, largest = min(best, load), load
 			if size == paperRange {
 				chosen = load
 			}
 		}
 		require.Less(t, chosen, best*2, "p=%d", p)
+		if sweep.smallest < 1<<10 {
+			require.Greater(t, loads[0], best*3/2)
+			require.Greater(t, submits[0], slices.Min(submits)*3/2)
+		}
 		require.Greater(t, largest, 3*best, "p=%d", p)
 		permuted, consecutive := paperCosts(t, Workload{Ranks: p, Copies: 4}), paperCosts(t, Workload{Ranks: p, Copies: 4, Consecutive: true})
 		require.Less(t, permuted.LoadShare(0.01).Time, consecutive.LoadShare(0.01).Time/2)

@@ -7,10 +7,11 @@ import (
 )
 
 // Network is a model of what communication costs: each message takes a rank's time when it sends
-// and when it receives it, each byte that of copying it there, and the bytes of the ranks of a node
+// and when it receives it, so does each range in it, each byte that of copying it there, and the bytes of the ranks of a node
 // share what leads into the node. A rank does one thing at a time, and nothing overlaps.
 type Network struct {
 	Latency       time.Duration // of a message, at either end
+	Piece         time.Duration // for a range or a part of one, at either end: where it is, its head
 	RankBandwidth float64       // bytes per second that a rank packs and sends, or receives and unpacks
 	NodeBandwidth float64       // bytes per second into a node, and as many out of it
 	RanksPerNode  int
@@ -18,13 +19,14 @@ type Network struct {
 
 // PaperNetwork is the machine of the paper (VI-A): nodes of 48 ranks with 100 Gbit/s. Its rank
 // bandwidth is that of the paper's 21 ms for 16 MiB from one rank to another (VI-D2), so that this one
-// measurement agrees with the model by choice; its latency is that of such networks with the matching in MPI.
+// measurement agrees with the model by choice; latency is that of such networks with the matching in
+// MPI, and what a piece takes about what the placement of a range does.
 func PaperNetwork() Network {
-	return Network{Latency: 2 * time.Microsecond, RankBandwidth: 0.85e9, NodeBandwidth: 12.5e9, RanksPerNode: 48}
+	return Network{Latency: 2 * time.Microsecond, Piece: 500 * time.Nanosecond, RankBandwidth: 0.85e9, NodeBandwidth: 12.5e9, RanksPerNode: 48}
 }
 
 func (n Network) check() error {
-	if n.Latency < 0 || n.RankBandwidth <= 0 || n.NodeBandwidth <= 0 || n.RanksPerNode < 1 {
+	if n.Latency < 0 || n.Piece < 0 || n.RankBandwidth <= 0 || n.NodeBandwidth <= 0 || n.RanksPerNode < 1 {
 		return fmt.Errorf("%w: a network of %d ranks a node, %v a message, %g bytes/s of a rank and %g of a node: they are positive",
 			ErrOptions, n.RanksPerNode, n.Latency, n.RankBandwidth, n.NodeBandwidth)
 	}
@@ -41,29 +43,31 @@ type Cost struct {
 	Time                           time.Duration // by the model
 }
 
-// traffic is what the ranks send each other in an operation.
-type traffic struct {
+// tally is what the ranks send each other in an operation.
+type tally struct {
 	network Network
-	ranks   []rankTraffic
-	nodes   []nodeTraffic
+	ranks   []rankTally
+	nodes   []nodeTally
 	// met is the rank with which a rank has shared a message last, plus 1: those of one pair are one.
 	met []int
 }
 
-type rankTraffic struct{ sent, received, messagesSent, messagesReceived, kept int64 }
+type rankTally struct{ sent, received, messagesSent, messagesReceived, kept, pieces int64 }
 
-type nodeTraffic struct{ sent, received int64 }
+type nodeTally struct{ sent, received int64 }
 
-func newTraffic(ranks int, n Network) *traffic {
-	return &traffic{network: n, ranks: make([]rankTraffic, ranks), nodes: make([]nodeTraffic, (ranks-1)/n.RanksPerNode+1), met: make([]int, ranks)}
+func newTally(ranks int, n Network) *tally {
+	return &tally{network: n, ranks: make([]rankTally, ranks), nodes: make([]nodeTally, (ranks-1)/n.RanksPerNode+1), met: make([]int, ranks)}
 }
 
 // move takes bytes from one rank to another, in a message of their own or together with others.
-func (t *traffic) move(from, to Seat, bytes int64, message bool) {
+func (t *tally) move(from, to Seat, bytes int64, message bool) {
 	if from == to {
 		t.ranks[to].kept += bytes
 		return
 	}
+	t.ranks[from].pieces++
+	t.ranks[to].pieces++
 	t.ranks[from].sent += bytes
 	t.ranks[to].received += bytes
 	if message {
@@ -78,21 +82,21 @@ func (t *traffic) move(from, to Seat, bytes int64, message bool) {
 
 // meets reports whether one rank meets another for the first time, when all that the one has to do is
 // entered at a time.
-func (t *traffic) meets(one, other Seat) bool {
+func (t *tally) meets(one, other Seat) bool {
 	first := t.met[other] != int(one)+1
 	t.met[other] = int(one) + 1
 	return first
 }
 
-// cost sums up. A load has two exchanges, in the first of which each message is asked for. An
+// cost sums up. Loads and repairs have two exchanges, in the first of which each message is asked for. An
 // exchange ends when all ranks know that nothing more comes: 2 log2(p) messages of each.
-func (t *traffic) cost(exchanges int) (c Cost) {
+func (t *tally) cost(exchanges int) (c Cost) {
 	var slowest float64 // seconds
 	for _, r := range t.ranks {
 		c.Bytes, c.Messages = c.Bytes+r.sent, c.Messages+r.messagesSent
 		c.Sent, c.Received = max(c.Sent, r.sent), max(c.Received, r.received)
 		c.MessagesSent, c.MessagesReceived = max(c.MessagesSent, r.messagesSent), max(c.MessagesReceived, r.messagesReceived)
-		busy := float64(r.sent+r.received+r.kept) / t.network.RankBandwidth
+		busy := float64(r.sent+r.received+r.kept)/t.network.RankBandwidth + float64(r.pieces)*t.network.Piece.Seconds()
 		messages := r.messagesSent + r.messagesReceived + 2*int64(bits.Len(uint(len(t.ranks)-1)))
 		slowest = max(slowest, busy+float64(int64(exchanges)*messages)*t.network.Latency.Seconds())
 	}
