@@ -98,6 +98,7 @@ func TestRepairVolume(t *testing.T) {
 			require.Equal(t, int64(4*paperBytes), repair.Bytes)
 			require.GreaterOrEqual(t, repair.Sent, int64(4*paperBytes/3))
 			require.Less(t, repair.Sent, int64(2*paperBytes))
+			require.Less(t, repair.Time.Seconds(), 1.3*float64(repair.Sent)/PaperNetwork().RankBandwidth, "more is done than sent")
 			require.LessOrEqual(t, repair.Received, int64(fullestBin(4*paperBytes/paperRange, p-4))*paperRange)
 		}
 	}

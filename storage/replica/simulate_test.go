@@ -135,6 +135,15 @@ func TestSimulationByNode(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, formula.By(4), bound[0], 1e-12)
 	require.Greater(t, bound[1], formula.By(8))
+
+	// Three copies on two nodes: the first one that fails does not take all, the second does.
+	s = Simulation{Ranks: 6, Copies: 3, Nodes: []int{0, 0, 0, 1, 1, 1}, Shared: true, ByNode: true, Trials: 10}
+	bound, err = s.Bound(1, 2)
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1}, bound)
+	l, err = s.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2.0, l.Mean().Value)
 }
 
 // Where copies do not divide the ranks, a loss is likelier: more sets of holders are different.
