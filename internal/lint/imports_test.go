@@ -35,6 +35,7 @@ var allowed = []rule{
 	{"internal/vfs", nil},
 	{"internal/logqueue", nil},
 	{"internal/osstring", nil},
+	{"internal/offheap", nil},
 	{"internal/suspend", nil},
 	{"internal/testprocess", nil},
 	{"internal/testseed", nil},
@@ -60,7 +61,7 @@ var allowed = []rule{
 	{"cptypes", []string{"cptypes/internal/codec", "cptypes/internal/element", "storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
 
-	{"async", nil},
+	{"async", []string{"internal/offheap"}},
 
 	{"aft/comm/driver", nil},
 	{"aft/comm/single", []string{"aft/comm/driver"}},
@@ -68,6 +69,7 @@ var allowed = []rule{
 	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
+	{"storage/replica", []string{"aft/comm", "internal/offheap"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},
