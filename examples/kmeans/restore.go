@@ -97,18 +97,18 @@ func (w *worker) open(ctx context.Context, c *comm.Comm) (store *replica.Store, 
 // load gets points from the store, and returns which blocks are not there: all of them
 // before the first submission.
 func (w *worker) load(ctx context.Context, store *replica.Store, to points) (lost []replica.Range, err error) {
+	if store.Version() == 0 {
+		return to.ranges, nil
+	}
 	var got replica.Loaded
 	err = timed(&w.restore.load, func() error {
 		got, err = store.Load(ctx, nil, to.ranges...)
 		return err
 	})
 	var some *replica.LostError
-	switch {
-	case errors.Is(err, replica.ErrEmpty):
-		return to.ranges, nil
-	case errors.As(err, &some): // the others have come
+	if errors.As(err, &some) { // the others have come
 		lost = common(to.ranges, some.Ranges)
-	case err != nil:
+	} else if err != nil {
 		return nil, err
 	}
 	decode(to.data, got.Data)
