@@ -16,6 +16,14 @@ type exchange struct {
 	base     comm.Tag
 	traffic  *traffic
 	requests []comm.Request
+	// agreed: the operation has ended with an error that all ranks know of.
+	agreed bool
+}
+
+// refuse is an error that all ranks return, each in its own words.
+func (x *exchange) refuse(err error) error {
+	x.agreed = true
+	return err
 }
 
 // The messages of an operation.
@@ -44,14 +52,7 @@ func (x *exchange) send(dst comm.Rank, tag comm.Tag, pieces [][]byte) {
 	}
 	x.traffic.messagesOut.Add(1)
 	x.traffic.bytesOut.Add(n)
-	data := pieces[0]
-	if len(pieces) > 1 {
-		data = make([]byte, 0, n)
-		for _, p := range pieces {
-			data = append(data, p...)
-		}
-	}
-	x.requests = append(x.requests, comm.Isend(x.comm, dst, x.base+tag, data))
+	x.requests = append(x.requests, comm.Isendv(x.comm, dst, x.base+tag, pieces...))
 }
 
 // receive starts to receive such a message into pieces of memory.

@@ -333,7 +333,7 @@ func (ld *loading) lost() error {
 	if ranges == nil {
 		return nil
 	}
-	return &LostError{Ranges: merge(ranges)}
+	return ld.x.refuse(&LostError{Ranges: merge(ranges)})
 }
 
 // loaded is what has come, in order.

@@ -85,8 +85,8 @@ func (s *Store) startLoad(ctx context.Context, dst []byte, run func(ld *loading)
 		began := time.Now()
 		defer func() { s.count(&s.stats.loaded, x, began) }()
 		v, err := s.read()
-		if err != nil { // so on all ranks
-			return err
+		if err != nil {
+			return x.refuse(err)
 		}
 		ld := &loading{s: s, x: x, v: v, dst: dst}
 		if err = run(ld); err == nil || ld.complete {
@@ -162,7 +162,7 @@ func (ld *loading) sameLists(requests [][]Range) error {
 		return err
 	}
 	if out[0] != -out[1] {
-		return fmt.Errorf("%w: the ranks have given different lists to LoadAll: all give all requests, or use Load", ErrRange)
+		return ld.x.refuse(fmt.Errorf("%w: the ranks have given different lists to LoadAll: all give all requests, or use Load", ErrRange))
 	}
 	return nil
 }

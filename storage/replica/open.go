@@ -36,6 +36,9 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	if s.closed {
 		return nil, ErrClosed
 	}
+	if !s.met { // those of a call that was refused do not count
+		s.options = o
+	}
 	s.options.Limit, s.options.Log = o.Limit, o.Log
 	if err := s.meet(ctx, c, o, given); err != nil {
 		return nil, err
@@ -49,6 +52,7 @@ const (
 	introIncarnation
 	introOptions
 	introBad
+	introMet     // 1: the store has met others before
 	introNumber  // of the last version that was begun
 	introCurrent // the number of the present version; 0: none
 	introNext
@@ -94,6 +98,9 @@ func (s *Store) introduce(ctx context.Context, c *comm.Comm, o Options, given er
 	}
 	if given != nil {
 		mine[introBad] = 1
+	}
+	if s.met {
+		mine[introMet] = 1
 	}
 	mine[introNumber] = int64(s.number)
 	if s.current != nil {
@@ -148,7 +155,7 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 		}
 	}
 	copies, shared := s.options.Copies, s.options.SharedNodes
-	if repairs, _ := c.Session().Recovered(); repairs > 0 || slices.ContainsFunc(m, func(told []int64) bool { return told[introNumber] > 0 }) {
+	if repairs, _ := c.Session().Recovered(); repairs > 0 || slices.ContainsFunc(m, func(told []int64) bool { return told[introMet] > 0 }) {
 		most := min(copies, c.Size())
 		places, err := NewPlaces(nodes, most, shared)
 		if err == nil && most == copies || !errors.Is(err, ErrTooFewNodes) && err != nil {
@@ -165,7 +172,7 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 
 // bind makes the store one of the ranks that have met.
 func (s *Store) bind(own *comm.Comm, met meeting, places *Places) {
-	s.comm, s.places, s.original = own, places, nil
+	s.comm, s.places, s.original, s.broken, s.met = own, places, nil, false, true
 	s.mem.mu.Lock()
 	s.mem.limit, s.mem.peers = s.options.Limit, 0
 	for r := range places.Seats() {

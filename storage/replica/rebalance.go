@@ -13,17 +13,19 @@ func (s *Store) Rebalance(ctx context.Context) error {
 	return s.start(ctx, func(x *exchange) error {
 		v, err := s.read()
 		if err != nil {
-			return err
+			return x.refuse(err)
 		}
 		if lost := v.layout.lostBlocks(); lost != nil {
-			return &LostError{lost}
+			return x.refuse(&LostError{lost})
 		}
 		share := Even(v.layout.geo.n, x.comm.Size(), int(x.comm.Rank()))
 		ld := &loading{s: s, x: x, v: v}
-		err = ld.run([]Range{share})
-		if err := s.settled(x, err); err != nil {
+		if err := ld.run([]Range{share}); err != nil && !ld.complete {
+			return err
+		} else if err := s.settled(x, err); err != nil {
 			return err
 		}
+		x.agreed = false
 		got := ld.loaded()
 		return s.submit(x, Blocks{N: v.layout.geo.n, Size: v.layout.geo.size, First: share.Lo, Data: got.Data, Offsets: got.offsets})
 	}).Wait(context.WithoutCancel(ctx))

@@ -22,7 +22,7 @@ func (s *Store) StartRepair(ctx context.Context) *Request {
 		defer func() { s.count(&s.stats.repaired, x, began) }()
 		v, err := s.read()
 		if err != nil {
-			return err
+			return x.refuse(err)
 		}
 		return (&loading{s: s, x: x, v: v}).repair()
 	})

@@ -67,7 +67,7 @@ func (m meeting) has(r int, n int64) bool {
 // allHave reports whether all ranks have theirs, but those that had no store before.
 func (m meeting) allHave(n int64) bool {
 	for r, told := range m {
-		if told[introNumber] > 0 && !m.has(r, n) {
+		if told[introMet] > 0 && !m.has(r, n) {
 			return false
 		}
 	}

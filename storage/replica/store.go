@@ -30,6 +30,8 @@ type Store struct {
 	current      *version // nil: none
 	next         *version // whole here, and not known to be on all others
 	remove       func()   // of the hook of the session
+	broken       bool     // an operation has ended early here: so may those after it
+	met          bool     // Open has ended well before
 	closed       bool
 	stats        statistics
 }
@@ -39,9 +41,9 @@ var _ comm.Keeper = (*Store)(nil)
 // start begins an operation.
 func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request {
 	s.mu.Lock()
-	c, closed := s.comm, s.closed
+	c, closed, broken := s.comm, s.closed, s.broken
 	s.mu.Unlock()
-	if closed || c == nil {
+	if closed || broken || c == nil {
 		r := &Request{done: make(chan struct{}), err: ErrUnbound}
 		if closed {
 			r.err = ErrClosed
@@ -53,12 +55,29 @@ func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer watch(c, cancel)()
-		err := run(newExchange(ctx, c, number, new(traffic)))
-		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = cause // a failure, where a rank that has seen it has withdrawn what others wait for
+		if s.isBroken() { // by one that was started before
+			return ErrUnbound
+		}
+		x := newExchange(ctx, c, number, new(traffic))
+		err := run(x)
+		if err == nil || x.agreed {
+			return err
+		}
+		// The others may have come further: what there is is found out by Open.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.broken = true
+		if cause := context.Cause(ctx); cause != nil {
+			return cause // a failure, where a rank that has seen it has withdrawn what others wait for
 		}
 		return err
 	})
+}
+
+func (s *Store) isBroken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }
 
 // watch ends an operation when a rank has failed: all need all.
@@ -90,9 +109,9 @@ func (s *Store) settled(x *exchange, own error) error {
 	case err != nil:
 		return err
 	case own != nil:
-		return own
+		return x.refuse(own)
 	case worst>>32 > 0:
-		return fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[worst>>32], int32(worst))
+		return x.refuse(fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[worst>>32], int32(worst)))
 	}
 	return nil
 }
@@ -116,6 +135,9 @@ func severity(err error) int {
 func (s *Store) hold(v *version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.next != nil {
+		s.next.free(s.mem)
+	}
 	s.next = v
 }
 

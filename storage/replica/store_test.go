@@ -278,8 +278,12 @@ func TestLoss(t *testing.T) {
 					if err := s.Submit(ctx, sh.blocks(1, c.Size(), int(c.Rank()))); err != nil {
 						return err
 					}
-					if z.Original() == 1 || z.Original() == 4 { // places i and i + 6/2
-						r.Die()
+					if err := comm.Barrier(ctx, c); err != nil {
+						return err
+					}
+					if c.Rank() == 0 { // places i and i + 6/2; no repair goes on without this rank
+						r.Kill(1)
+						r.Kill(4)
 					}
 					return comm.Barrier(ctx, c)
 				}

@@ -97,10 +97,7 @@ func (sub *submitting) agree() error {
 		told[r] = all[r*tellings : (r+1)*tellings]
 	}
 	if err := disagreement(told); err != nil {
-		if bad != nil {
-			return bad
-		}
-		return err
+		return sub.x.refuse(cmp.Or(bad, err))
 	}
 	sub.v = s.newVersion(told)
 	return nil
