@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/craft-go/craft/examples/kmeans/dataset"
 	"github.com/craft-go/craft/examples/kmeans/lloyd"
 	"github.com/craft-go/craft/storage/replica"
 )
@@ -43,8 +44,17 @@ func (p *points) room(ranges []replica.Range) points {
 	return points{total: p.total, dim: p.dim, ranges: ranges, data: make([]float64, int(length(ranges))*p.blockLen())}
 }
 
+// read makes or reads the points of a range of blocks.
+func (p *points) read(source dataset.Source, r replica.Range, to []float64) error {
+	return source.Read(r.Lo*lloyd.BlockPoints, to[:int(p.count(r))*p.dim])
+}
+
 // add takes over further ones.
 func (p *points) add(more points) {
+	if p.data == nil {
+		*p = more
+		return
+	}
 	p.ranges = append(p.ranges, more.ranges...)
 	p.data = append(p.data, more.data...)
 }
@@ -62,11 +72,18 @@ func (p *points) each(f func(id int64, block []float64, n int)) {
 
 // block is one of them; nil: this rank does not have it.
 func (p *points) block(id int64) []float64 {
+	if data := p.from(id); data != nil {
+		return data[:p.blockLen()]
+	}
+	return nil
+}
+
+// from is the data from the beginning of a block, of which this rank may have none.
+func (p *points) from(id int64) []float64 {
 	var before int64
 	for _, r := range p.ranges {
 		if r.Lo <= id && id < r.Hi {
-			at := int(before+id-r.Lo) * p.blockLen()
-			return p.data[at : at+p.blockLen()]
+			return p.data[int(before+id-r.Lo)*p.blockLen():]
 		}
 		before += r.Len()
 	}

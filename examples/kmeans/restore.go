@@ -9,7 +9,6 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/examples/kmeans/dataset"
-	"github.com/craft-go/craft/examples/kmeans/lloyd"
 	"github.com/craft-go/craft/storage/replica"
 )
 
@@ -52,8 +51,7 @@ func (w *worker) distribute(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	for _, r := range lost {
-		at := mine.block(r.Lo)
-		if err := source.Read(r.Lo*lloyd.BlockPoints, at[:int(mine.count(r))*mine.dim]); err != nil {
+		if err := mine.read(source, r, mine.from(r.Lo)); err != nil {
 			return err
 		}
 	}
@@ -151,9 +149,8 @@ func (w *worker) protect(ctx context.Context, c *comm.Comm, store *replica.Store
 func (w *worker) serialize(source dataset.Source, id int64, to []byte) error {
 	block := w.points.block(id)
 	if block == nil {
-		one := replica.Range{Lo: id, Hi: id + 1}
 		block = make([]float64, w.points.blockLen())
-		if err := source.Read(id*lloyd.BlockPoints, block[:int(w.points.count(one))*w.points.dim]); err != nil {
+		if err := w.points.read(source, replica.Range{Lo: id, Hi: id + 1}, block); err != nil {
 			return err
 		}
 	}
