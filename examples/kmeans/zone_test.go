@@ -112,14 +112,17 @@ func parsed(tb testing.TB, args ...string) config {
 func TestAHundredRanks(t *testing.T) {
 	cfg := parsed(t, "-points", "40000", "-dim", "4", "-centres", "5", "-iters", "60")
 	want := inCluster(t, &afttest.Cluster{}, 1, comm.Shrinking, cfg)
-	for seed := range uint64(2) {
-		cfg.failures = 0.03
-		got := inCluster(t, &afttest.Cluster{}, 100, comm.Shrinking, cfg)
-		same(t, want, got)
-		require.Equal(t, 100-got.Recoveries, got.Ranks, seed)
-		require.Zero(t, got.Anew)
-		require.Less(t, got.Ranks, 100)
+	ranks, share := 100, 0.03
+	if testing.Short() {
+		ranks, share = 20, 0.15
 	}
+	cfg.failures = share
+	got := inCluster(t, &afttest.Cluster{}, ranks, comm.Shrinking, cfg)
+	same(t, want, got)
+	require.Positive(t, got.Recoveries)
+	require.LessOrEqual(t, got.Ranks, ranks-got.Recoveries)
+	require.Positive(t, got.Restored)
+	require.Zero(t, got.Anew)
 }
 
 // TestRandomDeaths: any ranks and nodes may die at any time, so that points are lost with all
