@@ -22,24 +22,21 @@ func (ld *loading) fetch(first func([]*want) (parcel, error)) error {
 		if err := ld.transfer(ld.bySource(round), asked); err != nil {
 			return err
 		}
-		left, err := comm.AllreduceOne(ld.x.ctx, ld.x.comm, ld.left(), comm.Max[int64])
+		more, err := ld.s.another(ld.x, ld.left(), ld.bad)
 		if err != nil {
 			return err
 		}
-		if left == 0 {
+		if !more {
 			ld.complete = true
 			return ld.lost()
 		}
 	}
 }
 
-// left is 1 if this rank has to ask once more.
-func (ld *loading) left() int64 {
+// left reports whether this rank has to ask once more.
+func (ld *loading) left() bool {
 	open := func(w *want) bool { return !w.got && ld.source(w) != absent }
-	if slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open) {
-		return 1
-	}
-	return 0
+	return slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open)
 }
 
 // choose takes what this rank has itself, and returns what others are asked for. What has just turned out
