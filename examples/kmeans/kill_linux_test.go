@@ -33,10 +33,9 @@ func TestKillAtAnyMoment(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	rng := testseed.Rand(t)
-	args := strings.Fields("-points 30000 -dim 4 -centres 6 -iters 60")
-	began := time.Now()
+	args := strings.Fields("-points 30000 -dim 4 -centres 6 -iters 150")
 	want := newProgram(t).result(append(args, "-np", fmt.Sprint(killedRanks))...)
-	long := time.Since(began)
+	long := time.Duration(want.Seconds * float64(time.Second))
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)
 	var rounds, kills, recoveries, late int
 	for rounds < 5 || recoveries == 0 || time.Now().Before(until) {
@@ -44,10 +43,13 @@ func TestKillAtAnyMoment(t *testing.T) {
 		how := []string{"-np", fmt.Sprint(killedRanks), "-json", "-recovery", []string{"SHRINKING", "NON-SHRINKING"}[rng.IntN(2)], "-copies", fmt.Sprint(1 + rng.IntN(4))}
 		p := newProgram(t)
 		s := p.Start(append(args[:len(args):len(args)], how...)...)
-		killed, begins := 0, time.Now()
+		p.Eventually(func() bool { // a fast job may have ended already
+			return len(ranksOf(t, p.Mark())) == killedRanks || strings.Contains(s.Stdout.String(), "digest")
+		})
+		killed, began := 0, time.Now()
 		for _, at := range moments(rng, long) {
-			time.Sleep(time.Until(begins.Add(at)))
-			killed += killOne(t, p.Mark(), rng.IntN(killedRanks))
+			time.Sleep(time.Until(began.Add(at)))
+			killed += killOne(ranksOf(t, p.Mark()), rng.IntN(killedRanks))
 		}
 		kills += killed
 		err := s.Cmd.Wait()
@@ -82,14 +84,18 @@ func moments(rng *rand.Rand, long time.Duration) (out []time.Duration) {
 // then nothing is repaired.
 var afterTheZone = regexp.MustCompile(`(?m)^kmeans: rank \d+ \(process \d+ on node \d+\): signal: killed`)
 
-// killOne kills one of the ranks, if there are any.
-func killOne(t *testing.T, all testprocess.Marked, pick int) int {
-	var ranks []int
+// ranksOf are the processes that are ranks.
+func ranksOf(t *testing.T, all testprocess.Marked) (ranks []int) {
 	for _, p := range all.Processes(t) {
 		if p.Variable("CRAFT_ROLE") == "rank" {
 			ranks = append(ranks, p.PID)
 		}
 	}
+	return ranks
+}
+
+// killOne kills one of the ranks, if there are any.
+func killOne(ranks []int, pick int) int {
 	if len(ranks) == 0 || syscall.Kill(ranks[pick%len(ranks)], syscall.SIGKILL) != nil {
 		return 0
 	}
