@@ -129,12 +129,7 @@ func (c *Costs) source(to Seat, holders []Seat) Seat {
 	if slices.Contains(holders, to) {
 		return to
 	}
-	slices.Sort(holders)
-	draw := uint64(to)
-	for _, s := range holders {
-		draw = mix(draw, uint64(s))
-	}
-	return holders[mix(draw, c.work.Seed)%uint64(len(holders))]
+	return serves(holders, int(to), c.work.Ranks)
 }
 
 // LoadShare is the cost of loading what the first ranks have submitted, a share of all data,

