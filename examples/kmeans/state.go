@@ -40,7 +40,7 @@ func (s *state) agree(ctx context.Context, z *aft.Zone, copies int) error {
 	// If nobody knows anything after a failure all have been killed: once will do.
 	s.spared = known[2] == 1 || next == unknown && z.Epoch() > 0
 	if next <= 0 {
-		s.next = 0
+		s.next, s.centres = 0, nil // some may have chosen theirs, and others not
 		return nil
 	}
 	root := comm.Rank(c.Size())
