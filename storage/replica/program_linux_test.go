@@ -1,0 +1,285 @@
+package replica_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testprogram"
+	"github.com/craft-go/craft/storage/replica"
+)
+
+// The test binary is the program of the jobs that processes_linux_test.go starts.
+func TestMain(m *testing.M) {
+	testprogram.Main(m, func() {
+		var p program
+		err := json.Unmarshal([]byte(os.Args[1]), &p)
+		for zone := 0; zone < p.Zones && err == nil; zone++ {
+			err = p.zone(zone)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "process %d: %v\n", os.Getpid(), err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	})
+}
+
+// program submits version after version to stores and loads them, until it is told to end. It is
+// what each process of a job does.
+type program struct {
+	Dir     string // where the processes and the test tell each other what they know
+	Zones   int
+	Stores  int
+	N       int64
+	Size    int
+	By      int
+	Options replica.Options
+	// Rebalance has every other version made by Rebalance, Queue operations started without waiting, and
+	// OwnRepair failures repaired within the body.
+	Rebalance, Queue, OwnRepair bool
+}
+
+func (p *program) shape() shape { return shape{n: p.N, size: p.Size, by: p.By} }
+
+// endFile tells a zone to end. lossFile says what was lost.
+func endFile(dir string, zone int) string { return filepath.Join(dir, fmt.Sprint("end-", zone)) }
+func lossFile(dir string) string          { return filepath.Join(dir, "loss") }
+
+func (p *program) zone(number int) error {
+	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		for {
+			err := p.attempt(ctx, z, number)
+			if err == nil || !p.OwnRepair || !failure(err) && ctx.Err() == nil {
+				return err
+			}
+			if _, err := z.Repair(ctx); err != nil {
+				return err
+			}
+			ctx = z.Context()
+		}
+	}, aft.WithLogger(quiet))
+}
+
+func failure(err error) bool {
+	for _, one := range []error{comm.ErrProcFailed, comm.ErrRevoked, aft.ErrRecovering, replica.ErrUnbound} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyOf is one of the program's stores.
+type storeOf struct {
+	*replica.Store
+	p    *program
+	z    *aft.Zone
+	name string
+}
+
+func (p *program) attempt(ctx context.Context, z *aft.Zone, zone int) error {
+	stores := make([]*storeOf, p.Stores)
+	for i := range stores {
+		s := &storeOf{p: p, z: z, name: fmt.Sprint("store-", i)}
+		if err := s.open(ctx, uint64(i)); err != nil {
+			return err
+		}
+		stores[i] = s
+	}
+	for step := 0; ; step++ {
+		over := 0
+		if _, err := os.Stat(endFile(p.Dir, zone)); err == nil {
+			over = 1
+		}
+		all, err := comm.AllreduceOne(ctx, z.Comm(), over, comm.Max[int])
+		if err != nil {
+			return err
+		}
+		for _, s := range stores {
+			if err := s.step(ctx, step); err != nil {
+				return fmt.Errorf("%s in epoch %d, step %d: %w", s.name, z.Epoch(), step, err)
+			}
+		}
+		if all > 0 {
+			return nil
+		}
+	}
+}
+
+// had are the newest versions that this process has seen, by store.
+var had = make(map[string]uint64)
+
+// open checks that there is no older version than any process had been told.
+func (s *storeOf) open(ctx context.Context, number uint64) (err error) {
+	o := s.p.Options
+	o.Seed += number
+	o.Log = quiet
+	if s.Store, err = replica.Open(ctx, s.z.Comm(), s.name, o); err != nil {
+		return err
+	}
+	told, err := s.told()
+	if err != nil {
+		return err
+	}
+	if v := s.Version(); v < told && (v > 0 || had[s.name] > 0) {
+		return fmt.Errorf("%s: version %d is there after %d was", s.name, v, told)
+	}
+	return s.see()
+}
+
+// see notes what this process knows of.
+func (s *storeOf) see() error {
+	if had[s.name] = max(had[s.name], s.Version()); had[s.name] == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.p.Dir, fmt.Sprint("told-", s.name, "-", os.Getpid())), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(binary.BigEndian.AppendUint64(nil, had[s.name]), 0)
+	return errors.Join(err, f.Close())
+}
+
+// told is the newest version that any process has seen.
+func (s *storeOf) told() (newest uint64, err error) {
+	files, err := filepath.Glob(filepath.Join(s.p.Dir, fmt.Sprint("told-", s.name, "-*")))
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return 0, err
+		}
+		if len(b) == 8 { // else it was killed before it had written
+			newest = max(newest, binary.BigEndian.Uint64(b))
+		}
+	}
+	return newest, nil
+}
+
+// step is one operation that changes the store, with loads after it; the first one of an attempt is Repair.
+func (s *storeOf) step(ctx context.Context, step int) error {
+	switch version := s.Version(); {
+	case step == 0 && version == 0:
+	case step == 0:
+		if err := s.verify(ctx, step); err != nil { // also what is not repaired
+			return err
+		}
+		if err := s.Repair(ctx); err != nil {
+			return fmt.Errorf("repair: %w", err)
+		}
+		if st := s.Stats(); st.Missing > 0 && st.Lost == nil && s.z.Comm().Size() >= st.Copies {
+			return fmt.Errorf("%d copies are missing after Repair", st.Missing)
+		}
+	case s.p.Rebalance && version%2 == 1:
+		if err := s.Rebalance(ctx); err != nil && !errors.Is(err, replica.ErrLost) {
+			return fmt.Errorf("rebalance: %w", err)
+		} else if err == nil {
+			break
+		}
+		fallthrough
+	default:
+		if err := s.submit(ctx); err != nil {
+			return fmt.Errorf("submit: %w", err)
+		}
+	}
+	if err := s.see(); err != nil {
+		return err
+	}
+	return s.verify(ctx, step)
+}
+
+func (s *storeOf) submit(ctx context.Context) error {
+	c := s.z.Comm()
+	b := func(version uint64) replica.Blocks {
+		return s.p.shape().blocks(s.key(version), c.Size(), int(c.Rank()))
+	}
+	version := s.Version() + 1
+	first := s.StartSubmit(ctx, b(version))
+	if !s.p.Queue {
+		return first.Wait(ctx)
+	}
+	second := s.StartSubmit(ctx, b(version+1))
+	load := s.StartLoad(ctx, nil, replica.Range{Lo: 0, Hi: min(s.p.N, 9)})
+	_, err := load.Wait(ctx)
+	if errors.Is(err, replica.ErrLost) {
+		err = nil
+	}
+	return errors.Join(first.Wait(ctx), second.Wait(ctx), err)
+}
+
+// epochs are how many of them a key of contents tells apart.
+const epochs = 32
+
+// key is what the contents of a version follow from: another attempt to submit it has another.
+func (s *storeOf) key(version uint64) int { return int(version)*epochs + s.z.Epoch()%epochs }
+
+// verify loads everything, each rank a share, and finds out whether all of it was submitted together.
+func (s *storeOf) verify(ctx context.Context, step int) error {
+	if s.Version() == 0 {
+		return nil
+	}
+	c := s.z.Comm()
+	lists := make([][]replica.Range, c.Size())
+	for r := range lists {
+		lists[r] = []replica.Range{replica.Even(s.p.N, c.Size(), (r+1)%c.Size())}
+	}
+	mine := lists[c.Rank()]
+	load := func() (replica.Loaded, error) { return s.Load(ctx, nil, mine...) }
+	if step%2 == 1 {
+		load = func() (replica.Loaded, error) { return s.LoadAll(ctx, nil, lists) }
+	}
+	got, err := load()
+	if err != nil && !errors.Is(err, replica.ErrLost) {
+		return fmt.Errorf("load: %w", err)
+	}
+	if err := s.noteLoss(); err != nil {
+		return err
+	}
+	possible, unlike := s.possible(got, mine)
+	all, err := comm.AllreduceOne(ctx, c, possible, comm.BitAnd[uint64])
+	if err != nil {
+		return err
+	}
+	if bits.OnesCount64(all) == 0 {
+		return fmt.Errorf("version %d is not one that was submitted; here are %b: %w", s.Version(), possible, unlike)
+	}
+	return nil
+}
+
+func (s *storeOf) noteLoss() error {
+	lost := s.Lost()
+	if lost == nil {
+		return nil
+	}
+	return os.WriteFile(lossFile(s.p.Dir), fmt.Appendf(nil, "%s: version %d in epoch %d: %v\n", s.name, s.Version(), s.z.Epoch(), lost), 0o600)
+}
+
+// possible are the contents that a rank's share may be of, a bit for each.
+func (s *storeOf) possible(got replica.Loaded, mine []replica.Range) (keys uint64, unlike error) {
+	lost := s.Lost()
+	for back := range 2 {
+		if back == 1 && !s.p.Rebalance {
+			break
+		}
+		for epoch := range min(s.z.Epoch()+1, epochs) {
+			err := s.p.shape().check((int(s.Version())-back)*epochs+epoch, got, mine, lost)
+			if err == nil {
+				keys |= 1 << (back*epochs + epoch)
+			} else if unlike == nil {
+				unlike = err
+			}
+		}
+	}
+	return keys, unlike
+}
