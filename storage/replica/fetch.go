@@ -91,11 +91,10 @@ func firstOr(holders []Seat, seat Seat) Seat {
 
 // good reports whether this rank's copy of a range is what was submitted. If not, it gets a new one.
 func (ld *loading) good(q int64) bool {
-	known := ld.v.copies[q].damaged
 	if ld.v.good(q) {
 		return true
 	}
-	if !known {
+	if ld.v.spoil(q) {
 		ld.s.note(1, 0)
 	}
 	ld.mend(q)
@@ -286,27 +285,28 @@ func (ld *loading) received(w *want, from Seat, head []byte) {
 // keep makes a range that has come this rank's copy.
 func (ld *loading) keep(w *want, sum uint32) bool {
 	h := ld.v.copies[w.q]
-	if len(h.data) == 0 && len(w.data) > 0 { // of blocks of different sizes
-		buf, err := ld.s.mem.take(int64(len(w.data)))
-		if err != nil {
+	data := h.data
+	if len(data) == 0 && len(w.data) > 0 { // of blocks of different sizes
+		var err error
+		if data, err = ld.s.mem.take(int64(len(w.data))); err != nil {
 			ld.failed = err
 			return false
 		}
-		ld.v.use.Lock()
-		ld.v.buffers = append(ld.v.buffers, buf)
-		h.data = buf
-		ld.v.use.Unlock()
 	}
-	if len(h.data) != len(w.data) {
+	if len(data) != len(w.data) {
 		return false
+	}
+	if h.state.Load() == damaged {
+		ld.s.note(0, 1)
 	}
 	ld.v.use.Lock()
 	defer ld.v.use.Unlock()
-	copy(h.data, w.data)
-	if h.damaged {
-		ld.s.note(0, 1)
+	if h.data == nil && data != nil {
+		ld.v.buffers = append(ld.v.buffers, data)
 	}
-	h.sum, h.damaged = sum, false
+	copy(data, w.data)
+	h.data, h.sum = data, sum
+	h.state.Store(intact)
 	return true
 }
 

@@ -14,8 +14,8 @@ import (
 func TestLineThatIsShut(t *testing.T) {
 	var l line
 	why := errors.New("over")
-	run := func(context.Context, uint64) error { return nil }
-	l.open()
+	run := func(context.Context, binding, uint64) error { return nil }
+	l.open(binding{})
 	require.NoError(t, l.start(t.Context(), run).Wait(t.Context()))
 	l.shut(why)
 	require.ErrorIs(t, l.start(t.Context(), run).Wait(t.Context()), why)
@@ -28,12 +28,12 @@ func TestLineThatIsShut(t *testing.T) {
 		})
 	}
 	for range 100 {
-		l.open()
+		l.open(binding{})
 		l.shut(why)
 	}
 	starting.Wait()
-	l.open()
-	first := l.start(t.Context(), func(_ context.Context, number uint64) error {
+	l.open(binding{})
+	first := l.start(t.Context(), func(_ context.Context, _ binding, number uint64) error {
 		require.Zero(t, number)
 		return nil
 	})

@@ -61,8 +61,10 @@ func (ld *loading) makeRoom(ranges []int64) error {
 	if v.layout.geo.size > 0 {
 		return v.allot(ld.s.mem, fresh, v.layout.geo.bytes)
 	}
+	v.use.Lock()
+	defer v.use.Unlock()
 	for _, q := range fresh {
-		v.copies[q] = new(held)
+		v.copies[q] = newHeld(nil)
 	}
 	return nil
 }
@@ -70,7 +72,7 @@ func (ld *loading) makeRoom(ranges []int64) error {
 // mendDamaged adds the copies of this rank that are known to be damaged.
 func (ld *loading) mendDamaged() {
 	for q, h := range ld.v.copies {
-		if h.damaged && ld.v.layout.holdsAt(q, ld.v.seat) {
+		if h.state.Load() == damaged && ld.v.layout.holdsAt(q, ld.v.seat) {
 			ld.mend(q)
 		}
 	}

@@ -242,7 +242,9 @@ func (sub *submitting) exchange() error {
 	}
 	for src, list := range in {
 		for i, q := range list {
-			sub.v.copies[q].sum = binary.LittleEndian.Uint32(sums[src][4*i:])
+			h := sub.v.copies[q]
+			h.sum = binary.LittleEndian.Uint32(sums[src][4*i:])
+			h.state.Store(intact)
 		}
 	}
 	return nil
@@ -257,6 +259,7 @@ func (sub *submitting) keep() map[int64]uint32 {
 		if h := sub.v.copies[q]; h != nil {
 			copy(h.data, sub.stored(q))
 			h.sum = sums[q]
+			h.state.Store(intact)
 		}
 	}
 	return sums
