@@ -164,7 +164,7 @@ const (
 	headSum    = 0
 	headGood   = 4
 	headLength = 5
-	headBytes  = 9
+	headBytes  = 13
 )
 
 // transfer sends what others have asked for, and gets what was asked for of them. Blocks of one size
@@ -203,7 +203,7 @@ func (ld *loading) transfer(from, asked parcel) error {
 func (ld *loading) followed(from parcel, heads map[comm.Rank][]byte, late map[comm.Rank][][]byte) error {
 	for _, r := range inTurn(from, ld.x.comm) {
 		for i, w := range from[r] {
-			w.data = make([]byte, binary.LittleEndian.Uint32(heads[r][i*headBytes+headLength:]))
+			w.data = make([]byte, binary.LittleEndian.Uint64(heads[r][i*headBytes+headLength:]))
 		}
 		ld.x.receive(r, tagData, ld.memory(from[r]))
 	}
@@ -238,7 +238,7 @@ func (ld *loading) answer(list []*want) (head []byte, pieces [][]byte) {
 		parts := ld.v.layout.geo.cut(h.data, w.piece, good == 1)
 		head = binary.LittleEndian.AppendUint32(head, sum)
 		head = append(head, good)
-		head = binary.LittleEndian.AppendUint32(head, uint32(total(parts)))
+		head = binary.LittleEndian.AppendUint64(head, uint64(total(parts)))
 		pieces = append(pieces, parts...)
 	}
 	return head, pieces
