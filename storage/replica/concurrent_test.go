@@ -92,6 +92,10 @@ func scrubAlways(ctx context.Context, s *replica.Store) (result chan error, stop
 				result <- err
 				return
 			}
+			select {
+			case <-scrubbing.Done():
+			case <-time.After(5 * time.Millisecond): // others want to compute
+			}
 		}
 	}()
 	return result, stop

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -99,7 +97,7 @@ func (k *killing) newJob() *job {
 	j := &job{ended: make(chan error, 1), stderr: new(testprogram.Output), stopped: make(map[int]bool)}
 	j.program = program{
 		Dir: k.t.TempDir(), Zones: 1 + k.rand.IntN(4)/3, Stores: 1 + k.rand.IntN(3)/2, By: k.rand.IntN(2),
-		Rebalance: k.rand.IntN(3) == 0, Queue: k.rand.IntN(3) == 0, OwnRepair: k.rand.IntN(4) == 0,
+		Rebalance: k.rand.IntN(3) == 0, Queue: k.rand.IntN(3) == 0, OwnRepair: k.rand.IntN(4) == 0, NoContext: k.rand.IntN(3) == 0,
 	}
 	j.Size = []int{0, 0, 8, 64, 1000, 40_000, 300_000}[k.rand.IntN(7)]
 	j.N = 1 + k.rand.Int64N(max(min(30_000, int64(4<<20/max(j.Size, 1))), 3))
@@ -114,7 +112,7 @@ func (k *killing) newJob() *job {
 			Spawn:    []comm.SpawnPolicy{comm.Reuse, comm.NoReuse}[k.rand.IntN(2)],
 		},
 		Timing: launch.Timing{
-			Period: 50 * time.Millisecond, Lease: processLease, Margin: 200 * time.Millisecond, Start: 30 * time.Second, Repair: 20 * time.Second,
+			Period: 50 * time.Millisecond, Lease: processLease, Margin: 200 * time.Millisecond, Start: 30 * time.Second, Repair: -1,
 		},
 		NoSignals: true,
 	}
@@ -172,7 +170,7 @@ func (k *killing) round() {
 	}
 	err := k.end(j)
 	if testing.Verbose() {
-		k.t.Logf("round %d: %d ranks, %+v, struck %d: %v in %v", k.rounds, j.cfg.Ranks, j.plan, j.struck, err, time.Since(began).Round(time.Millisecond))
+		k.t.Logf("round %d: %v, struck %d: %v in %v", k.rounds, j, j.struck, err, time.Since(began).Round(time.Millisecond))
 	}
 	if err != nil && late.MatchString(err.Error()) {
 		k.counts["jobs hit after their last step"]++
@@ -322,6 +320,4 @@ func (k *killing) checkLoss(j *job) {
 	if j.struck < j.Options.Copies && units-j.struck >= j.Options.Copies {
 		require.FailNow(k.t, "blocks are lost", "%v, struck %d times\n%s%s", j, j.struck, loss, j.stderr)
 	}
-	_ = filepath.Base
-	_ = strings.TrimSpace
 }

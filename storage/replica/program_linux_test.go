@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/craft-go/craft/aft"
@@ -43,9 +44,9 @@ type program struct {
 	Size    int
 	By      int
 	Options replica.Options
-	// Rebalance has every other version made by Rebalance, Queue operations started without waiting, and
-	// OwnRepair failures repaired within the body.
-	Rebalance, Queue, OwnRepair bool
+	// Rebalance has every other version made by Rebalance, Queue operations started without waiting,
+	// OwnRepair failures repaired within the body, NoContext operations that no context ends.
+	Rebalance, Queue, OwnRepair, NoContext bool
 }
 
 func (p *program) shape() shape { return shape{n: p.N, size: p.Size, by: p.By} }
@@ -78,59 +79,79 @@ func failure(err error) bool {
 	return false
 }
 
-// copyOf is one of the program's stores.
+// storeOf is one of the program's stores, which are used at the same time.
 type storeOf struct {
 	*replica.Store
-	p    *program
-	z    *aft.Zone
-	name string
+	p      *program
+	z      *aft.Zone
+	comm   *comm.Comm
+	zone   int
+	name   string
+	number int
 }
 
 func (p *program) attempt(ctx context.Context, z *aft.Zone, zone int) error {
-	stores := make([]*storeOf, p.Stores)
-	for i := range stores {
-		s := &storeOf{p: p, z: z, name: fmt.Sprint("store-", i)}
-		if err := s.open(ctx, uint64(i)); err != nil {
-			return err
+	errs := make([]error, p.Stores)
+	var working sync.WaitGroup
+	for i := range errs {
+		c, err := z.Comm().Dup(ctx)
+		if err != nil {
+			errs[i] = err
+			break
 		}
-		stores[i] = s
+		s := &storeOf{p: p, z: z, comm: c, zone: zone, number: i, name: fmt.Sprint("store-", i)}
+		working.Go(func() {
+			if errs[i] = s.work(ctx); errs[i] != nil {
+				_ = z.Comm().Revoke() // the other stores end, too
+			}
+		})
 	}
+	working.Wait()
+	return errors.Join(errs...)
+}
+
+// work is what one attempt does with a store.
+func (s *storeOf) work(ctx context.Context) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	scrubbed, stop := scrubAlways(ctx, s.Store)
+	defer stop()
 	for step := 0; ; step++ {
 		over := 0
-		if _, err := os.Stat(endFile(p.Dir, zone)); err == nil {
+		if _, err := os.Stat(endFile(s.p.Dir, s.zone)); err == nil {
 			over = 1
 		}
-		all, err := comm.AllreduceOne(ctx, z.Comm(), over, comm.Max[int])
+		all, err := comm.AllreduceOne(ctx, s.comm, over, comm.Max[int])
 		if err != nil {
 			return err
 		}
-		for _, s := range stores {
-			if err := s.step(ctx, step); err != nil {
-				return fmt.Errorf("%s in epoch %d, step %d: %w", s.name, z.Epoch(), step, err)
-			}
+		if err := s.step(ctx, step); err != nil {
+			return fmt.Errorf("%s in epoch %d, step %d: %w", s.name, s.z.Epoch(), step, err)
 		}
 		if all > 0 {
-			return nil
+			stop()
+			return <-scrubbed
 		}
 	}
 }
 
 // had are the newest versions that this process has seen, by store.
-var had = make(map[string]uint64)
+var had [2]uint64
 
 // open checks that there is no older version than any process had been told.
-func (s *storeOf) open(ctx context.Context, number uint64) (err error) {
+func (s *storeOf) open(ctx context.Context) (err error) {
 	o := s.p.Options
-	o.Seed += number
+	o.Seed += uint64(s.number)
 	o.Log = quiet
-	if s.Store, err = replica.Open(ctx, s.z.Comm(), s.name, o); err != nil {
+	if s.Store, err = replica.Open(ctx, s.comm, s.name, o); err != nil {
 		return err
 	}
 	told, err := s.told()
 	if err != nil {
 		return err
 	}
-	if v := s.Version(); v < told && (v > 0 || had[s.name] > 0) {
+	if v := s.Version(); v < told && (v > 0 || had[s.number] > 0) {
 		return fmt.Errorf("%s: version %d is there after %d was", s.name, v, told)
 	}
 	return s.see()
@@ -138,14 +159,14 @@ func (s *storeOf) open(ctx context.Context, number uint64) (err error) {
 
 // see notes what this process knows of.
 func (s *storeOf) see() error {
-	if had[s.name] = max(had[s.name], s.Version()); had[s.name] == 0 {
+	if had[s.number] = max(had[s.number], s.Version()); had[s.number] == 0 {
 		return nil
 	}
 	f, err := os.OpenFile(filepath.Join(s.p.Dir, fmt.Sprint("told-", s.name, "-", os.Getpid())), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(binary.BigEndian.AppendUint64(nil, had[s.name]), 0)
+	_, err = f.WriteAt(binary.BigEndian.AppendUint64(nil, had[s.number]), 0)
 	return errors.Join(err, f.Close())
 }
 
@@ -169,6 +190,9 @@ func (s *storeOf) told() (newest uint64, err error) {
 
 // step is one operation that changes the store, with loads after it; the first one of an attempt is Repair.
 func (s *storeOf) step(ctx context.Context, step int) error {
+	if s.p.NoContext {
+		ctx = context.Background()
+	}
 	switch version := s.Version(); {
 	case step == 0 && version == 0:
 	case step == 0:
@@ -178,7 +202,7 @@ func (s *storeOf) step(ctx context.Context, step int) error {
 		if err := s.Repair(ctx); err != nil {
 			return fmt.Errorf("repair: %w", err)
 		}
-		if st := s.Stats(); st.Missing > 0 && st.Lost == nil && s.z.Comm().Size() >= st.Copies {
+		if st := s.Stats(); st.Missing > 0 && st.Lost == nil && s.comm.Size() >= st.Copies {
 			return fmt.Errorf("%d copies are missing after Repair", st.Missing)
 		}
 	case s.p.Rebalance && version%2 == 1:
@@ -200,7 +224,7 @@ func (s *storeOf) step(ctx context.Context, step int) error {
 }
 
 func (s *storeOf) submit(ctx context.Context) error {
-	c := s.z.Comm()
+	c := s.comm
 	b := func(version uint64) replica.Blocks {
 		return s.p.shape().blocks(s.key(version), c.Size(), int(c.Rank()))
 	}
@@ -229,7 +253,7 @@ func (s *storeOf) verify(ctx context.Context, step int) error {
 	if s.Version() == 0 {
 		return nil
 	}
-	c := s.z.Comm()
+	c := s.comm
 	lists := make([][]replica.Range, c.Size())
 	for r := range lists {
 		lists[r] = []replica.Range{replica.Even(s.p.N, c.Size(), (r+1)%c.Size())}
