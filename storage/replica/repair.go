@@ -82,14 +82,14 @@ func (ld *loading) mendDamaged() {
 // holdsAt reports whether a seat has got a copy of a range.
 func (l *Layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
 
-// filled agrees on what is lost for good, and notes that all have what they are to have.
+// filled agrees on what is lost for good, because no copy is intact, and notes that all have what they are to have.
 func (ld *loading) filled() error {
 	if err := ld.s.settled(ld.x, ld.failed); err != nil {
 		return err
 	}
 	var own []int64
 	for _, w := range ld.mending {
-		if !w.got && !ld.v.layout.holdsAt(w.q, ld.v.seat) {
+		if !w.got { // whoever has a copy was asked
 			own = append(own, w.q)
 		}
 	}
