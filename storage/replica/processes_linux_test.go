@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"syscall"
@@ -22,14 +23,14 @@ import (
 	"github.com/craft-go/craft/storage/replica"
 )
 
-// TestProcessFailures kills and stops the processes of jobs that submit, load, repair and rebalance, one
+// TestFailuresOfProcesses kills and stops the processes of jobs that submit, load, repair and rebalance, one
 // by one and by nodes, at any moment, so also while others are still being replaced. What is there is
 // always one version in full, but for what is lost, and never an older one than any process had been
 // told; nothing is lost while fewer fail than there are copies.
 //
 //	CRAFT_TEST_SECONDS  how long it goes on (4)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
-func TestProcessFailures(t *testing.T) {
+func TestFailuresOfProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 5 seconds")
 	}
@@ -38,7 +39,7 @@ func TestProcessFailures(t *testing.T) {
 	for k.rounds < 2 || time.Now().Before(until) {
 		k.round()
 	}
-	t.Logf("%d rounds with %d failures of processes and nodes: %v", k.rounds, k.failures, k.counts)
+	t.Logf("%d rounds with %d lost processes: %v", k.rounds, k.failures, k.counts)
 }
 
 // killing is the test's side.
@@ -52,7 +53,7 @@ type killing struct {
 }
 
 // The machine may be busy: a shorter lease would end undisturbed processes.
-const processLease = 2 * time.Second
+const processLease = 3 * time.Second
 
 // job is one that is disturbed.
 type job struct {
@@ -116,22 +117,33 @@ func (k *killing) newJob() *job {
 		},
 		NoSignals: true,
 	}
-	for i := range 1 + k.rand.IntN(4) {
-		b := blow{after: time.Duration(k.rand.Int64N(int64(300 * time.Millisecond))), node: k.rand.IntN(3) == 0}
-		if i > 0 && k.rand.IntN(2) == 0 {
+	if k.rand.IntN(2) == 0 { // the first process and its node are left
+		for range 1 + k.rand.IntN(3) {
+			j.Deaths = append(j.Deaths, death{comm.OriginalRank(1 + k.rand.IntN(ranks-1)), k.rand.Int64N(300), k.rand.IntN(3) == 0})
+		}
+		return j
+	}
+	j.draw(k.rand)
+	return j
+}
+
+// draw plans what the test does to processes.
+func (j *job) draw(rng *rand.Rand) {
+	for i := range 1 + rng.IntN(4) {
+		b := blow{after: time.Duration(rng.Int64N(int64(300 * time.Millisecond))), node: rng.IntN(3) == 0}
+		if i > 0 && rng.IntN(2) == 0 {
 			b.after /= 6 // into the recovery
 		}
-		switch k.rand.IntN(8) {
+		switch rng.IntN(12) {
 		case 0:
-			b.stop = time.Duration(1+k.rand.Int64N(800)) * time.Millisecond
+			b.stop = time.Duration(1+rng.Int64N(800)) * time.Millisecond
 		case 1:
 			b.stop = processLease + time.Second
 		}
-		b.zone = k.rand.IntN(j.Zones)
+		b.zone = rng.IntN(j.Zones)
 		j.plan = append(j.plan, b)
 	}
 	slices.SortStableFunc(j.plan, func(a, b blow) int { return a.zone - b.zone })
-	return j
 }
 
 // start starts it.
@@ -156,7 +168,7 @@ func (k *killing) round() {
 	j := k.newJob()
 	began := time.Now()
 	k.start(j)
-	k.until(j, func() bool { return k.known(j) > 0 })
+	k.until(j, func() bool { return k.known(j) > 0 || k.deaths(j) > 0 })
 	for zone := range j.Zones {
 		for _, b := range j.plan {
 			if b.zone == zone {
@@ -164,11 +176,17 @@ func (k *killing) round() {
 				k.strike(j, b)
 			}
 		}
+		if zone == 0 {
+			k.die(j)
+		}
 		known := k.known(j)
 		k.until(j, func() bool { return k.known(j) > known+1 })
 		require.NoError(k.t, os.WriteFile(endFile(j.Dir, zone), nil, 0o600))
 	}
 	err := k.end(j)
+	deaths := k.deaths(j)
+	j.struck += deaths
+	k.counts["processes at an event of theirs"] += deaths
 	if testing.Verbose() {
 		k.t.Logf("round %d: %v, struck %d: %v in %v", k.rounds, j, j.struck, err, time.Since(began).Round(time.Millisecond))
 	}
@@ -179,6 +197,22 @@ func (k *killing) round() {
 	}
 	k.mark.NoneLeft(k.t)
 	k.checkLoss(j)
+}
+
+// die waits for the planned deaths, but not for one whose process another one has ended before.
+func (k *killing) die(j *job) {
+	for began := time.Now(); k.deaths(j) < len(j.Deaths) && time.Since(began) < time.Second; time.Sleep(5 * time.Millisecond) {
+	}
+}
+
+// deaths counts those that have happened.
+func (k *killing) deaths(j *job) (n int) {
+	for i := range j.Deaths {
+		if _, err := os.Stat(deathFile(j.Dir, i)); err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // late is what a job says whose processes were hit when the zone had ended.
@@ -257,7 +291,6 @@ func (k *killing) strike(j *job, b blow) {
 		}
 	}
 	j.struck++
-	k.failures++
 	k.counts[b.kind()]++
 	if b.stop == 0 {
 		signal(victims, syscall.SIGKILL)
@@ -305,19 +338,29 @@ func (k *killing) nodes() (nodes []node) {
 	return nodes
 }
 
-// checkLoss makes sure that nothing was lost while fewer ranks failed than there are copies.
+// checkLoss makes sure that nothing was lost while fewer processes failed, or processes of fewer nodes, than
+// there are copies. On a busy machine more may fail than were struck.
 func (k *killing) checkLoss(j *job) {
+	files, err := filepath.Glob(failuresFile(j.Dir, "*"))
+	require.NoError(k.t, err)
+	processes, nodes := 0, 0
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		require.NoError(k.t, err)
+		var p, n int
+		_, err = fmt.Sscan(string(b), &p, &n)
+		require.NoError(k.t, err)
+		processes, nodes = processes+p, nodes+n
+	}
+	k.failures += processes
 	loss, err := os.ReadFile(lossFile(j.Dir))
 	if os.IsNotExist(err) {
 		return
 	}
 	require.NoError(k.t, err)
 	k.counts["jobs with losses"]++
-	units := j.cfg.Ranks
-	if slices.ContainsFunc(j.plan, func(b blow) bool { return b.node }) {
-		units = j.cfg.Nodes
-	}
-	if j.struck < j.Options.Copies && units-j.struck >= j.Options.Copies {
-		require.FailNow(k.t, "blocks are lost", "%v, struck %d times\n%s%s", j, j.struck, loss, j.stderr)
+	copies := j.Options.Copies
+	if processes < copies || nodes < copies && j.cfg.Nodes-nodes >= copies {
+		require.FailNow(k.t, "blocks are lost", "%v, %d processes of %d nodes have failed\n%s%s", j, processes, nodes, loss, j.stderr)
 	}
 }

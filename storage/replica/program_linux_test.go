@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/craft-go/craft/aft"
@@ -47,7 +49,40 @@ type program struct {
 	// Rebalance has every other version made by Rebalance, Queue operations started without waiting,
 	// OwnRepair failures repaired within the body, NoContext operations that no context ends.
 	Rebalance, Queue, OwnRepair, NoContext bool
+	Deaths                                 []death
 }
+
+// death is that of a process at a message or collective of its own, counted from its first attempt on. It is a
+// moment that others seldom hit.
+type death struct {
+	Original comm.OriginalRank
+	Event    int64
+	Node     bool // with its node, if that is not the first one
+}
+
+// deathFile says that a death has happened: there is one of each.
+func deathFile(dir string, i int) string { return filepath.Join(dir, fmt.Sprint("death-", i)) }
+
+// die ends the process at its moment.
+func (p *program) die(z *aft.Zone, event int64) {
+	for i, d := range p.Deaths {
+		if d.Original != z.Original() || d.Event != event {
+			continue
+		}
+		f, err := os.OpenFile(deathFile(p.Dir, i), os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			continue
+		}
+		_ = f.Close()
+		if d.Node && z.Node() > 0 {
+			_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+var events atomic.Int64
 
 func (p *program) shape() shape { return shape{n: p.N, size: p.Size, by: p.By} }
 
@@ -57,6 +92,10 @@ func lossFile(dir string) string          { return filepath.Join(dir, "loss") }
 
 func (p *program) zone(number int) error {
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		defer z.Comm().Session().Observe(&comm.Observer{
+			Message:    func(comm.Message) { p.die(z, events.Add(1)) },
+			Collective: func(comm.Collective) func(error) { p.die(z, events.Add(1)); return nil },
+		})()
 		for {
 			err := p.attempt(ctx, z, number)
 			if err == nil || !p.OwnRepair || !failure(err) && ctx.Err() == nil {
@@ -91,6 +130,9 @@ type storeOf struct {
 }
 
 func (p *program) attempt(ctx context.Context, z *aft.Zone, zone int) error {
+	if err := p.noteFailures(z); err != nil {
+		return err
+	}
 	errs := make([]error, p.Stores)
 	var working sync.WaitGroup
 	for i := range errs {
@@ -108,6 +150,23 @@ func (p *program) attempt(ctx context.Context, z *aft.Zone, zone int) error {
 	}
 	working.Wait()
 	return errors.Join(errs...)
+}
+
+// failuresFile says how many processes, and on how many nodes, have failed before an epoch and after the one before.
+func failuresFile(dir string, epoch any) string {
+	return filepath.Join(dir, fmt.Sprint("failures-", epoch))
+}
+
+func (p *program) noteFailures(z *aft.Zone) error {
+	change, any := z.Change()
+	if !any {
+		return nil
+	}
+	nodes := make(map[int]bool)
+	for _, lost := range change.Failed {
+		nodes[lost.Node] = true
+	}
+	return os.WriteFile(failuresFile(p.Dir, change.Epoch), fmt.Append(nil, len(change.Failed), len(nodes)), 0o600)
 }
 
 // work is what one attempt does with a store.
