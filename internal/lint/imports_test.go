@@ -32,6 +32,7 @@ type rule struct {
 var allowed = []rule{
 	{"internal/env", nil},
 	{"internal/step", []string{"internal/env"}},
+	{"internal/chart", nil},
 	{"internal/vfs", nil},
 	{"internal/logqueue", nil},
 	{"internal/osstring", nil},
@@ -90,7 +91,7 @@ var allowed = []rule{
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "examples/..."}},
 	{"internal/bench/measured", nil},
 	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "storage"}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 
 var (

@@ -22,24 +22,21 @@ func (ld *loading) fetch(first func([]*want) (parcel, error)) error {
 		if err := ld.transfer(ld.bySource(round), asked); err != nil {
 			return err
 		}
-		left, err := comm.AllreduceOne(ld.x.ctx, ld.x.comm, ld.left(), comm.Max[int64])
+		more, err := ld.s.another(ld.x, ld.left(), ld.bad)
 		if err != nil {
 			return err
 		}
-		if left == 0 {
+		if !more {
 			ld.complete = true
 			return ld.lost()
 		}
 	}
 }
 
-// left is 1 if this rank has to ask once more.
-func (ld *loading) left() int64 {
+// left reports whether this rank has to ask once more.
+func (ld *loading) left() bool {
 	open := func(w *want) bool { return !w.got && ld.source(w) != absent }
-	if slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open) {
-		return 1
-	}
-	return 0
+	return slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open)
 }
 
 // choose takes what this rank has itself, and returns what others are asked for. What has just turned out
@@ -59,8 +56,7 @@ func (ld *loading) choose() (round []*want) {
 	return round
 }
 
-// source is the holder that a piece is taken from: this rank if it is one, else one that is drawn by
-// the set of holders, so that pieces with the same ones come from one rank; absent: none is left.
+// source is the holder that a piece is taken from: this rank if it is one; absent: none is left.
 func (ld *loading) source(w *want) Seat {
 	return ld.sourceFor(ld.x.comm.Rank(), ld.v.seat, w)
 }
@@ -71,22 +67,22 @@ func (ld *loading) sourceFor(r comm.Rank, seat Seat, w *want) Seat {
 		return absent
 	}
 	holders := slices.DeleteFunc(ld.v.layout.holders(w.q), func(s Seat) bool { return slices.Contains(w.bad, s) })
-	if len(holders) == 0 || slices.Contains(holders, seat) {
-		return firstOr(holders, seat)
+	switch {
+	case len(holders) == 0:
+		return absent
+	case slices.Contains(holders, seat):
+		return seat
 	}
-	slices.Sort(holders)
-	draw := uint64(r)
-	for _, s := range holders {
-		draw = mix(draw, uint64(s))
-	}
-	return holders[mix(draw, uint64(ld.x.base))%uint64(len(holders))]
+	return serves(holders, int(r), ld.x.comm.Size())
 }
 
-func firstOr(holders []Seat, seat Seat) Seat {
-	if len(holders) == 0 {
-		return absent
-	}
-	return seat
+// serves is which holder of a piece a rank asks for it. All pieces with the same holders come from one. The paper
+// draws it; here ranks that are neighbours ask different ones, and so do those that are p/r apart and load the
+// data of the next ranks: so all holders of a set have about as much to send.
+func serves(holders []Seat, r, ranks int) Seat {
+	slices.Sort(holders)
+	n := len(holders)
+	return holders[(r*n/ranks+r%max(ranks/n, 1))%n]
 }
 
 // good reports whether this rank's copy of a range is what was submitted. If not, it gets a new one.

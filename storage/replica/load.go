@@ -107,6 +107,7 @@ type loading struct {
 	wanted   []*want // pieces that it needs, in their order
 	mending  []*want // ranges of which its own copy is damaged
 	failed   error   // no memory for what has come
+	bad      error   // what is wrong with what this rank asks for
 	complete bool
 }
 
@@ -118,10 +119,10 @@ type want struct {
 	got  bool
 }
 
+// run takes part also where what this rank asks for cannot be, as if it were nothing: nobody waits for it,
+// and the error comes at the end.
 func (ld *loading) run(ranges []Range) error {
-	if err := ld.s.settled(ld.x, ld.want(ranges)); err != nil {
-		return err
-	}
+	ld.bad = ld.want(ranges)
 	return ld.fetch(ld.ask)
 }
 

@@ -59,16 +59,26 @@ func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request
 // settled agrees with all ranks on whether all is well: if not, each gets its own error or that of
 // another rank.
 func (s *Store) settled(x *exchange, own error) error {
-	worst, err := comm.AllreduceOne(x.ctx, x.comm, int64(severity(own))<<32|int64(x.comm.Rank()), comm.Max[int64])
-	switch {
-	case err != nil:
-		return err
-	case own != nil:
-		return x.refuse(own)
-	case worst>>32 > 0:
-		return x.refuse(fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[worst>>32], int32(worst)))
+	_, err := s.another(x, false, own)
+	return err
+}
+
+// another is settled, and reports whether any rank needs another round.
+func (s *Store) another(x *exchange, more bool, own error) (bool, error) {
+	mine, worst := []int64{0, int64(severity(own))<<32 | int64(x.comm.Rank())}, make([]int64, 2)
+	if more {
+		mine[0] = 1
 	}
-	return nil
+	if err := comm.Allreduce(x.ctx, x.comm, mine, worst, comm.Max[int64]); err != nil {
+		return false, err
+	}
+	switch kind := worst[1] >> 32; {
+	case own != nil:
+		return false, x.refuse(own)
+	case kind > 0:
+		return false, x.refuse(fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[kind], int32(worst[1])))
+	}
+	return worst[0] > 0, nil
 }
 
 // reasons are why a rank cannot go on, as far as others need to know.
