@@ -52,8 +52,12 @@ type killing struct {
 	counts   map[string]int
 }
 
-// The machine may be busy: a shorter lease would end undisturbed processes.
-const processLease = 3 * time.Second
+// The machine may be busy, and a lease so short that it ends undisturbed processes: so it is short only where a
+// process stands still for longer.
+const (
+	shortLease = 3 * time.Second
+	longLease  = 30 * time.Second
+)
 
 // job is one that is disturbed.
 type job struct {
@@ -80,7 +84,7 @@ func (b blow) kind() string {
 		what = "node"
 	}
 	switch {
-	case b.stop > processLease:
+	case b.stop > shortLease:
 		how = "long stopped "
 	case b.stop > 0:
 		how = "stopped "
@@ -98,10 +102,14 @@ func (k *killing) newJob() *job {
 	j := &job{ended: make(chan error, 1), stderr: new(testprogram.Output), stopped: make(map[int]bool)}
 	j.program = program{
 		Dir: k.t.TempDir(), Zones: 1 + k.rand.IntN(4)/3, Stores: 1 + k.rand.IntN(3)/2, By: k.rand.IntN(2),
-		Rebalance: k.rand.IntN(3) == 0, Queue: k.rand.IntN(3) == 0, OwnRepair: k.rand.IntN(4) == 0, NoContext: k.rand.IntN(3) == 0,
+		Rebalance: k.rand.IntN(3) == 0, Queue: k.rand.IntN(3) == 0, OwnRepair: k.rand.IntN(4) == 0, NoContext: k.rand.IntN(3) == 0, Vary: k.rand.IntN(3) == 0, Reopen: k.rand.IntN(4) == 0,
 	}
 	j.Size = []int{0, 0, 8, 64, 1000, 40_000, 300_000}[k.rand.IntN(7)]
-	j.N = 1 + k.rand.Int64N(max(min(30_000, int64(4<<20/max(j.Size, 1))), 3))
+	most := int64(4 << 20)
+	if k.rand.IntN(4) == 0 {
+		most *= 8
+	}
+	j.N = 1 + k.rand.Int64N(max(min(30_000, most/int64(max(j.Size, 1))), 3))
 	j.Options = replica.Options{
 		Copies: 1 + k.rand.IntN(min(ranks, 3)), RangeBytes: []int{100, 3000, 100_000, 1 << 20}[k.rand.IntN(4)],
 		Consecutive: k.rand.IntN(2) == 0, Probe: replica.Probe(k.rand.IntN(2)), Seed: k.rand.Uint64(), SharedNodes: true,
@@ -113,7 +121,7 @@ func (k *killing) newJob() *job {
 			Spawn:    []comm.SpawnPolicy{comm.Reuse, comm.NoReuse}[k.rand.IntN(2)],
 		},
 		Timing: launch.Timing{
-			Period: 50 * time.Millisecond, Lease: processLease, Margin: 200 * time.Millisecond, Start: 30 * time.Second, Repair: -1,
+			Period: 50 * time.Millisecond, Lease: longLease, Margin: 200 * time.Millisecond, Start: 30 * time.Second, Repair: -1,
 		},
 		NoSignals: true,
 	}
@@ -138,10 +146,13 @@ func (j *job) draw(rng *rand.Rand) {
 		case 0:
 			b.stop = time.Duration(1+rng.Int64N(800)) * time.Millisecond
 		case 1:
-			b.stop = processLease + time.Second
+			b.stop = shortLease + time.Second
 		}
 		b.zone = rng.IntN(j.Zones)
 		j.plan = append(j.plan, b)
+	}
+	if slices.ContainsFunc(j.plan, func(b blow) bool { return b.stop > shortLease }) {
+		j.cfg.Timing.Lease = shortLease
 	}
 	slices.SortStableFunc(j.plan, func(a, b blow) int { return a.zone - b.zone })
 }

@@ -48,8 +48,10 @@ type program struct {
 	Options replica.Options
 	// Rebalance has every other version made by Rebalance, Queue operations started without waiting,
 	// OwnRepair failures repaired within the body, NoContext operations that no context ends.
-	Rebalance, Queue, OwnRepair, NoContext bool
-	Deaths                                 []death
+	// Vary gives versions different numbers of blocks, so that memory is given back, Reopen opens stores again
+	// while something is under way.
+	Rebalance, Queue, OwnRepair, NoContext, Vary, Reopen bool
+	Deaths                                               []death
 }
 
 // death is that of a process at a message or collective of its own, counted from its first attempt on. It is a
@@ -84,7 +86,13 @@ func (p *program) die(z *aft.Zone, event int64) {
 
 var events atomic.Int64
 
-func (p *program) shape() shape { return shape{n: p.N, size: p.Size, by: p.By} }
+func (p *program) shape(version uint64) shape {
+	sh := shape{n: p.N, size: p.Size, by: p.By}
+	if p.Vary {
+		sh.n = max(sh.n*int64(1+version*5%7)/7, 1)
+	}
+	return sh
+}
 
 // endFile tells a zone to end. lossFile says what was lost.
 func endFile(dir string, zone int) string { return filepath.Join(dir, fmt.Sprint("end-", zone)) }
@@ -184,6 +192,12 @@ func (s *storeOf) work(ctx context.Context) error {
 		all, err := comm.AllreduceOne(ctx, s.comm, over, comm.Max[int])
 		if err != nil {
 			return err
+		}
+		if s.p.Reopen && step%5 == 4 {
+			s.StartLoad(ctx, nil)
+			if err := s.open(ctx); err != nil {
+				return err
+			}
 		}
 		if err := s.step(ctx, step); err != nil {
 			return fmt.Errorf("%s in epoch %d, step %d: %w", s.name, s.z.Epoch(), step, err)
@@ -285,7 +299,7 @@ func (s *storeOf) step(ctx context.Context, step int) error {
 func (s *storeOf) submit(ctx context.Context) error {
 	c := s.comm
 	b := func(version uint64) replica.Blocks {
-		return s.p.shape().blocks(s.key(version), c.Size(), int(c.Rank()))
+		return s.p.shape(version).blocks(s.key(version), c.Size(), int(c.Rank()))
 	}
 	version := s.Version() + 1
 	first := s.StartSubmit(ctx, b(version))
@@ -293,7 +307,7 @@ func (s *storeOf) submit(ctx context.Context) error {
 		return first.Wait(ctx)
 	}
 	second := s.StartSubmit(ctx, b(version+1))
-	load := s.StartLoad(ctx, nil, replica.Range{Lo: 0, Hi: min(s.p.N, 9)})
+	load := s.StartLoad(ctx, nil, replica.Range{Lo: 0, Hi: 1})
 	_, err := load.Wait(ctx)
 	if errors.Is(err, replica.ErrLost) {
 		err = nil
@@ -315,7 +329,7 @@ func (s *storeOf) verify(ctx context.Context, step int) error {
 	c := s.comm
 	lists := make([][]replica.Range, c.Size())
 	for r := range lists {
-		lists[r] = []replica.Range{replica.Even(s.p.N, c.Size(), (r+1)%c.Size())}
+		lists[r] = []replica.Range{replica.Even(s.Blocks(), c.Size(), (r+1)%c.Size())}
 	}
 	mine := lists[c.Rank()]
 	load := func() (replica.Loaded, error) { return s.Load(ctx, nil, mine...) }
@@ -356,7 +370,7 @@ func (s *storeOf) possible(got replica.Loaded, mine []replica.Range) (keys uint6
 			break
 		}
 		for epoch := range min(s.z.Epoch()+1, epochs) {
-			err := s.p.shape().check((int(s.Version())-back)*epochs+epoch, got, mine, lost)
+			err := s.p.shape(0).check((int(s.Version())-back)*epochs+epoch, got, mine, lost)
 			if err == nil {
 				keys |= 1 << (back*epochs + epoch)
 			} else if unlike == nil {
