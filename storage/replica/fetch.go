@@ -99,9 +99,19 @@ func (ld *loading) good(q int64) bool {
 
 // mend has this rank get a new copy of a range, which is damaged.
 func (ld *loading) mend(q int64) {
-	if !slices.ContainsFunc(ld.mending, func(w *want) bool { return w.q == q }) {
-		ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data, bad: []Seat{ld.v.seat}})
+	ld.wantCopy(q, ld.v.seat)
+}
+
+// wantCopy enters that this rank needs a range as a copy, unless it is entered.
+func (ld *loading) wantCopy(q int64, bad ...Seat) {
+	if ld.entered == nil {
+		ld.entered = make(map[int64]bool)
 	}
+	if ld.entered[q] {
+		return
+	}
+	ld.entered[q] = true
+	ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data, bad: bad, copy: true})
 }
 
 func (ld *loading) bySource(round []*want) parcel {
@@ -269,7 +279,7 @@ func (ld *loading) received(w *want, from Seat, head []byte) {
 		return
 	}
 	w.got = true
-	if !slices.Contains(ld.mending, w) {
+	if !w.copy {
 		return
 	}
 	sum := binary.LittleEndian.Uint32(head[headSum:])

@@ -107,7 +107,7 @@ func (k *killing) newJob() *job {
 	j.Size = []int{0, 0, 8, 64, 1000, 40_000, 300_000}[k.rand.IntN(7)]
 	most := int64(4 << 20)
 	if k.rand.IntN(4) == 0 {
-		most *= 8
+		most *= 3
 	}
 	j.N = 1 + k.rand.Int64N(max(min(30_000, most/int64(max(j.Size, 1))), 3))
 	j.Options = replica.Options{

@@ -174,7 +174,11 @@ func (p *program) noteFailures(z *aft.Zone) error {
 	for _, lost := range change.Failed {
 		nodes[lost.Node] = true
 	}
-	return os.WriteFile(failuresFile(p.Dir, change.Epoch), fmt.Append(nil, len(change.Failed), len(nodes)), 0o600)
+	file, own := failuresFile(p.Dir, change.Epoch), filepath.Join(p.Dir, fmt.Sprint("own-", os.Getpid())) // each may die
+	if err := os.WriteFile(own, fmt.Append(nil, len(change.Failed), len(nodes)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(own, file)
 }
 
 // work is what one attempt does with a store.

@@ -34,7 +34,7 @@ func (ld *loading) repair() error {
 		return err
 	}
 	for _, q := range missing {
-		ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data})
+		ld.wantCopy(q)
 	}
 	ld.mendDamaged()
 	if err := ld.fetch(ld.ask); err != nil {
