@@ -82,7 +82,7 @@ func scrubAlways(ctx context.Context, s *replica.Store) (result chan error, stop
 	go func() {
 		for {
 			damaged, err := s.Scrub(scrubbing, 0)
-			if scrubbing.Err() != nil {
+			if scrubbing.Err() != nil || errors.Is(err, replica.ErrEmpty) {
 				err = nil
 			}
 			if damaged > 0 {

@@ -151,9 +151,13 @@ func (p *program) attempt(ctx context.Context, z *aft.Zone, zone int) error {
 		}
 		s := &storeOf{p: p, z: z, comm: c, zone: zone, number: i, name: fmt.Sprint("store-", i)}
 		working.Go(func() {
-			if errs[i] = s.work(ctx); errs[i] != nil {
-				_ = z.Comm().Revoke() // the other stores end, too
+			if errs[i] = s.work(ctx); errs[i] == nil {
+				return
 			}
+			if !failure(errs[i]) && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "process %d, %s, epoch %d: %v\n", os.Getpid(), s.name, z.Epoch(), errs[i])
+			}
+			_ = z.Comm().Revoke() // the other stores end, too
 		})
 	}
 	working.Wait()
