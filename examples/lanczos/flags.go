@@ -28,7 +28,7 @@ type config struct {
 	eigs       int
 
 	cpFrequency int // 0: no checkpoints
-	kills       kills
+	kills       jobs.Kills
 }
 
 const usage = `Usage: lanczos [flags]
@@ -78,8 +78,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.StringVar(&c.CPPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
 	f.BoolVar(&c.Fresh, "fresh", false, "start over, also if there is a checkpoint")
 	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per\njob; an asynchronous write under way may end first, so that the restart is always from the same iteration")
-	f.Func("kill", "to try it out: kill the process of a rank with SIGKILL after an iteration (`RANK@ITERATION`, counted from 0;\nseveral with commas), once per job", func(text string) error { return c.kills.set("rank", text) })
-	f.Func("kill-node", "the same with a node and all its ranks (`NODE@ITERATION`, counted from 0)", func(text string) error { return c.kills.set("node", text) })
+	c.kills.Register(f)
 	set, err := c.Parse(f, args, usage, help)
 	if err != nil {
 		return c, err
@@ -95,11 +94,11 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if err := c.Check(set); err != nil {
 		return c, err
 	}
-	if err := c.kills.check(c.AreProcesses(), c.Processes, c.Nodes+c.Spare); err != nil {
+	if err := c.kills.Check(&c.Flags); err != nil {
 		return c, err
 	}
 	if *dieAt >= 0 {
-		c.kills = append(c.kills, kill{"rank", 0, *dieAt})
+		c.kills = append(c.kills, jobs.Kill{What: "rank", At: *dieAt})
 	}
 	return c, c.validate()
 }

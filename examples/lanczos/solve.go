@@ -81,7 +81,7 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 	}
 	for _, d := range deaths {
 		if d.Happened() {
-			w.history.Reached(int64(d.at))
+			w.history.Reached(int64(d.At))
 		}
 	}
 	iter := 0
@@ -108,7 +108,7 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 		z.Step(iter)
 		w.history.Done(int64(iter))
 		progress.show(iter, l, cp)
-		if w.deadly(iter) {
+		if w.kills.At(iter) {
 			if err := w.die(ctx, cp, iter, deaths); err != nil {
 				return err
 			}

@@ -88,7 +88,7 @@ var allowed = []rule{
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
-	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "examples/..."}},
+	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "storage/replica", "examples/..."}},
 	{"internal/bench/measured", nil},
 	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "storage"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},

@@ -109,20 +109,20 @@ func (p *Program) Start(args ...string) *Started {
 // Command is a run that has not been started.
 func (p *Program) Command(args ...string) *Started {
 	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
-	s.Cmd.Dir, s.Cmd.Env = p.Dir, Environment(append([]string{string(p.mark())}, p.Env...)...)
+	s.Cmd.Dir, s.Cmd.Env = p.Dir, Environment(append([]string{string(p.Mark())}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
 	p.runs = append(p.runs, s)
 	return s
 }
 
-// mark is in the environment of all processes of its jobs.
-func (p *Program) mark() testprocess.Marked { return testprocess.Marked("TEST_PROGRAM_DIR=" + p.Dir) }
+// Mark is in the environment of all processes of its jobs.
+func (p *Program) Mark() testprocess.Marked { return testprocess.Marked("TEST_PROGRAM_DIR=" + p.Dir) }
 
 // Gone waits until no process of its jobs is there any more, after the first one of
 // a job was killed.
 func (p *Program) Gone() {
 	p.T.Helper()
-	p.Eventually(func() bool { return len(p.mark().Processes(p.T)) == 0 })
+	p.Eventually(func() bool { return len(p.Mark().Processes(p.T)) == 0 })
 }
 
 // End waits for the end and wants an exit code, or minus a signal.

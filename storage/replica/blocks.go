@@ -144,6 +144,9 @@ func (b *Blocks) serialize(m *memory, per int64) (ranges [][]byte, taken []byte,
 
 // writeRange brings a range into memory, unless it is there, and returns its length.
 func (b *Blocks) writeRange(memory []byte, r Range) (length int, err error) {
+	if b.Size > 0 && b.Fill == nil {
+		return int(r.Len()) * b.Size, nil
+	}
 	if b.Size == 0 {
 		length = int(r.Len()) * lengthBytes
 	}
@@ -157,10 +160,9 @@ func (b *Blocks) writeRange(memory []byte, r Range) (length int, err error) {
 		}
 		block := memory[length : length+n : length+n]
 		length += n
-		switch {
-		case b.Fill != nil:
+		if b.Fill != nil {
 			err = b.Fill(id, block)
-		case b.Size == 0:
+		} else {
 			copy(block, b.Data[b.Offsets[id-b.First]:])
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testseed"
 )
 
 // logTable prints what go test -v shows, and docs/replica-scale.md has.
@@ -57,11 +59,14 @@ func TestCostsBesideThePaper(t *testing.T) {
 	logTable(t, rows)
 }
 
-// What the operations cost on up to as many ranks as the paper had.
+// thorough reports whether a test may take minutes: CRAFT_TEST_SECONDS=60.
+func thorough(t *testing.T) bool { return testseed.Number(t, "CRAFT_TEST_SECONDS", 0) >= 60 }
+
+// What the operations cost on up to as many ranks as the paper had; many of them if it may take long.
 func TestCostsByScale(t *testing.T) {
 	rows := [][]string{{"ranks", "", "operation", "sent KiB", "received KiB", "messages sent", "received", "node out MiB", "ms"}}
 	for _, p := range []int{48, 384, 1536, 6144, 24_576} {
-		if testing.Short() && p > 6144 {
+		if p > 1536 && !thorough(t) {
 			continue
 		}
 		for _, consecutive := range []bool{false, true} {
@@ -90,6 +95,9 @@ func TestRangeSizes(t *testing.T) {
 	rows := [][]string{{"ranks", "range", "submit, ms", "load 1 %, ms"}}
 	for _, sweep := range []struct{ ranks, smallest int }{{48, 256}, {1536, 16 << 10}, {6144, 256 << 10}} {
 		p := sweep.ranks
+		if p > 48 && !thorough(t) {
+			continue
+		}
 		best, chosen, largest := time.Hour, time.Duration(0), time.Duration(0)
 		var loads, submits []time.Duration
 		for size := sweep.smallest; size <= paperBytes; size *= 4 {

@@ -13,7 +13,7 @@ import (
 // distribution of IV-A: with r = 4 more than 1 % of 2^25, about 1.7 %. A trial of such a world
 // takes a second: CRAFT_TEST_SECONDS=60 has many.
 func TestFailuresUntilLoss(t *testing.T) {
-	trials, all := 2, testseed.Number(t, "CRAFT_TEST_SECONDS", 0) >= 60
+	trials, all := 2, thorough(t)
 	if all {
 		trials = 40
 	}
@@ -36,7 +36,7 @@ func TestFailuresUntilLoss(t *testing.T) {
 		if c.p <= 1<<20 {
 			n = 20 * trials
 		}
-		if c.p > 1<<20 && !all && (testing.Short() || c.r != 4) {
+		if c.p > 1<<20 && !all {
 			continue
 		}
 		simulated, err := Simulation{Ranks: c.p, Copies: c.r, Trials: n, Seed: seed}.Run(t.Context())

@@ -162,8 +162,8 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 			return places, err
 		}
 		if c.Rank() == 0 {
-			s.options.Log.Warn("after a failure there are fewer nodes or ranks than copies of each block: some are fewer, or on the same node",
-				"store", s.name, "copies", copies, "ranks", c.Size(), "error", err)
+			s.options.Log.Warn("after a failure there are fewer nodes or ranks than copies of each block: there are fewer, or some on the same node",
+				"store", s.name, "copies", copies, "ranks", c.Size(), "nodes", len(seatsOfNodes(nodes)))
 		}
 		return NewPlaces(nodes, most, true)
 	}

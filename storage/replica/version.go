@@ -1,9 +1,10 @@
 package replica
 
 import (
-	"hash/crc32"
 	"sync"
 	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -50,10 +51,8 @@ func newHeld(data []byte) *held {
 	return h
 }
 
-// castagnoli is the polynomial that processors have an instruction for.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// checksum is more than twice as fast as a CRC, even with an instruction for that.
+func checksum(b []byte) uint32 { return uint32(xxh3.Hash(b)) }
 
 // good reports whether this rank's copy of a range is what its submitter gave.
 func (v *version) good(q int64) bool {

@@ -48,6 +48,11 @@ func (d *Death) DieWith(pid int) error {
 	if err := mark(d.path); err != nil {
 		return fmt.Errorf("mark that a process dies: %w", err)
 	}
+	return DieWith(pid)
+}
+
+// DieWith kills this process, or one by whose death it ends too, with SIGKILL.
+func DieWith(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("kill process %d: %w", pid, err)
 	}

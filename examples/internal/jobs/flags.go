@@ -1,6 +1,6 @@
-// Package jobs is what the examples with a matrix have in common beside what they
-// show: their flags, the start of ranks as processes, how a job dies to try it out,
-// what a rank remembers from attempt to attempt, and what checkpoints have cost.
+// Package jobs is what the examples have in common beside what they show: their
+// flags, the start of ranks as processes, how a job dies to try it out, what a rank
+// remembers from attempt to attempt, and what checkpoints have cost.
 package jobs
 
 import (
@@ -39,12 +39,12 @@ type Flags struct {
 	nodePath string           // -node-path
 }
 
-// Register adds the flags to those of a program, but for -cp-path and -fresh.
+// Register adds the flags to those of a program with checkpoints, but for -cp-path
+// and -fresh.
 func (c *Flags) Register(f *flag.FlagSet) {
-	c.registerRanks(f)
+	c.RegisterRanks(f)
 	c.registerLevels(f)
 	f.TextVar(&c.Async, "async", modeOfEnvironment(), ModeUsage)
-	f.BoolVar(&c.JSON, "json", false, "print the result as one line of JSON")
 }
 
 // Parse parses the arguments and returns the names of the flags that were given.

@@ -19,11 +19,12 @@ import (
 // most is the largest number of ranks that the examples accept.
 const most = 4096
 
-// registerRanks adds the flags that say how many ranks there are, whether they are
-// goroutines or processes, and what happens when one fails.
-func (c *Flags) registerRanks(f *flag.FlagSet) {
-	f.IntVar(&c.Goroutines, "ranks", 1, "`number` of ranks that share the matrix, as goroutines of this process")
-	f.IntVar(&c.Processes, "np", 0, "`number` of ranks that share the matrix, as processes that this one starts: they survive\nthe failure of others (craft run does the same for any program, also on other machines)")
+// RegisterRanks adds the flags of any program: how many ranks there are, whether they
+// are goroutines or processes, what happens when one fails, and -json.
+func (c *Flags) RegisterRanks(f *flag.FlagSet) {
+	f.BoolVar(&c.JSON, "json", false, "print the result as one line of JSON")
+	f.IntVar(&c.Goroutines, "ranks", 1, "`number` of ranks that share the work, as goroutines of this process")
+	f.IntVar(&c.Processes, "np", 0, "`number` of ranks that share the work, as processes that this one starts: they survive\nthe failure of others (craft run does the same for any program, also on other machines)")
 	f.IntVar(&c.Nodes, "nodes", 1, "with -np: divide the ranks into `k` virtual nodes, each of which can fail as a whole")
 	f.IntVar(&c.Spare, "spare-nodes", 0, "with -np: keep `k` virtual nodes more for replacements")
 	f.Func("recovery", "when a process has failed: SHRINKING `policy`, go on with fewer; NON-SHRINKING, replace it\n(default $CRAFT_COMM_RECOVERY_POLICY, or else NON-SHRINKING)", func(text string) error {

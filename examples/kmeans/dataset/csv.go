@@ -1,0 +1,116 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// csvFile is a file with a point in each line. Its first line may have names of the
+// coordinates; empty lines, and those that begin with #, do not count.
+type csvFile struct {
+	path   string
+	points int64
+	dim    int
+	marks  []csvMark // of the points 0, csvStep, 2*csvStep, ...
+}
+
+// csvMark is where a line begins.
+type csvMark struct {
+	offset int64
+	line   int // before it
+}
+
+// csvStep is how many points are between two marks.
+const csvStep = 256
+
+func newCSV(r io.Reader) *csv.Reader {
+	c := csv.NewReader(bufio.NewReaderSize(r, 1<<20))
+	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
+	return c
+}
+
+// openCSV goes through the file once, to know where the points are.
+func openCSV(path string) (Source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c := &csvFile{path: path}
+	r := newCSV(f)
+	for at := (csvMark{}); ; at.offset = r.InputOffset() {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", path, ErrFormat, err)
+		}
+		line, _ := r.FieldPos(0)
+		if c.dim == 0 {
+			c.dim = len(record)
+			if _, err := strconv.ParseFloat(strings.TrimSpace(record[0]), 64); err != nil {
+				at.line = line
+				continue // names
+			}
+		}
+		if c.points%csvStep == 0 {
+			c.marks = append(c.marks, at)
+		}
+		c.points++
+		at.line = line
+	}
+	if err := checkSize(c.points, c.dim); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func (c *csvFile) Size() (points int64, dim int) { return c.points, c.dim }
+
+func (c *csvFile) Read(first int64, to []float64) error {
+	if len(to) == 0 {
+		return nil
+	}
+	f, err := os.Open(c.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	mark := c.marks[first/csvStep]
+	if _, err := f.Seek(mark.offset, io.SeekStart); err != nil {
+		return err
+	}
+	r := newCSV(f)
+	r.FieldsPerRecord = c.dim
+	for i := first / csvStep * csvStep; len(to) > 0; i++ {
+		record, err := r.Read()
+		if err != nil {
+			return fmt.Errorf("%s: point %d: %w", c.path, i, err)
+		}
+		if i < first {
+			continue
+		}
+		for j, text := range record {
+			if to[j], err = parse(text); err != nil {
+				line, _ := r.FieldPos(j)
+				return fmt.Errorf("%s: line %d: %w", c.path, mark.line+line, err)
+			}
+		}
+		to = to[c.dim:]
+	}
+	return nil
+}
+
+func parse(text string) (float64, error) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is no number", ErrFormat, text)
+	}
+	return x, checkRange(x)
+}

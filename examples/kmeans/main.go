@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/launch"
+)
+
+func main() {
+	if code, ok := launch.Daemon(); ok { // of a node, with -np
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program: the result goes to stdout, all else to stderr.
+func run(args []string, stdout, stderr io.Writer) int {
+	cfg, err := parseFlags(args, stderr)
+	if err != nil {
+		return cfg.WrongUsage(err, stderr)
+	}
+	ctx := context.Background()
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if code, started := cfg.Launch(ctx, log, stderr); started {
+		return code
+	}
+	j := newJob(cfg, stderr, log)
+	began := time.Now()
+	err = aft.Run(ctx, j.attempt, cfg.ZoneOptions(log)...)
+	return j.end(err, time.Since(began), stdout)
+}
