@@ -364,6 +364,9 @@ func (k *killing) checkLoss(j *job) {
 		processes, nodes = processes+p, nodes+n
 	}
 	k.failures += processes
+	if _, err := os.Stat(forgottenFile(j.Dir)); err == nil {
+		k.counts["jobs that have forgotten everything"]++
+	}
 	loss, err := os.ReadFile(lossFile(j.Dir))
 	if os.IsNotExist(err) {
 		return
