@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Blocks are what a rank submits: its blocks of those of all ranks, N of them, which are divided among the
@@ -25,6 +26,9 @@ type Blocks struct {
 	Fill   func(id int64, block []byte) error
 	SizeOf func(id int64) int
 }
+
+// maxBlocks bounds what is counted, times the ranks of a job too.
+const maxBlocks = 1 << 48
 
 // count is the number of this rank's blocks.
 func (b *Blocks) count() int64 {
@@ -55,10 +59,12 @@ func (b *Blocks) check() error {
 		return fmt.Errorf("%w: %s", ErrBlocks, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case b.N < 1:
-		return bad("N is %d: allowed are 1 or more blocks", b.N)
+	case b.N < 1 || b.N > maxBlocks:
+		return bad("N is %d: allowed are 1 to %d blocks", b.N, int64(maxBlocks))
 	case b.Size < 0 || b.Size > math.MaxInt32:
 		return bad("Size is %d: allowed are 1 to %d bytes, and 0 for blocks of different sizes", b.Size, math.MaxInt32)
+	case b.Size > 0 && b.N > math.MaxInt64/int64(b.Size):
+		return bad("N is %d and Size %d: that is more bytes than can be counted", b.N, b.Size)
 	case b.Fill != nil && b.Data != nil:
 		return bad("Data and Fill are both given: one of them says what the blocks are")
 	case b.Fill != nil && b.Count < 0:
@@ -101,7 +107,7 @@ func (b *Blocks) bytes() (n int64) {
 		return b.count() * int64(b.Size)
 	}
 	for id := b.First; id < b.First+b.count(); id++ {
-		n += max(int64(b.sizeOf(id)), 0)
+		n += int64(min(max(b.sizeOf(id), 0), math.MaxInt32))
 	}
 	return n
 }
@@ -166,10 +172,15 @@ func (b *Blocks) writeRange(memory []byte, r Range) (length int, err error) {
 	return length, nil
 }
 
-// perRange is how many blocks make a range of about so many bytes.
+// perRange is how many blocks make a range of about so many bytes, at most all.
 func perRange(rangeBytes, size int, blocks, bytes int64) int64 {
 	if size > 0 {
 		return max(int64(rangeBytes/size), 1)
 	}
-	return max(int64(rangeBytes)*max(blocks, 1)/max(bytes, 1), 1)
+	high, low := bits.Mul64(uint64(rangeBytes), uint64(blocks))
+	if high >= uint64(max(bytes, 1)) {
+		return max(blocks, 1)
+	}
+	per, _ := bits.Div64(high, low, uint64(max(bytes, 1)))
+	return int64(min(max(per, 1), uint64(max(blocks, 1))))
 }

@@ -114,6 +114,12 @@ func TestAllCopiesDamaged(t *testing.T) {
 			if err := s.Repair(ctx); err != nil {
 				return err
 			}
+			if fmt.Sprint(s.Lost()) != "[5-9]" {
+				return fmt.Errorf("rank %d: lost are %v after Repair", r.Comm().Rank(), s.Lost())
+			}
+			if err := s.Rebalance(ctx); !errors.As(err, &lost) || fmt.Sprint(lost.Ranges) != "[5-9]" {
+				return fmt.Errorf("rebalance: %w", err)
+			}
 		}
 		return s.Submit(ctx, sh.blocks(2, ranks, int(r.Comm().Rank())))
 	})

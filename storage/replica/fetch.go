@@ -87,11 +87,10 @@ func serves(holders []Seat, r, ranks int) Seat {
 
 // good reports whether this rank's copy of a range is what was submitted. If not, it gets a new one.
 func (ld *loading) good(q int64) bool {
-	known := ld.v.copies[q].damaged
 	if ld.v.good(q) {
 		return true
 	}
-	if !known {
+	if ld.v.spoil(q) {
 		ld.s.note(1, 0)
 	}
 	ld.mend(q)
@@ -100,9 +99,19 @@ func (ld *loading) good(q int64) bool {
 
 // mend has this rank get a new copy of a range, which is damaged.
 func (ld *loading) mend(q int64) {
-	if !slices.ContainsFunc(ld.mending, func(w *want) bool { return w.q == q }) {
-		ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data, bad: []Seat{ld.v.seat}})
+	ld.wantCopy(q, ld.v.seat)
+}
+
+// wantCopy enters that this rank needs a range as a copy, unless it is entered.
+func (ld *loading) wantCopy(q int64, bad ...Seat) {
+	if ld.entered == nil {
+		ld.entered = make(map[int64]bool)
 	}
+	if ld.entered[q] {
+		return
+	}
+	ld.entered[q] = true
+	ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data, bad: bad, copy: true})
 }
 
 func (ld *loading) bySource(round []*want) parcel {
@@ -161,7 +170,7 @@ const (
 	headSum    = 0
 	headGood   = 4
 	headLength = 5
-	headBytes  = 9
+	headBytes  = 13
 )
 
 // transfer sends what others have asked for, and gets what was asked for of them. Blocks of one size
@@ -200,7 +209,7 @@ func (ld *loading) transfer(from, asked parcel) error {
 func (ld *loading) followed(from parcel, heads map[comm.Rank][]byte, late map[comm.Rank][][]byte) error {
 	for _, r := range inTurn(from, ld.x.comm) {
 		for i, w := range from[r] {
-			w.data = make([]byte, binary.LittleEndian.Uint32(heads[r][i*headBytes+headLength:]))
+			w.data = make([]byte, binary.LittleEndian.Uint64(heads[r][i*headBytes+headLength:]))
 		}
 		ld.x.receive(r, tagData, ld.memory(from[r]))
 	}
@@ -235,7 +244,7 @@ func (ld *loading) answer(list []*want) (head []byte, pieces [][]byte) {
 		parts := ld.v.layout.geo.cut(h.data, w.piece, good == 1)
 		head = binary.LittleEndian.AppendUint32(head, sum)
 		head = append(head, good)
-		head = binary.LittleEndian.AppendUint32(head, uint32(total(parts)))
+		head = binary.LittleEndian.AppendUint64(head, uint64(total(parts)))
 		pieces = append(pieces, parts...)
 	}
 	return head, pieces
@@ -270,7 +279,7 @@ func (ld *loading) received(w *want, from Seat, head []byte) {
 		return
 	}
 	w.got = true
-	if !slices.Contains(ld.mending, w) {
+	if !w.copy {
 		return
 	}
 	sum := binary.LittleEndian.Uint32(head[headSum:])
@@ -282,27 +291,28 @@ func (ld *loading) received(w *want, from Seat, head []byte) {
 // keep makes a range that has come this rank's copy.
 func (ld *loading) keep(w *want, sum uint32) bool {
 	h := ld.v.copies[w.q]
-	if len(h.data) == 0 && len(w.data) > 0 { // of blocks of different sizes
-		buf, err := ld.s.mem.take(int64(len(w.data)))
-		if err != nil {
+	data := h.data
+	if len(data) == 0 && len(w.data) > 0 { // of blocks of different sizes
+		var err error
+		if data, err = ld.s.mem.take(int64(len(w.data))); err != nil {
 			ld.failed = err
 			return false
 		}
-		ld.v.use.Lock()
-		ld.v.buffers = append(ld.v.buffers, buf)
-		h.data = buf
-		ld.v.use.Unlock()
 	}
-	if len(h.data) != len(w.data) {
+	if len(data) != len(w.data) {
 		return false
+	}
+	if h.state.Load() == damaged {
+		ld.s.note(0, 1)
 	}
 	ld.v.use.Lock()
 	defer ld.v.use.Unlock()
-	copy(h.data, w.data)
-	if h.damaged {
-		ld.s.note(0, 1)
+	if h.data == nil && data != nil {
+		ld.v.buffers = append(ld.v.buffers, data)
 	}
-	h.sum, h.damaged = sum, false
+	copy(data, w.data)
+	h.data, h.sum = data, sum
+	h.state.Store(intact)
 	return true
 }
 

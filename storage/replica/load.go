@@ -104,10 +104,11 @@ type loading struct {
 	v   *version
 	dst []byte
 
-	wanted   []*want // pieces that it needs, in their order
-	mending  []*want // ranges of which its own copy is damaged
-	failed   error   // no memory for what has come
-	bad      error   // what is wrong with what this rank asks for
+	wanted   []*want        // pieces that it needs, in their order
+	mending  []*want        // ranges of which its own copy is damaged or missing
+	entered  map[int64]bool // these
+	failed   error          // no memory for what has come
+	bad      error          // what is wrong with what this rank asks for
 	complete bool
 }
 
@@ -117,6 +118,7 @@ type want struct {
 	data []byte // where it goes; of blocks of different sizes, what came
 	bad  []Seat // whose copy is damaged
 	got  bool
+	copy bool // it is to be this rank's copy
 }
 
 // run takes part also where what this rank asks for cannot be, as if it were nothing: nobody waits for it,

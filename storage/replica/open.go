@@ -25,7 +25,7 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	given := o.check()
 	o = o.withDefaults()
 	s, err := comm.Keep(c.Session(), key{name}, func() (*Store, error) {
-		return &Store{name: name, options: o, mem: new(memory), incarnation: rand.Uint64()>>1 | 1}, nil
+		return &Store{name: name, mem: new(memory), closed: true}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, ErrClosed
+		s.closed, s.met, s.number, s.incarnation = false, false, 0, rand.Uint64()>>1|1
 	}
 	if !s.met { // those of a call that was refused do not count
 		s.options = o
@@ -81,7 +81,7 @@ func (s *Store) meet(ctx context.Context, c *comm.Comm, o Options, given error) 
 		own.Free()
 		return err
 	}
-	s.bind(own, met, places)
+	s.bind(binding{own, c}, met, places)
 	return nil
 }
 
@@ -171,8 +171,9 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 }
 
 // bind makes the store one of the ranks that have met.
-func (s *Store) bind(own *comm.Comm, met meeting, places *Places) {
-	s.comm, s.places, s.original, s.broken, s.met = own, places, nil, false, true
+func (s *Store) bind(b binding, met meeting, places *Places) {
+	own := b.comm
+	s.comm, s.places, s.original, s.met = own, places, nil, true
 	s.mem.mu.Lock()
 	s.mem.limit, s.mem.peers = s.options.Limit, 0
 	for r := range places.Seats() {
@@ -186,7 +187,7 @@ func (s *Store) bind(own *comm.Comm, met meeting, places *Places) {
 		s.number = max(s.number, uint64(told[introNumber]))
 	}
 	s.incarnations = met.incarnations()
-	s.line.open()
+	s.line.open(b)
 	s.remove = own.Session().OnRepair(func(context.Context) error {
 		s.unbind(ErrUnbound)
 		return nil

@@ -34,7 +34,7 @@ func (ld *loading) repair() error {
 		return err
 	}
 	for _, q := range missing {
-		ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data})
+		ld.wantCopy(q)
 	}
 	ld.mendDamaged()
 	if err := ld.fetch(ld.ask); err != nil {
@@ -61,8 +61,10 @@ func (ld *loading) makeRoom(ranges []int64) error {
 	if v.layout.geo.size > 0 {
 		return v.allot(ld.s.mem, fresh, v.layout.geo.bytes)
 	}
+	v.use.Lock()
+	defer v.use.Unlock()
 	for _, q := range fresh {
-		v.copies[q] = new(held)
+		v.copies[q] = newHeld(nil)
 	}
 	return nil
 }
@@ -70,7 +72,7 @@ func (ld *loading) makeRoom(ranges []int64) error {
 // mendDamaged adds the copies of this rank that are known to be damaged.
 func (ld *loading) mendDamaged() {
 	for q, h := range ld.v.copies {
-		if h.damaged && ld.v.layout.holdsAt(q, ld.v.seat) {
+		if h.state.Load() == damaged && ld.v.layout.holdsAt(q, ld.v.seat) {
 			ld.mend(q)
 		}
 	}
@@ -80,14 +82,14 @@ func (ld *loading) mendDamaged() {
 // holdsAt reports whether a seat has got a copy of a range.
 func (l *Layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
 
-// filled agrees on what is lost for good, and notes that all have what they are to have.
+// filled agrees on what is lost for good, because no copy is intact, and notes that all have what they are to have.
 func (ld *loading) filled() error {
 	if err := ld.s.settled(ld.x, ld.failed); err != nil {
 		return err
 	}
 	var own []int64
 	for _, w := range ld.mending {
-		if !w.got && !ld.v.layout.holdsAt(w.q, ld.v.seat) {
+		if !w.got { // whoever has a copy was asked
 			own = append(own, w.q)
 		}
 	}

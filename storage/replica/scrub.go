@@ -23,7 +23,7 @@ func (s *Store) Scrub(ctx context.Context, bytesPerSecond int) (damaged int, err
 	}
 	for _, q := range v.rangesHere() {
 		length, good := v.check(q)
-		if !good {
+		if !good && v.spoil(q) {
 			damaged++
 			s.note(1, 0)
 		}
@@ -48,19 +48,14 @@ func (v *version) rangesHere() []int64 {
 	return slices.Sorted(maps.Keys(v.copies))
 }
 
-// check checks a copy that is not known to be damaged, and returns its length. Of a version that was given up
-// nothing is left to check.
+// check checks a copy that is not awaited nor known to be damaged, and returns its length. Of a version that
+// was given up nothing is left to check.
 func (v *version) check(q int64) (length int, good bool) {
 	v.use.RLock()
+	defer v.use.RUnlock()
 	h := v.copies[q]
-	if h == nil || h.damaged || h.data == nil {
-		v.use.RUnlock()
+	if h == nil || h.state.Load() != intact || h.data == nil {
 		return 0, true
 	}
-	length, good = len(h.data), checksum(h.data) == h.sum
-	v.use.RUnlock()
-	if !good {
-		v.spoil(q)
-	}
-	return length, good
+	return len(h.data), checksum(h.data) == h.sum
 }

@@ -30,7 +30,6 @@ type Store struct {
 	current      *version // nil: none
 	next         *version // whole here, and not known to be on all others
 	remove       func()   // of the hook of the session
-	broken       bool     // an operation has ended early here: so may those after it
 	met          bool     // Open has ended well before
 	closed       bool
 	stats        statistics
@@ -40,65 +39,21 @@ var _ comm.Keeper = (*Store)(nil)
 
 // start begins an operation.
 func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request {
-	s.mu.Lock()
-	c, closed, broken := s.comm, s.closed, s.broken
-	s.mu.Unlock()
-	if closed || broken || c == nil {
-		r := &Request{done: make(chan struct{}), err: ErrUnbound}
-		if closed {
-			r.err = ErrClosed
-		}
-		close(r.done)
-		return r
-	}
-	return s.line.start(ctx, func(ctx context.Context, number uint64) error {
+	return s.line.start(ctx, func(ctx context.Context, b binding, number uint64) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer watch(c, cancel)()
-		if s.isBroken() { // by one that was started before
-			return ErrUnbound
-		}
-		x := newExchange(ctx, c, number, new(traffic))
+		defer b.watch(cancel)()
+		x := newExchange(ctx, b.comm, number, new(traffic))
 		err := run(x)
 		if err == nil || x.agreed {
 			return err
 		}
-		// The others may have come further: what there is is found out by Open.
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.broken = true
+		s.line.stop(ErrUnbound) // the others may have come further: what there is is found out by Open
 		if cause := context.Cause(ctx); cause != nil {
 			return cause // a failure, where a rank that has seen it has withdrawn what others wait for
 		}
 		return err
 	})
-}
-
-func (s *Store) isBroken() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.broken
-}
-
-// watch ends an operation when a rank has failed: all need all.
-func watch(c *comm.Comm, cancel context.CancelCauseFunc) (stop func()) {
-	known := c.FailureKnown()
-	if known == nil {
-		return func() {}
-	}
-	over := make(chan struct{})
-	var work sync.WaitGroup
-	work.Go(func() {
-		select {
-		case <-known:
-			cancel(&comm.FailedError{Ranks: c.Failed()})
-		case <-over:
-		}
-	})
-	return func() {
-		close(over)
-		work.Wait()
-	}
 }
 
 // settled agrees with all ranks on whether all is well: if not, each gets its own error or that of
@@ -209,6 +164,9 @@ func (s *Store) Rebind(*comm.Comm, comm.Change) error {
 
 // unbind ends what is under way and gives the communicator back.
 func (s *Store) unbind(why error) {
+	if s.isClosed() {
+		why = ErrClosed
+	}
 	s.line.shut(why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +180,15 @@ func (s *Store) unbind(why error) {
 	s.remove = nil
 }
 
+func (s *Store) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Close gives the store's memory back. It is local, and is called by the session at the end of
-// the rank's part in the job, if it was not before.
+// the rank's part in the job, if it was not before. A rank that has closed its store and calls Open with
+// the others joins them as one that replaces another does, with nothing.
 func (s *Store) Close() error {
 	s.unbind(ErrClosed)
 	s.mu.Lock()

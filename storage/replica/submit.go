@@ -181,13 +181,13 @@ func (sub *submitting) lengths() (map[int64]int, error) {
 	in, out := sub.incoming(), sub.outgoing()
 	told := make(map[comm.Rank][]byte)
 	for _, src := range inTurn(in, sub.x.comm) {
-		told[src] = make([]byte, 4*len(in[src]))
+		told[src] = make([]byte, 8*len(in[src]))
 		sub.x.receive(src, tagLengths, [][]byte{told[src]})
 	}
 	for _, dst := range inTurn(out, sub.x.comm) {
 		var b []byte
 		for _, q := range out[dst] {
-			b = binary.LittleEndian.AppendUint32(b, uint32(len(sub.stored(q))))
+			b = binary.LittleEndian.AppendUint64(b, uint64(len(sub.stored(q))))
 		}
 		sub.x.send(dst, tagLengths, [][]byte{b})
 	}
@@ -197,7 +197,7 @@ func (sub *submitting) lengths() (map[int64]int, error) {
 	length := make(map[int64]int)
 	for src, list := range in {
 		for i, q := range list {
-			length[q] = int(binary.LittleEndian.Uint32(told[src][4*i:]))
+			length[q] = int(binary.LittleEndian.Uint64(told[src][8*i:]))
 		}
 	}
 	for _, q := range sub.v.layout.wanted(sub.v.seat) {
@@ -242,7 +242,9 @@ func (sub *submitting) exchange() error {
 	}
 	for src, list := range in {
 		for i, q := range list {
-			sub.v.copies[q].sum = binary.LittleEndian.Uint32(sums[src][4*i:])
+			h := sub.v.copies[q]
+			h.sum = binary.LittleEndian.Uint32(sums[src][4*i:])
+			h.state.Store(intact)
 		}
 	}
 	return nil
@@ -257,6 +259,7 @@ func (sub *submitting) keep() map[int64]uint32 {
 		if h := sub.v.copies[q]; h != nil {
 			copy(h.data, sub.stored(q))
 			h.sum = sums[q]
+			h.state.Store(intact)
 		}
 	}
 	return sums

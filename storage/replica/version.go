@@ -2,6 +2,7 @@ package replica
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -31,9 +32,23 @@ const gone comm.Rank = -1
 
 // held is a copy of a range in the memory of this rank.
 type held struct {
-	data    []byte
-	sum     uint32
-	damaged bool
+	data  []byte
+	sum   uint32
+	state atomic.Int32
+}
+
+// The states of a copy.
+const (
+	intact int32 = iota // as far as is known
+	damaged
+	awaited // what it is to be has not come, or not all of it
+)
+
+// newHeld is a copy that is awaited.
+func newHeld(data []byte) *held {
+	h := &held{data: data}
+	h.state.Store(awaited)
+	return h
 }
 
 // checksum is more than twice as fast as a CRC, even with an instruction for that.
@@ -42,19 +57,15 @@ func checksum(b []byte) uint32 { return uint32(xxh3.Hash(b)) }
 // good reports whether this rank's copy of a range is what its submitter gave.
 func (v *version) good(q int64) bool {
 	h := v.copies[q]
-	if !h.damaged && checksum(h.data) != h.sum {
-		v.spoil(q)
-	}
-	return !h.damaged
+	return h.state.Load() == intact && checksum(h.data) == h.sum
 }
 
-// spoil notes that a copy is damaged.
-func (v *version) spoil(q int64) {
+// spoil notes that a copy is damaged, and reports whether that is so and was not known.
+func (v *version) spoil(q int64) bool {
 	v.use.Lock()
 	defer v.use.Unlock()
-	if h := v.copies[q]; h != nil {
-		h.damaged = true
-	}
+	h := v.copies[q]
+	return h != nil && h.data != nil && checksum(h.data) != h.sum && h.state.CompareAndSwap(intact, damaged)
 }
 
 // wanted are the ranges that a seat is to have a copy of, in the order in which their memory lies.
@@ -79,7 +90,7 @@ func (v *version) free(m *memory) {
 	v.copies, v.buffers = nil, nil
 }
 
-// allot divides memory among ranges that this rank is to have.
+// allot divides memory among ranges that this rank is to have, which are awaited.
 func (v *version) allot(m *memory, ranges []int64, length func(q int64) int) error {
 	var n int64
 	for _, q := range ranges {
@@ -94,7 +105,7 @@ func (v *version) allot(m *memory, ranges []int64, length func(q int64) int) err
 	v.buffers = append(v.buffers, buf)
 	for _, q := range ranges {
 		k := length(q)
-		v.copies[q] = &held{data: buf[:k:k]}
+		v.copies[q] = newHeld(buf[:k:k])
 		buf = buf[k:]
 	}
 	return nil
