@@ -33,7 +33,8 @@ type attempt struct {
 	before       []storage.Record // of earlier runs, on rank 0
 	origin       storage.ID       // that was restored; zero: none
 	last         uint64           // number of the last version, of any attempt or of this one
-	written      uint64           // on rank 0: number of the last one of this attempt that was complete
+	written      uint64           // on rank 0: number of the last one of this attempt that was complete in files
+	memory       inMemory         // the last one that was in memory alone
 	settled      uint64           // of the newest one of the present stage that was; 0: none
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
@@ -193,7 +194,11 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 	case restored != nil:
 		draw.Lineage = restored.Lineage
 		st.line.attempt.origin, _ = storage.Identity(*restored)
-		st.line.attempt.settled = restored.Version
+		if st.placement.Volatile(st.line.attempt.origin) {
+			st.line.attempt.memory = inMemory{Version: restored.Version, Iteration: restored.Iteration, restored: true}
+		} else {
+			st.line.attempt.settled = restored.Version
+		}
 		st.line.point = point{ID: st.line.attempt.origin}
 		st.up.goOnWith(ctx, restored.Lineage)
 	case st.line.parent != nil:
@@ -231,7 +236,7 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
-		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() {
+		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Volatile(v.ID) {
 			st.line.stored.WaitFor(st.placement.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
 		}
 	}

@@ -33,7 +33,10 @@ func (wr *writing) nextDelta(h *container.Header) {
 		*d = deltas{stage: stage}
 	}
 	planned := storage.Planned(*h)
-	if planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
+	if planned.MemoryAlone() {
+		return // no file refers to it
+	}
+	if planned.On(storage.TierMemory) != 0 || planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
 		wr.store.Full()
 		d.begin(h.Version)
 		return

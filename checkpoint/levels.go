@@ -29,6 +29,8 @@ type levelConfig struct {
 	SetSize    int      `envconfig:"SET_SIZE" default:"4"`
 	RSParity   int      `envconfig:"RS_PARITY" default:"2"`
 	FlushLimit env.Size `envconfig:"FLUSH_LIMIT" default:"0"`
+	MemCopies  int      `envconfig:"MEM_COPIES" default:"2"`
+	MemLimit   env.Size `envconfig:"MEM_LIMIT" default:"0"`
 }
 
 func (c levelConfig) validate() error {
@@ -38,7 +40,8 @@ func (c levelConfig) validate() error {
 	if parity != nil {
 		parity = fmt.Errorf("%w, and less than CRAFT_SET_SIZE (%d)", parity, c.SetSize)
 	}
-	return cmp.Or(levels, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
+	return cmp.Or(levels, racks, allowIf(c.MemCopies >= 2, "CRAFT_MEM_COPIES", c.MemCopies), allowIf(c.MemLimit >= 0, "CRAFT_MEM_LIMIT", c.MemLimit),
+		allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
 }
 
 func (c levelConfig) policy() (storage.Policy, error) {
@@ -132,6 +135,7 @@ func configureNodes(c *core, p *placement.Config) {
 	p.Root = c.opt.nodePath()
 	p.Rack = c.opt.rack(host, p.Root)
 	p.SetSize, p.Parity = c.opt.SetSize, c.opt.RSParity
+	p.MemoryCopies, p.MemoryLimit, p.BeforeMemory = c.opt.MemCopies, int64(c.opt.MemLimit), c.opt.beforeMemory
 	p.Sync, p.FS = filestore.Sync(c.opt.Sync), c.opt.nodeFS
 	p.Job, p.Late = c.opt.lock.Job, c.opt.late
 	p.Around, p.MayWrite = c.threads.Do, c.mayWrite

@@ -55,6 +55,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		},
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
+	u.line.attempt.memory.enter(&r)
 	if anew := u.line.attempt.anew; anew == u.line.attempt.lineage && u.line.attempt.written == 0 {
 		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), u.line.attempt.anewStored
 	}

@@ -258,6 +258,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 			if c.Other {
 				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
+			st.tellEnded(found, h)
 			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:
@@ -274,6 +275,9 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 	}
 	if len(causes) == 0 {
 		why := found.Lost
+		if why == "" {
+			st.tellEnded(found, nil)
+		}
 		if why == "" || st.line.parent != nil || found.Own {
 			return nil, nil
 		}

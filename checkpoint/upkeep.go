@@ -34,26 +34,38 @@ type upkeep struct {
 
 // published is called on rank 0 when a version is complete.
 func (u *upkeep) published(ctx context.Context, h container.Header, reached storage.Levels) {
-	u.line.attempt.written = h.Version
+	volatile := reached.MemoryAlone()
+	if volatile {
+		u.line.attempt.memory = inMemory{Version: h.Version, Iteration: h.Iteration}
+	} else {
+		u.line.attempt.written = h.Version
+	}
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
 	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.placement.OnNodes()}
-	kept.Pending = !kept.Home && h.Flush
+	kept.Pending, kept.Volatile = !kept.Home && h.Flush, volatile
 	u.line.stored.Add(kept, h)
 	if reached.Include(u.possible(h)) {
 		u.maintenance.remove.add(u.line.stored.Overtake()...)
 	}
-	if kept.Home {
+	switch {
+	case kept.Home:
 		u.maintenance.tell(metadata{latest: &h})
-	} else {
-		u.announceOnNodes(context.WithoutCancel(ctx), h, reached)
+	case volatile:
+		u.arrived()
+	default:
+		u.announceOnNodes(context.WithoutCancel(ctx), h, reached.On(storage.TierNode))
 	}
-	u.recordNested(ctx, h)
+	if !volatile {
+		u.recordNested(ctx, h)
+	}
 	u.prune()
-	u.maintenance.tell(metadata{record: u.dueRecord(false)})
+	if !volatile || time.Since(u.lastRecord) >= volatileRecordEvery {
+		u.maintenance.tell(metadata{record: u.dueRecord(false)})
+	}
 	if u.writer == nil {
 		u.doMaintenance(context.WithoutCancel(ctx))
 	}
@@ -69,7 +81,9 @@ func (u *upkeep) prune() {
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
 		// that are absent (placement.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.placement.OnNodes()}
+		around := catalog.Nesting{
+			Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.placement.OnNodes(), Begun: !u.line.parentInFlight(),
+		}
 		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
 	}
 	u.maintenance.remove.add(prunable.Everywhere...)

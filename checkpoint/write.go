@@ -190,7 +190,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	if err == nil {
 		wr.deltas.stored(outcome.Levels)
 		wr.acc.stats.VersionsWritten++
-		if wr.line.belongs(f.header.Ancestors) {
+		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version
 		}
 		wr.acc.stats.BytesWritten += f.done.FileBytes
@@ -223,6 +223,9 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		return outcome, nil
 	}
 	wr.placement.Settled(h, placement.Outcome{})
+	if f.err != nil || reported(err) { // otherwise another rank may know that it is complete
+		wr.placement.Discard(f.id())
+	}
 	if wr.root() && (f.err != nil || reported(err)) {
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)

@@ -60,14 +60,15 @@ func (s *Store) Settle(version uint64, kept bool, reached Levels) {
 }
 
 // flushGrade is asked for by versions that are copied to the parallel file
-// system: no version on the nodes alone will do.
+// system, or are in memory: no version on the nodes alone will do.
 const flushGrade = math.MaxUint64
 
 // grade says what a version may refer to: only to those that cover its levels. One
-// that goes from the nodes to the parallel file system is always full.
+// that goes from the nodes to the parallel file system is always full, and one in memory,
+// which does without files.
 func (s *Store) grade(h container.Header) uint64 {
 	plan := Planned(h)
-	if plan.BelowHome() != 0 && plan.AtHome() {
+	if plan.BelowHome() != 0 && plan.AtHome() || plan.On(TierMemory) != 0 {
 		return flushGrade
 	}
 	if s.Possible != nil {

@@ -7,16 +7,11 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// Place is the number of a node, or Home.
-type Place int
-
-// Home is the parallel file system.
-const Home Place = -1
-
 // Facts are what the header of a version's parts says.
 type Facts struct {
 	Plan   storage.Levels // that it was to have
 	Oldest uint64         // number of the oldest version that it refers to; 0: none
+	Stage  Stage          // of a nested checkpoint
 }
 
 // Catalog says what is where.
@@ -32,6 +27,7 @@ type stored struct {
 	away    map[storage.ID][]string // storage.Entry.Away
 	unread  map[storage.ID]string   // why a header cannot be read now
 	unseen  []string                // places that may have any version, and why
+	ranks   []Place                 // their nodes
 }
 
 // object is an object of a version.
@@ -85,14 +81,24 @@ func (c *Catalog) Forget(id storage.ID) {
 	delete(c.away, id)
 }
 
+// SetRanks enters on which node each rank is: its memory is lost with that.
+func (c *Catalog) SetRanks(nodes []Place) { c.ranks = nodes }
+
 // LeaveNodes takes out what nodes have of a version.
 func (c *Catalog) LeaveNodes(id storage.ID) {
 	delete(c.sets, id)
+	c.leave(id, storage.TierNode)
+}
+
+// LeaveMemory takes out what is in memory of a version.
+func (c *Catalog) LeaveMemory(id storage.ID) { c.leave(id, storage.TierMemory) }
+
+func (c *Catalog) leave(id storage.ID, t storage.Tier) {
 	of := c.objects[id]
-	maps.DeleteFunc(of, func(_ object, at []Place) bool { return at[0] != Home })
-	for o := range of {
-		of[o] = []Place{Home}
+	for o, at := range of {
+		of[o] = slices.DeleteFunc(slices.Clone(at), func(p Place) bool { return p.tier() == t })
 	}
+	maps.DeleteFunc(of, func(_ object, at []Place) bool { return len(at) == 0 })
 	if len(of) == 0 {
 		delete(c.objects, id)
 	}

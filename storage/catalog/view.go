@@ -11,8 +11,8 @@ import (
 type View struct {
 	*stored
 
-	lost     []Place
-	homeOnly bool
+	lost  []Place
+	tiers []storage.Tier // those that count; nil: all
 }
 
 // After is what is left when places are lost.
@@ -21,17 +21,29 @@ func (v View) After(lost ...Place) View {
 	return v
 }
 
-// HomeAlone is what is left when all nodes are lost.
-func (v View) HomeAlone() View {
-	v.homeOnly = true
+// On is what is on some tiers.
+func (v View) On(tiers ...storage.Tier) View {
+	v.tiers = tiers
 	return v
 }
 
-// OnNodes is what the nodes have.
+// HomeAlone is what is left when all nodes are lost.
+func (v View) HomeAlone() View { return v.On(storage.TierHome) }
+
+// InMemory is what is left when there are no files.
+func (v View) InMemory() View { return v.On(storage.TierMemory) }
+
+// InFiles is what is left when the job has ended.
+func (v View) InFiles() View { return v.On(storage.TierNode, storage.TierHome) }
+
+// OnNodes is what nodes and the ranks on them have.
 func (v View) OnNodes() View { return v.After(Home) }
 
 func (v *View) counts(p Place) bool {
-	return (p == Home || !v.homeOnly) && (len(v.lost) == 0 || !slices.Contains(v.lost, p))
+	if v.tiers != nil && !slices.Contains(v.tiers, p.tier()) {
+		return false
+	}
+	return len(v.lost) == 0 || !slices.ContainsFunc(v.lostWith(p), func(with Place) bool { return slices.Contains(v.lost, with) })
 }
 
 func anywhere(v *View, at []Place) bool { return slices.ContainsFunc(at, v.counts) }
@@ -44,11 +56,17 @@ func (v View) AtHome(id storage.ID, part storage.Part) bool {
 
 // Nodes are those that have an object, ascending.
 func (v View) Nodes(key storage.ObjectKey) []Place {
-	at := v.objects[key.ID][objectOf(key)]
-	if len(at) > 0 && at[0] == Home {
-		at = at[1:]
-	}
-	if v.lost == nil && !v.homeOnly {
+	return v.those(only(v.objects[key.ID][objectOf(key)], storage.TierNode))
+}
+
+// Memories are the ranks that have an object in memory.
+func (v View) Memories(key storage.ObjectKey) []Place {
+	return v.those(only(v.objects[key.ID][objectOf(key)], storage.TierMemory))
+}
+
+// those are, of some places, the ones that count.
+func (v View) those(at []Place) []Place {
+	if v.lost == nil && v.tiers == nil {
 		return at
 	}
 	return slices.DeleteFunc(slices.Clone(at), func(p Place) bool { return !v.counts(p) })

@@ -16,6 +16,8 @@ import (
 // name of its level, everything else is an object of this node, or a command.
 const (
 	verbObject  = "object"  // storage.ObjectKey: write or read it
+	verbMemory  = "memory"  // storage.ObjectKey: keep it in memory or read it there
+	verbForget  = "forget"  // version: forget all of it in memory
 	verbRemove  = "remove"  // version: delete all of it on this node
 	verbCancel  = "cancel"  // version: do not heal it, nor copy it to the home
 	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
@@ -25,6 +27,7 @@ const (
 )
 
 func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
+func memoryName(key storage.ObjectKey) string { return verbMemory + "/" + key.Name() }
 
 // command is a request without data: its Commit does what is asked.
 type command func() error

@@ -51,6 +51,9 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.manifest, err = readManifest(ctx, &p.config); err != nil {
 		return err
 	}
+	if err := p.openMemory(); err != nil {
+		return err
+	}
 	own, problem := p.openNode(ctx)
 	defer func() {
 		if err != nil && p.local != nil {
@@ -157,12 +160,12 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
 	)
-	served := &handler{home: p.config.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	served := &handler{home: p.config.Home, local: p.local, memory: p.memory, forget: p.forgetInMemory, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
-	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, home: p.config.Home, log: p.config.Log}
-	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
+	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: p.memory, home: p.config.Home, log: p.config.Log}
+	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, memory: p.memory, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
 	p.gatherer = &gatherer{comm: p.config.Comm, local: p.local, finder: p.finder, register: p.register, log: p.config.Log}
 	flushing := &flushing{home: p.config.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.config.Log})
@@ -174,7 +177,8 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
-		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.config.Log,
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, service: p.service, local: p.local, memory: p.memory,
+		unwanted: p.unwanted, log: p.config.Log,
 	}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
 	"github.com/craft-go/craft/storage/internal/heal"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -31,6 +32,7 @@ type Placement struct {
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
 	local    *nodelocal.Store
+	memory   *memory.Objects
 	service  *exchange.Service
 	commands *commands
 	schemes  schemes
@@ -180,7 +182,10 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 		return o
 	}
 	strong := p.Plan(id.Version).BelowHome() &^ weak
-	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
+	o.Levels = p.schemes.allPossible(strong)
+	if !p.schemes.memoryAlone(p.Plan(id.Version)) {
+		o.Levels = o.Levels.With(storage.LevelsOf(storage.Local))
+	}
 	return o
 }
 
@@ -196,12 +201,18 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	}
 	if o.Levels == 0 {
 		p.planner.owes(planned)
+		if p.nodes.root() { // who deletes what there is of it
+			p.register.tell(func() { p.register.cat.SetFacts(id, factsOf(h, planned)) })
+		}
 		return
 	}
 	below := planned.BelowHome()
 	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
 	p.planner.owes(below &^ reached)
-	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, reached, p.schemes)
+	p.register.settled(id, h.Size, factsOf(h, planned), reached, p.schemes)
+	if reached.On(storage.TierMemory) != 0 {
+		p.overtake(id)
+	}
 	if planned.AtHome() {
 		p.flusher.Add(id)
 	}
@@ -210,6 +221,10 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 			p.forget(old)
 		}
 	}
+}
+
+func factsOf(h container.Header, planned storage.Levels) catalog.Facts {
+	return catalog.Facts{Plan: planned, Oldest: h.Oldest, Stage: catalog.StageOf(h.Ancestors)}
 }
 
 // Kept says how a version is kept, as of the last Survey.
@@ -321,7 +336,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 		if want || !p.OnNodes() {
 			continue
 		}
-		err := p.remover.Drop(ctx, id)
+		err := errors.Join(p.dropMemory(ctx, id), p.dropNodes(ctx, id))
 		if ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
 			return err
 		}
@@ -339,7 +354,7 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 		return p.config.Home.Remove(ctx, id)
 	}
 	home := p.register.mayBeAtHome(id)
-	err := p.Drop(ctx, id)
+	err := errors.Join(p.Drop(ctx, id), p.dropMemory(ctx, id))
 	if home {
 		err = errors.Join(err, p.config.Home.Remove(ctx, id))
 	}
@@ -356,6 +371,14 @@ func (p *Placement) Drop(ctx context.Context, id storage.ID) error {
 		return nil
 	}
 	p.remover.Cancel(ctx, id)
+	return p.dropNodes(ctx, id)
+}
+
+// dropNodes does not ask nodes that were never to have anything.
+func (p *Placement) dropNodes(ctx context.Context, id storage.ID) error {
+	if !p.register.isInFiles(id, p.schemes) {
+		return nil
+	}
 	return p.remover.Drop(ctx, id)
 }
 

@@ -22,7 +22,11 @@ type planner struct {
 func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.policy.Plan(version).With(p.owed)
+	plan := p.policy.Plan(version)
+	if p.owed == 0 {
+		return plan
+	}
+	return plan.With(p.owed).Staged()
 }
 
 // skipNumbers is Placement.SkipNumbers.

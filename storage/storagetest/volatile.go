@@ -16,5 +16,5 @@ var Volatile = storage.Declare(storage.Level{
 // Protecting are the levels at which parts are protected on other nodes. Tests of losses take
 // all that are declared, so that a new level is in them.
 func Protecting() []storage.Level {
-	return slices.DeleteFunc(storage.Declared(), func(l storage.Level) bool { return l.Redundancy == storage.NoRedundancy })
+	return slices.DeleteFunc(storage.Declared(), func(l storage.Level) bool { return l.Survives.Nodes == 0 || l.Tier == storage.TierHome })
 }
