@@ -194,7 +194,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 	case restored != nil:
 		draw.Lineage = restored.Lineage
 		st.line.attempt.origin, _ = storage.Identity(*restored)
-		if st.placement.Volatile(st.line.attempt.origin) {
+		if st.placement.Kept(st.line.attempt.origin).Volatile {
 			st.line.attempt.memory = inMemory{Version: restored.Version, Iteration: restored.Iteration, restored: true}
 		} else {
 			st.line.attempt.settled = restored.Version
@@ -236,7 +236,7 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
-		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Volatile(v.ID) {
+		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Kept(v.ID).Volatile {
 			st.line.stored.WaitFor(st.placement.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
 		}
 	}

@@ -56,7 +56,7 @@ func (st *starting) giveBack() {
 // reserve lets the home know on rank 0 that the number of a version is used. Without
 // that the version is as good as others, and only its number may be used again.
 func (u *upkeep) reserve(ctx context.Context, id storage.ID) {
-	if !u.root() || u.placement.MemoryAlone(id.Version) || time.Since(u.notReserved) < manifestEvery {
+	if !u.root() || u.placement.Possible(u.placement.Plan(id.Version)).MemoryAlone() || time.Since(u.notReserved) < manifestEvery {
 		return
 	}
 	if err := u.placement.Manifest().Reserve(ctx, id); err != nil {

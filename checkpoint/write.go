@@ -222,11 +222,9 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		wr.placement.Settled(h, outcome)
 		return outcome, nil
 	}
-	wr.placement.Settled(h, placement.Outcome{})
-	if f.err != nil || reported(err) { // otherwise another rank may know that it is complete
-		wr.placement.Discard(f.id())
-	}
-	if wr.root() && (f.err != nil || reported(err)) {
+	void := f.err != nil || reported(err)
+	wr.placement.Settled(h, placement.Outcome{Void: void})
+	if wr.root() && void {
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}

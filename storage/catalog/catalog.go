@@ -38,9 +38,11 @@ type object struct {
 
 func objectOf(key storage.ObjectKey) object { return object{key.Kind, key.Part} }
 
-// New returns a catalog of nothing.
-func New() *Catalog {
+// New returns a catalog of nothing. ranks are the nodes of the ranks: with a node the memory of
+// those on it is lost.
+func New(ranks ...Place) *Catalog {
 	return &Catalog{View{stored: &stored{
+		ranks:   ranks,
 		objects: make(map[storage.ID]map[object][]Place),
 		facts:   make(map[storage.ID]Facts), sets: make(map[storage.ID]sets),
 		away: make(map[storage.ID][]string), unread: make(map[storage.ID]string),
@@ -81,19 +83,11 @@ func (c *Catalog) Forget(id storage.ID) {
 	delete(c.away, id)
 }
 
-// SetRanks enters on which node each rank is: its memory is lost with that.
-func (c *Catalog) SetRanks(nodes []Place) { c.ranks = nodes }
-
-// LeaveNodes takes out what nodes have of a version.
-func (c *Catalog) LeaveNodes(id storage.ID) {
-	delete(c.sets, id)
-	c.leave(id, storage.TierNode)
-}
-
-// LeaveMemory takes out what is in memory of a version.
-func (c *Catalog) LeaveMemory(id storage.ID) { c.leave(id, storage.TierMemory) }
-
-func (c *Catalog) leave(id storage.ID, t storage.Tier) {
+// Leave takes out what places on a tier have of a version.
+func (c *Catalog) Leave(id storage.ID, t storage.Tier) {
+	if t == storage.TierNode {
+		delete(c.sets, id)
+	}
 	of := c.objects[id]
 	for o, at := range of {
 		of[o] = slices.DeleteFunc(slices.Clone(at), func(p Place) bool { return p.tier() == t })

@@ -10,7 +10,7 @@ import (
 func (v View) Kept(id storage.ID, nodes, parity int) Kept {
 	f := v.facts[id]
 	k := Kept{Entry: v.Entry(id), Oldest: f.Oldest, Home: v.HomeAlone().Whole(id), Reached: v.Reached(id, nodes, parity)}
-	k.Volatile = v.Any(id) && !v.InFiles().Any(id)
+	k.Volatile = v.Any(id) && !InFiles(v).Any(id)
 	k.Pending = f.Plan.AtHome() && f.Plan.BelowHome() != 0 && !k.Home
 	return k
 }
@@ -20,7 +20,7 @@ func (v View) Kept(id storage.ID, nodes, parity int) Kept {
 // not: the nodes have what it needs. parity is how many of a set Reed-Solomon is to let
 // the job lose, nodes how many the job has.
 func (v View) Reached(id storage.ID, nodes, parity int) storage.Levels {
-	return reachedInFiles(v.InFiles(), id, nodes, parity).With(reachedInMemory(v.InMemory(), id, nodes))
+	return reachedInFiles(InFiles(v), id, nodes, parity).With(reachedInMemory(InMemory(v), id, nodes))
 }
 
 func reachedInFiles(v View, id storage.ID, nodes, parity int) storage.Levels {
@@ -84,18 +84,14 @@ func neededFor(v View, id storage.ID, part storage.Part) []Place {
 	case !v.Stored(id, part):
 		return nodesOfSets(v, id, part)
 	}
-	has := v.having(id, part)[0]
-	if rank, memory := has.Rank(); memory && rank < len(v.ranks) {
-		has = v.ranks[rank]
-	}
-	return []Place{has} // after the loss of any other one this one has it
+	return []Place{nodeOf(v.ranks, having(v, id, part)[0])} // after the loss of any other one this one has it
 }
 
 // having are the nodes and memories that have the bytes of a part as such.
-func (v View) having(id storage.ID, part storage.Part) (at []Place) {
+func having(v View, id storage.ID, part storage.Part) (at []Place) {
 	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 		key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
-		at = append(append(at, v.Nodes(key)...), v.Memories(key)...)
+		at = append(append(at, v.Nodes(key)...), Memories(v, key)...)
 	}
 	return at
 }

@@ -50,14 +50,14 @@ func wasComplete(v View, id, newest storage.ID) bool {
 // no node has lost anything of it.
 func notForNodes(v View, id storage.ID) bool {
 	f, known := v.facts[id]
-	return known && f.Plan.On(storage.TierNode) == 0 && v.InFiles().Any(id)
+	return known && f.Plan.On(storage.TierNode) == 0 && InFiles(v).Any(id)
 }
 
 // neverInMemory reports whether a version in memory alone never was complete, as the one before it
 // is there, which goes when it is.
 func neverInMemory(v View, id storage.ID) bool {
-	return !v.InFiles().Any(id) && slices.ContainsFunc(v.IDs(), func(other storage.ID) bool {
-		return other.Version < id.Version && v.facts[other].Stage == v.facts[id].Stage && v.InMemory().Complete(other)
+	return !InFiles(v).Any(id) && slices.ContainsFunc(v.IDs(), func(other storage.ID) bool {
+		return other.Version < id.Version && v.facts[other].Stage == v.facts[id].Stage && InMemory(v).Complete(other)
 	})
 }
 

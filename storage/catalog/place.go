@@ -35,12 +35,12 @@ func (p Place) tier() storage.Tier {
 	return storage.TierNode
 }
 
-// lostWith are the places with which a place is lost: itself, and the node of a memory.
-func (s *stored) lostWith(p Place) []Place {
-	if rank, ok := p.Rank(); ok && rank < len(s.ranks) {
-		return []Place{p, s.ranks[rank]}
+// nodeOf is the node with which a place is lost, by the nodes of the ranks.
+func nodeOf(ranks []Place, p Place) Place {
+	if rank, ok := p.Rank(); ok && rank < len(ranks) {
+		return ranks[rank]
 	}
-	return []Place{p}
+	return p
 }
 
 // only are, of some places in order, those on a tier.

@@ -19,11 +19,11 @@ type Source struct {
 // back with its help. The parallel file system comes behind all that the nodes can do alone,
 // because all jobs share it.
 func (v View) Sources(id storage.ID, part storage.Part, near ...Place) (all []Source) {
-	add := func(places func(storage.ObjectKey) []Place) {
+	add := func(t storage.Tier) {
 		var far []Source
 		for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
 			key := storage.ObjectKey{ID: id, Kind: kind, Part: part}
-			for _, p := range places(key) {
+			for _, p := range with(v, key, t) {
 				if slices.Contains(near, p) {
 					all = append(all, Source{Key: key, At: p})
 				} else {
@@ -33,8 +33,8 @@ func (v View) Sources(id storage.ID, part storage.Part, near ...Place) (all []So
 		}
 		all = append(all, far...)
 	}
-	add(v.Memories)
-	add(v.Nodes)
+	add(storage.TierMemory)
+	add(storage.TierNode)
 	alone := v.OnNodes().Rebuildable(id, part)
 	if alone {
 		all = append(all, Source{Parity: true})

@@ -21,20 +21,19 @@ func (v View) After(lost ...Place) View {
 	return v
 }
 
-// On is what is on some tiers.
-func (v View) On(tiers ...storage.Tier) View {
+func on(v View, tiers ...storage.Tier) View {
 	v.tiers = tiers
 	return v
 }
 
 // HomeAlone is what is left when all nodes are lost.
-func (v View) HomeAlone() View { return v.On(storage.TierHome) }
+func (v View) HomeAlone() View { return on(v, storage.TierHome) }
 
-// InMemory is what is left when there are no files.
-func (v View) InMemory() View { return v.On(storage.TierMemory) }
+// InMemory is what there is of a view without files.
+func InMemory(v View) View { return on(v, storage.TierMemory) }
 
-// InFiles is what is left when the job has ended.
-func (v View) InFiles() View { return v.On(storage.TierNode, storage.TierHome) }
+// InFiles is what is left of a view when the job has ended.
+func InFiles(v View) View { return on(v, storage.TierNode, storage.TierHome) }
 
 // OnNodes is what nodes and the ranks on them have.
 func (v View) OnNodes() View { return v.After(Home) }
@@ -43,7 +42,7 @@ func (v *View) counts(p Place) bool {
 	if v.tiers != nil && !slices.Contains(v.tiers, p.tier()) {
 		return false
 	}
-	return len(v.lost) == 0 || !slices.ContainsFunc(v.lostWith(p), func(with Place) bool { return slices.Contains(v.lost, with) })
+	return len(v.lost) == 0 || !slices.Contains(v.lost, p) && !slices.Contains(v.lost, nodeOf(v.ranks, p))
 }
 
 func anywhere(v *View, at []Place) bool { return slices.ContainsFunc(at, v.counts) }
@@ -56,16 +55,15 @@ func (v View) AtHome(id storage.ID, part storage.Part) bool {
 
 // Nodes are those that have an object, ascending.
 func (v View) Nodes(key storage.ObjectKey) []Place {
-	return v.those(only(v.objects[key.ID][objectOf(key)], storage.TierNode))
+	return with(v, key, storage.TierNode)
 }
 
-// Memories are the ranks that have an object in memory.
-func (v View) Memories(key storage.ObjectKey) []Place {
-	return v.those(only(v.objects[key.ID][objectOf(key)], storage.TierMemory))
-}
+// Memories are those of the ranks that have an object in memory.
+func Memories(v View, key storage.ObjectKey) []Place { return with(v, key, storage.TierMemory) }
 
-// those are, of some places, the ones that count.
-func (v View) those(at []Place) []Place {
+// with are the places on a tier that have an object.
+func with(v View, key storage.ObjectKey, t storage.Tier) []Place {
+	at := only(v.objects[key.ID][objectOf(key)], t)
 	if v.lost == nil && v.tiers == nil {
 		return at
 	}

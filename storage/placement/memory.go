@@ -19,57 +19,57 @@ type memoryKey struct{}
 func (memoryKey) String() string { return "memory of versions" }
 
 // openMemory finds what this rank has in memory of the checkpoint: the session keeps it from one
-// attempt, and from one checkpoint of the name, to the next.
-func (p *Placement) openMemory() error {
-	limit := p.config.MemoryLimit
-	if !p.config.Policy.On(storage.TierMemory) {
-		p.memory = memory.New(limit).Of("")
-		return nil
+// attempt, and from one checkpoint of the name, to the next. store is that of the checkpoint's home.
+func openMemory(c Config, store string) (*memory.Objects, error) {
+	limit := c.MemoryLimit
+	if !c.Policy.On(storage.TierMemory) {
+		return memory.New(limit).Of(""), nil
 	}
-	store, err := comm.Keep(p.config.Comm.Session(), memoryKey{}, func() (*memory.Store, error) { return memory.New(limit), nil })
+	all, err := comm.Keep(c.Comm.Session(), memoryKey{}, func() (*memory.Store, error) { return memory.New(limit), nil })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.memory = store.Of(p.config.Dir + "\x00" + p.manifest.Last().ID)
-	p.memory.Before(p.config.BeforeMemory)
-	return nil
+	objects := all.Of(c.Dir + "\x00" + store)
+	objects.Before(c.BeforeMemory)
+	return objects, nil
+}
+
+// forgetting takes versions out of memory.
+type forgetting struct {
+	memory   *memory.Objects
+	nodes    *nodes
+	register *register
+	commands *commands
+	cancel   func(storage.ID) // the healing of a version
 }
 
 // overtake forgets, on all ranks alike, what is in memory of older versions of a stage when a
 // new one is there: all ranks know that it is.
-func (p *Placement) overtake(id storage.ID) {
-	for _, old := range p.register.overtakenInMemory(id, p.memory.IDs()) {
-		p.forgetInMemory(old)
+func (f *forgetting) overtake(id storage.ID) {
+	for _, old := range f.register.overtakenInMemory(id, f.memory.IDs()) {
+		f.forget(old)
 	}
 }
 
-func (p *Placement) forgetInMemory(id storage.ID) {
-	p.healer.Cancel(id)
-	p.memory.Forget(id)
-	p.register.leaveMemory(id)
+func (f *forgetting) forget(id storage.ID) {
+	f.cancel(id)
+	f.memory.Forget(id)
+	f.register.leaveMemory(id)
 }
 
-// Discard forgets, on all ranks alike, what is in memory of a version that they have found not to
-// be complete. Where the others may think otherwise it is not called.
-func (p *Placement) Discard(id storage.ID) {
-	if p.OnNodes() {
-		p.forgetInMemory(id)
-	}
-}
-
-// dropMemory has all ranks forget what is in memory of a version, if anything is. Rank 0 calls it.
-func (p *Placement) dropMemory(ctx context.Context, id storage.ID) error {
-	if !query(p.register, func(v catalog.View) bool { return v.InMemory().Any(id) }) {
+// everywhere has all ranks forget a version, if anything of it is in memory. Rank 0 calls it.
+func (f *forgetting) everywhere(ctx context.Context, id storage.ID) error {
+	if !query(f.register, func(v catalog.View) bool { return catalog.InMemory(v).Any(id) }) {
 		return nil
 	}
 	var all errgroup.Group
 	all.SetLimit(64)
-	for rank := range comm.Rank(p.nodes.ranks()) {
-		if rank == p.nodes.me {
+	for rank := range comm.Rank(f.nodes.ranks()) {
+		if rank == f.nodes.me {
 			continue
 		}
 		all.Go(func() error {
-			err := p.commands.give(ctx, rank, verbForget, id.String())
+			err := f.commands.give(ctx, rank, verbForget, id.String())
 			if errors.Is(err, comm.ErrProcFailed) { // and its memory with it
 				return nil
 			}
@@ -78,7 +78,7 @@ func (p *Placement) dropMemory(ctx context.Context, id storage.ID) error {
 	}
 	err := all.Wait()
 	if err == nil {
-		p.forgetInMemory(id)
+		f.forget(id)
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (r *register) overtakenInMemory(id storage.ID, there []storage.ID) (old []s
 
 // leaveMemory notes that nothing of a version is in memory any more.
 func (r *register) leaveMemory(id storage.ID) {
-	r.tell(func() { r.cat.LeaveMemory(id) })
+	r.tell(func() { r.cat.Leave(id, storage.TierMemory) })
 	r.note(id, func(about *note) {
 		about.healed, about.tornMemory = about.healed.On(storage.TierNode, storage.TierHome), false
 	})
@@ -113,7 +113,7 @@ func (r *register) isInFiles(id storage.ID, s schemes) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, known := r.cat.Facts(id)
-	return !known || !s.memoryAlone(f.Plan) || r.cat.InFiles().Any(id)
+	return !known || !s.memoryAlone(f.Plan) || catalog.InFiles(r.cat.View).Any(id)
 }
 
 // lookAtMemory lists what this rank has in memory.
@@ -139,14 +139,4 @@ func (s *surveyor) header(id storage.ID, part storage.Part, open func() (storage
 		err = storage.CheckIdentity(h, s.name, id, part)
 	}
 	return h, err
-}
-
-// MemoryAlone reports whether the next version of a number is to be in memory alone.
-func (p *Placement) MemoryAlone(version uint64) bool {
-	return p.OnNodes() && p.schemes.memoryAlone(p.Plan(version))
-}
-
-// Volatile reports whether nothing of a version is in a file.
-func (p *Placement) Volatile(id storage.ID) bool {
-	return query(p.register, func(v catalog.View) bool { return v.Any(id) && !v.InFiles().Any(id) })
 }

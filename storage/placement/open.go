@@ -51,7 +51,7 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.manifest, err = readManifest(ctx, &p.config); err != nil {
 		return err
 	}
-	if err := p.openMemory(); err != nil {
+	if p.memory, err = openMemory(p.config, p.manifest.Last().ID); err != nil {
 		return err
 	}
 	own, problem := p.openNode(ctx)
@@ -157,10 +157,10 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
 	troubles := &troubles{log: p.config.Log, nodes: p.nodes, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
-		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
+		&removing{local: p.local, nodes: p.nodes, register: p.register, schemes: p.schemes, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
 	)
-	served := &handler{home: p.config.Home, local: p.local, memory: p.memory, forget: p.forgetInMemory, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	served := &handler{home: p.config.Home, local: p.local, memory: p.memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
@@ -173,6 +173,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
+	p.forgetting = &forgetting{memory: p.memory, nodes: p.nodes, register: p.register, commands: p.commands, cancel: p.healer.Cancel}
 	p.creator = &creator{
 		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}

@@ -31,20 +31,21 @@ type Placement struct {
 	planner  *planner
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
-	local    *nodelocal.Store
-	memory   *memory.Objects
-	service  *exchange.Service
-	commands *commands
-	schemes  schemes
-	surveyor *surveyor
-	finder   *finder
-	creator  *creator
-	gatherer *gatherer
-	healer   *heal.Healer
-	flusher  *flush.Flusher
-	remover  *remove.Remover
-	idle     idleness
-	end      ending
+	local      *nodelocal.Store
+	memory     *memory.Objects
+	service    *exchange.Service
+	commands   *commands
+	schemes    schemes
+	surveyor   *surveyor
+	finder     *finder
+	creator    *creator
+	gatherer   *gatherer
+	healer     *heal.Healer
+	flusher    *flush.Flusher
+	remover    *remove.Remover
+	forgetting *forgetting
+	idle       idleness
+	end        ending
 }
 
 var _ storage.Driver = (*Placement)(nil)
@@ -201,6 +202,9 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	}
 	if o.Levels == 0 {
 		p.planner.owes(planned)
+		if o.Void {
+			p.forgetting.forget(id)
+		}
 		if p.nodes.root() { // who deletes what there is of it
 			p.register.tell(func() { p.register.cat.SetFacts(id, factsOf(h, planned)) })
 		}
@@ -211,7 +215,7 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	p.planner.owes(below &^ reached)
 	p.register.settled(id, h.Size, factsOf(h, planned), reached, p.schemes)
 	if reached.On(storage.TierMemory) != 0 {
-		p.overtake(id)
+		p.forgetting.overtake(id)
 	}
 	if planned.AtHome() {
 		p.flusher.Add(id)
@@ -336,7 +340,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 		if want || !p.OnNodes() {
 			continue
 		}
-		err := errors.Join(p.dropMemory(ctx, id), p.dropNodes(ctx, id))
+		err := errors.Join(p.forgetting.everywhere(ctx, id), p.remover.Drop(ctx, id))
 		if ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
 			return err
 		}
@@ -354,7 +358,7 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 		return p.config.Home.Remove(ctx, id)
 	}
 	home := p.register.mayBeAtHome(id)
-	err := errors.Join(p.Drop(ctx, id), p.dropMemory(ctx, id))
+	err := errors.Join(p.Drop(ctx, id), p.forgetting.everywhere(ctx, id))
 	if home {
 		err = errors.Join(err, p.config.Home.Remove(ctx, id))
 	}
@@ -371,14 +375,6 @@ func (p *Placement) Drop(ctx context.Context, id storage.ID) error {
 		return nil
 	}
 	p.remover.Cancel(ctx, id)
-	return p.dropNodes(ctx, id)
-}
-
-// dropNodes does not ask nodes that were never to have anything.
-func (p *Placement) dropNodes(ctx context.Context, id storage.ID) error {
-	if !p.register.isInFiles(id, p.schemes) {
-		return nil
-	}
 	return p.remover.Drop(ctx, id)
 }
 

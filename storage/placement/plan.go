@@ -69,4 +69,5 @@ func (p *planner) takeWeak(id storage.ID) storage.Levels {
 type Outcome struct {
 	Levels  storage.Levels // that it has below the home; none: it is not stored
 	Spilled bool           // it is at home because the node was full
+	Void    bool           // all ranks find that it is not complete: without this another one may think otherwise
 }

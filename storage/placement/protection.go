@@ -54,7 +54,7 @@ func inMemory(id storage.ID, rank, size, k int) storage.ObjectKey {
 // inMemoryOf reports whether all who are to have a rank's part in memory do.
 func (p protection) inMemoryOf(v catalog.View, n *nodes, id storage.ID, rank int) bool {
 	for k, holder := range p.holders[rank] {
-		if !slices.Contains(v.Memories(inMemory(id, rank, n.ranks(), k)), catalog.MemoryOf(holder)) {
+		if !slices.Contains(catalog.Memories(v, inMemory(id, rank, n.ranks(), k)), catalog.MemoryOf(holder)) {
 			return false
 		}
 	}

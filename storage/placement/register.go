@@ -44,9 +44,7 @@ type note struct {
 }
 
 func newRegister(n *nodes, parity int) *register {
-	r := &register{nodes: n, parity: parity, cat: catalog.New(), notes: make(map[storage.ID]note)}
-	r.cat.SetRanks(n.ofRanks())
-	return r
+	return &register{nodes: n, parity: parity, cat: catalog.New(n.ofRanks()...), notes: make(map[storage.ID]note)}
 }
 
 // query answers a question out of the catalog.
@@ -244,7 +242,7 @@ func (r *register) protectors(id storage.ID, s schemes) (plan, by storage.Levels
 }
 
 func (r *register) protecting(id storage.ID, s schemes) (plan, by storage.Levels) {
-	if plan = r.cat.Plan(id).BelowHome(); !r.cat.InMemory().Complete(id) {
+	if plan = r.cat.Plan(id).BelowHome(); !catalog.InMemory(r.cat.View).Complete(id) {
 		plan = plan.On(storage.TierNode)
 	}
 	return plan, s.healing(plan)
@@ -288,7 +286,7 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s scheme
 	if by.Where(func(l storage.Level) bool { return r.lacksInMemory(id, s[l]) }) != 0 {
 		return true
 	}
-	if !r.cat.InFiles().Any(id) {
+	if !catalog.InFiles(r.cat.View).Any(id) {
 		return false
 	}
 	for _, part := range e.Parts {
@@ -296,7 +294,7 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s scheme
 			return true
 		}
 	}
-	if by.On(storage.TierNode) != 0 && !r.cat.InFiles().SurvivesANode(id) {
+	if by.On(storage.TierNode) != 0 && !catalog.InFiles(r.cat.View).SurvivesANode(id) {
 		return true
 	}
 	return plan.Where(func(l storage.Level) bool {

@@ -44,13 +44,12 @@ func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	cat := catalog.New()
+	cat := catalog.New(s.nodes.ofRanks()...)
 	for r, h := range all {
 		cat.Merge(h.Home, catalog.Home)
 		cat.Merge(h.Node, s.nodes.at(comm.Rank(r)))
 		cat.Merge(h.Memory, catalog.MemoryOf(r))
 	}
-	cat.SetRanks(s.nodes.ofRanks())
 	return cat, cat.CheckFacts()
 }
 
