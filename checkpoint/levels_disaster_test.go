@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,7 +62,7 @@ type walked struct {
 
 // ofNodes are the ways to lose a single node.
 func ofNodes() (all []walked) {
-	for _, level := range storagetest.Protecting() {
+	for _, level := range storagetest.Surviving() {
 		for _, mode := range modes {
 			for _, inPlace := range []bool{false, true} {
 				for node := range disasterNodes {
@@ -77,7 +76,7 @@ func ofNodes() (all []walked) {
 
 // ofPairs are the ways to lose two nodes.
 func ofPairs() (all []walked) {
-	for _, level := range storagetest.Protecting() {
+	for _, level := range storagetest.Surviving() {
 		for _, mode := range modes {
 			for first := range disasterNodes {
 				for second := range disasterNodes {
@@ -141,16 +140,11 @@ func TestLossOfEveryPairAtEveryStage(t *testing.T) {
 	y.report(t, 10/underRace())
 }
 
-// inFiles are those of some levels that do not end with the job.
-func inFiles(levels []storage.Level) []storage.Level {
-	return slices.DeleteFunc(levels, func(l storage.Level) bool { return l.Tier == storage.TierMemory })
-}
-
 // What has been lost is made anew: when that has been told, another node may be
 // lost.
 func TestSecondLossAfterHealing(t *testing.T) {
 	var pairs []walked
-	for _, level := range inFiles(storagetest.Protecting()) {
+	for _, level := range storagetest.Protecting() {
 		for first := range disasterNodes {
 			for second := range disasterNodes {
 				pairs = append(pairs, walked{levels: level.String(), mode: modes[(first+second)%len(modes)], first: first, second: second})
@@ -276,7 +270,7 @@ func TestFirstVersionIsNoted(t *testing.T) {
 func TestLastSafeVersionStays(t *testing.T) {
 	var ways []walked
 	policies := []string{"local,partner:2"}
-	for _, level := range inFiles(storagetest.Protecting()) {
+	for _, level := range storagetest.Protecting() {
 		policies = append(policies, level.String())
 	}
 	for _, levels := range policies {
@@ -335,7 +329,7 @@ var (
 func disaster(t *testing.T, rng *rand.Rand) int {
 	one := []string{"partner:2,xor:3", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3"}
 	two := []string{"partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2"}
-	for _, l := range storagetest.Protecting() {
+	for _, l := range storagetest.Surviving() {
 		one = append(one, l.String(), fmt.Sprintf("local,%v:2", l))
 		if l.Covers(lossOfTwo) {
 			two = append(two, l.String(), fmt.Sprintf("local,%v:2", l))

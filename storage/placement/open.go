@@ -51,9 +51,11 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.manifest, err = readManifest(ctx, &p.config); err != nil {
 		return err
 	}
-	if p.memory, err = openMemory(p.config, p.manifest.Last().ID); err != nil {
+	memory, err := openMemory(p.config, p.manifest.Last().ID)
+	if err != nil {
 		return err
 	}
+	p.forgetting = &forgetting{memory: memory}
 	own, problem := p.openNode(ctx)
 	defer func() {
 		if err != nil && p.local != nil {
@@ -154,18 +156,19 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		p.flusher.Cancel(id)
 		p.healer.Cancel(id)
 	}
+	memory := p.forgetting.memory
 	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
 	troubles := &troubles{log: p.config.Log, nodes: p.nodes, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
 		&removing{local: p.local, nodes: p.nodes, register: p.register, schemes: p.schemes, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
 	)
-	served := &handler{home: p.config.Home, local: p.local, memory: p.memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	served := &handler{home: p.config.Home, local: p.local, memory: memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
-	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: p.memory, home: p.config.Home, log: p.config.Log}
-	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, memory: p.memory, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
+	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: memory, home: p.config.Home, log: p.config.Log}
+	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, memory: memory, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
 	p.gatherer = &gatherer{comm: p.config.Comm, local: p.local, finder: p.finder, register: p.register, log: p.config.Log}
 	flushing := &flushing{home: p.config.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.config.Log})
@@ -173,12 +176,12 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
-	p.forgetting = &forgetting{memory: p.memory, nodes: p.nodes, register: p.register, commands: p.commands, cancel: p.healer.Cancel}
+	*p.forgetting = forgetting{memory: memory, nodes: p.nodes, register: p.register, commands: p.commands, cancel: p.healer.Cancel}
 	p.creator = &creator{
 		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
-		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, service: p.service, local: p.local, memory: p.memory,
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, service: p.service, local: p.local, memory: memory,
 		unwanted: p.unwanted, log: p.config.Log,
 	}
 	err := builder.build(p.schemes, p.config.Policy)

@@ -13,7 +13,6 @@ import (
 	"github.com/craft-go/craft/storage/internal/exchange"
 	"github.com/craft-go/craft/storage/internal/flush"
 	"github.com/craft-go/craft/storage/internal/heal"
-	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
@@ -32,7 +31,6 @@ type Placement struct {
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
 	local      *nodelocal.Store
-	memory     *memory.Objects
 	service    *exchange.Service
 	commands   *commands
 	schemes    schemes
@@ -43,7 +41,7 @@ type Placement struct {
 	healer     *heal.Healer
 	flusher    *flush.Flusher
 	remover    *remove.Remover
-	forgetting *forgetting
+	forgetting *forgetting // and what is in memory
 	idle       idleness
 	end        ending
 }
