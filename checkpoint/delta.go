@@ -67,5 +67,10 @@ func (c *core) possible(h container.Header) storage.Levels {
 	return c.placement.Possible(storage.Planned(h).BelowHome())
 }
 
+// memoryAlone reports whether a version is to be in no file.
+func (c *core) memoryAlone(h container.Header) bool {
+	return c.placement.OnNodes() && c.placement.Possible(storage.Planned(h)).MemoryAlone()
+}
+
 // stored notes the levels that the last version has reached.
 func (d *deltas) stored(levels storage.Levels) { d.present |= levels.Promises() }

@@ -75,7 +75,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 		}
 		cp.up.flushed.add(id)
 		cp.up.arrived()
-		cp.up.prune()
+		cp.up.prune(context.WithoutCancel(ctx))
 		cp.up.doMaintenance(context.WithoutCancel(ctx))
 		return nil
 	})

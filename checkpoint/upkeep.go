@@ -62,7 +62,7 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 	if !volatile {
 		u.recordNested(ctx, h)
 	}
-	u.prune()
+	u.prune(context.WithoutCancel(ctx))
 	if !volatile || time.Since(u.lastRecord) >= volatileRecordEvery {
 		u.maintenance.tell(metadata{record: u.dueRecord(false)})
 	}
@@ -73,7 +73,7 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 }
 
 // prune decides which versions need not be kept any more.
-func (u *upkeep) prune() {
+func (u *upkeep) prune(ctx context.Context) {
 	levels := u.placement.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
 	if u.line.parent == nil {
@@ -86,6 +86,11 @@ func (u *upkeep) prune() {
 		}
 		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
 	}
+	for _, id := range prunable.Memory {
+		if err := u.store.Remove(ctx, id); err != nil {
+			u.log.Debug("an old version is still in memory", "version", id.Version, "error", err)
+		}
+	}
 	u.maintenance.remove.add(prunable.Everywhere...)
 	u.maintenance.drop.add(prunable.Nodes...)
 }
@@ -97,7 +102,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 			continue
 		}
 		child := in.up
-		child.prune()
+		child.prune(context.WithoutCancel(ctx))
 		child.maintenance.remove.add(in.stored.Overtake()...)
 		if child.writer != nil {
 			child.startMaintenance()
@@ -113,7 +118,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 // spares.
 func (u *upkeep) makeRoom(ctx context.Context) (removed int) {
 	if u.writer == nil && u.line.attempt.begun {
-		u.prune() // also what a run has left that was killed
+		u.prune(ctx) // also what a run has left that was killed
 		removed = u.doMaintenance(ctx)
 		if u.dropSpares() {
 			removed++

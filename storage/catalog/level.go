@@ -10,10 +10,13 @@ import (
 func (v View) Kept(id storage.ID, nodes, parity int) Kept {
 	f := v.facts[id]
 	k := Kept{Entry: v.Entry(id), Oldest: f.Oldest, Home: v.HomeAlone().Whole(id), Reached: v.Reached(id, nodes, parity)}
-	k.Volatile = v.Any(id) && !InFiles(v).Any(id)
+	k.Volatile = Volatile(v, id)
 	k.Pending = f.Plan.AtHome() && f.Plan.BelowHome() != 0 && !k.Home
 	return k
 }
+
+// Volatile reports whether all that there is of a version is in memory.
+func Volatile(v View, id storage.ID) bool { return v.Any(id) && !InFiles(v).Any(id) }
 
 // Reached are the levels that a version has below the home, of those that it was to have;
 // none: it is not there. It is Local also for what is at home but refers to a version that is

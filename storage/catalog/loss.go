@@ -33,7 +33,12 @@ func (v View) LossStatus(id storage.ID, before Past) LossStatus {
 	switch {
 	case wasComplete(v, id, before.Newest):
 		return Lost
-	case notForNodes(v, id), neverInMemory(v, id), nothingLost(v, id, before.Ranks):
+	case Volatile(v, id):
+		if neverInMemory(v, id) {
+			return Interrupted
+		}
+		return Unclear
+	case notForNodes(v, id), nothingLost(v, id, before.Ranks):
 		return Interrupted
 	}
 	return Unclear
@@ -56,7 +61,7 @@ func notForNodes(v View, id storage.ID) bool {
 // neverInMemory reports whether a version in memory alone never was complete, as the one before it
 // is there, which goes when it is.
 func neverInMemory(v View, id storage.ID) bool {
-	return !InFiles(v).Any(id) && slices.ContainsFunc(v.IDs(), func(other storage.ID) bool {
+	return slices.ContainsFunc(v.IDs(), func(other storage.ID) bool {
 		return other.Version < id.Version && v.facts[other].Stage == v.facts[id].Stage && InMemory(v).Complete(other)
 	})
 }

@@ -48,6 +48,7 @@ func (k Kept) apart(newer Kept) bool {
 type Prunable struct {
 	Everywhere []storage.ID
 	Nodes      []storage.ID // on the nodes only: the parallel file system keeps it
+	Memory     []storage.ID // in memory alone, which no file is touched for
 }
 
 // Prunable says what may go of versions that are on the nodes and on the parallel file system.
@@ -60,9 +61,7 @@ type Prunable struct {
 // Of what is in memory alone only the newest stays, and only as long as nothing newer is in memory.
 func (r Retention) Prunable(levels []storage.Level, versions []Kept) (w Prunable) {
 	good := r.good(versions)
-	for _, id := range overtakenInMemory(good) {
-		w.Everywhere = append(w.Everywhere, id)
-	}
+	w.Memory = overtakenInMemory(good)
 	inFiles := func(list []Kept) []Kept {
 		return slices.DeleteFunc(slices.Clone(list), func(v Kept) bool { return v.Volatile })
 	}

@@ -192,7 +192,7 @@ func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Pru
 		if stage != n.Now && n.Begun {
 			list = slices.DeleteFunc(list, func(v Version) bool {
 				if v.Volatile {
-					all.Everywhere = append(all.Everywhere, v.ID)
+					all.Memory = append(all.Memory, v.ID)
 				}
 				return v.Volatile
 			})
@@ -205,7 +205,11 @@ func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Pru
 			all = all.and(vs.prunable(list, 1, levels))
 		default:
 			for _, v := range list {
-				if v.ID != witness {
+				switch {
+				case v.ID == witness:
+				case v.Volatile:
+					all.Memory = append(all.Memory, v.ID)
+				default:
 					all.Everywhere = append(all.Everywhere, v.ID)
 				}
 			}
@@ -216,7 +220,7 @@ func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Pru
 }
 
 func (p Prunable) and(q Prunable) Prunable {
-	return Prunable{Everywhere: append(p.Everywhere, q.Everywhere...), Nodes: append(p.Nodes, q.Nodes...)}
+	return Prunable{Everywhere: append(p.Everywhere, q.Everywhere...), Nodes: append(p.Nodes, q.Nodes...), Memory: append(p.Memory, q.Memory...)}
 }
 
 func (vs *Versions) prunable(list []Version, keep int, levels []storage.Level) Prunable {
@@ -228,7 +232,9 @@ func (vs *Versions) prunable(list []Version, keep int, levels []storage.Level) P
 }
 
 func (vs *Versions) take(p Prunable) Prunable {
-	vs.list = slices.DeleteFunc(vs.list, func(v Version) bool { return slices.Contains(p.Everywhere, v.ID) })
+	vs.list = slices.DeleteFunc(vs.list, func(v Version) bool {
+		return slices.Contains(p.Everywhere, v.ID) || slices.Contains(p.Memory, v.ID)
+	})
 	for _, id := range p.Nodes {
 		v := vs.Find(id)
 		v.Reached = v.Reached.On(storage.TierMemory)

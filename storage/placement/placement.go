@@ -256,6 +256,16 @@ func (p *Placement) HasWitness(attempt container.AttemptID) bool {
 // Nodes are those of the job.
 func (p *Placement) Nodes() []manifest.Node { return p.nodes.list }
 
+// Memory is how many bytes this rank uses for versions in memory, of all its checkpoints, and how
+// many it has used at most.
+func (p *Placement) Memory() (used, most int64) {
+	if !p.OnNodes() {
+		return 0, 0
+	}
+	u := p.forgetting.memory.Usage()
+	return u.Used, u.Most
+}
+
 // Gather brings the parts of a version, and of those that it refers to, that are on no
 // node, and that parity gives back, to the nodes of the ranks that host them: each rank
 // does its share. It is collective; the ranks learn which parts are where now, and the

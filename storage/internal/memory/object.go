@@ -50,12 +50,16 @@ type reader struct {
 	*object
 
 	of    *Objects
+	key   storage.ObjectKey
 	close sync.Once
 }
 
 func (r *reader) Size() int64 { return r.size }
 
 func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
+	if err := r.of.ask("read", r.key); err != nil {
+		return 0, err
+	}
 	if off < 0 {
 		return 0, fmt.Errorf("read at %d: before the beginning", off)
 	}

@@ -65,6 +65,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Usage is that of all checkpoints of the rank.
+func (o *Objects) Usage() Usage { return o.store.Usage() }
+
 // Objects are those of one checkpoint.
 type Objects struct {
 	store *Store
@@ -120,7 +123,7 @@ func (o *Objects) OpenObject(_ context.Context, key storage.ObjectKey) (storage.
 		return nil, fmt.Errorf("%v: %w in the memory of this rank", key, storage.ErrNotFound)
 	}
 	o.store.extents.share(found.pieces)
-	return &reader{object: found, of: o}, nil
+	return &reader{object: found, of: o, key: key}, nil
 }
 
 // rememberedForgotten is of how many versions it is known that they were forgotten: what comes
