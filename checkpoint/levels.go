@@ -107,23 +107,33 @@ func (c *core) leveled() bool {
 // openPlacement opens where versions go: the checkpoint's directory and, with levels, the
 // nodes. It is collective. What the directory gets from the nodes is noted in upkeep.
 func (st *starting) openPlacement(ctx context.Context) error {
-	p := placement.Config{Comm: st.comm, Name: st.name, Home: st.home, Dir: st.dir(), Log: st.log}
+	p := placement.Config{Dir: st.dir()}
 	if st.leveled() {
 		dir, err := realDir(st.core)
 		if _, err := st.agree(ctx, err); err != nil {
 			return err
 		}
-		p.Dir, p.Flushed = dir, func(id storage.ID) { st.up.flushed.add(id) }
+		p.Dir = dir
+	}
+	err := st.place(ctx, p)
+	if err == nil && st.leveled() && st.root() {
+		warnOfNodes(st.core)
+	}
+	return err
+}
+
+// place opens a placement, with what all of them have in common.
+func (st *starting) place(ctx context.Context, p placement.Config) error {
+	p.Comm, p.Name, p.Home, p.Log = st.comm, st.name, st.home, st.log
+	if st.leveled() {
+		p.Flushed = func(id storage.ID) { st.up.flushed.add(id) }
 		configureNodes(st.core, &p)
 	}
 	s, err := placement.Open(ctx, p)
 	if err != nil {
 		return err
 	}
-	st.placement, st.store.Driver, st.store.Possible = s, s, s.Possible
-	if st.leveled() && st.root() {
-		warnOfNodes(st.core)
-	}
+	st.placement, st.store.Driver, st.store.Possible, st.placedAt = s, s, s.Possible, p.Dir
 	return nil
 }
 

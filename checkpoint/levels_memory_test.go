@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // What was in memory alone ends with the job: the next one goes on from the next level and says in
@@ -54,9 +56,25 @@ func TestMemoryRecovers(t *testing.T) {
 				if shrinking {
 					w.recovery = comm.Shrinking
 				}
+				w.restored = func(p *memoryProgram) error {
+					if p.epoch() == 0 {
+						return nil
+					}
+					return w.noFiles(p, "recovery")
+				}
+				w.last = func(p *memoryProgram) error {
+					err := w.noFiles(p, "after the recoveries")
+					return errors.Join(err, comm.Barrier(t.Context(), p.c)) // before files are touched at the end
+				}
 				w.step = func(p *memoryProgram) error {
-					if p.epoch() == 0 && p.iter == 5 && p.c.Rank() == 0 {
-						p.rank.KillNode(1)
+					if p.epoch() == 0 && p.iter == 5 {
+						if err := comm.Barrier(t.Context(), p.c); err != nil {
+							return err
+						}
+						if p.c.Rank() == 0 {
+							w.files.Store(0)
+							p.rank.KillNode(1)
+						}
 					}
 					if p.epoch() == 1 && p.iter == 8 && p.c.Rank() == 2 {
 						p.rank.Die()
@@ -121,7 +139,7 @@ func TestMemoryKeepsOneVersion(t *testing.T) {
 	w.cells = 4 * 1 << 19 // 4 MiB for each rank
 	w.until = 16
 	w.last = func(p *memoryProgram) error {
-		used, most := p.cp.placement.Memory()
+		used, most := placement.Memory(p.cp.placement)
 		if bound := int64(2 * 2 * (4<<20 + 8<<10)); most > bound+2<<20 {
 			return fmt.Errorf("rank %d: %d bytes, allowed are %d", p.c.Rank(), most, bound)
 		}

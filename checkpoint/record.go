@@ -23,7 +23,7 @@ func aheadOf(runs []storage.Record, now time.Time) time.Duration {
 
 // dueRecord returns the record of the run, if this rank writes one.
 func (u *upkeep) dueRecord(final bool) *storage.Record {
-	if !u.opt.Record || !u.root() || !u.line.attempt.begun {
+	if !u.opt.Record || !u.root() || !u.line.attempt.begun || u.light {
 		return nil
 	}
 	u.lastRecord = time.Now()

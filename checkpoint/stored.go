@@ -63,6 +63,9 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
+		if err := cp.start.openFiles(ctx); err != nil {
+			return err
+		}
 		err := cp.up.maintenanceDone(ctx)
 		if err == nil {
 			err = disagreed(cp.placement.Flush(ctx, id))

@@ -51,6 +51,7 @@ type survey struct {
 	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
 	damaged   []storage.ID         // versions that earlier runs have set aside
 	told      catalog.Told
+	reached   int64 // the last iteration that was done before, without files
 }
 
 // sighting is a version, complete or not, as it was found.

@@ -77,6 +77,9 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
+	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
+		err = wr.start.openFiles(ctx)
+	}
 	switch {
 	case err != nil:
 	case wr.skips(iteration):
@@ -189,6 +192,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	wr.store.Settle(f.header.Version, err == nil, outcome.Levels)
 	if err == nil {
 		wr.deltas.stored(outcome.Levels)
+		wr.line.attempt.newest = f.id()
 		wr.acc.stats.VersionsWritten++
 		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version

@@ -21,6 +21,9 @@ type Config struct {
 	Home   storage.Driver
 	Dir    string         // of the checkpoint at home: names the place on the nodes
 	Policy storage.Policy // no level below the home: there are no nodes
+	// Carried, if it is not empty, is the identity of the store at home, known from before: no file is
+	// read or written, and all that there is is what is in memory.
+	Carried string
 	// SetSize is how many ranks protect each other by parity (4 if 0), Parity how
 	// many of them Reed-Solomon lets a set lose (2 if 0).
 	SetSize, Parity int

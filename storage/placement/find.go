@@ -136,7 +136,8 @@ func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.P
 			if err = d.verify(ctx, r, id, part); err == nil {
 				return r, nil
 			}
-			if ctx.Err() == nil {
+			_, inMemory := src.At.Rank() // where it may have been forgotten meanwhile
+			if ctx.Err() == nil && !(inMemory && errors.Is(err, storage.ErrNotFound)) {
 				d.log.Warn("bytes of a part are wrong", "version", id.Version, "part", part.String(), "source", d.sourceName(src), "error", err)
 			}
 			return nil, errors.Join(err, r.Close())

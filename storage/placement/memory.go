@@ -113,6 +113,9 @@ func (r *register) isInFiles(id storage.ID, s schemes) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, known := r.cat.Facts(id)
+	if r.carried {
+		return false
+	}
 	return !known || !s.memoryAlone(f.Plan) || catalog.InFiles(r.cat.View).Any(id)
 }
 
@@ -139,4 +142,14 @@ func (s *surveyor) header(id storage.ID, part storage.Part, open func() (storage
 		err = storage.CheckIdentity(h, s.name, id, part)
 	}
 	return h, err
+}
+
+// Memory is how many bytes this rank uses for versions in memory, of all its checkpoints, and how
+// many it has used at most.
+func Memory(p *Placement) (used, most int64) {
+	if !p.OnNodes() {
+		return 0, 0
+	}
+	u := p.forgetting.memory.Usage()
+	return u.Used, u.Most
 }

@@ -43,6 +43,7 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 // know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
 func (p *Placement) know(homeDir string) {
 	p.register = newRegister(p.nodes, p.config.Parity)
+	p.register.carried = p.config.Carried != ""
 	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.config.FS, homeDir: homeDir}
 }
 
@@ -92,7 +93,7 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 	if err := comm.Barrier(ctx, p.config.Comm); err != nil { // two may sign a directory at the same time
 		return nil, err
 	}
-	if p.local != nil {
+	if p.local != nil && p.config.Carried == "" {
 		owner, _ := nodelocal.ReadOwner(p.config.FS, p.local.Dir()) // without room there is none
 		own.Signer = owner.Identity
 	}
@@ -124,15 +125,18 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if !p.manifest.Stored() {
 		earlier = p.local.Earlier()
 	}
-	if len(earlier) == 0 {
+	carried := p.config.Carried != ""
+	if len(earlier) == 0 && !carried {
 		err = p.local.Prepare(ctx, nil)
 	}
 	root := filepath.Dir(p.local.Dir())
 	report = nodeReport{
 		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: p.config.Rack, Earlier: osstring.From(earlier),
 	}
-	if info, err := p.config.FS.Stat(root); err == nil {
-		report.File = vfs.IDOf(info)
+	if !carried {
+		if info, err := p.config.FS.Stat(root); err == nil {
+			report.File = vfs.IDOf(info)
+		}
 	}
 	if p.config.Comm.Rank() == 0 {
 		report.Home = osstring.String(p.config.Dir)
@@ -167,7 +171,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
-	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: memory, home: p.config.Home, log: p.config.Log}
+	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: memory, home: p.config.Home, log: p.config.Log, carried: p.register.carried}
 	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, memory: memory, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
 	p.gatherer = &gatherer{comm: p.config.Comm, local: p.local, finder: p.finder, register: p.register, log: p.config.Log}
 	flushing := &flushing{home: p.config.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}

@@ -256,16 +256,6 @@ func (p *Placement) HasWitness(attempt container.AttemptID) bool {
 // Nodes are those of the job.
 func (p *Placement) Nodes() []manifest.Node { return p.nodes.list }
 
-// Memory is how many bytes this rank uses for versions in memory, of all its checkpoints, and how
-// many it has used at most.
-func (p *Placement) Memory() (used, most int64) {
-	if !p.OnNodes() {
-		return 0, 0
-	}
-	u := p.forgetting.memory.Usage()
-	return u.Used, u.Most
-}
-
 // Gather brings the parts of a version, and of those that it refers to, that are on no
 // node, and that parity gives back, to the nodes of the ranks that host them: each rank
 // does its share. It is collective; the ranks learn which parts are where now, and the
@@ -338,7 +328,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 	for _, e := range entries {
 		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
-	if home, ok := p.config.Home.(storage.Preparer); ok {
+	if home, ok := p.config.Home.(storage.Preparer); ok && p.config.Carried == "" {
 		// A part at home may belong to a version that is on the nodes.
 		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
 			return err
@@ -365,7 +355,7 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return p.config.Home.Remove(ctx, id)
 	}
-	home := p.register.mayBeAtHome(id)
+	home := p.config.Carried == "" && p.register.mayBeAtHome(id)
 	err := errors.Join(p.Drop(ctx, id), p.forgetting.everywhere(ctx, id))
 	if home {
 		err = errors.Join(err, p.config.Home.Remove(ctx, id))

@@ -15,8 +15,9 @@ import (
 // register is what this rank knows of the versions: it owns the catalog, and has the one lock
 // for it. Whoever works on versions tells it what has become of them, and asks it what follows.
 type register struct {
-	nodes  *nodes
-	parity int // how many of a set Reed-Solomon is to let the job lose
+	nodes   *nodes
+	parity  int  // how many of a set Reed-Solomon is to let the job lose
+	carried bool // no file is looked at: see Config
 
 	mu  sync.Mutex
 	cat *catalog.Catalog

@@ -19,13 +19,14 @@ type holdings struct{ Memory, Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
 type surveyor struct {
-	name   string // of the checkpoint
-	comm   *comm.Comm
-	nodes  *nodes
-	local  *nodelocal.Store
-	memory *memory.Objects
-	home   storage.Driver
-	log    *slog.Logger
+	name    string // of the checkpoint
+	comm    *comm.Comm
+	nodes   *nodes
+	local   *nodelocal.Store
+	memory  *memory.Objects
+	home    storage.Driver
+	log     *slog.Logger
+	carried bool // only memory is looked at
 }
 
 // survey looks at all nodes and at home. It is collective; afterwards all ranks know
@@ -34,10 +35,10 @@ func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	var own holdings
 	var problem error
 	s.lookAtMemory(ctx, &own.Memory)
-	if s.nodes.leads() {
+	if s.nodes.leads() && !s.carried {
 		problem = s.lookAtNode(ctx, &own.Node)
 	}
-	if problem == nil && s.nodes.root() {
+	if problem == nil && s.nodes.root() && !s.carried {
 		problem = s.lookAtHome(ctx, &own.Home)
 	}
 	all, err := share(ctx, s.comm, "its node", own, problem)
