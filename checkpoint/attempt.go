@@ -68,14 +68,14 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 		}
 	}()
-	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, st.finishLast, st.takeLock, st.openPlacement}
+	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, carriedStart{st}.finishLast, st.takeLock, st.openPlacement}
 	for _, step := range steps[:2] {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if read {
-		if restored, err = st.beginInMemory(ctx); err != nil || restored != nil {
+		if restored, err = (carriedStart{st}).begin(ctx); err != nil || restored != nil {
 			begun = err == nil
 			return restored, err
 		}
@@ -138,7 +138,7 @@ func (st *starting) abandon() {
 	st.light = false
 	closePlacement(st.core, true)
 	st.placement, st.store.Driver, st.store.Possible = nil, st.home, nil
-	st.giveBackLock(st.lock)
+	giveBackLock(st.core, st.lock)
 	st.lock = nil
 }
 
@@ -198,7 +198,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		st.line.attempt.before = found.told.Runs
 		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
 		if st.light {
-			err = st.prepareMemory(ctx, found)
+			err = carriedStart{st}.prepare(ctx, found)
 		} else {
 			err = st.prepare(ctx, found, restored)
 		}

@@ -65,7 +65,7 @@ type check struct {
 func (f *flight) write(ctx context.Context, wr *writing) {
 	f.done.sections = wr.reg.sections
 	mayWrite := wr.mayWrite
-	if wr.memoryAlone(f.header) { // the lock is that of a directory which is not touched
+	if memoryAlone(wr.core, f.header) { // the lock is that of a directory which is not touched
 		mayWrite = wr.comm.Lease
 	}
 	if f.err = mayWrite(); f.err != nil {

@@ -77,14 +77,14 @@ func (c *carryover) known() carried {
 
 // carries reports whether what is in memory may be gone on with without files. The stages of nested
 // checkpoints are known from files only.
-func (c *core) carries() bool {
+func carries(c *core) bool {
 	policy, _ := c.opt.policy()
 	return c.leveled() && policy.On(storage.TierMemory)
 }
 
-// carryover is that of the checkpoint; nil: there is none.
-func (c *core) carryover() *carryover {
-	if !c.carries() {
+// carryoverOf is that of a checkpoint; nil: there is none.
+func carryoverOf(c *core) *carryover {
+	if !carries(c) {
 		return nil
 	}
 	over, err := comm.Keep(c.comm.Session(), carryoverKey{c.dir()}, func() (*carryover, error) { return &carryover{last: carried{Reached: container.NoIteration}}, nil })
@@ -96,7 +96,7 @@ func (c *core) carryover() *carryover {
 
 // failureKnown reports whether a process of the job is known to have failed: then another attempt
 // will mostly follow.
-func (c *core) failureKnown() bool {
+func failureKnown(c *core) bool {
 	select {
 	case <-c.comm.FailureKnown():
 		return true
@@ -110,8 +110,8 @@ func (c *core) failureKnown() bool {
 // carryOver leaves the end of this attempt for later, if another one will follow a failure, and
 // reports whether it has: nothing of it is to be done now.
 func (cp *Checkpoint) carryOver() bool {
-	over := cp.carryover()
-	if over == nil || cp.placement == nil || !cp.line.attempt.begun || !cp.failureKnown() {
+	over := carryoverOf(cp.core)
+	if over == nil || cp.placement == nil || !cp.line.attempt.begun || !failureKnown(cp.core) {
 		return false
 	}
 	up := cp.up
@@ -141,7 +141,7 @@ func (cp *Checkpoint) carryOver() bool {
 			return
 		}
 		up.dropSpares()
-		cp.giveBackLock(lock)
+		giveBackLock(cp.core, lock)
 	}
 	if cp.lock = nil; lock == nil && !cp.root() {
 		over.left = nil
@@ -149,7 +149,7 @@ func (cp *Checkpoint) carryOver() bool {
 	return true
 }
 
-func (c *core) giveBackLock(lock storage.Lock) {
+func giveBackLock(c *core, lock storage.Lock) {
 	if lock == nil {
 		return
 	}
@@ -158,14 +158,18 @@ func (c *core) giveBackLock(lock storage.Lock) {
 	}
 }
 
-// beginInMemory begins an attempt with the newest version that is in memory; nil: it is to begin with
+// carriedStart begins an attempt without files, and looks at them later.
+type carriedStart struct{ st *starting }
+
+// begin begins an attempt with the newest version that is in memory; nil: it is to begin with
 // what is in files. It is collective.
-func (st *starting) beginInMemory(ctx context.Context) (*container.Header, error) {
+func (b carriedStart) begin(ctx context.Context) (*container.Header, error) {
+	st := b.st
 	repairs, _ := st.comm.Session().Recovered()
-	if !st.carries() || repairs == 0 || st.line.parent != nil || len(st.line.children) > 0 {
+	if !carries(st.core) || repairs == 0 || st.line.parent != nil || len(st.line.children) > 0 {
 		return nil, nil
 	}
-	own := st.carryover().known()
+	own := carryoverOf(st.core).known()
 	all, err := fromAll(ctx, st.core, own)
 	if err != nil {
 		return nil, err
@@ -181,7 +185,7 @@ func (st *starting) beginInMemory(ctx context.Context) (*container.Header, error
 	if err := st.placement.Survey(ctx); err != nil {
 		return nil, err
 	}
-	found, err := st.surveyMemory(ctx, before)
+	found, err := b.survey(ctx, before)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +205,7 @@ func (st *starting) beginInMemory(ctx context.Context) (*container.Header, error
 		}
 		st.rootLog.Warn("version in memory is damaged and set aside", "version", c.ID.Version, "error", err)
 	}
-	st.leaveMemory()
+	b.leave()
 	return nil, nil
 }
 
@@ -220,9 +224,10 @@ func newestCarried(all []carried) (c carried) {
 	return c
 }
 
-// surveyMemory finds the versions in memory, on rank 0 which tells the others: none, if a newer one
+// survey finds the versions in memory, on rank 0 which tells the others: none, if a newer one
 // was complete.
-func (st *starting) surveyMemory(ctx context.Context, before carried) (survey, error) {
+func (b carriedStart) survey(ctx context.Context, before carried) (survey, error) {
+	st := b.st
 	found := survey{Used: before.Used, reached: before.Reached}
 	entries, err := st.store.List(ctx)
 	if st.root() && err == nil {
@@ -245,15 +250,17 @@ func (st *starting) surveyMemory(ctx context.Context, before carried) (survey, e
 	return fromRoot(ctx, st.core, found, err)
 }
 
-// leaveMemory ends what was begun without files.
-func (st *starting) leaveMemory() {
+// leave ends what was begun without files.
+func (b carriedStart) leave() {
+	st := b.st
 	st.light = false
 	closePlacement(st.core, true)
 	st.placement, st.store.Driver, st.store.Possible = nil, st.home, nil
 }
 
-// prepareMemory is prepare without files.
-func (st *starting) prepareMemory(ctx context.Context, found survey) error {
+// prepare is that of an attempt without files.
+func (b carriedStart) prepare(ctx context.Context, found survey) error {
+	st := b.st
 	st.line.stored.Clear()
 	for _, v := range found.versions {
 		st.line.stored.Add(st.placement.Kept(v.ID), v.header)
@@ -263,11 +270,12 @@ func (st *starting) prepareMemory(ctx context.Context, found survey) error {
 
 // openFiles is what begin has left out, before a version that goes to a file. It is collective. After
 // an error nothing can be written until RestartIfNeeded has succeeded.
-func (st *starting) openFiles(ctx context.Context) error {
+func (b carriedStart) openFiles(ctx context.Context) error {
+	st := b.st
 	if !st.light {
 		return nil
 	}
-	err := st.takeFiles(ctx)
+	err := b.takeFiles(ctx)
 	if err != nil {
 		st.line.attempt.begun = false
 		st.restartErr = err
@@ -276,9 +284,10 @@ func (st *starting) openFiles(ctx context.Context) error {
 	return err
 }
 
-func (st *starting) takeFiles(ctx context.Context) error {
-	st.leaveMemory()
-	for _, step := range []func(context.Context) error{st.finishLast, st.takeLock, st.openPlacement} {
+func (b carriedStart) takeFiles(ctx context.Context) error {
+	st := b.st
+	b.leave()
+	for _, step := range []func(context.Context) error{b.finishLast, st.takeLock, st.openPlacement} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -310,10 +319,11 @@ func (st *starting) takeFiles(ctx context.Context) error {
 }
 
 // finishLast does what the attempt before has left, on all ranks.
-func (st *starting) finishLast(ctx context.Context) error {
-	if !st.carries() {
+func (b carriedStart) finishLast(ctx context.Context) error {
+	st := b.st
+	if !carries(st.core) {
 		return nil
 	}
-	st.carryover().finish()
+	carryoverOf(st.core).finish()
 	return comm.Barrier(ctx, st.comm) // with the lock
 }

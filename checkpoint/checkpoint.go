@@ -229,7 +229,7 @@ func (cp *Checkpoint) endFiles() {
 	switch {
 	case cp.carryOver():
 	case cp.light:
-		cp.carryover().finish() // it has had the lock since
+		carryoverOf(cp.core).finish() // it has had the lock since
 	default:
 		cp.up.maintenance.tell(metadata{record: cp.up.dueRecord(true)})
 		cp.up.announceNewest()

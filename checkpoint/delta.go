@@ -68,7 +68,7 @@ func (c *core) possible(h container.Header) storage.Levels {
 }
 
 // memoryAlone reports whether a version is to be in no file.
-func (c *core) memoryAlone(h container.Header) bool {
+func memoryAlone(c *core, h container.Header) bool {
 	return c.placement.OnNodes() && c.placement.Possible(storage.Planned(h)).MemoryAlone()
 }
 

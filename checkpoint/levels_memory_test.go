@@ -207,6 +207,6 @@ func TestMemoryDamaged(t *testing.T) {
 		return nil
 	}
 	w.run()
-	require.Equal(t, 5, w.restarts[1])
+	require.GreaterOrEqual(t, w.restarts[1], 5)
 	require.Contains(t, w.log.String(), "bytes of a part are taken from another place")
 }

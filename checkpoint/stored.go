@@ -63,7 +63,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
-		if err := cp.start.openFiles(ctx); err != nil {
+		if err := (carriedStart{cp.start}).openFiles(ctx); err != nil {
 			return err
 		}
 		err := cp.up.maintenanceDone(ctx)

@@ -78,7 +78,7 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 		}
 	}
 	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
-		err = wr.start.openFiles(ctx)
+		err = carriedStart{wr.start}.openFiles(ctx)
 	}
 	switch {
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,25 @@ const (
 
 func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
 func memoryName(key storage.ObjectKey) string { return verbMemory + "/" + key.Name() }
+
+// memoryNameAfter also says which version is known to be complete.
+func memoryNameAfter(key storage.ObjectKey, newest storage.ID) string {
+	if newest.IsZero() {
+		return memoryName(key)
+	}
+	return memoryName(key) + "/" + newest.String()
+}
+
+// parseMemory reads what follows the verb of these.
+func parseMemory(name string) (key storage.ObjectKey, newest storage.ID, err error) {
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		if id, ok := storage.ParseID(name[at+1:]); ok {
+			name, newest = name[:at], id
+		}
+	}
+	key, err = storage.ParseObjectKey(name)
+	return key, newest, err
+}
 
 // command is a request without data: its Commit does what is asked.
 type command func() error

@@ -20,6 +20,7 @@ type handler struct {
 	local    *nodelocal.Store
 	memory   *memory.Objects
 	forget   func(storage.ID) // in memory
+	overtake func(storage.ID) // forget what is older
 	commands *commands
 	remover  *remove.Remover
 	cancel   func(storage.ID)
@@ -34,15 +35,22 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 	h.idle.until(ctx) // which ends with the stream
 	verb, rest, _ := strings.Cut(name, "/")
 	switch verb {
-	case verbObject, verbMemory, verbAtHome:
+	case verbMemory:
+		key, newest, err := parseMemory(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCommand, err)
+		}
+		if !newest.IsZero() { // this rank may not have come so far
+			h.overtake(newest)
+		}
+		return h.memory.CreateObject(ctx, key)
+	case verbObject, verbAtHome:
 		key, err := storage.ParseObjectKey(rest)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 		case verb == verbObject:
 			return h.local.CreateObject(ctx, key)
-		case verb == verbMemory:
-			return h.memory.CreateObject(ctx, key)
 		}
 		return command(func() error { // whether the home shows it to rank 0
 			r, err := h.home.Open(ctx, key.ID, key.Part)

@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,11 +42,23 @@ type forgetting struct {
 	register *register
 	commands *commands
 	cancel   func(storage.ID) // the healing of a version
+	newest   atomic.Pointer[storage.ID]
+}
+
+// known is the newest version in memory that all ranks know, or will, to be complete.
+func (f *forgetting) known() (id storage.ID) {
+	if newest := f.newest.Load(); newest != nil {
+		id = *newest
+	}
+	return id
 }
 
 // overtake forgets, on all ranks alike, what is in memory of older versions of a stage when a
 // new one is there: all ranks know that it is.
 func (f *forgetting) overtake(id storage.ID) {
+	if id.Version > f.known().Version {
+		f.newest.Store(&id)
+	}
 	for _, old := range f.register.overtakenInMemory(id, f.memory.IDs()) {
 		f.forget(old)
 	}

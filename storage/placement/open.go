@@ -167,7 +167,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		&removing{local: p.local, nodes: p.nodes, register: p.register, schemes: p.schemes, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
 	)
-	served := &handler{home: p.config.Home, local: p.local, memory: memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	served := &handler{home: p.config.Home, local: p.local, memory: memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, overtake: func(id storage.ID) { p.forgetting.overtake(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
@@ -180,12 +180,13 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
-	*p.forgetting = forgetting{memory: memory, nodes: p.nodes, register: p.register, commands: p.commands, cancel: p.healer.Cancel}
+	f := p.forgetting
+	f.nodes, f.register, f.commands, f.cancel = p.nodes, p.register, p.commands, p.healer.Cancel
 	p.creator = &creator{
 		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
-		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, service: p.service, local: p.local, memory: memory,
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, newest: p.forgetting.known, service: p.service, local: p.local, memory: memory,
 		unwanted: p.unwanted, log: p.config.Log,
 	}
 	err := builder.build(p.schemes, p.config.Policy)

@@ -276,6 +276,7 @@ func (p *Placement) Heal(id storage.ID) {
 	if !p.OnNodes() {
 		return
 	}
+	p.forgetting.overtake(id)
 	work, all := p.register.work(id, p.schemes)
 	for _, one := range all {
 		p.remover.Healing(one)

@@ -116,6 +116,7 @@ type schemeBuilder struct {
 	service           *exchange.Service
 	local             *nodelocal.Store
 	memory            *memory.Objects
+	newest            func() storage.ID      // in memory that is complete
 	unwanted          func(storage.ID) error // an error if the version is deleted
 	log               *slog.Logger
 }
@@ -251,7 +252,9 @@ func (b *schemeBuilder) buildMemory(p protection) (protection, error) {
 		}
 		p.holders = append(p.holders, holders)
 	}
-	p.scheme = &memory.Scheme{Objects: b.memory, Service: b.service, Others: others, ObjectName: memoryName}
+	p.scheme = &memory.Scheme{Objects: b.memory, Service: b.service, Others: others, ObjectName: func(key storage.ObjectKey) string {
+		return memoryNameAfter(key, b.newest())
+	}}
 	return p, nil
 }
 
