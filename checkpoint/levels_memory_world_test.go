@@ -32,6 +32,7 @@ type memoryWorld struct {
 	options  []Option
 	until    int
 	cells    int
+	still    bool // hardly any value changes
 
 	home  *vfs.Mem
 	nodes []*vfs.Mem
@@ -88,7 +89,7 @@ type memoryProgram struct {
 
 func (w *memoryWorld) values(c *comm.Comm) *program {
 	p := newValues(c, w.cells)
-	p.mine = 7
+	p.mine, p.still = 7, w.still
 	return p
 }
 

@@ -69,7 +69,7 @@ var allowed = []rule{
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
 	{"storage/replica", []string{"aft/comm"}},
-	{"storage/internal/memory", []string{"aft/comm", "storage", "storage/internal/exchange"}},
+	{"storage/internal/memory", []string{"aft/comm", "storage", "storage/container", "storage/internal/exchange"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},

@@ -43,7 +43,7 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 		if !newest.IsZero() { // this rank may not have come so far
 			h.overtake(newest)
 		}
-		return h.memory.CreateObject(ctx, key)
+		return h.memory.CreateObject(ctx, key, newest)
 	case verbObject, verbAtHome:
 		key, err := storage.ParseObjectKey(rest)
 		switch {

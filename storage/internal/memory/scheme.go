@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
@@ -23,11 +24,11 @@ type Scheme struct {
 // Create starts a part in all of these memories. Errors of the others are those of the streams,
 // which name the rank and the object. ctx is for the whole life of the writer.
 func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
-	w := &everywhere{}
-	var err error
-	if w.own, err = s.Objects.CreateObject(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part}); err != nil {
+	own, err := s.Objects.create(ctx, storage.ObjectKey{ID: id, Kind: storage.KindPart, Part: part})
+	if err != nil {
 		return nil, err
 	}
+	w := &everywhere{own: own}
 	for _, rank := range s.Others {
 		name := s.ObjectName(storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part})
 		other, err := s.Service.Create(ctx, rank, name)
@@ -44,11 +45,15 @@ func (s *Scheme) Skip(context.Context, storage.ID, storage.Part) error { return 
 
 // everywhere is a part on its way to all memories. It is there if it is in each of them.
 type everywhere struct {
-	own    storage.PartWriter
+	own    *writer
 	others []storage.PartWriter
+	recipe recipe // for the others
 }
 
-var _ storage.Borrower = (*everywhere)(nil)
+var (
+	_ storage.Borrower   = (*everywhere)(nil)
+	_ container.Repeater = (*everywhere)(nil)
+)
 
 // piece is how many bytes are sent and then copied at a time: so few that they are still in
 // the cache of the core.
@@ -78,8 +83,21 @@ func (w *everywhere) Borrow(p []byte) error {
 		if _, err := w.own.Write(next); err != nil {
 			return err
 		}
+		w.recipe.add(literal, len(next))
 	}
 	return nil
+}
+
+// Base implements container.Repeater: the others have it too, as all have kept it.
+func (w *everywhere) Base(version uint64) bool {
+	w.recipe.base = storage.ID{Version: version, Attempt: w.own.key.ID.Attempt}
+	return w.own.pin(w.recipe.base)
+}
+
+// Repeat implements container.Repeater.
+func (w *everywhere) Repeat(off int64, n int) error {
+	w.recipe.add(off, n)
+	return w.own.repeat(off, n)
 }
 
 // GiveBack implements storage.Borrower.
@@ -95,7 +113,13 @@ func (w *everywhere) Commit() error {
 	errs := make([]error, len(w.others))
 	var running sync.WaitGroup
 	for i, other := range w.others {
-		running.Go(func() { errs[i] = other.Commit() })
+		running.Go(func() {
+			if errs[i] = w.recipe.send(other); errs[i] == nil {
+				errs[i] = other.Commit()
+			} else {
+				_ = other.Abort()
+			}
+		})
 	}
 	err := w.own.Commit()
 	running.Wait()
