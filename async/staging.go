@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"sync"
+
+	"github.com/craft-go/craft/internal/offheap"
 )
 
 // ErrAborted is returned to the copying side when the writing side has given up.
@@ -76,7 +78,7 @@ func (s *Staging) Begin(want int64) error {
 		if err := s.Free(); err != nil {
 			return err
 		}
-		mem, err := allocate(int(size))
+		mem, err := offheap.Allocate(int(size))
 		if err != nil {
 			return fmt.Errorf("async: %d bytes of staging memory: %w (set CRAFT_ASYNC_STAGING to use less)", size, err)
 		}
@@ -97,7 +99,7 @@ func (s *Staging) Free() error {
 	}
 	mem := s.mem
 	s.mem, s.pieces = nil, nil
-	return release(mem)
+	return offheap.Release(mem)
 }
 
 // Allocated is the number of bytes of memory that are held.

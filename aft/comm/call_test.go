@@ -17,6 +17,7 @@ type instant struct{}
 func (instant) Rank() int                                        { return 1 }
 func (instant) Size() int                                        { return 2 }
 func (instant) Isend(int, int, []byte) driver.Request            { return received[0] }
+func (instant) Isendv(int, int, [][]byte) driver.Request         { return received[0] }
 func (instant) Irecv(_, _ int, buf []byte) driver.Request        { return received[len(buf)] }
 func (instant) Itake(int, int, int, func([]byte)) driver.Request { return received[0] }
 
@@ -36,11 +37,13 @@ var received = func() (all [2000]*arrival) {
 
 func TestWrappedCallsAllocateNothing(t *testing.T) {
 	c, ctx, data, all := comm.New(instant{}), t.Context(), make([]float64, 100), make([]float64, 200)
+	pieces := make([][]byte, 3)
 	for name, call := range map[string]func() error{
 		"send":      func() error { return comm.Send(ctx, c, 0, 1, data) },
 		"receive":   func() error { _, _, err := comm.Recv(ctx, c, 0, 1, data); return err },
 		"sendrecv":  func() error { _, _, err := comm.Sendrecv(ctx, c, 0, 1, data, 0, 1, data); return err },
 		"take":      func() error { _, err := comm.Itake(c, 0, 1, 8, nil).Wait(ctx); return err },
+		"pieces":    func() error { _, err := comm.Isendv(c, 0, 1, pieces...).Wait(ctx); return err },
 		"barrier":   func() error { return comm.Barrier(ctx, c) },
 		"bcast":     func() error { return comm.Bcast(ctx, c, 0, data) },
 		"reduce":    func() error { return comm.Reduce(ctx, c, 0, data, nil, comm.Sum) },
@@ -76,9 +79,12 @@ func TestObserver(t *testing.T) {
 	require.NoError(t, comm.Send(ctx, c, 0, 5, []float64{1, 2}))
 	_, _, err := comm.Recv(ctx, c, comm.AnySource, 5, make([]float64, 3))
 	require.NoError(t, err)
+	_, err = comm.Isendv(c, 0, 6, []byte{1}, []byte{2, 3}).Wait(ctx)
+	require.NoError(t, err)
 	require.Equal(t, []comm.Message{
 		{Comm: c, Peer: 0, Tag: 5, Bytes: 16, Sent: true, Step: 7},
 		{Comm: c, Peer: comm.AnySource, Tag: 5, Bytes: 24, Step: 7},
+		{Comm: c, Peer: 0, Tag: 6, Bytes: 3, Sent: true, Step: 7},
 	}, messages)
 	dup, err := c.Dup(ctx, comm.WithName("mine"))
 	require.NoError(t, err)
@@ -86,7 +92,7 @@ func TestObserver(t *testing.T) {
 	require.ErrorContains(t, comm.Bcast(ctx, dup, 9, []byte{1}), `Bcast on communicator "mine": rank out of range: 9`)
 	require.Equal(t, []string{"Dup", "Barrier", "Bcast"}, began)
 	require.Equal(t, []string{"Dup", "Barrier"}, ended)
-	require.Len(t, messages, 2)
+	require.Len(t, messages, 3)
 	stop()
 	require.NoError(t, comm.Barrier(ctx, c))
 	require.Len(t, began, 3)

@@ -21,6 +21,7 @@
 // # Layers
 //
 //	Send Recv Isend Irecv Sendrecv      typed, between two ranks
+//	Isendv Itake                        bytes, from several pieces of memory, into none
 //	Barrier Bcast Reduce Allreduce ...  typed, all ranks, reserved tags
 //	--------------------------------    below: bytes
 //	driver.Comm, driver.Request         what an engine implements

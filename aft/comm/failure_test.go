@@ -32,7 +32,8 @@ func TestPlainCommunicatorsSupportNothing(t *testing.T) {
 	c.Free()
 	var got []byte
 	taken := comm.Itake(c, 0, 1, 3, func(piece []byte) { got = append(got, piece...) })
-	require.NoError(t, comm.Send(ctx, c, 0, 1, []byte{1, 2}))
+	_, err = comm.Isendv(c, 0, 1, []byte{1}, []byte{2}).Wait(ctx)
+	require.NoError(t, err)
 	_, err = taken.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []byte{1, 2}, got)

@@ -115,7 +115,8 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
   craft ls                      what is below $CRAFT_CP_PATH, or here
   craft show cp/lanczos         what the newest complete version holds
   craft verify cp/lanczos       read every byte and check it
-  craft node ls                 what checkpoints have on this node`,
+  craft node ls                 what checkpoints have on this node
+  craft plan replica -p 1536    what data in the memory of ranks survives`,
 		Args:          commandsOnly("", topCommands),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -127,11 +128,11 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand())
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 
-const topCommands = "run, ls, show, verify, report, unlock and node"
+const topCommands = "run, ls, show, verify, report, unlock, node and plan"
 
 // commandsOnly refuses what is no command of one that does nothing itself.
 func commandsOnly(prefix, there string) cobra.PositionalArgs {

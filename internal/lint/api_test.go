@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write docs/api.txt")
 // storage, placement, the suites) are parts of this module, and change with it.
 var forPrograms = []string{
 	"aft", "aft/afttest", "aft/comm", "aft/comm/driver", "aft/launch", "async",
-	"checkpoint", "checkpoint/archive", "cptypes", "storage", "storage/container",
+	"checkpoint", "checkpoint/archive", "cptypes", "storage", "storage/container", "storage/replica",
 }
 
 // TestAPIListing: what programs see changes on purpose.

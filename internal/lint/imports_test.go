@@ -32,9 +32,11 @@ type rule struct {
 var allowed = []rule{
 	{"internal/env", nil},
 	{"internal/step", []string{"internal/env"}},
+	{"internal/chart", nil},
 	{"internal/vfs", nil},
 	{"internal/logqueue", nil},
 	{"internal/osstring", nil},
+	{"internal/offheap", nil},
 	{"internal/suspend", nil},
 	{"internal/testprocess", nil},
 	{"internal/testseed", nil},
@@ -60,7 +62,7 @@ var allowed = []rule{
 	{"cptypes", []string{"cptypes/internal/codec", "cptypes/internal/element", "storage/container"}},
 	{"cptypes/cptypestest", []string{"cptypes", "storage/container"}},
 
-	{"async", nil},
+	{"async", []string{"internal/offheap"}},
 
 	{"aft/comm/driver", nil},
 	{"aft/comm/single", []string{"aft/comm/driver"}},
@@ -68,8 +70,8 @@ var allowed = []rule{
 	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
-	{"storage/replica", []string{"aft/comm"}},
-	{"storage/internal/memory", []string{"aft/comm", "storage", "storage/container", "storage/internal/exchange"}},
+	{"storage/replica", []string{"aft/comm", "internal/offheap"}},
+	{"storage/internal/memory", []string{"aft/comm", "internal/offheap", "storage", "storage/container", "storage/internal/exchange"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},
@@ -90,7 +92,7 @@ var allowed = []rule{
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "examples/..."}},
 	{"internal/bench/measured", nil},
 	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "storage"}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 
 var (

@@ -21,8 +21,9 @@ var (
 	ErrEmpty = errors.New("replica: there is no version")
 	// ErrLost is what a *LostError matches.
 	ErrLost = errors.New("replica: blocks are lost")
-	// ErrUnbound: the store has not been opened again since a recovery.
-	ErrUnbound = errors.New("replica: the world has been repaired since the store was opened: call Open at the beginning of each attempt")
+	// ErrUnbound: the store has not been opened since a recovery, or since an operation of this rank was
+	// ended by its context or by a failure.
+	ErrUnbound = errors.New("replica: the store is to be opened anew: Open is called at the beginning of each attempt, and after a call that a context has ended")
 	// ErrClosed: Close has been called.
 	ErrClosed = errors.New("replica: the store is closed")
 )

@@ -6,8 +6,9 @@ import "slices"
 type Change struct {
 	// Failed are the seats whose processes were lost, with the copies in them.
 	Failed []Seat
-	// Replaced are those of them that a new process has taken over.
+	// Replaced are those of them that a new process has taken over, on the nodes of the same index in On.
 	Replaced []Seat
+	On       []int
 }
 
 // Layout says where the copies of the ranges of a version are: a pure function of the places, the
@@ -23,14 +24,23 @@ type Layout struct {
 	pi     *permutation // nil: ranges are in the slot of their submitter
 	probe  prober
 
-	changes int
-	gone    []int // of each seat: the change that took it for good; 0: it lives
-	renewed []int // the last change in which it was replaced
-	filled  []int // the change up to which it has got what its copies are
-	// nodes counts the nodes with a seat that lived after each change.
-	nodes []int
-	lost  []int64 // ranges of which no copy is left, ascending
+	history
 }
+
+// history is what has happened to a version since it was submitted.
+type history struct {
+	Changes int
+	Gone    []int         // of each seat: the change that took it for good; 0: it lives
+	Renewed []int         // the last change in which it was replaced
+	Filled  []int         // the change up to which it has got what its copies are
+	Homes   [][]residence // the nodes that it has been on
+	Living  []int         // nodes with a seat that lived after each change
+	Lost    []int64       // ranges of which no copy is left, ascending
+	Steps   int           // changes and repairs: of two histories of a version the one with more goes on from the other
+}
+
+// residence is the node that a seat is on from a change on.
+type residence struct{ Since, Node int }
 
 // absent is in the place of a seat where no seat is left that could hold a copy.
 const absent Seat = -1
@@ -39,21 +49,33 @@ func newLayout(places *Places, geo *geometry, o Options) *Layout {
 	seats := places.Seats()
 	l := &Layout{
 		places: places, geo: geo, probe: newProber(o.Probe, seats, o.Seed),
-		gone: make([]int, seats), renewed: make([]int, seats), filled: make([]int, seats),
+		history: history{Gone: make([]int, seats), Renewed: make([]int, seats), Filled: make([]int, seats), Homes: make([][]residence, seats)},
+	}
+	for seat, node := range places.node {
+		l.Homes[seat] = []residence{{0, node}}
 	}
 	if !o.Consecutive {
 		pi := newPermutation(uint64(geo.ranges()), o.Seed)
 		l.pi = &pi
 	}
-	l.nodes = []int{l.livingNodes()}
+	l.Living = []int{l.livingNodes()}
 	return l
+}
+
+// nodeAt is the node of a seat after a change.
+func (l *Layout) nodeAt(s Seat, change int) int {
+	homes := l.Homes[s]
+	for len(homes) > 1 && homes[len(homes)-1].Since > change {
+		homes = homes[:len(homes)-1]
+	}
+	return homes[len(homes)-1].Node
 }
 
 func (l *Layout) livingNodes() int {
 	living := make(map[int]bool)
-	for seat, gone := range l.gone {
+	for seat, gone := range l.Gone {
 		if gone == 0 {
-			living[l.places.node[seat]] = true
+			living[l.nodeAt(Seat(seat), l.Changes)] = true
 		}
 	}
 	return len(living)
@@ -84,7 +106,7 @@ func (l *Layout) InSlot(s Slot, yield func(q int64)) {
 }
 
 // livesAt reports whether a seat has a process after a change.
-func (l *Layout) livesAt(s Seat, change int) bool { return l.gone[s] == 0 || l.gone[s] > change }
+func (l *Layout) livesAt(s Seat, change int) bool { return l.Gone[s] == 0 || l.Gone[s] > change }
 
 // copyAt is where a copy is, and since which change.
 type copyAt struct {
@@ -99,7 +121,7 @@ func (l *Layout) copies(at []copyAt, q int64) []copyAt {
 	for k := range l.places.copies {
 		at = append(at, copyAt{seat: l.places.Copy(s, k)})
 	}
-	if l.changes == 0 {
+	if l.Changes == 0 {
 		return at
 	}
 	var next func(uint64) Seat
@@ -112,7 +134,7 @@ func (l *Layout) copies(at []copyAt, q int64) []copyAt {
 		if next == nil {
 			next = l.probe.sequence(q)
 		}
-		change := l.gone[at[k].seat]
+		change := l.Gone[at[k].seat]
 		at[k] = copyAt{seat: l.move(at, next, &probes, change), since: change}
 	}
 }
@@ -121,7 +143,7 @@ func (l *Layout) copies(at []copyAt, q int64) []copyAt {
 func (l *Layout) firstGone(at []copyAt) int {
 	first := -1
 	for k, c := range at {
-		if c.seat != absent && l.gone[c.seat] > 0 && (first < 0 || l.gone[c.seat] < l.gone[at[first].seat]) {
+		if c.seat != absent && l.Gone[c.seat] > 0 && (first < 0 || l.Gone[c.seat] < l.Gone[at[first].seat]) {
 			first = k
 		}
 	}
@@ -130,7 +152,7 @@ func (l *Layout) firstGone(at []copyAt) int {
 
 // move is the seat that takes a copy over in a change.
 func (l *Layout) move(at []copyAt, next func(uint64) Seat, probes *uint64, change int) Seat {
-	apart := l.nodesOf(at, change) < l.nodes[change]
+	apart := l.nodesOf(at, change) < l.Living[change]
 	for range l.places.Seats() {
 		seat := next(*probes)
 		*probes++
@@ -155,13 +177,13 @@ func (l *Layout) nodesOf(at []copyAt, change int) (n int) {
 func (l *Layout) taken(at []copyAt, seat Seat, change int, apart bool) bool {
 	return slices.ContainsFunc(at, func(c copyAt) bool {
 		return c.seat != absent && l.livesAt(c.seat, change) &&
-			(c.seat == seat || apart && l.places.node[c.seat] == l.places.node[seat])
+			(c.seat == seat || apart && l.nodeAt(c.seat, change) == l.nodeAt(seat, change))
 	})
 }
 
 // holds reports whether the copy has got there.
 func (l *Layout) holds(c copyAt) bool {
-	return c.seat != absent && l.filled[c.seat] >= max(c.since, l.renewed[c.seat])
+	return c.seat != absent && l.Filled[c.seat] >= max(c.since, l.Renewed[c.seat])
 }
 
 // holders are the seats that have a copy of a range.
@@ -177,15 +199,20 @@ func (l *Layout) holders(q int64) (seats []Seat) {
 
 // change enters what a recovery has done, and which ranges are lost by it.
 func (l *Layout) change(c Change) {
-	l.changes++
+	l.Changes++
+	l.Steps++
 	for _, seat := range c.Failed {
-		if slices.Contains(c.Replaced, seat) {
-			l.renewed[seat] = l.changes
-		} else {
-			l.gone[seat] = l.changes
+		i := slices.Index(c.Replaced, seat)
+		if i < 0 {
+			l.Gone[seat] = l.Changes
+			continue
+		}
+		l.Renewed[seat] = l.Changes
+		if c.On[i] != l.nodeAt(seat, l.Changes) {
+			l.Homes[seat] = append(l.Homes[seat], residence{l.Changes, c.On[i]})
 		}
 	}
-	l.nodes = append(l.nodes, l.livingNodes())
+	l.Living = append(l.Living, l.livingNodes())
 	var lost []int64
 	l.touched(func(q int64) {
 		if len(l.holders(q)) == 0 {
@@ -197,14 +224,14 @@ func (l *Layout) change(c Change) {
 
 // lose notes that no copy of some ranges is left.
 func (l *Layout) lose(ranges []int64) {
-	l.lost = append(l.lost, ranges...)
-	slices.Sort(l.lost)
-	l.lost = slices.Compact(l.lost)
+	l.Lost = append(l.Lost, ranges...)
+	slices.Sort(l.Lost)
+	l.Lost = slices.Compact(l.Lost)
 }
 
 // isLost reports whether no copy of a range is left.
 func (l *Layout) isLost(q int64) bool {
-	_, lost := slices.BinarySearch(l.lost, q)
+	_, lost := slices.BinarySearch(l.Lost, q)
 	return lost
 }
 
@@ -212,7 +239,7 @@ func (l *Layout) isLost(q int64) bool {
 // the version was submitted: no other one has moved or lost anything.
 func (l *Layout) touched(yield func(q int64)) {
 	for s := range l.places.Seats() {
-		if slices.ContainsFunc(l.places.Holders(Slot(s)), func(seat Seat) bool { return l.gone[seat]+l.renewed[seat] > 0 }) {
+		if slices.ContainsFunc(l.places.Holders(Slot(s)), func(seat Seat) bool { return l.Gone[seat]+l.Renewed[seat] > 0 }) {
 			l.InSlot(Slot(s), yield)
 		}
 	}
@@ -220,15 +247,16 @@ func (l *Layout) touched(yield func(q int64)) {
 
 // fill notes that all seats that live have got what they are to have.
 func (l *Layout) fill() {
-	for seat := range l.filled {
-		l.filled[seat] = l.changes
+	l.Steps++
+	for seat := range l.Filled {
+		l.Filled[seat] = l.Changes
 	}
 }
 
 // lostBlocks are those of the ranges of which no copy is left.
 func (l *Layout) lostBlocks() []Range {
 	var out []Range
-	for _, q := range l.lost {
+	for _, q := range l.Lost {
 		out = append(out, l.geo.blocks(q))
 	}
 	return merge(out)

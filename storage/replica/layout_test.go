@@ -15,7 +15,7 @@ import (
 type trial struct {
 	rng    *rand.Rand
 	layout *Layout
-	nodes  []int
+	nodes  []int // of each seat now
 	dead   map[Seat]bool
 	has    []map[Seat]bool // of each range: who has got a copy
 }
@@ -33,7 +33,7 @@ func newTrial(rng *rand.Rand) *trial {
 	for s := range submitted {
 		submitted[s] = Even(n, p, int(places.Owner(Slot(s))))
 	}
-	t := &trial{rng: rng, nodes: nodes, dead: make(map[Seat]bool)}
+	t := &trial{rng: rng, nodes: slices.Clone(nodes), dead: make(map[Seat]bool)}
 	t.layout = newLayout(places, newGeometry(n, 8, 1+rng.Int64N(8), submitted), o)
 	t.has = make([]map[Seat]bool, t.layout.geo.ranges())
 	for q := range t.has {
@@ -63,6 +63,10 @@ func (t *trial) fail() {
 		c.Failed = append(c.Failed, s)
 		if t.rng.IntN(2) == 0 {
 			c.Replaced = append(c.Replaced, s)
+			if t.rng.IntN(3) == 0 {
+				t.nodes[s] = t.rng.IntN(len(t.nodes) + 2)
+			}
+			c.On = append(c.On, t.nodes[s])
 		} else {
 			t.dead[s] = true
 		}

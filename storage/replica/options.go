@@ -9,7 +9,7 @@ import (
 // Options are good ones for input data of which parts are loaded after a failure.
 type Options struct {
 	// Copies of each block, each on another rank and node; 0: 2. With 4, about 1.7 % of 2^25 ranks fail
-	// before anything is lost (see LossProbability).
+	// before anything is lost (see Loss).
 	Copies int
 	// RangeBytes is about how many bytes stay together (the paper's permutation range); 0: 256 KiB.
 	RangeBytes int

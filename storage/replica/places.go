@@ -152,13 +152,17 @@ func (p *Places) Sets() int {
 // Shared counts the slots of which a node has more than one copy.
 func (p *Places) Shared() (n int) {
 	for s := range p.first {
-		on := make(map[int]bool)
-		for _, seat := range p.Holders(Slot(s)) {
-			on[p.node[seat]] = true
-		}
-		if len(on) < p.copies {
+		if p.sharedAt(Slot(s)) {
 			n++
 		}
 	}
 	return n
+}
+
+func (p *Places) sharedAt(s Slot) bool {
+	on := make(map[int]bool)
+	for k := range p.copies {
+		on[p.node[p.Copy(s, k)]] = true
+	}
+	return len(on) < p.copies
 }

@@ -25,8 +25,10 @@ var failMessageTrials = []faultTrial{
 	{"message/send before", fromTwo, sendBefore},
 	{"message/send after", fromTwo, sendAfter},
 	{"message/sends until it fails", fromTwo, sendFlood},
-	{"message/large one half way, receiver dies", fromTwo, largeReceiverDies},
-	{"message/large one half way, sender dies", fromTwo, largeSenderDies},
+	{"message/large one half way, receiver dies", fromTwo, receiverDies(comm.Isend[byte])},
+	{"message/large one half way, sender dies", fromTwo, senderDies(comm.Isend[byte])},
+	{"message/pieces half way, receiver dies", fromTwo, receiverDies(inPieces)},
+	{"message/pieces half way, sender dies", fromTwo, senderDies(inPieces)},
 	{"message/had arrived", fromTwo, hadArrived},
 	{"message/large one was announced", fromTwo, hadBeenAnnounced},
 	{"message/Sendrecv", fromTwo, sendrecvDead},
@@ -100,45 +102,59 @@ func sendFlood(ctx context.Context, p *player) error {
 	return context.Cause(ctx)
 }
 
-// largeReceiverDies: only two of the ranks take part, the others watch.
-func largeReceiverDies(ctx context.Context, p *player) error {
-	victim := p.choose()
-	sender := (victim + 1) % comm.Rank(p.c.Size())
-	switch p.c.Rank() {
-	case victim:
-		p.dieSoon()
-		_, _, err := comm.Recv(ctx, p.c, sender, 1, make([]byte, large))
-		check(err)
-		return p.killed(ctx)
-	case sender:
-		data := pattern(sender, 1, large)
-		if err := comm.Send(ctx, p.c, victim, 1, data); err != nil {
-			clear(data)
-			return failed("large send", err, victim)
-		}
-	}
-	return await(ctx, p.c, victim)
+// isend starts to send a large message.
+type isend func(c *comm.Comm, dst comm.Rank, tag comm.Tag, data []byte) comm.Request
+
+// inPieces sends data from many short pieces and then some long ones.
+func inPieces(c *comm.Comm, dst comm.Rank, tag comm.Tag, data []byte) comm.Request {
+	const short = 1 << 20
+	pieces := slices.AppendSeq(slices.Collect(slices.Chunk(data[:short], 1000)), slices.Chunk(data[short:], 300_000))
+	return comm.Isendv(c, dst, tag, pieces...)
 }
 
-func largeSenderDies(ctx context.Context, p *player) error {
-	victim := p.choose()
-	receiver := (victim + 1) % comm.Rank(p.c.Size())
-	switch p.c.Rank() {
-	case victim:
-		send := comm.Isend(p.c, receiver, 1, pattern(victim, 1, large))
-		p.dieSoon()
-		must(send.Wait(ctx))
-		return p.killed(ctx)
-	case receiver:
-		buf := make([]byte, large)
-		_, _, err := comm.Recv(ctx, p.c, victim, 1, buf)
-		if err != nil {
-			check(failed("large receive", err, victim))
-			break
+// receiverDies: only two of the ranks take part, the others watch.
+func receiverDies(start isend) func(ctx context.Context, p *player) error {
+	return func(ctx context.Context, p *player) error {
+		victim := p.choose()
+		sender := (victim + 1) % comm.Rank(p.c.Size())
+		switch p.c.Rank() {
+		case victim:
+			p.dieSoon()
+			_, _, err := comm.Recv(ctx, p.c, sender, 1, make([]byte, large))
+			check(err)
+			return p.killed(ctx)
+		case sender:
+			data := pattern(sender, 1, large)
+			if _, err := start(p.c, victim, 1, data).Wait(ctx); err != nil {
+				clear(data)
+				return failed("large send", err, victim)
+			}
 		}
-		check(equalSlices("data", buf, pattern(victim, 1, large)))
+		return await(ctx, p.c, victim)
 	}
-	return await(ctx, p.c, victim)
+}
+
+func senderDies(start isend) func(ctx context.Context, p *player) error {
+	return func(ctx context.Context, p *player) error {
+		victim := p.choose()
+		receiver := (victim + 1) % comm.Rank(p.c.Size())
+		switch p.c.Rank() {
+		case victim:
+			send := start(p.c, receiver, 1, pattern(victim, 1, large))
+			p.dieSoon()
+			must(send.Wait(ctx))
+			return p.killed(ctx)
+		case receiver:
+			buf := make([]byte, large)
+			_, _, err := comm.Recv(ctx, p.c, victim, 1, buf)
+			if err != nil {
+				check(failed("large receive", err, victim))
+				break
+			}
+			check(equalSlices("data", buf, pattern(victim, 1, large)))
+		}
+		return await(ctx, p.c, victim)
+	}
 }
 
 // hadArrived: messages that reached the others before their sender's death.

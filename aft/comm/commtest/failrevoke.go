@@ -18,6 +18,10 @@ var interruptions = []trial{
 	{"large send", 2, func(ctx context.Context, c *comm.Comm) error {
 		return comm.Send(ctx, c, 0, never, make([]byte, large))
 	}},
+	{"large send of pieces", 2, func(ctx context.Context, c *comm.Comm) error {
+		_, err := inPieces(c, 0, never, make([]byte, large)).Wait(ctx)
+		return err
+	}},
 	{"receive from any source", 2, func(ctx context.Context, c *comm.Comm) error {
 		_, err := anyByte(ctx, c, never)
 		return err
@@ -91,11 +95,13 @@ func (p *player) allRevoked(ctx context.Context, c *comm.Comm) error {
 		_, _, err := comm.Recv(ctx, c, src, tag, v)
 		return err
 	}
+	_, piecesErr := comm.Isendv(c, right(c), 1, v, v).Wait(ctx)
 	_, dupErr := c.Dup(ctx)
 	_, splitErr := c.Split(ctx, -1, 0)
 	errs := []error{
 		wants(comm.ErrRevoked, "send", comm.Send(ctx, c, right(c), 1, v)),
 		wants(comm.ErrRevoked, "large send", comm.Send(ctx, c, right(c), 1, make([]byte, large))),
+		wants(comm.ErrRevoked, "send of pieces", piecesErr),
 		wants(comm.ErrRevoked, "send to itself", comm.Send(ctx, c, c.Rank(), 1, v)),
 		wants(comm.ErrRevoked, "receive", recv(left(c), 1)),
 		wants(comm.ErrRevoked, "receive from any source", recv(comm.AnySource, comm.AnyTag)),

@@ -58,9 +58,9 @@ func of(kind string, trials []trial) []trial {
 	return trials
 }
 
-// trials are all of them; the seed is for the random one.
+// trials are all of them; the seed is for the random ones.
 func trials(seed uint64) []trial {
-	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), collectives()),
+	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), of("vector", vectorTrials(seed)), collectives()),
 		trial{"nodes/alike", 1, nodesAlike}, trafficTrial(seed))
 }
 

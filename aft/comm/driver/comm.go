@@ -51,6 +51,13 @@ type Taker interface {
 	Itake(src, tag, n int, take func(piece []byte)) Request
 }
 
+// Vectored is a communicator that gathers a message from several pieces of memory.
+type Vectored interface {
+	// Isendv is Isend of the pieces in a row, as one message. Neither they nor the slice of them
+	// change before the request has completed.
+	Isendv(dst, tag int, pieces [][]byte) Request
+}
+
 // Freer is a communicator that can be given back. Free is local: the other ranks may
 // still use theirs among each other. What arrives for it later is dropped.
 type Freer interface {

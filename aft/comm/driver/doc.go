@@ -5,6 +5,7 @@
 //
 //	Comm, Request                       every communicator
 //	Taker                               messages that are used where they arrive
+//	Vectored                            messages from several pieces of memory
 //	Failing, Revoker, Agreer, Maker     what survives failures (the base operations of ULFM)
 //	Freer                               gives its resources back
 //	Located                             which ranks share a node

@@ -10,7 +10,7 @@ import (
 var _ receiver = (*endpoint)(nil)
 
 func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
-	probe := message{source: v.source, tag: v.tag, data: data}
+	probe := message{source: v.source, tag: v.tag, data: pieces{first: data}}
 	var recv *receive
 	e.mu.Lock()
 	b, early := e.boxOf(v)
@@ -18,7 +18,7 @@ func (e *endpoint) arrive(v envelope, data []byte, from creditor) {
 		recv = b.matcher.take(&probe)
 	}
 	if recv == nil && (b != nil || early) {
-		m := newEager(v.source, v.tag, data)
+		m := newEager(v.source, v.tag, probe.data)
 		m.from = from
 		if early {
 			e.early[v.comm] = append(e.early[v.comm], m)

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,13 +35,12 @@ const (
 type outgoing struct {
 	link  *outlink
 	env   envelope
-	data  []byte // the user's, or a copy when request is nil
+	data  pieces // what has not been put into frames: the user's, or a copy when request is nil
 	eager bool   // data travels with the envelope
 	state sendState
 	id    uint64 // as frames call it
 	recv  uint64 // the receiver's name for it
-	off   int    // of data: put into frames
-	want  int    // bytes that the receiver wants
+	left  int    // bytes that the receiver wants and that have not been put into frames
 	// request is completed at the end; nil: it has been before.
 	request *request
 }
@@ -78,12 +76,12 @@ type outlink struct {
 // writing is what remains of a frame.
 type writing struct {
 	head []byte // of buf
-	body []byte
+	body pieces
 	of   *outgoing // whose data body is; nil: of nobody who waits
 	buf  [frameSize]byte
 }
 
-func (c *writing) busy() bool { return len(c.head)+len(c.body) > 0 || c.of != nil }
+func (c *writing) busy() bool { return len(c.head)+len(c.body.first) > 0 || c.of != nil }
 
 type completion struct {
 	request *request
@@ -107,7 +105,7 @@ func (l *outlink) unlock() {
 }
 
 // send starts a message.
-func (l *outlink) send(e envelope, data []byte, r *request) {
+func (l *outlink) send(e envelope, data pieces, r *request) {
 	var err error
 	l.mu.Lock()
 	switch {
@@ -115,8 +113,8 @@ func (l *outlink) send(e envelope, data []byte, r *request) {
 		err = r.failedError()
 	case l.state == linkClosed:
 		err = driver.ErrClosed
-	case len(data) <= wireEager && eagerPrice(len(data)) <= l.credit && l.state != linkBroken:
-		l.credit -= eagerPrice(len(data))
+	case e.length <= wireEager && eagerPrice(e.length) <= l.credit && l.state != linkBroken:
+		l.credit -= eagerPrice(e.length)
 		l.eager(e, data)
 	default:
 		l.lastSend++
@@ -132,15 +130,16 @@ func (l *outlink) send(e envelope, data []byte, r *request) {
 }
 
 // eager writes a short message, or copies what there is no room for.
-func (l *outlink) eager(e envelope, data []byte) {
-	f := frame{kind: frameEager, comm: e.comm, source: e.source, tag: e.tag, length: len(data)}
+func (l *outlink) eager(e envelope, data pieces) {
+	f := frame{kind: frameEager, comm: e.comm, source: e.source, tag: e.tag, length: e.length}
 	if l.state != linkOpen || l.busy() {
-		l.queue = append(l.queue, &outgoing{link: l, env: e, eager: true, data: slices.Clone(data)})
+		l.queue = append(l.queue, &outgoing{link: l, env: e, eager: true, data: data.clone()})
 		return
 	}
 	l.begin(f, data, nil)
-	l.write()
-	l.current.body = slices.Clone(l.current.body)
+	if !l.write() {
+		l.current.body = l.current.body.clone()
+	}
 }
 
 // busy reports whether something is to be written before a new message.
@@ -148,7 +147,7 @@ func (l *outlink) busy() bool {
 	return l.current.busy() || len(l.control) > 0 || len(l.queue) > 0
 }
 
-func (l *outlink) begin(f frame, body []byte, of *outgoing) {
+func (l *outlink) begin(f frame, body pieces, of *outgoing) {
 	c := &l.current
 	c.head, c.body, c.of = f.encode(&c.buf), body, of
 }
@@ -156,20 +155,21 @@ func (l *outlink) begin(f frame, body []byte, of *outgoing) {
 // write goes on with the current frame, and reports whether it has been written.
 func (l *outlink) write() bool {
 	c := &l.current
-	n, err := l.pipe.TryWrite(c.head, c.body)
+	n, err := l.pipe.TryWrite(c.head, c.body.first, c.body.rest...)
 	k := min(n, len(c.head))
-	c.head, c.body = c.head[k:], c.body[n-k:]
+	c.head = c.head[k:]
+	c.body.skip(n - k)
 	if err != nil {
 		l.fail(err)
 		return false
 	}
-	if len(c.head)+len(c.body) > 0 {
+	if len(c.head)+len(c.body.first) > 0 {
 		return false
 	}
-	c.head, c.body = nil, nil
+	c.head, c.body = nil, pieces{}
 	if o := c.of; o != nil {
 		c.of = nil
-		if o.off < o.want {
+		if o.left > 0 {
 			l.streams = append(l.streams, o) // behind the others
 		} else {
 			l.finish(o, nil)
@@ -180,7 +180,7 @@ func (l *outlink) write() bool {
 
 // finish ends a message; whoever waits for it gets err.
 func (l *outlink) finish(o *outgoing, err error) {
-	o.state, o.data = sendOver, nil
+	o.state, o.data = sendOver, pieces{}
 	delete(l.sends, o.id)
 	if o.request != nil {
 		l.ended = append(l.ended, completion{o.request, err})
@@ -221,25 +221,26 @@ func (l *outlink) pump() {
 // next begins the next frame, if there is one.
 func (l *outlink) next() bool {
 	if len(l.control) > 0 {
-		l.begin(l.control[0], nil, nil)
+		l.begin(l.control[0], pieces{}, nil)
 		l.control = shift(l.control)
 		return true
 	}
 	if o := l.pop(&l.queue); o != nil {
-		f := frame{kind: frameEager, comm: o.env.comm, source: o.env.source, tag: o.env.tag, length: len(o.data)}
+		f := frame{kind: frameEager, comm: o.env.comm, source: o.env.source, tag: o.env.tag, length: o.env.length}
 		if o.eager {
 			l.begin(f, o.data, nil)
 			return true
 		}
 		f.kind, f.send = frameRTS, o.id
 		o.state = sendAnnounced
-		l.begin(f, nil, nil)
+		l.begin(f, pieces{}, nil)
 		return true
 	}
 	if o := l.pop(&l.streams); o != nil {
-		n := min(o.want-o.off, wirePiece)
-		l.begin(frame{kind: frameData, recv: o.recv, length: n}, o.data[o.off:o.off+n], o)
-		o.off += n
+		body := o.data.cut(min(o.left, wirePiece))
+		n := body.length()
+		l.begin(frame{kind: frameData, recv: o.recv, length: n}, body, o)
+		o.left -= n
 		return true
 	}
 	return false
@@ -293,7 +294,7 @@ func (l *outlink) wanted(f frame) error {
 	case o == nil || o.state != sendAnnounced || (f.length != 0 && f.length != o.env.length):
 		return fmt.Errorf("%w: an answer to a message that was not announced: %+v", errFrame, f)
 	}
-	o.state, o.recv, o.want = sendStreaming, f.recv, f.length
+	o.state, o.recv, o.left = sendStreaming, f.recv, f.length
 	l.streams = append(l.streams, o)
 	return nil
 }

@@ -25,10 +25,11 @@ func (l *outlink) cancel(o *outgoing, err error) {
 // keep copies what is still to be sent of o.
 func (l *outlink) keep(o *outgoing) {
 	if l.current.of == o {
-		l.current.body = slices.Clone(l.current.body)
+		l.current.body = l.current.body.clone()
 	}
-	rest := slices.Clone(o.data[o.off:o.want])
-	o.data, o.want, o.off = rest, len(rest), 0
+	if o.left > 0 {
+		o.data = o.data.clone()
+	}
 }
 
 // withdraw ends a message with err and tells the receiver, as far as it knows.
@@ -40,8 +41,8 @@ func (l *outlink) withdraw(o *outgoing, err error) {
 		l.add(frame{kind: frameCancel, send: o.id})
 	case sendStreaming:
 		if l.current.of == o {
-			l.current.body, l.current.of = slices.Clone(l.current.body), nil
-			if o.off == o.want {
+			l.current.body, l.current.of = l.current.body.clone(), nil
+			if o.left == 0 {
 				break // it gets the last piece, with which the receive is over
 			}
 		} else {

@@ -10,15 +10,16 @@ import (
 type communicator struct{ box *mailbox }
 
 var (
-	_ driver.Comm    = (*communicator)(nil)
-	_ driver.Taker   = (*communicator)(nil)
-	_ driver.Failing = (*communicator)(nil)
-	_ driver.Revoker = (*communicator)(nil)
-	_ driver.Agreer  = (*communicator)(nil)
-	_ driver.Maker   = (*communicator)(nil)
-	_ driver.Leased  = (*communicator)(nil)
-	_ driver.Freer   = (*communicator)(nil)
-	_ driver.Located = (*communicator)(nil)
+	_ driver.Comm     = (*communicator)(nil)
+	_ driver.Taker    = (*communicator)(nil)
+	_ driver.Vectored = (*communicator)(nil)
+	_ driver.Failing  = (*communicator)(nil)
+	_ driver.Revoker  = (*communicator)(nil)
+	_ driver.Agreer   = (*communicator)(nil)
+	_ driver.Maker    = (*communicator)(nil)
+	_ driver.Leased   = (*communicator)(nil)
+	_ driver.Freer    = (*communicator)(nil)
+	_ driver.Located  = (*communicator)(nil)
 )
 
 func (c *communicator) Rank() int { return c.box.owner }
@@ -28,6 +29,14 @@ func (c *communicator) Size() int { return len(c.box.procs) }
 func (c *communicator) Nodes() []int { return slices.Clone(c.box.nodes) }
 
 func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
+	return c.send(dst, tag, pieces{first: data})
+}
+
+func (c *communicator) Isendv(dst int, tag int, list [][]byte) driver.Request {
+	return c.send(dst, tag, newPieces(list))
+}
+
+func (c *communicator) send(dst int, tag int, data pieces) driver.Request {
 	b, to := c.box, c.box.procs[dst]
 	if err := b.mayUse(dst); err != nil {
 		return driver.FailedRequest(err)
@@ -46,7 +55,7 @@ func (c *communicator) Isend(dst int, tag int, data []byte) driver.Request {
 		return driver.FailedRequest(errFailed(dst)) // the root is about to say so
 	}
 	r := &request{box: b, peer: dst}
-	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: len(data)}, data, r)
+	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: data.length()}, data, r)
 	return b.started(dst, r)
 }
 

@@ -18,7 +18,7 @@
 // A message of up to 64 KiB is eager: if no receive is posted, the mailbox takes
 // a copy and the send is complete. What is buffered is bounded; above the bound,
 // and for longer messages, only the announcement travels, and the data goes
-// straight from the sender's slice to the receiver's (rendezvous).
+// straight from the sender's slice, or from several (Isendv), to the receiver's (rendezvous).
 //
 // Between processes a wire carries the messages: one byte stream for each ordered
 // pair that talks, made when it is first needed (package pipe). Between goroutines

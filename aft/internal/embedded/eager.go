@@ -16,19 +16,19 @@ func eagerClass(n int) int {
 }
 
 // newEager is a message with a copy of data, at most eagerLimit bytes.
-func newEager(source int, tag int, data []byte) *message {
-	class := eagerClass(len(data))
+func newEager(source int, tag int, data pieces) *message {
+	class := eagerClass(data.length())
 	m, ok := eagers[class].Get().(*message)
 	if !ok {
-		m = &message{data: make([]byte, eagerMin<<class)}
+		m = &message{data: pieces{first: make([]byte, eagerMin<<class)}}
 	}
 	m.source, m.tag = source, tag
-	m.data = append(m.data[:0], data...)
+	m.data.first = data.appendTo(m.data.first[:0])
 	return m
 }
 
 // recycle gives an eager message back after it has been delivered.
 func (m *message) recycle() {
 	m.from = nil
-	eagers[eagerClass(cap(m.data))].Put(m)
+	eagers[eagerClass(cap(m.data.first))].Put(m)
 }

@@ -217,7 +217,7 @@ func TestFreeMeetsASend(t *testing.T) {
 	b := e.ensure(control.Group{ID: 2, Procs: []control.Proc{0, 1}}, 1)
 	e.free(b)
 	for _, length := range []int{1, eagerLimit + 1} {
-		_, err := b.send(0, 7, make([]byte, length)).Wait(t.Context())
+		_, err := b.send(0, 7, pieces{first: make([]byte, length)}).Wait(t.Context())
 		require.NoError(t, err, "%d bytes are dropped", length)
 	}
 }

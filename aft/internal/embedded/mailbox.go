@@ -70,7 +70,7 @@ func (b *mailbox) deadError() error {
 }
 
 // send brings a message from another rank of this process to the owner.
-func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
+func (b *mailbox) send(source int, tag int, data pieces) driver.Request {
 	e := b.ep
 	e.mu.Lock()
 	switch {
@@ -90,7 +90,8 @@ func (b *mailbox) send(source int, tag int, data []byte) driver.Request {
 		deliver(&probe, recv)
 		return sentRequest{}
 	}
-	if cost := eagerPrice(len(data)); len(data) <= eagerLimit && e.buffered+cost <= eagerBudget {
+	length := data.length()
+	if cost := eagerPrice(length); length <= eagerLimit && e.buffered+cost <= eagerBudget {
 		e.buffered += cost
 		b.matcher.queueMessage(newEager(source, tag, data))
 		e.mu.Unlock()
@@ -167,10 +168,10 @@ func (b *mailbox) hand(m *message, recv *receive) {
 		return
 	}
 	if m.from != nil {
-		m.from.consumed(eagerPrice(len(m.data)))
+		m.from.consumed(eagerPrice(len(m.data.first)))
 	} else {
 		b.ep.mu.Lock()
-		b.ep.buffered -= eagerPrice(len(m.data))
+		b.ep.buffered -= eagerPrice(len(m.data.first))
 		b.ep.mu.Unlock()
 	}
 	m.recycle()
@@ -236,9 +237,9 @@ func (b *mailbox) dropBehind(source int, order uint64) {
 // deliver copies a message into the receive that matches it and completes both.
 // Both have left the matcher.
 func deliver(m *message, recv *receive) {
-	status := driver.Status{Source: m.source, Tag: m.tag, Bytes: len(m.data)}
+	status := driver.Status{Source: m.source, Tag: m.tag, Bytes: m.data.length()}
 	var err error
-	if len(m.data) > recv.room() {
+	if status.Bytes > recv.room() {
 		err = &driver.TruncatedError{Status: status, Buffer: recv.room()}
 	} else {
 		recv.put(m.data)
@@ -318,7 +319,7 @@ func (b *mailbox) abandon(receives, sends error) (refuse []*message) {
 			case m.from != nil:
 				refuse = append(refuse, m)
 			default:
-				b.ep.buffered -= eagerPrice(len(m.data))
+				b.ep.buffered -= eagerPrice(len(m.data.first))
 			}
 		})
 	}
@@ -331,5 +332,5 @@ func (m *message) refuse() {
 		m.announced.refuse()
 		return
 	}
-	m.from.consumed(eagerPrice(len(m.data)))
+	m.from.consumed(eagerPrice(len(m.data.first)))
 }

@@ -22,7 +22,7 @@ func TestEagerMessagesAreBounded(t *testing.T) {
 			data := make([]byte, length)
 			fill := func() (sent int) {
 				for {
-					if _, err := box.send(1, 0, data).Wait(ended); err != nil {
+					if _, err := box.send(1, 0, pieces{first: data}).Wait(ended); err != nil {
 						require.ErrorIs(t, err, context.Canceled)
 						return sent
 					}
@@ -43,10 +43,10 @@ func TestEagerMessagesAreBounded(t *testing.T) {
 
 func TestEagerBufferFits(t *testing.T) {
 	for _, length := range []int{0, 1, 64, 65, 127, 128, 129, eagerLimit - 1, eagerLimit} {
-		m := newEager(0, 0, make([]byte, length))
-		class := eagerClass(cap(m.data))
-		require.GreaterOrEqual(t, cap(m.data), length)
-		require.Equal(t, eagerMin<<class, cap(m.data))
+		m := newEager(0, 0, pieces{first: make([]byte, length)})
+		class := eagerClass(cap(m.data.first))
+		require.GreaterOrEqual(t, cap(m.data.first), length)
+		require.Equal(t, eagerMin<<class, cap(m.data.first))
 		require.Equal(t, eagerClass(length), class)
 		m.recycle()
 	}

@@ -6,7 +6,7 @@ import "github.com/craft-go/craft/aft/comm/driver"
 type message struct {
 	source int
 	tag    int
-	data   []byte   // eager: the mailbox's copy; otherwise the sender's slice
+	data   pieces   // eager: the mailbox's copy, in one; otherwise the sender's slices
 	send   *request // completed by whoever copies data; nil: eager
 	// announced: data is with another process, which sends it when asked to.
 	announced announced
@@ -34,12 +34,17 @@ func (r *receive) room() int {
 }
 
 // put is given all of a message at once.
-func (r *receive) put(data []byte) {
-	if r.take != nil {
-		r.take(data)
+func (r *receive) put(data pieces) {
+	if r.take == nil {
+		data.appendTo(r.buf[:0])
 		return
 	}
-	copy(r.buf, data)
+	r.take(data.first)
+	for _, piece := range data.rest {
+		if len(piece) > 0 {
+			r.take(piece)
+		}
+	}
 }
 
 func (m *message) matches(r *receive) bool {

@@ -72,7 +72,7 @@ type revokes struct {
 
 func (w *revokes) revoke(control.CommID, error) {} // there is nothing that had begun before
 
-func (w *revokes) send(_ control.Proc, v envelope, _ []byte, r *request) {
+func (w *revokes) send(_ control.Proc, v envelope, _ pieces, r *request) {
 	w.e.revoke(v.comm, false)
 	r.out = &outgoing{}
 }

@@ -55,7 +55,7 @@ type takesBack struct {
 }
 
 func (w *takesBack) deliver(control.Proc)                                  {}
-func (w *takesBack) send(_ control.Proc, _ envelope, _ []byte, r *request) { r.out = &outgoing{} }
+func (w *takesBack) send(_ control.Proc, _ envelope, _ pieces, r *request) { r.out = &outgoing{} }
 func (w *takesBack) cancel(r *request, err error)                          { r.complete(driver.Status{}, err) }
 func (w *takesBack) takeBack(control.Proc)                                 { w.again() }
 

@@ -19,7 +19,7 @@ type transport interface {
 	// send starts to send data. It completes r when data is not needed any more:
 	// at once when data was taken over, later when the receiver has got it, or
 	// with an error. r.out belongs to the transport.
-	send(to control.Proc, e envelope, data []byte, r *request)
+	send(to control.Proc, e envelope, data pieces, r *request)
 	// cancel gives up a send that r is for: r is completed, with err unless it
 	// was complete before, and its data is not touched after cancel has returned.
 	cancel(r *request, err error)

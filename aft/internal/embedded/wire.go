@@ -248,7 +248,7 @@ func (w *wire) suspect(p control.Proc, why error) {
 	w.cfg.Suspect(p, why)
 }
 
-func (w *wire) send(to control.Proc, e envelope, data []byte, r *request) {
+func (w *wire) send(to control.Proc, e envelope, data pieces, r *request) {
 	w.out(to).send(e, data, r)
 }
 

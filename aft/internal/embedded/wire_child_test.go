@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,6 +208,39 @@ func BenchmarkWire(b *testing.B) {
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/message")
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkPieces is 4 MiB to another process and back, sent from pieces of some length:
+// gathered on the way, or copied to one place first.
+//
+//	go test ./aft/internal/embedded -run '^$' -bench Pieces
+func BenchmarkPieces(b *testing.B) {
+	const size = 4 << 20
+	for _, length := range []int{256, 4 << 10, 64 << 10, 1 << 20} {
+		for _, copied := range []bool{true, false} {
+			b.Run(fmt.Sprintf("length=%d/copied=%v", length, copied), func(b *testing.B) {
+				n, _ := startNode(b, 1, b.Name(), nil)
+				startChild(b, n, "echo", 0, 0)
+				list, buf := slices.Collect(slices.Chunk(make([]byte, size), length)), make([]byte, size)
+				round := func() {
+					data := newPieces(list)
+					if copied {
+						data = data.clone()
+					}
+					n.mustWait(n.isendPieces(1, 2, 1, data))
+					n.mustWait(n.irecv(2, 1, buf))
+				}
+				for range 10 {
+					round()
+				}
+				b.SetBytes(2 * size)
+				b.ReportAllocs()
+				for b.Loop() {
+					round()
+				}
+			})
 		}
 	}
 }

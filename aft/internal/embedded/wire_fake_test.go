@@ -160,8 +160,12 @@ func (n *node) isend(to control.Proc, tag int, data []byte) *request {
 }
 
 func (n *node) isendOn(c control.CommID, to control.Proc, tag int, data []byte) *request {
+	return n.isendPieces(c, to, tag, pieces{first: data})
+}
+
+func (n *node) isendPieces(c control.CommID, to control.Proc, tag int, data pieces) *request {
 	r := newTestRequest(to)
-	n.wire.send(to, envelope{comm: c, source: int(n.self), tag: tag, length: len(data)}, data, r)
+	n.wire.send(to, envelope{comm: c, source: int(n.self), tag: tag, length: data.length()}, data, r)
 	return r
 }
 

@@ -69,24 +69,31 @@ func TestGivingUpMeetsTheReceive(t *testing.T) {
 // TestSendGivenUpOnItsWay: the data that is still to be sent is copied, and the
 // caller can change its buffer.
 func TestSendGivenUpOnItsWay(t *testing.T) {
+	random := testseed.Rand(t)
+	const length = 32 << 20
+	want := pattern(length, 7)
 	onWireBodies(t, func(t *testing.T, a, b *node) {
-		const length = 32 << 20
-		data, buf := pattern(length, 7), make([]byte, length)
-		want := bytes.Clone(data)
-		recv := b.irecv(1, 1, buf)
-		send := a.isend(2, 1, data)
-		require.Eventually(t, func() bool {
-			l := a.wire.known(2)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return send.out.state >= sendStreaming
-		}, wireDeadline, 10*time.Microsecond)
-		a.wire.cancel(send, errGivenUp)
-		clear(data)
-		_, err := a.wait(send)
-		require.NoError(t, err, "it could no longer be given up")
-		b.mustWait(recv)
-		require.True(t, bytes.Equal(want, buf))
+		a.mustWait(a.isend(2, 1, nil))
+		b.mustWait(b.irecv(1, 1, nil))
+		in := (*b.wire.ins.Load())[0]
+		for _, longest := range []int{length, 1 << 20, 10_000} {
+			list := cutUp(random, want, longest)
+			buf := make([]byte, length)
+			recv := b.irecv(1, 1, buf)
+			in.mu.Lock() // the test reads in its own steps
+			send := a.isendPieces(1, 2, 1, newPieces(list))
+			stepUntilSomeHasCome(t, in)
+			a.wire.cancel(send, errGivenUp)
+			for i := range list {
+				clear(list[i])
+				list[i] = nil
+			}
+			in.turn()
+			_, err := a.wait(send)
+			require.NoError(t, err, "it could no longer be given up")
+			b.mustWait(recv)
+			require.True(t, bytes.Equal(want, buf), "pieces of up to %d bytes", longest)
+		}
 	})
 }
 

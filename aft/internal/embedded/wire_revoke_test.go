@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +59,12 @@ func TestRevokeEndsAReceiveOnItsWay(t *testing.T) {
 
 // TestRevokeDuringTheLastPiece: both processes are fine, so nobody may be suspected.
 func TestRevokeDuringTheLastPiece(t *testing.T) {
+	for _, longest := range []int{4 * wirePiece, wirePiece / 256} {
+		t.Run(fmt.Sprintf("longest=%d", longest), func(t *testing.T) { revokeDuringTheLastPiece(t, longest) })
+	}
+}
+
+func revokeDuringTheLastPiece(t *testing.T, longest int) {
 	both := nodes(t, 2, func(c *wireConfig) { c.Ring = wirePiece }) // in which a piece has no room at once
 	a, b := both[0], both[1]
 	a.mustWait(a.isend(2, 1, nil))
@@ -65,13 +73,13 @@ func TestRevokeDuringTheLastPiece(t *testing.T) {
 	recv := b.irecv(1, 1, make([]byte, len(data)))
 	in := (*b.wire.ins.Load())[0]
 	in.mu.Lock() // the test reads in its own steps
-	send := a.isend(2, 1, data)
+	send := a.isendPieces(1, 2, 1, newPieces(slices.Collect(slices.Chunk(data, longest))))
 	last := func() bool {
 		l := a.wire.known(2)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		o := send.out
-		return l.current.of == o && o.want > 0 && o.off == o.want && len(l.current.body) > 0
+		return l.current.of == o && o.left == 0 && len(l.current.body.first) > 0
 	}
 	for end := time.Now().Add(wireDeadline); !last(); {
 		require.True(t, time.Now().Before(end))

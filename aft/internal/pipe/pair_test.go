@@ -142,13 +142,19 @@ func feed(w *Writer) *source {
 	return s
 }
 
-func (s *source) write(ctx context.Context, head, body []byte) error {
-	for len(head)+len(body) > 0 {
+func (s *source) write(ctx context.Context, head, body []byte, more ...[]byte) error {
+	total := len(head) + len(body)
+	for _, b := range more {
+		total += len(b)
+	}
+	left := parts{head, body, more}
+	for total > 0 {
 		s.mu.Lock()
-		n, err := s.w.TryWrite(head, body)
-		k := min(n, len(head))
-		head, body = head[k:], body[n-k:]
-		asleep := err == nil && len(head)+len(body) > 0 && s.w.Sleep()
+		n, err := s.w.TryWrite(left.first, left.second, left.rest...)
+		for total -= n; n > 0; {
+			n -= len(left.take(n))
+		}
+		asleep := err == nil && total > 0 && s.w.Sleep()
 		s.mu.Unlock()
 		if err != nil {
 			return err

@@ -70,8 +70,14 @@ func TestStream(t *testing.T) {
 				cut := mathrand.New(mathrand.NewPCG(1, 2))
 				for rest := want; len(rest) > 0; {
 					n := min(len(rest), 1+cut.IntN(100_000)>>cut.IntN(17))
-					k := cut.IntN(n + 1)
-					require.NoError(t, out.write(timeout(t), rest[:k], rest[k:n]))
+					parts := [][]byte{{}, {}}
+					for left := rest[:n]; len(left) > 0; { // each in memory of its own
+						k := cut.IntN(len(left)+1) >> cut.IntN(17)
+						parts = append(parts, bytes.Clone(left[:k]))
+						left = left[k:]
+					}
+					parts = parts[cut.IntN(2):]
+					require.NoError(t, out.write(timeout(t), parts[0], parts[1], parts[2:]...))
 					rest = rest[n:]
 				}
 				out.close()

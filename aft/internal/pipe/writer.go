@@ -21,20 +21,27 @@ type Writer struct {
 	scratch []byte        // without ring: a short message in one piece
 }
 
-// gather is the length in bytes up to which the two parts of a message are put
-// together for one system call.
+// gather is the length in bytes up to which the parts of a message are put
+// together for one system call, if there are two; step it is of more.
 const gather = 4 << 10
 
-// TryWrite writes head and body, or as much of them as there is room for, and
+// TryWrite writes head, body and more, or as much of them as there is room for, and
 // tells how many bytes that were.
-func (w *Writer) TryWrite(head, body []byte) (int, error) {
+func (w *Writer) TryWrite(head, body []byte, more ...[]byte) (int, error) {
 	if w.closed {
 		return 0, ErrClosed
 	}
-	if w.ring == nil {
-		return w.writeSocket(head, body)
-	}
 	total := len(head) + len(body)
+	for _, p := range more {
+		total += len(p)
+	}
+	if w.ring == nil {
+		return w.writeSocket(parts{head, body, more}, total)
+	}
+	return w.writeRing(parts{head, body, more}, total)
+}
+
+func (w *Writer) writeRing(p parts, total int) (int, error) {
 	// A reader that is woken for each step takes it and sleeps again, which costs more
 	// than the copies.
 	done, quiet := 0, 0
@@ -48,18 +55,15 @@ func (w *Writer) TryWrite(head, body []byte) (int, error) {
 		if free == 0 {
 			break
 		}
-		free = min(free, step)
-		k := min(free, len(head))
-		if k > 0 {
-			w.ring.put(head[:k])
-			head = head[k:]
+		free = min(free, step, total-done)
+		for left := free; left > 0; {
+			b := p.take(left)
+			w.ring.put(b)
+			left -= len(b)
 		}
-		m := min(free-k, len(body))
-		w.ring.put(body[:m])
-		body = body[m:]
-		done += k + m
+		done += free
 		w.ring.publish()
-		if quiet += k + m; quiet >= int(w.ring.size/4) {
+		if quiet += free; quiet >= int(w.ring.size/4) {
 			w.rouse()
 			quiet = 0
 		}
@@ -75,15 +79,23 @@ func (w *Writer) rouse() {
 	}
 }
 
-func (w *Writer) writeSocket(head, body []byte) (int, error) {
-	if len(head) > 0 && len(body) > 0 && len(head)+len(body) <= gather {
-		w.scratch = append(append(w.scratch[:0], head...), body...)
-		head, body = w.scratch, nil
+func (w *Writer) writeSocket(p parts, total int) (int, error) {
+	limit := gather
+	if len(p.rest) > 0 {
+		limit = step
 	}
 	done := 0
-	for _, p := range [2][]byte{head, body} {
-		for len(p) > 0 {
-			n, err := w.sock.tryWrite(p)
+	for done < total {
+		b := p.take(total - done)
+		if p.fits(limit - len(b)) {
+			w.scratch = append(w.scratch[:0], b...)
+			for p.fits(limit - len(w.scratch)) {
+				w.scratch = append(w.scratch, p.take(limit)...)
+			}
+			b = w.scratch
+		}
+		for len(b) > 0 {
+			n, err := w.sock.tryWrite(b)
 			done += n
 			if err != nil {
 				return done, fmt.Errorf("%w: %w", ErrBroken, err)
@@ -91,10 +103,41 @@ func (w *Writer) writeSocket(head, body []byte) (int, error) {
 			if n == 0 {
 				return done, nil
 			}
-			p = p[n:]
+			b = b[n:]
 		}
 	}
 	return done, nil
+}
+
+// parts are what is to be written, in their order.
+type parts struct {
+	first, second []byte
+	rest          [][]byte
+}
+
+// skip leaves what is empty behind, if there is more.
+func (p *parts) skip() {
+	for len(p.first) == 0 && (len(p.second) > 0 || len(p.rest) > 0) {
+		p.first, p.second = p.second, nil
+		if len(p.rest) > 0 {
+			p.second, p.rest = p.rest[0], p.rest[1:]
+		}
+	}
+}
+
+// take takes out up to n bytes that lie together: none if there are none.
+func (p *parts) take(n int) []byte {
+	p.skip()
+	n = min(n, len(p.first))
+	b := p.first[:n]
+	p.first = p.first[n:]
+	return b
+}
+
+// fits reports whether something is left, and of that the first part has up to n bytes.
+func (p *parts) fits(n int) bool {
+	p.skip()
+	return len(p.first) > 0 && len(p.first) <= n
 }
 
 // Sleep says that TryWrite found no room and is not tried again until the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+
+	"github.com/craft-go/craft/internal/offheap"
 )
 
 // ErrLimit is matched when more memory would be needed than may be used. What was there
@@ -41,7 +43,7 @@ type slabs struct{ list [][]byte }
 
 func (s *slabs) unmap() {
 	for _, slab := range s.list {
-		unmap(slab)
+		_ = offheap.Release(slab)
 	}
 	s.list = nil
 }
@@ -80,13 +82,17 @@ func (x *extents) take() (*extent, error) {
 	return e, nil
 }
 
-// grow maps as much as there is, within bounds.
+// grow maps as much as there is, within bounds, if the system has so much left.
 func (x *extents) grow() (err error) {
 	size := 0
 	for _, slab := range x.slabs.list {
 		size += len(slab)
 	}
-	if x.fresh, err = mapped(min(max(size, smallestSlab), largestSlab)); err != nil {
+	size = min(max(size, smallestSlab), largestSlab)
+	if left := offheap.Available(); left < int64(size) {
+		return fmt.Errorf("%w: %d bytes are in use, and the system has %d left", ErrLimit, x.used, left)
+	}
+	if x.fresh, err = offheap.Allocate(size); err != nil {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	x.slabs.list = append(x.slabs.list, x.fresh)

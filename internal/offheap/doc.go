@@ -1,0 +1,3 @@
+// Package offheap is memory that the operating system gives and takes back directly: the garbage
+// collector neither counts nor scans it, and it is given back at once.
+package offheap

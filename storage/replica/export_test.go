@@ -1,0 +1,51 @@
+package replica
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// Flip changes a bit in a copy that this rank has of a range drawn at random, and returns the
+// range's blocks; false: it has none with a byte in it.
+func (s *Store) Flip(rng *rand.Rand) (Range, bool) {
+	v, err := s.read()
+	if err != nil {
+		return Range{}, false
+	}
+	list := slices.DeleteFunc(slices.Sorted(maps.Keys(v.copies)), func(q int64) bool { return len(v.copies[q].data) == 0 })
+	if len(list) == 0 {
+		return Range{}, false
+	}
+	q := list[rng.IntN(len(list))]
+	data := v.copies[q].data
+	data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
+	return v.layout.geo.blocks(q), true
+}
+
+// Intact counts the copies that this rank has, and those that are as they were submitted.
+func (s *Store) Intact() (copies, good int) {
+	v, err := s.read()
+	if err != nil {
+		return 0, 0
+	}
+	for q, h := range v.copies {
+		if copies++; v.good(q) && h.data != nil {
+			good++
+		}
+	}
+	return copies, good
+}
+
+// Spoil changes the first bit of the copy that this rank has of the range with a block, if it has one.
+func (s *Store) Spoil(block int64) {
+	v, err := s.read()
+	if err != nil {
+		return
+	}
+	v.layout.geo.pieces(Range{block, block + 1}, func(p piece) {
+		if h := v.copies[p.q]; h != nil {
+			h.data[0] ^= 1
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package replica
+
+import "time"
+
+// Operations are what the calls of one kind have cost this rank.
+type Operations struct {
+	Calls                          int
+	Time                           time.Duration
+	MessagesSent, MessagesReceived int64 // of data
+	BytesSent, BytesReceived       int64
+}
+
+// Stats are about this rank, unless they say otherwise.
+type Stats struct {
+	Version uint64 // 0: there is none
+	Blocks  int64  // of all ranks
+	Copies  int    // that each is to have
+
+	Memory     int64 // bytes that the store holds
+	MemoryIdle int64 // of these, kept for the next version; the system may take them back
+	MemoryPeak int64
+
+	Sets        int     // of ranks that hold the same blocks, when they were submitted, on all ranks
+	SharedNodes int64   // ranges of which two copies are on one node, of all ranks
+	Missing     int64   // copies that there are too few, of all ranks: see Repair
+	Lost        []Range // blocks without any copy
+
+	Damaged, Mended int64 // copies that were not as they had been submitted, and those made anew
+
+	Submit, Load, Repair Operations
+}
+
+// statistics are what is counted.
+type statistics struct {
+	submitted, loaded, repaired Operations
+	damaged, mended             int64
+}
+
+// Stats returns what the store is like now. It looks at each range that failures have touched.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Stats{Submit: s.stats.submitted, Load: s.stats.loaded, Repair: s.stats.repaired, Damaged: s.stats.damaged, Mended: s.stats.mended}
+	st.Memory, st.MemoryIdle, st.MemoryPeak = s.mem.use()
+	v := s.current
+	if v == nil {
+		return st
+	}
+	l := v.layout
+	st.Version, st.Blocks, st.Copies, st.Sets, st.Lost = v.number, l.geo.n, l.places.copies, l.places.Sets(), l.lostBlocks()
+	for slot := range l.places.Seats() {
+		if l.places.sharedAt(Slot(slot)) {
+			l.InSlot(Slot(slot), func(int64) { st.SharedNodes++ })
+		}
+	}
+	l.touched(func(q int64) {
+		l.inspect(q, &st)
+	})
+	return st
+}
+
+// inspect corrects what is counted for a range that failures have touched.
+func (l *Layout) inspect(q int64, st *Stats) {
+	if l.places.sharedAt(l.Slot(q)) {
+		st.SharedNodes--
+	}
+	at := l.copies(nil, q)
+	nodes := make(map[int]bool)
+	live := 0
+	for _, c := range at {
+		if c.seat != absent {
+			nodes[l.nodeAt(c.seat, l.Changes)] = true
+			live++
+		}
+		if !l.holds(c) && !l.isLost(q) {
+			st.Missing++
+		}
+	}
+	if len(nodes) < live {
+		st.SharedNodes++
+	}
+}

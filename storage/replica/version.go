@@ -1,0 +1,105 @@
+package replica
+
+import (
+	"hash/crc32"
+	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// version is what one rank has of blocks that were submitted together.
+type version struct {
+	number   uint64
+	layout   *Layout
+	original []comm.OriginalRank // of each seat
+	// incarnations are the stores of those who are in the seats: one that is started anew has another.
+	incarnations []uint64
+	seat         Seat        // of this process; absent: it has none, and can load only
+	ranks        []comm.Rank // that each seat is now; gone: none
+	whole        bool        // this rank has all that it is to have
+
+	// use is held by who reads copies beside the operations of the store, and by these where they
+	// change which there are or which are damaged.
+	use     sync.RWMutex
+	copies  map[int64]*held // of this rank, by range
+	buffers [][]byte        // that they lie in
+}
+
+// gone is the rank of a seat without a process.
+const gone comm.Rank = -1
+
+// held is a copy of a range in the memory of this rank.
+type held struct {
+	data    []byte
+	sum     uint32
+	damaged bool
+}
+
+// castagnoli is the polynomial that processors have an instruction for.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// good reports whether this rank's copy of a range is what its submitter gave.
+func (v *version) good(q int64) bool {
+	h := v.copies[q]
+	if !h.damaged && checksum(h.data) != h.sum {
+		v.spoil(q)
+	}
+	return !h.damaged
+}
+
+// spoil notes that a copy is damaged.
+func (v *version) spoil(q int64) {
+	v.use.Lock()
+	defer v.use.Unlock()
+	if h := v.copies[q]; h != nil {
+		h.damaged = true
+	}
+}
+
+// wanted are the ranges that a seat is to have a copy of, in the order in which their memory lies.
+func (l *Layout) wanted(seat Seat) (ranges []int64) {
+	for s := range l.places.Seats() {
+		for k := range l.places.copies {
+			if l.places.Copy(Slot(s), k) == seat {
+				l.InSlot(Slot(s), func(q int64) { ranges = append(ranges, q) })
+			}
+		}
+	}
+	return ranges
+}
+
+// free gives the memory of a version back.
+func (v *version) free(m *memory) {
+	v.use.Lock()
+	defer v.use.Unlock()
+	for _, b := range v.buffers {
+		m.give(b)
+	}
+	v.copies, v.buffers = nil, nil
+}
+
+// allot divides memory among ranges that this rank is to have.
+func (v *version) allot(m *memory, ranges []int64, length func(q int64) int) error {
+	var n int64
+	for _, q := range ranges {
+		n += int64(length(q))
+	}
+	buf, err := m.take(n)
+	if err != nil {
+		return err
+	}
+	v.use.Lock()
+	defer v.use.Unlock()
+	v.buffers = append(v.buffers, buf)
+	for _, q := range ranges {
+		k := length(q)
+		v.copies[q] = &held{data: buf[:k:k]}
+		buf = buf[k:]
+	}
+	return nil
+}
+
+// rank is that of a seat now.
+func (v *version) rank(s Seat) comm.Rank { return v.ranks[s] }
