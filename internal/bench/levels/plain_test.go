@@ -30,12 +30,16 @@ func (j *job) plain(ctx context.Context, bytes []byte) (time.Duration, error) {
 // sent is what must happen to the bytes of a version in memory: one copy on the rank itself, into memory
 // that was touched before, and one sent into a posted receive.
 func (j *job) sent(ctx context.Context, bytes []byte) (time.Duration, error) {
-	if len(j.own) < len(bytes) {
-		j.own, j.others = slices.Clone(bytes), slices.Clone(bytes)
+	most, err := comm.AllreduceOne(ctx, j.c, len(bytes), comm.Max)
+	if err != nil {
+		return 0, err
+	}
+	if len(j.others) < most {
+		j.own, j.others = slices.Repeat([]byte{1}, most), slices.Repeat([]byte{1}, most)
 	}
 	size := j.c.Size()
 	to, from := (int(j.c.Rank())+size/2)%size, (int(j.c.Rank())+size-size/2)%size
-	receive := comm.Irecv(j.c, comm.Rank(from), 1, j.others[:len(bytes)])
+	receive := comm.Irecv(j.c, comm.Rank(from), 1, j.others)
 	took, err := j.timed(ctx, func() error {
 		send := comm.Isend(j.c, comm.Rank(to), 1, bytes)
 		copy(j.own, bytes)
