@@ -38,7 +38,7 @@ func (j *job) body(ctx context.Context, z *aft.Zone) (err error) {
 		j.got = make([]byte, 2*j.size)
 	}
 	if j.store, err = store.Open(ctx, j.c, "bench", store.Options{
-		Copies: j.copies, RangeBytes: j.rangeBytes, Consecutive: j.consecutive, Seed: 1, Log: slog.New(slog.DiscardHandler),
+		Copies: j.copies, RangeBytes: j.rangeBytes, Consecutive: j.consecutive, NoDirect: j.messages, Seed: 1, Log: slog.New(slog.DiscardHandler),
 	}); err != nil {
 		return err
 	}
