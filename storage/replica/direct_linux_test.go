@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
@@ -132,5 +133,43 @@ func TestDirectKeepsLittle(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
+	noSegments(t)
+}
+
+// TestDirectWithoutSegments: a rank that has got no memory which others can map has its copies sent, and once it gets
+// some, written.
+func TestDirectWithoutSegments(t *testing.T) {
+	replica.Apart(t)
+	const ranks = 3
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &was))
+	limited := was
+	limited.Cur = 100_000
+	err := new(afttest.Cluster).Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+		c := r.Comm()
+		s, err := replica.Open(ctx, c, "test", replica.Options{Log: quiet})
+		if err != nil {
+			return err
+		}
+		for version := 1; version <= 4; version++ {
+			now := []*unix.Rlimit{&limited, &was}[version%2]
+			if err := errors.Join(comm.Barrier(ctx, c), unix.Setrlimit(unix.RLIMIT_FSIZE, now), comm.Barrier(ctx, c)); err != nil {
+				return err
+			}
+			sh := shape{n: 3000 * int64(version), size: 1000} // no memory of the one before can be used again
+			before := s.Stats().Submit.BytesWritten
+			if err := s.Submit(ctx, sh.blocks(version, ranks, int(c.Rank()))); err != nil {
+				return err
+			}
+			if wrote := s.Stats().Submit.BytesWritten > before; wrote != (now == &was) {
+				return fmt.Errorf("version %d, written: %v", version, wrote)
+			}
+			if err := loadEverything(ctx, s, c, sh, version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, errors.Join(err, unix.Setrlimit(unix.RLIMIT_FSIZE, &was)))
 	noSegments(t)
 }

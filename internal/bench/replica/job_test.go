@@ -64,7 +64,9 @@ func (j *job) unharmed(ctx context.Context) error {
 	if j.what == "first" {
 		return nil
 	}
-	if err := j.submits(ctx); err != nil || j.what == "submits" {
+	err = j.submits(ctx)
+	j.result.Counts.Add("bytes written to other ranks", float64(j.store.Stats().Submit.BytesWritten))
+	if err != nil || j.what == "submits" {
 		return err
 	}
 	return errors.Join(j.writeFile(ctx), j.loads(ctx))
