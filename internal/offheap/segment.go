@@ -2,7 +2,7 @@ package offheap
 
 import "errors"
 
-// Segment is memory that other processes of this host can map, too, and write to. What is written is there
+// Segment is memory that other processes of this host can write to, too. What is written is there
 // for both. It does not shrink, so touching it never fails.
 type Segment struct {
 	Bytes []byte
@@ -24,5 +24,5 @@ func (a Address) IsZero() bool { return a == Address{} }
 // Address is where others find it.
 func (s *Segment) Address() Address { return s.address }
 
-// ErrNotThere is returned by Map for a segment that is not where its address says, or not for this process.
-var ErrNotThere = errors.New("offheap: the memory of another process cannot be mapped")
+// ErrNotThere is returned by Open for a segment that is not where its address says, or not for this process.
+var ErrNotThere = errors.New("offheap: the memory of another process cannot be written to")

@@ -14,6 +14,7 @@ import (
 const (
 	seals       = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 	segmentName = "craft-memory"
+	tokenBytes  = 8
 )
 
 // NewSegment takes memory of n bytes. It is zero and takes up room where it is touched.
@@ -28,9 +29,8 @@ func NewSegment(n int) (*Segment, error) {
 }
 
 func newSegment(all int) (s *Segment, err error) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Cur < uint64(all) {
-		return nil, errors.Join(errors.New("RLIMIT_FSIZE"), err) // what is beyond it ends the process
+	if err := withinLimit(int64(all)); err != nil {
+		return nil, err
 	}
 	fd, err := unix.MemfdCreate(segmentName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -52,8 +52,17 @@ func newSegment(all int) (s *Segment, err error) {
 		return nil, err
 	}
 	s = &Segment{all: b, fd: fd, address: Address{PID: int64(os.Getpid()), FD: int64(fd), Size: int64(all), Token: rand.Int64()}}
-	binary.LittleEndian.PutUint64(b[all-8:], uint64(s.address.Token))
+	binary.LittleEndian.PutUint64(b[all-tokenBytes:], uint64(s.address.Token))
 	return s, nil
+}
+
+// withinLimit returns an error for a size beyond the limit on that of files: it ends a process that goes there.
+func withinLimit(size int64) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Cur < uint64(size) {
+		return errors.Join(fmt.Errorf("%d bytes, RLIMIT_FSIZE is %d", size, limit.Cur), err)
+	}
+	return nil
 }
 
 // Close gives the memory back, at once: others that have mapped it find zeros, and nobody finds it any more.
@@ -64,37 +73,86 @@ func (s *Segment) Close() error {
 	return errors.Join(hole, unix.Munmap(all), unix.Close(s.fd))
 }
 
-// Map maps a segment of another process of this host; Unmap gives it back.
-func (a Address) Map() (bytes []byte, err error) {
+// Window is a segment of another process, as this one writes to it. The memory is taken up by writing to it as to
+// a file, which is faster than touching its pages for the first time; from then on it is better mapped.
+type Window struct {
+	file  *os.File
+	size  int64
+	bytes []byte // nil: it is not mapped
+}
+
+// Open finds the segment of another process of this host.
+func (a Address) Open() (*Window, error) {
 	path := fmt.Sprintf("/proc/%d/fd/%d", a.PID, a.FD)
 	if name, err := os.Readlink(path); err != nil || name != "/memfd:"+segmentName+" (deleted)" {
 		return nil, fmt.Errorf("%w: %s is %q: %w", ErrNotThere, path, name, err)
 	}
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err := withinLimit(a.Size); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNotThere, path, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotThere, err)
 	}
-	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	var st unix.Stat_t
-	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err == nil {
-		err = unix.Fstat(fd, &st)
+	if err := a.check(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrNotThere, path, err), f.Close())
 	}
-	if err != nil || got&seals != seals || st.Size != a.Size {
-		return nil, fmt.Errorf("%w: %s has %d bytes and seals %#x: %w", ErrNotThere, path, st.Size, got, err)
-	}
-	b, err := unix.Mmap(fd, 0, int(a.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNotThere, path, err)
-	}
-	if binary.LittleEndian.Uint64(b[len(b)-8:]) != uint64(a.Token) {
-		return nil, errors.Join(ErrNotThere, unix.Munmap(b))
-	}
-	return b, nil
+	return &Window{file: f, size: a.Size}, nil
 }
 
-// Unmap gives back what Map has returned.
-func Unmap(b []byte) error { return unix.Munmap(b) }
+// check returns an error if a file is not the segment.
+func (a Address) check(f *os.File) error {
+	got, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if got&seals != seals || st.Size() != a.Size {
+		return fmt.Errorf("%d bytes and seals %#x", st.Size(), got)
+	}
+	var token [tokenBytes]byte
+	if _, err := f.ReadAt(token[:], a.Size-tokenBytes); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint64(token[:]) != uint64(a.Token) {
+		return errors.New("another token")
+	}
+	return nil
+}
+
+// Map makes the next writes faster. After an error they are as before.
+func (w *Window) Map() error {
+	if w.bytes != nil {
+		return nil
+	}
+	b, err := unix.Mmap(int(w.file.Fd()), 0, int(w.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	w.bytes = b
+	return w.file.Close()
+}
+
+// WriteAt writes to the memory.
+func (w *Window) WriteAt(b []byte, at int64) (n int, err error) {
+	if w.bytes != nil {
+		return copy(w.bytes[at:], b), nil
+	}
+	return w.file.WriteAt(b, at)
+}
+
+// Close gives the window back.
+func (w *Window) Close() error {
+	if w.bytes == nil {
+		return w.file.Close()
+	}
+	b := w.bytes
+	w.bytes = nil
+	return unix.Munmap(b)
+}
 
 // Vicinity is a number that processes have in common which may map each other's segments: those of a host
 // that see each other in /proc. 0: this one cannot.
@@ -111,9 +169,9 @@ func Vicinity() int64 {
 	if err != nil {
 		return 0
 	}
-	b, err := s.Address().Map()
+	w, err := s.Address().Open()
 	if err == nil {
-		err = Unmap(b)
+		err = w.Close()
 	}
 	if errors.Join(err, s.Close()) != nil {
 		return 0

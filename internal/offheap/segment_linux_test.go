@@ -15,10 +15,15 @@ func TestSegment(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Bytes, 10_000)
 	a := s.Address()
-	theirs, err := a.Map()
+	theirs, err := a.Open()
 	require.NoError(t, err)
-	theirs[9_999] = 7
-	require.Equal(t, byte(7), s.Bytes[9_999])
+	for i, how := range []func() error{func() error { return nil }, theirs.Map, theirs.Map} {
+		require.NoError(t, how())
+		n, err := theirs.WriteAt([]byte{5, byte(i)}, 9_998)
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		require.Equal(t, []byte{5, byte(i)}, s.Bytes[9_998:])
+	}
 
 	other, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
@@ -31,25 +36,31 @@ func TestSegment(t *testing.T) {
 	} {
 		wrong := a
 		change(&wrong)
-		_, err = wrong.Map()
+		_, err = wrong.Open()
 		require.ErrorIs(t, err, ErrNotThere, name)
 	}
 	require.NoError(t, s.Close())
-	require.Zero(t, theirs[9_999], "its pages are given back at once")
-	theirs[0] = 1
-	_, err = a.Map()
+	require.Zero(t, theirs.bytes[9_998], "its pages are given back at once")
+	_, err = theirs.WriteAt([]byte{1}, 0)
+	require.NoError(t, err)
+	_, err = a.Open()
 	require.ErrorIs(t, err, ErrNotThere)
-	require.NoError(t, Unmap(theirs))
+	require.NoError(t, theirs.Close())
 }
 
 // TestSegmentBeyondALimit: a limit on the size of files, which ends a process that goes beyond it, is an error.
 func TestSegmentBeyondALimit(t *testing.T) {
+	s, err := NewSegment(2 << 20)
+	require.NoError(t, err)
 	var was unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &was))
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1 << 20, Max: was.Max}))
-	_, err := NewSegment(1 << 20)
+	_, err = NewSegment(1 << 20)
+	_, err2 := s.Address().Open()
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &was))
 	require.ErrorContains(t, err, "RLIMIT_FSIZE")
+	require.ErrorIs(t, err2, ErrNotThere)
+	require.NoError(t, s.Close())
 }
 
 func TestVicinity(t *testing.T) {

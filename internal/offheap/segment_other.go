@@ -10,11 +10,20 @@ func NewSegment(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 // Close gives the memory back.
 func (s *Segment) Close() error { return nil }
 
-// Map maps a segment of another process, which there is none of.
-func (a Address) Map() ([]byte, error) { return nil, ErrNotThere }
+// Window is a segment of another process, which there is none of.
+type Window struct{}
 
-// Unmap gives back what Map has returned.
-func Unmap([]byte) error { return nil }
+// Open finds none.
+func (a Address) Open() (*Window, error) { return nil, ErrNotThere }
+
+// Map makes the next writes faster.
+func (w *Window) Map() error { return ErrNotThere }
+
+// WriteAt writes to the memory.
+func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
+
+// Close gives the window back.
+func (w *Window) Close() error { return nil }
 
 // Vicinity is a number that processes have in common which may map each other's segments. 0: this one cannot.
 func Vicinity() int64 { return 0 }

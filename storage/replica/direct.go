@@ -19,28 +19,28 @@ import (
 // (free). Who still writes does so to memory that nobody reads, which is neither found anew (Address.Token)
 // nor shrinks.
 
-// nearby is what a rank knows of others whose memory it can map, and they its own. It is used by
+// nearby is what a rank knows of others whose memory it can write to, and they to its own. It is used by
 // operations only, and by Open when none is under way.
 type nearby struct {
 	writers map[comm.Rank]bool // ranks that can write here
 	holders map[comm.Rank]bool // ranks whose memory this one can write to
-	mapped  map[offheap.Address]*mapping
+	windows map[offheap.Address]*window
 	submits uint64
 }
 
-// mapping is memory of another rank. It stays for the versions that come, which are in the same memory by
-// turns.
-type mapping struct {
-	bytes []byte
-	used  uint64 // the submit that has last used it
+// window is memory of another rank. It stays for the versions that come, which are in the same memory by
+// turns. From the second one on it is mapped.
+type window struct {
+	*offheap.Window
+	used uint64 // the submit that has last used it
 }
 
-// process tells ranks of different processes apart. Those of one have no use for mappings.
+// process tells ranks of different processes apart. Those of one send messages.
 var process = func() int64 { return int64(os.Getpid()) }
 
 // nearby are those that one of the ranks which have met can share memory with, as far as is known.
 func (m meeting) nearby(own comm.Rank) nearby {
-	n := nearby{writers: make(map[comm.Rank]bool), holders: make(map[comm.Rank]bool), mapped: make(map[offheap.Address]*mapping)}
+	n := nearby{writers: make(map[comm.Rank]bool), holders: make(map[comm.Rank]bool), windows: make(map[offheap.Address]*window)}
 	for r, told := range m {
 		here := told[introVicinity] == m[own][introVicinity] && told[introVicinity] != 0
 		if here && told[introProcess] != m[own][introProcess] {
@@ -50,42 +50,45 @@ func (m meeting) nearby(own comm.Rank) nearby {
 	return n
 }
 
-// open maps memory, unless it is.
-func (n *nearby) open(a offheap.Address) ([]byte, error) {
-	if n.mapped[a] == nil {
-		b, err := mapMemory(a)
-		if err != nil {
-			return nil, err
-		}
-		n.mapped[a] = &mapping{bytes: b}
+// open opens memory, or maps what it has opened before.
+func (n *nearby) open(a offheap.Address) (*window, error) {
+	if w := n.windows[a]; w != nil {
+		_ = w.Map() // it is faster, and no more
+		w.used = n.submits
+		return w, nil
 	}
-	n.mapped[a].used = n.submits
-	return n.mapped[a].bytes, nil
+	opened, err := openMemory(a)
+	if err != nil {
+		return nil, err
+	}
+	w := &window{opened, n.submits}
+	n.windows[a] = w
+	return w, nil
 }
 
-// mapMemory is replaced by tests.
-var mapMemory = offheap.Address.Map
+// openMemory is replaced by tests.
+var openMemory = offheap.Address.Open
 
 // forget gives back what neither this submit has used nor the one before, whose memory is the next one's.
 func (n *nearby) forget() {
-	for a, m := range n.mapped {
-		if m.used+1 < n.submits {
-			n.unmap(a)
+	for a, w := range n.windows {
+		if w.used+1 < n.submits {
+			n.close(a)
 		}
 	}
 }
 
 // leave gives everything back.
 func (n *nearby) leave() {
-	for a := range n.mapped {
-		n.unmap(a)
+	for a := range n.windows {
+		n.close(a)
 	}
 	n.writers, n.holders = nil, nil
 }
 
-func (n *nearby) unmap(a offheap.Address) {
-	_ = offheap.Unmap(n.mapped[a].bytes) // it was mapped
-	delete(n.mapped, a)
+func (n *nearby) close(a offheap.Address) {
+	_ = n.windows[a].Close() // it was open
+	delete(n.windows, a)
 }
 
 // offer is memory that another rank may write its ranges to, one after the other.
@@ -98,15 +101,21 @@ var offerBytes = binary.Size(offer{})
 
 // direct is what a submit writes, and has others write, without messages.
 type direct struct {
-	made   map[comm.Rank]bool   // ranks that this one has offered memory to
-	got    map[comm.Rank]offer  // what others have offered
-	memory map[comm.Rank][]byte // of these, as far as it is still to be written
+	made   map[comm.Rank]bool    // ranks that this one has offered memory to
+	got    map[comm.Rank]offer   // what others have offered
+	opened map[comm.Rank]*target // of these, what can be written to
+}
+
+// target is where the next range goes in the memory of another rank.
+type target struct {
+	*window
+	at int64
 }
 
 // offer tells others of this host where their ranges go in the memory of this rank.
 func (sub *submitting) offer() error {
 	d, near := &sub.direct, &sub.s.nearby
-	d.made, d.got, d.memory = make(map[comm.Rank]bool), make(map[comm.Rank]offer), make(map[comm.Rank][]byte)
+	d.made, d.got, d.opened = make(map[comm.Rank]bool), make(map[comm.Rank]offer), make(map[comm.Rank]*target)
 	told := make(map[comm.Rank][]byte)
 	for _, dst := range inTurn(sub.out, sub.x.comm) {
 		if near.holders[dst] {
@@ -158,24 +167,30 @@ func (sub *submitting) offers() map[comm.Rank]offer {
 	return offers
 }
 
-// mapOffered maps what others have offered. What cannot be is neither offered nor expected again.
-func (sub *submitting) mapOffered() {
+// openOffered opens what others have offered.
+func (sub *submitting) openOffered() {
 	near := &sub.s.nearby
 	near.submits++
 	for dst, o := range sub.direct.got {
-		memory, err := near.open(o.Address)
+		w, err := near.open(o.Address)
 		if err != nil {
-			delete(near.holders, dst)
-			sub.s.options.Log.Info("copies for another rank of this host are sent as messages", "store", sub.s.name, "rank", dst, "err", err)
+			sub.unreachable(dst, err)
 			continue
 		}
-		sub.direct.memory[dst] = memory[o.Begin:]
+		sub.direct.opened[dst] = &target{w, o.Begin}
 	}
+}
+
+// unreachable is for a rank whose memory cannot be written to: its copies are sent, and it makes no offers again.
+func (sub *submitting) unreachable(dst comm.Rank, why error) {
+	delete(sub.direct.opened, dst)
+	delete(sub.s.nearby.holders, dst)
+	sub.s.options.Log.Info("copies for another rank of this host are sent as messages", "store", sub.s.name, "rank", dst, "err", why)
 }
 
 // write writes a range to the memory of its holders. A process that was declared dead need not go on.
 func (sub *submitting) write(q int64, stored []byte) error {
-	if len(sub.direct.memory) == 0 {
+	if len(sub.direct.opened) == 0 {
 		return nil
 	}
 	if sub.x.ctx.Err() != nil {
@@ -186,21 +201,27 @@ func (sub *submitting) write(q int64, stored []byte) error {
 	}
 	for _, seat := range sub.v.layout.places.Holders(sub.v.layout.Slot(q)) {
 		dst := sub.v.rank(seat)
-		if memory, mapped := sub.direct.memory[dst]; mapped {
-			n := copy(memory, stored)
-			sub.direct.memory[dst] = memory[n:]
-			sub.x.traffic.written.Add(int64(n))
+		to := sub.direct.opened[dst]
+		if to == nil {
+			continue
 		}
+		n, err := to.WriteAt(stored, to.at)
+		if err != nil {
+			sub.unreachable(dst, err)
+			continue
+		}
+		to.at += int64(n)
+		sub.x.traffic.written.Add(int64(n))
 	}
 	return nil
 }
 
 // written is 1 if this rank has written its ranges to the memory of another one.
 func (sub *submitting) written(dst comm.Rank) byte {
-	if _, mapped := sub.direct.memory[dst]; mapped {
-		return 1
+	if sub.direct.opened[dst] == nil {
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // late has those send their data that could not write it.

@@ -39,14 +39,18 @@ func noSegments(t *testing.T) {
 }
 
 // TestDirect: what is written to the memory of others comes back, of blocks of any sizes, also where some
-// ranks do not take part and where memory cannot be mapped, each time or sometimes. Nothing is sent
+// ranks do not take part and where memory cannot be opened or written to, each time or sometimes. Nothing is sent
 // that was written.
 func TestDirect(t *testing.T) {
 	replica.Apart(t)
 	rng := testseed.Rand(t)
 	var attempts atomic.Int64
-	every := int64(0) // attempt to map memory fails
-	replica.Unmappable(t, func() bool { return every > 0 && attempts.Add(1)%every == 0 })
+	every := int64(0) // attempt to open memory fails, in turn with writing to it
+	replica.Unreachable(t, func() (open, write bool) {
+		n := attempts.Add(1)
+		fails := every > 0 && n%every == 0
+		return fails && n/every%2 == 0, fails
+	})
 	for round := range 60 {
 		ranks := 2 + rng.IntN(7)
 		sh, o := draw(rng, ranks), drawOptions(rng, 1+rng.IntN(min(ranks, 4)))
@@ -120,7 +124,7 @@ func TestDirectKeepsLittle(t *testing.T) {
 				return err
 			}
 			mapped, open := segments()
-			if mapped > ranks*2*ranks || open > ranks*2 {
+			if mapped > ranks*2*ranks || open > ranks*2*ranks {
 				return fmt.Errorf("after version %d, %d mappings and %d descriptors", version, mapped, open)
 			}
 			if err := comm.Barrier(ctx, c); err != nil {

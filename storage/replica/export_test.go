@@ -62,13 +62,17 @@ func Apart(t testing.TB) {
 	process = func() int64 { return ranks.Add(1) }
 }
 
-// Unmappable has some of the attempts to map memory fail, until the test ends.
-func Unmappable(t testing.TB, fails func() bool) {
-	was := mapMemory
-	t.Cleanup(func() { mapMemory = was })
-	mapMemory = func(a offheap.Address) ([]byte, error) {
-		if fails() {
+// Unreachable has some of the attempts to open memory fail, or to write to it, until the test ends.
+func Unreachable(t testing.TB, fails func() (open, write bool)) {
+	was := openMemory
+	t.Cleanup(func() { openMemory = was })
+	openMemory = func(a offheap.Address) (*offheap.Window, error) {
+		open, write := fails()
+		switch {
+		case open:
 			return nil, offheap.ErrNotThere
+		case write:
+			return new(offheap.Window), nil
 		}
 		return was(a)
 	}

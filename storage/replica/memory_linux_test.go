@@ -21,19 +21,23 @@ func TestLateWriter(t *testing.T) {
 	}
 	failed := submit()
 	address := m.address(failed.buffers[0])
-	late, err := address.Map()
+	late, err := address.Open()
 	require.NoError(t, err)
 	failed.free(m)
 	held, _, _ := m.use()
 	require.Zero(t, held)
-	_, err = address.Map()
+	_, err = address.Open()
 	require.ErrorIs(t, err, offheap.ErrNotThere, "by who has been told of it and comes late")
 
 	whole := submit()
 	whole.whole = true
-	copy(late, bytes.Repeat([]byte{1}, n))
-	require.Equal(t, make([]byte, n/2), whole.copies[0].data)
-	require.NoError(t, offheap.Unmap(late))
+	for _, as := range []func() error{func() error { return nil }, late.Map} {
+		require.NoError(t, as())
+		_, err = late.WriteAt(bytes.Repeat([]byte{1}, n), 0)
+		require.NoError(t, err)
+		require.Equal(t, make([]byte, n/2), whole.copies[0].data)
+	}
+	require.NoError(t, late.Close())
 
 	address = m.address(whole.buffers[0])
 	whole.free(m)

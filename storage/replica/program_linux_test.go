@@ -336,7 +336,7 @@ func (s *storeOf) verify(ctx context.Context, step int) error {
 		return nil
 	}
 	c := s.comm
-	if mapped, open := segments(); mapped > 2*s.p.Stores*(c.Size()+1) || open > 3*s.p.Stores {
+	if mapped, open := segments(); mapped > 2*s.p.Stores*(c.Size()+1) || open > (2*c.Size()+3)*s.p.Stores {
 		return fmt.Errorf("%d mappings and %d descriptors of shared memory with %d ranks", mapped, open, c.Size())
 	}
 	lists := make([][]replica.Range, c.Size())

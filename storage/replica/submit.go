@@ -228,7 +228,7 @@ func (sub *submitting) lengths() (map[int64]int, error) {
 // exchange has each range brought to all seats that are to hold it: into their memory, or as messages. The
 // sums are made meanwhile, and follow.
 func (sub *submitting) exchange() error {
-	sub.mapOffered()
+	sub.openOffered()
 	defer sub.s.nearby.forget()
 	sums := make(map[comm.Rank][]byte)
 	for _, src := range inTurn(sub.in, sub.x.comm) {
@@ -291,7 +291,7 @@ func (sub *submitting) sendData(dst comm.Rank) {
 }
 
 // keep makes the sums of this rank's ranges, and the copies that it can write itself: its own ones, and those
-// of others whose memory it has mapped.
+// of others whose memory it has opened.
 func (sub *submitting) keep() (map[int64]uint32, error) {
 	from, to := sub.ownRanges()
 	sums := make(map[int64]uint32, to-from)
