@@ -33,7 +33,9 @@ type attempt struct {
 	before       []storage.Record // of earlier runs, on rank 0
 	origin       storage.ID       // that was restored; zero: none
 	last         uint64           // number of the last version, of any attempt or of this one
-	written      uint64           // on rank 0: number of the last one of this attempt that was complete
+	written      uint64           // on rank 0: number of the last one of this attempt that was complete in files
+	memory       inMemory         // the last one that was in memory alone
+	newest       storage.ID       // that was complete, in this attempt or restored; zero: none
 	settled      uint64           // of the newest one of the present stage that was; 0: none
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
@@ -66,7 +68,19 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 		}
 	}()
-	for _, step := range []func(context.Context) error{st.line.parentBegun, st.sameSettings, st.takeLock, st.openPlacement} {
+	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, carriedStart{st}.finishLast, st.takeLock, st.openPlacement}
+	for _, step := range steps[:2] {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if read {
+		if restored, err = (carriedStart{st}).begin(ctx); err != nil || restored != nil {
+			begun = err == nil
+			return restored, err
+		}
+	}
+	for _, step := range steps[2:] {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -118,15 +132,13 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 // abandon gives the lock back when the attempt could not begin, so that the
 // call can be made again.
 func (st *starting) abandon() {
-	st.giveBack()
+	if !st.light {
+		st.giveBack()
+	}
+	st.light = false
 	closePlacement(st.core, true)
 	st.placement, st.store.Driver, st.store.Possible = nil, st.home, nil
-	if st.lock == nil {
-		return
-	}
-	if err := st.lock.Unlock(); err != nil {
-		st.log.Warn("lock not given back", "error", err)
-	}
+	giveBackLock(st.core, st.lock)
 	st.lock = nil
 }
 
@@ -176,13 +188,20 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 	var err error
 	if st.root() {
 		draw.Lineage, draw.Before = st.line.newLineage(), st.acc.doneBefore(found.told.Runs, restored)
+		if st.light {
+			draw.Before = found.reached
+		}
 		if draw.Anew = st.line.beganAnew(found, restored, draw.Lineage); draw.Anew != (container.LineageID{}) {
 			draw.Lineage = draw.Anew
 		}
 		st.line.attempt.anewStored = found.told.AnewStored(draw.Anew)
 		st.line.attempt.before = found.told.Runs
 		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
-		err = st.prepare(ctx, found, restored)
+		if st.light {
+			err = carriedStart{st}.prepare(ctx, found)
+		} else {
+			err = st.prepare(ctx, found, restored)
+		}
 	}
 	draw, err = fromRoot(ctx, st.core, draw, err)
 	if err != nil {
@@ -193,7 +212,12 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 	case restored != nil:
 		draw.Lineage = restored.Lineage
 		st.line.attempt.origin, _ = storage.Identity(*restored)
-		st.line.attempt.settled = restored.Version
+		if st.placement.Kept(st.line.attempt.origin).Volatile {
+			st.line.attempt.memory = inMemory{Version: restored.Version, Iteration: restored.Iteration, restored: true}
+		} else {
+			st.line.attempt.settled = restored.Version
+		}
+		st.line.attempt.newest = st.line.attempt.origin
 		st.line.point = point{ID: st.line.attempt.origin}
 		st.up.goOnWith(ctx, restored.Lineage)
 	case st.line.parent != nil:
@@ -231,7 +255,7 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
-		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() {
+		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Kept(v.ID).Volatile {
 			st.line.stored.WaitFor(st.placement.Kept(v.ID), v.ID.Version > newest && v.status != catalog.Interrupted)
 		}
 	}

@@ -64,7 +64,11 @@ type check struct {
 // write encodes, stores and publishes this rank's part.
 func (f *flight) write(ctx context.Context, wr *writing) {
 	f.done.sections = wr.reg.sections
-	if f.err = wr.mayWrite(); f.err != nil {
+	mayWrite := wr.mayWrite
+	if memoryAlone(wr.core, f.header) { // the lock is that of a directory which is not touched
+		mayWrite = wr.comm.Lease
+	}
+	if f.err = mayWrite(); f.err != nil {
 		wr.skipPart(f.header)
 		return
 	}
@@ -75,7 +79,7 @@ func (f *flight) write(ctx context.Context, wr *writing) {
 		if err := f.unchanged(wr, w); err != nil {
 			return err
 		}
-		return wr.mayWrite() // others may have gone on without this rank, or this job, meanwhile
+		return mayWrite() // others may have gone on without this rank, or this job, meanwhile
 	})
 	f.err = disagreed(f.err)
 	if f.err != nil && ctx.Err() != nil && !errors.Is(f.err, context.Cause(ctx)) {

@@ -210,10 +210,7 @@ func (cp *Checkpoint) close() error {
 	err := cp.out.drain()
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())
-		cp.up.maintenance.tell(metadata{record: cp.up.dueRecord(true)})
-		cp.up.announceNewest()
-		cp.up.doMaintenance(context.Background())
-		cp.up.dropSpares()
+		cp.endFiles()
 	}
 	closePlacement(cp.core, settled)
 	if cp.lock != nil {
@@ -225,6 +222,20 @@ func (cp *Checkpoint) close() error {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}
 	return nil
+}
+
+// endFiles leaves the files as the next run is to find them.
+func (cp *Checkpoint) endFiles() {
+	switch {
+	case cp.carryOver():
+	case cp.light:
+		carryoverOf(cp.core).finish() // it has had the lock since
+	default:
+		cp.up.maintenance.tell(metadata{record: cp.up.dueRecord(true)})
+		cp.up.announceNewest()
+		cp.up.doMaintenance(context.Background())
+		cp.up.dropSpares()
+	}
 }
 
 // onRelease closes the checkpoint because its communicator is given up: nothing of

@@ -144,12 +144,12 @@ func settingsOf(c *core) []setting {
 	levels, sets, delta := "", "", ""
 	if c.leveled() {
 		policy, _ := o.policy() // validated
-		levels, sets = policy.String(), fmt.Sprintf("%d, %d", o.SetSize, o.RSParity)
+		levels, sets = policy.String(), fmt.Sprintf("%d, %d, %d", o.SetSize, o.RSParity, o.MemCopies)
 	}
 	if o.Delta {
 		delta = fmt.Sprintf("1, %d, %d", o.DeltaFull, min(o.Keep, 2)) // what is kept decides what is full
 	}
-	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL, CRAFT_KEEP", delta})
+	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY, CRAFT_MEM_COPIES", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL, CRAFT_KEEP", delta})
 }
 
 // sameSettings compares them on all ranks. It is collective, and the error is the

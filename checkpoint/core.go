@@ -28,6 +28,8 @@ type core struct {
 
 	threads  *async.Threads // of what goes on beside the program; nil: nothing does
 	writer   *async.Writer  // nil: synchronous
+	light    bool           // the attempt has touched no file: see carryover
+	placedAt string         // placement.Config.Dir
 	closed   bool
 	released bool // it was closed because its communicator was given up
 	private  bool // values are copied although zero-copy was asked for

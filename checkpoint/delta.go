@@ -33,7 +33,10 @@ func (wr *writing) nextDelta(h *container.Header) {
 		*d = deltas{stage: stage}
 	}
 	planned := storage.Planned(*h)
-	if planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
+	if planned.MemoryAlone() {
+		return // no file refers to it
+	}
+	if planned.On(storage.TierMemory) != 0 || planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
 		wr.store.Full()
 		d.begin(h.Version)
 		return
@@ -62,6 +65,11 @@ func (d *deltas) isDue(levels storage.Levels, every, keep int) bool {
 // possible are the levels that a version can reach below the parallel file system.
 func (c *core) possible(h container.Header) storage.Levels {
 	return c.placement.Possible(storage.Planned(h).BelowHome())
+}
+
+// memoryAlone reports whether a version is to be in no file.
+func memoryAlone(c *core, h container.Header) bool {
+	return c.placement.OnNodes() && c.placement.Possible(storage.Planned(h)).MemoryAlone()
 }
 
 // stored notes the levels that the last version has reached.

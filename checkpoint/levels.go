@@ -29,6 +29,8 @@ type levelConfig struct {
 	SetSize    int      `envconfig:"SET_SIZE" default:"4"`
 	RSParity   int      `envconfig:"RS_PARITY" default:"2"`
 	FlushLimit env.Size `envconfig:"FLUSH_LIMIT" default:"0"`
+	MemCopies  int      `envconfig:"MEM_COPIES" default:"2"`
+	MemLimit   env.Size `envconfig:"MEM_LIMIT" default:"0"`
 }
 
 func (c levelConfig) validate() error {
@@ -38,7 +40,8 @@ func (c levelConfig) validate() error {
 	if parity != nil {
 		parity = fmt.Errorf("%w, and less than CRAFT_SET_SIZE (%d)", parity, c.SetSize)
 	}
-	return cmp.Or(levels, racks, allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
+	return cmp.Or(levels, racks, allowIf(c.MemCopies >= 2, "CRAFT_MEM_COPIES", c.MemCopies), allowIf(c.MemLimit >= 0, "CRAFT_MEM_LIMIT", c.MemLimit),
+		allowIf(c.SetSize >= 2 && c.SetSize <= 256, "CRAFT_SET_SIZE", c.SetSize), parity)
 }
 
 func (c levelConfig) policy() (storage.Policy, error) {
@@ -104,23 +107,33 @@ func (c *core) leveled() bool {
 // openPlacement opens where versions go: the checkpoint's directory and, with levels, the
 // nodes. It is collective. What the directory gets from the nodes is noted in upkeep.
 func (st *starting) openPlacement(ctx context.Context) error {
-	p := placement.Config{Comm: st.comm, Name: st.name, Home: st.home, Dir: st.dir(), Log: st.log}
+	p := placement.Config{Dir: st.dir()}
 	if st.leveled() {
 		dir, err := realDir(st.core)
 		if _, err := st.agree(ctx, err); err != nil {
 			return err
 		}
-		p.Dir, p.Flushed = dir, func(id storage.ID) { st.up.flushed.add(id) }
+		p.Dir = dir
+	}
+	err := st.place(ctx, p)
+	if err == nil && st.leveled() && st.root() {
+		warnOfNodes(st.core)
+	}
+	return err
+}
+
+// place opens a placement, with what all of them have in common.
+func (st *starting) place(ctx context.Context, p placement.Config) error {
+	p.Comm, p.Name, p.Home, p.Log = st.comm, st.name, st.home, st.log
+	if st.leveled() {
+		p.Flushed = func(id storage.ID) { st.up.flushed.add(id) }
 		configureNodes(st.core, &p)
 	}
 	s, err := placement.Open(ctx, p)
 	if err != nil {
 		return err
 	}
-	st.placement, st.store.Driver, st.store.Possible = s, s, s.Possible
-	if st.leveled() && st.root() {
-		warnOfNodes(st.core)
-	}
+	st.placement, st.store.Driver, st.store.Possible, st.placedAt = s, s, s.Possible, p.Dir
 	return nil
 }
 
@@ -132,6 +145,7 @@ func configureNodes(c *core, p *placement.Config) {
 	p.Root = c.opt.nodePath()
 	p.Rack = c.opt.rack(host, p.Root)
 	p.SetSize, p.Parity = c.opt.SetSize, c.opt.RSParity
+	p.MemoryCopies, p.MemoryLimit, p.BeforeMemory = c.opt.MemCopies, int64(c.opt.MemLimit), c.opt.beforeMemory
 	p.Sync, p.FS = filestore.Sync(c.opt.Sync), c.opt.nodeFS
 	p.Job, p.Late = c.opt.lock.Job, c.opt.late
 	p.Around, p.MayWrite = c.threads.Do, c.mayWrite

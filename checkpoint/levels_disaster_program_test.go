@@ -37,6 +37,7 @@ func (w *world) program(ctx context.Context, z place, c *comm.Comm, l *life, job
 		withFS(vfs.WithErrors(w.home, l.atHome)),
 		func(o *options) {
 			o.nodeFS = vfs.WithErrors(l.mem, l.operation)
+			o.beforeMemory = l.inMemory
 			o.lock = filestore.LockConfig{Job: job, Epoch: z.Epoch()}
 		},
 	}, w.options...)

@@ -62,7 +62,7 @@ type walked struct {
 
 // ofNodes are the ways to lose a single node.
 func ofNodes() (all []walked) {
-	for _, level := range storagetest.Protecting() {
+	for _, level := range storagetest.Surviving() {
 		for _, mode := range modes {
 			for _, inPlace := range []bool{false, true} {
 				for node := range disasterNodes {
@@ -76,7 +76,7 @@ func ofNodes() (all []walked) {
 
 // ofPairs are the ways to lose two nodes.
 func ofPairs() (all []walked) {
-	for _, level := range storagetest.Protecting() {
+	for _, level := range storagetest.Surviving() {
 		for _, mode := range modes {
 			for first := range disasterNodes {
 				for second := range disasterNodes {
@@ -329,7 +329,7 @@ var (
 func disaster(t *testing.T, rng *rand.Rand) int {
 	one := []string{"partner:2,xor:3", "local,xor:2,partner:3", "partner,pfs:2", "local,xor:2,pfs:3"}
 	two := []string{"partner,rs:2", "local,xor:2,rs:3", "rs,pfs:2"}
-	for _, l := range storagetest.Protecting() {
+	for _, l := range storagetest.Surviving() {
 		one = append(one, l.String(), fmt.Sprintf("local,%v:2", l))
 		if l.Covers(lossOfTwo) {
 			two = append(two, l.String(), fmt.Sprintf("local,%v:2", l))

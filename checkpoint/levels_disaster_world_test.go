@@ -96,6 +96,9 @@ type life struct {
 
 func newWorld(levels, mode string, inPlace bool, losses ...loss) *world {
 	w := &world{levels: levels, mode: mode, inPlace: inPlace, armAt: 3, end: disasterEnd, home: vfs.NewMem(), pending: losses, safe: -1, flushed: -1, restart: -1, iters: make(map[uint64]int64), stands: make(map[int]*life)}
+	if policy, _ := storage.ParsePolicy(levels); policy.On(storage.TierMemory) { // which ends with the job
+		w.inPlace = true
+	}
 	w.cluster = &afttest.Cluster{Nodes: disasterNodes, Spares: len(losses), OnLoss: w.gone}
 	for n := range disasterNodes + len(losses) {
 		w.lives = append(w.lives, w.newLife(n))
@@ -130,6 +133,12 @@ func (l *life) operation(op vfs.Op) error {
 		return err
 	}
 	return w.fault(l.node, op)
+}
+
+// inMemory is asked before everything that happens in the memory of a rank of the node.
+func (l *life) inMemory(operation string, key storage.ObjectKey) error {
+	kind := map[string]vfs.OpKind{"open": vfs.OpOpen, "create": vfs.OpCreate, "write": vfs.OpWrite, "commit": vfs.OpRename}[operation]
+	return l.operation(vfs.Op{Kind: kind, Path: "memory/" + key.Name()})
 }
 
 // gone gives a node whose processes are dead to another machine.

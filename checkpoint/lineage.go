@@ -167,6 +167,16 @@ func (l *lineage) inFlight(id storage.ID) bool {
 	return f != nil && id == f.id()
 }
 
+// parentInFlight reports whether a version of a checkpoint around this one is on its way.
+func (l *lineage) parentInFlight() bool {
+	for p := l.parent; p != nil; p = p.parent {
+		if p.flight.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // outermost is the one that is nested in no other.
 func (l *lineage) outermost() *lineage {
 	for l.parent != nil {

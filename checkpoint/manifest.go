@@ -56,7 +56,7 @@ func (st *starting) giveBack() {
 // reserve lets the home know on rank 0 that the number of a version is used. Without
 // that the version is as good as others, and only its number may be used again.
 func (u *upkeep) reserve(ctx context.Context, id storage.ID) {
-	if !u.root() || time.Since(u.notReserved) < manifestEvery {
+	if !u.root() || u.placement.Possible(u.placement.Plan(id.Version)).MemoryAlone() || time.Since(u.notReserved) < manifestEvery {
 		return
 	}
 	if err := u.placement.Manifest().Reserve(ctx, id); err != nil {
@@ -80,13 +80,13 @@ func (u *upkeep) announceNewest() {
 	if last := (storage.ID{Version: u.line.attempt.last, Attempt: u.line.attempt.id}); state.Reserved.Attempt == last.Attempt {
 		u.maintenance.tell(metadata{nodes: manifest.Announcement{Reserved: last}})
 	}
-	newest := u.line.stored.Newest()
+	newest := u.line.stored.NewestInFiles()
 	// A newer one that is noted may be out of reach only for now.
 	if newest == nil || newest.Reached == 0 || state.Newest != nil && state.Newest.ID.Version >= newest.ID.Version {
 		return
 	}
 	h := newest.Header
-	u.maintenance.tell(metadata{nodes: manifest.Announcement{Newest: &h, Levels: newest.Reached}})
+	u.maintenance.tell(metadata{nodes: manifest.Announcement{Newest: &h, Levels: newest.Reached.On(storage.TierNode)}})
 }
 
 func (u *upkeep) announceNodes(ctx context.Context, a manifest.Announcement) {

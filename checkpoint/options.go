@@ -21,9 +21,11 @@ type options struct {
 	fs          vfs.FS
 	nodeFS      vfs.FS
 	late        time.Duration // placement.Config.Late
-	lock        filestore.LockConfig
-	chunkSize   int
-	modeErr     error
+	// beforeMemory is placement.Config.BeforeMemory.
+	beforeMemory func(operation string, key storage.ObjectKey) error
+	lock         filestore.LockConfig
+	chunkSize    int
+	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
 	modeGiven bool
 	// zeroCopyFrom is the size in bytes from which zero-copy writes a value from

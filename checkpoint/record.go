@@ -23,7 +23,7 @@ func aheadOf(runs []storage.Record, now time.Time) time.Duration {
 
 // dueRecord returns the record of the run, if this rank writes one.
 func (u *upkeep) dueRecord(final bool) *storage.Record {
-	if !u.opt.Record || !u.root() || !u.line.attempt.begun {
+	if !u.opt.Record || !u.root() || !u.line.attempt.begun || u.light {
 		return nil
 	}
 	u.lastRecord = time.Now()
@@ -55,6 +55,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		},
 		WriterCPU: s.WriterCPU.Seconds(),
 	}
+	u.line.attempt.memory.enter(&r)
 	if anew := u.line.attempt.anew; anew == u.line.attempt.lineage && u.line.attempt.written == 0 {
 		r.Anew, r.AnewStored = hex.EncodeToString(anew[:]), u.line.attempt.anewStored
 	}

@@ -61,7 +61,7 @@ const (
 // recordBetween writes the record between versions, so that it is known of a run that
 // is killed how far it has come.
 func (u *upkeep) recordBetween(ctx context.Context) {
-	if !u.root() || !u.opt.Record || !u.line.attempt.begun {
+	if !u.root() || !u.opt.Record || !u.line.attempt.begun || u.light {
 		return
 	}
 	if time.Since(u.lastRecord) < max(recordEvery, recordShare*time.Duration(u.recordCost.Load())) {

@@ -63,6 +63,9 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 			return nil
 		}
 		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
+		if err := (carriedStart{cp.start}).openFiles(ctx); err != nil {
+			return err
+		}
 		err := cp.up.maintenanceDone(ctx)
 		if err == nil {
 			err = disagreed(cp.placement.Flush(ctx, id))
@@ -75,7 +78,7 @@ func (cp *Checkpoint) Flush(ctx context.Context) error {
 		}
 		cp.up.flushed.add(id)
 		cp.up.arrived()
-		cp.up.prune()
+		cp.up.prune(context.WithoutCancel(ctx))
 		cp.up.doMaintenance(context.WithoutCancel(ctx))
 		return nil
 	})

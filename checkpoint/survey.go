@@ -51,6 +51,7 @@ type survey struct {
 	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
 	damaged   []storage.ID         // versions that earlier runs have set aside
 	told      catalog.Told
+	reached   int64 // the last iteration that was done before, without files
 }
 
 // sighting is a version, complete or not, as it was found.
@@ -258,6 +259,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 			if c.Other {
 				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
+			st.tellEnded(found, h)
 			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:
@@ -274,6 +276,9 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 	}
 	if len(causes) == 0 {
 		why := found.Lost
+		if why == "" {
+			st.tellEnded(found, nil)
+		}
 		if why == "" || st.line.parent != nil || found.Own {
 			return nil, nil
 		}

@@ -34,26 +34,38 @@ type upkeep struct {
 
 // published is called on rank 0 when a version is complete.
 func (u *upkeep) published(ctx context.Context, h container.Header, reached storage.Levels) {
-	u.line.attempt.written = h.Version
+	volatile := reached.MemoryAlone()
+	if volatile {
+		u.line.attempt.memory = inMemory{Version: h.Version, Iteration: h.Iteration}
+	} else {
+		u.line.attempt.written = h.Version
+	}
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}
 	for r := range h.Size {
 		entry.Parts = append(entry.Parts, storage.Part{Rank: r, Size: h.Size})
 	}
 	kept := catalog.Kept{Entry: entry, Reached: reached, Oldest: h.Oldest, Home: !u.placement.OnNodes()}
-	kept.Pending = !kept.Home && h.Flush
+	kept.Pending, kept.Volatile = !kept.Home && h.Flush, volatile
 	u.line.stored.Add(kept, h)
 	if reached.Include(u.possible(h)) {
 		u.maintenance.remove.add(u.line.stored.Overtake()...)
 	}
-	if kept.Home {
+	switch {
+	case kept.Home:
 		u.maintenance.tell(metadata{latest: &h})
-	} else {
-		u.announceOnNodes(context.WithoutCancel(ctx), h, reached)
+	case volatile:
+		u.arrived()
+	default:
+		u.announceOnNodes(context.WithoutCancel(ctx), h, reached.On(storage.TierNode))
 	}
-	u.recordNested(ctx, h)
-	u.prune()
-	u.maintenance.tell(metadata{record: u.dueRecord(false)})
+	if !volatile {
+		u.recordNested(ctx, h)
+	}
+	u.prune(context.WithoutCancel(ctx))
+	if !volatile || time.Since(u.lastRecord) >= volatileRecordEvery {
+		u.maintenance.tell(metadata{record: u.dueRecord(false)})
+	}
 	if u.writer == nil {
 		u.doMaintenance(context.WithoutCancel(ctx))
 	}
@@ -61,7 +73,7 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 }
 
 // prune decides which versions need not be kept any more.
-func (u *upkeep) prune() {
+func (u *upkeep) prune(ctx context.Context) {
 	levels := u.placement.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
 	if u.line.parent == nil {
@@ -69,8 +81,15 @@ func (u *upkeep) prune() {
 	} else {
 		// Without any version on the nodes nobody could tell whether newer ones are on nodes
 		// that are absent (placement.HasWitness).
-		around := catalog.Nesting{Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.placement.OnNodes()}
+		around := catalog.Nesting{
+			Now: catalog.StageOf(u.line.ancestors()), Reachable: u.line.reachable, Witness: u.placement.OnNodes(), Begun: !u.line.parentInFlight(),
+		}
 		prunable = u.line.stored.PruneNested(around, u.opt.Keep, levels)
+	}
+	for _, id := range prunable.Memory {
+		if err := u.store.Remove(ctx, id); err != nil {
+			u.log.Debug("an old version is still in memory", "version", id.Version, "error", err)
+		}
 	}
 	u.maintenance.remove.add(prunable.Everywhere...)
 	u.maintenance.drop.add(prunable.Nodes...)
@@ -83,7 +102,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 			continue
 		}
 		child := in.up
-		child.prune()
+		child.prune(context.WithoutCancel(ctx))
 		child.maintenance.remove.add(in.stored.Overtake()...)
 		if child.writer != nil {
 			child.startMaintenance()
@@ -99,7 +118,7 @@ func (u *upkeep) pruneChildren(ctx context.Context) {
 // spares.
 func (u *upkeep) makeRoom(ctx context.Context) (removed int) {
 	if u.writer == nil && u.line.attempt.begun {
-		u.prune() // also what a run has left that was killed
+		u.prune(ctx) // also what a run has left that was killed
 		removed = u.doMaintenance(ctx)
 		if u.dropSpares() {
 			removed++

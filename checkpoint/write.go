@@ -77,6 +77,9 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
+	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
+		err = carriedStart{wr.start}.openFiles(ctx)
+	}
 	switch {
 	case err != nil:
 	case wr.skips(iteration):
@@ -189,8 +192,9 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	wr.store.Settle(f.header.Version, err == nil, outcome.Levels)
 	if err == nil {
 		wr.deltas.stored(outcome.Levels)
+		wr.line.attempt.newest = f.id()
 		wr.acc.stats.VersionsWritten++
-		if wr.line.belongs(f.header.Ancestors) {
+		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version
 		}
 		wr.acc.stats.BytesWritten += f.done.FileBytes
@@ -222,8 +226,9 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		wr.placement.Settled(h, outcome)
 		return outcome, nil
 	}
-	wr.placement.Settled(h, placement.Outcome{})
-	if wr.root() && (f.err != nil || reported(err)) {
+	void := f.err != nil || reported(err)
+	wr.placement.Settled(h, placement.Outcome{Void: void})
+	if wr.root() && void {
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}

@@ -22,8 +22,7 @@ type Level struct {
 type Tier uint8
 
 const (
-	// TierMemory is the memory of other processes of the job. No scheme keeps anything there
-	// yet: what makes copies puts them into the directories of nodes.
+	// TierMemory is the memory of the processes of the job, outside of the program's data.
 	TierMemory Tier = iota + 1
 	// TierNode is the storage of each rank's node.
 	TierNode
@@ -66,6 +65,11 @@ func (l Losses) Cover(others Losses) bool {
 // is flushed is on the nodes and on the parallel file system until it is no longer
 // kept on the nodes.
 var (
+	// Process: in the memory of each rank, and a copy or more in that of other ranks, which may be
+	// on its node.
+	Process = Declare(Level{"process", TierMemory, Replicas, Losses{Process: true}})
+	// Mem: with copies on other nodes.
+	Mem = Declare(Level{"mem", TierMemory, Replicas, Losses{Process: true, Nodes: 1}})
 	// Local: on the node of each rank.
 	Local = Declare(Level{"local", TierNode, NoRedundancy, Losses{Process: true, JobEnd: true}})
 	// Partner: and a copy on another node.

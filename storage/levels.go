@@ -141,6 +141,9 @@ type Promises uint64
 // Promises are those of a version that has these levels.
 func (ls Levels) Promises() Promises { return Promises(1 | everyLevel.Where(ls.Covers)<<1) }
 
+// MemoryAlone reports whether these are levels of versions of which there is no file.
+func (ls Levels) MemoryAlone() bool { return ls != 0 && ls.On(TierMemory) == ls }
+
 // oldLevels are those that the level byte of a header has had since format 1.1.
 var oldLevels = []string{captured, "local", "partner", "xor", "rs"}
 

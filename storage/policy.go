@@ -78,8 +78,7 @@ func (p Policy) Has(l Level) bool {
 	return slices.ContainsFunc(p, func(period Period) bool { return period.Level == l })
 }
 
-// Plan is what is due for a version. One for which nothing is due but the parallel file
-// system is kept on the nodes.
+// Plan is what is due for a version.
 func (p Policy) Plan(version uint64) (plan Levels) {
 	if !p.BelowHome() {
 		return LevelsOf(PFS)
@@ -89,10 +88,16 @@ func (p Policy) Plan(version uint64) (plan Levels) {
 			plan = plan.With(LevelsOf(period.Level))
 		}
 	}
-	if plan.BelowHome() == 0 {
-		plan = plan.With(LevelsOf(Local))
+	return plan.Staged()
+}
+
+// Staged are these levels and what a version needs to have them: from the nodes it is copied to the
+// parallel file system, and one for which nothing is due is kept there.
+func (ls Levels) Staged() Levels {
+	if ls.On(TierNode) == 0 && (ls.AtHome() || ls == 0) {
+		return ls.With(LevelsOf(Local))
 	}
-	return plan
+	return ls
 }
 
 // Between are the levels that are due for any of the numbers after one up to another.

@@ -42,7 +42,7 @@ func TestPolicy(t *testing.T) {
 
 func TestPolicyMistakes(t *testing.T) {
 	for s, want := range map[string]string{
-		" ": `level ""`, "disk:1": "allowed are local, partner, ", "local:0": "from 1 to 4294967295", "local:x": "from 1",
+		" ": `level ""`, "disk:1": "allowed are process, mem, local, partner, ", "local:0": "from 1 to 4294967295", "local:x": "from 1",
 		"local:-1": "from 1", "partner:99999999999999999999": "from 1 to 4294967295", "local:4294967296": "from 1 to 4294967295", "pfs:2": "between would be nowhere", "local:1,local:2": "twice", "local,": `level ""`, "captured": "allowed are",
 	} {
 		_, err := storage.ParsePolicy(s)

@@ -31,6 +31,12 @@ type Record struct {
 	LastVersion uint64   `json:"last_version"`
 	// LastWritten is the number of the last version that was complete; 0: none was.
 	LastWritten uint64 `json:"last_written"`
+	// MemoryVersion is the last version that was complete in memory alone: it ends with the job.
+	// 0: there was none, or LastWritten is newer. MemoryIteration is its iteration; null: none.
+	MemoryVersion   uint64 `json:"memory_version,omitempty"`
+	MemoryIteration *int64 `json:"memory_iteration,omitempty"`
+	// RestoredMemory: RestoredVersion was in memory alone.
+	RestoredMemory bool `json:"restored_memory,omitempty"`
 	// Anew is the lineage that was begun without reading what is stored, by this run or
 	// one before it, while no version of it is complete; "": none was.
 	Anew string `json:"anew,omitempty"`

@@ -24,6 +24,7 @@ type Store struct {
 	encoder  *container.Encoder
 	delta    *container.Delta // nil: every version is full
 	digests  []uint64
+	inMemory uint64 // number of the last version that is in memory; 0: none
 	progress atomic.Int64
 }
 
@@ -50,6 +51,9 @@ func (s *Store) Full() {
 // Settle says what became of the last Write: whether its version stays, and the
 // levels below the parallel file system that it has.
 func (s *Store) Settle(version uint64, kept bool, reached Levels) {
+	if kept && reached.On(TierMemory) != 0 {
+		s.inMemory = version
+	}
 	switch {
 	case s.delta == nil:
 	case kept:
@@ -60,20 +64,26 @@ func (s *Store) Settle(version uint64, kept bool, reached Levels) {
 }
 
 // flushGrade is asked for by versions that are copied to the parallel file
-// system: no version on the nodes alone will do.
+// system, or are in memory: no version on the nodes alone will do.
 const flushGrade = math.MaxUint64
 
 // grade says what a version may refer to: only to those that cover its levels. One
-// that goes from the nodes to the parallel file system is always full.
+// that goes from the nodes to the parallel file system is always full, and one in memory,
+// which does without files.
 func (s *Store) grade(h container.Header) uint64 {
 	plan := Planned(h)
-	if plan.BelowHome() != 0 && plan.AtHome() {
+	if plan.BelowHome() != 0 && plan.AtHome() || plan.On(TierMemory) != 0 {
 		return flushGrade
 	}
-	if s.Possible != nil {
-		plan = s.Possible(plan)
+	return uint64(s.possible(h).BelowHome().Promises())
+}
+
+// possible are the levels that the nodes allow instead of those of a version.
+func (s *Store) possible(h container.Header) Levels {
+	if s.Possible == nil {
+		return Planned(h)
 	}
-	return uint64(plan.BelowHome().Promises())
+	return s.Possible(Planned(h))
 }
 
 // ChunkSize is how many bytes the chunks of the store's files have.
@@ -115,6 +125,9 @@ func (s *Store) write(ctx context.Context, id ID, part Part, h container.Header,
 			err = errors.Join(err, w.Abort())
 		}
 	}()
+	if s.delta != nil && s.possible(h).MemoryAlone() {
+		s.delta.RepeatOf(s.inMemory)
+	}
 	if done.Stats, err = s.encoder.EncodeDelta(ctx, &counted{w, &s.progress}, h, sections, s.delta, s.grade(h)); err != nil {
 		return done, err
 	}
@@ -139,6 +152,18 @@ func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.total.Add(int64(n))
 	return n, err
+}
+
+// Base and Repeat are those of a container.Repeater below, if there is one.
+func (c *counted) Base(version uint64) bool {
+	to, ok := c.w.(container.Repeater)
+	return ok && to.Base(version)
+}
+
+func (c *counted) Repeat(off int64, n int) error {
+	err := c.w.(container.Repeater).Repeat(off, n)
+	c.total.Add(int64(n))
+	return err
 }
 
 // Header reads only the header of a part and checks its identity. What is damaged in

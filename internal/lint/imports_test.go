@@ -71,6 +71,7 @@ var allowed = []rule{
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
 	{"storage/replica", []string{"aft/comm", "internal/offheap"}},
+	{"storage/internal/memory", []string{"aft/comm", "internal/offheap", "storage", "storage/container", "storage/internal/exchange"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},
@@ -82,7 +83,7 @@ var allowed = []rule{
 	{"aft/afttest", []string{"aft/comm", "aft/comm/driver", "aft/internal/embedded"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
-	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove"}},
+	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/internal/memory", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove", "storage/replica"}},
 
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},

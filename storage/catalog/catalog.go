@@ -7,16 +7,11 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// Place is the number of a node, or Home.
-type Place int
-
-// Home is the parallel file system.
-const Home Place = -1
-
 // Facts are what the header of a version's parts says.
 type Facts struct {
 	Plan   storage.Levels // that it was to have
 	Oldest uint64         // number of the oldest version that it refers to; 0: none
+	Stage  Stage          // of a nested checkpoint
 }
 
 // Catalog says what is where.
@@ -32,6 +27,7 @@ type stored struct {
 	away    map[storage.ID][]string // storage.Entry.Away
 	unread  map[storage.ID]string   // why a header cannot be read now
 	unseen  []string                // places that may have any version, and why
+	ranks   []Place                 // their nodes
 }
 
 // object is an object of a version.
@@ -42,9 +38,11 @@ type object struct {
 
 func objectOf(key storage.ObjectKey) object { return object{key.Kind, key.Part} }
 
-// New returns a catalog of nothing.
-func New() *Catalog {
+// New returns a catalog of nothing. ranks are the nodes of the ranks: with a node the memory of
+// those on it is lost.
+func New(ranks ...Place) *Catalog {
 	return &Catalog{View{stored: &stored{
+		ranks:   ranks,
 		objects: make(map[storage.ID]map[object][]Place),
 		facts:   make(map[storage.ID]Facts), sets: make(map[storage.ID]sets),
 		away: make(map[storage.ID][]string), unread: make(map[storage.ID]string),
@@ -85,14 +83,16 @@ func (c *Catalog) Forget(id storage.ID) {
 	delete(c.away, id)
 }
 
-// LeaveNodes takes out what nodes have of a version.
-func (c *Catalog) LeaveNodes(id storage.ID) {
-	delete(c.sets, id)
-	of := c.objects[id]
-	maps.DeleteFunc(of, func(_ object, at []Place) bool { return at[0] != Home })
-	for o := range of {
-		of[o] = []Place{Home}
+// Leave takes out what places on a tier have of a version.
+func (c *Catalog) Leave(id storage.ID, t storage.Tier) {
+	if t == storage.TierNode {
+		delete(c.sets, id)
 	}
+	of := c.objects[id]
+	for o, at := range of {
+		of[o] = slices.DeleteFunc(slices.Clone(at), func(p Place) bool { return p.tier() == t })
+	}
+	maps.DeleteFunc(of, func(_ object, at []Place) bool { return len(at) == 0 })
 	if len(of) == 0 {
 		delete(c.objects, id)
 	}

@@ -15,8 +15,9 @@ const (
 	// Captured: it is in the memory of the program, or on its way, or nothing complete is
 	// left of it.
 	Captured Durability = iota
-	// Local: it is complete in files, and survives the end of the processes. The loss of a node
-	// can take it, or a crash of machines that had not synced it.
+	// Local: it is complete in files, and survives the end of the processes; or in memory, and
+	// survives that of any one. The loss of a node can take it, or a crash of machines that had not
+	// synced it.
 	Local
 	// Redundant: it survives the loss of any one node.
 	Redundant

@@ -35,12 +35,17 @@ func (f *Findings) List(entries []storage.Entry) {
 	}
 }
 
+// FactsOf are those of a header.
+func FactsOf(h container.Header) Facts {
+	return Facts{Plan: storage.Planned(h), Oldest: h.Oldest, Stage: StageOf(h.Ancestors)}
+}
+
 // Header enters what a header says, or why it cannot be read now. It reports whether it has
 // been read.
 func (f *Findings) Header(id storage.ID, h container.Header, err error) bool {
 	switch {
 	case err == nil:
-		f.Facts = append(f.Facts, Of[Facts]{id, Facts{Plan: storage.Planned(h), Oldest: h.Oldest}})
+		f.Facts = append(f.Facts, Of[Facts]{id, FactsOf(h)})
 	case storage.Passing(err):
 		f.Unread = append(f.Unread, Of[string]{id, err.Error()})
 	}

@@ -28,14 +28,16 @@ type Past struct {
 	Ranks map[int][]Place
 }
 
-// Gone is the place of a node that is not here.
-const Gone Place = -2
-
 // LossStatus says what has become of a version that is found incomplete.
 func (v View) LossStatus(id storage.ID, before Past) LossStatus {
 	switch {
 	case wasComplete(v, id, before.Newest):
 		return Lost
+	case Volatile(v, id):
+		if neverInMemory(v, id) {
+			return Interrupted
+		}
+		return Unclear
 	case notForNodes(v, id), nothingLost(v, id, before.Ranks):
 		return Interrupted
 	}
@@ -53,7 +55,15 @@ func wasComplete(v View, id, newest storage.ID) bool {
 // no node has lost anything of it.
 func notForNodes(v View, id storage.ID) bool {
 	f, known := v.facts[id]
-	return known && f.Plan.BelowHome() == 0
+	return known && f.Plan.On(storage.TierNode) == 0 && InFiles(v).Any(id)
+}
+
+// neverInMemory reports whether a version in memory alone never was complete, as the one before it
+// is there, which goes when it is.
+func neverInMemory(v View, id storage.ID) bool {
+	return slices.ContainsFunc(v.IDs(), func(other storage.ID) bool {
+		return other.Version < id.Version && v.facts[other].Stage == v.facts[id].Stage && InMemory(v).Complete(other)
+	})
 }
 
 // nothingLost reports that the missing parts of a version were never written: the

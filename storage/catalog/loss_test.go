@@ -107,7 +107,7 @@ func TestLeaveNodesAndForget(t *testing.T) {
 		c := someCatalog(rng, id, nodes)
 		c.AddPart(other, storage.Part{Rank: 0, Size: 1}, 0)
 		home := c.HomeAlone().Entry(id)
-		c.LeaveNodes(id)
+		c.Leave(id, storage.TierNode)
 		require.Equal(t, home, c.Entry(id))
 		require.False(t, c.OnNodes().Any(id))
 		c.Forget(id)

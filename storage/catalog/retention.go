@@ -28,6 +28,8 @@ type Kept struct {
 	Home bool
 	// Pending: it is to be copied there, and is not there yet.
 	Pending bool
+	// Volatile: nothing of it is in a file; what is lost of it never comes back.
+	Volatile bool
 	// Oldest is the number of the oldest version of the same attempt that it
 	// refers to; 0: none.
 	Oldest uint64
@@ -46,6 +48,7 @@ func (k Kept) apart(newer Kept) bool {
 type Prunable struct {
 	Everywhere []storage.ID
 	Nodes      []storage.ID // on the nodes only: the parallel file system keeps it
+	Memory     []storage.ID // in memory alone, which no file is touched for
 }
 
 // Prunable says what may go of versions that are on the nodes and on the parallel file system.
@@ -54,23 +57,29 @@ type Prunable struct {
 // cover it and, if Keep is 2 or more, one that needs no byte of what the newest of them needs;
 // of what is yet to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
-func (r Retention) Prunable(levels []storage.Level, versions []Kept) Prunable {
+//
+// Of what is in memory alone only the newest stays, and only as long as nothing newer is in memory.
+func (r Retention) Prunable(levels []storage.Level, versions []Kept) (w Prunable) {
 	good := r.good(versions)
+	w.Memory = overtakenInMemory(good)
+	inFiles := func(list []Kept) []Kept {
+		return slices.DeleteFunc(slices.Clone(list), func(v Kept) bool { return v.Volatile })
+	}
+	good, versions = inFiles(good), inFiles(versions)
 	keep := max(r.Keep, 1)
 	if len(good) < keep {
-		return Prunable{}
+		return w
 	}
 	floor := good[keep-1].ID.Version
 	onNodes, atHome := r.wanted(levels, good)
 	addReferenced(onNodes, versions)
 	addReferenced(atHome, versions)
-	var w Prunable
 	for _, v := range versions {
 		switch {
 		case onNodes[v.ID], v.ID.Version >= floor:
 		case atHome[v.ID] && !v.Home: // one that is there refers to it
 		case atHome[v.ID]:
-			if v.Reached != 0 {
+			if v.Reached.On(storage.TierNode) != 0 {
 				w.Nodes = append(w.Nodes, v.ID)
 			}
 		default:
@@ -78,6 +87,19 @@ func (r Retention) Prunable(levels []storage.Level, versions []Kept) Prunable {
 		}
 	}
 	return w
+}
+
+// overtakenInMemory are, of versions given newest first, those in memory alone that are older than
+// another one in memory.
+func overtakenInMemory(good []Kept) (ids []storage.ID) {
+	newer := false
+	for _, v := range good {
+		if v.Volatile && newer {
+			ids = append(ids, v.ID)
+		}
+		newer = newer || v.Reached.On(storage.TierMemory) != 0
+	}
+	return ids
 }
 
 // good are the versions that count, newest first.
@@ -113,9 +135,12 @@ func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome 
 		}
 	}
 	for _, level := range levels {
+		if level.Tier == storage.TierMemory {
+			continue
+		}
 		take(onNodes, func(v Kept) bool { return v.Reached.Covers(level) })
 	}
-	take(onNodes, func(v Kept) bool { return v.Reached != 0 })
+	take(onNodes, func(v Kept) bool { return v.Reached.On(storage.TierNode) != 0 })
 	take(atHome, func(v Kept) bool { return v.Home })
 	for _, id := range r.toBeCopied(good) {
 		onNodes[id] = true

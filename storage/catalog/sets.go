@@ -67,7 +67,7 @@ func (v View) Sets(id storage.ID) []Set { return v.sets[id].all }
 // Rebuildable reports whether parity gives back a part, from it and the other parts that
 // can be had as such.
 func (v View) Rebuildable(id storage.ID, part storage.Part) bool {
-	return !v.homeOnly && slices.ContainsFunc(v.sets[id].of[part], func(i int) bool { return suffices(v, id, i, part) })
+	return slices.ContainsFunc(v.sets[id].of[part], func(i int) bool { return suffices(v, id, i, part) })
 }
 
 // suffices reports whether what is left of a set without one of its parts gives back the rest.

@@ -62,7 +62,7 @@ func (t *Told) Records(runs []storage.Record, nested bool, name func(storage.Rec
 		if r.LastWritten > 0 {
 			t.Claim(storage.ID{Version: r.LastWritten, Attempt: attempt}, r.Lineage, name(r))
 		}
-		if from, ok := restoredFrom(r); ok {
+		if from, ok := restoredFrom(r); ok && !r.RestoredMemory {
 			t.Claim(from, r.Lineage, name(r))
 		}
 	}

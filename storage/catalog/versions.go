@@ -48,9 +48,16 @@ type Versions struct {
 // Clear forgets all, but for which of them are verified or damaged.
 func (vs *Versions) Clear() { vs.list, vs.waiting = nil, nil }
 
-// Add enters a version that is newer than all others.
+// Add enters a version that is newer than all others: older ones of its stage are not in memory
+// any more if it is.
 func (vs *Versions) Add(k Kept, h container.Header) {
-	vs.list = append(vs.list, Version{k, h, StageOf(h.Ancestors)})
+	stage := StageOf(h.Ancestors)
+	for i := range vs.list {
+		if v := &vs.list[i]; v.stage == stage && !v.Volatile && k.Reached.On(storage.TierMemory) != 0 {
+			v.Reached = v.Reached.On(storage.TierNode)
+		}
+	}
+	vs.list = append(vs.list, Version{k, h, stage})
 }
 
 // All are the versions, which must not be changed.
@@ -62,6 +69,16 @@ func (vs *Versions) Newest() *Version {
 		return nil
 	}
 	return &vs.list[len(vs.list)-1]
+}
+
+// NewestInFiles is the last of them that is not in memory alone; nil if there is none.
+func (vs *Versions) NewestInFiles() (newest *Version) {
+	for i := range vs.list {
+		if !vs.list[i].Volatile {
+			newest = &vs.list[i]
+		}
+	}
+	return newest
 }
 
 // Find returns one of them; nil if it is not among them.
@@ -80,7 +97,7 @@ func (vs *Versions) Has(id storage.ID) bool { return vs.WaitsFor(id) || vs.Find(
 func (vs *Versions) CameHome(id storage.ID) *Version {
 	v := vs.Find(id)
 	if v != nil {
-		v.Home, v.Pending = true, false
+		v.Home, v.Pending, v.Volatile = true, false, false
 	}
 	return v
 }
@@ -155,13 +172,15 @@ type Nesting struct {
 	Reachable func([]container.Ancestor) bool
 	// Witness: the newest version stays though it be void.
 	Witness bool
+	// Begun: a restart comes to the present stage, and so to none before for what is in memory alone.
+	Begun bool
 }
 
 // PruneNested is Prune for a nested checkpoint: of the present stage stays what retention
 // keeps, of any other one that a restart may fall back to the newest, and nothing of the rest.
 func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Prunable {
 	var witness storage.ID
-	if newest := vs.Newest(); newest != nil && n.Witness {
+	if newest := vs.NewestInFiles(); newest != nil && n.Witness {
 		witness = newest.ID
 	}
 	byStage := make(map[Stage][]Version)
@@ -170,14 +189,27 @@ func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Pru
 	}
 	var all Prunable
 	for stage, list := range byStage {
+		if stage != n.Now && n.Begun {
+			list = slices.DeleteFunc(list, func(v Version) bool {
+				if v.Volatile {
+					all.Memory = append(all.Memory, v.ID)
+				}
+				return v.Volatile
+			})
+		}
 		switch {
+		case len(list) == 0:
 		case stage == n.Now:
 			all = all.and(vs.prunable(list, keep, levels))
 		case n.Reachable(list[0].Header.Ancestors):
 			all = all.and(vs.prunable(list, 1, levels))
 		default:
 			for _, v := range list {
-				if v.ID != witness {
+				switch {
+				case v.ID == witness:
+				case v.Volatile:
+					all.Memory = append(all.Memory, v.ID)
+				default:
 					all.Everywhere = append(all.Everywhere, v.ID)
 				}
 			}
@@ -188,7 +220,7 @@ func (vs *Versions) PruneNested(n Nesting, keep int, levels []storage.Level) Pru
 }
 
 func (p Prunable) and(q Prunable) Prunable {
-	return Prunable{Everywhere: append(p.Everywhere, q.Everywhere...), Nodes: append(p.Nodes, q.Nodes...)}
+	return Prunable{Everywhere: append(p.Everywhere, q.Everywhere...), Nodes: append(p.Nodes, q.Nodes...), Memory: append(p.Memory, q.Memory...)}
 }
 
 func (vs *Versions) prunable(list []Version, keep int, levels []storage.Level) Prunable {
@@ -200,9 +232,12 @@ func (vs *Versions) prunable(list []Version, keep int, levels []storage.Level) P
 }
 
 func (vs *Versions) take(p Prunable) Prunable {
-	vs.list = slices.DeleteFunc(vs.list, func(v Version) bool { return slices.Contains(p.Everywhere, v.ID) })
+	vs.list = slices.DeleteFunc(vs.list, func(v Version) bool {
+		return slices.Contains(p.Everywhere, v.ID) || slices.Contains(p.Memory, v.ID)
+	})
 	for _, id := range p.Nodes {
-		vs.Find(id).Reached = 0
+		v := vs.Find(id)
+		v.Reached = v.Reached.On(storage.TierMemory)
 	}
 	return p
 }

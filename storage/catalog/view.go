@@ -11,8 +11,8 @@ import (
 type View struct {
 	*stored
 
-	lost     []Place
-	homeOnly bool
+	lost  []Place
+	tiers []storage.Tier // those that count; nil: all
 }
 
 // After is what is left when places are lost.
@@ -21,17 +21,28 @@ func (v View) After(lost ...Place) View {
 	return v
 }
 
-// HomeAlone is what is left when all nodes are lost.
-func (v View) HomeAlone() View {
-	v.homeOnly = true
+func on(v View, tiers ...storage.Tier) View {
+	v.tiers = tiers
 	return v
 }
 
-// OnNodes is what the nodes have.
+// HomeAlone is what is left when all nodes are lost.
+func (v View) HomeAlone() View { return on(v, storage.TierHome) }
+
+// InMemory is what there is of a view without files.
+func InMemory(v View) View { return on(v, storage.TierMemory) }
+
+// InFiles is what is left of a view when the job has ended.
+func InFiles(v View) View { return on(v, storage.TierNode, storage.TierHome) }
+
+// OnNodes is what nodes and the ranks on them have.
 func (v View) OnNodes() View { return v.After(Home) }
 
 func (v *View) counts(p Place) bool {
-	return (p == Home || !v.homeOnly) && (len(v.lost) == 0 || !slices.Contains(v.lost, p))
+	if v.tiers != nil && !slices.Contains(v.tiers, p.tier()) {
+		return false
+	}
+	return len(v.lost) == 0 || !slices.Contains(v.lost, p) && !slices.Contains(v.lost, nodeOf(v.ranks, p))
 }
 
 func anywhere(v *View, at []Place) bool { return slices.ContainsFunc(at, v.counts) }
@@ -44,11 +55,16 @@ func (v View) AtHome(id storage.ID, part storage.Part) bool {
 
 // Nodes are those that have an object, ascending.
 func (v View) Nodes(key storage.ObjectKey) []Place {
-	at := v.objects[key.ID][objectOf(key)]
-	if len(at) > 0 && at[0] == Home {
-		at = at[1:]
-	}
-	if v.lost == nil && !v.homeOnly {
+	return with(v, key, storage.TierNode)
+}
+
+// Memories are those of the ranks that have an object in memory.
+func Memories(v View, key storage.ObjectKey) []Place { return with(v, key, storage.TierMemory) }
+
+// with are the places on a tier that have an object.
+func with(v View, key storage.ObjectKey, t storage.Tier) []Place {
+	at := only(v.objects[key.ID][objectOf(key)], t)
+	if v.lost == nil && v.tiers == nil {
 		return at
 	}
 	return slices.DeleteFunc(slices.Clone(at), func(p Place) bool { return !v.counts(p) })

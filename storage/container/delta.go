@@ -23,6 +23,7 @@ type Delta struct {
 	views   []*view // newest first, each with a promise that no newer one keeps
 	current *view   // encoded or being encoded, neither kept nor dropped
 	busy    bool    // an EncodeDelta runs
+	repeat  uint64  // see RepeatOf; 0: none
 	spare   *view   // whose memory serves again; may be nil
 	run     deltaRun
 }

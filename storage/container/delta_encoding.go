@@ -19,7 +19,7 @@ func (e *Encoder) EncodeDelta(ctx context.Context, w io.Writer, h Header, sectio
 	if d == nil {
 		return e.Encode(ctx, w, h, sections)
 	}
-	oldest, ok := d.begin(&h, grade)
+	oldest, ok := d.begin(&h, grade, w)
 	if !ok {
 		return Stats{}, invalidf("EncodeDelta is called while another one with the same Delta runs")
 	}
@@ -37,7 +37,9 @@ func (e *Encoder) EncodeDelta(ctx context.Context, w io.Writer, h Header, sectio
 // for the next one.
 type deltaRun struct {
 	base *view // that of an older version; nil: none, the version is full
-	next *view // being made
+	// repeats: the chunks of base are repeated, not referred to.
+	repeats bool
+	next    *view // being made
 
 	// The encoding goroutine's.
 	section []location // those of base for the current section
@@ -50,7 +52,7 @@ type deltaRun struct {
 
 // begin chooses what to refer to. The oldest version that may be is returned; 0:
 // none.
-func (d *Delta) begin(h *Header, grade uint64) (oldest uint64, ok bool) {
+func (d *Delta) begin(h *Header, grade uint64, w io.Writer) (oldest uint64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy {
@@ -67,6 +69,14 @@ func (d *Delta) begin(h *Header, grade uint64) (oldest uint64, ok bool) {
 	*r = deltaRun{next: d.take(), used: r.used[:0], index: r.index[:0]}
 	d.current = r.next
 	r.next.version, r.next.grade = h.Version, grade
+	if repeat := d.repeat; repeat != 0 {
+		d.repeat = 0
+		if to, can := w.(Repeater); can && to.Base(repeat) {
+			r.base = d.fullView(repeat)
+		}
+		r.repeats = r.base != nil
+		return 0, true
+	}
 	for _, v := range d.views {
 		if grade&^v.grade == 0 && len(v.files) < maxRefs {
 			r.base = v

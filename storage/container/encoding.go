@@ -169,7 +169,10 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 	}
 	j.hash, j.known = r.delta != nil && m.n >= minReferenced, nil
 	if r.delta != nil && store {
-		j.known = r.delta.known(c, m.n, r.opts.ChunkSize)
+		j.known, j.repeats = r.delta.known(c, m.n, r.opts.ChunkSize), r.delta.repeats
+	}
+	if small && r.delta != nil && r.delta.repeats {
+		j.known = nil // repeating it costs more than storing it
 	}
 	if small {
 		r.batch = j
@@ -281,8 +284,11 @@ func (r *encoding) write(j *job) error {
 			r.delta.add(&rec, j.hashes[i])
 		}
 	}
-	if !j.single {
+	switch {
+	case !j.single:
 		return r.out.put(j.batch)
+	case j.from > 0:
+		return r.out.repeat(j.from, int(j.records[0].stored))
 	}
 	for p := range j.stored.pieces() {
 		if err := r.out.put(p); err != nil {

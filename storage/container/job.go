@@ -12,6 +12,8 @@ type job struct {
 	raw     memory
 	hash    bool      // the chunk, or the next of a batch, gets a hash
 	known   *location // where it was last; nil: not known
+	repeats bool      // what is known is repeated, not referred to
+	from    int64     // offset of what is repeated, of a single chunk; 0: it is not
 	loan    loan      // of the raw bytes
 	gather  *buffer   // for raw bytes that are copied together; nil if they are not
 	copied  bool      // the raw bytes are copied before anything else, as they may change
@@ -73,6 +75,10 @@ func (j *job) isKnown(h xxh3.Uint128) bool {
 	j.hashes = append(j.hashes, h)
 	if j.known == nil || j.known.hash != h {
 		return false
+	}
+	if j.repeats {
+		j.records = append(j.records, j.repeated())
+		return true
 	}
 	j.records = append(j.records, j.known.reference)
 	return true

@@ -85,7 +85,7 @@ func (v *Version) alone() (d catalog.Durability, ok bool) {
 
 // mayBeOnNodes reports whether a version was written to nodes.
 func (v *Version) mayBeOnNodes() bool {
-	return v.Noted != nil || v.OnNodes > 0 || v.Header != nil && storage.Planned(*v.Header).BelowHome() != 0
+	return v.Noted != nil || v.OnNodes > 0 || v.Header != nil && storage.Planned(*v.Header).On(storage.TierNode) != 0
 }
 
 // told is what the files beside the versions tell of. Of a nested checkpoint they do not
@@ -187,11 +187,11 @@ func (v *Version) State() string {
 func (v *Version) Planned() *storage.Levels {
 	switch {
 	case v.Header != nil:
-		all := storage.Planned(*v.Header)
-		if nodes := all.BelowHome(); nodes != 0 {
-			return &nodes
+		levels := storage.Planned(*v.Header).On(storage.TierNode)
+		if levels == 0 { // what was in memory beside it has ended with the job
+			levels = storage.LevelsOf(storage.PFS)
 		}
-		return &all
+		return &levels
 	case v.Noted != nil:
 		return &v.Noted.Levels
 	}

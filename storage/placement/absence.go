@@ -235,6 +235,9 @@ func (a *Absence) missing(v catalog.View, id storage.ID) string {
 	default:
 		text = fmt.Sprintf("the parts of ranks %s of %d are nowhere (level %v)", ranks, size, v.Plan(id).BelowHome())
 	}
+	if catalog.Volatile(v, id) {
+		return text
+	}
 	if empty := a.without(v.NodesWith(id, storage.KindPart)); len(empty) > 0 {
 		text += "; nodes without any part of it: " + strings.Join(empty, ", ")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 // name of its level, everything else is an object of this node, or a command.
 const (
 	verbObject  = "object"  // storage.ObjectKey: write or read it
+	verbMemory  = "memory"  // storage.ObjectKey: keep it in memory or read it there
+	verbForget  = "forget"  // version: forget all of it in memory
 	verbRemove  = "remove"  // version: delete all of it on this node
 	verbCancel  = "cancel"  // version: do not heal it, nor copy it to the home
 	verbKept    = "kept"    // version: an error if it is deleted (to rank 0)
@@ -25,6 +28,26 @@ const (
 )
 
 func objectName(key storage.ObjectKey) string { return verbObject + "/" + key.Name() }
+func memoryName(key storage.ObjectKey) string { return verbMemory + "/" + key.Name() }
+
+// memoryNameAfter also says which version is known to be complete.
+func memoryNameAfter(key storage.ObjectKey, newest storage.ID) string {
+	if newest.IsZero() {
+		return memoryName(key)
+	}
+	return memoryName(key) + "/" + newest.String()
+}
+
+// parseMemory reads what follows the verb of these.
+func parseMemory(name string) (key storage.ObjectKey, newest storage.ID, err error) {
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		if id, ok := storage.ParseID(name[at+1:]); ok {
+			name, newest = name[:at], id
+		}
+	}
+	key, err = storage.ParseObjectKey(name)
+	return key, newest, err
+}
 
 // command is a request without data: its Commit does what is asked.
 type command func() error

@@ -21,9 +21,16 @@ type Config struct {
 	Home   storage.Driver
 	Dir    string         // of the checkpoint at home: names the place on the nodes
 	Policy storage.Policy // no level below the home: there are no nodes
+	// Carried, if it is not empty, is the identity of the store at home, known from before: no file is
+	// read or written, and all that there is is what is in memory.
+	Carried string
 	// SetSize is how many ranks protect each other by parity (4 if 0), Parity how
 	// many of them Reed-Solomon lets a set lose (2 if 0).
 	SetSize, Parity int
+	// MemoryCopies is how many ranks have a part in memory at the levels that are there, its own
+	// one included (2 if 0), MemoryLimit how many bytes a rank uses for that; 0: any number.
+	MemoryCopies int
+	MemoryLimit  int64
 	// FlushLimit bounds the bytes per second that this rank copies to the home;
 	// 0: no bound.
 	FlushLimit int64
@@ -50,15 +57,18 @@ type Config struct {
 	// node fails together with.
 	Root, Rack string
 
-	FS       vfs.FS             // of the nodes; nil: the operating system's
-	Self     nodelocal.Identity // of this process if zero
-	Exchange exchange.Options
+	FS vfs.FS // of the nodes; nil: the operating system's
+	// BeforeMemory, for tests, is asked before each operation on the memory of this rank.
+	BeforeMemory func(operation string, key storage.ObjectKey) error
+	Self         nodelocal.Identity // of this process if zero
+	Exchange     exchange.Options
 }
 
 // complete puts the defaults in.
 func complete(c *Config) {
 	c.SetSize = cmp.Or(c.SetSize, 4)
 	c.Parity = cmp.Or(c.Parity, 2)
+	c.MemoryCopies = cmp.Or(c.MemoryCopies, 2)
 	c.Late = cmp.Or(c.Late, 5*time.Second)
 	c.Job = cmp.Or(c.Job, filestore.ThisJob())
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

@@ -28,6 +28,9 @@ type creator struct {
 func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) (storage.PartWriter, error) {
 	w := &writer{creator: c, ctx: ctx, id: id, part: part}
 	plan := c.planner.plan(id.Version)
+	if c.schemes.memoryAlone(plan) {
+		return c.inMemory(ctx, plan, id, part)
+	}
 	err := c.troubles.avoided()
 	if err == nil {
 		w.own, err = c.local.CreateObject(ctx, catalog.PartOf(id, part))
@@ -46,6 +49,15 @@ func (c *creator) create(ctx context.Context, id storage.ID, part storage.Part) 
 		w.protections = append(w.protections, protecting{p, level})
 	}
 	return w, nil
+}
+
+// inMemory starts a part of which there is no file. It is there when all copies are: nothing else
+// would take its place.
+func (c *creator) inMemory(ctx context.Context, plan storage.Levels, id storage.ID, part storage.Part) (storage.PartWriter, error) {
+	for _, scheme := range c.schemes.of(plan) {
+		return scheme.Create(ctx, id, part)
+	}
+	return nil, fmt.Errorf("%w: nothing keeps versions at level %v", ErrConfig, plan) // not reached: there is one that does
 }
 
 // writer is a part on its way to the node and to what protects it.

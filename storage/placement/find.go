@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/exchange"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -21,6 +23,7 @@ type finder struct {
 	name     string // of the checkpoint
 	home     storage.Driver
 	local    *nodelocal.Store
+	memory   *memory.Objects
 	service  *exchange.Service
 	nodes    *nodes
 	register *register
@@ -34,6 +37,9 @@ func (d *finder) sourceName(src catalog.Source) string {
 		return "parity"
 	case src.At == catalog.Home:
 		return "the parallel file system"
+	}
+	if rank, ok := src.At.Rank(); ok {
+		return fmt.Sprintf("%v in the memory of rank %d", src.Key.Kind, rank)
 	}
 	n := d.nodes.list[src.At]
 	return fmt.Sprintf("%v on host %s (%s)", src.Key.Kind, n.Host, n.Root())
@@ -49,11 +55,17 @@ func (d *finder) openSource(ctx context.Context, src catalog.Source, id storage.
 	return d.openObject(ctx, src.Key, src.At)
 }
 
-func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, node catalog.Place) (storage.PartReader, error) {
-	if node == d.nodes.here() {
+func (d *finder) openObject(ctx context.Context, key storage.ObjectKey, at catalog.Place) (storage.PartReader, error) {
+	rank, inMemory := at.Rank()
+	switch {
+	case at == d.nodes.memory():
+		return d.memory.OpenObject(ctx, key)
+	case inMemory:
+		return d.service.Open(ctx, comm.Rank(rank), memoryName(key))
+	case at == d.nodes.here():
 		return d.local.OpenObject(ctx, key)
 	}
-	return d.service.Open(ctx, d.nodes.leader(node), objectName(key))
+	return d.service.Open(ctx, d.nodes.leader(at), objectName(key))
 }
 
 // members opens what the rebuilding of a part needs: parity, and parts that are
@@ -124,7 +136,8 @@ func (d *finder) openVerified(ctx context.Context, id storage.ID, part storage.P
 			if err = d.verify(ctx, r, id, part); err == nil {
 				return r, nil
 			}
-			if ctx.Err() == nil {
+			_, inMemory := src.At.Rank() // where it may have been forgotten meanwhile
+			if ctx.Err() == nil && !(inMemory && errors.Is(err, storage.ErrNotFound)) {
 				d.log.Warn("bytes of a part are wrong", "version", id.Version, "part", part.String(), "source", d.sourceName(src), "error", err)
 			}
 			return nil, errors.Join(err, r.Close())

@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/exchange"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/internal/remove"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -17,6 +18,9 @@ import (
 type handler struct {
 	home     storage.Driver
 	local    *nodelocal.Store
+	memory   *memory.Objects
+	forget   func(storage.ID) // in memory
+	overtake func(storage.ID) // forget what is older
 	commands *commands
 	remover  *remove.Remover
 	cancel   func(storage.ID)
@@ -31,6 +35,15 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 	h.idle.until(ctx) // which ends with the stream
 	verb, rest, _ := strings.Cut(name, "/")
 	switch verb {
+	case verbMemory:
+		key, newest, err := parseMemory(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCommand, err)
+		}
+		if !newest.IsZero() { // this rank may not have come so far
+			h.overtake(newest)
+		}
+		return h.memory.CreateObject(ctx, key, newest)
 	case verbObject, verbAtHome:
 		key, err := storage.ParseObjectKey(rest)
 		switch {
@@ -46,7 +59,7 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 			}
 			return r.Close()
 		}), nil
-	case verbRemove, verbCancel, verbKept, verbFlushed, verbHealed:
+	case verbRemove, verbForget, verbCancel, verbKept, verbFlushed, verbHealed:
 		id, ok := storage.ParseID(rest)
 		if !ok {
 			return nil, fmt.Errorf("%w: %q", ErrCommand, name)
@@ -67,8 +80,13 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 }
 
 func (h *handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.PartReader, error) {
-	rest, ok := strings.CutPrefix(name, verbObject+"/")
-	if !ok {
+	open := h.local.OpenObject
+	verb, rest, _ := strings.Cut(name, "/")
+	switch verb {
+	case verbObject:
+	case verbMemory:
+		open = h.memory.OpenObject
+	default:
 		return nil, fmt.Errorf("%w: %q", ErrCommand, name)
 	}
 	key, err := storage.ParseObjectKey(rest)
@@ -76,7 +94,7 @@ func (h *handler) Open(ctx context.Context, _ comm.Rank, name string) (storage.P
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
 	h.idle.begin()
-	r, err := h.local.OpenObject(ctx, key)
+	r, err := open(ctx, key)
 	if err != nil {
 		h.idle.end()
 		return nil, err
@@ -88,6 +106,8 @@ func (h *handler) execute(ctx context.Context, verb string, id storage.ID) error
 	switch verb {
 	case verbRemove:
 		return recognisable(h.local.Remove(ctx, id))
+	case verbForget:
+		h.forget(id)
 	case verbCancel:
 		h.cancel(id)
 	case verbKept:

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/internal/heal"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
@@ -25,9 +24,13 @@ type healing struct {
 
 var _ heal.Placement = (*healing)(nil)
 
-// Bring reads the file that there is, and gets the part from elsewhere if it is not good.
+// Bring reads the file that there is, and gets the part from elsewhere if it is not good. Of a
+// version in memory alone there is none.
 func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 	key := h.register.ownKey(id)
+	if !h.register.isInFiles(id, h.schemes) {
+		return nil
+	}
 	if r, err := h.local.OpenObject(ctx, key); err == nil {
 		defer r.Close()
 		if h.finder.verify(ctx, r, id, key.Part) == nil {
@@ -52,6 +55,9 @@ func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 
 // Protect gives the scheme of a level the bytes that are on this node.
 func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Level) error {
+	if level.Tier == storage.TierMemory {
+		return h.remember(ctx, id, level)
+	}
 	key := h.register.ownKey(id)
 	src, err := h.local.OpenObject(ctx, key)
 	if err != nil {
@@ -68,6 +74,27 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 	return err
 }
 
+// remember gives the part to all who are to have it in memory, from wherever it is.
+func (h *healing) remember(ctx context.Context, id storage.ID, level storage.Level) error {
+	part := h.register.ownKey(id).Part
+	src, err := h.finder.openVerified(ctx, id, part)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	w, err := h.schemes[level].scheme.Create(ctx, id, part)
+	if err == nil {
+		err = copyWhole(ctx, w, src)
+	}
+	switch {
+	case err == nil:
+		h.register.note(id, func(about *note) { about.tornMemory = false })
+	case errors.Is(err, storage.ErrCalledOff): // another rank knows of a newer version already
+		h.register.note(id, func(about *note) { about.overtaken = true })
+	}
+	return err
+}
+
 func (h *healing) Skip(id storage.ID, level storage.Level) error {
 	return h.schemes[level].scheme.Skip(h.work, id, h.register.ownKey(id).Part)
 }
@@ -79,6 +106,9 @@ func (h *healing) Healed(ctx context.Context, id storage.ID) error {
 
 // Deleted asks rank 0: others may have been told before this rank, and have given up.
 func (h *healing) Deleted(id storage.ID) bool {
+	if h.register.isOvertaken(id) {
+		return true
+	}
 	if h.commands.nodes.root() {
 		return h.deleted(id)
 	}
@@ -87,8 +117,8 @@ func (h *healing) Deleted(id storage.ID) bool {
 
 // allHealed is called on rank 0 when all ranks have healed a version.
 func (h *healing) allHealed(id storage.ID) {
-	plan := query(h.register, func(v catalog.View) storage.Levels { return v.Plan(id).BelowHome() })
-	levels := plan.And(h.schemes.allPossible(h.schemes.healing(plan)))
+	plan, by := h.register.protectors(id, h.schemes)
+	levels := plan.And(h.schemes.allPossible(by))
 	h.register.note(id, func(about *note) { about.healed = levels })
 }
 

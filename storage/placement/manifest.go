@@ -22,6 +22,9 @@ func readManifest(ctx context.Context, c *Config) (*manifest.Writer, error) {
 		Job      string
 		Err      string
 	}
+	if c.Carried != "" {
+		return manifest.NewWriter(manifest.New(c.Carried), true), nil
+	}
 	var problem error
 	if home, ok := c.Home.(storage.MetadataStore); ok && c.Comm.Rank() == 0 {
 		shared.Manifest, shared.Stored, problem = manifest.Read(ctx, home)

@@ -21,6 +21,17 @@ type nodes struct {
 func (n *nodes) at(r comm.Rank) catalog.Place { return catalog.Place(n.of[r]) }
 func (n *nodes) here() catalog.Place          { return n.at(n.me) }
 
+// memory is that of this rank.
+func (n *nodes) memory() catalog.Place { return catalog.MemoryOf(int(n.me)) }
+
+// ofRanks are the nodes of all ranks.
+func (n *nodes) ofRanks() (all []catalog.Place) {
+	for r := range n.of {
+		all = append(all, n.at(comm.Rank(r)))
+	}
+	return all
+}
+
 func (n *nodes) ranks() int { return len(n.of) }
 
 // root reports that this rank speaks for all.

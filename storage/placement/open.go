@@ -43,6 +43,7 @@ func Open(ctx context.Context, c Config) (*Placement, error) {
 // know makes what knows, and does nothing; homeDir is the checkpoint's directory, of rank 0.
 func (p *Placement) know(homeDir string) {
 	p.register = newRegister(p.nodes, p.config.Parity)
+	p.register.carried = p.config.Carried != ""
 	p.absence = &Absence{nodes: p.nodes, register: p.register, manifest: p.manifest, fs: p.config.FS, homeDir: homeDir}
 }
 
@@ -51,6 +52,11 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if p.manifest, err = readManifest(ctx, &p.config); err != nil {
 		return err
 	}
+	memory, err := openMemory(p.config, p.manifest.Last().ID)
+	if err != nil {
+		return err
+	}
+	p.forgetting = &forgetting{memory: memory}
 	own, problem := p.openNode(ctx)
 	defer func() {
 		if err != nil && p.local != nil {
@@ -87,7 +93,7 @@ func (p *Placement) shareNodes(ctx context.Context, own nodeReport, problem erro
 	if err := comm.Barrier(ctx, p.config.Comm); err != nil { // two may sign a directory at the same time
 		return nil, err
 	}
-	if p.local != nil {
+	if p.local != nil && p.config.Carried == "" {
 		owner, _ := nodelocal.ReadOwner(p.config.FS, p.local.Dir()) // without room there is none
 		own.Signer = owner.Identity
 	}
@@ -119,15 +125,18 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	if !p.manifest.Stored() {
 		earlier = p.local.Earlier()
 	}
-	if len(earlier) == 0 {
+	carried := p.config.Carried != ""
+	if len(earlier) == 0 && !carried {
 		err = p.local.Prepare(ctx, nil)
 	}
 	root := filepath.Dir(p.local.Dir())
 	report = nodeReport{
 		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: p.config.Rack, Earlier: osstring.From(earlier),
 	}
-	if info, err := p.config.FS.Stat(root); err == nil {
-		report.File = vfs.IDOf(info)
+	if !carried {
+		if info, err := p.config.FS.Stat(root); err == nil {
+			report.File = vfs.IDOf(info)
+		}
 	}
 	if p.config.Comm.Rank() == 0 {
 		report.Home = osstring.String(p.config.Dir)
@@ -151,18 +160,19 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 		p.flusher.Cancel(id)
 		p.healer.Cancel(id)
 	}
+	memory := p.forgetting.memory
 	p.commands = &commands{nodes: p.nodes, homeDir: p.absence.homeDir, late: p.config.Late, reports: make(map[report]int)}
 	troubles := &troubles{log: p.config.Log, nodes: p.nodes, root: p.config.Root, leftover: make([]alarm, len(p.nodes.list))}
 	p.remover = remove.New(
-		&removing{local: p.local, nodes: p.nodes, register: p.register, commands: p.commands, troubles: troubles, cancel: cancel},
+		&removing{local: p.local, nodes: p.nodes, register: p.register, schemes: p.schemes, commands: p.commands, troubles: troubles, cancel: cancel},
 		remove.Options{Ranks: p.nodes.ranks(), Nodes: len(p.nodes.list), Log: p.config.Log},
 	)
-	served := &handler{home: p.config.Home, local: p.local, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
+	served := &handler{home: p.config.Home, local: p.local, memory: memory, forget: func(id storage.ID) { p.forgetting.forget(id) }, overtake: func(id storage.ID) { p.forgetting.overtake(id) }, commands: p.commands, remover: p.remover, cancel: cancel, schemes: p.schemes, ready: make(chan struct{}), idle: &p.idle}
 	p.service = exchange.New(ctx, dup, served, p.config.Exchange)
 	p.commands.service = p.service
 
-	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, home: p.config.Home, log: p.config.Log}
-	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
+	p.surveyor = &surveyor{name: p.config.Name, comm: p.config.Comm, nodes: p.nodes, local: p.local, memory: memory, home: p.config.Home, log: p.config.Log, carried: p.register.carried}
+	p.finder = &finder{name: p.config.Name, home: p.config.Home, local: p.local, memory: memory, service: p.service, nodes: p.nodes, register: p.register, log: p.config.Log}
 	p.gatherer = &gatherer{comm: p.config.Comm, local: p.local, finder: p.finder, register: p.register, log: p.config.Log}
 	flushing := &flushing{home: p.config.Home, finder: p.finder, register: p.register, commands: p.commands, mayWrite: p.config.MayWrite, flushed: p.config.Flushed}
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.config.Log})
@@ -170,11 +180,14 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
 	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
+	f := p.forgetting
+	f.nodes, f.register, f.commands, f.cancel = p.nodes, p.register, p.commands, p.healer.Cancel
 	p.creator = &creator{
 		home: p.config.Home, local: p.local, planner: p.planner, schemes: p.schemes, register: p.register, commands: p.commands, troubles: troubles, around: p.service.Around,
 	}
 	builder := schemeBuilder{
-		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, service: p.service, local: p.local, unwanted: p.unwanted, log: p.config.Log,
+		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, newest: p.forgetting.known, service: p.service, local: p.local, memory: memory,
+		unwanted: p.unwanted, log: p.config.Log,
 	}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)

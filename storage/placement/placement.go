@@ -30,19 +30,20 @@ type Placement struct {
 	planner  *planner
 
 	// Without nodes these are nil, but for schemes, of which there are none then.
-	local    *nodelocal.Store
-	service  *exchange.Service
-	commands *commands
-	schemes  schemes
-	surveyor *surveyor
-	finder   *finder
-	creator  *creator
-	gatherer *gatherer
-	healer   *heal.Healer
-	flusher  *flush.Flusher
-	remover  *remove.Remover
-	idle     idleness
-	end      ending
+	local      *nodelocal.Store
+	service    *exchange.Service
+	commands   *commands
+	schemes    schemes
+	surveyor   *surveyor
+	finder     *finder
+	creator    *creator
+	gatherer   *gatherer
+	healer     *heal.Healer
+	flusher    *flush.Flusher
+	remover    *remove.Remover
+	forgetting *forgetting // and what is in memory
+	idle       idleness
+	end        ending
 }
 
 var _ storage.Driver = (*Placement)(nil)
@@ -180,7 +181,10 @@ func (p *Placement) Outcome(id storage.ID, stored bool) (o Outcome) {
 		return o
 	}
 	strong := p.Plan(id.Version).BelowHome() &^ weak
-	o.Levels = storage.LevelsOf(storage.Local).With(p.schemes.allPossible(strong))
+	o.Levels = p.schemes.allPossible(strong)
+	if !p.schemes.memoryAlone(p.Plan(id.Version)) {
+		o.Levels = o.Levels.With(storage.LevelsOf(storage.Local))
+	}
 	return o
 }
 
@@ -196,12 +200,21 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	}
 	if o.Levels == 0 {
 		p.planner.owes(planned)
+		if o.Void {
+			p.forgetting.forget(id)
+		}
+		if p.nodes.root() { // who deletes what there is of it
+			p.register.tell(func() { p.register.cat.SetFacts(id, factsOf(h, planned)) })
+		}
 		return
 	}
 	below := planned.BelowHome()
 	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
 	p.planner.owes(below &^ reached)
-	p.register.settled(id, h.Size, catalog.Facts{Plan: planned, Oldest: h.Oldest}, reached, p.schemes)
+	p.register.settled(id, h.Size, factsOf(h, planned), reached, p.schemes)
+	if reached.On(storage.TierMemory) != 0 {
+		p.forgetting.overtake(id)
+	}
 	if planned.AtHome() {
 		p.flusher.Add(id)
 	}
@@ -210,6 +223,10 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 			p.forget(old)
 		}
 	}
+}
+
+func factsOf(h container.Header, planned storage.Levels) catalog.Facts {
+	return catalog.Facts{Plan: planned, Oldest: h.Oldest, Stage: catalog.StageOf(h.Ancestors)}
 }
 
 // Kept says how a version is kept, as of the last Survey.
@@ -259,6 +276,7 @@ func (p *Placement) Heal(id storage.ID) {
 	if !p.OnNodes() {
 		return
 	}
+	p.forgetting.overtake(id)
 	work, all := p.register.work(id, p.schemes)
 	for _, one := range all {
 		p.remover.Healing(one)
@@ -311,7 +329,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 	for _, e := range entries {
 		wanted[e.ID] = keep(e) || len(e.Away) > 0
 	}
-	if home, ok := p.config.Home.(storage.Preparer); ok {
+	if home, ok := p.config.Home.(storage.Preparer); ok && p.config.Carried == "" {
 		// A part at home may belong to a version that is on the nodes.
 		if err := home.Prepare(ctx, func(e storage.Entry) bool { return wanted[e.ID] }); err != nil {
 			return err
@@ -321,7 +339,7 @@ func (p *Placement) Prepare(ctx context.Context, keep func(storage.Entry) bool) 
 		if want || !p.OnNodes() {
 			continue
 		}
-		err := p.remover.Drop(ctx, id)
+		err := errors.Join(p.forgetting.everywhere(ctx, id), p.remover.Drop(ctx, id))
 		if ctx.Err() != nil || errors.Is(err, comm.ErrProcFailed) || errors.Is(err, comm.ErrRevoked) {
 			return err
 		}
@@ -338,8 +356,8 @@ func (p *Placement) Remove(ctx context.Context, id storage.ID) error {
 	if !p.OnNodes() {
 		return p.config.Home.Remove(ctx, id)
 	}
-	home := p.register.mayBeAtHome(id)
-	err := p.Drop(ctx, id)
+	home := p.config.Carried == "" && p.register.mayBeAtHome(id)
+	err := errors.Join(p.Drop(ctx, id), p.forgetting.everywhere(ctx, id))
 	if home {
 		err = errors.Join(err, p.config.Home.Remove(ctx, id))
 	}

@@ -22,7 +22,11 @@ type planner struct {
 func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.policy.Plan(version).With(p.owed)
+	plan := p.policy.Plan(version)
+	if p.owed == 0 {
+		return plan
+	}
+	return plan.With(p.owed).Staged()
 }
 
 // skipNumbers is Placement.SkipNumbers.
@@ -65,4 +69,5 @@ func (p *planner) takeWeak(id storage.ID) storage.Levels {
 type Outcome struct {
 	Levels  storage.Levels // that it has below the home; none: it is not stored
 	Spilled bool           // it is at home because the node was full
+	Void    bool           // all ranks find that it is not complete: without this another one may think otherwise
 }

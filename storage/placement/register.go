@@ -15,8 +15,9 @@ import (
 // register is what this rank knows of the versions: it owns the catalog, and has the one lock
 // for it. Whoever works on versions tells it what has become of them, and asks it what follows.
 type register struct {
-	nodes  *nodes
-	parity int // how many of a set Reed-Solomon is to let the job lose
+	nodes   *nodes
+	parity  int  // how many of a set Reed-Solomon is to let the job lose
+	carried bool // no file is looked at: see Config
 
 	mu  sync.Mutex
 	cat *catalog.Catalog
@@ -38,11 +39,13 @@ type note struct {
 	replaced bool
 	torn     bool // this rank's file turned out to be damaged
 	tornCopy bool // a copy of this rank's part did: where it is it is none
-	sent     bool // the home may have something of it
+	// tornMemory: this rank's part did in some memory. overtaken: it is not kept in memory any more.
+	tornMemory, overtaken bool
+	sent                  bool // the home may have something of it
 }
 
 func newRegister(n *nodes, parity int) *register {
-	return &register{nodes: n, parity: parity, cat: catalog.New(), notes: make(map[storage.ID]note)}
+	return &register{nodes: n, parity: parity, cat: catalog.New(n.ofRanks()...), notes: make(map[storage.ID]note)}
 }
 
 // query answers a question out of the catalog.
@@ -82,7 +85,7 @@ func (r *register) ownKey(id storage.ID) storage.ObjectKey {
 func (r *register) sources(id storage.ID, part storage.Part) []catalog.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.cat.Sources(id, part, r.nodes.here())
+	all := r.cat.Sources(id, part, r.nodes.memory(), r.nodes.here())
 	first := catalog.Source{Key: catalog.PartOf(id, part), At: r.nodes.here()}
 	if r.notes[id].own && part == r.nodes.ownPart() && !slices.Contains(all, first) {
 		return slices.Insert(all, 0, first)
@@ -95,8 +98,11 @@ func (r *register) noteTorn(src *catalog.Source) {
 	if src == nil || src.Parity || src.At == catalog.Home || src.Key.Part != r.nodes.ownPart() {
 		return
 	}
+	_, inMemory := src.At.Rank()
 	r.note(src.Key.ID, func(about *note) {
 		switch {
+		case inMemory:
+			about.tornMemory = true
 		case src.Key.Kind == storage.KindCopy:
 			about.tornCopy = true
 		case src.At == r.nodes.here():
@@ -176,6 +182,12 @@ func (r *register) cameHome(id storage.ID, part storage.Part) {
 // noteSent notes that the home may have something of a version.
 func (r *register) noteSent(id storage.ID) { r.note(id, func(about *note) { about.sent = true }) }
 
+func (r *register) isOvertaken(id storage.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.notes[id].overtaken
+}
+
 func (r *register) wasSent(id storage.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +201,9 @@ func (r *register) settled(id storage.ID, size int, f catalog.Facts, reached sto
 	defer r.mu.Unlock()
 	r.cat.SetFacts(id, f)
 	for rank := range size {
-		r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
+		if !s.memoryAlone(f.Plan) {
+			r.cat.AddPart(id, storage.Part{Rank: rank, Size: size}, r.nodes.at(comm.Rank(rank)))
+		}
 	}
 	for l := range reached.All() {
 		s[l].enter(r.cat, r.nodes, id, size)
@@ -203,8 +217,7 @@ func (r *register) work(id storage.ID, s schemes) (work []heal.Work, all []stora
 	defer r.mu.Unlock()
 	all = r.cat.WithBases(id)
 	for _, one := range all {
-		plan := r.cat.Plan(one).BelowHome()
-		by := s.healing(plan)
+		plan, by := r.protecting(one, s)
 		switch {
 		case r.needsHealing(one, plan, by, s):
 			w := heal.Work{ID: one, Plan: plan, By: by, Left: r.left(one, by, s), Here: r.isHere(one), ParityStays: !r.isWhole(one)}
@@ -214,11 +227,26 @@ func (r *register) work(id storage.ID, s schemes) (work []heal.Work, all []stora
 				r.notes[one] = about
 			}
 			work = append(work, w)
-		case r.notes[one].torn || r.notes[one].tornCopy:
+		case r.notes[one].torn || r.notes[one].tornCopy || r.notes[one].tornMemory:
 			work = slices.Insert(work, 0, heal.Work{ID: one, Torn: true, Left: r.tornCopies(one, by, s)})
 		}
 	}
 	return work, all
+}
+
+// protectors are the levels of a version that are to be had here, and those whose schemes protect it.
+// What is not in memory any more does not come back there.
+func (r *register) protectors(id storage.ID, s schemes) (plan, by storage.Levels) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.protecting(id, s)
+}
+
+func (r *register) protecting(id storage.ID, s schemes) (plan, by storage.Levels) {
+	if plan = r.cat.Plan(id).BelowHome(); !catalog.InMemory(r.cat.View).Complete(id) {
+		plan = plan.On(storage.TierNode)
+	}
+	return plan, s.healing(plan)
 }
 
 // left are those of some levels for which this rank's share in the protection of a version
@@ -231,7 +259,10 @@ func (r *register) left(id storage.ID, by storage.Levels, s schemes) storage.Lev
 // tornCopies are those of some levels at which the copy of this rank's part is damaged. It is
 // made anew by this rank alone.
 func (r *register) tornCopies(id storage.ID, by storage.Levels, s schemes) storage.Levels {
-	return by.Where(func(l storage.Level) bool { return r.notes[id].tornCopy && s[l].partners != nil })
+	about := r.notes[id]
+	return by.Where(func(l storage.Level) bool {
+		return about.tornCopy && s[l].partners != nil || about.tornMemory && s[l].holders != nil
+	})
 }
 
 // isHere reports whether this rank's part of a version is on its node and, as far as is
@@ -253,17 +284,33 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s scheme
 	if e.Size() != r.nodes.ranks() || plan == 0 {
 		return false
 	}
+	if by.Where(func(l storage.Level) bool { return r.lacksInMemory(id, s[l]) }) != 0 {
+		return true
+	}
+	if !catalog.InFiles(r.cat.View).Any(id) {
+		return false
+	}
 	for _, part := range e.Parts {
 		if len(r.cat.Nodes(catalog.PartOf(id, part))) == 0 || r.hostOf(r.cat.View, id, part) != comm.Rank(part.Rank) {
 			return true
 		}
 	}
-	if by != 0 && !r.cat.SurvivesANode(id) {
+	if by.On(storage.TierNode) != 0 && !catalog.InFiles(r.cat.View).SurvivesANode(id) {
 		return true
 	}
 	return plan.Where(func(l storage.Level) bool {
 		return l.Survives.OfEachSet > 1 && by.Include(storage.LevelsOf(l)) && r.cat.LacksAny(id, s[l].parity)
 	}) != 0
+}
+
+// lacksInMemory reports whether any part of a version is not with all who are to have it.
+func (r *register) lacksInMemory(id storage.ID, p protection) bool {
+	for rank := range p.holders {
+		if !p.inMemoryOf(r.cat.View, r.nodes, id, rank) {
+			return true
+		}
+	}
+	return false
 }
 
 // unfinished is the newest version whose flush an earlier job has begun, or not got to.

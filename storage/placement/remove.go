@@ -16,6 +16,7 @@ type removing struct {
 	local    *nodelocal.Store
 	nodes    *nodes
 	register *register
+	schemes  schemes
 	commands *commands
 	troubles *troubles
 	cancel   func(storage.ID)
@@ -41,6 +42,9 @@ func (r *removing) Cancel(ctx context.Context, rank int, id storage.ID) error {
 }
 
 func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error) {
+	if !r.register.isInFiles(id, r.schemes) { // no node was to have anything
+		return nil
+	}
 	leader := r.nodes.leader(catalog.Place(node))
 	if leader == r.nodes.me {
 		err = r.local.Remove(ctx, id)
@@ -51,5 +55,5 @@ func (r *removing) Drop(ctx context.Context, node int, id storage.ID) (err error
 }
 
 func (r *removing) Dropped(id storage.ID) {
-	r.register.tell(func() { r.register.cat.LeaveNodes(id) })
+	r.register.tell(func() { r.register.cat.Leave(id, storage.TierNode) })
 }

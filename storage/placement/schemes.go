@@ -13,9 +13,11 @@ import (
 	"github.com/craft-go/craft/storage/erasure"
 	"github.com/craft-go/craft/storage/internal/domain"
 	"github.com/craft-go/craft/storage/internal/exchange"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/manifest"
 	"github.com/craft-go/craft/storage/nodelocal"
 	"github.com/craft-go/craft/storage/partner"
+	"github.com/craft-go/craft/storage/replica"
 )
 
 // schemes are what protects the versions of the levels that the policy has. They do not change
@@ -83,7 +85,7 @@ func (s schemes) healing(plan storage.Levels) (by storage.Levels) {
 			by = by.With(storage.LevelsOf(level))
 		default:
 			for other, p := range s {
-				if p.scheme != nil {
+				if p.scheme != nil && other.Tier == level.Tier {
 					by = by.With(storage.LevelsOf(other))
 				}
 			}
@@ -110,8 +112,11 @@ func (s schemes) close(ctx context.Context) (err error) {
 type schemeBuilder struct {
 	nodes             *nodes
 	setSize, parities int
+	copies            int // in memory
 	service           *exchange.Service
 	local             *nodelocal.Store
+	memory            *memory.Objects
+	newest            func() storage.ID      // in memory that is complete
 	unwanted          func(storage.ID) error // an error if the version is deleted
 	log               *slog.Logger
 }
@@ -149,9 +154,12 @@ func (b *schemeBuilder) buildOne(level storage.Level) (p protection, why, err er
 		return protection{reach: level}, nil, nil
 	}
 	for _, try := range b.attempts(level) {
-		if try.parity > 0 {
+		switch {
+		case level.Tier == storage.TierMemory:
+			p, err = b.buildMemory(try)
+		case try.parity > 0:
 			p, err = b.buildParity(level, try)
-		} else {
+		default:
 			p, err = b.buildPartner(level, try)
 		}
 		switch {
@@ -170,6 +178,8 @@ func (b *schemeBuilder) buildOne(level storage.Level) (p protection, why, err er
 func (b *schemeBuilder) survivable(level storage.Level) storage.Losses {
 	nodes := 1
 	switch {
+	case level.Tier == storage.TierMemory:
+		return storage.Losses{Process: true, Nodes: b.copies - 1}
 	case level.Redundancy == storage.NoRedundancy:
 		nodes = 0
 	case level.Redundancy == storage.Parity && level.Survives.OfEachSet > 1:
@@ -181,7 +191,10 @@ func (b *schemeBuilder) survivable(level storage.Level) storage.Losses {
 // attempts are what may protect a level, the strongest first. Fewer parities than
 // Reed-Solomon was asked for survive at least what XOR does.
 func (b *schemeBuilder) attempts(level storage.Level) (out []protection) {
-	if level.Redundancy != storage.Parity {
+	switch {
+	case level == storage.Mem:
+		return []protection{{reach: level}, {reach: storage.Process}}
+	case level.Redundancy != storage.Parity:
 		return []protection{{reach: level}}
 	}
 	n := 1
@@ -206,6 +219,42 @@ func (b *schemeBuilder) buildPartner(level storage.Level, p protection) (protect
 	}
 	p.partners = chosen.Partner
 	p.scheme = &partner.Scheme{Service: b.service, Partner: comm.Rank(p.partners[b.nodes.me]), ObjectName: objectName}
+	return p, nil
+}
+
+// buildMemory chooses who has whose part in memory: on as many nodes as there are copies or, where
+// there are fewer nodes, copies; for a level that survives no node on any ranks.
+func (b *schemeBuilder) buildMemory(p protection) (protection, error) {
+	apart := p.reach.Survives.Nodes > 0
+	most := len(b.nodes.of)
+	if apart {
+		most = len(b.nodes.list)
+	}
+	copies := min(b.copies, most)
+	if copies < 2 {
+		return p, fmt.Errorf("%w: copies in memory need at least 2 nodes, or 2 ranks to survive a process", domain.ErrTooFewNodes)
+	}
+	if copies < b.copies && b.nodes.root() {
+		b.log.Warn("fewer copies in memory than asked for: there are not as many places", "level", p.reach.String(), "copies", copies, "asked", b.copies)
+	}
+	places, err := replica.NewPlaces(b.nodes.of, copies, !apart)
+	if err != nil {
+		return p, err
+	}
+	var others []comm.Rank
+	for rank := range b.nodes.of {
+		var holders []int
+		for _, seat := range places.Holders(places.Slot(replica.Seat(rank))) {
+			holders = append(holders, int(seat))
+			if rank == int(b.nodes.me) && int(seat) != rank {
+				others = append(others, comm.Rank(seat))
+			}
+		}
+		p.holders = append(p.holders, holders)
+	}
+	p.scheme = &memory.Scheme{Objects: b.memory, Service: b.service, Others: others, ObjectName: func(key storage.ObjectKey) string {
+		return memoryNameAfter(key, b.newest())
+	}}
 	return p, nil
 }
 

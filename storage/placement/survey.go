@@ -9,22 +9,24 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
-	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/erasure"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// holdings is what one node has, and, of rank 0, what the home has.
-type holdings struct{ Node, Home catalog.Findings }
+// holdings is what one rank has in memory, its leader on the node, and rank 0 at home.
+type holdings struct{ Memory, Node, Home catalog.Findings }
 
 // surveyor finds out what is where.
 type surveyor struct {
-	name  string // of the checkpoint
-	comm  *comm.Comm
-	nodes *nodes
-	local *nodelocal.Store
-	home  storage.Driver
-	log   *slog.Logger
+	name    string // of the checkpoint
+	comm    *comm.Comm
+	nodes   *nodes
+	local   *nodelocal.Store
+	memory  *memory.Objects
+	home    storage.Driver
+	log     *slog.Logger
+	carried bool // only memory is looked at
 }
 
 // survey looks at all nodes and at home. It is collective; afterwards all ranks know
@@ -32,20 +34,22 @@ type surveyor struct {
 func (s *surveyor) survey(ctx context.Context) (*catalog.Catalog, error) {
 	var own holdings
 	var problem error
-	if s.nodes.leads() {
+	s.lookAtMemory(ctx, &own.Memory)
+	if s.nodes.leads() && !s.carried {
 		problem = s.lookAtNode(ctx, &own.Node)
 	}
-	if problem == nil && s.nodes.root() {
+	if problem == nil && s.nodes.root() && !s.carried {
 		problem = s.lookAtHome(ctx, &own.Home)
 	}
 	all, err := share(ctx, s.comm, "its node", own, problem)
 	if err != nil {
 		return nil, err
 	}
-	cat := catalog.New()
+	cat := catalog.New(s.nodes.ofRanks()...)
 	for r, h := range all {
 		cat.Merge(h.Home, catalog.Home)
 		cat.Merge(h.Node, s.nodes.at(comm.Rank(r)))
+		cat.Merge(h.Memory, catalog.MemoryOf(r))
 	}
 	return cat, cat.CheckFacts()
 }
@@ -74,23 +78,11 @@ func (s *surveyor) lookAtNode(ctx context.Context, h *catalog.Findings) error {
 	known := make(map[storage.ID]bool)
 	for _, o := range objects {
 		if o.Kind != storage.KindParity && !known[o.ID] {
-			header, err := s.readHeader(ctx, s.local.Of(o.Kind), o.ID, o.Part)
+			header, err := s.header(o.ID, o.Part, func() (storage.PartReader, error) { return s.local.OpenObject(ctx, o.ObjectKey) })
 			known[o.ID] = h.Header(o.ID, header, err)
 		}
 	}
 	return nil
-}
-
-func (s *surveyor) readHeader(ctx context.Context, d storage.Driver, id storage.ID, part storage.Part) (h container.Header, err error) {
-	r, err := d.Open(ctx, id, part)
-	if err != nil {
-		return h, err
-	}
-	defer r.Close()
-	if h, err = container.ReadHeader(r, r.Size()); err == nil {
-		err = storage.CheckIdentity(h, s.name, id, part)
-	}
-	return h, err
 }
 
 // lookAtHome lists what the parallel file system has.
@@ -102,7 +94,7 @@ func (s *surveyor) lookAtHome(ctx context.Context, h *catalog.Findings) error {
 	h.List(entries)
 	for _, e := range entries {
 		for _, part := range e.Parts {
-			header, err := s.readHeader(ctx, s.home, e.ID, part)
+			header, err := s.header(e.ID, part, func() (storage.PartReader, error) { return s.home.Open(ctx, e.ID, part) })
 			if h.Header(e.ID, header, err) {
 				break
 			}

@@ -38,6 +38,7 @@ func fullestBin(balls, bins int) int {
 
 // IV-A, IV-B: the bottleneck volumes and messages of a load of one rank's blocks, scattered.
 func TestScatteredLoad(t *testing.T) {
+	numbersAlone(t)
 	const blocks, r = paperBytes / 64, 4
 	for _, p := range []int{48, 384, 1536, 6144, 24_576} {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
@@ -74,6 +75,7 @@ func TestScatteredLoad(t *testing.T) {
 // IV-C: r*n/p blocks of each rank; submitting takes as many from each rank, and 64 ranges to
 // as many sets of r ranks at most.
 func TestSubmitVolume(t *testing.T) {
+	numbersAlone(t)
 	for _, p := range []int{48, 1536, 6144} {
 		permuted, consecutive := paperCosts(t, Workload{Ranks: p, Copies: 4}), paperCosts(t, Workload{Ranks: p, Copies: 4, Consecutive: true})
 		require.Equal(t, int64(4*paperBytes), permuted.Memory())

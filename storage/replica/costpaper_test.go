@@ -59,11 +59,20 @@ func TestCostsBesideThePaper(t *testing.T) {
 	logTable(t, rows)
 }
 
+// numbersAlone leaves a test out that does one thing after the other, where -short asks for what the race
+// detector can find.
+func numbersAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("numbers alone")
+	}
+}
+
 // thorough reports whether a test may take minutes: CRAFT_TEST_SECONDS=60.
 func thorough(t *testing.T) bool { return testseed.Number(t, "CRAFT_TEST_SECONDS", 0) >= 60 }
 
 // What the operations cost on up to as many ranks as the paper had; many of them if it may take long.
 func TestCostsByScale(t *testing.T) {
+	numbersAlone(t)
 	rows := [][]string{{"ranks", "", "operation", "sent KiB", "received KiB", "messages sent", "received", "node out MiB", "ms"}}
 	for _, p := range []int{48, 384, 1536, 6144, 24_576} {
 		if p > 1536 && !thorough(t) {
@@ -92,6 +101,7 @@ func TestCostsByScale(t *testing.T) {
 // Fig. 4a: small ranges cost messages, large ones leave the data with few senders; 256 KiB
 // is near the best for load 1 %. Fig. 4b: a permutation pays for load 1 %, and not for load all.
 func TestRangeSizes(t *testing.T) {
+	numbersAlone(t)
 	rows := [][]string{{"ranks", "range", "submit, ms", "load 1 %, ms"}}
 	for _, sweep := range []struct{ ranks, smallest int }{{48, 256}, {1536, 16 << 10}, {6144, 256 << 10}} {
 		p := sweep.ranks

@@ -97,7 +97,11 @@ func (t *trial) repair() {
 // places as there can be, on different seats and, where the rule gives it, on different nodes.
 func TestLayoutAgainstAModel(t *testing.T) {
 	rng := testseed.Rand(t)
-	for range 300 {
+	trials := 300
+	if testing.Short() {
+		trials /= 6
+	}
+	for range trials {
 		m := newTrial(rng)
 		for range rng.IntN(8) {
 			before := m.places()

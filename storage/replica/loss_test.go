@@ -57,6 +57,7 @@ func requireClose(t *testing.T, want, got, tolerance float64, what ...any) {
 }
 
 func TestLossOfSmallWorlds(t *testing.T) {
+	numbersAlone(t)
 	for p := 1; p <= 60; p++ {
 		for r := 1; r <= p; r++ {
 			if p%r != 0 {

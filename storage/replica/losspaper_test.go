@@ -13,6 +13,7 @@ import (
 // distribution of IV-A: with r = 4 more than 1 % of 2^25, about 1.7 %. A trial of such a world
 // takes a second: CRAFT_TEST_SECONDS=60 has many.
 func TestFailuresUntilLoss(t *testing.T) {
+	numbersAlone(t)
 	trials, all := 2, thorough(t)
 	if all {
 		trials = 40

@@ -50,6 +50,7 @@ func someNodes(rng *rand.Rand, p int) []int {
 
 // TestPlacesOfThePaper: with one rank on each node L(x,k) is that of section IV-A.
 func TestPlacesOfThePaper(t *testing.T) {
+	numbersAlone(t)
 	for p := 1; p < 40; p++ {
 		for r := 1; r <= p; r++ {
 			places, err := NewPlaces(eachOwn(p), r, false)
@@ -70,6 +71,7 @@ func TestPlacesOfThePaper(t *testing.T) {
 // TestPlacesOnNodes: whatever the nodes, copies are on different ones where there are enough,
 // everybody's first copy is its own, and no rank holds much more than the nodes force it to.
 func TestPlacesOnNodes(t *testing.T) {
+	numbersAlone(t)
 	rng := testseed.Rand(t)
 	for range 2000 {
 		p := 1 + rng.IntN(60)

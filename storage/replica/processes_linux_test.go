@@ -365,6 +365,9 @@ func (k *killing) checkLoss(j *job) {
 		processes, nodes = processes+p, nodes+n
 	}
 	k.failures += processes
+	if _, err := os.Stat(forgottenFile(j.Dir)); err == nil {
+		k.counts["jobs that have forgotten everything"]++
+	}
 	loss, err := os.ReadFile(lossFile(j.Dir))
 	if os.IsNotExist(err) {
 		return

@@ -229,15 +229,41 @@ func (s *storeOf) open(ctx context.Context) (err error) {
 	if s.Store, err = replica.Open(ctx, s.comm, s.name, o); err != nil {
 		return err
 	}
+	if s.Version() == 0 {
+		if err := s.forget(ctx); err != nil {
+			return err
+		}
+	}
 	told, err := s.told()
 	if err != nil {
 		return err
 	}
-	if v := s.Version(); v < told && (v > 0 || had[s.number] > 0) {
+	if v := s.Version(); v < told {
 		return fmt.Errorf("%s: version %d is there after %d was", s.name, v, told)
 	}
 	return s.see()
 }
+
+// forget has numbers begin again where nobody is left who knew of a version: all have been replaced.
+func (s *storeOf) forget(ctx context.Context) error {
+	knew, err := comm.AllreduceOne(ctx, s.comm, had[s.number], comm.Max[uint64])
+	if err != nil || knew > 0 {
+		return err
+	}
+	if s.comm.Rank() == 0 {
+		files, err := filepath.Glob(filepath.Join(s.p.Dir, fmt.Sprint("told-", s.name, "-*")))
+		for _, name := range files {
+			err = errors.Join(err, os.Remove(name), os.WriteFile(forgottenFile(s.p.Dir), nil, 0o600))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return comm.Barrier(ctx, s.comm)
+}
+
+// forgottenFile says that nobody was left who knew of a version.
+func forgottenFile(dir string) string { return filepath.Join(dir, "forgotten") }
 
 // see notes what this process knows of.
 func (s *storeOf) see() error {
@@ -260,7 +286,7 @@ func (s *storeOf) told() (newest uint64, err error) {
 	}
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		if err != nil {
+		if err != nil && !os.IsNotExist(err) { // forgotten
 			return 0, err
 		}
 		if len(b) == 8 { // else it was killed before it had written

@@ -120,6 +120,7 @@ func TestSimulatedPlacementIsThePlacement(t *testing.T) {
 
 // By nodes of equal sizes the formula holds for the nodes when their groups are the ranks' ones.
 func TestSimulationByNode(t *testing.T) {
+	numbersAlone(t)
 	nodes := make([]int, 32*48)
 	for i := range nodes {
 		nodes[i] = i / 48
@@ -235,6 +236,7 @@ func repairedPlacement(t *testing.T, p, r, rangesEach int, failed []Seat) failin
 // early as without repairs, and takes a range in place of all that a group held. Rebalance makes
 // the sets few again.
 func TestRepairsWithoutReplacements(t *testing.T) {
+	numbersAlone(t)
 	const p, r, failed = 256, 2, 12
 	random := testseed.Rand(t)
 	var seats []Seat

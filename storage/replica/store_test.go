@@ -145,6 +145,14 @@ func drawOptions(rng *rand.Rand, copies int) replica.Options {
 	}
 }
 
+// rounds are fewer with -short, where each takes longer.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // requests are random ranges for each rank.
 func requests(rng *rand.Rand, n int64, ranks int) [][]replica.Range {
 	out := make([][]replica.Range, ranks)
@@ -161,7 +169,7 @@ func requests(rng *rand.Rand, n int64, ranks int) [][]replica.Range {
 // ranks on nodes of any sizes.
 func TestSubmitAndLoad(t *testing.T) {
 	rng := testseed.Rand(t)
-	for range 60 {
+	for range rounds(60) {
 		ranks := 1 + rng.IntN(9)
 		cluster := &afttest.Cluster{Nodes: rng.IntN(ranks + 1)}
 		sh, o := draw(rng, ranks), drawOptions(rng, 1+rng.IntN(min(ranks, 4)))
@@ -199,13 +207,13 @@ func TestSubmitAndLoad(t *testing.T) {
 // fewer ranks fail at once than there are copies, and Repair makes up for each failure.
 func TestFailuresShortOfALoss(t *testing.T) {
 	rng := testseed.Rand(t)
-	for range 25 {
+	for range rounds(25) {
 		ranks := 3 + rng.IntN(6)
 		copies := 2 + rng.IntN(2)
 		recovery := []comm.Recovery{comm.Shrinking, comm.NonShrinking}[rng.IntN(2)]
 		sh, o := draw(rng, ranks), drawOptions(rng, copies)
 		order := rng.Perm(ranks)
-		rounds := min(ranks/(copies-1)-1, 3)
+		deaths := min(ranks/(copies-1)-1, 3)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		cluster := &afttest.Cluster{}
 		err := cluster.Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
@@ -232,7 +240,7 @@ func TestFailuresShortOfALoss(t *testing.T) {
 				if err := loadEverything(ctx, s, c, sh, 1); err != nil {
 					return err
 				}
-				if z.Epoch() < rounds {
+				if z.Epoch() < deaths {
 					for _, victim := range order[z.Epoch()*(copies-1):][:copies-1] {
 						if int(z.Original()) == victim {
 							r.Die()

@@ -13,8 +13,14 @@ var Volatile = storage.Declare(storage.Level{
 	Survives: storage.Losses{Process: true, Nodes: 1},
 })
 
-// Protecting are the levels at which parts are protected on other nodes. Tests of losses take
-// all that are declared, so that a new level is in them.
+// Protecting are the levels at which parts are protected in files on other nodes. Tests of losses
+// take all that are declared, so that a new level is in them.
 func Protecting() []storage.Level {
-	return slices.DeleteFunc(storage.Declared(), func(l storage.Level) bool { return l.Redundancy == storage.NoRedundancy })
+	return slices.DeleteFunc(Surviving(), func(l storage.Level) bool { return l.Tier == storage.TierMemory })
+}
+
+// Surviving are the levels below the home that survive the loss of a node while the job runs: those,
+// and the ones in memory.
+func Surviving() []storage.Level {
+	return slices.DeleteFunc(storage.Declared(), func(l storage.Level) bool { return l.Survives.Nodes == 0 || l.Tier == storage.TierHome })
 }

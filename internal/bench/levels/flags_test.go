@@ -35,7 +35,7 @@ type sets struct {
 }
 
 // levels that can be measured.
-var known = []string{"local", "partner", "xor", "rs", "pfs"}
+var known = []string{"mem", "local", "partner", "xor", "rs", "pfs"}
 
 // values are those of flags that have to be parsed themselves.
 type values struct{ size, uneven, levels, deltas string }

@@ -21,6 +21,8 @@ type job struct {
 	c     *comm.Comm
 	data  *data
 	nodes nodes
+
+	own, others []byte // of sent
 }
 
 func newJob(c config) *job {

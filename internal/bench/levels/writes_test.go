@@ -3,6 +3,7 @@ package levels
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/checkpoint"
@@ -51,6 +52,9 @@ func (j *job) openAll(ctx context.Context) (all []*written, err error) {
 		all = append(all, &written{what: l, level: l, plain: plain[:kept(l)], data: j.data})
 	}
 	for _, percent := range j.deltas {
+		if slices.Contains(j.levels, "mem") {
+			all = append(all, &written{what: fmt.Sprintf("mem, delta %g%%", percent), level: "mem", percent: percent, data: newData(int64(8*len(j.data.words)), uint64(j.c.Rank())+1)})
+		}
 		all = append(all, &written{what: fmt.Sprintf("delta %g%%", percent), level: "local", percent: percent, data: newData(int64(8*len(j.data.words)), uint64(j.c.Rank())+1)})
 	}
 	for i, w := range all {
@@ -101,7 +105,11 @@ func (j *job) writeOne(ctx context.Context, w *written, counts bool) error {
 	}
 	var plain time.Duration
 	if w.plain != nil {
-		if plain, err = j.plain(ctx, w.plain); err != nil {
+		measure := j.plain
+		if w.level == "mem" {
+			measure = j.sent
+		}
+		if plain, err = measure(ctx, w.plain); err != nil {
 			return err
 		}
 	}

@@ -89,6 +89,7 @@ var known = []error{
 	ErrBusy,
 	ErrTransfer,
 	ErrRequest,
+	storage.ErrCalledOff,
 }
 
 func codesOf(err error) uint32 {

@@ -1,0 +1,329 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/placement"
+)
+
+// An attempt that follows a failure, and finds the newest version in memory, touches no file until
+// a version is due for one: it does not look at what is stored, nor does it take the lock, and
+// what the attempt before had to do at its end is left to do. The session carries over what it needs to
+// know for that.
+
+// carryover is what the session keeps of a checkpoint from one attempt to the next.
+type carryover struct {
+	mu   sync.Mutex
+	last carried
+	// left is what the last attempt has not done at its end: its record, and the lock given back.
+	left func()
+}
+
+// carried is what a rank knows of the attempt before.
+type carried struct {
+	Store   string     // identity of the store; "": this rank was in none
+	Newest  storage.ID // that was complete, as far as it knows
+	Used    uint64     // the highest number that it knows of
+	Reached int64      // the last iteration that it has done, or NoIteration
+
+	dir string // placement.Config.Dir, on this rank
+}
+
+type carryoverKey struct{ dir string }
+
+func (k carryoverKey) String() string { return "checkpoint in " + k.dir }
+
+var _ comm.Keeper = (*carryover)(nil)
+
+// Rebind implements comm.Keeper.
+func (c *carryover) Rebind(*comm.Comm, comm.Change) error { return nil }
+
+// Close does what is left, as the job ends.
+func (c *carryover) Close() error {
+	c.finish()
+	return nil
+}
+
+// finish does what the last attempt has left.
+func (c *carryover) finish() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	left := c.left
+	c.left = nil
+	c.mu.Unlock()
+	if left != nil {
+		left()
+	}
+}
+
+func (c *carryover) known() carried {
+	if c == nil {
+		return carried{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// carries reports whether what is in memory may be gone on with without files. The stages of nested
+// checkpoints are known from files only.
+func carries(c *core) bool {
+	policy, _ := c.opt.policy()
+	return c.leveled() && policy.On(storage.TierMemory)
+}
+
+// carryoverOf is that of a checkpoint; nil: there is none.
+func carryoverOf(c *core) *carryover {
+	if !carries(c) {
+		return nil
+	}
+	over, err := comm.Keep(c.comm.Session(), carryoverKey{c.dir()}, func() (*carryover, error) { return &carryover{last: carried{Reached: container.NoIteration}}, nil })
+	if err != nil { // the session has ended, or what it keeps is another program's
+		c.log.Debug("nothing is carried over to the next attempt", "error", err)
+	}
+	return over
+}
+
+// failureKnown reports whether a process of the job is known to have failed: then another attempt
+// will mostly follow.
+func failureKnown(c *core) bool {
+	select {
+	case <-c.comm.FailureKnown():
+		return true
+	case <-c.comm.Revoked():
+		return true
+	default:
+		return false
+	}
+}
+
+// carryOver leaves the end of this attempt for later, if another one will follow a failure, and
+// reports whether it has: nothing of it is to be done now.
+func (cp *Checkpoint) carryOver() bool {
+	over := carryoverOf(cp.core)
+	if over == nil || cp.placement == nil || !cp.line.attempt.begun || !failureKnown(cp.core) {
+		return false
+	}
+	up := cp.up
+	up.maintenance.remove.take() // the next attempt that looks at files finds them again
+	up.maintenance.drop.take()
+	over.mu.Lock()
+	defer over.mu.Unlock()
+	over.last = carried{
+		Store: cp.placement.Manifest().Last().ID, Newest: cp.line.attempt.newest, Used: cp.line.attempt.last,
+		Reached: cp.line.redo.reached, dir: cp.placedAt,
+	}
+	before, lock, light := over.left, cp.lock, cp.light
+	if light && before == nil {
+		return true // another process had the lock
+	}
+	if cp.root() && cp.opt.Record {
+		r := up.newRecord(time.Now(), true)
+		up.maintenance.tell(metadata{record: &r})
+	}
+	if !light {
+		up.announceNewest()
+	}
+	over.left = func() {
+		up.doMaintenance(context.Background())
+		if light {
+			before()
+			return
+		}
+		up.dropSpares()
+		giveBackLock(cp.core, lock)
+	}
+	if cp.lock = nil; lock == nil && !cp.root() {
+		over.left = nil
+	}
+	return true
+}
+
+func giveBackLock(c *core, lock storage.Lock) {
+	if lock == nil {
+		return
+	}
+	if err := lock.Unlock(); err != nil {
+		c.log.Warn("lock not given back", "error", err)
+	}
+}
+
+// carriedStart begins an attempt without files, and looks at them later.
+type carriedStart struct{ st *starting }
+
+// begin begins an attempt with the newest version that is in memory; nil: it is to begin with
+// what is in files. It is collective.
+func (b carriedStart) begin(ctx context.Context) (*container.Header, error) {
+	st := b.st
+	repairs, _ := st.comm.Session().Recovered()
+	if !carries(st.core) || repairs == 0 || st.line.parent != nil || len(st.line.children) > 0 {
+		return nil, nil
+	}
+	own := carryoverOf(st.core).known()
+	all, err := fromAll(ctx, st.core, own)
+	if err != nil {
+		return nil, err
+	}
+	before := newestCarried(all)
+	if before.Store == "" || before.Newest.IsZero() {
+		return nil, nil
+	}
+	st.light, st.line.attempt.sameDirectory = true, true
+	if err := st.place(ctx, placement.Config{Dir: cmp.Or(own.dir, st.dir()), Carried: before.Store}); err != nil {
+		return nil, err
+	}
+	if err := st.placement.Survey(ctx); err != nil {
+		return nil, err
+	}
+	found, err := b.survey(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range found.Candidates {
+		h, v, err := st.tryRestore(ctx, c, found.Candidates[i+1:])
+		switch v {
+		case fine:
+			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks, "from", "memory")
+			st.line.attempt.read = true
+			if err := st.agreeOnAttempt(ctx, found, h); err != nil {
+				return nil, err
+			}
+			st.placement.Heal(c.ID)
+			return h, nil
+		case failed:
+			return nil, err
+		}
+		st.rootLog.Warn("version in memory is damaged and set aside", "version", c.ID.Version, "error", err)
+	}
+	b.leave()
+	return nil, nil
+}
+
+// newestCarried is what all ranks together know.
+func newestCarried(all []carried) (c carried) {
+	c.Reached = container.NoIteration
+	for _, one := range all {
+		if one.Store == "" {
+			continue
+		}
+		if one.Newest.Version > c.Newest.Version {
+			c.Newest = one.Newest
+		}
+		c.Store, c.Used, c.Reached = one.Store, max(c.Used, one.Used), max(c.Reached, one.Reached)
+	}
+	return c
+}
+
+// survey finds the versions in memory, on rank 0 which tells the others: none, if a newer one
+// was complete.
+func (b carriedStart) survey(ctx context.Context, before carried) (survey, error) {
+	st := b.st
+	found := survey{Used: before.Used, reached: before.Reached}
+	entries, err := st.store.List(ctx)
+	if st.root() && err == nil {
+		l := &looker{st.core, st.line}
+		for _, e := range slices.Backward(entries) {
+			found.Used = max(found.Used, e.ID.Version)
+			if !e.Complete() || e.ID.Version < before.Newest.Version {
+				continue
+			}
+			c, h, problem := l.identify(ctx, e)
+			if problem == nil && c.Known {
+				found.Candidates = append(found.Candidates, c)
+				found.versions = append(found.versions, sighting{Entry: e, header: h})
+			}
+		}
+		found.Highest = found.Used
+		slices.Reverse(found.versions)
+		_, _ = rand.Read(st.line.attempt.id[:]) // never fails
+	}
+	return fromRoot(ctx, st.core, found, err)
+}
+
+// leave ends what was begun without files.
+func (b carriedStart) leave() {
+	st := b.st
+	st.light = false
+	closePlacement(st.core, true)
+	st.placement, st.store.Driver, st.store.Possible = nil, st.home, nil
+}
+
+// prepare is that of an attempt without files.
+func (b carriedStart) prepare(ctx context.Context, found survey) error {
+	st := b.st
+	st.line.stored.Clear()
+	for _, v := range found.versions {
+		st.line.stored.Add(st.placement.Kept(v.ID), v.header)
+	}
+	return st.placement.Prepare(ctx, func(e storage.Entry) bool { return e.Complete() })
+}
+
+// openFiles is what begin has left out, before a version that goes to a file. It is collective. After
+// an error nothing can be written until RestartIfNeeded has succeeded.
+func (b carriedStart) openFiles(ctx context.Context) error {
+	st := b.st
+	if !st.light {
+		return nil
+	}
+	err := b.takeFiles(ctx)
+	if err != nil {
+		st.line.attempt.begun = false
+		st.restartErr = err
+		st.abandon()
+	}
+	return err
+}
+
+func (b carriedStart) takeFiles(ctx context.Context) error {
+	st := b.st
+	b.leave()
+	for _, step := range []func(context.Context) error{b.finishLast, st.takeLock, st.openPlacement} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	own := st.line.attempt.id
+	found, err := st.survey(ctx)
+	st.line.attempt.id = own
+	if err != nil {
+		return err
+	}
+	st.line.stored.SetDamaged(found.damaged)
+	if err := st.placement.Sweep(ctx); err != nil {
+		return err
+	}
+	if st.root() {
+		st.takeOver(ctx, max(found.Used, st.line.attempt.last))
+		st.line.attempt.before = found.told.Runs
+		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
+		at := container.Header{Version: max(st.line.attempt.newest.Version, st.line.attempt.origin.Version)}
+		err = st.prepare(ctx, found, &at)
+	}
+	if found, err = fromRoot(ctx, st.core, found, err); err != nil {
+		return err
+	}
+	st.placement.SkipNumbers(st.line.attempt.last, max(found.Used, st.line.attempt.last))
+	st.line.attempt.last = max(found.Used, st.line.attempt.last)
+	st.placement.Resume()
+	return nil
+}
+
+// finishLast does what the attempt before has left, on all ranks.
+func (b carriedStart) finishLast(ctx context.Context) error {
+	st := b.st
+	if !carries(st.core) {
+		return nil
+	}
+	carryoverOf(st.core).finish()
+	return comm.Barrier(ctx, st.comm) // with the lock
+}
