@@ -31,4 +31,6 @@
 //   - A version is there in full or not at all: the one before is given up only when the new
 //     one is whole on all ranks.
 //   - What is read was checked against the checksum that its submitter made.
+//   - Memory that other processes may write to is not used again before all of them have said that they
+//     have written: what a failed submit leaves is given back to the system.
 package replica

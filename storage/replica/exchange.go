@@ -29,6 +29,7 @@ func (x *exchange) refuse(err error) error {
 // The messages of an operation.
 const (
 	tagLengths comm.Tag = iota
+	tagOffer
 	tagData
 	tagSums
 	tagReply
@@ -37,7 +38,7 @@ const (
 
 // traffic counts what an operation has sent and received of data.
 type traffic struct {
-	messagesOut, messagesIn, bytesOut, bytesIn atomic.Int64
+	messagesOut, messagesIn, bytesOut, bytesIn, written atomic.Int64
 }
 
 func newExchange(ctx context.Context, c *comm.Comm, number uint64, t *traffic) *exchange {
@@ -75,6 +76,16 @@ func (x *exchange) wait() error {
 	requests := x.requests
 	x.requests = nil
 	return comm.WaitAll(x.ctx, requests...)
+}
+
+// withdraw ends what was started, and returns why.
+func (x *exchange) withdraw(why error) error {
+	requests := x.requests
+	x.requests = nil
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	cancel(why)
+	_ = comm.WaitAll(ctx, requests...) // that is why
+	return why
 }
 
 func total(pieces [][]byte) (n int64) {

@@ -4,6 +4,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/craft-go/craft/internal/offheap"
 )
 
 // Flip changes a bit in a copy that this rank has of a range drawn at random, and returns the
@@ -48,4 +52,42 @@ func (s *Store) Spoil(block int64) {
 			h.data[0] ^= 1
 		}
 	})
+}
+
+// Apart has ranks of one process write to each other's memory as those of several do, until the test ends.
+func Apart(t testing.TB) {
+	var ranks atomic.Int64
+	was := process
+	t.Cleanup(func() { process = was })
+	process = func() int64 { return ranks.Add(1) }
+}
+
+// Unreachable has some of the attempts to open memory fail, or to write to it, until the test ends.
+func Unreachable(t testing.TB, fails func() (open, write bool)) {
+	was := openMemory
+	t.Cleanup(func() { openMemory = was })
+	openMemory = func(a offheap.Address) (*offheap.Window, error) {
+		open, write := fails()
+		switch {
+		case open:
+			return nil, offheap.ErrNotThere
+		case write:
+			return new(offheap.Window), nil
+		}
+		return was(a)
+	}
+}
+
+// Remote are the bytes of the copies that this rank has of what others have submitted.
+func (s *Store) Remote() (n int64) {
+	v, err := s.read()
+	if err != nil {
+		return 0
+	}
+	for q, h := range v.copies {
+		if v.layout.places.Owner(v.layout.geo.submitter(q)) != v.seat {
+			n += int64(len(h.data))
+		}
+	}
+	return n
 }

@@ -21,7 +21,9 @@ import (
 // TestFailuresAtAnyMoment: ranks and nodes fail at any message and collective of submit, load, repair,
 // rebalance and of the recovery itself. What is there is always one version in full, but for what
 // is lost, and never an older one than all ranks had seen.
-func TestFailuresAtAnyMoment(t *testing.T) {
+func TestFailuresAtAnyMoment(t *testing.T) { failuresAtAnyMoment(t) }
+
+func failuresAtAnyMoment(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds, killed := 0, 0
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 6)) * time.Second)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/dustin/go-humanize"
 
@@ -13,7 +14,8 @@ import (
 
 // memory is what a store takes of the machine's, outside of the Go heap and within a limit. A
 // buffer that is given back stays for the next version, because memory that was touched before is
-// faster; the system may take its pages meanwhile.
+// faster; the system may take its pages meanwhile, but for shared buffers, those that ranks of this host
+// can write to. Each counts once, at the rank that has taken it.
 type memory struct {
 	limit int64 // 0: what is available
 	peers int64 // processes that share what is available
@@ -22,19 +24,26 @@ type memory struct {
 	held int64
 	peak int64
 	idle [][]byte // smallest first
+	// segments are what shared buffers lie in, by their first byte.
+	segments map[*byte]*offheap.Segment
 }
 
 // fits reports whether a buffer is large enough, and not much too large.
 func fits(buf []byte, n int64) bool { return int64(len(buf)) >= n && int64(len(buf)) <= n+n/4+1<<20 }
 
 // take returns memory of n bytes, of any content, or an error that matches ErrMemory.
-func (m *memory) take(n int64) ([]byte, error) {
+func (m *memory) take(n int64) ([]byte, error) { return m.obtain(n, false) }
+
+// takeShared is take of memory that is shared, if the system has such.
+func (m *memory) takeShared(n int64) ([]byte, error) { return m.obtain(n, true) }
+
+func (m *memory) obtain(n int64, shared bool) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n == 0 {
 		return nil, nil
 	}
-	if i := slices.IndexFunc(m.idle, func(b []byte) bool { return fits(b, n) }); i >= 0 {
+	if i := slices.IndexFunc(m.idle, func(b []byte) bool { return fits(b, n) && (m.segment(b) != nil) == shared }); i >= 0 {
 		buf := m.idle[i]
 		m.idle = slices.Delete(m.idle, i, i+1)
 		return buf[:n], nil
@@ -45,13 +54,39 @@ func (m *memory) take(n int64) ([]byte, error) {
 	if err := m.room(n); err != nil {
 		return nil, err
 	}
-	buf, err := offheap.Allocate(int(n))
+	buf, err := m.allocate(int(n), shared)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrMemory, humanize.IBytes(uint64(n)), err)
 	}
 	m.held += n
 	m.peak = max(m.peak, m.held)
 	return buf, nil
+}
+
+func (m *memory) allocate(n int, shared bool) ([]byte, error) {
+	if shared {
+		if segment, err := offheap.NewSegment(n); err == nil {
+			if m.segments == nil {
+				m.segments = make(map[*byte]*offheap.Segment)
+			}
+			m.segments[unsafe.SliceData(segment.Bytes)] = segment
+			return segment.Bytes, nil
+		}
+	}
+	return offheap.Allocate(n)
+}
+
+// segment is what a buffer lies in; nil: it is not shared.
+func (m *memory) segment(buf []byte) *offheap.Segment { return m.segments[unsafe.SliceData(buf)] }
+
+// address is where others of this host find a buffer.
+func (m *memory) address(buf []byte) (a offheap.Address) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.segment(buf); s != nil {
+		a = s.Address()
+	}
+	return a
 }
 
 // room returns an error if there are no n bytes more.
@@ -72,13 +107,30 @@ func (m *memory) room(n int64) error {
 
 // give takes back what take has returned.
 func (m *memory) give(buf []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keep(buf)
+}
+
+// discard is give for a buffer that others may write to: the next version must not be in it.
+func (m *memory) discard(buf []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.segment(buf) == nil {
+		m.keep(buf)
+		return
+	}
+	_ = m.release(buf[:cap(buf)]) // it was allocated
+}
+
+func (m *memory) keep(buf []byte) {
 	if cap(buf) == 0 {
 		return
 	}
 	buf = buf[:cap(buf)]
-	offheap.Idle(buf)
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	if m.segment(buf) == nil {
+		offheap.Idle(buf)
+	}
 	m.idle = append(m.idle, buf)
 	slices.SortFunc(m.idle, func(a, b []byte) int { return len(a) - len(b) })
 }
@@ -86,11 +138,20 @@ func (m *memory) give(buf []byte) {
 // drop gives what is idle back to the system.
 func (m *memory) drop() (err error) {
 	for _, buf := range m.idle {
-		m.held -= int64(len(buf))
-		err = errors.Join(err, offheap.Release(buf))
+		err = errors.Join(err, m.release(buf))
 	}
 	m.idle = nil
 	return err
+}
+
+func (m *memory) release(buf []byte) error {
+	m.held -= int64(len(buf))
+	s := m.segment(buf)
+	if s == nil {
+		return offheap.Release(buf)
+	}
+	delete(m.segments, unsafe.SliceData(buf))
+	return s.Close()
 }
 
 // trim is drop for others.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/offheap"
 )
 
 // key is what the session keeps a store under.
@@ -39,7 +40,7 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	if !s.met { // those of a call that was refused do not count
 		s.options = o
 	}
-	s.options.Limit, s.options.Log = o.Limit, o.Log
+	s.options.Limit, s.options.NoDirect, s.options.Log = o.Limit, o.NoDirect, o.Log
 	if err := s.meet(ctx, c, o, given); err != nil {
 		return nil, err
 	}
@@ -57,6 +58,8 @@ const (
 	introCurrent // the number of the present version; 0: none
 	introNext
 	introSteps // of the history of the present version
+	introVicinity
+	introProcess
 	introductions
 )
 
@@ -106,6 +109,9 @@ func (s *Store) introduce(ctx context.Context, c *comm.Comm, o Options, given er
 	if s.current != nil {
 		mine[introCurrent], mine[introSteps] = int64(s.current.number), int64(s.current.layout.Steps)
 	}
+	if !o.NoDirect {
+		mine[introVicinity], mine[introProcess] = offheap.Vicinity(), process()
+	}
 	if s.next != nil {
 		mine[introNext] = int64(s.next.number)
 	}
@@ -138,7 +144,7 @@ func (m meeting) disagreement() error {
 		case told[introBad] != 0:
 			return fmt.Errorf("%w: rank %d has given what cannot be (its own error says what)", ErrOptions, r)
 		case told[introOptions] != m[0][introOptions]:
-			return fmt.Errorf("%w: those of rank %d differ from those of rank 0: all but Limit and Log must be the same", ErrOptions, r)
+			return fmt.Errorf("%w: those of rank %d differ from those of rank 0: all but Limit, NoDirect and Log must be the same", ErrOptions, r)
 		}
 	}
 	return nil
@@ -187,6 +193,7 @@ func (s *Store) bind(b binding, met meeting, places *Places) {
 		s.number = max(s.number, uint64(told[introNumber]))
 	}
 	s.incarnations = met.incarnations()
+	s.nearby = met.nearby(own.Rank())
 	s.line.open(b)
 	s.remove = own.Session().OnRepair(func(context.Context) error {
 		s.unbind(ErrUnbound)

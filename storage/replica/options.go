@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// Options are what a store is like, the same on all ranks but for Limit and Log. The zero
+// Options are what a store is like, the same on all ranks but for Limit, NoDirect and Log. The zero
 // Options are good ones for input data of which parts are loaded after a failure.
 type Options struct {
 	// Copies of each block, each on another rank and node; 0: 2. With 4, about 1.7 % of 2^25 ranks fail
@@ -25,6 +25,9 @@ type Options struct {
 	// Limit is how many bytes of memory the store may take on this rank; 0: what this rank's share of
 	// the memory is that the system says is available.
 	Limit int64
+	// NoDirect: copies for ranks of the same host travel as messages, too. Else a rank that submits writes
+	// them into the memory of these, where the system lets processes do so.
+	NoDirect bool
 	// Log gets what the program need not know; nil: slog's default logger.
 	Log *slog.Logger
 }

@@ -113,6 +113,7 @@ func (k *killing) newJob() *job {
 	j.Options = replica.Options{
 		Copies: 1 + k.rand.IntN(min(ranks, 3)), RangeBytes: []int{100, 3000, 100_000, 1 << 20}[k.rand.IntN(4)],
 		Consecutive: k.rand.IntN(2) == 0, Probe: replica.Probe(k.rand.IntN(2)), Seed: k.rand.Uint64(), SharedNodes: true,
+		NoDirect: k.rand.IntN(3) == 0,
 	}
 	j.cfg = launch.Config{
 		Ranks: ranks, Nodes: 1 + k.rand.IntN(min(ranks, 4)), SpareNodes: k.rand.IntN(3), Repeats: 1000,

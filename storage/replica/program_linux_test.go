@@ -225,6 +225,7 @@ func (s *storeOf) open(ctx context.Context) (err error) {
 	o := s.p.Options
 	o.Seed += uint64(s.number)
 	o.Log = quiet
+	o.NoDirect = o.NoDirect && s.comm.Rank()%2 == 1
 	if s.Store, err = replica.Open(ctx, s.comm, s.name, o); err != nil {
 		return err
 	}
@@ -361,6 +362,9 @@ func (s *storeOf) verify(ctx context.Context, step int) error {
 		return nil
 	}
 	c := s.comm
+	if mapped, open := segments(); mapped > 2*s.p.Stores*(c.Size()+1) || open > (2*c.Size()+3)*s.p.Stores {
+		return fmt.Errorf("%d mappings and %d descriptors of shared memory with %d ranks", mapped, open, c.Size())
+	}
 	lists := make([][]replica.Range, c.Size())
 	for r := range lists {
 		lists[r] = []replica.Range{replica.Even(s.Blocks(), c.Size(), (r+1)%c.Size())}

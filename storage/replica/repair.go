@@ -59,7 +59,7 @@ func (ld *loading) makeRoom(ranges []int64) error {
 	v := ld.v
 	fresh := slices.DeleteFunc(slices.Clone(ranges), func(q int64) bool { return v.copies[q] != nil })
 	if v.layout.geo.size > 0 {
-		return v.allot(ld.s.mem, fresh, v.layout.geo.bytes)
+		return v.allot(ld.s.mem.take, fresh, v.layout.geo.bytes)
 	}
 	v.use.Lock()
 	defer v.use.Unlock()

@@ -8,6 +8,7 @@ type Operations struct {
 	Time                           time.Duration
 	MessagesSent, MessagesReceived int64 // of data
 	BytesSent, BytesReceived       int64
+	BytesWritten                   int64 // to the memory of ranks of the same host, without a message
 }
 
 // Stats are about this rank, unless they say otherwise.
@@ -17,7 +18,7 @@ type Stats struct {
 	Copies  int    // that each is to have
 
 	Memory     int64 // bytes that the store holds
-	MemoryIdle int64 // of these, kept for the next version; the system may take them back
+	MemoryIdle int64 // of these, kept for the next version; the system may take them back, but for what others can write to
 	MemoryPeak int64
 
 	Sets        int     // of ranks that hold the same blocks, when they were submitted, on all ranks

@@ -19,6 +19,7 @@ type Store struct {
 	incarnation uint64 // a random number
 	mem         *memory
 	line        line
+	nearby      nearby
 
 	mu   sync.Mutex // of what follows; operations alone change it, and Open
 	comm *comm.Comm // of its own; nil: it is not bound
@@ -170,6 +171,7 @@ func (s *Store) unbind(why error) {
 	s.line.shut(why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.nearby.leave()
 	if s.comm != nil {
 		s.comm.Free()
 	}
@@ -215,6 +217,7 @@ func (s *Store) count(o *Operations, x *exchange, began time.Time) {
 	o.MessagesReceived += x.traffic.messagesIn.Load()
 	o.BytesSent += x.traffic.bytesOut.Load()
 	o.BytesReceived += x.traffic.bytesIn.Load()
+	o.BytesWritten += x.traffic.written.Load()
 }
 
 // note counts copies that were found damaged, and those that were made anew.

@@ -38,6 +38,10 @@ type submitting struct {
 	v      *version
 	own    [][]byte // this rank's ranges, as they are stored
 	taken  []byte   // memory that they are in, if the store gave it
+	direct direct
+
+	// in are the ranges that other ranks send to this one, out those that it sends, by rank and ascending.
+	in, out map[comm.Rank][]int64
 }
 
 func (s *Store) submit(x *exchange, b Blocks) (err error) {
@@ -51,6 +55,7 @@ func (s *Store) submit(x *exchange, b Blocks) (err error) {
 			sub.v.free(s.mem)
 		}
 	}()
+	sub.in, sub.out = sub.incoming(), sub.outgoing()
 	if err := sub.prepare(); err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (sub *submitting) prepare() error {
 		if serialized == nil {
 			serialized = sub.allot(sub.v.layout.geo.bytes)
 		}
-		return sub.s.settled(sub.x, serialized)
+		return sub.ready(serialized)
 	}
 	if err := sub.s.settled(sub.x, serialized); err != nil {
 		return err
@@ -164,7 +169,15 @@ func (sub *submitting) prepare() error {
 	if err != nil {
 		return err
 	}
-	return sub.s.settled(sub.x, sub.allot(func(q int64) int { return length[q] }))
+	return sub.ready(sub.allot(func(q int64) int { return length[q] }))
+}
+
+// ready is settled, when all know where in the memory of others they may write.
+func (sub *submitting) ready(own error) error {
+	if err := sub.offer(); err != nil {
+		return err
+	}
+	return sub.s.settled(sub.x, own)
 }
 
 func (sub *submitting) serialize() (err error) {
@@ -173,12 +186,16 @@ func (sub *submitting) serialize() (err error) {
 }
 
 func (sub *submitting) allot(length func(q int64) int) error {
-	return sub.v.allot(sub.s.mem, sub.v.layout.wanted(sub.v.seat), length)
+	take := sub.s.mem.take
+	if len(sub.s.nearby.writers) > 0 {
+		take = sub.s.mem.takeShared
+	}
+	return sub.v.allot(take, sub.v.layout.wanted(sub.v.seat), length)
 }
 
 // lengths has the ranks tell each other how long the ranges are that they send.
 func (sub *submitting) lengths() (map[int64]int, error) {
-	in, out := sub.incoming(), sub.outgoing()
+	in, out := sub.in, sub.out
 	told := make(map[comm.Rank][]byte)
 	for _, src := range inTurn(in, sub.x.comm) {
 		told[src] = make([]byte, 8*len(in[src]))
@@ -208,77 +225,104 @@ func (sub *submitting) lengths() (map[int64]int, error) {
 	return length, nil
 }
 
-// exchange has each range brought to all seats that are to hold it. The sums are made while the data
-// is on its way, and follow it.
+// exchange has each range brought to all seats that are to hold it: into their memory, or as messages. The
+// sums are made meanwhile, and follow.
 func (sub *submitting) exchange() error {
-	in, out := sub.incoming(), sub.outgoing()
+	sub.openOffered()
+	defer sub.s.nearby.forget()
 	sums := make(map[comm.Rank][]byte)
-	for _, src := range inTurn(in, sub.x.comm) {
-		var pieces [][]byte
-		for _, q := range in[src] {
-			pieces = append(pieces, sub.v.copies[q].data)
+	for _, src := range inTurn(sub.in, sub.x.comm) {
+		if !sub.direct.made[src] {
+			sub.receiveData(src)
 		}
-		sums[src] = make([]byte, 4*len(in[src]))
-		sub.x.receive(src, tagData, pieces)
+		sums[src] = make([]byte, sumBytes*len(sub.in[src])+1)
 		sub.x.receive(src, tagSums, [][]byte{sums[src]})
 	}
-	for _, dst := range inTurn(out, sub.x.comm) {
-		var pieces [][]byte
-		for _, q := range out[dst] {
-			pieces = append(pieces, sub.stored(q))
+	for _, dst := range inTurn(sub.out, sub.x.comm) {
+		if _, offered := sub.direct.got[dst]; !offered {
+			sub.sendData(dst)
 		}
-		sub.x.send(dst, tagData, pieces)
 	}
-	own := sub.keep()
-	for _, dst := range inTurn(out, sub.x.comm) {
+	own, err := sub.keep()
+	if err != nil {
+		return sub.x.withdraw(err)
+	}
+	for _, dst := range inTurn(sub.out, sub.x.comm) {
 		var b []byte
-		for _, q := range out[dst] {
+		for _, q := range sub.out[dst] {
 			b = binary.LittleEndian.AppendUint32(b, own[q])
 		}
-		sub.x.send(dst, tagSums, [][]byte{b})
+		sub.x.send(dst, tagSums, [][]byte{append(b, sub.written(dst))})
 	}
 	if err := sub.x.wait(); err != nil {
 		return err
 	}
-	for src, list := range in {
+	if err := sub.late(sums); err != nil {
+		return err
+	}
+	for src, list := range sub.in {
 		for i, q := range list {
 			h := sub.v.copies[q]
-			h.sum = binary.LittleEndian.Uint32(sums[src][4*i:])
+			h.sum = binary.LittleEndian.Uint32(sums[src][sumBytes*i:])
 			h.state.Store(intact)
 		}
 	}
 	return nil
 }
 
-// keep makes the sums of this rank's ranges, and the copies that it keeps itself.
-func (sub *submitting) keep() map[int64]uint32 {
+// sumBytes is the length of a checksum. Behind those of a rank is a byte that says whether it has written the
+// data itself.
+const sumBytes = 4
+
+func (sub *submitting) receiveData(src comm.Rank) {
+	var pieces [][]byte
+	for _, q := range sub.in[src] {
+		pieces = append(pieces, sub.v.copies[q].data)
+	}
+	sub.x.receive(src, tagData, pieces)
+}
+
+func (sub *submitting) sendData(dst comm.Rank) {
+	var pieces [][]byte
+	for _, q := range sub.out[dst] {
+		pieces = append(pieces, sub.stored(q))
+	}
+	sub.x.send(dst, tagData, pieces)
+}
+
+// keep makes the sums of this rank's ranges, and the copies that it can write itself: its own ones, and those
+// of others whose memory it has opened.
+func (sub *submitting) keep() (map[int64]uint32, error) {
 	from, to := sub.ownRanges()
 	sums := make(map[int64]uint32, to-from)
 	for q := from; q < to; q++ {
-		sums[q] = checksum(sub.stored(q))
+		stored := sub.stored(q)
+		sums[q] = checksum(stored)
 		if h := sub.v.copies[q]; h != nil {
-			copy(h.data, sub.stored(q))
+			copy(h.data, stored)
 			h.sum = sums[q]
 			h.state.Store(intact)
 		}
+		if err := sub.write(q, stored); err != nil {
+			return nil, err
+		}
 	}
-	return sums
+	return sums, nil
 }
 
-// incoming are the ranges that other ranks send to this one, outgoing those that it sends, by rank and
-// ascending.
 func (sub *submitting) incoming() map[comm.Rank][]int64 {
 	in := make(map[comm.Rank][]int64)
 	for _, q := range sub.v.layout.wanted(sub.v.seat) {
 		if !sub.isOwn(q) {
-			src := sub.v.rank(sub.v.layout.places.Owner(sub.v.layout.geo.submitter(q)))
-			in[src] = append(in[src], q)
+			in[sub.submitter(q)] = append(in[sub.submitter(q)], q)
 		}
 	}
-	for _, list := range in {
-		slices.Sort(list)
-	}
 	return in
+}
+
+// submitter is the rank that submits a range.
+func (sub *submitting) submitter(q int64) comm.Rank {
+	return sub.v.rank(sub.v.layout.places.Owner(sub.v.layout.geo.submitter(q)))
 }
 
 func (sub *submitting) outgoing() map[comm.Rank][]int64 {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -68,7 +69,7 @@ func (v *version) spoil(q int64) bool {
 	return h != nil && h.data != nil && checksum(h.data) != h.sum && h.state.CompareAndSwap(intact, damaged)
 }
 
-// wanted are the ranges that a seat is to have a copy of, in the order in which their memory lies.
+// wanted are the ranges that a seat is to have a copy of, ascending.
 func (l *Layout) wanted(seat Seat) (ranges []int64) {
 	for s := range l.places.Seats() {
 		for k := range l.places.copies {
@@ -77,26 +78,31 @@ func (l *Layout) wanted(seat Seat) (ranges []int64) {
 			}
 		}
 	}
+	slices.Sort(ranges)
 	return ranges
 }
 
-// free gives the memory of a version back.
+// free gives the memory of a version back. Other ranks may still write to one that is not whole.
 func (v *version) free(m *memory) {
 	v.use.Lock()
 	defer v.use.Unlock()
 	for _, b := range v.buffers {
-		m.give(b)
+		if v.whole {
+			m.give(b)
+		} else {
+			m.discard(b)
+		}
 	}
 	v.copies, v.buffers = nil, nil
 }
 
-// allot divides memory among ranges that this rank is to have, which are awaited.
-func (v *version) allot(m *memory, ranges []int64, length func(q int64) int) error {
+// allot divides memory among ranges that this rank is to have, which are awaited. It lies in their order.
+func (v *version) allot(take func(n int64) ([]byte, error), ranges []int64, length func(q int64) int) error {
 	var n int64
 	for _, q := range ranges {
 		n += int64(length(q))
 	}
-	buf, err := m.take(n)
+	buf, err := take(n)
 	if err != nil {
 		return err
 	}

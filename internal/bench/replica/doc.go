@@ -29,5 +29,7 @@
 //     cache of the system; the same loads by reading these.
 //   - "repair": Repair after the loss of a rank.
 //
+// Ranks that submit write to the memory of others of their host, or with -messages do not.
+//
 // The messages of a load are counted, at the rank that sends most ("messages").
 package replica

@@ -17,6 +17,7 @@ type config struct {
 	rangeBytes  int
 	copies      int
 	consecutive bool
+	messages    bool
 	rounds      int
 	what        string
 	path        string
@@ -35,6 +36,7 @@ func (c *config) register(f *flag.FlagSet) *sizes {
 	f.StringVar(&v.rangeBytes, "range", "256KiB", "bytes that stay together")
 	f.IntVar(&c.copies, "copies", 2, "copies of each block")
 	f.BoolVar(&c.consecutive, "consecutive", false, "without permutation of the ranges")
+	f.BoolVar(&c.messages, "messages", false, "ranks do not write to each other's memory")
 	f.IntVar(&c.rounds, "rounds", 11, "how often each thing is measured")
 	f.StringVar(&c.what, "what", "all", "first, submits, loads (no failures) or all")
 	f.StringVar(&c.path, "path", "", "`directory` for files that are measured, too")

@@ -38,7 +38,7 @@ func (j *job) body(ctx context.Context, z *aft.Zone) (err error) {
 		j.got = make([]byte, 2*j.size)
 	}
 	if j.store, err = store.Open(ctx, j.c, "bench", store.Options{
-		Copies: j.copies, RangeBytes: j.rangeBytes, Consecutive: j.consecutive, Seed: 1, Log: slog.New(slog.DiscardHandler),
+		Copies: j.copies, RangeBytes: j.rangeBytes, Consecutive: j.consecutive, NoDirect: j.messages, Seed: 1, Log: slog.New(slog.DiscardHandler),
 	}); err != nil {
 		return err
 	}
@@ -64,7 +64,9 @@ func (j *job) unharmed(ctx context.Context) error {
 	if j.what == "first" {
 		return nil
 	}
-	if err := j.submits(ctx); err != nil || j.what == "submits" {
+	err = j.submits(ctx)
+	j.result.Counts.Add("bytes written to other ranks", float64(j.store.Stats().Submit.BytesWritten))
+	if err != nil || j.what == "submits" {
 		return err
 	}
 	return errors.Join(j.writeFile(ctx), j.loads(ctx))

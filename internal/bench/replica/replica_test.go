@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ func TestReplica(t *testing.T) {
 	for name, args := range map[string][]string{
 		"permuted":    {"-copies", "2"},
 		"consecutive": {"-copies", "2", "-consecutive"},
+		"messages":    {"-copies", "2", "-messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -45,6 +47,8 @@ func TestReplica(t *testing.T) {
 			got, asked := slices.Max(r.Counts.Of["messages received"]), slices.Max(r.Counts.Of["ranges asked for"])
 			require.LessOrEqual(t, got, asked, "messages of data that a rank got, and ranges that it asked for parts of")
 			require.Positive(t, got)
+			written := slices.Max(r.Counts.Of["bytes written to other ranks"])
+			require.Equal(t, runtime.GOOS == "linux" && name != "messages", written > 0, written)
 			left, err := filepath.Glob(filepath.Join(dir, "*"))
 			require.NoError(t, err)
 			require.Empty(t, left)

@@ -1,0 +1,182 @@
+package offheap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	seals       = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+	segmentName = "craft-memory"
+	tokenBytes  = 8
+)
+
+// NewSegment takes memory of n bytes. It is zero and takes up room where it is touched.
+func NewSegment(n int) (*Segment, error) {
+	page := os.Getpagesize()
+	s, err := newSegment((n+page-1)/page*page + page)
+	if err != nil {
+		return nil, fmt.Errorf("memory of %d bytes for several processes: %w", n, err)
+	}
+	s.Bytes = s.all[:n:n]
+	return s, nil
+}
+
+func newSegment(all int) (s *Segment, err error) {
+	if err := withinLimit(int64(all)); err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate(segmentName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}()
+	if err := unix.Ftruncate(fd, int64(all)); err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(fd, 0, all, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	s = &Segment{all: b, fd: fd, address: Address{PID: int64(os.Getpid()), FD: int64(fd), Size: int64(all), Token: rand.Int64()}}
+	binary.LittleEndian.PutUint64(b[all-tokenBytes:], uint64(s.address.Token))
+	return s, nil
+}
+
+// withinLimit returns an error for a size beyond the limit on that of files: it ends a process that goes there.
+func withinLimit(size int64) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Cur < uint64(size) {
+		return errors.Join(fmt.Errorf("%d bytes, RLIMIT_FSIZE is %d", size, limit.Cur), err)
+	}
+	return nil
+}
+
+// Close gives the memory back, at once: others that have mapped it find zeros, and nobody finds it any more.
+func (s *Segment) Close() error {
+	all := s.all
+	s.all, s.Bytes = nil, nil
+	hole := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(all)))
+	return errors.Join(hole, unix.Munmap(all), unix.Close(s.fd))
+}
+
+// Window is a segment of another process, as this one writes to it. The memory is taken up by writing to it as to
+// a file, which is faster than touching its pages for the first time; from then on it is better mapped.
+type Window struct {
+	file  *os.File
+	size  int64
+	bytes []byte // nil: it is not mapped
+}
+
+// Open finds the segment of another process of this host.
+func (a Address) Open() (*Window, error) {
+	path := fmt.Sprintf("/proc/%d/fd/%d", a.PID, a.FD)
+	if name, err := os.Readlink(path); err != nil || name != "/memfd:"+segmentName+" (deleted)" {
+		return nil, fmt.Errorf("%w: %s is %q: %w", ErrNotThere, path, name, err)
+	}
+	if err := withinLimit(a.Size); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	if err := a.check(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrNotThere, path, err), f.Close())
+	}
+	return &Window{file: f, size: a.Size}, nil
+}
+
+// check returns an error if a file is not the segment.
+func (a Address) check(f *os.File) error {
+	got, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if got&seals != seals || st.Size() != a.Size {
+		return fmt.Errorf("%d bytes and seals %#x", st.Size(), got)
+	}
+	var token [tokenBytes]byte
+	if _, err := f.ReadAt(token[:], a.Size-tokenBytes); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint64(token[:]) != uint64(a.Token) {
+		return errors.New("another token")
+	}
+	return nil
+}
+
+// Map makes the next writes faster. After an error they are as before.
+func (w *Window) Map() error {
+	if w.bytes != nil {
+		return nil
+	}
+	b, err := unix.Mmap(int(w.file.Fd()), 0, int(w.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	w.bytes = b
+	return w.file.Close()
+}
+
+// WriteAt writes to the memory.
+func (w *Window) WriteAt(b []byte, at int64) (n int, err error) {
+	if w.bytes != nil {
+		return copy(w.bytes[at:], b), nil
+	}
+	return w.file.WriteAt(b, at)
+}
+
+// Close gives the window back.
+func (w *Window) Close() error {
+	if w.bytes == nil {
+		return w.file.Close()
+	}
+	b := w.bytes
+	w.bytes = nil
+	return unix.Munmap(b)
+}
+
+// Vicinity is a number that processes have in common which may map each other's segments: those of a host
+// that see each other in /proc. 0: this one cannot.
+func Vicinity() int64 {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return 0
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return 0
+	}
+	s, err := NewSegment(1)
+	if err != nil {
+		return 0
+	}
+	w, err := s.Address().Open()
+	if err == nil {
+		err = w.Close()
+	}
+	if errors.Join(err, s.Close()) != nil {
+		return 0
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, string(boot), space)
+	return int64(h.Sum64()>>1) | 1
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package offheap
+
+import "errors"
+
+// NewSegment takes memory of n bytes that others can map.
+func NewSegment(int) (*Segment, error) { return nil, errors.ErrUnsupported }
+
+// Close gives the memory back.
+func (s *Segment) Close() error { return nil }
+
+// Window is a segment of another process, which there is none of.
+type Window struct{}
+
+// Open finds none.
+func (a Address) Open() (*Window, error) { return nil, ErrNotThere }
+
+// Map makes the next writes faster.
+func (w *Window) Map() error { return ErrNotThere }
+
+// WriteAt writes to the memory.
+func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
+
+// Close gives the window back.
+func (w *Window) Close() error { return nil }
+
+// Vicinity is a number that processes have in common which may map each other's segments. 0: this one cannot.
+func Vicinity() int64 { return 0 }

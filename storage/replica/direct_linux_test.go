@@ -1,0 +1,179 @@
+package replica_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/storage/replica"
+)
+
+// segments counts the mappings of shared memory that this process has, and the descriptors.
+func segments() (mapped, open int) {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	mapped = strings.Count(string(maps), "memfd:craft-memory")
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if name, err := os.Readlink(f); err == nil && strings.Contains(name, "memfd:craft-memory") { // else it is closed
+			open++
+		}
+	}
+	return mapped, open
+}
+
+func noSegments(t *testing.T) {
+	mapped, open := segments()
+	require.Zero(t, mapped)
+	require.Zero(t, open)
+}
+
+// TestDirect: what is written to the memory of others comes back, of blocks of any sizes, also where some
+// ranks do not take part and where memory cannot be opened or written to, each time or sometimes. Nothing is sent
+// that was written.
+func TestDirect(t *testing.T) {
+	replica.Apart(t)
+	rng := testseed.Rand(t)
+	var attempts atomic.Int64
+	every := int64(0) // attempt to open memory fails, in turn with writing to it
+	replica.Unreachable(t, func() (open, write bool) {
+		n := attempts.Add(1)
+		fails := every > 0 && n%every == 0
+		return fails && n/every%2 == 0, fails
+	})
+	for round := range 60 {
+		ranks := 2 + rng.IntN(7)
+		sh, o := draw(rng, ranks), drawOptions(rng, 1+rng.IntN(min(ranks, 4)))
+		mixed := round%3 == 1
+		every = []int64{0, 1, 2, 5}[rng.IntN(4)]
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		var written, wanted atomic.Int64
+		err := new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
+			c, o := r.Comm(), o
+			o.NoDirect = mixed && c.Rank()%2 == 0
+			s, err := replica.Open(ctx, c, "test", o)
+			if err != nil {
+				return err
+			}
+			for version := 1; version <= 4; version++ {
+				b := sh.blocks(version, ranks, int(c.Rank()))
+				if err := s.Submit(ctx, b); err != nil {
+					return err
+				}
+				if err := loadEverything(ctx, s, c, sh, version); err != nil {
+					return err
+				}
+			}
+			copies, good := s.Intact()
+			if copies != good {
+				return fmt.Errorf("%d of %d copies are intact", good, copies)
+			}
+			st := s.Stats()
+			written.Add(st.Submit.BytesWritten)
+			wanted.Add(4 * s.Remote())
+			if o.NoDirect && st.Submit.BytesWritten > 0 {
+				return errors.New("it has written to others although it was not to")
+			}
+			return nil
+		})
+		cancel()
+		require.NoError(t, err, "%+v %+v, %d ranks, mixed %v, every %d", sh, o, ranks, mixed, every)
+		if !mixed && every == 0 {
+			require.Equal(t, wanted.Load(), written.Load())
+		} else if every == 1 {
+			require.Zero(t, written.Load())
+		}
+		noSegments(t)
+	}
+}
+
+// TestDirectFailures: as in TestFailuresAtAnyMoment, where ranks that are taken for failed go on to write.
+func TestDirectFailures(t *testing.T) {
+	replica.Apart(t)
+	failuresAtAnyMoment(t)
+	noSegments(t)
+}
+
+// TestDirectKeepsLittle: however many versions of whatever sizes there were, a rank has mapped the memory of the last
+// ones only, and holds the descriptors of its own.
+func TestDirectKeepsLittle(t *testing.T) {
+	replica.Apart(t)
+	const ranks = 4
+	err := new(afttest.Cluster).Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+		c := r.Comm()
+		s, err := replica.Open(ctx, c, "test", replica.Options{RangeBytes: 1000, Log: quiet})
+		if err != nil {
+			return err
+		}
+		for version := 1; version <= 200; version++ {
+			sh := shape{n: 1000 * int64(1+version/7%5), size: 1000, by: version / 7 % 2}
+			if err := s.Submit(ctx, sh.blocks(0, ranks, int(c.Rank()))); err != nil {
+				return err
+			}
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			mapped, open := segments()
+			if mapped > ranks*2*ranks || open > ranks*2*ranks {
+				return fmt.Errorf("after version %d, %d mappings and %d descriptors", version, mapped, open)
+			}
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+		}
+		if st := s.Stats(); st.Submit.BytesWritten == 0 {
+			return fmt.Errorf("nothing was written: %+v", st)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	noSegments(t)
+}
+
+// TestDirectWithoutSegments: a rank that has got no memory which others can map has its copies sent, and once it gets
+// some, written.
+func TestDirectWithoutSegments(t *testing.T) {
+	replica.Apart(t)
+	const ranks = 3
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &was))
+	limited := was
+	limited.Cur = 100_000
+	err := new(afttest.Cluster).Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+		c := r.Comm()
+		s, err := replica.Open(ctx, c, "test", replica.Options{Log: quiet})
+		if err != nil {
+			return err
+		}
+		for version := 1; version <= 4; version++ {
+			now := []*unix.Rlimit{&limited, &was}[version%2]
+			if err := errors.Join(comm.Barrier(ctx, c), unix.Setrlimit(unix.RLIMIT_FSIZE, now), comm.Barrier(ctx, c)); err != nil {
+				return err
+			}
+			sh := shape{n: 3000 * int64(version), size: 1000} // no memory of the one before can be used again
+			before := s.Stats().Submit.BytesWritten
+			if err := s.Submit(ctx, sh.blocks(version, ranks, int(c.Rank()))); err != nil {
+				return err
+			}
+			if wrote := s.Stats().Submit.BytesWritten > before; wrote != (now == &was) {
+				return fmt.Errorf("version %d, written: %v", version, wrote)
+			}
+			if err := loadEverything(ctx, s, c, sh, version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, errors.Join(err, unix.Setrlimit(unix.RLIMIT_FSIZE, &was)))
+	noSegments(t)
+}
