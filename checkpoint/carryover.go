@@ -143,7 +143,7 @@ func (cp *Checkpoint) carryOver() bool {
 		up.dropSpares()
 		giveBackLock(cp.core, lock)
 	}
-	if cp.lock = nil; lock == nil && !cp.root() {
+	if lock == nil && !cp.root() {
 		over.left = nil
 	}
 	return true

@@ -208,12 +208,13 @@ func (cp *Checkpoint) close() error {
 	cp.forget()
 	settled := cp.line.flight.Load() == nil
 	err := cp.out.drain()
+	carried := false
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())
-		cp.endFiles()
+		carried = cp.endFiles()
 	}
-	closePlacement(cp.core, settled)
-	if cp.lock != nil {
+	closePlacement(cp.core, settled) // until then somebody may ask for the lock
+	if cp.lock != nil && !carried {
 		err = errors.Join(err, cp.lock.Unlock())
 	}
 	cp.reg.clear()
@@ -224,10 +225,12 @@ func (cp *Checkpoint) close() error {
 	return nil
 }
 
-// endFiles leaves the files as the next run is to find them.
-func (cp *Checkpoint) endFiles() {
+// endFiles leaves the files as the next run is to find them, and reports whether that, and giving
+// the lock back, is left for later.
+func (cp *Checkpoint) endFiles() (carried bool) {
+	carried = cp.carryOver()
 	switch {
-	case cp.carryOver():
+	case carried:
 	case cp.light:
 		carryoverOf(cp.core).finish() // it has had the lock since
 	default:
@@ -236,6 +239,7 @@ func (cp *Checkpoint) endFiles() {
 		cp.up.doMaintenance(context.Background())
 		cp.up.dropSpares()
 	}
+	return carried
 }
 
 // onRelease closes the checkpoint because its communicator is given up: nothing of
