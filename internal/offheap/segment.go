@@ -2,16 +2,6 @@ package offheap
 
 import "errors"
 
-// Segment is memory that other processes of this host can write to, too. What is written is there
-// for both. It does not shrink, so touching it never fails.
-type Segment struct {
-	Bytes []byte
-
-	all     []byte // with the token behind
-	fd      int
-	address Address
-}
-
 // Address is where other processes of this host find a segment, as long as it is not closed.
 type Address struct {
 	PID, FD, Size int64

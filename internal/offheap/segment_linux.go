@@ -17,6 +17,16 @@ const (
 	tokenBytes  = 8
 )
 
+// Segment is memory that other processes of this host can write to, too. What is written is there
+// for both. It does not shrink, so touching it never fails.
+type Segment struct {
+	Bytes []byte
+
+	all     []byte // with the token behind
+	fd      int
+	address Address
+}
+
 // NewSegment takes memory of n bytes. It is zero and takes up room where it is touched.
 func NewSegment(n int) (*Segment, error) {
 	page := os.Getpagesize()

@@ -4,6 +4,13 @@ package offheap
 
 import "errors"
 
+// Segment is memory that other processes of this host can write to, which there is none of.
+type Segment struct {
+	Bytes []byte
+
+	address Address
+}
+
 // NewSegment takes memory of n bytes that others can map.
 func NewSegment(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 
