@@ -61,4 +61,8 @@ func TestMemoryRetention(t *testing.T) {
 	require.Equal(t, Prunable{Memory: ids(4)}, p)
 	p = Retention{Keep: 1}.Prunable(levels, []Kept{memory(4), local(5)})
 	require.Equal(t, Prunable{}, p, "nothing newer is in memory")
+	p = Retention{Keep: 1}.Prunable(levels, []Kept{local(2, storage.Mem), local(3), local(4)})
+	require.Equal(t, Prunable{Everywhere: ids(3)}, p, "nothing newer outlives a node")
+	p = Retention{Keep: 1}.Prunable(levels, []Kept{local(2, storage.Mem), local(3, storage.Partner), local(4)})
+	require.Equal(t, Prunable{Everywhere: ids(2)}, p, "a newer one does")
 }

@@ -58,7 +58,8 @@ type Prunable struct {
 // of what is yet to be copied the oldest and the Keep newest, on the nodes; the newest verified
 // one; and what all these refer to. levels are those that the nodes are to have.
 //
-// Of what is in memory alone only the newest stays, and only as long as nothing newer is in memory.
+// Of what is in memory alone only the newest stays, and only as long as nothing newer is in memory;
+// of what is in files as well the newest that survives as much as a level in memory does.
 func (r Retention) Prunable(levels []storage.Level, versions []Kept) (w Prunable) {
 	good := r.good(versions)
 	w.Memory = overtakenInMemory(good)
@@ -116,10 +117,9 @@ func (r Retention) good(versions []Kept) (good []Kept) {
 // wanted are the versions, of those given newest first, that stay for their own sake.
 func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome map[storage.ID]bool) {
 	onNodes, atHome = make(map[storage.ID]bool), make(map[storage.ID]bool)
-	take := func(into map[storage.ID]bool, fits func(Kept) bool) {
-		left := max(r.Keep, 1)
+	take := func(into map[storage.ID]bool, left int, fits func(Kept) bool) {
 		var newest *Kept
-		apart := r.Keep < 2 // one that stands apart from the newest is taken, or not wanted
+		apart := left < 2 // one that stands apart from the newest is taken, or not wanted
 		for i, v := range good {
 			if !fits(v) {
 				continue
@@ -134,14 +134,16 @@ func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome 
 			}
 		}
 	}
+	keep := max(r.Keep, 1)
 	for _, level := range levels {
-		if level.Tier == storage.TierMemory {
-			continue
+		if level.Tier == storage.TierMemory { // which has one
+			take(onNodes, 1, func(v Kept) bool { return v.Home || v.Reached.Covers(level) })
+		} else {
+			take(onNodes, keep, func(v Kept) bool { return v.Reached.Covers(level) })
 		}
-		take(onNodes, func(v Kept) bool { return v.Reached.Covers(level) })
 	}
-	take(onNodes, func(v Kept) bool { return v.Reached.On(storage.TierNode) != 0 })
-	take(atHome, func(v Kept) bool { return v.Home })
+	take(onNodes, keep, func(v Kept) bool { return v.Reached.On(storage.TierNode) != 0 })
+	take(atHome, keep, func(v Kept) bool { return v.Home })
 	for _, id := range r.toBeCopied(good) {
 		onNodes[id] = true
 	}
