@@ -11,13 +11,15 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
 )
 
 // An attempt that follows a failure, and finds the newest version in memory, touches no file until
 // a version is due for one: it does not look at what is stored, nor does it take the lock, and
 // what the attempt before had to do at its end is left to do. The session carries over what it needs to
-// know for that.
+// know for that. If the lock was lost with its holder, rank 0 takes it over beside the program:
+// it looks like that of a dead job to another one.
 
 // carryover is what the session keeps of a checkpoint from one attempt to the next.
 type carryover struct {
@@ -33,6 +35,7 @@ type carried struct {
 	Newest  storage.ID // that was complete, as far as it knows
 	Used    uint64     // the highest number that it knows of
 	Reached int64      // the last iteration that it has done, or NoIteration
+	Lock    bool       // this rank has the lock
 
 	dir string // placement.Config.Dir, on this rank
 }
@@ -124,6 +127,7 @@ func (cp *Checkpoint) carryOver() bool {
 		Reached: cp.line.redo.reached, dir: cp.placedAt,
 	}
 	before, lock, light := over.left, cp.lock, cp.light
+	over.last.Lock = lock != nil || light && before != nil
 	if light && before == nil {
 		return true // another process had the lock
 	}
@@ -158,6 +162,28 @@ func giveBackLock(c *core, lock storage.Lock) {
 	}
 }
 
+// inheritLock takes the lock of a rank that was lost over, without waiting: nobody waits for files
+// now. Giving it back is what is left to do.
+func (c *carryover) inheritLock(of *core) {
+	if c == nil {
+		return
+	}
+	var lock storage.Lock
+	var taking sync.WaitGroup
+	taking.Go(func() {
+		var err error
+		if lock, err = filestore.Inherit(of.home); err != nil {
+			of.log.Warn("the lock of the rank that was lost is not taken over", "path", of.dir(), "error", err)
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = func() {
+		taking.Wait()
+		giveBackLock(of, lock)
+	}
+}
+
 // carriedStart begins an attempt without files, and looks at them later.
 type carriedStart struct{ st *starting }
 
@@ -179,6 +205,9 @@ func (b carriedStart) begin(ctx context.Context) (*container.Header, error) {
 		return nil, nil
 	}
 	st.light, st.line.attempt.sameDirectory = true, true
+	if st.root() && !before.Lock {
+		carryoverOf(st.core).inheritLock(st.core)
+	}
 	if err := st.place(ctx, placement.Config{Dir: cmp.Or(own.dir, st.dir()), Carried: before.Store}); err != nil {
 		return nil, err
 	}
@@ -219,7 +248,7 @@ func newestCarried(all []carried) (c carried) {
 		if one.Newest.Version > c.Newest.Version {
 			c.Newest = one.Newest
 		}
-		c.Store, c.Used, c.Reached = one.Store, max(c.Used, one.Used), max(c.Reached, one.Reached)
+		c.Store, c.Used, c.Reached, c.Lock = one.Store, max(c.Used, one.Used), max(c.Reached, one.Reached), c.Lock || one.Lock
 	}
 	return c
 }

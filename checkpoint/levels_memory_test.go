@@ -1,9 +1,12 @@
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -11,7 +14,9 @@ import (
 
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
 )
 
@@ -87,6 +92,59 @@ func TestMemoryRecovers(t *testing.T) {
 				require.GreaterOrEqual(t, w.restarts[2], 7)
 			})
 		}
+	}
+}
+
+// A zone that recovers from memory after the rank that held the lock was lost has it again without
+// waiting for a file: to another job the lock would look like that of a dead one.
+func TestMemoryRecoversWithTheLock(t *testing.T) {
+	for _, shrinking := range []bool{false, true} {
+		w := newMemoryWorld(t, 4, 2, "mem:1,local:100")
+		if shrinking {
+			w.recovery = comm.Shrinking
+		}
+		w.name = "job"
+		var dead sync.Map // who does nothing any more, like a process that was killed
+		w.atHome = func(r *afttest.Rank, _ vfs.Op) error {
+			if _, is := dead.Load(r); is {
+				return errLost
+			}
+			return nil
+		}
+		epoch := func() int {
+			data, err := vfs.ReadFile(w.home, "/pfs/prog/.lock", 1<<20)
+			if err != nil {
+				return -1
+			}
+			var owner filestore.Owner
+			line, _, _ := bytes.Cut(data, []byte("\n"))
+			if json.Unmarshal(line, &owner) != nil {
+				return -1
+			}
+			return owner.Epoch
+		}
+		// The first failure leaves the holder of the lock alive, the others do not.
+		victims, held := []comm.Rank{1, 0, 0}, []int{0, 0, 2, 3}
+		w.step = func(p *memoryProgram) error {
+			n := p.epoch()
+			if p.iter != 5+n {
+				return nil
+			}
+			if err := eventually(func() bool { return epoch() == held[n] }); err != nil {
+				return fmt.Errorf("the lock is of epoch %d after %d recoveries: %w", epoch(), n, err)
+			}
+			if err := comm.Barrier(t.Context(), p.c); err != nil {
+				return err
+			}
+			if n < len(victims) && p.c.Rank() == victims[n] {
+				dead.Store(p.rank, nil)
+				p.rank.Die()
+			}
+			return nil
+		}
+		w.run()
+		require.Len(t, w.restarts, 4)
+		require.Equal(t, -1, epoch(), "given back")
 	}
 }
 

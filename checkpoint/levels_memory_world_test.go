@@ -19,6 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // memoryWorld is a job in a zone, on nodes and a parallel file system in memory, which counts
@@ -32,7 +33,8 @@ type memoryWorld struct {
 	options  []Option
 	until    int
 	cells    int
-	still    bool // hardly any value changes
+	name     string // of the job, of which each epoch takes over the lock of the one before
+	still    bool   // hardly any value changes
 
 	home  *vfs.Mem
 	nodes []*vfs.Mem
@@ -44,6 +46,8 @@ type memoryWorld struct {
 	step func(p *memoryProgram) error
 	// memory is asked before operations in memory; nil: nobody is.
 	memory func(r *afttest.Rank, operation string, key storage.ObjectKey) error
+	// atHome is asked before operations on the parallel file system; nil: nobody is.
+	atHome func(r *afttest.Rank, op vfs.Op) error
 	// restored is called after RestartIfNeeded, last at the end.
 	restored, last func(p *memoryProgram) error
 
@@ -109,8 +113,16 @@ func (w *memoryWorld) body(ctx context.Context, z *aft.Zone, r *afttest.Rank, mo
 	p := &memoryProgram{program: w.values(z.Comm()), w: w, rank: r, z: z}
 	options := slices.Concat([]Option{
 		WithPath("/pfs"), WithNodePath(nodeRoot(r.Node())), WithLogger(slog.New(slog.NewTextHandler(&w.log, nil))),
-		withFS(w.counted(w.home)), func(o *options) {
+		withFS(vfs.WithErrors(w.counted(w.home), func(op vfs.Op) error {
+			if w.atHome == nil {
+				return nil
+			}
+			return w.atHome(r, op)
+		})), func(o *options) {
 			o.nodeFS = w.counted(w.nodes[r.Node()])
+			if w.name != "" {
+				o.lock = filestore.LockConfig{Job: w.name, Epoch: z.Epoch()}
+			}
 			if w.memory != nil {
 				o.beforeMemory = func(operation string, key storage.ObjectKey) error { return w.memory(r, operation, key) }
 			}

@@ -136,6 +136,28 @@ func (s *Store) Lock(ctx context.Context) (storage.Lock, error) {
 	}
 }
 
+// Inherit takes the lock of a store over from a holder of an earlier epoch of this job, which has failed; nil:
+// there is no such lock. Unlike Lock it makes no directory, and need not know that the base is the
+// right one: that in which this job's lock is.
+func Inherit(s *Store) (storage.Lock, error) {
+	seen, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
+	if err != nil {
+		return nil, vfs.IgnoreMissing(err)
+	}
+	if owner, torn := parseOwner(seen); torn != nil || !s.lock.follows(owner.Job, owner.Epoch) {
+		return nil, nil
+	}
+	if err := s.discardLock(seen); err != nil {
+		return nil, err
+	}
+	l, err := s.tryLock()
+	if err != nil {
+		return nil, refused(err)
+	}
+	s.withdraw()
+	return l, nil
+}
+
 // withdraw deletes the parts that nobody has published.
 func (s *Store) withdraw() {
 	versions, err := s.fs.ReadDir(s.dir)
