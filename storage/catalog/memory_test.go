@@ -65,4 +65,8 @@ func TestMemoryRetention(t *testing.T) {
 	require.Equal(t, Prunable{Everywhere: ids(3)}, p, "nothing newer outlives a node")
 	p = Retention{Keep: 1}.Prunable(levels, []Kept{local(2, storage.Mem), local(3, storage.Partner), local(4)})
 	require.Equal(t, Prunable{Everywhere: ids(2)}, p, "a newer one does")
+	home := local(2, storage.Mem)
+	home.Home = true
+	p = Retention{Keep: 1}.Prunable(levels, []Kept{home, local(3), local(4)})
+	require.Equal(t, Prunable{Everywhere: ids(3), Nodes: ids(2)}, p, "it is at home")
 }

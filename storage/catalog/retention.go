@@ -117,9 +117,10 @@ func (r Retention) good(versions []Kept) (good []Kept) {
 // wanted are the versions, of those given newest first, that stay for their own sake.
 func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome map[storage.ID]bool) {
 	onNodes, atHome = make(map[storage.ID]bool), make(map[storage.ID]bool)
-	take := func(into map[storage.ID]bool, left int, fits func(Kept) bool) {
+	take := func(into map[storage.ID]bool, fits func(Kept) bool) {
+		left := max(r.Keep, 1)
 		var newest *Kept
-		apart := left < 2 // one that stands apart from the newest is taken, or not wanted
+		apart := r.Keep < 2 // one that stands apart from the newest is taken, or not wanted
 		for i, v := range good {
 			if !fits(v) {
 				continue
@@ -134,16 +135,18 @@ func (r Retention) wanted(levels []storage.Level, good []Kept) (onNodes, atHome 
 			}
 		}
 	}
-	keep := max(r.Keep, 1)
 	for _, level := range levels {
-		if level.Tier == storage.TierMemory { // which has one
-			take(onNodes, 1, func(v Kept) bool { return v.Home || v.Reached.Covers(level) })
-		} else {
-			take(onNodes, keep, func(v Kept) bool { return v.Reached.Covers(level) })
+		if level.Tier != storage.TierMemory {
+			take(onNodes, func(v Kept) bool { return v.Reached.Covers(level) })
+			continue
+		}
+		safe := slices.IndexFunc(good, func(v Kept) bool { return v.Home || v.Reached.Covers(level) })
+		if safe >= 0 && !good[safe].Home { // which stays there
+			onNodes[good[safe].ID] = true
 		}
 	}
-	take(onNodes, keep, func(v Kept) bool { return v.Reached.On(storage.TierNode) != 0 })
-	take(atHome, keep, func(v Kept) bool { return v.Home })
+	take(onNodes, func(v Kept) bool { return v.Reached.On(storage.TierNode) != 0 })
+	take(atHome, func(v Kept) bool { return v.Home })
 	for _, id := range r.toBeCopied(good) {
 		onNodes[id] = true
 	}
