@@ -23,6 +23,14 @@ func TestSegment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		require.Equal(t, []byte{5, byte(i)}, s.Bytes[9_998:])
+
+		_, err = s.WriteAt([]byte{6, byte(i)}, 9_000)
+		require.NoError(t, err)
+		got := make([]byte, 2)
+		_, err = theirs.ReadAt(got, 9_000)
+		require.NoError(t, err)
+		require.Equal(t, []byte{6, byte(i)}, got)
+		require.Equal(t, got, s.Bytes[9_000:9_002])
 	}
 
 	other, err := os.CreateTemp(t.TempDir(), "")
