@@ -10,7 +10,7 @@ import (
 // A rank that submits writes the copies for others of its host into their memory: one copy of the bytes
 // instead of the two of a message. A holder offers its memory to each of them when it has taken it; the sums
 // of a writer follow when it has written, and say whether it could. If not it sends the data as a message
-// after all, and both know that for the submits to come.
+// after all, and both know that for what comes.
 //
 // Nobody knows when a process that has stopped goes on. So memory that was offered is of use again only when
 // all have said that they have written: what a submit that has failed leaves is given back to the system
