@@ -93,7 +93,7 @@ func (k *memoryKilling) newJob() *killedJob {
 	}
 	j.Local = j.cfg.Policy.Recovery == comm.NonShrinking
 	j.Still = j.Local && rng.IntN(2) == 0 // what does not change depends on who has it
-	if rng.IntN(2) == 0 { // the first process and its node are left
+	if rng.IntN(2) == 0 {                 // the first process and its node are left
 		for range 1 + rng.IntN(4) {
 			j.Deaths = append(j.Deaths, memoryDeath{comm.OriginalRank(1 + rng.IntN(ranks-1)), len(j.Deaths) * rng.IntN(2), rng.Int64N(600), rng.IntN(3) == 0})
 		}

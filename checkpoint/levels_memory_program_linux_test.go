@@ -383,11 +383,13 @@ func (p *memoryRank) end(ctx context.Context, over bool) error {
 		}
 	}
 	q := p.job.newRank(p.c)
-	for q.beginStage(); q.steps() < p.steps(); q.iter++ {
-		if p.job.Inner > 0 && q.iter == p.job.Inner {
-			q.endStage()
-			q.beginStage()
+	for q.beginStage(); q.i < p.i; q.beginStage() {
+		for ; q.iter < p.job.Inner; q.iter++ {
+			q.step()
 		}
+		q.endStage()
+	}
+	for ; q.iter < p.iter; q.iter++ {
 		q.step()
 	}
 	same := func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
