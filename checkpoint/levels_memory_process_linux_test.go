@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,7 +83,7 @@ func (k *memoryKilling) newJob() *killedJob {
 		Levels: oneOf(rng, "mem", "mem:1,local:10,pfs:100", "mem:1,local:3", "mem:2,local:1", "mem:1,local:4,pfs:8", "mem:2,partner:3", "mem:1,pfs:5"),
 		Cells:  oneOf(rng, 50, 5000, 200_000),
 	}
-	if rng.IntN(3) == 0 {
+	if !strings.HasPrefix(j.Levels, "mem:2") && rng.IntN(3) == 0 { // else what is in memory may need what is not
 		j.Inner = 1 + rng.IntN(8)
 	}
 	j.cfg = launch.Config{
@@ -261,12 +262,29 @@ func (k *memoryKilling) evaluate(j *killedJob) {
 	for _, nodes := range content("failures-*") {
 		k.failures += len(nodes)
 	}
+	k.counts["jobs that have lost everything"] += min(k.count(j, "gone-*"), 1)
 	for _, restart := range content("restart-*") {
 		k.counts["restarts with the newest version: "+restart[0]]++
 	}
 	for _, m := range content("memory-*") {
-		if testing.Verbose() {
-			k.t.Logf("  memory %v", m)
-		}
+		k.checkMemory(j, m)
 	}
+}
+
+// checkMemory bounds what a rank had in memory in the end, and at most, if those that are left are spread evenly:
+// one version and two, of the stage before as well, each with pieces of memory that are not full.
+func (k *memoryKilling) checkMemory(j *killedJob, m []string) {
+	used, err := strconv.ParseInt(m[0], 10, 64)
+	require.NoError(k.t, err)
+	most, err := strconv.ParseInt(m[1], 10, 64)
+	require.NoError(k.t, err)
+	loops := int64(1)
+	if j.Inner > 0 {
+		loops = 3
+	}
+	left := int64(max(1, k.count(j, "memory-*")))
+	part := int64(8*j.Cells)/left + 3<<18
+	holds := min(left, 2*int64(j.Copies)) // on uneven nodes some have more than others
+	require.LessOrEqual(k.t, used, loops*holds*part, "%v", j)
+	require.LessOrEqual(k.t, most, 3*loops*int64(j.cfg.Ranks)*int64(j.Copies)*(int64(8*j.Cells)/left+3<<18), "%v", j)
 }

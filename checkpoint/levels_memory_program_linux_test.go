@@ -178,7 +178,19 @@ func (j *memoryJob) body(ctx context.Context, z *aft.Zone) (err error) {
 	return p.run(ctx)
 }
 
+// run ends when the test says so, or when all has been lost that could be lost.
 func (p *memoryRank) run(ctx context.Context) error {
+	err := p.loops(ctx)
+	if !errors.Is(err, ErrNoUsableVersion) {
+		return err
+	}
+	if t, survives, problem := p.survives(); survives || problem != nil {
+		return errors.Join(fmt.Errorf("%+v was complete: %w", t, err), problem)
+	}
+	return p.job.say(p.job.file("gone", p.z.Epoch()))
+}
+
+func (p *memoryRank) loops(ctx context.Context) error {
 	if p.outer != nil {
 		if err := p.outer.RestartIfNeeded(ctx, &p.i); err != nil {
 			return err
@@ -345,17 +357,23 @@ func (j *memoryJob) flushed() (steps int, err error) {
 	return steps, err
 }
 
-// checkRestart makes sure that the newest version that any process knew to be complete is there, or a newer
-// one, if fewer processes or nodes have failed since than have had copies of it.
+// survives reports whether the newest version that any process has known to be complete must be there: if
+// fewer processes or nodes have failed since than have had copies of it.
+func (p *memoryRank) survives() (t told, is bool, err error) {
+	t, err = p.job.told()
+	processes, nodes, known := p.job.failures(t.epoch, p.z.Epoch())
+	is = known && t.steps > 0 && (nodes < min(p.job.Copies, t.nodes) || processes < min(p.job.Copies, max(t.nodes, 2), t.ranks))
+	return t, is, err
+}
+
+// checkRestart makes sure that what is gone on with is not older than what must be there.
 func (p *memoryRank) checkRestart() error {
-	t, err := p.job.told()
+	t, survives, err := p.survives()
 	if err != nil {
 		return err
 	}
-	processes, nodes, known := p.job.failures(t.epoch, p.z.Epoch())
-	survives := nodes < min(p.job.Copies, t.nodes) || processes < min(p.job.Copies, max(t.nodes, 2), t.ranks)
-	if known && survives && p.steps() < t.steps {
-		return fmt.Errorf("epoch %d goes on with step %d, %+v was complete and %d processes of %d nodes have failed", p.z.Epoch(), p.steps(), t, processes, nodes)
+	if survives && p.steps() < t.steps {
+		return fmt.Errorf("epoch %d goes on with step %d, %+v was complete", p.z.Epoch(), p.steps(), t)
 	}
 	flushed, err := p.job.flushed()
 	if err == nil && p.steps() < flushed {
