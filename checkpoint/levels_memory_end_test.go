@@ -60,3 +60,19 @@ func (w *memoryWorld) notLocked() {
 	_, err := vfs.ReadFile(w.home, "/pfs/prog/.lock", 1<<20)
 	require.ErrorIs(w.t, err, fs.ErrNotExist, "the lock is still there")
 }
+
+// What an attempt has begun with in memory is missed by no later job, whatever the attempt has written since.
+func TestMemoryRestoredIsNotMissed(t *testing.T) {
+	w := newMemoryWorld(t, 4, 2, "mem:1,local:100", WithStrict())
+	w.step = func(p *memoryProgram) error {
+		if n := p.epoch(); n < 2 && p.iter == 5+2*n && p.c.Rank() == 1 {
+			p.rank.Die()
+		}
+		return nil
+	}
+	w.run()
+	w.step = nil
+	w.run()
+	require.Equal(t, 0, w.restarts[len(w.restarts)-1])
+	require.Empty(t, w.warned())
+}
