@@ -83,7 +83,7 @@ func (s *Store) another(x *exchange, more bool, own error) (bool, error) {
 }
 
 // reasons are why a rank cannot go on, as far as others need to know.
-var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory}
+var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory, ErrLost}
 
 func severity(err error) int {
 	if err == nil {
