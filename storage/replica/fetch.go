@@ -254,7 +254,7 @@ func (ld *loading) lost() error {
 
 // loaded is what has come, in order.
 func (ld *loading) loaded() Loaded {
-	out := Loaded{Data: ld.dst, size: ld.v.layout.geo.size}
+	out := Loaded{Data: ld.dst, size: ld.v.layout.geo.size, behind: ld.behind}
 	if out.size > 0 {
 		return out
 	}

@@ -16,12 +16,13 @@ type Loaded struct {
 
 	offsets []int64 // of blocks of different sizes
 	size    int
+	behind  int // bytes that were in dst before
 }
 
 // Len is the number of blocks.
 func (l Loaded) Len() int {
 	if l.size > 0 {
-		return len(l.Data) / l.size
+		return (len(l.Data) - l.behind) / l.size
 	}
 	return max(len(l.offsets)-1, 0)
 }
@@ -29,7 +30,8 @@ func (l Loaded) Len() int {
 // Block is one of them, by its place in the order.
 func (l Loaded) Block(i int) []byte {
 	if l.size > 0 {
-		return l.Data[i*l.size : (i+1)*l.size : (i+1)*l.size]
+		own := l.Data[l.behind:]
+		return own[i*l.size : (i+1)*l.size : (i+1)*l.size]
 	}
 	return l.Data[l.offsets[i]:l.offsets[i+1]:l.offsets[i+1]]
 }
@@ -89,7 +91,7 @@ func (s *Store) startLoad(ctx context.Context, dst []byte, run func(ld *loading)
 			return x.refuse(err)
 		}
 		ld := newLoading(s, x, v)
-		ld.dst = dst
+		ld.dst, ld.behind = dst, len(dst)
 		if err = run(ld); err == nil || ld.complete {
 			l.loaded = ld.loaded()
 		}
@@ -104,6 +106,8 @@ type loading struct {
 	x   *exchange
 	v   *version
 	dst []byte
+
+	behind int // bytes that were in dst before
 
 	wanted  []*want        // pieces that it needs, in their order
 	mending []*want        // ranges of which its own copy is damaged or missing

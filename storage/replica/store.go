@@ -75,7 +75,7 @@ func (s *Store) settled(x *exchange, own error, values ...int64) (most []int64, 
 }
 
 // reasons are why a rank cannot go on, as far as others need to know.
-var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory}
+var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory, ErrLost}
 
 func severity(err error) int {
 	if err == nil {
