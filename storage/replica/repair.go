@@ -80,7 +80,7 @@ func (ld *loading) mendDamaged() {
 }
 
 // holdsAt reports whether a seat has got a copy of a range.
-func (l *Layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
+func (l *layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
 
 // filled agrees on what is lost for good, because no copy is intact, and notes that all have what they are to have.
 func (ld *loading) filled() error {

@@ -61,7 +61,7 @@ func (s *Store) Stats() Stats {
 }
 
 // inspect corrects what is counted for a range that failures have touched.
-func (l *Layout) inspect(q int64, st *Stats) {
+func (l *layout) inspect(q int64, st *Stats) {
 	if l.places.sharedAt(l.Slot(q)) {
 		st.SharedNodes--
 	}

@@ -15,7 +15,7 @@ import (
 // version is what one rank has of blocks that were submitted together.
 type version struct {
 	number   uint64
-	layout   *Layout
+	layout   *layout
 	original []comm.OriginalRank // of each seat
 	// incarnations are the stores of those who are in the seats: one that is started anew has another.
 	incarnations []uint64
@@ -74,7 +74,7 @@ func (v *version) spoil(q int64) bool {
 }
 
 // wanted are the ranges that a seat is to have a copy of, ascending.
-func (l *Layout) wanted(seat Seat) (ranges []int64) {
+func (l *layout) wanted(seat Seat) (ranges []int64) {
 	for s := range l.places.Seats() {
 		for k := range l.places.copies {
 			if l.places.Copy(Slot(s), k) == seat {
