@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/kmeans/dataset"
+	"github.com/craft-go/craft/examples/kmeans/lloyd"
 )
 
 // config is what the command line says.
@@ -88,12 +90,21 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 // plots are the formats of -plot.
 var plots = []string{".svg", ".png"}
 
+// mostCoordinates are those of all points together.
+const mostCoordinates = 1 << 40
+
 func (c config) validate() error {
 	switch {
 	case c.generated.Points < 1:
 		return fmt.Errorf("-points %d: it must be at least 1", c.generated.Points)
 	case c.generated.Dim < 1:
 		return fmt.Errorf("-dim %d: it must be at least 1", c.generated.Dim)
+	case int64(c.generated.Dim) > math.MaxInt32/(8*lloyd.BlockPoints):
+		return fmt.Errorf("-dim %d: allowed are up to %d", c.generated.Dim, math.MaxInt32/(8*lloyd.BlockPoints))
+	case c.generated.Points > mostCoordinates/int64(c.generated.Dim):
+		return fmt.Errorf("-points %d: with %d coordinates each allowed are up to %d", c.generated.Points, c.generated.Dim, mostCoordinates/int64(c.generated.Dim))
+	case c.file == "" && int64(c.centres) > c.generated.Points:
+		return fmt.Errorf("-centres %d: there are %d points", c.centres, c.generated.Points)
 	case c.centres < 1:
 		return fmt.Errorf("-centres %d: it must be at least 1", c.centres)
 	case c.iterations < 1:

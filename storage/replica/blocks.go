@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -117,7 +118,7 @@ const lengthBytes = 4
 
 // serialize returns this rank's ranges as they are stored. Blocks of one size that are there already
 // are not copied; else it takes memory, which the caller gives back.
-func (b *Blocks) serialize(m *memory, per int64) (ranges [][]byte, taken []byte, err error) {
+func (b *Blocks) serialize(ctx context.Context, m *memory, per int64) (ranges [][]byte, taken []byte, err error) {
 	count := b.count()
 	need := b.bytes()
 	if b.Size == 0 {
@@ -131,7 +132,7 @@ func (b *Blocks) serialize(m *memory, per int64) (ranges [][]byte, taken []byte,
 		memory = taken
 	}
 	for lo := int64(0); lo < count; lo += per {
-		length, err := b.writeRange(memory, Range{b.First + lo, b.First + min(lo+per, count)})
+		length, err := b.writeRange(ctx, memory, Range{b.First + lo, b.First + min(lo+per, count)})
 		if err != nil {
 			m.give(taken)
 			return nil, nil, err
@@ -143,7 +144,7 @@ func (b *Blocks) serialize(m *memory, per int64) (ranges [][]byte, taken []byte,
 }
 
 // writeRange brings a range into memory, unless it is there, and returns its length.
-func (b *Blocks) writeRange(memory []byte, r Range) (length int, err error) {
+func (b *Blocks) writeRange(ctx context.Context, memory []byte, r Range) (length int, err error) {
 	if b.Size > 0 && b.Fill == nil {
 		return int(r.Len()) * b.Size, nil
 	}
@@ -160,10 +161,13 @@ func (b *Blocks) writeRange(memory []byte, r Range) (length int, err error) {
 		}
 		block := memory[length : length+n : length+n]
 		length += n
-		if b.Fill != nil {
-			err = b.Fill(id, block)
-		} else {
+		switch {
+		case b.Fill == nil:
 			copy(block, b.Data[b.Offsets[id-b.First]:])
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		default:
+			err = b.Fill(id, block)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("replica: block %d is not serialized: %w", id, err)

@@ -92,18 +92,35 @@ func (m *memory) address(buf []byte) (a offheap.Address) {
 
 // room returns an error if there are no n bytes more.
 func (m *memory) room(n int64) error {
-	if m.limit > 0 {
-		if m.held+n > m.limit {
-			return fmt.Errorf("%w: %s more than the %s that the store has: Options.Limit allows %s", ErrMemory,
-				humanize.IBytes(uint64(n)), humanize.IBytes(uint64(m.held)), humanize.IBytes(uint64(m.limit)))
-		}
+	switch left := m.left(); {
+	case n <= left:
 		return nil
-	}
-	if share := offheap.Available() / max(m.peers, 1); n > share {
+	case m.limit > 0:
+		return fmt.Errorf("%w: %s more than the %s that the store has: Options.Limit allows %s", ErrMemory,
+			humanize.IBytes(uint64(n)), humanize.IBytes(uint64(m.held)), humanize.IBytes(uint64(m.limit)))
+	default:
 		return fmt.Errorf("%w: %s are wanted, and this rank's share of what the system has available is %s: use fewer copies, smaller or fewer blocks, or set Options.Limit to insist",
-			ErrMemory, humanize.IBytes(uint64(n)), humanize.IBytes(uint64(share)))
+			ErrMemory, humanize.IBytes(uint64(n)), humanize.IBytes(uint64(left)))
 	}
-	return nil
+}
+
+// free is how much a version can take.
+func (m *memory) free() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.left()
+	for _, buf := range m.idle {
+		n += int64(len(buf))
+	}
+	return max(n, 0)
+}
+
+// left is how much can be taken beside what is held. The lock is held.
+func (m *memory) left() int64 {
+	if m.limit > 0 {
+		return m.limit - m.held
+	}
+	return offheap.Available() / max(m.peers, 1)
 }
 
 // give takes back what take has returned.

@@ -92,6 +92,9 @@ func (f failing) units() int {
 	return len(f.sizes)
 }
 
+// mostTrials have 16 bytes of memory each.
+const mostTrials = 1 << 30
+
 func (f failing) run(ctx context.Context, s Simulation) (*Losses, error) {
 	trials, cores := s.Trials, s.Cores
 	if trials == 0 {
@@ -99,6 +102,9 @@ func (f failing) run(ctx context.Context, s Simulation) (*Losses, error) {
 	}
 	if cores == 0 {
 		cores = runtime.GOMAXPROCS(0)
+	}
+	if trials > mostTrials {
+		return nil, fmt.Errorf("replica: %d trials: allowed are up to %d", trials, mostTrials)
 	}
 	l := &Losses{failures: make([]int, trials), ranks: make([]int, trials)}
 	workers, ctx := errgroup.WithContext(ctx)

@@ -24,6 +24,6 @@ func TestHugeNumbers(t *testing.T) {
 	sizes := Blocks{N: 3, Count: 3, Fill: fill, SizeOf: func(int64) int { return math.MaxInt }}
 	require.NoError(t, sizes.check())
 	require.Positive(t, sizes.bytes())
-	_, _, err := sizes.serialize(&memory{limit: 1 << 20}, 1)
+	_, _, err := sizes.serialize(t.Context(), &memory{limit: 1 << 20}, 1)
 	require.ErrorIs(t, err, ErrMemory)
 }

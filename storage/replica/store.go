@@ -60,6 +60,9 @@ func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request
 // settled agrees with all ranks on whether all is well: if not, each gets its own error or that of
 // another rank. most is the largest of each value that ranks have given.
 func (s *Store) settled(x *exchange, own error, values ...int64) (most []int64, err error) {
+	if x.ctx.Err() != nil {
+		return nil, context.Cause(x.ctx)
+	}
 	mine := append([]int64{int64(severity(own))<<32 | int64(x.comm.Rank())}, values...)
 	all := make([]int64, len(mine))
 	if err := comm.Allreduce(x.ctx, x.comm, mine, all, comm.Max[int64]); err != nil {

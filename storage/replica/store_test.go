@@ -323,3 +323,22 @@ func TestLoss(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadBehindOther: what was in dst before is not taken for a block.
+func TestLoadBehindOther(t *testing.T) {
+	for _, size := range []int{0, 8} {
+		sh := shape{n: 10, size: size}
+		inJob(t, 2, sh, replica.Options{Log: quiet}, func(ctx context.Context, _ *afttest.Rank, s *replica.Store) error {
+			asked := []replica.Range{{Lo: 3, Hi: 7}}
+			before := []byte("what is there")
+			got, err := s.Load(ctx, append(make([]byte, 0, 1000), before...), asked...)
+			if err != nil {
+				return err
+			}
+			if string(got.Data[:len(before)]) != string(before) {
+				return fmt.Errorf("before is %q", got.Data[:len(before)])
+			}
+			return sh.check(1, got, asked, nil)
+		})
+	}
+}

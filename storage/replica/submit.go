@@ -6,8 +6,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -80,6 +84,7 @@ const (
 	tellCount
 	tellBytes
 	tellNumber
+	tellRoom
 	tellings
 )
 
@@ -91,7 +96,7 @@ func (sub *submitting) agree() error {
 	if bad != nil {
 		mine[tellBad] = 1
 	} else {
-		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number)})
+		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), s.mem.free()})
 	}
 	all := make([]int64, tellings*c.Size())
 	if err := comm.Allgather(sub.x.ctx, c, mine, all); err != nil {
@@ -103,6 +108,9 @@ func (sub *submitting) agree() error {
 	}
 	if err := disagreement(told); err != nil {
 		return sub.x.refuse(cmp.Or(bad, err))
+	}
+	if err := enough(told, s.places.copies); err != nil {
+		return sub.x.refuse(err)
 	}
 	sub.v = s.newVersion(told)
 	return nil
@@ -128,6 +136,21 @@ func disagreement(told [][]int64) error {
 		return fmt.Errorf("%w: the ranks have submitted %d blocks in all, and N is %d", ErrBlocks, blocks, n)
 	}
 	return overlap(told)
+}
+
+// enough returns an error if all ranks together have not the memory for the copies. Whether each has enough for its own is
+// found out when it takes it.
+func enough(told [][]int64, copies int) error {
+	var bytes, room uint64
+	for _, t := range told {
+		bytes += uint64(t[tellBytes])
+		room = min(room+uint64(t[tellRoom]), math.MaxInt64)
+	}
+	if high, all := bits.Mul64(bytes, uint64(copies)); high > 0 || all > room {
+		return fmt.Errorf("%w: %d copies of %s are wanted, and all ranks together have %s available: use fewer copies, smaller or fewer blocks, or set Options.Limit to insist",
+			ErrMemory, copies, humanize.IBytes(bytes), humanize.IBytes(room))
+	}
+	return nil
 }
 
 // newVersion is the one that is submitted now: pure, but for the numbers of the store.
@@ -182,7 +205,7 @@ func (sub *submitting) ready(own error) error {
 }
 
 func (sub *submitting) serialize() (err error) {
-	sub.own, sub.taken, err = sub.blocks.serialize(sub.s.mem, sub.v.layout.geo.per)
+	sub.own, sub.taken, err = sub.blocks.serialize(sub.x.ctx, sub.s.mem, sub.v.layout.geo.per)
 	return err
 }
 

@@ -43,8 +43,12 @@ func openCSV(path string) (Source, error) {
 	}
 	defer f.Close()
 	c := &csvFile{path: path}
+	begin, err := behindMark(f)
+	if err != nil {
+		return nil, err
+	}
 	r := newCSV(f)
-	for at := (csvMark{}); ; at.offset = r.InputOffset() {
+	for at := (csvMark{offset: begin}); ; at.offset = begin + r.InputOffset() {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -54,7 +58,7 @@ func openCSV(path string) (Source, error) {
 		line, _ := r.FieldPos(0)
 		if c.dim == 0 {
 			c.dim = len(record)
-			if _, err := strconv.ParseFloat(strings.TrimSpace(record[0]), 64); err != nil {
+			if _, err := strconv.ParseFloat(strings.TrimSpace(record[0]), 64); errors.Is(err, strconv.ErrSyntax) {
 				at.line = line
 				continue // names
 			}
@@ -69,6 +73,20 @@ func openCSV(path string) (Source, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// behindMark goes behind a byte order mark, if there is one, and returns where that is.
+func behindMark(f *os.File) (int64, error) {
+	const mark = "\ufeff"
+	var b [len(mark)]byte
+	n, err := f.ReadAt(b[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if string(b[:n]) != mark {
+		return 0, nil
+	}
+	return f.Seek(int64(n), io.SeekStart)
 }
 
 func (c *csvFile) Size() (points int64, dim int) { return c.points, c.dim }

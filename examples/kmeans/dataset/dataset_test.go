@@ -118,7 +118,7 @@ func TestBadFiles(t *testing.T) {
 		"npy, Fortran":       {file(t, "a.npy", array("<f8", "True", "(3, 2)", numbers)), "Fortran"},
 		"npy, integers":      {file(t, "a.npy", array("<i8", "False", "(3, 2)", []int64{1, 2, 3, 4, 5, 6})), "<i8"},
 		"npy, no points":     {file(t, "a.npy", array("<f8", "False", "(0, 2)", numbers)), "0 points"},
-		"npy, too short":     {file(t, "a.npy", whole[:len(whole)-8]), "EOF"},
+		"npy, too short":     {file(t, "a.npy", whole[:len(whole)-8]), "too few for 3 points"},
 		"npy, NaN":           {file(t, "a.npy", array("<f8", "False", "(3, 1)", []float64{1, math.NaN(), 2})), "NaN"},
 		"npy, infinite":      {file(t, "a.npy", array("<f4", "False", "(1, 1)", []float32{float32(math.Inf(1))})), "+Inf"},
 		"empty csv":          {file(t, "a.csv", ""), "0 points"},
@@ -154,4 +154,23 @@ func TestGenerated(t *testing.T) {
 	other := g
 	other.Seed++
 	require.NotEqual(t, all(t, g)[:10], all(t, other)[:10])
+}
+
+// TestFirstLine: a first line of numbers is a point, behind a byte order mark and with a number that is too large, too.
+func TestFirstLine(t *testing.T) {
+	s, err := dataset.Open(file(t, "a.csv", "\ufeff1,2\n3,4\n"))
+	require.NoError(t, err)
+	points, _ := s.Size()
+	require.EqualValues(t, 2, points)
+	s, err = dataset.Open(file(t, "b.csv", "1e999,2\n3,4\n"))
+	if err == nil {
+		points, _ = s.Size()
+		require.EqualValues(t, 2, points)
+	}
+}
+
+// TestHugeHeader: a file that is shorter than its header says is refused when it is opened.
+func TestHugeHeader(t *testing.T) {
+	_, err := dataset.Open(file(t, "a.npy", array("<f8", "False", "(4611686018427387904, 2)", []float64{1, 2})))
+	require.ErrorIs(t, err, dataset.ErrFormat)
 }

@@ -44,6 +44,15 @@ func openNPY(path string) (Source, error) {
 	if err := checkSize(n.points, n.dim); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	begin, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil {
+		return nil, err
+	} else if there := st.Size() - begin; n.points > there/n.bytes/int64(n.dim) {
+		return nil, fmt.Errorf("%s: %w: there are %d bytes behind the header, too few for %d points", path, ErrFormat, there, n.points)
+	}
 	return n, nil
 }
 
