@@ -12,6 +12,7 @@ var given config
 func init() { given.register(flag.CommandLine) }
 
 func BenchmarkRecovery(b *testing.B) { report(b, "recovery") }
+func BenchmarkRestored(b *testing.B) { report(b, "restored") }
 func BenchmarkMessages(b *testing.B) { report(b, "messages") }
 func BenchmarkZone(b *testing.B)     { report(b, "zone") }
 

@@ -18,6 +18,7 @@ type measurement struct {
 	result *result
 	print  bool
 
+	words  []uint64  // values of this process, with -what restored
 	killed time.Time // when rank 0 sent the signal of the present round
 }
 
@@ -27,9 +28,12 @@ func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
 		return nil
 	}
 	m.print = c.Rank() == 0
-	if m.what == "messages" {
+	switch m.what {
+	case "messages":
 		m.result.Ranks = c.Size()
 		return m.messages(ctx, c)
+	case "restored":
+		return m.restored(ctx, z)
 	}
 	return m.recovery(ctx, z)
 }
@@ -41,7 +45,7 @@ func (m *measurement) recovery(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	if !m.killed.IsZero() {
-		m.result.add("kill to repaired world", time.Since(m.killed))
+		m.result.add(whatRepaired, time.Since(m.killed))
 		if change, ok := z.Change(); ok {
 			m.result.add("  gather survivors", change.Phases.Gather)
 			m.result.add("  spawn processes", change.Phases.Spawn)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
@@ -19,7 +20,10 @@ type config struct {
 	np, nodes, spare int
 	rounds           int
 	what             string
+	mib              int
 }
+
+var whats = []string{"recovery", "messages", "restored", "zone", "nothing"}
 
 // register adds the flags to those of the benchmark, and to those of the program that it starts.
 func (c *config) register(f *flag.FlagSet) {
@@ -27,7 +31,8 @@ func (c *config) register(f *flag.FlagSet) {
 	f.IntVar(&c.nodes, "nodes", 1, "with -np: number of virtual nodes")
 	f.IntVar(&c.spare, "spare-nodes", 0, "with -np: virtual nodes for replacements, in addition")
 	f.IntVar(&c.rounds, "rounds", 15, "how often each thing is measured")
-	f.StringVar(&c.what, "what", "recovery", "what the program does: recovery, messages, zone or nothing")
+	f.StringVar(&c.what, "what", "recovery", "what the program does: "+strings.Join(whats, ", "))
+	f.IntVar(&c.mib, "mib", 16, "with -what restored: MiB of values of each rank")
 }
 
 func parseFlags(args []string) (c config, err error) {
@@ -41,8 +46,10 @@ func parseFlags(args []string) (c config, err error) {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.rounds < 1:
 		return c, fmt.Errorf("-rounds %d: it must be at least 1", c.rounds)
-	case !slices.Contains([]string{"recovery", "messages", "zone", "nothing"}, c.what):
-		return c, fmt.Errorf("-what %q: it is recovery, messages, zone or nothing", c.what)
+	case c.mib < 1:
+		return c, fmt.Errorf("-mib %d: it must be at least 1", c.mib)
+	case !slices.Contains(whats, c.what):
+		return c, fmt.Errorf("-what %q: it is one of %s", c.what, strings.Join(whats, ", "))
 	}
 	return c, nil
 }

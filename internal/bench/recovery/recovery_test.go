@@ -39,6 +39,19 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+// TestRestored: each round kills a process with values in memory and one without a checkpoint, and
+// what was restored is what had been written.
+func TestRestored(t *testing.T) {
+	var r result
+	out := start(t, "-np", "4", "-nodes", "4", "-what", "restored", "-rounds", "2", "-mib", "1")
+	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+	rounds := make(map[string]int)
+	for _, f := range r.Figures {
+		rounds[f.What] = f.Rounds
+	}
+	require.Equal(t, map[string]int{whatRepaired: 2, whatRestored: 2, whatPlain: 2, whatBeyond: 2}, rounds)
+}
+
 func TestMessages(t *testing.T) {
 	var r result
 	out := start(t, "-np", "2", "-what", "messages", "-rounds", "1")
