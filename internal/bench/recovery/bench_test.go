@@ -23,9 +23,7 @@ func report(b *testing.B, what string) {
 	for _, f := range r.Figures {
 		b.Run(f.What, func(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(f.Median, f.Unit)
-			b.ReportMetric(f.Low, "low-"+f.Unit)
-			b.ReportMetric(f.High, "high-"+f.Unit)
+			f.Report(b, f.Unit)
 			if f.Rate > 0 {
 				b.ReportMetric(f.Rate, "GB/s")
 			}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/bench/program"
 )
 
 // measurement is one rank's part. What it has measured outlives the attempts.
@@ -125,34 +124,19 @@ func (m *measurement) revokes(ctx context.Context, c *comm.Comm) error {
 	})
 }
 
-func (m *measurement) pids(ctx context.Context, c *comm.Comm) ([]int, error) {
-	pids := make([]int, c.Size())
-	if err := comm.Allgather(ctx, c, []int{os.Getpid()}, pids); err != nil {
-		return nil, err
-	}
-	// Not a barrier: the first that has passed it kills, and others would fail in it.
-	_, err := c.Agree(ctx, 1)
-	return pids, err
-}
-
 // fail kills the last rank. What follows is left to the zone, or, every other
 // time, the survivors shrink first, to see how long that takes by itself.
 func (m *measurement) fail(ctx context.Context, c *comm.Comm, shrink bool) error {
-	pids, err := m.pids(ctx, c)
+	pids, err := program.Processes(ctx, c)
 	if err != nil {
 		return err
 	}
 	last := c.Size() - 1
 	began := time.Now()
-	if c.Rank() == 0 {
-		if !shrink {
-			m.killed = began
-		}
-		if err := syscall.Kill(pids[last], syscall.SIGKILL); err != nil {
-			return err
-		}
+	if c.Rank() == 0 && !shrink {
+		m.killed = began
 	}
-	_, _, err = comm.Recv(ctx, c, comm.Rank(last), 0, []byte{0})
+	err = program.Kill(ctx, c, pids, last)
 	detected := time.Since(began)
 	if !shrink || !errors.Is(err, comm.ErrProcFailed) {
 		return err

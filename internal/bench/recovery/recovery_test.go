@@ -9,11 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, program) }
+func TestMain(m *testing.M) { testprogram.Main(m, func() { program.Main("recovery", run) }) }
 
 func start(t *testing.T, args ...string) string {
 	t.Helper()

@@ -3,12 +3,10 @@ package replica
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/bench/program"
 	store "github.com/craft-go/craft/storage/replica"
 )
 
@@ -141,23 +139,9 @@ func (j *job) victim(round int) int { return 1 + round%(j.c.Size()-1) }
 
 // fail kills a rank. What follows is left to the zone.
 func (j *job) fail(ctx context.Context, round int) error {
-	pids := make([]int, j.c.Size())
-	if err := comm.Allgather(ctx, j.c, []int{os.Getpid()}, pids); err != nil {
+	pids, err := program.Processes(ctx, j.c)
+	if err != nil {
 		return err
 	}
-	// Not a barrier: the first that has passed it kills, and others would fail in it.
-	if _, err := j.c.Agree(ctx, 1); err != nil {
-		return err
-	}
-	victim := j.victim(round)
-	if j.c.Rank() == 0 {
-		if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
-			return err
-		}
-	}
-	_, _, err := comm.Recv(ctx, j.c, comm.Rank(victim), 0, []byte{0})
-	if err == nil {
-		err = fmt.Errorf("rank %d was killed and has sent something", victim)
-	}
-	return err
+	return program.Kill(ctx, j.c, pids, j.victim(round))
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/bench/measured"
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, program) }
+func TestMain(m *testing.M) { testprogram.Main(m, func() { program.Main("replica", run) }) }
 
 // TestReplica: everything is measured as often as is said, what is loaded is checked, and nothing stays.
 func TestReplica(t *testing.T) {
