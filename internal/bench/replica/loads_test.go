@@ -116,19 +116,22 @@ func (j *job) load(ctx context.Context, ranges []store.Range) error {
 	return err
 }
 
-// countMessages counts those of data of one load, on the ranks that have sent and got most, and the
-// ranges that a rank has asked for parts of at most: the paper's bound of what it gets.
+// countMessages counts those of data of one load and the bytes in them, on the ranks that have sent and got
+// most, and the ranges that a rank has asked for parts of at most: the paper's bound of what it gets.
 func (j *job) countMessages(ctx context.Context, before store.Operations, l load) error {
 	now := j.store.Stats().Load
 	asked := make(map[int64]bool)
 	for _, r := range l.wants[j.c.Rank()] {
 		asked[r.Lo/max(int64(j.rangeBytes/j.block), 1)] = true
 	}
-	most := []int64{now.MessagesSent - before.MessagesSent, now.MessagesReceived - before.MessagesReceived, int64(len(asked))}
+	most := []int64{
+		now.MessagesSent - before.MessagesSent, now.MessagesReceived - before.MessagesReceived, int64(len(asked)),
+		now.BytesReceived - before.BytesReceived, length(l.wants[j.c.Rank()]) * int64(j.block),
+	}
 	if err := comm.Allreduce(ctx, j.c, most, most, comm.Max[int64]); err != nil {
 		return err
 	}
-	for i, what := range []string{"messages sent", "messages received", "ranges asked for"} {
+	for i, what := range []string{"messages sent", "messages received", "ranges asked for", "bytes received", "bytes asked for"} {
 		j.result.Counts.Add(what, float64(most[i]))
 	}
 	return nil
