@@ -33,7 +33,7 @@ func band(lo, hi, cols int) cptypes.CSR[float64, int32] {
 // the same on all, small and spread over the files, also in structs, into the zero
 // matrix and into one of its shape, and if it may on another number of ranks.
 func TestCSR(t *testing.T) {
-	for _, mode := range modes {
+	for _, mode := range sample(t, modes, 1) {
 		for _, rows := range []int{7, 9_000} {
 			// The number of ranks that read is the number of goroutines that do the same.
 			for _, ranks := range sample(t, [][2]int{{3, 3}, {3, 2}, {1, 1}, {2, 5}}[:min(4, 2+20/rows)], 1) {

@@ -56,7 +56,7 @@ func TestLevelsDeltaDamage(t *testing.T) {
 
 // Losses of nodes, one after the other, under versions that refer to each other.
 func TestLevelsDeltaLosses(t *testing.T) {
-	for _, levels := range []string{"partner", "xor", "rs"} {
+	for _, levels := range sample(t, []string{"partner", "xor", "rs"}, 1) {
 		t.Run(levels, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
 			n.job(t, levels, 5, none, WithDelta(10))
@@ -74,7 +74,7 @@ func TestLevelsDeltaLosses(t *testing.T) {
 
 // A version that is flushed takes with it what it refers to.
 func TestLevelsDeltaFlush(t *testing.T) {
-	for _, mode := range modes {
+	for _, mode := range sample(t, modes, 1) {
 		t.Run(mode, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
 			n.job(t, "partner", 3, none, WithDelta(10), WithAsync(AsyncMode(mode)))

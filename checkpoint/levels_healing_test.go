@@ -34,7 +34,7 @@ func TestHealedVersionIsSafeAgain(t *testing.T) {
 // A version of a level that the next job does not have is healed with what it has,
 // and what nothing protects is not called redundant.
 func TestHealingWithOtherLevels(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range sample(t, []struct {
 		first, second string
 		lost          []int // of which the next loss would be too much
 	}{
@@ -43,7 +43,7 @@ func TestHealingWithOtherLevels(t *testing.T) {
 		{"xor", "partner", []int{1}},
 		{"rs", "xor", []int{1, 2}},
 		{"partner", "local,xor:2", []int{1}},
-	} {
+	}, 1) {
 		t.Run(c.first+" "+c.second, func(t *testing.T) {
 			n := newTestNodes(t, 0, 1, 2, 3)
 			n.job(t, c.first, 3, none)

@@ -14,10 +14,11 @@ import (
 // With deltas a version in memory shares with the one before what has not changed, on all who have
 // it, and each can be restored without any other.
 func TestMemoryDelta(t *testing.T) {
-	for _, mode := range modes {
+	for _, mode := range sample(t, modes, 1) {
 		t.Run(mode, func(t *testing.T) {
 			w := newMemoryWorld(t, 4, 2, "mem:1,local:7", WithAsync(AsyncMode(mode)), WithDelta(4))
-			w.cells, w.still, w.until = 4*1<<19, true, 12 // 4 MiB for each rank
+			each := 4 << 20 / min(underRace(), 2) // bytes of each rank
+			w.cells, w.still, w.until = 4*each/8, true, 12
 			w.step = func(p *memoryProgram) error {
 				if p.epoch() == 0 && p.iter == 5 && p.c.Rank() == 0 {
 					p.rank.KillNode(1)
@@ -31,7 +32,7 @@ func TestMemoryDelta(t *testing.T) {
 				_, most := placement.Memory(p.cp.placement)
 				var err error
 				// Whole are the one before a recovery, and the first one after it.
-				if bound := int64(2*2*(4<<20) + 8<<20); most > bound {
+				if bound := int64(2*2*each + 2*each); most > bound {
 					err = fmt.Errorf("rank %d: %d bytes, allowed are %d", p.c.Rank(), most, bound)
 				}
 				return errors.Join(err, comm.Barrier(t.Context(), p.c))

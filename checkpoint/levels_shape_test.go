@@ -69,16 +69,19 @@ func TestLevelsOtherShapes(t *testing.T) {
 
 // A job without one of the nodes goes on without it, by what the others have.
 func TestLevelsFewerNodes(t *testing.T) {
-	for levels, c := range map[string]struct{ of []int }{
-		"partner": {[]int{3, 3, 1, 1, 0, 0}},
-		"xor":     {[]int{3, 1, 0}},
-		"rs":      {[]int{2, 2, 3}},
-	} {
-		t.Run(levels, func(t *testing.T) {
+	for _, c := range sample(t, []struct {
+		levels string
+		of     []int
+	}{
+		{"partner", []int{3, 3, 1, 1, 0, 0}},
+		{"xor", []int{3, 1, 0}},
+		{"rs", []int{2, 2, 3}},
+	}, 1) {
+		t.Run(c.levels, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
-			n.job(t, levels, 5, none)
+			n.job(t, c.levels, 5, none)
 			n.of = c.of
-			require.Contains(t, n.job(t, levels, 7, none), "iteration=4")
+			require.Contains(t, n.job(t, c.levels, 7, none), "iteration=4")
 		})
 	}
 }
@@ -184,10 +187,7 @@ func TestLevelsOtherLevels(t *testing.T) {
 func TestLevelsChangingShapes(t *testing.T) {
 	rng := testseed.Rand(t)
 	n := newTestNodes(t)
-	until, rounds := 0, 25
-	if raceEnabled {
-		rounds = 12
-	}
+	until, rounds := 0, max(25/underRace(), 5)
 	for round := range rounds {
 		n.of = n.of[:0]
 		for i := range 4 { // each node has a rank at least
@@ -222,9 +222,13 @@ func TestLevelsChangingShapes(t *testing.T) {
 // Many ranks on few nodes: a value that is spread over all parts makes each rank
 // open all of them, and more of them on one node than there may be streams to it.
 func TestLevelsManyRanksOnANode(t *testing.T) {
+	nodes := 3
+	if underRace() > 2 {
+		nodes = 2
+	}
 	for _, levels := range []string{"local", "xor"} {
 		var of []int
-		for rank := range 36 {
+		for rank := range 12 * nodes {
 			of = append(of, rank/12)
 		}
 		n := newTestNodes(t, of...)
@@ -239,7 +243,7 @@ func TestLevelsManyRanksOnANode(t *testing.T) {
 // A node is absent: an older version is used, and the advice that is given then can
 // be followed. It holds until there is a newer version of the run without it.
 func TestLevelsAbsentNodeComesBack(t *testing.T) {
-	for _, delta := range []bool{false, true} {
+	for _, delta := range sample(t, []bool{false, true}, 1) {
 		t.Run(fmt.Sprint("delta ", delta), func(t *testing.T) {
 			opts := []Option{WithKeep(1)}
 			if delta {

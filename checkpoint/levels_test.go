@@ -55,7 +55,7 @@ func TestDeltaOverLevels(t *testing.T) {
 		for _, levels := range sample(t, []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"}, 2) {
 			t.Run(mode+levels, func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
-				for until := 3; until < 30; until += 4 {
+				for until := 3; until < max(30/underRace(), 12); until += 4 {
 					log := n.job(t, levels, until, none, WithAsync(AsyncMode(mode)), WithDelta(5))
 					if until > 3 {
 						require.Contains(t, log, fmt.Sprintf("iteration=%d ", until-5))

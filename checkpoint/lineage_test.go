@@ -16,14 +16,15 @@ import (
 
 // worlds calls f for jobs of one rank and of several, without and with levels.
 func worlds(t *testing.T, f func(t *testing.T, n *testNodes, levels string)) {
-	one, several := []int{0}, []int{0, 1, 2}
 	for _, w := range []struct {
 		of     []int
-		levels string
-	}{{one, ""}, {one, "local"}, {several, ""}, {several, "partner,pfs"}} {
-		t.Run(fmt.Sprintf("%d ranks, levels %q", len(w.of), w.levels), func(t *testing.T) {
-			f(t, newTestNodes(t, w.of...), w.levels)
-		})
+		levels []string
+	}{{[]int{0}, []string{"", "local"}}, {[]int{0, 1, 2}, []string{"", "partner,pfs"}}} {
+		for _, levels := range sample(t, w.levels, 1) {
+			t.Run(fmt.Sprintf("%d ranks, levels %q", len(w.of), levels), func(t *testing.T) {
+				f(t, newTestNodes(t, w.of...), levels)
+			})
+		}
 	}
 }
 

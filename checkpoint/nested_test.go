@@ -40,7 +40,7 @@ func TestNestedDeathsEverywhere(t *testing.T) {
 		for _, levels := range choose(rng, nests, 2) {
 			want := undisturbed(levels)
 			inner := 0
-			for death := 1; ; death++ {
+			for death := 1; ; death += 1 + rng.IntN((underRace()+1)/2) {
 				disk := vfs.NewMem()
 				var image *vfs.Mem
 				steps := 0
@@ -77,7 +77,7 @@ func TestNestedRandomDeaths(t *testing.T) {
 	rng := testseed.Rand(t)
 	until := testSeconds()
 	programs, deaths := 0, 0
-	for ; programs < 40 || time.Now().Before(until); programs++ {
+	for ; programs < max(40/underRace(), 10) || time.Now().Before(until); programs++ {
 		levels := []loop{{n: 5, freq: 1 + rng.IntN(3)}, {n: 5, freq: 1 + rng.IntN(3)}}
 		if rng.IntN(2) == 0 {
 			levels = append(levels, loop{n: 3, freq: 1 + rng.IntN(2)})
@@ -169,7 +169,7 @@ func TestNestedFallback(t *testing.T) {
 // A child may be made anew for each stage.
 func TestChildOfEachStage(t *testing.T) {
 	for _, mode := range modes {
-		for death := range 12 {
+		for _, death := range sample(t, numbers(12), 1) {
 			dir := t.TempDir()
 			var got, want []int
 			for _, dies := range []bool{true, false} {

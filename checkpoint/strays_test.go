@@ -50,7 +50,7 @@ func TestNothingButAStrayPart(t *testing.T) {
 
 // On a node, of each kind of object, also when parity is needed.
 func TestStrayPartsOnNodes(t *testing.T) {
-	for _, levels := range []string{"partner", "xor,pfs:2", "rs"} {
+	for _, levels := range sample(t, []string{"partner", "xor,pfs:2", "rs"}, 1) {
 		t.Run(levels, func(t *testing.T) {
 			n := newTestNodes(t, eightOnFour...)
 			n.job(t, levels, 5, none)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,13 +108,14 @@ func TestStrictStart(t *testing.T) {
 }
 
 func TestStrictDamaged(t *testing.T) {
-	for name, at := range map[string]int{"header": 40, "chunk": 5000} {
+	places := map[string]int{"header": 40, "chunk": 5000}
+	for _, name := range sample(t, slices.Sorted(maps.Keys(places)), 1) {
 		worlds(t, func(t *testing.T, n *testNodes, levels string) {
 			n.job(t, levels, 3, none)
 			for _, file := range n.allFiles(t, 3) {
 				data, err := os.ReadFile(file)
 				require.NoError(t, err)
-				data[at] ^= 1
+				data[places[name]] ^= 1
 				require.NoError(t, os.WriteFile(file, data, 0o600))
 			}
 			for _, policy := range []string{"1", "allow-absent,allow-branch"} {

@@ -159,7 +159,7 @@ func TestNestedTrees(t *testing.T) {
 	rng := testseed.Rand(t)
 	until := testSeconds()
 	var o treeOutcome
-	for ; o.programs < 40 || time.Now().Before(until); o.programs++ {
+	for ; o.programs < max(40/underRace(), 10) || time.Now().Before(until); o.programs++ {
 		o.run(t, rng)
 	}
 	t.Logf("%d programs, %d deaths, %d failed calls, %d damaged files, %d ended with no usable version",

@@ -13,7 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, main) }
+// TestMain: the program is kmeans, or what it is compared with.
+func TestMain(m *testing.M) {
+	testprogram.Main(m, func() {
+		if what := os.Getenv(aloneVariable); what == "" {
+			main()
+		} else if err := runAlone(what); err != nil {
+			fmt.Fprintln(os.Stderr, "alone:", err)
+			os.Exit(1)
+		} else {
+			os.Exit(0)
+		}
+	})
+}
 
 // program is the program in a working directory of its own.
 type program struct{ *testprogram.Program }

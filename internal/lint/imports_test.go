@@ -91,7 +91,8 @@ var allowed = []rule{
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
 	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "storage/replica", "examples/..."}},
 	{"internal/bench/measured", nil},
-	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "storage"}},
+	{"internal/bench/program", []string{"aft/comm", "aft/launch"}},
+	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "internal/bench/program", "storage"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/storagetest"
 )
@@ -14,6 +15,7 @@ import (
 // Where ranks have moved, nodes have parity of the sets of before and of those of after
 // under one name. The version survives the loss of any node as before.
 func TestParityOfMovedRanks(t *testing.T) {
+	some := testseed.Rand(t).IntN(faultyNodes)
 	large := func(rank int) []byte { // in so many blocks that each of the others has parity of them
 		return bytes.Repeat(smallValues(1, rank), 20)
 	}
@@ -21,7 +23,11 @@ func TestParityOfMovedRanks(t *testing.T) {
 		if level.Redundancy != storage.Parity {
 			continue
 		}
-		for lost := range faultyNodes {
+		nodes := []int{0, 1, 2, 3}
+		if testing.Short() { // which one is lost changes who reads, and not how
+			nodes = nodes[some:][:1]
+		}
+		for _, lost := range nodes {
 			t.Run(fmt.Sprint(level, " ", lost), func(t *testing.T) {
 				f := newFaulty(level.String())
 				f.job(t, func(ctx context.Context, m *member) error {

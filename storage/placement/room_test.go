@@ -92,8 +92,12 @@ func nodeIsFull(t *testing.T, level storage.Level, full func(op vfs.Op) bool, na
 // A node whose storage has no room for some versions: what fits is there, what
 // does not is at home, and the bytes are right.
 func TestNodeWithLittleRoom(t *testing.T) {
+	growth := int64(2)
+	if testing.Short() {
+		growth = 4
+	}
 	for _, level := range []storage.Level{storage.Partner, storage.RS} {
-		for room := int64(1000); room < 1<<20; room = room*2 + 777 {
+		for room := int64(1000); room < 1<<20; room = room*growth + 777 {
 			f := newFaulty(level.String())
 			f.job(t, func(ctx context.Context, m *member) error {
 				if _, err := m.write(ctx, 1); err != nil {

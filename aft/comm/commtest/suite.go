@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -27,6 +28,13 @@ type trial struct {
 	name string
 	min  int // fewest ranks that it needs
 	body func(ctx context.Context, c *comm.Comm) error
+}
+
+// leftOut reports whether a number of ranks is not tried with -short: of what ranks send to each
+// other, without collectives, few numbers say all.
+func (tr trial) leftOut(n int) bool {
+	kind, _, _ := strings.Cut(tr.name, "/")
+	return testing.Short() && slices.Contains([]string{"message", "request", "vector"}, kind) && n > 3 && n != 8
 }
 
 // call runs the body on one rank.
@@ -58,9 +66,9 @@ func of(kind string, trials []trial) []trial {
 	return trials
 }
 
-// trials are all of them; the seed is for the random ones.
-func trials(seed uint64) []trial {
-	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), of("vector", vectorTrials(seed)), collectives()),
+// trials are all of them; the seed is for the random ones, of which some are repeated.
+func trials(seed uint64, repeats int) []trial {
+	return append(slices.Concat(of("message", messageTrials), of("request", requestTrials), of("vector", vectorTrials(seed, repeats)), collectives()),
 		trial{"nodes/alike", 1, nodesAlike}, trafficTrial(seed))
 }
 
@@ -73,7 +81,7 @@ func collectives() []trial {
 // long to start for each trial.
 func RunHere(ctx context.Context, d driver.Comm, seed uint64) error {
 	c := comm.New(d)
-	for _, tr := range trials(seed) {
+	for _, tr := range trials(seed, repeats) {
 		if c.Size() < tr.min {
 			continue
 		}
@@ -84,8 +92,17 @@ func RunHere(ctx context.Context, d driver.Comm, seed uint64) error {
 	return nil
 }
 
+// repeats is how often something random is tried on a number of ranks.
+const repeats = 20
+
 // Run runs the suite on an engine.
-func Run(t *testing.T, launch Launch) { run(t, launch, trials(testseed.Seed(t)), sizes) }
+func Run(t *testing.T, launch Launch) {
+	n := repeats
+	if testing.Short() {
+		n /= 3
+	}
+	run(t, launch, trials(testseed.Seed(t), n), sizes)
+}
 
 // RunCollectives runs the part of the suite that is about collectives on groups
 // of the given sizes.
@@ -97,7 +114,7 @@ func run(t *testing.T, launch Launch, trials []trial, sizes []int) {
 	for _, tr := range trials {
 		t.Run(tr.name, func(t *testing.T) {
 			for _, n := range sizes {
-				if n >= tr.min && !t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
+				if n >= tr.min && !tr.leftOut(n) && !t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 					launch(t, n, func(ctx context.Context, d driver.Comm) error { return tr.together(ctx, comm.New(d)) })
 				}) {
 					break // larger groups would say the same

@@ -11,7 +11,7 @@ import (
 )
 
 // vectorTrials send messages from several pieces of memory.
-func vectorTrials(seed uint64) []trial {
+func vectorTrials(seed uint64, repeats int) []trial {
 	with := func(try func(context.Context, *comm.Comm, *rand.Rand) error) func(context.Context, *comm.Comm) error {
 		return func(ctx context.Context, c *comm.Comm) error {
 			return try(ctx, c, rand.New(rand.NewPCG(seed, uint64(c.Rank()))))
@@ -23,7 +23,9 @@ func vectorTrials(seed uint64) []trial {
 		{"among others", 1, with(piecesAmongOthers)},
 		{"truncated", 1, with(piecesTruncated)},
 		{"cancelled", 1, with(piecesCancelled)},
-		{"cancelled half way", 2, with(piecesCancelledHalfWay)},
+		{"cancelled half way", 2, with(func(ctx context.Context, c *comm.Comm, random *rand.Rand) error {
+			return piecesCancelledHalfWay(ctx, c, random, repeats)
+		})},
 		{"bad arguments", 1, piecesBadArguments},
 	}
 }
@@ -160,10 +162,10 @@ func piecesCancelled(ctx context.Context, c *comm.Comm, random *rand.Rand) error
 
 // piecesCancelledHalfWay: the receive is there, and the send is cancelled at any moment. The
 // message arrives as it was, though its pieces change when the send has ended, or not at all.
-func piecesCancelledHalfWay(ctx context.Context, c *comm.Comm, random *rand.Rand) error {
+func piecesCancelledHalfWay(ctx context.Context, c *comm.Comm, random *rand.Rand, repeats int) error {
 	const length = 1 << 20
 	buf := make([]byte, length)
-	for i := range comm.Tag(20) {
+	for i := range comm.Tag(repeats) {
 		recv := comm.Irecv(c, left(c), 1, buf)
 		pieces := cutUp(random, pattern(c.Rank(), i, length))
 		short, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(500))*time.Microsecond)

@@ -18,9 +18,7 @@ func BenchmarkLevels(b *testing.B) {
 	for _, f := range r.Figures {
 		b.Run(f.What, func(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(f.Millis.Median, "ms")
-			b.ReportMetric(f.Millis.Low, "low-ms")
-			b.ReportMetric(f.Millis.High, "high-ms")
+			f.Millis.Report(b, "ms")
 			if f.ToLocal != nil {
 				b.ReportMetric(f.ToLocal.Median, "%local")
 			}

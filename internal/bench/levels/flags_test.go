@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -63,11 +64,8 @@ func (c *config) register(f *flag.FlagSet) *values {
 func parseFlags(args []string) (c config, err error) {
 	f := flag.NewFlagSet("levels", flag.ContinueOnError)
 	v := c.register(f)
-	if err := f.Parse(args); err != nil {
+	if err := program.Parse(f, args); err != nil {
 		return c, err
-	}
-	if f.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	return c, c.complete(v)
 }

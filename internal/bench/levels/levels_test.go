@@ -11,11 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, program) }
+func TestMain(m *testing.M) { testprogram.Main(m, func() { program.Main("levels", run) }) }
 
 // measure runs the program below a directory and returns its figures by name.
 func measure(t testing.TB, dir string, args ...string) map[string]figure {

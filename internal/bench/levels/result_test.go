@@ -1,8 +1,6 @@
 package levels
 
 import (
-	"encoding/json"
-	"io"
 	"strings"
 	"time"
 
@@ -46,15 +44,10 @@ func (r *result) add(what string, d time.Duration) {
 
 // percent compares two things round by round.
 func (r *result) percent(what, with string) *measured.Interval {
-	mine, others := r.times.Of[what], r.times.Of[with]
-	if len(mine) != len(others) || what == with {
+	p, ok := r.times.Percent(what, with)
+	if !ok || what == with || len(r.times.Of[what]) != len(r.times.Of[with]) {
 		return nil
 	}
-	var ratios []float64
-	for i := range mine {
-		ratios = append(ratios, 100*mine[i]/others[i])
-	}
-	p := measured.IntervalOf(ratios)
 	return &p
 }
 
@@ -71,9 +64,4 @@ func (r *result) summarize() {
 		}
 		r.Figures = append(r.Figures, f)
 	}
-}
-
-func (r *result) write(w io.Writer) error {
-	r.summarize()
-	return json.NewEncoder(w).Encode(r)
 }

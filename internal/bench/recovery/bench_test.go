@@ -12,6 +12,7 @@ var given config
 func init() { given.register(flag.CommandLine) }
 
 func BenchmarkRecovery(b *testing.B) { report(b, "recovery") }
+func BenchmarkRestored(b *testing.B) { report(b, "restored") }
 func BenchmarkMessages(b *testing.B) { report(b, "messages") }
 func BenchmarkZone(b *testing.B)     { report(b, "zone") }
 
@@ -22,9 +23,7 @@ func report(b *testing.B, what string) {
 	for _, f := range r.Figures {
 		b.Run(f.What, func(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(f.Median, f.Unit)
-			b.ReportMetric(f.Low, "low-"+f.Unit)
-			b.ReportMetric(f.High, "high-"+f.Unit)
+			f.Report(b, f.Unit)
 			if f.Rate > 0 {
 				b.ReportMetric(f.Rate, "GB/s")
 			}

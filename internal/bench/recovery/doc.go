@@ -3,6 +3,7 @@
 // itself, by SIGKILL to one of its ranks.
 //
 //	go test ./internal/bench/recovery -run ^$ -bench Recovery -benchtime 1x -np 8 -nodes 4
+//	go test ./internal/bench/recovery -run ^$ -bench Restored -benchtime 1x -np 8 -nodes 8
 //	go test ./internal/bench/recovery -run ^$ -bench Messages -benchtime 1x
 //	go test ./internal/bench/recovery -run ^$ -bench Zone -benchtime 1x -rounds 21 # a zone without failures
 //	go test ./internal/bench/recovery -run ^$ -bench EmptyJob -np 8 -nodes 4
@@ -15,4 +16,9 @@
 // (low-us, high-us): of a failure from just before the signal is sent until rank 0
 // has passed a barrier of the new communicator, which all others have entered by
 // then.
+//
+// With -what restored each rank has -mib of values at level mem. In turn a failure is measured until
+// all ranks have theirs again, and until the world is repaired, with no checkpoint open; then what the
+// replacement must be sent, by a plain send over a connection that exists, into memory that was touched.
+// The figure "beyond" is the difference, pair by pair.
 package recovery

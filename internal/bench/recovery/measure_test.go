@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/bench/program"
 )
 
 // measurement is one rank's part. What it has measured outlives the attempts.
@@ -18,6 +17,7 @@ type measurement struct {
 	result *result
 	print  bool
 
+	words  []uint64  // values of this process, with -what restored
 	killed time.Time // when rank 0 sent the signal of the present round
 }
 
@@ -27,9 +27,12 @@ func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
 		return nil
 	}
 	m.print = c.Rank() == 0
-	if m.what == "messages" {
+	switch m.what {
+	case "messages":
 		m.result.Ranks = c.Size()
 		return m.messages(ctx, c)
+	case "restored":
+		return m.restored(ctx, z)
 	}
 	return m.recovery(ctx, z)
 }
@@ -41,7 +44,7 @@ func (m *measurement) recovery(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	if !m.killed.IsZero() {
-		m.result.add("kill to repaired world", time.Since(m.killed))
+		m.result.add(whatRepaired, time.Since(m.killed))
 		if change, ok := z.Change(); ok {
 			m.result.add("  gather survivors", change.Phases.Gather)
 			m.result.add("  spawn processes", change.Phases.Spawn)
@@ -121,34 +124,19 @@ func (m *measurement) revokes(ctx context.Context, c *comm.Comm) error {
 	})
 }
 
-func (m *measurement) pids(ctx context.Context, c *comm.Comm) ([]int, error) {
-	pids := make([]int, c.Size())
-	if err := comm.Allgather(ctx, c, []int{os.Getpid()}, pids); err != nil {
-		return nil, err
-	}
-	// Not a barrier: the first that has passed it kills, and others would fail in it.
-	_, err := c.Agree(ctx, 1)
-	return pids, err
-}
-
 // fail kills the last rank. What follows is left to the zone, or, every other
 // time, the survivors shrink first, to see how long that takes by itself.
 func (m *measurement) fail(ctx context.Context, c *comm.Comm, shrink bool) error {
-	pids, err := m.pids(ctx, c)
+	pids, err := program.Processes(ctx, c)
 	if err != nil {
 		return err
 	}
 	last := c.Size() - 1
 	began := time.Now()
-	if c.Rank() == 0 {
-		if !shrink {
-			m.killed = began
-		}
-		if err := syscall.Kill(pids[last], syscall.SIGKILL); err != nil {
-			return err
-		}
+	if c.Rank() == 0 && !shrink {
+		m.killed = began
 	}
-	_, _, err = comm.Recv(ctx, c, comm.Rank(last), 0, []byte{0})
+	err = program.Kill(ctx, c, pids, last)
 	detected := time.Since(began)
 	if !shrink || !errors.Is(err, comm.ErrProcFailed) {
 		return err

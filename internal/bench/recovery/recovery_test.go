@@ -9,11 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, program) }
+func TestMain(m *testing.M) { testprogram.Main(m, func() { program.Main("recovery", run) }) }
 
 func start(t *testing.T, args ...string) string {
 	t.Helper()
@@ -37,6 +38,19 @@ func TestRecovery(t *testing.T) {
 	} {
 		require.Equal(t, 3, rounds[what], what)
 	}
+}
+
+// TestRestored: each round kills a process with values in memory and one without a checkpoint, and
+// what was restored is what had been written.
+func TestRestored(t *testing.T) {
+	var r result
+	out := start(t, "-np", "4", "-nodes", "4", "-what", "restored", "-rounds", "2", "-mib", "1")
+	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+	rounds := make(map[string]int)
+	for _, f := range r.Figures {
+		rounds[f.What] = f.Rounds
+	}
+	require.Equal(t, map[string]int{whatRepaired: 2, whatRestored: 2, whatPlain: 2, whatBeyond: 2}, rounds)
 }
 
 func TestMessages(t *testing.T) {

@@ -1,8 +1,6 @@
 package recovery
 
 import (
-	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/craft-go/craft/internal/bench/measured"
@@ -31,7 +29,7 @@ func (r *result) add(what string, d time.Duration) {
 	r.times.Add(what, float64(d)/float64(time.Microsecond))
 }
 
-func (r *result) write(w io.Writer) error {
+func (r *result) summarize() {
 	for _, what := range r.times.Order {
 		f := figure{What: what, Interval: measured.IntervalOf(r.times.Of[what]), Unit: "us", Rounds: len(r.times.Of[what])}
 		if n := r.bytes[what]; n > 0 {
@@ -39,5 +37,4 @@ func (r *result) write(w io.Writer) error {
 		}
 		r.Figures = append(r.Figures, f)
 	}
-	return json.NewEncoder(w).Encode(r)
 }

@@ -66,15 +66,10 @@ func measure(t testing.TB, jobs int, args ...string) (all result) {
 func report(b *testing.B, title string, r result) {
 	for _, what := range r.Times.Order {
 		b.Run(title+what, func(b *testing.B) {
-			t := measured.IntervalOf(r.Times.Of[what])
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(t.Median, "ms")
-			b.ReportMetric(t.Low, "low-ms")
-			b.ReportMetric(t.High, "high-ms")
+			measured.IntervalOf(r.Times.Of[what]).Report(b, "ms")
 			if ratio, ok := r.ratio(what); ok {
-				b.ReportMetric(ratio.Median, "%rival")
-				b.ReportMetric(ratio.Low, "low-%rival")
-				b.ReportMetric(ratio.High, "high-%rival")
+				ratio.Report(b, "%rival")
 			}
 		})
 	}

@@ -31,5 +31,5 @@
 //
 // Ranks that submit write to the memory of others of their host, or with -messages do not.
 //
-// The messages of a load are counted, at the rank that sends most ("messages").
+// The messages and bytes of a scattered load are counted, at the ranks that send and get most.
 package replica

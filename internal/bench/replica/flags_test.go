@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -47,11 +48,8 @@ func (c *config) register(f *flag.FlagSet) *sizes {
 func parseFlags(args []string) (c config, err error) {
 	f := flag.NewFlagSet("replica", flag.ContinueOnError)
 	v := c.register(f)
-	if err := f.Parse(args); err != nil {
+	if err := program.Parse(f, args); err != nil {
 		return c, err
-	}
-	if f.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	return c, c.complete(v)
 }

@@ -3,12 +3,10 @@ package replica
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/bench/program"
 	store "github.com/craft-go/craft/storage/replica"
 )
 
@@ -118,19 +116,22 @@ func (j *job) load(ctx context.Context, ranges []store.Range) error {
 	return err
 }
 
-// countMessages counts those of data of one load, on the ranks that have sent and got most, and the
-// ranges that a rank has asked for parts of at most: the paper's bound of what it gets.
+// countMessages counts those of data of one load and the bytes in them, on the ranks that have sent and got
+// most, and the ranges that a rank has asked for parts of at most: the paper's bound of what it gets.
 func (j *job) countMessages(ctx context.Context, before store.Operations, l load) error {
 	now := j.store.Stats().Load
 	asked := make(map[int64]bool)
 	for _, r := range l.wants[j.c.Rank()] {
 		asked[r.Lo/max(int64(j.rangeBytes/j.block), 1)] = true
 	}
-	most := []int64{now.MessagesSent - before.MessagesSent, now.MessagesReceived - before.MessagesReceived, int64(len(asked))}
+	most := []int64{
+		now.MessagesSent - before.MessagesSent, now.MessagesReceived - before.MessagesReceived, int64(len(asked)),
+		now.BytesReceived - before.BytesReceived, length(l.wants[j.c.Rank()]) * int64(j.block),
+	}
 	if err := comm.Allreduce(ctx, j.c, most, most, comm.Max[int64]); err != nil {
 		return err
 	}
-	for i, what := range []string{"messages sent", "messages received", "ranges asked for"} {
+	for i, what := range []string{"messages sent", "messages received", "ranges asked for", "bytes received", "bytes asked for"} {
 		j.result.Counts.Add(what, float64(most[i]))
 	}
 	return nil
@@ -141,23 +142,9 @@ func (j *job) victim(round int) int { return 1 + round%(j.c.Size()-1) }
 
 // fail kills a rank. What follows is left to the zone.
 func (j *job) fail(ctx context.Context, round int) error {
-	pids := make([]int, j.c.Size())
-	if err := comm.Allgather(ctx, j.c, []int{os.Getpid()}, pids); err != nil {
+	pids, err := program.Processes(ctx, j.c)
+	if err != nil {
 		return err
 	}
-	// Not a barrier: the first that has passed it kills, and others would fail in it.
-	if _, err := j.c.Agree(ctx, 1); err != nil {
-		return err
-	}
-	victim := j.victim(round)
-	if j.c.Rank() == 0 {
-		if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
-			return err
-		}
-	}
-	_, _, err := comm.Recv(ctx, j.c, comm.Rank(victim), 0, []byte{0})
-	if err == nil {
-		err = fmt.Errorf("rank %d was killed and has sent something", victim)
-	}
-	return err
+	return program.Kill(ctx, j.c, pids, j.victim(round))
 }

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/bench/measured"
+	"github.com/craft-go/craft/internal/bench/program"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testprogram.Main(m, program) }
+func TestMain(m *testing.M) { testprogram.Main(m, func() { program.Main("replica", run) }) }
 
 // TestReplica: everything is measured as often as is said, what is loaded is checked, and nothing stays.
 func TestReplica(t *testing.T) {
@@ -43,10 +43,7 @@ func TestReplica(t *testing.T) {
 				require.Positive(t, slices.Min(times), what)
 			}
 			require.Equal(t, want, rounds)
-			// Where the copies are consecutive, the ranges that a rank asks for come from one holder or two.
-			got, asked := slices.Max(r.Counts.Of["messages received"]), slices.Max(r.Counts.Of["ranges asked for"])
-			require.LessOrEqual(t, got, asked, "messages of data that a rank got, and ranges that it asked for parts of")
-			require.Positive(t, got)
+			require.Empty(t, countsMissed(name, r))
 			written := slices.Max(r.Counts.Of["bytes written to other ranks"])
 			require.Equal(t, runtime.GOOS == "linux" && name != "messages", written > 0, written)
 			left, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -80,8 +77,23 @@ var marks = map[string]mark{
 	"submit":         {"plain sends of a submit", 1.3, 0},
 	"first submit":   {"plain sends of a submit", 2.5, 0},
 	"scattered load": {"plain sends of a scattered load", 1.5, 1},
-	// Ten times as fast as files.
-	"scattered load, permuted, beside files": {"files, scattered load", 0.1, 0},
+}
+
+// countsMissed are bounds of what a scattered load sends. That it is ten times as fast as files is a mark, too, but one
+// of their disk as much: where that reads 16 MiB in 15 ms it says nothing. In its place: nothing is sent but
+// what was asked for, in no more messages than the paper says.
+func countsMissed(kind string, r result) (missed []string) {
+	for what, m := range map[string]struct {
+		bound string
+		times float64
+	}{"messages received": {"ranges asked for", 1}, "bytes received": {"bytes asked for", 1.01}} {
+		for i, n := range r.Counts.Of[what] {
+			if bound := m.times * r.Counts.Of[m.bound][i]; n <= 0 || n > bound {
+				missed = append(missed, fmt.Sprintf("%s, %s: %.0f, at most %.0f", kind, what, n, bound))
+			}
+		}
+	}
+	return missed
 }
 
 // TestMarks: three times the marks, on a machine that does nothing else (CRAFT_TEST_MARKS=1).
@@ -96,7 +108,8 @@ func TestMarks(t *testing.T) {
 	testtime.Marks(t, func() (missed []string) {
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			r := measure(t, 2, append(kinds[kind], "-what", "first")...)
-			r.merge(measure(t, 1, append(kinds[kind], "-rounds", "7", "-path", t.TempDir())...))
+			r.merge(measure(t, 1, append(kinds[kind], "-rounds", "7")...))
+			require.Empty(t, countsMissed(kind, r))
 			if m := missing(t, kind, r); len(m) > 0 {
 				missed = append(missed, m...)
 			} else {
@@ -111,13 +124,9 @@ func TestMarks(t *testing.T) {
 func missing(t *testing.T, kind string, r result) (missed []string) {
 	for _, what := range slices.Sorted(maps.Keys(marks)) {
 		m := marks[what]
-		name, placement, _ := strings.Cut(what, ", ")
-		if placement != "" && !strings.Contains(kind, "permuted") {
-			continue
-		}
-		require.NotEmpty(t, r.Times.Of[name], name)
+		require.NotEmpty(t, r.Times.Of[what], what)
 		require.NotEmpty(t, r.Times.Of[m.rival], m.rival)
-		ours, rival := measured.IntervalOf(r.Times.Of[name]).Median, measured.IntervalOf(r.Times.Of[m.rival]).Median
+		ours, rival := measured.IntervalOf(r.Times.Of[what]).Median, measured.IntervalOf(r.Times.Of[m.rival]).Median
 		bound := m.times*rival + m.more
 		text := fmt.Sprintf("%s, %s: %.1f ms, mark %.1f (%s: %.1f)", kind, what, ours, bound, m.rival, rival)
 		t.Log(text)

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/craft-go/craft/internal/bench/measured"
@@ -32,30 +30,12 @@ func (r *result) versus(what string, d time.Duration, rival string, other time.D
 
 // merge adds what another job has measured.
 func (r *result) merge(other result) {
-	for _, what := range other.Times.Order {
-		for _, v := range other.Times.Of[what] {
-			r.Times.Add(what, v)
-		}
-	}
-	for _, what := range other.Counts.Order {
-		for _, v := range other.Counts.Of[what] {
-			r.Counts.Add(what, v)
-		}
-	}
+	r.Times.Merge(other.Times)
+	r.Counts.Merge(other.Counts)
 	r.Rivals = other.Rivals
 }
 
 // ratio is that of a thing to its rival, in percent; false: it has none.
 func (r *result) ratio(what string) (measured.Interval, bool) {
-	mine, others := r.Times.Of[what], r.Times.Of[r.Rivals[what]]
-	if len(mine) == 0 || len(others) == 0 {
-		return measured.Interval{}, false
-	}
-	var ratios []float64
-	for i := range min(len(mine), len(others)) {
-		ratios = append(ratios, 100*mine[i]/others[i])
-	}
-	return measured.IntervalOf(ratios), true
+	return r.Times.Percent(what, r.Rivals[what])
 }
-
-func (r *result) write(w io.Writer) error { return json.NewEncoder(w).Encode(r) }

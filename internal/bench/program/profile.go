@@ -1,6 +1,7 @@
-package levels
+package program
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/pprof"
@@ -16,7 +17,7 @@ func profile(prefix string) (stop func(), err error) {
 		return nil, err
 	}
 	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return func() {
 		pprof.StopCPUProfile()
