@@ -15,7 +15,13 @@ type receiver struct {
 var _ exchange.Expecter = (*receiver)(nil)
 
 // Expect implements exchange.Expecter: what comes is put where it stays.
-func (r *receiver) Expect(n int) (take func([]byte), got func(), err error) { return r.expect(n) }
+func (r *receiver) Expect(n int) (take func([]byte), got func(), err error) {
+	rooms, err := r.room(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.into(rooms), nil, nil
+}
 
 // Write takes the recipe.
 func (r *receiver) Write(p []byte) (int, error) {
