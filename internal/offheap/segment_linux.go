@@ -154,6 +154,14 @@ func (w *Window) WriteAt(b []byte, at int64) (n int, err error) {
 	return w.file.WriteAt(b, at)
 }
 
+// ReadAt reads from the memory.
+func (w *Window) ReadAt(b []byte, at int64) (int, error) {
+	if w.bytes != nil {
+		return copy(b, w.bytes[at:]), nil
+	}
+	return w.file.ReadAt(b, at)
+}
+
 // Close gives the window back.
 func (w *Window) Close() error {
 	if w.bytes == nil {

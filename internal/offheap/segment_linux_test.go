@@ -23,6 +23,10 @@ func TestSegment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		require.Equal(t, []byte{5, byte(i)}, s.Bytes[9_998:])
+		var got [2]byte
+		_, err = theirs.ReadAt(got[:], 9_998)
+		require.NoError(t, err)
+		require.Equal(t, [2]byte{5, byte(i)}, got)
 	}
 
 	other, err := os.CreateTemp(t.TempDir(), "")

@@ -29,6 +29,9 @@ func (w *Window) Map() error { return ErrNotThere }
 // WriteAt writes to the memory.
 func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 
+// ReadAt reads from the memory.
+func (w *Window) ReadAt([]byte, int64) (int, error) { return 0, ErrNotThere }
+
 // Close gives the window back.
 func (w *Window) Close() error { return nil }
 

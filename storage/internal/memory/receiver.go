@@ -1,15 +1,24 @@
 package memory
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
-// receiver is a copy that another rank sends: its bytes are borrowed there, and what is written is the
-// recipe.
+// receiver is a copy of a part of another rank. Its bytes come as what is borrowed there, or are read
+// in that rank's memory; what is written are the records that say so.
 type receiver struct {
 	*writer
 
-	recipe []byte
+	records []byte // that are not whole
+	recipe  recipe
+	windows map[offheap.Address]*offheap.Window
+	from    offheap.Address // what is read
 }
 
 var _ exchange.Expecter = (*receiver)(nil)
@@ -23,37 +32,125 @@ func (r *receiver) Expect(n int) (take func([]byte), got func(), err error) {
 	return r.into(rooms), nil, nil
 }
 
-// Write takes the recipe.
+// Write takes records.
 func (r *receiver) Write(p []byte) (int, error) {
-	r.recipe = append(r.recipe, p...)
+	r.records = append(r.records, p...)
+	for len(r.records) >= recordSize {
+		one, err := parseRecord(r.records)
+		if err == nil {
+			err = r.take(one)
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.records = r.records[recordSize:]
+	}
 	return len(p), nil
+}
+
+func (r *receiver) take(one record) error {
+	switch one[0] {
+	case recordBase:
+		r.recipe.base = one.base()
+	case recordRun:
+		r.recipe.runs = append(r.recipe.runs, run{one[1], one[2]})
+	case recordMemory:
+		return r.open(one.memory())
+	case recordRead:
+		return r.read(one[1], int(one[2]), uint64(one[3]))
+	}
+	return nil
+}
+
+// open finds the memory of another process.
+func (r *receiver) open(a offheap.Address) error {
+	if r.from = a; r.windows[a] != nil {
+		return nil
+	}
+	w, err := openMemory(a)
+	if err != nil {
+		return err
+	}
+	_ = w.Map() // it is faster, and no more
+	if r.windows == nil {
+		r.windows = make(map[offheap.Address]*offheap.Window)
+	}
+	r.windows[a] = w
+	return nil
+}
+
+// openMemory is replaced by tests.
+var openMemory = offheap.Address.Open
+
+// read takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
+// its memory for something else, while it is read.
+func (r *receiver) read(at int64, n int, sum uint64) error {
+	from := r.windows[r.from]
+	if from == nil || at+int64(n) > r.from.Size {
+		return fmt.Errorf("%w: %d bytes at %d of no memory", exchange.ErrTransfer, n, at)
+	}
+	rooms, err := r.room(n)
+	if err != nil {
+		return err
+	}
+	r.using.RLock()
+	defer r.using.RUnlock()
+	if r.ended {
+		return nil
+	}
+	var got xxh3.Hasher
+	for _, room := range rooms {
+		if k, err := from.ReadAt(room.bytes(), at); err != nil || k != room.n {
+			return fmt.Errorf("%w: %d of %d bytes are read: %w", offheap.ErrNotThere, k, room.n, err)
+		}
+		if at += int64(room.n); len(rooms) > 1 {
+			_, _ = got.Write(room.bytes())
+		} else if xxh3.Hash(room.bytes()) == sum {
+			return nil
+		}
+	}
+	if len(rooms) == 1 || got.Sum64() != sum {
+		return fmt.Errorf("%w: checksum of %d bytes in the memory of another process", exchange.ErrTransfer, n)
+	}
+	return nil
 }
 
 // Commit puts the object together.
 func (r *receiver) Commit() error {
-	if len(r.recipe) > 0 {
-		if err := r.follow(); err != nil {
-			_ = r.Abort()
-			return err
-		}
+	err := r.close()
+	switch {
+	case len(r.records) > 0:
+		err = errors.Join(err, fmt.Errorf("%w: record of %d bytes", exchange.ErrTransfer, len(r.records)))
+	case err == nil && len(r.recipe.runs) > 0:
+		err = r.follow()
+	}
+	if err != nil {
+		return errors.Join(err, r.writer.Abort())
 	}
 	return r.writer.Commit()
 }
 
-func (r *receiver) follow() error {
-	parsed, err := parseRecipe(r.recipe)
-	if err != nil {
-		return err
+// Abort throws it away.
+func (r *receiver) Abort() error { return errors.Join(r.writer.Abort(), r.close()) }
+
+func (r *receiver) close() (err error) {
+	for _, w := range r.windows {
+		err = errors.Join(err, w.Close())
 	}
-	if r.base != nil && r.base.key.ID != parsed.base {
+	r.windows = nil
+	return err
+}
+
+func (r *receiver) follow() (err error) {
+	if r.base != nil && r.base.key.ID != r.recipe.base {
 		r.unpin()
-		r.pin(parsed.base)
+		r.pin(r.recipe.base)
 	}
 	came := r.made
 	r.made = object{}
 	defer func() { r.objects.store.extents.giveBack(came.pieces) }() // those that are used are shared
 	at := int64(0)
-	for _, one := range parsed.runs {
+	for _, one := range r.recipe.runs {
 		if one.off != literal {
 			err = r.repeat(one.off, int(one.n))
 		} else if at += one.n; at <= came.size {
