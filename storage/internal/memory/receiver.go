@@ -17,8 +17,7 @@ type receiver struct {
 
 	records []byte // that are not whole
 	recipe  recipe
-	windows map[offheap.Address]*offheap.Window
-	from    offheap.Address // what is read
+	read    []*window // the last one is what is read now
 }
 
 var _ exchange.Expecter = (*receiver)(nil)
@@ -57,38 +56,27 @@ func (r *receiver) take(one record) error {
 	case recordMemory:
 		return r.open(one.memory())
 	case recordRead:
-		return r.read(one[1], int(one[2]), uint64(one[3]))
+		return r.copy(one[1], int(one[2]), uint64(one[3]))
 	}
 	return nil
 }
 
 // open finds the memory of another process.
 func (r *receiver) open(a offheap.Address) error {
-	if r.from = a; r.windows[a] != nil {
-		return nil
+	w, err := r.objects.store.windows.acquire(a)
+	if err == nil {
+		r.read = append(r.read, w)
 	}
-	w, err := openMemory(a)
-	if err != nil {
-		return err
-	}
-	_ = w.Map() // it is faster, and no more
-	if r.windows == nil {
-		r.windows = make(map[offheap.Address]*offheap.Window)
-	}
-	r.windows[a] = w
-	return nil
+	return err
 }
 
-// openMemory is replaced by tests.
-var openMemory = offheap.Address.Open
-
-// read takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
+// copy takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
 // its memory for something else, while it is read.
-func (r *receiver) read(at int64, n int, sum uint64) error {
-	from := r.windows[r.from]
-	if from == nil || at+int64(n) > r.from.Size {
-		return fmt.Errorf("%w: %d bytes at %d of no memory", exchange.ErrTransfer, n, at)
+func (r *receiver) copy(at int64, n int, sum uint64) error {
+	if len(r.read) == 0 || at > r.read[len(r.read)-1].size-int64(n) {
+		return fmt.Errorf("%w: %d bytes at %d are in no memory", exchange.ErrTransfer, n, at)
 	}
+	from := r.read[len(r.read)-1]
 	rooms, err := r.room(n)
 	if err != nil {
 		return err
@@ -117,11 +105,12 @@ func (r *receiver) read(at int64, n int, sum uint64) error {
 
 // Commit puts the object together.
 func (r *receiver) Commit() error {
-	err := r.close()
+	r.release()
+	var err error
 	switch {
 	case len(r.records) > 0:
-		err = errors.Join(err, fmt.Errorf("%w: record of %d bytes", exchange.ErrTransfer, len(r.records)))
-	case err == nil && len(r.recipe.runs) > 0:
+		err = fmt.Errorf("%w: record of %d bytes", exchange.ErrTransfer, len(r.records))
+	case len(r.recipe.runs) > 0:
 		err = r.follow()
 	}
 	if err != nil {
@@ -131,14 +120,16 @@ func (r *receiver) Commit() error {
 }
 
 // Abort throws it away.
-func (r *receiver) Abort() error { return errors.Join(r.writer.Abort(), r.close()) }
+func (r *receiver) Abort() error {
+	r.release()
+	return r.writer.Abort()
+}
 
-func (r *receiver) close() (err error) {
-	for _, w := range r.windows {
-		err = errors.Join(err, w.Close())
+func (r *receiver) release() {
+	for _, w := range r.read {
+		r.objects.store.windows.release(w)
 	}
-	r.windows = nil
-	return err
+	r.read = nil
 }
 
 func (r *receiver) follow() (err error) {

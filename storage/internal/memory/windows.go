@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/craft-go/craft/internal/offheap"
@@ -35,7 +36,9 @@ func (w *windows) acquire(a offheap.Address) (*window, error) {
 		if err != nil {
 			return nil, err
 		}
-		_ = opened.Map() // it is faster, and no more
+		if err := opened.Map(); err != nil { // read as a file it is not faster than messages, and keeps a descriptor
+			return nil, errors.Join(offheap.ErrNotThere, err, opened.Close())
+		}
 		found = &window{Window: opened, size: a.Size}
 		if w.list == nil {
 			w.list = make(map[offheap.Address]*window)
