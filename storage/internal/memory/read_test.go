@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,21 +139,32 @@ func TestReadOfMemoryThatIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestReadIsCheckedWhereItIs: no byte that differs is published.
-func TestReadIsCheckedWhereItIs(t *testing.T) {
+// TestReadIsChecked: no byte that differs is published, in one room or in several.
+func TestReadIsChecked(t *testing.T) {
 	needSegments(t)
-	p := newPair(t)
-	w := p.create(1)
-	rooms, err := w.own.room(2 << 20)
-	require.NoError(t, err)
-	data := random(testseed.Rand(t), 2<<20)
-	w.own.into(rooms)(bytes.Clone(data))
-	w.recipe.add(literal, len(data))
-	w.offer([]room{w.own.made.pieces[0].room()}, data[:extentSize])
-	w.own.made.pieces[0].bytes()[extentSize-1] ^= 1
-	require.ErrorIs(t, w.Commit(), exchange.ErrTransfer)
-	require.Empty(t, p.here.Of("a").Inventory())
-	require.Empty(t, p.there.Of("a").Inventory())
+	for _, scattered := range []bool{false, true} {
+		p := newPair(t)
+		theirs := p.there.Of("a")
+		for v := uint64(10); scattered && v < 18; v++ { // a slab
+			put(t, theirs, keyOf(v, storage.KindPart), make([]byte, extentSize))
+			if v%2 == 1 {
+				theirs.Forget(storage.ID{Version: v - 1})
+			}
+		}
+		before := theirs.Inventory()
+		w := p.create(1)
+		rooms, err := w.own.room(pieceSize)
+		require.NoError(t, err)
+		require.Len(t, rooms, 1)
+		data := random(testseed.Rand(t), pieceSize)
+		w.own.into(slices.Clone(rooms))(data)
+		w.recipe.add(literal, len(data))
+		w.offer(rooms, data)
+		rooms[0].bytes()[pieceSize-1] ^= 1
+		require.ErrorIs(t, w.Commit(), exchange.ErrTransfer)
+		require.Empty(t, p.here.Of("a").Inventory())
+		require.Equal(t, before, theirs.Inventory())
+	}
 }
 
 // TestReadIsNotPossible: what cannot be read is sent, from the beginning or in the middle.

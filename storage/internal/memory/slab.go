@@ -41,17 +41,21 @@ func (s *slab) release() {
 	s.b = nil
 }
 
-// run returns where n idle extents are in a row, or else the most that are.
+// run returns where n idle extents are in a row, in the shortest such row so that long ones stay whole, or else
+// the most that are.
 func (s *slab) run(n int) (first, found int) {
-	for at, length := 0, 0; at < len(s.free) && found < n && found < s.idle; at++ {
-		if length++; !s.free[at] {
-			length = 0
+	best := 0
+	for at, length := 0, 0; at <= len(s.free); at++ {
+		if at < len(s.free) && s.free[at] {
+			length++
+			continue
 		}
-		if length > found {
-			first, found = at+1-length, length
+		if length > best && best < n || length >= n && length < best {
+			first, best = at-length, length
 		}
+		length = 0
 	}
-	return first, found
+	return first, min(n, best)
 }
 
 // fresh is how many extents were never used.

@@ -1,61 +1,83 @@
 package memory
 
 import (
-	"bytes"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/internal/testseed"
 )
 
-// held are the descriptors and the mappings of segments that this process has.
-func held(t *testing.T) (descriptors, mappings int) {
-	open, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	for _, one := range open {
-		if name, _ := os.Readlink("/proc/self/fd/" + one.Name()); bytes.Contains([]byte(name), []byte("/memfd:")) {
-			descriptors++
-		}
-	}
+// held are the descriptors and the mappings that this process has of the memory of a store.
+func held(t *testing.T, of *Store) (descriptors, mappings int) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)
-	return descriptors, bytes.Count(maps, []byte("/memfd:"))
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, slab := range of.extents.slabs.list {
+		var one unix.Stat_t
+		require.NoError(t, unix.Fstat(int(slab.segment.Address().FD), &one))
+		mappings += strings.Count(string(maps), fmt.Sprintf(" %d ", one.Ino))
+		for _, fd := range open {
+			var other unix.Stat_t
+			if unix.Stat("/proc/self/fd/"+fd.Name(), &other) == nil && other.Ino == one.Ino && other.Dev == one.Dev {
+				descriptors++
+			}
+		}
+	}
+	return descriptors, mappings
 }
 
 // TestNothingStaysOpen: a segment takes one descriptor, one that is read takes none; the next attempt has no
-// memory of ranks that have ended, and a store that is closed has none at all.
+// memory of ranks that have ended mapped, and a store that is closed none at all.
 func TestNothingStaysOpen(t *testing.T) {
 	needSegments(t)
-	files, maps := held(t)
 	p := newPair(t)
 	data := random(testseed.Rand(t), 9<<20)
 	for v := uint64(1); v < 4; v++ {
 		require.NoError(t, p.write(v, data).Commit())
 	}
-	slabs := len(p.here.extents.slabs.list) + len(p.there.extents.slabs.list)
-	require.Less(t, slabs, 14, "they are few")
-	open, mapped := held(t)
-	require.Equal(t, files+slabs, open)
-	require.Equal(t, maps+slabs+len(p.there.windows.list), mapped)
+	slabs := len(p.here.extents.slabs.list)
+	require.Less(t, slabs, 8, "they are few")
+	open, mapped := held(t, p.here)
+	require.Equal(t, slabs, open)
+	require.Equal(t, slabs+len(p.there.windows.list), mapped)
 	require.NotEmpty(t, p.there.windows.list)
 
 	w := p.write(4, data) // is being read
+	read := w.others[0].to.(stream).PartWriter.(*receiver).read
 	require.NoError(t, p.there.Rebind(nil, comm.Change{}))
+	_, err := read[len(read)-1].ReadAt(make([]byte, 1), 0)
+	require.NoError(t, err)
 	require.NoError(t, w.Commit())
-	open, mapped = held(t)
-	require.Equal(t, files+slabs, open)
-	require.Equal(t, maps+slabs, mapped)
+	require.Zero(t, p.sent)
+	open, mapped = held(t, p.here)
+	require.Equal(t, len(p.here.extents.slabs.list), open)
+	require.Equal(t, open, mapped)
 
 	require.NoError(t, p.write(5, data).Abort())
-	require.NoError(t, p.here.Close())
+	require.NotEmpty(t, p.there.windows.list)
 	require.NoError(t, p.there.Close())
-	open, mapped = held(t)
-	require.Equal(t, files, open)
-	require.Equal(t, maps, mapped)
+	open, mapped = held(t, p.here)
+	require.Equal(t, open, mapped)
+	var all []unix.Stat_t
+	for _, slab := range p.here.extents.slabs.list {
+		var one unix.Stat_t
+		require.NoError(t, unix.Fstat(int(slab.segment.Address().FD), &one))
+		all = append(all, one)
+	}
+	require.NoError(t, p.here.Close())
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	for _, one := range all {
+		require.False(t, strings.Contains(string(maps), fmt.Sprintf(" %d ", one.Ino)), "it is mapped")
+	}
 }
 
 // TestMemoryOfTheDead is not found, and no error but that.
