@@ -33,7 +33,9 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 			r.log.Debug("what the body returned is put down to the failure", "error", own)
 		}
 		return r.repair(ctx, s, began, Phases{CleanUp: cleaned.Sub(began), Agree: time.Since(cleaned)})
-	case out.Err != "":
+	}
+	r.session.Zone().Ended()
+	if out.Err != "" {
 		return nil, r.bodyError(s, v, out, own)
 	}
 	return nil, nil

@@ -44,10 +44,14 @@ type carryoverKey struct{ dir string }
 
 func (k carryoverKey) String() string { return "checkpoint in " + k.dir }
 
-var _ comm.Keeper = (*carryover)(nil)
+var _ comm.ZoneKeeper = (*carryover)(nil)
 
 // Rebind implements comm.Keeper.
 func (c *carryover) Rebind(*comm.Comm, comm.Change) error { return nil }
+
+// ZoneEnded implements comm.ZoneKeeper: what looked like a failure at the end of the attempt was the end,
+// such as that by an error of another rank.
+func (c *carryover) ZoneEnded() { c.finish() }
 
 // Close does what is left, as the job ends.
 func (c *carryover) Close() error {

@@ -229,7 +229,7 @@ func TestMemoryOnOneNode(t *testing.T) {
 	}
 	w.run()
 	require.Equal(t, 5, w.restarts[1])
-	require.Contains(t, w.log.String(), "kept_as=process")
+	require.Equal(t, 1, strings.Count(w.log.String(), "kept_as=process"), "once in a job")
 
 	w = newMemoryWorld(t, 1, 1, "mem")
 	w.run()

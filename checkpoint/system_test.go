@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -27,11 +28,16 @@ import (
 const childVariable = "CRAFT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	if code, ok := launch.Daemon(); ok {
+		os.Exit(code)
+	}
 	if scenario := os.Getenv(childVariable); scenario != "" {
 		run := runScenario
 		switch {
 		case strings.HasPrefix(scenario, "memory"):
 			run = runMemory
+		case scenario == jobScenario:
+			run = func(_, arg string) error { return runMemoryJob(arg) }
 		case scenario == tableScenario:
 			run = func(_, spec string) error { return tableProcess(spec) }
 		}

@@ -36,7 +36,7 @@ type upkeep struct {
 func (u *upkeep) published(ctx context.Context, h container.Header, reached storage.Levels) {
 	volatile := reached.MemoryAlone()
 	if volatile {
-		u.line.attempt.memory = inMemory{Version: h.Version, Iteration: h.Iteration}
+		u.line.attempt.memory.Version, u.line.attempt.memory.Iteration = h.Version, h.Iteration
 	} else {
 		u.line.attempt.written = h.Version
 	}

@@ -22,6 +22,13 @@ type Keeper interface {
 	Close() error
 }
 
+// ZoneKeeper is a Keeper with something to do when a zone has ended on all ranks, well or with an
+// error of a body: a process may end then, without anybody closing what its session keeps.
+type ZoneKeeper interface {
+	Keeper
+	ZoneEnded()
+}
+
 // keepers are those of a session, in the order in which they were made.
 type keepers struct {
 	mu   sync.Mutex
@@ -107,6 +114,15 @@ func (z ZoneSession) Rebind() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Ended tells those who want to know that a zone has ended.
+func (z ZoneSession) Ended() {
+	for _, k := range z.s.keepers.all() {
+		if what, ok := k.what.(ZoneKeeper); ok {
+			what.ZoneEnded()
+		}
+	}
 }
 
 // Release closes all that is kept, the latest first: the rank's part in the job has ended.

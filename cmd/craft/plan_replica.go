@@ -91,8 +91,8 @@ func (c *replicaChoice) check(nodes bool) error {
 		return fmt.Errorf("--nodes %d with --ranks %d: allowed are 1 to %d", c.nodes, c.ranks, c.ranks)
 	case nodes && c.copies > c.nodes:
 		return fmt.Errorf("--copies %d on --nodes %d: each copy is on another node, so that there are %d at most", c.copies, c.nodes, c.nodes)
-	case c.trials < 0:
-		return fmt.Errorf("--trials %d: allowed are 1 or more", c.trials)
+	case c.trials < 0 || c.trials > replicaTrials:
+		return fmt.Errorf("--trials %d: allowed are 1 to %d", c.trials, replicaTrials)
 	case c.latency < 0:
 		return fmt.Errorf("--latency %v: it must not be negative", c.latency)
 	}
@@ -109,6 +109,9 @@ func (c *replicaChoice) check(nodes bool) error {
 			return fmt.Errorf("--%s %q: allowed are %d bytes or more, such as 16MiB", size.flag, size.text, replicaBlock)
 		}
 		*size.value = int64(n)
+	}
+	if float64(c.bytes)*float64(c.copies)*float64(c.ranks) > math.MaxInt64/2 {
+		return fmt.Errorf("--bytes %s with --copies %d on --ranks %d: that is more than can be counted", c.size, c.copies, c.ranks)
 	}
 	c.network = replica.PaperNetwork()
 	c.network.Latency, c.network.RankBandwidth, c.network.NodeBandwidth = c.latency, float64(rankBandwidth), float64(nodeBandwidth)
@@ -129,6 +132,7 @@ func (c *replicaChoice) check(nodes bool) error {
 const (
 	replicaRanks  = 1 << 25 // as far as the formula was checked
 	replicaPlaced = 1 << 22 // on nodes: more take gigabytes
+	replicaTrials = 1 << 26 // more take gigabytes
 	replicaBlock  = 64      // bytes
 	// replicaPieces is how many pieces of data the placement is asked for; more take minutes.
 	replicaPieces = 1 << 26

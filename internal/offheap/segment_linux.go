@@ -75,6 +75,18 @@ func withinLimit(size int64) error {
 	return nil
 }
 
+// WriteAt writes to the memory as to a file: the first time that is faster than touching its pages.
+func (s *Segment) WriteAt(b []byte, at int64) (n int, err error) {
+	for n < len(b) && err == nil {
+		var k int
+		if k, err = unix.Pwrite(s.fd, b[n:], at+int64(n)); errors.Is(err, unix.EINTR) {
+			err = nil
+		}
+		n += max(k, 0)
+	}
+	return n, err
+}
+
 // Close gives the memory back, at once: others that have mapped it find zeros, and nobody finds it any more.
 func (s *Segment) Close() error {
 	all := s.all
@@ -83,7 +95,7 @@ func (s *Segment) Close() error {
 	return errors.Join(hole, unix.Munmap(all), unix.Close(s.fd))
 }
 
-// Window is a segment of another process, as this one writes to it. The memory is taken up by writing to it as to
+// Window is a segment of another process, as this one reads and writes it. The memory is taken up by writing to it as to
 // a file, which is faster than touching its pages for the first time; from then on it is better mapped.
 type Window struct {
 	file  *os.File
@@ -143,7 +155,7 @@ func (w *Window) Map() error {
 		return err
 	}
 	w.bytes = b
-	return w.file.Close()
+	return nil
 }
 
 // WriteAt writes to the memory.
@@ -154,22 +166,22 @@ func (w *Window) WriteAt(b []byte, at int64) (n int, err error) {
 	return w.file.WriteAt(b, at)
 }
 
-// ReadAt reads from the memory.
-func (w *Window) ReadAt(b []byte, at int64) (int, error) {
-	if w.bytes != nil {
-		return copy(b, w.bytes[at:]), nil
-	}
-	return w.file.ReadAt(b, at)
-}
+// ReadAt reads from the memory, as from a file: the pages of a mapping that this process has not touched would take
+// longer.
+func (w *Window) ReadAt(b []byte, at int64) (n int, err error) { return w.file.ReadAt(b, at) }
+
+// Mapped is the memory as Map has mapped it; nil if it has not. Who reads the same places again and again reads it
+// fastest.
+func (w *Window) Mapped() []byte { return w.bytes }
 
 // Close gives the window back.
 func (w *Window) Close() error {
-	if w.bytes == nil {
-		return w.file.Close()
+	err := w.file.Close()
+	if b := w.bytes; b != nil {
+		w.bytes = nil
+		err = errors.Join(err, unix.Munmap(b))
 	}
-	b := w.bytes
-	w.bytes = nil
-	return unix.Munmap(b)
+	return err
 }
 
 // Vicinity is a number that processes have in common which may map each other's segments: those of a host

@@ -23,10 +23,17 @@ func TestSegment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		require.Equal(t, []byte{5, byte(i)}, s.Bytes[9_998:])
-		var got [2]byte
-		_, err = theirs.ReadAt(got[:], 9_998)
+
+		_, err = s.WriteAt([]byte{6, byte(i)}, 9_000)
 		require.NoError(t, err)
-		require.Equal(t, [2]byte{5, byte(i)}, got)
+		got := make([]byte, 2)
+		_, err = theirs.ReadAt(got, 9_000)
+		require.NoError(t, err)
+		require.Equal(t, []byte{6, byte(i)}, got)
+		require.Equal(t, got, s.Bytes[9_000:9_002])
+		if i > 0 {
+			require.Equal(t, got, theirs.Mapped()[9_000:9_002])
+		}
 	}
 
 	other, err := os.CreateTemp(t.TempDir(), "")

@@ -14,6 +14,9 @@ type Segment struct {
 // NewSegment takes memory of n bytes that others can map.
 func NewSegment(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 
+// WriteAt writes to the memory.
+func (s *Segment) WriteAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
+
 // Close gives the memory back.
 func (s *Segment) Close() error { return nil }
 
@@ -31,6 +34,9 @@ func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 
 // ReadAt reads from the memory.
 func (w *Window) ReadAt([]byte, int64) (int, error) { return 0, ErrNotThere }
+
+// Mapped is nothing.
+func (w *Window) Mapped() []byte { return nil }
 
 // Close gives the window back.
 func (w *Window) Close() error { return nil }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +75,34 @@ func (m Marked) Processes(t testing.TB) (all []Process) {
 		}
 	}
 	return all
+}
+
+// Node are the processes of one node of a job.
+type Node struct {
+	Daemon int
+	Ranks  []int
+}
+
+// Nodes are those with ranks, which are children of their daemon.
+func (m Marked) Nodes(t testing.TB) (nodes []Node) {
+	t.Helper()
+	all := m.Processes(t)
+	daemons := make(map[int]bool)
+	for _, p := range all {
+		daemons[p.PID] = p.Variable("CRAFT_ROLE") == "daemon"
+	}
+	for _, p := range all {
+		if p.Variable("CRAFT_ROLE") != "rank" || !daemons[p.Parent] {
+			continue
+		}
+		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Daemon == p.Parent })
+		if i < 0 {
+			i = len(nodes)
+			nodes = append(nodes, Node{Daemon: p.Parent})
+		}
+		nodes[i].Ranks = append(nodes[i].Ranks, p.PID)
+	}
+	return nodes
 }
 
 // Alive are the numbers and command lines of those that run.

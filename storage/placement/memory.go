@@ -166,3 +166,13 @@ func Memory(p *Placement) (used, most int64) {
 	u := p.forgetting.memory.Usage()
 	return u.Used, u.Most
 }
+
+// DamageMemory flips a bit of all that this rank has in memory of a rank's parts; it is for tests.
+func DamageMemory(p *Placement, of int, kind storage.Kind, bit int64) {
+	objects := p.forgetting.memory
+	for _, key := range objects.Inventory() {
+		if key.Part.Rank == of && key.Kind == kind {
+			objects.Damage(key, bit)
+		}
+	}
+}

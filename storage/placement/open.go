@@ -187,7 +187,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	}
 	builder := schemeBuilder{
 		nodes: p.nodes, setSize: p.config.SetSize, parities: p.config.Parity, copies: p.config.MemoryCopies, newest: p.forgetting.known, service: p.service, local: p.local, memory: memory,
-		unwanted: p.unwanted, log: p.config.Log,
+		unwanted: p.unwanted, warned: warningsOf(p.config), log: p.config.Log,
 	}
 	err := builder.build(p.schemes, p.config.Policy)
 	close(served.ready)

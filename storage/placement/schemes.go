@@ -118,7 +118,15 @@ type schemeBuilder struct {
 	memory            *memory.Objects
 	newest            func() storage.ID      // in memory that is complete
 	unwanted          func(storage.ID) error // an error if the version is deleted
+	warned            *warnings
 	log               *slog.Logger
+}
+
+// warn says something on rank 0, once in a job for each what, and not again in each attempt of a zone.
+func (b *schemeBuilder) warn(text string, what []any, more ...any) {
+	if b.nodes.root() && b.warned.first(fmt.Sprint(text, what)) {
+		b.log.Warn(text, append(what, more...)...)
+	}
 }
 
 // build makes the schemes of the levels that the policy has. For one that
@@ -136,9 +144,9 @@ func (b *schemeBuilder) build(all schemes, policy storage.Policy) error {
 			return fmt.Errorf("%w: level %v: %w", ErrConfig, level, err)
 		}
 		all[level] = p
-		if p.reach != level && b.nodes.root() {
-			b.log.Warn("a level is not possible with these nodes, its versions are kept at a lower one",
-				"level", level.String(), "kept_as", p.reach.String(), "nodes", len(b.nodes.list), "error", why)
+		if p.reach != level {
+			b.warn("a level is not possible with these nodes, its versions are kept at a lower one",
+				[]any{"level", level.String(), "kept_as", p.reach.String()}, "nodes", len(b.nodes.list), "error", why)
 		}
 	}
 	return nil
@@ -234,8 +242,8 @@ func (b *schemeBuilder) buildMemory(p protection) (protection, error) {
 	if copies < 2 {
 		return p, fmt.Errorf("%w: copies in memory need at least 2 nodes, or 2 ranks to survive a process", domain.ErrTooFewNodes)
 	}
-	if copies < b.copies && b.nodes.root() {
-		b.log.Warn("fewer copies in memory than asked for: there are not as many places", "level", p.reach.String(), "copies", copies, "asked", b.copies)
+	if copies < b.copies {
+		b.warn("fewer copies in memory than asked for: there are not as many places", []any{"level", p.reach.String(), "copies", copies, "asked", b.copies})
 	}
 	places, err := replica.NewPlaces(b.nodes.of, copies, !apart)
 	if err != nil {

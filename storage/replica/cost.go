@@ -25,7 +25,7 @@ type Costs struct {
 	network Network
 	places  *Places
 	geo     *geometry
-	layout  *Layout
+	layout  *layout
 }
 
 // NewCosts makes the placement of a workload.
@@ -56,7 +56,7 @@ func NewCosts(w Workload, n Network) (*Costs, error) {
 	return c, nil
 }
 
-func (c *Costs) newLayout() *Layout {
+func (c *Costs) newLayout() *layout {
 	return newLayout(c.places, c.geo, Options{Copies: c.work.Copies, RangeBytes: c.work.RangeBytes, Consecutive: c.work.Consecutive, Probe: c.work.Probe, Seed: c.work.Seed})
 }
 
@@ -64,7 +64,7 @@ func (c *Costs) newLayout() *Layout {
 func (c *Costs) After(failed ...Seat) *Costs {
 	after := *c
 	after.layout = c.newLayout()
-	after.layout.change(Change{Failed: failed})
+	after.layout.change(seatChange{Failed: failed})
 	return &after
 }
 

@@ -37,9 +37,12 @@ func inJob(t *testing.T, ranks int, sh shape, o replica.Options, body func(ctx c
 
 // TestFlippedBits: a bit that flips in any copy is found when that is loaded, repaired or scrubbed, another
 // copy is taken, and the damaged one made anew.
-func TestFlippedBits(t *testing.T) {
+func TestFlippedBits(t *testing.T) { flippedBits(t) }
+
+func flippedBits(t *testing.T) {
+	t.Helper()
 	rng := testseed.Rand(t)
-	for round := range 60 {
+	for round := range 80 {
 		ranks := 3 + rng.IntN(5)
 		sh, o := draw(rng, ranks), drawOptions(rng, 2+rng.IntN(2))
 		victim, seed := comm.Rank(rng.IntN(ranks)), rng.Uint64()
@@ -54,7 +57,7 @@ func TestFlippedBits(t *testing.T) {
 				return err
 			}
 			var err error
-			switch round % 3 {
+			switch round % 4 {
 			case 0: // whoever has a copy reads it: the victim does
 				all := []replica.Range{{Lo: 0, Hi: sh.n}}
 				var got replica.Loaded
@@ -75,6 +78,20 @@ func TestFlippedBits(t *testing.T) {
 				var got replica.Loaded
 				got, err2 := s.LoadAll(ctx, nil, lists)
 				err = errors.Join(err, err2, sh.check(1, got, lists[c.Rank()], nil), s.Repair(ctx))
+			case 3: // who has the copy does not look at it; others may
+				lists := make([][]replica.Range, ranks)
+				for i := range lists {
+					if comm.Rank(i) != victim {
+						lists[i] = []replica.Range{{Lo: 0, Hi: sh.n}}
+					}
+				}
+				for range 2 {
+					var got replica.Loaded
+					got, err2 := s.Load(ctx, nil, lists[c.Rank()]...)
+					err = errors.Join(err, err2, sh.check(1, got, lists[c.Rank()], nil))
+				}
+				_, err2 := s.Scrub(ctx, 0)
+				err = errors.Join(err, err2, s.Repair(ctx))
 			}
 			if err != nil {
 				return err

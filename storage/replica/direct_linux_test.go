@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,9 +80,9 @@ func TestDirect(t *testing.T) {
 				return fmt.Errorf("%d of %d copies are intact", good, copies)
 			}
 			st := s.Stats()
-			written.Add(st.Submit.BytesWritten)
+			written.Add(st.Submit.BytesDirect)
 			wanted.Add(4 * s.Remote())
-			if o.NoDirect && st.Submit.BytesWritten > 0 {
+			if o.NoDirect && st.Submit.BytesDirect > 0 {
 				return errors.New("it has written to others although it was not to")
 			}
 			return nil
@@ -101,6 +102,64 @@ func TestDirect(t *testing.T) {
 func TestDirectFailures(t *testing.T) {
 	replica.Apart(t)
 	failuresAtAnyMoment(t)
+	noSegments(t)
+}
+
+// TestDirectFlippedBits: as in TestFlippedBits, where who reads a copy in the memory of its holder finds out, and tells.
+func TestDirectFlippedBits(t *testing.T) {
+	replica.Apart(t)
+	flippedBits(t)
+	noSegments(t)
+}
+
+// TestDirectDamageIsTold: holders learn of damage that those have found who read it.
+func TestDirectDamageIsTold(t *testing.T) {
+	replica.Apart(t)
+	const ranks = 4
+	sh := shape{n: 40, size: 64}
+	o := replica.Options{Copies: 2, RangeBytes: 64 * 5, Consecutive: true, Log: quiet}
+	inJob(t, ranks, sh, o, func(ctx context.Context, r *afttest.Rank, s *replica.Store) error {
+		c := r.Comm()
+		holds := slices.Contains(s.Holders(7), c.Rank())
+		s.Spoil(7)
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		var wanted []replica.Range
+		if !holds {
+			wanted = []replica.Range{{Lo: 5, Hi: 10}}
+		}
+		_, err := s.Load(ctx, nil, wanted...)
+		if errors.Is(err, replica.ErrLost) == holds {
+			return fmt.Errorf("rank %d: %w", c.Rank(), err)
+		}
+		if damaged := s.Stats().Damaged; damaged > 0 != holds {
+			return fmt.Errorf("rank %d, has a copy: %v: %d damaged", c.Rank(), holds, damaged)
+		}
+		return nil
+	})
+}
+
+// TestDirectLoads: what is loaded from others is read in their memory. Messages carry no more than what there is to say
+// about each piece.
+func TestDirectLoads(t *testing.T) {
+	replica.Apart(t)
+	const ranks = 4
+	sh := shape{n: 4000, size: 100}
+	inJob(t, ranks, sh, replica.Options{Copies: 2, RangeBytes: 10_000, Log: quiet}, func(ctx context.Context, r *afttest.Rank, s *replica.Store) error {
+		for load := range 3 {
+			before := s.Stats().Load
+			if err := loadEverything(ctx, s, r.Comm(), sh, 1); err != nil {
+				return err
+			}
+			after := s.Stats().Load
+			read, sent := after.BytesDirect-before.BytesDirect, after.BytesSent-before.BytesSent
+			if read == 0 || sent > read/50 {
+				return fmt.Errorf("load %d: %d bytes were read, %d sent", load, read, sent)
+			}
+		}
+		return nil
+	})
 	noSegments(t)
 }
 
@@ -131,7 +190,7 @@ func TestDirectKeepsLittle(t *testing.T) {
 				return err
 			}
 		}
-		if st := s.Stats(); st.Submit.BytesWritten == 0 {
+		if st := s.Stats(); st.Submit.BytesDirect == 0 {
 			return fmt.Errorf("nothing was written: %+v", st)
 		}
 		return nil
@@ -161,11 +220,11 @@ func TestDirectWithoutSegments(t *testing.T) {
 				return err
 			}
 			sh := shape{n: 3000 * int64(version), size: 1000} // no memory of the one before can be used again
-			before := s.Stats().Submit.BytesWritten
+			before := s.Stats().Submit.BytesDirect
 			if err := s.Submit(ctx, sh.blocks(version, ranks, int(c.Rank()))); err != nil {
 				return err
 			}
-			if wrote := s.Stats().Submit.BytesWritten > before; wrote != (now == &was) {
+			if wrote := s.Stats().Submit.BytesDirect > before; wrote != (now == &was) {
 				return fmt.Errorf("version %d, written: %v", version, wrote)
 			}
 			if err := loadEverything(ctx, s, c, sh, version); err != nil {

@@ -25,7 +25,7 @@
 //
 // # Invariants
 //
-//   - Where a copy is follows from block, copy and the list of changes alone (Layout): nobody
+//   - Where a copy is follows from block, copy and the list of changes alone (layout.go): nobody
 //     is asked, and nothing is stored for each block.
 //   - A copy on a rank that is alive never moves, but by Rebalance.
 //   - A version is there in full or not at all: the one before is given up only when the new

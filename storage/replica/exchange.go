@@ -38,7 +38,7 @@ const (
 
 // traffic counts what an operation has sent and received of data.
 type traffic struct {
-	messagesOut, messagesIn, bytesOut, bytesIn, written atomic.Int64
+	messagesOut, messagesIn, bytesOut, bytesIn, direct atomic.Int64
 }
 
 func newExchange(ctx context.Context, c *comm.Comm, number uint64, t *traffic) *exchange {

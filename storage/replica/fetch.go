@@ -22,21 +22,24 @@ func (ld *loading) fetch(first func([]*want) (parcel, error)) error {
 		if err := ld.transfer(ld.bySource(round), asked); err != nil {
 			return err
 		}
-		more, err := ld.s.another(ld.x, ld.left(), ld.bad)
+		left, err := ld.s.settled(ld.x, ld.bad, ld.left())
 		if err != nil {
 			return err
 		}
-		if !more {
+		if left[0] == 0 {
 			ld.complete = true
 			return ld.lost()
 		}
 	}
 }
 
-// left reports whether this rank has to ask once more.
-func (ld *loading) left() bool {
+// left is 1 if this rank has to ask once more, or to tell of damage.
+func (ld *loading) left() int64 {
 	open := func(w *want) bool { return !w.got && ld.source(w) != absent }
-	return slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open)
+	if len(ld.complaints) > 0 || slices.ContainsFunc(ld.wanted, open) || slices.ContainsFunc(ld.mending, open) {
+		return 1
+	}
+	return 0
 }
 
 // choose takes what this rank has itself, and returns what others are asked for. What has just turned out
@@ -123,13 +126,36 @@ func (ld *loading) bySource(round []*want) parcel {
 	return from
 }
 
+// How a rank that asks for pieces gets them.
+const (
+	sends int64 = iota // they are sent to it
+	opens              // it opens the memory that they are in
+)
+
+// complaint, in the place of blocks, says that a range is damaged.
+const complaint int64 = -1
+
 // ask tells each rank what is wanted of it, and returns what others want of this one.
 func (ld *loading) ask(round []*want) (parcel, error) {
 	parts := make(map[comm.Rank][]int64)
+	near := &ld.s.nearby
 	for r, list := range ld.bySource(round) {
 		for _, w := range list {
 			parts[r] = append(parts[r], w.q, w.blocks.Lo, w.blocks.Hi)
 		}
+	}
+	for seat, list := range ld.complaints {
+		for _, q := range list {
+			parts[ld.v.rank(seat)] = append(parts[ld.v.rank(seat)], q, complaint, complaint)
+		}
+	}
+	clear(ld.complaints)
+	for r := range parts {
+		how := sends
+		if near.opens[r] {
+			how = opens
+		}
+		parts[r] = append(parts[r], how)
 	}
 	got, err := comm.SparseAlltoallv(ld.x.ctx, ld.x.comm, parts)
 	if err != nil {
@@ -137,7 +163,15 @@ func (ld *loading) ask(round []*want) (parcel, error) {
 	}
 	asked := make(parcel)
 	for r, list := range got {
-		for part := range slices.Chunk(list, 3) {
+		last := len(list) - 1
+		if list[last] == sends {
+			delete(near.openedBy, r)
+		}
+		for part := range slices.Chunk(list[:last], 3) {
+			if part[1] == complaint {
+				ld.good(part[0])
+				continue
+			}
 			asked[r] = append(asked[r], &want{piece: piece{part[0], Range{part[1], part[2]}}})
 		}
 	}
@@ -162,130 +196,6 @@ func (ld *loading) overhear(requests [][]Range) parcel {
 		}
 	}
 	return asked
-}
-
-// An answer begins with a head for each piece: the range's checksum, whether the copy is good and,
-// of blocks of different sizes, how long the piece is.
-const (
-	headSum    = 0
-	headGood   = 4
-	headLength = 5
-	headBytes  = 13
-)
-
-// transfer sends what others have asked for, and gets what was asked for of them. Blocks of one size
-// travel with the heads; those of different sizes behind them, when their lengths are known.
-func (ld *loading) transfer(from, asked parcel) error {
-	heads := make(map[comm.Rank][]byte)
-	for _, r := range inTurn(from, ld.x.comm) {
-		heads[r] = make([]byte, headBytes*len(from[r]))
-		ld.x.receive(r, tagReply, append([][]byte{heads[r]}, ld.memory(from[r])...))
-	}
-	late := make(map[comm.Rank][][]byte)
-	for _, r := range inTurn(asked, ld.x.comm) {
-		head, pieces := ld.answer(asked[r])
-		if ld.v.layout.geo.size == 0 {
-			late[r], pieces = pieces, nil
-		}
-		ld.x.send(r, tagReply, append([][]byte{head}, pieces...))
-	}
-	if err := ld.x.wait(); err != nil {
-		return err
-	}
-	if ld.v.layout.geo.size == 0 {
-		if err := ld.followed(from, heads, late); err != nil {
-			return err
-		}
-	}
-	for r, list := range from {
-		for i, w := range list {
-			ld.received(w, ld.seatOf(r), heads[r][i*headBytes:])
-		}
-	}
-	return nil
-}
-
-// followed gets blocks of different sizes, whose lengths are in the heads.
-func (ld *loading) followed(from parcel, heads map[comm.Rank][]byte, late map[comm.Rank][][]byte) error {
-	for _, r := range inTurn(from, ld.x.comm) {
-		for i, w := range from[r] {
-			w.data = make([]byte, binary.LittleEndian.Uint64(heads[r][i*headBytes+headLength:]))
-		}
-		ld.x.receive(r, tagData, ld.memory(from[r]))
-	}
-	for _, r := range inTurn(late, ld.x.comm) {
-		ld.x.send(r, tagData, late[r])
-	}
-	return ld.x.wait()
-}
-
-func (ld *loading) seatOf(r comm.Rank) Seat { return Seat(slices.Index(ld.v.ranks, r)) }
-
-// memory is where some pieces go, as far as that is known.
-func (ld *loading) memory(list []*want) (pieces [][]byte) {
-	for _, w := range list {
-		if len(w.data) > 0 {
-			pieces = append(pieces, w.data)
-		}
-	}
-	return pieces
-}
-
-// answer are the heads and the memory of pieces that another rank wants. What is damaged is sent as it is,
-// and said to be.
-func (ld *loading) answer(list []*want) (head []byte, pieces [][]byte) {
-	for _, w := range list {
-		var sum uint32
-		var good byte
-		h := ld.v.copies[w.q]
-		if sum = h.sum; ld.good(w.q) {
-			good = 1
-		}
-		parts := ld.v.layout.geo.cut(h.data, w.piece, good == 1)
-		head = binary.LittleEndian.AppendUint32(head, sum)
-		head = append(head, good)
-		head = binary.LittleEndian.AppendUint64(head, uint64(total(parts)))
-		pieces = append(pieces, parts...)
-	}
-	return head, pieces
-}
-
-// cut is the memory of a piece of a range as it is stored. Of a damaged one whose blocks differ in size there
-// is nothing.
-func (g *geometry) cut(data []byte, p piece, good bool) [][]byte {
-	whole := g.blocks(p.q)
-	lo, hi := int(p.blocks.Lo-whole.Lo), int(p.blocks.Hi-whole.Lo)
-	switch {
-	case g.size > 0:
-		return [][]byte{data[lo*g.size : hi*g.size]}
-	case !good:
-		return nil
-	}
-	from := int(whole.Len()) * lengthBytes
-	for i := range lo {
-		from += int(binary.LittleEndian.Uint32(data[i*lengthBytes:]))
-	}
-	to := from
-	for i := lo; i < hi; i++ {
-		to += int(binary.LittleEndian.Uint32(data[i*lengthBytes:]))
-	}
-	return [][]byte{data[lo*lengthBytes : hi*lengthBytes], data[from:to]}
-}
-
-// received takes over what has come for a piece.
-func (ld *loading) received(w *want, from Seat, head []byte) {
-	if head[headGood] == 0 {
-		w.bad = append(w.bad, from)
-		return
-	}
-	w.got = true
-	if !w.copy {
-		return
-	}
-	sum := binary.LittleEndian.Uint32(head[headSum:])
-	if checksum(w.data) != sum || !ld.keep(w, sum) {
-		w.got, w.bad = false, append(w.bad, from)
-	}
 }
 
 // keep makes a range that has come this rank's copy.
@@ -344,7 +254,7 @@ func (ld *loading) lost() error {
 
 // loaded is what has come, in order.
 func (ld *loading) loaded() Loaded {
-	out := Loaded{Data: ld.dst, size: ld.v.layout.geo.size}
+	out := Loaded{Data: ld.dst, size: ld.v.layout.geo.size, behind: ld.behind}
 	if out.size > 0 {
 		return out
 	}

@@ -135,7 +135,10 @@ func (g Grid) Ranges(b Box) []Range {
 // LoadBox loads the elements of a box, which may be empty, into dst, row by row. It is collective, as
 // Load is. The grid is the one that was submitted.
 func (s *Store) LoadBox(ctx context.Context, g Grid, b Box, dst []byte) error {
-	given := g.checkBox(b, dst, s.Blocks())
+	given := ErrEmpty
+	if v, err := s.read(); err == nil {
+		given = g.checkBox(b, dst, v.layout.geo)
+	}
 	var ranges []Range
 	if given == nil {
 		ranges = g.Ranges(b)
@@ -156,14 +159,14 @@ func (s *Store) LoadBox(ctx context.Context, g Grid, b Box, dst []byte) error {
 	return err
 }
 
-func (g Grid) checkBox(b Box, dst []byte, blocks int64) error {
+func (g Grid) checkBox(b Box, dst []byte, submitted *geometry) error {
 	if err := g.Check(g.RankRows * g.RankCols); err != nil {
 		return err
 	}
 	rows, cols := g.tiles()
 	switch all := (Box{Range{0, g.Rows}, Range{0, g.Cols}}); {
-	case rows*cols != blocks:
-		return fmt.Errorf("%w: grid of %d tiles, and %d blocks were submitted", ErrRange, rows*cols, blocks)
+	case rows*cols != submitted.n || g.size() != submitted.size:
+		return fmt.Errorf("%w: grid of %d tiles of %d bytes, and %d blocks of %d were submitted", ErrRange, rows*cols, g.size(), submitted.n, submitted.size)
 	case b.empty():
 		return nil
 	case b.intersect(all) != b:

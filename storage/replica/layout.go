@@ -2,8 +2,8 @@ package replica
 
 import "slices"
 
-// Change is what a recovery has done to the seats of a version.
-type Change struct {
+// seatChange is what a recovery has done to the seats of a version.
+type seatChange struct {
 	// Failed are the seats whose processes were lost, with the copies in them.
 	Failed []Seat
 	// Replaced are those of them that a new process has taken over, on the nodes of the same index in On.
@@ -11,14 +11,14 @@ type Change struct {
 	On       []int
 }
 
-// Layout says where the copies of the ranges of a version are: a pure function of the places, the
+// layout says where the copies of the ranges of a version are: a pure function of the places, the
 // ranges and the changes since it was submitted. It takes O(r+f) time for a range, and memory for
 // each seat and change only.
 //
 // A replacement has the places of the process that it replaces. Without one, a lost copy goes to the
 // next seat of the range's sequence (Probe) that lives on a node without a copy; where there is
 // none, to the next one that lives. Copies on seats that live never move.
-type Layout struct {
+type layout struct {
 	places *Places
 	geo    *geometry
 	pi     *permutation // nil: ranges are in the slot of their submitter
@@ -45,9 +45,9 @@ type residence struct{ Since, Node int }
 // absent is in the place of a seat where no seat is left that could hold a copy.
 const absent Seat = -1
 
-func newLayout(places *Places, geo *geometry, o Options) *Layout {
+func newLayout(places *Places, geo *geometry, o Options) *layout {
 	seats := places.Seats()
-	l := &Layout{
+	l := &layout{
 		places: places, geo: geo, probe: newProber(o.Probe, seats, o.Seed),
 		history: history{Gone: make([]int, seats), Renewed: make([]int, seats), Filled: make([]int, seats), Homes: make([][]residence, seats)},
 	}
@@ -63,7 +63,7 @@ func newLayout(places *Places, geo *geometry, o Options) *Layout {
 }
 
 // nodeAt is the node of a seat after a change.
-func (l *Layout) nodeAt(s Seat, change int) int {
+func (l *layout) nodeAt(s Seat, change int) int {
 	homes := l.Homes[s]
 	for len(homes) > 1 && homes[len(homes)-1].Since > change {
 		homes = homes[:len(homes)-1]
@@ -71,7 +71,7 @@ func (l *Layout) nodeAt(s Seat, change int) int {
 	return homes[len(homes)-1].Node
 }
 
-func (l *Layout) livingNodes() int {
+func (l *layout) livingNodes() int {
 	living := make(map[int]bool)
 	for seat, gone := range l.Gone {
 		if gone == 0 {
@@ -82,7 +82,7 @@ func (l *Layout) livingNodes() int {
 }
 
 // Slot is the slot that a range is in: floor(pi(q)*p/R).
-func (l *Layout) Slot(q int64) Slot {
+func (l *layout) Slot(q int64) Slot {
 	if l.pi == nil {
 		return l.geo.submitter(q)
 	}
@@ -90,7 +90,7 @@ func (l *Layout) Slot(q int64) Slot {
 }
 
 // InSlot calls yield for each range of a slot.
-func (l *Layout) InSlot(s Slot, yield func(q int64)) {
+func (l *layout) InSlot(s Slot, yield func(q int64)) {
 	from, to := l.geo.own(s)
 	if l.pi != nil {
 		share := Even(l.geo.ranges(), l.places.Seats(), int(s))
@@ -106,7 +106,7 @@ func (l *Layout) InSlot(s Slot, yield func(q int64)) {
 }
 
 // livesAt reports whether a seat has a process after a change.
-func (l *Layout) livesAt(s Seat, change int) bool { return l.Gone[s] == 0 || l.Gone[s] > change }
+func (l *layout) livesAt(s Seat, change int) bool { return l.Gone[s] == 0 || l.Gone[s] > change }
 
 // copyAt is where a copy is, and since which change.
 type copyAt struct {
@@ -116,7 +116,7 @@ type copyAt struct {
 
 // copies are the places of the copies of a range after all changes, appended to at. They
 // need not be filled: see holds.
-func (l *Layout) copies(at []copyAt, q int64) []copyAt {
+func (l *layout) copies(at []copyAt, q int64) []copyAt {
 	s := l.Slot(q)
 	for k := range l.places.copies {
 		at = append(at, copyAt{seat: l.places.Copy(s, k)})
@@ -140,7 +140,7 @@ func (l *Layout) copies(at []copyAt, q int64) []copyAt {
 }
 
 // firstGone is the copy whose seat has gone first; -1: all live.
-func (l *Layout) firstGone(at []copyAt) int {
+func (l *layout) firstGone(at []copyAt) int {
 	first := -1
 	for k, c := range at {
 		if c.seat != absent && l.Gone[c.seat] > 0 && (first < 0 || l.Gone[c.seat] < l.Gone[at[first].seat]) {
@@ -151,7 +151,7 @@ func (l *Layout) firstGone(at []copyAt) int {
 }
 
 // move is the seat that takes a copy over in a change.
-func (l *Layout) move(at []copyAt, next func(uint64) Seat, probes *uint64, change int) Seat {
+func (l *layout) move(at []copyAt, next func(uint64) Seat, probes *uint64, change int) Seat {
 	apart := l.nodesOf(at, change) < l.Living[change]
 	for range l.places.Seats() {
 		seat := next(*probes)
@@ -164,7 +164,7 @@ func (l *Layout) move(at []copyAt, next func(uint64) Seat, probes *uint64, chang
 }
 
 // nodesOf counts the nodes on which copies live after a change.
-func (l *Layout) nodesOf(at []copyAt, change int) (n int) {
+func (l *layout) nodesOf(at []copyAt, change int) (n int) {
 	for k, c := range at {
 		if c.seat != absent && l.livesAt(c.seat, change) && !l.taken(at[:k], c.seat, change, true) {
 			n++
@@ -174,7 +174,7 @@ func (l *Layout) nodesOf(at []copyAt, change int) (n int) {
 }
 
 // taken reports whether one of some copies lives on a seat or, apart, on its node.
-func (l *Layout) taken(at []copyAt, seat Seat, change int, apart bool) bool {
+func (l *layout) taken(at []copyAt, seat Seat, change int, apart bool) bool {
 	return slices.ContainsFunc(at, func(c copyAt) bool {
 		return c.seat != absent && l.livesAt(c.seat, change) &&
 			(c.seat == seat || apart && l.nodeAt(c.seat, change) == l.nodeAt(seat, change))
@@ -182,12 +182,12 @@ func (l *Layout) taken(at []copyAt, seat Seat, change int, apart bool) bool {
 }
 
 // holds reports whether the copy has got there.
-func (l *Layout) holds(c copyAt) bool {
+func (l *layout) holds(c copyAt) bool {
 	return c.seat != absent && l.Filled[c.seat] >= max(c.since, l.Renewed[c.seat])
 }
 
 // holders are the seats that have a copy of a range.
-func (l *Layout) holders(q int64) (seats []Seat) {
+func (l *layout) holders(q int64) (seats []Seat) {
 	var room [8]copyAt
 	for _, c := range l.copies(room[:0], q) {
 		if l.holds(c) {
@@ -198,7 +198,7 @@ func (l *Layout) holders(q int64) (seats []Seat) {
 }
 
 // change enters what a recovery has done, and which ranges are lost by it.
-func (l *Layout) change(c Change) {
+func (l *layout) change(c seatChange) {
 	l.Changes++
 	l.Steps++
 	for _, seat := range c.Failed {
@@ -223,21 +223,21 @@ func (l *Layout) change(c Change) {
 }
 
 // lose notes that no copy of some ranges is left.
-func (l *Layout) lose(ranges []int64) {
+func (l *layout) lose(ranges []int64) {
 	l.Lost = append(l.Lost, ranges...)
 	slices.Sort(l.Lost)
 	l.Lost = slices.Compact(l.Lost)
 }
 
 // isLost reports whether no copy of a range is left.
-func (l *Layout) isLost(q int64) bool {
+func (l *layout) isLost(q int64) bool {
 	_, lost := slices.BinarySearch(l.Lost, q)
 	return lost
 }
 
 // touched calls yield for each range of which a copy was on a seat that has failed since
 // the version was submitted: no other one has moved or lost anything.
-func (l *Layout) touched(yield func(q int64)) {
+func (l *layout) touched(yield func(q int64)) {
 	for s := range l.places.Seats() {
 		if slices.ContainsFunc(l.places.Holders(Slot(s)), func(seat Seat) bool { return l.Gone[seat]+l.Renewed[seat] > 0 }) {
 			l.InSlot(Slot(s), yield)
@@ -246,7 +246,7 @@ func (l *Layout) touched(yield func(q int64)) {
 }
 
 // fill notes that all seats that live have got what they are to have.
-func (l *Layout) fill() {
+func (l *layout) fill() {
 	l.Steps++
 	for seat := range l.Filled {
 		l.Filled[seat] = l.Changes
@@ -254,7 +254,7 @@ func (l *Layout) fill() {
 }
 
 // lostBlocks are those of the ranges of which no copy is left.
-func (l *Layout) lostBlocks() []Range {
+func (l *layout) lostBlocks() []Range {
 	var out []Range
 	for _, q := range l.Lost {
 		out = append(out, l.geo.blocks(q))

@@ -14,7 +14,7 @@ import (
 // trial is a version of random shape with what a model knows of its copies.
 type trial struct {
 	rng    *rand.Rand
-	layout *Layout
+	layout *layout
 	nodes  []int // of each seat now
 	dead   map[Seat]bool
 	has    []map[Seat]bool // of each range: who has got a copy
@@ -58,7 +58,7 @@ func (t *trial) living() (seats []Seat) {
 func (t *trial) fail() {
 	living := t.living()
 	t.rng.Shuffle(len(living), func(i, j int) { living[i], living[j] = living[j], living[i] })
-	var c Change
+	var c seatChange
 	for _, s := range living[:t.rng.IntN(min(len(living), 5))] {
 		c.Failed = append(c.Failed, s)
 		if t.rng.IntN(2) == 0 {

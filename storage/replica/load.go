@@ -16,12 +16,13 @@ type Loaded struct {
 
 	offsets []int64 // of blocks of different sizes
 	size    int
+	behind  int // bytes that were in dst before
 }
 
 // Len is the number of blocks.
 func (l Loaded) Len() int {
 	if l.size > 0 {
-		return len(l.Data) / l.size
+		return (len(l.Data) - l.behind) / l.size
 	}
 	return max(len(l.offsets)-1, 0)
 }
@@ -29,7 +30,8 @@ func (l Loaded) Len() int {
 // Block is one of them, by its place in the order.
 func (l Loaded) Block(i int) []byte {
 	if l.size > 0 {
-		return l.Data[i*l.size : (i+1)*l.size : (i+1)*l.size]
+		own := l.Data[l.behind:]
+		return own[i*l.size : (i+1)*l.size : (i+1)*l.size]
 	}
 	return l.Data[l.offsets[i]:l.offsets[i+1]:l.offsets[i+1]]
 }
@@ -88,7 +90,8 @@ func (s *Store) startLoad(ctx context.Context, dst []byte, run func(ld *loading)
 		if err != nil {
 			return x.refuse(err)
 		}
-		ld := &loading{s: s, x: x, v: v, dst: dst}
+		ld := newLoading(s, x, v)
+		ld.dst, ld.behind = dst, len(dst)
 		if err = run(ld); err == nil || ld.complete {
 			l.loaded = ld.loaded()
 		}
@@ -104,12 +107,20 @@ type loading struct {
 	v   *version
 	dst []byte
 
-	wanted   []*want        // pieces that it needs, in their order
-	mending  []*want        // ranges of which its own copy is damaged or missing
-	entered  map[int64]bool // these
-	failed   error          // no memory for what has come
-	bad      error          // what is wrong with what this rank asks for
-	complete bool
+	behind int // bytes that were in dst before
+
+	wanted  []*want        // pieces that it needs, in their order
+	mending []*want        // ranges of which its own copy is damaged or missing
+	entered map[int64]bool // these
+	// complaints are ranges that were damaged when they came, by who has sent them or has had them read.
+	complaints map[Seat][]int64
+	failed     error // no memory for what has come
+	bad        error // what is wrong with what this rank asks for
+	complete   bool
+}
+
+func newLoading(s *Store, x *exchange, v *version) *loading {
+	return &loading{s: s, x: x, v: v, complaints: make(map[Seat][]int64)}
 }
 
 // want is a piece of a range that a rank needs.
@@ -118,7 +129,9 @@ type want struct {
 	data []byte // where it goes; of blocks of different sizes, what came
 	bad  []Seat // whose copy is damaged
 	got  bool
-	copy bool // it is to be this rank's copy
+	// missed: it was not read where it is.
+	missed bool
+	copy   bool // it is to be this rank's copy
 }
 
 // run takes part also where what this rank asks for cannot be, as if it were nothing: nobody waits for it,
@@ -134,10 +147,7 @@ func (ld *loading) runAll(requests [][]Range) error {
 	if err == nil {
 		err = ld.want(requests[ld.x.comm.Rank()])
 	}
-	if err = ld.s.settled(ld.x, err); err != nil {
-		return err
-	}
-	if err := ld.sameLists(requests); err != nil {
+	if err := ld.sameLists(requests, err); err != nil {
 		return err
 	}
 	return ld.fetch(func([]*want) (map[comm.Rank][]*want, error) { return ld.overhear(requests), nil })
@@ -155,16 +165,16 @@ func (ld *loading) checkAll(requests [][]Range) error {
 	return nil
 }
 
-// sameLists makes sure that all ranks have given the same requests.
-func (ld *loading) sameLists(requests [][]Range) error {
+// sameLists makes sure that all ranks have given the same requests, and that these can be.
+func (ld *loading) sameLists(requests [][]Range, own error) error {
 	h := fnv.New64a()
 	fmt.Fprint(h, requests)
 	digest := int64(h.Sum64() >> 1)
-	out := make([]int64, 2)
-	if err := comm.Allreduce(ld.x.ctx, ld.x.comm, []int64{digest, -digest}, out, comm.Max[int64]); err != nil {
+	most, err := ld.s.settled(ld.x, own, digest, -digest)
+	if err != nil {
 		return err
 	}
-	if out[0] != -out[1] {
+	if most[0] != -most[1] {
 		return ld.x.refuse(fmt.Errorf("%w: the ranks have given different lists to LoadAll: all give all requests, or use Load", ErrRange))
 	}
 	return nil

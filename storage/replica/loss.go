@@ -73,11 +73,6 @@ func (l Loss) At(f int) float64 {
 	return completed * (1 - others.By(before))
 }
 
-// Approximate returns g(f/p)^r, the paper's approximation of By for few failures.
-func (l Loss) Approximate(f int) float64 {
-	return float64(l.groups) * math.Pow(float64(f)/float64(l.ranks), float64(l.copies))
-}
-
 // Mean returns the expected number of failures until a loss. If each rank fails at a time
 // that is uniform in [0,1], that of the loss is beyond t with the probability (1-t^r)^g, and
 // failure f is expected at f/(p+1), whichever ranks have failed: the paper's sum over all f is

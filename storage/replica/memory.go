@@ -32,35 +32,36 @@ type memory struct {
 func fits(buf []byte, n int64) bool { return int64(len(buf)) >= n && int64(len(buf)) <= n+n/4+1<<20 }
 
 // take returns memory of n bytes, of any content, or an error that matches ErrMemory.
-func (m *memory) take(n int64) ([]byte, error) { return m.obtain(n, false) }
+func (m *memory) take(n int64) ([]byte, error) {
+	buf, _, err := m.obtain(n, false)
+	return buf, err
+}
 
-// takeShared is take of memory that is shared, if the system has such.
-func (m *memory) takeShared(n int64) ([]byte, error) { return m.obtain(n, true) }
-
-func (m *memory) obtain(n int64, shared bool) ([]byte, error) {
+// obtain is take, of memory that is shared if it is to be and the system has such. fresh is the segment of memory that
+// is shared and was not touched before.
+func (m *memory) obtain(n int64, shared bool) (buf []byte, fresh *offheap.Segment, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if i := slices.IndexFunc(m.idle, func(b []byte) bool { return fits(b, n) && (m.segment(b) != nil) == shared }); i >= 0 {
 		buf := m.idle[i]
 		m.idle = slices.Delete(m.idle, i, i+1)
-		return buf[:n], nil
+		return buf[:n], nil, nil
 	}
 	if err := m.drop(); err != nil { // what is idle does not fit
-		return nil, err
+		return nil, nil, err
 	}
 	if err := m.room(n); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	buf, err := m.allocate(int(n), shared)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrMemory, humanize.IBytes(uint64(n)), err)
+	if buf, err = m.allocate(int(n), shared); err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrMemory, humanize.IBytes(uint64(n)), err)
 	}
 	m.held += n
 	m.peak = max(m.peak, m.held)
-	return buf, nil
+	return buf, m.segment(buf), nil
 }
 
 func (m *memory) allocate(n int, shared bool) ([]byte, error) {

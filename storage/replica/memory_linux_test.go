@@ -16,7 +16,7 @@ func TestLateWriter(t *testing.T) {
 	m := new(memory)
 	submit := func() *version {
 		v := &version{copies: make(map[int64]*held)}
-		require.NoError(t, v.allot(m.takeShared, []int64{0, 1}, func(int64) int { return n / 2 }))
+		require.NoError(t, v.allot(m, true, []int64{0, 1}, func(int64) int { return n / 2 }))
 		return v
 	}
 	failed := submit()

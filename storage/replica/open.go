@@ -52,6 +52,7 @@ const (
 	introOriginal = iota
 	introIncarnation
 	introOptions
+	introName
 	introBad
 	introMet     // 1: the store has met others before
 	introNumber  // of the last version that was begun
@@ -95,7 +96,7 @@ func (s *Store) introduce(ctx context.Context, c *comm.Comm, o Options, given er
 	mine := make([]int64, introductions)
 	mine[introOriginal] = int64(original(c))
 	mine[introIncarnation] = int64(s.incarnation)
-	mine[introOptions] = o.digest()
+	mine[introOptions], mine[introName] = o.digest(), digest(s.name)
 	if given == nil && s.options.digest() != o.digest() {
 		given = fmt.Errorf("%w: store %q was opened with other ones before", ErrOptions, s.name)
 	}
@@ -132,8 +133,12 @@ func original(c *comm.Comm) comm.OriginalRank {
 
 // digest tells different options apart.
 func (o Options) digest() int64 {
+	return digest(o.Copies, o.RangeBytes, o.Consecutive, o.Probe, o.Seed, o.SharedNodes)
+}
+
+func digest(what ...any) int64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, o.Copies, o.RangeBytes, o.Consecutive, o.Probe, o.Seed, o.SharedNodes)
+	fmt.Fprint(h, what...)
 	return int64(h.Sum64())
 }
 
@@ -143,6 +148,8 @@ func (m meeting) disagreement() error {
 		switch {
 		case told[introBad] != 0:
 			return fmt.Errorf("%w: rank %d has given what cannot be (its own error says what)", ErrOptions, r)
+		case told[introName] != m[0][introName]:
+			return fmt.Errorf("%w: rank %d has opened a store of another name than rank 0: all open the same ones in the same order", ErrOptions, r)
 		case told[introOptions] != m[0][introOptions]:
 			return fmt.Errorf("%w: those of rank %d differ from those of rank 0: all but Limit, NoDirect and Log must be the same", ErrOptions, r)
 		}

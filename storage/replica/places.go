@@ -98,12 +98,6 @@ func widen(groups [][]Seat, room, extra int) [][]Seat {
 // Seats is the number of seats, and of slots.
 func (p *Places) Seats() int { return len(p.node) }
 
-// Copies is the number of copies of each block.
-func (p *Places) Copies() int { return p.copies }
-
-// Node is the node of a seat.
-func (p *Places) Node(s Seat) int { return p.node[s] }
-
 // Slot is the one that a seat submits into.
 func (p *Places) Slot(s Seat) Slot { return p.slot[s] }
 
@@ -125,18 +119,6 @@ func (p *Places) Holders(s Slot) []Seat {
 	return out
 }
 
-// Held are the slots that each seat holds a copy of, ascending.
-func (p *Places) Held() [][]Slot {
-	out := make([][]Slot, len(p.node))
-	for s := range p.first {
-		for k := range p.copies {
-			seat := p.Copy(Slot(s), k)
-			out[seat] = append(out[seat], Slot(s))
-		}
-	}
-	return out
-}
-
 // Sets is the number of different sets of holders: p/r where r divides p and no node has more
 // than p/r seats. The fewer there are, the fewer combinations of failures lose data (section IV-B).
 func (p *Places) Sets() int {
@@ -149,16 +131,7 @@ func (p *Places) Sets() int {
 	return len(seen)
 }
 
-// Shared counts the slots of which a node has more than one copy.
-func (p *Places) Shared() (n int) {
-	for s := range p.first {
-		if p.sharedAt(Slot(s)) {
-			n++
-		}
-	}
-	return n
-}
-
+// sharedAt reports whether a node has more than one copy of what is in a slot.
 func (p *Places) sharedAt(s Slot) bool {
 	on := make(map[int]bool)
 	for k := range p.copies {

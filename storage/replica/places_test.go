@@ -90,7 +90,7 @@ func TestPlacesOnNodes(t *testing.T) {
 
 func checkPlaces(t *testing.T, places *Places, nodes []int, apart bool) {
 	t.Helper()
-	p, r := places.Seats(), places.Copies()
+	p, r := places.Seats(), places.copies
 	for s := range p {
 		holders := places.Holders(places.Slot(Seat(s)))
 		require.Equal(t, Seat(s), holders[0], "the first copy is the submitter's")
@@ -99,14 +99,14 @@ func checkPlaces(t *testing.T, places *Places, nodes []int, apart bool) {
 		require.Len(t, slices.Compact(holders), r, "nodes %v: copies on distinct ranks", nodes)
 	}
 	if apart {
-		require.Zero(t, places.Shared(), "nodes %v, %d copies", nodes, r)
+		requireApart(t, places)
 	}
 	largest := 0
 	for _, g := range seatsOfNodes(nodes) {
 		largest = max(largest, len(g))
 	}
 	if largest <= p/r {
-		for s, held := range places.Held() {
+		for s, held := range heldBy(places) {
 			require.Len(t, held, r, "nodes %v: seat %d holds as much as all others", nodes, s)
 		}
 		if p%r == 0 {
@@ -115,14 +115,32 @@ func checkPlaces(t *testing.T, places *Places, nodes []int, apart bool) {
 	}
 }
 
+// heldBy are the slots that each seat holds a copy of.
+func heldBy(places *Places) [][]Slot {
+	out := make([][]Slot, places.Seats())
+	for s := range out {
+		for _, seat := range places.Holders(Slot(s)) {
+			out[seat] = append(out[seat], Slot(s))
+		}
+	}
+	return out
+}
+
+func requireApart(t *testing.T, places *Places) {
+	t.Helper()
+	for s := range places.Seats() {
+		require.False(t, places.sharedAt(Slot(s)), "nodes %v: copies of slot %d", places.node, s)
+	}
+}
+
 // TestOversizedNode: a node with more than its share of the ranks has one copy of all, the
 // others hold the rest in equal parts.
 func TestOversizedNode(t *testing.T) {
 	places, err := NewPlaces([]int{0, 0, 0, 0, 0, 0, 1, 2}, 2, false)
 	require.NoError(t, err)
-	require.Zero(t, places.Shared())
+	requireApart(t, places)
 	var held []int
-	for _, slots := range places.Held() {
+	for _, slots := range heldBy(places) {
 		held = append(held, len(slots))
 	}
 	require.Equal(t, []int{2, 1, 1, 2, 1, 1, 4, 4}, held)

@@ -280,8 +280,10 @@ func (k *killing) hangs(j *job) {
 
 // strike kills or stops a process or a node. One node with a process that was never stopped is left.
 func (k *killing) strike(j *job, b blow) {
-	nodes := k.nodes()
-	sound := func(n node) bool { return slices.ContainsFunc(n.ranks, func(pid int) bool { return !j.stopped[pid] }) }
+	nodes := k.mark.Nodes(k.t)
+	sound := func(n testprocess.Node) bool {
+		return slices.ContainsFunc(n.Ranks, func(pid int) bool { return !j.stopped[pid] })
+	}
 	i := k.rand.Uint32()
 	pick := k.rand.Uint32()
 	if len(nodes) == 0 {
@@ -289,15 +291,15 @@ func (k *killing) strike(j *job, b blow) {
 	}
 	at := int(i) % len(nodes)
 	others := slices.Delete(slices.Clone(nodes), at, at+1)
-	victims := append(slices.Clone(nodes[at].ranks), nodes[at].daemon)
+	victims := append(slices.Clone(nodes[at].Ranks), nodes[at].Daemon)
 	if !slices.ContainsFunc(others, sound) {
-		if b.node || len(nodes[at].ranks) < 2 {
+		if b.node || len(nodes[at].Ranks) < 2 {
 			return
 		}
 	}
 	if !b.node {
-		victims = []int{nodes[at].ranks[int(pick)%len(nodes[at].ranks)]}
-		left := slices.DeleteFunc(slices.Clone(nodes[at].ranks), func(pid int) bool { return pid == victims[0] || j.stopped[pid] })
+		victims = []int{nodes[at].Ranks[int(pick)%len(nodes[at].Ranks)]}
+		left := slices.DeleteFunc(slices.Clone(nodes[at].Ranks), func(pid int) bool { return pid == victims[0] || j.stopped[pid] })
 		if len(left) == 0 && !slices.ContainsFunc(others, sound) {
 			return
 		}
@@ -321,33 +323,6 @@ func signal(pids []int, s syscall.Signal) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, s)
 	}
-}
-
-// node are the processes of one.
-type node struct {
-	daemon int
-	ranks  []int
-}
-
-// nodes are those with ranks, which are children of their daemon.
-func (k *killing) nodes() (nodes []node) {
-	all := k.mark.Processes(k.t)
-	daemons := make(map[int]bool)
-	for _, p := range all {
-		daemons[p.PID] = p.Variable("CRAFT_ROLE") == "daemon"
-	}
-	for _, p := range all {
-		if p.Variable("CRAFT_ROLE") != "rank" || !daemons[p.Parent] {
-			continue
-		}
-		i := slices.IndexFunc(nodes, func(n node) bool { return n.daemon == p.Parent })
-		if i < 0 {
-			i = len(nodes)
-			nodes = append(nodes, node{daemon: p.Parent})
-		}
-		nodes[i].ranks = append(nodes[i].ranks, p.PID)
-	}
-	return nodes
 }
 
 // checkLoss makes sure that nothing was lost while fewer processes failed, or processes of fewer nodes, than

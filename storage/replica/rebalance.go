@@ -19,10 +19,10 @@ func (s *Store) Rebalance(ctx context.Context) error {
 			return x.refuse(&LostError{lost})
 		}
 		share := Even(v.layout.geo.n, x.comm.Size(), int(x.comm.Rank()))
-		ld := &loading{s: s, x: x, v: v}
+		ld := newLoading(s, x, v)
 		if err := ld.run([]Range{share}); err != nil && !ld.complete {
 			return err
-		} else if err := s.settled(x, err); err != nil {
+		} else if _, err := s.settled(x, err); err != nil {
 			return err
 		}
 		x.agreed = false

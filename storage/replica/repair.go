@@ -24,13 +24,13 @@ func (s *Store) StartRepair(ctx context.Context) *Request {
 		if err != nil {
 			return x.refuse(err)
 		}
-		return (&loading{s: s, x: x, v: v}).repair()
+		return newLoading(s, x, v).repair()
 	})
 }
 
 func (ld *loading) repair() error {
 	missing := ld.v.missing()
-	if err := ld.s.settled(ld.x, ld.makeRoom(missing)); err != nil {
+	if _, err := ld.s.settled(ld.x, ld.makeRoom(missing)); err != nil {
 		return err
 	}
 	for _, q := range missing {
@@ -59,7 +59,7 @@ func (ld *loading) makeRoom(ranges []int64) error {
 	v := ld.v
 	fresh := slices.DeleteFunc(slices.Clone(ranges), func(q int64) bool { return v.copies[q] != nil })
 	if v.layout.geo.size > 0 {
-		return v.allot(ld.s.mem.take, fresh, v.layout.geo.bytes)
+		return v.allot(ld.s.mem, ld.s.nearby.shares(), fresh, v.layout.geo.bytes)
 	}
 	v.use.Lock()
 	defer v.use.Unlock()
@@ -80,11 +80,11 @@ func (ld *loading) mendDamaged() {
 }
 
 // holdsAt reports whether a seat has got a copy of a range.
-func (l *Layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
+func (l *layout) holdsAt(q int64, seat Seat) bool { return slices.Contains(l.holders(q), seat) }
 
 // filled agrees on what is lost for good, because no copy is intact, and notes that all have what they are to have.
 func (ld *loading) filled() error {
-	if err := ld.s.settled(ld.x, ld.failed); err != nil {
+	if _, err := ld.s.settled(ld.x, ld.failed); err != nil {
 		return err
 	}
 	var own []int64

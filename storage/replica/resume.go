@@ -169,7 +169,7 @@ func (v *version) informed(about []byte) (*version, error) {
 
 // recognize enters which seats have failed, and who is in which seat now.
 func (v *version) recognize(m meeting, c *comm.Comm) {
-	var change Change
+	var change seatChange
 	v.ranks = make([]comm.Rank, len(v.original))
 	v.seat = absent
 	present := make(map[comm.OriginalRank]int, len(m))

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func (s *Store) Scrub(ctx context.Context, bytesPerSecond int) (damaged int, err
 		for length > 0 && bytesPerSecond > 0 {
 			n := min(length, bytesPerSecond)
 			if err := pace.WaitN(ctx, n); err != nil {
-				return damaged, context.Cause(ctx)
+				return damaged, cmp.Or(context.Cause(ctx), err) // it also does not wait for what its deadline forbids
 			}
 			length -= n
 		}

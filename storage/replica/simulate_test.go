@@ -212,7 +212,7 @@ func repairedPlacement(t *testing.T, p, r, rangesEach int, failed []Seat) failin
 	c, err := NewCosts(Workload{Ranks: p, Copies: r, Bytes: int64(rangesEach) * 64, RangeBytes: 64, Seed: 1}, Network{RankBandwidth: 1, NodeBandwidth: 1, RanksPerNode: 1})
 	require.NoError(t, err)
 	for _, seat := range failed {
-		c.layout.change(Change{Failed: []Seat{seat}})
+		c.layout.change(seatChange{Failed: []Seat{seat}})
 		c.layout.fill()
 	}
 	number, living := make([]Seat, p), 0

@@ -8,7 +8,7 @@ type Operations struct {
 	Time                           time.Duration
 	MessagesSent, MessagesReceived int64 // of data
 	BytesSent, BytesReceived       int64
-	BytesWritten                   int64 // to the memory of ranks of the same host, without a message
+	BytesDirect                    int64 // written to, or read from, the memory of ranks of the same host, without a message
 }
 
 // Stats are about this rank, unless they say otherwise.
@@ -61,7 +61,7 @@ func (s *Store) Stats() Stats {
 }
 
 // inspect corrects what is counted for a range that failures have touched.
-func (l *Layout) inspect(q int64, st *Stats) {
+func (l *layout) inspect(q int64, st *Stats) {
 	if l.places.sharedAt(l.Slot(q)) {
 		st.SharedNodes--
 	}

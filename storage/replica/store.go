@@ -58,32 +58,24 @@ func (s *Store) start(ctx context.Context, run func(x *exchange) error) *Request
 }
 
 // settled agrees with all ranks on whether all is well: if not, each gets its own error or that of
-// another rank.
-func (s *Store) settled(x *exchange, own error) error {
-	_, err := s.another(x, false, own)
-	return err
-}
-
-// another is settled, and reports whether any rank needs another round.
-func (s *Store) another(x *exchange, more bool, own error) (bool, error) {
-	mine, worst := []int64{0, int64(severity(own))<<32 | int64(x.comm.Rank())}, make([]int64, 2)
-	if more {
-		mine[0] = 1
+// another rank. most is the largest of each value that ranks have given.
+func (s *Store) settled(x *exchange, own error, values ...int64) (most []int64, err error) {
+	mine := append([]int64{int64(severity(own))<<32 | int64(x.comm.Rank())}, values...)
+	all := make([]int64, len(mine))
+	if err := comm.Allreduce(x.ctx, x.comm, mine, all, comm.Max[int64]); err != nil {
+		return nil, err
 	}
-	if err := comm.Allreduce(x.ctx, x.comm, mine, worst, comm.Max[int64]); err != nil {
-		return false, err
-	}
-	switch kind := worst[1] >> 32; {
+	switch kind := all[0] >> 32; {
 	case own != nil:
-		return false, x.refuse(own)
+		return nil, x.refuse(own)
 	case kind > 0:
-		return false, x.refuse(fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[kind], int32(worst[1])))
+		return nil, x.refuse(fmt.Errorf("%w (on rank %d, whose own error says more)", reasons[kind], int32(all[0])))
 	}
-	return worst[0] > 0, nil
+	return all[1:], nil
 }
 
 // reasons are why a rank cannot go on, as far as others need to know.
-var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory}
+var reasons = []error{nil, errors.New("replica: a rank could not take part"), ErrRange, ErrBlocks, ErrMemory, ErrLost}
 
 func severity(err error) int {
 	if err == nil {
@@ -217,7 +209,7 @@ func (s *Store) count(o *Operations, x *exchange, began time.Time) {
 	o.MessagesReceived += x.traffic.messagesIn.Load()
 	o.BytesSent += x.traffic.bytesOut.Load()
 	o.BytesReceived += x.traffic.bytesIn.Load()
-	o.BytesWritten += x.traffic.written.Load()
+	o.BytesDirect += x.traffic.direct.Load()
 }
 
 // note counts copies that were found damaged, and those that were made anew.

@@ -64,7 +64,7 @@ func (s *Store) submit(x *exchange, b Blocks) (err error) {
 	}
 	sub.v.whole = true
 	s.hold(sub.v)
-	if err := s.settled(x, nil); err != nil {
+	if _, err := s.settled(x, nil); err != nil {
 		return err
 	}
 	s.adopt(sub.v)
@@ -162,7 +162,7 @@ func (sub *submitting) prepare() error {
 		}
 		return sub.ready(serialized)
 	}
-	if err := sub.s.settled(sub.x, serialized); err != nil {
+	if _, err := sub.s.settled(sub.x, serialized); err != nil {
 		return err
 	}
 	length, err := sub.lengths()
@@ -177,7 +177,8 @@ func (sub *submitting) ready(own error) error {
 	if err := sub.offer(); err != nil {
 		return err
 	}
-	return sub.s.settled(sub.x, own)
+	_, err := sub.s.settled(sub.x, own)
+	return err
 }
 
 func (sub *submitting) serialize() (err error) {
@@ -186,11 +187,7 @@ func (sub *submitting) serialize() (err error) {
 }
 
 func (sub *submitting) allot(length func(q int64) int) error {
-	take := sub.s.mem.take
-	if len(sub.s.nearby.writers) > 0 {
-		take = sub.s.mem.takeShared
-	}
-	return sub.v.allot(take, sub.v.layout.wanted(sub.v.seat), length)
+	return sub.v.allot(sub.s.mem, sub.s.nearby.shares(), sub.v.layout.wanted(sub.v.seat), length)
 }
 
 // lengths has the ranks tell each other how long the ranges are that they send.
@@ -299,9 +296,9 @@ func (sub *submitting) keep() (map[int64]uint32, error) {
 		stored := sub.stored(q)
 		sums[q] = checksum(stored)
 		if h := sub.v.copies[q]; h != nil {
-			copy(h.data, stored)
-			h.sum = sums[q]
-			h.state.Store(intact)
+			if err := sub.v.put(h, stored, sums[q]); err != nil {
+				return nil, err
+			}
 		}
 		if err := sub.write(q, stored); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -8,12 +9,13 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/offheap"
 )
 
 // version is what one rank has of blocks that were submitted together.
 type version struct {
 	number   uint64
-	layout   *Layout
+	layout   *layout
 	original []comm.OriginalRank // of each seat
 	// incarnations are the stores of those who are in the seats: one that is started anew has another.
 	incarnations []uint64
@@ -24,8 +26,9 @@ type version struct {
 	// use is held by who reads copies beside the operations of the store, and by these where they
 	// change which there are or which are damaged.
 	use     sync.RWMutex
-	copies  map[int64]*held // of this rank, by range
-	buffers [][]byte        // that they lie in
+	copies  map[int64]*held  // of this rank, by range
+	buffers [][]byte         // that they lie in
+	fresh   *offheap.Segment // that the copies of a submit lie in, if it was not touched before
 }
 
 // gone is the rank of a seat without a process.
@@ -34,6 +37,7 @@ const gone comm.Rank = -1
 // held is a copy of a range in the memory of this rank.
 type held struct {
 	data  []byte
+	at    location // of data, for ranks that open this one's memory
 	sum   uint32
 	state atomic.Int32
 }
@@ -70,7 +74,7 @@ func (v *version) spoil(q int64) bool {
 }
 
 // wanted are the ranges that a seat is to have a copy of, ascending.
-func (l *Layout) wanted(seat Seat) (ranges []int64) {
+func (l *layout) wanted(seat Seat) (ranges []int64) {
 	for s := range l.places.Seats() {
 		for k := range l.places.copies {
 			if l.places.Copy(Slot(s), k) == seat {
@@ -80,6 +84,18 @@ func (l *Layout) wanted(seat Seat) (ranges []int64) {
 	}
 	slices.Sort(ranges)
 	return ranges
+}
+
+// put makes a copy of what this rank submits.
+func (v *version) put(h *held, stored []byte, sum uint32) error {
+	if v.fresh == nil {
+		copy(h.data, stored)
+	} else if _, err := v.fresh.WriteAt(stored, h.at.Begin); err != nil {
+		return fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	h.sum = sum
+	h.state.Store(intact)
+	return nil
 }
 
 // free gives the memory of a version back. Other ranks may still write to one that is not whole.
@@ -93,26 +109,28 @@ func (v *version) free(m *memory) {
 			m.discard(b)
 		}
 	}
-	v.copies, v.buffers = nil, nil
+	v.copies, v.buffers, v.fresh = nil, nil, nil
 }
 
 // allot divides memory among ranges that this rank is to have, which are awaited. It lies in their order.
-func (v *version) allot(take func(n int64) ([]byte, error), ranges []int64, length func(q int64) int) error {
+func (v *version) allot(m *memory, shared bool, ranges []int64, length func(q int64) int) error {
 	var n int64
 	for _, q := range ranges {
 		n += int64(length(q))
 	}
-	buf, err := take(n)
+	buf, fresh, err := m.obtain(n, shared)
 	if err != nil {
 		return err
 	}
 	v.use.Lock()
 	defer v.use.Unlock()
-	v.buffers = append(v.buffers, buf)
+	v.buffers, v.fresh = append(v.buffers, buf), fresh
+	at := location{Address: m.address(buf)}
 	for _, q := range ranges {
 		k := length(q)
 		v.copies[q] = newHeld(buf[:k:k])
-		buf = buf[k:]
+		v.copies[q].at = at
+		buf, at.Begin = buf[k:], at.Begin+int64(k)
 	}
 	return nil
 }

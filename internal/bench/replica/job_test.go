@@ -65,7 +65,7 @@ func (j *job) unharmed(ctx context.Context) error {
 		return nil
 	}
 	err = j.submits(ctx)
-	j.result.Counts.Add("bytes written to other ranks", float64(j.store.Stats().Submit.BytesWritten))
+	j.result.Counts.Add("bytes written to other ranks", float64(j.store.Stats().Submit.BytesDirect))
 	if err != nil || j.what == "submits" {
 		return err
 	}

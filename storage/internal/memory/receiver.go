@@ -73,10 +73,14 @@ func (r *receiver) open(a offheap.Address) error {
 // copy takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
 // its memory for something else, while it is read.
 func (r *receiver) copy(at int64, n int, sum uint64) error {
-	if len(r.read) == 0 || at > r.read[len(r.read)-1].size-int64(n) {
+	var from []byte
+	if k := len(r.read); k > 0 {
+		from = r.read[k-1].Mapped()
+	}
+	if at > int64(len(from)-n) {
 		return fmt.Errorf("%w: %d bytes at %d are in no memory", exchange.ErrTransfer, n, at)
 	}
-	from := r.read[len(r.read)-1]
+	from = from[at:][:n]
 	rooms, err := r.room(n)
 	if err != nil {
 		return err
@@ -88,10 +92,8 @@ func (r *receiver) copy(at int64, n int, sum uint64) error {
 	}
 	var got xxh3.Hasher
 	for _, room := range rooms {
-		if k, err := from.ReadAt(room.bytes(), at); err != nil || k != room.n {
-			return fmt.Errorf("%w: %d of %d bytes are read: %w", offheap.ErrNotThere, k, room.n, err)
-		}
-		if at += int64(room.n); len(rooms) > 1 {
+		from = from[copy(room.bytes(), from):]
+		if len(rooms) > 1 {
 			_, _ = got.Write(room.bytes())
 		} else if xxh3.Hash(room.bytes()) == sum {
 			return nil

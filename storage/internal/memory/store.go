@@ -192,3 +192,12 @@ func (o *Objects) close() {
 	}
 	clear(o.list)
 }
+
+// Damage flips a bit of an object; it is for tests.
+func (o *Objects) Damage(key storage.ObjectKey, bit int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if found := o.list[key]; found != nil {
+		found.cut(bit/8%found.size, 1)[0].bytes()[0] ^= 1 << (bit % 8)
+	}
+}

@@ -18,7 +18,6 @@ type windows struct {
 type window struct {
 	*offheap.Window
 
-	size    int64
 	users   int
 	dropped bool // nobody finds it any more
 }
@@ -36,10 +35,10 @@ func (w *windows) acquire(a offheap.Address) (*window, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := opened.Map(); err != nil { // read as a file it is not faster than messages, and keeps a descriptor
+		if err := opened.Map(); err != nil { // read as a file it is not faster than messages
 			return nil, errors.Join(offheap.ErrNotThere, err, opened.Close())
 		}
-		found = &window{Window: opened, size: a.Size}
+		found = &window{Window: opened}
 		if w.list == nil {
 			w.list = make(map[offheap.Address]*window)
 		}

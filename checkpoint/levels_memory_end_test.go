@@ -1,0 +1,78 @@
+package checkpoint
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// An attempt that cannot go on with what is in memory is the end of the job: what the one before has left
+// to do is done when the checkpoint is closed, as nothing closes the session of a process.
+func TestMemoryCannotBeRead(t *testing.T) {
+	w := newMemoryWorld(t, 4, 2, "mem:1,local:100")
+	w.step = func(p *memoryProgram) error {
+		if p.iter == 5 && p.c.Rank() == 1 {
+			p.rank.Die()
+		}
+		return nil
+	}
+	err := w.cluster.Run(t.Context(), w.ranks, func(ctx context.Context, r *afttest.Rank) error {
+		// Values of a rank alone, which fewer ranks cannot read.
+		err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error { return w.body(ctx, z, r, nil) },
+			aft.WithLogger(slog.New(slog.DiscardHandler)), aft.WithRecovery(comm.Shrinking))
+		if comm.SessionOf(ctx).Place().Comm.Rank() == 0 {
+			w.notLocked()
+		}
+		return err
+	})
+	require.ErrorContains(t, err, "another number of ranks")
+}
+
+// Nor is it when a body has failed on another rank, which looks like a failure until the ranks have agreed.
+func TestMemoryAndABodyThatFails(t *testing.T) {
+	w := newMemoryWorld(t, 4, 2, "mem:1,local:4")
+	w.step = func(p *memoryProgram) error {
+		if p.iter == 6 && p.c.Rank() == 1 {
+			return errLost
+		}
+		return nil
+	}
+	err := w.cluster.Run(t.Context(), w.ranks, func(ctx context.Context, r *afttest.Rank) error {
+		err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error { return w.body(ctx, z, r, nil) },
+			aft.WithLogger(slog.New(slog.DiscardHandler)))
+		if comm.SessionOf(ctx).Place().Comm.Rank() == 0 {
+			w.notLocked()
+		}
+		return err
+	})
+	require.ErrorContains(t, err, errLost.Error())
+}
+
+func (w *memoryWorld) notLocked() {
+	_, err := vfs.ReadFile(w.home, "/pfs/prog/.lock", 1<<20)
+	require.ErrorIs(w.t, err, fs.ErrNotExist, "the lock is still there")
+}
+
+// What an attempt has begun with in memory is missed by no later job, whatever the attempt has written since.
+func TestMemoryRestoredIsNotMissed(t *testing.T) {
+	w := newMemoryWorld(t, 4, 2, "mem:1,local:100", WithStrict())
+	w.step = func(p *memoryProgram) error {
+		if n := p.epoch(); n < 2 && p.iter == 5+2*n && p.c.Rank() == 1 {
+			p.rank.Die()
+		}
+		return nil
+	}
+	w.run()
+	w.step = nil
+	w.run()
+	require.Equal(t, 0, w.restarts[len(w.restarts)-1])
+	require.Empty(t, w.warned())
+}

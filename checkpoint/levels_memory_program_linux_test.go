@@ -1,0 +1,424 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/placement"
+)
+
+// jobScenario makes the test binary a process of a job that levels_memory_process_linux_test.go starts.
+const jobScenario = "process of a job"
+
+// memoryJob is what each process of a job does: it iterates, with its versions in memory, until it is
+// told to end.
+type memoryJob struct {
+	Dir    string // where the processes and the test tell each other what they know
+	Levels string
+	Mode   string
+	Copies int
+	Delta  bool
+	Still  bool // hardly any value changes
+	Local  bool // there is a value that is not distributed anew
+	Inner  int  // iterations of the loop inside; 0: there is one loop
+	Cells  int
+	Deaths []memoryDeath
+}
+
+// memoryDeath is that of a process at a message, a collective or an operation in its memory, counted in
+// each epoch from its beginning on: also while it recovers.
+type memoryDeath struct {
+	Original comm.OriginalRank
+	Epoch    int
+	Event    int64
+	Node     bool // with its node, if that is not the first one
+}
+
+func (j *memoryJob) file(name string, of ...any) string {
+	return filepath.Join(j.Dir, name+"-"+fmt.Sprint(of...))
+}
+
+// say writes a file that is there in full, or not at all, whoever else writes it.
+func (j *memoryJob) say(file string, numbers ...any) error {
+	own := j.file("own", os.Getpid())
+	if err := os.WriteFile(own, fmt.Append(nil, numbers...), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(own, file)
+}
+
+func (j *memoryJob) die(z *aft.Zone, event int64) {
+	for i, d := range j.Deaths {
+		if d.Original != z.Original() || d.Epoch != z.Epoch() || d.Event != event {
+			continue
+		}
+		f, err := os.OpenFile(j.file("death", i), os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			continue
+		}
+		_ = f.Close()
+		if d.Node && z.Node() > 0 {
+			_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+// runMemoryJob is a process.
+func runMemoryJob(arg string) error {
+	var j memoryJob
+	if err := json.Unmarshal([]byte(arg), &j); err != nil {
+		return err
+	}
+	return aft.Run(context.Background(), j.body, aft.WithLogger(slog.New(slog.DiscardHandler)))
+}
+
+// memoryRank is a process in one attempt. The loop outside, if there is one, has the checkpoint outer and the
+// partitioned values w, from which the one inside begins.
+type memoryRank struct {
+	*program
+	job       *memoryJob
+	z         *aft.Zone
+	outer     *Checkpoint
+	w         []float64
+	i         int
+	nodes     int // that the ranks are on
+	unsettled map[*Checkpoint]reached
+}
+
+// reached is a version that is under way.
+type reached struct {
+	steps int // of the whole program; 0: there is none
+	inMem bool
+}
+
+func (j *memoryJob) newRank(c *comm.Comm) *memoryRank {
+	p := &memoryRank{program: newValues(c, j.Cells), job: j, unsettled: make(map[*Checkpoint]reached)}
+	p.still = j.Still
+	p.w = slices.Clone(p.v)
+	return p
+}
+
+func (p *memoryRank) beginStage() {
+	copy(p.v, p.w)
+	p.sums, p.mine, p.iter = nil, 7, 0
+}
+
+func (p *memoryRank) endStage() {
+	for k := range p.w {
+		p.w[k] = p.w[k]/2 + p.v[k]
+	}
+	p.i++
+}
+
+// steps are those of the whole program that have been done.
+func (p *memoryRank) steps() int { return p.i*p.job.Inner + p.iter }
+
+func (j *memoryJob) body(ctx context.Context, z *aft.Zone) (err error) {
+	p := j.newRank(z.Comm())
+	p.z = z
+	if err := j.noteFailures(z); err != nil {
+		return err
+	}
+	var events atomic.Int64
+	event := func() { j.die(z, events.Add(1)) }
+	defer z.Comm().Session().Observe(&comm.Observer{
+		Message:    func(comm.Message) { event() },
+		Collective: func(comm.Collective) func(error) { event(); return nil },
+	})()
+	all := make([]int, p.c.Size())
+	if err := comm.Allgather(ctx, p.c, []int{z.Node()}, all); err != nil {
+		return err
+	}
+	p.nodes = len(slices.Compact(slices.Sorted(slices.Values(all))))
+	for _, name := range []string{"inner", "outer"} {
+		if name == "outer" && j.Inner == 0 {
+			break
+		}
+		options := []Option{
+			WithPath(filepath.Join(j.Dir, "pfs")), WithSync(SyncNone), withLevels(j.Levels), inMode(j.Mode),
+			WithLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))),
+			func(o *options) {
+				o.MemCopies, o.Delta = j.Copies, j.Delta
+				o.beforeMemory = func(string, storage.ObjectKey) error { event(); return nil }
+			},
+		}
+		cp, err := New(name, p.c, options...)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, cp.Close()) }()
+		if name == "outer" {
+			p.outer = cp
+			err = errors.Join(cp.Add("w", cptypes.Partitioned(&p.w, p.lo, p.hi, p.n)), cp.Commit(), cp.SubCP(p.cp))
+		} else {
+			p.cp = cp
+			err = errors.Join(p.add(j.Local), cp.Commit())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.run(ctx)
+}
+
+// run ends when the test says so, or when all has been lost that could be lost.
+func (p *memoryRank) run(ctx context.Context) error {
+	err := p.loops(ctx)
+	if !errors.Is(err, ErrNoUsableVersion) {
+		return err
+	}
+	if t, survives, problem := p.survives(); survives || problem != nil {
+		return errors.Join(fmt.Errorf("%+v was complete: %w", t, err), problem)
+	}
+	return p.job.say(p.job.file("gone", p.z.Epoch()))
+}
+
+func (p *memoryRank) loops(ctx context.Context) error {
+	if p.outer != nil {
+		if err := p.outer.RestartIfNeeded(ctx, &p.i); err != nil {
+			return err
+		}
+	}
+	for first := true; ; first = false {
+		p.beginStage()
+		if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
+			return err
+		}
+		if first {
+			if err := p.checkRestart(); err != nil {
+				return err
+			}
+		}
+		if over, err := p.stage(ctx); err != nil || over {
+			return errors.Join(err, p.end(ctx, over))
+		}
+		if err := p.ready(ctx, p.outer); err != nil {
+			return err
+		}
+		p.endStage()
+		p.iter = 0
+		if err := p.write(ctx, p.outer, p.i-1); err != nil {
+			return err
+		}
+	}
+}
+
+// stage is the loop inside, until it ends or the test has told any process that all is over.
+func (p *memoryRank) stage(ctx context.Context) (over bool, err error) {
+	for p.job.Inner == 0 || p.iter < p.job.Inner {
+		flag := 0
+		if _, err := os.Stat(p.job.file("end")); err == nil {
+			flag = 1
+		}
+		all, err := comm.AllreduceOne(ctx, p.c, flag, comm.Max[int])
+		if err != nil || all > 0 {
+			return err == nil, err
+		}
+		if err := p.noteFlushed(); err != nil {
+			return false, err
+		}
+		if err := p.ready(ctx, p.cp); err != nil {
+			return false, err
+		}
+		p.step()
+		p.iter++
+		if err := p.write(ctx, p.cp, p.iter-1); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// ready waits until values may change.
+func (p *memoryRank) ready(ctx context.Context, cp *Checkpoint) error {
+	if p.job.Mode != "zero-copy" {
+		return nil
+	}
+	if err := cp.Wait(ctx); err != nil {
+		return err
+	}
+	return p.settle(cp)
+}
+
+func (p *memoryRank) write(ctx context.Context, cp *Checkpoint, iter int) error {
+	if err := cp.UpdateAndWrite(ctx, iter, 1); err != nil {
+		return err
+	}
+	if p.job.Mode == "copy" { // the one before is complete
+		if err := p.settle(cp); err != nil {
+			return err
+		}
+	}
+	policy, err := storage.ParsePolicy(p.job.Levels)
+	p.unsettled[cp] = reached{p.steps(), policy.Plan(cp.line.attempt.last).Where(func(l storage.Level) bool { return l.Tier == storage.TierMemory }) != 0}
+	if err == nil && p.job.Mode == "off" {
+		err = p.settle(cp)
+	}
+	return err
+}
+
+// settle notes that the last version is complete.
+func (p *memoryRank) settle(cp *Checkpoint) error {
+	at := p.unsettled[cp]
+	delete(p.unsettled, cp)
+	if !at.inMem {
+		return nil
+	}
+	return p.job.say(p.job.file("told", os.Getpid()), p.z.Epoch(), at.steps, p.nodes, p.c.Size())
+}
+
+// told is the newest version in memory that any process has known to be complete.
+type told struct{ epoch, steps, nodes, ranks int }
+
+func (j *memoryJob) told() (newest told, err error) {
+	files, err := filepath.Glob(j.file("told", "*"))
+	for _, name := range files {
+		var t told
+		b, problem := os.ReadFile(name)
+		if problem == nil {
+			_, problem = fmt.Sscan(string(b), &t.epoch, &t.steps, &t.nodes, &t.ranks)
+		}
+		if err = errors.Join(err, problem); t.epoch > newest.epoch || t.epoch == newest.epoch && t.steps > newest.steps {
+			newest = t
+		}
+	}
+	return newest, err
+}
+
+// noteFailures says which processes have failed before this epoch: the node of each.
+func (j *memoryJob) noteFailures(z *aft.Zone) error {
+	change, changed := z.Change()
+	if !changed {
+		return nil
+	}
+	var nodes []any
+	for _, lost := range change.Failed {
+		nodes = append(nodes, lost.Node)
+	}
+	return j.say(j.file("failures", change.Epoch), nodes...)
+}
+
+// failures are the processes and nodes that have failed since an epoch; not known if none was left to
+// say so.
+func (j *memoryJob) failures(since, now int) (processes, nodes int, known bool) {
+	of := make(map[string]bool)
+	for epoch := since + 1; epoch <= now; epoch++ {
+		b, err := os.ReadFile(j.file("failures", epoch))
+		if err != nil {
+			return 0, 0, false
+		}
+		for _, node := range strings.Fields(string(b)) {
+			processes++
+			of[node] = true
+		}
+	}
+	return processes, len(of), true
+}
+
+// noteFlushed says on rank 0 how far what is on the parallel file system goes.
+func (p *memoryRank) noteFlushed() error {
+	cp, each := p.cp, 1
+	if p.outer != nil {
+		cp, each = p.outer, p.job.Inner
+	}
+	for _, v := range slices.Backward(cp.Stored()) {
+		if v.Flushed {
+			return p.job.say(p.job.file("flushed", 0), (int(v.Iteration)+1)*each)
+		}
+	}
+	return nil
+}
+
+func (j *memoryJob) flushed() (steps int, err error) {
+	b, err := os.ReadFile(j.file("flushed", 0))
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &steps)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return steps, err
+}
+
+// survives reports whether the newest version that any process has known to be complete must be there: if
+// fewer processes or nodes have failed since than have had copies of it.
+func (p *memoryRank) survives() (t told, is bool, err error) {
+	t, err = p.job.told()
+	processes, nodes, known := p.job.failures(t.epoch, p.z.Epoch())
+	is = known && t.steps > 0 && (nodes < min(p.job.Copies, t.nodes) || processes < min(p.job.Copies, max(t.nodes, 2), t.ranks))
+	return t, is, err
+}
+
+// checkRestart makes sure that what is gone on with is not older than what must be there.
+func (p *memoryRank) checkRestart() error {
+	t, survives, err := p.survives()
+	if err != nil {
+		return err
+	}
+	if survives && p.steps() < t.steps {
+		return fmt.Errorf("epoch %d goes on with step %d, %+v was complete", p.z.Epoch(), p.steps(), t)
+	}
+	flushed, err := p.job.flushed()
+	if err == nil && p.steps() < flushed {
+		err = fmt.Errorf("epoch %d goes on with step %d, that on the parallel file system is %d", p.z.Epoch(), p.steps(), flushed)
+	}
+	if err != nil {
+		return err
+	}
+	if p.c.Rank() > 0 || p.z.Epoch() == 0 {
+		return nil
+	}
+	return p.job.say(p.job.file("restart", p.z.Epoch()), p.steps() >= t.steps)
+}
+
+// end compares with a program that was never disturbed, and looks at the memory in use.
+func (p *memoryRank) end(ctx context.Context, over bool) error {
+	if !over {
+		return nil
+	}
+	for _, cp := range []*Checkpoint{p.cp, p.outer} {
+		if cp != nil {
+			if err := cp.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	q := p.job.newRank(p.c)
+	for q.beginStage(); q.i < p.i; q.beginStage() {
+		for ; q.iter < p.job.Inner; q.iter++ {
+			q.step()
+		}
+		q.endStage()
+	}
+	for ; q.iter < p.iter; q.iter++ {
+		q.step()
+	}
+	same := func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+	if !slices.EqualFunc(p.v, q.v, same) || !slices.EqualFunc(p.sums, q.sums, same) || !slices.EqualFunc(p.w, q.w, same) ||
+		p.iter != q.iter || p.i != q.i || p.job.Local && p.mine != q.mine {
+		return fmt.Errorf("rank %d has another result after %d steps", p.c.Rank(), p.steps())
+	}
+	return p.checkMemory()
+}
+
+func (p *memoryRank) checkMemory() error {
+	used, most := placement.Memory(p.cp.placement)
+	return p.job.say(p.job.file("memory", p.c.Rank()), used, most)
+}

@@ -1,0 +1,211 @@
+package replica
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/craft-go/craft/aft/comm"
+)
+
+// head is what a holder says about a piece that another rank wants of it.
+type head struct {
+	Sum    uint32 // of the range
+	Good   bool   // the copy is what was submitted; who reads a whole range in memory finds out itself
+	Length int64  // of the piece, as it is stored; 0 if it is not good
+	At     location
+}
+
+var headBytes = binary.Size(head{})
+
+// transfer sends what others have asked for, and gets what was asked for of them. An answer begins with the heads
+// of its pieces. Ranks that open the memory of the holder read the pieces there; to others they travel with the heads,
+// or behind them where their lengths are not known before. The agreement at the end of a round is what a
+// holder waits for before its memory may change.
+func (ld *loading) transfer(from, asked parcel) error {
+	heads := make(map[comm.Rank][]byte)
+	for _, r := range inTurn(from, ld.x.comm) {
+		heads[r] = make([]byte, headBytes*len(from[r]))
+		pieces := [][]byte{heads[r]}
+		if ld.atOnce(ld.s.nearby.opens[r]) {
+			pieces = append(pieces, rooms(from[r])...)
+		}
+		ld.x.receive(r, tagReply, pieces)
+	}
+	late := make(map[comm.Rank][][]byte)
+	for _, r := range inTurn(asked, ld.x.comm) {
+		head, pieces, err := ld.answer(asked[r], ld.s.nearby.openedBy[r])
+		if err != nil {
+			return ld.x.withdraw(err)
+		}
+		if !ld.atOnce(ld.s.nearby.openedBy[r]) {
+			late[r], pieces = pieces, nil
+		}
+		ld.x.send(r, tagReply, append([][]byte{head}, pieces...))
+	}
+	if err := ld.x.wait(); err != nil {
+		return err
+	}
+	said := make(map[comm.Rank][]head)
+	for r, b := range heads {
+		said[r] = make([]head, len(from[r]))
+		if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, said[r]); err != nil {
+			return err
+		}
+	}
+	if err := ld.follow(from, said, late); err != nil {
+		return err
+	}
+	for r, list := range from {
+		for i, w := range list {
+			ld.received(w, ld.seatOf(r), said[r][i])
+		}
+	}
+	return nil
+}
+
+// atOnce reports whether pieces travel with their heads between two ranks.
+func (ld *loading) atOnce(near bool) bool { return ld.v.layout.geo.size > 0 && !near }
+
+// follow gets what did not come with the heads.
+func (ld *loading) follow(from parcel, said map[comm.Rank][]head, late map[comm.Rank][][]byte) error {
+	for _, r := range inTurn(late, ld.x.comm) {
+		ld.x.send(r, tagData, late[r])
+	}
+	for _, r := range inTurn(from, ld.x.comm) {
+		if ld.atOnce(ld.s.nearby.opens[r]) {
+			continue
+		}
+		var sent []*want
+		for i, w := range from[r] {
+			if ld.v.layout.geo.size == 0 {
+				w.data = make([]byte, said[r][i].Length)
+			}
+			if said[r][i].Good && said[r][i].At.Address.IsZero() {
+				sent = append(sent, w)
+			}
+		}
+		ld.x.receive(r, tagData, rooms(sent))
+	}
+	if err := ld.x.wait(); err != nil {
+		return err
+	}
+	for r, list := range from {
+		ld.read(r, list, said[r])
+	}
+	return ld.x.comm.Lease() // holders wait no longer than it lasts
+}
+
+// read reads pieces out of the memory of another rank. Where it cannot they are asked for again, and sent.
+func (ld *loading) read(r comm.Rank, list []*want, said []head) {
+	var failed error
+	for i, w := range list {
+		at := said[i].At
+		if at.Address.IsZero() {
+			continue
+		}
+		if failed == nil {
+			failed = ld.readPiece(w.data, at)
+		}
+		w.missed = failed != nil
+	}
+	if failed != nil {
+		ld.s.unreachable(r, failed)
+	}
+}
+
+func (ld *loading) readPiece(out []byte, at location) error {
+	from, err := ld.s.nearby.open(at.Address)
+	if err != nil {
+		return err
+	}
+	n, err := from.ReadAt(out, at.Begin)
+	ld.x.traffic.direct.Add(int64(n))
+	return err
+}
+
+func (ld *loading) seatOf(r comm.Rank) Seat { return Seat(slices.Index(ld.v.ranks, r)) }
+
+// rooms are where some pieces go, as far as that is known.
+func rooms(list []*want) (pieces [][]byte) {
+	for _, w := range list {
+		if len(w.data) > 0 {
+			pieces = append(pieces, w.data)
+		}
+	}
+	return pieces
+}
+
+// answer are the heads of pieces that another rank wants, and what of them is to be sent. Who opens this rank's memory
+// reads the pieces there, where they are in one.
+func (ld *loading) answer(list []*want, near bool) (heads []byte, pieces [][]byte, err error) {
+	for _, w := range list {
+		copied := ld.v.copies[w.q]
+		h := head{Sum: copied.sum, Good: ld.checkedThere(w, copied, near) || ld.good(w.q)}
+		parts := ld.v.layout.geo.cut(copied.data, w.piece, h.Good)
+		h.Length = total(parts)
+		switch {
+		case !h.Good && near:
+		case near && !copied.at.Address.IsZero() && len(parts) == 1:
+			h.At = location{copied.at.Address, copied.at.Begin + int64(cap(copied.data)-cap(parts[0]))}
+		default:
+			pieces = append(pieces, parts...)
+		}
+		if heads, err = binary.Append(heads, binary.LittleEndian, h); err != nil {
+			return nil, nil, err
+		}
+	}
+	return heads, pieces, nil
+}
+
+// cut is the memory of a piece of a range as it is stored. Of a damaged one whose blocks differ in size there
+// is nothing.
+func (g *geometry) cut(data []byte, p piece, good bool) [][]byte {
+	whole := g.blocks(p.q)
+	lo, hi := int(p.blocks.Lo-whole.Lo), int(p.blocks.Hi-whole.Lo)
+	switch {
+	case g.size > 0:
+		return [][]byte{data[lo*g.size : hi*g.size]}
+	case !good:
+		return nil
+	case p.blocks == whole:
+		return [][]byte{data}
+	}
+	from := int(whole.Len()) * lengthBytes
+	for i := range lo {
+		from += int(binary.LittleEndian.Uint32(data[i*lengthBytes:]))
+	}
+	to := from
+	for i := lo; i < hi; i++ {
+		to += int(binary.LittleEndian.Uint32(data[i*lengthBytes:]))
+	}
+	return [][]byte{data[lo*lengthBytes : hi*lengthBytes], data[from:to]}
+}
+
+// checkedThere reports whether it is the reader who finds out if a copy is good: it reads the whole range in the memory
+// of this rank.
+func (ld *loading) checkedThere(w *want, h *held, near bool) bool {
+	return near && !h.at.Address.IsZero() && h.state.Load() == intact && w.blocks == ld.v.layout.geo.blocks(w.q)
+}
+
+// received takes over what has come for a piece.
+func (ld *loading) received(w *want, from Seat, h head) {
+	if !h.Good {
+		w.bad = append(w.bad, from)
+		return
+	}
+	if w.missed {
+		w.missed = false
+		return
+	}
+	whole := w.blocks == ld.v.layout.geo.blocks(w.q)
+	if whole && (w.copy || !h.At.Address.IsZero()) && checksum(w.data) != h.Sum {
+		w.bad = append(w.bad, from)
+		ld.complaints[from] = append(ld.complaints[from], w.q)
+		return
+	}
+	w.got = !w.copy || ld.keep(w, h.Sum)
+	if !w.got {
+		w.bad = append(w.bad, from)
+	}
+}
