@@ -53,14 +53,14 @@ func (x *extents) take(n int) ([]*extent, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%w: %d bytes are in use, allowed are %d (CRAFT_MEM_LIMIT)", ErrLimit, x.used, x.limit)
 	}
-	from, first, n, err := x.find(n)
+	from, first, n, fresh, err := x.find(n)
 	if err != nil {
 		return nil, err
 	}
 	taken := make([]*extent, n)
 	for i := range taken {
 		from.free[first+i] = false
-		taken[i] = &extent{of: from, index: first + i, users: 1}
+		taken[i] = &extent{of: from, index: first + i, fresh: fresh, users: 1}
 	}
 	from.idle -= n
 	x.used += int64(n) * extentSize
@@ -69,7 +69,7 @@ func (x *extents) take(n int) ([]*extent, error) {
 }
 
 // find returns the place of up to n extents. What was used before is used again before new memory is touched.
-func (x *extents) find(n int) (from *slab, first, found int, err error) {
+func (x *extents) find(n int) (from *slab, first, found int, fresh bool, err error) {
 	for _, s := range x.slabs.list {
 		if s.idle <= found {
 			continue
@@ -82,18 +82,18 @@ func (x *extents) find(n int) (from *slab, first, found int, err error) {
 		}
 	}
 	if found > 0 {
-		return from, first, found, nil
+		return from, first, found, false, nil
 	}
 	if k := len(x.slabs.list); k == 0 || x.slabs.list[k-1].fresh() == 0 {
 		if err := x.grow(); err != nil {
-			return nil, 0, 0, err
+			return nil, 0, 0, false, err
 		}
 	}
 	from = x.slabs.list[len(x.slabs.list)-1]
 	first, found = len(from.free), min(n, from.fresh())
 	from.free = append(from.free, make([]bool, found)...)
 	from.idle += found
-	return from, first, found, nil
+	return from, first, found, true, nil
 }
 
 // grow maps as much as there is, within bounds, if the system has so much left.

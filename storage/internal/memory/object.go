@@ -22,7 +22,7 @@ type piece struct {
 	at      int64 // in the object
 }
 
-func (p piece) room() room { return room{p.of.of, p.of.index*extentSize + p.from, p.n} }
+func (p piece) room() room { return room{p.of.of, p.of.index*extentSize + p.from, p.n, p.of.fresh} }
 
 func (p piece) bytes() []byte { return p.room().bytes() }
 

@@ -92,7 +92,7 @@ func (r *receiver) copy(at int64, n int, sum uint64) error {
 	}
 	var got xxh3.Hasher
 	for _, room := range rooms {
-		from = from[copy(room.bytes(), from):]
+		from = from[room.fill(from):]
 		if len(rooms) > 1 {
 			_, _ = got.Write(room.bytes())
 		} else if xxh3.Hash(room.bytes()) == sum {

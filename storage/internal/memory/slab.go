@@ -65,21 +65,32 @@ func (s *slab) fresh() int { return len(s.b)/extentSize - len(s.free) }
 type extent struct {
 	of    *slab
 	index int
-	users int // objects that it is in, and writers; the lock of the extents guards it
+	fresh bool // it was never used
+	users int  // objects that it is in, and writers; the lock of the extents guards it
 }
 
 // room is memory in a slab.
 type room struct {
 	of    *slab
 	at, n int
+	fresh bool
 }
 
 func (r room) bytes() []byte { return r.of.b[r.at:][:r.n] }
 
+// fill copies p to the room.
+func (r room) fill(p []byte) (n int) {
+	p = p[:min(len(p), r.n)]
+	if r.fresh && r.of.segment != nil { // faster than to touch the pages one by one
+		n, _ = r.of.segment.WriteAt(p, int64(r.at))
+	}
+	return n + copy(r.bytes()[n:], p[n:])
+}
+
 // adjoin appends a room, as one with the last one if it is right behind it, up to a size of most.
 func adjoin(rooms []room, next room, most int) []room {
 	if k := len(rooms) - 1; k >= 0 {
-		if last := &rooms[k]; last.of == next.of && last.at+last.n == next.at && last.n+next.n <= most {
+		if last := &rooms[k]; last.of == next.of && last.fresh == next.fresh && last.at+last.n == next.at && last.n+next.n <= most {
 			last.n += next.n
 			return rooms
 		}

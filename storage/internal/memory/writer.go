@@ -136,7 +136,7 @@ func (w *writer) into(rooms []room) (take func([]byte)) {
 		w.using.RLock()
 		defer w.using.RUnlock()
 		for !w.ended && len(p) > 0 && len(rooms) > 0 {
-			k := copy(rooms[0].bytes(), p)
+			k := rooms[0].fill(p)
 			rooms[0].at, rooms[0].n, p = rooms[0].at+k, rooms[0].n-k, p[k:]
 			if rooms[0].n == 0 {
 				rooms = rooms[1:]
