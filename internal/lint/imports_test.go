@@ -69,7 +69,7 @@ var allowed = []rule{
 	{"aft/internal/hooks", nil},
 	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
-	{"storage/internal/exchange", []string{"aft/comm", "storage"}},
+	{"storage/internal/exchange", []string{"aft/comm", "internal/offheap", "storage"}},
 	{"storage/replica", []string{"aft/comm", "internal/offheap"}},
 	{"storage/internal/memory", []string{"aft/comm", "internal/offheap", "storage", "storage/container", "storage/internal/exchange"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},

@@ -15,4 +15,4 @@ func (a Address) IsZero() bool { return a == Address{} }
 func (s *Segment) Address() Address { return s.address }
 
 // ErrNotThere is returned by Open for a segment that is not where its address says, or not for this process.
-var ErrNotThere = errors.New("offheap: the memory of another process cannot be written to")
+var ErrNotThere = errors.New("offheap: the memory of another process is not within reach")

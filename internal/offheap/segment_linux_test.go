@@ -31,6 +31,9 @@ func TestSegment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []byte{6, byte(i)}, got)
 		require.Equal(t, got, s.Bytes[9_000:9_002])
+		if i > 0 {
+			require.Equal(t, got, theirs.Mapped()[9_000:9_002])
+		}
 	}
 
 	other, err := os.CreateTemp(t.TempDir(), "")

@@ -35,6 +35,9 @@ func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 // ReadAt reads from the memory.
 func (w *Window) ReadAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 
+// Mapped is nothing.
+func (w *Window) Mapped() []byte { return nil }
+
 // Close gives the window back.
 func (w *Window) Close() error { return nil }
 

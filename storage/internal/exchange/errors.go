@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -90,6 +91,7 @@ var known = []error{
 	ErrTransfer,
 	ErrRequest,
 	storage.ErrCalledOff,
+	offheap.ErrNotThere,
 }
 
 func codesOf(err error) uint32 {

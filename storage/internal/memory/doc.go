@@ -7,10 +7,19 @@
 //   - An object has the key that a file on a node would have (storage.ObjectKey): KindPart is
 //     this rank's own part, KindCopy that of another one.
 //   - An extent is a piece of memory of a fixed size, which comes from the operating system and
-//     not from Go's heap. An object is a list of pieces of extents. Extents that nobody uses any
+//     not from Go's heap, in slabs. An object is a list of pieces of extents. Extents that nobody uses any
 //     more are used again before new ones are touched, which costs far more than to write them.
+//   - A slab is memory that other processes of the host can map, if the system allows that. A window is
+//     one of another process.
 //   - Objects are those of one checkpoint. All checkpoints of a rank share one Store, and its limit.
 //   - Holders of a part are the ranks that keep it, its own one first. Scheme gives it to them.
+//
+// A part on its way:
+//
+//	sharing --+-- own memory (writer), in steps of pieceSize
+//	          +-- sender: where it is, and its sum ------> receiver: window, copy, sum
+//	              or, if that rank cannot read it, bytes -> receiver: Expect
+//	              in the end the recipe, if pieces of the version before are repeated
 //
 // # Invariants
 //
@@ -18,5 +27,8 @@
 //     stays until then.
 //   - Memory is not used again while anybody reads it, or what comes from another rank is still
 //     to be put into it.
+//   - What is read in the memory of another process is checked where it has been copied to: what
+//     its owner has done meanwhile makes the copy fail, and never wrong.
+//   - The memory of a part is its own until no stream needs it, whether its version is forgotten or not.
 //   - Of a version that was forgotten nothing is taken any more: what is late is refused.
 package memory

@@ -13,89 +13,104 @@ import (
 // before is still there.
 var ErrLimit = errors.New("memory for versions is full")
 
-const (
-	extentSize   = 256 << 10 // as a chunk of a version that shares some with the one before
-	smallestSlab = 2 << 20   // of extents that are mapped together
-	largestSlab  = 16 << 20
-)
-
-// extent is a piece of memory.
-type extent struct {
-	b     []byte
-	users int // objects that it is in, and writers; the lock of the extents guards it
-}
-
 // extents are all of a rank.
 type extents struct {
 	limit int64 // bytes; 0: none
 
 	mu     sync.Mutex
 	slabs  *slabs
-	free   []*extent // that were used, the last one first
-	fresh  []byte    // mapped, and never used
-	used   int64     // bytes of those in use
-	most   int64     // that ever were
+	used   int64 // bytes of those in use
+	most   int64 // that ever were
 	closed bool
 }
 
-// slabs are what is mapped.
-type slabs struct{ list [][]byte }
+// slabs are what is mapped. Only the last one has extents that were never used.
+type slabs struct{ list []*slab }
 
-func (s *slabs) unmap() {
+func (s *slabs) release() {
 	for _, slab := range s.list {
-		_ = offheap.Release(slab)
+		slab.release()
 	}
 	s.list = nil
 }
 
 func newExtents(limit int64) *extents {
 	x := &extents{limit: limit, slabs: &slabs{}}
-	runtime.AddCleanup(x, func(s *slabs) { s.unmap() }, x.slabs) // of a rank that was killed in the process of others
+	runtime.AddCleanup(x, func(s *slabs) { s.release() }, x.slabs) // of a rank that was killed in the process of others
 	return x
 }
 
-// take returns an extent for one user.
-func (x *extents) take() (*extent, error) {
+// take returns 1 to n extents, one behind the other, for one user.
+func (x *extents) take(n int) ([]*extent, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.closed:
+	if x.closed {
 		return nil, errClosed
-	case x.limit > 0 && x.used+extentSize > x.limit:
+	}
+	if x.limit > 0 {
+		n = min(n, int((x.limit-x.used)/extentSize))
+	}
+	if n < 1 {
 		return nil, fmt.Errorf("%w: %d bytes are in use, allowed are %d (CRAFT_MEM_LIMIT)", ErrLimit, x.used, x.limit)
 	}
-	var e *extent
-	if n := len(x.free); n > 0 {
-		e, x.free = x.free[n-1], x.free[:n-1]
-	} else {
-		if len(x.fresh) == 0 {
-			if err := x.grow(); err != nil {
-				return nil, err
-			}
-		}
-		e = &extent{b: x.fresh[:extentSize:extentSize]}
-		x.fresh = x.fresh[extentSize:]
+	from, first, n, fresh, err := x.find(n)
+	if err != nil {
+		return nil, err
 	}
-	e.users = 1
-	x.used += extentSize
+	taken := make([]*extent, n)
+	for i := range taken {
+		from.free[first+i] = false
+		taken[i] = &extent{of: from, index: first + i, fresh: fresh, users: 1}
+	}
+	from.idle -= n
+	x.used += int64(n) * extentSize
 	x.most = max(x.most, x.used)
-	return e, nil
+	return taken, nil
+}
+
+// find returns the place of up to n extents. What was used before is used again before new memory is touched.
+func (x *extents) find(n int) (from *slab, first, found int, fresh bool, err error) {
+	for _, s := range x.slabs.list {
+		if s.idle <= found {
+			continue
+		}
+		if at, k := s.run(n); k > found {
+			from, first, found = s, at, k
+		}
+		if found == n {
+			break
+		}
+	}
+	if found > 0 {
+		return from, first, found, false, nil
+	}
+	if k := len(x.slabs.list); k == 0 || x.slabs.list[k-1].fresh() == 0 {
+		if err := x.grow(); err != nil {
+			return nil, 0, 0, false, err
+		}
+	}
+	from = x.slabs.list[len(x.slabs.list)-1]
+	first, found = len(from.free), min(n, from.fresh())
+	from.free = append(from.free, make([]bool, found)...)
+	from.idle += found
+	return from, first, found, true, nil
 }
 
 // grow maps as much as there is, within bounds, if the system has so much left.
-func (x *extents) grow() (err error) {
+func (x *extents) grow() error {
 	size := 0
-	for _, slab := range x.slabs.list {
-		size += len(slab)
+	for _, s := range x.slabs.list {
+		size += len(s.b)
 	}
 	size = min(max(size, smallestSlab), largestSlab)
 	if left := offheap.Available(); left < int64(size) {
 		return fmt.Errorf("%w: %d bytes are in use, and the system has %d left", ErrLimit, x.used, left)
 	}
-	if x.fresh, err = offheap.Allocate(size); err != nil {
+	s, err := newSlab(size)
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
-	x.slabs.list = append(x.slabs.list, x.fresh)
+	x.slabs.list = append(x.slabs.list, s)
 	return nil
 }
 
@@ -113,11 +128,13 @@ func (x *extents) giveBack(pieces []piece) {
 	defer x.mu.Unlock()
 	for _, p := range pieces {
 		if p.of.users--; p.of.users == 0 {
-			x.free = append(x.free, p.of)
+			s := p.of.of
+			s.free[p.of.index] = true
+			s.idle++
 			x.used -= extentSize
 		}
 	}
-	x.unmapUnused()
+	x.releaseUnused()
 }
 
 // close gives all back to the operating system when nobody uses any of it any more.
@@ -125,12 +142,11 @@ func (x *extents) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true
-	x.unmapUnused()
+	x.releaseUnused()
 }
 
-func (x *extents) unmapUnused() {
+func (x *extents) releaseUnused() {
 	if x.closed && x.used == 0 {
-		x.free, x.fresh = nil, nil
-		x.slabs.unmap()
+		x.slabs.release()
 	}
 }

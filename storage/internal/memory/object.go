@@ -22,7 +22,9 @@ type piece struct {
 	at      int64 // in the object
 }
 
-func (p piece) bytes() []byte { return p.of.b[p.from:][:p.n] }
+func (p piece) room() room { return room{p.of.of, p.of.index*extentSize + p.from, p.n, p.of.fresh} }
+
+func (p piece) bytes() []byte { return p.room().bytes() }
 
 // cut returns the pieces of a range, which is in the object.
 func (o *object) cut(off int64, n int) (pieces []piece) {

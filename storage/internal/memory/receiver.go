@@ -1,53 +1,149 @@
 package memory
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage/internal/exchange"
 )
 
-// receiver is a copy that another rank sends: its bytes are borrowed there, and what is written is the
-// recipe.
+// receiver is a copy of a part of another rank. Its bytes come as what is borrowed there, or are read
+// in that rank's memory; what is written are the records that say so.
 type receiver struct {
 	*writer
 
-	recipe []byte
+	records []byte // that are not whole
+	recipe  recipe
+	read    []*window // the last one is what is read now
 }
 
 var _ exchange.Expecter = (*receiver)(nil)
 
 // Expect implements exchange.Expecter: what comes is put where it stays.
-func (r *receiver) Expect(n int) (take func([]byte), got func(), err error) { return r.expect(n) }
+func (r *receiver) Expect(n int) (take func([]byte), got func(), err error) {
+	rooms, err := r.room(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.into(rooms), nil, nil
+}
 
-// Write takes the recipe.
+// Write takes records.
 func (r *receiver) Write(p []byte) (int, error) {
-	r.recipe = append(r.recipe, p...)
+	r.records = append(r.records, p...)
+	for len(r.records) >= recordSize {
+		one, err := parseRecord(r.records)
+		if err == nil {
+			err = r.take(one)
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.records = r.records[recordSize:]
+	}
 	return len(p), nil
+}
+
+func (r *receiver) take(one record) error {
+	switch one[0] {
+	case recordBase:
+		r.recipe.base = one.base()
+	case recordRun:
+		r.recipe.runs = append(r.recipe.runs, run{one[1], one[2]})
+	case recordMemory:
+		return r.open(one.memory())
+	case recordRead:
+		return r.copy(one[1], int(one[2]), uint64(one[3]))
+	}
+	return nil
+}
+
+// open finds the memory of another process.
+func (r *receiver) open(a offheap.Address) error {
+	w, err := r.objects.store.windows.acquire(a)
+	if err == nil {
+		r.read = append(r.read, w)
+	}
+	return err
+}
+
+// copy takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
+// its memory for something else, while it is read.
+func (r *receiver) copy(at int64, n int, sum uint64) error {
+	var from []byte
+	if k := len(r.read); k > 0 {
+		from = r.read[k-1].Mapped()
+	}
+	if at > int64(len(from)-n) {
+		return fmt.Errorf("%w: %d bytes at %d are in no memory", exchange.ErrTransfer, n, at)
+	}
+	from = from[at:][:n]
+	rooms, err := r.room(n)
+	if err != nil {
+		return err
+	}
+	r.using.RLock()
+	defer r.using.RUnlock()
+	if r.ended {
+		return nil
+	}
+	var got xxh3.Hasher
+	for _, room := range rooms {
+		from = from[room.fill(from):]
+		if len(rooms) > 1 {
+			_, _ = got.Write(room.bytes())
+		} else if xxh3.Hash(room.bytes()) == sum {
+			return nil
+		}
+	}
+	if len(rooms) == 1 || got.Sum64() != sum {
+		return fmt.Errorf("%w: checksum of %d bytes in the memory of another process", exchange.ErrTransfer, n)
+	}
+	return nil
 }
 
 // Commit puts the object together.
 func (r *receiver) Commit() error {
-	if len(r.recipe) > 0 {
-		if err := r.follow(); err != nil {
-			_ = r.Abort()
-			return err
-		}
+	r.release()
+	var err error
+	switch {
+	case len(r.records) > 0:
+		err = fmt.Errorf("%w: record of %d bytes", exchange.ErrTransfer, len(r.records))
+	case len(r.recipe.runs) > 0:
+		err = r.follow()
+	}
+	if err != nil {
+		return errors.Join(err, r.writer.Abort())
 	}
 	return r.writer.Commit()
 }
 
-func (r *receiver) follow() error {
-	parsed, err := parseRecipe(r.recipe)
-	if err != nil {
-		return err
+// Abort throws it away.
+func (r *receiver) Abort() error {
+	r.release()
+	return r.writer.Abort()
+}
+
+func (r *receiver) release() {
+	for _, w := range r.read {
+		r.objects.store.windows.release(w)
 	}
-	if r.base != nil && r.base.key.ID != parsed.base {
+	r.read = nil
+}
+
+func (r *receiver) follow() (err error) {
+	if r.base != nil && r.base.key.ID != r.recipe.base {
 		r.unpin()
-		r.pin(parsed.base)
+		r.pin(r.recipe.base)
 	}
 	came := r.made
 	r.made = object{}
 	defer func() { r.objects.store.extents.giveBack(came.pieces) }() // those that are used are shared
 	at := int64(0)
-	for _, one := range parsed.runs {
+	for _, one := range r.recipe.runs {
 		if one.off != literal {
 			err = r.repeat(one.off, int(one.n))
 		} else if at += one.n; at <= came.size {

@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage"
 )
 
 // recipe says how a part is made of what comes, and of pieces of an earlier version of it that the
-// holders have too. It is sent behind what comes, which alone is borrowed (storage.Borrower).
+// holders have too. It is sent behind what comes.
 type recipe struct {
 	base storage.ID
 	runs []run
@@ -36,49 +37,78 @@ func (r *recipe) add(off int64, n int) {
 	r.runs = append(r.runs, run{off, int64(n)})
 }
 
-const (
-	recipeHead = 8 + len(storage.ID{}.Attempt)
-	runSize    = 16
-	sentAtOnce = 8 << 10 // so little that it is not sent as a body
-)
-
-// send gives it to the writer of another rank; nothing, if all comes.
-func (r *recipe) send(to storage.PartWriter) error {
+// records are the recipe as it is sent; none, if all comes.
+func (r *recipe) records() (out []record) {
 	if !r.uses {
 		return nil
 	}
-	b := binary.LittleEndian.AppendUint64(nil, r.base.Version)
-	b = append(b, r.base.Attempt[:]...)
+	out = append(out, record{recordBase, int64(r.base.Version), int64(binary.LittleEndian.Uint64(r.base.Attempt[:]))})
 	for _, one := range r.runs {
-		b = binary.LittleEndian.AppendUint64(b, uint64(one.off))
-		b = binary.LittleEndian.AppendUint64(b, uint64(one.n))
+		out = append(out, record{recordRun, one.off, one.n})
 	}
-	for len(b) > 0 {
-		n := min(len(b), sentAtOnce)
-		if _, err := to.Write(b[:n]); err != nil {
+	return out
+}
+
+// record is a line of a recipe, or says where bytes are to be had that do not come as a message.
+type record [5]int64
+
+const (
+	recordBase   = 1 + iota // version, attempt
+	recordRun               // run
+	recordMemory            // offheap.Address: of what is read from now on
+	recordRead              // where the next bytes are in it, how many, their XXH3
+)
+
+const (
+	recordSize = 8 * len(record{})
+	sentAtOnce = 8 << 10 / recordSize // so few that they are not sent as a body
+)
+
+func (r record) base() (id storage.ID) {
+	id.Version = uint64(r[1])
+	binary.LittleEndian.PutUint64(id.Attempt[:], uint64(r[2]))
+	return id
+}
+
+func (r record) memory() offheap.Address {
+	return offheap.Address{PID: r[1], FD: r[2], Size: r[3], Token: r[4]}
+}
+
+func memoryRecord(a offheap.Address) record {
+	return record{recordMemory, a.PID, a.FD, a.Size, a.Token}
+}
+
+// send gives records to the writer of another rank, without waiting for more.
+func send(to storage.PartWriter, records []record) error {
+	for len(records) > 0 {
+		now := records[:min(len(records), sentAtOnce)]
+		records = records[len(now):]
+		b, err := binary.Append(nil, binary.LittleEndian, now)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(b); err != nil {
 			return err
 		}
 		if err := storage.Borrow(to, nil); err != nil { // sends it
 			return err
 		}
-		b = b[n:]
 	}
 	return nil
 }
 
-// parseRecipe reads what send gives.
-func parseRecipe(b []byte) (r recipe, err error) {
-	if len(b) < recipeHead || (len(b)-recipeHead)%runSize != 0 {
-		return r, fmt.Errorf("recipe of %d bytes for a copy in memory", len(b))
+// parseRecord reads what send gives.
+func parseRecord(b []byte) (r record, err error) {
+	if _, err := binary.Decode(b, binary.LittleEndian, &r); err != nil {
+		return r, err
 	}
-	r.base.Version = binary.LittleEndian.Uint64(b)
-	copy(r.base.Attempt[:], b[8:])
-	for b = b[recipeHead:]; len(b) > 0; b = b[runSize:] {
-		one := run{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))}
-		if one.off < literal || one.n < 0 {
-			return r, fmt.Errorf("recipe for a copy in memory takes %d bytes at %d", one.n, one.off)
-		}
-		r.runs = append(r.runs, one)
+	switch {
+	case r[0] < recordBase || r[0] > recordRead:
+		return r, fmt.Errorf("record of kind %d for a copy in memory", r[0])
+	case r[0] == recordRun && (r[1] < literal || r[2] < 0):
+		return r, fmt.Errorf("recipe for a copy in memory takes %d bytes at %d", r[2], r[1])
+	case r[0] == recordRead && (r[1] < 0 || r[2] < 1 || r[2] > pieceSize):
+		return r, fmt.Errorf("copy in memory reads %d bytes at %d", r[2], r[1])
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -16,6 +17,7 @@ var errClosed = errors.New("the memory of the rank is closed")
 // Store is the memory of a rank. Its methods may be called concurrently.
 type Store struct {
 	extents *extents
+	windows *windows
 
 	mu sync.Mutex
 	of map[string]*Objects
@@ -25,7 +27,9 @@ var _ comm.Keeper = (*Store)(nil)
 
 // New returns an empty store that uses at most limit bytes; 0: any number.
 func New(limit int64) *Store {
-	return &Store{extents: newExtents(limit), of: make(map[string]*Objects)}
+	s := &Store{extents: newExtents(limit), windows: new(windows), of: make(map[string]*Objects)}
+	runtime.AddCleanup(s, func(w *windows) { w.drop() }, s.windows) // of a rank that was killed in the process of others
+	return s
 }
 
 // Of returns the objects of a checkpoint, by a name that no other one has.
@@ -51,7 +55,10 @@ func (s *Store) Usage() Usage {
 }
 
 // Rebind implements comm.Keeper: what is here stays as it is.
-func (s *Store) Rebind(*comm.Comm, comm.Change) error { return nil }
+func (s *Store) Rebind(*comm.Comm, comm.Change) error {
+	s.windows.drop()
+	return nil
+}
 
 // Close gives the memory back, as soon as nobody reads or writes any more.
 func (s *Store) Close() error {
@@ -62,6 +69,7 @@ func (s *Store) Close() error {
 	}
 	clear(s.of)
 	s.extents.close()
+	s.windows.drop()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"sync"
 
 	"github.com/craft-go/craft/storage"
@@ -62,25 +63,28 @@ type writer struct {
 const ownExtent = 64 << 10
 
 // reserve makes the next n bytes, and returns where they are.
-func (w *writer) reserve(n int) (rooms [][]byte, err error) {
+func (w *writer) reserve(n int) (rooms []room, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := w.objects.store.extents
 	if n >= ownExtent {
 		w.left = 0
 	}
+	var ahead []*extent
 	for n > 0 {
 		taken := w.left == 0
 		if taken {
-			if w.last, err = x.take(); err != nil {
-				return nil, err
+			if len(ahead) == 0 {
+				if ahead, err = x.take((n + extentSize - 1) / extentSize); err != nil {
+					return nil, err
+				}
 			}
-			w.left = extentSize
+			w.last, ahead, w.left = ahead[0], ahead[1:], extentSize
 		}
 		p := piece{of: w.last, from: extentSize - w.left, n: min(n, w.left), at: w.made.size}
 		w.left, n = w.left-p.n, n-p.n
 		w.made.size += int64(p.n)
-		rooms = append(rooms, p.bytes())
+		rooms = adjoin(rooms, p.room(), math.MaxInt)
 		switch all := w.made.pieces; {
 		case taken:
 			w.made.pieces = append(all, p)
@@ -127,44 +131,35 @@ func (w *writer) append(pieces []piece) {
 }
 
 // into returns what fills the rooms, one after the other.
-func (w *writer) into(rooms [][]byte) (take func([]byte)) {
+func (w *writer) into(rooms []room) (take func([]byte)) {
 	return func(p []byte) {
 		w.using.RLock()
 		defer w.using.RUnlock()
 		for !w.ended && len(p) > 0 && len(rooms) > 0 {
-			k := copy(rooms[0], p)
-			if p = p[k:]; k == len(rooms[0]) {
+			k := rooms[0].fill(p)
+			rooms[0].at, rooms[0].n, p = rooms[0].at+k, rooms[0].n-k, p[k:]
+			if rooms[0].n == 0 {
 				rooms = rooms[1:]
-			} else {
-				rooms[0] = rooms[0][k:]
 			}
 		}
 	}
 }
 
-func (w *writer) Write(p []byte) (int, error) {
-	err := w.objects.ask("write", w.key)
-	var rooms [][]byte
-	if err == nil {
-		rooms, err = w.reserve(len(p))
+// room is where the next n bytes, which come, are to go.
+func (w *writer) room(n int) ([]room, error) {
+	if err := w.objects.ask("write", w.key); err != nil {
+		return nil, err
 	}
+	return w.reserve(n)
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	rooms, err := w.room(len(p))
 	if err != nil {
 		return 0, err
 	}
 	w.into(rooms)(p)
 	return len(p), nil
-}
-
-// expect is Expect of a receiver.
-func (w *writer) expect(n int) (take func([]byte), got func(), err error) {
-	if err := w.objects.ask("write", w.key); err != nil {
-		return nil, nil, err
-	}
-	rooms, err := w.reserve(n)
-	if err != nil {
-		return nil, nil, err
-	}
-	return w.into(rooms), nil, nil
 }
 
 // Commit publishes the object.

@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"github.com/craft-go/craft/internal/offheap"
+)
+
+const (
+	extentSize   = 256 << 10 // as a chunk of a version that shares some with the one before
+	smallestSlab = 2 << 20
+	largestSlab  = 64 << 20 // each takes a descriptor
+)
+
+// slab is memory that is mapped at once, and cut into extents. Other processes of the host can read it
+// if the system allows that.
+type slab struct {
+	b       []byte
+	segment *offheap.Segment // nil: it is this process's alone
+	free    []bool           // extents that nobody uses, of those that were ever used
+	idle    int              // how many
+}
+
+// newSlab takes memory.
+func newSlab(size int) (*slab, error) {
+	if s, err := newSegment(size); err == nil {
+		return &slab{b: s.Bytes, segment: s}, nil
+	}
+	b, err := offheap.Allocate(size)
+	return &slab{b: b}, err
+}
+
+// newSegment is replaced by tests.
+var newSegment = offheap.NewSegment
+
+// release gives it back to the system.
+func (s *slab) release() {
+	if s.segment != nil {
+		_ = s.segment.Close()
+	} else {
+		_ = offheap.Release(s.b)
+	}
+	s.b = nil
+}
+
+// run returns where n idle extents are in a row, in the shortest such row so that long ones stay whole, or else
+// the most that are.
+func (s *slab) run(n int) (first, found int) {
+	best := 0
+	for at, length := 0, 0; at <= len(s.free); at++ {
+		if at < len(s.free) && s.free[at] {
+			length++
+			continue
+		}
+		if length > best && best < n || length >= n && length < best {
+			first, best = at-length, length
+		}
+		length = 0
+	}
+	return first, min(n, best)
+}
+
+// fresh is how many extents were never used.
+func (s *slab) fresh() int { return len(s.b)/extentSize - len(s.free) }
+
+// extent is a piece of a slab.
+type extent struct {
+	of    *slab
+	index int
+	fresh bool // it was never used
+	users int  // objects that it is in, and writers; the lock of the extents guards it
+}
+
+// room is memory in a slab.
+type room struct {
+	of    *slab
+	at, n int
+	fresh bool
+}
+
+func (r room) bytes() []byte { return r.of.b[r.at:][:r.n] }
+
+// fill copies p to the room.
+func (r room) fill(p []byte) (n int) {
+	p = p[:min(len(p), r.n)]
+	if r.fresh && r.of.segment != nil { // faster than to touch the pages one by one
+		n, _ = r.of.segment.WriteAt(p, int64(r.at))
+	}
+	return n + copy(r.bytes()[n:], p[n:])
+}
+
+// adjoin appends a room, as one with the last one if it is right behind it, up to a size of most.
+func adjoin(rooms []room, next room, most int) []room {
+	if k := len(rooms) - 1; k >= 0 {
+		if last := &rooms[k]; last.of == next.of && last.fresh == next.fresh && last.at+last.n == next.at && last.n+next.n <= most {
+			last.n += next.n
+			return rooms
+		}
+	}
+	return append(rooms, next)
+}
