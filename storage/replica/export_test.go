@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -89,11 +90,15 @@ func Opened(t testing.TB, then func()) {
 	}
 }
 
-// ClosedAndBound reports whether a store is closed, and bound to ranks all the same.
-func (s *Store) ClosedAndBound() bool {
+// Consistent is an error if a store that is closed or has no communicator begins operations, or one that has does not.
+func (s *Store) Consistent() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closed && s.comm != nil
+	begins := s.line.stopped() == nil
+	if begins != (s.comm != nil) || begins && s.closed {
+		return fmt.Errorf("closed: %v, a communicator: %v, begins operations: %v", s.closed, s.comm != nil, begins)
+	}
+	return nil
 }
 
 // Remote are the bytes of the copies that this rank has of what others have submitted.

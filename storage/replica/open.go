@@ -33,7 +33,7 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	}
 	s.life.Lock()
 	defer s.life.Unlock()
-	s.unbind(ErrUnbound)
+	s.release(ErrUnbound)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -20,7 +20,7 @@ type Store struct {
 	mem         *memory
 	line        line
 	nearby      nearby
-	life        sync.Mutex // held by Open and Close
+	life        sync.Mutex // held by whatever binds, unbinds and closes it
 
 	mu   sync.Mutex // of what follows; operations alone change it, and Open
 	comm *comm.Comm // of its own; nil: it is not bound
@@ -159,8 +159,14 @@ func (s *Store) Rebind(*comm.Comm, comm.Change) error {
 	return nil
 }
 
-// unbind ends what is under way and gives the communicator back.
 func (s *Store) unbind(why error) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	s.release(why)
+}
+
+// release ends what is under way and gives the communicator back.
+func (s *Store) release(why error) {
 	if s.isClosed() {
 		why = ErrClosed
 	}
@@ -190,7 +196,7 @@ func (s *Store) isClosed() bool {
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
-	s.unbind(ErrClosed)
+	s.release(ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
