@@ -12,14 +12,14 @@ type parcel = map[comm.Rank][]*want
 
 // fetch gets what is wanted, in rounds: what turns out to be damaged where it was asked for is asked for
 // elsewhere. first finds out what others want of this rank in the first one.
-func (ld *loading) fetch(first func([]*want) (parcel, error)) error {
+func (ld *loading) fetch(first func(from parcel) (parcel, error)) error {
 	for serve := first; ; serve = ld.ask {
-		round := ld.choose()
-		asked, err := serve(round)
+		from := ld.choose()
+		asked, err := serve(from)
 		if err != nil {
 			return err
 		}
-		if err := ld.transfer(ld.bySource(round), asked); err != nil {
+		if err := ld.transfer(from, asked); err != nil {
 			return err
 		}
 		left, err := ld.s.settled(ld.x, ld.bad, ld.left())
@@ -44,19 +44,24 @@ func (ld *loading) left() int64 {
 
 // choose takes what this rank has itself, and returns what others are asked for. What has just turned out
 // to be damaged here is left for the next round: others may be counting on it.
-func (ld *loading) choose() (round []*want) {
+func (ld *loading) choose() parcel {
+	from := make(parcel)
 	for _, w := range slices.Concat(ld.wanted, ld.mending) {
-		switch h := ld.v.copies[w.q]; {
-		case w.got || ld.source(w) == absent:
-		case ld.source(w) != ld.v.seat:
-			round = append(round, w)
+		if w.got {
+			continue
+		}
+		switch source := ld.source(w); {
+		case source == absent:
+		case source != ld.v.seat:
+			r := ld.v.rank(source)
+			from[r] = append(from[r], w)
 		case ld.good(w.q):
-			ld.deliver(w, h)
+			ld.deliver(w, ld.v.copies[w.q])
 		default:
 			w.bad = append(w.bad, ld.v.seat)
 		}
 	}
-	return round
+	return from
 }
 
 // source is the holder that a piece is taken from: this rank if it is one; absent: none is left.
@@ -117,15 +122,6 @@ func (ld *loading) wantCopy(q int64, bad ...Seat) {
 	ld.mending = append(ld.mending, &want{piece: piece{q, ld.v.layout.geo.blocks(q)}, data: ld.v.copies[q].data, bad: bad, copy: true})
 }
 
-func (ld *loading) bySource(round []*want) parcel {
-	from := make(parcel)
-	for _, w := range round {
-		r := ld.v.rank(ld.source(w))
-		from[r] = append(from[r], w)
-	}
-	return from
-}
-
 // How a rank that asks for pieces gets them.
 const (
 	sends int64 = iota // they are sent to it
@@ -136,10 +132,10 @@ const (
 const complaint int64 = -1
 
 // ask tells each rank what is wanted of it, and returns what others want of this one.
-func (ld *loading) ask(round []*want) (parcel, error) {
+func (ld *loading) ask(from parcel) (parcel, error) {
 	parts := make(map[comm.Rank][]int64)
 	near := &ld.s.nearby
-	for r, list := range ld.bySource(round) {
+	for r, list := range from {
 		for _, w := range list {
 			parts[r] = append(parts[r], w.q, w.blocks.Lo, w.blocks.Hi)
 		}
@@ -186,7 +182,7 @@ func (ld *loading) overhear(requests [][]Range) parcel {
 		if r == ld.x.comm.Rank() {
 			continue
 		}
-		seat := Seat(slices.Index(ld.v.ranks, r))
+		seat := ld.seatOf(r)
 		for _, blocks := range list {
 			ld.v.layout.geo.pieces(blocks, func(p piece) {
 				if w := (&want{piece: p}); ld.v.seat != absent && ld.sourceFor(r, seat, w) == ld.v.seat {

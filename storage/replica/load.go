@@ -6,8 +6,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"time"
-
-	"github.com/craft-go/craft/aft/comm"
 )
 
 // Loaded are blocks that have come back, in the order in which they were asked for.
@@ -150,7 +148,7 @@ func (ld *loading) runAll(requests [][]Range) error {
 	if err := ld.sameLists(requests, err); err != nil {
 		return err
 	}
-	return ld.fetch(func([]*want) (map[comm.Rank][]*want, error) { return ld.overhear(requests), nil })
+	return ld.fetch(func(parcel) (parcel, error) { return ld.overhear(requests), nil })
 }
 
 func (ld *loading) checkAll(requests [][]Range) error {

@@ -1,8 +1,6 @@
 package replica
 
-import (
-	"context"
-)
+import "context"
 
 // Rebalance submits the present version anew among the ranks that there are now, so that its copies are
 // where those of a new version would be: evenly spread, on different nodes, in as few sets of

@@ -58,8 +58,9 @@ func (ld *loading) transfer(from, asked parcel) error {
 		return err
 	}
 	for r, list := range from {
+		seat := ld.seatOf(r)
 		for i, w := range list {
-			ld.received(w, ld.seatOf(r), said[r][i])
+			ld.received(w, seat, said[r][i])
 		}
 	}
 	return nil
