@@ -87,20 +87,22 @@ func (s *Segment) WriteAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// Close gives the memory back, at once: others that have mapped it find zeros, and nobody finds it any more.
+// Close gives the memory back, at once: others that have opened it find zeros, and nobody finds it any more. The token
+// goes first, so that who has read zeros learns it (Window.Valid).
 func (s *Segment) Close() error {
 	all := s.all
 	s.all, s.Bytes = nil, nil
+	_, token := s.WriteAt(make([]byte, tokenBytes), int64(len(all)-tokenBytes))
 	hole := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(all)))
-	return errors.Join(hole, unix.Munmap(all), unix.Close(s.fd))
+	return errors.Join(token, hole, unix.Munmap(all), unix.Close(s.fd))
 }
 
 // Window is a segment of another process, as this one reads and writes it. The memory is taken up by writing to it as to
 // a file, which is faster than touching its pages for the first time; from then on it is better mapped.
 type Window struct {
-	file  *os.File
-	size  int64
-	bytes []byte // nil: it is not mapped
+	file    *os.File
+	address Address
+	bytes   []byte // nil: it is not mapped
 }
 
 // Open finds the segment of another process of this host.
@@ -119,7 +121,7 @@ func (a Address) Open() (*Window, error) {
 	if err := a.check(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrNotThere, path, err), f.Close())
 	}
-	return &Window{file: f, size: a.Size}, nil
+	return &Window{file: f, address: a}, nil
 }
 
 // check returns an error if a file is not the segment.
@@ -135,6 +137,10 @@ func (a Address) check(f *os.File) error {
 	if got&seals != seals || st.Size() != a.Size {
 		return fmt.Errorf("%d bytes and seals %#x", st.Size(), got)
 	}
+	return a.checkToken(f)
+}
+
+func (a Address) checkToken(f *os.File) error {
 	var token [tokenBytes]byte
 	if _, err := f.ReadAt(token[:], a.Size-tokenBytes); err != nil {
 		return err
@@ -150,7 +156,7 @@ func (w *Window) Map() error {
 	if w.bytes != nil {
 		return nil
 	}
-	b, err := unix.Mmap(int(w.file.Fd()), 0, int(w.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := unix.Mmap(int(w.file.Fd()), 0, int(w.address.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return err
 	}
@@ -169,6 +175,14 @@ func (w *Window) WriteAt(b []byte, at int64) (n int, err error) {
 // ReadAt reads from the memory, as from a file: the pages of a mapping that this process has not touched would take
 // longer.
 func (w *Window) ReadAt(b []byte, at int64) (n int, err error) { return w.file.ReadAt(b, at) }
+
+// Valid returns ErrNotThere if its owner has closed the segment: what was read before may be zeros.
+func (w *Window) Valid() error {
+	if err := w.address.checkToken(w.file); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	return nil
+}
 
 // Mapped is the memory as Map has mapped it; nil if it has not. Who reads the same places again and again reads it
 // fastest.

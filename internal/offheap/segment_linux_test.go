@@ -50,7 +50,9 @@ func TestSegment(t *testing.T) {
 		_, err = wrong.Open()
 		require.ErrorIs(t, err, ErrNotThere, name)
 	}
+	require.NoError(t, theirs.Valid())
 	require.NoError(t, s.Close())
+	require.ErrorIs(t, theirs.Valid(), ErrNotThere)
 	require.Zero(t, theirs.bytes[9_998], "its pages are given back at once")
 	_, err = theirs.WriteAt([]byte{1}, 0)
 	require.NoError(t, err)

@@ -35,6 +35,9 @@ func (w *Window) WriteAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 // ReadAt reads from the memory.
 func (w *Window) ReadAt([]byte, int64) (int, error) { return 0, ErrNotThere }
 
+// Valid reports that it is not there.
+func (w *Window) Valid() error { return ErrNotThere }
+
 // Mapped is nothing.
 func (w *Window) Mapped() []byte { return nil }
 

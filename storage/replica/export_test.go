@@ -78,6 +78,24 @@ func Unreachable(t testing.TB, fails func() (open, write bool)) {
 	}
 }
 
+// Opened calls a function whenever a rank has opened memory of another one, until the test ends.
+func Opened(t testing.TB, then func()) {
+	was := openMemory
+	t.Cleanup(func() { openMemory = was })
+	openMemory = func(a offheap.Address) (*offheap.Window, error) {
+		w, err := was(a)
+		then()
+		return w, err
+	}
+}
+
+// ClosedAndBound reports whether a store is closed, and bound to ranks all the same.
+func (s *Store) ClosedAndBound() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed && s.comm != nil
+}
+
 // Remote are the bytes of the copies that this rank has of what others have submitted.
 func (s *Store) Remote() (n int64) {
 	v, err := s.read()

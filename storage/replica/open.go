@@ -31,6 +31,8 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	if err != nil {
 		return nil, err
 	}
+	s.life.Lock()
+	defer s.life.Unlock()
 	s.unbind(ErrUnbound)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,6 +41,9 @@ func Open(ctx context.Context, c *comm.Comm, name string, o Options) (*Store, er
 	}
 	if !s.met { // those of a call that was refused do not count
 		s.options = o
+	}
+	if given == nil && s.options.digest() != o.digest() {
+		given = fmt.Errorf("%w: store %q was opened with other ones before", ErrOptions, s.name)
 	}
 	s.options.Limit, s.options.NoDirect, s.options.Log = o.Limit, o.NoDirect, o.Log
 	if err := s.meet(ctx, c, o, given); err != nil {
@@ -97,9 +102,6 @@ func (s *Store) introduce(ctx context.Context, c *comm.Comm, o Options, given er
 	mine[introOriginal] = int64(original(c))
 	mine[introIncarnation] = int64(s.incarnation)
 	mine[introOptions], mine[introName] = o.digest(), digest(s.name)
-	if given == nil && s.options.digest() != o.digest() {
-		given = fmt.Errorf("%w: store %q was opened with other ones before", ErrOptions, s.name)
-	}
 	if given != nil {
 		mine[introBad] = 1
 	}

@@ -37,8 +37,14 @@ func TestOpenRefuses(t *testing.T) {
 			if !errors.Is(err, bad.is) || r.Comm().Rank() == 1 && !strings.Contains(err.Error(), bad.says) {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			_, err = replica.Open(ctx, r.Comm(), name, replica.Options{Log: quiet})
-			return err
+			if _, err = replica.Open(ctx, r.Comm(), name, replica.Options{Log: quiet}); err != nil {
+				return err
+			}
+			_, err = replica.Open(ctx, r.Comm(), name, replica.Options{Copies: 1, Log: quiet})
+			if !errors.Is(err, replica.ErrOptions) || !strings.Contains(err.Error(), "was opened with other ones before") {
+				return fmt.Errorf("%s: other options than before: %w", name, err)
+			}
+			return nil
 		})
 		cancel()
 		require.NoError(t, err)

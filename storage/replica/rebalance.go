@@ -20,12 +20,14 @@ func (s *Store) Rebalance(ctx context.Context) error {
 		}
 		share := Even(v.layout.geo.n, x.comm.Size(), int(x.comm.Rank()))
 		ld := newLoading(s, x, v)
-		if err := ld.run([]Range{share}); err != nil && !ld.complete {
-			return err
-		} else if _, err := s.settled(x, err); err != nil {
+		err = ld.run([]Range{share})
+		if err != nil && !ld.complete {
 			return err
 		}
-		x.agreed = false
+		x.agreed = false // others may know nothing of a loss
+		if _, err := s.settled(x, err); err != nil {
+			return err
+		}
 		got := ld.loaded()
 		return s.submit(x, Blocks{N: v.layout.geo.n, Size: v.layout.geo.size, First: share.Lo, Data: got.Data, Offsets: got.offsets})
 	}).Wait(context.WithoutCancel(ctx))

@@ -34,7 +34,9 @@ func (ld *loading) repair() error {
 		return err
 	}
 	for _, q := range missing {
-		ld.wantCopy(q)
+		if !ld.v.good(q) { // else a Repair that has ended early has brought it
+			ld.wantCopy(q)
+		}
 	}
 	ld.mendDamaged()
 	if err := ld.fetch(ld.ask); err != nil {

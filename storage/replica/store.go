@@ -20,6 +20,7 @@ type Store struct {
 	mem         *memory
 	line        line
 	nearby      nearby
+	life        sync.Mutex // held by Open and Close
 
 	mu   sync.Mutex // of what follows; operations alone change it, and Open
 	comm *comm.Comm // of its own; nil: it is not bound
@@ -187,6 +188,8 @@ func (s *Store) isClosed() bool {
 // the rank's part in the job, if it was not before. A rank that has closed its store and calls Open with
 // the others joins them as one that replaces another does, with nothing.
 func (s *Store) Close() error {
+	s.life.Lock()
+	defer s.life.Unlock()
 	s.unbind(ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -96,29 +97,34 @@ func (ld *loading) follow(from parcel, said map[comm.Rank][]head, late map[comm.
 	return ld.x.comm.Lease() // holders wait no longer than it lasts
 }
 
-// read reads pieces out of the memory of another rank. Where it cannot they are asked for again, and sent.
+// read reads pieces out of the memory of another rank. Where it cannot they are asked for again, and sent. A rank that has
+// left may have closed its memory before all have read, and have taken part in the agreement that ends the round.
 func (ld *loading) read(r comm.Rank, list []*want, said []head) {
 	var failed error
+	from := make(map[*window]bool)
 	for i, w := range list {
-		at := said[i].At
-		if at.Address.IsZero() {
-			continue
+		if at := said[i].At; !at.Address.IsZero() && failed == nil {
+			failed = ld.readPiece(w.data, at, from)
 		}
-		if failed == nil {
-			failed = ld.readPiece(w.data, at)
-		}
-		w.missed = failed != nil
 	}
-	if failed != nil {
-		ld.s.unreachable(r, failed)
+	for one := range from {
+		failed = cmp.Or(failed, one.Valid())
 	}
+	if failed == nil {
+		return
+	}
+	for i, w := range list {
+		w.missed = !said[i].At.Address.IsZero()
+	}
+	ld.s.unreachable(r, failed)
 }
 
-func (ld *loading) readPiece(out []byte, at location) error {
+func (ld *loading) readPiece(out []byte, at location, used map[*window]bool) error {
 	from, err := ld.s.nearby.open(at.Address)
 	if err != nil {
 		return err
 	}
+	used[from] = true
 	n, err := from.ReadAt(out, at.Begin)
 	ld.x.traffic.direct.Add(int64(n))
 	return err
