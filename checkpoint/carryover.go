@@ -208,14 +208,11 @@ func (b carriedStart) begin(ctx context.Context) (*container.Header, error) {
 	if before.Store == "" || before.Newest.IsZero() {
 		return nil, nil
 	}
-	st.light, st.line.attempt.sameDirectory = true, true
+	st.line.attempt.sameDirectory = true
 	if st.root() && !before.Lock {
 		carryoverOf(st.core).inheritLock(st.core)
 	}
-	if err := st.place(ctx, placement.Config{Dir: cmp.Or(own.dir, st.dir()), Carried: before.Store}); err != nil {
-		return nil, err
-	}
-	if err := st.placement.Survey(ctx); err != nil {
+	if err := b.open(ctx, before.Store, cmp.Or(own.dir, st.dir())); err != nil {
 		return nil, err
 	}
 	found, err := b.survey(ctx, before)
@@ -302,19 +299,49 @@ func (b carriedStart) prepare(ctx context.Context, found survey) error {
 }
 
 // openFiles is what begin has left out, before a version that goes to a file. It is collective. After
-// an error nothing can be written until RestartIfNeeded has succeeded.
+// an error the attempt goes on without files, in which the next version that is due for them is tried again.
 func (b carriedStart) openFiles(ctx context.Context) error {
 	st := b.st
 	if !st.light {
 		return nil
 	}
+	store, dir := st.placement.Manifest().Last().ID, st.placedAt
 	err := b.takeFiles(ctx)
-	if err != nil {
+	if err == nil {
+		return nil
+	}
+	st.abandon()
+	st.line.attempt.last++ // the number of the version that is not written
+	if commFailed(err) || ctx.Err() != nil || b.goOn(ctx, store, dir) != nil {
 		st.line.attempt.begun = false
 		st.restartErr = err
 		st.abandon()
 	}
 	return err
+}
+
+// goOn goes back to what openFiles has left. What is in memory is still there.
+func (b carriedStart) goOn(ctx context.Context, store, dir string) error {
+	st, own := b.st, b.st.line.attempt.id
+	if err := b.open(ctx, store, dir); err != nil {
+		return err
+	}
+	found, err := b.survey(ctx, carried{Newest: st.line.attempt.newest, Used: st.line.attempt.last})
+	st.line.attempt.id = own
+	if err == nil && st.root() {
+		err = b.prepare(ctx, found)
+	}
+	_, err = st.agree(ctx, err)
+	return err
+}
+
+// open opens what is in memory.
+func (b carriedStart) open(ctx context.Context, store, dir string) error {
+	b.st.light = true
+	if err := b.st.place(ctx, placement.Config{Dir: dir, Carried: store}); err != nil {
+		return err
+	}
+	return b.st.placement.Survey(ctx)
 }
 
 func (b carriedStart) takeFiles(ctx context.Context) error {

@@ -2,8 +2,11 @@ package checkpoint
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +16,61 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/vfs"
 )
+
+// An attempt without files that cannot open them when a version is due for them goes on in memory, and tries again
+// with the next such version.
+func TestMemoryGoesOnWithoutFiles(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			w := newMemoryWorld(t, 4, 2, "mem:1,pfs:4", inMode(mode))
+			w.until = 18
+			var away atomic.Bool
+			w.atHome = func(*afttest.Rank, vfs.Op) error {
+				if away.Load() {
+					return errLost
+				}
+				return nil
+			}
+			var errs atomic.Int64
+			w.refused = func(p *memoryProgram, err error) error {
+				if !away.Load() {
+					return err
+				}
+				if p.iter > 7 || !strings.Contains(err.Error(), errLost.Error()) {
+					return fmt.Errorf("in iteration %d: %w", p.iter, err)
+				}
+				errs.Add(1)
+				return nil
+			}
+			w.step = func(p *memoryProgram) error {
+				if err := comm.Barrier(t.Context(), p.c); err != nil {
+					return err
+				}
+				switch n := p.epoch(); {
+				case n == 0 && p.iter == 5 && p.c.Rank() == 1:
+					away.Store(true)
+					p.rank.Die()
+				case n == 1 && p.iter == 10 && p.c.Rank() == 2:
+					p.rank.Die()
+				}
+				return nil
+			}
+			w.restored = func(p *memoryProgram) error {
+				if p.epoch() == 2 {
+					away.Store(false)
+				}
+				return comm.Barrier(t.Context(), p.c)
+			}
+			w.run()
+			require.EqualValues(t, 4, errs.Load(), w.log.String())
+			require.Len(t, w.restarts, 3)
+			require.GreaterOrEqual(t, w.restarts[2], 9, "the versions in memory that came after the one that files were due for")
+			w.until = 20
+			w.run()
+			require.Equal(t, 15, w.restarts[3], "version 16 is in files again: "+w.log.String()) // one number was for nothing
+		})
+	}
+}
 
 // An attempt that cannot go on with what is in memory is the end of the job: what the one before has left
 // to do is done when the checkpoint is closed, as nothing closes the session of a process.

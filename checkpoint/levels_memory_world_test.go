@@ -48,6 +48,8 @@ type memoryWorld struct {
 	memory func(r *afttest.Rank, operation string, key storage.ObjectKey) error
 	// atHome is asked before operations on the parallel file system; nil: nobody is.
 	atHome func(r *afttest.Rank, op vfs.Op) error
+	// refused is asked about an error of a write, after which the program goes on if it returns nil; nil: it ends.
+	refused func(p *memoryProgram, err error) error
 	// restored is called after RestartIfNeeded, last at the end.
 	restored, last func(p *memoryProgram) error
 
@@ -162,7 +164,11 @@ func (p *memoryProgram) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := p.cp.UpdateAndWrite(ctx, p.iter, 1); err != nil {
+		err := p.cp.UpdateAndWrite(ctx, p.iter, 1)
+		if err != nil && p.w.refused != nil {
+			err = p.w.refused(p, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -407,3 +407,26 @@ func TestListingOfFewerParities(t *testing.T) {
 		require.Equal(t, storage.LevelsOf(storage.RS), *v.Level)
 	}
 }
+
+// TestMemoryOfOneRank: what a job of one rank keeps on its node instead of in memory is shown as that.
+func TestMemoryOfOneRank(t *testing.T) {
+	l := newLevelled(t)
+	policy, err := storage.ParsePolicy("mem:1,pfs:2")
+	require.NoError(t, err)
+	cp, err := checkpoint.New("c", nil, checkpoint.WithPath(l.base), checkpoint.WithNodePath(l.node(0)), checkpoint.WithKeep(10),
+		checkpoint.WithLevels(policy...), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	x := 1
+	require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	for i := range 3 {
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 1))
+	}
+	require.NoError(t, cp.Close())
+	versions := l.list(t).Versions
+	require.Len(t, versions, 3)
+	for _, v := range versions {
+		require.Equal(t, storage.LevelsOf(storage.Local), *v.Level)
+		require.NotNil(t, v.Durability)
+		require.GreaterOrEqual(t, *v.Durability, catalog.Local)
+	}
+}

@@ -188,7 +188,11 @@ func (v *Version) Planned() *storage.Levels {
 	switch {
 	case v.Header != nil:
 		levels := storage.Planned(*v.Header).On(storage.TierNode)
-		if levels == 0 { // what was in memory beside it has ended with the job
+		switch {
+		case levels != 0:
+		case v.OnNodes > 0: // there was no other rank to have it in memory
+			levels = storage.LevelsOf(storage.Local)
+		default: // what was in memory beside it has ended with the job
 			levels = storage.LevelsOf(storage.PFS)
 		}
 		return &levels

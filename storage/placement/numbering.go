@@ -17,6 +17,8 @@ type nodeReport struct {
 	Self nodelocal.Identity
 	Dir  osstring.String // root, as this node spells it
 	File vfs.FileID      // of the root: containers of one machine may have roots of one name
+	// Unseen: this attempt touches no file, so it is as it was in the one before.
+	Unseen bool
 	// Signer is who has signed the place in it, read when all ranks had made theirs.
 	Signer nodelocal.Identity
 	// Copied is why the place is not used: it was made on another machine.
@@ -62,7 +64,7 @@ func numberNodes(me comm.Rank, place string, of []int, reports []nodeReport) (*n
 	for r := range reports {
 		b.dirs[r] = r
 		for _, other := range first {
-			if reports[r].sameDir(&reports[other]) {
+			if b.sameDir(r, other) {
 				b.dirs[r] = other
 			}
 		}
@@ -93,6 +95,15 @@ func numberNodes(me comm.Rank, place string, of []int, reports []nodeReport) (*n
 		}
 	}
 	return n, nil
+}
+
+// sameDir reports whether two ranks store in one directory. Of directories that nobody has looked at that is what the
+// communicator says, if it does: their names do not tell containers of one machine apart, nor links.
+func (b *numbering) sameDir(r, other int) bool {
+	if b.of != nil && b.reports[r].Unseen {
+		return b.of[r] == b.of[other]
+	}
+	return b.reports[r].sameDir(&b.reports[other])
 }
 
 // check returns an error if a rank and the first one of its node disagree, or if it stores where

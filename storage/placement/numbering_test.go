@@ -11,13 +11,15 @@ import (
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
-// reportsOf makes reports of words such as "host:dir", "host:dir#inode" and "host:dir<signer".
+// reportsOf makes reports of words such as "host:dir", "host:dir#inode", "host:dir<signer" and, if nobody has
+// looked at the directory, "host:dir?".
 func reportsOf(words string) (reports []nodeReport) {
 	for word := range strings.FieldsSeq(words) {
+		word, unseen := strings.CutSuffix(word, "?")
 		host, dir, _ := strings.Cut(word, ":")
 		dir, signer, signed := strings.Cut(dir, "<")
 		dir, inode, known := strings.Cut(dir, "#")
-		r := nodeReport{Self: nodelocal.Identity{Host: host, Boot: "boot of " + host}, Dir: osstring.String(dir)}
+		r := nodeReport{Self: nodelocal.Identity{Host: host, Boot: "boot of " + host}, Dir: osstring.String(dir), Unseen: unseen}
 		if known {
 			r.File = vfs.FileID{Device: 1, Inode: uint64(inode[0])}
 		}
@@ -42,6 +44,9 @@ func TestNumberNodes(t *testing.T) {
 		"a link":              {[]int{0, 0}, "a:/d#1 a:/link#1", []int{0, 0}, nil},
 		"no room":             {[]int{0, 0, 0}, "a:/d#1 a:/d a:/d#1", []int{0, 0, 0}, nil},
 		"containers":          {nil, "a:/d#1 a:/d#2", []int{0, 1}, nil},
+		"unseen containers":   {[]int{0, 1}, "a:/d? a:/d?", []int{0, 1}, nil},
+		"an unseen link":      {[]int{0, 0, 1}, "a:/d? a:/link? b:/d?", []int{0, 0, 1}, nil},
+		"unseen, not said":    {nil, "a:/d? a:/e? a:/d?", []int{0, 1, 0}, nil},
 		"signed before":       {[]int{0, 1}, "a:/d<a b:/d<b", []int{0, 1}, nil},
 		"signed by strangers": {[]int{0, 1}, "a:/d<x b:/d", []int{0, 1}, nil}, // nodelocal has refused it
 		"two directories": {

@@ -131,7 +131,7 @@ func (p *Placement) openNode(ctx context.Context) (report nodeReport, err error)
 	}
 	root := filepath.Dir(p.local.Dir())
 	report = nodeReport{
-		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Rack: p.config.Rack, Earlier: osstring.From(earlier),
+		Self: cmp.Or(p.config.Self, nodelocal.ThisIdentity()), Dir: osstring.String(root), Unseen: carried, Rack: p.config.Rack, Earlier: osstring.From(earlier),
 	}
 	if !carried {
 		if info, err := p.config.FS.Stat(root); err == nil {

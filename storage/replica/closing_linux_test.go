@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,4 +93,29 @@ func TestCloseBesideOpen(t *testing.T) {
 		})
 		require.NoError(t, err, name)
 	}
+}
+
+// TestDirectReadFailsInARefusedLoad: a rank that cannot open the memory of another one, in a Load that is refused for what a third
+// has asked for, has told the other one when it submits to it.
+func TestDirectReadFailsInARefusedLoad(t *testing.T) {
+	replica.Apart(t)
+	var fails atomic.Bool
+	replica.Unreachable(t, func() (open, write bool) { return fails.Load(), false })
+	sh := shape{n: 40, size: 64_000, cuts: []int64{0, 40, 40}}
+	inJob(t, 2, sh, replica.Options{Copies: 1, RangeBytes: 64_000, Log: quiet}, func(ctx context.Context, r *afttest.Rank, s *replica.Store) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		fails.Store(true)
+		asked := []replica.Range{{Lo: -1, Hi: -1}, {Lo: 0, Hi: sh.n}}[r.Comm().Rank()]
+		if _, err := s.Load(ctx, nil, asked); !errors.Is(err, replica.ErrRange) {
+			return fmt.Errorf("a load of what there is not: %w", err)
+		}
+		fails.Store(false)
+		sh := sh
+		sh.cuts = nil
+		if err := s.Submit(ctx, sh.blocks(2, 2, int(r.Comm().Rank()))); err != nil {
+			return err
+		}
+		return loadVersion(ctx, s, sh, 2)
+	})
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/craft-go/craft/internal/offheap"
 )
 
-// HeadBytes is what a holder says about each piece.
-var HeadBytes = int64(headBytes)
-
 // Flip changes a bit in a copy that this rank has of a range drawn at random, and returns the
 // range's blocks; false: it has none with a byte in it.
 func (s *Store) Flip(rng *rand.Rand) (Range, bool) {

@@ -124,10 +124,11 @@ func TestScatteredLoadCounted(t *testing.T) {
 func (s *scattered) withinBounds(t *testing.T, consecutive bool, what string) {
 	survivors := int64(s.ranks - 1)
 	// n/(p(p-1)) blocks of each receiver, and for each piece of a range a head.
+	const head = 13
 	share := (s.perRank + survivors - 1) / survivors
 	var sent, received int64
 	for r := range s.received {
-		require.LessOrEqual(t, s.bytesReceived[r], share*int64(s.shape.size)+s.asked[r]*replica.HeadBytes, what)
+		require.LessOrEqual(t, s.bytesReceived[r], share*int64(s.shape.size)+s.asked[r]*head, what)
 		// From n/(p(p-1))/s_pr ranks, or one more, because a share need not begin where a range does.
 		require.LessOrEqual(t, s.asked[r], (share+s.perRange-1)/s.perRange+1, what)
 		// One rank serves all that the same ranks hold.

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -14,10 +13,45 @@ type head struct {
 	Sum    uint32 // of the range
 	Good   bool   // the copy is what was submitted; who reads a whole range in memory finds out itself
 	Length int64  // of the piece, as it is stored; 0 if it is not good
-	At     location
 }
 
-var headBytes = binary.Size(head{})
+// said is what a holder says to those that open its memory.
+type said struct {
+	head
+	At location
+}
+
+// headBytes is the length of what is said about a piece.
+func headBytes(near bool) int {
+	if near {
+		return binary.Size(said{})
+	}
+	return binary.Size(head{})
+}
+
+func (h *said) append(b []byte, near bool) ([]byte, error) {
+	if near {
+		return binary.Append(b, binary.LittleEndian, h)
+	}
+	return binary.Append(b, binary.LittleEndian, h.head)
+}
+
+// parse is what was said about each piece.
+func parse(b []byte, near bool) (list []said, err error) {
+	for each := range slices.Chunk(b, headBytes(near)) {
+		var h said
+		if near {
+			_, err = binary.Decode(each, binary.LittleEndian, &h)
+		} else {
+			_, err = binary.Decode(each, binary.LittleEndian, &h.head)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
 
 // transfer sends what others have asked for, and gets what was asked for of them. An answer begins with the heads
 // of its pieces. Ranks that open the memory of the holder read the pieces there; to others they travel with the heads,
@@ -26,20 +60,22 @@ var headBytes = binary.Size(head{})
 func (ld *loading) transfer(from, asked parcel) error {
 	heads := make(map[comm.Rank][]byte)
 	for _, r := range inTurn(from, ld.x.comm) {
-		heads[r] = make([]byte, headBytes*len(from[r]))
+		near := ld.s.nearby.opens[r]
+		heads[r] = make([]byte, headBytes(near)*len(from[r]))
 		pieces := [][]byte{heads[r]}
-		if ld.atOnce(ld.s.nearby.opens[r]) {
+		if ld.atOnce(near) {
 			pieces = append(pieces, rooms(from[r])...)
 		}
 		ld.x.receive(r, tagReply, pieces)
 	}
 	late := make(map[comm.Rank][][]byte)
 	for _, r := range inTurn(asked, ld.x.comm) {
-		head, pieces, err := ld.answer(asked[r], ld.s.nearby.openedBy[r])
+		near := ld.s.nearby.openedBy[r]
+		head, pieces, err := ld.answer(asked[r], near)
 		if err != nil {
 			return ld.x.withdraw(err)
 		}
-		if !ld.atOnce(ld.s.nearby.openedBy[r]) {
+		if !ld.atOnce(near) {
 			late[r], pieces = pieces, nil
 		}
 		ld.x.send(r, tagReply, append([][]byte{head}, pieces...))
@@ -47,20 +83,20 @@ func (ld *loading) transfer(from, asked parcel) error {
 	if err := ld.x.wait(); err != nil {
 		return err
 	}
-	said := make(map[comm.Rank][]head)
+	about := make(map[comm.Rank][]said)
 	for r, b := range heads {
-		said[r] = make([]head, len(from[r]))
-		if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, said[r]); err != nil {
+		var err error
+		if about[r], err = parse(b, ld.s.nearby.opens[r]); err != nil {
 			return err
 		}
 	}
-	if err := ld.follow(from, said, late); err != nil {
+	if err := ld.follow(from, about, late); err != nil {
 		return err
 	}
 	for r, list := range from {
 		seat := ld.seatOf(r)
 		for i, w := range list {
-			ld.received(w, seat, said[r][i])
+			ld.received(w, seat, about[r][i])
 		}
 	}
 	return nil
@@ -70,7 +106,7 @@ func (ld *loading) transfer(from, asked parcel) error {
 func (ld *loading) atOnce(near bool) bool { return ld.v.layout.geo.size > 0 && !near }
 
 // follow gets what did not come with the heads.
-func (ld *loading) follow(from parcel, said map[comm.Rank][]head, late map[comm.Rank][][]byte) error {
+func (ld *loading) follow(from parcel, about map[comm.Rank][]said, late map[comm.Rank][][]byte) error {
 	for _, r := range inTurn(late, ld.x.comm) {
 		ld.x.send(r, tagData, late[r])
 	}
@@ -81,9 +117,9 @@ func (ld *loading) follow(from parcel, said map[comm.Rank][]head, late map[comm.
 		var sent []*want
 		for i, w := range from[r] {
 			if ld.v.layout.geo.size == 0 {
-				w.data = make([]byte, said[r][i].Length)
+				w.data = make([]byte, about[r][i].Length)
 			}
-			if said[r][i].Good && said[r][i].At.Address.IsZero() {
+			if about[r][i].Good && about[r][i].At.Address.IsZero() {
 				sent = append(sent, w)
 			}
 		}
@@ -93,18 +129,18 @@ func (ld *loading) follow(from parcel, said map[comm.Rank][]head, late map[comm.
 		return err
 	}
 	for r, list := range from {
-		ld.read(r, list, said[r])
+		ld.read(r, list, about[r])
 	}
 	return ld.x.comm.Lease() // holders wait no longer than it lasts
 }
 
 // read reads pieces out of the memory of another rank. Where it cannot they are asked for again, and sent. A rank that has
 // left may have closed its memory before all have read, and have taken part in the agreement that ends the round.
-func (ld *loading) read(r comm.Rank, list []*want, said []head) {
+func (ld *loading) read(r comm.Rank, list []*want, about []said) {
 	var failed error
 	from := make(map[*window]bool)
 	for i, w := range list {
-		if at := said[i].At; !at.Address.IsZero() && failed == nil {
+		if at := about[i].At; !at.Address.IsZero() && failed == nil {
 			failed = ld.readPiece(w.data, at, from)
 		}
 	}
@@ -115,7 +151,7 @@ func (ld *loading) read(r comm.Rank, list []*want, said []head) {
 		return
 	}
 	for i, w := range list {
-		w.missed = !said[i].At.Address.IsZero()
+		w.missed = !about[i].At.Address.IsZero()
 	}
 	ld.s.unreachable(r, failed)
 }
@@ -148,7 +184,7 @@ func rooms(list []*want) (pieces [][]byte) {
 func (ld *loading) answer(list []*want, near bool) (heads []byte, pieces [][]byte, err error) {
 	for _, w := range list {
 		copied := ld.v.copies[w.q]
-		h := head{Sum: copied.sum, Good: ld.checkedThere(w, copied, near) || ld.good(w.q)}
+		h := said{head: head{Sum: copied.sum, Good: ld.checkedThere(w, copied, near) || ld.good(w.q)}}
 		parts := ld.v.layout.geo.cut(copied.data, w.piece, h.Good)
 		h.Length = total(parts)
 		switch {
@@ -158,7 +194,7 @@ func (ld *loading) answer(list []*want, near bool) (heads []byte, pieces [][]byt
 		default:
 			pieces = append(pieces, parts...)
 		}
-		if heads, err = binary.Append(heads, binary.LittleEndian, h); err != nil {
+		if heads, err = h.append(heads, near); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -196,7 +232,7 @@ func (ld *loading) checkedThere(w *want, h *held, near bool) bool {
 }
 
 // received takes over what has come for a piece.
-func (ld *loading) received(w *want, from Seat, h head) {
+func (ld *loading) received(w *want, from Seat, h said) {
 	if !h.Good {
 		w.bad = append(w.bad, from)
 		return
