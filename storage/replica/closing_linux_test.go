@@ -95,8 +95,8 @@ func TestCloseBesideOpen(t *testing.T) {
 	}
 }
 
-// TestDirectReadFailsInARefusedLoad: a rank that cannot open the memory of another one, in a Load that is refused for what a third
-// has asked for, has told the other one when it submits to it.
+// TestDirectReadFailsInARefusedLoad: a rank that cannot open the memory of another one has told it that also when the Load is
+// refused, for what some rank has asked for: both expect the same messages later.
 func TestDirectReadFailsInARefusedLoad(t *testing.T) {
 	replica.Apart(t)
 	var fails atomic.Bool
@@ -111,6 +111,11 @@ func TestDirectReadFailsInARefusedLoad(t *testing.T) {
 			return fmt.Errorf("a load of what there is not: %w", err)
 		}
 		fails.Store(false)
+		lists := [][]replica.Range{nil, {{Lo: 0, Hi: sh.n}}}
+		got, err := s.LoadAll(ctx, nil, lists)
+		if err = errors.Join(err, sh.check(1, got, lists[r.Comm().Rank()], nil)); err != nil {
+			return err
+		}
 		sh := sh
 		sh.cuts = nil
 		if err := s.Submit(ctx, sh.blocks(2, 2, int(r.Comm().Rank()))); err != nil {

@@ -22,11 +22,15 @@ func (ld *loading) fetch(first func(from parcel) (parcel, error)) error {
 		if err := ld.transfer(from, asked); err != nil {
 			return err
 		}
-		left, err := ld.s.settled(ld.x, ld.bad, ld.left())
-		if err != nil {
+		most, err := ld.s.settled(ld.x, nil, ld.left(), int64(severity(ld.bad)))
+		switch {
+		case err != nil:
 			return err
-		}
-		if left[0] == 0 {
+		case most[0] > 0: // also where it is refused: who could not read, or has a complaint, tells it
+		case most[1] > 0:
+			_, err := ld.s.settled(ld.x, ld.bad)
+			return err
+		default:
 			ld.complete = true
 			return ld.lost()
 		}
