@@ -51,6 +51,9 @@ func newSegment(all int) (s *Segment, err error) {
 			err = errors.Join(err, unix.Close(fd))
 		}
 	}()
+	if err := leavesDescriptors(fd); err != nil {
+		return nil, err
+	}
 	if err := unix.Ftruncate(fd, int64(all)); err != nil {
 		return nil, err
 	}
@@ -71,6 +74,16 @@ func withinLimit(size int64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Cur < uint64(size) {
 		return errors.Join(fmt.Errorf("%d bytes, RLIMIT_FSIZE is %d", size, limit.Cur), err)
+	}
+	return nil
+}
+
+// leavesDescriptors returns an error if a descriptor is one of the last that the process may have, a quarter: there is
+// another way for memory, and none for files and connections.
+func leavesDescriptors(fd int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(fd)+max(limit.Cur/4, 16) {
+		return errors.Join(fmt.Errorf("descriptor %d, RLIMIT_NOFILE is %d", fd, limit.Cur), err)
 	}
 	return nil
 }
@@ -118,7 +131,7 @@ func (a Address) Open() (*Window, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotThere, err)
 	}
-	if err := a.check(f); err != nil {
+	if err := errors.Join(leavesDescriptors(int(f.Fd())), a.check(f)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrNotThere, path, err), f.Close())
 	}
 	return &Window{file: f, address: a}, nil

@@ -1,6 +1,7 @@
 package offheap
 
 import (
+	"io"
 	"os"
 	"testing"
 
@@ -79,4 +80,37 @@ func TestSegmentBeyondALimit(t *testing.T) {
 func TestVicinity(t *testing.T) {
 	require.NotZero(t, Vicinity())
 	require.Equal(t, Vicinity(), Vicinity())
+}
+
+// TestSegmentsLeaveDescriptors: memory can be had without, files and connections cannot.
+func TestSegmentsLeaveDescriptors(t *testing.T) {
+	theirs, err := NewSegment(1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, theirs.Close()) })
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: was.Max}))
+	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) })
+	for name, take := range map[string]func() (io.Closer, error){
+		"segments": func() (io.Closer, error) { return NewSegment(1) },
+		"windows":  func() (io.Closer, error) { return theirs.Address().Open() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := 0
+			for ; ; taken++ {
+				one, err := take()
+				if err != nil {
+					require.ErrorContains(t, err, "RLIMIT_NOFILE")
+					break
+				}
+				defer one.Close()
+			}
+			require.Greater(t, taken, 8)
+			for range 8 {
+				f, err := os.Open(os.DevNull)
+				require.NoError(t, err)
+				defer f.Close()
+			}
+		})
+	}
 }
