@@ -99,6 +99,7 @@ type memoryRank struct {
 	w         []float64
 	i         int
 	nodes     int // that the ranks are on
+	since     int // the epoch in which the version outside, without which none inside is of use, was written
 	unsettled map[*Checkpoint]reached
 }
 
@@ -209,8 +210,10 @@ func (p *memoryRank) loops(ctx context.Context) error {
 		if over, err := p.stage(ctx); err != nil || over {
 			return errors.Join(err, p.end(ctx, over))
 		}
-		if err := p.ready(ctx, p.outer); err != nil {
-			return err
+		for _, cp := range []*Checkpoint{p.cp, p.outer} { // what both hold changes now
+			if err := p.ready(ctx, cp); err != nil {
+				return err
+			}
 		}
 		p.endStage()
 		p.iter = 0
@@ -281,11 +284,14 @@ func (p *memoryRank) settle(cp *Checkpoint) error {
 	if !at.inMem {
 		return nil
 	}
-	return p.job.say(p.job.file("told", os.Getpid()), p.z.Epoch(), at.steps, p.nodes, p.c.Size())
+	if cp == p.outer || p.outer == nil {
+		p.since = p.z.Epoch()
+	}
+	return p.job.say(p.job.file("told", os.Getpid()), p.z.Epoch(), at.steps, p.nodes, p.c.Size(), p.since)
 }
 
 // told is the newest version in memory that any process has known to be complete.
-type told struct{ epoch, steps, nodes, ranks int }
+type told struct{ epoch, steps, nodes, ranks, since int }
 
 func (j *memoryJob) told() (newest told, err error) {
 	files, err := filepath.Glob(j.file("told", "*"))
@@ -293,7 +299,7 @@ func (j *memoryJob) told() (newest told, err error) {
 		var t told
 		b, problem := os.ReadFile(name)
 		if problem == nil {
-			_, problem = fmt.Sscan(string(b), &t.epoch, &t.steps, &t.nodes, &t.ranks)
+			_, problem = fmt.Sscan(string(b), &t.epoch, &t.steps, &t.nodes, &t.ranks, &t.since)
 		}
 		if err = errors.Join(err, problem); t.epoch > newest.epoch || t.epoch == newest.epoch && t.steps > newest.steps {
 			newest = t
@@ -358,10 +364,11 @@ func (j *memoryJob) flushed() (steps int, err error) {
 }
 
 // survives reports whether the newest version that any process has known to be complete must be there: if
-// fewer processes or nodes have failed since than have had copies of it.
+// fewer processes or nodes have failed than have had copies of it, since it was written, or the one outside: copies that
+// are lost are made again in the background, or by the next version.
 func (p *memoryRank) survives() (t told, is bool, err error) {
 	t, err = p.job.told()
-	processes, nodes, known := p.job.failures(t.epoch, p.z.Epoch())
+	processes, nodes, known := p.job.failures(t.since, p.z.Epoch())
 	is = known && t.steps > 0 && (nodes < min(p.job.Copies, t.nodes) || processes < min(p.job.Copies, max(t.nodes, 2), t.ranks))
 	return t, is, err
 }
@@ -371,6 +378,10 @@ func (p *memoryRank) checkRestart() error {
 	t, survives, err := p.survives()
 	if err != nil {
 		return err
+	}
+	p.since = t.since
+	if p.steps() < t.steps {
+		p.since = 0 // what it goes on with may be older
 	}
 	if survives && p.steps() < t.steps {
 		return fmt.Errorf("epoch %d goes on with step %d, %+v was complete", p.z.Epoch(), p.steps(), t)
