@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"sync"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -14,10 +13,6 @@ import (
 // is of one lineage, which has its name from the job, so that a process that has taken
 // the place of another one knows it, too.
 
-// freshLineages are those of jobs within this process, which have no names, by the
-// directory of the checkpoint.
-var freshLineages sync.Map
-
 // recovers reports, on rank 0, whether only what the job itself has written is read.
 func (l *lineage) recovers() bool {
 	repairs, _ := l.comm.Session().Recovered()
@@ -27,14 +22,11 @@ func (l *lineage) recovers() bool {
 // newLineage is the lineage of a run that has restored nothing.
 func (l *lineage) newLineage() container.LineageID {
 	var id container.LineageID
-	if !l.opt.ReadOnRestart && (l.comm.Session().JobName() != "" || l.recovers()) {
+	if !l.opt.ReadOnRestart && l.comm.Session().JobName() != "" {
 		id = l.freshLineage()
 	}
 	if id == (container.LineageID{}) {
 		_, _ = rand.Read(id[:]) // never fails
-	}
-	if !l.opt.ReadOnRestart {
-		freshLineages.Store(l.dir(), id)
 	}
 	return id
 }
@@ -69,8 +61,6 @@ func (l *lineage) freshLineage() container.LineageID {
 	if job := l.comm.Session().JobName(); job != "" {
 		sum := sha256.Sum256([]byte(job + "\x00" + l.name))
 		copy(id[:], sum[:])
-	} else if known, ok := freshLineages.Load(l.dir()); ok {
-		id = known.(container.LineageID)
 	}
 	return id
 }

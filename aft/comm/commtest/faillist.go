@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/craft-go/craft/aft/comm"
 )
 
@@ -12,6 +14,7 @@ var failListTrials = []faultTrial{
 	{"list/no failure", fromOne, listAlive},
 	{"list/grows", fromThree, listGrows},
 	{"list/of each communicator", fromTwo, listEach},
+	{"list/at once", fromTwo, listAtOnce},
 }
 
 func listAlive(_ context.Context, p *player) error {
@@ -71,4 +74,31 @@ func listEach(ctx context.Context, p *player) error {
 	check(failed("receive from any source, acknowledged elsewhere", err, mirrored))
 	_, err = reversed.Agree(ctx, 1)
 	return first(failed("agree, acknowledged elsewhere", err, mirrored), agreesOn(ctx, p.c, 1))
+}
+
+// listAtOnce: who learns of a failure on one communicator finds it known on all of them.
+func listAtOnce(ctx context.Context, p *player) error {
+	all := []*comm.Comm{p.c}
+	for range 7 {
+		all = append(all, must(p.c.Dup(ctx)))
+	}
+	var waiting errgroup.Group
+	for _, c := range all {
+		r := comm.Irecv(c, comm.AnySource, never, make([]byte, 1))
+		waiting.Go(func() error {
+			if _, err := r.Wait(ctx); err == nil {
+				return errors.New("a message has come that nobody has sent")
+			}
+			for i, c := range all {
+				select {
+				case <-c.FailureKnown():
+				default:
+					return fmt.Errorf("a failure is known on a communicator, and not on number %d", i)
+				}
+			}
+			return nil
+		})
+	}
+	p.one(p.f.Die)
+	return waiting.Wait()
 }

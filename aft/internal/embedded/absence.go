@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,8 +30,14 @@ func (e *endpoint) lose(procs []control.Proc, how absence) {
 		e.mu.Lock()
 		if e.absent[p] == 0 || how == failed { // who had left, as it seemed, may have failed after all
 			e.absent[p] = how
+			var concerned []*mailbox
 			for _, b := range e.boxes {
-				b.lose(p, how)
+				if b.lose(p, how) {
+					concerned = append(concerned, b)
+				}
+			}
+			for _, b := range concerned { // who learns of it on one communicator finds it known on all
+				b.endOf(p, how)
 			}
 		}
 		e.mu.Unlock()
@@ -83,16 +90,17 @@ func (e *endpoint) takeBack(from *mailbox) {
 // isAway: the body of a rank has returned, which matters here.
 func (b *mailbox) isAway(r int) bool { return !b.last && b.ep.away[b.procs[r]] }
 
-// lose notes that a process takes part no more.
-func (b *mailbox) lose(p control.Proc, how absence) {
+// lose notes that a process takes part no more, and reports whether that is new.
+func (b *mailbox) lose(p control.Proc, how absence) bool {
 	rank := slices.Index(b.procs, p)
 	if rank < 0 || b.lost[rank] == failed || b.lost[rank] == how {
-		return
+		return false
 	}
 	if b.lost[rank] == 0 {
 		b.present--
 	}
 	b.lost[rank] = how
+	b.notice()
 	if how == failed {
 		select {
 		case <-b.failure:
@@ -100,9 +108,53 @@ func (b *mailbox) lose(p control.Proc, how absence) {
 			close(b.failure)
 		}
 	}
+	return true
+}
+
+func (b *mailbox) notice() {
+	if b.noticed != nil {
+		close(b.noticed)
+		b.noticed = nil
+	}
+}
+
+// endedSend is a send to a process of this one that has ended, of which the root is about to say so: until then
+// nobody is to know.
+type endedSend struct {
+	box *mailbox // of the sender
+	dst int
+}
+
+func (s endedSend) Wait(ctx context.Context) (driver.Status, error) {
+	b := s.box
+	for {
+		b.ep.mu.Lock()
+		err := b.deadError()
+		if err == nil && (b.lost[s.dst] != 0 || b.freed) {
+			err = errFailed(s.dst)
+		}
+		if err == nil && b.noticed == nil {
+			b.noticed = make(chan struct{})
+		}
+		noticed := b.noticed
+		b.ep.mu.Unlock()
+		if err != nil {
+			return driver.Status{}, err
+		}
+		select {
+		case <-noticed:
+		case <-ctx.Done():
+			return driver.Status{}, driver.Withdrawn(ctx)
+		}
+	}
+}
+
+// endOf ends the receives that wait for a process which takes part no more.
+func (b *mailbox) endOf(p control.Proc, how absence) {
 	if b.revoked {
 		return // nothing waits here any more
 	}
+	rank := slices.Index(b.procs, p)
 	b.matcher.receives[rank].all(func(r *receive) { b.endReceive(r, errFailed(rank)) })
 	b.endAny(how)
 }

@@ -45,14 +45,17 @@ func (c *communicator) send(dst int, tag int, data pieces) driver.Request {
 		to, freed := e.box(b)
 		switch {
 		case to != nil:
-			return b.started(dst, to.send(b.owner, tag, data))
+			if r := to.send(b.owner, tag, data); r != nil {
+				return b.started(dst, r)
+			}
+			return endedSend{b, dst}
 		case freed:
 			return sentRequest{}
 		}
 		return driver.FailedRequest(driver.ErrRevoked) // it has been replaced there
 	}
 	if b.ep.wire == nil {
-		return driver.FailedRequest(errFailed(dst)) // the root is about to say so
+		return endedSend{b, dst}
 	}
 	r := &request{box: b, peer: dst}
 	b.ep.wire.send(to, envelope{comm: b.id, source: b.owner, tag: tag, length: data.length()}, data, r)
@@ -63,7 +66,11 @@ func (c *communicator) send(dst int, tag int, data pieces) driver.Request {
 // ended meanwhile, with what it had begun before, or the receiver's body has returned.
 func (b *mailbox) started(dst int, send driver.Request) driver.Request {
 	r, waits := send.(*request)
-	if !waits || r.done() {
+	if !waits {
+		return send
+	}
+	r.from = b
+	if r.done() {
 		return send
 	}
 	b.ep.mu.Lock()

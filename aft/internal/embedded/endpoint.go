@@ -191,7 +191,7 @@ func (e *endpoint) ensure(g control.Group, parent control.CommID) *mailbox {
 	}
 	e.known.newest = max(e.known.newest, g.ID)
 	if g.ID < e.known.oldest && !g.Lasting {
-		b.revoke()
+		b.markRevoked()
 		e.mu.Unlock()
 		return b
 	}
@@ -244,7 +244,7 @@ func (e *endpoint) lineage(parent control.CommID) []control.CommID {
 
 // revoke ends everything on a communicator, and on those made of it.
 func (e *endpoint) revoke(id control.CommID, derived bool) {
-	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool {
+	e.endBoxes(driver.ErrRevoked, (*mailbox).markRevoked, func(b *mailbox) bool {
 		return !b.revoked && (b.id == id || derived && slices.Contains(b.made, id))
 	})
 }
@@ -252,28 +252,28 @@ func (e *endpoint) revoke(id control.CommID, derived bool) {
 // abandon ends everything on all communicators with an error of this process, which
 // messages have been lost by. Collective operations that the root decides go on.
 func (e *endpoint) abandon(why error) {
-	end := func(b *mailbox) []*message {
-		b.closed = why
-		return b.abandon(why, why)
-	}
-	e.endBoxes(why, end, func(b *mailbox) bool { return !b.dead() })
+	e.endBoxes(why, func(b *mailbox) { b.closed = why }, func(b *mailbox) bool { return !b.dead() })
 }
 
-// endBoxes ends the communicators that are meant; end and meant are called under the lock.
-func (e *endpoint) endBoxes(why error, end func(*mailbox) []*message, meant func(*mailbox) bool) {
-	var ids []control.CommID
+// endBoxes ends the communicators that are meant, which is marked on all of them first: who learns of it on one finds
+// it known on all. mark and meant are called under the lock.
+func (e *endpoint) endBoxes(why error, mark func(*mailbox), meant func(*mailbox) bool) {
+	var boxes []*mailbox
 	var refuse []*message
 	e.mu.Lock()
 	for _, b := range e.boxes {
 		if meant(b) {
-			ids = append(ids, b.id)
-			refuse = append(refuse, end(b)...)
+			boxes = append(boxes, b)
+			mark(b)
 		}
 	}
+	for _, b := range boxes {
+		refuse = append(refuse, b.abandon(why, why)...)
+	}
 	e.mu.Unlock()
-	for _, id := range ids {
+	for _, b := range boxes {
 		if e.wire != nil {
-			e.wire.revoke(id, why)
+			e.wire.revoke(b.id, why)
 		}
 	}
 	for _, m := range refuse {
@@ -310,7 +310,7 @@ func (e *endpoint) retire(by control.CommID) {
 	e.mu.Lock()
 	e.known.oldest, e.known.newest = by, max(e.known.newest, by)
 	e.mu.Unlock()
-	e.endBoxes(driver.ErrRevoked, (*mailbox).revoke, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
+	e.endBoxes(driver.ErrRevoked, (*mailbox).markRevoked, func(b *mailbox) bool { return !b.revoked && b.id < by && !b.last })
 	e.mu.Lock()
 	maps.DeleteFunc(e.boxes, func(id control.CommID, b *mailbox) bool { return id < by && !b.last })
 	e.mu.Unlock()

@@ -37,6 +37,7 @@ type mailbox struct {
 	revoked    bool
 	isRevoked  chan struct{}
 	failure    chan struct{}           // closed when a process is known to have failed
+	noticed    chan struct{}           // closed by the next notice of an absence; nil: nobody waits for one
 	lost       []absence               // by rank
 	dropped    []uint64                // by rank: what it has sent behind this is forgotten; 0: nothing is
 	accepted   []bool                  // by rank: its failure has been acknowledged
@@ -69,7 +70,7 @@ func (b *mailbox) deadError() error {
 	return b.closed
 }
 
-// send brings a message from another rank of this process to the owner.
+// send brings a message from another rank of this process to the owner; nil: that has ended.
 func (b *mailbox) send(source int, tag int, data pieces) driver.Request {
 	e := b.ep
 	e.mu.Lock()
@@ -82,7 +83,7 @@ func (b *mailbox) send(source int, tag int, data pieces) driver.Request {
 		return sentRequest{}
 	case b.closed != nil:
 		e.mu.Unlock()
-		return driver.FailedRequest(errFailed(b.owner))
+		return nil
 	}
 	probe := message{source: source, tag: tag, data: data}
 	if recv := b.matcher.take(&probe); recv != nil {
@@ -289,11 +290,10 @@ func (b *mailbox) endSend(m *message, err error) bool {
 	return true
 }
 
-// revoke ends everything; what is returned is to be refused.
-func (b *mailbox) revoke() []*message {
+// markRevoked lets nothing begin any more. What is there is to be abandoned.
+func (b *mailbox) markRevoked() {
 	b.revoked = true
 	close(b.isRevoked)
-	return b.abandon(driver.ErrRevoked, driver.ErrRevoked)
 }
 
 // close ends the owner's part.
@@ -304,6 +304,7 @@ func (b *mailbox) close(err error) []*message {
 
 // abandon completes all receives and all sends that wait here.
 func (b *mailbox) abandon(receives, sends error) (refuse []*message) {
+	b.notice()
 	end := func(r *receive) { b.endReceive(r, receives) }
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm/driver"
@@ -26,6 +27,7 @@ type request struct {
 	peer int       // whom it needs; of a receive from any source, once it is known
 	recv receive   // of a receive
 	sent *message  // of a send in this process
+	from *mailbox  // of such a send, the sender's
 	out  *outgoing // of a send to another process
 
 	// Of a receive of an announced message; the endpoint's lock guards them.
@@ -52,6 +54,15 @@ func (r *request) failedError() error { return errFailed(r.peer) }
 // Wait blocks until the request has completed. If ctx ends first, the request
 // is withdrawn, or, if its data is just being copied, completed.
 func (r *request) Wait(ctx context.Context) (driver.Status, error) {
+	status, err := r.wait(ctx)
+	var failed *driver.FailedError
+	if err != nil && r.from != nil && errors.As(err, &failed) {
+		return endedSend{r.from, r.peer}.Wait(ctx)
+	}
+	return status, err
+}
+
+func (r *request) wait(ctx context.Context) (driver.Status, error) {
 	if r.done() {
 		return r.status, r.err
 	}

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
@@ -83,6 +84,9 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	}
 	defer c.cancel(nil)
 	j := &job{strict: strict, cluster: c, body: body}
+	if !strict { // its processes fail, and others take over what they had
+		j.name = rand.Text()
+	}
 	c.start = func(ctx context.Context, p *inprocProc) {
 		j.ranks.Go(func() {
 			defer p.stop(nil)
@@ -102,7 +106,8 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 
 // job is what the ranks leave behind.
 type job struct {
-	strict  bool // an error of one body ends the contexts of the others
+	strict  bool   // an error of one body ends the contexts of the others
+	name    string // see comm.Session.JobName
 	cluster *inprocCluster
 	body    func(context.Context, *InprocRank) error
 	ranks   sync.WaitGroup
@@ -147,7 +152,7 @@ func (j *job) run(ctx context.Context, p *inprocProc) {
 	}()
 	// Each body runs, also when another one has already ended the job.
 	s := &session{ep: e}
-	s.place.Node = int(p.node.id)
+	s.place.Node, s.place.Job = int(p.node.id), j.name
 	err := s.begin(context.WithoutCancel(ctx))
 	if err == nil {
 		at = s.place.Comm.Rank()

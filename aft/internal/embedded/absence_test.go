@@ -1,0 +1,83 @@
+package embedded
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/aft/internal/control"
+)
+
+// TestKnownOnAllAtOnce: who learns of a failure, or of a revocation, on one communicator finds it known on all of
+// them. What an attempt of a zone leaves for the next one depends on it.
+func TestKnownOnAllAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens control.Message
+		known   func(*communicator) <-chan struct{}
+	}{
+		"failure":    {control.Message{Kind: control.KindFailed, Failed: []control.Proc{0}}, (*communicator).FailureKnown},
+		"revocation": {control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: 1, Derived: true}}, (*communicator).Revoked},
+	} {
+		for range 20 {
+			e := newEndpoint(1, 1)
+			e.up = func(control.Message) {}
+			var all []*communicator
+			for id := range control.CommID(300) {
+				all = append(all, &communicator{e.ensure(control.Group{ID: 1 + id, Procs: []control.Proc{0, 1}}, id)})
+			}
+			var waiting sync.WaitGroup
+			for _, one := range all {
+				r := one.Irecv(0, 7, make([]byte, 1))
+				waiting.Go(func() {
+					if _, err := r.Wait(t.Context()); err == nil {
+						t.Error("a message has come that nobody has sent")
+					}
+					for i, other := range all {
+						select {
+						case <-c.known(other):
+						default:
+							t.Errorf("%s is known on a communicator, and not on number %d", name, i)
+						}
+					}
+				})
+			}
+			e.handle(c.happens)
+			waiting.Wait()
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// TestSendToWhoHasEnded: a rank of the same process is told of a failure when all are, not earlier by its own sends.
+func TestSendToWhoHasEnded(t *testing.T) {
+	var procs [2]*endpoint
+	var boxes [2]*communicator
+	for p := range procs {
+		procs[p] = newEndpoint(control.Proc(p), control.Original(p))
+		procs[p].up = func(control.Message) {}
+		procs[p].peer = func(p control.Proc) *endpoint { return procs[p] }
+		boxes[p] = &communicator{procs[p].ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)}
+	}
+	large := make([]byte, eagerLimit+1)
+	sends := []driver.Request{boxes[0].Isend(1, 7, large)}
+	procs[1].close(ErrKilled)
+	sends = append(sends, boxes[0].Isend(1, 7, large))
+	procs[0].peer = func(control.Proc) *endpoint { return nil }
+	sends = append(sends, boxes[0].Isend(1, 7, large))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, s := range sends {
+		_, err := s.Wait(ended)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	procs[0].handle(control.Message{Kind: control.KindFailed, Failed: []control.Proc{1}})
+	for _, s := range sends {
+		_, err := s.Wait(t.Context())
+		require.Equal(t, errFailed(1), err)
+	}
+}
