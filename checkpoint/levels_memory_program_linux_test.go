@@ -99,7 +99,8 @@ type memoryRank struct {
 	w         []float64
 	i         int
 	nodes     int // that the ranks are on
-	since     int // the epoch in which the version outside, without which none inside is of use, was written
+	since     int // the epoch since which the version outside, without which none inside is of use, has all its copies
+	waits     int // iterations since this attempt has waited for copies that are made again
 	unsettled map[*Checkpoint]reached
 }
 
@@ -226,13 +227,16 @@ func (p *memoryRank) loops(ctx context.Context) error {
 // stage is the loop inside, until it ends or the test has told any process that all is over.
 func (p *memoryRank) stage(ctx context.Context) (over bool, err error) {
 	for p.job.Inner == 0 || p.iter < p.job.Inner {
-		flag := 0
+		flags := p.copiesAreBack()
 		if _, err := os.Stat(p.job.file("end")); err == nil {
-			flag = 1
+			flags |= isOver
 		}
-		all, err := comm.AllreduceOne(ctx, p.c, flag, comm.Max[int])
-		if err != nil || all > 0 {
+		all, err := comm.AllreduceOne(ctx, p.c, flags, comm.BitOr[int])
+		if err != nil || all&isOver > 0 {
 			return err == nil, err
+		}
+		if all&areBack > 0 {
+			p.since = p.z.Epoch()
 		}
 		if err := p.noteFlushed(); err != nil {
 			return false, err
@@ -247,6 +251,28 @@ func (p *memoryRank) stage(ctx context.Context) (over bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// What a process knows before an iteration.
+const (
+	isOver  = 1 << iota
+	areBack // the copies of the version outside
+)
+
+// copiesAreBack waits, in every other attempt, for the copies of the version outside that are made again, and says on rank
+// 0 that all ranks have done so.
+func (p *memoryRank) copiesAreBack() (flag int) {
+	if p.outer == nil || p.z.Epoch()%2 == 0 {
+		return 0
+	}
+	p.waits++
+	switch at := p.outer.line.attempt.origin; {
+	case p.waits == 1:
+		p.outer.placement.Healed()
+	case p.waits == 2 && p.c.Rank() == 0 && !at.IsZero() && p.outer.placement.Reached(at).On(storage.TierMemory) != 0:
+		flag = areBack
+	}
+	return flag
 }
 
 // ready waits until values may change.
@@ -364,8 +390,8 @@ func (j *memoryJob) flushed() (steps int, err error) {
 }
 
 // survives reports whether the newest version that any process has known to be complete must be there: if
-// fewer processes or nodes have failed than have had copies of it, since it was written, or the one outside: copies that
-// are lost are made again in the background, or by the next version.
+// fewer processes or nodes have failed than have had copies of it, since it was written, or since the one outside has
+// had all of its copies.
 func (p *memoryRank) survives() (t told, is bool, err error) {
 	t, err = p.job.told()
 	processes, nodes, known := p.job.failures(t.since, p.z.Epoch())

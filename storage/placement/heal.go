@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/internal/heal"
+	"github.com/craft-go/craft/storage/internal/memory"
 	"github.com/craft-go/craft/storage/nodelocal"
 )
 
@@ -25,10 +27,10 @@ type healing struct {
 var _ heal.Placement = (*healing)(nil)
 
 // Bring reads the file that there is, and gets the part from elsewhere if it is not good. Of a
-// version in memory alone there is none.
+// version in memory alone there is none, and none of this rank's of one of another number of ranks.
 func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 	key := h.register.ownKey(id)
-	if !h.register.isInFiles(id, h.schemes) {
+	if h.register.isResized(id) || !h.register.isInFiles(id, h.schemes) {
 		return nil
 	}
 	if r, err := h.local.OpenObject(ctx, key); err == nil {
@@ -55,7 +57,10 @@ func (h *healing) Bring(ctx context.Context, id storage.ID) error {
 
 // Protect gives the scheme of a level the bytes that are on this node.
 func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Level) error {
-	if level.Tier == storage.TierMemory {
+	switch {
+	case level.Tier == storage.TierMemory && h.register.isResized(id):
+		return h.spread(ctx, id, level)
+	case level.Tier == storage.TierMemory:
 		return h.remember(ctx, id, level)
 	}
 	key := h.register.ownKey(id)
@@ -77,19 +82,39 @@ func (h *healing) Protect(ctx context.Context, id storage.ID, level storage.Leve
 // remember gives the part to all who are to have it in memory, from wherever it is.
 func (h *healing) remember(ctx context.Context, id storage.ID, level storage.Level) error {
 	part := h.register.ownKey(id).Part
+	err := h.copyPart(ctx, id, part, func() (storage.PartWriter, error) { return h.schemes[level].scheme.Create(ctx, id, part) })
+	if err == nil {
+		h.register.note(id, func(about *note) { about.tornMemory = false })
+	}
+	return err
+}
+
+// spread gives parts of ranks that are no more to others, from the memory that they are in.
+func (h *healing) spread(ctx context.Context, id storage.ID, level storage.Level) (err error) {
+	scheme, ok := h.schemes[level].scheme.(*memory.Scheme)
+	if !ok {
+		return fmt.Errorf("%w: level %v", errors.ErrUnsupported, level)
+	}
+	for part, to := range h.register.toGive(id, h.schemes[level]) {
+		for _, rank := range to {
+			err = errors.Join(err, h.copyPart(ctx, id, part, func() (storage.PartWriter, error) { return scheme.CreateCopy(ctx, id, part, comm.Rank(rank)) }))
+		}
+	}
+	return err
+}
+
+// copyPart copies a part to what create makes, from wherever it is.
+func (h *healing) copyPart(ctx context.Context, id storage.ID, part storage.Part, create func() (storage.PartWriter, error)) error {
 	src, err := h.finder.openVerified(ctx, id, part)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	w, err := h.schemes[level].scheme.Create(ctx, id, part)
+	w, err := create()
 	if err == nil {
 		err = copyWhole(ctx, w, src)
 	}
-	switch {
-	case err == nil:
-		h.register.note(id, func(about *note) { about.tornMemory = false })
-	case errors.Is(err, storage.ErrCalledOff): // another rank knows of a newer version already
+	if errors.Is(err, storage.ErrCalledOff) { // another rank knows of a newer version already
 		h.register.note(id, func(about *note) { about.overtaken = true })
 	}
 	return err

@@ -51,14 +51,56 @@ func inMemory(id storage.ID, rank, size, k int) storage.ObjectKey {
 	return key
 }
 
-// inMemoryOf reports whether all who are to have a rank's part in memory do.
-func (p protection) inMemoryOf(v catalog.View, n *nodes, id storage.ID, rank int) bool {
-	for k, holder := range p.holders[rank] {
-		if !slices.Contains(catalog.Memories(v, inMemory(id, rank, n.ranks(), k)), catalog.MemoryOf(holder)) {
-			return false
+// lackOf says which ranks are to have a part in memory and do not, and which rank is to give it to them: the one whose
+// part it is or, where another number of ranks has written it, the first one that has it.
+func (p protection) lackOf(v catalog.View, n *nodes, id storage.ID, part storage.Part) (giver int, lack []int) {
+	if part.Size != n.ranks() {
+		return p.spread(n, ranksWith(v, id, part))
+	}
+	for k, holder := range p.holders[part.Rank] {
+		if !slices.Contains(catalog.Memories(v, inMemory(id, part.Rank, part.Size, k)), catalog.MemoryOf(holder)) {
+			lack = append(lack, holder)
 		}
 	}
-	return true
+	return part.Rank, lack
+}
+
+// spread chooses who is to get a copy beside those who have one, ascending, until there are as many as a part of these
+// ranks has: on nodes apart if these are, and as far from the giver as copies of its own part.
+func (p protection) spread(n *nodes, have []int) (giver int, lack []int) {
+	if len(have) == 0 || p.holders == nil {
+		return -1, nil
+	}
+	apart := func(rank int) int { return rank }
+	if p.reach.Survives.Nodes > 0 {
+		apart = func(rank int) int { return n.of[rank] }
+	}
+	used := make(map[int]bool)
+	for _, rank := range have {
+		used[apart(rank)] = true
+	}
+	giver, copies := have[0], len(p.holders[0])
+	for k := range n.ranks() {
+		rank := (giver + n.ranks()/copies + k) % n.ranks()
+		if len(used) < copies && !used[apart(rank)] {
+			used[apart(rank)] = true
+			lack = append(lack, rank)
+		}
+	}
+	return giver, lack
+}
+
+// ranksWith are those that have a part in memory, ascending.
+func ranksWith(v catalog.View, id storage.ID, part storage.Part) (ranks []int) {
+	for _, kind := range []storage.Kind{storage.KindPart, storage.KindCopy} {
+		for _, at := range catalog.Memories(v, storage.ObjectKey{ID: id, Kind: kind, Part: part}) {
+			if rank, ok := at.Rank(); ok {
+				ranks = append(ranks, rank)
+			}
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
 }
 
 // intact reports whether what would be made anew to protect this rank's part of a version is
@@ -70,7 +112,10 @@ func (p protection) intact(v catalog.View, n *nodes, id storage.ID) bool {
 	}
 	me := int(n.me)
 	if p.holders != nil {
-		return p.inMemoryOf(v, n, id, me)
+		return !slices.ContainsFunc(v.Entry(id).Parts, func(part storage.Part) bool {
+			giver, lack := p.lackOf(v, n, id, part)
+			return giver == me && len(lack) > 0
+		})
 	}
 	if p.partners != nil {
 		return has(storage.KindCopy, me, p.partners[me])

@@ -235,7 +235,8 @@ func (r *register) work(id storage.ID, s schemes) (work []heal.Work, all []stora
 }
 
 // protectors are the levels of a version that are to be had here, and those whose schemes protect it.
-// What is not in memory any more does not come back there.
+// What is not in memory any more does not come back there, and what another number of ranks has written has copies in
+// memory only.
 func (r *register) protectors(id storage.ID, s schemes) (plan, by storage.Levels) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,6 +246,9 @@ func (r *register) protectors(id storage.ID, s schemes) (plan, by storage.Levels
 func (r *register) protecting(id storage.ID, s schemes) (plan, by storage.Levels) {
 	if plan = r.cat.Plan(id).BelowHome(); !catalog.InMemory(r.cat.View).Complete(id) {
 		plan = plan.On(storage.TierNode)
+	}
+	if r.resized(id) { // the sets of its files are those of other ranks
+		plan = plan.On(storage.TierMemory)
 	}
 	return plan, s.healing(plan)
 }
@@ -277,20 +281,18 @@ func (r *register) isWhole(id storage.ID) bool {
 }
 
 // needsHealing reports, on all ranks alike, whether a version would not survive
-// what its level promises, or is not where its ranks are. One that another number
-// of ranks has written stays as it is: its sets are those of other ranks.
+// what its level promises, or is not where its ranks are.
 func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s schemes) bool {
-	e := r.cat.Entry(id)
-	if e.Size() != r.nodes.ranks() || plan == 0 {
+	if plan == 0 {
 		return false
 	}
 	if by.Where(func(l storage.Level) bool { return r.lacksInMemory(id, s[l]) }) != 0 {
 		return true
 	}
-	if !catalog.InFiles(r.cat.View).Any(id) {
+	if r.resized(id) || !catalog.InFiles(r.cat.View).Any(id) {
 		return false
 	}
-	for _, part := range e.Parts {
+	for _, part := range r.cat.Entry(id).Parts {
 		if len(r.cat.Nodes(catalog.PartOf(id, part))) == 0 || r.hostOf(r.cat.View, id, part) != comm.Rank(part.Rank) {
 			return true
 		}
@@ -305,13 +307,33 @@ func (r *register) needsHealing(id storage.ID, plan, by storage.Levels, s scheme
 
 // lacksInMemory reports whether any part of a version is not with all who are to have it.
 func (r *register) lacksInMemory(id storage.ID, p protection) bool {
-	for rank := range p.holders {
-		if !p.inMemoryOf(r.cat.View, r.nodes, id, rank) {
-			return true
+	return p.holders != nil && slices.ContainsFunc(r.cat.Entry(id).Parts, func(part storage.Part) bool {
+		_, lack := p.lackOf(r.cat.View, r.nodes, id, part)
+		return len(lack) > 0
+	})
+}
+
+// toGive are the parts in memory that this rank is to give to others, of a version of another number of ranks.
+func (r *register) toGive(id storage.ID, p protection) map[storage.Part][]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	give := make(map[storage.Part][]int)
+	for _, part := range r.cat.Entry(id).Parts {
+		if giver, lack := p.lackOf(r.cat.View, r.nodes, id, part); giver == int(r.nodes.me) && len(lack) > 0 {
+			give[part] = lack
 		}
 	}
-	return false
+	return give
 }
+
+// isResized reports whether another number of ranks has written a version.
+func (r *register) isResized(id storage.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.resized(id)
+}
+
+func (r *register) resized(id storage.ID) bool { return r.cat.Entry(id).Size() != r.nodes.ranks() }
 
 // unfinished is the newest version whose flush an earlier job has begun, or not got to.
 // Older ones are of no use when it is done.

@@ -46,5 +46,24 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	return w, nil
 }
 
+// CreateCopy starts a copy of any part in the memory of another rank, or of this one.
+func (s *Scheme) CreateCopy(ctx context.Context, id storage.ID, part storage.Part, rank comm.Rank) (storage.PartWriter, error) {
+	to, err := s.Service.Create(ctx, rank, s.ObjectName(storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part}))
+	if err != nil {
+		return nil, err
+	}
+	return lending{to}, nil
+}
+
+// lending is a copy whose bytes are sent: what is written to it otherwise are records.
+type lending struct{ storage.PartWriter }
+
+func (w lending) Write(p []byte) (int, error) {
+	if err := errors.Join(storage.Borrow(w.PartWriter, p), storage.GiveBack(w.PartWriter)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // Skip does nothing: nobody waits for a copy.
 func (s *Scheme) Skip(context.Context, storage.ID, storage.Part) error { return nil }
