@@ -122,9 +122,10 @@ func TestPicture(t *testing.T) {
 	require.Equal(t, read("a.svg"), read("c.svg"), "whoever had which points")
 	require.True(t, strings.HasPrefix(read("b.png"), "\x89PNG"))
 
-	s := p.Start(small("-dim", "1", "-plot", "d.svg")...).End(1)
+	// Before anything is computed.
+	s := p.Start(small("-dim", "1", "-iters", "1000000000", "-plot", "d.svg")...).End(1)
 	require.Contains(t, s.Stderr.String(), "two coordinates")
-	s = p.Start(small("-plot", "none/e.svg")...).End(1)
+	s = p.Start(small("-iters", "1000000000", "-plot", "none/e.svg")...).End(1)
 	require.Contains(t, s.Stderr.String(), "none/e.svg")
 }
 
