@@ -113,6 +113,7 @@ func TestBadFiles(t *testing.T) {
 		"another format":     {file(t, "a.txt", "1,2"), ".npy or .csv"},
 		"no npy":             {file(t, "a.npy", "1,2\n3,4\n"), "NumPy"},
 		"empty npy":          {file(t, "a.npy", ""), "EOF"},
+		"npy, a few bytes":   {file(t, "a.npy", "1,2"), "it ends before its header does"},
 		"npy, half a header": {file(t, "a.npy", whole[:40]), "damaged header"},
 		"npy, one axis":      {file(t, "a.npy", array("<f8", "False", "(6,)", numbers)), "2 axes"},
 		"npy, Fortran":       {file(t, "a.npy", array("<f8", "True", "(3, 2)", numbers)), "Fortran"},
