@@ -27,7 +27,9 @@ func TestHealedVersionIsSafeAgain(t *testing.T) {
 			return errors.Join(err, comm.Barrier(ctx, g.c))
 		}
 	}
-	require.Contains(t, n.job(t, "partner", 3, level(storage.Partner)), "redundancy is back")
+	log := n.job(t, "partner", 3, level(storage.Partner))
+	require.Contains(t, log, "redundancy is back")
+	require.NotRegexp(t, ` rank=.* rank=`, log, "an attribute twice")
 	require.NotContains(t, n.job(t, "partner", 3, level(storage.Partner)), "redundancy is back")
 }
 

@@ -98,15 +98,16 @@ func (c *replicaChoice) check(nodes bool) error {
 	}
 	var rankBandwidth, nodeBandwidth int64
 	for _, size := range []struct {
-		flag, text string
-		value      *int64
+		flag, text, allowed string
+		value               *int64
 	}{
-		{"bytes", c.size, &c.bytes}, {"range-bytes", c.rangeSize, &c.rangeBytes},
-		{"rank-bandwidth", c.rankBandwidth, &rankBandwidth}, {"node-bandwidth", c.perNode, &nodeBandwidth},
+		{"bytes", c.size, "bytes or more, such as 16MiB", &c.bytes}, {"range-bytes", c.rangeSize, "bytes or more, such as 256KiB", &c.rangeBytes},
+		{"rank-bandwidth", c.rankBandwidth, "bytes a second or more, such as 850MB", &rankBandwidth},
+		{"node-bandwidth", c.perNode, "bytes a second or more, such as 12.5GB", &nodeBandwidth},
 	} {
 		n, err := humanize.ParseBytes(size.text)
 		if err != nil || n < replicaBlock || n > math.MaxInt64 {
-			return fmt.Errorf("--%s %q: allowed are %d bytes or more, such as 16MiB", size.flag, size.text, replicaBlock)
+			return fmt.Errorf("--%s %q: allowed are %d %s", size.flag, size.text, replicaBlock, size.allowed)
 		}
 		*size.value = int64(n)
 	}
@@ -118,12 +119,12 @@ func (c *replicaChoice) check(nodes bool) error {
 	if c.nodes > 0 {
 		c.network.RanksPerNode = (c.ranks + c.nodes - 1) / c.nodes
 	}
-	for _, file := range []struct{ flag, name, format string }{{"svg", c.svg, "svg"}, {"png", c.png, "png"}} {
+	for _, file := range []struct{ format, name string }{{"svg", c.svg}, {"png", c.png}} {
 		if file.name == "" {
 			continue
 		}
 		if format, err := chart.Format(file.name); err != nil || format != file.format {
-			return fmt.Errorf("--%s %s: the name ends in .%s", file.flag, file.name, file.format)
+			return fmt.Errorf("--%s %s: the name ends in .%[1]s", file.format, file.name)
 		}
 	}
 	return nil
@@ -146,10 +147,10 @@ func (c replicaChoice) present(ctx context.Context, p *program) error {
 	}
 	seen := overview{document: d}
 	if d.Costs == nil {
-		seen.notes = append(seen.notes, fmt.Sprintf("what it costs is left out: %d ranks with %s each in ranges of %s are more than %d pieces",
+		seen.notes = append(seen.notes, fmt.Sprintf("what it costs is left out: %d ranks with %s each in ranges of %s are more than %d pieces: fewer --ranks or a larger --range-bytes tell it",
 			c.ranks, roundedBytes(c.bytes), roundedBytes(c.rangeBytes), replicaPieces))
 	}
-	for _, file := range []struct{ name, format string }{{c.svg, "svg"}, {c.png, "png"}} {
+	for _, file := range []struct{ format, name string }{{"svg", c.svg}, {"png", c.png}} {
 		if file.name == "" {
 			continue
 		}
@@ -158,7 +159,7 @@ func (c replicaChoice) present(ctx context.Context, p *program) error {
 			return err
 		}
 		if err := vfs.WriteFile(p.fs, file.name, drawn.Bytes(), 0o644, false); err != nil {
-			return err
+			return fmt.Errorf("--%s %s: %w", file.format, file.name, err)
 		}
 	}
 	return p.present(seen)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/replica"
 )
 
@@ -92,6 +93,7 @@ func TestPlanReplicaDraws(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	r = craft(t, "plan", "replica", "-p", "48", "--svg", filepath.Join(svg, "c.svg"))
 	require.Equal(t, exitFailed, r.code)
+	require.Contains(t, r.stderr, "--svg "+filepath.Join(svg, "c.svg")+": ")
 }
 
 func TestPlanReplicaOfLargeWorlds(t *testing.T) {
@@ -99,6 +101,18 @@ func TestPlanReplicaOfLargeWorlds(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "(1.68%)")
 	require.Contains(t, r.stderr, "what it costs is left out")
+	require.Contains(t, r.stderr, "fewer --ranks or a larger --range-bytes")
+}
+
+// TestPlanReplicaOfSlowNetworks: times that a Duration cannot say are not below zero.
+func TestPlanReplicaOfSlowNetworks(t *testing.T) {
+	for _, slow := range [][]string{{"--latency", "100000h"}, {"--rank-bandwidth", "64B", "--bytes", "1PiB", "--range-bytes", "1PiB"}} {
+		d := decode[replicaPlan](t, 0, append([]string{"plan", "replica", "-p", "96", "-r", "2"}, slow...)...)
+		for _, o := range d.Costs.Operations {
+			require.Positive(t, o.Seconds, "%s, %v", o.Operation, slow)
+		}
+		require.NotRegexp(t, `(?m) -\d`, craft(t, append([]string{"plan", "replica", "-p", "96", "-r", "2"}, slow...)...).stdout)
+	}
 }
 
 func TestPlanReplicaRefuses(t *testing.T) {
@@ -118,7 +132,7 @@ func TestPlanReplicaRefuses(t *testing.T) {
 		{[]string{"-p", "8", "--bytes", "much"}, `--bytes "much"`},
 		{[]string{"-p", "8", "--bytes", "0"}, `--bytes "0": allowed are 64 bytes or more`},
 		{[]string{"-p", "8", "--range-bytes", "1"}, `--range-bytes "1"`},
-		{[]string{"-p", "8", "--rank-bandwidth", "0"}, `--rank-bandwidth "0"`},
+		{[]string{"-p", "8", "--rank-bandwidth", "0"}, `--rank-bandwidth "0": allowed are 64 bytes a second or more, such as 850MB`},
 		{[]string{"-p", "8", "--node-bandwidth", "fast"}, `--node-bandwidth "fast"`},
 		{[]string{"-p", "8", "--trials", "-1"}, "--trials -1"},
 		{[]string{"-p", "8", "--latency", "-1s"}, "--latency -1s"},
@@ -149,6 +163,18 @@ func TestPlanReplicaIsDocumented(t *testing.T) {
 	for _, flag := range flags {
 		if flag != "help" {
 			require.Contains(t, section, "`--"+flag, "docs/cli.md")
+		}
+	}
+	// What the example shows is printed today.
+	_, example, _ := strings.Cut(section, "\n$ craft ")
+	example, _, _ = strings.Cut(example, "\n```")
+	shown := strings.Split(example, "\n")
+	args := strings.Fields(shown[0])
+	args[len(args)-1] = filepath.Join(t.TempDir(), args[len(args)-1])
+	printed := strings.Split(craftOn(t, vfs.OS(), 200, args...).stdout, "\n")
+	for _, line := range shown[1:] {
+		if strings.TrimSpace(line) != "..." {
+			require.Contains(t, printed, line, "docs/cli.md")
 		}
 	}
 	r := craft(t, "plan", "replica", "-p", "10", "-r", "3", "--nodes", "5", "--trials", "10", "--json")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -75,5 +76,8 @@ func (r reported) print(s *screen) {
 }
 
 func duration(seconds float64) string {
+	if seconds >= time.Duration(math.MaxInt64).Seconds() {
+		return ">2562047h" // more cannot be said
+	}
 	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Microsecond).String()
 }

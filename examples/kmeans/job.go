@@ -23,6 +23,7 @@ type job struct {
 	log     *slog.Logger
 	source  func() (dataset.Source, error)
 	die     func(pid int) error
+	began   time.Time
 	parent  int       // the process that has started this one
 	workers []*worker // by original rank; one if each rank is a process
 }
@@ -42,7 +43,7 @@ type worker struct {
 }
 
 func newJob(cfg config, stderr io.Writer, log *slog.Logger) *job {
-	j := &job{config: cfg, stderr: stderr, log: log, die: jobs.DieWith, parent: os.Getppid()}
+	j := &job{config: cfg, stderr: stderr, log: log, die: jobs.DieWith, began: time.Now(), parent: os.Getppid()}
 	j.source = sync.OnceValues(func() (dataset.Source, error) {
 		if cfg.file == "" {
 			return cfg.generated, nil

@@ -122,10 +122,11 @@ func TestPicture(t *testing.T) {
 	require.Equal(t, read("a.svg"), read("c.svg"), "whoever had which points")
 	require.True(t, strings.HasPrefix(read("b.png"), "\x89PNG"))
 
-	s := p.Start(small("-dim", "1", "-plot", "d.svg")...).End(1)
-	require.Contains(t, s.Stderr.String(), "two coordinates")
-	s = p.Start(small("-plot", "none/e.svg")...).End(1)
-	require.Contains(t, s.Stderr.String(), "none/e.svg")
+	for want, flags := range map[string]string{"two coordinates": "-dim 1 -plot d.svg", "none/e.svg": "-plot none/e.svg"} {
+		s := p.Start(small(strings.Fields(flags + " -np 2 -kill 1@0")...)...).End(1)
+		require.Contains(t, s.Stderr.String(), want)
+		require.NotContains(t, s.Stderr.String(), "a process has failed", "an iteration was computed before")
+	}
 }
 
 func TestTable(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -24,15 +26,28 @@ type sampled struct {
 // drawn is how many points the picture has at most.
 const drawn = 10_000
 
+// canDraw returns why there will be no picture, so that this is known before all is computed.
+func (w *worker) canDraw() error {
+	if w.plot == "" {
+		return nil
+	}
+	if w.points.dim < 2 {
+		return fmt.Errorf("-plot: the picture is of points with two coordinates or more, these have %d", w.points.dim)
+	}
+	if w.rank == 0 { // which draws it
+		if _, err := os.Stat(filepath.Dir(w.plot)); err != nil {
+			return fmt.Errorf("-plot %s: %w", w.plot, err)
+		}
+	}
+	return nil
+}
+
 // sample brings points for the picture to rank 0, those of all ranks at even distances.
 // It is collective.
 func (w *worker) sample(ctx context.Context, c *comm.Comm) ([]sampled, error) {
 	p := &w.points
 	if w.plot == "" {
 		return nil, nil
-	}
-	if p.dim < 2 {
-		return nil, fmt.Errorf("-plot: the picture is of points with two coordinates or more, these have %d", p.dim)
 	}
 	every := (p.total + drawn - 1) / drawn
 	labels, squares := make([]int32, lloyd.BlockPoints), make([]float64, lloyd.BlockPoints)

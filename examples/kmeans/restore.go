@@ -37,6 +37,9 @@ func (w *worker) distribute(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	w.points.total, w.points.dim = source.Size()
+	if err := w.canDraw(); err != nil {
+		return err
+	}
 	has, err := allgather(ctx, c, w.points.ranges)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ type result struct {
 	Percent    float64     `json:"restore_percent"` // of seconds
 	Digest     string      `json:"digest"`          // SHA-256 of centres, sizes and inertia
 
-	sample []sampled // for the picture
+	sample  []sampled // for the picture
+	elapsed float64   // seconds since the beginning, on the rank that has begun first
 }
 
 // restore is the time in functions of the store: seconds, the largest of any rank.
@@ -47,7 +48,7 @@ type restore struct {
 // finish makes the result. It is collective.
 func (w *worker) finish(ctx context.Context, z *aft.Zone, sums *lloyd.Sums) error {
 	c, t := z.Comm(), w.restore
-	longest := []float64{t.open.Seconds(), t.submit.Seconds(), t.load.Seconds(), t.repair.Seconds(), z.Stats().Recovery.Seconds()}
+	longest := []float64{t.open.Seconds(), t.submit.Seconds(), t.load.Seconds(), t.repair.Seconds(), z.Stats().Recovery.Seconds(), time.Since(w.began).Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return err
 	}
@@ -73,6 +74,7 @@ func (w *worker) finish(ctx context.Context, z *aft.Zone, sums *lloyd.Sums) erro
 		Restore:  restore{longest[0], longest[1], longest[2], longest[3]},
 		Digest:   digest(w.state.centres, sums),
 		sample:   sample,
+		elapsed:  longest[5],
 	}
 	return nil
 }
@@ -88,8 +90,9 @@ func digest(centres []float64, sums *lloyd.Sums) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// over fills in what depends on the wall-clock time of the run.
+// over fills in what depends on the wall-clock time of the run. A rank that has replaced
+// another one has not seen all of it.
 func (r *result) over(wall time.Duration) {
-	r.Seconds = wall.Seconds()
+	r.Seconds = max(wall.Seconds(), r.elapsed)
 	r.Percent = 100 * (r.Restore.Open + r.Restore.Submit + r.Restore.Load + r.Restore.Repair) / r.Seconds
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/afttest"
@@ -37,5 +38,15 @@ func TestAgree(t *testing.T) {
 				}, aft.WithLogger(slog.New(slog.DiscardHandler)))
 			}))
 		})
+	}
+}
+
+// TestOverIsOfTheWholeRun: a replacement that prints the result has not seen all of the run.
+func TestOverIsOfTheWholeRun(t *testing.T) {
+	for _, wall := range []time.Duration{time.Second, 40 * time.Second} {
+		r := result{Restore: restore{Open: 1, Submit: 3}, elapsed: 40}
+		r.over(wall)
+		require.EqualValues(t, 40, r.Seconds)
+		require.InDelta(t, 10, r.Percent, 1e-9)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -18,6 +19,7 @@ type job struct {
 	screen    *screen
 	log       *slog.Logger
 	interrupt *interrupt
+	began     time.Time
 	parent    int       // the process that has started this one
 	workers   []*worker // by original rank; one if each rank is a process
 }
@@ -37,7 +39,7 @@ type worker struct {
 }
 
 func newJob(cfg config, screen *screen, log *slog.Logger) *job {
-	j := &job{config: cfg, screen: screen, log: log, interrupt: newInterrupt(), parent: os.Getppid()}
+	j := &job{config: cfg, screen: screen, log: log, interrupt: newInterrupt(), began: time.Now(), parent: os.Getppid()}
 	for range cfg.Goroutines {
 		j.workers = append(j.workers, &worker{job: j, rank: -1, restartedFrom: jobs.Unknown})
 	}

@@ -53,8 +53,7 @@ func (j *job) end(err error, wall time.Duration, stdout io.Writer) int {
 		case stopped != nil:
 			fmt.Fprintln(j.screen, w.stopped)
 		default:
-			w.result.Seconds = wall.Seconds()
-			w.result.Over(wall)
+			w.result.Seconds = w.result.Over(wall)
 			if err := errors.Join(w.result.print(stdout, j.config), j.forget()); err != nil {
 				fmt.Fprintln(j.screen, "lanczos: write the result:", err)
 				return jobs.ExitFailed

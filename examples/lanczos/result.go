@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -38,7 +39,7 @@ const convergedAt = 1e-10
 // newResult is collective. The eigenvalues are on rank 0 only.
 func (w *worker) newResult(ctx context.Context, z *aft.Zone, l *krylov.Lanczos, op *krylov.Operator, stats checkpoint.Stats) (result, error) {
 	c, all := z.Comm(), jobs.Sum(w.earlier, stats)
-	times := jobs.Times{Recovery: z.Stats().Recovery, Redo: w.history.Redo}
+	times := jobs.Times{Elapsed: time.Since(w.began), Recovery: z.Stats().Recovery, Redo: w.history.Redo}
 	report, err := jobs.Gather(ctx, c, w.Async, times, all)
 	if err != nil {
 		return result{}, err

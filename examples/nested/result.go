@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/examples/internal/jobs"
@@ -37,7 +38,7 @@ type result struct {
 
 // newResult is collective.
 func (j *job) newResult(ctx context.Context) (result, error) {
-	times := jobs.Times{Recovery: j.zone.Stats().Recovery, Redo: j.history.Redo}
+	times := jobs.Times{Elapsed: time.Since(j.sweeper.began), Recovery: j.zone.Stats().Recovery, Redo: j.history.Redo}
 	report, err := jobs.Gather(ctx, j.comm, j.Async, times, jobs.Sum(j.ofSweep, j.ofInner))
 	if err != nil {
 		return result{}, err

@@ -19,6 +19,7 @@ type sweeper struct {
 	config
 	stderr  io.Writer
 	log     *slog.Logger
+	began   time.Time
 	workers []*worker // by original rank; one if each rank is a process
 }
 
@@ -34,7 +35,7 @@ type worker struct {
 }
 
 func newSweeper(cfg config, stderr io.Writer, log *slog.Logger) *sweeper {
-	s := &sweeper{config: cfg, stderr: stderr, log: log}
+	s := &sweeper{config: cfg, stderr: stderr, log: log, began: time.Now()}
 	for range cfg.Goroutines {
 		s.workers = append(s.workers, &worker{rank: -1, restartedFrom: jobs.Unknown, innerRestartedFrom: jobs.Unknown})
 	}
@@ -60,8 +61,7 @@ func (s *sweeper) end(err error, wall time.Duration, stdout io.Writer) int {
 		if w.rank != 0 {
 			continue
 		}
-		w.result.Seconds = wall.Seconds()
-		w.result.Over(wall)
+		w.result.Seconds = w.result.Over(wall)
 		if err := errors.Join(w.result.print(stdout, s.config), s.forget()); err != nil {
 			fmt.Fprintln(s.stderr, "nested: write the result:", err)
 			return jobs.ExitFailed

@@ -32,7 +32,7 @@ type SchemeConfig struct {
 	// Unwanted is asked before parity is published, and says why it is not to be:
 	// the version may have been deleted meanwhile. May be nil.
 	Unwanted func(storage.ID) error
-	Log      *slog.Logger
+	Log      *slog.Logger // says which rank it is
 }
 
 // Scheme protects the parts of one rank, and holds parity for the other members
@@ -69,7 +69,7 @@ func NewScheme(c SchemeConfig) (*Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = c.Log.With("rank", c.Rank, "scheme", c.Prefix)
+	c.Log = c.Log.With("scheme", c.Prefix)
 	s := &Scheme{
 		config: c, code: code, layout: code.layout,
 		ranks: slices.Clone(c.Set), me: slices.Index(c.Set, c.Rank),

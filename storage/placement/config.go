@@ -51,7 +51,7 @@ type Config struct {
 	// it takes in for others, flushes and healing.
 	Around func(body func())
 	Sync   filestore.Sync // of the nodes' storage
-	Log    *slog.Logger
+	Log    *slog.Logger   // says whose it is: checkpoint and rank
 
 	// Root is this node's directory (CRAFT_NODE_PATH), Rack the label of what the
 	// node fails together with.

@@ -168,7 +168,7 @@ func (w *writer) checkPlace() error {
 	if err == nil || errors.As(err, &astray) {
 		return err
 	}
-	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "rank", w.part.Rank, "error", err)
+	w.troubles.log.Debug("it is not known whether rank 0 finds a part", "version", w.id.Version, "error", err)
 	return nil
 }
 

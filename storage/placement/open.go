@@ -178,7 +178,7 @@ func (p *Placement) serve(ctx context.Context, dup *comm.Comm) error {
 	p.flusher = flush.New(flushing, flush.Options{Limit: p.config.FlushLimit, Around: p.service.Around, Log: p.config.Log})
 	p.flusher.Start(work)
 	healing := &healing{local: p.local, finder: p.finder, register: p.register, schemes: p.schemes, commands: p.commands, deleted: p.remover.Deleted, work: work}
-	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log.With("rank", int(p.nodes.me))})
+	p.healer = heal.New(work, healing, heal.Options{Around: p.service.Around, Log: p.config.Log})
 	p.commands.all = map[string]func(storage.ID){verbFlushed: flushing.allFlushed, verbHealed: healing.allHealed}
 	f := p.forgetting
 	f.nodes, f.register, f.commands, f.cancel = p.nodes, p.register, p.commands, p.healer.Cancel

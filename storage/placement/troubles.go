@@ -40,25 +40,25 @@ func (t *troubles) tell(news bool, message string, args ...any) {
 // spills tells that a part goes to the home, because of a problem with the node.
 func (t *troubles) spills(id storage.ID, problem string, why error) {
 	t.tell(t.refusing.raise(problem), problem+": a part goes to the parallel file system",
-		"version", id.Version, "rank", int(t.nodes.me), "directory", t.root, "error", why)
+		"version", id.Version, "directory", t.root, "error", why)
 }
 
 // took notes that the node has taken a part.
 func (t *troubles) took() {
 	if over := t.refusing.ease(); over != "" {
-		t.log.Info("the node takes parts again", "rank", int(t.nodes.me), "directory", t.root, "was", over)
+		t.log.Info("the node takes parts again", "directory", t.root, "was", over)
 	}
 }
 
 // weak tells that a part is not protected as it should be, strong that it is.
 func (t *troubles) weak(id storage.ID, level storage.Level, why error) {
 	t.tell(t.unprotected.raise(failing(why)), "a version is not protected as planned, it is kept on its own node alone",
-		"version", id.Version, "rank", int(t.nodes.me), "level", level.String(), "error", why)
+		"version", id.Version, "level", level.String(), "error", why)
 }
 
 func (t *troubles) strong(id storage.ID) {
 	if t.unprotected.ease() != "" {
-		t.log.Info("the parts of this rank are protected as planned again", "version", id.Version, "rank", int(t.nodes.me))
+		t.log.Info("the parts of this rank are protected as planned again", "version", id.Version)
 	}
 }
 

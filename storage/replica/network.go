@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 )
@@ -40,7 +41,7 @@ type Cost struct {
 	Sent, Received                 int64
 	MessagesSent, MessagesReceived int64
 	NodeSent, NodeReceived         int64
-	Time                           time.Duration // by the model
+	Time                           time.Duration // by the model, or the longest that there is
 }
 
 // tally is what the ranks send each other in an operation.
@@ -104,6 +105,9 @@ func (t *tally) cost(exchanges int) (c Cost) {
 		c.NodeSent, c.NodeReceived = max(c.NodeSent, n.sent), max(c.NodeReceived, n.received)
 	}
 	slowest += float64(max(c.NodeSent, c.NodeReceived)) / t.network.NodeBandwidth
-	c.Time = time.Duration(slowest * float64(time.Second))
+	c.Time = math.MaxInt64
+	if slowest < c.Time.Seconds() {
+		c.Time = time.Duration(slowest * float64(time.Second))
+	}
 	return c
 }

@@ -177,7 +177,7 @@ func (s *Store) place(c *comm.Comm, m meeting) (*Places, error) {
 			return places, err
 		}
 		if c.Rank() == 0 {
-			s.options.Log.Warn("after a failure there are fewer nodes or ranks than copies of each block: there are fewer, or some on the same node",
+			s.options.Log.Warn("fewer nodes or ranks are left than each block is to have copies: there are fewer copies, or some on the same node",
 				"store", s.name, "copies", copies, "ranks", c.Size(), "nodes", len(seatsOfNodes(nodes)))
 		}
 		return NewPlaces(nodes, most, true)

@@ -22,7 +22,7 @@ func TestOpenRefuses(t *testing.T) {
 		is    error
 		says  string // on rank 1
 	}{
-		"copies":       {4, func(_ comm.Rank, o *replica.Options) { o.Copies = 5 }, replica.ErrOptions, "5 copies of each block on 4 ranks: allowed are 1 to 4"},
+		"copies":       {4, func(_ comm.Rank, o *replica.Options) { o.Copies = 5 }, replica.ErrOptions, "5 copies of each block on 4 ranks: allowed are 1 to 4 (Options.Copies)"},
 		"nodes":        {2, func(_ comm.Rank, o *replica.Options) { o.Copies = 3 }, replica.ErrTooFewNodes, "3 copies of each block on 2 nodes: allowed are 1 to 2, or Options.SharedNodes"},
 		"negative":     {4, func(r comm.Rank, o *replica.Options) { o.Copies = -int(r % 2) }, replica.ErrOptions, "Copies is -1"},
 		"other copies": {4, func(r comm.Rank, o *replica.Options) { o.Copies = 1 + int(r%2) }, replica.ErrOptions, "those of rank 1 differ from those of rank 0"},

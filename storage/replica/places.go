@@ -35,7 +35,7 @@ func NewPlaces(nodes []int, copies int, shared bool) (*Places, error) {
 	case copies < 1:
 		return nil, fmt.Errorf("%w: %d copies: allowed are 1 or more, the own one included", ErrOptions, copies)
 	case copies > len(nodes):
-		return nil, fmt.Errorf("%w: %d copies of each block on %d ranks: allowed are 1 to %d", ErrOptions, copies, len(nodes), len(nodes))
+		return nil, fmt.Errorf("%w: %d copies of each block on %d ranks: allowed are 1 to %d (Options.Copies), each on another rank", ErrOptions, copies, len(nodes), len(nodes))
 	case copies > len(groups) && !shared:
 		return nil, fmt.Errorf("%w: %d copies of each block on %d nodes: allowed are 1 to %d, or Options.SharedNodes, with which several copies may be lost with one node",
 			ErrTooFewNodes, copies, len(groups), len(groups))

@@ -147,7 +147,7 @@ func enough(told [][]int64, copies int) error {
 		room = min(room+uint64(t[tellRoom]), math.MaxInt64)
 	}
 	if high, all := bits.Mul64(bytes, uint64(copies)); high > 0 || all > room {
-		return fmt.Errorf("%w: %d copies of %s are wanted, and all ranks together have %s available: use fewer copies, smaller or fewer blocks, or set Options.Limit to insist",
+		return fmt.Errorf("%w: %d copies of %s are wanted, and all ranks together have %s available: use fewer copies, smaller or fewer blocks, or a larger Options.Limit (by default what the system has)",
 			ErrMemory, copies, humanize.IBytes(bytes), humanize.IBytes(room))
 	}
 	return nil

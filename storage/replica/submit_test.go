@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -46,6 +47,8 @@ func TestTooManyBlocks(t *testing.T) {
 			b.First, b.Count, b.Fill = share.Lo, share.Len(), func(int64, []byte) error { return nil }
 			if err := s.Submit(ctx, b); !errors.Is(err, replica.ErrMemory) {
 				return fmt.Errorf("%d blocks of %d bytes: %w", b.N, b.Size, err)
+			} else if !strings.Contains(err.Error(), "a larger Options.Limit") {
+				return fmt.Errorf("it does not say what to do: %w", err)
 			}
 			return loadVersion(ctx, s, sh, 1)
 		})

@@ -20,6 +20,8 @@ type Report struct {
 	WriterCPU    float64              `json:"writer_cpu"` // processor time of the writers in seconds, sum over ranks
 	// Percent is (cp + writer_cpu/cores) / wall-clock time of the run, in per cent.
 	Percent float64 `json:"overhead_percent"`
+
+	elapsed time.Duration // since its beginning, on the rank that has begun first
 }
 
 // Overheads in seconds, the largest of any rank.
@@ -32,6 +34,7 @@ type Overheads struct {
 
 // Times are what this rank has spent beside its checkpoints.
 type Times struct {
+	Elapsed  time.Duration // since the beginning of the program
 	Recovery time.Duration // repairing the communicator
 	Redo     time.Duration // doing again what had been done
 }
@@ -53,7 +56,7 @@ func Sum(all ...checkpoint.Stats) (sum checkpoint.Stats) {
 // included. It is collective; every rank gets the whole report but for Percent.
 // What processes that were lost had spent is lost with them.
 func Gather(ctx context.Context, c *comm.Comm, async checkpoint.AsyncMode, times Times, mine checkpoint.Stats) (Report, error) {
-	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds()}
+	longest := []float64{mine.CheckpointTime.Seconds(), mine.RestartTime.Seconds(), times.Recovery.Seconds(), times.Redo.Seconds(), times.Elapsed.Seconds()}
 	if err := comm.Allreduce(ctx, c, longest, longest, comm.Max); err != nil {
 		return Report{}, err
 	}
@@ -66,13 +69,16 @@ func Gather(ctx context.Context, c *comm.Comm, async checkpoint.AsyncMode, times
 		Overheads:    Overheads{Checkpoint: longest[0], Restart: longest[1], Recovery: longest[2], Recomputation: longest[3]},
 		Async:        async,
 		WriterCPU:    time.Duration(sums[1]).Seconds(),
+		elapsed:      time.Duration(longest[4] * float64(time.Second)),
 	}, nil
 }
 
 // Over fills in Percent for a run of the given wall-clock time on all the
-// processors that Go uses.
-func (r *Report) Over(wall time.Duration) {
-	if wall > 0 {
+// processors that Go uses, and returns how many seconds the run has taken: a rank that has
+// replaced another one has not seen all of it.
+func (r *Report) Over(wall time.Duration) (seconds float64) {
+	if wall = max(wall, r.elapsed); wall > 0 {
 		r.Percent = 100 * (r.Overheads.Checkpoint + r.WriterCPU/float64(runtime.GOMAXPROCS(0))) / wall.Seconds()
 	}
+	return wall.Seconds()
 }

@@ -25,12 +25,30 @@ func TestGather(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		r.Over(20 * time.Second)
+		require.EqualValues(t, 20, r.Over(20*time.Second))
 		require.Equal(t, jobs.Report{
 			BytesWritten: 60, Async: "copy", WriterCPU: 6,
 			Overheads: jobs.Overheads{Checkpoint: 4, Restart: 4, Recovery: 2, Recomputation: 1},
 			Percent:   100 * (4 + 6/float64(runtime.GOMAXPROCS(0))) / 20,
 		}, r)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestOverIsOfTheWholeRun: a rank that has replaced another one began late, and the others know for how long the run has gone on.
+func TestOverIsOfTheWholeRun(t *testing.T) {
+	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
+		elapsed := 40 * time.Second
+		if c.Rank() == 0 {
+			elapsed = time.Second
+		}
+		r, err := jobs.Gather(ctx, c, "", jobs.Times{Elapsed: elapsed}, checkpoint.Stats{CheckpointTime: 4 * time.Second})
+		if err != nil {
+			return err
+		}
+		require.EqualValues(t, 40, r.Over(time.Second))
+		require.InDelta(t, 10, r.Percent, 1e-9)
 		return nil
 	})
 	require.NoError(t, err)

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // csvFile is a file with a point in each line. Its first line may have names of the
-// coordinates; empty lines, and those that begin with #, do not count.
+// coordinates, none of which is a number; empty lines, and those that begin with #, do not count.
 type csvFile struct {
 	path   string
 	points int64
@@ -58,7 +59,7 @@ func openCSV(path string) (Source, error) {
 		line, _ := r.FieldPos(0)
 		if c.dim == 0 {
 			c.dim = len(record)
-			if _, err := strconv.ParseFloat(strings.TrimSpace(record[0]), 64); errors.Is(err, strconv.ErrSyntax) {
+			if !slices.ContainsFunc(record, isNumber) {
 				at.line = line
 				continue // names
 			}
@@ -125,9 +126,20 @@ func (c *csvFile) Read(first int64, to []float64) error {
 	return nil
 }
 
+// isNumber reports whether a field is one, of whatever size. A line with some is a point, of which the others are wrong:
+// were it taken for names the point would be missed.
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return !errors.Is(err, strconv.ErrSyntax)
+}
+
 func parse(text string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil {
+	switch {
+	case err == nil:
+	case strings.ContainsAny(strings.TrimSpace(text), "; \t"):
+		return 0, fmt.Errorf("%w: %q is no number: commas separate the coordinates", ErrFormat, text)
+	default:
 		return 0, fmt.Errorf("%w: %q is no number", ErrFormat, text)
 	}
 	return x, checkRange(x)

@@ -113,6 +113,7 @@ func TestBadFiles(t *testing.T) {
 		"another format":     {file(t, "a.txt", "1,2"), ".npy or .csv"},
 		"no npy":             {file(t, "a.npy", "1,2\n3,4\n"), "NumPy"},
 		"empty npy":          {file(t, "a.npy", ""), "EOF"},
+		"npy, a few bytes":   {file(t, "a.npy", "1,2"), "it ends before its header does"},
 		"npy, half a header": {file(t, "a.npy", whole[:40]), "damaged header"},
 		"npy, one axis":      {file(t, "a.npy", array("<f8", "False", "(6,)", numbers)), "2 axes"},
 		"npy, Fortran":       {file(t, "a.npy", array("<f8", "True", "(3, 2)", numbers)), "Fortran"},
@@ -125,6 +126,9 @@ func TestBadFiles(t *testing.T) {
 		"csv, names alone":   {file(t, "a.csv", "x,y\n"), "0 points"},
 		"csv, uneven":        {file(t, "a.csv", "1,2\n3\n"), "line 2"},
 		"csv, a word":        {file(t, "a.csv", "x,y\n"+strings.Repeat("1,2\n", 300)+"3,four\n"), `line 302: not a table of points: "four"`},
+		"csv, a word first":  {file(t, "a.csv", "one,2\n3,4\n"), `line 1: not a table of points: "one" is no number`},
+		"csv, a word second": {file(t, "a.csv", "1,two\n3,4\n"), `line 1: not a table of points: "two" is no number`},
+		"csv, semicolons":    {file(t, "a.csv", "1;2\n3;4\n"), "commas"},
 		"csv, too large":     {file(t, "a.csv", "1,2\n3,1e200\n"), "line 2: not a table of points: a coordinate is 1e+200"},
 	} {
 		t.Run(name, func(t *testing.T) {

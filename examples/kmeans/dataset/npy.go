@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,7 +64,11 @@ func npyHeader(r io.Reader) (reader *npy.Reader, err error) {
 			err = fmt.Errorf("damaged header: %v", p)
 		}
 	}()
-	return npy.NewReader(r)
+	reader, err = npy.NewReader(r)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("it ends before its header does: %w", err)
+	}
+	return reader, err
 }
 
 func (n npyFile) Size() (points int64, dim int) { return n.points, n.dim }

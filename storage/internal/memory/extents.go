@@ -51,7 +51,8 @@ func (x *extents) take(n int) ([]*extent, error) {
 		n = min(n, int((x.limit-x.used)/extentSize))
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("%w: %d bytes are in use, allowed are %d (CRAFT_MEM_LIMIT)", ErrLimit, x.used, x.limit)
+		return nil, fmt.Errorf("%w: %d bytes are in use, allowed are %d (CRAFT_MEM_LIMIT), in pieces of %d: while a version is written there are two, of each CRAFT_MEM_COPIES parts",
+			ErrLimit, x.used, x.limit, extentSize)
 	}
 	from, first, n, fresh, err := x.find(n)
 	if err != nil {

@@ -131,6 +131,7 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.Write(make([]byte, 700<<10))
 	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorContains(t, err, "CRAFT_MEM_COPIES")
 	require.ErrorContains(t, err, "CRAFT_MEM_LIMIT")
 	require.NoError(t, w.Abort())
 	require.Len(t, content(t, o, keyOf(1, storage.KindPart)), 700<<10)
