@@ -77,4 +77,5 @@ func TestNothingForEachBlock(t *testing.T) {
 	taken(1)
 	few, many := taken(64<<10), taken(1)
 	require.Less(t, many, few+1<<20, "64 Ki times as many blocks")
+	require.Less(t, many, int64(each), "the copies are not of the Go heap")
 }
