@@ -60,3 +60,27 @@ func TestMemoryIsNotTheLatest(t *testing.T) {
 		}
 	}
 }
+
+// A version that has come to the parallel file system since the last write is in LATEST.json when the checkpoint is closed.
+func TestLatestAtTheEnd(t *testing.T) {
+	for _, levels := range []string{"mem:1,pfs:4", "local:1,pfs:4"} {
+		w := newMemoryWorld(t, 4, 2, levels)
+		w.until = 8
+		w.last = func(p *memoryProgram) error {
+			if p.c.Rank() > 0 {
+				return comm.Barrier(t.Context(), p.c)
+			}
+			err := eventually(func() bool {
+				came := &p.cp.up.flushed
+				came.mu.Lock()
+				defer came.mu.Unlock()
+				return slices.ContainsFunc(came.list, func(id storage.ID) bool { return id.Version == 8 })
+			})
+			return errors.Join(err, comm.Barrier(t.Context(), p.c))
+		}
+		w.run()
+		data, err := vfs.ReadFile(w.home, "/pfs/prog/LATEST.json", 1<<20)
+		require.NoError(t, err)
+		require.Contains(t, string(data), "v-000008", levels)
+	}
+}
