@@ -228,6 +228,9 @@ func (cp *Checkpoint) close() error {
 // endFiles leaves the files as the next run is to find them, and reports whether that, and giving
 // the lock back, is left for later.
 func (cp *Checkpoint) endFiles() (carried bool) {
+	if cp.root() {
+		cp.up.arrived() // since the last write
+	}
 	carried = cp.carryOver()
 	switch {
 	case carried:

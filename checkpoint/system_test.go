@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 	if scenario := os.Getenv(childVariable); scenario != "" {
 		run := runScenario
 		switch {
+		case scenario == "memory of level mem":
+			run = func(_, base string) error { return runMemoryLevel(base) }
 		case strings.HasPrefix(scenario, "memory"):
 			run = runMemory
 		case scenario == jobScenario:

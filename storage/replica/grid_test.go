@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/craft-go/craft/storage/replica"
 )
@@ -70,6 +72,44 @@ func TestGrid(t *testing.T) {
 		})
 		cancel()
 		require.NoError(t, err, "%+v", g)
+	}
+}
+
+// TestGridAfterAFailure: any box comes back on those who are left, and on who has replaced one.
+func TestGridAfterAFailure(t *testing.T) {
+	g := replica.Grid{Rows: 37, Cols: 23, Elem: 4, TileRows: 4, TileCols: 5, RankRows: 2, RankCols: 2}
+	for _, recovery := range []comm.Recovery{comm.Shrinking, comm.NonShrinking} {
+		err := new(afttest.Cluster).Run(t.Context(), 4, func(ctx context.Context, r *afttest.Rank) error {
+			return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+				c := z.Comm()
+				s, err := replica.Open(ctx, c, "test", replica.Options{RangeBytes: 300, Log: quiet})
+				if err != nil {
+					return err
+				}
+				if z.Epoch() == 0 {
+					b, err := g.Blocks(int(c.Rank()), matrix(g.Own(int(c.Rank()))))
+					if err := errors.Join(err, s.Submit(ctx, b), comm.Barrier(ctx, c)); err != nil {
+						return err
+					}
+					if c.Rank() == 2 {
+						r.Die()
+					}
+					return comm.Barrier(ctx, c)
+				}
+				rows := replica.Even(g.Rows, c.Size(), int(c.Rank()))
+				box := replica.Box{Rows: rows, Cols: replica.Range{Lo: 1, Hi: 22}}
+				want := matrix(box)
+				got := make([]byte, len(want))
+				if err := errors.Join(s.LoadBox(ctx, g, box, got), s.Repair(ctx)); err != nil {
+					return err
+				}
+				if string(got) != string(want) {
+					return fmt.Errorf("rows %v are not what was submitted", rows)
+				}
+				return nil
+			}, aft.WithLogger(quiet), aft.WithRecovery(recovery))
+		})
+		require.NoError(t, err, recovery)
 	}
 }
 

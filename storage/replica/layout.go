@@ -239,10 +239,15 @@ func (l *layout) isLost(q int64) bool {
 // the version was submitted: no other one has moved or lost anything.
 func (l *layout) touched(yield func(q int64)) {
 	for s := range l.places.Seats() {
-		if slices.ContainsFunc(l.places.Holders(Slot(s)), func(seat Seat) bool { return l.Gone[seat]+l.Renewed[seat] > 0 }) {
+		if l.isTouched(Slot(s)) {
 			l.InSlot(Slot(s), yield)
 		}
 	}
+}
+
+// isTouched reports whether a seat of a slot's copies has failed since the version was submitted.
+func (l *layout) isTouched(s Slot) bool {
+	return slices.ContainsFunc(l.places.Holders(s), func(seat Seat) bool { return l.Gone[seat]+l.Renewed[seat] > 0 })
 }
 
 // fill notes that all seats that live have got what they are to have.

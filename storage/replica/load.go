@@ -57,7 +57,8 @@ func (l *Loading) Wait(ctx context.Context) (Loaded, error) {
 // same holders, so that few messages are needed. The data is appended to dst, which may be nil.
 //
 // If some have no copy left, the error is a *LostError with these, and the others are there: the lost
-// ones are zero, or empty if blocks differ in size.
+// ones are zero, or empty if blocks differ in size. Blocks of one size for which the system has not the memory
+// are ErrMemory.
 func (s *Store) Load(ctx context.Context, dst []byte, ranges ...Range) (Loaded, error) {
 	return s.StartLoad(ctx, dst, ranges...).Wait(context.WithoutCancel(ctx))
 }
@@ -194,15 +195,19 @@ func (ld *loading) want(ranges []Range) error {
 	if err := g.check(ranges); err != nil {
 		return err
 	}
-	var blocks int64
+	n, blocks := len(ld.dst), int64(0)
 	for _, r := range ranges {
 		blocks += r.Len()
+	}
+	if err := lends(blocks, g.size, cap(ld.dst)-n); err != nil {
+		return err
+	}
+	for _, r := range ranges {
 		g.pieces(r, func(p piece) { ld.wanted = append(ld.wanted, &want{piece: p}) })
 	}
 	if g.size == 0 {
 		return nil
 	}
-	n := len(ld.dst)
 	ld.dst = slices.Grow(ld.dst, int(blocks)*g.size)[:n+int(blocks)*g.size]
 	at := ld.dst[n:]
 	for _, w := range ld.wanted {

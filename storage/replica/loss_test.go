@@ -169,6 +169,20 @@ func TestLossWithOneCopy(t *testing.T) {
 	require.Equal(t, 1, l.Quantile(0.5))
 }
 
+// IV-D: as long as few fail the probability is about g*(f/p)^r, of g = p/r groups.
+func TestLossAfterFewFailures(t *testing.T) {
+	for _, c := range []struct{ p, r int }{{1 << 25, 2}, {3 << 23, 3}, {1 << 25, 4}, {24_576, 4}, {24_576, 1}} {
+		l, err := NewLoss(c.p, c.r)
+		require.NoError(t, err)
+		for _, f := range []int{50, 100, 200} {
+			about := float64(c.p/c.r) * math.Pow(float64(f)/float64(c.p), float64(c.r))
+			if about < 0.01 { // C(f,r) is less than f^r/r! by about r(r-1)/2f
+				require.InEpsilon(t, about, l.By(f), 0.01+float64(c.r*(c.r-1))/float64(2*f), "p=%d r=%d f=%d", c.p, c.r, f)
+			}
+		}
+	}
+}
+
 func TestLossRefuses(t *testing.T) {
 	for _, c := range []struct {
 		p, r int

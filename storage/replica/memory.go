@@ -107,6 +107,25 @@ func (m *memory) room(n int64) error {
 	}
 }
 
+// unasked is how much a program may load without a look at what the system has, which takes as long as a small load.
+const unasked = 64 << 20
+
+// lends returns an error if the system has not the memory for blocks of a size that the program loads, beyond room that it has
+// given. It is the program's, so no limit counts it, and one rank may load what others do not.
+func lends(blocks int64, size, room int) error {
+	if size == 0 {
+		return nil
+	}
+	if blocks -= int64(room / size); blocks <= int64(unasked/size) {
+		return nil
+	}
+	if left := offheap.Available(); blocks > left/int64(size) {
+		return fmt.Errorf("%w: %d blocks of %s are to be loaded, and the system has %s available: load fewer at a time",
+			ErrMemory, blocks, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(left)))
+	}
+	return nil
+}
+
 // free is how much a version can take.
 func (m *memory) free() int64 {
 	m.mu.Lock()

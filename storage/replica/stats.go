@@ -1,6 +1,10 @@
 package replica
 
-import "time"
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+)
 
 // Operations are what the calls of one kind have cost this rank.
 type Operations struct {
@@ -21,7 +25,7 @@ type Stats struct {
 	MemoryIdle int64 // of these, kept for the next version; the system may take them back, but for what others can write to
 	MemoryPeak int64
 
-	Sets        int     // of ranks that hold the same blocks, when they were submitted, on all ranks
+	Sets        int     // different ones of ranks that hold the same blocks, of all ranks: repairs without replacements make more
 	SharedNodes int64   // ranges of which two copies are on one node, of all ranks
 	Missing     int64   // copies that there are too few, of all ranks: see Repair
 	Lost        []Range // blocks without any copy
@@ -48,22 +52,41 @@ func (s *Store) Stats() Stats {
 		return st
 	}
 	l := v.layout
-	st.Version, st.Blocks, st.Copies, st.Sets, st.Lost = v.number, l.geo.n, l.places.copies, l.places.Sets(), l.lostBlocks()
+	st.Version, st.Blocks, st.Copies, st.Lost = v.number, l.geo.n, l.places.copies, l.lostBlocks()
+	sets := make(seatSets)
 	for slot := range l.places.Seats() {
-		if l.places.sharedAt(Slot(slot)) {
-			l.InSlot(Slot(slot), func(int64) { st.SharedNodes++ })
+		s := Slot(slot)
+		if l.isTouched(s) {
+			l.InSlot(s, func(q int64) { l.inspect(q, &st, sets) })
+			continue
 		}
+		if l.places.sharedAt(s) {
+			l.InSlot(s, func(int64) { st.SharedNodes++ })
+		}
+		sets.add(l.places.Holders(s))
 	}
-	l.touched(func(q int64) {
-		l.inspect(q, &st)
-	})
+	st.Sets = len(sets)
 	return st
 }
 
-// inspect corrects what is counted for a range that failures have touched.
-func (l *layout) inspect(q int64, st *Stats) {
-	if l.places.sharedAt(l.Slot(q)) {
-		st.SharedNodes--
+// seatSets are different sets of seats.
+type seatSets map[string]bool
+
+func (s seatSets) add(seats []Seat) {
+	slices.Sort(seats)
+	var key []byte
+	for _, seat := range seats {
+		key = binary.AppendUvarint(key, uint64(seat))
+	}
+	if !s[string(key)] {
+		s[string(key)] = true
+	}
+}
+
+// inspect counts a range that failures have touched.
+func (l *layout) inspect(q int64, st *Stats, sets seatSets) {
+	if holders := l.holders(q); len(holders) > 0 && !l.isLost(q) {
+		sets.add(holders)
 	}
 	at := l.copies(nil, q)
 	nodes := make(map[int]bool)
