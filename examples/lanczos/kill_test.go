@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/stretchr/testify/require"
@@ -64,12 +63,11 @@ func (k *killer) job() {
 	ranks := 1 + k.Rand.IntN(3)
 	first := ranks
 	frequency := strconv.Itoa([]int{1, 2, 7}[k.Rand.IntN(3)])
-	longest := 150 * time.Millisecond
-	for {
+	longest, tookUp := killtest.Longest(0, false), false
+	for ; ; longest = killtest.Longest(longest, tookUp) {
 		args := append(strings.Fields(problem), "-ranks", strconv.Itoa(ranks))
 		r := k.RandomMode(append(args, "-cp-path", dir, "-cp-freq", frequency), longest)
-		longest += longest / 20 // so that it gets through at last, on any machine
-		if strings.Contains(r.Stderr, "restarted from the checkpoint") {
+		if tookUp = strings.Contains(r.Stderr, "restarted from the checkpoint"); tookUp {
 			k.restarts++
 		}
 		if !r.Killed {

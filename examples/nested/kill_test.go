@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/stretchr/testify/require"
@@ -60,9 +59,9 @@ func (k *killer) job() {
 	frequency := 1 + k.Jobs%3
 	args := append(strings.Fields(problem), "-ranks", ranks)
 	mine := append(args[:len(args):len(args)], "-cp-path", dir, "-outer-freq", strconv.Itoa(frequency))
-	for longest := 150 * time.Millisecond; ; longest += longest / 20 { // it gets through at last, on any machine
+	for longest, outer := killtest.Longest(0, false), false; ; longest = killtest.Longest(longest, outer) {
 		r := k.RandomMode(mine, longest)
-		k.count(r)
+		outer = k.count(r)
 		if !r.Killed {
 			require.Equal(k.t, k.want(args), k.digest(r), "%v", mine)
 			return
@@ -71,9 +70,9 @@ func (k *killer) job() {
 	}
 }
 
-// count notes what a start has taken up.
-func (k *killer) count(r killtest.Run) {
-	outer := strings.Contains(r.Stderr, "restarted from the checkpoint")
+// count notes what a start has taken up, and reports whether that was of the loop outside.
+func (k *killer) count(r killtest.Run) (outer bool) {
+	outer = strings.Contains(r.Stderr, "restarted from the checkpoint")
 	inner := strings.Contains(r.Stderr, "goes on from its own checkpoint")
 	if outer {
 		k.outer++
@@ -84,6 +83,7 @@ func (k *killer) count(r killtest.Run) {
 	if outer && inner {
 		k.both++
 	}
+	return outer
 }
 
 func (k *killer) want(args []string) string {

@@ -71,6 +71,18 @@ func (k *Killer) RequireAllModes() {
 	}
 }
 
+// Longest is before when the next start of a job is killed: later and later, so that it gets through at last on any
+// machine, and soon as long as it has not come so far that the next one takes up what it has written.
+func Longest(before time.Duration, tookUp bool) time.Duration {
+	switch {
+	case before == 0:
+		return 150 * time.Millisecond
+	case tookUp:
+		return before + before/20
+	}
+	return before + before/4
+}
+
 // Run is what a start of the program has printed.
 type Run struct {
 	Stdout, Stderr string
