@@ -130,6 +130,7 @@ func (x *extents) giveBack(pieces []piece) {
 	for _, p := range pieces {
 		if p.of.users--; p.of.users == 0 {
 			s := p.of.of
+			s.ended(p.of.index)
 			s.free[p.of.index] = true
 			s.idle++
 			x.used -= extentSize

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage/internal/exchange"
 )
@@ -70,17 +68,16 @@ func (r *receiver) open(a offheap.Address) error {
 	return err
 }
 
-// copy takes the next bytes. The sum is that of what is here then: their owner may have ended, or use
-// its memory for something else, while it is read.
-func (r *receiver) copy(at int64, n int, sum uint64) error {
-	var from []byte
+// copy takes the next bytes. Whether they were still those of the part is known when they are here: their owner may
+// have ended, or use its memory for something else.
+func (r *receiver) copy(at int64, n int, told uint64) error {
+	var memory []byte
 	if k := len(r.read); k > 0 {
-		from = r.read[k-1].Mapped()
+		memory = r.read[k-1].Mapped()
 	}
-	if at > int64(len(from)-n) {
+	if at+int64(n) > int64(len(usesIn(memory))*extentSize) {
 		return fmt.Errorf("%w: %d bytes at %d are in no memory", exchange.ErrTransfer, n, at)
 	}
-	from = from[at:][:n]
 	rooms, err := r.room(n)
 	if err != nil {
 		return err
@@ -90,17 +87,12 @@ func (r *receiver) copy(at int64, n int, sum uint64) error {
 	if r.ended {
 		return nil
 	}
-	var got xxh3.Hasher
+	from := memory[tableSize+at:][:n]
 	for _, room := range rooms {
 		from = from[room.fill(from):]
-		if len(rooms) > 1 {
-			_, _ = got.Write(room.bytes())
-		} else if xxh3.Hash(room.bytes()) == sum {
-			return nil
-		}
 	}
-	if len(rooms) == 1 || got.Sum64() != sum {
-		return fmt.Errorf("%w: checksum of %d bytes in the memory of another process", exchange.ErrTransfer, n)
+	if usesIn(memory).of(at, n) != told {
+		return fmt.Errorf("%w: the memory of another process was given back while %d bytes of it were read", exchange.ErrTransfer, n)
 	}
 	return nil
 }

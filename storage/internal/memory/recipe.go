@@ -56,7 +56,7 @@ const (
 	recordBase   = 1 + iota // version, attempt
 	recordRun               // run
 	recordMemory            // offheap.Address: of what is read from now on
-	recordRead              // where the next bytes are in it, how many, their XXH3
+	recordRead              // where the next bytes are in it, how many, how often their extents were used
 )
 
 const (
@@ -107,7 +107,7 @@ func parseRecord(b []byte) (r record, err error) {
 		return r, fmt.Errorf("record of kind %d for a copy in memory", r[0])
 	case r[0] == recordRun && (r[1] < literal || r[2] < 0):
 		return r, fmt.Errorf("recipe for a copy in memory takes %d bytes at %d", r[2], r[1])
-	case r[0] == recordRead && (r[1] < 0 || r[2] < 1 || r[2] > pieceSize):
+	case r[0] == recordRead && (r[1] < 0 || r[1] > largestSlab || r[2] < 1 || r[2] > pieceSize):
 		return r, fmt.Errorf("copy in memory reads %d bytes at %d", r[2], r[1])
 	}
 	return r, nil

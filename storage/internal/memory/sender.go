@@ -20,16 +20,8 @@ type sender struct {
 	told  offheap.Address // where it reads
 }
 
-// offer is where some bytes of the part are.
-type offer struct {
-	room
-
-	sum   uint64 // XXH3
-	known bool   // the sum
-}
-
-// add brings the next bytes, the last ones of what the recipe has so far.
-func (s *sender) add(offers []offer, so *sharing) error {
+// add brings the next bytes, which are at these places, the last ones of what the recipe has so far.
+func (s *sender) add(offers []room, so *sharing) error {
 	if !s.reads {
 		for _, one := range offers {
 			if err := storage.Borrow(s.to, one.bytes()); err != nil {
@@ -49,7 +41,7 @@ func (s *sender) add(offers []offer, so *sharing) error {
 }
 
 // records say where the bytes are.
-func (s *sender) records(offers []offer) (out []record, err error) {
+func (s *sender) records(offers []room) (out []record, err error) {
 	for _, one := range offers {
 		if one.of.segment == nil {
 			return nil, offheap.ErrNotThere
@@ -58,7 +50,7 @@ func (s *sender) records(offers []offer) (out []record, err error) {
 			out = append(out, memoryRecord(a))
 			s.told = a
 		}
-		out = append(out, record{recordRead, int64(one.at), int64(one.n), int64(one.sum)})
+		out = append(out, record{recordRead, int64(one.at), int64(one.n), int64(one.of.uses.of(int64(one.at), one.n))})
 	}
 	return out, nil
 }

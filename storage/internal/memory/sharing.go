@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -15,9 +13,9 @@ import (
 type sharing struct {
 	own    *writer
 	others []*sender
-	recipe recipe  // for the others
-	offers []offer // that they do not know of
-	bytes  int     // of these
+	recipe recipe // for the others
+	offers []room // that they do not know of
+	bytes  int    // of these
 }
 
 var (
@@ -25,7 +23,7 @@ var (
 	_ container.Repeater = (*sharing)(nil)
 )
 
-// pieceSize is how many bytes are copied at a time, and have a checksum: so few that they stay in a cache of
+// pieceSize is how many bytes are copied at a time: so few that they stay in a cache of
 // the processor, and so many that they are copied past it.
 const pieceSize = 1 << 20
 
@@ -37,7 +35,10 @@ func (w *sharing) Write(p []byte) (int, error) {
 		}
 		w.own.into(slices.Clone(rooms))(next)
 		w.recipe.add(literal, len(next))
-		w.offer(rooms, next)
+		for _, room := range rooms {
+			w.offers = adjoin(w.offers, room, pieceSize)
+		}
+		w.bytes += len(next)
 		if w.bytes >= pieceSize {
 			if err := w.tell(); err != nil {
 				return 0, err
@@ -47,41 +48,8 @@ func (w *sharing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// offer notes where the bytes p are now. What is small waits for its checksum until it is told, with what is
-// behind it.
-func (w *sharing) offer(rooms []room, p []byte) {
-	w.bytes += len(p)
-	summed := w.summed()
-	for _, r := range rooms {
-		of := p[:r.n]
-		p = p[r.n:]
-		if summed && r.n >= ownExtent {
-			w.offers = append(w.offers, offer{r, xxh3.Hash(of), true})
-			continue
-		}
-		if k := len(w.offers) - 1; k >= 0 && !w.offers[k].known {
-			if both := adjoin([]room{w.offers[k].room}, r, pieceSize); len(both) == 1 {
-				w.offers[k].room = both[0]
-				continue
-			}
-		}
-		w.offers = append(w.offers, offer{room: r})
-	}
-}
-
-// summed reports whether anybody needs the checksums.
-func (w *sharing) summed() bool {
-	return slices.ContainsFunc(w.others, func(s *sender) bool { return s.reads })
-}
-
 // tell brings what the others do not know of.
 func (w *sharing) tell() error {
-	summed := w.summed()
-	for i := range w.offers {
-		if one := &w.offers[i]; summed && !one.known {
-			one.sum, one.known = xxh3.Hash(one.room.bytes()), true
-		}
-	}
 	offers := w.offers
 	w.offers, w.bytes = nil, 0
 	for _, other := range w.others {
