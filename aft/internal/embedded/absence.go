@@ -36,6 +36,7 @@ func (e *endpoint) lose(procs []control.Proc, how absence) {
 					concerned = append(concerned, b)
 				}
 			}
+			e.noticed.tell()
 			for _, b := range concerned { // who learns of it on one communicator finds it known on all
 				b.endOf(p, how)
 			}
@@ -100,7 +101,6 @@ func (b *mailbox) lose(p control.Proc, how absence) bool {
 		b.present--
 	}
 	b.lost[rank] = how
-	b.notice()
 	if how == failed {
 		select {
 		case <-b.failure:
@@ -111,10 +111,21 @@ func (b *mailbox) lose(p control.Proc, how absence) bool {
 	return true
 }
 
-func (b *mailbox) notice() {
-	if b.noticed != nil {
-		close(b.noticed)
-		b.noticed = nil
+// notices wakes who waits for news of absences. The lock of the endpoint guards it.
+type notices struct{ next chan struct{} }
+
+// wait returns what is closed when there are any.
+func (n *notices) wait() <-chan struct{} {
+	if n.next == nil {
+		n.next = make(chan struct{})
+	}
+	return n.next
+}
+
+func (n *notices) tell() {
+	if n.next != nil {
+		close(n.next)
+		n.next = nil
 	}
 }
 
@@ -133,10 +144,7 @@ func (s endedSend) Wait(ctx context.Context) (driver.Status, error) {
 		if err == nil && (b.lost[s.dst] != 0 || b.freed) {
 			err = errFailed(s.dst)
 		}
-		if err == nil && b.noticed == nil {
-			b.noticed = make(chan struct{})
-		}
-		noticed := b.noticed
+		noticed := b.ep.noticed.wait()
 		b.ep.mu.Unlock()
 		if err != nil {
 			return driver.Status{}, err

@@ -29,7 +29,8 @@ type endpoint struct {
 	early    map[control.CommID][]*message // of communicators not known yet
 	waiting  map[announced]*message        // in a matcher
 	absent   map[control.Proc]absence
-	away     map[control.Proc]bool              // their bodies have returned: they send nothing more in this zone
+	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
+	noticed  notices
 	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
 	buffered int                                // bytes of eager messages
 	closed   error

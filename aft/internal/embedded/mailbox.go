@@ -37,7 +37,6 @@ type mailbox struct {
 	revoked    bool
 	isRevoked  chan struct{}
 	failure    chan struct{}           // closed when a process is known to have failed
-	noticed    chan struct{}           // closed by the next notice of an absence; nil: nobody waits for one
 	lost       []absence               // by rank
 	dropped    []uint64                // by rank: what it has sent behind this is forgotten; 0: nothing is
 	accepted   []bool                  // by rank: its failure has been acknowledged
@@ -304,7 +303,7 @@ func (b *mailbox) close(err error) []*message {
 
 // abandon completes all receives and all sends that wait here.
 func (b *mailbox) abandon(receives, sends error) (refuse []*message) {
-	b.notice()
+	b.ep.noticed.tell()
 	end := func(r *receive) { b.endReceive(r, receives) }
 	b.matcher.any.all(end)
 	for i := range b.matcher.receives {

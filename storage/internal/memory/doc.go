@@ -17,7 +17,7 @@
 // A part on its way:
 //
 //	sharing --+-- own memory (writer), in steps of pieceSize
-//	          +-- sender: where it is, and its sum ------> receiver: window, copy, sum
+//	          +-- sender: where it is, and its uses -----> receiver: window, copy, uses
 //	              or, if that rank cannot read it, bytes -> receiver: Expect
 //	              in the end the recipe, if pieces of the version before are repeated
 //
@@ -27,7 +27,7 @@
 //     stays until then.
 //   - Memory is not used again while anybody reads it, or what comes from another rank is still
 //     to be put into it.
-//   - What is read in the memory of another process is checked where it has been copied to: what
+//   - Who has read in the memory of another process looks then whether it was still what it was told of: what
 //     its owner has done meanwhile makes the copy fail, and never wrong.
 //   - The memory of a part is its own until no stream needs it, whether its version is forgotten or not.
 //   - Of a version that was forgotten nothing is taken any more: what is late is refused.
