@@ -242,7 +242,9 @@ func TestMemoryOnOneNode(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	w := newMemoryWorld(t, 4, 2, "mem", func(o *options) { o.MemLimit = 8 << 20 })
 	w.cells = 4 * 1 << 18 // 2 MiB for each rank, 8 MiB and the ends with two versions and two copies
-	require.ErrorContains(t, w.job(), "CRAFT_MEM_LIMIT")
+	err := w.job()
+	require.ErrorContains(t, err, "CRAFT_MEM_LIMIT")
+	require.ErrorContains(t, err, "write memory/v-")
 	w.cells = 4 * 1 << 17
 	w.run()
 }

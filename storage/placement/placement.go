@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -113,10 +114,16 @@ func (p *Placement) List(context.Context) ([]storage.Entry, error) {
 	}), nil
 }
 
-// Path implements storage.Driver: where the home has a version, or this node.
+// Path implements storage.Driver: where the home has a version, or this node; of one in memory alone no path, but its name.
 func (p *Placement) Path(id storage.ID) string {
-	if id.IsZero() || !p.OnNodes() || query(p.register, func(v catalog.View) bool { return v.HomeAlone().Any(id) }) {
+	in := func(view func(catalog.View) catalog.View) bool {
+		return query(p.register, func(v catalog.View) bool { return view(v).Any(id) })
+	}
+	switch {
+	case id.IsZero() || !p.OnNodes() || in(catalog.View.HomeAlone):
 		return p.config.Home.Path(id)
+	case p.schemes.memoryAlone(p.Plan(id.Version)) && !in(catalog.InFiles):
+		return filepath.Join("memory", id.String())
 	}
 	return p.local.Path(id)
 }
