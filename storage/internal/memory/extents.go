@@ -118,7 +118,7 @@ func (x *extents) grow() error {
 		size += len(s.b)
 	}
 	size = min(max(size, smallestSlab), largestSlab)
-	left := available() / int64(max(x.peers, 1))
+	left := available()/int64(max(x.peers, 1)) - spared
 	for int64(size) > left/4 && size > smallestSlab { // others may be behind, with a larger one that they have hardly touched
 		size /= 2
 	}
@@ -132,6 +132,9 @@ func (x *extents) grow() error {
 	x.slabs.list = append(x.slabs.list, s)
 	return nil
 }
+
+// spared is what is left to each rank for what its program takes meanwhile: Go's heap grows in steps.
+const spared = 12 << 20
 
 // available is replaced by tests.
 var available = offheap.Available
