@@ -2,11 +2,13 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +70,46 @@ func TestMemoryGoesOnWithoutFiles(t *testing.T) {
 			w.until = 20
 			w.run()
 			require.Equal(t, 15, w.restarts[3], "version 16 is in files again: "+w.log.String()) // one number was for nothing
+		})
+	}
+}
+
+// Full disks, on all nodes and at home, are errors of the versions that are due for them. Those in memory go on.
+func TestMemoryGoesOnWhereDisksAreFull(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			w := newMemoryWorld(t, 4, 2, "mem:1,local:4", inMode(mode))
+			w.until = 18
+			var full atomic.Bool
+			w.onNode = func(op vfs.Op) error {
+				if full.Load() && op.Kind == vfs.OpWrite {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+			w.atHome = func(_ *afttest.Rank, op vfs.Op) error { return w.onNode(op) }
+			w.refused = func(p *memoryProgram, err error) error {
+				if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+					return nil
+				}
+				return err
+			}
+			w.step = func(p *memoryProgram) error {
+				if err := comm.Barrier(t.Context(), p.c); err != nil {
+					return err
+				}
+				switch n := p.epoch(); {
+				case n == 0 && p.iter == 3:
+					full.Store(true)
+				case n == 0 && p.iter == 15 && p.c.Rank() == 2:
+					full.Store(false)
+					p.rank.Die()
+				}
+				return nil
+			}
+			w.run()
+			require.Len(t, w.restarts, 2)
+			require.GreaterOrEqual(t, w.restarts[1], 12, w.log.String())
 		})
 	}
 }

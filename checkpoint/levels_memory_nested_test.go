@@ -28,11 +28,13 @@ type memoryNest struct {
 	cp           [2]*Checkpoint
 	total, state []float64
 	i, j         int
+	from         int                              // the first of the values that are here
+	value        func(v *[]float64) cptypes.Value // nil: all ranks have all
 }
 
 func (n *memoryNest) innerStep() {
 	for k := range n.state {
-		n.state[k] = n.state[k]*1.01 + float64(n.i*memoryInner+n.j+k)
+		n.state[k] = n.state[k]*1.01 + float64(n.i*memoryInner+n.j+n.from+k)
 	}
 }
 
@@ -66,8 +68,12 @@ func (n *memoryNest) run(ctx context.Context, c *comm.Comm, options []Option, st
 		}
 		defer func() { err = errors.Join(err, n.cp[k].Close()) }()
 	}
-	err = errors.Join(n.cp[0].Add("total", cptypes.Replicated(&n.total)), n.cp[0].Commit(),
-		n.cp[1].Add("state", cptypes.Replicated(&n.state)), n.cp[1].Commit(), n.cp[0].SubCP(n.cp[1]))
+	value := n.value
+	if value == nil {
+		value = func(v *[]float64) cptypes.Value { return cptypes.Replicated(v) }
+	}
+	err = errors.Join(n.cp[0].Add("total", value(&n.total)), n.cp[0].Commit(),
+		n.cp[1].Add("state", value(&n.state)), n.cp[1].Commit(), n.cp[0].SubCP(n.cp[1]))
 	if err == nil {
 		err = n.cp[0].RestartIfNeeded(ctx, &n.i)
 	}

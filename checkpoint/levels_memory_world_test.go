@@ -48,6 +48,8 @@ type memoryWorld struct {
 	memory func(r *afttest.Rank, operation string, key storage.ObjectKey) error
 	// atHome is asked before operations on the parallel file system; nil: nobody is.
 	atHome func(r *afttest.Rank, op vfs.Op) error
+	// onNode is asked before operations on the nodes' files; nil: nobody is.
+	onNode func(op vfs.Op) error
 	// refused is asked about an error of a write, after which the program goes on if it returns nil; nil: it ends.
 	refused func(p *memoryProgram, err error) error
 	// restored is called after RestartIfNeeded, last at the end.
@@ -122,6 +124,9 @@ func (w *memoryWorld) body(ctx context.Context, z *aft.Zone, r *afttest.Rank, mo
 			return w.atHome(r, op)
 		})), func(o *options) {
 			o.nodeFS = w.counted(w.nodes[r.Node()])
+			if w.onNode != nil {
+				o.nodeFS = vfs.WithErrors(o.nodeFS, w.onNode)
+			}
 			if w.name != "" {
 				o.lock = filestore.LockConfig{Job: w.name, Epoch: z.Epoch()}
 			}
@@ -155,7 +160,7 @@ func (w *memoryWorld) body(ctx context.Context, z *aft.Zone, r *afttest.Rank, mo
 
 func (p *memoryProgram) loop(ctx context.Context) error {
 	for ; p.iter < p.w.until; p.iter++ {
-		if err := p.cp.Wait(ctx); err != nil {
+		if err := p.unlessRefused(p.cp.Wait(ctx)); err != nil {
 			return err
 		}
 		p.program.step()
@@ -164,11 +169,7 @@ func (p *memoryProgram) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		err := p.cp.UpdateAndWrite(ctx, p.iter, 1)
-		if err != nil && p.w.refused != nil {
-			err = p.w.refused(p, err)
-		}
-		if err != nil {
+		if err := p.unlessRefused(p.cp.UpdateAndWrite(ctx, p.iter, 1)); err != nil {
 			return err
 		}
 	}
@@ -186,6 +187,14 @@ func (p *memoryProgram) loop(ctx context.Context) error {
 		return p.w.last(p)
 	}
 	return nil
+}
+
+// unlessRefused is what remains of the error of a write.
+func (p *memoryProgram) unlessRefused(err error) error {
+	if err != nil && p.w.refused != nil {
+		return p.w.refused(p, err)
+	}
+	return err
 }
 
 // warned are the warnings in the log.

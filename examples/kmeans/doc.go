@@ -18,7 +18,8 @@
 //   - restore.go: the store is opened, which has outlived the failure, and gives those
 //     blocks. In the first attempt the points are made or read, and submitted. After a
 //     failure Repair makes up for the copies that were lost, so that others may fail. Blocks
-//     all copies of which are lost are made or read again.
+//     all copies of which are lost are made or read again: input.go sees to it that these are
+//     the same ones.
 //
 // The clustering is the same, bit for bit, as without failures and on any number of ranks:
 // package lloyd adds up blocks of points, whoever has them, exactly. Package dataset has

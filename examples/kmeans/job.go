@@ -35,6 +35,7 @@ type worker struct {
 	rank comm.Rank // in the last attempt; -1 before the first one
 
 	state   state
+	input   input
 	points  points
 	restore restoreTimes
 	counts  counts

@@ -8,7 +8,6 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/examples/kmeans/dataset"
 	"github.com/craft-go/craft/storage/replica"
 )
 
@@ -32,11 +31,9 @@ func timed(spent *time.Duration, f func() error) error {
 // after a failure those of the dead come from the copies in the store. It is collective.
 func (w *worker) distribute(ctx context.Context, z *aft.Zone) error {
 	c := z.Comm()
-	source, err := w.source()
-	if err != nil {
+	if err := w.know(ctx, c); err != nil {
 		return err
 	}
-	w.points.total, w.points.dim = source.Size()
 	if err := w.canDraw(); err != nil {
 		return err
 	}
@@ -54,6 +51,10 @@ func (w *worker) distribute(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	for _, r := range lost {
+		source, err := w.reader()
+		if err != nil {
+			return err
+		}
 		if err := mine.read(source, r, mine.from(r.Lo)); err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (w *worker) distribute(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	w.points.add(mine)
-	return w.protect(ctx, c, store, source)
+	return w.protect(ctx, c, store)
 }
 
 // allgather tells all ranks which blocks each of them has.
@@ -133,7 +134,7 @@ func (w *worker) count(ctx context.Context, z *aft.Zone, got points, lost []repl
 
 // protect makes copies of all blocks if some have none, or makes up for those that were
 // lost, so that further ranks may fail. What it asks the store is known to all ranks.
-func (w *worker) protect(ctx context.Context, c *comm.Comm, store *replica.Store, source dataset.Source) error {
+func (w *worker) protect(ctx context.Context, c *comm.Comm, store *replica.Store) error {
 	if store.Version() > 0 && len(store.Lost()) == 0 {
 		return timed(&w.restore.repair, func() error { return store.Repair(ctx) })
 	}
@@ -142,16 +143,20 @@ func (w *worker) protect(ctx context.Context, c *comm.Comm, store *replica.Store
 	return timed(&w.restore.submit, func() error {
 		return store.Submit(ctx, replica.Blocks{
 			N: p.blocks(), Size: 8 * p.blockLen(), First: share.Lo, Count: share.Len(),
-			Fill: func(id int64, to []byte) error { return w.serialize(source, id, to) },
+			Fill: func(id int64, to []byte) error { return w.serialize(id, to) },
 		})
 	})
 }
 
 // serialize writes a block into memory of the store. A rank submits blocks that follow one
 // another: after a failure it may not have all of them.
-func (w *worker) serialize(source dataset.Source, id int64, to []byte) error {
+func (w *worker) serialize(id int64, to []byte) error {
 	block := w.points.block(id)
 	if block == nil {
+		source, err := w.reader()
+		if err != nil {
+			return err
+		}
 		block = make([]float64, w.points.blockLen())
 		if err := w.points.read(source, replica.Range{Lo: id, Hi: id + 1}, block); err != nil {
 			return err

@@ -85,13 +85,21 @@ func TestAllAreKilled(t *testing.T) {
 
 // inCluster runs the program on ranks that are goroutines, on nodes, and in which a death
 // is that of a goroutine.
-func inCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm.Recovery, cfg config) (r result) {
+func inCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm.Recovery, cfg config) result {
+	r, err := tryInCluster(tb, cluster, ranks, recovery, cfg, func() {})
+	require.NoError(tb, err)
+	return r
+}
+
+// tryInCluster is inCluster for runs that may fail. dying is called before each death.
+func tryInCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm.Recovery, cfg config, dying func()) (r result, err error) {
 	var mu sync.Mutex
 	quiet := slog.New(slog.DiscardHandler)
 	cfg.Goroutines = 1
-	require.NoError(tb, cluster.Run(tb.Context(), ranks, func(ctx context.Context, rank *afttest.Rank) error {
+	err = cluster.Run(tb.Context(), ranks, func(ctx context.Context, rank *afttest.Rank) error {
 		j := newJob(cfg, io.Discard, quiet)
 		j.die = func(int) error {
+			dying()
 			rank.Die()
 			return nil
 		}
@@ -102,8 +110,8 @@ func inCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm
 			r = w.result
 		}
 		return err
-	}))
-	return r
+	})
+	return r, err
 }
 
 func parsed(tb testing.TB, args ...string) config {

@@ -47,6 +47,16 @@ func (r *nodeReport) sameDir(other *nodeReport) bool {
 	return r.Dir == other.Dir
 }
 
+// sharers is how many ranks run on the machine of one, itself included.
+func sharers(reports []nodeReport, me comm.Rank) (n int) {
+	for r := range reports {
+		if reports[r].machine() == reports[me].machine() {
+			n++
+		}
+	}
+	return n
+}
+
 // numbering is how nodes are numbered: by what the engine says and the ranks report.
 type numbering struct {
 	of      []int // by rank, as the communicator says; nil: it does not

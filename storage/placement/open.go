@@ -67,6 +67,7 @@ func (p *Placement) openNodes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	memory.Share(sharers(reports, p.config.Comm.Rank()))
 	home, _ := p.config.Home.(storage.MetadataStore)
 	p.manifest.Begin(manifest.Job{Checkpoint: p.config.Name, Policy: p.config.Policy.String(), Nodes: p.nodes.list, Home: home})
 	p.know(string(reports[0].Home))

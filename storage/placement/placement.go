@@ -206,7 +206,7 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 		p.register.noteSent(id)
 	}
 	if o.Levels == 0 {
-		p.planner.owes(planned)
+		p.planner.settled(id.Version, planned, true)
 		if o.Void {
 			p.forgetting.forget(id)
 		}
@@ -217,7 +217,7 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	}
 	below := planned.BelowHome()
 	reached := below.Where(func(l storage.Level) bool { return o.Levels.Include(storage.LevelsOf(p.schemes.possible(l))) })
-	p.planner.owes(below &^ reached)
+	p.planner.settled(id.Version, below&^reached, false)
 	p.register.settled(id, h.Size, factsOf(h, planned), reached, p.schemes)
 	if reached.On(storage.TierMemory) != 0 {
 		p.forgetting.overtake(id)

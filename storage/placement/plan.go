@@ -14,6 +14,9 @@ type planner struct {
 	// owed are levels that the last version which should have reached them has
 	// not reached: the next version is to.
 	owed storage.Levels
+	// failed: the last version is nowhere. One that is due for memory alone is made then without what is owed, which may
+	// not be there for long: a full disk would end versions in memory, too.
+	failed bool
 	// weak are the planned levels at which this rank's part of a version is not.
 	weak map[storage.ID]storage.Levels
 }
@@ -23,11 +26,14 @@ func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.policy.Plan(version)
-	if p.owed == 0 {
+	if p.owed == 0 || p.waits(plan) {
 		return plan
 	}
 	return plan.With(p.owed).Staged()
 }
+
+// waits reports whether what is owed is for a later version than one for which so much is due.
+func (p *planner) waits(due storage.Levels) bool { return p.failed && due.MemoryAlone() }
 
 // skipNumbers is Placement.SkipNumbers.
 func (p *planner) skipNumbers(from, to uint64) {
@@ -36,11 +42,14 @@ func (p *planner) skipNumbers(from, to uint64) {
 	p.owed = p.owed.With(p.policy.Between(from, to))
 }
 
-// owes notes the levels that the last version has missed, on all ranks alike.
-func (p *planner) owes(levels storage.Levels) {
+// settled notes the levels that a version has missed, on all ranks alike, and whether it is nowhere.
+func (p *planner) settled(version uint64, missed storage.Levels, failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.owed = levels
+	if p.waits(p.policy.Plan(version)) {
+		missed, failed = missed.With(p.owed), false
+	}
+	p.owed, p.failed = missed, failed
 }
 
 // weaken notes that this rank's part of a version is not at a level, and reports whether it is

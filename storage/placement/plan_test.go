@@ -30,3 +30,35 @@ func TestSkip(t *testing.T) {
 		require.Equal(t, policy.Plan(next).With(storage.LevelsOf(c.want...)), s.plan(next), "%+v", c)
 	}
 }
+
+// What a failed version was due for in files is made up for by the next one but one if the next one is due for memory
+// alone, which does not fail for want of files then.
+func TestMemoryAfterAFailure(t *testing.T) {
+	policy, err := storage.ParsePolicy("mem:1,local:3,pfs:9")
+	require.NoError(t, err)
+	mem, local := storage.LevelsOf(storage.Mem), storage.LevelsOf(storage.Mem, storage.Local)
+	all := local.With(storage.LevelsOf(storage.PFS))
+	s := &planner{policy: policy}
+	for _, c := range []struct {
+		version uint64
+		plan    storage.Levels
+		ends    func(storage.Levels) (missed storage.Levels, failed bool)
+	}{
+		{9, all, failed},
+		{10, mem, good},
+		{11, all, failed},
+		{12, all, failed}, // is due itself
+		{13, mem, failed}, // for another reason
+		{14, all, good},
+		{15, local, good},
+		{16, mem, failed},
+		{17, mem, good},
+	} {
+		require.Equal(t, c.plan, s.plan(c.version), c.version)
+		missed, fails := c.ends(c.plan)
+		s.settled(c.version, missed, fails)
+	}
+}
+
+func failed(plan storage.Levels) (storage.Levels, bool) { return plan, true }
+func good(storage.Levels) (storage.Levels, bool)        { return 0, false }

@@ -116,16 +116,23 @@ func (b *Blocks) bytes() (n int64) {
 // A range of blocks of different sizes is stored with their lengths before it, four bytes each.
 const lengthBytes = 4
 
+// taken is how much memory serialize takes, if it takes any.
+func (b *Blocks) taken() (need int64, takes bool) {
+	switch {
+	case b.Size == 0:
+		return b.bytes() + b.count()*lengthBytes, true
+	case b.Fill != nil:
+		return b.bytes(), true
+	}
+	return 0, false
+}
+
 // serialize returns this rank's ranges as they are stored. Blocks of one size that are there already
 // are not copied; else it takes memory, which the caller gives back.
 func (b *Blocks) serialize(ctx context.Context, m *memory, per int64) (ranges [][]byte, taken []byte, err error) {
 	count := b.count()
-	need := b.bytes()
-	if b.Size == 0 {
-		need += count * lengthBytes
-	}
 	memory := b.Data
-	if b.Fill != nil || b.Size == 0 {
+	if need, takes := b.taken(); takes {
 		if taken, err = m.take(need); err != nil {
 			return nil, nil, err
 		}

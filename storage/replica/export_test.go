@@ -29,6 +29,13 @@ func (s *Store) Flip(rng *rand.Rand) (Range, bool) {
 	return v.layout.geo.blocks(q), true
 }
 
+// Peers are the ranks that share what the system has left with this one, itself included.
+func (s *Store) Peers() int64 {
+	s.mem.mu.Lock()
+	defer s.mem.mu.Unlock()
+	return s.mem.peers
+}
+
 // Intact counts the copies that this rank has, and those that are as they were submitted.
 func (s *Store) Intact() (copies, good int) {
 	v, err := s.read()

@@ -36,12 +36,16 @@ var process = func() int64 { return int64(os.Getpid()) }
 func (m meeting) nearby(own comm.Rank) nearby {
 	n := nearby{opens: make(map[comm.Rank]bool), openedBy: make(map[comm.Rank]bool), windows: make(map[offheap.Address]*window)}
 	for r, told := range m {
-		here := told[introVicinity] == m[own][introVicinity] && told[introVicinity] != 0
-		if here && told[introProcess] != m[own][introProcess] {
+		if m.together(r, int(own)) && told[introProcess] != m[own][introProcess] {
 			n.opens[comm.Rank(r)], n.openedBy[comm.Rank(r)] = true, true
 		}
 	}
 	return n
+}
+
+// together reports whether two ranks are known to be on one host. Nodes of the job need not be hosts.
+func (m meeting) together(a, b int) bool {
+	return m[a][introVicinity] == m[b][introVicinity] && m[a][introVicinity] != 0
 }
 
 // shares reports whether any rank can open this one's memory.

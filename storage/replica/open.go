@@ -192,7 +192,7 @@ func (s *Store) bind(b binding, met meeting, places *Places) {
 	s.mem.mu.Lock()
 	s.mem.limit, s.mem.peers = s.options.Limit, 0
 	for r := range places.Seats() {
-		if own.Nodes() == nil || places.node[r] == places.node[own.Rank()] {
+		if own.Nodes() == nil || places.node[r] == places.node[own.Rank()] || met.together(r, int(own.Rank())) {
 			s.mem.peers++
 		}
 	}

@@ -84,6 +84,7 @@ const (
 	tellCount
 	tellBytes
 	tellNumber
+	tellTaken
 	tellRoom
 	tellings
 )
@@ -96,7 +97,8 @@ func (sub *submitting) agree() error {
 	if bad != nil {
 		mine[tellBad] = 1
 	} else {
-		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), s.mem.free()})
+		taken, _ := b.taken()
+		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), taken, s.mem.free()})
 	}
 	all := make([]int64, tellings*c.Size())
 	if err := comm.Allgather(sub.x.ctx, c, mine, all); err != nil {
@@ -138,19 +140,27 @@ func disagreement(told [][]int64) error {
 	return overlap(told)
 }
 
-// enough returns an error if all ranks together have not the memory for the copies. Whether each has enough for its own is
-// found out when it takes it.
+// enough returns an error if all ranks together have not the memory for the copies, and for what blocks are first
+// written to. Nothing is taken yet: later ranks would see less of what others have touched, and not what they will. Whether
+// each has enough for its own is found out when it takes it.
 func enough(told [][]int64, copies int) error {
-	var bytes, room uint64
+	var bytes, taken, room uint64
 	for _, t := range told {
 		bytes += uint64(t[tellBytes])
+		taken += uint64(t[tellTaken])
 		room = min(room+uint64(t[tellRoom]), math.MaxInt64)
 	}
-	if high, all := bits.Mul64(bytes, uint64(copies)); high > 0 || all > room {
-		return fmt.Errorf("%w: %d copies of %s are wanted, and all ranks together have %s available: use fewer copies, smaller or fewer blocks, or a larger Options.Limit (by default what the system has)",
-			ErrMemory, copies, humanize.IBytes(bytes), humanize.IBytes(room))
+	high, all := bits.Mul64(bytes, uint64(copies))
+	all, carry := bits.Add64(all, taken, 0)
+	if high+carry == 0 && all <= room {
+		return nil
 	}
-	return nil
+	first := ""
+	if taken > 0 {
+		first = fmt.Sprintf(" (and %s where they are written first)", humanize.IBytes(taken))
+	}
+	return fmt.Errorf("%w: %d copies of %s%s are wanted, and all ranks together have %s available: use fewer copies, smaller or fewer blocks, or a larger Options.Limit (by default what the system has)",
+		ErrMemory, copies, humanize.IBytes(bytes), first, humanize.IBytes(room))
 }
 
 // newVersion is the one that is submitted now: pure, but for the numbers of the store.

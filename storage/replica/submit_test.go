@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage/replica"
 )
 
@@ -55,4 +56,54 @@ func TestTooManyBlocks(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "%d blocks of %d bytes", b.N, b.Size)
 	}
+}
+
+// TestMemoryWhileBlocksAreWritten: what Fill writes to is memory, too, which must be there for all ranks before any of it
+// is taken.
+func TestMemoryWhileBlocksAreWritten(t *testing.T) {
+	const ranks, each = 4, 1 << 20
+	for _, limited := range []struct {
+		limit int64
+		fits  bool
+	}{{5 * each / 2, false}, {7 * each / 2, true}} {
+		var calls atomic.Int64
+		o := replica.Options{Log: quiet, Limit: limited.limit}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
+			s, err := replica.Open(ctx, r.Comm(), "test", o)
+			if err != nil {
+				return err
+			}
+			fill := func(int64, []byte) error { calls.Add(1); return nil }
+			err = s.Submit(ctx, replica.Blocks{N: ranks * each >> 10, Size: 1 << 10, First: int64(r.Comm().Rank()) * each >> 10, Count: each >> 10, Fill: fill})
+			if limited.fits || errors.Is(err, replica.ErrMemory) {
+				return err
+			}
+			return fmt.Errorf("with a limit of %d: %w", o.Limit, err)
+		})
+		cancel()
+		if limited.fits {
+			require.NoError(t, err)
+			require.NotZero(t, calls.Load())
+		} else {
+			require.ErrorIs(t, err, replica.ErrMemory)
+			require.Zero(t, calls.Load(), "nothing is taken")
+		}
+	}
+}
+
+// TestNodesOfOneMachineShareItsMemory: nodes of a job need not be machines.
+func TestNodesOfOneMachineShareItsMemory(t *testing.T) {
+	if offheap.Vicinity() == 0 {
+		t.Skip("processes do not see each other")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, (&afttest.Cluster{Nodes: 3}).Run(ctx, 6, func(ctx context.Context, r *afttest.Rank) error {
+		s, err := replica.Open(ctx, r.Comm(), "test", replica.Options{Log: quiet})
+		if err == nil && s.Peers() != 6 {
+			err = fmt.Errorf("%d ranks share the memory", s.Peers())
+		}
+		return err
+	}))
 }

@@ -15,7 +15,8 @@ import (
 // csvFile is a file with a point in each line. Its first line may have names of the
 // coordinates, none of which is a number; empty lines, and those that begin with #, do not count.
 type csvFile struct {
-	path   string
+	file
+
 	points int64
 	dim    int
 	marks  []csvMark // of the points 0, csvStep, 2*csvStep, ...
@@ -43,7 +44,10 @@ func openCSV(path string) (Source, error) {
 		return nil, err
 	}
 	defer f.Close()
-	c := &csvFile{path: path}
+	c := new(csvFile)
+	if c.file, err = newFile(f); err != nil {
+		return nil, err
+	}
 	begin, err := behindMark(f)
 	if err != nil {
 		return nil, err
@@ -96,11 +100,10 @@ func (c *csvFile) Read(first int64, to []float64) error {
 	if len(to) == 0 {
 		return nil
 	}
-	f, err := os.Open(c.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+	return c.read(func(f *os.File) error { return c.readFrom(f, first, to) })
+}
+
+func (c *csvFile) readFrom(f *os.File, first int64, to []float64) error {
 	mark := c.marks[first/csvStep]
 	if _, err := f.Seek(mark.offset, io.SeekStart); err != nil {
 		return err

@@ -178,3 +178,35 @@ func TestHugeHeader(t *testing.T) {
 	_, err := dataset.Open(file(t, "a.npy", array("<f8", "False", "(4611686018427387904, 2)", []float64{1, 2})))
 	require.ErrorIs(t, err, dataset.ErrFormat)
 }
+
+// TestChangedFile is not read any further, whether it was replaced or written to; another one has another fingerprint.
+func TestChangedFile(t *testing.T) {
+	data := make([]float64, 40_000)
+	for i := range data {
+		data[i] = float64(i)
+	}
+	changed := append([]float64(nil), data...)
+	changed[20_000] = 1
+	for name, text := range map[string][2]string{
+		"a.npy": {array("<f8", "False", "(20000, 2)", data), array("<f8", "False", "(20000, 2)", changed)},
+		"a.csv": {lines(data, 2), lines(changed, 2)},
+	} {
+		path := file(t, name, text[0])
+		s, err := dataset.Open(path)
+		require.NoError(t, err)
+		to := make([]float64, 20)
+		require.NoError(t, s.Read(0, to))
+		again, err := dataset.Open(path)
+		require.NoError(t, err)
+		require.Equal(t, s.Fingerprint(), again.Fingerprint())
+		require.NoError(t, os.WriteFile(path, []byte(text[1]+"\n"), 0o666))
+		require.ErrorIs(t, s.Read(0, to), dataset.ErrChanged)
+		require.NoError(t, os.Rename(file(t, name, text[0]), path))
+		require.ErrorIs(t, s.Read(0, to), dataset.ErrChanged)
+		other, err := dataset.Open(file(t, name, text[1]+"\n"))
+		require.NoError(t, err)
+		require.NotEqual(t, s.Fingerprint(), other.Fingerprint())
+		require.NoError(t, os.Remove(path))
+		require.ErrorIs(t, s.Read(0, to), os.ErrNotExist)
+	}
+}

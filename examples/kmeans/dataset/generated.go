@@ -21,6 +21,9 @@ const scatter = 0.08
 // Size is that of the fields.
 func (g Generated) Size() (points int64, dim int) { return g.Points, g.Dim }
 
+// Fingerprint is nothing: ranks of a job are told the same.
+func (Generated) Fingerprint() int64 { return 0 }
+
 // Read makes points.
 func (g Generated) Read(first int64, to []float64) error {
 	seeds := [...]uint64{3 * g.Seed, 3*g.Seed + 1, 3*g.Seed + 2} // of places, choices and coordinates

@@ -12,7 +12,8 @@ import (
 
 // npyFile is an array of NumPy with two axes, points and coordinates.
 type npyFile struct {
-	path   string
+	file
+
 	points int64
 	dim    int
 	bytes  int64 // of a coordinate: 4 or 8
@@ -28,7 +29,10 @@ func openNPY(path string) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrFormat, err)
 	}
-	n := npyFile{path: path}
+	var n npyFile
+	if n.file, err = newFile(f); err != nil {
+		return nil, err
+	}
 	switch descr := r.Header.Descr; {
 	case len(descr.Shape) != 2:
 		return nil, fmt.Errorf("%s: %w: the array must have 2 axes, points and coordinates, and has %d", path, ErrFormat, len(descr.Shape))
@@ -54,7 +58,7 @@ func openNPY(path string) (Source, error) {
 	} else if there := st.Size() - begin; n.points > there/n.bytes/int64(n.dim) {
 		return nil, fmt.Errorf("%s: %w: there are %d bytes behind the header, too few for %d points", path, ErrFormat, there, n.points)
 	}
-	return n, nil
+	return &n, nil
 }
 
 // npyHeader reads the header. The package panics where a file is damaged or too short.
@@ -71,18 +75,17 @@ func npyHeader(r io.Reader) (reader *npy.Reader, err error) {
 	return reader, err
 }
 
-func (n npyFile) Size() (points int64, dim int) { return n.points, n.dim }
+func (n *npyFile) Size() (points int64, dim int) { return n.points, n.dim }
 
 // Read reads the header again, so that several can read at a time.
-func (n npyFile) Read(first int64, to []float64) error {
+func (n *npyFile) Read(first int64, to []float64) error {
 	if len(to) == 0 {
 		return nil
 	}
-	f, err := os.Open(n.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+	return n.read(func(f *os.File) error { return n.readFrom(f, first, to) })
+}
+
+func (n *npyFile) readFrom(f *os.File, first int64, to []float64) error {
 	in := &struct{ io.Reader }{f}
 	r, err := npyHeader(in)
 	if err != nil {
@@ -98,7 +101,7 @@ func (n npyFile) Read(first int64, to []float64) error {
 	return nil
 }
 
-func (n npyFile) decode(r *npy.Reader, to []float64) error {
+func (n *npyFile) decode(r *npy.Reader, to []float64) error {
 	if n.bytes == 8 {
 		if err := r.Read(&to); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/craft-go/craft/internal/offheap"
@@ -18,7 +19,9 @@ type extents struct {
 	limit int64 // bytes; 0: none
 
 	mu     sync.Mutex
+	peers  int // ranks that share what the system has left; 0: not known
 	slabs  *slabs
+	short  bool  // the system had no more when some was wanted: what nobody uses is given back to it
 	used   int64 // bytes of those in use
 	most   int64 // that ever were
 	closed bool
@@ -32,6 +35,17 @@ func (s *slabs) release() {
 		slab.release()
 	}
 	s.list = nil
+}
+
+// releaseIdle gives those back of which nobody uses anything.
+func (s *slabs) releaseIdle() {
+	s.list = slices.DeleteFunc(s.list, func(one *slab) bool {
+		idle := one.idle == len(one.free)
+		if idle {
+			one.release()
+		}
+		return idle
+	})
 }
 
 func newExtents(limit int64) *extents {
@@ -97,15 +111,20 @@ func (x *extents) find(n int) (from *slab, first, found int, fresh bool, err err
 	return from, first, found, true, nil
 }
 
-// grow maps as much as there is, within bounds, if the system has so much left.
+// grow maps as much as there is, within bounds, if the system has so much left: for all who share that, since what
+// they have mapped and not touched yet is not known.
 func (x *extents) grow() error {
 	size := 0
 	for _, s := range x.slabs.list {
 		size += len(s.b)
 	}
 	size = min(max(size, smallestSlab), largestSlab)
-	if left := offheap.Available(); left < int64(size) {
-		return fmt.Errorf("%w: %d bytes are in use, and the system has %d left", ErrLimit, x.used, left)
+	left := available()/int64(max(x.peers, 1)) - spared
+	for int64(size) > left/4 && size > smallestSlab { // others may be behind, with a larger one that they have hardly touched
+		size /= 2
+	}
+	if x.short = left < int64(size); x.short {
+		return fmt.Errorf("%w: %d bytes are in use, and this rank's share of what the system has left is %d", ErrLimit, x.used, left)
 	}
 	s, err := newSlab(size)
 	if err != nil {
@@ -114,6 +133,12 @@ func (x *extents) grow() error {
 	x.slabs.list = append(x.slabs.list, s)
 	return nil
 }
+
+// spared is what is left to each rank for what its program takes meanwhile: Go's heap grows in steps.
+const spared = 12 << 20
+
+// available is replaced by tests.
+var available = offheap.Available
 
 // share adds a user of each, giveBack takes one away.
 func (x *extents) share(pieces []piece) {
@@ -135,6 +160,9 @@ func (x *extents) giveBack(pieces []piece) {
 			s.idle++
 			x.used -= extentSize
 		}
+	}
+	if x.short {
+		x.slabs.releaseIdle()
 	}
 	x.releaseUnused()
 }

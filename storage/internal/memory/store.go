@@ -44,6 +44,14 @@ func (s *Store) Of(checkpoint string) *Objects {
 	return o
 }
 
+// Share tells how many ranks share what the system has, this one among them.
+func (o *Objects) Share(ranks int) {
+	x := o.store.extents
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.peers = ranks
+}
+
 // Usage is how many bytes are in use, and how many were at most.
 type Usage struct{ Used, Most int64 }
 

@@ -31,6 +31,7 @@ func (w *windows) acquire(a offheap.Address) (*window, error) {
 	defer w.mu.Unlock()
 	found := w.list[a]
 	if found == nil {
+		w.dropClosed()
 		opened, err := openMemory(a)
 		if err != nil {
 			return nil, err
@@ -53,6 +54,17 @@ func (w *windows) release(one *window) {
 	defer w.mu.Unlock()
 	one.users--
 	one.closeUnused()
+}
+
+// dropClosed gives back what its owner has given back to the system.
+func (w *windows) dropClosed() {
+	for a, one := range w.list {
+		if one.users == 0 && one.Valid() != nil {
+			one.dropped = true
+			one.closeUnused()
+			delete(w.list, a)
+		}
+	}
 }
 
 // drop gives all back, as soon as nobody uses it.

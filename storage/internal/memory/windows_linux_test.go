@@ -84,3 +84,19 @@ func TestMemoryOfTheDead(t *testing.T) {
 	_, err := new(windows).acquire(offheap.Address{PID: 1 << 30, FD: 3, Size: 8192})
 	require.ErrorIs(t, err, offheap.ErrNotThere)
 }
+
+// TestClosedMemoryIsNotKept: what its owner has given back to the system is not mapped for ever.
+func TestClosedMemoryIsNotKept(t *testing.T) {
+	needSegments(t)
+	w := new(windows)
+	defer w.drop()
+	for range 5 {
+		segment, err := offheap.NewSegment(8192)
+		require.NoError(t, err)
+		one, err := w.acquire(segment.Address())
+		require.NoError(t, err)
+		w.release(one)
+		require.Len(t, w.list, 1)
+		require.NoError(t, segment.Close())
+	}
+}
