@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // group is what files say of the memory of a control group: limits, and what is used of each. Either version has a
@@ -90,14 +91,20 @@ func ownGroup(own []byte, version *group) string {
 	return ""
 }
 
-// left is what a group has left.
+// none is how version 1 says that there is no limit, or less.
+const none = 1 << 60
+
+// left is what a group has left. To ask what files take is ten times what all else is: it is done where there is a limit.
 func (g *group) left(root fs.FS, dir string) int64 {
 	left := int64(math.MaxInt64)
+	cached := sync.OnceValue(func() int64 { return g.files(root, dir) })
 	for _, files := range g.limits {
-		limit, err1 := number(root, path.Join(dir, files[0]))
-		used, err2 := number(root, path.Join(dir, files[1]))
-		if err1 == nil && err2 == nil {
-			left = min(left, max(limit-spared(limit)-max(used-g.files(root, dir), 0), 0))
+		limit, err := number(root, path.Join(dir, files[0]))
+		if err != nil || limit >= none {
+			continue
+		}
+		if used, err := number(root, path.Join(dir, files[1])); err == nil {
+			left = min(left, max(limit-spared(limit)-max(used-cached(), 0), 0))
 		}
 	}
 	return left

@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"unsafe"
@@ -126,15 +127,18 @@ func lends(blocks int64, size, room int) error {
 	return nil
 }
 
-// free is how much a version can take.
-func (m *memory) free() int64 {
+// free is how much a version can take; if what is idle suffices for what is needed, that. To look at the system takes as long as
+// to send some messages.
+func (m *memory) free(need int64) (n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.left()
 	for _, buf := range m.idle {
 		n += int64(len(buf))
 	}
-	return max(n, 0)
+	if n < need {
+		n += min(max(m.left(), 0), math.MaxInt64-n)
+	}
+	return n
 }
 
 // left is how much can be taken beside what is held. The lock is held.

@@ -98,7 +98,9 @@ func (sub *submitting) agree() error {
 		mine[tellBad] = 1
 	} else {
 		taken, _ := b.taken()
-		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), taken, s.mem.free()})
+		need := float64(s.places.copies)*float64(b.bytes()) + float64(taken)
+		room := s.mem.free(int64(min(need, 1<<62)))
+		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), taken, room})
 	}
 	all := make([]int64, tellings*c.Size())
 	if err := comm.Allgather(sub.x.ctx, c, mine, all); err != nil {
