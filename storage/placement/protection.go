@@ -81,8 +81,11 @@ func (p protection) spread(n *nodes, have []int) (giver int, lack []int) {
 	}
 	giver, copies := have[0], len(p.holders[0])
 	for k := range n.ranks() {
+		if len(used) >= copies {
+			break
+		}
 		rank := (giver + n.ranks()/copies + k) % n.ranks()
-		if len(used) < copies && !used[apart(rank)] {
+		if !used[apart(rank)] {
 			used[apart(rank)] = true
 			lack = append(lack, rank)
 		}
