@@ -36,14 +36,14 @@ func (w *writer) take(n int) ([]*extent, error) {
 }
 
 // giveWay drops all spare copies, and reports whether there were any.
-func (s *Store) giveWay() (any bool) {
+func (s *Store) giveWay() (some bool) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.of))
 	s.mu.Unlock()
 	for _, o := range all {
-		any = o.giveWay() || any
+		some = o.giveWay() || some
 	}
-	return any
+	return some
 }
 
 func (o *Objects) giveWay() bool {
