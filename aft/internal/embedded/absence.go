@@ -111,10 +111,16 @@ func (b *mailbox) lose(p control.Proc, how absence) bool {
 	return true
 }
 
-func (b *mailbox) notice() {
-	if b.noticed != nil {
-		close(b.noticed)
-		b.noticed = nil
+// news are of absences.
+type news struct {
+	failure chan struct{} // closed when a process is known to have failed
+	noticed chan struct{} // closed by the next notice of an absence; nil: nobody waits for one
+}
+
+func (n *news) notice() {
+	if n.noticed != nil {
+		close(n.noticed)
+		n.noticed = nil
 	}
 }
 

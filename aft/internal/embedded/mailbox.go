@@ -30,14 +30,13 @@ type mailbox struct {
 	last  bool             // it outlives those: see driver.Options
 	made  []control.CommID // what it is revoked with, the job's own first
 
-	matcher    *matcher
-	closed     error
-	freed      bool
-	spawned    bool // others have it as the job's own
-	revoked    bool
-	isRevoked  chan struct{}
-	failure    chan struct{}           // closed when a process is known to have failed
-	noticed    chan struct{}           // closed by the next notice of an absence; nil: nobody waits for one
+	matcher   *matcher
+	closed    error
+	freed     bool
+	spawned   bool // others have it as the job's own
+	revoked   bool
+	isRevoked chan struct{}
+	news
 	lost       []absence               // by rank
 	dropped    []uint64                // by rank: what it has sent behind this is forgotten; 0: nothing is
 	accepted   []bool                  // by rank: its failure has been acknowledged
@@ -51,7 +50,7 @@ func newMailbox(e *endpoint, g control.Group) *mailbox {
 		ep: e, id: g.ID, procs: g.Procs,
 		owner:     max(0, slices.Index(g.Procs, e.self)), // a process that has left meanwhile is not among them
 		matcher:   newMatcher(n),
-		isRevoked: make(chan struct{}), failure: make(chan struct{}),
+		isRevoked: make(chan struct{}), news: news{failure: make(chan struct{})},
 		lost: make([]absence, n), dropped: make([]uint64, n), accepted: make([]bool, n), present: n,
 		closed: e.closed,
 	}
