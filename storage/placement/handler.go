@@ -43,6 +43,9 @@ func (h *handler) Create(ctx context.Context, from comm.Rank, name string) (stor
 		if !newest.IsZero() { // this rank may not have come so far
 			h.overtake(newest)
 		}
+		if key.Part.Size != h.commands.nodes.ranks() { // see healing.spread
+			return h.memory.CreateSpare(ctx, key)
+		}
 		return h.memory.CreateObject(ctx, key, newest)
 	case verbObject, verbAtHome:
 		key, err := storage.ParseObjectKey(rest)

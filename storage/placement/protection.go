@@ -55,7 +55,7 @@ func inMemory(id storage.ID, rank, size, k int) storage.ObjectKey {
 // part it is or, where another number of ranks has written it, the first one that has it.
 func (p protection) lackOf(v catalog.View, n *nodes, id storage.ID, part storage.Part) (giver int, lack []int) {
 	if part.Size != n.ranks() {
-		return p.spread(n, ranksWith(v, id, part))
+		return p.spread(n, part, ranksWith(v, id, part))
 	}
 	for k, holder := range p.holders[part.Rank] {
 		if !slices.Contains(catalog.Memories(v, inMemory(id, part.Rank, part.Size, k)), catalog.MemoryOf(holder)) {
@@ -66,8 +66,9 @@ func (p protection) lackOf(v catalog.View, n *nodes, id storage.ID, part storage
 }
 
 // spread chooses who is to get a copy beside those who have one, ascending, until there are as many as a part of these
-// ranks has: on nodes apart if these are, and as far from the giver as copies of its own part.
-func (p protection) spread(n *nodes, have []int) (giver int, lack []int) {
+// ranks has: on nodes apart if these are, and about as far from the giver as copies of its own part. The parts that had the
+// same holders have the same giver: they go to ranks next to each other, so that none gets them all.
+func (p protection) spread(n *nodes, part storage.Part, have []int) (giver int, lack []int) {
 	if len(have) == 0 || p.holders == nil {
 		return -1, nil
 	}
@@ -80,9 +81,17 @@ func (p protection) spread(n *nodes, have []int) (giver int, lack []int) {
 		used[apart(rank)] = true
 	}
 	giver, copies := have[0], len(p.holders[0])
-	for k := range n.ranks() {
+	others := part.Rank * copies / part.Size // that are before this one
+	for k := range copies * n.ranks() {
+		if len(used) >= copies {
+			break
+		}
 		rank := (giver + n.ranks()/copies + k) % n.ranks()
-		if len(used) < copies && !used[apart(rank)] {
+		switch {
+		case used[apart(rank)]:
+		case others > 0:
+			others--
+		default:
 			used[apart(rank)] = true
 			lack = append(lack, rank)
 		}

@@ -218,6 +218,8 @@ func (p *proc) learn(dead *proc) {
 	p.known[dead] = true
 	for _, v := range p.views {
 		v.tell()
+	}
+	for _, v := range p.views {
 		v.checkPending()
 	}
 }

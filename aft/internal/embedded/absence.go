@@ -137,22 +137,29 @@ type endedSend struct {
 }
 
 func (s endedSend) Wait(ctx context.Context) (driver.Status, error) {
-	b := s.box
+	if err := s.box.toBeKnown(ctx, s.dst); err != nil {
+		return driver.Status{}, err
+	}
+	return driver.Status{}, errFailed(s.dst)
+}
+
+// toBeKnown waits until all communicators know that a rank takes part no more. An error is why this one has ended before.
+func (b *mailbox) toBeKnown(ctx context.Context, rank int) error {
 	for {
 		b.ep.mu.Lock()
-		err := b.deadError()
-		if err == nil && (b.lost[s.dst] != 0 || b.freed) {
-			err = errFailed(s.dst)
-		}
+		known, err := b.lost[rank] != 0, b.deadError()
 		noticed := b.ep.noticed.wait()
 		b.ep.mu.Unlock()
-		if err != nil {
-			return driver.Status{}, err
+		switch {
+		case known:
+			return nil
+		case err != nil:
+			return err
 		}
 		select {
 		case <-noticed:
 		case <-ctx.Done():
-			return driver.Status{}, driver.Withdrawn(ctx)
+			return driver.Withdrawn(ctx)
 		}
 	}
 }

@@ -81,3 +81,25 @@ func TestSendToWhoHasEnded(t *testing.T) {
 		require.Equal(t, errFailed(1), err)
 	}
 }
+
+// TestStreamFromWhoHasFailed: what another process sends ends with it, before anybody is told of the failure.
+func TestStreamFromWhoHasFailed(t *testing.T) {
+	e := newEndpoint(1, 1)
+	e.up = func(control.Message) {}
+	c := &communicator{e.ensure(control.Group{ID: 1, Procs: []control.Proc{0, 1}}, 0)}
+	for _, source := range []int{0, driver.AnySource} {
+		r := c.Irecv(source, 7, make([]byte, 1)).(*request)
+		r.recv.place.leave()
+		r.peer = 0                                   // as stream does
+		r.complete(driver.Status{}, r.failedError()) // as drop does
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := r.Wait(ended)
+		require.ErrorIs(t, err, context.Canceled, "nobody knows of it")
+		defer func() {
+			_, err := r.Wait(t.Context())
+			require.Equal(t, errFailed(0), err)
+		}()
+	}
+	e.handle(control.Message{Kind: control.KindFailed, Failed: []control.Proc{0}})
+}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type request struct {
 	peer int       // whom it needs; of a receive from any source, once it is known
 	recv receive   // of a receive
 	sent *message  // of a send in this process
-	from *mailbox  // of such a send, the sender's
+	from *mailbox  // of a send, the sender's
 	out  *outgoing // of a send to another process
 
 	// Of a receive of an announced message; the endpoint's lock guards them.
@@ -56,8 +57,10 @@ func (r *request) failedError() error { return errFailed(r.peer) }
 func (r *request) Wait(ctx context.Context) (driver.Status, error) {
 	status, err := r.wait(ctx)
 	var failed *driver.FailedError
-	if err != nil && r.from != nil && errors.As(err, &failed) {
-		return endedSend{r.from, r.peer}.Wait(ctx)
+	if err != nil && errors.As(err, &failed) { // it may have ended before anybody was told
+		if why := cmp.Or(r.from, r.box).toBeKnown(ctx, failed.Ranks[0]); why != nil {
+			return driver.Status{}, why
+		}
 	}
 	return status, err
 }

@@ -12,6 +12,7 @@
 //   - A slab is memory that other processes of the host can map, if the system allows that. A window is
 //     one of another process.
 //   - Objects are those of one checkpoint. All checkpoints of a rank share one Store, and its limit.
+//   - A spare copy is one more than memory is to be enough for. It gives way to what else is written.
 //   - Holders of a part are the ranks that keep it, its own one first. Scheme gives it to them.
 //
 // A part on its way:

@@ -46,7 +46,7 @@ func (s *Scheme) Create(ctx context.Context, id storage.ID, part storage.Part) (
 	return w, nil
 }
 
-// CreateCopy starts a copy of any part in the memory of another rank, or of this one.
+// CreateCopy starts a copy of any part in the memory of another rank.
 func (s *Scheme) CreateCopy(ctx context.Context, id storage.ID, part storage.Part, rank comm.Rank) (storage.PartWriter, error) {
 	to, err := s.Service.Create(ctx, rank, s.ObjectName(storage.ObjectKey{ID: id, Kind: storage.KindCopy, Part: part}))
 	if err != nil {

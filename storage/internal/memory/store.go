@@ -38,7 +38,10 @@ func (s *Store) Of(checkpoint string) *Objects {
 	defer s.mu.Unlock()
 	o := s.of[checkpoint]
 	if o == nil {
-		o = &Objects{store: s, list: make(map[storage.ObjectKey]*object), forgotten: make(map[storage.ID]bool)}
+		o = &Objects{
+			store: s, list: make(map[storage.ObjectKey]*object), forgotten: make(map[storage.ID]bool),
+			spare: make(map[storage.ObjectKey]bool), coming: make(map[*writer]bool),
+		}
 		s.of[checkpoint] = o
 	}
 	return o
@@ -62,9 +65,14 @@ func (s *Store) Usage() Usage {
 	return Usage{s.extents.used, s.extents.most}
 }
 
-// Rebind implements comm.Keeper: what is here stays as it is.
+// Rebind implements comm.Keeper: what is here stays as it is. What was spare may be all that is left.
 func (s *Store) Rebind(*comm.Comm, comm.Change) error {
 	s.windows.drop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.of {
+		o.keepSpare()
+	}
 	return nil
 }
 
@@ -92,8 +100,10 @@ type Objects struct {
 
 	mu        sync.Mutex
 	list      map[storage.ObjectKey]*object
-	forgotten map[storage.ID]bool // of which nothing more is taken
-	order     []storage.ID        // of forgotten, the first one first
+	forgotten map[storage.ID]bool        // of which nothing more is taken
+	spare     map[storage.ObjectKey]bool // of list, those that give way
+	coming    map[*writer]bool           // of what is written, too
+	order     []storage.ID               // of forgotten, the first one first
 	closed    bool
 }
 
@@ -161,6 +171,7 @@ func (o *Objects) Forget(id storage.ID) {
 	for key, object := range o.list {
 		if key.ID == id {
 			delete(o.list, key)
+			delete(o.spare, key)
 			o.store.extents.giveBack(object.pieces)
 		}
 	}
@@ -178,16 +189,19 @@ func (o *Objects) check(key storage.ObjectKey) error {
 }
 
 // publish puts an object in the place of the one of its key.
-func (o *Objects) publish(key storage.ObjectKey, made *object) error {
+func (o *Objects) publish(key storage.ObjectKey, w *writer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.check(key); err != nil {
 		return err
 	}
+	if delete(o.spare, key); o.coming[w] {
+		o.spare[key] = true
+	}
 	if old := o.list[key]; old != nil {
 		o.store.extents.giveBack(old.pieces)
 	}
-	o.list[key] = made
+	o.list[key] = &w.made
 	return nil
 }
 
@@ -199,6 +213,7 @@ func (o *Objects) close() {
 		o.store.extents.giveBack(object.pieces)
 	}
 	clear(o.list)
+	clear(o.spare)
 }
 
 // Damage flips a bit of an object; it is for tests.

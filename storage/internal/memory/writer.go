@@ -51,6 +51,7 @@ type writer struct {
 	made object
 	last *extent // that is being filled
 	left int     // of its bytes, at the end
+	full bool    // a spare one that has given way: nothing more is taken
 
 	// using is held, by many, while something is put into extents; ended is set by whoever holds
 	// it alone.
@@ -66,7 +67,9 @@ const ownExtent = 64 << 10
 func (w *writer) reserve(n int) (rooms []room, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	x := w.objects.store.extents
+	if w.full {
+		return nil, errGaveWay
+	}
 	if n >= ownExtent {
 		w.left = 0
 	}
@@ -75,7 +78,7 @@ func (w *writer) reserve(n int) (rooms []room, err error) {
 		taken := w.left == 0
 		if taken {
 			if len(ahead) == 0 {
-				if ahead, err = x.take((n + extentSize - 1) / extentSize); err != nil {
+				if ahead, err = w.take((n + extentSize - 1) / extentSize); err != nil {
 					return nil, err
 				}
 			}
@@ -91,7 +94,7 @@ func (w *writer) reserve(n int) (rooms []room, err error) {
 		case len(all) > 0 && all[len(all)-1].of == p.of && all[len(all)-1].from+all[len(all)-1].n == p.from:
 			all[len(all)-1].n += p.n
 		default:
-			x.share([]piece{p})
+			w.objects.store.extents.share([]piece{p})
 			w.made.pieces = append(all, p)
 		}
 	}
@@ -168,9 +171,10 @@ func (w *writer) Commit() error {
 		return fs.ErrClosed
 	}
 	defer w.unpin()
+	defer w.objects.came(w)
 	err := w.objects.ask("commit", w.key)
 	if err == nil {
-		err = w.objects.publish(w.key, &w.made)
+		err = w.objects.publish(w.key, w)
 	}
 	if err != nil {
 		w.objects.store.extents.giveBack(w.made.pieces)
@@ -183,6 +187,7 @@ func (w *writer) Abort() error {
 	if w.end() {
 		w.objects.store.extents.giveBack(w.made.pieces)
 		w.unpin()
+		w.objects.came(w)
 	}
 	return nil
 }
