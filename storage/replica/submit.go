@@ -98,7 +98,10 @@ func (sub *submitting) agree() error {
 		mine[tellBad] = 1
 	} else {
 		taken, _ := b.taken()
-		need := float64(s.places.copies)*float64(b.bytes()) + float64(taken)
+		need := math.Inf(1) // nobody knows yet how much others submit, of which this rank gets a share
+		if b.Size > 0 {
+			need = float64(s.places.copies)*float64(b.N)*float64(b.Size)/float64(c.Size()) + float64(taken)
+		}
 		room := s.mem.free(int64(min(need, 1<<62)))
 		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), taken, room})
 	}

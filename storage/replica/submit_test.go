@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/offheap"
 	"github.com/craft-go/craft/storage/replica"
 )
@@ -89,6 +90,37 @@ func TestMemoryWhileBlocksAreWritten(t *testing.T) {
 			require.ErrorIs(t, err, replica.ErrMemory)
 			require.Zero(t, calls.Load(), "nothing is taken")
 		}
+	}
+}
+
+// TestBlocksOfOneRank: who submits none has memory for its share of the copies all the same.
+func TestBlocksOfOneRank(t *testing.T) {
+	const ranks, each, block = 4, 1 << 20, 1 << 10
+	for _, c := range []struct {
+		size  int   // 0: they differ, and are serialized
+		limit int64 // less than all copies take, and more than those of a rank
+	}{{block, 5 * each}, {0, 12 * each}} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		require.NoError(t, new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
+			s, err := replica.Open(ctx, r.Comm(), "test", replica.Options{Log: quiet, Limit: c.limit})
+			if err != nil {
+				return err
+			}
+			for from := range comm.Rank(2) {
+				b := replica.Blocks{N: ranks * each / block, Size: c.size}
+				if r.Comm().Rank() == from {
+					b.Data = make([]byte, ranks*each)
+					for at := int64(0); c.size == 0 && at <= ranks*each; at += block {
+						b.Offsets = append(b.Offsets, at)
+					}
+				}
+				if err := s.Submit(ctx, b); err != nil {
+					return fmt.Errorf("all blocks are those of rank %d: %w", from, err)
+				}
+			}
+			return nil
+		}))
+		cancel()
 	}
 }
 
