@@ -51,10 +51,15 @@ func usesIn(segment []byte) uses {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(segment))), n)
 }
 
-// of is the sum for n bytes at a place. What was read before it is called was read before it looks.
+// of is the sum for n bytes at a place; 0 if any of them are given back, or it could be that of before, of extents that
+// have been used again beside some that are 0 already. What was read before it is called was read before it looks.
 func (u uses) of(at int64, n int) (sum uint64) {
 	for i := at / extentSize; i <= (at+int64(n)-1)/extentSize && i < int64(len(u)); i++ {
-		sum += u[i].Add(0)
+		k := u[i].Add(0)
+		if k == 0 {
+			return 0
+		}
+		sum += k
 	}
 	return sum
 }

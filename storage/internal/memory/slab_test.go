@@ -29,3 +29,19 @@ func TestRun(t *testing.T) {
 		require.Equal(t, [2]int{c.first, c.found}, [2]int{first, found}, "%d of %q", c.n, c.free)
 	}
 }
+
+// TestUsesOfMemoryThatIsGivenBack: what has been used again does not make up for what is 0 already.
+func TestUsesOfMemoryThatIsGivenBack(t *testing.T) {
+	u := make(uses, 2)
+	for i := range u {
+		u[i].Store(1)
+	}
+	told := u.of(0, 2*extentSize)
+	require.EqualValues(t, 2, told)
+	for i := range u {
+		u[i].Add(1)
+	}
+	u[0].Store(0) // release is as far as this
+	require.Zero(t, u.of(0, 2*extentSize))
+	require.EqualValues(t, 2, u.of(extentSize, extentSize))
+}
