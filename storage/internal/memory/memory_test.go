@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -151,6 +152,17 @@ func TestLateBytes(t *testing.T) {
 	late.Go(func() { take(bytes.Repeat([]byte{7}, 300<<10)) })
 	late.Wait()
 	require.Equal(t, make([]byte, 600<<10), content(t, o, keyOf(2, storage.KindPart)))
+}
+
+// What is expected when the object has been thrown away takes no memory, which nobody would give back.
+func TestLateExpectation(t *testing.T) {
+	o := New(0).Of("a")
+	w, err := o.CreateObject(t.Context(), keyOf(1, storage.KindCopy), storage.ID{})
+	require.NoError(t, err)
+	require.NoError(t, w.Abort())
+	_, _, err = w.(*receiver).Expect(300 << 10)
+	require.ErrorIs(t, err, fs.ErrClosed)
+	require.Zero(t, o.Usage().Used)
 }
 
 // passed sends a part to another store as a stream of package exchange does: what is borrowed comes

@@ -52,7 +52,7 @@ func (o *Objects) giveWay() bool {
 	o.mu.Unlock()
 	for _, w := range coming { // first, so that none of them is published meanwhile
 		w.mu.Lock()
-		w.full = true
+		w.over = errGaveWay
 		w.mu.Unlock()
 		_ = w.Abort() // never fails
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ type writer struct {
 	made object
 	last *extent // that is being filled
 	left int     // of its bytes, at the end
-	full bool    // a spare one that has given way: nothing more is taken
+	over error   // why nothing more is taken; nil: something may be
 
 	// using is held, by many, while something is put into extents; ended is set by whoever holds
 	// it alone.
@@ -67,8 +68,8 @@ const ownExtent = 64 << 10
 func (w *writer) reserve(n int) (rooms []room, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.full {
-		return nil, errGaveWay
+	if w.over != nil {
+		return nil, w.over
 	}
 	if n >= ownExtent {
 		w.left = 0
@@ -199,8 +200,11 @@ func (w *writer) unpin() {
 	}
 }
 
-// end lets nothing more be put into the extents, and reports whether that was so before.
+// end lets nothing more be taken, nor put into the extents, and reports whether that was so before.
 func (w *writer) end() (first bool) {
+	w.mu.Lock()
+	w.over = cmp.Or(w.over, fs.ErrClosed) // what another rank sends is expected by another goroutine, perhaps just now
+	w.mu.Unlock()
 	w.using.Lock()
 	defer w.using.Unlock()
 	first = !w.ended
