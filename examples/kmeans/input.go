@@ -53,7 +53,7 @@ func (w *worker) same(ctx context.Context, c *comm.Comm) error {
 	for i := range most[:3] {
 		if most[i] != -most[3+i] {
 			w.input = input{}
-			return fmt.Errorf("%s is not the same file for all ranks", w.file)
+			return fmt.Errorf("%s is not the same file for all ranks: its size, the time of its last change or the points in it differ (a copy on each node keeps the time with cp -p)", w.file)
 		}
 	}
 	return nil

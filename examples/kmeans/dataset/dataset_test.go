@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"codeberg.org/sbinet/npyio/npy"
 	"github.com/craft-go/craft/examples/kmeans/dataset"
@@ -185,27 +187,43 @@ func TestChangedFile(t *testing.T) {
 	for i := range data {
 		data[i] = float64(i)
 	}
-	changed := append([]float64(nil), data...)
-	changed[20_000] = 1
-	for name, text := range map[string][2]string{
-		"a.npy": {array("<f8", "False", "(20000, 2)", data), array("<f8", "False", "(20000, 2)", changed)},
-		"a.csv": {lines(data, 2), lines(changed, 2)},
+	with := func(at int) []float64 {
+		changed := slices.Clone(data)
+		changed[at] = 10_600 // as many digits
+		return changed
+	}
+	sampled, between := with(20_000), with(20_600)
+	for name, text := range map[string][3]string{
+		"a.npy": {array("<f8", "False", "(20000, 2)", data), array("<f8", "False", "(20000, 2)", sampled), array("<f8", "False", "(20000, 2)", between)},
+		"a.csv": {lines(data, 2), lines(sampled, 2), lines(between, 2)},
 	} {
-		path := file(t, name, text[0])
+		then := time.Now().Add(-time.Hour)
+		at := func(path string, changed time.Time) string {
+			require.NoError(t, os.Chtimes(path, changed, changed))
+			return path
+		}
+		path := at(file(t, name, text[0]), then)
 		s, err := dataset.Open(path)
 		require.NoError(t, err)
 		to := make([]float64, 20)
 		require.NoError(t, s.Read(0, to))
-		again, err := dataset.Open(path)
-		require.NoError(t, err)
-		require.Equal(t, s.Fingerprint(), again.Fingerprint())
-		require.NoError(t, os.WriteFile(path, []byte(text[1]+"\n"), 0o666))
+		for copied, c := range map[string]struct {
+			text string
+			time time.Time
+			same bool
+		}{
+			"a copy":                    {text[0], then, true},
+			"another point":             {text[1], then, false},
+			"one that is not looked at": {text[2], then.Add(time.Second), false},
+		} {
+			other, err := dataset.Open(at(file(t, name, c.text), c.time))
+			require.NoError(t, err)
+			require.Equal(t, c.same, s.Fingerprint() == other.Fingerprint(), copied)
+		}
+		require.NoError(t, os.WriteFile(path, []byte(text[2]), 0o666))
 		require.ErrorIs(t, s.Read(0, to), dataset.ErrChanged)
-		require.NoError(t, os.Rename(file(t, name, text[0]), path))
+		require.NoError(t, os.Rename(at(file(t, name, text[0]), then), path))
 		require.ErrorIs(t, s.Read(0, to), dataset.ErrChanged)
-		other, err := dataset.Open(file(t, name, text[1]+"\n"))
-		require.NoError(t, err)
-		require.NotEqual(t, s.Fingerprint(), other.Fingerprint())
 		require.NoError(t, os.Remove(path))
 		require.ErrorIs(t, s.Read(0, to), os.ErrNotExist)
 	}

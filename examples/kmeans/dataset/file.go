@@ -19,7 +19,8 @@ type file struct {
 	mark int64
 }
 
-// samples are how many pieces of a file the fingerprint is made of, each of sampleBytes.
+// samples are how many pieces of a file the fingerprint is made of, each of sampleBytes, beside its size and when it has
+// changed: to read all of it would take each rank as long as its share of the points takes all of them.
 const (
 	samples     = 64
 	sampleBytes = 4 << 10
@@ -31,7 +32,7 @@ func newFile(f *os.File) (file, error) {
 		return file{}, err
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, was.Size())
+	fmt.Fprint(h, was.Size(), was.ModTime().UnixNano())
 	for i := range int64(samples) {
 		at := was.Size() / samples * i
 		if i == samples-1 {

@@ -14,7 +14,8 @@ type Source interface {
 	Size() (points int64, dim int)
 	// Read fills to with whole points, beginning with point first.
 	Read(first int64, to []float64) error
-	// Fingerprint tells other points apart, also if there are as many. It is not negative.
+	// Fingerprint tells other points apart, also if there are as many: a file that has changed, or is another one. It is not
+	// negative.
 	Fingerprint() int64
 }
 

@@ -119,7 +119,7 @@ func (x *extents) grow() error {
 		size += len(s.b)
 	}
 	size = min(max(size, smallestSlab), largestSlab)
-	left := available()/int64(max(x.peers, 1)) - spared
+	left := max(available()/int64(max(x.peers, 1))-spared, 0)
 	for int64(size) > left/4 && size > smallestSlab { // others may be behind, with a larger one that they have hardly touched
 		size /= 2
 	}

@@ -39,16 +39,16 @@ func newSlab(size int) (*slab, error) {
 
 // uses are how often each extent has been used, from 1 on, in memory that others read: who has copied bytes, and finds
 // the uses that it was told, has copied what it was told of. They only grow, so that their sum tells as much; 0 is memory
-// that was given back.
-type uses []atomic.Uint64
+// that was given back. They have 32 bits, which are atomic for several processes on all machines.
+type uses []atomic.Uint32
 
 // usesIn are those of a segment, or of as much of it as there is.
 func usesIn(segment []byte) uses {
 	if len(segment) < tableSize {
 		return nil
 	}
-	n := min((len(segment)-tableSize)/extentSize, tableSize/8)
-	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(segment))), n)
+	n := min((len(segment)-tableSize)/extentSize, tableSize/4)
+	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(segment))), n)
 }
 
 // of is the sum for n bytes at a place; 0 if any of them are given back, or it could be that of before, of extents that
@@ -59,7 +59,7 @@ func (u uses) of(at int64, n int) (sum uint64) {
 		if k == 0 {
 			return 0
 		}
-		sum += k
+		sum += uint64(k)
 	}
 	return sum
 }
