@@ -29,6 +29,7 @@ import (
 // told; nothing is lost while fewer fail than there are copies.
 //
 //	CRAFT_TEST_SECONDS  how long it goes on (4)
+//	CRAFT_TEST_ROUNDS   how many jobs there are at least (2)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestFailuresOfProcesses(t *testing.T) {
 	if testing.Short() {
@@ -36,7 +37,7 @@ func TestFailuresOfProcesses(t *testing.T) {
 	}
 	k := &killing{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t), counts: make(map[string]int)}
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 4)) * time.Second)
-	for k.rounds < 2 || time.Now().Before(until) {
+	for least := testseed.Number(t, "CRAFT_TEST_ROUNDS", 2); k.rounds < least || time.Now().Before(until); {
 		k.round()
 	}
 	t.Logf("%d rounds with %d lost processes: %v", k.rounds, k.failures, k.counts)
