@@ -100,7 +100,7 @@ func (sub *submitting) agree() error {
 		taken, _ := b.taken()
 		need := math.Inf(1) // nobody knows yet how much others submit, of which this rank gets a share
 		if b.Size > 0 {
-			need = float64(s.places.copies)*float64(b.N)*float64(b.Size)/float64(c.Size()) + float64(taken)
+			need = math.Ceil(float64(s.places.copies)*float64(b.N)*float64(b.Size)/float64(c.Size())) + float64(taken) // all of them together suffice
 		}
 		room := s.mem.free(int64(min(need, 1<<62)))
 		copy(mine[tellN:], []int64{b.N, int64(b.Size), b.First, b.count(), b.bytes(), int64(s.number), taken, room})

@@ -124,6 +124,27 @@ func TestBlocksOfOneRank(t *testing.T) {
 	}
 }
 
+// TestOneBlockMore: what is idle suffices for all but one block, of which no rank's share is a whole byte.
+func TestOneBlockMore(t *testing.T) {
+	const ranks, each = 4, 600
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, new(afttest.Cluster).Run(ctx, ranks, func(ctx context.Context, r *afttest.Rank) error {
+		s, err := replica.Open(ctx, r.Comm(), "test", replica.Options{Log: quiet, RangeBytes: 1})
+		if err != nil {
+			return err
+		}
+		rank := int64(r.Comm().Rank())
+		for _, n := range []int64{ranks * each, ranks * each, ranks*each + 1} {
+			from, to := rank*n/ranks, (rank+1)*n/ranks
+			if err := s.Submit(ctx, replica.Blocks{N: n, Size: 1, First: from, Data: make([]byte, to-from)}); err != nil {
+				return fmt.Errorf("%d blocks: %w", n, err)
+			}
+		}
+		return nil
+	}))
+}
+
 // TestNodesOfOneMachineShareItsMemory: nodes of a job need not be machines.
 func TestNodesOfOneMachineShareItsMemory(t *testing.T) {
 	if offheap.Vicinity() == 0 {

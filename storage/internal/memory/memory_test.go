@@ -237,3 +237,38 @@ func TestRepeatOfNothing(t *testing.T) {
 	require.ErrorIs(t, w.Commit(), storage.ErrNotFound)
 	require.Zero(t, o.Usage().Used)
 }
+
+// TestRepeatOfSmallPieces: what has not changed among what has keeps little more than itself in memory.
+func TestRepeatOfSmallPieces(t *testing.T) {
+	rng := testseed.Rand(t)
+	here, there := New(0), New(0)
+	mine, theirs := here.Of("a"), there.Of("a")
+	const pieces, size = 300, 20 << 10
+	data := random(rng, pieces*size)
+	for v := uint64(1); v < 300; v++ {
+		own, err := mine.create(t.Context(), keyOf(v, storage.KindPart))
+		require.NoError(t, err)
+		copied, err := theirs.CreateObject(t.Context(), keyOf(v, storage.KindCopy), storage.ID{Version: v - 1})
+		require.NoError(t, err)
+		w := &sharing{own: own, others: []*sender{{to: passed{copied}, reads: v%3 > 0}}}
+		repeats := w.Base(v - 1)
+		for c := range pieces {
+			if repeats && rng.IntN(100) > 0 {
+				require.NoError(t, w.Repeat(int64(c*size), size))
+				continue
+			}
+			piece := data[c*size:][:size]
+			copy(piece, random(rng, 64))
+			_, err := w.Write(piece)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Commit())
+		mine.Forget(storage.ID{Version: v - 1})
+		theirs.Forget(storage.ID{Version: v - 1})
+		require.True(t, bytes.Equal(data, content(t, mine, keyOf(v, storage.KindPart))))
+		require.True(t, bytes.Equal(data, content(t, theirs, keyOf(v, storage.KindCopy))))
+	}
+	for _, s := range []*Store{here, there} {
+		require.LessOrEqual(t, s.Usage().Most, int64(2*pieces*size+4*extentSize), "two versions")
+	}
+}

@@ -47,6 +47,15 @@ func (o *object) cut(off int64, n int) (pieces []piece) {
 	return pieces
 }
 
+// extents are how many bytes of the object are in each.
+func (o *object) extents() map[*extent]int {
+	in := make(map[*extent]int)
+	for _, p := range o.pieces {
+		in[p.of] += p.n
+	}
+	return in
+}
+
 // reader reads an object, which stays as long as it is open.
 type reader struct {
 	*object

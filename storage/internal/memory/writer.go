@@ -48,11 +48,12 @@ type writer struct {
 
 	base *reader // pieces of which are taken; nil: none are
 
-	mu   sync.Mutex
-	made object
-	last *extent // that is being filled
-	left int     // of its bytes, at the end
-	over error   // why nothing more is taken; nil: something may be
+	mu     sync.Mutex
+	inBase map[*extent]int // bytes of the base; nil: not known yet
+	made   object
+	last   *extent // that is being filled
+	left   int     // of its bytes, at the end
+	over   error   // why nothing more is taken; nil: something may be
 
 	// using is held, by many, while something is put into extents; ended is set by whoever holds
 	// it alone.
@@ -108,20 +109,54 @@ func (w *writer) pin(id storage.ID) bool {
 	if err != nil {
 		return false
 	}
-	w.base = r.(*reader)
+	w.base, w.inBase = r.(*reader), nil
 	return true
 }
 
-// repeat appends bytes of the base: those pieces of memory are in both.
+// repeat appends bytes of the base: those pieces of memory are in both, but for small ones of which little is left
+// around them. Those would keep an extent each in the end, from version to version.
 func (w *writer) repeat(off int64, n int) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.base == nil || n < 0 || off < 0 || off+int64(n) > w.base.size {
+	base := w.base
+	if base == nil || n < 0 || off < 0 || off+int64(n) > base.size {
+		w.mu.Unlock()
 		return fmt.Errorf("%v: %d bytes at %d of a version that is not in memory: %w", w.key, n, off, storage.ErrNotFound)
 	}
-	pieces := w.base.cut(off, n)
-	w.objects.store.extents.share(pieces)
-	w.append(pieces)
+	if w.inBase == nil {
+		w.inBase = base.extents()
+	}
+	pieces, inBase := base.cut(off, n), w.inBase
+	w.mu.Unlock()
+	for _, p := range pieces {
+		if p.n < ownExtent && inBase[p.of] < extentSize/2 {
+			if err := w.again(p); err != nil {
+				return err
+			}
+			continue
+		}
+		w.mu.Lock()
+		w.objects.store.extents.share([]piece{p})
+		w.append([]piece{p})
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// again appends a piece of the base that is copied.
+func (w *writer) again(p piece) error {
+	rooms, err := w.reserve(p.n)
+	if err != nil {
+		return err
+	}
+	w.using.RLock()
+	defer w.using.RUnlock()
+	if w.ended {
+		return nil // the base may be gone
+	}
+	from := p.bytes()
+	for _, room := range rooms {
+		from = from[room.fill(from):]
+	}
 	return nil
 }
 
