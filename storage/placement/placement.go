@@ -205,7 +205,12 @@ func (p *Placement) Settled(h container.Header, o Outcome) {
 	if o.Spilled {
 		p.register.noteSent(id)
 	}
+	gaveWay := p.forgetting.memory.GaveWay()
 	if o.Levels == 0 {
+		if gaveWay {
+			p.config.Log.Warn("copies that were made again after shrinking have given way to a version that is not complete: the loss of another node could cost the last one that is (more CRAFT_MEM_LIMIT, or fewer CRAFT_MEM_COPIES, help)",
+				"version", id.Version)
+		}
 		p.planner.settled(id.Version, planned, true)
 		if o.Void {
 			p.forgetting.forget(id)

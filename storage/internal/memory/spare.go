@@ -43,8 +43,14 @@ func (s *Store) giveWay() (some bool) {
 	for _, o := range all {
 		some = o.giveWay() || some
 	}
+	if some {
+		s.gaveWay.Store(true)
+	}
 	return some
 }
+
+// GaveWay reports whether spare copies, of any checkpoint of the rank, have given way since it was last called.
+func (o *Objects) GaveWay() bool { return o.store.gaveWay.Swap(false) }
 
 func (o *Objects) giveWay() bool {
 	o.mu.Lock()

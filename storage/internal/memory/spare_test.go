@@ -41,6 +41,8 @@ func TestSpareGivesWay(t *testing.T) {
 	require.ErrorIs(t, write(coming, nil, 1), ErrLimit)
 	require.Error(t, coming.Commit())
 	require.Empty(t, o.coming)
+	require.True(t, o.GaveWay())
+	require.False(t, o.GaveWay(), "it is told once")
 	require.EqualValues(t, 4*extentSize, s.Usage().Used)
 
 	w, err := o.CreateSpare(t.Context(), keyOf(1, storage.KindCopy))

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/storage"
@@ -18,6 +19,7 @@ var errClosed = errors.New("the memory of the rank is closed")
 type Store struct {
 	extents *extents
 	windows *windows
+	gaveWay atomic.Bool // see Objects.GaveWay
 
 	mu sync.Mutex
 	of map[string]*Objects
