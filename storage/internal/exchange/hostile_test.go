@@ -203,6 +203,27 @@ func TestSenselessRequests(t *testing.T) {
 	})
 }
 
+// TestDamagedRequests: each of the most requests that a service has under way is answered, also
+// if all of them have been damaged.
+func TestDamagedRequests(t *testing.T) {
+	play(t, 2, small, func(r *trial) {
+		if r.c.Rank() == 1 {
+			return
+		}
+		answers := make([]comm.Request, small.Streams*(1+small.Window))
+		for i := range answers {
+			answers[i] = comm.Irecv(r.c, 1, answerTag(uint32(i+1)), make([]byte, noteSize))
+		}
+		for range answers {
+			require.NoError(r.t, comm.Send(r.ctx, r.c, 1, tagRequest, []byte("damaged")))
+		}
+		for _, answer := range answers {
+			_, err := answer.Wait(r.ctx)
+			require.NoError(r.t, err)
+		}
+	})
+}
+
 // TestSenselessRanges of a part that is lent.
 func TestSenselessRanges(t *testing.T) {
 	there := &memory{}

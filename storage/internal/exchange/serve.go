@@ -98,9 +98,10 @@ func (p *peer) host(r request) {
 }
 
 // reject says why a request is not served, in a goroutine because even that can take
-// time. A rank that does not stop at that is not even answered.
+// time. A rank that does not stop at that is not even answered: it has more requests under
+// way than a Service makes, of which each is answered, however many are damaged.
 func (p *peer) reject(id uint32, tag comm.Tag, why error) {
-	if p.rejecting >= p.s.opts.Streams {
+	if p.rejecting >= cap(p.slots)+cap(p.places) {
 		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "number", id)
 		return
 	}
