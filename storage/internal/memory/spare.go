@@ -25,11 +25,13 @@ func (o *Objects) CreateSpare(ctx context.Context, key storage.ObjectKey) (stora
 	return &receiver{writer: w}, nil
 }
 
-// take returns extents, for which spare copies give way.
+// take returns extents, for which spare copies give way. Those of which it finds none may just have given way to
+// another writer, or be about to be there: so it looks for room again, and for them as long as there are any.
 func (w *writer) take(n int) ([]*extent, error) {
 	x := w.objects.store.extents
 	taken, err := x.take(n)
-	if errors.Is(err, ErrLimit) && !w.objects.isComing(w) && w.objects.store.giveWay() {
+	for some := true; some && errors.Is(err, ErrLimit) && !w.objects.isComing(w); {
+		some = w.objects.store.giveWay()
 		taken, err = x.take(n)
 	}
 	return taken, err

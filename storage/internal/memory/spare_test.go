@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +60,44 @@ func TestSpareGivesWay(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	require.Zero(t, s.Usage().Used)
+}
+
+// TestRoomOfSpareIsForAll: what is written at the same time, as the own part and a copy for another rank, has the room
+// of spare copies, whichever of the two they give way to, those that are just being published as well.
+func TestRoomOfSpareIsForAll(t *testing.T) {
+	s := New(4 * extentSize)
+	o := s.Of("a")
+	data := make([]byte, extentSize+1) // two extents
+	for v := uint64(1); v < 6000; v += 6 {
+		var all sync.WaitGroup
+		for k := range uint64(4) {
+			w, err := o.CreateSpare(t.Context(), keyOf(v+k, storage.KindCopy))
+			require.NoError(t, err)
+			_, err = w.(*receiver).writer.Write(data[:1])
+			require.NoError(t, err)
+			switch k {
+			case 0:
+				require.NoError(t, w.Commit())
+			case 1:
+				all.Go(func() { _ = w.Commit() }) // it is there, or has given way
+			}
+		}
+		var writers [2]*writer
+		var errs [2]error
+		for i := range writers {
+			w, err := o.create(t.Context(), keyOf(v+4+uint64(i), storage.KindPart))
+			require.NoError(t, err)
+			writers[i] = w
+			all.Go(func() { _, errs[i] = w.Write(data) })
+		}
+		all.Wait()
+		for i, w := range writers {
+			require.NoError(t, errs[i], "version %d", v)
+			require.NoError(t, w.Abort())
+		}
+		require.Empty(t, o.Inventory())
+		require.Zero(t, s.Usage().Used)
+	}
+	require.Empty(t, o.coming)
+	require.NoError(t, s.Close())
 }
