@@ -122,13 +122,11 @@ func (p *Places) Holders(s Slot) []Seat {
 // Sets is the number of different sets of holders: p/r where r divides p and no node has more
 // than p/r seats. The fewer there are, the fewer combinations of failures lose data (section IV-B).
 func (p *Places) Sets() int {
-	seen := make(map[string]bool)
+	sets := make(seatSets)
 	for s := range p.first {
-		set := p.Holders(Slot(s))
-		slices.Sort(set)
-		seen[fmt.Sprint(set)] = true
+		sets.add(p.Holders(Slot(s)))
 	}
-	return len(seen)
+	return len(sets)
 }
 
 // sharedAt reports whether a node has more than one copy of what is in a slot.
