@@ -13,6 +13,7 @@ import (
 type object struct {
 	pieces []piece // one behind the other
 	size   int64
+	spare  bool // it gives way; the lock of the Objects that it is published in guards it
 }
 
 // piece is a part of an extent.

@@ -66,20 +66,23 @@ func (o *Objects) giveWay() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	dropped := len(o.spare) > 0
-	for key := range o.spare {
-		o.store.extents.giveBack(o.list[key].pieces)
-		delete(o.list, key)
-	}
-	clear(o.spare)
-	return dropped || len(coming) > 0
+	before := len(o.list)
+	maps.DeleteFunc(o.list, func(_ storage.ObjectKey, made *object) bool {
+		if made.spare {
+			o.store.extents.giveBack(made.pieces)
+		}
+		return made.spare
+	})
+	return len(o.list) < before || len(coming) > 0
 }
 
 // keepSpare: what was spare is needed.
 func (o *Objects) keepSpare() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	clear(o.spare)
+	for _, made := range o.list {
+		made.spare = false
+	}
 	clear(o.coming)
 }
 

@@ -42,7 +42,7 @@ func (s *Store) Of(checkpoint string) *Objects {
 	if o == nil {
 		o = &Objects{
 			store: s, list: make(map[storage.ObjectKey]*object), forgotten: make(map[storage.ID]bool),
-			spare: make(map[storage.ObjectKey]bool), coming: make(map[*writer]bool),
+			coming: make(map[*writer]bool),
 		}
 		s.of[checkpoint] = o
 	}
@@ -102,10 +102,9 @@ type Objects struct {
 
 	mu        sync.Mutex
 	list      map[storage.ObjectKey]*object
-	forgotten map[storage.ID]bool        // of which nothing more is taken
-	spare     map[storage.ObjectKey]bool // of list, those that give way
-	coming    map[*writer]bool           // of what is written, too
-	order     []storage.ID               // of forgotten, the first one first
+	forgotten map[storage.ID]bool // of which nothing more is taken
+	coming    map[*writer]bool    // of what is written, those that give way
+	order     []storage.ID        // of forgotten, the first one first
 	closed    bool
 }
 
@@ -173,7 +172,6 @@ func (o *Objects) Forget(id storage.ID) {
 	for key, object := range o.list {
 		if key.ID == id {
 			delete(o.list, key)
-			delete(o.spare, key)
 			o.store.extents.giveBack(object.pieces)
 		}
 	}
@@ -197,9 +195,7 @@ func (o *Objects) publish(key storage.ObjectKey, w *writer) error {
 	if err := o.check(key); err != nil {
 		return err
 	}
-	if delete(o.spare, key); o.coming[w] {
-		o.spare[key] = true
-	}
+	w.made.spare = o.coming[w]
 	if old := o.list[key]; old != nil {
 		o.store.extents.giveBack(old.pieces)
 	}
@@ -215,7 +211,6 @@ func (o *Objects) close() {
 		o.store.extents.giveBack(object.pieces)
 	}
 	clear(o.list)
-	clear(o.spare)
 }
 
 // Damage flips a bit of an object; it is for tests.
