@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,7 +63,7 @@ func TestMemoryIsSpreadAfterShrinking(t *testing.T) {
 				for range c.victims {
 					want = append(want, 5)
 				}
-				require.Equal(t, want, w.restarts, fmt.Sprint(w.log.String()))
+				require.Equal(t, want, w.restarts, w.log.String())
 			})
 		}
 	}
